@@ -4,18 +4,15 @@
 //! kernel's BTF through `settings`.
 
 use crate::{
+    kernel::Kernel,
     loss,
-    maps::{HEARTBEAT, TRACED},
+    maps::{EXECUTED, GUARDED, HEARTBEAT, TRACED},
     marker, news,
     output::{Task, control, now},
     settings,
 };
 use aya_ebpf::{
-    Global,
-    helpers::{
-        bpf_get_current_comm, bpf_probe_read_kernel, bpf_probe_read_kernel_str_bytes,
-        generated::bpf_send_signal,
-    },
+    helpers::{bpf_get_current_comm, bpf_probe_read_kernel_str_bytes, generated::bpf_send_signal},
     macros::raw_tracepoint,
     programs::RawTracePointContext,
 };
@@ -27,37 +24,27 @@ const SIGNAL_GROUP_EXIT: u32 = 4;
 
 const SIGSTOP: u32 = 19;
 
-/// A structure in kernel memory.
-#[derive(Clone, Copy)]
-pub struct Kernel(pub u64);
-
-impl Kernel {
-    #[inline(always)]
-    fn read<T>(self, offset: &Global<u32>) -> Option<T> {
-        let address = self.0.wrapping_add(offset.load() as u64);
-        // SAFETY: the helper checks the address itself and fails on a bad one.
-        unsafe { bpf_probe_read_kernel(address as *const T) }.ok()
-    }
-
-    #[inline(always)]
-    pub fn task(self) -> Option<Task> {
-        Some(Task { pid: self.read(&settings::TASK_TGID)?, tid: self.read(&settings::TASK_PID)? })
-    }
-
-    #[inline(always)]
-    fn pointer(self, offset: &Global<u32>) -> Option<Self> {
-        self.read(offset).map(Self)
-    }
-}
-
 #[inline(always)]
 fn current_comm() -> [u8; 16] {
     bpf_get_current_comm().unwrap_or_default()
 }
 
+/// A child has the hijacked frames of its parent on its stack, also if it is not followed.
+#[inline(always)]
+fn guard_child(parent: Task, child: Kernel) {
+    if GUARDED.get_ptr(parent.pid).is_some()
+        && let Some(child) = child.task()
+        && child.pid != parent.pid
+    {
+        // A full set leaves the child without guards, as it would be without ctrace's care.
+        let _ = GUARDED.insert(child.pid, 1, 0);
+    }
+}
+
 #[raw_tracepoint(tracepoint = "sched_process_fork")]
 pub fn on_fork(ctx: RawTracePointContext) -> i32 {
     let parent = Task::current();
+    guard_child(parent, Kernel(ctx.arg(1)));
     if !parent.is_traced() {
         return 0;
     }
@@ -106,6 +93,8 @@ fn hold(task: Task) -> bool {
 pub fn on_exec(ctx: RawTracePointContext) -> i32 {
     let task = Task::current();
     if task.is_traced() {
+        // The new program has not run yet, and the exec cannot fail any more.
+        EXECUTED.add(1);
         // The thread that calls exec becomes the process's only one, under the process's id.
         let by: u32 = ctx.arg(1);
         marker::forget(by);
@@ -137,6 +126,11 @@ pub fn on_exit(ctx: RawTracePointContext) -> i32 {
     marker::forget(task.tid);
     if !task.is_traced() {
         loss::forget(task.tid);
+        if GUARDED.get_ptr(task.pid).is_some()
+            && let Some(Some(_)) = last_status(Kernel(ctx.arg(0)))
+        {
+            let _ = GUARDED.remove(task.pid);
+        }
         return 0;
     }
     let comm = current_comm();
@@ -145,6 +139,7 @@ pub fn on_exit(ctx: RawTracePointContext) -> i32 {
         // Two threads that end at once may both find no other thread left. The one that removes the
         // process from the set reports its end.
         Some(Some(status)) => {
+            let _ = GUARDED.remove(task.pid);
             if TRACED.remove(task.pid).is_ok() {
                 control(task, Change::ProcessExit { comm, status });
             }

@@ -5,8 +5,10 @@
 //! probes.
 
 use crate::{
+    maps::UNRETURNED,
     output::{event, now, traced_task},
     registers::Registers,
+    settings,
 };
 use aya_ebpf::{
     EbpfContext as _,
@@ -33,6 +35,14 @@ fn is_entry(ctx: &ProbeContext, cookie: Cookie, ip: u64) -> bool {
     cookie.may_lie_at(ip) && ip == unsafe { bpf_get_func_ip(ctx.as_ptr()) }
 }
 
+/// Returns true if calls of this function get no return probe.
+#[inline(always)]
+fn is_spared(function: u32) -> bool {
+    // SAFETY: the map's values live as long as the map, and user space writes a word whole.
+    let word = UNRETURNED.get_ptr(function / 64).map_or(0, |word| unsafe { word.read_volatile() });
+    word >> (function % 64) & 1 != 0
+}
+
 #[uprobe]
 pub fn session(ctx: ProbeContext) -> u32 {
     let Some(task) = traced_task() else { return SKIP_RETURN };
@@ -40,6 +50,9 @@ pub fn session(ctx: ProbeContext) -> u32 {
     let cookie = cookie(&ctx);
     if is_entry(&ctx, cookie, registers.ip()) {
         event(task, Kind::Enter as u8, registers.sp(), cookie.probe(), None);
+        if settings::GUARDS.load() != 0 && is_spared(cookie.probe()) {
+            return SKIP_RETURN;
+        }
     } else {
         let ts_ns = now();
         let sp = registers.entry_sp_at_return();

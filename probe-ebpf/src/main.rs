@@ -4,6 +4,7 @@
 //! - `exit`: the ways out of a function, where no return probe may be used;
 //! - `point`: USDT notes, with their values (`payload`);
 //! - `marker`: the buffers of markers;
+//! - `restore`: puts true return addresses back before they are missed;
 //! - `control`: forks, execs, exits and renames of the traced processes;
 //! - `start`: starts of all programs.
 //!
@@ -22,6 +23,7 @@ mod control;
 mod exit;
 mod function;
 mod jump;
+mod kernel;
 mod loss;
 mod maps;
 mod marker;
@@ -31,6 +33,7 @@ mod output;
 mod payload;
 mod point;
 mod registers;
+mod restore;
 mod ring;
 mod settings;
 mod start;

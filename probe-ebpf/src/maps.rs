@@ -6,7 +6,10 @@ use aya_ebpf::{
     btf_maps::{Array, HashMap, PerCpuArray, RingBuf},
     macros::btf_map,
 };
-use ctrace_common::{BufferKey, JumpTarget, LOSS_COUNTERS, Page, ThreadBuffer, ValueSources};
+use ctrace_common::{
+    BufferKey, JumpTarget, LOSS_COUNTERS, MAX_CPUS, Page, RestoreRequest, ThreadBuffer,
+    ValueSources,
+};
 
 /// The rings, one per CPU, see `ctrace_common::Page` and its neighbours. User space sizes the map.
 #[btf_map]
@@ -26,6 +29,10 @@ pub static MISSED: HashMap<u32, u32, 16384> = HashMap::new();
 
 /// The number of threads with an entry in `MISSED`. While it is 0, nobody looks there.
 pub static PENDING: Counter = Counter::new();
+
+/// The number of programs that traced processes have executed. While it is 0, a launched process is
+/// not the command yet.
+pub static EXECUTED: Counter = Counter::new();
 
 /// Process ids whose events count.
 #[btf_map]
@@ -50,3 +57,21 @@ pub static JUMPS: Array<JumpTarget, 16384> = Array::new();
 /// The value sources of points, by the index in the cookie. User space sizes it.
 #[btf_map]
 pub static VALUES: Array<ValueSources, 1> = Array::new();
+
+/// Requests to restore return addresses. User space sizes it.
+#[btf_map]
+pub static RESTORES: RingBuf<RestoreRequest, 4096> = RingBuf::new();
+
+/// By CPU: the state of the thread that waits there, see `ctrace_common::RESTORE_WAITING`.
+#[btf_map]
+pub static RESTORE_STATES: Array<u64, MAX_CPUS, { BPF_F_MMAPABLE as usize }> = Array::new();
+
+/// Traced processes and their children, also those that are not followed: they share frames. User
+/// space sizes it.
+#[btf_map]
+pub static GUARDED: HashMap<u32, u8, 64> = HashMap::new();
+
+/// Bits by function: calls that get no return probe, although their probe asks for one. User space
+/// sizes it.
+#[btf_map]
+pub static UNRETURNED: Array<u64, 1> = Array::new();

@@ -1,6 +1,11 @@
 //! Makes the records and writes them to the ring of the current CPU.
 
-use crate::{loss, maps::TRACED, ring::reserve, settings};
+use crate::{
+    loss,
+    maps::{EXECUTED, TRACED},
+    ring::reserve,
+    settings,
+};
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_ktime_get_ns};
 use ctrace_common::{CONTROL_SLOTS, Change, Record};
 
@@ -27,6 +32,10 @@ impl Task {
 /// Returns the current thread, if its probes count.
 #[inline(always)]
 pub fn traced_task() -> Option<Task> {
+    // The launcher itself runs code of ours, and often of the same libraries as the command.
+    if settings::LAUNCHES.load() != 0 && EXECUTED.get() == 0 {
+        return None;
+    }
     let task = Task::current();
     if settings::FILTER.load() != 0 && !task.is_traced() {
         return None;

@@ -14,9 +14,17 @@ pub static FILTER: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static FOLLOW: Global<u32> = Global::new(0);
 
+/// 1: the traced process is yet to execute the command. Its probes count only from then on.
+#[unsafe(no_mangle)]
+pub static LAUNCHES: Global<u32> = Global::new(0);
+
 /// 1: the reader of the rings sleeps long, and is woken when one of them fills.
 #[unsafe(no_mangle)]
 pub static WAKE: Global<u32> = Global::new(0);
+
+/// 1: return probes are guarded, and functions can lose theirs.
+#[unsafe(no_mangle)]
+pub static GUARDS: Global<u32> = Global::new(0);
 
 /// Pages of slots in a ring: a power of two.
 #[unsafe(no_mangle)]
@@ -60,3 +68,39 @@ pub static SIGNAL_FLAGS: Global<u32> = Global::new(0);
 /// `signal_struct.group_exit_code`
 #[unsafe(no_mangle)]
 pub static SIGNAL_GROUP_EXIT_CODE: Global<u32> = Global::new(0);
+
+// The fields that `restore` reads. All are 0 where the kernel lacks one: no site is guarded then.
+
+/// `task_struct.utask`
+#[unsafe(no_mangle)]
+pub static TASK_UTASK: Global<u32> = Global::new(0);
+/// `task_struct.mm`
+#[unsafe(no_mangle)]
+pub static TASK_MM: Global<u32> = Global::new(0);
+/// `task_struct.sas_ss_size`
+#[unsafe(no_mangle)]
+pub static TASK_SAS_SS_SIZE: Global<u32> = Global::new(0);
+/// `uprobe_task.return_instances`
+#[unsafe(no_mangle)]
+pub static UTASK_RETURN_INSTANCES: Global<u32> = Global::new(0);
+/// `return_instance.func`
+#[unsafe(no_mangle)]
+pub static INSTANCE_FUNC: Global<u32> = Global::new(0);
+/// `return_instance.stack`
+#[unsafe(no_mangle)]
+pub static INSTANCE_STACK: Global<u32> = Global::new(0);
+/// `return_instance.orig_ret_vaddr`
+#[unsafe(no_mangle)]
+pub static INSTANCE_ORIG_RET_VADDR: Global<u32> = Global::new(0);
+/// `return_instance.next`
+#[unsafe(no_mangle)]
+pub static INSTANCE_NEXT: Global<u32> = Global::new(0);
+/// `mm_struct.uprobes_state.xol_area`
+#[unsafe(no_mangle)]
+pub static MM_XOL_AREA: Global<u32> = Global::new(0);
+/// `xol_area.vaddr`
+#[unsafe(no_mangle)]
+pub static XOL_AREA_VADDR: Global<u32> = Global::new(0);
+/// `sigaction.sa_flags`
+#[unsafe(no_mangle)]
+pub static SIGACTION_SA_FLAGS: Global<u32> = Global::new(0);

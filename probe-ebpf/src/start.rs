@@ -1,7 +1,7 @@
 //! Reports programs that start. The daemon waits for some of them. Loaded once, separately from the
 //! sessions.
 
-use crate::{control::Kernel, news, output::Task};
+use crate::{kernel::Kernel, news, output::Task};
 use aya_ebpf::{macros::raw_tracepoint, programs::RawTracePointContext};
 
 #[raw_tracepoint(tracepoint = "sched_process_exec")]

@@ -13,7 +13,7 @@ pub mod program {
         cli::Cli,
         cmd::{Failure, dispatch},
         session::{
-            plan::{Planner, Sites},
+            plan::{ObjectGuards, Planner, Sites},
             run::launch::{Launched, Program, Streams, exit_code},
         },
         user::Identity,
@@ -27,8 +27,11 @@ pub mod target {
         launch::resolve,
         list::list_functions,
         object::Object,
-        place::{Candidate, CodeMap, Policy, Refusal, Returns, explain, place},
-        plan::{CostClass, ExitKind, ExitPlacement, Placement},
+        place::{
+            Candidate, CodeMap, Guards, Policy, Refusal, Returns, StackSwitch, Unguardable,
+            explain, guards, place,
+        },
+        plan::{CostClass, ExitKind, ExitPlacement, GuardKind, GuardSite, Placement},
         select::{Patterns, Selector},
         source::Source,
         usdt_arguments,

@@ -16,7 +16,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(400);
 const DISARMED: &str = "ctrace_function_disarmed_seconds_total";
 
 fn start(env: &Env, arguments: &[&str]) -> Running {

@@ -53,6 +53,7 @@ kernel_tests! {
     threads
     longjmp
     exec_of_itself
+    nothing_of_the_launcher
     exec_of_another_program
     fork_and_vfork
     a_fork_over_long_nops
@@ -62,6 +63,8 @@ kernel_tests! {
     usdt_probes
     an_instruction_the_kernel_refuses
     library_opened_after_attach
+    a_library_that_forbids_return_probes
+    a_program_that_forbids_return_probes
     exec_after_a_stop_for_slowness
     a_held_command_outlives_ctrace
     attach_for_a_while

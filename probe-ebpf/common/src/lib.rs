@@ -14,6 +14,7 @@ mod news;
 mod operand;
 mod payload;
 mod record;
+mod restore;
 mod ring;
 mod traced;
 mod words;
@@ -34,6 +35,10 @@ pub use payload::{
     ValueSources, payload_slots,
 };
 pub use record::{CONTROL_LEN, Kind, RECORD_LEN, Record};
+pub use restore::{
+    Hijacked, MOST_HIJACKED, RESTORE_DONE, RESTORE_NANOS, RESTORE_PHASES, RESTORE_STOPPED,
+    RESTORE_WAITING, RestoreReason, RestoreRequest,
+};
 pub use ring::{
     BATCH_SLOTS, COMMIT_WORD, CONTROL_SLOTS, COUNT_SHIFT, PAGE_LEN, PAGE_SLOTS, Page, READER_WORD,
     SLOT_LEN, Slot, WRITER_WORD, committed_kind, slots_of, slots_to_multiple,

@@ -4,8 +4,8 @@
 //! The file lies beside itself: a debug link to `input` makes it its own debug file.
 
 use ctrace_user::testing::target::{
-    Budget, Candidate, CodeMap, Object, ObjectLimits, Patterns, Policy, Selector, list_functions,
-    place,
+    Budget, Candidate, CodeMap, Object, ObjectLimits, Patterns, Policy, Selector, guards,
+    list_functions, place,
 };
 use std::path::Path;
 use std::time::Duration;
@@ -25,14 +25,20 @@ pub fn check(folder: &Path, bytes: &[u8]) {
         list_functions(&objects, &selection, true);
     }
     let [object] = &objects;
-    let _ = CodeMap::data_switches_stacks(object.source());
+    let _ = CodeMap::stack_switch(object.source());
+    if let Ok(found) = guards(object) {
+        assert!(found.sites.is_sorted_by(|a, b| a.offset < b.offset));
+        assert!(found.sites.last().is_none_or(|site| site.offset < bytes.len() as u64));
+    }
     let Ok(mut map) = CodeMap::parse(object.source()) else { return };
     map.learn(object.functions().iter().map(|it| (it.address, it.size, it.raw())));
     for function in object.functions().iter().take(300) {
         let (address, size, name) = (function.address, function.size, function.raw());
-        let placed = place(Candidate { address, size, name }, &map, &Policy::default());
-        if let Ok(placement) = placed {
-            assert!(placement.entry.offset < bytes.len() as u64);
+        for guarded in [false, true] {
+            let policy = Policy { guarded, ..Policy::default() };
+            if let Ok(placement) = place(Candidate { address, size, name }, &map, &policy) {
+                assert!(placement.entry.offset < bytes.len() as u64);
+            }
         }
     }
 }

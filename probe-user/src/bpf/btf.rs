@@ -4,28 +4,61 @@
 //! matter here, so one pass over the types suffices, without a table of them.
 
 use super::BpfError;
-use std::{fs, sync::OnceLock};
+use std::{collections::HashMap, fs, sync::OnceLock};
 
 const VMLINUX: &str = "/sys/kernel/btf/vmlinux";
 const MAGIC: u16 = 0xeb9f;
 
 const STRUCT: u32 = 4;
 const UNION: u32 = 5;
+const FUNCTION: u32 = 12;
 
-/// Byte offsets of the fields that the control programs read, with the programs' names for them.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Offsets([u32; FIELDS.len()]);
+/// A global of the programs, and the way to its field: structures and members, each inside the one
+/// before.
+type Field = (&'static str, &'static [(&'static str, &'static str)]);
 
-const FIELDS: [(&str, &str, &str); 8] = [
-    ("TASK_PID", "task_struct", "pid"),
-    ("TASK_TGID", "task_struct", "tgid"),
-    ("TASK_EXIT_CODE", "task_struct", "exit_code"),
-    ("TASK_GROUP_LEADER", "task_struct", "group_leader"),
-    ("TASK_SIGNAL", "task_struct", "signal"),
-    ("SIGNAL_LIVE", "signal_struct", "live"),
-    ("SIGNAL_FLAGS", "signal_struct", "flags"),
-    ("SIGNAL_GROUP_EXIT_CODE", "signal_struct", "group_exit_code"),
+const FIELDS: [Field; 8] = [
+    ("TASK_PID", &[("task_struct", "pid")]),
+    ("TASK_TGID", &[("task_struct", "tgid")]),
+    ("TASK_EXIT_CODE", &[("task_struct", "exit_code")]),
+    ("TASK_GROUP_LEADER", &[("task_struct", "group_leader")]),
+    ("TASK_SIGNAL", &[("task_struct", "signal")]),
+    ("SIGNAL_LIVE", &[("signal_struct", "live")]),
+    ("SIGNAL_FLAGS", &[("signal_struct", "flags")]),
+    ("SIGNAL_GROUP_EXIT_CODE", &[("signal_struct", "group_exit_code")]),
 ];
+
+/// The fields that guards of return probes read.
+const GUARD_FIELDS: [Field; 11] = [
+    ("TASK_UTASK", &[("task_struct", "utask")]),
+    ("TASK_MM", &[("task_struct", "mm")]),
+    ("TASK_SAS_SS_SIZE", &[("task_struct", "sas_ss_size")]),
+    ("UTASK_RETURN_INSTANCES", &[("uprobe_task", "return_instances")]),
+    ("INSTANCE_FUNC", &[("return_instance", "func")]),
+    ("INSTANCE_STACK", &[("return_instance", "stack")]),
+    ("INSTANCE_ORIG_RET_VADDR", &[("return_instance", "orig_ret_vaddr")]),
+    ("INSTANCE_NEXT", &[("return_instance", "next")]),
+    ("MM_XOL_AREA", &[("mm_struct", "uprobes_state"), ("uprobes_state", "xol_area")]),
+    ("XOL_AREA_VADDR", &[("xol_area", "vaddr")]),
+    ("SIGACTION_SA_FLAGS", &[("sigaction", "sa_flags")]),
+];
+
+/// The function whose type an iterator over tasks is attached to.
+const TASK_ITERATOR: &str = "bpf_iter_task";
+
+/// Byte offsets of the fields that the programs read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Offsets {
+    needed: [u32; FIELDS.len()],
+    guards: Result<Guards, &'static str>,
+}
+
+/// What guards of return probes need.
+#[derive(Debug, PartialEq, Eq)]
+struct Guards {
+    offsets: [u32; GUARD_FIELDS.len()],
+    task_iterator: u32,
+}
 
 impl Offsets {
     /// Reads the offsets once.
@@ -45,21 +78,26 @@ impl Offsets {
     }
 
     fn find(types: &Types<'_>) -> Result<Self, BpfError> {
-        let mut offsets = [0; FIELDS.len()];
-        let task = types.structure("task_struct");
-        let signal = types.structure("signal_struct");
-        for (offset, (_, structure, field)) in offsets.iter_mut().zip(FIELDS) {
-            let structure = if structure == "task_struct" { task } else { signal };
-            *offset = structure
-                .and_then(|structure| types.member(structure, field, 0))
-                .ok_or(BpfError::NoField { field })?;
-        }
-        Ok(Self(offsets))
+        let known = types.structures(FIELDS.iter().chain(&GUARD_FIELDS));
+        let needed = types.offsets(&known, &FIELDS).map_err(|field| BpfError::NoField { field })?;
+        let guards = types.offsets(&known, &GUARD_FIELDS).and_then(|offsets| {
+            let task_iterator = types.function(TASK_ITERATOR).ok_or(TASK_ITERATOR)?;
+            Ok(Guards { offsets, task_iterator })
+        });
+        Ok(Self { needed, guards })
     }
 
     /// Returns the programs' globals and their values.
     pub(super) fn globals(&self) -> impl Iterator<Item = (&'static str, &u32)> {
-        FIELDS.iter().map(|(global, _, _)| *global).zip(&self.0)
+        let named = |fields: &'static [Field]| fields.iter().map(|(global, _)| *global);
+        let guards = self.guards.iter().flat_map(|guards| &guards.offsets);
+        named(&FIELDS).zip(&self.needed).chain(named(&GUARD_FIELDS).zip(guards))
+    }
+
+    /// Returns the type of the function that an iterator over tasks is attached to, or what this
+    /// kernel lacks for guards of return probes.
+    pub(super) fn task_iterator(&self) -> Result<u32, &'static str> {
+        self.guards.as_ref().map(|guards| guards.task_iterator).map_err(|lacking| *lacking)
     }
 }
 
@@ -120,10 +158,47 @@ impl<'a> Types<'a> {
         None
     }
 
-    fn structure(&self, wanted: &str) -> Option<Structure<'a>> {
-        self.find(|_, name, kind, structure| {
-            (kind == STRUCT && !structure.members.is_empty() && self.is_named(name, wanted))
-                .then_some(structure)
+    /// Finds the structures that these fields lie in. One pass over the types finds all.
+    fn structures<'f>(
+        &self,
+        fields: impl Iterator<Item = &'f Field>,
+    ) -> HashMap<&'static str, Structure<'a>> {
+        let mut wanted: Vec<&'static str> =
+            fields.flat_map(|(_, way)| way.iter().map(|(structure, _)| *structure)).collect();
+        let mut found = HashMap::new();
+        self.find(|_, name, kind, structure| -> Option<()> {
+            if kind == STRUCT
+                && !structure.members.is_empty()
+                && let Some(at) = wanted.iter().position(|wanted| self.is_named(name, wanted))
+            {
+                found.insert(wanted[at], structure);
+                wanted.retain(|it| !found.contains_key(it));
+            }
+            wanted.is_empty().then_some(())
+        });
+        found
+    }
+
+    /// Returns the offsets of all these fields, or the name of one that is missing.
+    fn offsets<const N: usize>(
+        &self,
+        known: &HashMap<&'static str, Structure<'a>>,
+        fields: &[Field; N],
+    ) -> Result<[u32; N], &'static str> {
+        let mut offsets = [0; N];
+        for (offset, (_, way)) in offsets.iter_mut().zip(fields) {
+            for (structure, field) in *way {
+                let structure = known.get(structure).ok_or(*field)?;
+                *offset += self.member(*structure, field, 0).ok_or(*field)?;
+            }
+        }
+        Ok(offsets)
+    }
+
+    /// Returns the number of a function's type.
+    fn function(&self, wanted: &str) -> Option<u32> {
+        self.find(|id, name, kind, _| {
+            (kind == FUNCTION && self.is_named(name, wanted)).then_some(id)
         })
     }
 
@@ -239,7 +314,8 @@ mod tests {
     fn fields_are_found_in_nameless_members_too() {
         let bytes = small_kernel();
         let offsets = Offsets::find(&Types::parse(&bytes).unwrap()).unwrap();
-        assert_eq!(offsets, Offsets([4, 16, 20, 24, 32, 0, 8, 12]));
+        assert_eq!(offsets.needed, [4, 16, 20, 24, 32, 0, 8, 12]);
+        assert_eq!(offsets.task_iterator(), Err("utask"));
         assert_eq!(offsets.globals().nth(1), Some(("TASK_TGID", &16)));
     }
 
@@ -276,7 +352,7 @@ mod tests {
             eprintln!("skipped: this kernel has no {VMLINUX}");
             return;
         }
-        let Offsets(offsets) = Offsets::of_running_kernel().unwrap();
-        assert_eq!(offsets[1], offsets[0] + 4, "tgid follows pid");
+        let offsets = Offsets::of_running_kernel().unwrap();
+        assert_eq!(offsets.needed[1], offsets.needed[0] + 4, "tgid follows pid");
     }
 }

@@ -43,6 +43,12 @@ pub enum BpfError {
     #[error("the kernel's type information has no {field}: ctrace needs CONFIG_DEBUG_INFO_BTF")]
     NoField { field: &'static str },
 
+    #[error(
+        "the memory of process {pid} cannot be written, so its return probes cannot be guarded; \
+         `--returns ret-sites` does without them"
+    )]
+    Unrestorable { pid: u32 },
+
     #[error("cannot read {}: {source}", .path.display())]
     Unreadable { path: PathBuf, source: io::Error },
 

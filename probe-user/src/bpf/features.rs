@@ -63,6 +63,8 @@ pub struct Features {
     pub session_link: Support,
     pub multi_link: Support,
     pub perf_link: Support,
+    /// Return probes in processes that unwind or switch stacks.
+    pub guarded_returns: Support,
     /// Raised semaphores of USDT notes and marker scopes.
     pub semaphores: Support,
     pub(crate) nop: Nop,
@@ -103,6 +105,7 @@ impl Features {
             lockdown_is_known: lockdown_is_known(Path::new(SECURITY)),
             btf: Support::from(super::btf::Offsets::of_running_kernel().map_err(|e| e.to_string())),
             ring_buffer: Support::from(rings::try_out().map_err(|e| reason(&e))),
+            guarded_returns: Support::from(super::return_guards::lacking().map_or(Ok(()), Err)),
             semaphores: on_link(AttachType::UprobeMulti, true),
             nop: long_nop(),
             filter_in_programs: version

@@ -5,8 +5,9 @@
 
 use super::{
     BpfError,
-    guard::{self, Guard, GuardedLink},
+    guard::{self, Guard, GuardedLink, GuardedReturns},
     kernel_link::{self, LinkSpec, Refusal},
+    restore::{GuardMaps, Restored, Restorer},
 };
 use std::{
     ffi::CString,
@@ -16,7 +17,7 @@ use std::{
         unix::ffi::OsStrExt as _,
     },
     path::Path,
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 #[derive(Clone)]
@@ -47,6 +48,51 @@ impl Keeper {
             }
         }
     }
+}
+
+impl Keeper {
+    /// Starts to restore return addresses with these maps.
+    pub(super) fn guard_returns(&self, maps: GuardMaps) -> io::Result<ReturnGuard> {
+        match self {
+            Self::Guard(guard) => guard.guard_returns(&maps).map(ReturnGuard::Guarded),
+            Self::Itself => {
+                let restored = Arc::new(Mutex::new(Vec::new()));
+                let told = Arc::clone(&restored);
+                let tell = move |function| locked(&told).push(function);
+                let restorer = Restorer::start(maps, tell)?;
+                Ok(ReturnGuard::Own { restorer, restored })
+            }
+        }
+    }
+}
+
+/// Guards of return probes. Dropping it ends them.
+pub(super) enum ReturnGuard {
+    Guarded(GuardedReturns),
+    Own { restorer: Restorer, restored: Arc<Mutex<Vec<Restored>>> },
+}
+
+impl ReturnGuard {
+    /// Restores the open frames. Returns the number of those that are left.
+    pub(super) fn sweep(&self) -> usize {
+        match self {
+            // A dead guard has left its work to the aftermath.
+            Self::Guarded(returns) => returns.sweep().unwrap_or(0),
+            Self::Own { restorer, .. } => restorer.sweep(),
+        }
+    }
+
+    /// Takes the functions of a process whose frames were restored since the last call.
+    pub(super) fn take_restored(&self, pid: u32) -> Vec<u64> {
+        match self {
+            Self::Guarded(returns) => returns.take_restored(pid),
+            Self::Own { restored, .. } => Restored::take(&mut locked(restored), pid),
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Probes in place. Dropping it removes them.

@@ -14,13 +14,14 @@ use super::{
     loader::{Settings, load_maps, map_fds, take_map},
     object,
     programs::Programs,
+    return_guards::ReturnGuards,
     side_table::SideTable,
 };
 use aya::maps::Map;
 use ctrace_common::{JumpTarget, PAGE_LEN, TRACED, TRACED_LAUNCHED, ValueSources};
 use ctrace_core::{
     marker::BufferId,
-    units::{Pid, Tid},
+    units::{FuncId, Pid, Tid},
 };
 use std::{
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
@@ -35,10 +36,14 @@ pub struct Config {
     pub ring_bytes: u32,
     /// True if children of traced processes are traced, from their first instruction.
     pub follow: bool,
+    /// True if the process is yet to execute the command: its probes count only from then on.
+    pub launches: bool,
     /// True if there will be marker buffers.
     pub markers: bool,
     /// True if there will be points with values.
     pub values: bool,
+    /// True if return probes are guarded.
+    pub guards: bool,
     /// True if [`News`] come when a ring fills, for a reader that sleeps long.
     pub wakes: bool,
 }
@@ -56,6 +61,7 @@ pub struct Kernel {
     rings: Mutex<Option<Arc<OwnedFd>>>,
     layout: Layout,
     lost: LostCounter,
+    guards: Option<ReturnGuards>,
     /// True if the programs check the set of traced processes, because links are not filtered.
     filters_in_programs: bool,
     known_links: KnownLinks,
@@ -87,6 +93,10 @@ impl Kernel {
         let cut_off = take_map(&mut ebpf, "CUT_OFF")?;
         let buffers = Buffers::new(take_map(&mut ebpf, "BUFFERS")?, cut_off);
         let heartbeat = Heartbeat::new(take_map(&mut ebpf, "HEARTBEAT")?);
+        let guards = match config.guards {
+            true => Some(ReturnGuards::start(&keeper, &programs, &mut ebpf)?),
+            false => None,
+        };
         let control = Control::attach(&programs, take_map(&mut ebpf, "TRACED")?)?;
         Ok(Self {
             ebpf,
@@ -100,6 +110,7 @@ impl Kernel {
             rings: Mutex::new(Some(rings)),
             layout,
             lost,
+            guards,
             filters_in_programs,
             known_links: KnownLinks::default(),
         })
@@ -107,6 +118,7 @@ impl Kernel {
 
     /// Counts events of this process and reports its forks, execs and exits.
     pub fn trace_process(&self, pid: Pid) -> Result<(), BpfError> {
+        self.guard(pid)?;
         self.control.trace(pid.0, TRACED)
     }
 
@@ -119,8 +131,30 @@ impl Kernel {
     /// place. From its next exec on it stops before each new program until SIGCONT, as long as
     /// ctrace runs.
     pub(crate) fn trace_launched(&self, pid: Pid) -> Result<(), BpfError> {
+        self.guard(pid)?;
         self.heartbeat.start()?;
         self.control.trace(pid.0, TRACED_LAUNCHED)
+    }
+
+    fn guard(&self, pid: Pid) -> Result<(), BpfError> {
+        self.guards.as_ref().map_or(Ok(()), |guards| guards.guard(pid))
+    }
+
+    /// Takes the addresses of the functions of a process whose frames were restored since the last
+    /// call: their calls end without a return.
+    pub(crate) fn take_restored(&self, pid: Pid) -> Vec<u64> {
+        self.guards.as_ref().map_or_else(Vec::new, |guards| guards.take_restored(pid))
+    }
+
+    /// Gives calls of a function no return probe any more. Its entries are still seen.
+    pub(crate) fn spare_returns(&self, function: FuncId) -> Result<(), BpfError> {
+        self.guards.as_ref().map_or(Ok(()), |guards| guards.spare(function))
+    }
+
+    /// Restores the frames that are open when all return probes are gone. Returns the number of
+    /// those that could not be.
+    pub(crate) fn restore_open_frames(&self) -> usize {
+        self.guards.as_ref().map_or(0, ReturnGuards::sweep)
     }
 
     /// Adds indirect jumps for exit sites. Returns the first one's index; the others follow.
@@ -163,7 +197,8 @@ impl Kernel {
         choice: LinkChoice,
         force: bool,
     ) -> Result<Attachment, BpfError> {
-        let pid = pid.map(|pid| pid.0).filter(|_| !self.filters_in_programs);
+        let everywhere = self.filters_in_programs || role.guards();
+        let pid = pid.map(|pid| pid.0).filter(|_| !everywhere);
         let request = Request { path, pid, role, sites, force };
         link::attach(&self.keeper, &self.programs, &self.known_links, &request, choice)
     }

@@ -25,6 +25,8 @@ pub(super) enum Way {
 pub(super) struct LinkSpec<'a> {
     pub(super) way: Way,
     pub(super) at_return: bool,
+    /// True for guards of return probes: they outlive all other links.
+    pub(super) keeps_to_the_end: bool,
     /// `None` means every process that maps the file.
     pub(super) pid: Option<u32>,
     pub(super) offsets: &'a [u64],

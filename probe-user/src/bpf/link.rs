@@ -56,6 +56,18 @@ pub enum Role {
     Register,
     /// A marker scope's control point, probed only to raise its semaphore.
     Switch,
+    /// A place where unwinding begins: return addresses are restored there.
+    GuardUnwind,
+    /// A place where a thread leaves its stack: the same.
+    GuardSwitch,
+}
+
+impl Role {
+    /// True for guards of return probes. They outlive the return probes, and are in every process
+    /// that maps the file: a forked child has frames of its parent.
+    pub(super) const fn guards(self) -> bool {
+        matches!(self, Self::GuardUnwind | Self::GuardSwitch)
+    }
 }
 
 /// The link that the user asked for.
@@ -231,6 +243,8 @@ const fn programs_of(role: Role) -> &'static [Program] {
         Role::Flush => &[Program::Flush],
         Role::Register => &[Program::Register],
         Role::Switch => &[Program::Nothing],
+        Role::GuardUnwind => &[Program::GuardUnwind],
+        Role::GuardSwitch => &[Program::GuardSwitch],
     }
 }
 

@@ -4,10 +4,17 @@
 //! which takes tens of milliseconds and megabytes. A daemon loads for every process that starts.
 
 use super::{
-    BpfError, Config, btf::Offsets, control::PROCESSES_LIMIT, kernel::map_fd, layout::Layout,
-    object, side_table::VALUES_LIMIT,
+    BpfError, Config,
+    btf::Offsets,
+    control::PROCESSES_LIMIT,
+    kernel::map_fd,
+    layout::Layout,
+    object,
+    return_guards::{REQUEST_BYTES, UNRETURNED_WORDS},
+    side_table::VALUES_LIMIT,
 };
 use aya::EbpfLoader;
+use ctrace_common::PAGE_LEN;
 use std::{
     error::Error as _,
     io,
@@ -48,6 +55,9 @@ pub(super) fn load_maps(settings: &Settings<'_>) -> Result<aya::Ebpf, BpfError> 
         // While children are not followed, only chosen processes are in the set.
         .map_max_entries("TRACED", if config.follow { PROCESSES_LIMIT } else { 64 })
         .map_max_entries("NEWS", *news_bytes)
+        .map_max_entries("RESTORES", if config.guards { REQUEST_BYTES } else { PAGE_LEN as u32 })
+        .map_max_entries("GUARDED", if config.guards { PROCESSES_LIMIT } else { 1 })
+        .map_max_entries("UNRETURNED", if config.guards { UNRETURNED_WORDS } else { 1 })
         .map_max_entries("VALUES", if config.values { VALUES_LIMIT as u32 } else { 1 })
         .map_max_entries("BUFFERS", if config.markers { 65536 } else { 1 })
         .map_max_entries("CUT_OFF", if config.markers { 16384 } else { 1 })
@@ -55,6 +65,8 @@ pub(super) fn load_maps(settings: &Settings<'_>) -> Result<aya::Ebpf, BpfError> 
         .override_global("FIRST_PAGE", kept(first_pages), true)
         .override_global("FILTER", kept(&[u32::from(*filter)]), true)
         .override_global("FOLLOW", kept(&[u32::from(config.follow)]), true)
+        .override_global("GUARDS", kept(&[u32::from(config.guards)]), true)
+        .override_global("LAUNCHES", kept(&[u32::from(config.launches)]), true)
         .override_global("WAKE", kept(&[u32::from(config.wakes)]), true)
         .override_global(aya_log::LEVEL, &LOG_LEVEL, true);
     for (name, offset) in offsets.globals() {

@@ -52,6 +52,7 @@ pub(super) fn link_loaded(
     let spec = LinkSpec {
         way: Way::Multi(attach),
         at_return,
+        keeps_to_the_end: request.role.guards(),
         pid: request.pid,
         offsets: &offsets,
         cookies: &cookies,
@@ -112,6 +113,7 @@ pub(super) fn empty_program(attach: AttachType) -> io::Result<OwnedFd> {
             attach,
             instructions: &instructions,
             license: c"Dual MIT/GPL",
+            attach_function: 0,
         },
         None,
     )

@@ -78,6 +78,7 @@ pub(super) fn link_on(
         let spec = LinkSpec {
             way: Way::Perf { unit: unit.number, return_bit: unit.return_bit },
             at_return,
+            keeps_to_the_end: false,
             pid: request.pid,
             offsets: &offsets,
             cookies: &cookies,

@@ -6,6 +6,7 @@
 
 use super::{
     BpfError,
+    btf::Offsets,
     sys::{self, AttachType, Insn, ProgramSpec, ProgramType},
 };
 use std::{
@@ -37,10 +38,14 @@ pub(super) enum Program {
     Rename,
     Start,
     Birth,
+    GuardUnwind,
+    GuardSwitch,
+    GuardSignal,
+    ListHijacked,
 }
 
 impl Program {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 20] = [
         Self::Session,
         Self::Entry,
         Self::Return,
@@ -57,6 +62,10 @@ impl Program {
         Self::Rename,
         Self::Start,
         Self::Birth,
+        Self::GuardUnwind,
+        Self::GuardSwitch,
+        Self::GuardSignal,
+        Self::ListHijacked,
     ];
 
     /// Returns its name in the object.
@@ -78,6 +87,10 @@ impl Program {
             Self::Rename => "on_rename",
             Self::Start => "on_start",
             Self::Birth => "on_birth",
+            Self::GuardUnwind => "guard_unwind",
+            Self::GuardSwitch => "guard_switch",
+            Self::GuardSignal => "guard_signal",
+            Self::ListHijacked => "list_hijacked",
         }
     }
 
@@ -89,7 +102,9 @@ impl Program {
             | Self::Exit
             | Self::Rename
             | Self::Start
-            | Self::Birth => ProgramType::RawTracepoint,
+            | Self::Birth
+            | Self::GuardSignal => ProgramType::RawTracepoint,
+            Self::ListHijacked => ProgramType::Tracing,
             _ => ProgramType::Kprobe,
         }
     }
@@ -143,12 +158,19 @@ impl Programs {
     }
 
     fn load(&self, program: Program, attach: AttachType) -> Result<OwnedFd, BpfError> {
+        let attach_function = match attach {
+            AttachType::Iterator => Offsets::of_running_kernel()?
+                .task_iterator()
+                .map_err(|field| BpfError::NoField { field })?,
+            _ => 0,
+        };
         let spec = ProgramSpec {
             name: program.name(),
             kind: program.kind(),
             attach,
             instructions: &self.code[&program],
             license: &self.license,
+            attach_function,
         };
         let source = match sys::load_program(&spec, None) {
             Ok(fd) => return Ok(fd),

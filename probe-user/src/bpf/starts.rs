@@ -30,8 +30,10 @@ impl Starts {
         let config = Config {
             ring_bytes: PAGE_LEN as u32,
             follow: true,
+            launches: false,
             markers: false,
             values: false,
+            guards: false,
             wakes: false,
         };
         let layout = Layout::new(1, config.ring_bytes)?;

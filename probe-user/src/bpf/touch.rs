@@ -107,6 +107,7 @@ fn by_multi_links(
         let spec = LinkSpec {
             way: Way::Multi(attach),
             at_return: false,
+            keeps_to_the_end: false,
             pid: request.pid,
             offsets: &offsets,
             cookies: &vec![0; sites.len()],

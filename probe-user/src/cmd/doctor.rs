@@ -59,6 +59,7 @@ fn text(features: &Features, works: bool, calibration: Option<&Calibration>) -> 
         row("session links", &support(&features.session_link)),
         row("multi links", &support(&features.multi_link)),
         row("perf links", &support(&features.perf_link)),
+        row("guarded returns", &support(&features.guarded_returns)),
         row("semaphores", &support(&features.semaphores)),
         row(
             "long nops under probes",

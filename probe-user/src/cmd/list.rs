@@ -2,6 +2,7 @@
 
 use super::{Failure, spec};
 use crate::{
+    bpf,
     cli::{ListArgs, SelectArgs},
     session::{
         plan::{Planner, jump_room::JumpRoom, markers::cost_text},
@@ -45,7 +46,8 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     if is_all(&args.select) {
         most.max_functions = usize::MAX;
     }
-    let mut planner = setup::planner(&select(&args.select), most, spec::returns(args.returns))?;
+    let planner = setup::planner(&select(&args.select), most, spec::returns(args.returns))?;
+    let mut planner = planner.guarding(bpf::return_guards_lacking().is_none());
     let found = planner.select(&mapped);
     let (objects, selection) = match args.binary.is_some() && is_all(&args.select) {
         true => match found.ok().and_then(main_alone) {
@@ -62,6 +64,9 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
             ui::say(&format!("the symbols of {} are broken: {why}", object.name()));
         }
     }
+    if verbose > 0 {
+        against_return_probes(&planner).iter().for_each(|line| ui::say(line));
+    }
     let rows = list_functions(&objects, &selection, true);
     objects.iter().flat_map(Object::left_out).for_each(|line| ui::say(&line));
     let decided = decide(rows, &objects, &planner, verbose > 0 || args.json)?;
@@ -74,6 +79,27 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(0),
     }
+}
+
+/// Returns what stands against return probes in the process, a line for guards and one for return
+/// probes at all.
+fn against_return_probes(planner: &Planner) -> Vec<String> {
+    /// A process can have thousands of objects.
+    const SHOWN: usize = 4;
+    let [guards, returns] = planner.against_return_probes();
+    let line = |what: &str, objects: Vec<String>| {
+        let more = match objects.len().saturating_sub(SHOWN) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        let shown = &objects[..objects.len().min(SHOWN)];
+        (!shown.is_empty()).then(|| format!("{what}: {}{more}", shown.join("; ")))
+    };
+    let lines = [
+        line("return probes cannot be guarded here", guards),
+        line("no return probes here", returns),
+    ];
+    lines.into_iter().flatten().collect()
 }
 
 /// Returns a program with the libraries that `run` would find, as they decide how ends of calls are

@@ -12,6 +12,7 @@ pub(crate) mod demangle;
 pub(crate) mod elf;
 pub(crate) mod facts;
 mod inlined;
+pub(crate) mod later;
 pub(crate) mod launch;
 pub(crate) mod lines;
 pub(crate) mod list;

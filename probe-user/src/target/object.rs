@@ -62,7 +62,7 @@ enum LineTable {
 /// Traits of the whole object that placement needs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Traits {
-    unwinder: bool,
+    unwinder: Option<&'static str>,
     go: bool,
     symtab: bool,
 }
@@ -172,9 +172,9 @@ impl Object {
         self.layout.interpreter.as_deref()
     }
 
-    /// Returns whether exceptions or panics may pass through its functions: it imports or contains
-    /// an unwinder, or we cannot rule one out.
-    pub(crate) fn uses_unwinder(&self) -> bool {
+    /// Returns the sign that exceptions or panics may pass through its functions: a name that
+    /// shows that it imports or contains an unwinder, or a section that leaves that open.
+    pub(crate) fn unwinder(&self) -> Option<&'static str> {
         self.traits.unwinder
     }
 
@@ -387,7 +387,7 @@ impl Traits {
                 .iter()
                 .any(|section| layout.section(section).is_some()),
             symtab: layout.section(".symtab").is_some(),
-            unwinder: false,
+            unwinder: None,
         };
         // The names are searched as bytes: imports and definitions count alike.
         for strings in [".dynstr", ".strtab"] {
@@ -397,8 +397,11 @@ impl Traits {
             let range = section.offset..section.offset.saturating_add(section.size());
             let scan = || {
                 source.scan(range.clone(), LONGEST_UNWINDER, |_, part| {
-                    traits.unwinder |= names_unwinder(part);
-                    if traits.unwinder { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                    traits.unwinder = traits.unwinder.or_else(|| names_unwinder(part));
+                    match traits.unwinder {
+                        Some(_) => ControlFlow::Break(()),
+                        None => ControlFlow::Continue(()),
+                    }
                 })
             };
             let (read, refused) = source.budget().watch(scan);
@@ -411,8 +414,10 @@ impl Traits {
         }
         // A stripped program can contain a nameless unwinder. Only its cleanup tables show that.
         // libc has such tables for thread cancellation alone.
-        if !traits.symtab && layout.section(".gcc_except_table").is_some() {
-            traits.unwinder |= !(name.starts_with("libc.so") || name.starts_with("libc-2."));
+        const CLEANUPS: &str = ".gcc_except_table";
+        let is_libc = name.starts_with("libc.so") || name.starts_with("libc-2.");
+        if !traits.symtab && !is_libc && layout.section(CLEANUPS).is_some() {
+            traits.unwinder.get_or_insert(CLEANUPS);
         }
         Ok(traits)
     }
@@ -421,21 +426,22 @@ impl Traits {
 /// At least the length of each name below and what follows it.
 const LONGEST_UNWINDER: usize = 64;
 
-/// Returns whether a table of names has one that only code with exceptions or panics needs.
-fn names_unwinder(strings: &[u8]) -> bool {
-    const NAMES: [&[u8]; 8] = [
-        b"_Unwind_RaiseException",
-        b"_Unwind_Resume",
-        b"_Unwind_Resume_or_Rethrow",
-        b"_Unwind_ForcedUnwind",
-        b"__cxa_throw",
-        b"__cxa_rethrow",
-        b"__gxx_personality_v0",
-        b"rust_eh_personality",
+/// Returns a name in a table of names that only code with exceptions or panics needs.
+fn names_unwinder(strings: &[u8]) -> Option<&'static str> {
+    const NAMES: [&str; 8] = [
+        "_Unwind_RaiseException",
+        "_Unwind_Resume",
+        "_Unwind_Resume_or_Rethrow",
+        "_Unwind_ForcedUnwind",
+        "__cxa_throw",
+        "__cxa_rethrow",
+        "__gxx_personality_v0",
+        "rust_eh_personality",
     ];
     let ends = |tail: &[u8]| matches!(tail.first(), Some(0 | b'@') | None);
-    NAMES.iter().any(|name| {
-        memchr::memmem::find_iter(strings, name).any(|at| ends(&strings[at + name.len()..]))
+    NAMES.into_iter().find(|name| {
+        let mut found = memchr::memmem::find_iter(strings, name.as_bytes());
+        found.any(|at| ends(&strings[at + name.len()..]))
     })
 }
 

@@ -55,10 +55,43 @@ pub enum ExitKind {
 /// The method by which the end of a call is seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExitPlacement {
+    /// By a return probe that nothing guards.
     ReturnProbe,
+    /// By a return probe in a process whose guard sites are all known. A function whose frames are
+    /// restored is moved to these exits, or to none for the reason given.
+    Guarded(Result<Vec<ExitSite>, String>),
     Sites(Vec<ExitSite>),
     /// Entries only, with the reason for people.
     Unseen(String),
+}
+
+impl ExitPlacement {
+    /// Returns the placement without a guarded return probe.
+    pub(crate) fn without_guarded(&self) -> Self {
+        match self {
+            Self::Guarded(Ok(sites)) => Self::Sites(sites.clone()),
+            Self::Guarded(Err(why)) => Self::Unseen(why.clone()),
+            other => other.clone(),
+        }
+    }
+}
+
+/// A place where return probes begin to be dangerous. A guard there puts the true return addresses
+/// back before the instruction runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GuardSite {
+    /// File offset.
+    pub offset: u64,
+    pub kind: GuardKind,
+}
+
+/// The danger that begins at a [`GuardSite`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GuardKind {
+    /// An unwinder reads return addresses, and may remove frames.
+    Unwind,
+    /// The thread leaves its stack.
+    Switch,
 }
 
 /// The sites of one function's probes.

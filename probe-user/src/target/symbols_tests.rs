@@ -52,7 +52,7 @@ fn c_with_aliases() {
     let sizeless = object.functions().iter().find(|f| f.raw() == "sizeless").unwrap();
     assert!(sizeless.size >= 3);
     assert!(!object.functions().iter().any(|f| f.raw() == "printf"));
-    assert!(!object.is_stripped() && !object.is_go() && !object.uses_unwinder());
+    assert!(!object.is_stripped() && !object.is_go() && object.unwinder().is_none());
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn cpp_names() {
         &[],
     );
     check(&built, "_ZN2ns5twiceIlEET_S1_", "ns::twice<long>", "long ns::twice<long>(long)", &[]);
-    assert!(built.object().uses_unwinder());
+    assert!(built.object().unwinder().is_some());
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn rust_names() {
         // An inherent method: v0 writes the type in brackets.
         let wanted = ["input::Thing::run", "<input::Thing>::run"];
         assert!(names.iter().any(|name| wanted.contains(name)), "{mangling}");
-        assert!(object.uses_unwinder());
+        assert!(object.unwinder().is_some());
         check_places(&object);
     }
 }

@@ -218,9 +218,11 @@ impl Session {
         match Kernel::load(&Config {
             ring_bytes,
             follow,
+            launches: false,
             wakes: false,
             markers: false,
             values: true,
+            guards: false,
         }) {
             Ok(kernel) => {
                 let (rings, lost) = (kernel.rings().unwrap(), kernel.lost());

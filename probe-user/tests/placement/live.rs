@@ -81,7 +81,7 @@ fn sites_of(path: &Path, policy: &Policy, wanted: fn(&Placement) -> bool) -> Str
         }
         _ = writeln!(entries, "e {} {begins} {shown}", placement.entry.offset);
         match placement.exit {
-            ExitPlacement::ReturnProbe => {
+            ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => {
                 _ = writeln!(returns, "r {} {ends} {shown}", placement.entry.offset);
             }
             ExitPlacement::Sites(sites) => {

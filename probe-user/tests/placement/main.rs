@@ -1,9 +1,11 @@
 //! Where probes go, checked against other disassemblers, compilers and the running kernel.
 
 mod corpus;
+mod guards;
 mod live;
 mod objdump;
 mod objects;
+mod shares;
 mod snippets;
 mod stacks;
 mod survey;

@@ -1,6 +1,8 @@
 //! Hand-written functions, one for each rule, with the line that `list -v` shows for them.
 
-use ctrace_user::testing::target::{Candidate, CodeMap, Policy, Returns, explain, place};
+use ctrace_user::testing::target::{
+    Candidate, CodeMap, ExitPlacement, Policy, Returns, explain, place,
+};
 use object::{Object, ObjectSymbol};
 use std::process::Command;
 
@@ -9,21 +11,33 @@ const SITES: Policy = Policy {
     unwinding_possible: true,
     is_go: false,
     switches_stacks: false,
+    guarded: false,
 };
 const AUTO: Policy = Policy {
     returns: Returns::Auto,
     unwinding_possible: false,
     is_go: false,
     switches_stacks: false,
+    guarded: false,
+};
+
+/// A process with unwinders and switched stacks, all of which are guarded.
+const GUARDED: Policy = Policy {
+    returns: Returns::Auto,
+    unwinding_possible: true,
+    is_go: false,
+    switches_stacks: true,
+    guarded: true,
 };
 
 /// The bodies of `f` and of what else there is, assembled and placed.
-fn check(policy: Policy, body: &str, rest: &str, expected: &str) {
+/// Returns the exit.
+fn check(policy: Policy, body: &str, rest: &str, expected: &str) -> Option<ExitPlacement> {
     let frame = format!("f: .cfi_startproc\n{body}\n.cfi_endproc\n.size f, .-f\n");
-    check_whole(policy, "f", &format!("{frame}{rest}"), expected);
+    check_whole(policy, "f", &format!("{frame}{rest}"), expected)
 }
 
-fn check_whole(policy: Policy, name: &str, text: &str, expected: &str) {
+fn check_whole(policy: Policy, name: &str, text: &str, expected: &str) -> Option<ExitPlacement> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let source = folder.path().join("snippet.s");
     let object = folder.path().join("snippet.so");
@@ -34,7 +48,10 @@ fn check_whole(policy: Policy, name: &str, text: &str, expected: &str) {
     std::fs::write(&source, text).expect("the source is written");
     let mut gcc = Command::new("gcc");
     gcc.args(["-shared", "-nostdlib", "-o"]).arg(&object).arg(&source);
-    let Ok(output) = gcc.output() else { return println!("skipped: no gcc here") };
+    let Ok(output) = gcc.output() else {
+        println!("skipped: no gcc here");
+        return None;
+    };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let data = std::fs::read(&object).expect("the object is there");
     let file = object::File::parse(&*data).expect("the object parses");
@@ -42,7 +59,9 @@ fn check_whole(policy: Policy, name: &str, text: &str, expected: &str) {
     let source = crate::source(&data);
     let map = CodeMap::parse(&source).expect("the object parses");
     let candidate = Candidate { address: symbol.address(), size: symbol.size(), name };
-    assert_eq!(explain(&place(candidate, &map, &policy)), expected);
+    let placement = place(candidate, &map, &policy);
+    assert_eq!(explain(&placement), expected);
+    placement.ok().map(|placement| placement.exit)
 }
 
 #[test]
@@ -72,7 +91,7 @@ fn probe_stays_where_a_loop_turns() {
     let body = "endbr64\n1: nop\ndec %edi\njne 1b\nret";
     check(SITES, body, "", "entry +0 single-stepped, exit at 1 ret single-stepped");
     let body = "1: dec %r11d\njne 1b\nret";
-    check(SITES, body, "", "entry +3 emulated (also a loop's head), exit at 1 ret single-stepped")
+    check(SITES, body, "", "entry +3 emulated (also a loop's head), exit at 1 ret single-stepped");
 }
 
 #[test]
@@ -220,6 +239,27 @@ fn parts_are_followed() {
     check(SITES, body, part, "entry +0 single-stepped, exit at 2 rets single-stepped");
 }
 
+/// A jump that nothing takes: `pg_unreachable()` of postgres.
+#[test]
+fn jumps_to_the_end_of_a_part_are_dead_ends() {
+    let body = "push %rbx\n.cfi_def_cfa_offset 16\ntest %edi, %edi\nja part\npop %rbx\n\
+                .cfi_def_cfa_offset 8\nret\n.Lend:";
+    let part = ".section .text.unlikely, \"ax\"\npart: .cfi_startproc\n\
+                .cfi_def_cfa_offset 16\ncall g\njmp .Lend\n.cfi_endproc\n.text\n";
+    let seen = "entry +0 emulated, exit at 1 ret single-stepped";
+    check(SITES, body, part, seen);
+    check(SITES, body, &part.replace("jmp .Lend", "je .Lend\ncall g"), seen);
+    // Another function begins there.
+    let next = "h: .cfi_startproc\nnop\nret\n.cfi_endproc\n.size h, .-h";
+    let line = "entry +0 emulated, exit at 1 ret, 1 jump single-stepped";
+    check(SITES, body, &format!("{part}{next}"), line);
+    // Without a frame the jump may leave the function; code without an entry may belong to it.
+    let unseen = "entry +0 emulated, exit not seen: it jumps to code that no table describes";
+    check(SITES, &body.replace("ja part", "ja .Lend"), "", seen);
+    check(SITES, &body.replace("push", "nop\nja .Lend\npush"), "", unseen);
+    check(SITES, body, &format!("{part}inc %eax\nret\n"), unseen);
+}
+
 #[test]
 fn no_functions() {
     let cold = "f.cold: .cfi_startproc\nnop\nret\n.cfi_endproc\n.size f.cold, .-f.cold";
@@ -292,6 +332,66 @@ fn return_address_is_left_to_its_readers() {
         "",
         "entry +0 emulated, exit at 1 ret single-stepped",
     );
+}
+
+#[test]
+fn guards_allow_return_probes() {
+    let body = "endbr64\npush %rbx\n.cfi_def_cfa_offset 16\npop %rbx\n.cfi_def_cfa_offset 8\nret";
+    check(GUARDED, body, "", "entry +4 emulated, exit by return probe, guarded");
+    let unguarded = Policy { guarded: false, ..GUARDED };
+    check(unguarded, body, "", "entry +4 emulated, exit at 1 ret single-stepped");
+    let forced = Policy { returns: Returns::ReturnProbe, ..GUARDED };
+    check(forced, body, "", "entry +4 emulated, exit by return probe, guarded");
+    let refused = Policy { returns: Returns::RetSites, ..GUARDED };
+    check(refused, body, "", "entry +4 emulated, exit at 1 ret single-stepped");
+    // A guard needs no way out.
+    check(GUARDED, "ret", "", "entry +0 single-stepped, exit by return probe, guarded");
+}
+
+/// What reads its own return address does so behind the guard, or without any.
+#[test]
+fn guards_do_not_help_all() {
+    let line = "entry +0 single-stepped, exit at 1 ret single-stepped";
+    check(GUARDED, "mov (%rsp), %rsi\nret", "", line);
+    check(GUARDED, "nop\njmp dlsym@plt", "", "entry +0 emulated, exit at 1 jump emulated");
+    // The guard runs before the address of the function itself is replaced.
+    let line = "entry +0 single-stepped, exit at 1 ret single-stepped";
+    check(GUARDED, "xchg %rsp, (%rdi)\nret", "", line);
+    check(
+        GUARDED,
+        "nop\nmov (%rsi), %rsp\nret",
+        "",
+        "entry +0 emulated, exit at 1 ret single-stepped",
+    );
+    check(GUARDED, "nop\njmp jump_fcontext@plt", "", "entry +0 emulated, exit at 1 jump emulated");
+    let go = Policy { is_go: true, ..GUARDED };
+    check(go, "nop\nret", "", "entry +0 emulated, exit at 1 ret single-stepped");
+    let bare = "f: nop\ninc %eax\nret\n.size f, .-f";
+    check_whole(GUARDED, "f", bare, "entry +0 emulated, exit at 1 ret single-stepped");
+    for name in ["co_switch", "__unw_step", "_Ux86_64_step"] {
+        let text = format!(
+            ".type {name}, @function\n{name}: .cfi_startproc\nnop\nret\n.cfi_endproc\n.size {name}, .-{name}"
+        );
+        check_whole(GUARDED, name, &text, "entry +0 emulated, exit at 1 ret single-stepped");
+    }
+}
+
+/// A function that is moved away from its return probe goes on with its ways out.
+#[test]
+fn guarded_functions_know_their_ways_out() {
+    let body = "nop\ntest %edi, %edi\nje 1f\nret\n1: inc %eax\njmp g";
+    let moved = check(GUARDED, body, "", "entry +0 emulated, exit by return probe, guarded");
+    let Some(ExitPlacement::Guarded(Ok(sites))) = moved else { return assert!(moved.is_none()) };
+    let Some(ExitPlacement::Sites(expected)) =
+        check(SITES, body, "", "entry +0 emulated, exit at 1 ret, 1 jump single-stepped")
+    else {
+        panic!("it has exits")
+    };
+    assert_eq!(sites, expected);
+    let unseen =
+        check(GUARDED, "ret", "", "entry +0 single-stepped, exit by return probe, guarded");
+    let why = "its first instruction is a way out of it".to_owned();
+    assert_eq!(unseen, Some(ExitPlacement::Guarded(Err(why))));
 }
 
 #[test]

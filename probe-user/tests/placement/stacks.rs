@@ -15,7 +15,7 @@ fn check(compiler: &[&str], suffix: &str, source: &str, expected: bool) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let data = std::fs::read(&object).expect("the object is there");
     assert_eq!(
-        CodeMap::data_switches_stacks(&crate::source(&data)),
+        CodeMap::stack_switch(&crate::source(&data)).is_some(),
         expected,
         "{compiler:?} {source}"
     );

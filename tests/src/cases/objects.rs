@@ -1,7 +1,7 @@
 //! Libraries, USDT probes, parts of functions, and instructions that carry no probe.
 
 use super::traced_as_untraced;
-use crate::env::Env;
+use crate::env::{Env, Link};
 use crate::probes::wait_until_armed;
 use crate::process::Running;
 use crate::targets::program;
@@ -54,6 +54,58 @@ pub(super) fn library_opened_after_attach(env: &Env) -> Result<()> {
     let report = traced.report()?;
     report.expect_note(&["libplug.so", "earlier calls are not counted"])?;
     Truth::parse(&finished.stdout).check_calls(report)
+}
+
+/// A library that comes late and forbids return probes: what had some is timed in another way.
+pub(super) fn a_library_that_forbids_return_probes(env: &Env) -> Result<()> {
+    let library = env.targets.get(&program("libswitch.c"))?;
+    let path = env.targets.get(&program("dl.c"))?;
+    for options in [&[][..], &["--budget", "50%"]] {
+        if env.link == Link::Perf && !options.is_empty() {
+            continue;
+        }
+        let mut command = Command::new(&path);
+        let target = Running::start_ready(command.arg(&library).args(["50", "late"]))?;
+        let globs = ["host_work", "plug_*@libswitch*"];
+        let trace = Trace::attach(env, target.pid())?.functions(globs);
+        let started = trace.args(options.iter().copied()).start()?;
+        wait_until_armed(target.pid(), &path)?;
+        target.signal(Signal::USR1)?;
+        wait_until_armed(target.pid(), &library)?;
+        target.signal(Signal::USR1)?;
+        let finished = target.wait(Duration::from_secs(30))?;
+        ensure!(finished.shell_code() == 0, "the target was disturbed: {}", finished.stderr);
+        let traced = started.wait()?.expect_code(0)?;
+        let report = traced.report()?;
+        report.expect_note(&["the return probes of 1 function ", "unwinds or switches stacks"])?;
+        Truth::parse(&finished.stdout).check_calls(report)?;
+        let ends = report.expect("host_work")?.ends();
+        ensure!(ends == (50, 50, 0, 0), "{options:?}: host_work is timed otherwise: {ends:?}");
+    }
+    Ok(())
+}
+
+/// The same by a program that the command executes: it is held until the other probes are there.
+pub(super) fn a_program_that_forbids_return_probes(env: &Env) -> Result<()> {
+    let first = env.targets.get(&program("execself.c"))?;
+    let second = env.targets.get(&program("ownids.c"))?;
+    let second = second.to_str().context("path is text")?;
+    for options in [&[][..], &["--follow"]] {
+        let traced = Trace::run(env)?
+            .functions(["work", "getuid@libc*"])
+            .args(options.iter().copied())
+            .program(&first, ["other", second, "77"])
+            .finish()?
+            .expect_code(0)?;
+        let report = traced.report()?;
+        report.expect_note(&["the return probes of 2 functions "])?;
+        for (name, calls) in [("work", 100), ("getuid", 77)] {
+            let ends = report.expect(name)?.ends();
+            ensure!(ends == (calls, calls, 0, 0), "{options:?} {name}: {ends:?}");
+        }
+        ensure!(report.loss("calls_headless") == 0, "{}", report.losses());
+    }
+    Ok(())
 }
 
 pub(super) fn usdt_probes(env: &Env) -> Result<()> {

@@ -2,11 +2,44 @@
 
 use super::traced_as_untraced;
 use crate::env::Env;
+use crate::install::install;
 use crate::targets::program;
+use crate::trace::Trace;
 use anyhow::{Context, Result, ensure};
 
 pub(super) fn exec_of_itself(env: &Env) -> Result<()> {
     traced_as_untraced(env, &program("execself.c"), &["self", "3"], &["work"], &[]).map(drop)
+}
+
+/// The launcher, which is a ctrace, allocates, reads and executes in the library of the command.
+pub(super) fn nothing_of_the_launcher(env: &Env) -> Result<()> {
+    let idle = env.targets.get(&program("idle.c"))?;
+    let folder = tempfile::TempDir::new()?;
+    let script = folder.path().join("script");
+    install(format!("#!{}\n", idle.display()).as_bytes(), &script);
+    let no_arguments = &[][..];
+    let eight = &["1", "22", "333", "4444", "55555", "666666", "7777777", "88888888"][..];
+    for (command, arguments, options) in [
+        (&idle, no_arguments, no_arguments),
+        (&idle, eight, no_arguments),
+        (&idle, eight, &["--follow"]),
+        (&script, eight, no_arguments),
+    ] {
+        let traced = Trace::run(env)?
+            .functions(["malloc@libc*", "read@libc*", "execve@libc*"])
+            .args(options.iter().copied())
+            .program(command, arguments.iter().copied())
+            .finish()?
+            .expect_code(0)?;
+        let report = traced.report()?;
+        for name in ["malloc", "read", "execve"] {
+            let calls = report.expect(name)?.calls();
+            ensure!(calls == 0, "{options:?} {arguments:?}: {calls} calls of {name}");
+        }
+        ensure!(report.loss("calls_headless") == 0, "{}", report.losses());
+        report.check_lossless()?;
+    }
+    Ok(())
 }
 
 pub(super) fn exec_of_another_program(env: &Env) -> Result<()> {

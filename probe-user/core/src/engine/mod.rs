@@ -1,5 +1,6 @@
 //! The engine as a session sees it: records in, reports out.
 
+mod exits;
 mod fold;
 pub(crate) mod ledger;
 #[cfg(test)]
@@ -16,6 +17,7 @@ pub(crate) mod tracker;
 
 use crate::calls::paths::Paths;
 use crate::calls::spool::Spool;
+use crate::engine::exits::ExitChange;
 use crate::engine::ledger::Ledger;
 use crate::engine::period::Period;
 use crate::engine::recorder::Recorder;
@@ -32,7 +34,7 @@ pub use crate::report::ReportMeta;
 use crate::units::{FuncId, Nanos, Pid, Tid};
 use crate::values::RingPayload;
 pub use process::ProcessChange;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 
 /// Bounds and choices, fixed for a trace.
@@ -96,6 +98,8 @@ pub struct Engine {
     markers: Markers,
     /// The number of the kernel's rings. Events of the marker buffers come in lanes after them.
     rings: usize,
+    /// Those to come, in order of time.
+    exit_changes: VecDeque<ExitChange>,
     lost_events: u64,
     lost_marks: u64,
 }
@@ -116,6 +120,7 @@ impl Engine {
             tracker,
             markers: Markers::new(config.rings),
             rings: config.rings,
+            exit_changes: VecDeque::new(),
             lost_events: 0,
             lost_marks: 0,
         }
@@ -258,6 +263,7 @@ impl Engine {
     pub fn advance(&mut self, watermark: Nanos) {
         self.release_markers(watermark);
         self.tell_recorder_of_losses();
+        self.change_due_exits(watermark);
         self.order.release(watermark.0, &mut self.tracker);
     }
 

@@ -9,7 +9,7 @@ use crate::engine::recorder::Recorder;
 use crate::engine::region::Regions;
 use crate::engine::stack::{Place, StackFacts};
 use crate::engine::threads::Threads;
-use crate::function::FunctionInfo;
+use crate::function::{ExitSeen, FunctionInfo};
 use crate::ingest::decode::ProcessEvent;
 use crate::ingest::event::Event;
 use crate::ingest::order::Sink;
@@ -76,6 +76,14 @@ impl Tracker {
         self.hits.push(0);
         self.ledger.functions.push(Default::default());
         id
+    }
+
+    /// Changes how the ends of a function's calls are seen.
+    pub(crate) fn set_exit(&mut self, id: FuncId, exit: ExitSeen) {
+        if let Some(info) = self.functions.get_mut(id.index()) {
+            info.exit = exit;
+            self.facts[id.index()] = StackFacts::from(&*info);
+        }
     }
 
     pub(crate) fn begin(&mut self, start: u64) {
@@ -176,7 +184,13 @@ impl Tracker {
                 match kind {
                     Some(Kind::Enter) => counts = stacks.enter(at, &self.facts, &mut self.ledger),
                     Some(Kind::ScopeEnter) => counts = stacks.enter_scope(at, &mut self.ledger),
-                    Some(Kind::Return | Kind::ExitRet | Kind::ScopeExit) => {
+                    Some(Kind::Return) => {
+                        // A call that was under way when its function lost its return probe may
+                        // have ended already.
+                        let is_late = self.functions[func.index()].exit != ExitSeen::ByReturnProbe;
+                        stacks.exit(at, is_late, &mut self.ledger)
+                    }
+                    Some(Kind::ExitRet | Kind::ScopeExit) => {
                         stacks.exit(at, false, &mut self.ledger)
                     }
                     Some(Kind::ExitJump) => stacks.exit(at, true, &mut self.ledger),

@@ -4,10 +4,11 @@ use super::{
     super::{
         BpfError,
         kernel_link::{LinkSpec, Refusal},
+        restore::{GuardMaps, Restored},
     },
     aftermath::{Left, Places},
     start,
-    wire::{Answer, Id, NO_PLACE, Request},
+    wire::{Answer, Id, NO_PLACE, Reply, Request},
 };
 use ctrace_core::units::Pid;
 use rustix::{
@@ -83,6 +84,8 @@ pub(in super::super) struct Guard {
     sending: Mutex<()>,
     /// The receivers of answers. `None` once the guard is gone.
     waiting: Mutex<Option<HashMap<Id, SyncSender<Answer>>>>,
+    /// Functions whose frames were restored, until somebody asks.
+    restored: Mutex<Vec<Restored>>,
     /// The places of each link, from its request until it is known to be closed.
     places: Mutex<HashMap<Id, Places>>,
     last_id: AtomicU64,
@@ -103,6 +106,7 @@ impl Guard {
             socket,
             sending: Mutex::default(),
             waiting: Mutex::new(Some(HashMap::new())),
+            restored: Mutex::default(),
             places: Mutex::default(),
             last_id: AtomicU64::new(0),
             holds: AtomicBool::new(false),
@@ -119,7 +123,14 @@ impl Guard {
 
     /// Distributes answers until the guard is gone.
     fn listen(&self, socket: &UnixStream, mut child: Child) {
-        while let Some(answer) = Answer::receive(socket) {
+        while let Some(reply) = Reply::receive(socket) {
+            let answer = match reply {
+                Reply::Answer(answer) => answer,
+                Reply::Restored(restored) => {
+                    locked(&self.restored).push(restored);
+                    continue;
+                }
+            };
             let waiting = locked(&self.waiting).as_mut().and_then(|all| all.remove(&answer.id));
             // The receiver may have stopped waiting.
             let _ = waiting.map(|waiting| waiting.send(answer));
@@ -218,6 +229,20 @@ impl Guard {
         })
     }
 
+    /// Makes the guard restore return addresses with these maps.
+    pub(in super::super) fn guard_returns(
+        self: &Arc<Self>,
+        maps: &GuardMaps,
+    ) -> io::Result<GuardedReturns> {
+        let GuardMaps { requests, states, guarded, lister } = maps;
+        let fds = [requests, states, guarded, lister].map(|fd| fd.as_fd());
+        let id = self.new_id();
+        match self.ask(id, &Request::GuardReturns { id, fds })?.errno {
+            0 => Ok(GuardedReturns { guard: Arc::clone(self), id }),
+            errno => Err(io::Error::from_raw_os_error(errno)),
+        }
+    }
+
     /// Asks the guard to close all links and make no more.
     pub(super) fn close_all(&self) -> io::Result<Receiver<Answer>> {
         let id = self.new_id();
@@ -291,6 +316,34 @@ impl Drop for GuardedLink {
     fn drop(&mut self) {
         // Errors have no receiver here, and the guard's end removes what is left.
         let _ = self.end();
+    }
+}
+
+/// Guards of return probes in the guard process. Dropping it ends them.
+pub(in super::super) struct GuardedReturns {
+    guard: Arc<Guard>,
+    id: Id,
+}
+
+impl GuardedReturns {
+    /// Restores the open frames, when no new ones are hijacked any more. Returns the number of
+    /// those that are left.
+    pub(in super::super) fn sweep(&self) -> io::Result<usize> {
+        let id = self.guard.new_id();
+        let answer = self.guard.ask(id, &Request::Sweep { id, guards: self.id })?;
+        Ok(answer.place as usize)
+    }
+
+    /// Takes the functions of a process whose frames were restored since the last call.
+    pub(in super::super) fn take_restored(&self, pid: u32) -> Vec<u64> {
+        Restored::take(&mut locked(&self.guard.restored), pid)
+    }
+}
+
+impl Drop for GuardedReturns {
+    fn drop(&mut self) {
+        // Without a guard there is nothing to end.
+        let _ = self.guard.tell(&Request::EndGuards { guards: self.id });
     }
 }
 

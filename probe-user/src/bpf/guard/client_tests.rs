@@ -23,6 +23,7 @@ fn link(guard: &Arc<Guard>, path: &str) -> io::Error {
     let spec = LinkSpec {
         way: Way::Multi(AttachType::UprobeMulti),
         at_return: false,
+        keeps_to_the_end: false,
         pid: None,
         offsets: &OFFSETS,
         cookies: &OFFSETS,

@@ -26,7 +26,7 @@ mod start;
 mod wire;
 
 pub(crate) use aftermath::Left;
-pub(super) use client::{Guard, GuardedLink, current};
+pub(super) use client::{Guard, GuardedLink, GuardedReturns, current};
 pub(crate) use client::{GuardDeath, hold, let_go};
 pub(crate) use leaving::{finish, leave};
 pub(crate) use owner::{Owner, Sight};

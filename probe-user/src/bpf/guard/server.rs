@@ -5,7 +5,10 @@
 //! some. So no request waits for another, and at the end all links are closed at once.
 
 use super::{
-    super::kernel_link,
+    super::{
+        kernel_link,
+        restore::{GuardMaps, Restorer},
+    },
     aftermath::{Left, Places},
     owner::Sight,
     room::{Room, Taken},
@@ -55,7 +58,7 @@ pub(super) fn serve(
 ) {
     let server = Server {
         socket,
-        sending: Mutex::default(),
+        sending: Arc::default(),
         state: Mutex::default(),
         idle: Condvar::new(),
         room: Room::new(getrlimit(Resource::Nofile).current),
@@ -91,6 +94,18 @@ pub(super) fn serve(
                     server.state().held = Some(Arc::new(Hold { pid, command }));
                 }
                 Order::LetGo => server.state().held = None,
+                Order::GuardReturns { id, maps } => {
+                    server.answer(Answer::done(id, &server.guard_returns(id, maps)));
+                }
+                Order::Sweep { id, guards } => {
+                    let (turn, server) = (Turn::new(&server, id), &server);
+                    let sweep = move || Reply { place: server.sweep(guards), ..Reply::to(Ok(())) };
+                    start(scope, turn, sweep);
+                }
+                Order::EndGuards { guards } => {
+                    let ended = server.state().restorers.remove(&guards);
+                    drop(ended);
+                }
                 Order::Lost { id } => server.answer(Answer::done(id, &Err(no_room()))),
             }
         }
@@ -140,7 +155,7 @@ fn start<'scope>(
 
 struct Server<'a> {
     socket: &'a UnixStream,
-    sending: Mutex<()>,
+    sending: Arc<Mutex<()>>,
     state: Mutex<State>,
     /// Notified when a thread has done its work.
     idle: Condvar,
@@ -150,6 +165,8 @@ struct Server<'a> {
 #[derive(Default)]
 struct State {
     links: HashMap<Id, HeldLink>,
+    /// The guards of return probes, by the question that started them.
+    restorers: HashMap<Id, Arc<Restorer>>,
     /// The number of working threads.
     busy: usize,
     /// True if no more links are made.
@@ -159,6 +176,7 @@ struct State {
 
 struct HeldLink {
     links: Vec<OwnedFd>,
+    keeps_to_the_end: bool,
     places: Places,
     taken: Taken,
 }
@@ -223,7 +241,9 @@ impl Server<'_> {
             Ok(links) => {
                 let inode = fstat(&link.file).map_or(0, |file| file.st_ino);
                 let places = Places { pid: link.pid, inode, count: link.spec().offsets.len() };
-                self.state().links.insert(link.id, HeldLink { links, places, taken });
+                let keeps_to_the_end = link.spec().keeps_to_the_end;
+                let held = HeldLink { links, keeps_to_the_end, places, taken };
+                self.state().links.insert(link.id, held);
                 Reply::to(Ok(()))
             }
             Err(refusal) => {
@@ -233,20 +253,51 @@ impl Server<'_> {
         }
     }
 
-    /// Closes all links at once, including those in the making, and waits for all work. Returns
-    /// their places.
+    /// Starts to restore return addresses.
+    fn guard_returns(&self, id: Id, maps: GuardMaps) -> io::Result<()> {
+        let (socket, sending) = (self.socket.try_clone()?, Arc::clone(&self.sending));
+        let restorer = Restorer::start(maps, move |restored| {
+            let _alone = sending.lock().unwrap_or_else(PoisonError::into_inner);
+            // The receiver may be gone.
+            let _ = Answer::restored(restored).send(&socket);
+        })?;
+        self.state().restorers.insert(id, Arc::new(restorer));
+        Ok(())
+    }
+
+    /// Restores the open frames of some guards. Returns the number of those that are left.
+    fn sweep(&self, guards: Id) -> u32 {
+        let restorer = self.state().restorers.get(&guards).cloned();
+        restorer.map_or(0, |restorer| restorer.sweep() as u32)
+    }
+
+    /// Closes all links, and waits for all work. Returns their places. Nobody guards the return
+    /// probes at the very end, so no address of theirs is left on a stack by then.
     fn close_all(&self) -> Vec<Places> {
+        let mut places = self.close_those(|link| !link.keeps_to_the_end);
+        let restorers: Vec<_> = self.state().restorers.values().cloned().collect();
+        for restorer in restorers {
+            restorer.sweep();
+        }
+        places.extend(self.close_those(|_| true));
+        places
+    }
+
+    /// Closes some links at once, including those in the making, and waits for all work. Returns
+    /// their places.
+    fn close_those(&self, chosen: impl Fn(&HeldLink) -> bool) -> Vec<Places> {
         let mut places = Vec::new();
         loop {
-            let all: Vec<_> = {
+            let some: Vec<_> = {
                 let mut state = self.state();
                 // Other threads that wait for the end of all links must wait for these.
                 state.busy += 1;
-                state.links.drain().map(|(_, kept)| kept).collect()
+                let ids: Vec<_> = state.chosen(&chosen).collect();
+                ids.iter().filter_map(|id| state.links.remove(id)).collect()
             };
-            let more = !all.is_empty();
+            let more = !some.is_empty();
             std::thread::scope(|scope| {
-                for kept in all {
+                for kept in some {
                     places.push(kept.places);
                     let thread = Builder::new().name("link".into()).stack_size(STACK_BYTES);
                     // Without a thread, the link is closed here.
@@ -255,13 +306,20 @@ impl Server<'_> {
             });
             self.state().busy -= 1;
             self.idle.notify_all();
-            let is_waiting = |state: &mut State| state.busy > 0 && state.links.is_empty();
+            let is_waiting =
+                |state: &mut State| state.busy > 0 && state.chosen(&chosen).next().is_none();
             let state = self.idle.wait_while(self.state(), is_waiting);
             let state = state.unwrap_or_else(PoisonError::into_inner);
-            if !more && state.links.is_empty() {
+            if !more && state.chosen(&chosen).next().is_none() {
                 return places;
             }
         }
+    }
+}
+
+impl State {
+    fn chosen(&self, chosen: impl Fn(&HeldLink) -> bool) -> impl Iterator<Item = Id> {
+        self.links.iter().filter(move |(_, link)| chosen(link)).map(|(id, _)| *id)
     }
 }
 

@@ -28,6 +28,7 @@ fn ask_for_link(socket: &UnixStream, id: Id) {
     let spec = LinkSpec {
         way: Way::Multi(AttachType::UprobeMulti),
         at_return: false,
+        keeps_to_the_end: false,
         pid: None,
         offsets: &[1, 2],
         cookies: &[3, 4],

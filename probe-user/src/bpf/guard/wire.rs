@@ -8,6 +8,7 @@
 use super::super::{
     kernel_link::{LinkSpec, Way},
     link::SITES_LIMIT,
+    restore::{GuardMaps, Restored},
     sys::AttachType,
 };
 use rustix::{
@@ -24,6 +25,7 @@ use std::{
         fd::{BorrowedFd, OwnedFd},
         unix::net::UnixStream,
     },
+    sync::Arc,
 };
 
 const LINK: u32 = 1;
@@ -31,9 +33,13 @@ const CLOSE: u32 = 2;
 const CLOSE_ALL: u32 = 3;
 const HOLD: u32 = 4;
 const LET_GO: u32 = 5;
+const GUARD_RETURNS: u32 = 6;
+const SWEEP: u32 = 7;
+const END_GUARDS: u32 = 8;
 
 const AT_RETURN: u32 = 1;
 const COUNTS: u32 = 2;
+const KEEPS_TO_THE_END: u32 = 4;
 
 /// The value of `attach` for perf links.
 const PERF: u32 = AttachType::PerfEvent as u32;
@@ -41,7 +47,7 @@ const PERF: u32 = AttachType::PerfEvent as u32;
 const HEADER_BYTES: usize = 40;
 const ANSWER_BYTES: usize = 16;
 /// Limit of descriptors in a message.
-const MOST_FDS: usize = 2;
+const MOST_FDS: usize = GuardMaps::FDS;
 
 /// The size of the pieces in which a message is read or written.
 const PIECE: usize = 64 << 10;
@@ -62,6 +68,15 @@ struct Header {
 }
 
 impl Header {
+    /// Makes a header with the number of guards in two words.
+    fn of_guards(guards: Id) -> Self {
+        Self { count: guards as u32, pid: (guards >> 32) as u32, ..Self::default() }
+    }
+
+    fn guards(&self) -> Id {
+        Id::from(self.pid) << 32 | Id::from(self.count)
+    }
+
     fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let Self { what, flags, id, attach, count, pid, unit, return_bit } = self;
         let mut bytes = [0; HEADER_BYTES];
@@ -105,6 +120,12 @@ pub(super) enum Request<'a> {
     Hold { pid: u32, fds: [BorrowedFd<'a>; 1] },
     /// From now on no process is held.
     LetGo,
+    /// Answered. From now on the guard restores return addresses. Carries the maps.
+    GuardReturns { id: Id, fds: [BorrowedFd<'a>; GuardMaps::FDS] },
+    /// Answered under the number `id`: restores the open frames of these guards.
+    Sweep { id: Id, guards: Id },
+    /// Not answered.
+    EndGuards { guards: Id },
 }
 
 /// A request as the guard receives it.
@@ -122,6 +143,17 @@ pub(super) enum Order {
         command: OwnedFd,
     },
     LetGo,
+    GuardReturns {
+        id: Id,
+        maps: GuardMaps,
+    },
+    Sweep {
+        id: Id,
+        guards: Id,
+    },
+    EndGuards {
+        guards: Id,
+    },
     /// A question whose descriptors did not fit into the file table.
     Lost {
         id: Id,
@@ -135,6 +167,7 @@ pub(super) struct NewLink {
     pub(super) file: OwnedFd,
     way: Way,
     at_return: bool,
+    keeps_to_the_end: bool,
     pub(super) pid: Option<u32>,
     offsets: Vec<u64>,
     cookies: Vec<u64>,
@@ -146,11 +179,34 @@ impl NewLink {
         LinkSpec {
             way: self.way,
             at_return: self.at_return,
+            keeps_to_the_end: self.keeps_to_the_end,
             pid: self.pid,
             offsets: &self.offsets,
             cookies: &self.cookies,
             ref_ctr_offsets: &self.ref_ctr_offsets,
         }
+    }
+}
+
+/// A message of the guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    Answer(Answer),
+    /// Not asked for: the frames of this function do not stay hijacked.
+    Restored(Restored),
+}
+
+/// The errno of an answer that tells of a restored function. No call of the kernel gives it.
+const RESTORED: i32 = -1;
+
+impl Reply {
+    /// Receives a message; `None` at the end.
+    pub(super) fn receive(socket: &UnixStream) -> Option<Self> {
+        let answer = Answer::receive(socket)?;
+        Some(match answer.errno {
+            RESTORED => Self::Restored(Restored { pid: answer.place, probe: answer.id }),
+            _ => Self::Answer(answer),
+        })
     }
 }
 
@@ -160,7 +216,7 @@ pub(super) struct Answer {
     pub(super) id: Id,
     /// 0 for success.
     pub(super) errno: i32,
-    /// The refused place, or `NO_PLACE`.
+    /// The refused place, or `NO_PLACE`. After a sweep, the number of frames that it left.
     pub(super) place: u32,
 }
 
@@ -171,6 +227,11 @@ impl Answer {
         let errno =
             result.as_ref().err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
         Self { id, errno, place: NO_PLACE }
+    }
+
+    /// Makes the message about a restored function.
+    pub(super) fn restored(Restored { pid, probe }: Restored) -> Self {
+        Self { id: probe, errno: RESTORED, place: pid }
     }
 
     pub(super) fn send(self, mut socket: &UnixStream) -> io::Result<()> {
@@ -202,6 +263,15 @@ impl Request<'_> {
             }
             Self::Hold { pid, fds } => (Header { what: HOLD, pid: *pid, ..Header::default() }, fds),
             Self::LetGo => (Header { what: LET_GO, ..Header::default() }, &[]),
+            Self::GuardReturns { id, fds } => {
+                (Header { what: GUARD_RETURNS, id: *id, ..Header::default() }, fds)
+            }
+            Self::Sweep { id, guards } => {
+                (Header { what: SWEEP, id: *id, ..Header::of_guards(*guards) }, &[])
+            }
+            Self::EndGuards { guards } => {
+                (Header { what: END_GUARDS, ..Header::of_guards(*guards) }, &[])
+            }
         };
         let mut bytes = header.to_bytes().to_vec();
         if let Self::Link { spec, .. } = self {
@@ -220,9 +290,10 @@ fn link_header(id: Id, spec: &LinkSpec<'_>) -> Header {
     };
     let at_return = if spec.at_return { AT_RETURN } else { 0 };
     let counts = if spec.ref_ctr_offsets.is_empty() { 0 } else { COUNTS };
+    let keeps = if spec.keeps_to_the_end { KEEPS_TO_THE_END } else { 0 };
     Header {
         what: LINK,
-        flags: at_return | counts,
+        flags: at_return | counts | keeps,
         id,
         attach,
         count: spec.offsets.len() as u32,
@@ -285,6 +356,7 @@ fn read(socket: &UnixStream) -> io::Result<Order> {
                     file,
                     way,
                     at_return: header.flags & AT_RETURN != 0,
+                    keeps_to_the_end: header.flags & KEEPS_TO_THE_END != 0,
                     pid: (header.pid != 0).then_some(header.pid),
                     offsets,
                     cookies,
@@ -301,6 +373,21 @@ fn read(socket: &UnixStream) -> io::Result<Order> {
             None => return Err(senseless()),
         },
         LET_GO => Order::LetGo,
+        GUARD_RETURNS => {
+            let mut next = || fds.next().map(Arc::new);
+            match (next(), next(), next(), next()) {
+                (Some(requests), Some(states), Some(guarded), Some(lister)) => {
+                    Order::GuardReturns {
+                        id,
+                        maps: GuardMaps { requests, states, guarded, lister },
+                    }
+                }
+                _ if is_cut => Order::Lost { id },
+                _ => return Err(senseless()),
+            }
+        }
+        SWEEP => Order::Sweep { id, guards: header.guards() },
+        END_GUARDS => Order::EndGuards { guards: header.guards() },
         _ => return Err(senseless()),
     };
     if fds.next().is_some() { Err(senseless()) } else { Ok(asked) }

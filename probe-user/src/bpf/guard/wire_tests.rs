@@ -3,7 +3,15 @@ use std::{fs::File, net::Shutdown, os::fd::AsFd as _};
 
 fn spec<'a>(way: Way, offsets: &'a [u64], ref_ctr_offsets: &'a [u64]) -> LinkSpec<'a> {
     let cookies = offsets;
-    LinkSpec { way, at_return: true, pid: Some(7), offsets, cookies, ref_ctr_offsets }
+    LinkSpec {
+        way,
+        at_return: true,
+        keeps_to_the_end: true,
+        pid: Some(7),
+        offsets,
+        cookies,
+        ref_ctr_offsets,
+    }
 }
 
 /// Returns a socket's reading end after `write` has written to the other end and closed it.

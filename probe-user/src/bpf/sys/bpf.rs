@@ -17,6 +17,7 @@ const PROG_LOAD: u32 = 5;
 const RAW_TRACEPOINT_OPEN: u32 = 17;
 const MAP_LOOKUP_AND_DELETE_ELEM: u32 = 21;
 const LINK_CREATE: u32 = 28;
+const ITER_CREATE: u32 = 33;
 
 const MAP_TYPE_ARRAY: u32 = 2;
 const MAP_MMAPABLE: u32 = 1 << 10;
@@ -30,6 +31,7 @@ pub(crate) type Insn = aya_obj::generated::bpf_insn;
 pub(crate) enum ProgramType {
     Kprobe = 2,
     RawTracepoint = 17,
+    Tracing = 26,
 }
 
 /// The link type that a program is loaded for.
@@ -38,6 +40,7 @@ pub(crate) enum ProgramType {
 pub(crate) enum AttachType {
     /// Perf event links and raw tracepoints.
     Any = 0,
+    Iterator = 28,
     PerfEvent = 41,
     UprobeMulti = 48,
     UprobeSession = 57,
@@ -56,6 +59,8 @@ pub(crate) struct ProgramSpec<'a> {
     pub(crate) attach: AttachType,
     pub(crate) instructions: &'a [Insn],
     pub(crate) license: &'a CStr,
+    /// The kernel function whose type the program is attached to; 0: none.
+    pub(crate) attach_function: u32,
 }
 
 /// Loads a program. With `log`, the verifier writes its reasons there.
@@ -66,7 +71,8 @@ pub(crate) fn load_program(spec: &ProgramSpec<'_>, log: Option<&mut [u8]>) -> io
         .pointer(8, spec.instructions.as_ptr())
         .pointer(16, spec.license.as_ptr())
         .name(48, spec.name)
-        .u32(68, spec.attach as u32);
+        .u32(68, spec.attach as u32)
+        .u32(108, spec.attach_function);
     if let Some(log) = log {
         attr = attr.u32(24, 1).u32(28, log.len() as u32).pointer(32, log.as_mut_ptr());
     }
@@ -128,6 +134,23 @@ pub(crate) fn link_perf(
 pub(crate) fn open_raw_tracepoint(name: &CStr, program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let mut attr = Attr::new().pointer(0, name.as_ptr()).u32(8, program.as_raw_fd() as u32);
     Syscall::Bpf { command: RAW_TRACEPOINT_OPEN, attr: &mut attr }.run_for_fd()
+}
+
+/// Runs a program once for every thread of a process.
+pub(crate) fn visit_threads(program: BorrowedFd<'_>, pid: u32) -> io::Result<()> {
+    // `union bpf_iter_link_info`: a thread, a process, a pidfd.
+    let which = [0, pid, 0];
+    let mut attr = Attr::new()
+        .u32(0, program.as_raw_fd() as u32)
+        .u32(8, AttachType::Iterator as u32)
+        .pointer(16, which.as_ptr())
+        .u32(24, size_of_val(&which) as u32);
+    let link = Syscall::Bpf { command: LINK_CREATE, attr: &mut attr }.run_for_fd()?;
+    let mut attr = Attr::new().u32(0, link.as_raw_fd() as u32);
+    let visits = Syscall::Bpf { command: ITER_CREATE, attr: &mut attr }.run_for_fd()?;
+    // Each read may end early.
+    while rustix::io::read(&visits, &mut [0; 64])? > 0 {}
+    Ok(())
 }
 
 /// Creates an array that can be mapped.

@@ -51,8 +51,10 @@ pub(crate) fn measure() -> anyhow::Result<Calibration> {
     let kernel = Kernel::load(&Config {
         ring_bytes: RING_BYTES,
         follow: false,
+        launches: false,
         markers: false,
         values: false,
+        guards: false,
         wakes: false,
     })?;
     let own = Pid(std::process::id());

@@ -59,7 +59,7 @@ impl HitCosts {
             Sites::Marker(_) => return MARKER_CALL,
         };
         let exit = match &placement.exit {
-            ExitPlacement::ReturnProbe => self.return_probe,
+            ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => self.return_probe,
             ExitPlacement::Unseen(_) => Nanos::ZERO,
             ExitPlacement::Sites(sites) => {
                 sites.iter().map(|site| self.hit(site.cost)).max().unwrap_or_default()
@@ -88,40 +88,60 @@ fn in_virtual_machine() -> bool {
     })
 }
 
-/// The cost of one event of each function, by its id.
+/// The cost of the events of one function.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    each: Nanos,
+    /// The number of events under other probes, and what they cost.
+    before: (u64, Nanos),
+}
+
+impl Cost {
+    fn of(&self, events: u64) -> Nanos {
+        let (earlier, cost) = self.before;
+        cost.saturating_add(Nanos(self.each.0.saturating_mul(events.saturating_sub(earlier))))
+    }
+}
+
+/// The cost of the events of each function, by its id.
 #[derive(Default)]
 pub(crate) struct Costs {
     hits: HitCosts,
-    per_event: Vec<Nanos>,
+    functions: Vec<Cost>,
 }
 
 impl Costs {
     pub(crate) fn new(hits: HitCosts) -> Self {
-        Self { hits, per_event: Vec::new() }
+        Self { hits, functions: Vec::new() }
     }
 
     /// Adds functions, in the order in which the engine numbers them.
     pub(crate) fn add(&mut self, functions: &[Planned]) {
-        self.per_event.extend(functions.iter().map(|planned| self.hits.event(planned)));
+        let cost = |planned| Cost { each: self.hits.event(planned), ..Cost::default() };
+        self.functions.extend(functions.iter().map(cost));
+    }
+
+    /// Gives a function, which has had so many events, other probes.
+    pub(crate) fn replace(&mut self, id: usize, events: u64, planned: &Planned) {
+        if let Some(cost) = self.functions.get_mut(id) {
+            *cost = Cost { each: self.hits.event(planned), before: (events, cost.of(events)) };
+        }
     }
 
     /// Returns the number of functions.
     pub(crate) fn functions(&self) -> usize {
-        self.per_event.len()
+        self.functions.len()
     }
 
     /// Returns the cost of this many events of one function.
     pub(crate) fn of_function(&self, id: usize, events: u64) -> Nanos {
-        let each = self.per_event.get(id).copied().unwrap_or_default();
-        Nanos(each.0.saturating_mul(events))
+        self.functions.get(id).copied().unwrap_or_default().of(events)
     }
 
     /// Returns the cost of all these events, given by function.
     pub(crate) fn of(&self, events: &[u64]) -> Nanos {
-        let each = self.per_event.iter().zip(events);
-        Nanos(
-            each.map(|(cost, events)| cost.0.saturating_mul(*events)).fold(0, u64::saturating_add),
-        )
+        let each = self.functions.iter().zip(events).map(|(cost, events)| cost.of(*events));
+        each.fold(Nanos::ZERO, Nanos::saturating_add)
     }
 
     /// Returns the same with the cost of lost events: as much as the others on average.
@@ -129,5 +149,34 @@ impl Costs {
         let (seen, all) = (self.of(events), events.iter().sum::<u64>());
         let lost = seen.0 as f64 * lost as f64 / all.max(1) as f64;
         seen.saturating_add(Nanos(lost as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::plan::{EntrySite, Placement};
+    use ctrace_core::function::FunctionInfo;
+
+    fn planned(cost: CostClass, exit: ExitPlacement) -> Planned {
+        let entry = EntrySite { offset: 0, cost, skipped: 0 };
+        let (entry_is_loop_head, may_tail_jump) = (false, false);
+        let placement = Placement { entry, exit, entry_is_loop_head, may_tail_jump };
+        let info = FunctionInfo::new("function", "program");
+        Planned { info, sites: Sites::Function(placement) }
+    }
+
+    #[test]
+    fn other_probes_cost_from_then_on() {
+        let (emulated, single_step, return_probe) = (Nanos(100), Nanos(900), Nanos(60));
+        let mut costs = Costs::new(HitCosts { emulated, single_step, return_probe });
+        let unseen = || ExitPlacement::Unseen(String::new());
+        let first = planned(CostClass::Emulated, ExitPlacement::ReturnProbe);
+        costs.add(&[first, planned(CostClass::SingleStep, unseen())]);
+        assert_eq!(costs.of(&[4, 2]), Nanos(4 * 80 + 2 * 900));
+        costs.replace(0, 4, &planned(CostClass::SingleStep, unseen()));
+        costs.replace(7, 4, &planned(CostClass::SingleStep, unseen()));
+        assert_eq!(costs.of_function(0, 5), Nanos(4 * 80 + 900));
+        assert_eq!(costs.of(&[5, 2]), Nanos(4 * 80 + 900 + 2 * 900));
     }
 }

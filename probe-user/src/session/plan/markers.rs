@@ -196,7 +196,8 @@ mod tests {
         let (_built, mapped) = files(LIBRARY);
         let mut planner = planner(&[], &["prod/*"]);
         planner.plan(&mapped[..1]).unwrap();
-        let plan = planner.plan_more(&mapped[1..]).unwrap();
+        let opened = planner.open(&mapped[1..]).unwrap();
+        let plan = planner.plan_more(&opened).unwrap();
         assert_eq!((plan.functions(), plan.objects.len()), (0, 1));
     }
 

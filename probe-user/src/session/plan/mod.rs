@@ -1,17 +1,24 @@
 //! Turns a selection into probes: the traced functions of each object, their places, and the
 //! refusals.
 
+pub(crate) mod again;
+mod guarding;
 pub(crate) mod jump_room;
 pub(crate) mod markers;
 mod nothing_chosen;
+mod placer;
 mod points;
 mod room;
 pub(crate) mod values;
 
+pub use self::guarding::ObjectGuards;
+pub(crate) use self::placer::exit_seen;
 use self::{
+    guarding::Guarding,
     jump_room::JumpRoom,
     markers::MarkerPlan,
     nothing_chosen::what_could_be_traced,
+    placer::{Placer, info},
     values::{Point, ValuePlanner},
 };
 use crate::target::{
@@ -20,14 +27,14 @@ use crate::target::{
     markers::MarkerSite,
     not_found::flawed_markers,
     object::Object,
-    place::{Candidate, CodeMap, Policy, Refusal, Returns, place},
-    plan::{ExitPlacement, Placement},
+    place::{CodeMap, Policy, Refusal, Returns},
+    plan::Placement,
     select::{SelectError, Selection, Selector},
     symbols::Function,
     usdt::UsdtProbe,
 };
 use anyhow::{Context, bail};
-use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
+use ctrace_core::function::{ExitSeen, FunctionInfo};
 use std::{path::PathBuf, sync::Arc};
 
 /// A file, whatever its path: device and inode.
@@ -43,6 +50,12 @@ pub(crate) fn identity(object: &MappedObject) -> Identity {
 pub struct Plan {
     pub objects: Vec<ObjectPlan>,
     pub refused: Vec<Refused>,
+    /// The places to guard in all objects of the process, before the first return probe. Empty
+    /// where return probes are not guarded.
+    pub guards: Vec<ObjectGuards>,
+    /// The objects that stand against guards, each with the reason. Empty where guards are not
+    /// asked for.
+    pub unguarded: Vec<String>,
     /// Remarks on the selection for the user, a line each.
     pub remarks: Vec<String>,
     /// Notes for a reader of the report.
@@ -115,9 +128,7 @@ pub struct Planner {
     returns: Returns,
     /// True if an object so far has a marker runtime: events of markers have a way out.
     has_runtime: bool,
-    /// True if an object of the process so far has an unwinder: no return probes from then on.
-    unwinder: bool,
-    switches_stacks: bool,
+    guarding: Guarding,
     jumps: JumpRoom,
     values: ValuePlanner,
     objects: ObjectLimits,
@@ -131,8 +142,7 @@ impl Planner {
             limit,
             returns,
             has_runtime: false,
-            unwinder: false,
-            switches_stacks: false,
+            guarding: Guarding::default(),
             jumps: JumpRoom::default(),
             values: ValuePlanner::default(),
             objects: ObjectLimits::DEFAULT,
@@ -147,6 +157,13 @@ impl Planner {
     /// Chooses whether USDT probes read their arguments. By default they do not.
     pub(crate) fn reading_values(mut self, reads: bool) -> Self {
         self.values.reads = reads;
+        self
+    }
+
+    /// Chooses whether return probes are guarded where all guard sites are known: the kernel must
+    /// have what guards need. By default they are not.
+    pub fn guarding(mut self, is_possible: bool) -> Self {
+        self.guarding.is_asked = is_possible;
         self
     }
 
@@ -167,14 +184,13 @@ impl Planner {
         self.place_all(&objects, &selection)
     }
 
-    /// Makes the plan for objects that came later, a new program or libraries. It is no error if
-    /// nothing there matches.
-    pub(crate) fn plan_more(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
-        let objects = self.open(mapped)?;
+    /// Makes the plan for objects that came later and were [opened](Self::open), a new program or
+    /// libraries. It is no error if nothing there matches.
+    pub(crate) fn plan_more(&mut self, objects: &[Object]) -> anyhow::Result<Plan> {
         let new_program = objects.iter().any(Object::is_main);
         let selector = if new_program { &self.selector } else { &self.late };
-        let selection = selector.select(&objects, self.limit);
-        is_small_enough(&objects)?;
+        let selection = selector.select(objects, self.limit);
+        is_small_enough(objects)?;
         let selection = match selection {
             Ok(selection) => selection,
             Err(SelectError::NothingFound(_) | SelectError::NothingAsked) => Selection::default(),
@@ -183,7 +199,7 @@ impl Planner {
         if new_program {
             self.late = self.selector.for_late_objects(&selection);
         }
-        self.place_all(&objects, &selection)
+        self.place_all(objects, &selection)
     }
 
     pub(crate) fn asks_for_markers(&self) -> bool {
@@ -195,10 +211,28 @@ impl Planner {
         self.values.reads && self.selector.asks_for_usdt()
     }
 
-    /// True if no object seen so far would make a return probe kill the target, or the user wants
-    /// return probes.
+    /// True if no object seen so far would make a return probe kill the target, or guards prevent
+    /// that, or the user wants return probes.
     pub(crate) fn allows_return_probes(&self) -> bool {
-        !self.switches_stacks && (self.returns == Returns::ReturnProbe || !self.unwinder)
+        self.guarding.allows(self.returns)
+    }
+
+    /// Returns the objects that stand against guards, and against return probes, each with the
+    /// reason.
+    pub(crate) fn against_return_probes(&self) -> [Vec<String>; 2] {
+        match self.returns {
+            Returns::RetSites => Default::default(),
+            returns => [self.guarding.unguarded().to_vec(), self.guarding.against(returns)],
+        }
+    }
+
+    /// Returns where the probes of a function sit from when it is moved away from its guarded
+    /// return probe. Only then its ways out take room: most functions are never moved.
+    pub fn moved(&mut self, placement: &Placement) -> Placement {
+        let exit = placement.exit.without_guarded();
+        let mut moved = Placement { exit, ..placement.clone() };
+        self.jumps.fit(&mut moved);
+        moved
     }
 
     /// Selects functions without placing probes.
@@ -212,37 +246,39 @@ impl Planner {
         Ok((objects, selection?))
     }
 
-    /// Reads the objects. A library that cannot be read is left out; for the program itself this is
-    /// an error.
-    fn open(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Vec<Object>> {
+    /// Reads the objects. From then on it is known whether they allow return probes. A library that
+    /// cannot be read is left out; for the program itself this is an error.
+    pub(crate) fn open(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Vec<Object>> {
         let budget = Budget::of_all(self.objects);
         let mut objects = Vec::with_capacity(mapped.len());
         for one in mapped {
             match Object::open_one_of(one, self.objects, &budget) {
                 Ok(object) => objects.push(object),
-                Err(error) if one.is_main => return Err(error.into()),
                 Err(error) => {
-                    tracing::warn!("{} is left out: {error}", one.path.display());
                     // Its contents are unknown.
-                    self.switches_stacks = true;
+                    self.guarding.miss(one);
+                    if one.is_main {
+                        return Err(error.into());
+                    }
+                    tracing::warn!("{} is left out: {error}", one.path.display());
                 }
             }
         }
-        self.unwinder |= objects.iter().any(Object::uses_unwinder);
+        self.guarding.look(mapped, &objects, self.returns, self.objects);
         // With no selection at all, markers are what will be asked for.
         if self.selector.is_empty() || self.selector.asks_for_markers() {
             self.has_runtime |= objects.iter().any(|object| !object.markers().runtimes.is_empty());
-        }
-        // Reading all code takes time.
-        if self.allows_return_probes() && self.returns != Returns::RetSites {
-            self.switches_stacks =
-                objects.iter().any(|object| CodeMap::data_switches_stacks(object.source()));
         }
         Ok(objects)
     }
 
     fn place_all(&mut self, objects: &[Object], selection: &Selection) -> anyhow::Result<Plan> {
-        let mut plan = Plan { remarks: self.remarks(objects, selection), ..Plan::default() };
+        let mut plan = Plan {
+            remarks: self.remarks(objects, selection),
+            guards: self.guarding.take(),
+            unguarded: self.guarding.unguarded().to_vec(),
+            ..Plan::default()
+        };
         let mut unseen = 0;
         for (index, object) in objects.iter().enumerate() {
             let functions = selection.functions.iter().filter(|s| s.object == index);
@@ -301,7 +337,8 @@ impl Planner {
         if self.selector.asks_for_markers() {
             remarks.extend(objects.iter().filter_map(flawed_markers));
         }
-        let by_force = self.returns == Returns::ReturnProbe && self.unwinder;
+        let unwinds = self.guarding.may_unwind() && !self.guarding.guards();
+        let by_force = self.returns == Returns::ReturnProbe && unwinds;
         if by_force && !selection.functions.is_empty() {
             remarks.push(
                 "--returns uretprobe: an exception or a panic that passes through a traced function \
@@ -365,11 +402,12 @@ impl Planner {
         map.learn(object.functions().iter().map(|f| (f.address, f.size, f.raw())));
         let policy = Policy {
             returns: self.returns,
-            unwinding_possible: self.unwinder || map.has_unwinder(),
-            switches_stacks: self.switches_stacks,
+            unwinding_possible: self.guarding.may_unwind() || map.has_unwinder(),
+            switches_stacks: self.guarding.switches_stacks(),
             is_go: object.is_go(),
+            guarded: self.guarding.guards(),
         };
-        Ok(Placer { map, policy })
+        Ok(Placer::new(map, policy))
     }
 }
 
@@ -378,41 +416,6 @@ impl Planner {
 fn is_small_enough(objects: &[Object]) -> anyhow::Result<()> {
     let main = objects.iter().filter(|object| object.is_main());
     main.filter_map(Object::too_large).next().map_or(Ok(()), |why| Err(why.into()))
-}
-
-/// Decides where the functions of one object are probed.
-pub(crate) struct Placer<'a> {
-    map: CodeMap<'a>,
-    policy: Policy,
-}
-
-impl Placer<'_> {
-    pub(crate) fn place(&self, function: &Function) -> Result<Placement, Refusal> {
-        let candidate =
-            Candidate { address: function.address, size: function.size, name: function.raw() };
-        place(candidate, &self.map, &self.policy)
-    }
-}
-
-fn info(object: &Object, function: &Function, placement: &Placement) -> FunctionInfo {
-    let source = object.source_line(function.address);
-    FunctionInfo {
-        name: Arc::clone(function.name()),
-        aliases: function.aliases().to_vec(),
-        object: Arc::clone(object.name()),
-        line: source.as_ref().and_then(|source| source.line),
-        file: source.map(|source| source.file),
-        kind: FunctionKind::Function,
-        group: None,
-        exit: match &placement.exit {
-            ExitPlacement::ReturnProbe => ExitSeen::ByReturnProbe,
-            ExitPlacement::Sites(_) => ExitSeen::ByExitSites,
-            ExitPlacement::Unseen(_) => ExitSeen::Never,
-        },
-        entry_is_loop_head: placement.entry_is_loop_head,
-        may_tail_jump: placement.may_tail_jump,
-        values: Vec::new(),
-    }
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

@@ -77,9 +77,19 @@ impl ByRole {
         &self.path
     }
 
-    /// Gives up the return probes, which would be deadly, and returns their number.
-    pub(crate) fn drop_return_probes(&mut self) -> usize {
-        std::mem::take(&mut self.functions).len()
+    /// Gives up the return probes, which would be deadly.
+    pub(crate) fn drop_return_probes(&mut self) {
+        self.functions.clear();
+    }
+
+    /// Adds sites in the same file, and takes over the path to it.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.path = other.path;
+        self.exits.extend(other.exits);
+        self.functions.extend(other.functions);
+        self.entries.extend(other.entries);
+        self.points.extend(other.points);
+        self.points_with_values.extend(other.points_with_values);
     }
 }
 
@@ -123,13 +133,13 @@ fn add_sites(
         Sites::Function(placement) => {
             let entry = entry_site(placement, id);
             match &placement.exit {
-                ExitPlacement::ReturnProbe => sites.functions.push(entry),
+                ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => {
+                    sites.functions.push(entry)
+                }
                 ExitPlacement::Unseen(_) => sites.entries.push(entry),
                 ExitPlacement::Sites(exits) => {
                     sites.entries.push(entry);
-                    for exit in exits {
-                        sites.exits.push(exit_site(kernel, exit, id)?);
-                    }
+                    sites.exits.extend(exit_sites(kernel, exits, id)?);
                 }
             }
         }
@@ -139,6 +149,15 @@ fn add_sites(
 
 fn entry_site(placement: &Placement, id: FuncId) -> Site {
     Site { offset: placement.entry.offset, ref_ctr_offset: 0, cookie: Cookie::plain(id.0) }
+}
+
+/// Returns the probes on a function's ways out.
+pub(crate) fn exit_sites(
+    kernel: &Kernel,
+    exits: &[ExitSite],
+    id: FuncId,
+) -> Result<Vec<Site>, BpfError> {
+    exits.iter().map(|exit| exit_site(kernel, exit, id)).collect()
 }
 
 fn exit_site(kernel: &Kernel, exit: &ExitSite, id: FuncId) -> Result<Site, BpfError> {

@@ -4,13 +4,14 @@
 use super::arm::{ByRole, LinkOptions, attach_some};
 use crate::{
     bpf::{Attachment, BpfError, Kernel, LinkKind, Role, Site},
-    session::plan::{Identity, ObjectPlan, markers::switches},
+    session::plan::{Identity, ObjectPlan, Planned, markers::switches},
     ui::units::counted,
 };
 use anyhow::bail;
 use ctrace_core::units::{FuncId, Nanos};
 use std::{
     fmt::Display,
+    path::Path,
     thread::{Builder, JoinHandle},
 };
 
@@ -21,11 +22,13 @@ const MOST_GROUPS: usize = 128;
 pub(crate) struct Group {
     /// The object's file.
     pub identity: Identity,
+    /// Their ids, ascending.
     pub functions: Vec<FuncId>,
     sites: ByRole,
     /// Control points of marker scopes.
     switches: Vec<Site>,
     attachments: Vec<Attachment>,
+    is_armed: bool,
     /// The kernel waits for calls under way before it lets go of a link.
     closing: Option<JoinHandle<()>>,
     /// True if the reader knows that it could not be armed.
@@ -62,6 +65,7 @@ fn split(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> Result<Vec<Gro
             sites: ByRole::new(kernel, &object.open_path, functions.iter().copied())?,
             switches: switches(scopes),
             attachments: Vec::new(),
+            is_armed: false,
             closing: None,
             told: false,
         })
@@ -69,10 +73,16 @@ fn split(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> Result<Vec<Gro
     groups.collect()
 }
 
+/// Takes the return probes out of these attachments. They are still in place.
+pub(crate) fn take_return_probes(attachments: &mut Vec<Attachment>) -> Vec<Attachment> {
+    attachments.extract_if(.., |attachment| attachment.role() == Role::Function).collect()
+}
+
 impl Group {
     /// Puts its probes in place, except those that switch marker scopes on.
     fn probe(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<(), BpfError> {
         self.attachments = self.sites.attach(kernel, options)?;
+        self.is_armed = true;
         Ok(())
     }
 
@@ -95,6 +105,7 @@ impl Group {
         self.probe(kernel, options).and_then(|()| self.switch_on(kernel, options)).inspect_err(
             |_| {
                 self.attachments.clear();
+                self.is_armed = false;
             },
         )?;
         Ok(true)
@@ -117,7 +128,7 @@ impl Group {
     /// Takes its probes away. They are gone at once, but the kernel may hold them for as long as a
     /// call that is under way.
     pub(crate) fn disarm(&mut self) {
-        let mut attachments = std::mem::take(&mut self.attachments);
+        let mut attachments = self.take_attachments();
         if attachments.is_empty() {
             return;
         }
@@ -131,14 +142,34 @@ impl Group {
         self.closing = Builder::new().name("closing".into()).spawn(wait).ok();
     }
 
-    /// Drops the return probes and returns their number.
-    pub(crate) fn drop_return_probes(&mut self) -> usize {
-        self.attachments.retain(|attachment| attachment.role() != Role::Function);
-        self.sites.drop_return_probes()
+    /// Gives up the return probes, and hands over those that are in place.
+    pub(crate) fn take_return_probes(&mut self) -> Vec<Attachment> {
+        self.sites.drop_return_probes();
+        take_return_probes(&mut self.attachments)
     }
 
-    /// Hands over the attachments: the end of the session takes them away with all others.
+    /// Gives other sites to those of these functions that are in the group, and probes them if the
+    /// group is armed.
+    pub(crate) fn add_sites(
+        &mut self,
+        kernel: &Kernel,
+        options: LinkOptions,
+        path: &Path,
+        functions: &[(FuncId, Planned)],
+    ) -> Result<(), BpfError> {
+        let own = functions.iter().filter(|(id, _)| self.functions.binary_search(id).is_ok());
+        let own = own.map(|(id, planned)| (*id, planned));
+        let sites = ByRole::new(kernel, path, own)?;
+        if self.is_armed {
+            self.attachments.extend(sites.attach(kernel, options)?);
+        }
+        self.sites.extend(sites);
+        Ok(())
+    }
+
+    /// Hands over the attachments: the group is not armed any more.
     pub(crate) fn take_attachments(&mut self) -> Vec<Attachment> {
+        self.is_armed = false;
         std::mem::take(&mut self.attachments)
     }
 
@@ -155,6 +186,7 @@ impl Group {
             sites: ByRole::default(),
             switches: Vec::new(),
             attachments: Vec::new(),
+            is_armed: false,
             closing: None,
             told: false,
         }

@@ -6,6 +6,7 @@ mod budget;
 mod budgeted;
 mod clock;
 mod delivery;
+mod guarding;
 mod holding;
 mod late;
 mod markers;
@@ -13,6 +14,7 @@ mod notes;
 mod progress;
 mod recording;
 mod reports;
+mod returns;
 mod rounds;
 mod scene;
 mod start;
@@ -188,6 +190,7 @@ impl Session {
         }
         self.engine.advance(settled);
         self.progress.settled = settled;
+        self.move_restored();
         self.tend_budget();
         Ok(self.record(settled)? && read)
     }
@@ -241,6 +244,28 @@ impl Session {
     /// Takes all probes away. The guard does the same if ctrace ends in any other way.
     pub(crate) fn detach(&mut self) {
         self.arming.detach();
+        if self.arming.guarding.is_in_place() {
+            self.restore_open_frames();
+            self.arming.detach_guards();
+        }
+    }
+
+    /// Puts the return addresses of open calls back, when all return probes are gone.
+    fn restore_open_frames(&self) {
+        let left = self.kernel.restore_open_frames();
+        if left > 0 {
+            self.warn(&format!(
+                "{left} return addresses of the target could not be put back: it must not unwind \
+                 through these calls"
+            ));
+        }
+    }
+}
+
+/// After an error, too, return addresses are put back before the guards go.
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.detach();
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     status::Status,
 };
 use crate::{
-    bpf::{Config, Kernel},
+    bpf::{self, Config, Kernel, LinkChoice},
     session::{
         budget::{costs::HitCosts, slowdown::Watch},
         collect::pace::Pace,
@@ -72,7 +72,9 @@ impl<'a> Setup<'a> {
         values: bool,
     ) -> anyhow::Result<Self> {
         let planner = planner(&spec.select, spec.most, spec.probes.returns)?;
-        let mut planner = planner.reading_values(values);
+        let may_guard = matches!(spec.probes.link, LinkChoice::Auto | LinkChoice::Session)
+            && bpf::return_guards_lacking().is_none();
+        let mut planner = planner.reading_values(values).guarding(may_guard);
         let plan = planner.plan(objects)?;
         if plan.functions() == 0 {
             match plan.refused.as_slice() {
@@ -147,9 +149,11 @@ impl<'a> Setup<'a> {
         let mut kernel = Kernel::load(&Config {
             ring_bytes,
             follow: probes.follow,
+            launches: origin == Origin::Launched,
             markers,
             values: self.planner.reads_values(),
             wakes: self.pace.wakes,
+            guards: !plan.guards.is_empty(),
         })?;
         match origin {
             Origin::Running => kernel.trace_process(pid)?,
@@ -211,7 +215,7 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
             *count += usize::from(*class == placement.entry.cost);
         }
         match &placement.exit {
-            ExitPlacement::ReturnProbe => returns += 1,
+            ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => returns += 1,
             ExitPlacement::Sites(_) => sites += 1,
             ExitPlacement::Unseen(_) => unseen += 1,
         }

@@ -10,8 +10,8 @@ use super::super::source::Source;
 use super::super::tables::{self, NamedSymbols};
 use super::frames::{Frame, FrameTable, Start};
 use super::ranges::Ranges;
-use super::stacks;
-use iced_x86::{Decoder, DecoderOptions, FlowControl};
+use super::stacks::{self, Place, StackSwitch, Unsearched};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic};
 use object::elf;
 use object::read::elf::ProgramHeader;
 use object::{LittleEndian, Object, ObjectSection, SectionFlags};
@@ -108,7 +108,7 @@ impl<'data> CodeMap<'data> {
             has_unwinder |= is_unwinder(name);
             // The C library defines these and does not use them.
             switches_stacks |=
-                (is_static || tables::is_undefined(symbol)) && stacks::is_switch(name);
+                (is_static || tables::is_undefined(symbol)) && stacks::switch(name).is_some();
             let (address, size, is_code) = tables::facts(symbol);
             is_code.then_some((address, size, name))
         }));
@@ -118,23 +118,25 @@ impl<'data> CodeMap<'data> {
         Ok(map)
     }
 
-    /// Returns whether an object switches stacks, by its symbols and its code. An unreadable file
-    /// may do anything: the kernel runs files that we cannot read.
+    /// Returns how an object switches stacks, by its symbols and its code. An unreadable file may
+    /// do anything: the kernel runs files that we cannot read.
     #[must_use]
-    pub fn data_switches_stacks(source: &Source) -> bool {
+    pub fn stack_switch(source: &Source) -> Option<StackSwitch> {
         let _look = source.budget().look();
         let look = || {
-            let Ok(file) = target_elf::parse(source) else { return true };
+            let Ok(file) = target_elf::parse(source) else { return Err(Unsearched::Unreadable) };
             let segments = segments(&file, source.length());
-            let code = segments.iter().filter(|segment| segment.executable);
-            let code: Vec<_> =
-                code.map(|it| (it.address, it.offset..it.offset + it.size)).collect();
             let frames = || FrameTable::read(&file, source, &segments_reader(source, &segments));
-            stacks::are_switched(&file, source, &code, frames).unwrap_or(true)
+            stacks::find(&file, source, &code_of(&segments), frames)
         };
         let (found, refused) = source.budget().watch(look);
         // A refused read proves nothing.
-        refused.is_some() || found
+        let refused = refused.map(|why| StackSwitch::Unsearched(why.into()));
+        found.unwrap_or_else(|why| Some(StackSwitch::Unsearched(why))).or(refused)
+    }
+
+    pub(super) fn stubs(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.stubs.iter()
     }
 
     pub(super) fn budget(&self) -> &Budget {
@@ -243,6 +245,27 @@ impl<'data> CodeMap<'data> {
         self.symbols[from..].iter().take_while(move |known| known.address == address)
     }
 
+    /// Returns whether there is only padding from `address` to the next function, or to the end of
+    /// the code.
+    pub(super) fn is_padding(&self, address: u64) -> bool {
+        /// Far more instructions than compilers and linkers pad with.
+        const MOST: usize = 64;
+        let mut at = address;
+        for _ in 0..MOST {
+            let is_known = self.frame(at).is_some() || self.symbols_at(at).next().is_some();
+            if is_known || !self.is_code(at) {
+                return true;
+            }
+            let bytes = self.bytes(at).unwrap_or_default();
+            let instruction = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE).decode();
+            if !matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3) {
+                return false;
+            }
+            at = instruction.next_ip();
+        }
+        false
+    }
+
     /// Returns a symbol that covers `address` without starting there.
     pub(super) fn symbol_around(&self, address: u64) -> Option<&Known> {
         let to = self.symbols.partition_point(|known| known.address < address);
@@ -278,6 +301,11 @@ fn find_segment<'a, 'data>(
     segments.iter().find(|segment| {
         address.checked_sub(segment.address).is_some_and(|past| past < segment.size)
     })
+}
+
+fn code_of(segments: &[Segment<'_>]) -> Vec<Place> {
+    let code = segments.iter().filter(|segment| segment.executable);
+    code.map(|it| (it.address, it.offset..it.offset + it.size)).collect()
 }
 
 fn segments_reader<'a, 'data>(

@@ -5,6 +5,8 @@
 //! none if anything reads that address, keeps it, or returns through it twice.
 
 use super::super::budget::TooLarge;
+use super::super::plan::GuardKind;
+use super::names;
 use std::fmt;
 
 /// The reason why a function cannot be traced.
@@ -144,6 +146,11 @@ pub(super) fn keeps_return_address(name: &str) -> Option<&'static str> {
         "GI_dlsym",
     ];
     let stripped = name.trim_start_matches('_').trim_start_matches("libc_");
+    match names::guarded(name) {
+        Some(GuardKind::Switch) => return Some("it switches stacks"),
+        Some(GuardKind::Unwind) => return Some("it walks the stack"),
+        None => {}
+    }
     if name.starts_with("_Unwind_") || name.starts_with("_ULx86_64_") || name.starts_with("unw_") {
         return Some("it walks the stack");
     }
@@ -173,6 +180,6 @@ pub(super) fn is_part_name(name: &str) -> bool {
 }
 
 /// Removes the symbol version.
-fn bare(name: &str) -> &str {
+pub(super) fn bare(name: &str) -> &str {
     name.split_once('@').map_or(name, |(bare, _)| bare)
 }

@@ -18,6 +18,7 @@ pub fn explain(decision: &Result<Placement, Refusal>) -> String {
     }
     match &placement.exit {
         ExitPlacement::ReturnProbe => line.push_str(", exit by return probe"),
+        ExitPlacement::Guarded(_) => line.push_str(", exit by return probe, guarded"),
         ExitPlacement::Sites(sites) => {
             let count = |wanted: fn(&ExitKind) -> bool| {
                 sites.iter().filter(|site| wanted(&site.kind)).count()

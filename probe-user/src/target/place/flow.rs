@@ -267,8 +267,17 @@ impl Walk<'_, '_> {
                 self.pending.push(target);
             }
             Outside::Middle(_) => self.trouble("it goes on inside another function"),
+            Outside::Unknown if is_framed(cfa) && self.is_dead_end(target) => {}
             Outside::Unknown => self.trouble("it jumps to code that no table describes"),
         }
+    }
+
+    /// Returns whether `target` is the end of one of the function's pieces, with nothing but padding
+    /// behind it. Compilers make jumps there that nothing takes, as behind a call that they do not
+    /// know never to return (`__builtin_unreachable`). With a frame still on the stack, such a jump
+    /// is no way out either.
+    fn is_dead_end(&self, target: u64) -> bool {
+        self.flow.extent.ranges().any(|range| range.end == target) && self.map.is_padding(target)
     }
 
     fn leaves(&mut self, instruction: &Instruction, target: u64) {
@@ -328,7 +337,7 @@ impl Walk<'_, '_> {
         }
         let marked = self.map.bytes(jump.ip()).is_some_and(|bytes| bytes.first() == Some(&0x3e));
         // With a frame still on the stack, the jump cannot be a tail call.
-        let framed = matches!(cfa_at(&self.rows, jump.ip()), Some(Cfa::Rsp(9..) | Cfa::Rbp(_)));
+        let framed = is_framed(cfa_at(&self.rows, jump.ip()));
         match switches::read(self.map, run, &self.flow.instructions) {
             Switch::Targets(targets) if self.all_inside(&targets) => {
                 self.flow.targets.extend(&targets);
@@ -408,6 +417,11 @@ impl Walk<'_, '_> {
         self.flow.ways_out.dedup_by_key(|(instruction, _)| instruction.ip());
         self.flow
     }
+}
+
+/// Returns whether a function has a frame on the stack, besides its return address.
+fn is_framed(cfa: Option<Cfa>) -> bool {
+    matches!(cfa, Some(Cfa::Rsp(9..) | Cfa::Rbp(_)))
 }
 
 enum Outside {

@@ -15,6 +15,7 @@ use gimli::{
 use object::read::elf::ProgramHeader;
 use object::{Object, ObjectSection};
 use std::collections::HashMap;
+use std::ops::Range;
 
 type Slice<'data> = EndianSlice<'data, LittleEndian>;
 
@@ -93,6 +94,13 @@ impl<'data> FrameTable<'data> {
         let to = self.frames.partition_point(|frame| frame.start <= address);
         let frame = self.frames[..to].last()?;
         (address < frame.end).then_some(frame)
+    }
+
+    /// Returns the range without entries around an address that none contains.
+    pub(super) fn gap(&self, address: u64) -> Range<u64> {
+        let to = self.frames.partition_point(|frame| frame.start <= address);
+        let start = self.frames[..to].last().map_or(0, |frame| frame.end);
+        start..self.frames.get(to).map_or(u64::MAX, |frame| frame.start)
     }
 
     /// Returns whether any function has code that only an unwinder reaches.

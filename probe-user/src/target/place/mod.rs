@@ -13,20 +13,31 @@ mod explain;
 mod extent;
 mod flow;
 mod frames;
+mod functions;
 mod go;
+mod guard_sites;
+mod guards;
+mod jumps;
 mod landing;
+mod names;
 mod nops;
 mod probed;
 mod ranges;
+mod references;
+mod runtimes;
 mod slot;
 mod stacks;
 mod switches;
+mod unguardable;
 
 pub use code::CodeMap;
 pub use deny::Refusal;
 pub use explain::explain;
+pub use guards::{Guards, guards};
 pub(crate) use nops::{NopBlock, usdt_site};
 pub(crate) use probed::may_be_probed;
+pub use stacks::StackSwitch;
+pub use unguardable::Unguardable;
 
 use super::plan::{EntrySite, ExitPlacement, Placement};
 use flow::{Flow, Way};
@@ -49,8 +60,11 @@ pub struct Policy {
     /// True if the process has an unwinder: unwinding through a return probe would end it.
     pub unwinding_possible: bool,
     pub is_go: bool,
-    /// True if an object of the process switches stacks ([`CodeMap::data_switches_stacks`]).
+    /// True if an object of the process switches stacks ([`CodeMap::stack_switch`]).
     pub switches_stacks: bool,
+    /// True if all guard sites of the process are known and guarded. Then neither unwinding nor
+    /// switched stacks forbid a return probe.
+    pub guarded: bool,
 }
 
 /// A function to trace, as its symbol describes it.
@@ -132,21 +146,24 @@ fn exit(
     entry: &EntrySite,
 ) -> ExitPlacement {
     let wanted = match policy.returns {
-        Returns::Auto => !policy.unwinding_possible,
+        Returns::Auto => policy.guarded || !policy.unwinding_possible,
         Returns::ReturnProbe => true,
         Returns::RetSites => false,
     };
-    if wanted && no_return_probe(candidate, map, policy, flow, frame).is_none() {
+    let by_return_probe = wanted && no_return_probe(candidate, map, policy, flow, frame).is_none();
+    if by_return_probe && !policy.guarded {
         return ExitPlacement::ReturnProbe;
     }
     let entry_address = candidate.address + u64::from(entry.skipped);
     match exits::exit_sites(map, flow, entry_address) {
+        sites if by_return_probe => ExitPlacement::Guarded(sites),
         Ok(sites) => ExitPlacement::Sites(sites),
         Err(why) => ExitPlacement::Unseen(why),
     }
 }
 
-/// Returns why a return probe would change the target's behaviour, apart from unwinding.
+/// Returns why a return probe would change the target's behaviour, apart from unwinding. A guard
+/// does not help these functions: it may run before the function's own address is replaced.
 fn no_return_probe(
     candidate: Candidate<'_>,
     map: &CodeMap<'_>,
@@ -157,8 +174,11 @@ fn no_return_probe(
     if policy.is_go || map.is_go() {
         return Some("Go moves its stacks");
     }
-    if policy.switches_stacks || map.switches_stacks() {
+    if !policy.guarded && (policy.switches_stacks || map.switches_stacks()) {
         return Some("its process may switch stacks");
+    }
+    if policy.guarded && flow.instructions.iter().any(stacks::leaves_stack) {
+        return Some("it switches stacks");
     }
     if frame.is_none() {
         return Some("nothing shows that it is entered by calls");

@@ -26,6 +26,10 @@ impl Ranges {
         self.apart.is_empty()
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.apart.iter().cloned()
+    }
+
     pub(super) fn contain(&self, address: u64) -> bool {
         let after = self.apart.partition_point(|range| range.start <= address);
         self.apart[..after].last().is_some_and(|range| address < range.end)

@@ -11,17 +11,70 @@ use super::super::elf::ElfFile;
 use super::super::source::Source;
 use super::super::tables::{self, NamedSymbols};
 use super::frames::FrameTable;
+use super::functions::{Found, Functions};
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use object::{Object, ObjectSection, SectionFlags, elf};
+use std::fmt;
 use std::ops::{ControlFlow, Range};
 
-/// Limits of the search, in bytes back to a function's begin and in places. Beyond them a match
-/// counts as a switch: a hostile file must not cost us time.
-const FAR: u64 = 64 << 10;
+/// Limit of places that look like a switch. Beyond it the object counts as one that switches: a
+/// hostile file must not cost us time.
 const MOST: usize = 10_000;
 
-/// Returns whether a symbol shows a switch, if the object imports it, or contains it and is static.
-pub(super) fn is_switch(name: &str) -> bool {
+/// The evidence that an object switches stacks. It reads as what follows the object's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StackSwitch {
+    /// It imports this function, or contains it and is static.
+    Uses(&'static str),
+    /// The instruction at this address sets the stack pointer.
+    At(u64),
+    /// Its code cannot be searched, and may do anything.
+    Unsearched(Unsearched),
+}
+
+/// The reason why an object's code cannot be searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsearched {
+    Unreadable,
+    /// Its sections of code overlap.
+    Overlapping,
+    TooMany,
+    /// Too much refers to code of no known function.
+    Tangled,
+    TooLarge(TooLarge),
+}
+
+impl fmt::Display for StackSwitch {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uses(name) => write!(out, "uses {name}"),
+            Self::At(address) => write!(out, "may switch stacks at {address:#x}"),
+            Self::Unsearched(why) => why.fmt(out),
+        }
+    }
+}
+
+impl fmt::Display for Unsearched {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable => out.write_str("has code that cannot be read"),
+            Self::Overlapping => out.write_str("has sections of code that overlap"),
+            Self::TooMany => write!(out, "may switch stacks at more than {MOST} places"),
+            Self::Tangled => out.write_str("may switch stacks in code that no table describes"),
+            Self::TooLarge(why) => why.fmt(out),
+        }
+    }
+}
+
+impl From<TooLarge> for Unsearched {
+    fn from(why: TooLarge) -> Self {
+        Self::TooLarge(why)
+    }
+}
+
+/// Returns the name of a function that shows a switch, if the object imports it, or contains it and
+/// is static.
+pub(super) fn switch(name: &str) -> Option<&'static str> {
     const SWITCHES: [&str; 9] = [
         "swapcontext",
         "setcontext",
@@ -33,32 +86,56 @@ pub(super) fn is_switch(name: &str) -> bool {
         "coro_transfer",
         "sigaltstack",
     ];
-    SWITCHES.contains(&name.split_once('@').map_or(name, |(name, _)| name))
+    let name = super::deny::bare(name);
+    SWITCHES.into_iter().find(|switch| *switch == name)
 }
 
 /// The address of code and its range in the file.
-type Place = (u64, Range<u64>);
+pub(super) type Place = (u64, Range<u64>);
 
-/// Returns whether the object's code switches stacks. `segments` are those of code.
-pub(super) fn are_switched<'data>(
+/// Returns how the object's code switches stacks, if it does. `segments` are those of code.
+pub(super) fn find<'data>(
     file: &ElfFile<'data>,
     source: &'data Source,
     segments: &[Place],
     frames: impl FnOnce() -> Result<FrameTable<'data>, TooLarge>,
-) -> Result<bool, TooLarge> {
+) -> Result<Option<StackSwitch>, Unsearched> {
     let (all, dynamic) = (NamedSymbols::all(source, file), NamedSymbols::dynamic(source, file));
     let is_static = !dynamic.named().any(|(symbol, _)| tables::is_undefined(symbol));
-    let mut names = all.named().chain(dynamic.named());
-    if names.any(|(symbol, name)| (is_static || tables::is_undefined(symbol)) && is_switch(name)) {
-        return Ok(true);
+    let used = all.named().chain(dynamic.named());
+    let mut used = used.filter(|(symbol, _)| is_static || tables::is_undefined(symbol));
+    if let Some(name) = used.find_map(|(_, name)| switch(name)) {
+        return Ok(Some(StackSwitch::Uses(name)));
     }
     // The C library and the dynamic linker contain the tools for it; libffi moves within the same
     // stack; unwinders are known.
     const KNOWN: [&str; 4] = ["longjmp", "__tls_get_addr", "ffi_call", "_Unwind_RaiseException"];
     let mut exports = dynamic.named().filter(|(symbol, _)| tables::is_definition(symbol));
     if exports.any(|(_, name)| KNOWN.contains(&name)) {
-        return Ok(false);
+        return Ok(None);
     }
+    let code = code(file, source, segments)?;
+    let places = candidates(source, &code)?;
+    if places.is_empty() {
+        return Ok(None);
+    }
+    let frames = frames()?;
+    let functions = Functions::read(source, [all, dynamic], &code, &frames)?;
+    for place in places {
+        source.budget().check()?;
+        if functions.find(place) != Found::Nothing {
+            return Ok(Some(StackSwitch::At(place)));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the sections of code, or the segments where there are none.
+pub(super) fn code(
+    file: &ElfFile<'_>,
+    source: &Source,
+    segments: &[Place],
+) -> Result<Vec<Place>, Unsearched> {
     let sections = file.sections().filter(is_code);
     let mut code: Vec<Place> = sections
         .filter_map(|section| {
@@ -71,44 +148,37 @@ pub(super) fn are_switched<'data>(
         code = segments.to_vec();
     }
     let lengths = code.iter().map(|(_, place)| place.end - place.start);
-    if lengths.fold(0, u64::saturating_add) > source.length() {
-        return Ok(true);
+    match lengths.fold(0, u64::saturating_add) > source.length() {
+        true => Err(Unsearched::Overlapping),
+        false => Ok(code),
     }
-    let mut frames = Some(frames);
-    let mut functions = None;
-    let mut number = 0;
-    let mut is_one = |address: u64| -> Result<bool, TooLarge> {
-        source.budget().check()?;
-        if functions.is_none()
-            && let Some(frames) = frames.take()
-        {
-            functions = Some(Functions::read(source, [all, dynamic], &code, frames()?)?);
-        }
-        number += 1;
-        Ok(number > MOST || functions.as_ref().is_none_or(|it| it.has_instruction(address)))
-    };
-    for (address, place) in &code {
-        let mut found = Ok(false);
-        let visit = |start: u64, bytes: &[u8]| {
-            found = writes(bytes)
-                .map(|at| is_one(address.wrapping_add(start + at as u64)))
-                .find(|is_one| !matches!(is_one, Ok(false)))
-                .unwrap_or(Ok(false));
-            match found {
-                Ok(false) => ControlFlow::Continue(()),
-                _ => ControlFlow::Break(()),
-            }
-        };
-        // Unreadable code counts as a switch.
-        let is_read = source.scan(place.clone(), LONGEST_INSTRUCTION, visit).is_ok();
-        if found? || !is_read {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
-const LONGEST_INSTRUCTION: usize = 15;
+/// Returns the addresses of bytes that would set the stack pointer if they were an instruction.
+pub(super) fn candidates(source: &Source, code: &[Place]) -> Result<Vec<u64>, Unsearched> {
+    let mut found = Vec::new();
+    for (address, place) in code {
+        let visit = |start: u64, bytes: &[u8]| {
+            let here = writes(bytes).map(|at| address.wrapping_add(start + at as u64));
+            found.extend(here.take(MOST + 1));
+            if found.len() > MOST { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let read = source.scan(place.clone(), LONGEST_INSTRUCTION, visit);
+        source.budget().check()?;
+        if read.is_err() {
+            return Err(Unsearched::Unreadable);
+        }
+        if found.len() > MOST {
+            return Err(Unsearched::TooMany);
+        }
+    }
+    // Chunks overlap.
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+pub(super) const LONGEST_INSTRUCTION: usize = 15;
 
 fn is_code<'data>(section: &impl ObjectSection<'data>) -> bool {
     let SectionFlags::Elf { sh_flags, .. } = section.flags() else { return false };
@@ -137,87 +207,29 @@ fn writes(bytes: &[u8]) -> impl Iterator<Item = usize> {
     };
     let candidates = bytes.windows(3).enumerate().filter_map(looks_like_one);
     candidates.filter(|at| {
-        Decoder::new(64, &bytes[*at..], DecoderOptions::NONE).iter().next().is_some_and(is_a_switch)
+        let mut decoder = Decoder::new(64, &bytes[*at..], DecoderOptions::NONE);
+        decoder.iter().next().is_some_and(|instruction| leaves_stack(&instruction))
     })
 }
 
-fn is_a_switch(instruction: Instruction) -> bool {
+/// Returns whether the instruction sets the stack pointer to something that is not of its function.
+pub(super) fn leaves_stack(instruction: &Instruction) -> bool {
     use Register::{R8, R9, RAX, RBP, RCX, RDI, RDX, RSI, RSP};
+    let sets = instruction.op0_register() == RSP;
     if instruction.mnemonic() == Mnemonic::Xchg {
-        return true;
+        return sets || instruction.op1_register() == RSP;
     }
-    match (instruction.code(), instruction.op1_kind()) {
-        (Code::Add_rm64_r64 | Code::Add_r64_rm64, _) => true,
-        (_, OpKind::Memory) => !matches!(instruction.memory_base(), RSP | RBP),
-        _ => matches!(instruction.op1_register(), RAX | RCX | RDX | RSI | RDI | R8 | R9),
-    }
-}
-
-/// Begins of functions. Decoding from there tells instructions from bytes that only look like one.
-struct Functions<'a, 'data> {
-    source: &'data Source,
-    code: &'a [Place],
-    frames: FrameTable<'data>,
-    /// Address, end, and whether it is a `longjmp`, which returns on the same stack.
-    symbols: Vec<(u64, u64, bool)>,
-}
-
-impl<'a, 'data> Functions<'a, 'data> {
-    /// Bytes that a symbol takes.
-    const KNOWN: u64 = 48;
-
-    fn read(
-        source: &'data Source,
-        tables: [NamedSymbols<'data>; 2],
-        code: &'a [Place],
-        frames: FrameTable<'data>,
-    ) -> Result<Self, TooLarge> {
-        let count: usize = tables.iter().map(|table| table.symbols.len()).sum();
-        let _symbols = source.budget().lend(count as u64 * Self::KNOWN)?;
-        let functions =
-            tables.into_iter().flat_map(NamedSymbols::named).filter_map(|(symbol, name)| {
-                let (address, size, is_function) = tables::facts(symbol);
-                let function = (address, address.saturating_add(size), name.contains("longjmp"));
-                is_function.then_some(function)
-            });
-        let mut symbols: Vec<_> = functions.collect();
-        symbols.sort_unstable();
-        Ok(Self { source, code, frames, symbols })
-    }
-
-    fn has_instruction(&self, address: u64) -> bool {
-        let before = self.symbols.partition_point(|(start, ..)| *start <= address);
-        let around = self.symbols[..before].last().filter(|(_, end, _)| address < *end);
-        let frame = self.frames.containing(address).map(|frame| frame.start);
-        let is_longjmp = |start: u64| {
-            let here = self.symbols.partition_point(|(other, ..)| *other < start);
-            self.symbols[here..].iter().take_while(|(other, ..)| *other == start).any(|s| s.2)
-        };
-        let start = frame.or(around.map(|(start, ..)| *start));
-        if start.is_some_and(is_longjmp) {
-            return false;
+    let adds_memory = instruction.op1_kind() == OpKind::Memory;
+    match instruction.code() {
+        Code::Add_rm64_r64 => sets,
+        Code::Add_r64_rm64 => sets && !adds_memory,
+        Code::Mov_r64_rm64 if adds_memory => {
+            sets && !matches!(instruction.memory_base(), RSP | RBP)
         }
-        let near = start.filter(|start| address - start < FAR);
-        let bytes = near.and_then(|start| Some((start, self.bytes(start, address)?)));
-        // Code of no known function counts as a switch.
-        let Some((start, bytes)) = bytes else { return true };
-        let mut decoder = Decoder::with_ip(64, &bytes, start, DecoderOptions::NONE);
-        let mut last = Instruction::default();
-        while decoder.ip() < address && decoder.can_decode() {
-            last = decoder.decode();
+        Code::Mov_r64_rm64 | Code::Mov_rm64_r64 => {
+            let from = instruction.op1_register();
+            sets && matches!(from, RAX | RCX | RDX | RSI | RDI | R8 | R9)
         }
-        // The match may lack its prefix.
-        decoder.ip() == address
-            || last.mnemonic() == Mnemonic::Mov && last.op0_register() == Register::RSP
-    }
-
-    /// Reads from one address to the end of the instruction at another.
-    fn bytes(&self, start: u64, to: u64) -> Option<Vec<u8>> {
-        self.code.iter().find_map(|(address, place)| {
-            let from = place.start.checked_add(start.checked_sub(*address)?)?;
-            let most = usize::try_from(to - start).ok()?.saturating_add(LONGEST_INSTRUCTION);
-            let left = usize::try_from(place.end.checked_sub(from)?).unwrap_or(usize::MAX);
-            Some(self.source.peek(from, most.min(left)))
-        })
+        _ => false,
     }
 }

@@ -1,12 +1,16 @@
 //! The armed probes, their functions, and their costs.
 
-use super::{budgeted::Budgeted, millis};
+use super::{budgeted::Budgeted, guarding::Guarding, millis};
 use crate::{
     bpf::{Attachment, LinkKind, Role},
     session::{
         budget::costs::{Costs, HitCosts},
-        plan::{Identity, Planner, identity},
-        run::{arm::LinkOptions, groups::Group, unarmed::Unarmed},
+        plan::{Identity, Planner, again::ReturnProbed, identity},
+        run::{
+            arm::LinkOptions,
+            groups::{Group, take_return_probes},
+            unarmed::Unarmed,
+        },
     },
     target::maps::MappedObject,
 };
@@ -16,6 +20,8 @@ pub(crate) struct Arming {
     pub(super) planner: Planner,
     pub(super) links: LinkOptions,
     pub(super) attachments: Vec<Attachment>,
+    pub(super) guarding: Guarding,
+    pub(super) return_probed: Vec<ReturnProbed>,
     /// Objects that have been looked at.
     objects: HashSet<Identity>,
     pub(super) costs: Costs,
@@ -34,6 +40,8 @@ impl Arming {
             planner,
             links,
             attachments: Vec::new(),
+            guarding: Guarding::default(),
+            return_probed: Vec::new(),
             objects: HashSet::new(),
             costs: Costs::new(costs),
             unarmed: Unarmed::default(),
@@ -42,9 +50,9 @@ impl Arming {
     }
 
     /// Returns the objects that have not been looked at before.
-    pub(super) fn take_new(&mut self, mapped: Vec<MappedObject>) -> Vec<MappedObject> {
-        let new: Vec<MappedObject> =
-            mapped.into_iter().filter(|o| !self.objects.contains(&identity(o))).collect();
+    pub(super) fn take_new(&mut self, mapped: &[MappedObject]) -> Vec<MappedObject> {
+        let new = mapped.iter().filter(|object| !self.objects.contains(&identity(object)));
+        let new: Vec<MappedObject> = new.cloned().collect();
         self.know(&new);
         new
     }
@@ -61,17 +69,12 @@ impl Arming {
         attachments.map(Attachment::sites).sum()
     }
 
-    /// Takes return probes away if the target would die through them. Returns the number of
-    /// functions that had one.
-    pub(super) fn drop_return_probes_if_deadly(&mut self) -> usize {
-        if self.planner.allows_return_probes() {
-            return 0;
-        }
-        let deadly = |attachment: &mut Attachment| attachment.role() == Role::Function;
-        let deadly: Vec<_> = self.attachments.extract_if(.., deadly).collect();
+    /// Gives up all return probes, and hands over those that are in place.
+    pub(super) fn take_return_probes(&mut self) -> Vec<Attachment> {
+        let mut taken = take_return_probes(&mut self.attachments);
         let groups = self.budget.iter_mut().flat_map(Budgeted::groups_mut);
-        deadly.iter().map(Attachment::sites).sum::<usize>()
-            + groups.map(Group::drop_return_probes).sum::<usize>()
+        taken.extend(groups.flat_map(Group::take_return_probes));
+        taken
     }
 
     pub(super) fn detaches_fast(&self) -> bool {
@@ -89,6 +92,12 @@ impl Arming {
     pub(super) fn detach(&mut self) {
         let all = std::mem::take(&mut self.attachments);
         self.take_away(all);
+    }
+
+    /// Takes the guards away, when no frame is hijacked any more.
+    pub(super) fn detach_guards(&mut self) {
+        let guards = self.guarding.take_attachments();
+        self.take_away(guards);
     }
 
     /// Takes these probes away, and those of all groups.

@@ -122,12 +122,18 @@ impl Session {
     }
 
     fn arm_new(&mut self, pid: Pid, objects: Vec<MappedObject>, arrival: Arrival) {
-        let new = self.arming.take_new(objects);
+        let new = self.arming.take_new(&objects);
         if new.is_empty() {
             return;
         }
-        let planned = self.arming.planner.plan_more(&new);
-        self.drop_return_probes_if_deadly();
+        let opened = self.arming.planner.open(&new);
+        // Before the plan, which takes seconds for a large library.
+        self.replace_return_probes_if_deadly(&objects);
+        let planned = opened.and_then(|opened| self.arming.planner.plan_more(&opened));
+        let planned = planned.and_then(|plan| {
+            self.guard(&plan.guards)?;
+            Ok(plan)
+        });
         let plan = match planned {
             Ok(plan) => plan,
             Err(error) => {
@@ -164,20 +170,6 @@ impl Session {
                 Err(error) => format!("{count} functions of {name} are not traced: {error:#}"),
             });
         }
-    }
-
-    /// Drops the return probes if a library that unwinds or switches stacks was loaded: the target
-    /// would die through them.
-    fn drop_return_probes_if_deadly(&mut self) {
-        let functions = self.arming.drop_return_probes_if_deadly();
-        if functions == 0 {
-            return;
-        }
-        self.note(format!(
-            "{functions} functions were traced up to {:.3} s after the start only: a library was \
-             loaded that their return probes would have made crash (--returns ret-sites avoids it)",
-            self.progress.seconds(),
-        ));
     }
 }
 

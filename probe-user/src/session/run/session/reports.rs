@@ -119,6 +119,7 @@ impl Session {
     pub(super) fn notes(&self, end: Nanos) -> Vec<String> {
         let mut notes = self.notes.all();
         notes.extend(self.target.notes());
+        notes.extend(self.arming.guarding.note());
         notes.extend(self.doubts());
         notes.extend(self.cost_of_probes(end));
         notes

@@ -4,7 +4,7 @@ use super::{Session, millis};
 use crate::{
     bpf,
     session::{
-        plan::{ObjectPlan, Plan},
+        plan::{ObjectPlan, Plan, again::ReturnProbed},
         run::{
             arm::{self, ByRole},
             groups,
@@ -24,6 +24,7 @@ impl Session {
         self.arming.know(objects);
         plan.notes.iter().for_each(|note| self.note(note.clone()));
         let begun = Instant::now();
+        self.guard(&plan.guards)?;
         for object in &plan.objects {
             self.attach(object)?;
         }
@@ -63,6 +64,7 @@ impl Session {
         if let Some(flight) = &self.delivery.flight {
             self.engine.watch_slow(flight.threshold(), |function| flight.is_watched(function));
         }
+        self.arming.guarding.know(object, &ids);
         let mut groups = Vec::new();
         if self.arming.budget.is_some() {
             groups = groups::attach(&self.kernel, self.arming.links, object, &ids)?;
@@ -76,6 +78,7 @@ impl Session {
         }
         // Last: after an error the budget knows nothing of these groups, and their probes go.
         self.add_groups(groups);
+        self.arming.return_probed.extend(ReturnProbed::of(object, first));
         Ok(())
     }
 

@@ -1,0 +1,68 @@
+//! Requests to put true return addresses back.
+//!
+//! A return probe replaces the return address on the stack by that of the kernel's trampoline. An
+//! unwinder that meets it ends the program, and so does a thread that leaves the stack. Programs at
+//! the places where that begins find these frames in the kernel's list for the thread, and ask user
+//! space to restore them. The thread waits in the program meanwhile, or stops.
+
+/// The most frames of a thread that return probes can hijack: the kernel's limit.
+pub const MOST_HIJACKED: usize = 64;
+
+/// A frame whose return address a return probe has replaced.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hijacked {
+    /// The address of the replaced word.
+    pub slot: u64,
+    /// The return address that belongs there.
+    pub address: u64,
+    /// The address of the probe.
+    pub probe: u64,
+}
+
+/// The reason of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum RestoreReason {
+    /// An unwinder begins its work.
+    Unwind = 1,
+    /// The thread is about to switch to another stack.
+    Switch = 2,
+    /// A signal handler is about to run on a stack of its own.
+    Signal = 3,
+    /// User space lists the frames of a thread that does not wait.
+    Listed = 4,
+}
+
+/// A record in the ring `RESTORES`: the hijacked frames of one thread.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestoreRequest {
+    /// With [`RESTORE_WAITING`] in its lowest bits, the value of the CPU's state while the thread
+    /// waits.
+    pub number: u64,
+    /// The address that stands in the slots.
+    pub trampoline: u64,
+    pub pid: u32,
+    pub tid: u32,
+    /// The index of its state in `RESTORE_STATES`.
+    pub cpu: u32,
+    /// A [`RestoreReason`].
+    pub reason: u32,
+    /// The number of used elements of `frames`.
+    pub count: u64,
+    /// The innermost frame comes first.
+    pub frames: [Hijacked; MOST_HIJACKED],
+}
+
+/// The bits of a state that are not its request's number.
+pub const RESTORE_PHASES: u64 = 3;
+/// The thread waits in the program.
+pub const RESTORE_WAITING: u64 = 1;
+/// User space has restored the frames.
+pub const RESTORE_DONE: u64 = 2;
+/// The thread has waited in vain, and stops. User space continues the process.
+pub const RESTORE_STOPPED: u64 = 3;
+
+/// The time that a thread waits before it stops its process.
+pub const RESTORE_NANOS: u64 = 3_000_000;

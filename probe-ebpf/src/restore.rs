@@ -1,0 +1,207 @@
+//! Guards of return probes: before something unwinds through a frame or leaves its stack, the true
+//! return addresses go back where they were.
+//!
+//! eBPF cannot write them. It lists the hijacked frames of the thread from the kernel's own list,
+//! and holds the thread until user space has written. A thread waits in a loop, which takes some
+//! microseconds and is seen by nobody. Where no CPU is free for user space meanwhile, it stops the
+//! process instead.
+
+use crate::{
+    atomic,
+    kernel::Kernel,
+    maps::{GUARDED, RESTORE_STATES, RESTORES},
+    output::{Task, now},
+    settings,
+};
+use aya_ebpf::{
+    helpers::{
+        bpf_get_smp_processor_id,
+        generated::{bpf_probe_read_user, bpf_send_signal},
+    },
+    macros::{raw_tracepoint, uprobe},
+    programs::{ProbeContext, RawTracePointContext},
+};
+use core::{arch::asm, ffi::c_void};
+use ctrace_common::{
+    Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_NANOS, RESTORE_PHASES, RESTORE_STOPPED,
+    RESTORE_WAITING, RestoreReason,
+};
+
+const SIGSTOP: u32 = 19;
+/// `BPF_RB_FORCE_WAKEUP`
+const WAKE: u64 = 2;
+/// `SA_ONSTACK`
+const ON_STACK: u64 = 0x0800_0000;
+
+/// The entry of an unwinder.
+#[uprobe]
+pub fn guard_unwind(_ctx: ProbeContext) -> u32 {
+    restore_frames(RestoreReason::Unwind);
+    0
+}
+
+/// An instruction that leaves the stack, or the entry of a function that does.
+#[uprobe]
+pub fn guard_switch(_ctx: ProbeContext) -> u32 {
+    restore_frames(RestoreReason::Switch);
+    0
+}
+
+/// Runs before the frame of a signal handler is made.
+#[raw_tracepoint(tracepoint = "signal_deliver")]
+pub fn guard_signal(ctx: RawTracePointContext) -> i32 {
+    if !is_guarded(Task::current().pid) {
+        return 0;
+    }
+    let action = Kernel(ctx.arg(2));
+    let task = Kernel::current();
+    let flags: u64 = action.read(&settings::SIGACTION_SA_FLAGS).unwrap_or(ON_STACK);
+    let size: u64 = task.read(&settings::TASK_SAS_SS_SIZE).unwrap_or(1);
+    if flags & ON_STACK != 0 && size != 0 {
+        restore_frames(RestoreReason::Signal);
+    }
+    0
+}
+
+/// Lists the frames of one thread. It runs as an iterator over tasks, whose context has the task in
+/// its second word.
+#[raw_tracepoint(tracepoint = "task")]
+pub fn list_hijacked(ctx: RawTracePointContext) -> i32 {
+    let address: u64 = ctx.arg(1);
+    if address == 0 {
+        return 0;
+    }
+    let kernel = Kernel(address);
+    if let Some(task) = kernel.task()
+        && is_guarded(task.pid)
+    {
+        request(kernel, task, RestoreReason::Listed);
+    }
+    0
+}
+
+#[inline(always)]
+fn is_guarded(pid: u32) -> bool {
+    GUARDED.get_ptr(pid).is_some()
+}
+
+/// Has the frames of the current thread restored, and holds it until then.
+#[inline(always)]
+fn restore_frames(reason: RestoreReason) {
+    let task = Task::current();
+    if !is_guarded(task.pid) {
+        return;
+    }
+    if let Some((cpu, waiting)) = request(Kernel::current(), task, reason) {
+        wait(cpu, waiting);
+    }
+}
+
+/// Asks user space to restore the frames of a thread. Returns the CPU's number and its state while
+/// the thread waits; `None` if there are no such frames.
+#[inline(always)]
+fn request(kernel: Kernel, task: Task, reason: RestoreReason) -> Option<(u32, u64)> {
+    let utask = kernel.pointer(&settings::TASK_UTASK)?;
+    let mut instance = utask.pointer(&settings::UTASK_RETURN_INSTANCES)?;
+    if instance.0 == 0 {
+        return None;
+    }
+    let area = kernel.pointer(&settings::TASK_MM)?.pointer(&settings::MM_XOL_AREA)?;
+    let trampoline: u64 = area.read(&settings::XOL_AREA_VADDR)?;
+    // A full ring: more threads wait at once than it has room for.
+    let mut room = RESTORES.reserve(0)?;
+    let request = room.as_mut_ptr();
+    // SAFETY: what `reserve` returned has room for a whole request.
+    let frames = unsafe { (&raw mut (*request).frames).cast::<Hijacked>() };
+    let is_listed = matches!(reason, RestoreReason::Listed) as u64;
+    // The verifier follows each branch for every frame. So there is only one, and an unreadable
+    // word is 0.
+    let mut count = 0;
+    for _ in 0..MOST_HIJACKED {
+        if instance.0 == 0 {
+            break;
+        }
+        let frame = Hijacked {
+            slot: instance.word(&settings::INSTANCE_STACK),
+            address: instance.word(&settings::INSTANCE_ORIG_RET_VADDR),
+            probe: instance.word(&settings::INSTANCE_FUNC),
+        };
+        // SAFETY: within the array.
+        unsafe { frames.add((count & (MOST_HIJACKED as u64 - 1)) as usize).write(frame) };
+        // Another thread's memory cannot be read from here: user space looks.
+        count += is_listed | is_equal(user_word(frame.slot), trampoline);
+        instance = Kernel(instance.word(&settings::INSTANCE_NEXT));
+    }
+    if count == 0 {
+        room.discard(0);
+        return None;
+    }
+    // SAFETY: the helper only returns a number.
+    let cpu = unsafe { bpf_get_smp_processor_id() } % MAX_CPUS as u32;
+    let number = now() & !RESTORE_PHASES;
+    let waiting = number | RESTORE_WAITING;
+    if !matches!(reason, RestoreReason::Listed)
+        && let Some(state) = RESTORE_STATES.get_ptr_mut(cpu)
+    {
+        // SAFETY: an element of a map, which lives as long as the program.
+        unsafe { state.write_volatile(waiting) };
+    }
+    // SAFETY: as above.
+    unsafe {
+        (*request).number = number;
+        (*request).trampoline = trampoline;
+        (*request).pid = task.pid;
+        (*request).tid = task.tid;
+        (*request).cpu = cpu;
+        (*request).reason = reason as u32;
+        (*request).count = count;
+    }
+    room.submit(WAKE);
+    Some((cpu, waiting))
+}
+
+/// Reads a word of the current process; 0 if that fails.
+#[inline(always)]
+fn user_word(address: u64) -> u64 {
+    let mut word = 0_u64;
+    // SAFETY: the helper checks the address itself, and leaves 0 if it is a bad one.
+    unsafe { bpf_probe_read_user((&raw mut word).cast(), 8, address as *const c_void) };
+    word
+}
+
+/// Returns 1 for equal words, else 0, without a branch.
+#[inline(always)]
+fn is_equal(a: u64, b: u64) -> u64 {
+    let difference = a ^ b;
+    let mut sign = difference | difference.wrapping_neg();
+    // The compiler would recognise a comparison, and make a branch of it.
+    // SAFETY: no instruction at all.
+    unsafe { asm!("/* {0} */", inout(reg) sign) };
+    1 - (sign >> 63)
+}
+
+/// Waits until the state of this CPU changes. The thread cannot move to another one here.
+#[inline(always)]
+fn wait(cpu: u32, waiting: u64) {
+    let Some(state) = RESTORE_STATES.get_ptr_mut(cpu) else { return };
+    let until = now() + RESTORE_NANOS;
+    loop {
+        // SAFETY: an element of a map; an aligned word is read in one piece.
+        if unsafe { state.read_volatile() } != waiting {
+            return;
+        }
+        if now() > until {
+            break;
+        }
+        // Without this instruction the verifier would follow every turn of the loop. The kernel
+        // ends it after 8 million turns.
+        // SAFETY: it only jumps.
+        unsafe { asm!("may_goto {}", label { break }) };
+    }
+    let stopped = waiting & !RESTORE_PHASES | RESTORE_STOPPED;
+    // SAFETY: an element of a map.
+    if unsafe { atomic::exchange(state, waiting, stopped) } {
+        // SAFETY: the helper takes a number.
+        unsafe { bpf_send_signal(SIGSTOP) };
+    }
+}

@@ -1,0 +1,113 @@
+//! Changes in how the ends of calls are seen, while they are being traced.
+//!
+//! If all probes are removed for a moment, calls begin and end unseen. A later end with the same
+//! stack pointer would then pass for that of a call from before. So open calls end at the change.
+//! If entries stay probed, open calls go on, and end at whatever sees it.
+
+use crate::engine::Engine;
+use crate::function::ExitSeen;
+use crate::units::{FuncId, Nanos};
+
+/// Functions whose ends are seen in another way from a time on.
+#[derive(Debug)]
+pub(super) struct ExitChange {
+    at: Nanos,
+    functions: Vec<(FuncId, ExitSeen)>,
+    ends_open: bool,
+}
+
+impl Engine {
+    /// Changes how the ends of these functions' calls are seen from `at` on, when nothing of them
+    /// is probed. Calls that are open then end as untimed. Later calls of this have later times.
+    pub fn change_exits(&mut self, at: Nanos, functions: Vec<(FuncId, ExitSeen)>) {
+        self.exit_changes.push_back(ExitChange { at, functions, ends_open: true });
+    }
+
+    /// The same where the entries stay probed: calls that are open then go on.
+    pub fn change_exits_only(&mut self, at: Nanos, functions: Vec<(FuncId, ExitSeen)>) {
+        self.exit_changes.push_back(ExitChange { at, functions, ends_open: false });
+    }
+
+    /// Processes the events up to each change that is due, and makes it.
+    pub(super) fn change_due_exits(&mut self, watermark: Nanos) {
+        while self.exit_changes.front().is_some_and(|change| change.at <= watermark) {
+            let Some(change) = self.exit_changes.pop_front() else { return };
+            let ExitChange { at, functions, ends_open } = change;
+            self.order.release(at.0, &mut self.tracker);
+            if ends_open {
+                self.forsake(&functions.iter().map(|(id, _)| *id).collect());
+            }
+            functions.into_iter().for_each(|(id, exit)| self.tracker.set_exit(id, exit));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{EngineConfig, ReportMeta};
+    use crate::function::FunctionInfo;
+    use ctrace_common::{Kind, Record};
+
+    fn event(ts_ns: u64, probe: u32, kind: Kind, sp: u64) -> crate::ingest::event::Event {
+        let record = Record { ts_ns, probe, sp, pid: 1, tid: 1, ..Record::default() };
+        Record { kind: kind as u8, ..record }.into()
+    }
+
+    /// A call that is open at the change is not ended by the end of a later one, whose beginning
+    /// nobody saw, and functions that are not changed keep theirs.
+    #[test]
+    fn calls_that_are_open_at_a_change_are_untimed() {
+        let mut engine = Engine::new(EngineConfig::default());
+        let ids = ["outer", "changed"].map(|name| {
+            let info = FunctionInfo { may_tail_jump: true, ..FunctionInfo::new(name, "program") };
+            engine.add_function(info)
+        });
+        engine.push_events(
+            0,
+            &[
+                event(10, 0, Kind::Enter, 900),
+                event(20, 1, Kind::Enter, 800),
+                event(30, 1, Kind::Return, 800),
+                event(40, 1, Kind::Enter, 700),
+                event(60, 1, Kind::ExitRet, 700),
+                event(70, 1, Kind::Enter, 800),
+                event(77, 1, Kind::ExitRet, 800),
+                event(90, 0, Kind::Return, 900),
+            ],
+        );
+        engine.change_exits(Nanos(50), vec![(ids[1], ExitSeen::ByExitSites)]);
+        engine.advance(Nanos(45));
+        assert_eq!(engine.functions()[1].exit, ExitSeen::ByReturnProbe);
+        engine.advance(Nanos(100));
+        assert_eq!(engine.functions()[1].exit, ExitSeen::ByExitSites);
+        let report = engine.report(Nanos(100), ReportMeta::default());
+        let [outer, changed] = &report.functions[..] else { panic!("two functions") };
+        assert_eq!((outer.calls, outer.timed, outer.total_ns), (1, 1, Nanos(80)));
+        assert_eq!((changed.calls, changed.timed, changed.untimed), (3, 2, 1));
+        assert_eq!((changed.total_ns, changed.headless), (Nanos(17), 1));
+    }
+
+    /// A call whose end both kinds of probes see ends once.
+    #[test]
+    fn a_late_return_is_no_other_end() {
+        let mut engine = Engine::new(EngineConfig::default());
+        let id = engine.add_function(FunctionInfo::new("moved", "program"));
+        engine.push_events(
+            0,
+            &[
+                event(20, 0, Kind::Enter, 800),
+                event(60, 0, Kind::ExitRet, 800),
+                event(61, 0, Kind::Return, 800),
+                event(70, 0, Kind::Enter, 800),
+                event(73, 0, Kind::ExitRet, 800),
+            ],
+        );
+        engine.change_exits_only(Nanos(50), vec![(id, ExitSeen::ByExitSites)]);
+        engine.advance(Nanos(100));
+        let report = engine.report(Nanos(100), ReportMeta::default());
+        let [moved] = &report.functions[..] else { panic!("one function") };
+        assert_eq!((moved.calls, moved.timed, moved.headless), (2, 2, 0));
+        assert_eq!(moved.total_ns, Nanos(43));
+    }
+}

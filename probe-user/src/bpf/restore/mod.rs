@@ -1,0 +1,40 @@
+//! Puts true return addresses back before something unwinds or leaves the stack.
+//!
+//! The eBPF programs at guard sites list the hijacked frames of a thread and hold it. A
+//! [`Restorer`] writes the addresses and lets the thread go on. At the end of a session, [`sweep`]
+//! does the same for the frames that are still open. All of this runs in the guard process, so
+//! that it outlives ctrace.
+//!
+//! | file | what |
+//! |---|---|
+//! | `requests` | the ring of requests, and the states in which threads wait |
+//! | `restorer` | the threads that serve the requests |
+//! | `pace` | CPUs and priority of these threads |
+//! | `sweep` | the end: lists what is open, and restores it in stopped threads |
+//! | `stopped` | a thread that is stopped by ptrace, unseen by its parent |
+
+mod pace;
+mod requests;
+mod restorer;
+mod stopped;
+mod sweep;
+
+pub(super) use restorer::{Restored, Restorer};
+pub(super) use stopped::may_stop_threads;
+
+use std::{os::fd::OwnedFd, sync::Arc};
+
+/// The maps and the program that a restorer works with.
+#[derive(Debug)]
+pub(super) struct GuardMaps {
+    pub(super) requests: Arc<OwnedFd>,
+    pub(super) states: Arc<OwnedFd>,
+    pub(super) guarded: Arc<OwnedFd>,
+    /// The program `list_hijacked`.
+    pub(super) lister: Arc<OwnedFd>,
+}
+
+impl GuardMaps {
+    /// The number of descriptors.
+    pub(super) const FDS: usize = 4;
+}

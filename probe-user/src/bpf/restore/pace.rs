@@ -1,0 +1,26 @@
+//! CPUs and priority of the restorer's threads.
+//!
+//! A held thread occupies its CPU until a restorer has written. A restorer that waits for this very
+//! CPU would wait in vain. So there are two, each with CPUs of its own, and both precede all
+//! ordinary threads. They sleep except while a thread is held.
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// The number of restorer threads.
+pub(super) const RESTORERS: usize = 2;
+
+/// Gives the current thread, one of the restorers, its CPUs and its priority. Without the right to
+/// do so, held threads may have to stop.
+pub(super) fn take_place(which: usize) {
+    if let Ok(all) = sched_getaffinity(None) {
+        let usable = (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu));
+        let mut own = CpuSet::new();
+        usable.skip(which).step_by(RESTORERS).for_each(|cpu| own.set(cpu));
+        if own.count() > 0 {
+            let _ = sched_setaffinity(None, &own);
+        }
+    }
+    let priority = libc::sched_param { sched_priority: 1 };
+    // SAFETY: it changes this thread only, and reads a structure that lives.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) };
+}

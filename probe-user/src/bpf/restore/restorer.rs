@@ -1,0 +1,157 @@
+//! The threads that serve the requests of one session.
+
+use super::{
+    super::sys,
+    GuardMaps,
+    pace::{self, RESTORERS},
+    requests::{Request, Requests, States},
+    sweep,
+};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, Signal, kill_process},
+};
+use std::{
+    collections::HashSet,
+    fs, io,
+    os::fd::AsFd as _,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{Builder, JoinHandle, sleep},
+    time::{Duration, Instant},
+};
+
+/// Bytes for a thread's stack.
+const STACK_BYTES: usize = 128 << 10;
+/// The time between two looks whether the session is over.
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// The time that a process takes to stop, at most.
+const STOPS_WITHIN: Duration = Duration::from_millis(500);
+/// Functions that are told once each; beyond that they are told again.
+const MOST_TOLD: usize = 1 << 16;
+
+/// A function whose frame was restored before it returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in super::super) struct Restored {
+    pub(in super::super) pid: u32,
+    /// The address of its probe in the process.
+    pub(in super::super) probe: u64,
+}
+
+impl Restored {
+    /// Takes the functions of one process out of a list.
+    pub(in super::super) fn take(all: &mut Vec<Self>, pid: u32) -> Vec<u64> {
+        all.extract_if(.., |restored| restored.pid == pid).map(|restored| restored.probe).collect()
+    }
+}
+
+/// Serves the requests of one session until it is dropped.
+pub(in super::super) struct Restorer {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Shared {
+    maps: GuardMaps,
+    requests: Mutex<Requests>,
+    states: States,
+    told: Mutex<HashSet<Restored>>,
+    tell: Box<dyn Fn(Restored) + Send + Sync>,
+    is_over: AtomicBool,
+}
+
+impl Restorer {
+    /// Starts the threads. `tell` learns of each function whose frames are restored, once.
+    pub(in super::super) fn start(
+        maps: GuardMaps,
+        tell: impl Fn(Restored) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            requests: Mutex::new(Requests::of(maps.requests.as_fd())?),
+            states: States::of(&maps.states)?,
+            maps,
+            told: Mutex::default(),
+            tell: Box::new(tell),
+            is_over: AtomicBool::new(false),
+        });
+        let mut restorer = Self { shared, threads: Vec::new() };
+        for which in 0..RESTORERS {
+            let shared = Arc::clone(&restorer.shared);
+            let thread = Builder::new().name("restore".into()).stack_size(STACK_BYTES);
+            restorer.threads.push(thread.spawn(move || shared.serve(which))?);
+        }
+        Ok(restorer)
+    }
+
+    /// Restores all frames that are open in guarded processes, when no new ones are hijacked any
+    /// more. Returns the number of frames that could not be restored.
+    pub(in super::super) fn sweep(&self) -> usize {
+        let Shared { maps, requests, .. } = &*self.shared;
+        // The threads must not take the listed frames for requests.
+        let mut requests = locked(requests);
+        sweep::all(maps, &mut requests, |request| self.shared.serve_one(request))
+    }
+}
+
+impl Drop for Restorer {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+}
+
+impl Shared {
+    fn serve(&self, which: usize) {
+        pace::take_place(which);
+        let Ok(ring) = self.maps.requests.try_clone() else { return };
+        while !self.is_over.load(Ordering::Relaxed) {
+            if poll(&mut [PollFd::new(&ring, PollFlags::IN)], Some(&PAUSE)).is_ok() {
+                let mut requests = locked(&self.requests);
+                while let Some(request) = requests.next() {
+                    self.serve_one(&request);
+                }
+            }
+        }
+    }
+
+    /// Restores the frames of a thread that waits or has stopped, and lets it go on.
+    fn serve_one(&self, request: &Request) {
+        if request.is_listed {
+            return;
+        }
+        // The process may have been killed.
+        let _ = sys::write_process(request.pid, &request.words());
+        if !self.states.finish(request) {
+            go_on(request.pid, request.tid);
+        }
+        for frame in &request.frames {
+            let restored = Restored { pid: request.pid, probe: frame.probe };
+            let mut told = locked(&self.told);
+            if told.len() < MOST_TOLD && told.insert(restored) {
+                (self.tell)(restored);
+            }
+        }
+    }
+}
+
+/// Continues a process once the thread has stopped.
+fn go_on(pid: u32, tid: u32) {
+    let until = Instant::now() + STOPS_WITHIN;
+    while Instant::now() < until && !has_stopped(pid, tid) {
+        sleep(Duration::from_micros(50));
+    }
+    if let Some(pid) = Pid::from_raw(pid as i32) {
+        let _ = kill_process(pid, Signal::CONT);
+    }
+}
+
+fn has_stopped(pid: u32, tid: u32) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")) else { return true };
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,122 @@
+//! Guards of return probes, as a session sees them.
+//!
+//! The guard process restores return addresses (`restore`). A session says which processes are
+//! guarded, puts links on the guard sites, and learns which functions were restored.
+
+use super::{
+    BpfError, LinkKind,
+    btf::Offsets,
+    features,
+    keeper::{Keeper, ReturnGuard},
+    loader::take_map,
+    programs::{Program, Programs},
+    restore::{self, GuardMaps},
+    sys::{self, AttachType},
+};
+use ctrace_core::units::{FuncId, Pid};
+use rustix::thread::{CapabilitySet, capabilities};
+use std::{
+    collections::HashMap,
+    os::fd::{AsFd as _, OwnedFd},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// Bytes for requests: each of some hundred threads can wait at the same time.
+pub(super) const REQUEST_BYTES: u32 = 1 << 20;
+/// Words of the map of functions without return probes: a bit for each function.
+pub(super) const UNRETURNED_WORDS: u32 = 1 << 14;
+
+/// Returns why return probes cannot be guarded here, if they cannot.
+pub(crate) fn lacking() -> Option<String> {
+    let needed = CapabilitySet::SYS_PTRACE | CapabilitySet::KILL;
+    if !capabilities(None).is_ok_and(|held| held.effective.contains(needed)) {
+        return Some("return addresses are put back with CAP_SYS_PTRACE and CAP_KILL".into());
+    }
+    // A service's filter of system calls may refuse these two.
+    if write_error(std::process::id()) != Some(libc::EFAULT) || !restore::may_stop_threads() {
+        return Some("process_vm_writev and ptrace are not allowed here".into());
+    }
+    if !features::knows(LinkKind::Session) {
+        return Some("guards of return probes need session links (Linux 6.13)".into());
+    }
+    match Offsets::of_running_kernel().map(Offsets::task_iterator) {
+        Ok(Ok(_)) => None,
+        Ok(Err(field)) => Some(format!("the kernel's type information lacks `{field}`")),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// Returns the error of a write to a process, which is the only one if return addresses can be
+/// written: it goes to the kernel's half of all addresses, which no process owns.
+fn write_error(pid: u32) -> Option<i32> {
+    const NOWHERE: u64 = 1 << 63;
+    sys::write_process(pid, &[(NOWHERE, 0)]).err()?.raw_os_error()
+}
+
+/// The guards of one session. Dropping this ends them; their links have to be closed before.
+pub(super) struct ReturnGuards {
+    guard: ReturnGuard,
+    guarded: Arc<OwnedFd>,
+    unreturned: Arc<OwnedFd>,
+    /// The words of that map.
+    words: Mutex<HashMap<u32, u64>>,
+    /// Dropping it stops the watch on signals.
+    _signals: OwnedFd,
+}
+
+impl ReturnGuards {
+    pub(super) fn start(
+        keeper: &Keeper,
+        programs: &Programs,
+        ebpf: &mut aya::Ebpf,
+    ) -> Result<Self, BpfError> {
+        let guarded = take_map(ebpf, "GUARDED")?;
+        let unreturned = take_map(ebpf, "UNRETURNED")?;
+        let maps = GuardMaps {
+            requests: take_map(ebpf, "RESTORES")?,
+            states: take_map(ebpf, "RESTORE_STATES")?,
+            guarded: Arc::clone(&guarded),
+            lister: programs.get(Program::ListHijacked, AttachType::Iterator)?,
+        };
+        let guard = keeper.guard_returns(maps).map_err(|source| BpfError::Create {
+            what: "guards of return probes".into(),
+            source,
+        })?;
+        let signal = programs.get(Program::GuardSignal, AttachType::Any)?;
+        let tracepoint = "signal_deliver";
+        let signals = sys::open_raw_tracepoint(c"signal_deliver", signal.as_fd())
+            .map_err(|source| BpfError::Tracepoint { tracepoint, source })?;
+        Ok(Self { guard, guarded, unreturned, words: Mutex::default(), _signals: signals })
+    }
+
+    /// Guards the return probes of a process, and of its children from now on.
+    pub(super) fn guard(&self, pid: Pid) -> Result<(), BpfError> {
+        // A process that is gone is no error.
+        if let Some(libc::EPERM | libc::EACCES) = write_error(pid.0) {
+            return Err(BpfError::Unrestorable { pid: pid.0 });
+        }
+        sys::map_update(self.guarded.as_fd(), pid.0, &[1])
+            .map_err(|source| BpfError::Map { what: "guarded processes", source })
+    }
+
+    /// Takes the addresses of the functions of a process whose frames were restored.
+    pub(super) fn take_restored(&self, pid: Pid) -> Vec<u64> {
+        self.guard.take_restored(pid.0)
+    }
+
+    /// Gives calls of a function no return probe any more. Its link stays.
+    pub(super) fn spare(&self, function: FuncId) -> Result<(), BpfError> {
+        let (index, bit) = (function.0 / 64, 1 << (function.0 % 64));
+        let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        let word = words.entry(index).or_insert(0);
+        *word |= bit;
+        sys::map_update(self.unreturned.as_fd(), index, &word.to_le_bytes())
+            .map_err(|source| BpfError::Map { what: "functions without return probes", source })
+    }
+
+    /// Restores the open frames, when no new ones are hijacked any more. Returns the number of
+    /// those that are left.
+    pub(super) fn sweep(&self) -> usize {
+        self.guard.sweep()
+    }
+}

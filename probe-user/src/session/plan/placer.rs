@@ -1,0 +1,54 @@
+//! Decides where the functions of one object are probed.
+
+use crate::target::{
+    object::Object,
+    place::{Candidate, CodeMap, Policy, Refusal, place},
+    plan::{ExitPlacement, Placement},
+    symbols::Function,
+};
+use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
+use std::sync::Arc;
+
+/// Decides where the functions of one object are probed.
+pub(crate) struct Placer<'a> {
+    map: CodeMap<'a>,
+    policy: Policy,
+}
+
+impl<'a> Placer<'a> {
+    pub(super) fn new(map: CodeMap<'a>, policy: Policy) -> Self {
+        Self { map, policy }
+    }
+
+    pub(crate) fn place(&self, function: &Function) -> Result<Placement, Refusal> {
+        let candidate =
+            Candidate { address: function.address, size: function.size, name: function.raw() };
+        place(candidate, &self.map, &self.policy)
+    }
+}
+
+/// Describes a function for reports.
+pub(super) fn info(object: &Object, function: &Function, placement: &Placement) -> FunctionInfo {
+    let source = object.source_line(function.address);
+    FunctionInfo {
+        name: Arc::clone(function.name()),
+        aliases: function.aliases().to_vec(),
+        object: Arc::clone(object.name()),
+        line: source.as_ref().and_then(|source| source.line),
+        file: source.map(|source| source.file),
+        kind: FunctionKind::Function,
+        group: None,
+        exit: exit_seen(&placement.exit),
+        entry_is_loop_head: placement.entry_is_loop_head,
+        may_tail_jump: placement.may_tail_jump,
+        values: Vec::new(),
+    }
+}
+
+pub(crate) fn exit_seen(exit: &ExitPlacement) -> ExitSeen {
+    match exit {
+        ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => ExitSeen::ByReturnProbe,
+        ExitPlacement::Sites(_) => ExitSeen::ByExitSites,
+        ExitPlacement::Unseen(_) => ExitSeen::Never,
+    }
+}

@@ -1,0 +1,94 @@
+//! Return probes replace return addresses on the target's stacks. However ctrace ends, they are
+//! put back, and the target can unwind through its open calls.
+
+use anyhow::{Context, Result, ensure};
+use ctrace_tests::attack::{Random, rounds};
+use ctrace_tests::env::{Env, Link};
+use ctrace_tests::probes::wait_until_armed;
+use ctrace_tests::process::Running;
+use ctrace_tests::targets::program;
+use ctrace_tests::{gate, or_skip};
+use rustix::process::Signal;
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const LIMIT: Duration = Duration::from_secs(60);
+/// The frames of the target that return probes hijack: three in each of two threads.
+const OPEN: usize = 6;
+
+/// Returns the number of words in writable memory that hold the address of the kernel's trampoline.
+fn trampolines(pid: i32) -> Result<usize> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    let range = |line: &str| -> Option<(u64, u64)> {
+        let (start, end) = line.split_once(' ')?.0.split_once('-')?;
+        Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
+    };
+    let area = maps.lines().find(|line| line.ends_with("[uprobes]")).and_then(range);
+    let Some((trampoline, _)) = area else { return Ok(0) };
+    let memory = File::open(format!("/proc/{pid}/mem"))?;
+    let mut found = 0;
+    for (start, end) in maps.lines().filter(|line| line.contains(" rw-p ")).filter_map(range) {
+        let mut bytes = vec![0; (end - start) as usize];
+        if memory.read_exact_at(&mut bytes, start).is_ok() {
+            let (words, _) = bytes.as_chunks::<8>();
+            found += words.iter().filter(|word| u64::from_le_bytes(**word) == trampoline).count();
+        }
+    }
+    Ok(found)
+}
+
+fn wait_for(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
+    let until = Instant::now() + LIMIT;
+    while !is_so()? {
+        ensure!(Instant::now() < until, "{what}: not within {LIMIT:?}");
+        sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+/// Ends ctrace by this signal at a random moment while calls are open.
+fn once(env: &Env, signal: Signal, random: &mut Random) -> Result<()> {
+    let path = env.targets.get(&program("open_calls.cpp"))?;
+    let (target, mut input, mut output) = Running::start_piped(&mut Command::new(&path))?;
+    let pid = target.pid();
+    let mut command = Command::new(&env.ctrace);
+    command.args(["attach", &pid.to_string(), "-f", "outer", "-f", "middle", "-f", "innermost"]);
+    let ctrace = Running::start(&mut command)?;
+    wait_until_armed(pid, &path)?;
+    input.write_all(b"go\n").context("the target reads")?;
+    wait_for("the calls are open", || Ok(trampolines(pid)? == OPEN))?;
+    random.sleep_up_to(Duration::from_millis(300));
+    ctrace.signal(signal)?;
+    let ended = ctrace.wait(LIMIT)?;
+    wait_for("no return address is left", || Ok(trampolines(pid)? == 0))
+        .with_context(|| format!("{} left; {}", trampolines(pid).unwrap_or(0), ended.stderr))?;
+    target.signal(Signal::USR1)?;
+    let mut told = String::new();
+    output.read_to_string(&mut told)?;
+    let code = target.wait(LIMIT)?.shell_code();
+    ensure!(code == 0 && told.ends_with("caught 7 7\n"), "exit {code}: {told}");
+    Ok(())
+}
+
+fn each(env: &Env, signal: Signal) {
+    let mut random = Random::new();
+    for round in 0..rounds(4) {
+        once(env, signal, &mut random).unwrap_or_else(|error| panic!("round {round}: {error:#}"));
+    }
+}
+
+#[test]
+fn detaching_restores_open_calls() {
+    let env = or_skip!(gate::live(Link::Session));
+    each(&env, Signal::INT);
+}
+
+#[test]
+fn a_killed_ctrace_leaves_open_calls_restored() {
+    let env = or_skip!(gate::live(Link::Session));
+    each(&env, Signal::KILL);
+}
