@@ -53,7 +53,6 @@ kernel_tests! {
     threads
     longjmp
     exec_of_itself
-    nothing_of_the_launcher
     exec_of_another_program
     fork_and_vfork
     a_fork_over_long_nops
@@ -81,6 +80,7 @@ kernel_tests! {
     with the best link:
     known_durations
     setjmp_kin
+    nothing_of_the_launcher
     switches_and_tail_jumps
     exceptions
     panics

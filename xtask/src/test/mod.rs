@@ -154,10 +154,10 @@ const GROUPS: &[&[Stage]] = &[
         ),
     ],
     &[stage(
-        "tests that disturb others",
+        "tests that run alone",
         Extent::Gate,
         live::alone,
-        "what ctrace does where every probe of the machine is slow",
+        "what ctrace does where every probe of the machine is slow; breakpoints that it leaves",
     )],
     &[
         stage(

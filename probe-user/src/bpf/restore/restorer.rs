@@ -8,25 +8,21 @@ use super::{
     sweep,
 };
 use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
+    event::{EventfdFlags, PollFd, PollFlags, eventfd, poll},
+    io::Errno,
     process::{Pid, Signal, kill_process},
 };
 use std::{
     collections::HashSet,
     fs, io,
-    os::fd::AsFd as _,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    os::fd::{AsFd as _, OwnedFd},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{Builder, JoinHandle, sleep},
     time::{Duration, Instant},
 };
 
 /// Bytes for a thread's stack.
 const STACK_BYTES: usize = 128 << 10;
-/// The time between two looks whether the session is over.
-const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 /// The time that a process takes to stop, at most.
 const STOPS_WITHIN: Duration = Duration::from_millis(500);
 /// Functions that are told once each; beyond that they are told again.
@@ -59,7 +55,8 @@ struct Shared {
     states: States,
     told: Mutex<HashSet<Restored>>,
     tell: Box<dyn Fn(Restored) + Send + Sync>,
-    is_over: AtomicBool,
+    /// Readable when the session is over.
+    end: OwnedFd,
 }
 
 impl Restorer {
@@ -74,7 +71,7 @@ impl Restorer {
             maps,
             told: Mutex::default(),
             tell: Box::new(tell),
-            is_over: AtomicBool::new(false),
+            end: eventfd(0, EventfdFlags::CLOEXEC)?,
         });
         let mut restorer = Self { shared, threads: Vec::new() };
         for which in 0..RESTORERS {
@@ -97,7 +94,8 @@ impl Restorer {
 
 impl Drop for Restorer {
     fn drop(&mut self) {
-        self.shared.is_over.store(true, Ordering::Relaxed);
+        // Nothing has written to it before, so there is room.
+        let _ = rustix::io::write(&self.shared.end, &1_u64.to_ne_bytes());
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 }
@@ -106,12 +104,19 @@ impl Shared {
     fn serve(&self, which: usize) {
         pace::take_place(which);
         let Ok(ring) = self.maps.requests.try_clone() else { return };
-        while !self.is_over.load(Ordering::Relaxed) {
-            if poll(&mut [PollFd::new(&ring, PollFlags::IN)], Some(&PAUSE)).is_ok() {
-                let mut requests = locked(&self.requests);
-                while let Some(request) = requests.next() {
-                    self.serve_one(&request);
-                }
+        loop {
+            let mut news =
+                [PollFd::new(&ring, PollFlags::IN), PollFd::new(&self.end, PollFlags::IN)];
+            match poll(&mut news, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+            if !news[1].revents().is_empty() {
+                return;
+            }
+            let mut requests = locked(&self.requests);
+            while let Some(request) = requests.next() {
+                self.serve_one(&request);
             }
         }
     }
