@@ -127,7 +127,7 @@ impl Victim {
     /// thousand places each delay each other for a while.
     pub fn wait_for_probes(&self, places: usize, mut goes_on: impl FnMut() -> bool) -> Result<()> {
         let begun = Instant::now();
-        let limit = Duration::from_secs(100);
+        let limit = Duration::from_secs(200);
         loop {
             let changed = self.changed()?;
             if changed >= places {

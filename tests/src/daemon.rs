@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 
 pub struct Daemon {
     running: Running,

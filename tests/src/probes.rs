@@ -36,7 +36,7 @@ pub fn changed_bytes(pid: i32, file: &Path) -> Result<Vec<u64>> {
 pub fn wait_until_armed(pid: i32, file: &Path) -> Result<()> {
     const PAUSE: Duration = Duration::from_millis(100);
     let (mut last, mut quiet) = (Vec::new(), 0);
-    for _ in 0..300 {
+    for _ in 0..1200 {
         let now = changed_bytes(pid, file)?;
         quiet = if now.is_empty() || now != last { 0 } else { quiet + 1 };
         if quiet == 3 {
@@ -45,7 +45,7 @@ pub fn wait_until_armed(pid: i32, file: &Path) -> Result<()> {
         last = now;
         std::thread::sleep(PAUSE);
     }
-    bail!("no probe was armed within 30 s")
+    bail!("no probe was armed within two minutes")
 }
 
 struct Mapping<'a> {

@@ -8,7 +8,7 @@ use ctrace_tests::{gate, or_skip};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// Another process maps the program so often that each probe takes a tenth of a second. Tracing is
 /// given up soon, and leaves nothing.

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 const HICCUP: &str = "[[target]]\nid = \"hiccup\"\nexe = \"DIR/hiccup\"\nfunctions = [\"quick\", \
     \"slow\"]\n";
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 /// Time limit against hangs: a free daemon answers in milliseconds.
 const PROMPT: Duration = Duration::from_secs(8);
 /// Limit of a line with its end, in bytes.

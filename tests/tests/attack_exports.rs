@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 /// Length of a placeholder in the program.
 const LENGTH: usize = "name_0_______________________________________".len();
 /// The names of the functions.

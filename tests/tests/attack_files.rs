@@ -16,7 +16,7 @@ use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 const STRANGER: u32 = 3_999_997;
 
 /// A file of root's, and a folder like /tmp with a stranger's links to it.

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Well above the limit of ten seconds for a look.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 const GIB: u64 = 1 << 30;
 
 /// Limits all allocations to 640 MiB: more ends in an abort.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const HICCUP: &str = "[[target]]\nid = \"hiccup\"\nexe = \"DIR/hiccup\"\nfunctions = [\"quick\", \
     \"slow\"]\n";
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 
 fn start(env: &Env, targets: &str) -> Daemon {
     let (spin, hiccup) = (program("spin.c"), program("hiccup.c"));

@@ -19,7 +19,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 const FUNCTIONS: [&str; 3] = ["read_from_disk", "write_log", "parse_request"];
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// A daemon with one target. Each interval is as long as the target's process lives.
 struct Daemon {

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use ctrace_tests::env::{Env, Link, target_dir};
+use ctrace_tests::probes::wait_until_armed;
 use ctrace_tests::process::{Running, run};
 use ctrace_tests::trace::Trace;
 use ctrace_tests::{gate, or_skip};
@@ -60,7 +61,7 @@ fn under_trace(env: &Env) -> Result<()> {
     let server = server().map_err(anyhow::Error::msg)?;
     let dir = tempfile::tempdir()?;
     let socket = dir.path().join("redis.sock");
-    let mut command = Command::new(server);
+    let mut command = Command::new(&server);
     command.args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket"]);
     command.arg(&socket).arg("--dir").arg(dir.path());
     let mut target = Running::start(&mut command)?;
@@ -71,7 +72,7 @@ fn under_trace(env: &Env) -> Result<()> {
         .args(["--spool", "64MiB"])
         .limit(Duration::from_secs(300))
         .start()?;
-    std::thread::sleep(Duration::from_secs(2));
+    wait_until_armed(target.pid(), &server)?;
     benchmark(&socket)?;
     ensure!(client(&socket, &["get", "kept"])?.trim() == "value", "a value is gone");
     ensure!(target.is_running(), "redis died under trace");

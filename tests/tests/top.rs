@@ -10,7 +10,7 @@ use rustix::process::{Signal, kill_process};
 use std::process::Command;
 use std::time::Duration;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 const FUNCTIONS: &str = "-f '*_request' -f read_from_disk -f look_up -f render_page -f compress";
 
 fn live() -> Result<Env, String> {

@@ -38,7 +38,7 @@ fn is_in_a_hurry() -> bool {
 /// Removes what an earlier tracer left in a process. No place is begun after the limit.
 pub(crate) fn process(pid: Pid, limit: Duration) -> Result<Outcome, HealError> {
     let seen = mend::survey(pid.0)?.outcome;
-    if seen.found == 0 {
+    if seen.found == seen.in_use {
         return Ok(seen);
     }
     let failed = |why: String| HealError::Helper { pid: pid.0, why };

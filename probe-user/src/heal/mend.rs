@@ -3,7 +3,7 @@
 //! The calling process must not be killed meanwhile, or it leaves breakpoints itself.
 
 use super::{HealError, Outcome, debugger, look, look::MarkedFile, order, others, semaphores};
-use crate::bpf::{self, BpfError, Place, Touched};
+use crate::bpf::{self, BpfError, LivePlaces, Place, Touched};
 use ctrace_core::units::Pid;
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -29,7 +29,15 @@ pub(super) fn survey(pid: u32) -> Result<Survey, HealError> {
     if outcome.debugger.is_some() {
         return Ok(Survey { outcome, files: Vec::new() });
     }
-    let look = look::within(LOOK_LIMIT, pid)?;
+    let mut look = look::within(LOOK_LIMIT, pid)?;
+    let is_clean = look.files.iter().all(|marked| marked.places.is_empty());
+    // A probe that comes or goes meanwhile must not count as one that was left.
+    let mut live = Vec::new();
+    if !is_clean {
+        live.push(LivePlaces::of(pid));
+        look = look::within(LOOK_LIMIT, pid)?;
+        live.push(LivePlaces::of(pid));
+    }
     let count = |places: fn(&MarkedFile) -> &BTreeSet<u64>| {
         look.files.iter().map(|marked| places(marked).len() as u64).sum()
     };
@@ -40,7 +48,21 @@ pub(super) fn survey(pid: u32) -> Result<Survey, HealError> {
     let marked = look.files.iter().filter(|marked| !marked.places.is_empty());
     let names = marked.map(|marked| marked.path.display().to_string());
     outcome.files = names.take(MOST_NAMED).collect();
+    outcome.in_use = leave_alone(&mut look.files, &live);
     Ok(Survey { outcome, files: look.files })
+}
+
+/// Takes the places of living tracers out of the findings, and returns their number.
+fn leave_alone(files: &mut [MarkedFile], live: &[LivePlaces]) -> u64 {
+    let mut in_use = 0;
+    for marked in files.iter_mut().filter(|marked| !marked.places.is_empty()) {
+        for theirs in live.iter().map(|live| live.within(&marked.file)) {
+            let before = marked.places.len();
+            marked.places.retain(|offset| !theirs.contains(offset));
+            in_use += (before - marked.places.len()) as u64;
+        }
+    }
+    in_use
 }
 
 /// Removes leftover breakpoints from one process and thereby from all that map the same files. No

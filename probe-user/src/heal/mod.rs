@@ -12,7 +12,8 @@
 //! 3. [`smaps`]: excludes breakpoints that the program itself may have written.
 //! 4. [`debugger`]: excludes processes under a debugger, whose breakpoints look the same.
 //! 5. [`order`]: puts likely places first. A process can forge more than there is time for.
-//! 6. [`mend`]: attaches, detaches, and looks again.
+//! 6. [`mend`]: leaves out the places of living tracers, attaches to the others, detaches, and
+//!    looks again.
 //!
 //! A process that dies during that leaves breakpoints itself. So [`process`] only looks. A child
 //! does the rest, and no Ctrl-C reaches it.

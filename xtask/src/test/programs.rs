@@ -45,6 +45,8 @@ fn parse(messages: &str) -> Vec<Program> {
         let is_test = message["profile"]["test"].as_bool()?;
         let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
         let target = &message["target"];
+        let is_kind =
+            |name| target["kind"].as_array().is_some_and(|it| it.iter().any(|kind| kind == name));
         let id = message["package_id"].as_str()?;
         // The id is path+file:///folder#name@version, or folder#version if the name is the folder's.
         let (path, name) = id.rsplit_once('#')?;
@@ -52,11 +54,11 @@ fn parse(messages: &str) -> Vec<Program> {
             Some((name, _)) => name,
             None => path.rsplit('/').next()?,
         };
-        is_test.then_some(())?;
+        (is_test && !is_kind("bench") && !is_kind("example")).then_some(())?;
         Some(Program {
             package: package.to_owned(),
             name: target["name"].as_str()?.to_owned(),
-            is_file: target["kind"].as_array()?.iter().any(|kind| kind == "test"),
+            is_file: is_kind("test"),
             path: PathBuf::from(message["executable"].as_str()?),
             folder: folder.to_owned(),
         })

@@ -49,7 +49,6 @@ impl Attr {
         self.0.as_mut_ptr()
     }
 
-    #[cfg(test)]
     pub(crate) fn get_u32(&self, offset: usize) -> u32 {
         (self.0[offset / 8] >> (offset % 8 * 8)) as u32
     }

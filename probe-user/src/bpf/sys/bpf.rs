@@ -5,7 +5,7 @@ use super::{Attr, Syscall};
 use std::{
     ffi::CStr,
     io,
-    os::fd::{AsRawFd as _, BorrowedFd, OwnedFd},
+    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
 };
 
 const MAP_CREATE: u32 = 0;
@@ -14,10 +14,15 @@ const MAP_UPDATE_ELEM: u32 = 2;
 const MAP_DELETE_ELEM: u32 = 3;
 const MAP_GET_NEXT_KEY: u32 = 4;
 const PROG_LOAD: u32 = 5;
+const OBJ_GET_INFO_BY_FD: u32 = 15;
 const RAW_TRACEPOINT_OPEN: u32 = 17;
 const MAP_LOOKUP_AND_DELETE_ELEM: u32 = 21;
 const LINK_CREATE: u32 = 28;
+const LINK_GET_FD_BY_ID: u32 = 30;
+const LINK_GET_NEXT_ID: u32 = 31;
 const ITER_CREATE: u32 = 33;
+
+const LINK_TYPE_UPROBE_MULTI: u32 = 12;
 
 const MAP_TYPE_ARRAY: u32 = 2;
 const MAP_MMAPABLE: u32 = 1 << 10;
@@ -129,6 +134,59 @@ pub(crate) fn link_perf(
         .u32(8, AttachType::PerfEvent as u32)
         .u64(16, cookie);
     Syscall::Bpf { command: LINK_CREATE, attr: &mut attr }.run_for_fd()
+}
+
+/// The places of a link that holds many, as the kernel tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LinkPlaces {
+    pub(crate) path: Vec<u8>,
+    /// 0: all processes.
+    pub(crate) pid: u32,
+    pub(crate) offsets: Vec<u64>,
+}
+
+/// Returns the id of the next link after this one, of any tracer; `None` after the last.
+pub(crate) fn next_link(after: u32) -> io::Result<Option<u32>> {
+    let mut attr = Attr::new().u32(0, after);
+    match (Syscall::Bpf { command: LINK_GET_NEXT_ID, attr: &mut attr }.run()) {
+        Ok(_) => Ok(Some(attr.get_u32(4))),
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the places of the link with this id; `None` for a link of another type, or with more
+/// places than `most`.
+pub(crate) fn places_of_link(id: u32, most: usize) -> io::Result<Option<LinkPlaces>> {
+    let mut attr = Attr::new().u32(0, id);
+    let link = Syscall::Bpf { command: LINK_GET_FD_BY_ID, attr: &mut attr }.run_for_fd()?;
+    let info = link_info(link.as_fd(), Attr::new())?;
+    let (kind, count) = (info.get_u32(0), info.get_u32(52) as usize);
+    if kind != LINK_TYPE_UPROBE_MULTI || count > most {
+        return Ok(None);
+    }
+    let mut path = vec![0_u8; libc::PATH_MAX as usize];
+    let mut offsets = vec![0_u64; count];
+    let room = Attr::new()
+        .pointer(16, path.as_mut_ptr())
+        .pointer(24, offsets.as_mut_ptr())
+        .u32(48, path.len() as u32)
+        .u32(52, count as u32);
+    let info = link_info(link.as_fd(), room)?;
+    // The size includes the zero byte at the end.
+    path.truncate((info.get_u32(48) as usize).saturating_sub(1));
+    Ok(Some(LinkPlaces { path, pid: info.get_u32(60), offsets }))
+}
+
+/// Returns a link's `struct bpf_link_info`. The argument tells where its arrays go.
+fn link_info(link: BorrowedFd<'_>, info: Attr) -> io::Result<Attr> {
+    let mut info = Box::new(info);
+    let mut attr = Attr::new()
+        .u32(0, link.as_raw_fd() as u32)
+        .u32(4, Attr::LEN as u32)
+        .pointer(8, &raw mut *info);
+    Syscall::Bpf { command: OBJ_GET_INFO_BY_FD, attr: &mut attr }.run()?;
+    Ok(*info)
 }
 
 pub(crate) fn open_raw_tracepoint(name: &CStr, program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
