@@ -16,6 +16,7 @@ use aya_ebpf::{
     macros::{uprobe, uretprobe},
     programs::{ProbeContext, RetProbeContext},
 };
+use core::ffi::c_void;
 use ctrace_common::{Cookie, Kind};
 
 /// Tells the kernel to skip the return probe of this call.
@@ -43,8 +44,12 @@ fn is_spared(function: u32) -> bool {
     word >> (function % 64) & 1 != 0
 }
 
-#[uprobe]
-pub fn session(ctx: ProbeContext) -> u32 {
+/// The macro for probes would drop the result, which tells the kernel about this call's return.
+// SAFETY: the only function of this name, and a section of that kind of programs.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "uprobe")]
+pub extern "C" fn session(ctx: *mut c_void) -> u32 {
+    let ctx = ProbeContext::new(ctx);
     let Some(task) = traced_task() else { return SKIP_RETURN };
     let registers = Registers::of(&ctx);
     let cookie = cookie(&ctx);

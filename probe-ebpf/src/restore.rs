@@ -9,7 +9,7 @@
 use crate::{
     atomic,
     kernel::Kernel,
-    maps::{GUARDED, RESTORE_STATES, RESTORES},
+    maps::{GUARDED, RESTORE_STATES, RESTORED, RESTORES},
     output::{Task, now},
     settings,
 };
@@ -93,6 +93,10 @@ fn restore_frames(reason: RestoreReason) {
         return;
     }
     if let Some((cpu, waiting)) = request(Kernel::current(), task, reason) {
+        if let Some(count) = RESTORED.get_ptr_mut(reason as u32) {
+            // SAFETY: an element of a map, which lives as long as the program.
+            unsafe { atomic::add(count, 1) };
+        }
         wait(cpu, waiting);
     }
 }

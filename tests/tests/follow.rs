@@ -59,6 +59,29 @@ fn children_of_before_are_told() {
     report.expect_note(&["1 process that it forked before", &child]).expect("it is told");
 }
 
+/// Links for followed children are in all processes of the file. Those that are not traced keep
+/// their return addresses.
+#[test]
+fn other_processes_get_no_return_probes() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("own_return.c")).expect("builds");
+    let start = || Running::start_ready(&mut Command::new(&path)).expect("starts");
+    let (traced, other) = (start(), start());
+    let started = Trace::attach(&env, traced.pid())
+        .and_then(|trace| trace.function("work").args(["--follow"]).start())
+        .expect("starts");
+    wait_until_armed(other.pid(), &path).expect("armed there, too");
+    for (target, foreign) in [(other, 0), (traced, 100)] {
+        target.signal(Signal::USR1).expect("waits");
+        let finished = target.wait(Duration::from_secs(60)).expect("ends");
+        let counts = format!("calls work 100\ncalls foreign {foreign}\n");
+        assert!(finished.stdout.ends_with(&counts), "{}", finished.stdout);
+    }
+    let traced = started.wait().and_then(|traced| traced.expect_code(0)).expect("ends well");
+    let report = traced.report().expect("a report");
+    assert_eq!(report.expect("work").expect("selected").ends(), (100, 100, 0, 0));
+}
+
 /// ctrace's data about a child go with it.
 #[test]
 fn memory_does_not_grow_with_every_child() {

@@ -36,8 +36,8 @@ pub use payload::{
 };
 pub use record::{CONTROL_LEN, Kind, RECORD_LEN, Record};
 pub use restore::{
-    Hijacked, MOST_HIJACKED, RESTORE_DONE, RESTORE_NANOS, RESTORE_PHASES, RESTORE_STOPPED,
-    RESTORE_WAITING, RestoreReason, RestoreRequest,
+    Hijacked, MOST_HIJACKED, RESTORE_DONE, RESTORE_NANOS, RESTORE_PHASES, RESTORE_REASONS,
+    RESTORE_STOPPED, RESTORE_WAITING, RestoreReason, RestoreRequest,
 };
 pub use ring::{
     BATCH_SLOTS, COMMIT_WORD, CONTROL_SLOTS, COUNT_SHIFT, PAGE_LEN, PAGE_SLOTS, Page, READER_WORD,

@@ -34,6 +34,9 @@ pub enum RestoreReason {
     Listed = 4,
 }
 
+/// The number of counters in `RESTORED`, which a [`RestoreReason`] indexes.
+pub const RESTORE_REASONS: usize = 5;
+
 /// A record in the ring `RESTORES`: the hijacked frames of one thread.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

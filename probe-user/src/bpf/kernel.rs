@@ -18,7 +18,7 @@ use super::{
     side_table::SideTable,
 };
 use aya::maps::Map;
-use ctrace_common::{JumpTarget, PAGE_LEN, TRACED, TRACED_LAUNCHED, ValueSources};
+use ctrace_common::{JumpTarget, PAGE_LEN, RestoreReason, TRACED, TRACED_LAUNCHED, ValueSources};
 use ctrace_core::{
     marker::BufferId,
     units::{FuncId, Pid, Tid},
@@ -144,6 +144,11 @@ impl Kernel {
     /// call: their calls end without a return.
     pub(crate) fn take_restored(&self, pid: Pid) -> Vec<u64> {
         self.guards.as_ref().map_or_else(Vec::new, |guards| guards.take_restored(pid))
+    }
+
+    /// Returns how often a thread was held for this reason, to restore its frames.
+    pub(crate) fn restored(&self, reason: RestoreReason) -> u64 {
+        self.guards.as_ref().map_or(0, |guards| guards.count(reason).unwrap_or(0))
     }
 
     /// Gives calls of a function no return probe any more. Its entries are still seen.

@@ -13,6 +13,7 @@ use super::{
     restore::{self, GuardMaps},
     sys::{self, AttachType},
 };
+use ctrace_common::RestoreReason;
 use ctrace_core::units::{FuncId, Pid};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::{
@@ -58,6 +59,7 @@ pub(super) struct ReturnGuards {
     guard: ReturnGuard,
     guarded: Arc<OwnedFd>,
     unreturned: Arc<OwnedFd>,
+    counts: Arc<OwnedFd>,
     /// The words of that map.
     words: Mutex<HashMap<u32, u64>>,
     /// Dropping it stops the watch on signals.
@@ -72,6 +74,7 @@ impl ReturnGuards {
     ) -> Result<Self, BpfError> {
         let guarded = take_map(ebpf, "GUARDED")?;
         let unreturned = take_map(ebpf, "UNRETURNED")?;
+        let counts = take_map(ebpf, "RESTORED")?;
         let maps = GuardMaps {
             requests: take_map(ebpf, "RESTORES")?,
             states: take_map(ebpf, "RESTORE_STATES")?,
@@ -86,7 +89,8 @@ impl ReturnGuards {
         let tracepoint = "signal_deliver";
         let signals = sys::open_raw_tracepoint(c"signal_deliver", signal.as_fd())
             .map_err(|source| BpfError::Tracepoint { tracepoint, source })?;
-        Ok(Self { guard, guarded, unreturned, words: Mutex::default(), _signals: signals })
+        let words = Mutex::default();
+        Ok(Self { guard, guarded, unreturned, counts, words, _signals: signals })
     }
 
     /// Guards the return probes of a process, and of its children from now on.
@@ -102,6 +106,14 @@ impl ReturnGuards {
     /// Takes the addresses of the functions of a process whose frames were restored.
     pub(super) fn take_restored(&self, pid: Pid) -> Vec<u64> {
         self.guard.take_restored(pid.0)
+    }
+
+    /// Returns how often a thread was held for this reason, to restore its frames.
+    pub(super) fn count(&self, reason: RestoreReason) -> Result<u64, BpfError> {
+        let mut count = [0];
+        sys::map_lookup(self.counts.as_fd(), reason as u32, &mut count)
+            .map_err(|source| BpfError::Map { what: "restored frames", source })?;
+        Ok(count[0])
     }
 
     /// Gives calls of a function no return probe any more. Its link stays.

@@ -101,4 +101,6 @@ pub struct Placement {
     pub exit: ExitPlacement,
     pub entry_is_loop_head: bool,
     pub may_tail_jump: bool,
+    /// The reason why the function itself bears no return probe, whatever its process does.
+    pub no_return_probe: Option<&'static str>,
 }

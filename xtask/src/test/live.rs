@@ -27,7 +27,7 @@ pub(super) fn tests(options: &Options) -> Result<(Outcome, Counts)> {
         Extent::Quick => QUICK.contains(&name),
         _ => !name.starts_with(ATTACK) && !name.starts_with(ALONE),
     };
-    run("live tests", 2, is_chosen)
+    run("live tests", 1, is_chosen)
 }
 
 pub(super) fn attacks(_: &Options) -> Result<(Outcome, Counts)> {

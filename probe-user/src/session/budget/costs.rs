@@ -128,6 +128,11 @@ impl Costs {
         }
     }
 
+    /// Returns the cost of a hit of a probe whose instruction the kernel steps over.
+    pub(crate) fn single_step(&self) -> Nanos {
+        self.hits.hit(CostClass::SingleStep)
+    }
+
     /// Returns the number of functions.
     pub(crate) fn functions(&self) -> usize {
         self.functions.len()
@@ -160,8 +165,9 @@ mod tests {
 
     fn planned(cost: CostClass, exit: ExitPlacement) -> Planned {
         let entry = EntrySite { offset: 0, cost, skipped: 0 };
-        let (entry_is_loop_head, may_tail_jump) = (false, false);
-        let placement = Placement { entry, exit, entry_is_loop_head, may_tail_jump };
+        let (entry_is_loop_head, may_tail_jump, no_return_probe) = (false, false, None);
+        let placement =
+            Placement { entry, exit, entry_is_loop_head, may_tail_jump, no_return_probe };
         let info = FunctionInfo::new("function", "program");
         Planned { info, sites: Sites::Function(placement) }
     }

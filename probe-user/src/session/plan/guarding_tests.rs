@@ -152,6 +152,7 @@ fn a_moved_function_ends_at_its_ways_out() {
         exit,
         entry_is_loop_head: false,
         may_tail_jump: false,
+        no_return_probe: None,
     };
     let mut planner = planner(Returns::Auto);
     let sites = vec![site(ExitKind::Ret)];

@@ -5,6 +5,7 @@ mod arming;
 mod budget;
 mod budgeted;
 mod clock;
+mod dear;
 mod delivery;
 mod guarding;
 mod holding;

@@ -98,8 +98,10 @@ pub fn place(
         }
     };
     let may_tail_jump = flow.ways_out.iter().any(|(_, way)| *way != Way::Ret);
-    let exit = exit(candidate, map, policy, &flow, frame, &entry);
-    Ok(Placement { entry, exit, entry_is_loop_head: is_loop_head, may_tail_jump })
+    let no_return_probe = no_return_probe(candidate, map, policy, &flow, frame);
+    let exit = exit(candidate, map, policy, &flow, &entry, no_return_probe.is_none());
+    let entry_is_loop_head = is_loop_head;
+    Ok(Placement { entry, exit, entry_is_loop_head, may_tail_jump, no_return_probe })
 }
 
 /// Returns the function's end, and its unwind entry if it has one.
@@ -142,15 +144,15 @@ fn exit(
     map: &CodeMap<'_>,
     policy: &Policy,
     flow: &Flow,
-    frame: Option<&Frame>,
     entry: &EntrySite,
+    bears_return_probe: bool,
 ) -> ExitPlacement {
     let wanted = match policy.returns {
         Returns::Auto => policy.guarded || !policy.unwinding_possible,
         Returns::ReturnProbe => true,
         Returns::RetSites => false,
     };
-    let by_return_probe = wanted && no_return_probe(candidate, map, policy, flow, frame).is_none();
+    let by_return_probe = wanted && bears_return_probe;
     if by_return_probe && !policy.guarded {
         return ExitPlacement::ReturnProbe;
     }

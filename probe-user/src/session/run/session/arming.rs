@@ -1,6 +1,6 @@
 //! The armed probes, their functions, and their costs.
 
-use super::{budgeted::Budgeted, guarding::Guarding, millis};
+use super::{budgeted::Budgeted, dear::DearCalls, guarding::Guarding, millis};
 use crate::{
     bpf::{Attachment, LinkKind, Role},
     session::{
@@ -25,6 +25,7 @@ pub(crate) struct Arming {
     /// Objects that have been looked at.
     objects: HashSet<Identity>,
     pub(super) costs: Costs,
+    pub(super) dear: DearCalls,
     pub(super) unarmed: Unarmed,
     pub(super) budget: Option<Budgeted>,
 }
@@ -44,6 +45,7 @@ impl Arming {
             return_probed: Vec::new(),
             objects: HashSet::new(),
             costs: Costs::new(costs),
+            dear: DearCalls::default(),
             unarmed: Unarmed::default(),
             budget: budget.map(Budgeted::new),
         }

@@ -17,15 +17,19 @@ use crate::{
     },
     ui::units::counted,
 };
-use ctrace_common::Cookie;
+use ctrace_common::{Cookie, RestoreReason};
 use ctrace_core::{
     function::ExitSeen,
+    report::render::clean::clean,
     units::{FuncId, Pid},
 };
 use std::{
     collections::{HashMap, HashSet},
     path::{Path, PathBuf},
 };
+
+/// Moved functions that are named.
+const MOST_NAMED: usize = 5;
 
 /// A function with a return probe.
 struct Movable {
@@ -44,6 +48,8 @@ pub(crate) struct Guarding {
     movable: HashMap<(Identity, u64), Movable>,
     /// The numbers of functions that got probes on their ways out, and that lost their ends.
     moved: (u64, u64),
+    /// The first of their names.
+    names: Vec<String>,
 }
 
 impl Guarding {
@@ -84,16 +90,22 @@ impl Guarding {
         std::mem::take(&mut self.attachments)
     }
 
-    /// Returns a note for a reader of the report.
-    pub(super) fn note(&self) -> Option<String> {
+    /// Returns a note on the functions that were moved, for a reader of the report.
+    fn moved_note(&self) -> Option<String> {
         let (moved, lost) = self.moved;
         if moved + lost == 0 {
             return None;
         }
-        let functions = counted(moved + lost, "function", "functions");
+        let functions = match moved + lost {
+            1 => "1 function lost its return probe".to_owned(),
+            many => format!("{} lost their return probes", counted(many, "function", "functions")),
+        };
+        let more = (moved + lost) as usize - self.names.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let mut note = format!(
-            "{functions} lost their return probes, because an exception or a change of stacks went \
-             through them; probes on their ways out took over, and calls in between are untimed"
+            "{functions} ({}{more}), because an exception or a change of stacks went through; probes \
+             on the ways out took over, and calls in between are untimed",
+            self.names.join(", ")
         );
         if lost > 0 {
             note += &format!("; of {lost} the ends are not seen any more");
@@ -102,7 +114,30 @@ impl Guarding {
     }
 }
 
+/// Returns a note on the threads that were held, by the reason.
+fn restored_note(count: impl Fn(RestoreReason) -> u64) -> Option<String> {
+    let counts = [
+        (count(RestoreReason::Unwind), "exception or backtrace", "exceptions or backtraces"),
+        (count(RestoreReason::Switch), "change of stacks", "changes of stacks"),
+        (
+            count(RestoreReason::Signal),
+            "signal on a stack of its own",
+            "signals on a stack of their own",
+        ),
+    ];
+    let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, one, many)| counted(count, one, many)).collect();
+    (!counts.is_empty())
+        .then(|| format!("return addresses were put back in time before {}", counts.join(", ")))
+}
+
 impl Session {
+    /// Returns the notes on what was guarded, for a reader of the report.
+    pub(super) fn guarding_notes(&self) -> impl Iterator<Item = String> {
+        let restored = restored_note(|reason| self.kernel.restored(reason));
+        restored.into_iter().chain(self.arming.guarding.moved_note())
+    }
+
     /// Puts guards into these files, before any of their return probes.
     pub(super) fn guard(&mut self, objects: &[ObjectGuards]) -> Result<(), BpfError> {
         let guarding = &mut self.arming.guarding;
@@ -164,7 +199,12 @@ impl Session {
                 tracing::warn!("{error}");
                 false
             });
-            let (moved, lost) = &mut self.arming.guarding.moved;
+            let guarding = &mut self.arming.guarding;
+            if guarding.names.len() < MOST_NAMED {
+                let name = &self.engine.functions()[function.index()].name;
+                guarding.names.push(clean(name).into_owned());
+            }
+            let (moved, lost) = &mut guarding.moved;
             *(if attached { moved } else { lost }) += 1;
             let exit = if attached { ExitSeen::ByExitSites } else { ExitSeen::Never };
             exits.push((function, exit));

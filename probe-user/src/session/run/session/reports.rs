@@ -119,8 +119,9 @@ impl Session {
     pub(super) fn notes(&self, end: Nanos) -> Vec<String> {
         let mut notes = self.notes.all();
         notes.extend(self.target.notes());
-        notes.extend(self.arming.guarding.note());
+        notes.extend(self.guarding_notes());
         notes.extend(self.doubts());
+        notes.extend(self.dear_calls(end));
         notes.extend(self.cost_of_probes(end));
         notes
     }

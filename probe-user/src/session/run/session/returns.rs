@@ -95,6 +95,7 @@ impl Session {
             exits.insert(*id, planned.info.exit);
             let hits = self.engine.counters().hits[id.index()];
             self.arming.costs.replace(id.index(), hits, planned);
+            self.arming.dear.know(id.index(), planned);
         }
         self.engine.change_exits(bpf::now(), exits.into_iter().collect());
     }

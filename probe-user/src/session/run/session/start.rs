@@ -61,6 +61,9 @@ impl Session {
         });
         self.arming.costs.add(&object.functions);
         let ids = arm::introduce(&mut self.engine, object);
+        for (id, planned) in ids.iter().zip(&object.functions) {
+            self.arming.dear.know(id.index(), planned);
+        }
         if let Some(flight) = &self.delivery.flight {
             self.engine.watch_slow(flight.threshold(), |function| flight.is_watched(function));
         }

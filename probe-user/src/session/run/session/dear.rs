@@ -1,0 +1,177 @@
+//! Calls that cost the target ten times as much as others, because the kernel single-steps the
+//! instruction under a probe. The report names those that matter, with the reason.
+
+use super::Session;
+use crate::{
+    session::{
+        budget::costs::Costs,
+        plan::{Planned, Sites},
+    },
+    target::plan::{CostClass, ExitPlacement, Placement},
+    ui::units::{self, Digits, counted},
+};
+use ctrace_core::{report::render::clean::clean, units::Nanos};
+use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
+
+/// Percent of the time since the start that the calls of a function must cost to be named.
+const MUCH: f64 = 1.0;
+/// Functions that are named.
+const MOST: usize = 3;
+
+/// A function with single-stepped probes.
+struct Dear {
+    name: Arc<str>,
+    /// True if its entry is single-stepped.
+    entry: bool,
+    /// If its exit is: the reason why the function itself has no return probe, if it is one.
+    exit: Option<Option<&'static str>>,
+}
+
+/// The functions with single-stepped probes, by id.
+#[derive(Default)]
+pub(crate) struct DearCalls(BTreeMap<usize, Dear>);
+
+impl DearCalls {
+    /// Knows a function, or that it has other probes now.
+    pub(super) fn know(&mut self, id: usize, planned: &Planned) {
+        self.0.remove(&id);
+        if let Sites::Function(placement) = &planned.sites {
+            let dear = Dear::of(Arc::clone(&planned.info.name), placement);
+            self.0.extend(dear.map(|dear| (id, dear)));
+        }
+    }
+
+    /// Returns a note on the functions whose calls cost much of this time. `process` is the reason
+    /// that holds for all functions.
+    fn note(
+        &self,
+        costs: &Costs,
+        hits: &[u64],
+        time: Nanos,
+        process: impl FnOnce() -> Option<String>,
+    ) -> Option<String> {
+        let cost = |id: usize| costs.of_function(id, hits.get(id).copied().unwrap_or(0));
+        let mut much: Vec<_> = self.0.iter().map(|(id, dear)| (cost(*id), dear)).collect();
+        much.retain(|(cost, _)| cost.0 as f64 * 100.0 >= MUCH * time.0 as f64 && cost.0 > 0);
+        much.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
+        let (first, rest) = much.split_at_checked(MOST).unwrap_or((&much, &[]));
+        let process = process().filter(|_| first.iter().any(|(_, dear)| dear.needs_a_reason()));
+        let process = process.as_deref().unwrap_or("--returns ret-sites asks for it");
+        let each: Vec<String> =
+            first.iter().map(|(_, dear)| dear.line(costs.single_step(), process)).collect();
+        let mut note = each.join("; ");
+        if !rest.is_empty() {
+            _ = write!(note, "; {} more", counted(rest.len() as u64, "function", "functions"));
+        }
+        (!note.is_empty()).then_some(note)
+    }
+}
+
+impl Dear {
+    fn of(name: Arc<str>, placement: &Placement) -> Option<Self> {
+        let is_stepped = |cost| cost == CostClass::SingleStep;
+        let entry = is_stepped(placement.entry.cost);
+        let exit = match &placement.exit {
+            ExitPlacement::Sites(sites) => sites.iter().any(|site| is_stepped(site.cost)),
+            _ => false,
+        };
+        let exit = exit.then_some(placement.no_return_probe);
+        (entry || exit.is_some()).then_some(Self { name, entry, exit })
+    }
+
+    fn needs_a_reason(&self) -> bool {
+        self.exit == Some(None)
+    }
+
+    fn line(&self, step: Nanos, process: &str) -> String {
+        let steps = u64::from(self.entry) + u64::from(self.exit.is_some());
+        let mut reasons = Vec::new();
+        if self.entry {
+            reasons.push("the kernel single-steps its first instruction".to_owned());
+        }
+        if let Some(why) = self.exit {
+            reasons.push(format!("it has no return probe ({})", why.unwrap_or(process)));
+        }
+        format!(
+            "each call of {} costs the target about {} here, because {}",
+            clean(&self.name),
+            units::time(Nanos(steps * step.0), Digits::Short),
+            reasons.join(", and ")
+        )
+    }
+}
+
+impl Session {
+    /// Returns a note on dear calls that were made often.
+    pub(super) fn dear_calls(&self, end: Nanos) -> Option<String> {
+        let time = end.since(self.progress.start);
+        let process = || {
+            let [guards, returns] = self.arming.planner.against_return_probes();
+            guards.into_iter().chain(returns).next()
+        };
+        let hits = self.engine.counters().hits;
+        self.arming.dear.note(&self.arming.costs, hits, time, process)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        session::budget::costs::HitCosts,
+        target::plan::{EntrySite, ExitKind, ExitSite},
+    };
+    use ctrace_core::function::FunctionInfo;
+
+    fn planned(
+        name: &str,
+        entry: CostClass,
+        exit: CostClass,
+        why: Option<&'static str>,
+    ) -> Planned {
+        let site = ExitSite { offset: 9, cost: exit, kind: ExitKind::Ret };
+        let placement = Placement {
+            entry: EntrySite { offset: 0, cost: entry, skipped: 0 },
+            exit: ExitPlacement::Sites(vec![site]),
+            entry_is_loop_head: false,
+            may_tail_jump: false,
+            no_return_probe: why,
+        };
+        let info = FunctionInfo::new(name, "program");
+        Planned { info, sites: Sites::Function(placement) }
+    }
+
+    #[test]
+    fn the_dearest_are_named_with_their_reasons() {
+        use CostClass::{Emulated, SingleStep};
+        let functions = [
+            planned("cheap", Emulated, Emulated, None),
+            planned("seldom", SingleStep, SingleStep, None),
+            planned("of_process", Emulated, SingleStep, None),
+            planned("own", SingleStep, SingleStep, Some("it reads its return address")),
+        ];
+        let step = HitCosts::default().hit(SingleStep);
+        let (mut costs, mut dear) = (Costs::new(HitCosts::default()), DearCalls::default());
+        costs.add(&functions);
+        functions.iter().enumerate().for_each(|(id, planned)| dear.know(id, planned));
+        let note = |dear: &DearCalls, hits: &[u64]| {
+            let why = || Some("libx.so switches stacks".to_owned());
+            dear.note(&costs, hits, Nanos(step.0 * 10_000), why)
+        };
+        let (once, twice) =
+            (units::time(step, Digits::Short), units::time(Nanos(2 * step.0), Digits::Short));
+        let own = format!(
+            "each call of own costs the target about {twice} here, because the kernel single-steps \
+             its first instruction, and it has no return probe (it reads its return address)"
+        );
+        let of_process = format!(
+            "each call of of_process costs the target about {once} here, because it has no return \
+             probe (libx.so switches stacks)"
+        );
+        assert_eq!(note(&dear, &[90_000, 9, 600, 400]), Some(format!("{own}; {of_process}")));
+        assert_eq!(note(&dear, &[90_000, 9, 0, 400]), Some(own));
+        assert_eq!(note(&dear, &[90_000, 9, 9, 0]), None);
+        dear.know(3, &planned("own", Emulated, Emulated, None));
+        assert_eq!(note(&dear, &[0, 0, 0, 9_000]), None);
+    }
+}
