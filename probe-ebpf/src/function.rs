@@ -5,7 +5,7 @@
 //! probes.
 
 use crate::{
-    maps::UNRETURNED,
+    maps::{SWITCHES, UNRETURNED},
     output::{event, now, traced_task},
     registers::Registers,
     settings,
@@ -39,6 +39,9 @@ fn is_entry(ctx: &ProbeContext, cookie: Cookie, ip: u64) -> bool {
 /// Returns true if calls of this function get no return probe.
 #[inline(always)]
 fn is_spared(function: u32) -> bool {
+    if SWITCHES.get() != 0 {
+        return true;
+    }
     // SAFETY: the map's values live as long as the map, and user space writes a word whole.
     let word = UNRETURNED.get_ptr(function / 64).map_or(0, |word| unsafe { word.read_volatile() });
     word >> (function % 64) & 1 != 0

@@ -34,6 +34,9 @@ pub static PENDING: Counter = Counter::new();
 /// not the command yet.
 pub static EXECUTED: Counter = Counter::new();
 
+/// Not 0 once a thread has changed stacks within probed calls. No call gets a return probe then.
+pub static SWITCHES: Counter = Counter::new();
+
 /// Process ids whose events count.
 #[btf_map]
 pub static TRACED: HashMap<u32, u8, 32768> = HashMap::new();

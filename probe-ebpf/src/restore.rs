@@ -9,7 +9,7 @@
 use crate::{
     atomic,
     kernel::Kernel,
-    maps::{GUARDED, RESTORE_STATES, RESTORED, RESTORES},
+    maps::{GUARDED, RESTORE_STATES, RESTORED, RESTORES, SWITCHES},
     output::{Task, now},
     settings,
 };
@@ -41,13 +41,20 @@ pub fn guard_unwind(_ctx: ProbeContext) -> u32 {
 }
 
 /// An instruction that leaves the stack, or the entry of a function that does.
+///
+/// The kernel keeps its list for the thread, not for the stack. A stack that goes on in another
+/// thread would have frames in two lists, and nothing could tell which is right. So a process that
+/// changes stacks within probed calls gets no return probes from then on.
 #[uprobe]
 pub fn guard_switch(_ctx: ProbeContext) -> u32 {
-    restore_frames(RestoreReason::Switch);
+    if restore_frames(RestoreReason::Switch) && SWITCHES.get() == 0 {
+        SWITCHES.add(1);
+    }
     0
 }
 
-/// Runs before the frame of a signal handler is made.
+/// Runs before the frame of a signal handler is made, with interrupts off: nothing can wake user
+/// space on this CPU. So the thread does not wait, but stops.
 #[raw_tracepoint(tracepoint = "signal_deliver")]
 pub fn guard_signal(ctx: RawTracePointContext) -> i32 {
     if !is_guarded(Task::current().pid) {
@@ -85,20 +92,24 @@ fn is_guarded(pid: u32) -> bool {
     GUARDED.get_ptr(pid).is_some()
 }
 
-/// Has the frames of the current thread restored, and holds it until then.
+/// Has the frames of the current thread restored, and holds it until then. Returns `false` if there
+/// are none.
 #[inline(always)]
-fn restore_frames(reason: RestoreReason) {
+fn restore_frames(reason: RestoreReason) -> bool {
     let task = Task::current();
     if !is_guarded(task.pid) {
-        return;
+        return false;
     }
-    if let Some((cpu, waiting)) = request(Kernel::current(), task, reason) {
-        if let Some(count) = RESTORED.get_ptr_mut(reason as u32) {
-            // SAFETY: an element of a map, which lives as long as the program.
-            unsafe { atomic::add(count, 1) };
-        }
-        wait(cpu, waiting);
+    let Some((cpu, waiting)) = request(Kernel::current(), task, reason) else { return false };
+    if let Some(count) = RESTORED.get_ptr_mut(reason as u32) {
+        // SAFETY: an element of a map, which lives as long as the program.
+        unsafe { atomic::add(count, 1) };
     }
+    match reason {
+        RestoreReason::Signal => stop(cpu, waiting),
+        _ => wait(cpu, waiting),
+    }
+    true
 }
 
 /// Asks user space to restore the frames of a thread. Returns the CPU's number and its state while
@@ -133,7 +144,9 @@ fn request(kernel: Kernel, task: Task, reason: RestoreReason) -> Option<(u32, u6
         // SAFETY: within the array.
         unsafe { frames.add((count & (MOST_HIJACKED as u64 - 1)) as usize).write(frame) };
         // Another thread's memory cannot be read from here: user space looks.
-        count += is_listed | is_equal(user_word(frame.slot), trampoline);
+        let (word, is_missing) = user_word(frame.slot);
+        // A page that is not in memory can be read by user space only.
+        count += is_listed | is_equal(word, trampoline) | is_missing;
         instance = Kernel(instance.word(&settings::INSTANCE_NEXT));
     }
     if count == 0 {
@@ -164,24 +177,28 @@ fn request(kernel: Kernel, task: Task, reason: RestoreReason) -> Option<(u32, u6
     Some((cpu, waiting))
 }
 
-/// Reads a word of the current process; 0 if that fails.
+/// Reads a word of the current process. The second word is 1 if that fails.
 #[inline(always)]
-fn user_word(address: u64) -> u64 {
+fn user_word(address: u64) -> (u64, u64) {
     let mut word = 0_u64;
     // SAFETY: the helper checks the address itself, and leaves 0 if it is a bad one.
-    unsafe { bpf_probe_read_user((&raw mut word).cast(), 8, address as *const c_void) };
-    word
+    let error = unsafe { bpf_probe_read_user((&raw mut word).cast(), 8, address as *const c_void) };
+    (word, highest_bit(error as u64))
 }
 
 /// Returns 1 for equal words, else 0, without a branch.
 #[inline(always)]
 fn is_equal(a: u64, b: u64) -> u64 {
     let difference = a ^ b;
-    let mut sign = difference | difference.wrapping_neg();
-    // The compiler would recognise a comparison, and make a branch of it.
-    // SAFETY: no instruction at all.
-    unsafe { asm!("/* {0} */", inout(reg) sign) };
-    1 - (sign >> 63)
+    highest_bit(difference | difference.wrapping_neg()) ^ 1
+}
+
+/// Returns the highest bit. Of a shift that it sees, the compiler makes a branch.
+#[inline(always)]
+fn highest_bit(mut word: u64) -> u64 {
+    // SAFETY: it changes one register.
+    unsafe { asm!("{word} >>= 63", word = inout(reg) word, options(nomem, nostack)) };
+    word
 }
 
 /// Waits until the state of this CPU changes. The thread cannot move to another one here.
@@ -202,6 +219,13 @@ fn wait(cpu: u32, waiting: u64) {
         // SAFETY: it only jumps.
         unsafe { asm!("may_goto {}", label { break }) };
     }
+    stop(cpu, waiting);
+}
+
+/// Stops the process, unless its frames are restored already.
+#[inline(always)]
+fn stop(cpu: u32, waiting: u64) {
+    let Some(state) = RESTORE_STATES.get_ptr_mut(cpu) else { return };
     let stopped = waiting & !RESTORE_PHASES | RESTORE_STOPPED;
     // SAFETY: an element of a map.
     if unsafe { atomic::exchange(state, waiting, stopped) } {

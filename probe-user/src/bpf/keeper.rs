@@ -58,7 +58,10 @@ impl Keeper {
             Self::Itself => {
                 let restored = Arc::new(Mutex::new(Vec::new()));
                 let told = Arc::clone(&restored);
-                let tell = move |function| locked(&told).push(function);
+                let tell = move |function| {
+                    locked(&told).push(function);
+                    true
+                };
                 let restorer = Restorer::start(maps, tell)?;
                 Ok(ReturnGuard::Own { restorer, restored })
             }

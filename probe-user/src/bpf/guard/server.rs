@@ -257,9 +257,8 @@ impl Server<'_> {
     fn guard_returns(&self, id: Id, maps: GuardMaps) -> io::Result<()> {
         let (socket, sending) = (self.socket.try_clone()?, Arc::clone(&self.sending));
         let restorer = Restorer::start(maps, move |restored| {
-            let _alone = sending.lock().unwrap_or_else(PoisonError::into_inner);
-            // The receiver may be gone.
-            let _ = Answer::restored(restored).send(&socket);
+            // While ctrace is stopped, answers find no room. Held threads must not wait for that.
+            sending.try_lock().is_ok_and(|_alone| Answer::restored(restored).send_now(&socket))
         })?;
         self.state().restorers.insert(id, Arc::new(restorer));
         Ok(())

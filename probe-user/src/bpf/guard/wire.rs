@@ -235,11 +235,21 @@ impl Answer {
     }
 
     pub(super) fn send(self, mut socket: &UnixStream) -> io::Result<()> {
+        socket.write_all(&self.to_bytes())
+    }
+
+    /// Sends it if there is room. So short a message is sent whole or not at all.
+    pub(super) fn send_now(self, socket: &UnixStream) -> bool {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        rustix::net::send(socket, &self.to_bytes(), flags) == Ok(ANSWER_BYTES)
+    }
+
+    fn to_bytes(self) -> [u8; ANSWER_BYTES] {
         let mut bytes = [0; ANSWER_BYTES];
         bytes[..8].copy_from_slice(&self.id.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.errno.to_le_bytes());
         bytes[12..].copy_from_slice(&self.place.to_le_bytes());
-        socket.write_all(&bytes)
+        bytes
     }
 
     /// Receives an answer; `None` at the end.

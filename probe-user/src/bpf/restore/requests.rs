@@ -7,8 +7,13 @@ use ctrace_common::{
     RestoreReason, RestoreRequest,
 };
 use std::{
+    collections::{BTreeSet, VecDeque},
+    fs::File,
     io,
-    os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
+    os::{
+        fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
+        unix::fs::FileExt as _,
+    },
     sync::atomic::{AtomicU64, Ordering},
 };
 
@@ -50,23 +55,56 @@ impl Request {
         })
     }
 
+    /// Restores the frames in the memory of their process. Only slots that hold the trampoline's
+    /// address are written. A slot that two frames had at different times holds that of the inner.
+    pub(super) fn restore(&self, memory: &File) {
+        let mut done = BTreeSet::new();
+        for frame in self.frames.iter().filter(|frame| done.insert(frame.slot)) {
+            let mut word = [0; 8];
+            // The process may have been killed.
+            if memory.read_exact_at(&mut word, frame.slot).is_ok()
+                && u64::from_le_bytes(word) == self.trampoline
+            {
+                let _ = memory.write_all_at(&frame.address.to_le_bytes(), frame.slot);
+            }
+        }
+    }
+
     /// Returns each slot with the address that belongs there.
     pub(super) fn words(&self) -> Vec<(u64, u64)> {
         self.frames.iter().map(|frame| (frame.slot, frame.address)).collect()
     }
 }
 
-pub(super) struct Requests(RingBuf<MapData>);
+pub(super) struct Requests {
+    ring: RingBuf<MapData>,
+    /// Those that were looked at before their turn.
+    seen: VecDeque<Request>,
+}
 
 impl Requests {
     pub(super) fn of(map: BorrowedFd<'_>) -> io::Result<Self> {
         let data = MapData::from_fd(map.try_clone_to_owned()?).map_err(io::Error::other)?;
-        RingBuf::try_from(Map::RingBuf(data)).map(Self).map_err(io::Error::other)
+        let ring = RingBuf::try_from(Map::RingBuf(data)).map_err(io::Error::other)?;
+        Ok(Self { ring, seen: VecDeque::new() })
     }
 
     pub(super) fn next(&mut self) -> Option<Request> {
+        self.seen.pop_front().or_else(|| self.read())
+    }
+
+    /// Shows all requests that are there. Their turn still comes.
+    pub(super) fn look_ahead(&mut self, mut look: impl FnMut(&Request)) {
+        self.seen.iter().for_each(&mut look);
+        while let Some(request) = self.read() {
+            look(&request);
+            self.seen.push_back(request);
+        }
+    }
+
+    fn read(&mut self) -> Option<Request> {
         loop {
-            let record = self.0.next()?;
+            let record = self.ring.next()?;
             if let Some(request) = Request::from_wire(&record) {
                 return Some(request);
             }
@@ -76,7 +114,7 @@ impl Requests {
 
 impl AsFd for Requests {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.ring.as_fd()
     }
 }
 
@@ -89,6 +127,12 @@ unsafe impl Sync for States {}
 impl States {
     pub(super) fn of(map: &OwnedFd) -> io::Result<Self> {
         Mapping::new(map.as_raw_fd(), MAX_CPUS * size_of::<u64>(), 0).map(Self)
+    }
+
+    /// Returns whether the thread of a request still waits in the program.
+    pub(super) fn is_waiting(&self, request: &Request) -> bool {
+        let waiting = request.number & !RESTORE_PHASES | RESTORE_WAITING;
+        self.state(request.cpu).load(Ordering::Acquire) == waiting
     }
 
     /// Lets the thread of a request go on. Returns `false` if it does not wait any more, because it
@@ -132,6 +176,23 @@ mod tests {
         };
         assert_eq!(request, expected);
         assert_eq!(request.words(), [(100, 101), (103, 104)]);
+    }
+
+    /// Of two frames in one slot the inner one counts; a slot with another word stays.
+    #[test]
+    fn only_hijacked_slots_are_written() {
+        let file = tempfile::tempfile().unwrap();
+        for (slot, word) in [(8_u64, 0x7fff_0000_u64), (16, 55), (24, 0x7fff_0000)] {
+            file.write_all_at(&word.to_le_bytes(), slot).unwrap();
+        }
+        let frame = |slot, address| Hijacked { slot, address, probe: 1 };
+        let frames = vec![frame(8, 81), frame(16, 161), frame(24, 241), frame(24, 242)];
+        let request = Request { frames, ..Request::from_wire(&record(0)).unwrap() };
+        request.restore(&file);
+        let mut words = [0; 24];
+        file.read_exact_at(&mut words, 8).unwrap();
+        let words = words.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+        assert_eq!(words.collect::<Vec<_>>(), [81, 55, 241]);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! The threads that serve the requests of one session.
 
 use super::{
-    super::sys,
     GuardMaps,
     pace::{self, RESTORERS},
     requests::{Request, Requests, States},
@@ -14,7 +13,8 @@ use rustix::{
 };
 use std::{
     collections::HashSet,
-    fs, io,
+    fs::{self, OpenOptions},
+    io,
     os::fd::{AsFd as _, OwnedFd},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{Builder, JoinHandle, sleep},
@@ -54,16 +54,17 @@ struct Shared {
     requests: Mutex<Requests>,
     states: States,
     told: Mutex<HashSet<Restored>>,
-    tell: Box<dyn Fn(Restored) + Send + Sync>,
+    tell: Box<dyn Fn(Restored) -> bool + Send + Sync>,
     /// Readable when the session is over.
     end: OwnedFd,
 }
 
 impl Restorer {
-    /// Starts the threads. `tell` learns of each function whose frames are restored, once.
+    /// Starts the threads. `tell` learns of each function whose frames are restored, until it
+    /// returns `true`. It must not block.
     pub(in super::super) fn start(
         maps: GuardMaps,
-        tell: impl Fn(Restored) + Send + Sync + 'static,
+        tell: impl Fn(Restored) -> bool + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             requests: Mutex::new(Requests::of(maps.requests.as_fd())?),
@@ -88,7 +89,7 @@ impl Restorer {
         let Shared { maps, requests, .. } = &*self.shared;
         // The threads must not take the listed frames for requests.
         let mut requests = locked(requests);
-        sweep::all(maps, &mut requests, |request| self.shared.serve_one(request))
+        sweep::all(maps, &mut requests, |request, more| self.shared.serve_one(request, more))
     }
 }
 
@@ -116,39 +117,68 @@ impl Shared {
             }
             let mut requests = locked(&self.requests);
             while let Some(request) = requests.next() {
-                self.serve_one(&request);
+                self.serve_one(&request, &mut requests);
             }
         }
     }
 
     /// Restores the frames of a thread that waits or has stopped, and lets it go on.
-    fn serve_one(&self, request: &Request) {
+    fn serve_one(&self, request: &Request, more: &mut Requests) {
         if request.is_listed {
             return;
         }
-        // The process may have been killed.
-        let _ = sys::write_process(request.pid, &request.words());
+        self.restore(request);
         if !self.states.finish(request) {
-            go_on(request.pid, request.tid);
+            wait_for_stop(request.pid, request.tid);
+            // This lets all threads go on. Some may have stopped for a request of their own.
+            more.look_ahead(|request| self.restore(request));
+            if let Some(pid) = Pid::from_raw(request.pid as i32) {
+                let _ = kill_process(pid, Signal::CONT);
+            }
         }
         for frame in &request.frames {
             let restored = Restored { pid: request.pid, probe: frame.probe };
             let mut told = locked(&self.told);
-            if told.len() < MOST_TOLD && told.insert(restored) {
-                (self.tell)(restored);
+            if told.len() >= MOST_TOLD {
+                told.clear();
             }
+            if !told.contains(&restored) && (self.tell)(restored) {
+                told.insert(restored);
+            }
+        }
+    }
+
+    /// Writes the true addresses. The memory is that of the request even if the process executes
+    /// another program meanwhile: it was opened while the thread waited. For a thread that has
+    /// stopped instead, it could be that of a program with more rights.
+    fn restore(&self, request: &Request) {
+        let memory = format!("/proc/{}/mem", request.tid);
+        let Ok(memory) = OpenOptions::new().read(true).write(true).open(memory) else { return };
+        if !request.is_listed && (self.states.is_waiting(request) || is_plain(request.tid)) {
+            request.restore(&memory);
         }
     }
 }
 
-/// Continues a process once the thread has stopped.
-fn go_on(pid: u32, tid: u32) {
+/// Returns whether a thread has no more rights than its user.
+fn is_plain(tid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+    let is_one = |ids: &str| {
+        let mut ids = ids.split_whitespace();
+        let first = ids.next();
+        first.is_some() && ids.all(|id| Some(id) == first)
+    };
+    let is_root = field("Uid:").split_whitespace().next() == Some("0");
+    let has_none = field("CapPrm:").trim().bytes().all(|digit| digit == b'0');
+    is_one(field("Uid:")) && is_one(field("Gid:")) && (is_root || has_none)
+}
+
+/// Waits until a thread has stopped.
+fn wait_for_stop(pid: u32, tid: u32) {
     let until = Instant::now() + STOPS_WITHIN;
     while Instant::now() < until && !has_stopped(pid, tid) {
         sleep(Duration::from_micros(50));
-    }
-    if let Some(pid) = Pid::from_raw(pid as i32) {
-        let _ = kill_process(pid, Signal::CONT);
     }
 }
 

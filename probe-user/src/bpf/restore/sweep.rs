@@ -28,7 +28,7 @@ const TRIES: u32 = 100;
 pub(super) fn all(
     maps: &GuardMaps,
     requests: &mut Requests,
-    mut other: impl FnMut(&Request),
+    mut other: impl FnMut(&Request, &mut Requests),
 ) -> usize {
     let until = Instant::now() + PATIENCE;
     let mut left = 0;
@@ -68,7 +68,7 @@ fn open_frames(
     maps: &GuardMaps,
     requests: &mut Requests,
     pid: u32,
-    other: &mut impl FnMut(&Request),
+    other: &mut impl FnMut(&Request, &mut Requests),
 ) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let mut open = BTreeMap::new();
     let visit = || sys::visit_threads(maps.lister.as_fd(), pid);
@@ -82,7 +82,7 @@ fn open_frames(
     }
     while let Some(request) = requests.next() {
         if !request.is_listed {
-            other(&request);
+            other(&request, requests);
         } else if request.pid == pid {
             let mut words = request.words();
             words.retain(|(slot, _)| word_at(pid, *slot) == Some(request.trampoline));

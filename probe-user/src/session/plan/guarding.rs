@@ -61,6 +61,12 @@ impl Guarding {
         self.guards() || !self.switches_stacks() && !unwinds
     }
 
+    /// Ends return probes in the process, for a reason that only its run shows.
+    pub(super) fn give_up(&mut self, why: &str) {
+        self.switch.get_or_insert_with(|| why.to_owned());
+        self.unguardable.push(why.to_owned());
+    }
+
     /// Takes note of an object that cannot be read: its contents are unknown.
     pub(super) fn miss(&mut self, object: &MappedObject) {
         let why = format!("{} cannot be read", object.name);

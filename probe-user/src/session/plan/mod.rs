@@ -226,6 +226,11 @@ impl Planner {
         }
     }
 
+    /// Plans no return probes any more, for a reason that only the run of the process shows.
+    pub(crate) fn give_up_return_probes(&mut self, why: &str) {
+        self.guarding.give_up(why);
+    }
+
     /// Returns where the probes of a function sit from when it is moved away from its guarded
     /// return probe. Only then its ways out take room: most functions are never moved.
     pub fn moved(&mut self, placement: &Placement) -> Placement {

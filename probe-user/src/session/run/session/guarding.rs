@@ -7,27 +7,27 @@ use super::Session;
 use crate::{
     bpf::{self, Attachment, BpfError, Role, Site},
     session::{
-        plan::{Identity, ObjectGuards, ObjectPlan, Sites, identity},
+        plan::{Identity, ObjectGuards, ObjectPlan, Planned, Sites, identity},
         run::arm::{attach_some, exit_sites},
     },
     target::{
         maps::MappedObject,
-        plan::{ExitPlacement, ExitSite, GuardKind, Placement},
+        plan::{ExitPlacement, GuardKind, Placement},
         process::Process,
     },
     ui::units::counted,
 };
 use ctrace_common::{Cookie, RestoreReason};
-use ctrace_core::{
-    function::ExitSeen,
-    report::render::clean::clean,
-    units::{FuncId, Pid},
-};
+use ctrace_core::{function::ExitSeen, report::render::clean::clean, units::FuncId};
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     path::{Path, PathBuf},
 };
 
+/// Why a moved function bears no return probe any more.
+const THROUGH: &str = "an exception or a change of stacks went through";
+/// Why the end of a moved function is not seen.
+const LOST: &str = "it lost its return probe";
 /// Moved functions that are named.
 const MOST_NAMED: usize = 5;
 
@@ -165,19 +165,31 @@ impl Session {
         Ok(())
     }
 
-    /// Moves functions whose frames were restored to probes on their ways out.
+    /// Moves functions whose frames were restored to probes on their ways out. In a process that
+    /// changes stacks within traced calls, all functions are moved.
     pub(super) fn move_restored(&mut self) {
+        if self.arming.guarding.movable.is_empty() {
+            return;
+        }
+        if self.kernel.restored(RestoreReason::Switch) > 0 {
+            let all = self.arming.guarding.movable.drain().map(|(_, movable)| movable).collect();
+            self.arming.planner.give_up_return_probes("it changes stacks within traced calls");
+            // They get none any more.
+            self.arming.return_probed.clear();
+            return self.move_those(all);
+        }
         for pid in self.target.alive() {
             let addresses = self.kernel.take_restored(pid);
             if !addresses.is_empty() {
-                self.move_those(pid, &addresses);
+                let objects = Process::open(pid.0).ok().and_then(|it| it.objects().ok());
+                let objects = objects.unwrap_or_default();
+                let restored = self.arming.guarding.take(&addresses, &objects);
+                self.move_those(restored);
             }
         }
     }
 
-    fn move_those(&mut self, pid: Pid, addresses: &[u64]) {
-        let objects = Process::open(pid.0).ok().and_then(|process| process.objects().ok());
-        let mut movable = self.arming.guarding.take(addresses, &objects.unwrap_or_default());
+    fn move_those(&mut self, mut movable: Vec<Movable>) {
         let at = bpf::now();
         movable.retain(|moved| match self.kernel.spare_returns(moved.function) {
             Ok(()) => true,
@@ -186,27 +198,33 @@ impl Session {
                 false
             }
         });
+        for moved in &mut movable {
+            moved.placement = self.arming.planner.moved(&moved.placement);
+            moved.placement.no_return_probe = Some(THROUGH);
+            // A budget arms and disarms entries and ways out together.
+            if self.arming.budget.is_some() {
+                moved.placement.exit = ExitPlacement::Unseen(LOST.to_owned());
+            }
+        }
+        let armed = self.arm_ways_out(&movable);
         let mut exits = Vec::new();
-        for Movable { function, path, placement } in movable {
-            let attached = match self.arming.planner.moved(&placement).exit {
-                // A budget arms and disarms entries and ways out together.
-                ExitPlacement::Sites(sites) if self.arming.budget.is_none() => {
-                    self.arm_ways_out(function, &path, &sites)
-                }
-                _ => Ok(false),
-            };
-            let attached = attached.unwrap_or_else(|error| {
-                tracing::warn!("{error}");
-                false
-            });
+        for Movable { function, mut placement, .. } in movable {
+            let is_armed = armed.contains(&function);
+            if !is_armed {
+                placement.exit = ExitPlacement::Unseen(LOST.to_owned());
+            }
+            let info = self.engine.functions()[function.index()].clone();
+            let planned = Planned { info, sites: Sites::Function(placement) };
+            let hits = self.engine.counters().hits[function.index()];
+            self.arming.costs.replace(function.index(), hits, &planned);
+            self.arming.dear.know(function.index(), &planned);
             let guarding = &mut self.arming.guarding;
             if guarding.names.len() < MOST_NAMED {
-                let name = &self.engine.functions()[function.index()].name;
-                guarding.names.push(clean(name).into_owned());
+                guarding.names.push(clean(&planned.info.name).into_owned());
             }
             let (moved, lost) = &mut guarding.moved;
-            *(if attached { moved } else { lost }) += 1;
-            let exit = if attached { ExitSeen::ByExitSites } else { ExitSeen::Never };
+            *(if is_armed { moved } else { lost }) += 1;
+            let exit = if is_armed { ExitSeen::ByExitSites } else { ExitSeen::Never };
             exits.push((function, exit));
         }
         if !exits.is_empty() {
@@ -214,15 +232,37 @@ impl Session {
         }
     }
 
-    fn arm_ways_out(
-        &mut self,
-        function: FuncId,
-        path: &Path,
-        sites: &[ExitSite],
-    ) -> Result<bool, BpfError> {
-        let sites = exit_sites(&self.kernel, sites, function)?;
+    /// Puts probes on the ways out of functions, and returns those that have got theirs.
+    fn arm_ways_out(&mut self, movable: &[Movable]) -> HashSet<FuncId> {
+        let mut by_path: BTreeMap<&Path, Vec<(FuncId, Vec<Site>)>> = BTreeMap::new();
+        for Movable { function, path, placement } in movable {
+            if let ExitPlacement::Sites(sites) = &placement.exit {
+                match exit_sites(&self.kernel, sites, *function) {
+                    Ok(sites) => by_path.entry(path).or_default().push((*function, sites)),
+                    Err(error) => tracing::warn!("{error}"),
+                }
+            }
+        }
+        let mut armed = HashSet::new();
+        for (path, functions) in by_path {
+            let all: Vec<Site> = functions.iter().flat_map(|(_, sites)| sites).copied().collect();
+            if self.attach_exits(path, &all).is_ok() {
+                armed.extend(functions.iter().map(|(function, _)| *function));
+                continue;
+            }
+            // One of them was refused.
+            for (function, sites) in functions {
+                match self.attach_exits(path, &sites) {
+                    Ok(()) => _ = armed.insert(function),
+                    Err(error) => tracing::warn!("{error}"),
+                }
+            }
+        }
+        armed
+    }
+
+    fn attach_exits(&mut self, path: &Path, sites: &[Site]) -> Result<(), BpfError> {
         let (links, attachments) = (self.arming.links, &mut self.arming.attachments);
-        attach_some(&self.kernel, path, Role::ExitSite, &sites, links, attachments)?;
-        Ok(true)
+        attach_some(&self.kernel, path, Role::ExitSite, sites, links, attachments)
     }
 }
