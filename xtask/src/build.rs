@@ -26,27 +26,17 @@ fn holds_programs(build: &Done, binary: &Path) -> Result<()> {
     )
 }
 
-/// Builds everything that tests run, including ctrace with its eBPF programs. Lints are errors.
+/// Builds everything that tests run, including ctrace with its eBPF programs.
 pub(crate) fn for_tests() -> Result<()> {
     let done = progress::must("build", &mut tests())?;
     holds_programs(&done, &paths::tested())
 }
 
-/// Returns the command that builds all tests, the programs that they run, and everything else that
-/// is to be linted.
+/// Returns the command that builds all tests, and the programs that they run.
 pub(crate) fn tests() -> Command {
     let mut command = workspace();
-    command.arg("--all-targets");
+    command.arg("--tests");
     command
-}
-
-/// Makes a command of cargo lint the workspace while it compiles it. A run of clippy by itself
-/// would read all dependencies once more.
-pub(crate) fn with_lints(command: &mut Command) {
-    if let Some(driver) = machine::clippy_driver() {
-        command.env("RUSTC_WORKSPACE_WRAPPER", driver);
-        command.env("CLIPPY_ARGS", "-Dwarnings__CLIPPY_HACKERY__");
-    }
 }
 
 /// Returns the command that builds tests of the workspace, without a selection. It always selects
@@ -54,7 +44,6 @@ pub(crate) fn with_lints(command: &mut Command) {
 fn workspace() -> Command {
     let mut command = paths::cargo();
     command.args(["test", "--locked", "--workspace", "--no-run"]);
-    with_lints(&mut command);
     command
 }
 

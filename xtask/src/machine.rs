@@ -37,13 +37,6 @@ pub(crate) fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Returns the compiler with lints that belongs to the one in use.
-pub(crate) fn clippy_driver() -> Option<PathBuf> {
-    let beside = output_of("rustc", &["--print", "sysroot"]);
-    let beside = beside.map(|root| Path::new(&root).join("bin/clippy-driver"));
-    beside.filter(|driver| driver.is_file())
-}
-
 /// A compiler that can build for the BPF machine. The build script of the `ctrace` package finds
 /// the same ones by itself. This search only decides what to install.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::programs::{self, judge};
 use super::{Options, live};
 use crate::summary::{Counts, Outcome};
-use crate::{build, paths, progress};
+use crate::{paths, progress};
 use anyhow::Result;
 
 /// While one program waits, the other works.
@@ -18,8 +18,6 @@ pub(super) fn unit_tests(_: &Options) -> Result<(Outcome, Counts)> {
 pub(super) fn examples_in_documentation(_: &Options) -> Result<(Outcome, Counts)> {
     let mut command = paths::cargo();
     command.args(["test", "--locked", "--workspace", "--doc", "--no-fail-fast"]);
-    // Otherwise all crates would be compiled again.
-    build::with_lints(&mut command);
     let stage = "examples in documentation";
     let done = progress::run(stage, &mut command)?;
     Ok(judge(stage, &done))

@@ -54,7 +54,7 @@ fn parse(messages: &str) -> Vec<Program> {
             Some((name, _)) => name,
             None => path.rsplit('/').next()?,
         };
-        (is_test && !is_kind("bench") && !is_kind("example")).then_some(())?;
+        is_test.then_some(())?;
         Some(Program {
             package: package.to_owned(),
             name: target["name"].as_str()?.to_owned(),
