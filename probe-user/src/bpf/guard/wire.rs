@@ -384,16 +384,14 @@ fn read(socket: &UnixStream) -> io::Result<Order> {
         },
         LET_GO => Order::LetGo,
         GUARD_RETURNS => {
-            let mut next = || fds.next().map(Arc::new);
-            match (next(), next(), next(), next()) {
-                (Some(requests), Some(states), Some(guarded), Some(lister)) => {
-                    Order::GuardReturns {
-                        id,
-                        maps: GuardMaps { requests, states, guarded, lister },
-                    }
+            let fds: Vec<Arc<OwnedFd>> = fds.by_ref().map(Arc::new).collect();
+            match <[Arc<OwnedFd>; GuardMaps::FDS]>::try_from(fds) {
+                Ok([requests, states, guarded, lister, signals, forks]) => {
+                    let maps = GuardMaps { requests, states, guarded, lister, signals, forks };
+                    Order::GuardReturns { id, maps }
                 }
-                _ if is_cut => Order::Lost { id },
-                _ => return Err(senseless()),
+                Err(_) if is_cut => Order::Lost { id },
+                Err(_) => return Err(senseless()),
             }
         }
         SWEEP => Order::Sweep { id, guards: header.guards() },
