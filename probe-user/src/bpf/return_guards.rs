@@ -30,9 +30,11 @@ pub(super) const UNRETURNED_WORDS: u32 = 1 << 14;
 
 /// Returns why return probes cannot be guarded here, if they cannot.
 pub(crate) fn lacking() -> Option<String> {
-    let needed = CapabilitySet::SYS_PTRACE | CapabilitySet::KILL;
+    // The memory of another user's process is a file of that user.
+    let needed = CapabilitySet::SYS_PTRACE | CapabilitySet::KILL | CapabilitySet::DAC_OVERRIDE;
     if !capabilities(None).is_ok_and(|held| held.effective.contains(needed)) {
-        return Some("return addresses are put back with CAP_SYS_PTRACE and CAP_KILL".into());
+        let names = "CAP_SYS_PTRACE, CAP_KILL and CAP_DAC_OVERRIDE";
+        return Some(format!("return addresses are put back with {names}"));
     }
     // A service's filter of system calls may refuse these.
     let own = std::process::id();
