@@ -44,10 +44,10 @@ pub enum BpfError {
     NoField { field: &'static str },
 
     #[error(
-        "the return probes of process {pid} cannot be guarded, because {why}; \
+        "the memory of process {pid} cannot be written, so its return probes cannot be guarded; \
          `--returns ret-sites` does without them"
     )]
-    Unrestorable { pid: u32, why: &'static str },
+    Unrestorable { pid: u32 },
 
     #[error("cannot read {}: {source}", .path.display())]
     Unreadable { path: PathBuf, source: io::Error },

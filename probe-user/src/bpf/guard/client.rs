@@ -7,9 +7,8 @@ use super::{
         restore::{GuardMaps, Restored},
     },
     aftermath::{Left, Places},
-    header::Id,
     start,
-    wire::{Answer, NO_PLACE, Reply, Request},
+    wire::{Answer, Id, NO_PLACE, Reply, Request},
 };
 use ctrace_core::units::Pid;
 use rustix::{
@@ -235,8 +234,8 @@ impl Guard {
         self: &Arc<Self>,
         maps: &GuardMaps,
     ) -> io::Result<GuardedReturns> {
-        let GuardMaps { requests, states, guarded, lister, signals, forks } = maps;
-        let fds = [requests, states, guarded, lister, signals, forks].map(|fd| fd.as_fd());
+        let GuardMaps { requests, states, guarded, lister } = maps;
+        let fds = [requests, states, guarded, lister].map(|fd| fd.as_fd());
         let id = self.new_id();
         match self.ask(id, &Request::GuardReturns { id, fds })?.errno {
             0 => Ok(GuardedReturns { guard: Arc::clone(self), id }),

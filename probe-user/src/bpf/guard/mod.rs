@@ -13,13 +13,11 @@
 //! | `server` | the guard's side |
 //! | `owner` | the state of ctrace |
 //! | `room` | the number of links that the guard can keep |
-//! | `header` | the fixed part of a message to the guard |
 //! | `wire` | the messages between them |
 //! | `aftermath` | the places left when one of them has died |
 
 mod aftermath;
 mod client;
-mod header;
 mod leaving;
 mod owner;
 mod room;

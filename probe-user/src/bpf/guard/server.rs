@@ -10,10 +10,9 @@ use super::{
         restore::{GuardMaps, Restorer},
     },
     aftermath::{Left, Places},
-    header::Id,
     owner::Sight,
     room::{Room, Taken},
-    wire::{Answer, NO_PLACE, NewLink, Order},
+    wire::{Answer, Id, NO_PLACE, NewLink, Order},
 };
 use rustix::{
     fs::fstat,
