@@ -1,10 +1,13 @@
-/* Two threads with calls that stay open until SIGUSR1, and then are unwound by an exception.
- * Usage: open_calls */
+/* Threads with calls that stay open until SIGUSR1, and then are unwound by an exception: the main
+ * thread and OTHERS more.
+ * Usage: open_calls [OTHERS] */
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <pthread.h>
 #include <stdexcept>
 #include <unistd.h>
+#include <vector>
 
 #define FN extern "C" __attribute__((noinline))
 
@@ -13,7 +16,7 @@ static volatile sig_atomic_t goes_on;
 static void go_on(int) { goes_on = 1; }
 
 FN int innermost(int depth) {
-    while (!goes_on) usleep(1000);
+    while (!goes_on) usleep(20000);
     if (depth == 2) throw std::runtime_error("unwound");
     return depth;
 }
@@ -34,17 +37,24 @@ FN int outer(int depth) {
 
 static void *thread(void *) { return (void *)(long)outer(0); }
 
-int main() {
+int main(int argc, char **argv) {
+    std::vector<pthread_t> others(argc > 1 ? atoi(argv[1]) : 1);
     signal(SIGUSR1, go_on);
     puts("ready");
     fflush(stdout);
     /* ctrace attaches meanwhile. */
     char line[8];
     if (!fgets(line, sizeof line, stdin)) return 1;
-    pthread_t other;
-    pthread_create(&other, nullptr, thread, nullptr);
-    int mine = outer(0);
-    void *theirs;
-    pthread_join(other, &theirs);
-    printf("caught %d %ld\n", mine, (long)theirs);
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 64 << 10);
+    for (pthread_t &other : others)
+        if (pthread_create(&other, &small, thread, nullptr)) return 2;
+    long caught = outer(0);
+    for (pthread_t other : others) {
+        void *theirs;
+        pthread_join(other, &theirs);
+        caught += (long)theirs;
+    }
+    printf("caught %ld\n", caught);
 }

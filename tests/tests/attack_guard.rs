@@ -382,9 +382,18 @@ fn the_guard_alone_is_killed() {
         command.arg(subcommand).args(options(what)).arg(victim.pid.to_string());
         let mut ctrace = Running::start(&mut command)?;
         come_upon(moment, &victim, &mut ctrace, what, random)?;
-        if matches!(moment, Moment::Disarming) {
-            ctrace.signal(Signal::INT)?;
-            random.sleep_up_to(Duration::from_millis(20));
+        match moment {
+            Moment::Arming => {}
+            // All places have probes before the last link is made and there is anything to report.
+            Moment::Armed => {
+                look::wait_until("ctrace waits for the target's end", || {
+                    look::has_thread(ctrace.pid(), "target")
+                })?;
+            }
+            Moment::Disarming => {
+                ctrace.signal(Signal::INT)?;
+                random.sleep_up_to(Duration::from_millis(20));
+            }
         }
         kill_the_guard(ctrace.pid())?;
         let finished = ctrace.wait(LIMIT)?;

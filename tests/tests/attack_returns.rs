@@ -17,8 +17,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(120);
-/// The frames of the target that return probes hijack: three in each of two threads.
-const OPEN: usize = 6;
+/// The frames that return probes hijack in each thread of the target.
+const OPEN_EACH: usize = 3;
 
 /// Returns the number of words in writable memory that hold the address of the kernel's trampoline.
 fn trampolines(pid: i32) -> Result<usize> {
@@ -50,17 +50,19 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
     Ok(())
 }
 
-/// Ends ctrace by this signal at a random moment while calls are open.
-fn once(env: &Env, signal: Signal, random: &mut Random) -> Result<()> {
+/// Ends ctrace by this signal at a random moment while calls are open in so many threads.
+fn once(env: &Env, signal: Signal, threads: usize, random: &mut Random) -> Result<()> {
+    let open = threads * OPEN_EACH;
     let path = env.targets.get(&program("open_calls.cpp"))?;
-    let (target, mut input, mut output) = Running::start_piped(&mut Command::new(&path))?;
+    let (target, mut input, mut output) =
+        Running::start_piped(Command::new(&path).arg((threads - 1).to_string()))?;
     let pid = target.pid();
     let mut command = Command::new(&env.ctrace);
     command.args(["attach", &pid.to_string(), "-f", "outer", "-f", "middle", "-f", "innermost"]);
     let ctrace = Running::start(&mut command)?;
     wait_until_armed(pid, &path)?;
     input.write_all(b"go\n").context("the target reads")?;
-    wait_for("the calls are open", || Ok(trampolines(pid)? == OPEN))?;
+    wait_for("the calls are open", || Ok(trampolines(pid)? == open))?;
     random.sleep_up_to(Duration::from_millis(300));
     ctrace.signal(signal)?;
     let ended = ctrace.wait(LIMIT)?;
@@ -70,14 +72,18 @@ fn once(env: &Env, signal: Signal, random: &mut Random) -> Result<()> {
     let mut told = String::new();
     output.read_to_string(&mut told)?;
     let code = target.wait(LIMIT)?.shell_code();
-    ensure!(code == 0 && told.ends_with("caught 7 7\n"), "exit {code}: {told}");
+    ensure!(
+        code == 0 && told.ends_with(&format!("caught {}\n", 7 * threads)),
+        "exit {code}: {told}"
+    );
     Ok(())
 }
 
 fn each(env: &Env, signal: Signal) {
     let mut random = Random::new();
     for round in 0..rounds(4) {
-        once(env, signal, &mut random).unwrap_or_else(|error| panic!("round {round}: {error:#}"));
+        once(env, signal, 2, &mut random)
+            .unwrap_or_else(|error| panic!("round {round}: {error:#}"));
     }
 }
 
@@ -91,4 +97,11 @@ fn detaching_restores_open_calls() {
 fn a_killed_ctrace_leaves_open_calls_restored() {
     let env = or_skip!(gate::live(Link::Session));
     each(&env, Signal::KILL);
+}
+
+/// More than the programs can list at once.
+#[test]
+fn open_calls_of_a_thousand_threads_are_restored() {
+    let env = or_skip!(gate::live(Link::Session));
+    once(&env, Signal::INT, 1000, &mut Random::new()).unwrap();
 }

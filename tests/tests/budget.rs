@@ -86,13 +86,13 @@ fn what_is_too_dear_is_sampled() {
 #[test]
 fn the_target_is_not_slowed() {
     let env = or_skip!(gate::live(Link::Session));
-    let under = |budget: &[&str]| {
-        let (report, finished) = traced(&env, &["12", "0", "4000"], budget);
+    let under = |seconds: &str, budget: &[&str]| {
+        let (report, finished) = traced(&env, &[seconds, "0", "4000"], budget);
         (report, speed(&finished))
     };
-    let untraced = speed(&start(&env, &["12", "0", "4000"]).wait(LIMIT).expect("ends"));
-    let (report, with_budget) = under(&["--budget", "2%"]);
-    let (_, without) = under(&[]);
+    let untraced = speed(&start(&env, &["3", "0", "4000"]).wait(LIMIT).expect("ends"));
+    let (report, with_budget) = under("12", &["--budget", "2%"]);
+    let (_, without) = under("4", &[]);
     assert!(without < 0.5 * untraced, "{without} rounds/s of {untraced}: not slowed at all");
     assert!(with_budget > 0.7 * untraced, "{with_budget} rounds/s of {untraced}");
     sampled(report.expect("tiny").expect("tiny"));

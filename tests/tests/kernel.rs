@@ -1,8 +1,7 @@
-//! Runs the table of checks on this machine's kernel. Checks that depend on the kind of link run
-//! with session links and with multi links. Those with perf links run where ctrace uses them, under
-//! Linux 6.1. `cargo xtask test --all` runs all checks here with each kind.
+//! Runs the table of checks on this machine's kernel with session links. Those that depend on the
+//! kind of link run with multi links and with perf links where ctrace uses them: in virtual machines,
+//! under Linux 6.12 and 6.1. `cargo xtask test --all` runs all checks here with each kind.
 
-use ctrace_tests::cases::On;
 use ctrace_tests::env::Link;
 use ctrace_tests::{cases, gate, or_skip};
 use std::sync::{PoisonError, RwLock};
@@ -11,34 +10,27 @@ use std::sync::{PoisonError, RwLock};
 static QUIET: RwLock<()> = RwLock::new(());
 const MEASURING: &[&str] = &["known_durations", "attach_for_a_while"];
 
-fn check(name: &str, link: Link) {
+fn check(name: &str) {
     // A failed test poisons the lock. That does not concern the next one.
     let _alone =
         MEASURING.contains(&name).then(|| QUIET.write().unwrap_or_else(PoisonError::into_inner));
     let _shared = _alone.is_none().then(|| QUIET.read().unwrap_or_else(PoisonError::into_inner));
     let case = cases::find(name).expect("a case of this name");
-    let env = or_skip!(gate::live(link));
-    let unsuited = (case.unsuited)(link).map_or(Ok(()), |why| Err(why.to_owned()));
-    or_skip!(unsuited);
+    let env = or_skip!(gate::live(Link::Session));
     if let Err(error) = (case.check)(&env) {
-        panic!("{name} with {link} links: {error:#}");
+        panic!("{name}: {error:#}");
     }
 }
 
-/// A test for each case and link.
+/// A test for each case.
 macro_rules! kernel_tests {
-    (with session and multi links: $($every:ident)* ; with the best link: $($once:ident)*) => {
-        mod session {
-            $(#[test] fn $every() { super::check(stringify!($every), super::Link::Session); })*
-            $(#[test] fn $once() { super::check(stringify!($once), super::Link::Session); })*
-        }
-        mod multi { $(#[test] fn $every() { super::check(stringify!($every), super::Link::Multi); })* }
+    ($($name:ident)*) => {
+        $(#[test] fn $name() { check(stringify!($name)); })*
 
         #[test]
         fn every_case_of_the_table_is_here() {
-            let (every, once) = ([$(stringify!($every)),*], [$(stringify!($once)),*]);
+            let here = [$(stringify!($name)),*];
             for case in cases::CASES {
-                let here = if case.depends == On::Links { &every[..] } else { &once[..] };
                 assert!(here.contains(&case.name), "{} is missing in kernel.rs", case.name);
             }
         }
@@ -46,7 +38,6 @@ macro_rules! kernel_tests {
 }
 
 kernel_tests! {
-    with session and multi links:
     counts
     counts_by_ret_sites
     recursion_under_return_probes
@@ -76,8 +67,6 @@ kernel_tests! {
     markers_chosen
     markers_chosen_by_two
     a_thousand_functions
-    ;
-    with the best link:
     known_durations
     setjmp_kin
     nothing_of_the_launcher

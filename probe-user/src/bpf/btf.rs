@@ -135,10 +135,14 @@ impl<'a> Types<'a> {
         &self,
         mut each: impl FnMut(u32, u32, u32, Structure<'a>) -> Option<T>,
     ) -> Option<T> {
-        let mut at = 0;
+        // A kernel has more than 100,000 types: this loop is a good part of ctrace's start.
+        let mut rest = self.types;
         let mut id = 1;
-        while at + 12 <= self.types.len() {
-            let (name, info) = (word(self.types, at)?, word(self.types, at + 4)?);
+        while let Some((&[n0, n1, n2, n3, i0, i1, i2, i3, ..], after)) =
+            rest.split_first_chunk::<12>()
+        {
+            let name = u32::from_le_bytes([n0, n1, n2, n3]);
+            let info = u32::from_le_bytes([i0, i1, i2, i3]);
             let (kind, count) = (info >> 24 & 0x1f, (info & 0xffff) as usize);
             let extra = match kind {
                 1 | 14 | 17 => 4,
@@ -147,12 +151,12 @@ impl<'a> Types<'a> {
                 6 | 13 => 8 * count,
                 _ => 0,
             };
-            let members = self.types.get(at + 12..at + 12 + extra)?;
+            let (members, after) = after.split_at_checked(extra)?;
             let structure = Structure { members, has_bit_fields: info >> 31 != 0 };
             if let Some(found) = each(id, name, kind, structure) {
                 return Some(found);
             }
-            at += 12 + extra;
+            rest = after;
             id += 1;
         }
         None

@@ -40,7 +40,7 @@ impl Traced {
 
 pub(super) struct Control {
     /// Dropping a link stops its program.
-    _links: Vec<OwnedFd>,
+    links: Vec<Arc<OwnedFd>>,
     traced: Arc<OwnedFd>,
 }
 
@@ -58,7 +58,7 @@ impl Control {
         for &(program, name, tracepoint) in tracepoints {
             let loaded = programs.get(program, AttachType::Any)?;
             match sys::open_raw_tracepoint(name, loaded.as_fd()) {
-                Ok(link) => links.push(link),
+                Ok(link) => links.push(Arc::new(link)),
                 Err(source)
                     if tracepoint == OPTIONAL && source.raw_os_error() == Some(libc::ENOENT) => {}
                 Err(source) => {
@@ -67,7 +67,12 @@ impl Control {
                 }
             }
         }
-        Ok(Self { _links: links, traced })
+        Ok(Self { links, traced })
+    }
+
+    /// Returns the link that watches forks, the first of them.
+    pub(super) fn forks(&self) -> Option<Arc<OwnedFd>> {
+        self.links.first().map(Arc::clone)
     }
 
     /// Adds a process. `mode` is `ctrace_common::TRACED` or one of its kin.
@@ -102,7 +107,7 @@ mod tests {
 
     fn control() -> Control {
         let traced = Arc::new(File::open("/dev/null").unwrap().into());
-        Control { _links: Vec::new(), traced }
+        Control { links: Vec::new(), traced }
     }
 
     fn attach_where_opening_fails(errno: i32) -> BpfError {

@@ -44,10 +44,10 @@ pub enum BpfError {
     NoField { field: &'static str },
 
     #[error(
-        "the memory of process {pid} cannot be written, so its return probes cannot be guarded; \
+        "the return probes of process {pid} cannot be guarded, because {why}; \
          `--returns ret-sites` does without them"
     )]
-    Unrestorable { pid: u32 },
+    Unrestorable { pid: u32, why: &'static str },
 
     #[error("cannot read {}: {source}", .path.display())]
     Unreadable { path: PathBuf, source: io::Error },

@@ -93,11 +93,11 @@ impl Kernel {
         let cut_off = take_map(&mut ebpf, "CUT_OFF")?;
         let buffers = Buffers::new(take_map(&mut ebpf, "BUFFERS")?, cut_off);
         let heartbeat = Heartbeat::new(take_map(&mut ebpf, "HEARTBEAT")?);
-        let guards = match config.guards {
-            true => Some(ReturnGuards::start(&keeper, &programs, &mut ebpf)?),
-            false => None,
-        };
         let control = Control::attach(&programs, take_map(&mut ebpf, "TRACED")?)?;
+        let guards = match control.forks().filter(|_| config.guards) {
+            Some(forks) => Some(ReturnGuards::start(&keeper, &programs, &mut ebpf, forks)?),
+            None => None,
+        };
         Ok(Self {
             ebpf,
             programs,

@@ -62,6 +62,7 @@ pub(crate) use features::{Nop, Support};
 pub use floor::attach_nothing;
 pub(crate) use guard::{
     GuardDeath, Hold, Left, Owner, Sight, can_be_started, finish, hold, leave, let_go, serve,
+    wait_for_healing,
 };
 pub(crate) use heap::{give_back, use_one_arena};
 pub use kernel::{Config, Kernel};

@@ -18,6 +18,7 @@ use ctrace_core::units::{FuncId, Pid};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::{
     collections::HashMap,
+    fs, io,
     os::fd::{AsFd as _, OwnedFd},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -29,13 +30,19 @@ pub(super) const UNRETURNED_WORDS: u32 = 1 << 14;
 
 /// Returns why return probes cannot be guarded here, if they cannot.
 pub(crate) fn lacking() -> Option<String> {
-    let needed = CapabilitySet::SYS_PTRACE | CapabilitySet::KILL;
+    // The memory of another user's process is a file of that user.
+    let needed = CapabilitySet::SYS_PTRACE | CapabilitySet::KILL | CapabilitySet::DAC_OVERRIDE;
     if !capabilities(None).is_ok_and(|held| held.effective.contains(needed)) {
-        return Some("return addresses are put back with CAP_SYS_PTRACE and CAP_KILL".into());
+        let names = "CAP_SYS_PTRACE, CAP_KILL and CAP_DAC_OVERRIDE";
+        return Some(format!("return addresses are put back with {names}"));
     }
-    // A service's filter of system calls may refuse these two.
-    if write_error(std::process::id()) != Some(libc::EFAULT) || !restore::may_stop_threads() {
-        return Some("process_vm_writev and ptrace are not allowed here".into());
+    // A service's filter of system calls may refuse these.
+    let own = std::process::id();
+    if write_error(own) != Some(libc::EFAULT)
+        || restore::open_memory(own).is_err()
+        || !restore::may_stop_threads()
+    {
+        return Some("process_vm_writev, ptrace or /proc/PID/mem is not allowed here".into());
     }
     if !features::knows(LinkKind::Session) {
         return Some("guards of return probes need session links (Linux 6.13)".into());
@@ -54,6 +61,13 @@ fn write_error(pid: u32) -> Option<i32> {
     sys::write_process(pid, &[(NOWHERE, 0)]).err()?.raw_os_error()
 }
 
+/// Returns whether the processor keeps return addresses of the process in a place of its own.
+fn has_shadow_stack(pid: Pid) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", pid.0)).unwrap_or_default();
+    let features = status.lines().find_map(|line| line.strip_prefix("x86_Thread_features:"));
+    features.is_some_and(|features| features.split_whitespace().any(|it| it == "shstk"))
+}
+
 /// The guards of one session. Dropping this ends them; their links have to be closed before.
 pub(super) struct ReturnGuards {
     guard: ReturnGuard,
@@ -62,8 +76,6 @@ pub(super) struct ReturnGuards {
     counts: Arc<OwnedFd>,
     /// The words of that map.
     words: Mutex<HashMap<u32, u64>>,
-    /// Dropping it stops the watch on signals.
-    _signals: OwnedFd,
 }
 
 impl ReturnGuards {
@@ -71,7 +83,12 @@ impl ReturnGuards {
         keeper: &Keeper,
         programs: &Programs,
         ebpf: &mut aya::Ebpf,
+        forks: Arc<OwnedFd>,
     ) -> Result<Self, BpfError> {
+        let signal = programs.get(Program::GuardSignal, AttachType::Any)?;
+        let tracepoint = "signal_deliver";
+        let signals = sys::open_raw_tracepoint(c"signal_deliver", signal.as_fd())
+            .map_err(|source| BpfError::Tracepoint { tracepoint, source })?;
         let guarded = take_map(ebpf, "GUARDED")?;
         let unreturned = take_map(ebpf, "UNRETURNED")?;
         let counts = take_map(ebpf, "RESTORED")?;
@@ -80,24 +97,29 @@ impl ReturnGuards {
             states: take_map(ebpf, "RESTORE_STATES")?,
             guarded: Arc::clone(&guarded),
             lister: programs.get(Program::ListHijacked, AttachType::Iterator)?,
+            signals: Arc::new(signals),
+            forks,
         };
         let guard = keeper.guard_returns(maps).map_err(|source| BpfError::Create {
             what: "guards of return probes".into(),
             source,
         })?;
-        let signal = programs.get(Program::GuardSignal, AttachType::Any)?;
-        let tracepoint = "signal_deliver";
-        let signals = sys::open_raw_tracepoint(c"signal_deliver", signal.as_fd())
-            .map_err(|source| BpfError::Tracepoint { tracepoint, source })?;
-        let words = Mutex::default();
-        Ok(Self { guard, guarded, unreturned, counts, words, _signals: signals })
+        Ok(Self { guard, guarded, unreturned, counts, words: Mutex::default() })
     }
 
     /// Guards the return probes of a process, and of its children from now on.
     pub(super) fn guard(&self, pid: Pid) -> Result<(), BpfError> {
         // A process that is gone is no error.
-        if let Some(libc::EPERM | libc::EACCES) = write_error(pid.0) {
-            return Err(BpfError::Unrestorable { pid: pid.0 });
+        let refused = [
+            restore::open_memory(pid.0).err(),
+            write_error(pid.0).map(io::Error::from_raw_os_error),
+        ];
+        if refused.iter().flatten().any(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+            return Err(BpfError::Unrestorable { pid: pid.0, why: "its memory cannot be written" });
+        }
+        if has_shadow_stack(pid) {
+            let why = "it has a shadow stack, which cannot be written";
+            return Err(BpfError::Unrestorable { pid: pid.0, why });
         }
         sys::map_update(self.guarded.as_fd(), pid.0, &[1])
             .map_err(|source| BpfError::Map { what: "guarded processes", source })

@@ -7,11 +7,16 @@ use crate::bpf::{self, BpfError, LivePlaces, Place, Touched};
 use ctrace_core::units::Pid;
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
+    thread::sleep,
     time::{Duration, Instant},
 };
 
 /// The time limit of a look, which takes milliseconds.
 const LOOK_LIMIT: Duration = Duration::from_secs(10);
+/// The time that the kernel takes to remove the probes of a link that somebody else held, and
+/// between two looks.
+const LATE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(20);
 /// The limit for a process's places where the kernel takes 0.1 s for each.
 pub(super) const ONE_BY_ONE: Duration = Duration::from_secs(30);
 /// Limit of files that are named.
@@ -89,16 +94,34 @@ pub(super) fn mend(pid: u32, limit: Duration) -> Result<Outcome, HealError> {
     }
     if !touched.is_empty() {
         outcome.removed = touched.len() as u64;
-        let after = look::within(LOOK_LIMIT, pid)?;
-        for (marked, offset) in
-            after.files.iter().flat_map(|marked| marked.places.iter().map(move |at| (marked, *at)))
-        {
-            let Some(is_refused) = touched.get(&(marked.identity, offset)) else { continue };
+        for is_refused in remaining(pid, &touched)? {
             outcome.removed -= 1;
-            *(if *is_refused { &mut outcome.refused } else { &mut outcome.in_use }) += 1;
+            *(if is_refused { &mut outcome.refused } else { &mut outcome.in_use }) += 1;
         }
     }
     Ok(outcome)
+}
+
+/// Looks again. Returns for each touched place that is left whether the kernel refused it.
+///
+/// Whoever lists links holds each for a moment. If ours was closed then, its probes go when the
+/// other one has done with it.
+fn remaining(
+    pid: u32,
+    touched: &HashMap<((u64, u64), u64), bool>,
+) -> Result<Vec<bool>, HealError> {
+    let until = Instant::now() + LATE;
+    loop {
+        let after = look::within(LOOK_LIMIT, pid)?;
+        let left = after.files.iter().flat_map(|marked| {
+            marked.places.iter().filter_map(|at| touched.get(&(marked.identity, *at)).copied())
+        });
+        let left: Vec<bool> = left.collect();
+        if left.iter().all(|is_refused| *is_refused) || Instant::now() >= until {
+            return Ok(left);
+        }
+        sleep(PAUSE);
+    }
 }
 
 /// Returns the places that there was time for, and which of them the kernel refused.

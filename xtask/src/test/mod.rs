@@ -139,20 +139,13 @@ const GROUPS: &[&[Stage]] = &[
             "rights, limits and signals that the daemon has as a service",
         ),
     ],
-    &[
-        stage(
-            "live tests",
-            Extent::Quick,
-            live::tests,
-            "wrong counts and times of real programs on this kernel, harm to them, other commands",
-        ),
-        stage(
-            "attacks",
-            Extent::Gate,
-            live::attacks,
-            "what a hostile file, target, user or signal can do to ctrace, to others and the host",
-        ),
-    ],
+    &[stage(
+        "live tests",
+        Extent::Quick,
+        live::tests,
+        "wrong counts and times of real programs on this kernel, harm to them, other commands; \
+         what a hostile file, target, user or signal can do to ctrace, to others and the host",
+    )],
     &[stage(
         "tests that run alone",
         Extent::Gate,

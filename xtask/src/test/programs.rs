@@ -66,16 +66,20 @@ fn parse(messages: &str) -> Vec<Program> {
     messages.lines().filter_map(parse_line).collect()
 }
 
-/// Runs the programs in the given order, `at_once` side by side.
+/// Runs the programs `at_once` side by side. Every other one comes from the end of the list, so that
+/// both ends run first and the middle last.
 pub(super) fn run(stage: &str, programs: &[Program], at_once: usize) -> Result<(Outcome, Counts)> {
     let libraries = library_path();
     let queue = Mutex::new(programs.iter());
     let (sender, ended) = channel();
     thread::scope(|scope| {
-        for _ in 0..at_once {
+        for worker in 0..at_once {
             let (sender, queue, libraries) = (sender.clone(), &queue, &libraries);
             scope.spawn(move || {
-                let next = || queue.lock().ok()?.next();
+                let next = || {
+                    let mut queue = queue.lock().ok()?;
+                    if worker % 2 == 0 { queue.next() } else { queue.next_back() }
+                };
                 while let Some(program) = next() {
                     // The receiver outlives all threads.
                     let _ = sender.send(run_one(stage, program, libraries));

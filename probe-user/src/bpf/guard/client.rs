@@ -7,8 +7,9 @@ use super::{
         restore::{GuardMaps, Restored},
     },
     aftermath::{Left, Places},
+    header::Id,
     start,
-    wire::{Answer, Id, NO_PLACE, Reply, Request},
+    wire::{Answer, NO_PLACE, Reply, Request},
 };
 use ctrace_core::units::Pid;
 use rustix::{
@@ -234,8 +235,8 @@ impl Guard {
         self: &Arc<Self>,
         maps: &GuardMaps,
     ) -> io::Result<GuardedReturns> {
-        let GuardMaps { requests, states, guarded, lister } = maps;
-        let fds = [requests, states, guarded, lister].map(|fd| fd.as_fd());
+        let GuardMaps { requests, states, guarded, lister, signals, forks } = maps;
+        let fds = [requests, states, guarded, lister, signals, forks].map(|fd| fd.as_fd());
         let id = self.new_id();
         match self.ask(id, &Request::GuardReturns { id, fds })?.errno {
             0 => Ok(GuardedReturns { guard: Arc::clone(self), id }),
@@ -252,8 +253,14 @@ impl Guard {
     /// Ends the guard by closing the socket, and waits for its end.
     pub(super) fn end(&self) {
         let _ = self.socket.shutdown(Shutdown::Write);
-        let listener = locked(&self.listener).take();
-        let _ = listener.map(JoinHandle::join);
+        self.wait_for_healing();
+    }
+
+    /// Waits until a dying guard is gone and what it left is removed.
+    pub(super) fn wait_for_healing(&self) {
+        // Others wait at the lock.
+        let mut listener = locked(&self.listener);
+        let _ = listener.take().map(JoinHandle::join);
     }
 
     /// Returns a watch on the guard's death.

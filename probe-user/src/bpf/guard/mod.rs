@@ -13,11 +13,13 @@
 //! | `server` | the guard's side |
 //! | `owner` | the state of ctrace |
 //! | `room` | the number of links that the guard can keep |
+//! | `header` | the fixed part of a message to the guard |
 //! | `wire` | the messages between them |
 //! | `aftermath` | the places left when one of them has died |
 
 mod aftermath;
 mod client;
+mod header;
 mod leaving;
 mod owner;
 mod room;
@@ -28,7 +30,7 @@ mod wire;
 pub(crate) use aftermath::Left;
 pub(super) use client::{Guard, GuardedLink, GuardedReturns, current};
 pub(crate) use client::{GuardDeath, hold, let_go};
-pub(crate) use leaving::{finish, leave};
+pub(crate) use leaving::{finish, leave, wait_for_healing};
 pub(crate) use owner::{Owner, Sight};
 pub(crate) use server::Hold;
 pub(crate) use start::{can_be_started, serve};

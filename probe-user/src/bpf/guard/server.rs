@@ -10,9 +10,10 @@ use super::{
         restore::{GuardMaps, Restorer},
     },
     aftermath::{Left, Places},
+    header::Id,
     owner::Sight,
     room::{Room, Taken},
-    wire::{Answer, Id, NO_PLACE, NewLink, Order},
+    wire::{Answer, NO_PLACE, NewLink, Order},
 };
 use rustix::{
     fs::fstat,

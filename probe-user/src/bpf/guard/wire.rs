@@ -11,6 +11,7 @@ use super::super::{
     restore::{GuardMaps, Restored},
     sys::AttachType,
 };
+use super::header::{HEADER_BYTES, Header, Id};
 use rustix::{
     io::Errno,
     net::{
@@ -44,69 +45,12 @@ const KEEPS_TO_THE_END: u32 = 4;
 /// The value of `attach` for perf links.
 const PERF: u32 = AttachType::PerfEvent as u32;
 
-const HEADER_BYTES: usize = 40;
 const ANSWER_BYTES: usize = 16;
 /// Limit of descriptors in a message.
 const MOST_FDS: usize = GuardMaps::FDS;
 
 /// The size of the pieces in which a message is read or written.
 const PIECE: usize = 64 << 10;
-
-/// The number of a question and of the link that it asks for. ctrace chooses it.
-pub(super) type Id = u64;
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Header {
-    what: u32,
-    flags: u32,
-    id: Id,
-    attach: u32,
-    count: u32,
-    pid: u32,
-    unit: u32,
-    return_bit: u32,
-}
-
-impl Header {
-    /// Makes a header with the number of guards in two words.
-    fn of_guards(guards: Id) -> Self {
-        Self { count: guards as u32, pid: (guards >> 32) as u32, ..Self::default() }
-    }
-
-    fn guards(&self) -> Id {
-        Id::from(self.pid) << 32 | Id::from(self.count)
-    }
-
-    fn to_bytes(self) -> [u8; HEADER_BYTES] {
-        let Self { what, flags, id, attach, count, pid, unit, return_bit } = self;
-        let mut bytes = [0; HEADER_BYTES];
-        bytes[..8].copy_from_slice(&id.to_le_bytes());
-        let words = [what, flags, attach, count, pid, unit, return_bit];
-        for (to, word) in bytes[8..].chunks_exact_mut(4).zip(words) {
-            to.copy_from_slice(&word.to_le_bytes());
-        }
-        bytes
-    }
-
-    fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Self {
-        let word = |index: usize| {
-            let at = 8 + 4 * index;
-            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-        };
-        let mut id = [0; 8];
-        id.copy_from_slice(&bytes[..8]);
-        Self {
-            id: Id::from_le_bytes(id),
-            what: word(0),
-            flags: word(1),
-            attach: word(2),
-            count: word(3),
-            pid: word(4),
-            unit: word(5),
-            return_bit: word(6),
-        }
-    }
-}
 
 /// A request of ctrace.
 pub(super) enum Request<'a> {
@@ -384,16 +328,14 @@ fn read(socket: &UnixStream) -> io::Result<Order> {
         },
         LET_GO => Order::LetGo,
         GUARD_RETURNS => {
-            let mut next = || fds.next().map(Arc::new);
-            match (next(), next(), next(), next()) {
-                (Some(requests), Some(states), Some(guarded), Some(lister)) => {
-                    Order::GuardReturns {
-                        id,
-                        maps: GuardMaps { requests, states, guarded, lister },
-                    }
+            let fds: Vec<Arc<OwnedFd>> = fds.by_ref().map(Arc::new).collect();
+            match <[Arc<OwnedFd>; GuardMaps::FDS]>::try_from(fds) {
+                Ok([requests, states, guarded, lister, signals, forks]) => {
+                    let maps = GuardMaps { requests, states, guarded, lister, signals, forks };
+                    Order::GuardReturns { id, maps }
                 }
-                _ if is_cut => Order::Lost { id },
-                _ => return Err(senseless()),
+                Err(_) if is_cut => Order::Lost { id },
+                Err(_) => return Err(senseless()),
             }
         }
         SWEEP => Order::Sweep { id, guards: header.guards() },

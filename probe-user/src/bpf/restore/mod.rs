@@ -19,12 +19,12 @@ mod restorer;
 mod stopped;
 mod sweep;
 
-pub(super) use restorer::{Restored, Restorer};
+pub(super) use restorer::{Restored, Restorer, open_memory};
 pub(super) use stopped::may_stop_threads;
 
 use std::{os::fd::OwnedFd, sync::Arc};
 
-/// The maps and the program that a restorer works with.
+/// The maps, the program and the links that a restorer works with.
 #[derive(Debug)]
 pub(super) struct GuardMaps {
     pub(super) requests: Arc<OwnedFd>,
@@ -32,9 +32,12 @@ pub(super) struct GuardMaps {
     pub(super) guarded: Arc<OwnedFd>,
     /// The program `list_hijacked`.
     pub(super) lister: Arc<OwnedFd>,
+    /// The links of the programs that guard at signals and forks. They stay if ctrace dies.
+    pub(super) signals: Arc<OwnedFd>,
+    pub(super) forks: Arc<OwnedFd>,
 }
 
 impl GuardMaps {
     /// The number of descriptors.
-    pub(super) const FDS: usize = 4;
+    pub(super) const FDS: usize = 6;
 }

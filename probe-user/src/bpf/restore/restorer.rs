@@ -13,7 +13,7 @@ use rustix::{
 };
 use std::{
     collections::HashSet,
-    fs::{self, OpenOptions},
+    fs::{self, File, OpenOptions},
     io,
     os::fd::{AsFd as _, OwnedFd},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -23,8 +23,11 @@ use std::{
 
 /// Bytes for a thread's stack.
 const STACK_BYTES: usize = 128 << 10;
-/// The time that a process takes to stop, at most.
+/// The time that a process takes to stop, mostly and at most.
 const STOPS_WITHIN: Duration = Duration::from_millis(500);
+const LATE_STOPS_WITHIN: Duration = Duration::from_secs(30);
+/// The time between two looks.
+const PAUSE: Duration = Duration::from_micros(50);
 /// Functions that are told once each; beyond that they are told again.
 const MOST_TOLD: usize = 1 << 16;
 
@@ -116,8 +119,16 @@ impl Shared {
                 return;
             }
             let mut requests = locked(&self.requests);
+            let mut served = 0;
             while let Some(request) = requests.next() {
                 self.serve_one(&request, &mut requests);
+                served += 1;
+            }
+            // The other thread was faster, or a record is not complete yet. Its writer may need
+            // this CPU.
+            if served == 0 {
+                drop(requests);
+                sleep(PAUSE);
             }
         }
     }
@@ -129,11 +140,12 @@ impl Shared {
         }
         self.restore(request);
         if !self.states.finish(request) {
-            wait_for_stop(request.pid, request.tid);
+            let has_stopped = wait_for_stop(request.pid, request.tid, STOPS_WITHIN);
             // This lets all threads go on. Some may have stopped for a request of their own.
             more.look_ahead(|request| self.restore(request));
-            if let Some(pid) = Pid::from_raw(request.pid as i32) {
-                let _ = kill_process(pid, Signal::CONT);
+            go_on(request.pid);
+            if !has_stopped {
+                go_on_later(request.pid, request.tid);
             }
         }
         for frame in &request.frames {
@@ -152,12 +164,19 @@ impl Shared {
     /// another program meanwhile: it was opened while the thread waited. For a thread that has
     /// stopped instead, it could be that of a program with more rights.
     fn restore(&self, request: &Request) {
-        let memory = format!("/proc/{}/mem", request.tid);
-        let Ok(memory) = OpenOptions::new().read(true).write(true).open(memory) else { return };
-        if !request.is_listed && (self.states.is_waiting(request) || is_plain(request.tid)) {
+        if request.is_listed {
+            return;
+        }
+        let Ok(memory) = open_memory(request.tid) else { return };
+        if self.states.is_waiting(request) || is_plain(request.tid) {
             request.restore(&memory);
         }
     }
+}
+
+/// Opens the memory of a thread's process, whose return addresses are written.
+pub(in super::super) fn open_memory(tid: u32) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open(format!("/proc/{tid}/mem"))
 }
 
 /// Returns whether a thread has no more rights than its user.
@@ -174,12 +193,32 @@ fn is_plain(tid: u32) -> bool {
     is_one(field("Uid:")) && is_one(field("Gid:")) && (is_root || has_none)
 }
 
-/// Waits until a thread has stopped.
-fn wait_for_stop(pid: u32, tid: u32) {
-    let until = Instant::now() + STOPS_WITHIN;
-    while Instant::now() < until && !has_stopped(pid, tid) {
-        sleep(Duration::from_micros(50));
+/// Waits until a thread has stopped, or is gone. Returns `false` if that takes too long.
+fn wait_for_stop(pid: u32, tid: u32, limit: Duration) -> bool {
+    let until = Instant::now() + limit;
+    while !has_stopped(pid, tid) {
+        if Instant::now() >= until {
+            return false;
+        }
+        sleep(PAUSE);
     }
+    true
+}
+
+fn go_on(pid: u32) {
+    if let Some(pid) = Pid::from_raw(pid as i32) {
+        let _ = kill_process(pid, Signal::CONT);
+    }
+}
+
+/// Continues a process that stops late: its CPU may have been taken away before it sent the signal.
+fn go_on_later(pid: u32, tid: u32) {
+    let thread = Builder::new().name("go-on".into()).stack_size(STACK_BYTES);
+    let _ = thread.spawn(move || {
+        if wait_for_stop(pid, tid, LATE_STOPS_WITHIN) {
+            go_on(pid);
+        }
+    });
 }
 
 fn has_stopped(pid: u32, tid: u32) -> bool {

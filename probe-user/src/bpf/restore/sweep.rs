@@ -9,7 +9,7 @@ use super::{
     stopped::Stopped,
 };
 use std::{
-    collections::BTreeMap,
+    fs,
     io::IoSliceMut,
     os::fd::AsFd as _,
     thread::sleep,
@@ -20,7 +20,7 @@ use std::{
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Shorter than a thread waits for its request to be served.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Tries to list the threads of a process.
+/// Tries to list the frames of a thread.
 const TRIES: u32 = 100;
 
 /// Restores every open frame of the guarded processes. `other` serves requests of threads that wait
@@ -33,23 +33,35 @@ pub(super) fn all(
     let until = Instant::now() + PATIENCE;
     let mut left = 0;
     for pid in guarded(maps) {
-        let mut open = open_frames(maps, requests, pid, &mut other);
+        let mut frames = |tid| open_frames(maps, requests, Thread { pid, tid }, &mut other);
+        let mut open = threads(pid);
+        open.retain(|tid| !frames(*tid).is_empty());
         while !open.is_empty() && Instant::now() < until {
             sleep(PAUSE);
-            open = open_frames(maps, requests, pid, &mut other);
+            open.retain(|tid| !frames(*tid).is_empty());
         }
-        for (tid, frames) in open {
+        for tid in open {
             let Some(_stopped) = Stopped::new(tid) else {
-                left += frames.len();
+                left += frames(tid).len();
                 continue;
             };
-            let now = open_frames(maps, requests, pid, &mut other).remove(&tid);
-            let words = now.unwrap_or_default();
-            let written = sys::write_process(pid, &words).unwrap_or(0);
-            left += words.len() - written;
+            let words = frames(tid);
+            left += words.len() - sys::write_process(pid, &words).unwrap_or(0);
         }
     }
     left
+}
+
+#[derive(Clone, Copy)]
+struct Thread {
+    pid: u32,
+    tid: u32,
+}
+
+/// Returns the threads of a process. Later ones have no hijacked frames.
+fn threads(pid: u32) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 fn guarded(maps: &GuardMaps) -> Vec<u32> {
@@ -62,17 +74,17 @@ fn guarded(maps: &GuardMaps) -> Vec<u32> {
     pids
 }
 
-/// Returns the open frames by thread: each slot that holds the trampoline's address, with the
-/// address that belongs there.
+/// Returns the open frames of a thread: each slot that holds the trampoline's address, with the
+/// address that belongs there. One thread's list always fits into the ring.
 fn open_frames(
     maps: &GuardMaps,
     requests: &mut Requests,
-    pid: u32,
+    Thread { pid, tid }: Thread,
     other: &mut impl FnMut(&Request, &mut Requests),
-) -> BTreeMap<u32, Vec<(u64, u64)>> {
-    let mut open = BTreeMap::new();
-    let visit = || sys::visit_threads(maps.lister.as_fd(), pid);
-    // The process may be gone. Other errors, of memory or of a signal, pass.
+) -> Vec<(u64, u64)> {
+    let mut open = Vec::new();
+    let visit = || sys::visit_thread(maps.lister.as_fd(), tid);
+    // The thread may be gone. Other errors, of memory or of a signal, pass.
     for _ in 0..TRIES {
         match visit() {
             Ok(()) => break,
@@ -83,12 +95,9 @@ fn open_frames(
     while let Some(request) = requests.next() {
         if !request.is_listed {
             other(&request, requests);
-        } else if request.pid == pid {
-            let mut words = request.words();
-            words.retain(|(slot, _)| word_at(pid, *slot) == Some(request.trampoline));
-            if !words.is_empty() {
-                open.insert(request.tid, words);
-            }
+        } else if request.tid == tid {
+            open = request.words();
+            open.retain(|(slot, _)| word_at(pid, *slot) == Some(request.trampoline));
         }
     }
     open

@@ -194,10 +194,10 @@ pub(crate) fn open_raw_tracepoint(name: &CStr, program: BorrowedFd<'_>) -> io::R
     Syscall::Bpf { command: RAW_TRACEPOINT_OPEN, attr: &mut attr }.run_for_fd()
 }
 
-/// Runs a program once for every thread of a process.
-pub(crate) fn visit_threads(program: BorrowedFd<'_>, pid: u32) -> io::Result<()> {
+/// Runs an iterator over tasks for one thread.
+pub(crate) fn visit_thread(program: BorrowedFd<'_>, tid: u32) -> io::Result<()> {
     // `union bpf_iter_link_info`: a thread, a process, a pidfd.
-    let which = [0, pid, 0];
+    let which = [tid, 0, 0];
     let mut attr = Attr::new()
         .u32(0, program.as_raw_fd() as u32)
         .u32(8, AttachType::Iterator as u32)

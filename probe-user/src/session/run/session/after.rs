@@ -1,7 +1,7 @@
 //! A last look at the traced processes, when all probes are gone.
 
 use super::Session;
-use crate::heal;
+use crate::{bpf, heal};
 use std::time::{Duration, Instant};
 
 impl Session {
@@ -14,6 +14,7 @@ impl Session {
         const LIMIT: Duration = Duration::from_secs(5);
         /// Time limit for the removal from one of them.
         const EACH: Duration = Duration::from_secs(3);
+        bpf::wait_for_healing();
         let until = Instant::now() + LIMIT;
         let pids = self.target.alive();
         for pid in pids.into_iter().take(MOST).take_while(|_| Instant::now() < until) {

@@ -142,7 +142,7 @@ impl Session {
     pub(super) fn guard(&mut self, objects: &[ObjectGuards]) -> Result<(), BpfError> {
         let guarding = &mut self.arming.guarding;
         for object in objects {
-            if !guarding.files.insert(object.identity) {
+            if guarding.files.contains(&object.identity) {
                 continue;
             }
             for (role, kind) in
@@ -161,6 +161,7 @@ impl Session {
                     &mut guarding.attachments,
                 )?;
             }
+            guarding.files.insert(object.identity);
         }
         Ok(())
     }

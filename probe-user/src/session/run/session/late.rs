@@ -137,6 +137,11 @@ impl Session {
         let plan = match planned {
             Ok(plan) => plan,
             Err(error) => {
+                if self.arming.guarding.is_in_place() {
+                    let why = format!("{} cannot be guarded", names(&new));
+                    self.arming.planner.give_up_return_probes(&why);
+                    self.replace_return_probes_if_deadly(&objects);
+                }
                 let why = format!("functions of {} are not traced: {error:#}", names(&new));
                 return self.note(why);
             }
