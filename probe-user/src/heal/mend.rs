@@ -106,10 +106,7 @@ pub(super) fn mend(pid: u32, limit: Duration) -> Result<Outcome, HealError> {
 ///
 /// Whoever lists links holds each for a moment. If ours was closed then, its probes go when the
 /// other one has done with it.
-fn remaining(
-    pid: u32,
-    touched: &HashMap<((u64, u64), u64), bool>,
-) -> Result<Vec<bool>, HealError> {
+fn remaining(pid: u32, touched: &HashMap<((u64, u64), u64), bool>) -> Result<Vec<bool>, HealError> {
     let until = Instant::now() + LATE;
     loop {
         let after = look::within(LOOK_LIMIT, pid)?;
