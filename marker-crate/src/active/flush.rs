@@ -43,9 +43,11 @@ pub(super) fn empty(local: &Local, buffer: &Buffer) {
 
 /// Takes the thread's buffer from it, delivers its contents and gives it back.
 pub(super) fn end(local: &Local) {
-    // This comes first, so that a handler from now on gets another buffer.
-    local.fast.store(0, Relaxed);
+    // This comes first: no handler can open the fast path to this buffer again. From the second
+    // store on a handler gets another buffer.
     let own = local.own.swap(0, Relaxed);
+    fence();
+    local.fast.store(0, Relaxed);
     fence();
     let mut next = list::at(own);
     while let Some(buffer) = next {
