@@ -32,7 +32,6 @@ const WAITING: &[&str] = &[
     "daemon_soak",
     "follow",
     "markers",
-    "metrics",
     "redis",
     "spans",
     "surroundings",
