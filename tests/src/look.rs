@@ -69,7 +69,16 @@ pub fn has_ended(pid: i32) -> bool {
 }
 
 pub fn blocks(pid: i32, signal: Signal) -> bool {
-    let mask = status(pid, "SigBlk").and_then(|hex| u64::from_str_radix(&hex, 16).ok());
+    has_signal(pid, "SigBlk", signal)
+}
+
+/// Returns whether it has a handler of the signal.
+pub fn catches(pid: i32, signal: Signal) -> bool {
+    has_signal(pid, "SigCgt", signal)
+}
+
+fn has_signal(pid: i32, set: &str, signal: Signal) -> bool {
+    let mask = status(pid, set).and_then(|hex| u64::from_str_radix(&hex, 16).ok());
     mask.is_some_and(|mask| mask & (1 << (signal.as_raw() - 1)) != 0)
 }
 

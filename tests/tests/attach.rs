@@ -68,7 +68,9 @@ fn run_forwards_signals() {
     let started = Trace::run(&env)
         .and_then(|trace| trace.functions(["step", "mix"]).program(&path, ["0", "1000"]).start())
         .expect("starts");
-    std::thread::sleep(Duration::from_secs(2));
+    let target = look::child_running(started.running.pid(), &path).expect("it runs");
+    look::wait_until("the target handles the signal", || look::catches(target, Signal::TERM))
+        .expect("it does");
     started.running.signal(Signal::TERM).expect("ctrace runs");
     let traced = started.wait().and_then(|traced| traced.expect_code(0)).expect("ends well");
     assert!(traced.finished.stdout.contains("\nok "), "{}", traced.finished.stdout);

@@ -182,7 +182,7 @@ fn attack_rounds(
 ) {
     let env = or_skip!(gate::live(Link::Session));
     let mut random = Random::new();
-    // Runs with few rounds begin with other kinds and moments each time.
+    // Where there are fewer rounds than kinds, each run leaves out others.
     let (kind, moment) = (random.below(kinds.len() as u64) as usize, random.below(3) as usize);
     for number in 0..rounds(usual) {
         let turn = kind + number as usize;

@@ -43,8 +43,8 @@ pub(super) fn empty(local: &Local, buffer: &Buffer) {
 
 /// Takes the thread's buffer from it, delivers its contents and gives it back.
 pub(super) fn end(local: &Local) {
-    // This comes first: no handler can open the fast path to this buffer again. From the second
-    // store on a handler gets another buffer.
+    // From here on no handler can open the fast path to this buffer. Until the second store one may
+    // still write to it, and that is delivered below. Afterwards it gets another buffer.
     let own = local.own.swap(0, Relaxed);
     fence();
     local.fast.store(0, Relaxed);

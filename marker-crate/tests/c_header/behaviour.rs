@@ -3,12 +3,12 @@
 use super::elf::{Elf, runtimes};
 use super::*;
 
-/// Nesting, tags, stack pointers, threads, recycling, fork, exit: in every way, or in every `nth`.
-fn basics(compiler: &str, language: &[&str], nth: usize) {
+/// Nesting, tags, stack pointers, threads, recycling, fork, exit: in these ways.
+fn basics(compiler: &str, language: &[&str], ways: &[&[&str]]) {
     if !there(compiler) {
         return;
     }
-    for way in WAYS.iter().step_by(nth) {
+    for way in ways {
         let build = Build::new();
         let program =
             build.program(compiler, &[language, way, &["-pthread"]], &["basics.c", "second.c"]);
@@ -20,23 +20,22 @@ fn basics(compiler: &str, language: &[&str], nth: usize) {
 
 #[test]
 fn basics_gcc() {
-    basics("gcc", C, 1);
+    basics("gcc", C, WAYS);
 }
 
-/// The code comes from the same part of the compiler as that of C.
 #[test]
 fn basics_gxx() {
-    basics("g++", CXX, 3);
+    basics("g++", CXX, CXX_WAYS);
 }
 
 #[test]
 fn basics_clang() {
-    basics("clang", C, 1);
+    basics("clang", C, WAYS);
 }
 
 #[test]
 fn basics_clangxx() {
-    basics("clang++", CXX, 3);
+    basics("clang++", CXX, CXX_WAYS);
 }
 
 #[test]

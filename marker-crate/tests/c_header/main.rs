@@ -94,3 +94,7 @@ const WAYS: &[&[&str]] = &[
     &["-O2", "-fno-omit-frame-pointer", "-fcf-protection"],
     &["-O2", "-DCTRACE_NO_LINK_ORDER", "-DCTRACE_TLS_MODEL=\"global-dynamic\"", "-fPIC"],
 ];
+
+/// The ways in which C++ differs: its inline functions lie in groups of sections, of which a linker
+/// keeps one. The code itself comes from the same part of the compiler as that of C.
+const CXX_WAYS: &[&[&str]] = &[WAYS[0], WAYS[7], WAYS[8], WAYS[10]];

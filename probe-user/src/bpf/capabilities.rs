@@ -2,8 +2,9 @@
 //!
 //! The rights were measured on Linux 6.18, as a user without any other: see [`Use::needs`].
 
+use crate::process_status::ProcessStatus;
 use serde::Serialize;
-use std::{fmt, fs};
+use std::fmt;
 
 /// A right that ctrace uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -133,13 +134,13 @@ pub(crate) struct Capabilities {
 impl Capabilities {
     pub(crate) fn of_this_process() -> Self {
         let is_root = rustix::process::geteuid().is_root();
-        Self::parse(&fs::read_to_string("/proc/self/status").unwrap_or_default(), is_root)
+        let status = ProcessStatus::read("/proc/self/status");
+        let bits = status.ok().and_then(|status| status.bits("CapEff")).unwrap_or(0);
+        Self::new(bits, is_root)
     }
 
-    /// Parses the text of /proc/PID/status.
-    fn parse(status: &str, is_root: bool) -> Self {
-        let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-        let bits = line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    /// Takes the bits of the effective capabilities.
+    fn new(bits: u64, is_root: bool) -> Self {
         let holds = |capability: Capability| bits >> capability.bit() & 1 != 0;
         let may = |capability| {
             holds(capability)
@@ -164,31 +165,30 @@ mod tests {
 
     #[test]
     fn root_has_them_all() {
-        let all = Capabilities::parse("Name:\tx\nCapEff:\t000001ffffffffff\n", true);
+        let all = Capabilities::new(0x1ffffffffff, true);
         assert_eq!(all.held, Capability::ALL);
         assert!(all.missing.is_empty() && all.uses.iter().all(|of| of.missing.is_empty()));
     }
 
     #[test]
     fn a_user_has_none() {
-        let none = Capabilities::parse("CapEff:\t0000000000000000\n", false);
+        let none = Capabilities::new(0, false);
         assert_eq!((none.held, none.missing), (vec![], vec![Bpf, Perfmon, SysPtrace]));
-        assert_eq!(Capabilities::parse("", false).missing, [Bpf, Perfmon, SysPtrace]);
     }
 
     #[test]
     fn sys_admin_stands_for_bpf_and_perfmon_and_is_not_needed() {
-        let admin = Capabilities::parse("CapEff:\t0000000000200000\n", false);
+        let admin = Capabilities::new(0x200000, false);
         assert_eq!((admin.held, admin.missing), (vec![SysAdmin], vec![SysPtrace]));
         // CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.
-        let least = Capabilities::parse("CapEff:\t000000c000080000\n", false);
+        let least = Capabilities::new(0xc000080000, false);
         assert_eq!((least.held, least.missing), (vec![Bpf, Perfmon, SysPtrace], vec![]));
     }
 
     #[test]
     fn each_use_says_what_it_lacks() {
         let missing = |is_root| {
-            let held = Capabilities::parse("CapEff:\t000000c000080000\n", is_root);
+            let held = Capabilities::new(0xc000080000, is_root);
             held.uses.into_iter().map(|of| (of.of, of.missing)).collect::<Vec<_>>()
         };
         let user = missing(false);

@@ -13,12 +13,13 @@ use super::{
     restore::{self, GuardMaps},
     sys::{self, AttachType},
 };
+use crate::process_status::ProcessStatus;
 use ctrace_common::RestoreReason;
 use ctrace_core::units::{FuncId, Pid};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::{
     collections::HashMap,
-    fs, io,
+    io,
     os::fd::{AsFd as _, OwnedFd},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -61,11 +62,13 @@ fn write_error(pid: u32) -> Option<i32> {
     sys::write_process(pid, &[(NOWHERE, 0)]).err()?.raw_os_error()
 }
 
-/// Returns whether the processor keeps return addresses of the process in a place of its own.
+/// Returns whether the processor keeps return addresses of the process in a place of its own. It may
+/// where nothing can be read of a process that lives.
 fn has_shadow_stack(pid: Pid) -> bool {
-    let status = fs::read_to_string(format!("/proc/{}/status", pid.0)).unwrap_or_default();
-    let features = status.lines().find_map(|line| line.strip_prefix("x86_Thread_features:"));
-    features.is_some_and(|features| features.split_whitespace().any(|it| it == "shstk"))
+    match ProcessStatus::of(pid.0) {
+        Ok(status) => status.words("x86_Thread_features").any(|it| it == "shstk"),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 /// The guards of one session. Dropping this ends them; their links have to be closed before.

@@ -1,5 +1,6 @@
 //! Detects debuggers: their breakpoints look like those of a probe, and must stay.
 
+use crate::process_status::ProcessStatus;
 use serde::{Deserialize, Serialize};
 use std::fs;
 
@@ -16,31 +17,17 @@ pub(crate) struct Debugger {
 /// Returns the debugger of a process.
 pub(super) fn of(pid: u32) -> Option<Debugger> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let threads = threads.take(MOST_THREADS).map(|thread| thread.path().join("status"));
-    let debugger =
-        threads.filter_map(|path| tracer(&fs::read(path).ok()?)).find(|tracer| *tracer != 0)?;
+    let paths = threads.take(MOST_THREADS).map(|thread| thread.path().join("status"));
+    let mut tracers = paths.filter_map(|path| ProcessStatus::read(path).ok()?.number("TracerPid"));
+    let debugger = tracers.find(|tracer| *tracer != 0)?;
     let name = fs::read(format!("/proc/{debugger}/comm")).unwrap_or_default();
     let name = String::from_utf8_lossy(name.trim_ascii_end()).into_owned();
     Some(Debugger { pid: debugger, name })
 }
 
-/// Parses /proc/PID/status. The process name in it may hold any bytes but newlines.
-fn tracer(status: &[u8]) -> Option<u32> {
-    let line =
-        status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"TracerPid:"))?;
-    str::from_utf8(line).ok()?.trim().parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_line_is_found() {
-        assert_eq!(tracer(b"Name:\tx\nTracerPid:\t4711\nUid:\t0\n"), Some(4711));
-        assert_eq!(tracer(b"Name:\tTracerPid: 1\nTracerPid:\t0\n"), Some(0));
-        assert_eq!(tracer(b"Name:\t\xff\n"), None);
-    }
 
     #[test]
     fn nobody_debugs_this_test() {

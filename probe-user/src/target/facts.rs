@@ -2,6 +2,7 @@
 //! container in the group's path.
 
 use super::process::{proc_path, read_command, read_stat, text};
+use crate::process_status::ProcessStatus;
 use ctrace_core::units::Pid;
 use std::{fs, path::Path};
 
@@ -48,14 +49,13 @@ impl Facts {
     pub(crate) fn of(pid: Pid) -> Option<Self> {
         let stat = read_stat(pid.0).ok().filter(|stat| !stat.is_kernel_thread())?;
         let program = Program::of(pid)?;
-        let status = fs::read(proc_path(pid.0, "status")).ok()?;
         let cgroups = fs::read(proc_path(pid.0, "cgroup")).unwrap_or_default();
         Some(Self {
             pid,
             start_time: stat.start_time,
             program,
             command: String::new(),
-            user: user_of(&text(&status), Which::Effective)?,
+            user: user_of(pid, Which::Effective)?,
             cgroup: control_group(&text(&cgroups)),
         })
     }
@@ -111,8 +111,7 @@ pub(crate) struct Identity {
 impl Identity {
     pub(crate) fn of(pid: Pid) -> Option<Self> {
         let start_time = read_stat(pid.0).ok()?.start_time;
-        let status = fs::read(proc_path(pid.0, "status")).ok()?;
-        Some(Self { pid, start_time, user: user_of(&text(&status), Which::Real)? })
+        Some(Self { pid, start_time, user: user_of(pid, Which::Real)? })
     }
 
     /// Returns the identity of a process that has ended: it belongs to nobody.
@@ -163,9 +162,8 @@ enum Which {
     Effective,
 }
 
-fn user_of(status: &str, which: Which) -> Option<u32> {
-    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-    line.split_whitespace().nth(which as usize)?.parse().ok()
+fn user_of(pid: Pid, which: Which) -> Option<u32> {
+    ProcessStatus::of(pid.0).ok()?.words("Uid").nth(which as usize)?.parse().ok()
 }
 
 /// Returns the path in the only hierarchy, or in systemd's where there are several.

@@ -4,6 +4,7 @@
 //! profiler must not refuse a process because of its name.
 
 use super::maps::{self, MappedObject, MapsError, Region};
+use crate::process_status::ProcessStatus;
 use crate::target::patience;
 use ctrace_core::units::{Nanos, Pid};
 use std::fs;
@@ -100,7 +101,7 @@ impl Process {
         if stat.is_kernel_thread() {
             return Err(ProcessError::KernelThread { pid, comm: stat.comm });
         }
-        if let Some(leader) = status_number(pid, "Tgid:").filter(|leader| *leader != pid) {
+        if let Some(leader) = leader_of(pid).filter(|leader| *leader != pid) {
             return Err(ProcessError::IsThread { tid: pid, pid: leader, comm: stat.comm });
         }
         if matches!(stat.state, b'Z' | b'X') {
@@ -204,9 +205,9 @@ impl Process {
         let ids = tasks.filter_map(|task| {
             let task = task.ok()?;
             let tid = task.file_name().to_str()?.parse().ok()?;
-            let status = fs::read_to_string(task.path().join("status")).ok()?;
-            let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-            Some((line.split_whitespace().next_back()?.parse().ok()?, tid))
+            let status = ProcessStatus::read(task.path().join("status")).ok()?;
+            let inside = status.words("NSpid").next_back()?;
+            Some((inside.parse().ok()?, tid))
         });
         ids.collect()
     }
@@ -292,9 +293,8 @@ fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     })
 }
 
-fn status_number(pid: u32, key: &str) -> Option<u32> {
-    let status = fs::read(proc_path(pid, "status")).ok()?;
-    text(&status).lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok())
+fn leader_of(tid: u32) -> Option<u32> {
+    ProcessStatus::of(tid).ok()?.number("Tgid")
 }
 
 pub(super) fn read_command(pid: u32) -> Vec<String> {
@@ -360,8 +360,8 @@ fn denied(pid: u32, comm: &str, what: &'static str, error: io::Error) -> Process
 
 /// Names the missing right when the kernel denies access to a process.
 fn missing_right() -> String {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    match capabilities(&status) {
+    let status = ProcessStatus::read("/proc/self/status").ok();
+    match status.and_then(|status| status.bits("CapEff")) {
         Some(set) if set & (1 << CAP_SYS_PTRACE) != 0 => {
             "CAP_SYS_PTRACE is there, so a user namespace or a security module forbids it; run \
              ctrace as root outside the container"
@@ -369,11 +369,6 @@ fn missing_right() -> String {
         }
         _ => "CAP_SYS_PTRACE is missing; run ctrace with sudo".to_owned(),
     }
-}
-
-fn capabilities(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
-    u64::from_str_radix(line.trim(), 16).ok()
 }
 
 #[cfg(test)]

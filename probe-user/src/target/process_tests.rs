@@ -123,9 +123,3 @@ fn reads_stat_whatever_the_name() {
     assert!(parse_stat(b")(").is_none());
     assert!(parse_stat(b"1 (x) S 1").is_none());
 }
-
-#[test]
-fn reads_capabilities() {
-    assert_eq!(capabilities("Name:\tx\nCapEff:\t0000000000080000\n"), Some(1 << CAP_SYS_PTRACE));
-    assert_eq!(capabilities(""), None);
-}

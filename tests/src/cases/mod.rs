@@ -40,9 +40,9 @@ pub enum On {
     Nothing,
     /// The kernel's release: its reports about processes, and its refusals.
     Kernel,
-    /// The kind of link as well: how probes are placed, switched and removed. That is so for return
-    /// probes. All others have multi links wherever the kernel knows them, so a machine with session
-    /// links and one with perf links tell everything about them.
+    /// The kind of link as well: how probes are placed, switched and removed. Only return probes
+    /// differ between session and multi links. All others have multi links wherever the kernel knows
+    /// them, so a machine with session links and one with perf links tell everything about them.
     Links,
 }
 
@@ -131,21 +131,21 @@ pub const CASES: &[Case] = &[
     case("markers_over_exec_of_a_thread", On::Kernel, markers::markers_over_exec_of_a_thread),
     case("markers_over_fork", On::Kernel, markers::markers_over_fork),
     case("markers_in_all_flows", On::Nothing, markers::markers_in_all_flows),
-    case("markers_in_signal_handlers", On::Kernel, markers::markers_in_signal_handlers),
+    case("markers_in_signal_handlers", On::Nothing, markers::markers_in_signal_handlers),
     case("markers_under_exceptions", On::Nothing, markers::markers_under_exceptions),
     case("markers_in_unusual_programs", On::Nothing, markers::markers_in_unusual_programs),
-    case("markers_of_rust", On::Kernel, markers::markers_of_rust),
+    case("markers_of_rust", On::Nothing, markers::markers_of_rust),
     case("markers_of_two_runtimes", On::Nothing, markers::markers_of_two_runtimes),
     case("markers_of_an_opened_library", On::Kernel, markers::markers_of_an_opened_library),
     case("markers_scribbled_over", On::Nothing, markers::markers_scribbled_over),
     case("markers_in_an_endless_list", On::Nothing, markers::markers_in_an_endless_list),
     case("markers_in_one_tree", On::Nothing, markers::markers_in_one_tree),
     case("markers_by_interval", On::Nothing, markers::markers_by_interval),
-    case("markers_with_full_rings", On::Kernel, markers::markers_with_full_rings),
-    case("markers_attached_again", On::Kernel, markers::markers_attached_again),
-    case("markers_attached_often", On::Kernel, markers::markers_attached_often),
+    case("markers_with_full_rings", On::Nothing, markers::markers_with_full_rings),
+    case("markers_attached_again", On::Nothing, markers::markers_attached_again),
+    case("markers_attached_often", On::Nothing, markers::markers_attached_often),
     case("markers_of_a_killed_ctrace", On::Kernel, markers::markers_of_a_killed_ctrace),
-    case("markers_chosen", On::Kernel, markers::markers_chosen),
+    case("markers_chosen", On::Nothing, markers::markers_chosen),
     case("markers_chosen_by_two", On::Kernel, markers::markers_chosen_by_two),
     Case {
         name: "a_thousand_functions",

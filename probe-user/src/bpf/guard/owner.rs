@@ -4,11 +4,12 @@
 //! one may wait for something that never comes, such as a FUSE file system. The kernel shows the
 //! death earlier: the first thread has ended, or SIGKILL is pending.
 
+use crate::process_status::ProcessStatus;
 use rustix::{
     net::sockopt::socket_peercred,
     process::{Pid, getppid},
 };
-use std::{fs, os::unix::net::UnixStream};
+use std::os::unix::net::UnixStream;
 
 /// The bit of SIGKILL in a set of signals.
 const KILLED: u64 = 1 << (libc::SIGKILL - 1);
@@ -38,25 +39,16 @@ impl Owner {
             return Sight::Dying;
         }
         // If nothing can be read, the end of the socket decides.
-        let status = fs::read(format!("/proc/{}/status", self.0));
+        let status = ProcessStatus::of(self.0.as_raw_pid() as u32);
         status.map_or(Sight::Running, |status| sight(&status))
     }
 }
 
-/// Parses /proc/PID/status. The process name in it may hold any bytes but newlines.
-fn sight(status: &[u8]) -> Sight {
-    let value = |key: &[u8]| {
-        let mut lines = status.split(|byte| *byte == b'\n');
-        lines.find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim_ascii()
-    };
-    let is_killed = |key| {
-        let signals = str::from_utf8(value(key)).ok();
-        let signals = signals.and_then(|hex| u64::from_str_radix(hex, 16).ok());
-        signals.is_some_and(|signals| signals & KILLED != 0)
-    };
-    match value(b"State:").first() {
+fn sight(status: &ProcessStatus) -> Sight {
+    let is_killed = |name| status.bits(name).is_some_and(|signals| signals & KILLED != 0);
+    match status.field("State").bytes().next() {
         Some(b'Z' | b'X') => Sight::Dying,
-        _ if is_killed(b"SigPnd:") || is_killed(b"ShdPnd:") => Sight::Dying,
+        _ if is_killed("SigPnd") || is_killed("ShdPnd") => Sight::Dying,
         Some(b'T' | b't') => Sight::Stopped,
         _ => Sight::Running,
     }
@@ -73,7 +65,8 @@ mod tests {
         const KILL: &str = "0000000000004100";
         let seen = |state: &str, own: &str, shared: &str| {
             let name = "Name:\tState: Z\n";
-            sight(format!("{name}State:\t{state}\nSigPnd:\t{own}\nShdPnd:\t{shared}\n").as_bytes())
+            let text = format!("{name}State:\t{state}\nSigPnd:\t{own}\nShdPnd:\t{shared}\n");
+            sight(&ProcessStatus::from(text.as_bytes()))
         };
         for (state, alive) in [
             ("S (sleeping)", Sight::Running),
@@ -87,7 +80,7 @@ mod tests {
         }
         assert_eq!(seen("Z (zombie)", NONE, NONE), Sight::Dying);
         assert_eq!(seen("X (dead)", NONE, NONE), Sight::Dying);
-        assert_eq!(sight(b""), Sight::Running);
+        assert_eq!(sight(&ProcessStatus::from(&b""[..])), Sight::Running);
     }
 
     #[test]

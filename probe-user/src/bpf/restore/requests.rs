@@ -56,23 +56,25 @@ impl Request {
     }
 
     /// Restores the frames in the memory of their process. Only slots that hold the trampoline's
-    /// address are written. A slot that two frames had at different times holds that of the inner.
+    /// address are written.
     pub(super) fn restore(&self, memory: &File) {
-        let mut done = BTreeSet::new();
-        for frame in self.frames.iter().filter(|frame| done.insert(frame.slot)) {
+        for (slot, address) in self.words() {
             let mut word = [0; 8];
             // The process may have been killed.
-            if memory.read_exact_at(&mut word, frame.slot).is_ok()
+            if memory.read_exact_at(&mut word, slot).is_ok()
                 && u64::from_le_bytes(word) == self.trampoline
             {
-                let _ = memory.write_all_at(&frame.address.to_le_bytes(), frame.slot);
+                let _ = memory.write_all_at(&address.to_le_bytes(), slot);
             }
         }
     }
 
-    /// Returns each slot with the address that belongs there.
+    /// Returns each slot with the address that belongs there. A slot that two frames had at
+    /// different times holds that of the inner.
     pub(super) fn words(&self) -> Vec<(u64, u64)> {
-        self.frames.iter().map(|frame| (frame.slot, frame.address)).collect()
+        let mut done = BTreeSet::new();
+        let inner = self.frames.iter().filter(|frame| done.insert(frame.slot));
+        inner.map(|frame| (frame.slot, frame.address)).collect()
     }
 }
 

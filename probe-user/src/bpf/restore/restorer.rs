@@ -6,6 +6,7 @@ use super::{
     requests::{Request, Requests, States},
     sweep,
 };
+use crate::process_status::ProcessStatus;
 use rustix::{
     event::{EventfdFlags, PollFd, PollFlags, eventfd, poll},
     io::Errno,
@@ -13,7 +14,7 @@ use rustix::{
 };
 use std::{
     collections::HashSet,
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions},
     io,
     os::fd::{AsFd as _, OwnedFd},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -181,16 +182,14 @@ pub(in super::super) fn open_memory(tid: u32) -> io::Result<File> {
 
 /// Returns whether a thread has no more rights than its user.
 fn is_plain(tid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
-    let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-    let is_one = |ids: &str| {
-        let mut ids = ids.split_whitespace();
+    let Ok(status) = ProcessStatus::of(tid) else { return false };
+    let is_one = |name| {
+        let mut ids = status.words(name);
         let first = ids.next();
         first.is_some() && ids.all(|id| Some(id) == first)
     };
-    let is_root = field("Uid:").split_whitespace().next() == Some("0");
-    let has_none = field("CapPrm:").trim().bytes().all(|digit| digit == b'0');
-    is_one(field("Uid:")) && is_one(field("Gid:")) && (is_root || has_none)
+    let is_root = status.words("Uid").next() == Some("0");
+    is_one("Uid") && is_one("Gid") && (is_root || status.bits("CapPrm") == Some(0))
 }
 
 /// Waits until a thread has stopped, or is gone. Returns `false` if that takes too long.
@@ -222,8 +221,9 @@ fn go_on_later(pid: u32, tid: u32) {
 }
 
 fn has_stopped(pid: u32, tid: u32) -> bool {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")) else { return true };
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    let status = ProcessStatus::read(format!("/proc/{pid}/task/{tid}/status"));
+    // A debugger sees the signal first, and stops the thread in its own way.
+    status.map_or(true, |status| status.field("State").starts_with(['T', 't']))
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -20,11 +20,13 @@ use std::{
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Shorter than a thread waits for its request to be served.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Tries to list the frames of a thread.
+/// Tries to list the frames of a thread, and looks for the answer of each.
 const TRIES: u32 = 100;
+const LOOKS: u32 = 10;
 
 /// Restores every open frame of the guarded processes. `other` serves requests of threads that wait
-/// meanwhile. Returns the number of frames that could not be restored.
+/// meanwhile. Returns the number of frames that could not be restored. A thread whose frames are
+/// unknown counts as one.
 pub(super) fn all(
     maps: &GuardMaps,
     requests: &mut Requests,
@@ -69,19 +71,23 @@ impl<Other: FnMut(&Request, &mut Requests)> Sweep<'_, Other> {
     fn process(&mut self, pid: u32, until: Instant) -> usize {
         let mut open: Vec<Thread> =
             threads(pid).into_iter().map(|tid| Thread { pid, tid }).collect();
-        open.retain(|thread| !self.open_frames(*thread).is_empty());
+        open.retain(|thread| self.may_have_frames(*thread));
         while !open.is_empty() && Instant::now() < until {
             sleep(PAUSE);
-            open.retain(|thread| !self.open_frames(*thread).is_empty());
+            open.retain(|thread| self.may_have_frames(*thread));
         }
         open.into_iter().map(|thread| self.stopped(thread)).sum()
     }
 
+    fn may_have_frames(&mut self, thread: Thread) -> bool {
+        self.open_frames(thread).is_none_or(|frames| !frames.is_empty())
+    }
+
     /// Stops a thread and restores its frames. Returns the number of those that could not be.
     fn stopped(&mut self, thread: Thread) -> usize {
-        // Others would wait for as long as this one needs to stop.
+        // Threads that wait for their own frames are served until this one has stopped.
         let stopped = Stopped::new(thread.tid, || drop(self.serve(None)));
-        let words = self.open_frames(thread);
+        let Some(words) = self.open_frames(thread) else { return 1 };
         let restored = match stopped {
             Some(_stopped) => sys::write_process(thread.pid, &words).unwrap_or(0),
             None => 0,
@@ -90,30 +96,44 @@ impl<Other: FnMut(&Request, &mut Requests)> Sweep<'_, Other> {
     }
 
     /// Returns the open frames of a thread: each slot that holds the trampoline's address, with the
-    /// address that belongs there. One thread's list always fits into the ring.
-    fn open_frames(&mut self, thread: Thread) -> Vec<(u64, u64)> {
-        // The thread may be gone. Other errors, of memory or of a signal, pass.
+    /// address that belongs there. Returns `None` if they are unknown.
+    fn open_frames(&mut self, thread: Thread) -> Option<Vec<(u64, u64)>> {
         for _ in 0..TRIES {
             match sys::visit_thread(self.maps.lister.as_fd(), thread.tid) {
-                Ok(()) => break,
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Vec::new(),
-                Err(_) => sleep(PAUSE),
+                Ok(()) => {}
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Some(Vec::new()),
+                // Errors of memory or of a signal pass.
+                Err(_) => {
+                    sleep(PAUSE);
+                    continue;
+                }
+            }
+            // Another CPU's record may lie before the answer and not be complete yet. In a full
+            // ring there was no room for the answer.
+            for _ in 0..LOOKS {
+                let answer = self.serve(Some(thread));
+                if answer.is_some() {
+                    return answer;
+                }
+                sleep(PAUSE);
             }
         }
-        self.serve(Some(thread))
+        None
     }
 
-    /// Serves the threads that wait. Returns the open frames of the one that was listed.
-    fn serve(&mut self, listed: Option<Thread>) -> Vec<(u64, u64)> {
-        let mut open = Vec::new();
+    /// Serves the threads that wait. Returns the open frames of the one that was listed, if its
+    /// list is there.
+    fn serve(&mut self, listed: Option<Thread>) -> Option<Vec<(u64, u64)>> {
+        let mut open = None;
         while let Some(request) = self.requests.next() {
             if !request.is_listed {
                 (self.other)(&request, self.requests);
             } else if let Some(Thread { pid, tid }) = listed
                 && request.tid == tid
             {
-                open = request.words();
-                open.retain(|(slot, _)| word_at(pid, *slot) == Some(request.trampoline));
+                let mut words = request.words();
+                words.retain(|(slot, _)| word_at(pid, *slot) == Some(request.trampoline));
+                open = Some(words);
             }
         }
         open

@@ -1,13 +1,16 @@
-//! Places functions once more whose return probes have to go.
+//! Finds files once more whose mappings moved, and places functions once more whose return probes
+//! have to go.
 //!
 //! The object is read again then: a library that forbids return probes rarely comes late, and the
 //! ways out of all functions would take memory in every session.
 
-use super::{Identity, ObjectPlan, Planner, Sites};
+use super::{Identity, ObjectPlan, Plan, Planner, Sites, identity};
 use crate::target::{
     budget::Budget,
+    maps::MapsError,
     object::Object,
     plan::{ExitPlacement, Placement},
+    process::Process,
 };
 use anyhow::ensure;
 use ctrace_core::units::FuncId;
@@ -48,6 +51,28 @@ impl ReturnProbed {
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = FuncId> {
         self.functions.values().copied()
+    }
+}
+
+impl Plan {
+    /// Finds paths for the files whose mappings have changed since they were read: the target's
+    /// loader may have been at work. Probes of a file that is not mapped any more are left out.
+    pub(crate) fn find_again(&mut self, process: &Process) -> Result<(), MapsError> {
+        let is_there = |path: &Path| path.exists();
+        let objects = self.objects.iter().map(|object| &object.open_path);
+        if objects.chain(self.guards.iter().map(|it| &it.open_path)).all(|path| is_there(path)) {
+            return Ok(());
+        }
+        let mapped = process.objects()?;
+        let find = |of: Identity, path: &mut PathBuf| {
+            let found = mapped.iter().find(|mapped| identity(mapped) == of);
+            let found = found.filter(|_| !is_there(path));
+            found.inspect(|found| path.clone_from(&found.open_path));
+            is_there(path)
+        };
+        self.objects.retain_mut(|object| find(object.identity, &mut object.open_path));
+        self.guards.retain_mut(|guards| find(guards.identity, &mut guards.open_path));
+        Ok(())
     }
 }
 

@@ -107,6 +107,7 @@ impl<'a> Setup<'a> {
         let remarks = before::remarks(process);
         let (mut session, mut plan) =
             self.session(pid, Origin::Running, process.exe(), command, output)?;
+        plan.find_again(process)?;
         plan.notes.extend(remarks.iter().cloned());
         plan.remarks = remarks;
         session.introduce(process);
