@@ -182,12 +182,13 @@ fn attack_rounds(
 ) {
     let env = or_skip!(gate::live(Link::Session));
     let mut random = Random::new();
-    let first = random.below(3) as usize;
+    // Runs with few rounds begin with other kinds and moments each time.
+    let (kind, moment) = (random.below(kinds.len() as u64) as usize, random.below(3) as usize);
     for number in 0..rounds(usual) {
-        let (subcommand, what) = kinds[number as usize % kinds.len()];
+        let turn = kind + number as usize;
+        let (subcommand, what) = kinds[turn % kinds.len()];
         // Each kind takes all moments in turn, at different moments from other kinds.
-        let moment =
-            MOMENTS[(first + number as usize / kinds.len() + number as usize % kinds.len()) % 3];
+        let moment = MOMENTS[(moment + turn / kinds.len() + turn % kinds.len()) % 3];
         let result = round(&env, subcommand, what, moment, &mut random);
         if let Err(error) = result {
             panic!("round {number}: {attack:?} {subcommand} {what:?} {moment:?}: {error:#}");
@@ -207,14 +208,14 @@ const ATTACHED: [(&str, What); 7] = [
 
 #[test]
 fn a_second_signal_leaves_no_breakpoints() {
-    attack_rounds(7, &ATTACHED, Attack::Twice, |env, subcommand, what, moment, random| {
+    attack_rounds(5, &ATTACHED, Attack::Twice, |env, subcommand, what, moment, random| {
         attack_attached(env, subcommand, what, Attack::Twice, moment, random)
     });
 }
 
 #[test]
 fn sigkill_leaves_no_breakpoints() {
-    attack_rounds(7, &ATTACHED, Attack::Kill, |env, subcommand, what, moment, random| {
+    attack_rounds(5, &ATTACHED, Attack::Kill, |env, subcommand, what, moment, random| {
         attack_attached(env, subcommand, what, Attack::Kill, moment, random)
     });
 }
@@ -376,7 +377,7 @@ fn no_other_signal_ends_the_guard() {
 #[test]
 fn the_guard_alone_is_killed() {
     let kinds = [("attach", ALL), ("attach", FEW), ("attach", MULTI), ("attach", FOLLOW)];
-    attack_rounds(6, &kinds, Attack::Kill, |env, subcommand, what, moment, random| {
+    attack_rounds(4, &kinds, Attack::Kill, |env, subcommand, what, moment, random| {
         let (_folder, _target, mut victim, speed) = start(env)?;
         let mut command = Command::new(&env.ctrace);
         command.arg(subcommand).args(options(what)).arg(victim.pid.to_string());

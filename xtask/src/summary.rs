@@ -12,6 +12,20 @@ pub(crate) enum Outcome {
     Skipped(String),
 }
 
+impl Outcome {
+    /// Returns the outcome of two parts of a stage.
+    pub(crate) fn and(self, other: Outcome) -> Outcome {
+        match (self, other) {
+            (Outcome::Failed(one), Outcome::Failed(other)) => {
+                Outcome::Failed(format!("{one}, {other}"))
+            }
+            (failed @ Outcome::Failed(_), _) | (_, failed @ Outcome::Failed(_)) => failed,
+            (Outcome::Passed, other) => other,
+            (skipped, _) => skipped,
+        }
+    }
+}
+
 /// One stage with its counts. A stage that counts nothing is itself one check.
 #[derive(Clone, Debug)]
 pub(crate) struct Stage {
@@ -146,6 +160,15 @@ skipped kernel::session::threads: needs root (CAP_SYS_ADMIN)
 test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.1s
 test result: FAILED. 10 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out
 ";
+
+    #[test]
+    fn a_part_that_failed_is_never_lost() {
+        let failed = |why: &str| Outcome::Failed(why.into());
+        assert_eq!(failed("a").and(failed("b")), failed("a, b"));
+        assert_eq!(Outcome::Passed.and(failed("c")), failed("c"));
+        assert_eq!(failed("d").and(Outcome::Skipped("no root".into())), failed("d"));
+        assert_eq!(Outcome::Passed.and(Outcome::Passed), Outcome::Passed);
+    }
 
     #[test]
     fn self_skipped_tests_are_not_passed_ones() {

@@ -5,9 +5,11 @@
 use crate::corpus::Build;
 use crate::survey::{decide, redis_server};
 use ctrace_user::testing::target::{ExitPlacement, Placement, Policy, Returns};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Arc, Mutex, OnceLock};
 
 struct Bench {
     folder: tempfile::TempDir,
@@ -64,9 +66,14 @@ struct Counts {
     ended: u64,
 }
 
-/// All sites of an object, in `attach`'s format.
+/// All sites of an object, in `attach`'s format. Most of the time of these tests is spent here, and
+/// several ask for the same libraries.
 fn sites(path: &Path, policy: &Policy) -> String {
-    sites_of(path, policy, |_| true)
+    type Known = BTreeMap<(PathBuf, String), Arc<OnceLock<String>>>;
+    static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
+    let key = (path.to_owned(), format!("{policy:?}"));
+    let known = Arc::clone(KNOWN.lock().expect("no panic").entry(key).or_default());
+    known.get_or_init(|| sites_of(path, policy, |_| true)).clone()
 }
 
 fn sites_of(path: &Path, policy: &Policy, wanted: fn(&Placement) -> bool) -> String {
@@ -116,12 +123,12 @@ fn check(builds: Vec<Build>, unwinds: bool, libraries: &[&str]) {
     };
     let auto = policy(Returns::Auto);
     let ret_sites = policy(Returns::RetSites);
-    let (auto_libraries, ret_libraries) = (libraries(&auto), libraries(&ret_sites));
     for build in builds {
         let Some(program) = build.run(bench.folder.path()) else { return };
-        same(&bench, &program, &(sites(&program, &auto) + &auto_libraries), "auto");
+        let with_libraries = |policy| sites_of(&program, policy, |_| true) + &libraries(policy);
+        same(&bench, &program, &with_libraries(&auto), "auto");
         if !unwinds {
-            same(&bench, &program, &(sites(&program, &ret_sites) + &ret_libraries), "ret sites");
+            same(&bench, &program, &with_libraries(&ret_sites), "ret sites");
         }
     }
 }

@@ -40,7 +40,9 @@ pub enum On {
     Nothing,
     /// The kernel's release: its reports about processes, and its refusals.
     Kernel,
-    /// The kind of link as well: how probes are placed, switched and removed.
+    /// The kind of link as well: how probes are placed, switched and removed. That is so for return
+    /// probes. All others have multi links wherever the kernel knows them, so a machine with session
+    /// links and one with perf links tell everything about them.
     Links,
 }
 
@@ -71,7 +73,7 @@ const fn case(name: &'static str, depends: On, check: fn(&Env) -> Result<()>) ->
 /// All checks that disturb nobody, by name.
 pub const CASES: &[Case] = &[
     case("counts", On::Links, calls::counts),
-    case("counts_by_ret_sites", On::Links, calls::counts_by_ret_sites),
+    case("counts_by_ret_sites", On::Kernel, calls::counts_by_ret_sites),
     case("recursion_under_return_probes", On::Links, calls::recursion_under_return_probes),
     case("known_durations", On::Kernel, calls::known_durations),
     case("threads", On::Links, calls::threads),
@@ -88,8 +90,8 @@ pub const CASES: &[Case] = &[
     case("panics", On::Kernel, unwinding::panics),
     case("cold_parts", On::Nothing, objects::cold_parts),
     case("opened_library", On::Links, objects::opened_library),
-    case("usdt_probes", On::Links, objects::usdt_probes),
-    case("arguments_of_usdt_probes", On::Links, payloads::arguments_of_usdt_probes),
+    case("usdt_probes", On::Kernel, objects::usdt_probes),
+    case("arguments_of_usdt_probes", On::Kernel, payloads::arguments_of_usdt_probes),
     case("usdt_values", On::Nothing, objects::usdt_values),
     case("a_recording_is_a_trace", On::Nothing, recordings::a_recording_is_a_trace),
     case(
@@ -125,26 +127,26 @@ pub const CASES: &[Case] = &[
     case("markers_in_brief_threads", On::Nothing, markers::markers_in_brief_threads),
     case("markers_at_full_rate", On::Nothing, markers::markers_at_full_rate),
     case("markers_as_threads_leave", On::Kernel, markers::markers_as_threads_leave),
-    case("markers_over_exec", On::Links, markers::markers_over_exec),
+    case("markers_over_exec", On::Kernel, markers::markers_over_exec),
     case("markers_over_exec_of_a_thread", On::Kernel, markers::markers_over_exec_of_a_thread),
-    case("markers_over_fork", On::Links, markers::markers_over_fork),
+    case("markers_over_fork", On::Kernel, markers::markers_over_fork),
     case("markers_in_all_flows", On::Nothing, markers::markers_in_all_flows),
     case("markers_in_signal_handlers", On::Kernel, markers::markers_in_signal_handlers),
     case("markers_under_exceptions", On::Nothing, markers::markers_under_exceptions),
     case("markers_in_unusual_programs", On::Nothing, markers::markers_in_unusual_programs),
     case("markers_of_rust", On::Kernel, markers::markers_of_rust),
     case("markers_of_two_runtimes", On::Nothing, markers::markers_of_two_runtimes),
-    case("markers_of_an_opened_library", On::Links, markers::markers_of_an_opened_library),
+    case("markers_of_an_opened_library", On::Kernel, markers::markers_of_an_opened_library),
     case("markers_scribbled_over", On::Nothing, markers::markers_scribbled_over),
     case("markers_in_an_endless_list", On::Nothing, markers::markers_in_an_endless_list),
     case("markers_in_one_tree", On::Nothing, markers::markers_in_one_tree),
     case("markers_by_interval", On::Nothing, markers::markers_by_interval),
     case("markers_with_full_rings", On::Kernel, markers::markers_with_full_rings),
-    case("markers_attached_again", On::Links, markers::markers_attached_again),
+    case("markers_attached_again", On::Kernel, markers::markers_attached_again),
     case("markers_attached_often", On::Kernel, markers::markers_attached_often),
-    case("markers_of_a_killed_ctrace", On::Links, markers::markers_of_a_killed_ctrace),
-    case("markers_chosen", On::Links, markers::markers_chosen),
-    case("markers_chosen_by_two", On::Links, markers::markers_chosen_by_two),
+    case("markers_of_a_killed_ctrace", On::Kernel, markers::markers_of_a_killed_ctrace),
+    case("markers_chosen", On::Kernel, markers::markers_chosen),
+    case("markers_chosen_by_two", On::Kernel, markers::markers_chosen_by_two),
     Case {
         name: "a_thousand_functions",
         check: calls::a_thousand_functions,

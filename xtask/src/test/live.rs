@@ -22,14 +22,36 @@ const LONGEST_ATTACK: &str = "attack_guard";
 const QUICK: &[&str] =
     &["clocks", "daemon_follow", "follow", "markers", "recordings", "surroundings", "top", "views"];
 
-/// Runs the live tests, which skip themselves without root or BPF. Most of them wait for their
-/// targets.
+/// They mostly wait: for intervals, for their targets and for daemons.
+const WAITING: &[&str] = &[
+    "attach",
+    "clocks",
+    "daemon",
+    "daemon_control",
+    "daemon_follow",
+    "daemon_soak",
+    "follow",
+    "markers",
+    "metrics",
+    "redis",
+    "spans",
+    "surroundings",
+    "top",
+    "views",
+];
+
+/// Runs the live tests, which skip themselves without root or BPF. First those that need processors,
+/// then those that wait.
 pub(super) fn tests(options: &Options) -> Result<(Outcome, Counts)> {
     let is_chosen = |name: &str| match options.extent() {
         Extent::Quick => QUICK.contains(&name),
         _ => !name.starts_with(ALONE) && name != DISTURBED,
     };
-    run("live tests", 2, is_chosen)
+    let waits = |name: &str| WAITING.contains(&name);
+    let (working, mut counts) = run("live tests", 2, |name| is_chosen(name) && !waits(name))?;
+    let (waiting, more) = run("live tests", 4, |name| is_chosen(name) && waits(name))?;
+    counts += more;
+    Ok((working.and(waiting), counts))
 }
 
 pub(super) fn alone(_: &Options) -> Result<(Outcome, Counts)> {

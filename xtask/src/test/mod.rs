@@ -90,20 +90,12 @@ const GROUPS: &[&[Stage]] = &[
             "code that does not compile, and a binary without its eBPF programs",
         ),
     ],
-    &[
-        stage(
-            "clippy",
-            Extent::Quick,
-            lint::clippy,
-            "mistakes and unsafe code that lints know; code that needs more than stable Rust",
-        ),
-        stage(
-            "clippy of the eBPF programs",
-            Extent::Gate,
-            lint::clippy_ebpf,
-            "the same in the programs, with their own compiler",
-        ),
-    ],
+    &[stage(
+        "clippy",
+        Extent::Quick,
+        lint::clippy,
+        "mistakes and unsafe code that lints know; code that needs more than stable Rust",
+    )],
     &[
         stage(
             "unit tests",
@@ -146,12 +138,21 @@ const GROUPS: &[&[Stage]] = &[
         "wrong counts and times of real programs on this kernel, harm to them, other commands; \
          what a hostile file, target, user or signal can do to ctrace, to others and the host",
     )],
-    &[stage(
-        "tests that run alone",
-        Extent::Gate,
-        live::alone,
-        "what ctrace does where every probe of the machine is slow; breakpoints that it leaves",
-    )],
+    &[
+        stage(
+            "tests that run alone",
+            Extent::Gate,
+            live::alone,
+            "what ctrace does where every probe of the machine is slow; breakpoints that it leaves",
+        ),
+        // It needs one processor, and the tests beside it wait.
+        stage(
+            "clippy of the eBPF programs",
+            Extent::Gate,
+            lint::clippy_ebpf,
+            "mistakes in the programs that lints know, with their own compiler",
+        ),
+    ],
     &[
         stage(
             "every case with multi links",
