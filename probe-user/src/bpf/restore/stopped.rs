@@ -6,9 +6,9 @@
 
 use std::{
     io, ptr,
-    sync::mpsc::{Sender, channel},
+    sync::mpsc::{RecvTimeoutError, Sender, channel},
     thread::{Builder, sleep},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Bytes for a thread's stack.
@@ -24,8 +24,9 @@ pub(super) struct Stopped {
 }
 
 impl Stopped {
-    /// Stops the thread. Returns `None` if another tracer has it, or if it does not stop soon.
-    pub(super) fn new(tid: u32) -> Option<Self> {
+    /// Stops the thread, and calls `meanwhile` every now and then until it has stopped. Returns
+    /// `None` if another tracer has it, or if it does not stop soon.
+    pub(super) fn new(tid: u32, mut meanwhile: impl FnMut()) -> Option<Self> {
         let (until_dropped, end) = channel::<()>();
         let (has_stopped, stopped) = channel();
         let tid = tid as libc::pid_t;
@@ -39,7 +40,15 @@ impl Stopped {
             }
         };
         thread.spawn(look_after).ok()?;
-        stopped.recv_timeout(PATIENCE).ok().map(|()| Self { _until_dropped: until_dropped })
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match stopped.recv_timeout(PAUSE) {
+                Ok(()) => return Some(Self { _until_dropped: until_dropped }),
+                Err(RecvTimeoutError::Timeout) if Instant::now() < until => meanwhile(),
+                // The sender is gone if it could not stop the thread.
+                Err(_) => return None,
+            }
+        }
     }
 }
 

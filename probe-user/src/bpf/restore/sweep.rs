@@ -28,28 +28,17 @@ const TRIES: u32 = 100;
 pub(super) fn all(
     maps: &GuardMaps,
     requests: &mut Requests,
-    mut other: impl FnMut(&Request, &mut Requests),
+    other: impl FnMut(&Request, &mut Requests),
 ) -> usize {
+    let mut sweep = Sweep { maps, requests, other };
     let until = Instant::now() + PATIENCE;
-    let mut left = 0;
-    for pid in guarded(maps) {
-        let mut frames = |tid| open_frames(maps, requests, Thread { pid, tid }, &mut other);
-        let mut open = threads(pid);
-        open.retain(|tid| !frames(*tid).is_empty());
-        while !open.is_empty() && Instant::now() < until {
-            sleep(PAUSE);
-            open.retain(|tid| !frames(*tid).is_empty());
-        }
-        for tid in open {
-            let Some(_stopped) = Stopped::new(tid) else {
-                left += frames(tid).len();
-                continue;
-            };
-            let words = frames(tid);
-            left += words.len() - sys::write_process(pid, &words).unwrap_or(0);
-        }
-    }
-    left
+    guarded(maps).into_iter().map(|pid| sweep.process(pid, until)).sum()
+}
+
+struct Sweep<'a, Other> {
+    maps: &'a GuardMaps,
+    requests: &'a mut Requests,
+    other: Other,
 }
 
 #[derive(Clone, Copy)]
@@ -74,33 +63,61 @@ fn guarded(maps: &GuardMaps) -> Vec<u32> {
     pids
 }
 
-/// Returns the open frames of a thread: each slot that holds the trampoline's address, with the
-/// address that belongs there. One thread's list always fits into the ring.
-fn open_frames(
-    maps: &GuardMaps,
-    requests: &mut Requests,
-    Thread { pid, tid }: Thread,
-    other: &mut impl FnMut(&Request, &mut Requests),
-) -> Vec<(u64, u64)> {
-    let mut open = Vec::new();
-    let visit = || sys::visit_thread(maps.lister.as_fd(), tid);
-    // The thread may be gone. Other errors, of memory or of a signal, pass.
-    for _ in 0..TRIES {
-        match visit() {
-            Ok(()) => break,
-            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return open,
-            Err(_) => sleep(PAUSE),
+impl<Other: FnMut(&Request, &mut Requests)> Sweep<'_, Other> {
+    /// Returns the number of frames that could not be restored. Until the given time, frames may
+    /// return by themselves.
+    fn process(&mut self, pid: u32, until: Instant) -> usize {
+        let mut open: Vec<Thread> =
+            threads(pid).into_iter().map(|tid| Thread { pid, tid }).collect();
+        open.retain(|thread| !self.open_frames(*thread).is_empty());
+        while !open.is_empty() && Instant::now() < until {
+            sleep(PAUSE);
+            open.retain(|thread| !self.open_frames(*thread).is_empty());
         }
+        open.into_iter().map(|thread| self.stopped(thread)).sum()
     }
-    while let Some(request) = requests.next() {
-        if !request.is_listed {
-            other(&request, requests);
-        } else if request.tid == tid {
-            open = request.words();
-            open.retain(|(slot, _)| word_at(pid, *slot) == Some(request.trampoline));
+
+    /// Stops a thread and restores its frames. Returns the number of those that could not be.
+    fn stopped(&mut self, thread: Thread) -> usize {
+        // Others would wait for as long as this one needs to stop.
+        let stopped = Stopped::new(thread.tid, || drop(self.serve(None)));
+        let words = self.open_frames(thread);
+        let restored = match stopped {
+            Some(_stopped) => sys::write_process(thread.pid, &words).unwrap_or(0),
+            None => 0,
+        };
+        words.len() - restored
+    }
+
+    /// Returns the open frames of a thread: each slot that holds the trampoline's address, with the
+    /// address that belongs there. One thread's list always fits into the ring.
+    fn open_frames(&mut self, thread: Thread) -> Vec<(u64, u64)> {
+        // The thread may be gone. Other errors, of memory or of a signal, pass.
+        for _ in 0..TRIES {
+            match sys::visit_thread(self.maps.lister.as_fd(), thread.tid) {
+                Ok(()) => break,
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Vec::new(),
+                Err(_) => sleep(PAUSE),
+            }
         }
+        self.serve(Some(thread))
     }
-    open
+
+    /// Serves the threads that wait. Returns the open frames of the one that was listed.
+    fn serve(&mut self, listed: Option<Thread>) -> Vec<(u64, u64)> {
+        let mut open = Vec::new();
+        while let Some(request) = self.requests.next() {
+            if !request.is_listed {
+                (self.other)(&request, self.requests);
+            } else if let Some(Thread { pid, tid }) = listed
+                && request.tid == tid
+            {
+                open = request.words();
+                open.retain(|(slot, _)| word_at(pid, *slot) == Some(request.trampoline));
+            }
+        }
+        open
+    }
 }
 
 fn word_at(pid: u32, address: u64) -> Option<u64> {
