@@ -16,7 +16,7 @@ use crate::{
 use aya_ebpf::{
     helpers::{
         bpf_get_smp_processor_id,
-        generated::{bpf_probe_read_user, bpf_send_signal},
+        generated::{bpf_probe_read_user, bpf_send_signal_thread},
     },
     macros::{raw_tracepoint, uprobe},
     programs::{ProbeContext, RawTracePointContext},
@@ -251,6 +251,8 @@ fn stop(cpu: u32, waiting: u64) {
         unsafe { state.write_volatile(RESTORE_FREE) };
         return;
     }
+    // The signal is the thread's own. One of the process is dropped while another thread's is still
+    // pending, and then this thread would run on until that one takes it.
     // SAFETY: the helper takes a number.
-    unsafe { bpf_send_signal(SIGSTOP) };
+    unsafe { bpf_send_signal_thread(SIGSTOP) };
 }
