@@ -16,14 +16,14 @@ use crate::{
 use aya_ebpf::{
     helpers::{
         bpf_get_smp_processor_id,
-        generated::{bpf_probe_read_user, bpf_send_signal},
+        generated::{bpf_probe_read_user, bpf_send_signal_thread},
     },
     macros::{raw_tracepoint, uprobe},
     programs::{ProbeContext, RawTracePointContext},
 };
 use core::{arch::asm, ffi::c_void};
 use ctrace_common::{
-    Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_NANOS, RESTORE_PHASES, RESTORE_STOPPED,
+    Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_FREE, RESTORE_NANOS, RESTORE_PHASES,
     RESTORE_WAITING, RestoreReason,
 };
 
@@ -132,7 +132,8 @@ fn restore_frames(reason: RestoreReason) -> bool {
 }
 
 /// Asks user space to restore the frames of a thread. Returns the CPU's number and its state while
-/// the thread waits; `None` if there are no such frames.
+/// the thread waits; `None` if there are no such frames. On a preemptible kernel another thread may
+/// wait on this CPU already. Then this one has no state, and has to stop.
 #[inline(always)]
 fn request(kernel: Kernel, task: Task, reason: RestoreReason) -> Option<(u32, u64)> {
     let utask = kernel.pointer(&settings::TASK_UTASK)?;
@@ -175,12 +176,13 @@ fn request(kernel: Kernel, task: Task, reason: RestoreReason) -> Option<(u32, u6
     // SAFETY: the helper only returns a number.
     let cpu = unsafe { bpf_get_smp_processor_id() } % MAX_CPUS as u32;
     let number = now() & !RESTORE_PHASES;
-    let waiting = number | RESTORE_WAITING;
+    let mut waiting = RESTORE_FREE;
     if !matches!(reason, RestoreReason::Listed)
         && let Some(state) = RESTORE_STATES.get_ptr_mut(cpu)
-    {
         // SAFETY: an element of a map, which lives as long as the program.
-        unsafe { state.write_volatile(waiting) };
+        && unsafe { atomic::exchange(state, RESTORE_FREE, number | RESTORE_WAITING) }
+    {
+        waiting = number | RESTORE_WAITING;
     }
     // SAFETY: as above.
     unsafe {
@@ -220,17 +222,14 @@ fn highest_bit(mut word: u64) -> u64 {
     word
 }
 
-/// Waits until the state of this CPU changes. The thread cannot move to another one here.
+/// Waits until user space changes the state of this CPU. The thread cannot move to another one here.
 #[inline(always)]
 fn wait(cpu: u32, waiting: u64) {
     let Some(state) = RESTORE_STATES.get_ptr_mut(cpu) else { return };
     let until = now() + RESTORE_NANOS;
     loop {
         // SAFETY: an element of a map; an aligned word is read in one piece.
-        if unsafe { state.read_volatile() } != waiting {
-            return;
-        }
-        if now() > until {
+        if waiting == RESTORE_FREE || unsafe { state.read_volatile() } != waiting || now() > until {
             break;
         }
         // Without this instruction the verifier would follow every turn of the loop. The kernel
@@ -241,14 +240,19 @@ fn wait(cpu: u32, waiting: u64) {
     stop(cpu, waiting);
 }
 
-/// Stops the process, unless its frames are restored already.
+/// Gives the state of this CPU back. Stops the process, unless its frames are restored already.
 #[inline(always)]
 fn stop(cpu: u32, waiting: u64) {
     let Some(state) = RESTORE_STATES.get_ptr_mut(cpu) else { return };
-    let stopped = waiting & !RESTORE_PHASES | RESTORE_STOPPED;
     // SAFETY: an element of a map.
-    if unsafe { atomic::exchange(state, waiting, stopped) } {
-        // SAFETY: the helper takes a number.
-        unsafe { bpf_send_signal(SIGSTOP) };
+    if waiting != RESTORE_FREE && !unsafe { atomic::exchange(state, waiting, RESTORE_FREE) } {
+        // User space has restored them.
+        // SAFETY: an element of a map.
+        unsafe { state.write_volatile(RESTORE_FREE) };
+        return;
     }
+    // The signal is the thread's own. One of the process is dropped while another thread's is still
+    // pending, and then this thread would run on until that one takes it.
+    // SAFETY: the helper takes a number.
+    unsafe { bpf_send_signal_thread(SIGSTOP) };
 }

@@ -58,14 +58,15 @@ pub struct RestoreRequest {
     pub frames: [Hijacked; MOST_HIJACKED],
 }
 
+/// The state of a CPU on which no thread waits.
+pub const RESTORE_FREE: u64 = 0;
 /// The bits of a state that are not its request's number.
 pub const RESTORE_PHASES: u64 = 3;
 /// The thread waits in the program.
 pub const RESTORE_WAITING: u64 = 1;
-/// User space has restored the frames.
+/// User space has restored the frames. In any other case the thread stops, and user space continues
+/// its process.
 pub const RESTORE_DONE: u64 = 2;
-/// The thread has waited in vain, and stops. User space continues the process.
-pub const RESTORE_STOPPED: u64 = 3;
 
 /// The time that a thread waits before it stops its process.
 pub const RESTORE_NANOS: u64 = 3_000_000;
