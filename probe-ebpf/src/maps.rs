@@ -7,8 +7,8 @@ use aya_ebpf::{
     macros::btf_map,
 };
 use ctrace_common::{
-    BufferKey, JumpTarget, LOSS_COUNTERS, MAX_CPUS, Page, RESTORE_REASONS, RestoreRequest,
-    ThreadBuffer, ValueSources,
+    BufferKey, JumpTarget, LOSS_COUNTERS, MAX_CPUS, Page, RESTORE_REASONS, RESTORE_WORDS,
+    RestoreRequest, ThreadBuffer, ValueSources,
 };
 
 /// The rings, one per CPU, see `ctrace_common::Page` and its neighbours. User space sizes the map.
@@ -65,9 +65,10 @@ pub static VALUES: Array<ValueSources, 1> = Array::new();
 #[btf_map]
 pub static RESTORES: RingBuf<RestoreRequest, 4096> = RingBuf::new();
 
-/// By CPU: the state of the thread that waits there, see `ctrace_common::RESTORE_WAITING`.
+/// By CPU: the state of the thread that waits there, see `ctrace_common::RESTORE_WAITING`. Behind
+/// them: `ctrace_common::RESTORE_CONTINUES`.
 #[btf_map]
-pub static RESTORE_STATES: Array<u64, MAX_CPUS, { BPF_F_MMAPABLE as usize }> = Array::new();
+pub static RESTORE_STATES: Array<u64, RESTORE_WORDS, { BPF_F_MMAPABLE as usize }> = Array::new();
 
 /// By `ctrace_common::RestoreReason`: how often a thread was held to restore its frames.
 #[btf_map]

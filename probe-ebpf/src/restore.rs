@@ -23,8 +23,8 @@ use aya_ebpf::{
 };
 use core::{arch::asm, ffi::c_void};
 use ctrace_common::{
-    Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_FREE, RESTORE_NANOS, RESTORE_PHASES,
-    RESTORE_WAITING, RestoreReason,
+    Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_CONTINUES, RESTORE_CONTINUES_NANOS, RESTORE_FREE,
+    RESTORE_NANOS, RESTORE_PHASES, RESTORE_WAITING, RestoreReason,
 };
 
 const SIGSTOP: u32 = 19;
@@ -251,8 +251,22 @@ fn stop(cpu: u32, waiting: u64) {
         unsafe { state.write_volatile(RESTORE_FREE) };
         return;
     }
+    wait_for_end_of_continuing();
     // The signal is the thread's own. One of the process is dropped while another thread's is still
     // pending, and then this thread would run on until that one takes it.
     // SAFETY: the helper takes a number.
     unsafe { bpf_send_signal_thread(SIGSTOP) };
+}
+
+/// Waits while user space continues a process. The request is submitted before: either user space
+/// sees it before it continues, or this thread stops after that.
+#[inline(always)]
+fn wait_for_end_of_continuing() {
+    let Some(continues) = RESTORE_STATES.get_ptr_mut(RESTORE_CONTINUES as u32) else { return };
+    let until = now() + RESTORE_CONTINUES_NANOS;
+    // SAFETY: an element of a map; an aligned word is read in one piece.
+    while unsafe { continues.read_volatile() } != 0 && now() < until {
+        // SAFETY: it only jumps, see `wait`.
+        unsafe { asm!("may_goto {}", label { break }) };
+    }
 }

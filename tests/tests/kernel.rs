@@ -72,6 +72,7 @@ kernel_tests! {
     nothing_of_the_launcher
     switches_and_tail_jumps
     exceptions
+    exceptions_at_once
     panics
     cold_parts
     usdt_values

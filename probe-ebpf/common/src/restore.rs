@@ -5,6 +5,8 @@
 //! the places where that begins find these frames in the kernel's list for the thread, and ask user
 //! space to restore them. The thread waits in the program meanwhile, or stops.
 
+use crate::MAX_CPUS;
+
 /// The most frames of a thread that return probes can hijack: the kernel's limit.
 pub const MOST_HIJACKED: usize = 64;
 
@@ -70,3 +72,11 @@ pub const RESTORE_DONE: u64 = 2;
 
 /// The time that a thread waits before it stops its process.
 pub const RESTORE_NANOS: u64 = 3_000_000;
+
+/// The element behind the states of all CPUs. It is not 0 while user space continues a process.
+/// That takes the stops of all its threads back, so no thread stops meanwhile.
+pub const RESTORE_CONTINUES: usize = MAX_CPUS;
+/// The number of elements of `RESTORE_STATES`.
+pub const RESTORE_WORDS: usize = RESTORE_CONTINUES + 1;
+/// The longest time that a thread waits for the end of such a moment.
+pub const RESTORE_CONTINUES_NANOS: u64 = 1_000_000;

@@ -52,6 +52,12 @@ pub(super) fn exceptions(env: &Env) -> Result<()> {
     Ok(())
 }
 
+/// No processor is free for the guard while the threads wait for it.
+pub(super) fn exceptions_at_once(env: &Env) -> Result<()> {
+    let globs = ["rounds*", "passer*", "thrower*", "plain"];
+    traced_as_untraced(env, &program("throw_at_once.cpp"), &[], &globs, &[]).map(drop)
+}
+
 pub(super) fn panics(env: &Env) -> Result<()> {
     let globs = ["thrower", "passer", "catcher", "plain"];
     let traced = traced_as_untraced(env, &panic_program(), &[], &globs, &[])?;

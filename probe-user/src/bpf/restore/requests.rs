@@ -3,9 +3,10 @@
 use super::super::sys::Mapping;
 use aya::maps::{Map, MapData, RingBuf};
 use ctrace_common::{
-    Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_DONE, RESTORE_PHASES, RESTORE_WAITING,
-    RestoreReason, RestoreRequest,
+    Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_CONTINUES, RESTORE_DONE, RESTORE_PHASES,
+    RESTORE_WAITING, RESTORE_WORDS, RestoreReason, RestoreRequest,
 };
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::{
     collections::{BTreeSet, VecDeque},
     fs::File,
@@ -95,13 +96,21 @@ impl Requests {
         self.seen.pop_front().or_else(|| self.read())
     }
 
-    /// Shows all requests that are there. Their turn still comes.
-    pub(super) fn look_ahead(&mut self, mut look: impl FnMut(&Request)) {
-        self.seen.iter().for_each(&mut look);
+    /// Takes the requests of a process before their turn.
+    pub(super) fn take_of(&mut self, pid: u32) -> Vec<Request> {
         while let Some(request) = self.read() {
-            look(&request);
             self.seen.push_back(request);
         }
+        let (its, others) =
+            self.seen.drain(..).partition(|request| request.pid == pid && !request.is_listed);
+        self.seen = others;
+        Vec::from(its)
+    }
+
+    /// Returns whether nothing is in the ring, not even a record that is being written.
+    pub(super) fn are_all_read(&self) -> bool {
+        let mut ring = [PollFd::new(self, PollFlags::IN)];
+        poll(&mut ring, Some(&Timespec::default())).is_ok_and(|ready| ready == 0)
     }
 
     fn read(&mut self) -> Option<Request> {
@@ -128,28 +137,45 @@ unsafe impl Sync for States {}
 
 impl States {
     pub(super) fn of(map: &OwnedFd) -> io::Result<Self> {
-        Mapping::new(map.as_raw_fd(), MAX_CPUS * size_of::<u64>(), 0).map(Self)
+        Mapping::new(map.as_raw_fd(), RESTORE_WORDS * size_of::<u64>(), 0).map(Self)
     }
 
     /// Returns whether the thread of a request still waits in the program.
     pub(super) fn is_waiting(&self, request: &Request) -> bool {
         let waiting = request.number & !RESTORE_PHASES | RESTORE_WAITING;
-        self.state(request.cpu).load(Ordering::Acquire) == waiting
+        self.word(request.cpu % MAX_CPUS).load(Ordering::Acquire) == waiting
     }
 
     /// Lets the thread of a request go on. Returns `false` if it does not wait any more, because it
     /// has stopped.
     pub(super) fn finish(&self, request: &Request) -> bool {
         let number = request.number & !RESTORE_PHASES;
-        let state = self.state(request.cpu);
+        let state = self.word(request.cpu % MAX_CPUS);
         let (waiting, done) = (number | RESTORE_WAITING, number | RESTORE_DONE);
         state.compare_exchange(waiting, done, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    fn state(&self, cpu: usize) -> &AtomicU64 {
+    /// Lets no thread stop until the result is dropped.
+    pub(super) fn continues(&self) -> Continues<'_> {
+        let word = self.word(RESTORE_CONTINUES);
+        word.store(1, Ordering::SeqCst);
+        Continues(word)
+    }
+
+    fn word(&self, index: usize) -> &AtomicU64 {
+        assert!(index < RESTORE_WORDS);
         let words = self.0.address().cast::<AtomicU64>();
         // SAFETY: within the mapping, which is aligned to pages and lives as long as `self`.
-        unsafe { &*words.add(cpu % MAX_CPUS) }
+        unsafe { &*words.add(index) }
+    }
+}
+
+/// The moment in which a process is continued.
+pub(super) struct Continues<'a>(&'a AtomicU64);
+
+impl Drop for Continues<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::SeqCst);
     }
 }
 

@@ -106,7 +106,7 @@ impl Drop for Restorer {
 }
 
 impl Shared {
-    fn serve(&self, which: usize) {
+    fn serve(self: &Arc<Self>, which: usize) {
         pace::take_place(which);
         let Ok(ring) = self.maps.requests.try_clone() else { return };
         loop {
@@ -135,20 +135,66 @@ impl Shared {
     }
 
     /// Restores the frames of a thread that waits or has stopped, and lets it go on.
-    fn serve_one(&self, request: &Request, more: &mut Requests) {
-        if request.is_listed {
-            return;
+    fn serve_one(self: &Arc<Self>, request: &Request, more: &mut Requests) {
+        if !request.is_listed && self.settle(request) {
+            self.go_on(request.pid, more);
         }
-        self.restore(request);
-        if !self.states.finish(request) {
-            let has_stopped = wait_for_stop(request.pid, request.tid, STOPS_WITHIN);
-            // This lets all threads go on. Some may have stopped for a request of their own.
-            more.look_ahead(|request| self.restore(request));
-            go_on(request.pid);
-            if !has_stopped {
-                go_on_later(request.pid, request.tid);
+    }
+
+    /// Restores the frames of a thread. Returns whether it has stopped, and has to be continued.
+    ///
+    /// Nothing is written while the thread runs: its slots could have got other trampolines since.
+    fn settle(self: &Arc<Self>, request: &Request) -> bool {
+        let is_written = self.restore_waiting(request);
+        let goes_on = self.states.finish(request);
+        self.tell_of(request);
+        if goes_on {
+            return false;
+        }
+        let has_stopped = wait_for_stop(request, STOPS_WITHIN);
+        if !has_stopped {
+            self.settle_later(request.clone(), is_written);
+        } else if !is_written {
+            restore_stopped(request);
+        }
+        has_stopped
+    }
+
+    /// Waits for a thread that stops late: its CPU may have been taken away before it sent the
+    /// signal.
+    fn settle_later(self: &Arc<Self>, request: Request, is_written: bool) {
+        let shared = Arc::clone(self);
+        let thread = Builder::new().name("go-on".into()).stack_size(STACK_BYTES);
+        let _ = thread.spawn(move || {
+            if wait_for_stop(&request, LATE_STOPS_WITHIN) {
+                let mut requests = locked(&shared.requests);
+                if !is_written {
+                    restore_stopped(&request);
+                }
+                shared.go_on(request.pid, &mut requests);
+            }
+        });
+    }
+
+    /// Continues a process. This takes the stops of all its threads back, also those that no thread
+    /// has taken yet. So all requests of the process are settled before.
+    fn go_on(self: &Arc<Self>, pid: u32, more: &mut Requests) {
+        let until = Instant::now() + STOPS_WITHIN;
+        loop {
+            for request in more.take_of(pid) {
+                self.settle(&request);
+            }
+            let _continues = self.states.continues();
+            if more.are_all_read() || Instant::now() >= until {
+                if let Some(pid) = Pid::from_raw(pid as i32) {
+                    let _ = kill_process(pid, Signal::CONT);
+                }
+                return;
             }
         }
+    }
+
+    fn tell_of(&self, request: &Request) {
         for frame in &request.frames {
             let restored = Restored { pid: request.pid, probe: frame.probe };
             let mut told = locked(&self.told);
@@ -161,17 +207,24 @@ impl Shared {
         }
     }
 
-    /// Writes the true addresses. The memory is that of the request even if the process executes
-    /// another program meanwhile: it was opened while the thread waited. For a thread that has
-    /// stopped instead, it could be that of a program with more rights.
-    fn restore(&self, request: &Request) {
-        if request.is_listed {
-            return;
-        }
-        let Ok(memory) = open_memory(request.tid) else { return };
-        if self.states.is_waiting(request) || is_plain(request.tid) {
+    /// Writes the true addresses if the thread waits. The memory is that of the request even if the
+    /// process executes another program meanwhile: it was opened while the thread waited.
+    fn restore_waiting(&self, request: &Request) -> bool {
+        let Ok(memory) = open_memory(request.tid) else { return false };
+        let waits = self.states.is_waiting(request);
+        if waits {
             request.restore(&memory);
         }
+        waits
+    }
+}
+
+/// Writes the true addresses of a thread that has stopped. The memory could be that of another
+/// program meanwhile; of one with more rights it is left alone.
+fn restore_stopped(request: &Request) {
+    let Ok(memory) = open_memory(request.tid) else { return };
+    if is_plain(request.tid) {
+        request.restore(&memory);
     }
 }
 
@@ -192,32 +245,17 @@ fn is_plain(tid: u32) -> bool {
     is_one("Uid") && is_one("Gid") && (is_root || status.bits("CapPrm") == Some(0))
 }
 
-/// Waits until a thread has stopped, or is gone. Returns `false` if that takes too long.
-fn wait_for_stop(pid: u32, tid: u32, limit: Duration) -> bool {
+/// Waits until the thread of a request has stopped, or is gone. Returns `false` if that takes too
+/// long.
+fn wait_for_stop(request: &Request, limit: Duration) -> bool {
     let until = Instant::now() + limit;
-    while !has_stopped(pid, tid) {
+    while !has_stopped(request.pid, request.tid) {
         if Instant::now() >= until {
             return false;
         }
         sleep(PAUSE);
     }
     true
-}
-
-fn go_on(pid: u32) {
-    if let Some(pid) = Pid::from_raw(pid as i32) {
-        let _ = kill_process(pid, Signal::CONT);
-    }
-}
-
-/// Continues a process that stops late: its CPU may have been taken away before it sent the signal.
-fn go_on_later(pid: u32, tid: u32) {
-    let thread = Builder::new().name("go-on".into()).stack_size(STACK_BYTES);
-    let _ = thread.spawn(move || {
-        if wait_for_stop(pid, tid, LATE_STOPS_WITHIN) {
-            go_on(pid);
-        }
-    });
 }
 
 fn has_stopped(pid: u32, tid: u32) -> bool {
