@@ -292,5 +292,5 @@ fn many_functions() {
         .collect();
     let text = sound(&report, &ViewOptions::default(), &WIDE);
     assert!(text.lines().count() > 3 * 4_999);
-    assert!(text.contains("1 selected function was never called."));
+    assert!(text.contains("1 selected function was not called while traced: "));
 }

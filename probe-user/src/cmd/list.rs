@@ -105,8 +105,13 @@ fn against_return_probes(planner: &Planner) -> Vec<String> {
 /// Returns a program with the libraries that `run` would find, as they decide how ends of calls are
 /// seen. A library, or a file that cannot be run, comes alone.
 fn with_libraries(path: &Path) -> anyhow::Result<Vec<MappedObject>> {
-    let main = MappedObject::from_file(path, true)
-        .with_context(|| format!("cannot read {}", path.display()))?;
+    let main = MappedObject::from_file(path, true).with_context(|| {
+        let path = path.display().to_string();
+        let is_id = !path.is_empty() && path.bytes().all(|byte| byte.is_ascii_digit());
+        let hint =
+            if is_id { format!("; for a process: ctrace list -p {path}") } else { String::new() };
+        format!("cannot read {path}{hint}")
+    })?;
     // A name without a slash means a file, not a command in PATH.
     let launch = std::path::absolute(path).ok().and_then(|path| resolve(path.as_os_str()).ok());
     let loaded = launch.filter(|launch| launch.scripts.is_empty()).map(|launch| launch.objects);

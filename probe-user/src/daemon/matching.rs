@@ -1,6 +1,7 @@
 //! The patterns that select processes.
 
 use globset::{GlobBuilder, GlobMatcher};
+use std::path::Path;
 
 /// A glob. In paths, `*` stops at a slash; elsewhere it matches anything.
 #[derive(Clone, Debug)]
@@ -22,6 +23,12 @@ impl Pattern {
             .build()
             .map_err(|error| format!("`{text}`: {}", error.kind()))?;
         Ok(Self { text: text.to_owned(), glob: glob.compile_matcher() })
+    }
+
+    /// Returns the path that the pattern is, if it can match one only.
+    pub(crate) fn literal_path(&self) -> Option<&Path> {
+        let is_literal = !self.text.contains(['*', '?', '[', '{', '\\']);
+        (is_literal && self.text.starts_with('/')).then(|| Path::new(&self.text))
     }
 
     pub(crate) fn matches(&self, text: &str) -> bool {

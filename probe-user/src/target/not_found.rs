@@ -51,6 +51,7 @@ impl NotFound {
             hints.extend(object.left_out());
             hints.extend(stripped_hint(object).filter(|_| object.is_main() || searched.len() == 1));
         }
+        hints.extend(case_hint(pattern, &searched));
         hints.extend(marker_hint(pattern, &searched));
         Self {
             pattern: pattern.text.clone(),
@@ -200,6 +201,14 @@ fn nearest_scopes(wanted: &str, scopes: &[&MarkerScope]) -> Vec<String> {
     }
     close.dedup();
     close
+}
+
+/// Explains a pattern that differs from a name in upper and lower case only.
+fn case_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
+    let lower = Pattern::parse(&pattern.text.to_lowercase()).ok()?;
+    let mut functions = searched.iter().flat_map(|object| object.functions());
+    let function = functions.find(|it| lower.matches_name(&it.name().to_lowercase()))?;
+    Some(format!("`{}` matches but for upper and lower case", function.name()))
 }
 
 /// Explains a scope's name where a function's was expected.

@@ -1,22 +1,23 @@
 //! Notes for after the numbers: what was not called, filtered or followed.
 
 use super::units::{count, counted};
-use ctrace_core::report::Report;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::is_never_called;
+use ctrace_core::report::{FunctionReport, Report};
 
 /// Returns a sentence for each fact.
 pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
     let mut out = Vec::new();
-    let idle = report.functions.iter().filter(|f| is_never_called(f)).count();
-    if idle > 0 && idle < report.functions.len() && !show_zero {
-        let functions = counted(idle as u64, "selected function", "selected functions");
-        out.push(match (report.filtered_calls, idle) {
-            (0, 1) => format!("{functions} was never called."),
-            (0, _) => format!("{functions} were never called."),
-            (_, 1) => format!("{functions} has no call that came through the filters."),
-            (_, _) => format!("{functions} have no call that came through the filters."),
-        });
+    let idle: Vec<_> = report.functions.iter().filter(|f| is_never_called(f)).collect();
+    if !idle.is_empty() && idle.len() < report.functions.len() && !show_zero {
+        let functions = counted(idle.len() as u64, "selected function", "selected functions");
+        let what = match (report.filtered_calls, idle.len()) {
+            (0, 1) => "was not called while traced",
+            (0, _) => "were not called while traced",
+            (_, 1) => "has no call that came through the filters",
+            (_, _) => "have no call that came through the filters",
+        };
+        out.push(format!("{functions} {what}: {}.", names(&idle)));
     }
     if report.filtered_calls > 0 {
         let were = if report.filtered_calls == 1 { "was" } else { "were" };
@@ -42,6 +43,18 @@ pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
     }
     out.extend(report.notes.iter().map(|note| clean(note).into_owned()));
     out
+}
+
+/// Names the first of some functions.
+fn names(functions: &[&FunctionReport]) -> String {
+    const MOST_NAMED: usize = 3;
+    let first = functions.iter().take(MOST_NAMED);
+    let mut named: Vec<_> = first.map(|function| clean(&function.name).into_owned()).collect();
+    let more = functions.len() - named.len();
+    if more > 0 {
+        named.push(format!("and {}", counted(more as u64, "more", "more")));
+    }
+    named.join(", ")
 }
 
 /// Returns the text to show instead of tables if no call was seen.

@@ -49,14 +49,24 @@ fn patterns(value: Value<'_>) -> Result<Vec<Pattern>, String> {
     value.texts()?.iter().map(|text| Pattern::parse(text)).collect()
 }
 
-/// Parses patterns of whole paths.
+/// Parses patterns of whole paths. The kernel names a running program by its file, so a path that
+/// is a link also stands for where it leads.
 fn paths(value: Value<'_>) -> Result<Vec<Pattern>, String> {
     let never = |text: &&String| !text.starts_with(['/', '*', '?', '[', '{']);
     match value.texts()?.iter().find(never) {
         Some(text) => {
             Err(format!("`{text}` is no path from the root; `name` takes names of programs"))
         }
-        None => patterns(value),
+        None => {
+            let mut all = patterns(value)?;
+            let leads_to = |pattern: &Pattern| {
+                let path = pattern.literal_path()?;
+                let end = path.canonicalize().ok().filter(|end| end != path)?;
+                Pattern::parse(&globset::escape(end.to_str()?)).ok()
+            };
+            all.extend(all.iter().filter_map(leads_to).collect::<Vec<_>>());
+            Ok(all)
+        }
     }
 }
 
@@ -137,8 +147,9 @@ pub(crate) const TARGET: [Key<Target>; 43] = [
     target(
         "exe",
         "[]",
-        "Processes that run this program: a path or glob (`**` for any folders). This and the next \
-         six say which processes; all that are given must be so, of several values one.",
+        "Processes that run this program: a path, also of a link to it, or a glob (`**` for any \
+         folders). This and the next six say which processes; all that are given must be so, of \
+         several values one.",
         |c, v| Ok(c.matching.exe = paths(v)?),
     )
     .example(r#""/usr/bin/redis-server""#),

@@ -13,7 +13,8 @@ impl Config {
         let folders = self.targets.iter().filter_map(without_folder);
         let pairs = self.targets.iter().enumerate();
         let shared = pairs.filter_map(|(at, target)| shared_file(&self.targets[..at], target));
-        folders.chain(shared).chain(self.paths()).collect()
+        let programs = self.targets.iter().flat_map(missing_programs);
+        folders.chain(shared).chain(programs).chain(self.paths()).collect()
     }
 
     /// Returns the links that would be followed, with their targets, and refused paths.
@@ -67,6 +68,13 @@ fn file(target: &Target) -> Option<&Path> {
         Output::File(path) if target.reports.kind != ReportKind::None => Some(path),
         _ => None,
     }
+}
+
+fn missing_programs(target: &Target) -> impl Iterator<Item = String> {
+    let literal = target.matching.exe.iter().filter_map(|pattern| pattern.literal_path());
+    literal
+        .filter(|path| !path.exists())
+        .map(|path| format!("target {}: there is no program {} (`exe`)", target.id, path.display()))
 }
 
 fn without_folder(target: &Target) -> Option<String> {

@@ -57,9 +57,18 @@ impl DearCalls {
         let (first, rest) = much.split_at_checked(MOST).unwrap_or((&much, &[]));
         let process = process().filter(|_| first.iter().any(|(_, dear)| dear.needs_a_reason()));
         let process = process.as_deref().unwrap_or("--returns ret-sites asks for it");
-        let each: Vec<String> =
-            first.iter().map(|(_, dear)| dear.line(costs.single_step(), process)).collect();
-        let mut note = each.join("; ");
+        let mut by_cost: Vec<(String, Vec<_>)> = Vec::new();
+        for (_, dear) in first {
+            let cost = dear.cost(costs.single_step(), process);
+            match by_cost.iter_mut().find(|(known, _)| *known == cost) {
+                Some((_, names)) => names.push(clean(&dear.name)),
+                None => by_cost.push((cost, vec![clean(&dear.name)])),
+            }
+        }
+        let each = by_cost.iter().map(|(cost, names)| {
+            format!("each call of {} costs the target {cost}", names.join(" or "))
+        });
+        let mut note = each.collect::<Vec<_>>().join("; ");
         if !rest.is_empty() {
             _ = write!(note, "; {} more", counted(rest.len() as u64, "function", "functions"));
         }
@@ -83,7 +92,7 @@ impl Dear {
         self.exit == Some(None)
     }
 
-    fn line(&self, step: Nanos, process: &str) -> String {
+    fn cost(&self, step: Nanos, process: &str) -> String {
         let steps = u64::from(self.entry) + u64::from(self.exit.is_some());
         let mut reasons = Vec::new();
         if self.entry {
@@ -93,8 +102,7 @@ impl Dear {
             reasons.push(format!("it has no return probe ({})", why.unwrap_or(process)));
         }
         format!(
-            "each call of {} costs the target about {} here, because {}",
-            clean(&self.name),
+            "about {} here, because {}",
             units::time(Nanos(steps * step.0), Digits::Short),
             reasons.join(", and ")
         )
@@ -149,6 +157,7 @@ mod tests {
             planned("seldom", SingleStep, SingleStep, None),
             planned("of_process", Emulated, SingleStep, None),
             planned("own", SingleStep, SingleStep, Some("it reads its return address")),
+            planned("too", Emulated, SingleStep, None),
         ];
         let step = HitCosts::default().hit(SingleStep);
         let (mut costs, mut dear) = (Costs::new(HitCosts::default()), DearCalls::default());
@@ -170,6 +179,8 @@ mod tests {
         );
         assert_eq!(note(&dear, &[90_000, 9, 600, 400]), Some(format!("{own}; {of_process}")));
         assert_eq!(note(&dear, &[90_000, 9, 0, 400]), Some(own));
+        let both = of_process.replace("of of_process", "of of_process or too");
+        assert_eq!(note(&dear, &[90_000, 9, 600, 0, 500]), Some(both));
         assert_eq!(note(&dear, &[90_000, 9, 9, 0]), None);
         dear.know(3, &planned("own", Emulated, Emulated, None));
         assert_eq!(note(&dear, &[0, 0, 0, 9_000]), None);

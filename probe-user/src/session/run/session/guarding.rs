@@ -12,7 +12,7 @@ use crate::{
     },
     target::{
         maps::MappedObject,
-        plan::{ExitPlacement, GuardKind, Placement},
+        plan::{ExitKind, ExitPlacement, GuardKind, Placement},
         process::Process,
     },
     ui::units::counted,
@@ -48,6 +48,8 @@ pub(crate) struct Guarding {
     movable: HashMap<(Identity, u64), Movable>,
     /// The numbers of functions that got probes on their ways out, and that lost their ends.
     moved: (u64, u64),
+    /// The number of those with new probes whose time now ends when they jump to another function.
+    until_jump: u64,
     /// The first of their names.
     names: Vec<String>,
 }
@@ -107,10 +109,26 @@ impl Guarding {
              on the ways out took over, and calls in between are untimed",
             self.names.join(", ")
         );
+        if self.until_jump > 0 {
+            note += &format!(
+                "; of {} the time no longer includes the function that they end with by a jump",
+                self.until_jump
+            );
+        }
         if lost > 0 {
             note += &format!("; of {lost} the ends are not seen any more");
         }
         Some(note)
+    }
+}
+
+/// Returns whether a way out of the function is a jump to another.
+fn ends_by_jump(planned: &Planned) -> bool {
+    match &planned.sites {
+        Sites::Function(Placement { exit: ExitPlacement::Sites(sites), .. }) => {
+            sites.iter().any(|site| site.kind != ExitKind::Ret)
+        }
+        _ => false,
     }
 }
 
@@ -127,8 +145,13 @@ fn restored_note(count: impl Fn(RestoreReason) -> u64) -> Option<String> {
     ];
     let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, one, many)| counted(count, one, many)).collect();
-    (!counts.is_empty())
-        .then(|| format!("return addresses were put back in time before {}", counts.join(", ")))
+    (!counts.is_empty()).then(|| {
+        let counts = counts.join(", ");
+        format!(
+            "return addresses were put back in time before {counts} within traced calls; what \
+                 meets no return probe is not counted here"
+        )
+    })
 }
 
 impl Session {
@@ -219,7 +242,9 @@ impl Session {
             let hits = self.engine.counters().hits[function.index()];
             self.arming.costs.replace(function.index(), hits, &planned);
             self.arming.dear.know(function.index(), &planned);
+            let ends_by_jump = ends_by_jump(&planned);
             let guarding = &mut self.arming.guarding;
+            guarding.until_jump += u64::from(is_armed && ends_by_jump);
             if guarding.names.len() < MOST_NAMED {
                 guarding.names.push(clean(&planned.info.name).into_owned());
             }
