@@ -23,8 +23,9 @@ use aya_ebpf::{
 };
 use core::{arch::asm, ffi::c_void};
 use ctrace_common::{
-    Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_CONTINUES, RESTORE_CONTINUES_NANOS, RESTORE_FREE,
-    RESTORE_NANOS, RESTORE_PHASES, RESTORE_WAITING, RestoreReason,
+    Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_CONTINUES, RESTORE_CONTINUES_LOCKED_NANOS,
+    RESTORE_CONTINUES_NANOS, RESTORE_FREE, RESTORE_NANOS, RESTORE_PHASES, RESTORE_WAITING,
+    RestoreReason,
 };
 
 const SIGSTOP: u32 = 19;
@@ -125,7 +126,7 @@ fn restore_frames(reason: RestoreReason) -> bool {
         unsafe { atomic::add(count, 1) };
     }
     match reason {
-        RestoreReason::Signal => stop(cpu, waiting),
+        RestoreReason::Signal => stop(cpu, waiting, RESTORE_CONTINUES_LOCKED_NANOS),
         _ => wait(cpu, waiting),
     }
     true
@@ -237,12 +238,12 @@ fn wait(cpu: u32, waiting: u64) {
         // SAFETY: it only jumps.
         unsafe { asm!("may_goto {}", label { break }) };
     }
-    stop(cpu, waiting);
+    stop(cpu, waiting, RESTORE_CONTINUES_NANOS);
 }
 
 /// Gives the state of this CPU back. Stops the process, unless its frames are restored already.
 #[inline(always)]
-fn stop(cpu: u32, waiting: u64) {
+fn stop(cpu: u32, waiting: u64, patience: u64) {
     let Some(state) = RESTORE_STATES.get_ptr_mut(cpu) else { return };
     // SAFETY: an element of a map.
     if waiting != RESTORE_FREE && !unsafe { atomic::exchange(state, waiting, RESTORE_FREE) } {
@@ -251,7 +252,7 @@ fn stop(cpu: u32, waiting: u64) {
         unsafe { state.write_volatile(RESTORE_FREE) };
         return;
     }
-    wait_for_end_of_continuing();
+    wait_for_end_of_continuing(patience);
     // The signal is the thread's own. One of the process is dropped while another thread's is still
     // pending, and then this thread would run on until that one takes it.
     // SAFETY: the helper takes a number.
@@ -261,9 +262,9 @@ fn stop(cpu: u32, waiting: u64) {
 /// Waits while user space continues a process. The request is submitted before: either user space
 /// sees it before it continues, or this thread stops after that.
 #[inline(always)]
-fn wait_for_end_of_continuing() {
+fn wait_for_end_of_continuing(patience: u64) {
     let Some(continues) = RESTORE_STATES.get_ptr_mut(RESTORE_CONTINUES as u32) else { return };
-    let until = now() + RESTORE_CONTINUES_NANOS;
+    let until = now() + patience;
     // SAFETY: an element of a map; an aligned word is read in one piece.
     while unsafe { continues.read_volatile() } != 0 && now() < until {
         // SAFETY: it only jumps, see `wait`.

@@ -78,5 +78,8 @@ pub const RESTORE_NANOS: u64 = 3_000_000;
 pub const RESTORE_CONTINUES: usize = MAX_CPUS;
 /// The number of elements of `RESTORE_STATES`.
 pub const RESTORE_WORDS: usize = RESTORE_CONTINUES + 1;
-/// The longest time that a thread waits for the end of such a moment.
-pub const RESTORE_CONTINUES_NANOS: u64 = 1_000_000;
+/// The longest time that a thread waits for the end of such a moment. It is reached only if user
+/// space has lost its CPU.
+pub const RESTORE_CONTINUES_NANOS: u64 = 20_000_000;
+/// The same at the delivery of a signal: the thread holds the lock that the continuing needs.
+pub const RESTORE_CONTINUES_LOCKED_NANOS: u64 = 20_000;

@@ -7,8 +7,10 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `requests` | the ring of requests, and the states in which threads wait |
+//! | `requests` | the ring of requests, and lists of frames |
+//! | `states` | the states in which threads wait |
 //! | `restorer` | the threads that serve the requests |
+//! | `settler` | restores the frames of a request, and continues a process that has stopped for one |
 //! | `pace` | CPUs and priority of these threads |
 //! | `sweep` | the end: lists what is open, and restores it in stopped threads |
 //! | `stopped` | a thread that is stopped by ptrace, unseen by its parent |
@@ -16,6 +18,8 @@
 mod pace;
 mod requests;
 mod restorer;
+mod settler;
+mod states;
 mod stopped;
 mod sweep;
 

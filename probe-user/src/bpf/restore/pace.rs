@@ -20,6 +20,11 @@ pub(super) fn take_place(which: usize) {
             let _ = sched_setaffinity(None, &own);
         }
     }
+    precede();
+}
+
+/// Has the current thread precede all ordinary ones.
+pub(super) fn precede() {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: it changes this thread only, and reads a structure that lives.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) };

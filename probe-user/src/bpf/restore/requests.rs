@@ -1,22 +1,27 @@
-//! The requests of the programs: a ring of the kernel's own kind, and a state for each CPU.
+//! The requests of the programs, in a ring of the kernel's own kind, and lists of frames that user
+//! space asks for.
 
-use super::super::sys::Mapping;
+use super::super::sys;
 use aya::maps::{Map, MapData, RingBuf};
-use ctrace_common::{
-    Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_CONTINUES, RESTORE_DONE, RESTORE_PHASES,
-    RESTORE_WAITING, RESTORE_WORDS, RestoreReason, RestoreRequest,
-};
+use ctrace_common::{Hijacked, MOST_HIJACKED, RestoreReason, RestoreRequest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fs::File,
     io,
     os::{
-        fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
+        fd::{AsFd, BorrowedFd},
         unix::fs::FileExt as _,
     },
-    sync::atomic::{AtomicU64, Ordering},
+    thread::sleep,
+    time::Duration,
 };
+
+/// Tries to list the frames of a thread, and looks for the answer of each.
+const TRIES: u32 = 100;
+const LOOKS: u32 = 10;
+/// Shorter than a thread waits for its request to be served.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The hijacked frames of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +30,7 @@ pub(super) struct Request {
     pub(super) trampoline: u64,
     pub(super) pid: u32,
     pub(super) tid: u32,
-    cpu: usize,
+    pub(super) cpu: usize,
     pub(super) is_listed: bool,
     pub(super) frames: Vec<Hijacked>,
 }
@@ -56,6 +61,11 @@ impl Request {
         })
     }
 
+    /// Returns the list of a thread without hijacked frames.
+    fn of_none(tid: u32) -> Self {
+        Self { number: 0, trampoline: 0, pid: 0, tid, cpu: 0, is_listed: true, frames: Vec::new() }
+    }
+
     /// Restores the frames in the memory of their process. Only slots that hold the trampoline's
     /// address are written.
     pub(super) fn restore(&self, memory: &File) {
@@ -83,13 +93,15 @@ pub(super) struct Requests {
     ring: RingBuf<MapData>,
     /// Those that were looked at before their turn.
     seen: VecDeque<Request>,
+    /// By process that has to be continued: the requests of threads that have not stopped yet.
+    pub(super) stopped: BTreeMap<u32, Vec<Request>>,
 }
 
 impl Requests {
     pub(super) fn of(map: BorrowedFd<'_>) -> io::Result<Self> {
         let data = MapData::from_fd(map.try_clone_to_owned()?).map_err(io::Error::other)?;
         let ring = RingBuf::try_from(Map::RingBuf(data)).map_err(io::Error::other)?;
-        Ok(Self { ring, seen: VecDeque::new() })
+        Ok(Self { ring, seen: VecDeque::new(), stopped: BTreeMap::new() })
     }
 
     pub(super) fn next(&mut self) -> Option<Request> {
@@ -113,6 +125,36 @@ impl Requests {
         poll(&mut ring, Some(&Timespec::default())).is_ok_and(|ready| ready == 0)
     }
 
+    /// Lists the hijacked frames of a thread. Requests of others keep their turn. Returns `None` if
+    /// its frames are unknown.
+    pub(super) fn list(&mut self, lister: BorrowedFd<'_>, tid: u32) -> Option<Request> {
+        for _ in 0..TRIES {
+            match sys::visit_thread(lister, tid) {
+                Ok(()) => {}
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
+                    return Some(Request::of_none(tid));
+                }
+                // Errors of memory or of a signal pass.
+                Err(_) => {
+                    sleep(PAUSE);
+                    continue;
+                }
+            }
+            // Another CPU's record may lie before the answer and not be complete yet. In a full
+            // ring there was no room for the answer.
+            for _ in 0..LOOKS {
+                while let Some(request) = self.read() {
+                    if request.is_listed && request.tid == tid {
+                        return Some(request);
+                    }
+                    self.seen.push_back(request);
+                }
+                sleep(PAUSE);
+            }
+        }
+        None
+    }
+
     fn read(&mut self) -> Option<Request> {
         loop {
             let record = self.ring.next()?;
@@ -126,56 +168,6 @@ impl Requests {
 impl AsFd for Requests {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ring.as_fd()
-    }
-}
-
-/// The states of waiting threads, by CPU.
-pub(super) struct States(Mapping);
-
-// SAFETY: every access is to a whole aligned word, by atomic instructions.
-unsafe impl Sync for States {}
-
-impl States {
-    pub(super) fn of(map: &OwnedFd) -> io::Result<Self> {
-        Mapping::new(map.as_raw_fd(), RESTORE_WORDS * size_of::<u64>(), 0).map(Self)
-    }
-
-    /// Returns whether the thread of a request still waits in the program.
-    pub(super) fn is_waiting(&self, request: &Request) -> bool {
-        let waiting = request.number & !RESTORE_PHASES | RESTORE_WAITING;
-        self.word(request.cpu % MAX_CPUS).load(Ordering::Acquire) == waiting
-    }
-
-    /// Lets the thread of a request go on. Returns `false` if it does not wait any more, because it
-    /// has stopped.
-    pub(super) fn finish(&self, request: &Request) -> bool {
-        let number = request.number & !RESTORE_PHASES;
-        let state = self.word(request.cpu % MAX_CPUS);
-        let (waiting, done) = (number | RESTORE_WAITING, number | RESTORE_DONE);
-        state.compare_exchange(waiting, done, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }
-
-    /// Lets no thread stop until the result is dropped.
-    pub(super) fn continues(&self) -> Continues<'_> {
-        let word = self.word(RESTORE_CONTINUES);
-        word.store(1, Ordering::SeqCst);
-        Continues(word)
-    }
-
-    fn word(&self, index: usize) -> &AtomicU64 {
-        assert!(index < RESTORE_WORDS);
-        let words = self.0.address().cast::<AtomicU64>();
-        // SAFETY: within the mapping, which is aligned to pages and lives as long as `self`.
-        unsafe { &*words.add(index) }
-    }
-}
-
-/// The moment in which a process is continued.
-pub(super) struct Continues<'a>(&'a AtomicU64);
-
-impl Drop for Continues<'_> {
-    fn drop(&mut self) {
-        self.0.store(0, Ordering::SeqCst);
     }
 }
 

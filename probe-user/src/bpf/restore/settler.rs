@@ -1,0 +1,182 @@
+//! Restores the frames of threads that asked, and continues those that have stopped.
+//!
+//! SIGCONT takes back the stops of all threads of a process, also those that no thread has taken
+//! yet. A thread that goes on with a trampoline's address on its stack unwinds through it. So a
+//! process is continued only when the frames of all its threads that have asked are restored.
+
+use super::{
+    GuardMaps, Restored, open_memory,
+    requests::{Request, Requests},
+    states::States,
+};
+use crate::process_status::ProcessStatus;
+use rustix::process::{Pid, Signal, kill_process};
+use std::{
+    collections::HashSet,
+    io,
+    os::fd::AsFd as _,
+    sync::{Mutex, PoisonError},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+/// The time that a thread takes to stop, mostly. Later ones are looked at again and again.
+const STOPS_WITHIN: Duration = Duration::from_millis(50);
+/// The time between two looks.
+const PAUSE: Duration = Duration::from_micros(50);
+/// Functions that are told once each; beyond that they are told again.
+const MOST_TOLD: usize = 1 << 16;
+
+pub(super) struct Settler {
+    maps: GuardMaps,
+    states: States,
+    told: Mutex<HashSet<Restored>>,
+    tell: Box<dyn Fn(Restored) -> bool + Send + Sync>,
+}
+
+/// What a thread does whose frames are restored.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    GoesOn,
+    /// It has stopped, and has to be continued.
+    Stopped,
+    /// It has not stopped yet.
+    StopsLate,
+}
+
+impl Settler {
+    pub(super) fn new(
+        maps: GuardMaps,
+        tell: Box<dyn Fn(Restored) -> bool + Send + Sync>,
+    ) -> io::Result<Self> {
+        Ok(Self { states: States::of(&maps.states)?, maps, told: Mutex::default(), tell })
+    }
+
+    pub(super) fn maps(&self) -> &GuardMaps {
+        &self.maps
+    }
+
+    /// Restores the frames of a thread that waits or stops, and lets it go on if it waits.
+    pub(super) fn serve(&self, request: Request, requests: &mut Requests) {
+        if request.is_listed {
+            return;
+        }
+        match self.settle(&request, requests, STOPS_WITHIN) {
+            Then::GoesOn => {}
+            Then::Stopped => _ = requests.stopped.entry(request.pid).or_default(),
+            Then::StopsLate => requests.stopped.entry(request.pid).or_default().push(request),
+        }
+    }
+
+    /// Continues the stopped processes of whose threads none has to be settled any more. The others
+    /// wait for the next call.
+    pub(super) fn continue_stopped(&self, requests: &mut Requests) {
+        let pids: Vec<u32> = requests.stopped.keys().copied().collect();
+        for pid in pids {
+            let mut late = requests.stopped.remove(&pid).unwrap_or_default();
+            late.retain(|request| {
+                self.settle(request, requests, Duration::ZERO) == Then::StopsLate
+            });
+            for request in requests.take_of(pid) {
+                if self.settle(&request, requests, STOPS_WITHIN) == Then::StopsLate {
+                    late.push(request);
+                }
+            }
+            if !late.is_empty() || !self.continue_quietly(pid, requests) {
+                requests.stopped.insert(pid, late);
+            }
+        }
+    }
+
+    /// Continues a process if no request is left unread. Meanwhile no thread stops.
+    fn continue_quietly(&self, pid: u32, requests: &Requests) -> bool {
+        let _continues = self.states.continues();
+        let is_quiet = requests.are_all_read();
+        if is_quiet {
+            go_on(pid);
+        }
+        is_quiet
+    }
+
+    fn settle(&self, request: &Request, requests: &mut Requests, limit: Duration) -> Then {
+        let goes_on = self.restore_waiting(request) && self.states.finish(request);
+        self.tell_of(request);
+        if goes_on {
+            return Then::GoesOn;
+        }
+        let until = Instant::now() + limit;
+        loop {
+            match Stop::of(request) {
+                Stop::Complete => break,
+                Stop::Gone => return Then::GoesOn,
+                Stop::ToCome if Instant::now() >= until => return Then::StopsLate,
+                Stop::ToCome => sleep(PAUSE),
+            }
+        }
+        self.restore_stopped(request.tid, requests);
+        Then::Stopped
+    }
+
+    /// Writes the true addresses if the thread waits. The memory is that of the request even if the
+    /// process executes another program meanwhile: it was opened while the thread waited.
+    fn restore_waiting(&self, request: &Request) -> bool {
+        let Ok(memory) = open_memory(request.tid) else { return false };
+        let waits = self.states.is_waiting(request);
+        if waits {
+            request.restore(&memory);
+        }
+        waits
+    }
+
+    /// Writes the true addresses of a thread that has stopped. Its request may be old: somebody may
+    /// have continued it, and its slots may hold trampolines of later calls. So its frames are
+    /// listed anew. The memory is opened before: if the process executes another program, the list
+    /// is of that one, and nothing can be written.
+    fn restore_stopped(&self, tid: u32, requests: &mut Requests) {
+        let Ok(memory) = open_memory(tid) else { return };
+        if let Some(listed) = requests.list(self.maps.lister.as_fd(), tid) {
+            listed.restore(&memory);
+        }
+    }
+
+    fn tell_of(&self, request: &Request) {
+        for frame in &request.frames {
+            let restored = Restored { pid: request.pid, probe: frame.probe };
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            if told.len() >= MOST_TOLD {
+                told.clear();
+            }
+            if !told.contains(&restored) && (self.tell)(restored) {
+                told.insert(restored);
+            }
+        }
+    }
+}
+
+/// Whether a thread has stopped.
+enum Stop {
+    Complete,
+    ToCome,
+    /// The thread has ended.
+    Gone,
+}
+
+impl Stop {
+    fn of(Request { pid, tid, .. }: &Request) -> Self {
+        match ProcessStatus::read(format!("/proc/{pid}/task/{tid}/status")) {
+            Err(_) => Self::Gone,
+            Ok(status) => match status.field("State").chars().next() {
+                // A debugger sees the signal first, and stops the thread in its own way.
+                Some('T' | 't') => Self::Complete,
+                Some('Z' | 'X') | None => Self::Gone,
+                _ => Self::ToCome,
+            },
+        }
+    }
+}
+
+pub(super) fn go_on(pid: u32) {
+    if let Some(pid) = Pid::from_raw(pid as i32) {
+        let _ = kill_process(pid, Signal::CONT);
+    }
+}
