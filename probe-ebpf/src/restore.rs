@@ -24,8 +24,8 @@ use aya_ebpf::{
 use core::{arch::asm, ffi::c_void};
 use ctrace_common::{
     Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_CONTINUES, RESTORE_CONTINUES_LOCKED_NANOS,
-    RESTORE_CONTINUES_NANOS, RESTORE_FREE, RESTORE_NANOS, RESTORE_PHASES, RESTORE_WAITING,
-    RestoreReason,
+    RESTORE_CONTINUES_NANOS, RESTORE_FREE, RESTORE_LOAD_NANOS, RESTORE_NANOS, RESTORE_PHASES,
+    RESTORE_WAITING, RestoreReason, RestoreRequest,
 };
 
 const SIGSTOP: u32 = 19;
@@ -50,6 +50,22 @@ pub fn guard_unwind(_ctx: ProbeContext) -> u32 {
 pub fn guard_switch(_ctx: ProbeContext) -> u32 {
     if restore_frames(RestoreReason::Switch) && SWITCHES.get() == 0 {
         SWITCHES.add(1);
+    }
+    0
+}
+
+/// The place where the dynamic linker announces that it has mapped a library, which may switch
+/// stacks as soon as it runs. The thread waits until user space has arranged for its stop, which
+/// happens on the way out of here. Where nobody answers, it goes on.
+#[uprobe]
+pub fn guard_load(_ctx: ProbeContext) -> u32 {
+    let task = Task::current();
+    if task.is_traced()
+        && let Some((cpu, waiting)) = tell_of_none(task, RestoreReason::Load)
+        && waiting != RESTORE_FREE
+    {
+        wait(cpu, waiting, RESTORE_LOAD_NANOS);
+        take_back(cpu, waiting);
     }
     0
 }
@@ -84,27 +100,68 @@ pub fn list_hijacked(ctx: RawTracePointContext) -> i32 {
         && is_guarded(task.pid)
         && request(kernel, task, RestoreReason::Listed).is_none()
     {
-        tell_of_none(task);
+        tell_of_none(task, RestoreReason::Listed);
     }
     0
 }
 
-/// Submits a list without frames.
+/// Submits a request without frames. Returns the CPU's number and its state.
 #[inline(always)]
-fn tell_of_none(task: Task) {
-    let Some(mut room) = RESTORES.reserve(0) else { return };
-    let request = room.as_mut_ptr();
+fn tell_of_none(task: Task, reason: RestoreReason) -> Option<(u32, u64)> {
+    let mut room = RESTORES.reserve(0)?;
+    let place = begin_to_wait(reason);
     // SAFETY: what `reserve` returned has room for a whole request.
+    unsafe { write_head(room.as_mut_ptr(), &place, task, reason) };
+    room.submit(WAKE);
+    Some((place.cpu, place.waiting))
+}
+
+/// The number of a request, and where its thread waits.
+struct WaitingPlace {
+    number: u64,
+    cpu: u32,
+    /// `RESTORE_FREE` if it does not: another thread waits there on a preemptible kernel, or user
+    /// space has asked.
+    waiting: u64,
+}
+
+#[inline(always)]
+fn begin_to_wait(reason: RestoreReason) -> WaitingPlace {
+    // SAFETY: the helper only returns a number.
+    let cpu = unsafe { bpf_get_smp_processor_id() } % MAX_CPUS as u32;
+    let number = now() & !RESTORE_PHASES;
+    let mut waiting = RESTORE_FREE;
+    if !matches!(reason, RestoreReason::Listed)
+        && let Some(state) = RESTORE_STATES.get_ptr_mut(cpu)
+        // SAFETY: an element of a map, which lives as long as the program.
+        && unsafe { atomic::exchange(state, RESTORE_FREE, number | RESTORE_WAITING) }
+    {
+        waiting = number | RESTORE_WAITING;
+    }
+    WaitingPlace { number, cpu, waiting }
+}
+
+/// Writes all of a request but its frames, of which there are none yet.
+///
+/// # Safety
+/// `request` has room for one.
+#[inline(always)]
+unsafe fn write_head(
+    request: *mut RestoreRequest,
+    place: &WaitingPlace,
+    task: Task,
+    reason: RestoreReason,
+) {
+    // SAFETY: the caller says so.
     unsafe {
-        (*request).number = 0;
+        (*request).number = place.number;
         (*request).trampoline = 0;
         (*request).pid = task.pid;
         (*request).tid = task.tid;
-        (*request).cpu = 0;
-        (*request).reason = RestoreReason::Listed as u32;
+        (*request).cpu = place.cpu;
+        (*request).reason = reason as u32;
         (*request).count = 0;
     }
-    room.submit(WAKE);
 }
 
 #[inline(always)]
@@ -127,7 +184,10 @@ fn restore_frames(reason: RestoreReason) -> bool {
     }
     match reason {
         RestoreReason::Signal => stop(cpu, waiting, RESTORE_CONTINUES_LOCKED_NANOS),
-        _ => wait(cpu, waiting),
+        _ => {
+            wait(cpu, waiting, RESTORE_NANOS);
+            stop(cpu, waiting, RESTORE_CONTINUES_NANOS);
+        }
     }
     true
 }
@@ -174,29 +234,15 @@ fn request(kernel: Kernel, task: Task, reason: RestoreReason) -> Option<(u32, u6
         room.discard(0);
         return None;
     }
-    // SAFETY: the helper only returns a number.
-    let cpu = unsafe { bpf_get_smp_processor_id() } % MAX_CPUS as u32;
-    let number = now() & !RESTORE_PHASES;
-    let mut waiting = RESTORE_FREE;
-    if !matches!(reason, RestoreReason::Listed)
-        && let Some(state) = RESTORE_STATES.get_ptr_mut(cpu)
-        // SAFETY: an element of a map, which lives as long as the program.
-        && unsafe { atomic::exchange(state, RESTORE_FREE, number | RESTORE_WAITING) }
-    {
-        waiting = number | RESTORE_WAITING;
-    }
+    let place = begin_to_wait(reason);
     // SAFETY: as above.
     unsafe {
-        (*request).number = number;
+        write_head(request, &place, task, reason);
         (*request).trampoline = trampoline;
-        (*request).pid = task.pid;
-        (*request).tid = task.tid;
-        (*request).cpu = cpu;
-        (*request).reason = reason as u32;
         (*request).count = count;
     }
     room.submit(WAKE);
-    Some((cpu, waiting))
+    Some((place.cpu, place.waiting))
 }
 
 /// Reads a word of the current process. The second word is 1 if that fails.
@@ -225,9 +271,9 @@ fn highest_bit(mut word: u64) -> u64 {
 
 /// Waits until user space changes the state of this CPU. The thread cannot move to another one here.
 #[inline(always)]
-fn wait(cpu: u32, waiting: u64) {
+fn wait(cpu: u32, waiting: u64, patience: u64) {
     let Some(state) = RESTORE_STATES.get_ptr_mut(cpu) else { return };
-    let until = now() + RESTORE_NANOS;
+    let until = now() + patience;
     loop {
         // SAFETY: an element of a map; an aligned word is read in one piece.
         if waiting == RESTORE_FREE || unsafe { state.read_volatile() } != waiting || now() > until {
@@ -238,18 +284,26 @@ fn wait(cpu: u32, waiting: u64) {
         // SAFETY: it only jumps.
         unsafe { asm!("may_goto {}", label { break }) };
     }
-    stop(cpu, waiting, RESTORE_CONTINUES_NANOS);
 }
 
-/// Gives the state of this CPU back. Stops the process, unless its frames are restored already.
+/// Gives the state of this CPU back. Returns whether user space has answered.
 #[inline(always)]
-fn stop(cpu: u32, waiting: u64, patience: u64) {
-    let Some(state) = RESTORE_STATES.get_ptr_mut(cpu) else { return };
+fn take_back(cpu: u32, waiting: u64) -> bool {
+    let Some(state) = RESTORE_STATES.get_ptr_mut(cpu) else { return false };
     // SAFETY: an element of a map.
-    if waiting != RESTORE_FREE && !unsafe { atomic::exchange(state, waiting, RESTORE_FREE) } {
-        // User space has restored them.
+    let is_answered =
+        waiting != RESTORE_FREE && !unsafe { atomic::exchange(state, waiting, RESTORE_FREE) };
+    if is_answered {
         // SAFETY: an element of a map.
         unsafe { state.write_volatile(RESTORE_FREE) };
+    }
+    is_answered
+}
+
+/// Stops the process, unless its frames are restored already.
+#[inline(always)]
+fn stop(cpu: u32, waiting: u64, patience: u64) {
+    if take_back(cpu, waiting) {
         return;
     }
     wait_for_end_of_continuing(patience);

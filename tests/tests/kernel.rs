@@ -55,6 +55,7 @@ kernel_tests! {
     library_opened_after_attach
     a_library_that_forbids_return_probes
     a_program_that_forbids_return_probes
+    a_library_that_switches_stacks_at_once
     exec_after_a_stop_for_slowness
     a_held_command_outlives_ctrace
     attach_for_a_while

@@ -34,10 +34,12 @@ pub enum RestoreReason {
     Signal = 3,
     /// User space lists the frames of a thread that does not wait.
     Listed = 4,
+    /// The dynamic linker has mapped a library. The request has no frames.
+    Load = 5,
 }
 
 /// The number of counters in `RESTORED`, which a [`RestoreReason`] indexes.
-pub const RESTORE_REASONS: usize = 5;
+pub const RESTORE_REASONS: usize = 6;
 
 /// A record in the ring `RESTORES`: the hijacked frames of one thread.
 #[repr(C)]
@@ -72,6 +74,8 @@ pub const RESTORE_DONE: u64 = 2;
 
 /// The time that a thread waits before it stops its process.
 pub const RESTORE_NANOS: u64 = 3_000_000;
+/// The time that a thread which has loaded a library waits to be stopped. It does not stop by itself.
+pub const RESTORE_LOAD_NANOS: u64 = 20_000_000;
 
 /// The element behind the states of all CPUs. It is not 0 while user space continues a process.
 /// That takes the stops of all its threads back, so no thread stops meanwhile.

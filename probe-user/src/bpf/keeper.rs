@@ -9,6 +9,7 @@ use super::{
     kernel_link::{self, LinkSpec, Refusal},
     restore::{GuardMaps, Restored, Restorer},
 };
+use ctrace_core::units::Pid;
 use std::{
     ffi::CString,
     io,
@@ -19,6 +20,7 @@ use std::{
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
+use tokio::sync::mpsc::UnboundedSender;
 
 #[derive(Clone)]
 pub(super) enum Keeper {
@@ -51,10 +53,15 @@ impl Keeper {
 }
 
 impl Keeper {
-    /// Starts to restore return addresses with these maps.
-    pub(super) fn guard_returns(&self, maps: GuardMaps) -> io::Result<ReturnGuard> {
+    /// Starts to restore return addresses with these maps. `loads` learns of the processes in which
+    /// a thread is held.
+    pub(super) fn guard_returns(
+        &self,
+        maps: GuardMaps,
+        loads: UnboundedSender<Pid>,
+    ) -> io::Result<ReturnGuard> {
         match self {
-            Self::Guard(guard) => guard.guard_returns(&maps).map(ReturnGuard::Guarded),
+            Self::Guard(guard) => guard.guard_returns(&maps, loads).map(ReturnGuard::Guarded),
             Self::Itself => {
                 let restored = Arc::new(Mutex::new(Vec::new()));
                 let told = Arc::clone(&restored);
@@ -62,7 +69,8 @@ impl Keeper {
                     locked(&told).push(function);
                     true
                 };
-                let restorer = Restorer::start(maps, tell)?;
+                let restorer =
+                    Restorer::start(maps, tell, move |pid| loads.send(Pid(pid)).is_ok())?;
                 Ok(ReturnGuard::Own { restorer, restored })
             }
         }
@@ -82,6 +90,14 @@ impl ReturnGuard {
             // A dead guard has left its work to the aftermath.
             Self::Guarded(returns) => returns.sweep().unwrap_or(0),
             Self::Own { restorer, .. } => restorer.sweep(),
+        }
+    }
+
+    /// Lets the threads of a process go on that had loaded something by this time.
+    pub(super) fn looked(&self, pid: u32, time: u64) {
+        match self {
+            Self::Guarded(returns) => returns.looked(pid, time),
+            Self::Own { restorer, .. } => restorer.looked(pid, time),
         }
     }
 

@@ -21,13 +21,14 @@ use aya::maps::Map;
 use ctrace_common::{JumpTarget, PAGE_LEN, RestoreReason, TRACED, TRACED_LAUNCHED, ValueSources};
 use ctrace_core::{
     marker::BufferId,
-    units::{FuncId, Pid, Tid},
+    units::{FuncId, Nanos, Pid, Tid},
 };
 use std::{
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
     path::Path,
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
+use tokio::sync::mpsc::UnboundedReceiver;
 
 /// Settings that are fixed before the programs are loaded.
 #[derive(Clone, Copy, Debug)]
@@ -144,6 +145,17 @@ impl Kernel {
     /// call: their calls end without a return.
     pub(crate) fn take_restored(&self, pid: Pid) -> Vec<u64> {
         self.guards.as_ref().map_or_else(Vec::new, |guards| guards.take_restored(pid))
+    }
+
+    /// Returns the processes in which a thread has loaded a library and is held until
+    /// [`Self::looked`]. There is only one receiver.
+    pub(crate) fn loads(&self) -> Option<UnboundedReceiver<Pid>> {
+        self.guards.as_ref().and_then(ReturnGuards::loads)
+    }
+
+    /// Lets the threads of a process go on that had loaded something by this time.
+    pub(crate) fn looked(&self, pid: Pid, time: Nanos) {
+        self.guards.iter().for_each(|guards| guards.looked(pid, time));
     }
 
     /// Returns how often a thread was held for this reason, to restore its frames.

@@ -60,13 +60,16 @@ pub enum Role {
     GuardUnwind,
     /// A place where a thread leaves its stack: the same.
     GuardSwitch,
+    /// The place where the dynamic linker announces a library: the thread is held there until the
+    /// library has its guards.
+    GuardLoad,
 }
 
 impl Role {
     /// True for guards of return probes. They outlive the return probes, and are in every process
     /// that maps the file: a forked child has frames of its parent.
     pub(super) const fn guards(self) -> bool {
-        matches!(self, Self::GuardUnwind | Self::GuardSwitch)
+        matches!(self, Self::GuardUnwind | Self::GuardSwitch | Self::GuardLoad)
     }
 }
 
@@ -245,6 +248,7 @@ const fn programs_of(role: Role) -> &'static [Program] {
         Role::Switch => &[Program::Nothing],
         Role::GuardUnwind => &[Program::GuardUnwind],
         Role::GuardSwitch => &[Program::GuardSwitch],
+        Role::GuardLoad => &[Program::GuardLoad],
     }
 }
 

@@ -40,12 +40,13 @@ pub(super) enum Program {
     Birth,
     GuardUnwind,
     GuardSwitch,
+    GuardLoad,
     GuardSignal,
     ListHijacked,
 }
 
 impl Program {
-    const ALL: [Self; 20] = [
+    const ALL: [Self; 21] = [
         Self::Session,
         Self::Entry,
         Self::Return,
@@ -64,6 +65,7 @@ impl Program {
         Self::Birth,
         Self::GuardUnwind,
         Self::GuardSwitch,
+        Self::GuardLoad,
         Self::GuardSignal,
         Self::ListHijacked,
     ];
@@ -89,6 +91,7 @@ impl Program {
             Self::Birth => "on_birth",
             Self::GuardUnwind => "guard_unwind",
             Self::GuardSwitch => "guard_switch",
+            Self::GuardLoad => "guard_load",
             Self::GuardSignal => "guard_signal",
             Self::ListHijacked => "list_hijacked",
         }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::process_status::ProcessStatus;
 use ctrace_common::RestoreReason;
-use ctrace_core::units::{FuncId, Pid};
+use ctrace_core::units::{FuncId, Nanos, Pid};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::{
     collections::HashMap,
@@ -23,6 +23,7 @@ use std::{
     os::fd::{AsFd as _, OwnedFd},
     sync::{Arc, Mutex, PoisonError},
 };
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// Bytes for requests: each of some hundred threads can wait at the same time.
 pub(super) const REQUEST_BYTES: u32 = 1 << 20;
@@ -79,6 +80,7 @@ pub(super) struct ReturnGuards {
     counts: Arc<OwnedFd>,
     /// The words of that map.
     words: Mutex<HashMap<u32, u64>>,
+    loads: Mutex<Option<UnboundedReceiver<Pid>>>,
 }
 
 impl ReturnGuards {
@@ -103,11 +105,13 @@ impl ReturnGuards {
             signals: Arc::new(signals),
             forks,
         };
-        let guard = keeper.guard_returns(maps).map_err(|source| BpfError::Create {
+        let (held, loads) = unbounded_channel();
+        let guard = keeper.guard_returns(maps, held).map_err(|source| BpfError::Create {
             what: "guards of return probes".into(),
             source,
         })?;
-        Ok(Self { guard, guarded, unreturned, counts, words: Mutex::default() })
+        let loads = Mutex::new(Some(loads));
+        Ok(Self { guard, guarded, unreturned, counts, words: Mutex::default(), loads })
     }
 
     /// Guards the return probes of a process, and of its children from now on.
@@ -126,6 +130,17 @@ impl ReturnGuards {
         }
         sys::map_update(self.guarded.as_fd(), pid.0, &[1])
             .map_err(|source| BpfError::Map { what: "guarded processes", source })
+    }
+
+    /// Returns the processes in which a thread has loaded something and is held. There is only one
+    /// receiver.
+    pub(super) fn loads(&self) -> Option<UnboundedReceiver<Pid>> {
+        self.loads.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Lets the threads of a process go on that had loaded something by this time.
+    pub(super) fn looked(&self, pid: Pid, time: Nanos) {
+        self.guard.looked(pid.0, time.0);
     }
 
     /// Takes the addresses of the functions of a process whose frames were restored.

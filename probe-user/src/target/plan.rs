@@ -92,6 +92,8 @@ pub enum GuardKind {
     Unwind,
     /// The thread leaves its stack.
     Switch,
+    /// A library was loaded: what is dangerous in it is not guarded yet.
+    Load,
 }
 
 /// The sites of one function's probes.

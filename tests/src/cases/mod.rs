@@ -57,6 +57,10 @@ impl On {
     }
 }
 
+fn needs_guards(link: Link) -> Option<&'static str> {
+    (link != Link::Session).then_some("return probes are guarded with session links only")
+}
+
 fn any_link(_: Link) -> Option<&'static str> {
     None
 }
@@ -113,6 +117,12 @@ pub const CASES: &[Case] = &[
         On::Links,
         objects::a_program_that_forbids_return_probes,
     ),
+    Case {
+        name: "a_library_that_switches_stacks_at_once",
+        check: objects::a_library_that_switches_stacks_at_once,
+        unsuited: needs_guards,
+        depends: On::Nothing,
+    },
     case("exec_after_a_stop_for_slowness", On::Links, held::exec_after_a_stop_for_slowness),
     case("a_held_command_outlives_ctrace", On::Links, held::a_held_command_outlives_ctrace),
     case("exec_with_full_rings", On::Kernel, held::exec_with_full_rings),
@@ -191,6 +201,8 @@ pub fn builds() -> Vec<Build> {
         "dl.c",
         "libplug.c",
         "libswitch.c",
+        "libfiber.c",
+        "opened_fiber.c",
         "ownids.c",
         "usdt.c",
         "usdt_values.c",

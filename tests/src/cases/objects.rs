@@ -95,6 +95,15 @@ pub(super) fn a_library_that_forbids_return_probes(env: &Env) -> Result<()> {
     Ok(())
 }
 
+/// Its thread is held until the library has its guards.
+pub(super) fn a_library_that_switches_stacks_at_once(env: &Env) -> Result<()> {
+    let library = env.targets.get(&program("libfiber.c"))?;
+    let library = library.to_str().context("path is text")?;
+    let globs = ["begin", "dive", "resume"];
+    let traced = traced_as_untraced(env, &program("opened_fiber.c"), &[library], &globs, &[])?;
+    traced.report()?.expect_note(&["put back in time", "change of stacks"])
+}
+
 /// The same by a program that the command executes: it is held until the other probes are there.
 pub(super) fn a_program_that_forbids_return_probes(env: &Env) -> Result<()> {
     let first = env.targets.get(&program("execself.c"))?;

@@ -33,7 +33,7 @@ use std::{
     },
     thread::JoinHandle,
 };
-use tokio::sync::watch;
+use tokio::sync::{mpsc::UnboundedSender, watch};
 
 /// The guard of this process, while it lives.
 static CURRENT: Mutex<Option<Arc<Guard>>> = Mutex::new(None);
@@ -87,6 +87,8 @@ pub(in super::super) struct Guard {
     waiting: Mutex<Option<HashMap<Id, SyncSender<Answer>>>>,
     /// Functions whose frames were restored, until somebody asks.
     restored: Mutex<Vec<Restored>>,
+    /// By guards: the receiver of processes that have loaded something.
+    loads: Mutex<HashMap<Id, UnboundedSender<Pid>>>,
     /// The places of each link, from its request until it is known to be closed.
     places: Mutex<HashMap<Id, Places>>,
     last_id: AtomicU64,
@@ -108,6 +110,7 @@ impl Guard {
             sending: Mutex::default(),
             waiting: Mutex::new(Some(HashMap::new())),
             restored: Mutex::default(),
+            loads: Mutex::default(),
             places: Mutex::default(),
             last_id: AtomicU64::new(0),
             holds: AtomicBool::new(false),
@@ -129,6 +132,11 @@ impl Guard {
                 Reply::Answer(answer) => answer,
                 Reply::Restored(restored) => {
                     locked(&self.restored).push(restored);
+                    continue;
+                }
+                Reply::Loaded { guards, pid } => {
+                    // Without a receiver the thread soon goes on by itself.
+                    let _ = locked(&self.loads).get(&guards).map(|to| to.send(Pid(pid)));
                     continue;
                 }
             };
@@ -234,12 +242,16 @@ impl Guard {
     pub(in super::super) fn guard_returns(
         self: &Arc<Self>,
         maps: &GuardMaps,
+        loads: UnboundedSender<Pid>,
     ) -> io::Result<GuardedReturns> {
         let GuardMaps { requests, states, guarded, lister, signals, forks } = maps;
         let fds = [requests, states, guarded, lister, signals, forks].map(|fd| fd.as_fd());
         let id = self.new_id();
+        locked(&self.loads).insert(id, loads);
+        // It takes the receiver back if there is an error.
+        let returns = GuardedReturns { guard: Arc::clone(self), id };
         match self.ask(id, &Request::GuardReturns { id, fds })?.errno {
-            0 => Ok(GuardedReturns { guard: Arc::clone(self), id }),
+            0 => Ok(returns),
             errno => Err(io::Error::from_raw_os_error(errno)),
         }
     }
@@ -345,10 +357,17 @@ impl GuardedReturns {
     pub(in super::super) fn take_restored(&self, pid: u32) -> Vec<u64> {
         Restored::take(&mut locked(&self.guard.restored), pid)
     }
+
+    /// Lets the threads of a process go on that had loaded something by this time.
+    pub(in super::super) fn looked(&self, pid: u32, time: u64) {
+        // A dead guard holds none.
+        let _ = self.guard.tell(&Request::Looked { guards: self.id, pid, time });
+    }
 }
 
 impl Drop for GuardedReturns {
     fn drop(&mut self) {
+        locked(&self.guard.loads).remove(&self.id);
         // Without a guard there is nothing to end.
         let _ = self.guard.tell(&Request::EndGuards { guards: self.id });
     }

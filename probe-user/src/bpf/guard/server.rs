@@ -103,6 +103,10 @@ pub(super) fn serve(
                     let sweep = move || Reply { place: server.sweep(guards), ..Reply::to(Ok(())) };
                     start(scope, turn, sweep);
                 }
+                Order::Looked { guards, pid, time } => {
+                    let restorer = server.state().restorers.get(&guards).cloned();
+                    restorer.into_iter().for_each(|restorer| restorer.looked(pid, time));
+                }
                 Order::EndGuards { guards } => {
                     let ended = server.state().restorers.remove(&guards);
                     drop(ended);
@@ -256,11 +260,20 @@ impl Server<'_> {
 
     /// Starts to restore return addresses.
     fn guard_returns(&self, id: Id, maps: GuardMaps) -> io::Result<()> {
-        let (socket, sending) = (self.socket.try_clone()?, Arc::clone(&self.sending));
-        let restorer = Restorer::start(maps, move |restored| {
+        let sender = || {
+            let (socket, sending) = (self.socket.try_clone()?, Arc::clone(&self.sending));
             // While ctrace is stopped, answers find no room. Held threads must not wait for that.
-            sending.try_lock().is_ok_and(|_alone| Answer::restored(restored).send_now(&socket))
-        })?;
+            let send = move |answer: Answer| {
+                sending.try_lock().is_ok_and(|_alone| answer.send_now(&socket))
+            };
+            io::Result::Ok(send)
+        };
+        let (tell, tell_of_load) = (sender()?, sender()?);
+        let restorer = Restorer::start(
+            maps,
+            move |restored| tell(Answer::restored(restored)),
+            move |pid| tell_of_load(Answer::loaded(id, pid)),
+        )?;
         self.state().restorers.insert(id, Arc::new(restorer));
         Ok(())
     }

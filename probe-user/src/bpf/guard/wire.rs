@@ -37,6 +37,7 @@ const LET_GO: u32 = 5;
 const GUARD_RETURNS: u32 = 6;
 const SWEEP: u32 = 7;
 const END_GUARDS: u32 = 8;
+const LOOKED: u32 = 9;
 
 const AT_RETURN: u32 = 1;
 const COUNTS: u32 = 2;
@@ -68,6 +69,8 @@ pub(super) enum Request<'a> {
     GuardReturns { id: Id, fds: [BorrowedFd<'a>; GuardMaps::FDS] },
     /// Answered under the number `id`: restores the open frames of these guards.
     Sweep { id: Id, guards: Id },
+    /// Not answered. What this process has loaded by this time is guarded.
+    Looked { guards: Id, pid: u32, time: u64 },
     /// Not answered.
     EndGuards { guards: Id },
 }
@@ -94,6 +97,11 @@ pub(super) enum Order {
     Sweep {
         id: Id,
         guards: Id,
+    },
+    Looked {
+        guards: Id,
+        pid: u32,
+        time: u64,
     },
     EndGuards {
         guards: Id,
@@ -138,10 +146,16 @@ pub(super) enum Reply {
     Answer(Answer),
     /// Not asked for: the frames of this function do not stay hijacked.
     Restored(Restored),
+    /// Not asked for: a thread of this process is held until these guards' session has looked.
+    Loaded {
+        guards: Id,
+        pid: u32,
+    },
 }
 
-/// The errno of an answer that tells of a restored function. No call of the kernel gives it.
+/// The errnos of answers that were not asked for. No call of the kernel gives them.
 const RESTORED: i32 = -1;
+const LOADED: i32 = -2;
 
 impl Reply {
     /// Receives a message; `None` at the end.
@@ -149,6 +163,7 @@ impl Reply {
         let answer = Answer::receive(socket)?;
         Some(match answer.errno {
             RESTORED => Self::Restored(Restored { pid: answer.place, probe: answer.id }),
+            LOADED => Self::Loaded { guards: answer.id, pid: answer.place },
             _ => Self::Answer(answer),
         })
     }
@@ -176,6 +191,11 @@ impl Answer {
     /// Makes the message about a restored function.
     pub(super) fn restored(Restored { pid, probe }: Restored) -> Self {
         Self { id: probe, errno: RESTORED, place: pid }
+    }
+
+    /// Makes the message about a held thread.
+    pub(super) fn loaded(guards: Id, pid: u32) -> Self {
+        Self { id: guards, errno: LOADED, place: pid }
     }
 
     pub(super) fn send(self, mut socket: &UnixStream) -> io::Result<()> {
@@ -222,6 +242,10 @@ impl Request<'_> {
             }
             Self::Sweep { id, guards } => {
                 (Header { what: SWEEP, id: *id, ..Header::of_guards(*guards) }, &[])
+            }
+            Self::Looked { guards, pid, time } => {
+                let header = Header::of_guards(*guards);
+                (Header { what: LOOKED, id: *time, unit: *pid, ..header }, &[])
             }
             Self::EndGuards { guards } => {
                 (Header { what: END_GUARDS, ..Header::of_guards(*guards) }, &[])
@@ -339,6 +363,7 @@ fn read(socket: &UnixStream) -> io::Result<Order> {
             }
         }
         SWEEP => Order::Sweep { id, guards: header.guards() },
+        LOOKED => Order::Looked { guards: header.guards(), pid: header.unit, time: header.id },
         END_GUARDS => Order::EndGuards { guards: header.guards() },
         _ => return Err(senseless()),
     };

@@ -10,11 +10,13 @@
 //! | `requests` | the ring of requests, and lists of frames |
 //! | `states` | the states in which threads wait |
 //! | `restorer` | the threads that serve the requests |
+//! | `loads` | threads that have loaded a library, held until its guards are in place |
 //! | `settler` | restores the frames of a request, and continues a process that has stopped for one |
 //! | `pace` | CPUs and priority of these threads |
 //! | `sweep` | the end: lists what is open, and restores it in stopped threads |
 //! | `stopped` | a thread that is stopped by ptrace, unseen by its parent |
 
+mod loads;
 mod pace;
 mod requests;
 mod restorer;

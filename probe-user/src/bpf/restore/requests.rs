@@ -32,6 +32,8 @@ pub(super) struct Request {
     pub(super) tid: u32,
     pub(super) cpu: usize,
     pub(super) is_listed: bool,
+    /// Its thread has loaded a library.
+    pub(super) is_load: bool,
     pub(super) frames: Vec<Hijacked>,
 }
 
@@ -57,13 +59,23 @@ impl Request {
             tid: (ids >> 32) as u32,
             cpu: place as u32 as usize,
             is_listed: (place >> 32) as u32 == RestoreReason::Listed as u32,
+            is_load: (place >> 32) as u32 == RestoreReason::Load as u32,
             frames,
         })
     }
 
     /// Returns the list of a thread without hijacked frames.
     fn of_none(tid: u32) -> Self {
-        Self { number: 0, trampoline: 0, pid: 0, tid, cpu: 0, is_listed: true, frames: Vec::new() }
+        Self {
+            number: 0,
+            trampoline: 0,
+            pid: 0,
+            tid,
+            cpu: 0,
+            is_listed: true,
+            is_load: false,
+            frames: Vec::new(),
+        }
     }
 
     /// Restores the frames in the memory of their process. Only slots that hold the trampoline's
@@ -113,8 +125,10 @@ impl Requests {
         while let Some(request) = self.read() {
             self.seen.push_back(request);
         }
-        let (its, others) =
-            self.seen.drain(..).partition(|request| request.pid == pid && !request.is_listed);
+        let (its, others) = self
+            .seen
+            .drain(..)
+            .partition(|request| request.pid == pid && !request.is_listed && !request.is_load);
         self.seen = others;
         Vec::from(its)
     }
@@ -192,6 +206,7 @@ mod tests {
             tid: 7,
             cpu: 3,
             is_listed: true,
+            is_load: false,
             frames: vec![frame(100), frame(103)],
         };
         assert_eq!(request, expected);

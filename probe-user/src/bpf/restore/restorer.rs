@@ -57,14 +57,16 @@ struct Shared {
 
 impl Restorer {
     /// Starts the threads. `tell` learns of each function whose frames are restored, until it
-    /// returns `true`. It must not block.
+    /// returns `true`; `tell_of_load` of each process in which a thread is held until
+    /// [`Self::looked`], unless it returns `false`. They must not block.
     pub(in super::super) fn start(
         maps: GuardMaps,
         tell: impl Fn(Restored) -> bool + Send + Sync + 'static,
+        tell_of_load: impl Fn(u32) -> bool + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             requests: Mutex::new(Requests::of(maps.requests.as_fd())?),
-            settler: Settler::new(maps, Box::new(tell))?,
+            settler: Settler::new(maps, Box::new(tell), Box::new(tell_of_load))?,
             end: eventfd(0, EventfdFlags::CLOEXEC)?,
         });
         let mut restorer = Self { shared, threads: Vec::new() };
@@ -79,13 +81,22 @@ impl Restorer {
     /// Restores all frames that are open in guarded processes, when no new ones are hijacked any
     /// more. Returns the number of frames that could not be restored.
     pub(in super::super) fn sweep(&self) -> usize {
+        self.shared.settler.loads().end();
         // In a thread of its own, for the priority: nobody else serves the threads that wait.
         thread::scope(|scope| scope.spawn(|| self.shared.sweep()).join().unwrap_or(1))
     }
 }
 
+impl Restorer {
+    /// Lets the threads of a process go on that had loaded something by this time.
+    pub(in super::super) fn looked(&self, pid: u32, time: u64) {
+        self.shared.settler.loads().looked(pid, time);
+    }
+}
+
 impl Drop for Restorer {
     fn drop(&mut self) {
+        self.shared.settler.loads().end();
         // Nothing has written to it before, so there is room.
         let _ = rustix::io::write(&self.shared.end, &1_u64.to_ne_bytes());
         self.threads.drain(..).for_each(|thread| drop(thread.join()));

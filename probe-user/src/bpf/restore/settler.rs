@@ -5,7 +5,9 @@
 //! process is continued only when the frames of all its threads that have asked are restored.
 
 use super::{
-    GuardMaps, Restored, open_memory,
+    GuardMaps, Restored,
+    loads::Loads,
+    open_memory,
     requests::{Request, Requests},
     states::States,
 };
@@ -15,7 +17,7 @@ use std::{
     collections::HashSet,
     io,
     os::fd::AsFd as _,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -29,7 +31,8 @@ const MOST_TOLD: usize = 1 << 16;
 
 pub(super) struct Settler {
     maps: GuardMaps,
-    states: States,
+    states: Arc<States>,
+    loads: Arc<Loads>,
     told: Mutex<HashSet<Restored>>,
     tell: Box<dyn Fn(Restored) -> bool + Send + Sync>,
 }
@@ -48,8 +51,15 @@ impl Settler {
     pub(super) fn new(
         maps: GuardMaps,
         tell: Box<dyn Fn(Restored) -> bool + Send + Sync>,
+        tell_of_load: Box<dyn Fn(u32) -> bool + Send + Sync>,
     ) -> io::Result<Self> {
-        Ok(Self { states: States::of(&maps.states)?, maps, told: Mutex::default(), tell })
+        let states = Arc::new(States::of(&maps.states)?);
+        let loads = Loads::new(Arc::clone(&states), tell_of_load);
+        Ok(Self { maps, states, loads, told: Mutex::default(), tell })
+    }
+
+    pub(super) fn loads(&self) -> &Loads {
+        &self.loads
     }
 
     pub(super) fn maps(&self) -> &GuardMaps {
@@ -60,6 +70,9 @@ impl Settler {
     pub(super) fn serve(&self, request: Request, requests: &mut Requests) {
         if request.is_listed {
             return;
+        }
+        if request.is_load {
+            return self.loads.hold(request);
         }
         match self.settle(&request, requests, STOPS_WITHIN) {
             Then::GoesOn => {}

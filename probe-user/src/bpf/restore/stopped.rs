@@ -32,7 +32,7 @@ impl Stopped {
         let tid = tid as libc::pid_t;
         let thread = Builder::new().name("stop".into()).stack_size(STACK_BYTES);
         let look_after = move || {
-            if seize(tid).is_ok() {
+            if seize(tid, || ()).is_ok() {
                 // The receiver may have lost its patience.
                 let _ = has_stopped.send(());
                 let _ = end.recv();
@@ -59,10 +59,25 @@ pub(in super::super) fn may_stop_threads() -> bool {
     answer.is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
 }
 
-/// Stops a thread, and waits until it has stopped.
-fn seize(tid: libc::pid_t) -> io::Result<()> {
+/// Stops a thread as soon as it returns to its code, and lets it go when `until` returns. Calls
+/// `arranged` when the stop is arranged for, or impossible because another tracer has the thread.
+pub(super) fn hold(tid: u32, arranged: impl FnOnce(), until: impl FnOnce()) {
+    let tid = tid as libc::pid_t;
+    let mut arranged = Some(arranged);
+    let mut arrange = || arranged.take().into_iter().for_each(|arranged| arranged());
+    let is_stopped = seize(tid, &mut arrange).is_ok();
+    arrange();
+    if is_stopped {
+        until();
+        let _ = ask(libc::PTRACE_DETACH, tid, 0);
+    }
+}
+
+/// Stops a thread, and waits until it has stopped. Calls `arranged` before it waits.
+fn seize(tid: libc::pid_t, arranged: impl FnOnce()) -> io::Result<()> {
     ask(libc::PTRACE_SEIZE, tid, 0)?;
     ask(libc::PTRACE_INTERRUPT, tid, 0)?;
+    arranged();
     loop {
         let mut status = 0;
         // SAFETY: it writes the status, which lives.

@@ -85,8 +85,8 @@ pub(crate) fn run(
         let gone = tell_end(watched)?;
         started()?;
         let Ending { after, signals, commands } = ending;
-        let guard = session.guard_death();
-        let mut sources = Sources { batches, signals, gone, guard, commands };
+        let (guard, loads) = (session.guard_death(), session.loads());
+        let mut sources = Sources { batches, signals, gone, guard, loads, commands };
         let time_up = after.map(|after| session.start().saturating_add(nanos(after)));
         let end = collect(session, &reader, &mut sources, time_up).await?;
         if end == End::ProbesGone {
@@ -106,10 +106,23 @@ struct Sources {
     signals: UnboundedReceiver<()>,
     gone: oneshot::Receiver<Option<TargetExit>>,
     guard: GuardDeath,
+    /// Processes in which a thread has loaded a library, and is held.
+    loads: Option<UnboundedReceiver<Pid>>,
     commands: Option<Commands>,
 }
 
 impl Sources {
+    /// Returns the next process that has loaded a library; waits for ever if none can be told of.
+    async fn load(loads: &mut Option<UnboundedReceiver<Pid>>) -> Pid {
+        if let Some(receiver) = loads {
+            if let Some(pid) = receiver.recv().await {
+                return pid;
+            }
+            *loads = None;
+        }
+        std::future::pending().await
+    }
+
     /// Returns the next command; waits for ever if nobody can send one.
     async fn command(commands: &mut Option<Commands>) -> Command {
         if let Some(receiver) = commands {
@@ -168,6 +181,10 @@ async fn collect(
                 false
             }
             () = sources.guard.wait() => return Ok(End::ProbesGone),
+            pid = Sources::load(&mut sources.loads) => {
+                session.arm_loaded(pid);
+                true
+            }
             () = sleep_until(time_up) => false,
             () = sleep(tend) => {
                 session.tend_budget();

@@ -47,7 +47,7 @@ use std::{
     ops::Range,
     time::{Duration, Instant},
 };
-use tokio::sync::mpsc::Receiver;
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
 
 pub(crate) struct Session {
     kernel: Kernel,
@@ -122,6 +122,11 @@ impl Session {
     /// Returns a handle that tells when the guard has died and all probes are gone.
     pub(crate) fn guard_death(&self) -> GuardDeath {
         self.kernel.guard_death()
+    }
+
+    /// Returns the processes in which a thread has loaded a library, and is held.
+    pub(crate) fn loads(&self) -> Option<UnboundedReceiver<Pid>> {
+        self.kernel.loads()
     }
 
     /// Adds a note for the last report.

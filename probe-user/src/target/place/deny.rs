@@ -149,7 +149,7 @@ pub(super) fn keeps_return_address(name: &str) -> Option<&'static str> {
     match names::guarded(name) {
         Some(GuardKind::Switch) => return Some("it switches stacks"),
         Some(GuardKind::Unwind) => return Some("it walks the stack"),
-        None => {}
+        Some(GuardKind::Load) | None => {}
     }
     if name.starts_with("_Unwind_") || name.starts_with("_ULx86_64_") || name.starts_with("unw_") {
         return Some("it walks the stack");

@@ -126,6 +126,7 @@ pub(super) fn guarded(name: &str) -> Option<GuardKind> {
         | "backtrace" => Some(GuardKind::Unwind),
         "setcontext" | "swapcontext" | "jump_fcontext" | "ontop_fcontext" | "co_switch"
         | "coro_transfer" => Some(GuardKind::Switch),
+        "_dl_debug_state" => Some(GuardKind::Load),
         _ => None,
     }
 }

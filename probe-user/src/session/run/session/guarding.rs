@@ -168,9 +168,11 @@ impl Session {
             if guarding.files.contains(&object.identity) {
                 continue;
             }
-            for (role, kind) in
-                [(Role::GuardUnwind, GuardKind::Unwind), (Role::GuardSwitch, GuardKind::Switch)]
-            {
+            for (role, kind) in [
+                (Role::GuardUnwind, GuardKind::Unwind),
+                (Role::GuardSwitch, GuardKind::Switch),
+                (Role::GuardLoad, GuardKind::Load),
+            ] {
                 let sites = object.sites.iter().filter(|site| site.kind == kind);
                 let site = |offset| Site { offset, ref_ctr_offset: 0, cookie: Cookie::plain(0) };
                 let sites: Vec<_> = sites.map(|guard| site(guard.offset)).collect();

@@ -28,6 +28,8 @@ enum Arrival {
     Running,
     /// It is held before its first instruction.
     Held,
+    /// It has just loaded a library, and the thread that did is held.
+    Loads,
 }
 
 impl Session {
@@ -87,6 +89,15 @@ impl Session {
         if let Some((_, mapped)) = self.mapped(pid) {
             self.arm_new(pid, mapped, Arrival::Running);
         }
+    }
+
+    /// The same for a process in which a thread is held that has loaded a library.
+    pub(crate) fn arm_loaded(&mut self, pid: Pid) {
+        let now = bpf::now();
+        if let Some((_, mapped)) = self.mapped(pid) {
+            self.arm_new(pid, mapped, Arrival::Loads);
+        }
+        self.kernel.looked(pid, now);
     }
 
     /// The same for a process that has just executed another program.
@@ -163,15 +174,17 @@ impl Session {
             }
             let after = self.progress.seconds();
             let (count, name) = (object.functions.len(), &object.name);
+            let since = match arrival {
+                Arrival::Running => "; earlier calls are not counted",
+                Arrival::Held => ", before the program's first instruction",
+                Arrival::Loads => ", when it was loaded",
+            };
             self.note(match attached {
-                Ok(()) if arrival == Arrival::Held => format!(
-                    "{count} functions of {name} were armed {after:.3} s after the start, before \
-                     the program's first instruction"
-                ),
-                Ok(()) => format!(
-                    "{count} functions of {name} were armed {after:.3} s after the start; earlier \
-                     calls are not counted"
-                ),
+                Ok(()) => {
+                    format!(
+                        "{count} functions of {name} were armed {after:.3} s after the start{since}"
+                    )
+                }
                 Err(error) => format!("{count} functions of {name} are not traced: {error:#}"),
             });
         }

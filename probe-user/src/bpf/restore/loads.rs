@@ -1,0 +1,134 @@
+//! Threads that have just loaded code, held until the session has put guards into it.
+//!
+//! A library may switch stacks as soon as it is loaded. The dynamic linker announces it before
+//! anything of it runs. The thread then waits in the program until it is stopped by ptrace, and
+//! stays so until the session has looked. Its parent does not see that.
+
+use super::{requests::Request, states::States, stopped};
+use crate::process_status::ProcessStatus;
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread::Builder,
+    time::Duration,
+};
+
+/// Bytes for a thread's stack.
+const STACK_BYTES: usize = 64 << 10;
+/// A session that does not look within this time is stopped itself. The target is not to wait for
+/// that.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Processes whose code is known. Beyond that they are looked at once more.
+const MOST_KNOWN: usize = 1 << 12;
+
+pub(super) struct Loads {
+    states: Arc<States>,
+    known: Mutex<Known>,
+    /// Tells the session of a process. Returns `false` if it cannot be told.
+    tell: Box<dyn Fn(u32) -> bool + Send + Sync>,
+}
+
+#[derive(Default)]
+struct Known {
+    held: Vec<Held>,
+    /// By process.
+    looked: HashMap<u32, Looked>,
+    is_over: bool,
+}
+
+/// A thread that is held, or about to be.
+struct Held {
+    pid: u32,
+    /// The time of its request.
+    time: u64,
+    code: Option<u64>,
+    _until_dropped: Sender<()>,
+}
+
+/// The last look of the session at a process.
+#[derive(Clone, Copy, Default)]
+struct Looked {
+    time: u64,
+    /// The size of its code then.
+    code: Option<u64>,
+}
+
+impl Loads {
+    pub(super) fn new(
+        states: Arc<States>,
+        tell: Box<dyn Fn(u32) -> bool + Send + Sync>,
+    ) -> Arc<Self> {
+        Arc::new(Self { states, known: Mutex::default(), tell })
+    }
+
+    /// Holds the thread of a request until the session has looked, if there is something new.
+    pub(super) fn hold(self: &Arc<Self>, request: Request) {
+        let Some(end) = self.begin(&request) else {
+            self.states.finish(&request);
+            return;
+        };
+        let (loads, thread) = (Arc::clone(self), request.clone());
+        let held = move || {
+            let stopped = || _ = loads.states.finish(&thread);
+            stopped::hold(thread.tid, stopped, || _ = end.recv_timeout(PATIENCE));
+            loads.known().held.retain(|held| (held.pid, held.time) != (thread.pid, thread.number));
+        };
+        let builder = Builder::new().name("load".into()).stack_size(STACK_BYTES);
+        if builder.spawn(held).is_err() {
+            self.states.finish(&request);
+        }
+    }
+
+    /// Returns a channel that ends when the thread may go on. `None` means at once.
+    fn begin(&self, request: &Request) -> Option<Receiver<()>> {
+        let Request { pid, number, .. } = *request;
+        let code = code_size(pid);
+        let mut known = self.known();
+        let looked = known.looked.get(&pid).copied().unwrap_or_default();
+        if known.is_over || code.is_some() && code == looked.code {
+            return None;
+        }
+        let (until_dropped, end) = channel();
+        // The session's answer may come before the thread has stopped.
+        known.held.push(Held { pid, time: number, code, _until_dropped: until_dropped });
+        if !(self.tell)(pid) {
+            known.held.pop();
+            return None;
+        }
+        Some(end)
+    }
+
+    /// Lets the threads of a process go on that were held up to this time: the session has seen
+    /// what was loaded by then.
+    pub(super) fn looked(&self, pid: u32, time: u64) {
+        let mut known = self.known();
+        if known.looked.len() >= MOST_KNOWN {
+            known.looked.clear();
+        }
+        let looked = known.looked.entry(pid).or_default().time.max(time);
+        let seen: Vec<Held> =
+            known.held.extract_if(.., |held| held.pid == pid && held.time <= looked).collect();
+        if let Some(last) = seen.iter().max_by_key(|held| held.time) {
+            known.looked.insert(pid, Looked { time: looked, code: last.code });
+        }
+    }
+
+    /// Lets all threads go on, and holds none any more.
+    pub(super) fn end(&self) {
+        let mut known = self.known();
+        known.is_over = true;
+        known.held.clear();
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the size of the code that a process has mapped, in KiB. It grows with each library.
+fn code_size(pid: u32) -> Option<u64> {
+    ProcessStatus::of(pid).ok()?.words("VmLib").next()?.parse().ok()
+}
