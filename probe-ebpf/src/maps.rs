@@ -7,8 +7,8 @@ use aya_ebpf::{
     macros::btf_map,
 };
 use ctrace_common::{
-    BufferKey, JumpTarget, LOSS_COUNTERS, MAX_CPUS, Page, RESTORE_REASONS, RESTORE_WORDS,
-    RestoreRequest, ThreadBuffer, ValueSources,
+    BufferKey, JumpTarget, LOSS_COUNTERS, Page, RESTORE_REASONS, RESTORE_WORDS, RestoreRequest,
+    ThreadBuffer, ValueSources,
 };
 
 /// The rings, one per CPU, see `ctrace_common::Page` and its neighbours. User space sizes the map.

@@ -141,9 +141,9 @@ fn other_runtimes(dir: &Path) -> Result<Vec<Leaver>> {
     let all = vec![
         Leaver::new(go, &[], &["main.*", "runtime.*panic*", "runtime.*gopark*"]),
         Leaver::new("/usr/bin/ruby", &["-e", RUBY], &["rb_*@libruby*"]),
-        Leaver::new("/usr/bin/python3", &["-c", GREENLET], &["Py*", "_PyEval*", "*@_greenlet*"]),
+        Leaver::new("/usr/bin/python3", &["-c", GREENLET], &["Py*", "_PyEval*"]),
         Leaver::new("/usr/bin/php", &["-r", PHP], &["zend_*"]),
-        Leaver::new("/usr/bin/node", &["-e", NODE], &["node::*", "uv_*"]),
+        Leaver::new("/usr/bin/node", &["-e", NODE], &["uv_*", "napi_*"]),
     ];
     Ok(all.into_iter().filter(|leaver| leaver.path.exists()).collect())
 }

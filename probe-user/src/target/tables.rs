@@ -72,6 +72,13 @@ pub(super) fn facts(symbol: &Symbol) -> (u64, u64, bool) {
     (address, size, is_function && is_definition(symbol))
 }
 
+/// Returns whether it is a label that other files may use. Assembly often says no more of its
+/// functions.
+pub(super) fn is_global_label(symbol: &Symbol) -> bool {
+    let is_global = matches!(symbol.st_bind(), elf::STB_GLOBAL | elf::STB_WEAK);
+    symbol.st_type() == elf::STT_NOTYPE && is_global && is_definition(symbol)
+}
+
 /// Returns whether it is in a section of this file.
 pub(super) fn is_definition(symbol: &Symbol) -> bool {
     let section = symbol.st_shndx(LittleEndian);

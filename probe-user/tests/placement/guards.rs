@@ -116,6 +116,14 @@ fn check_refusal(compiler: &[&str], suffix: &str, text: &str, expected: &str) {
     assert!(why.starts_with(expected), "{why}");
 }
 
+/// Ruby's fibers are such assembly: a label without a type, a size and unwind information.
+#[test]
+fn a_global_label_in_code_begins_a_function() {
+    let text = ".text\n.globl swap\nswap: push %rbp\nmov %rsp, (%rdi)\nmov (%rsi), %rsp\n\
+                pop %rbp\nret\n.section .note.GNU-stack\n";
+    check_code(text, &[("swap", 0, GuardKind::Switch), ("swap", 4, GuardKind::Switch)]);
+}
+
 #[test]
 fn unwinders_are_guarded_where_they_are_defined() {
     let body = "endbr64\npush %rbx\n.cfi_def_cfa_offset 16\npop %rbx\n.cfi_def_cfa_offset 8\nret";
@@ -134,6 +142,7 @@ fn unwinders_are_guarded_where_they_are_defined() {
         // The cheapest place for a probe is behind the first instruction.
         check_code(&function(name, body), &[(name, 4, GuardKind::Unwind)]);
     }
+    check_code(&function("_dl_debug_state", "ret"), &[("_dl_debug_state", 0, GuardKind::Load)]);
     // What only goes on with an unwinding, or asks about it, is not.
     check_code(&function("_Unwind_GetIP", body), &[]);
     check_code(&function("f", "call _Unwind_RaiseException@plt\nret"), &[]);

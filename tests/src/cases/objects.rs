@@ -53,7 +53,7 @@ pub(super) fn library_opened_after_attach(env: &Env) -> Result<()> {
     ensure!(finished.shell_code() == 0, "the target was disturbed: {}", finished.stderr);
     let traced = started.wait()?.expect_code(0)?;
     let report = traced.report()?;
-    report.expect_note(&["libplug.so", "earlier calls are not counted"])?;
+    report.expect_note(&["libplug.so", since_late(env)])?;
     Truth::parse(&finished.stdout).check_calls(report)
 }
 
@@ -64,6 +64,15 @@ fn expect_kept_or(env: &Env, report: &Report, note: &[&str]) -> Result<()> {
     }
     ensure!(report.expect_note(&["the return probes of"]).is_err(), "{:?}", report.0["notes"]);
     Ok(())
+}
+
+/// Returns how a note says from when on functions of a late library are counted. With guards, the
+/// thread that loads it is held meanwhile.
+pub(in crate::cases) fn since_late(env: &Env) -> &'static str {
+    match env.link {
+        Link::Session => "when it was loaded",
+        Link::Multi | Link::Perf => "earlier calls are not counted",
+    }
 }
 
 /// A library that comes late and forbids return probes: what had some is timed in another way.

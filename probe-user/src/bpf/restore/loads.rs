@@ -10,24 +10,28 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        mpsc::{Receiver, Sender, channel},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
-    thread::Builder,
-    time::Duration,
+    thread::{Builder, sleep},
+    time::{Duration, Instant},
 };
 
 /// Bytes for a thread's stack.
 const STACK_BYTES: usize = 64 << 10;
-/// A session that does not look within this time is stopped itself. The target is not to wait for
-/// that.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A session that does not look within this time is stopped itself, or reads a huge library. The
+/// target is not to wait for that, and not again until the session has looked.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The time between two looks whether a held thread still lives.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Threads that are held at once. Each needs one of ours.
+const MOST_HELD: usize = 256;
 /// Processes whose code is known. Beyond that they are looked at once more.
 const MOST_KNOWN: usize = 1 << 12;
 
 pub(super) struct Loads {
     states: Arc<States>,
     known: Mutex<Known>,
-    /// Tells the session of a process. Returns `false` if it cannot be told.
+    /// Tells the session of a process. Returns `false` if it cannot be told now.
     tell: Box<dyn Fn(u32) -> bool + Send + Sync>,
 }
 
@@ -36,12 +40,16 @@ struct Known {
     held: Vec<Held>,
     /// By process.
     looked: HashMap<u32, Looked>,
+    /// The session has let a thread wait in vain, and has not looked since.
+    is_unanswered: bool,
+    /// The session ends: no more threads are held.
     is_over: bool,
 }
 
 /// A thread that is held, or about to be.
 struct Held {
     pid: u32,
+    tid: u32,
     /// The time of its request.
     time: u64,
     code: Option<u64>,
@@ -70,41 +78,60 @@ impl Loads {
             self.states.finish(&request);
             return;
         };
-        let (loads, thread) = (Arc::clone(self), request.clone());
-        let held = move || {
-            let stopped = || _ = loads.states.finish(&thread);
-            stopped::hold(thread.tid, stopped, || _ = end.recv_timeout(PATIENCE));
-            loads.known().held.retain(|held| (held.pid, held.time) != (thread.pid, thread.number));
+        let (loads, held) = (Arc::clone(self), request.clone());
+        let hold = move || {
+            let still_waits = || loads.states.is_waiting(&held);
+            let arranged = || loads.states.finish(&held);
+            stopped::hold(held.tid, still_waits, arranged, |is_alive| {
+                loads.wait_for_look(held.pid, &end, is_alive);
+            });
+            // Also where it could not be stopped.
+            loads.states.finish(&held);
+            loads.known().held.retain(|it| (it.tid, it.time) != (held.tid, held.number));
         };
         let builder = Builder::new().name("load".into()).stack_size(STACK_BYTES);
-        if builder.spawn(held).is_err() {
+        if builder.spawn(hold).is_err() {
             self.states.finish(&request);
         }
     }
 
     /// Returns a channel that ends when the thread may go on. `None` means at once.
     fn begin(&self, request: &Request) -> Option<Receiver<()>> {
-        let Request { pid, number, .. } = *request;
+        let Request { pid, tid, number, .. } = *request;
         let code = code_size(pid);
         let mut known = self.known();
         let looked = known.looked.get(&pid).copied().unwrap_or_default();
-        if known.is_over || code.is_some() && code == looked.code {
+        let is_known = code.is_some() && code == looked.code;
+        if known.is_over || known.is_unanswered || is_known || known.held.len() >= MOST_HELD {
             return None;
         }
         let (until_dropped, end) = channel();
-        // The session's answer may come before the thread has stopped.
-        known.held.push(Held { pid, time: number, code, _until_dropped: until_dropped });
-        if !(self.tell)(pid) {
-            known.held.pop();
-            return None;
-        }
+        known.held.push(Held { pid, tid, time: number, code, _until_dropped: until_dropped });
         Some(end)
+    }
+
+    /// Tells the session of a stopped thread, and waits until it has looked.
+    fn wait_for_look(&self, pid: u32, end: &Receiver<()>, is_alive: &mut dyn FnMut() -> bool) {
+        let until = Instant::now() + PATIENCE;
+        while !(self.tell)(pid) {
+            if Instant::now() >= until || !is_alive() {
+                return;
+            }
+            sleep(PAUSE);
+        }
+        while end.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) && is_alive() {
+            if Instant::now() >= until {
+                self.known().is_unanswered = true;
+                return;
+            }
+        }
     }
 
     /// Lets the threads of a process go on that were held up to this time: the session has seen
     /// what was loaded by then.
     pub(super) fn looked(&self, pid: u32, time: u64) {
         let mut known = self.known();
+        known.is_unanswered = false;
         if known.looked.len() >= MOST_KNOWN {
             known.looked.clear();
         }
@@ -116,11 +143,15 @@ impl Loads {
         }
     }
 
-    /// Lets all threads go on, and holds none any more.
+    /// Holds no more threads. Those that are held stay so.
+    pub(super) fn hold_no_more(&self) {
+        self.known().is_over = true;
+    }
+
+    /// Lets all threads go on.
     pub(super) fn end(&self) {
-        let mut known = self.known();
-        known.is_over = true;
-        known.held.clear();
+        self.hold_no_more();
+        self.known().held.clear();
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

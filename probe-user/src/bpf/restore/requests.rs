@@ -14,11 +14,10 @@ use std::{
         unix::fs::FileExt as _,
     },
     thread::sleep,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-/// Tries to list the frames of a thread, and looks for the answer of each.
-const TRIES: u32 = 100;
+/// Looks for the answer of each try to list the frames of a thread.
 const LOOKS: u32 = 10;
 /// Shorter than a thread waits for its request to be served.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -101,12 +100,18 @@ impl Request {
     }
 }
 
+/// A request whose thread has given up waiting, and has not stopped yet.
+pub(super) struct Late {
+    pub(super) request: Request,
+    pub(super) since: Instant,
+}
+
 pub(super) struct Requests {
     ring: RingBuf<MapData>,
     /// Those that were looked at before their turn.
     seen: VecDeque<Request>,
     /// By process that has to be continued: the requests of threads that have not stopped yet.
-    pub(super) stopped: BTreeMap<u32, Vec<Request>>,
+    pub(super) stopped: BTreeMap<u32, Vec<Late>>,
 }
 
 impl Requests {
@@ -118,6 +123,11 @@ impl Requests {
 
     pub(super) fn next(&mut self) -> Option<Request> {
         self.seen.pop_front().or_else(|| self.read())
+    }
+
+    /// Returns whether some were read before their turn.
+    pub(super) fn has_seen_some(&self) -> bool {
+        !self.seen.is_empty()
     }
 
     /// Takes the requests of a process before their turn.
@@ -141,8 +151,8 @@ impl Requests {
 
     /// Lists the hijacked frames of a thread. Requests of others keep their turn. Returns `None` if
     /// its frames are unknown.
-    pub(super) fn list(&mut self, lister: BorrowedFd<'_>, tid: u32) -> Option<Request> {
-        for _ in 0..TRIES {
+    pub(super) fn list(&mut self, lister: BorrowedFd<'_>, tid: u32, tries: u32) -> Option<Request> {
+        for _ in 0..tries {
             match sys::visit_thread(lister, tid) {
                 Ok(()) => {}
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {

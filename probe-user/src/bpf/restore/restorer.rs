@@ -81,9 +81,11 @@ impl Restorer {
     /// Restores all frames that are open in guarded processes, when no new ones are hijacked any
     /// more. Returns the number of frames that could not be restored.
     pub(in super::super) fn sweep(&self) -> usize {
-        self.shared.settler.loads().end();
+        self.shared.settler.loads().hold_no_more();
         // In a thread of its own, for the priority: nobody else serves the threads that wait.
-        thread::scope(|scope| scope.spawn(|| self.shared.sweep()).join().unwrap_or(1))
+        let left = thread::scope(|scope| scope.spawn(|| self.shared.sweep()).join().unwrap_or(1));
+        self.shared.settler.loads().end();
+        left
     }
 }
 
@@ -137,12 +139,17 @@ impl Shared {
     /// Returns the number of requests that were there.
     fn serve_all(&self, requests: &mut Requests) -> usize {
         let mut served = 0;
-        while let Some(request) = requests.next() {
-            self.settler.serve(request, requests);
-            served += 1;
+        loop {
+            while let Some(request) = requests.next() {
+                self.settler.serve(request, requests);
+                served += 1;
+            }
+            self.settler.continue_stopped(requests);
+            // To continue a process, requests of others may have been read.
+            if !requests.has_seen_some() {
+                return served;
+            }
         }
-        self.settler.continue_stopped(requests);
-        served
     }
 
     fn sweep(&self) -> usize {

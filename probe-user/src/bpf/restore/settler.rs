@@ -8,7 +8,7 @@ use super::{
     GuardMaps, Restored,
     loads::Loads,
     open_memory,
-    requests::{Request, Requests},
+    requests::{Late, Request, Requests},
     states::States,
 };
 use crate::process_status::ProcessStatus;
@@ -24,6 +24,11 @@ use std::{
 
 /// The time that a thread takes to stop, mostly. Later ones are looked at again and again.
 const STOPS_WITHIN: Duration = Duration::from_millis(50);
+/// A thread that has not stopped within this time, although nothing keeps its signal from it, will
+/// not stop.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Tries to list the frames of a thread. Others wait meanwhile.
+const TRIES: u32 = 3;
 /// The time between two looks.
 const PAUSE: Duration = Duration::from_micros(50);
 /// Functions that are told once each; beyond that they are told again.
@@ -77,7 +82,10 @@ impl Settler {
         match self.settle(&request, requests, STOPS_WITHIN) {
             Then::GoesOn => {}
             Then::Stopped => _ = requests.stopped.entry(request.pid).or_default(),
-            Then::StopsLate => requests.stopped.entry(request.pid).or_default().push(request),
+            Then::StopsLate => {
+                let late = Late { request, since: Instant::now() };
+                requests.stopped.entry(late.request.pid).or_default().push(late);
+            }
         }
     }
 
@@ -87,12 +95,13 @@ impl Settler {
         let pids: Vec<u32> = requests.stopped.keys().copied().collect();
         for pid in pids {
             let mut late = requests.stopped.remove(&pid).unwrap_or_default();
-            late.retain(|request| {
-                self.settle(request, requests, Duration::ZERO) == Then::StopsLate
+            late.retain(|late| {
+                let then = self.settle(&late.request, requests, Duration::ZERO);
+                then == Then::StopsLate && !late.will_not_stop()
             });
             for request in requests.take_of(pid) {
                 if self.settle(&request, requests, STOPS_WITHIN) == Then::StopsLate {
-                    late.push(request);
+                    late.push(Late { request, since: Instant::now() });
                 }
             }
             if !late.is_empty() || !self.continue_quietly(pid, requests) {
@@ -126,8 +135,11 @@ impl Settler {
                 Stop::ToCome => sleep(PAUSE),
             }
         }
-        self.restore_stopped(request.tid, requests);
-        Then::Stopped
+        match self.restore_stopped(request.tid, requests) {
+            true => Then::Stopped,
+            // Another try may list them.
+            false => Then::StopsLate,
+        }
     }
 
     /// Writes the true addresses if the thread waits. The memory is that of the request even if the
@@ -144,12 +156,16 @@ impl Settler {
     /// Writes the true addresses of a thread that has stopped. Its request may be old: somebody may
     /// have continued it, and its slots may hold trampolines of later calls. So its frames are
     /// listed anew. The memory is opened before: if the process executes another program, the list
-    /// is of that one, and nothing can be written.
-    fn restore_stopped(&self, tid: u32, requests: &mut Requests) {
-        let Ok(memory) = open_memory(tid) else { return };
-        if let Some(listed) = requests.list(self.maps.lister.as_fd(), tid) {
+    /// is of that one, and nothing can be written. Returns `false` if they are unknown.
+    fn restore_stopped(&self, tid: u32, requests: &mut Requests) -> bool {
+        let Ok(memory) = open_memory(tid) else { return false };
+        let Some(listed) = requests.list(self.maps.lister.as_fd(), tid, TRIES) else {
+            return false;
+        };
+        if is_plain(tid) {
             listed.restore(&memory);
         }
+        true
     }
 
     fn tell_of(&self, request: &Request) {
@@ -164,6 +180,30 @@ impl Settler {
             }
         }
     }
+}
+
+impl Late {
+    /// Returns whether somebody else has continued the process, which took the thread's stop back.
+    fn will_not_stop(&self) -> bool {
+        const SIGSTOP: u64 = 1 << (libc::SIGSTOP - 1);
+        let is_pending = || {
+            let status = ProcessStatus::of(self.request.tid);
+            status.is_ok_and(|status| status.bits("SigPnd").unwrap_or(0) & SIGSTOP != 0)
+        };
+        self.since.elapsed() >= PATIENCE && !is_pending()
+    }
+}
+
+/// Returns whether a thread has no more rights than its user.
+fn is_plain(tid: u32) -> bool {
+    let Ok(status) = ProcessStatus::of(tid) else { return false };
+    let is_one = |name| {
+        let mut ids = status.words(name);
+        let first = ids.next();
+        first.is_some() && ids.all(|id| Some(id) == first)
+    };
+    let is_root = status.words("Uid").next() == Some("0");
+    is_one("Uid") && is_one("Gid") && (is_root || status.bits("CapPrm") == Some(0))
 }
 
 /// Whether a thread has stopped.

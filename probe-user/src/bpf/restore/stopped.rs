@@ -32,7 +32,7 @@ impl Stopped {
         let tid = tid as libc::pid_t;
         let thread = Builder::new().name("stop".into()).stack_size(STACK_BYTES);
         let look_after = move || {
-            if seize(tid, || ()).is_ok() {
+            if seize(tid).is_ok() {
                 // The receiver may have lost its patience.
                 let _ = has_stopped.send(());
                 let _ = end.recv();
@@ -59,36 +59,59 @@ pub(in super::super) fn may_stop_threads() -> bool {
     answer.is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
 }
 
-/// Stops a thread as soon as it returns to its code, and lets it go when `until` returns. Calls
-/// `arranged` when the stop is arranged for, or impossible because another tracer has the thread.
-pub(super) fn hold(tid: u32, arranged: impl FnOnce(), until: impl FnOnce()) {
+/// Stops a thread that waits in a program, as soon as it returns to its code, and lets it go when
+/// `meanwhile` returns, which may ask whether the thread still lives. `arranged` is called when the
+/// stop is arranged for, and returns `false` if the thread has gone on before.
+pub(super) fn hold(
+    tid: u32,
+    still_waits: impl FnOnce() -> bool,
+    arranged: impl FnOnce() -> bool,
+    meanwhile: impl FnOnce(&mut dyn FnMut() -> bool),
+) {
     let tid = tid as libc::pid_t;
-    let mut arranged = Some(arranged);
-    let mut arrange = || arranged.take().into_iter().for_each(|arranged| arranged());
-    let is_stopped = seize(tid, &mut arrange).is_ok();
-    arrange();
-    if is_stopped {
-        until();
+    // Where it is not stopped, it is let go with the end of our thread.
+    if ask(libc::PTRACE_SEIZE, tid, 0).is_err()
+        || !still_waits()
+        || ask(libc::PTRACE_INTERRUPT, tid, 0).is_err()
+    {
+        return;
+    }
+    let is_held = arranged();
+    if wait_for_stop(tid).is_ok() {
+        if is_held {
+            meanwhile(&mut || matches!(wait(tid), Ok(None)));
+        }
         let _ = ask(libc::PTRACE_DETACH, tid, 0);
     }
 }
 
-/// Stops a thread, and waits until it has stopped. Calls `arranged` before it waits.
-fn seize(tid: libc::pid_t, arranged: impl FnOnce()) -> io::Result<()> {
+/// Stops a thread, and waits until it has stopped.
+fn seize(tid: libc::pid_t) -> io::Result<()> {
     ask(libc::PTRACE_SEIZE, tid, 0)?;
     ask(libc::PTRACE_INTERRUPT, tid, 0)?;
-    arranged();
+    wait_for_stop(tid)
+}
+
+fn wait_for_stop(tid: libc::pid_t) -> io::Result<()> {
     loop {
-        let mut status = 0;
-        // SAFETY: it writes the status, which lives.
-        match unsafe { libc::waitpid(tid, &raw mut status, libc::__WALL | libc::WNOHANG) } {
-            -1 => return Err(io::Error::last_os_error()),
-            0 => sleep(PAUSE),
-            _ if !libc::WIFSTOPPED(status) => return Err(io::ErrorKind::NotFound.into()),
-            _ if status >> 16 == libc::PTRACE_EVENT_STOP => return Ok(()),
+        match wait(tid)? {
+            None => sleep(PAUSE),
+            Some(status) if !libc::WIFSTOPPED(status) => return Err(io::ErrorKind::NotFound.into()),
+            Some(status) if status >> 16 == libc::PTRACE_EVENT_STOP => return Ok(()),
             // A signal arrived first: the thread gets it.
-            _ => ask(libc::PTRACE_CONT, tid, libc::WSTOPSIG(status))?,
+            Some(status) => ask(libc::PTRACE_CONT, tid, libc::WSTOPSIG(status))?,
         }
+    }
+}
+
+/// Returns what a thread of ours has told last, if there is something new.
+fn wait(tid: libc::pid_t) -> io::Result<Option<i32>> {
+    let mut status = 0;
+    // SAFETY: it writes the status, which lives.
+    match unsafe { libc::waitpid(tid, &raw mut status, libc::__WALL | libc::WNOHANG) } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(None),
+        _ => Ok(Some(status)),
     }
 }
 

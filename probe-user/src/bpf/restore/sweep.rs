@@ -3,16 +3,20 @@
 //! Most frames return by themselves soon. The threads of the others are stopped one by one.
 
 use super::{super::sys, GuardMaps, requests::Requests, stopped::Stopped};
+use crate::process_status::ProcessStatus;
 use std::{
     fs,
     io::IoSliceMut,
     os::fd::AsFd as _,
+    path::Path,
     thread::sleep,
     time::{Duration, Instant},
 };
 
 /// Calls that return within this time are not disturbed.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// Tries to list the frames of a thread.
+const TRIES: u32 = 100;
 /// Shorter than a thread waits for its request to be served.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -77,26 +81,38 @@ impl<Serve: FnMut(&mut Requests)> Sweep<'_, Serve> {
 
     /// Stops a thread and restores its frames. Returns the number of those that could not be.
     fn stopped(&mut self, thread: Thread) -> usize {
-        // Threads that wait for their own frames are served until this one has stopped.
-        let stopped = Stopped::new(thread.tid, || (self.serve)(self.requests));
+        // Threads that wait for their own frames are served until this one has stopped. One that has
+        // loaded a library is stopped already.
+        let is_held = is_stopped_by_us(thread.tid);
+        let stopped =
+            if is_held { None } else { Stopped::new(thread.tid, || (self.serve)(self.requests)) };
         let Some(words) = self.open_frames(thread) else { return 1 };
-        let restored = match stopped {
-            Some(_stopped) => sys::write_process(thread.pid, &words).unwrap_or(0),
-            None => 0,
+        let restored = match is_held || stopped.is_some() {
+            true => sys::write_process(thread.pid, &words).unwrap_or(0),
+            false => 0,
         };
+        drop(stopped);
         words.len() - restored
     }
 
     /// Returns the open frames of a thread: each slot that holds the trampoline's address, with the
     /// address that belongs there. Returns `None` if they are unknown.
     fn open_frames(&mut self, thread: Thread) -> Option<Vec<(u64, u64)>> {
-        let listed = self.requests.list(self.maps.lister.as_fd(), thread.tid);
+        let listed = self.requests.list(self.maps.lister.as_fd(), thread.tid, TRIES);
         (self.serve)(self.requests);
         let listed = listed?;
         let mut words = listed.words();
         words.retain(|(slot, _)| word_at(thread.pid, *slot) == Some(listed.trampoline));
         Some(words)
     }
+}
+
+fn is_stopped_by_us(tid: u32) -> bool {
+    // The tracer is one of our threads.
+    let is_ours = |tracer: &str| Path::new("/proc/self/task").join(tracer).is_dir();
+    ProcessStatus::of(tid).is_ok_and(|status| {
+        status.field("State").starts_with('t') && is_ours(status.field("TracerPid").trim())
+    })
 }
 
 fn word_at(pid: u32, address: u64) -> Option<u64> {

@@ -66,6 +66,8 @@ impl<'a, 'data> Functions<'a, 'data> {
             tables.into_iter().flat_map(NamedSymbols::named).filter_map(|(symbol, name)| {
                 let (start, size, is_function) = tables::facts(symbol);
                 let end = start.saturating_add(size);
+                let is_in_code = || code.iter().any(|place| offset_in(place, start).is_some());
+                let is_function = is_function || tables::is_global_label(symbol) && is_in_code();
                 is_function.then_some(Symbol { start, end, stays: stays(name) })
             });
         let mut symbols: Vec<_> = functions.collect();
@@ -108,9 +110,8 @@ impl<'a, 'data> Functions<'a, 'data> {
 
     /// Returns the range without known functions around an address that is in none.
     pub(super) fn gap(&self, address: u64) -> Option<Extent> {
-        let (section, place) = self.code.iter().find(|(section, place)| {
-            address.checked_sub(*section).is_some_and(|past| past < place.end - place.start)
-        })?;
+        let (section, place) =
+            self.code.iter().find(|place| offset_in(place, address).is_some())?;
         let before = self.symbols.partition_point(|symbol| symbol.start <= address);
         let after = self.symbols.get(before).map_or(u64::MAX, |symbol| symbol.start);
         let before = self.symbols[..before].last().map_or(0, |symbol| symbol.end);
@@ -149,6 +150,11 @@ impl<'a, 'data> Functions<'a, 'data> {
             Some(self.source.peek(from, most.min(left)))
         })
     }
+}
+
+/// Returns how far into a section of code an address is.
+fn offset_in((section, place): &Place, address: u64) -> Option<u64> {
+    address.checked_sub(*section).filter(|past| *past < place.end - place.start)
 }
 
 fn stays(name: &str) -> bool {

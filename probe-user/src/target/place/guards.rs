@@ -7,7 +7,7 @@
 
 use super::super::elf::{self, Layout, Segment};
 use super::super::object::Object;
-use super::super::plan::GuardSite;
+use super::super::plan::{GuardKind, GuardSite};
 use super::super::tables::NamedSymbols;
 use super::code::{CodeMap, PlaceError};
 use super::functions::Functions;
@@ -69,7 +69,11 @@ fn look(object: &Object) -> Result<Guards, Unguardable> {
     }
     let mut sites = Sites::default();
     for (definition, kind) in &names.guarded {
-        sites.add_function(&map, definition, *kind)?;
+        match sites.add_function(&map, definition, *kind) {
+            // Libraries are noticed without it as well, later.
+            Err(Unguardable::Function { .. }) if *kind == GuardKind::Load => {}
+            added => added?,
+        }
     }
     let functions = Functions::read(source, [all, dynamic], &code, map.frames())?;
     let (first, lost) = sites.add_switches(&map, &functions, &candidates)?;

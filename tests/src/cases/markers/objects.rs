@@ -1,6 +1,7 @@
 //! Tests programs and libraries built in many ways, with one runtime or several.
 
 use super::scopes;
+use crate::cases::objects::since_late;
 use crate::env::Env;
 use crate::targets::{Build, program};
 use crate::trace::Trace;
@@ -54,7 +55,7 @@ pub(crate) fn markers_of_an_opened_library(env: &Env) -> Result<()> {
     let library = env.targets.get(&program("libmarked.c"))?;
     let library = library.to_str().context("path is text")?;
     let traced = scopes(env, &program("marks_dl.c"), &[library, "12", "300"], &[])?;
-    traced.expect_code(0)?.report()?.expect_note(&["libmarked.so", "earlier calls"])
+    traced.expect_code(0)?.report()?.expect_note(&["libmarked.so", since_late(env)])
 }
 
 /// A program that overwrites its marker memory loses only its own data: a report comes, and its
