@@ -7,7 +7,7 @@ use super::{
     BpfError,
     guard::{self, Guard, GuardedLink, GuardedReturns},
     kernel_link::{self, LinkSpec, Refusal},
-    restore::{GuardMaps, Restored, Restorer},
+    restore::{Client, GuardMaps, Restored, Restorer},
 };
 use ctrace_core::units::Pid;
 use std::{
@@ -65,12 +65,15 @@ impl Keeper {
             Self::Itself => {
                 let restored = Arc::new(Mutex::new(Vec::new()));
                 let told = Arc::clone(&restored);
-                let tell = move |function| {
-                    locked(&told).push(function);
-                    true
+                let client = Client {
+                    restored: Box::new(move |function| {
+                        locked(&told).push(function);
+                        true
+                    }),
+                    loaded: Box::new(move |pid| loads.send(Pid(pid)).is_ok()),
+                    is_awake: Box::new(|| true),
                 };
-                let restorer =
-                    Restorer::start(maps, tell, move |pid| loads.send(Pid(pid)).is_ok())?;
+                let restorer = Restorer::start(maps, client)?;
                 Ok(ReturnGuard::Own { restorer, restored })
             }
         }

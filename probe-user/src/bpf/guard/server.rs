@@ -7,11 +7,11 @@
 use super::{
     super::{
         kernel_link,
-        restore::{GuardMaps, Restorer},
+        restore::{Client, GuardMaps, Restorer},
     },
     aftermath::{Left, Places},
     header::Id,
-    owner::Sight,
+    owner::{Owner, Sight},
     room::{Room, Taken},
     wire::{Answer, NO_PLACE, NewLink, Order},
 };
@@ -268,12 +268,13 @@ impl Server<'_> {
             };
             io::Result::Ok(send)
         };
-        let (tell, tell_of_load) = (sender()?, sender()?);
-        let restorer = Restorer::start(
-            maps,
-            move |restored| tell(Answer::restored(restored)),
-            move |pid| tell_of_load(Answer::loaded(id, pid)),
-        )?;
+        let (tell, tell_of_load, owner) = (sender()?, sender()?, Owner::of(self.socket)?);
+        let client = Client {
+            restored: Box::new(move |restored| tell(Answer::restored(restored))),
+            loaded: Box::new(move |pid| tell_of_load(Answer::loaded(id, pid))),
+            is_awake: Box::new(move || owner.look() == Sight::Running),
+        };
+        let restorer = Restorer::start(maps, client)?;
         self.state().restorers.insert(id, Arc::new(restorer));
         Ok(())
     }

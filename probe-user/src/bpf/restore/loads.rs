@@ -4,7 +4,7 @@
 //! anything of it runs. The thread then waits in the program until it is stopped by ptrace, and
 //! stays so until the session has looked. Its parent does not see that.
 
-use super::{requests::Request, states::States, stopped};
+use super::{Client, requests::Request, states::States, stopped};
 use crate::process_status::ProcessStatus;
 use std::{
     collections::HashMap,
@@ -18,8 +18,8 @@ use std::{
 
 /// Bytes for a thread's stack.
 const STACK_BYTES: usize = 64 << 10;
-/// A session that does not look within this time is stopped itself, or reads a huge library. The
-/// target is not to wait for that, and not again until the session has looked.
+/// A session that does not look within this time reads a huge library, or hangs. The target is not
+/// to wait for that, and not again until the session has looked.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The time between two looks whether a held thread still lives.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -31,8 +31,7 @@ const MOST_KNOWN: usize = 1 << 12;
 pub(super) struct Loads {
     states: Arc<States>,
     known: Mutex<Known>,
-    /// Tells the session of a process. Returns `false` if it cannot be told now.
-    tell: Box<dyn Fn(u32) -> bool + Send + Sync>,
+    client: Arc<Client>,
 }
 
 #[derive(Default)]
@@ -65,11 +64,8 @@ struct Looked {
 }
 
 impl Loads {
-    pub(super) fn new(
-        states: Arc<States>,
-        tell: Box<dyn Fn(u32) -> bool + Send + Sync>,
-    ) -> Arc<Self> {
-        Arc::new(Self { states, known: Mutex::default(), tell })
+    pub(super) fn new(states: Arc<States>, client: Arc<Client>) -> Arc<Self> {
+        Arc::new(Self { states, known: Mutex::default(), client })
     }
 
     /// Holds the thread of a request until the session has looked, if there is something new.
@@ -98,6 +94,9 @@ impl Loads {
     /// Returns a channel that ends when the thread may go on. `None` means at once.
     fn begin(&self, request: &Request) -> Option<Receiver<()>> {
         let Request { pid, tid, number, .. } = *request;
+        if !(self.client.is_awake)() {
+            return None;
+        }
         let code = code_size(pid);
         let mut known = self.known();
         let looked = known.looked.get(&pid).copied().unwrap_or_default();
@@ -113,13 +112,14 @@ impl Loads {
     /// Tells the session of a stopped thread, and waits until it has looked.
     fn wait_for_look(&self, pid: u32, end: &Receiver<()>, is_alive: &mut dyn FnMut() -> bool) {
         let until = Instant::now() + PATIENCE;
-        while !(self.tell)(pid) {
-            if Instant::now() >= until || !is_alive() {
+        let mut goes_on = || is_alive() && (self.client.is_awake)();
+        while !(self.client.loaded)(pid) {
+            if Instant::now() >= until || !goes_on() {
                 return;
             }
             sleep(PAUSE);
         }
-        while end.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) && is_alive() {
+        while end.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) && goes_on() {
             if Instant::now() >= until {
                 self.known().is_unanswered = true;
                 return;

@@ -43,6 +43,17 @@ pub(super) struct GuardMaps {
     pub(super) forks: Arc<OwnedFd>,
 }
 
+/// The session that a restorer works for. None of these may block.
+pub(super) struct Client {
+    /// Learns of a function whose frames are restored. Returns `false` if it cannot be told now.
+    pub(super) restored: Box<dyn Fn(Restored) -> bool + Send + Sync>,
+    /// Learns of a process in which a thread is held that has loaded something, until
+    /// [`Restorer::looked`]. Returns `false` if it cannot be told now.
+    pub(super) loaded: Box<dyn Fn(u32) -> bool + Send + Sync>,
+    /// Returns whether it can do something: nobody has stopped it.
+    pub(super) is_awake: Box<dyn Fn() -> bool + Send + Sync>,
+}
+
 impl GuardMaps {
     /// The number of descriptors.
     pub(super) const FDS: usize = 6;

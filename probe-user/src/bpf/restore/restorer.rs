@@ -1,7 +1,7 @@
 //! The threads that serve the requests of one session.
 
 use super::{
-    GuardMaps,
+    Client, GuardMaps,
     pace::{self, RESTORERS},
     requests::Requests,
     settler::{Settler, go_on},
@@ -56,17 +56,10 @@ struct Shared {
 }
 
 impl Restorer {
-    /// Starts the threads. `tell` learns of each function whose frames are restored, until it
-    /// returns `true`; `tell_of_load` of each process in which a thread is held until
-    /// [`Self::looked`], unless it returns `false`. They must not block.
-    pub(in super::super) fn start(
-        maps: GuardMaps,
-        tell: impl Fn(Restored) -> bool + Send + Sync + 'static,
-        tell_of_load: impl Fn(u32) -> bool + Send + Sync + 'static,
-    ) -> io::Result<Self> {
+    pub(in super::super) fn start(maps: GuardMaps, client: Client) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             requests: Mutex::new(Requests::of(maps.requests.as_fd())?),
-            settler: Settler::new(maps, Box::new(tell), Box::new(tell_of_load))?,
+            settler: Settler::new(maps, client)?,
             end: eventfd(0, EventfdFlags::CLOEXEC)?,
         });
         let mut restorer = Self { shared, threads: Vec::new() };

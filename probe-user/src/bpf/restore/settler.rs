@@ -5,7 +5,7 @@
 //! process is continued only when the frames of all its threads that have asked are restored.
 
 use super::{
-    GuardMaps, Restored,
+    Client, GuardMaps, Restored,
     loads::Loads,
     open_memory,
     requests::{Late, Request, Requests},
@@ -39,7 +39,7 @@ pub(super) struct Settler {
     states: Arc<States>,
     loads: Arc<Loads>,
     told: Mutex<HashSet<Restored>>,
-    tell: Box<dyn Fn(Restored) -> bool + Send + Sync>,
+    client: Arc<Client>,
 }
 
 /// What a thread does whose frames are restored.
@@ -53,14 +53,10 @@ enum Then {
 }
 
 impl Settler {
-    pub(super) fn new(
-        maps: GuardMaps,
-        tell: Box<dyn Fn(Restored) -> bool + Send + Sync>,
-        tell_of_load: Box<dyn Fn(u32) -> bool + Send + Sync>,
-    ) -> io::Result<Self> {
-        let states = Arc::new(States::of(&maps.states)?);
-        let loads = Loads::new(Arc::clone(&states), tell_of_load);
-        Ok(Self { maps, states, loads, told: Mutex::default(), tell })
+    pub(super) fn new(maps: GuardMaps, client: Client) -> io::Result<Self> {
+        let (states, client) = (Arc::new(States::of(&maps.states)?), Arc::new(client));
+        let loads = Loads::new(Arc::clone(&states), Arc::clone(&client));
+        Ok(Self { maps, states, loads, told: Mutex::default(), client })
     }
 
     pub(super) fn loads(&self) -> &Loads {
@@ -175,7 +171,7 @@ impl Settler {
             if told.len() >= MOST_TOLD {
                 told.clear();
             }
-            if !told.contains(&restored) && (self.tell)(restored) {
+            if !told.contains(&restored) && (self.client.restored)(restored) {
                 told.insert(restored);
             }
         }
