@@ -38,8 +38,17 @@ pub enum RestoreReason {
     Load = 5,
 }
 
-/// The number of counters in `RESTORED`, which a [`RestoreReason`] indexes.
-pub const RESTORE_REASONS: usize = 6;
+impl RestoreReason {
+    /// Reads the word of a request.
+    pub fn of(word: u32) -> Option<Self> {
+        let all = [Self::Unwind, Self::Switch, Self::Signal, Self::Listed, Self::Load];
+        all.into_iter().find(|reason| *reason as u32 == word)
+    }
+}
+
+/// The number of counters in `RESTORED`, which a [`RestoreReason`] indexes. Only those that restore
+/// frames of their own thread are counted.
+pub const RESTORE_REASONS: usize = RestoreReason::Signal as usize + 1;
 
 /// A record in the ring `RESTORES`: the hijacked frames of one thread.
 #[repr(C)]

@@ -22,7 +22,7 @@ pub(crate) struct Options {
     /// Print what would be installed instead of installing it
     #[arg(long)]
     no_install: bool,
-    /// Run only the stages whose name contains this (repeatable)
+    /// Run only the stage of this name, or all whose name contains it (repeatable)
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// Run what takes a short time on a built tree
@@ -193,9 +193,13 @@ pub(crate) fn main(options: &Options) -> Result<()> {
         all().for_each(|stage| println!("{}\n    finds {}", stage.name, stage.finds));
         return Ok(());
     }
+    let is_named = |stage: &Stage, part: &String| match all().any(|stage| stage.name == part) {
+        true => stage.name == part,
+        false => stage.name.contains(&**part),
+    };
     let wanted = |stage: &&Stage| match options.only.is_empty() {
         true => stage.from <= options.extent(),
-        false => options.only.iter().any(|part| stage.name.contains(&**part)),
+        false => options.only.iter().any(|part| is_named(stage, part)),
     };
     if !all().any(|stage| wanted(&stage)) {
         let names: Vec<&str> = all().map(|stage| stage.name).collect();

@@ -5,9 +5,12 @@
 //! ordinary threads. They sleep except while a thread is held.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::time::Duration;
 
 /// The number of restorer threads.
 pub(super) const RESTORERS: usize = 2;
+/// The time between two looks at what another thread is about to do. It may need this CPU for that.
+pub(super) const PAUSE: Duration = Duration::from_micros(50);
 
 /// Gives the current thread, one of the restorers, its CPUs and its priority. Without the right to
 /// do so, held threads may have to stop.

@@ -1,7 +1,7 @@
 //! The requests of the programs, in a ring of the kernel's own kind, and lists of frames that user
 //! space asks for.
 
-use super::super::sys;
+use super::{super::sys, settler::Stopping};
 use aya::maps::{Map, MapData, RingBuf};
 use ctrace_common::{Hijacked, MOST_HIJACKED, RestoreReason, RestoreRequest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,7 +14,7 @@ use std::{
         unix::fs::FileExt as _,
     },
     thread::sleep,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// Looks for the answer of each try to list the frames of a thread.
@@ -30,9 +30,7 @@ pub(super) struct Request {
     pub(super) pid: u32,
     pub(super) tid: u32,
     pub(super) cpu: usize,
-    pub(super) is_listed: bool,
-    /// Its thread has loaded a library.
-    pub(super) is_load: bool,
+    pub(super) reason: RestoreReason,
     pub(super) frames: Vec<Hijacked>,
 }
 
@@ -57,8 +55,7 @@ impl Request {
             pid: ids as u32,
             tid: (ids >> 32) as u32,
             cpu: place as u32 as usize,
-            is_listed: (place >> 32) as u32 == RestoreReason::Listed as u32,
-            is_load: (place >> 32) as u32 == RestoreReason::Load as u32,
+            reason: RestoreReason::of((place >> 32) as u32)?,
             frames,
         })
     }
@@ -71,8 +68,7 @@ impl Request {
             pid: 0,
             tid,
             cpu: 0,
-            is_listed: true,
-            is_load: false,
+            reason: RestoreReason::Listed,
             frames: Vec::new(),
         }
     }
@@ -100,18 +96,12 @@ impl Request {
     }
 }
 
-/// A request whose thread has given up waiting, and has not stopped yet.
-pub(super) struct Late {
-    pub(super) request: Request,
-    pub(super) since: Instant,
-}
-
 pub(super) struct Requests {
     ring: RingBuf<MapData>,
     /// Those that were looked at before their turn.
     seen: VecDeque<Request>,
-    /// By process that has to be continued: the requests of threads that have not stopped yet.
-    pub(super) stopped: BTreeMap<u32, Vec<Late>>,
+    /// The processes that threads have stopped, or are about to.
+    pub(super) stopped: BTreeMap<u32, Stopping>,
 }
 
 impl Requests {
@@ -130,23 +120,11 @@ impl Requests {
         !self.seen.is_empty()
     }
 
-    /// Takes the requests of a process before their turn.
-    pub(super) fn take_of(&mut self, pid: u32) -> Vec<Request> {
-        while let Some(request) = self.read() {
-            self.seen.push_back(request);
-        }
-        let (its, others) = self
-            .seen
-            .drain(..)
-            .partition(|request| request.pid == pid && !request.is_listed && !request.is_load);
-        self.seen = others;
-        Vec::from(its)
-    }
-
-    /// Returns whether nothing is in the ring, not even a record that is being written.
-    pub(super) fn are_all_read(&self) -> bool {
+    /// Returns whether no request waits for its turn, and not even one that is being written.
+    pub(super) fn are_none_left(&self) -> bool {
         let mut ring = [PollFd::new(self, PollFlags::IN)];
-        poll(&mut ring, Some(&Timespec::default())).is_ok_and(|ready| ready == 0)
+        let ready = poll(&mut ring, Some(&Timespec::default()));
+        ready.is_ok_and(|ready| ready == 0) && self.seen.is_empty()
     }
 
     /// Lists the hijacked frames of a thread. Requests of others keep their turn. Returns `None` if
@@ -168,7 +146,7 @@ impl Requests {
             // ring there was no room for the answer.
             for _ in 0..LOOKS {
                 while let Some(request) = self.read() {
-                    if request.is_listed && request.tid == tid {
+                    if request.reason == RestoreReason::Listed && request.tid == tid {
                         return Some(request);
                     }
                     self.seen.push_back(request);
@@ -215,8 +193,7 @@ mod tests {
             pid: 6,
             tid: 7,
             cpu: 3,
-            is_listed: true,
-            is_load: false,
+            reason: RestoreReason::Listed,
             frames: vec![frame(100), frame(103)],
         };
         assert_eq!(request, expected);

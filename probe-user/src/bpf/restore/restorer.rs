@@ -80,9 +80,7 @@ impl Restorer {
         self.shared.settler.loads().end();
         left
     }
-}
 
-impl Restorer {
     /// Lets the threads of a process go on that had loaded something by this time.
     pub(in super::super) fn looked(&self, pid: u32, time: u64) {
         self.shared.settler.loads().looked(pid, time);
@@ -124,7 +122,7 @@ impl Shared {
             // The other thread was faster, or a record is not complete yet. Its writer may need
             // this CPU.
             if served == 0 {
-                sleep(Duration::from_micros(50));
+                sleep(pace::PAUSE);
             }
         }
     }

@@ -8,10 +8,12 @@ use super::{
     Client, GuardMaps, Restored,
     loads::Loads,
     open_memory,
-    requests::{Late, Request, Requests},
+    pace::PAUSE,
+    requests::{Request, Requests},
     states::States,
 };
 use crate::process_status::ProcessStatus;
+use ctrace_common::RestoreReason;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     collections::HashSet,
@@ -29,8 +31,6 @@ const STOPS_WITHIN: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Tries to list the frames of a thread. Others wait meanwhile.
 const TRIES: u32 = 3;
-/// The time between two looks.
-const PAUSE: Duration = Duration::from_micros(50);
 /// Functions that are told once each; beyond that they are told again.
 const MOST_TOLD: usize = 1 << 16;
 
@@ -42,8 +42,20 @@ pub(super) struct Settler {
     client: Arc<Client>,
 }
 
+/// A process that a thread of ours has stopped, or is about to.
+#[derive(Default)]
+pub(super) struct Stopping {
+    has_stopped: bool,
+    /// The threads that have given up waiting, and have not stopped yet.
+    late: Vec<Late>,
+}
+
+struct Late {
+    request: Request,
+    since: Instant,
+}
+
 /// What a thread does whose frames are restored.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
     GoesOn,
     /// It has stopped, and has to be continued.
@@ -69,18 +81,25 @@ impl Settler {
 
     /// Restores the frames of a thread that waits or stops, and lets it go on if it waits.
     pub(super) fn serve(&self, request: Request, requests: &mut Requests) {
-        if request.is_listed {
-            return;
+        match request.reason {
+            // Whoever has asked for it waits no more.
+            RestoreReason::Listed => return,
+            RestoreReason::Load => return self.loads.hold(request),
+            RestoreReason::Unwind | RestoreReason::Switch | RestoreReason::Signal => {}
         }
-        if request.is_load {
-            return self.loads.hold(request);
-        }
-        match self.settle(&request, requests, STOPS_WITHIN) {
+        let goes_on = self.restore_waiting(&request) && self.states.finish(&request);
+        self.tell_of(&request);
+        let then = match goes_on {
+            true => Then::GoesOn,
+            false => self.await_stop(&request, requests, STOPS_WITHIN),
+        };
+        let stopped = &mut requests.stopped;
+        match then {
             Then::GoesOn => {}
-            Then::Stopped => _ = requests.stopped.entry(request.pid).or_default(),
+            Then::Stopped => stopped.entry(request.pid).or_default().has_stopped = true,
             Then::StopsLate => {
                 let late = Late { request, since: Instant::now() };
-                requests.stopped.entry(late.request.pid).or_default().push(late);
+                stopped.entry(late.request.pid).or_default().late.push(late);
             }
         }
     }
@@ -90,38 +109,37 @@ impl Settler {
     pub(super) fn continue_stopped(&self, requests: &mut Requests) {
         let pids: Vec<u32> = requests.stopped.keys().copied().collect();
         for pid in pids {
-            let mut late = requests.stopped.remove(&pid).unwrap_or_default();
-            late.retain(|late| {
-                let then = self.settle(&late.request, requests, Duration::ZERO);
-                then == Then::StopsLate && !late.will_not_stop()
-            });
-            for request in requests.take_of(pid) {
-                if self.settle(&request, requests, STOPS_WITHIN) == Then::StopsLate {
-                    late.push(Late { request, since: Instant::now() });
+            let mut stopping = requests.stopped.remove(&pid).unwrap_or_default();
+            stopping.late.retain(|late| {
+                match self.await_stop(&late.request, requests, Duration::ZERO) {
+                    Then::GoesOn => false,
+                    Then::Stopped => {
+                        stopping.has_stopped = true;
+                        false
+                    }
+                    Then::StopsLate => !late.will_not_stop(),
                 }
-            }
-            if !late.is_empty() || !self.continue_quietly(pid, requests) {
-                requests.stopped.insert(pid, late);
+            });
+            let is_done = stopping.late.is_empty()
+                && (!stopping.has_stopped || self.continue_quietly(pid, requests));
+            if !is_done {
+                requests.stopped.insert(pid, stopping);
             }
         }
     }
 
-    /// Continues a process if no request is left unread. Meanwhile no thread stops.
+    /// Continues a process if no request is left unserved. Meanwhile no thread stops.
     fn continue_quietly(&self, pid: u32, requests: &Requests) -> bool {
         let _continues = self.states.continues();
-        let is_quiet = requests.are_all_read();
+        let is_quiet = requests.are_none_left();
         if is_quiet {
             go_on(pid);
         }
         is_quiet
     }
 
-    fn settle(&self, request: &Request, requests: &mut Requests, limit: Duration) -> Then {
-        let goes_on = self.restore_waiting(request) && self.states.finish(request);
-        self.tell_of(request);
-        if goes_on {
-            return Then::GoesOn;
-        }
+    /// Waits for the stop of a thread that waits no more, and restores its frames.
+    fn await_stop(&self, request: &Request, requests: &mut Requests, limit: Duration) -> Then {
         let until = Instant::now() + limit;
         loop {
             match Stop::of(request) {
@@ -186,7 +204,11 @@ impl Late {
             let status = ProcessStatus::of(self.request.tid);
             status.is_ok_and(|status| status.bits("SigPnd").unwrap_or(0) & SIGSTOP != 0)
         };
-        self.since.elapsed() >= PATIENCE && !is_pending()
+        // The kernel takes the signal and stops the thread in one step, so a look at the stop after
+        // one at the signal is sure.
+        self.since.elapsed() >= PATIENCE
+            && !is_pending()
+            && matches!(Stop::of(&self.request), Stop::ToCome)
     }
 }
 
