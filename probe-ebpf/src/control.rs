@@ -100,9 +100,7 @@ pub fn on_exec(ctx: RawTracePointContext) -> i32 {
         marker::forget(by);
         let held = hold(task);
         control(task, Change::Exec { comm: current_comm(), by, held });
-        if settings::WAKE.load() != 0 {
-            news::wake(NEW_PROGRAM);
-        }
+        news::wake(NEW_PROGRAM);
     }
     0
 }

@@ -6,7 +6,7 @@ use crate::{
     maps::{BUFFERS, CUT_OFF},
     output::{Task, control, now, traced_task},
     registers::Registers,
-    ring::reserve_aligned,
+    ring::{reserve_aligned, wait_for_reader},
 };
 use aya_ebpf::{
     EbpfContext as _,
@@ -47,6 +47,16 @@ pub fn nothing(_ctx: ProbeContext) -> u32 {
 #[uprobe]
 pub fn flush(ctx: ProbeContext) -> u32 {
     if let Some(task) = traced_task() {
+        deliver(task, Registers::of(&ctx).first_argument(), Site::of(&ctx));
+    }
+    0
+}
+
+/// The same, but waits first while the ring is nearly full.
+#[uprobe]
+pub fn flush_waiting(ctx: ProbeContext) -> u32 {
+    if let Some(task) = traced_task() {
+        wait_for_reader();
         deliver(task, Registers::of(&ctx).first_argument(), Site::of(&ctx));
     }
     0

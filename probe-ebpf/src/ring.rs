@@ -3,15 +3,15 @@
 //!
 //! The kernel's own ring buffer takes two helper calls for a record, which cost more than all of
 //! this. Several programs may write to one ring: one can preempt another on its CPU, and CPUs that
-//! came up late share rings. User space polls. If it sleeps long between polls, it is woken
-//! whenever another eighth of a ring has been filled.
+//! came up late share rings. User space polls. It is woken whenever another eighth of a ring has
+//! been filled.
 
-use crate::{atomic::exchange, maps::RINGS, news, settings};
+use crate::{atomic::exchange, loss, maps::RINGS, news, output::now, settings};
 use aya_ebpf::helpers::{bpf_get_smp_processor_id, generated::bpf_probe_read_user};
-use core::{ffi::c_void, mem::transmute};
+use core::{arch::asm, ffi::c_void, mem::transmute};
 use ctrace_common::{
     COMMIT_WORD, COUNT_SHIFT, Change, Kind, PAGE_SLOTS, PASSED_SITE, Page, READER_WORD, RING_FILLS,
-    Record, SLOT_LEN, Slot, WRITER_WORD, slots_to_multiple,
+    Record, SLOT_LEN, Slot, WAITED_NANOS, WRITER_WORD, slots_to_multiple,
 };
 
 /// The number of attempts to take room while others are quicker: programs that preempt this one, or
@@ -19,6 +19,11 @@ use ctrace_common::{
 const TRIES: u32 = 4;
 
 const FULL: u64 = u64::MAX;
+
+/// The longest time that a thread waits for the reader, each time its buffer is full.
+const FULL_NANOS: u64 = 1_000_000;
+/// Slots that a batch may need: its own and those that are skipped before it.
+const LEAST_FREE: u64 = 2 * PAGE_SLOTS as u64;
 
 /// The position of the passed site in its word of the buffer.
 const PASSED_SITE_SHIFT: u32 = (PASSED_SITE % 8 * 8) as u32;
@@ -58,14 +63,44 @@ fn reserve_at(slots: usize, alignment: usize) -> Option<Room> {
     if position == FULL {
         return None;
     }
-    if settings::WAKE.load() != 0 {
-        let next = position + slots_to_multiple(position, alignment) as u64 + slots as u64;
-        // An eighth was passed. A large write may only change a bit above that of an eighth.
-        if (position ^ next) & !(capacity() / 8 - 1) != 0 {
-            news::wake(RING_FILLS);
-        }
+    let next = position + slots_to_multiple(position, alignment) as u64 + slots as u64;
+    // An eighth was passed. A large write may only change a bit above that of an eighth.
+    if (position ^ next) & !(capacity() / 8 - 1) != 0 {
+        news::wake(RING_FILLS);
     }
     Some(Room { first_page, position })
+}
+
+/// Waits for a limited time while less than a quarter of the ring is free. The reader may need this
+/// CPU, so the thread goes on then, and waits again before its next buffer. A ring that is full is
+/// not waited for: nobody may read it.
+#[inline(always)]
+pub fn wait_for_reader() {
+    // SAFETY: a helper without arguments.
+    let first_page = settings::first_page(unsafe { bpf_get_smp_processor_id() });
+    let Some(positions) = RINGS.get_ptr(first_page) else { return };
+    let positions = positions.cast::<u64>();
+    let is_nearly_full = || {
+        // SAFETY: words of the ring's first page.
+        let filled = unsafe {
+            let read = positions.add(READER_WORD).read_volatile();
+            positions.add(WRITER_WORD).read_volatile().wrapping_sub(read)
+        };
+        let free = capacity().wrapping_sub(filled);
+        free < capacity() / 4 && free >= LEAST_FREE
+    };
+    if !is_nearly_full() {
+        return;
+    }
+    let begun = now();
+    let mut waited = 0;
+    while waited < FULL_NANOS && is_nearly_full() {
+        waited = now() - begun;
+        // Without this instruction the verifier would follow every turn of the loop.
+        // SAFETY: it only jumps.
+        unsafe { asm!("may_goto {}", label { break }) };
+    }
+    loss::add_to(WAITED_NANOS, waited as u32);
 }
 
 /// Returns the number of slots, a power of two.

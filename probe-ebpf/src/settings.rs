@@ -18,10 +18,6 @@ pub static FOLLOW: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static LAUNCHES: Global<u32> = Global::new(0);
 
-/// 1: the reader of the rings sleeps long, and is woken when one of them fills.
-#[unsafe(no_mangle)]
-pub static WAKE: Global<u32> = Global::new(0);
-
 /// 1: return probes are guarded, and functions can lose theirs.
 #[unsafe(no_mangle)]
 pub static GUARDS: Global<u32> = Global::new(0);

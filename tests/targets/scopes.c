@@ -1,11 +1,12 @@
 /* Marker scopes, for benchmarks of their cost, their rate and their memory.
  * Usage: scopes cost THREADS CALLS_PER_SECOND
  *        scopes rate THREADS CALLS_PER_SECOND SECONDS     (0 a second: at full speed)
+ *        scopes burst THREADS CALLS_PER_THREAD            (at full speed)
  *        scopes buffers USERS IDLERS
  * `cost` prints `bare_ns`, `two_rdtsc_ns` and `scope_ns`: the CPU time per call of three functions
  * that differ only as these names say. It is the median over stretches of all threads, which take
  * turns. `rate` prints `calls`, and as `calls_per_second` the slowest thread's rate times the
- * number of threads. `buffers` prints `kib`: the memory for buffers of USERS threads that use a
+ * number of threads. `burst` prints the same. `buffers` prints `kib`: the memory for buffers of USERS threads that use a
  * scope, and of IDLERS threads that do not. */
 #include "count.h"
 #include "ctrace.h"
@@ -93,6 +94,19 @@ static double seconds;
 static unsigned long calls[MOST_THREADS];
 static double needed[MOST_THREADS];
 
+static long burst_calls;
+
+static void *burst(void *argument) {
+    long thread = (long)argument;
+    double start = clock_ns(CLOCK_MONOTONIC);
+    unsigned long x = 0;
+    while ((long)x < burst_calls)
+        x = turn(x);
+    calls[thread] = x;
+    needed[thread] = clock_ns(CLOCK_MONOTONIC) - start;
+    return NULL;
+}
+
 static void *at_rate(void *argument) {
     long thread = (long)argument;
     double start = clock_ns(CLOCK_MONOTONIC), now = start;
@@ -177,9 +191,10 @@ int main(int argc, char **argv) {
         for (int kind = 0; kind < KINDS; kind++)
             printf("%s %.3f\n", names[kind], median(took[kind], threads * ROUNDS));
         printf("calls %ld\n", threads * ROUNDS * CALLS);
-    } else if (strcmp(argv[1], "rate") == 0) {
+    } else if (strcmp(argv[1], "rate") == 0 || strcmp(argv[1], "burst") == 0) {
         seconds = (double)number(argc, argv, 4, 1);
-        run(threads, at_rate, ids);
+        burst_calls = third;
+        run(threads, strcmp(argv[1], "rate") == 0 ? at_rate : burst, ids);
         join(threads, ids);
         unsigned long sum = 0;
         double slowest = 1e18;

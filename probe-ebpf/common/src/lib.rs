@@ -22,7 +22,9 @@ mod words;
 pub use change::{Change, Comm};
 pub use cookie::{Cookie, NO_CONDITION, NO_INDEX};
 pub use jump::JumpTarget;
-pub use loss::{LOSS_COUNTERS, LOST_EVENTS, LOST_MARKS, LOST_PAYLOADS, LOST_UNATTRIBUTED};
+pub use loss::{
+    LOSS_COUNTERS, LOST_EVENTS, LOST_MARKS, LOST_PAYLOADS, LOST_UNATTRIBUTED, WAITED_NANOS,
+};
 pub use marker::{
     BUFFER_LEN, BUFFER_MAGIC, BUFFER_SLOTS, BUFFERS_PER_THREAD, BufferHeader, BufferKey,
     CLOCK_MONOTONIC, CLOCK_TSC, HEADER_LEN, MARK_LEN, Mark, PASSED_SITE, PASSED_SITE_LEN,

@@ -10,5 +10,7 @@ pub const LOST_UNATTRIBUTED: u32 = 1;
 pub const LOST_MARKS: u32 = 2;
 /// Payloads that found no room in a ring. Their events are there.
 pub const LOST_PAYLOADS: u32 = 3;
+/// Nanoseconds for which threads waited until their ring was read. Nothing is lost by that.
+pub const WAITED_NANOS: u32 = 4;
 /// The number of counters.
-pub const LOSS_COUNTERS: u32 = 4;
+pub const LOSS_COUNTERS: u32 = 5;

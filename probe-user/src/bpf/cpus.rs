@@ -23,6 +23,11 @@ impl Cpus {
     }
 }
 
+/// Returns the number of online CPUs: each has a ring.
+pub(crate) fn online_cpus() -> Result<usize, BpfError> {
+    Ok(Cpus::read()?.online.len())
+}
+
 /// Parses a list like `0-3,8`.
 fn parse(list: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();

@@ -130,6 +130,12 @@ pub(super) fn knows(kind: LinkKind) -> bool {
     }
 }
 
+/// Returns whether programs can loop until something happens. That came before session links, but
+/// has no sign of its own.
+pub(crate) fn threads_can_wait() -> bool {
+    knows(LinkKind::Session)
+}
+
 const SECURITY: &str = "/sys/kernel/security";
 
 /// Returns the mode in brackets, unless it is `none`.

@@ -45,8 +45,6 @@ pub struct Config {
     pub values: bool,
     /// True if return probes are guarded.
     pub guards: bool,
-    /// True if [`News`] come when a ring fills, for a reader that sleeps long.
-    pub wakes: bool,
 }
 
 /// The programs in the kernel. Attachments may outlive it.

@@ -52,6 +52,8 @@ pub enum Role {
     PointWithValues,
     /// The place where a marker runtime hands over a full buffer.
     Flush,
+    /// The same, and the thread waits there while its ring is nearly full.
+    FlushWaiting,
     /// The place where a marker runtime announces a buffer.
     Register,
     /// A marker scope's control point, probed only to raise its semaphore.
@@ -244,6 +246,7 @@ const fn programs_of(role: Role) -> &'static [Program] {
         Role::Point => &[Program::Point],
         Role::PointWithValues => &[Program::PointWithValues],
         Role::Flush => &[Program::Flush],
+        Role::FlushWaiting => &[Program::FlushWaiting],
         Role::Register => &[Program::Register],
         Role::Switch => &[Program::Nothing],
         Role::GuardUnwind => &[Program::GuardUnwind],

@@ -67,7 +67,6 @@ pub(super) fn load_maps(settings: &Settings<'_>) -> Result<aya::Ebpf, BpfError> 
         .override_global("FOLLOW", kept(&[u32::from(config.follow)]), true)
         .override_global("GUARDS", kept(&[u32::from(config.guards)]), true)
         .override_global("LAUNCHES", kept(&[u32::from(config.launches)]), true)
-        .override_global("WAKE", kept(&[u32::from(config.wakes)]), true)
         .override_global(aya_log::LEVEL, &LOG_LEVEL, true);
     for (name, offset) in offsets.globals() {
         loader.override_global(name, kept(&[*offset]), true);

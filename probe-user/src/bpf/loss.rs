@@ -1,7 +1,8 @@
-//! Counts the events that did not make it into a ring.
+//! Counts the events that did not make it into a ring, and the time that threads waited for room.
 
 use super::{BpfError, sys};
-use ctrace_common::{LOST_EVENTS, LOST_MARKS, LOST_PAYLOADS, LOST_UNATTRIBUTED};
+use ctrace_common::{LOST_EVENTS, LOST_MARKS, LOST_PAYLOADS, LOST_UNATTRIBUTED, WAITED_NANOS};
+use ctrace_core::units::Nanos;
 use std::{
     os::fd::{AsFd as _, OwnedFd},
     sync::Arc,
@@ -18,6 +19,8 @@ pub struct Lost {
     pub marks: u64,
     /// Payloads that found no room; their events are there.
     pub payloads: u64,
+    /// The time for which threads waited until their ring was read.
+    pub waited: Nanos,
 }
 
 /// A reader of the totals. Each read is one system call.
@@ -38,6 +41,7 @@ impl LostCounter {
             unattributed: self.sum(LOST_UNATTRIBUTED)?,
             marks: self.sum(LOST_MARKS)?,
             payloads: self.sum(LOST_PAYLOADS)?,
+            waited: Nanos(self.sum(WAITED_NANOS)?),
         })
     }
 
@@ -77,7 +81,7 @@ mod tests {
         });
         assert_eq!(
             counter().read().unwrap(),
-            Lost { events: 33, unattributed: 3, marks: 6, payloads: 9 }
+            Lost { events: 33, unattributed: 3, marks: 6, payloads: 9, waited: Nanos(12) }
         );
     }
 

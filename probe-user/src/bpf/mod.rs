@@ -55,10 +55,11 @@ pub use clock::now;
 pub(crate) use clock::{own_time, sample};
 pub(crate) use control::Traced;
 pub(crate) use cpu_clock::CpuClock;
+pub(crate) use cpus::online_cpus;
 pub(crate) use diagnostics::Diagnostics;
 pub use error::BpfError;
 pub use features::Features;
-pub(crate) use features::{Nop, Support};
+pub(crate) use features::{Nop, Support, threads_can_wait};
 pub use floor::attach_nothing;
 pub(crate) use guard::{
     GuardDeath, Hold, Left, Owner, Sight, can_be_started, finish, hold, leave, let_go, serve,

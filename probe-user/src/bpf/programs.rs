@@ -29,6 +29,7 @@ pub(super) enum Program {
     Point,
     PointWithValues,
     Flush,
+    FlushWaiting,
     Register,
     Nothing,
     Fork,
@@ -46,7 +47,7 @@ pub(super) enum Program {
 }
 
 impl Program {
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 22] = [
         Self::Session,
         Self::Entry,
         Self::Return,
@@ -54,6 +55,7 @@ impl Program {
         Self::Point,
         Self::PointWithValues,
         Self::Flush,
+        Self::FlushWaiting,
         Self::Register,
         Self::Nothing,
         Self::Fork,
@@ -80,6 +82,7 @@ impl Program {
             Self::Point => "point",
             Self::PointWithValues => "point_with_values",
             Self::Flush => "flush",
+            Self::FlushWaiting => "flush_waiting",
             Self::Register => "register",
             Self::Nothing => "nothing",
             Self::Fork => "on_fork",

@@ -34,7 +34,6 @@ impl Starts {
             markers: false,
             values: false,
             guards: false,
-            wakes: false,
         };
         let layout = Layout::new(1, config.ring_bytes)?;
         let mut ebpf = load_maps(&Settings {

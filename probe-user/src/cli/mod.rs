@@ -11,8 +11,8 @@ pub(crate) use ctl::{CtlArgs, CtlCommand, WhomArgs};
 pub(crate) use daemon::DaemonArgs;
 pub(crate) use diff::{DiffArgs, DiffFormat};
 pub(crate) use options::{
-    FilterArgs, LensArgs, LinkArg, MostArgs, OutputArgs, ProbeArgs, QueryArgs, RecordingArgs,
-    ReportFormat, ReturnsArg, SelectArgs, UserArgs,
+    FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs, QueryArgs,
+    RecordingArgs, ReportFormat, ReturnsArg, SelectArgs, UserArgs,
 };
 pub(crate) use top::TopArgs;
 

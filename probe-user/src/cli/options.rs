@@ -168,9 +168,14 @@ pub(crate) struct ProbeArgs {
     /// Also trace the processes that the target forks
     #[arg(long)]
     pub follow: bool,
-    /// Size of each CPU's ring buffer, from 4KiB to 1GiB, rounded up to a power of two
-    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = values::ring_size)]
-    pub ring_size: u64,
+    /// Size of each CPU's ring buffer, from 4KiB to 1GiB, rounded up to a power of two [default: by
+    /// the memory there is, 16MiB at most]
+    #[arg(long, value_name = "SIZE", value_parser = values::ring_size)]
+    pub ring_size: Option<u64>,
+    /// What a thread with a full marker buffer does while its ring is nearly full [default: wait; drop
+    /// before Linux 6.13]
+    #[arg(long, value_enum)]
+    pub on_full: Option<OnFullArg>,
     /// Memory for calls; more go to a temporary file (in TMPDIR, or /var/tmp), with 0 all of them.
     /// With --interval there is no file, and beyond this size percentiles are within 0.1 %
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = values::size)]
@@ -191,6 +196,14 @@ pub(crate) enum ReportFormat {
     Table,
     Json,
     Csv,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnFullArg {
+    /// Wait until ctrace has read, for a limited time
+    Wait,
+    /// Go on: what finds no room is lost, and counted
+    Drop,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

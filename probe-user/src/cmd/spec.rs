@@ -3,10 +3,12 @@
 use crate::{
     bpf::LinkChoice,
     cli::{
-        FilterArgs, LinkArg, MostArgs, OutputArgs, ProbeArgs, ReportFormat as FormatArg,
+        FilterArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs, ReportFormat as FormatArg,
         ReturnsArg, SelectArgs, WhatArgs,
     },
-    session::spec::{ProbeSpec, ReportFormat, ReportSpec, SelectSpec, SelectionLimits, TraceSpec},
+    session::spec::{
+        OnFull, ProbeSpec, ReportFormat, ReportSpec, SelectSpec, SelectionLimits, TraceSpec,
+    },
     target::{budget::ObjectLimits, place::Returns},
 };
 use ctrace_core::filter::{Filter, ThreadFilter};
@@ -82,6 +84,10 @@ fn probes(args: &ProbeArgs) -> ProbeSpec {
         force_perf: args.force_perf,
         follow: args.follow,
         ring_size: args.ring_size,
+        on_full: args.on_full.map(|arg| match arg {
+            OnFullArg::Drop => OnFull::Drop,
+            OnFullArg::Wait => OnFull::Wait,
+        }),
         spool: args.spool,
         budget: args.budget,
         max_slowdown: args.max_slowdown,

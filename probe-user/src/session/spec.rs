@@ -34,6 +34,15 @@ pub(crate) struct SelectionLimits {
     pub object: ObjectLimits,
 }
 
+/// What a thread does whose marker buffer finds its ring nearly full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnFull {
+    /// It goes on. What finds no room is lost, and counted.
+    Drop,
+    /// It waits until the ring is read, for a limited time.
+    Wait,
+}
+
 /// The way probes are placed, and their permitted cost.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ProbeSpec {
@@ -43,8 +52,10 @@ pub(crate) struct ProbeSpec {
     pub force_perf: bool,
     /// Children of the target are traced, too.
     pub follow: bool,
-    /// Bytes of each CPU's ring.
-    pub ring_size: u64,
+    /// Bytes of each CPU's ring; none: by the memory there is.
+    pub ring_size: Option<u64>,
+    /// None: it waits where the kernel lets it.
+    pub on_full: Option<OnFull>,
     /// Bytes of memory for calls.
     pub spool: u64,
     /// Percent of the target's own CPU time.

@@ -219,7 +219,6 @@ impl Session {
             ring_bytes,
             follow,
             launches: false,
-            wakes: false,
             markers: false,
             values: true,
             guards: false,

@@ -152,6 +152,12 @@ pub const CASES: &[Case] = &[
     case("markers_in_an_endless_list", On::Nothing, markers::markers_in_an_endless_list),
     case("markers_in_one_tree", On::Nothing, markers::markers_in_one_tree),
     case("markers_by_interval", On::Nothing, markers::markers_by_interval),
+    Case {
+        name: "markers_in_a_burst",
+        check: markers::markers_in_a_burst,
+        unsuited: needs_guards,
+        depends: On::Nothing,
+    },
     case("markers_with_full_rings", On::Nothing, markers::markers_with_full_rings),
     case("markers_attached_again", On::Nothing, markers::markers_attached_again),
     case("markers_attached_often", On::Nothing, markers::markers_attached_often),

@@ -71,6 +71,7 @@ const BENCHES: &[(&str, Bench)] = &[
     ("marker-cost", marker::cost),
     ("marker-peers", marker::peers),
     ("marker-rate", marker::rate),
+    ("marker-burst", marker::burst),
     ("marker-arm", marker::arm),
     ("recording", recording::run),
     ("real-redis", real::redis),

@@ -10,6 +10,7 @@ use super::{Daemon, Output, ReportKind, Target, value::Value};
 use crate::{
     bpf::LinkChoice,
     daemon::{TargetName, accounts, matching::Pattern},
+    session::spec::OnFull,
     target::place::Returns,
     values,
 };
@@ -139,7 +140,7 @@ pub(crate) const DAEMON: [Key<Daemon>; 7] = [
 ];
 
 /// `[[target]]`, and `[defaults]` but for `id`.
-pub(crate) const TARGET: [Key<Target>; 43] = [
+pub(crate) const TARGET: [Key<Target>; 44] = [
     target("id", r#""""#, "What this target is called in reports and commands.", |c, v| {
         Ok(c.id = TargetName(v.parsed(name)?.into()))
     })
@@ -255,7 +256,11 @@ pub(crate) const TARGET: [Key<Target>; 43] = [
         Ok(c.what.probes.link = v.one_of(&words)?)
     }),
     target("ring_size", r#""512KiB""#, "Size of the ring buffer of each CPU, for each process.", |c, v| {
-        Ok(c.what.probes.ring_size = v.parsed(values::ring_size)?)
+        Ok(c.what.probes.ring_size = Some(v.parsed(values::ring_size)?))
+    }),
+    target("on_full", r#""drop""#, "What threads with full marker buffers do while their ring is nearly full: drop or wait.", |c, v| {
+        let words = [("drop", OnFull::Drop), ("wait", OnFull::Wait)];
+        Ok(c.what.probes.on_full = Some(v.one_of(&words)?))
     }),
     target(
         "spool",

@@ -23,7 +23,7 @@ fn mistake(text: &str, line: usize, column: usize, part: &str) {
 fn defaults_are_those_of_the_registry() {
     let target = one("");
     assert_eq!(target.reports.interval, Duration::from_secs(60));
-    assert_eq!(target.what.probes.ring_size, 512 << 10);
+    assert_eq!(target.what.probes.ring_size, Some(512 << 10));
     assert_eq!(target.what.probes.max_slowdown, SlowdownPolicy::Warn);
     assert_eq!(target.what.most.max_functions, 1000);
     assert_eq!((target.what.probes.budget, target.flight.slow), (None, None));

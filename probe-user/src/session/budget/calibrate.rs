@@ -55,7 +55,6 @@ pub(crate) fn measure() -> anyhow::Result<Calibration> {
         markers: false,
         values: false,
         guards: false,
-        wakes: false,
     })?;
     let own = Pid(std::process::id());
     kernel.trace_process(own)?;

@@ -41,6 +41,7 @@ pub(crate) enum Woken {
 /// The reader's end of the bell.
 pub(crate) struct Bell {
     called: Caller,
+    /// None if only the session calls.
     news: Option<News>,
 }
 

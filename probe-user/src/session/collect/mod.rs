@@ -7,5 +7,5 @@ pub(crate) mod memory;
 pub(crate) mod pace;
 pub(crate) mod reader;
 pub(crate) mod readings;
-mod room;
+pub(crate) mod room;
 pub(crate) mod timetable;

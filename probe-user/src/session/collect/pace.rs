@@ -12,9 +12,8 @@ pub(crate) struct Pace {
     pub look: (Duration, Duration),
     /// The number of looks for each one at the mappings.
     pub looks_per_maps: u32,
-    /// True if the eBPF programs wake the reader when a ring fills: a long pause loses no burst
-    /// then.
-    pub wakes: bool,
+    /// True if nobody waits for the output: the reader sleeps until a ring fills.
+    pub is_calm: bool,
 }
 
 impl Pace {
@@ -23,7 +22,7 @@ impl Pace {
         pass: Duration::from_millis(50),
         look: (Duration::from_millis(200), Duration::from_millis(200)),
         looks_per_maps: 5,
-        wakes: false,
+        is_calm: false,
     };
 
     /// Returns the pace of a session that goes on for weeks, among others like it.
@@ -34,7 +33,7 @@ impl Pace {
             // early.
             look: (Duration::from_millis(250), Duration::from_millis(6_000)),
             looks_per_maps: 1,
-            wakes: true,
+            is_calm: true,
         }
     }
 }

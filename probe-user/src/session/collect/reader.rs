@@ -1,4 +1,5 @@
-//! A thread of its own drains the rings, so that they do not overflow while a report is computed.
+//! A thread of its own drains the rings, so that they do not overflow while a report is computed or
+//! while other programs use the CPUs.
 //!
 //! Each pass notes the time, looks into the marker buffers, reads every ring to its end, and sends
 //! its findings together with that time less the hold. Every older event has been seen. The
@@ -23,6 +24,7 @@ use ctrace_core::{
     units::{Nanos, Pid, Tid},
     values::RingPayload,
 };
+use rustix::process::setpriority_process;
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
@@ -141,7 +143,7 @@ impl Reader {
     pub(crate) fn start(
         rings: Rings,
         adopted: mpsc::Receiver<OwnedBuffer>,
-        news: Option<News>,
+        news: News,
         pace: Pace,
         intervals: Option<Intervals>,
     ) -> std::io::Result<(Self, Receiver<Batch>)> {
@@ -150,11 +152,12 @@ impl Reader {
         let seen = Arc::clone(&stop);
         let mut source = Source::new(rings, adopted);
         let mut timetable = Timetable::new(pace, intervals);
-        let mut bell = Bell::new(news)?;
+        let mut bell = Bell::new(Some(news))?;
         let caller = bell.caller();
-        std::thread::Builder::new()
-            .name("reader".into())
-            .spawn(move || source.run(&sender, &seen, &mut bell, &mut timetable))?;
+        std::thread::Builder::new().name("reader".into()).spawn(move || {
+            precede();
+            source.run(&sender, &seen, &mut bell, &mut timetable);
+        })?;
         Ok((Self { stop, caller }, receiver))
     }
 
@@ -310,10 +313,16 @@ impl Source {
     }
 }
 
+/// Has the current thread run soon although others use the CPUs. Without the right to do so it waits
+/// for its turn.
+fn precede() {
+    let _ = setpriority_process(None, -20);
+}
+
 /// Returns the number of batches that there is room for. A session that is one of many takes the
 /// fewest.
 fn batches(pace: Pace) -> usize {
-    if pace.wakes {
+    if pace.is_calm {
         return BATCHES.0;
     }
     batches_in(room::memory())

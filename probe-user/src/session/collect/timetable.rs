@@ -15,7 +15,7 @@ const SETTLING_PAUSE: Duration = Duration::from_millis(150);
 const LATE_PAUSE: Duration = Duration::from_millis(50);
 /// A ring filled beyond this since the last pass is much.
 const BUSY_FILL: f64 = 1.0 / 32.0;
-/// The same where the eBPF programs wake the reader.
+/// The same in a calm session.
 const VERY_BUSY_FILL: f64 = 1.0 / 2.0;
 
 /// Consecutive intervals, each with a report.
@@ -47,7 +47,7 @@ impl Timetable {
         settled: Nanos,
         now: Nanos,
     ) -> Duration {
-        let busy = if self.pace.wakes { VERY_BUSY_FILL } else { BUSY_FILL };
+        let busy = if self.pace.is_calm { VERY_BUSY_FILL } else { BUSY_FILL };
         self.pause = match woken {
             _ if fill > busy => BUSY_PAUSE,
             Woken::Program | Woken::Session { and_by_program: true } => {
@@ -63,7 +63,7 @@ impl Timetable {
     /// Returns the pause; a usual one ends at a time that all sessions share.
     fn together(&self, now: Nanos) -> Duration {
         let pass = self.pace.pass;
-        if !self.pace.wakes || self.pause < pass {
+        if !self.pace.is_calm || self.pause < pass {
             return self.pause;
         }
         let each = pass.as_nanos() as u64;

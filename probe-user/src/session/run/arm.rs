@@ -3,7 +3,10 @@
 
 use crate::{
     bpf::{Attachment, BpfError, Kernel, LinkChoice, Role, Site},
-    session::plan::{ObjectPlan, Planned, Sites, values::Point},
+    session::{
+        plan::{ObjectPlan, Planned, Sites, values::Point},
+        spec::OnFull,
+    },
     target::plan::{ExitKind, ExitPlacement, ExitSite, Placement},
 };
 use ctrace_common::{Cookie, Kind, NO_CONDITION, NO_INDEX};
@@ -20,6 +23,7 @@ pub(crate) struct LinkOptions {
     pub force_perf: bool,
     /// `None`: any process that runs the file; the eBPF programs filter.
     pub pid: Option<Pid>,
+    pub on_full: OnFull,
 }
 
 /// The sites in one file, by the program that is attached there.

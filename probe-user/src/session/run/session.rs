@@ -162,7 +162,7 @@ impl Session {
     pub(crate) fn read(&mut self) -> anyhow::Result<(Reader, Receiver<Batch>)> {
         let adopted = self.markers.take_adopted().context("there is a reader already")?;
         let pace = self.rounds.pace;
-        let news = pace.wakes.then(|| self.kernel.news()).transpose()?;
+        let news = self.kernel.news()?;
         let rings = self.kernel.rings()?;
         let intervals = self.delivery.intervals();
         Reader::start(rings, adopted, news, pace, intervals).context("cannot start a thread")

@@ -10,10 +10,10 @@ use crate::{
     bpf::{self, Config, Kernel, LinkChoice},
     session::{
         budget::{costs::HitCosts, slowdown::Watch},
-        collect::pace::Pace,
+        collect::{pace::Pace, room},
         keep::{flight::Flight, output::Output},
         plan::{Plan, Planner, Sites, markers::MARKER_CALL},
-        spec::{SelectSpec, SelectionLimits, TraceSpec},
+        spec::{OnFull, SelectSpec, SelectionLimits, TraceSpec},
     },
     target::{
         maps::MappedObject,
@@ -143,9 +143,21 @@ impl<'a> Setup<'a> {
         };
         let probes = &self.spec.probes;
         let markers = self.asks_for_markers();
+        let on_full = match probes.on_full {
+            Some(OnFull::Drop) => OnFull::Drop,
+            _ if markers && bpf::threads_can_wait() => OnFull::Wait,
+            Some(OnFull::Wait) if markers => {
+                bail!("--on-full wait needs Linux 6.13: no thread can wait in a program here")
+            }
+            _ => OnFull::Drop,
+        };
         // A batch of markers must find a whole page.
         let least = if markers { 4 * 4096 } else { 4096 };
-        let ring_bytes = u32::try_from(probes.ring_size.max(least).next_power_of_two());
+        let ring_size = match probes.ring_size {
+            Some(size) => size,
+            None => room::ring_bytes(bpf::online_cpus()?),
+        };
+        let ring_bytes = u32::try_from(ring_size.max(least).next_power_of_two());
         let Ok(ring_bytes) = ring_bytes else { bail!("--ring-size: at most 1GiB") };
         let mut kernel = Kernel::load(&Config {
             ring_bytes,
@@ -153,7 +165,6 @@ impl<'a> Setup<'a> {
             launches: origin == Origin::Launched,
             markers,
             values: self.planner.reads_values(),
-            wakes: self.pace.wakes,
             guards: !plan.guards.is_empty(),
         })?;
         match origin {
@@ -173,6 +184,7 @@ impl<'a> Setup<'a> {
             choice: probes.link,
             force_perf: probes.force_perf,
             pid: (!probes.follow).then_some(pid),
+            on_full,
         };
         let launched = origin == Origin::Launched;
         let terminal_is_taken = launched || matches!(output, Output::Live(_));

@@ -1,6 +1,7 @@
 //! Tests scopes among functions, in interval reports, and with full rings.
 
 use crate::env::Env;
+use crate::report::Report;
 use crate::targets::program;
 use crate::trace::Trace;
 use crate::truth::Truth;
@@ -73,11 +74,36 @@ pub(crate) fn markers_by_interval(env: &Env) -> Result<()> {
     Ok(())
 }
 
+/// A burst at full speed fits. Threads wait for ctrace, if they may, before events are lost.
+pub(crate) fn markers_in_a_burst(env: &Env) -> Result<()> {
+    const CALLS: u64 = 2 * 1_000_000;
+    let scopes = env.targets.get(&program("scopes.c"))?;
+    let burst = |options: &[&str]| -> Result<Report> {
+        let traced = Trace::run(env)?
+            .args(options.iter().copied())
+            .program(&scopes, ["burst", "2", "1000000"])
+            .finish()?
+            .expect_code(0)?;
+        traced.report().cloned()
+    };
+    let whole = burst(&[])?;
+    let timed: u64 = whole.functions().map(|scope| scope.ends().1).sum();
+    ensure!(timed == CALLS, "{timed} of {CALLS} calls are timed; {}", whole.losses());
+    let waits = |report: &Report| report.expect_note(&["threads waited for"]).is_ok();
+    // Such rings fill in a tenth of a millisecond.
+    let small = ["--ring-size", "64KiB", "--on-full"];
+    ensure!(waits(&burst(&[&small[..], &["wait"]].concat())?), "no thread waited for small rings");
+    let dropped = burst(&[&small[..], &["drop"]].concat())?;
+    ensure!(!waits(&dropped), "a thread waited although it was not to");
+    ensure!(dropped.loss("events") > 0, "the small rings were not full");
+    Ok(())
+}
+
 /// Delivered and lost events sum up to the written ones: two events a call.
 pub(crate) fn markers_with_full_rings(env: &Env) -> Result<()> {
     let calls = env.scaled(2_000_000);
     let traced = Trace::run(env)?
-        .args(["--ring-size", "4096"])
+        .args(["--ring-size", "4096", "--on-full", "drop"])
         .program(&env.targets.get(&program("marks_threads.c"))?, ["rate", "1", &calls])
         .finish()?
         .expect_code(0)?;

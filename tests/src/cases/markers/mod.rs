@@ -61,6 +61,7 @@ pub(super) fn builds() -> Vec<Build> {
         "marks_tree.c",
         "marks_slow.c",
         "marks_scribble.c",
+        "scopes.c",
     ]
     .map(program)
     .into();

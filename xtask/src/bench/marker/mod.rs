@@ -1,12 +1,14 @@
 //! The marker tier: scopes that programs carry, dormant and switched on.
 
 mod arm;
+mod burst;
 mod cost;
 mod peers;
 mod rate;
 mod site;
 
 pub(super) use arm::run as arm;
+pub(super) use burst::run as burst;
 pub(super) use cost::run as cost;
 pub(super) use peers::run as peers;
 pub(super) use rate::run as rate;

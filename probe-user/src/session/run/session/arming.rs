@@ -86,7 +86,9 @@ impl Arming {
 
     /// Takes the probes away, except those through which markers deliver the rest of their events.
     pub(super) fn detach_sources(&mut self) {
-        let is_source = |a: &mut Attachment| !matches!(a.role(), Role::Flush | Role::Register);
+        let is_source = |a: &mut Attachment| {
+            !matches!(a.role(), Role::Flush | Role::FlushWaiting | Role::Register)
+        };
         let sources = self.attachments.extract_if(.., is_source).collect();
         self.take_away(sources);
     }

@@ -17,6 +17,7 @@ use crate::{
             markers::{MarkerPlan, chosen, switches},
         },
         run::arm::attach_some,
+        spec::OnFull,
     },
     target::{
         bias::CodeSegments,
@@ -174,8 +175,12 @@ impl Session {
             flushes.push(Site { offset: flush, ref_ctr_offset: 0, cookie });
             registers.push(Site { offset: register, ref_ctr_offset: 0, cookie });
         }
-        for (role, sites) in [(Role::Flush, &flushes), (Role::Register, &registers)] {
-            let (path, links) = (&object.open_path, self.arming.links);
+        let (path, links) = (&object.open_path, self.arming.links);
+        let flush = match links.on_full {
+            OnFull::Drop => Role::Flush,
+            OnFull::Wait => Role::FlushWaiting,
+        };
+        for (role, sites) in [(flush, &flushes), (Role::Register, &registers)] {
             attach_some(&self.kernel, path, role, sites, links, &mut self.arming.attachments)?;
         }
         self.markers.armed.push(ArmedMarkers {

@@ -121,6 +121,7 @@ impl Session {
         notes.extend(self.target.notes());
         notes.extend(self.guarding_notes());
         notes.extend(self.doubts());
+        notes.extend(self.waits());
         notes.extend(self.dear_calls(end));
         notes.extend(self.cost_of_probes(end));
         notes
@@ -145,6 +146,21 @@ impl Session {
                 "{} in the target's marker buffers cannot be right: how many of its events are \
                  lost is not known",
                 counted(counts, "count", "counts")
+            )
+        })
+    }
+
+    /// Returns a note on the time that threads waited for ctrace: the times of scopes include it.
+    fn waits(&self) -> Option<String> {
+        if self.markers.is_empty() {
+            return None;
+        }
+        let waited = self.kernel.lost().read().ok()?.waited.0;
+        (waited > 0).then(|| {
+            format!(
+                "threads waited for {} ms in all, because scopes came faster than ctrace reads them: \
+                 the times of scopes include that (--on-full drop loses events instead)",
+                waited.div_ceil(1_000_000)
             )
         })
     }

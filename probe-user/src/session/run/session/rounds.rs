@@ -47,7 +47,7 @@ impl Rounds {
 
     /// True if the target has run since the last time.
     fn has_run(&mut self, cpu: impl FnOnce() -> Option<Nanos>) -> bool {
-        if !self.pace.wakes {
+        if !self.pace.is_calm {
             return true;
         }
         let cpu = cpu();
