@@ -39,8 +39,9 @@
  *   a semaphore, a nop and the name, and some 20 bytes of code on the usual path and 40 off it.
  *
  * Guarantees
- *   - The program never waits: no locks; system calls only at a thread's first active scope, at its end,
- *     and where a signal handler with scopes interrupted the emptying of a buffer.
+ *   - No locks; system calls only at a thread's first active scope, at its end, and where a signal
+ *     handler with scopes interrupted the emptying of a buffer. The program waits only for a ctrace
+ *     that is behind and was not told to drop: 1 ms at most each time a buffer is full.
  *   - Scopes may run in signal handlers, even in those that interrupt a scope, in any thread, in shared
  *     libraries, in libraries opened with dlopen, in a child after fork. errno is kept.
  *   - Any number of translation units, C and C++ mixed; any optimisation level, -flto, --gc-sections;

@@ -21,7 +21,7 @@ const TRIES: u32 = 4;
 const FULL: u64 = u64::MAX;
 
 /// The longest time that a thread waits for the reader, each time its buffer is full.
-const FULL_NANOS: u64 = 1_000_000;
+const LONGEST_WAIT_NANOS: u64 = 1_000_000;
 /// Slots that a batch may need: its own and those that are skipped before it.
 const LEAST_FREE: u64 = 2 * PAGE_SLOTS as u64;
 
@@ -94,7 +94,7 @@ pub fn wait_for_reader() {
     }
     let begun = now();
     let mut waited = 0;
-    while waited < FULL_NANOS && is_nearly_full() {
+    while waited < LONGEST_WAIT_NANOS && is_nearly_full() {
         waited = now() - begun;
         // Without this instruction the verifier would follow every turn of the loop.
         // SAFETY: it only jumps.

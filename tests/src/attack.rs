@@ -5,7 +5,7 @@ use crate::look;
 use crate::probes::changed_bytes;
 use crate::process::Running;
 use crate::targets::program;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -79,7 +79,10 @@ impl Victim {
         let mut output = BufReader::new(output);
         let mut line = String::new();
         output.read_line(&mut line)?;
-        ensure!(line == "ready\n", "it did not start: {line}");
+        if line != "ready\n" {
+            let ended = running.wait(Duration::from_secs(60))?;
+            bail!("it did not start: {line}{}, exit {}", ended.stderr, ended.shell_code());
+        }
         let pid = match is_child {
             true => look::child_running(running.pid(), path)?,
             false => running.pid(),

@@ -208,14 +208,14 @@ const ATTACHED: [(&str, What); 7] = [
 
 #[test]
 fn a_second_signal_leaves_no_breakpoints() {
-    attack_rounds(5, &ATTACHED, Attack::Twice, |env, subcommand, what, moment, random| {
+    attack_rounds(3, &ATTACHED, Attack::Twice, |env, subcommand, what, moment, random| {
         attack_attached(env, subcommand, what, Attack::Twice, moment, random)
     });
 }
 
 #[test]
 fn sigkill_leaves_no_breakpoints() {
-    attack_rounds(5, &ATTACHED, Attack::Kill, |env, subcommand, what, moment, random| {
+    attack_rounds(3, &ATTACHED, Attack::Kill, |env, subcommand, what, moment, random| {
         attack_attached(env, subcommand, what, Attack::Kill, moment, random)
     });
 }
@@ -252,7 +252,7 @@ fn too_few_files_for_perf_links_end_in_a_line() {
 #[test]
 fn a_launched_command_is_not_harmed() {
     let kinds = [("run", FEW), ("run", ALL), ("run", MULTI), ("run", FOLLOW)];
-    attack_rounds(4, &kinds, Attack::Kill, |env, subcommand, what, moment, random| {
+    attack_rounds(3, &kinds, Attack::Kill, |env, subcommand, what, moment, random| {
         let folder = tempfile::tempdir()?;
         let path = Victim::copy(env, folder.path())?;
         let (_target, mut untraced) = Victim::start(&mut Command::new(&path), &path, false)?;
@@ -377,7 +377,7 @@ fn no_other_signal_ends_the_guard() {
 #[test]
 fn the_guard_alone_is_killed() {
     let kinds = [("attach", ALL), ("attach", FEW), ("attach", MULTI), ("attach", FOLLOW)];
-    attack_rounds(4, &kinds, Attack::Kill, |env, subcommand, what, moment, random| {
+    attack_rounds(3, &kinds, Attack::Kill, |env, subcommand, what, moment, random| {
         let (_folder, _target, mut victim, speed) = start(env)?;
         let mut command = Command::new(&env.ctrace);
         command.arg(subcommand).args(options(what)).arg(victim.pid.to_string());

@@ -6,12 +6,20 @@ use anyhow::{Result, bail};
 use std::path::Path;
 use std::process::Command;
 
+/// The limit of the release binary without its line tables.
+const MOST_BYTES: u64 = 20_000_000;
+
 /// Builds the release binary, with its line tables beside it. Fails if it lacks the eBPF object.
 pub(crate) fn release() -> Result<()> {
     let mut command = paths::cargo();
     command.args(["build", "--release", "--locked", "--package", "ctrace", "--bin", "ctrace"]);
     holds_programs(&progress::must("release build", &mut command)?, &paths::ctrace())?;
-    symbols::split_off(&paths::ctrace())
+    symbols::split_off(&paths::ctrace())?;
+    let bytes = std::fs::metadata(paths::ctrace())?.len();
+    if machine::which("objcopy").is_some() && bytes > MOST_BYTES {
+        bail!("{} has {bytes} bytes, more than {MOST_BYTES}", paths::ctrace().display());
+    }
+    Ok(())
 }
 
 fn holds_programs(build: &Done, binary: &Path) -> Result<()> {

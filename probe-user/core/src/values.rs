@@ -4,7 +4,7 @@
 //! travel apart from events, so that an event stays four words.
 
 use crate::function::ValueKind;
-use crate::ingest::decode::DecodeError;
+use crate::ingest::error::DecodeError;
 use crate::units::{FuncId, Nanos, Pid, Tid};
 use ctrace_common::{
     MAX_TEXT, MAX_VALUES, Record, SINGLES, SLOT_LEN, SLOT_VALUES, TEXT_SLOTS, TEXTS, UNREAD,

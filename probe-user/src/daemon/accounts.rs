@@ -1,40 +1,40 @@
-//! Reads names of users and groups from the files in /etc.
+//! Numbers of users and groups, as the host's name services know them: files, directory services, or
+//! whatever nsswitch.conf says. They may take their time to answer.
+
+use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
+use std::ffi::CString;
 
 /// Returns the number of a user.
 pub(crate) fn user(text: &str) -> Result<u32, String> {
-    number(text, "/etc/passwd").ok_or_else(|| format!("there is no user `{text}` on this machine"))
+    number("user", text, |name| Ok(User::from_name(name)?.map(|user| user.uid.as_raw())))
 }
 
 /// Returns the number of a group.
 pub(crate) fn group(text: &str) -> Result<u32, String> {
-    number(text, "/etc/group").ok_or_else(|| format!("there is no group `{text}` on this machine"))
+    number("group", text, |name| Ok(Group::from_name(name)?.map(|group| group.gid.as_raw())))
 }
 
-/// Returns whether a user is a listed member of a group, besides the login group.
+/// Returns whether a group is among those of a user.
 pub(crate) fn is_member(user: u32, group: u32) -> bool {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let passwd = read("/etc/passwd");
-    let of_user = passwd.lines().find(|line| field(line, 2) == Some(user));
-    let Some(name) = of_user.and_then(|line| line.split(':').next()) else { return false };
-    if of_user.is_some_and(|line| field(line, 3) == Some(group)) {
-        return true;
-    }
-    let groups = read("/etc/group");
-    let members = groups.lines().find(|line| field(line, 2) == Some(group));
-    let members = members.and_then(|line| line.split(':').nth(3)).unwrap_or_default();
-    members.split(',').any(|member| member == name)
+    let Ok(Some(user)) = User::from_uid(Uid::from_raw(user)) else { return false };
+    let Ok(name) = CString::new(user.name) else { return false };
+    getgrouplist(&name, user.gid).is_ok_and(|groups| groups.contains(&Gid::from_raw(group)))
 }
 
-fn number(text: &str, path: &str) -> Option<u32> {
+/// Reads a number, or the name of something that has one.
+fn number(
+    what: &str,
+    text: &str,
+    look_up: impl Fn(&str) -> nix::Result<Option<u32>>,
+) -> Result<u32, String> {
     if let Ok(number) = text.parse() {
-        return Some(number);
+        return Ok(number);
     }
-    let all = std::fs::read_to_string(path).ok()?;
-    all.lines().find(|line| line.split(':').next() == Some(text)).and_then(|line| field(line, 2))
-}
-
-fn field(line: &str, nth: usize) -> Option<u32> {
-    line.split(':').nth(nth)?.parse().ok()
+    match look_up(text) {
+        Ok(Some(number)) => Ok(number),
+        Ok(None) => Err(format!("there is no {what} `{text}` on this machine")),
+        Err(error) => Err(format!("the name services did not say who {what} `{text}` is: {error}")),
+    }
 }
 
 #[cfg(test)]
@@ -46,6 +46,6 @@ mod tests {
         assert_eq!((user("root"), group("root")), (Ok(0), Ok(0)));
         assert_eq!(user("4242"), Ok(4242));
         assert!(user("nobody-of-that-name").is_err_and(|why| why.contains("nobody-of-that-name")));
-        assert!(is_member(0, 0) && !is_member(0, 54321));
+        assert!(is_member(0, 0) && !is_member(0, 54321) && !is_member(54321, 54321));
     }
 }

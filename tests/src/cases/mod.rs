@@ -61,6 +61,10 @@ fn needs_guards(link: Link) -> Option<&'static str> {
     (link != Link::Session).then_some("return probes are guarded with session links only")
 }
 
+fn needs_waiting(link: Link) -> Option<&'static str> {
+    (link != Link::Session).then_some("threads wait where there are session links only")
+}
+
 fn any_link(_: Link) -> Option<&'static str> {
     None
 }
@@ -97,6 +101,7 @@ pub const CASES: &[Case] = &[
     case("opened_library", On::Links, objects::opened_library),
     case("usdt_probes", On::Kernel, objects::usdt_probes),
     case("arguments_of_usdt_probes", On::Kernel, payloads::arguments_of_usdt_probes),
+    case("arguments_through_the_spool", On::Nothing, payloads::arguments_through_the_spool),
     case("usdt_values", On::Nothing, objects::usdt_values),
     case("a_recording_is_a_trace", On::Nothing, recordings::a_recording_is_a_trace),
     case(
@@ -155,7 +160,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "markers_in_a_burst",
         check: markers::markers_in_a_burst,
-        unsuited: needs_guards,
+        unsuited: needs_waiting,
         depends: On::Nothing,
     },
     case("markers_with_full_rings", On::Nothing, markers::markers_with_full_rings),

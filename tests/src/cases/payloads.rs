@@ -5,7 +5,7 @@ use crate::env::Env;
 use crate::process::run;
 use crate::recorded::Recorded;
 use crate::targets::program;
-use crate::trace::LIMIT;
+use crate::trace::{LIMIT, Trace};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -26,8 +26,30 @@ pub(super) fn arguments_of_usdt_probes(env: &Env) -> Result<()> {
     export.arg("export").arg(&recorded.file).args(["--format", "jsonl", "-o", "-"]);
     let exported = run(&mut export, LIMIT)?;
     ensure!(exported.shell_code() == 0, "export: {}", exported.stderr);
-    let (told, seen) = (told(&finished.stdout), seen(&exported.stdout)?);
-    ensure!(told.len() > 20, "the target printed {}", finished.stdout);
+    let calls: Vec<Value> =
+        exported.stdout.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let function = |call: &Value| Some(call["function"].as_str()?.to_owned());
+    compare(&finished.stdout, &seen(&calls, function)?)
+}
+
+/// The same in a session that keeps all calls in its temporary file.
+pub(super) fn arguments_through_the_spool(env: &Env) -> Result<()> {
+    let traced = Trace::run(env)?
+        .args(["-u", "values:*", "--spool", "0", "--view", "calls", "--top", "100000"])
+        .program(&env.targets.get(&program("usdt_values.c"))?, ["200"])
+        .finish()?
+        .expect_code(0)?;
+    let report = traced.report()?;
+    report.check_lossless()?;
+    let hits = report.0["points"]["first"].as_array().context("no hits")?;
+    let function = |hit: &Value| Some(format!("values:{}", hit["name"].as_str()?));
+    compare(&traced.finished.stdout, &seen(hits, function)?)
+}
+
+/// Compares the values that were seen with what the program printed.
+fn compare(printed: &str, seen: &Sums) -> Result<()> {
+    let told = told(printed);
+    ensure!(told.len() > 20, "the target printed {printed}");
     for (name, truth) in &told {
         let seen = seen.get(name).copied().unwrap_or_default();
         ensure!(seen == *truth, "{name}: read and sum are {seen:?}, not {truth:?}");
@@ -49,12 +71,11 @@ fn told(stdout: &str) -> Sums {
     sums.filter(|(_, (read, _))| *read > 0).collect()
 }
 
-/// Returns the sums in the lines of an export.
-fn seen(exported: &str) -> Result<Sums> {
+/// Returns the sums of the values of calls.
+fn seen(calls: &[Value], function: impl Fn(&Value) -> Option<String>) -> Result<Sums> {
     let mut sums = Sums::new();
-    for line in exported.lines() {
-        let call: Value = serde_json::from_str(line).context("a line of the export")?;
-        let function = call["function"].as_str().context("a call without a function")?;
+    for call in calls {
+        let function = function(call).context("a call without a function")?;
         for (name, value) in call["values"].as_object().into_iter().flatten() {
             let integer = value.as_u64().or(value.as_i64().map(|value| value as u64));
             let quarters = value.as_f64().map(|value| (value * 4.0) as i64 as u64);

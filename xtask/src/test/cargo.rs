@@ -1,18 +1,16 @@
 //! Runs the tests that trace nothing: unit tests, integration tests and documentation tests.
 
-use super::programs::{self, judge};
+use super::programs::{self, Way, judge};
 use super::{Options, live};
 use crate::summary::{Counts, Outcome};
 use crate::{paths, progress};
 use anyhow::Result;
 
-/// While one program waits, the other works.
-const AT_ONCE: usize = 2;
-
 pub(super) fn unit_tests(_: &Options) -> Result<(Outcome, Counts)> {
     let mut chosen = programs::build()?;
     chosen.retain(|program| !live::is_live(program));
-    programs::run("unit tests", &chosen, AT_ONCE)
+    // While one program waits, the other works.
+    programs::run("unit tests", &chosen, Way { at_once: 2, ..Way::default() })
 }
 
 pub(super) fn examples_in_documentation(_: &Options) -> Result<(Outcome, Counts)> {

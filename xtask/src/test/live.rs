@@ -1,6 +1,6 @@
 //! Runs the tests of the package `ctrace-tests`: they trace real programs on this machine's kernel.
 
-use super::programs::{self, Program};
+use super::programs::{self, Program, Way};
 use super::{Extent, Options};
 use crate::summary::{Counts, Outcome};
 use crate::{paths, progress};
@@ -29,11 +29,20 @@ pub(super) fn tests(options: &Options) -> Result<(Outcome, Counts)> {
         Extent::Quick => QUICK.contains(&name),
         _ => !name.starts_with(ALONE) && name != DISTURBED,
     };
-    run("live tests", 2, is_chosen)
+    // In each of these rounds every kind of probes meets every moment of an attack.
+    let rounds = (options.extent() == Extent::All).then_some(21);
+    run("live tests", Way { at_once: 2, rounds, ..Way::default() }, is_chosen)
 }
 
 pub(super) fn alone(_: &Options) -> Result<(Outcome, Counts)> {
-    run("tests that run alone", 1, |name| name.starts_with(ALONE) || name == DISTURBED)
+    let way = Way { at_once: 1, ..Way::default() };
+    run("tests that run alone", way, |name| name.starts_with(ALONE) || name == DISTURBED)
+}
+
+/// Runs the tests that depend on which runtimes are installed.
+pub(super) fn other_runtimes(_: &Options) -> Result<(Outcome, Counts)> {
+    let way = Way { at_once: 1, ignored: true, ..Way::default() };
+    run("other runtimes", way, |name| name == "attack_unwinding")
 }
 
 /// Returns whether a program holds live tests.
@@ -41,11 +50,11 @@ pub(super) fn is_live(program: &Program) -> bool {
     program.package == "ctrace-tests" && program.is_file
 }
 
-fn run(stage: &str, at_once: usize, chosen: impl Fn(&str) -> bool) -> Result<(Outcome, Counts)> {
+fn run(stage: &str, way: Way, chosen: impl Fn(&str) -> bool) -> Result<(Outcome, Counts)> {
     let mut programs = programs::build()?;
     programs.retain(|program| is_live(program) && chosen(&program.name));
     programs.sort_by_key(|program| place(&program.name));
-    programs::run(stage, &programs, at_once)
+    programs::run(stage, &programs, way)
 }
 
 /// Returns where a test file runs in the list, whose ends run first. Attacks are at one end: as long

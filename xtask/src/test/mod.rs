@@ -167,6 +167,12 @@ const GROUPS: &[&[Stage]] = &[
             "the same with perf links",
         ),
     ],
+    &[stage(
+        "other runtimes",
+        Extent::All,
+        live::other_runtimes,
+        "harm to languages that unwind or switch stacks in their own ways",
+    )],
     &[stage("fuzz", Extent::All, |_| fuzz::run(), "inputs that nobody thought of")],
     &[stage(
         "build without a BPF toolchain",

@@ -66,14 +66,25 @@ fn parse(messages: &str) -> Vec<Program> {
     messages.lines().filter_map(parse_line).collect()
 }
 
-/// Runs the programs `at_once` side by side. Every other one comes from the end of the list, so that
+/// The way to run test programs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Way {
+    /// The number of programs side by side.
+    pub at_once: usize,
+    /// Run the tests that usual runs leave out, and only these.
+    pub ignored: bool,
+    /// Rounds of each attack; `None`: each test's usual number.
+    pub rounds: Option<u32>,
+}
+
+/// Runs the programs, some of them side by side. Every other one comes from the end of the list, so that
 /// both ends run first and the middle last.
-pub(super) fn run(stage: &str, programs: &[Program], at_once: usize) -> Result<(Outcome, Counts)> {
+pub(super) fn run(stage: &str, programs: &[Program], way: Way) -> Result<(Outcome, Counts)> {
     let libraries = library_path();
     let queue = Mutex::new(programs.iter());
     let (sender, ended) = channel();
     thread::scope(|scope| {
-        for worker in 0..at_once {
+        for worker in 0..way.at_once {
             let (sender, queue, libraries) = (sender.clone(), &queue, &libraries);
             scope.spawn(move || {
                 let next = || {
@@ -82,7 +93,7 @@ pub(super) fn run(stage: &str, programs: &[Program], at_once: usize) -> Result<(
                 };
                 while let Some(program) = next() {
                     // The receiver outlives all threads.
-                    let _ = sender.send(run_one(stage, program, libraries));
+                    let _ = sender.send(run_one(stage, program, way, libraries));
                 }
             });
         }
@@ -114,10 +125,12 @@ pub(super) fn judge(stage: &str, done: &Done) -> (Outcome, Counts) {
     (Outcome::Failed(format!("{}; see {}", done.status, done.log.display())), counts)
 }
 
-fn run_one(stage: &str, program: &Program, libraries: &str) -> Result<Done> {
+fn run_one(stage: &str, program: &Program, way: Way, libraries: &str) -> Result<Done> {
     let mut command = Command::new(&program.path);
     // Skips are reported in captured output.
     command.arg("--show-output").current_dir(&program.folder);
+    command.args(way.ignored.then_some("--ignored"));
+    command.envs(way.rounds.map(|rounds| ("CTRACE_ATTACK_ROUNDS", rounds.to_string())));
     command.env("CARGO_MANIFEST_DIR", &program.folder).env("CARGO_TARGET_DIR", paths::target());
     command.env("LD_LIBRARY_PATH", libraries).env("CTRACE_BIN", paths::tested());
     let name = match program.is_file {

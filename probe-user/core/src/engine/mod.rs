@@ -24,9 +24,12 @@ use crate::engine::recorder::Recorder;
 use crate::engine::tracker::Tracker;
 use crate::filter::Filter;
 use crate::function::{FunctionInfo, FunctionKind};
-use crate::ingest::decode::{Decoded, ProcessEvent, decode};
 use crate::ingest::event::Event;
 use crate::ingest::order::Order;
+use crate::ingest::{
+    change::ProcessEvent,
+    decode::{Decoded, decode},
+};
 use crate::marker::{ClockSample, Markers};
 use crate::recording::{Block, ObjectRecord, Slow};
 use crate::report::Report;

@@ -1,7 +1,7 @@
 //! The starts, changes and ends of threads and processes.
 
 use crate::engine::tracker::Tracker;
-use crate::ingest::decode::ProcessEvent;
+use crate::ingest::change::ProcessEvent;
 use crate::units::{Pid, Tid};
 use ctrace_common::{Change, Comm};
 

@@ -4,7 +4,7 @@
 //! length must fit the kind, the kind must exist, and reserved bits must be 0. Later stages judge
 //! the meaning of the numbers.
 
-use crate::ingest::event::Event;
+use crate::ingest::{change::ProcessEvent, error::DecodeError, event::Event};
 use crate::marker::{BUFFER_LEN, BufferId, Reading};
 use crate::units::{Nanos, Pid, Tid};
 use crate::values::RingPayload;
@@ -21,30 +21,6 @@ pub enum Decoded {
     Change(ProcessEvent),
     /// The contents of a marker buffer.
     Buffer(Reading),
-}
-
-/// A change in a process, with its time and thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProcessEvent {
-    pub time: Nanos,
-    pub pid: Pid,
-    pub tid: Tid,
-    /// The number of events of the thread that were lost before it.
-    pub lost_before: u16,
-    pub change: Change,
-}
-
-/// The reason why bytes are no record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
-    #[error("no record is {0} bytes long")]
-    Length(usize),
-    #[error("no record of this length has kind {0}")]
-    Kind(u8),
-    #[error("a record of kind {0} has reserved bits set")]
-    Reserved(u8),
-    #[error("the values of a payload are not what it says of them")]
-    Values,
 }
 
 /// Decodes one record.

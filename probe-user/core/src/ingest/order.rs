@@ -15,7 +15,7 @@
 
 mod ties;
 
-use crate::ingest::decode::ProcessEvent;
+use crate::ingest::change::ProcessEvent;
 use crate::ingest::event::Event;
 use crate::values::RingPayload;
 use std::collections::{BTreeMap, VecDeque};

@@ -8,7 +8,7 @@ use super::losses::Losses;
 use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
 use super::reading::{BufferId, Reading};
 use super::sites::Site;
-use crate::ingest::decode::ProcessEvent;
+use crate::ingest::change::ProcessEvent;
 use crate::ingest::event::Event;
 use crate::units::{Nanos, Pid};
 use ctrace_common::{Change, Kind};

@@ -120,11 +120,15 @@ impl Requests {
         !self.seen.is_empty()
     }
 
-    /// Returns whether no request waits for its turn, and not even one that is being written.
-    pub(super) fn are_none_left(&self) -> bool {
-        let mut ring = [PollFd::new(self, PollFlags::IN)];
+    /// Returns whether no request of a process waits for its turn, not even one that is being
+    /// written. Those of others keep their turn.
+    pub(super) fn are_none_of(&mut self, pid: u32) -> bool {
+        while let Some(request) = self.read() {
+            self.seen.push_back(request);
+        }
+        let mut ring = [PollFd::new(&*self, PollFlags::IN)];
         let ready = poll(&mut ring, Some(&Timespec::default()));
-        ready.is_ok_and(|ready| ready == 0) && self.seen.is_empty()
+        ready.is_ok_and(|ready| ready == 0) && self.seen.iter().all(|seen| seen.pid != pid)
     }
 
     /// Lists the hijacked frames of a thread. Requests of others keep their turn. Returns `None` if

@@ -134,6 +134,8 @@ impl Shared {
             while let Some(request) = requests.next() {
                 self.settler.serve(request, requests);
                 served += 1;
+                // Others may ask without end.
+                self.settler.continue_stopped(requests);
             }
             self.settler.continue_stopped(requests);
             // To continue a process, requests of others may have been read.

@@ -42,9 +42,10 @@ pub(super) struct Settler {
     client: Arc<Client>,
 }
 
-/// A process that a thread of ours has stopped, or is about to.
+/// A process that one of its threads has stopped for its frames, or is about to.
 #[derive(Default)]
 pub(super) struct Stopping {
+    /// True if it has to be continued.
     has_stopped: bool,
     /// The threads that have given up waiting, and have not stopped yet.
     late: Vec<Late>,
@@ -117,7 +118,13 @@ impl Settler {
                         stopping.has_stopped = true;
                         false
                     }
-                    Then::StopsLate => !late.will_not_stop(),
+                    Then::StopsLate => match late.given_up() {
+                        None => true,
+                        Some(has_stopped) => {
+                            stopping.has_stopped |= has_stopped;
+                            false
+                        }
+                    },
                 }
             });
             let is_done = stopping.late.is_empty()
@@ -128,10 +135,10 @@ impl Settler {
         }
     }
 
-    /// Continues a process if no request is left unserved. Meanwhile no thread stops.
-    fn continue_quietly(&self, pid: u32, requests: &Requests) -> bool {
+    /// Continues a process if no request of it is left unserved. Meanwhile no thread stops.
+    fn continue_quietly(&self, pid: u32, requests: &mut Requests) -> bool {
         let _continues = self.states.continues();
-        let is_quiet = requests.are_none_left();
+        let is_quiet = requests.are_none_of(pid);
         if is_quiet {
             go_on(pid);
         }
@@ -197,18 +204,21 @@ impl Settler {
 }
 
 impl Late {
-    /// Returns whether somebody else has continued the process, which took the thread's stop back.
-    fn will_not_stop(&self) -> bool {
+    /// Returns whether the thread has stopped, if it is not to be looked at any more. It has if its
+    /// frames cannot be listed. It has not if somebody else has continued the process, which took
+    /// the thread's stop back.
+    fn given_up(&self) -> Option<bool> {
         const SIGSTOP: u64 = 1 << (libc::SIGSTOP - 1);
         let is_pending = || {
             let status = ProcessStatus::of(self.request.tid);
             status.is_ok_and(|status| status.bits("SigPnd").unwrap_or(0) & SIGSTOP != 0)
         };
+        if self.since.elapsed() < PATIENCE || is_pending() {
+            return None;
+        }
         // The kernel takes the signal and stops the thread in one step, so a look at the stop after
         // one at the signal is sure.
-        self.since.elapsed() >= PATIENCE
-            && !is_pending()
-            && matches!(Stop::of(&self.request), Stop::ToCome)
+        Some(matches!(Stop::of(&self.request), Stop::Complete))
     }
 }
 
@@ -235,7 +245,8 @@ enum Stop {
 impl Stop {
     fn of(Request { pid, tid, .. }: &Request) -> Self {
         match ProcessStatus::read(format!("/proc/{pid}/task/{tid}/status")) {
-            Err(_) => Self::Gone,
+            Err(error) if is_end(&error) => Self::Gone,
+            Err(_) => Self::ToCome,
             Ok(status) => match status.field("State").chars().next() {
                 // A debugger sees the signal first, and stops the thread in its own way.
                 Some('T' | 't') => Self::Complete,
@@ -244,6 +255,10 @@ impl Stop {
             },
         }
     }
+}
+
+fn is_end(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
 }
 
 pub(super) fn go_on(pid: u32) {

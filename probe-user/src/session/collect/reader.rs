@@ -17,7 +17,8 @@ use crate::bpf::{self, News, Rings};
 use ctrace_common::Change;
 use ctrace_core::{
     ingest::{
-        decode::{Decoded, ProcessEvent, decode},
+        change::ProcessEvent,
+        decode::{Decoded, decode},
         event::Event,
     },
     marker::{BUFFER_LEN, BufferId, ClockSample, Reading},
@@ -155,7 +156,9 @@ impl Reader {
         let mut bell = Bell::new(Some(news))?;
         let caller = bell.caller();
         std::thread::Builder::new().name("reader".into()).spawn(move || {
-            precede();
+            if !pace.is_calm {
+                precede();
+            }
             source.run(&sender, &seen, &mut bell, &mut timetable);
         })?;
         Ok((Self { stop, caller }, receiver))

@@ -134,7 +134,7 @@ impl<'a> Setup<'a> {
         command: Vec<String>,
         output: Output,
     ) -> anyhow::Result<(Session, Plan)> {
-        let plan = std::mem::take(&mut self.plan);
+        let mut plan = std::mem::take(&mut self.plan);
         let target = TargetReport {
             pid: Some(pid),
             exe: Some(exe.display().to_string()),
@@ -146,13 +146,23 @@ impl<'a> Setup<'a> {
         let on_full = match probes.on_full {
             Some(OnFull::Drop) => OnFull::Drop,
             _ if markers && bpf::threads_can_wait() => OnFull::Wait,
-            Some(OnFull::Wait) if markers => {
-                bail!("--on-full wait needs Linux 6.13: no thread can wait in a program here")
+            wanted => {
+                if markers && wanted.is_some() {
+                    plan.notes.push(
+                        "no thread waits until ctrace has read its events (on-full): that needs \
+                         Linux 6.13"
+                            .into(),
+                    );
+                }
+                OnFull::Drop
             }
-            _ => OnFull::Drop,
         };
-        // A batch of markers must find a whole page.
-        let least = if markers { 4 * 4096 } else { 4096 };
+        // A batch of markers must find a whole page. Smaller rings than 64 KiB leave no time to wait.
+        let least = match (markers, on_full) {
+            (true, OnFull::Wait) => 64 << 10,
+            (true, OnFull::Drop) => 4 * 4096,
+            _ => 4096,
+        };
         let ring_size = match probes.ring_size {
             Some(size) => size,
             None => room::ring_bytes(bpf::online_cpus()?),

@@ -3,7 +3,10 @@
 
 use super::*;
 use ctrace_common::{MAX_TEXT, SINGLES, SLOT_LEN, SLOT_VALUES, TEXT_SLOTS, TEXTS};
-use ctrace_core::ingest::decode::{DecodeError, Decoded, decode};
+use ctrace_core::ingest::{
+    decode::{Decoded, decode},
+    error::DecodeError,
+};
 use ctrace_core::recording::{Definitions, Framed};
 use ctrace_core::values::{Float, Text};
 

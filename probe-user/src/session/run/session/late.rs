@@ -12,7 +12,7 @@ use crate::{
 };
 use ctrace_common::Change;
 use ctrace_core::{
-    ingest::decode::ProcessEvent,
+    ingest::change::ProcessEvent,
     units::{Nanos, Pid},
 };
 use std::{thread::sleep, time::Duration};

@@ -152,15 +152,12 @@ impl Session {
 
     /// Returns a note on the time that threads waited for ctrace: the times of scopes include it.
     fn waits(&self) -> Option<String> {
-        if self.markers.is_empty() {
-            return None;
-        }
-        let waited = self.kernel.lost().read().ok()?.waited.0;
-        (waited > 0).then(|| {
+        let millis = self.waited().0 / 1_000_000;
+        (millis > 0).then(|| {
             format!(
-                "threads waited for {} ms in all, because scopes came faster than ctrace reads them: \
-                 the times of scopes include that (--on-full drop loses events instead)",
-                waited.div_ceil(1_000_000)
+                "threads waited for {millis} ms in all since the start, because ctrace had not read \
+                 their scopes yet: the times of scopes include that (--on-full drop loses events \
+                 instead)"
             )
         })
     }

@@ -27,11 +27,19 @@ impl Session {
     }
 
     /// Returns the cost of the probes. Hits whose events were lost are included: they cost the
-    /// same.
+    /// same. So is the time that threads waited for ctrace.
     pub(super) fn spent(&self) -> Nanos {
         let hits = self.engine.counters().hits;
         let lost = self.engine.lost_events();
-        self.arming.costs.with_lost(hits, lost)
+        self.arming.costs.with_lost(hits, lost).saturating_add(self.waited())
+    }
+
+    /// Returns the time that threads waited until ctrace had read their marker buffers.
+    pub(super) fn waited(&self) -> Nanos {
+        if self.markers.is_empty() {
+            return Nanos::ZERO;
+        }
+        self.kernel.lost().read().map_or(Nanos::ZERO, |lost| lost.waited)
     }
 
     /// Returns `false` if the cost ends the session.
