@@ -50,6 +50,7 @@ kernel_tests! {
     other_stacks
     opened_library
     arguments_of_usdt_probes
+    arguments_through_the_spool
     usdt_probes
     an_instruction_the_kernel_refuses
     library_opened_after_attach
@@ -98,6 +99,7 @@ kernel_tests! {
     markers_in_an_endless_list
     markers_in_one_tree
     markers_by_interval
+    markers_in_a_burst
     markers_with_full_rings
     markers_attached_often
 }

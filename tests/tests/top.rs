@@ -219,7 +219,7 @@ fn marks(screen: &str) -> usize {
 fn a_process_of_a_daemon() {
     let env = or_skip!(live());
     let (daemon, spin) = daemon_with_spin(&env, "60s");
-    let terminal = top_of_daemon(&env, &daemon, "--interval 500ms");
+    let terminal = top_of_daemon(&env, &daemon, "--interval 500ms --sort total");
     let screen = terminal.when("the rate is that of the target", |s| {
         rate(s).is_some_and(|rate| (450.0..550.0).contains(&rate))
     });

@@ -1,6 +1,6 @@
 //! Decides when to retry a process that could not be traced, and remembers why.
 
-use super::TargetName;
+use super::ids::TargetName;
 use std::time::{Duration, Instant};
 
 /// A program that has just started has not loaded its libraries yet, so the first pauses are short.

@@ -2,10 +2,10 @@
 //! session traces it already.
 
 use super::{
-    SessionId, TargetName,
     backoff::{Failure, Retry},
     commands,
     config::Target,
+    ids::{SessionId, TargetName},
     session::{self, Running, Shared},
     supervisor::Supervisor,
 };

@@ -1,7 +1,7 @@
 //! Reads command lines off the supervisor's thread. They are in the memory of the processes, and a
 //! process can delay each read by a second.
 
-use super::Event;
+use super::event::Event;
 use crate::target::facts::Facts;
 use ctrace_core::units::Pid;
 use std::{

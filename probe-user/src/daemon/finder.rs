@@ -1,7 +1,7 @@
 //! Finds processes. The kernel reports starts. A look through /proc finds processes that started
 //! earlier or whose report was lost. The running program rules most of them out.
 
-use super::{Event, config::Target};
+use super::{config::Target, event::Event};
 use crate::{
     bpf::{self, Starts},
     target::facts::{self, Program},

@@ -4,8 +4,8 @@
 //! thread writes the reports.
 
 use super::{
-    SessionId, TargetName,
     config::{Config, Target},
+    ids::{SessionId, TargetName},
     metrics::{catalog::Own, hub::MetricsHub},
     reports::{Header, Style, Writer},
     spans::Spans,

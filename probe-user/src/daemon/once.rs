@@ -1,6 +1,6 @@
 //! Logs each problem once: hours of failure are one line, and so is their end.
 
-use super::TargetName;
+use super::ids::TargetName;
 use crate::ui;
 use std::collections::{HashMap, HashSet};
 

@@ -1,6 +1,6 @@
 //! The folder of recordings: names new ones, and removes the oldest when there are too many.
 
-use super::{TargetName, config};
+use super::{config, ids::TargetName};
 use crate::{
     files::{self, Owner},
     ui,

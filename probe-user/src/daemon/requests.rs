@@ -1,10 +1,10 @@
 //! Answers requests from the control socket on the supervisor's thread.
 
 use super::{
-    SessionId, TargetName,
     backoff::Retry,
     config::Target,
     control::{Answer, Ask, Choice, Handle, Reply, Whom},
+    ids::{SessionId, TargetName},
     session::Running,
     supervisor::{ByHand, Supervisor},
 };

@@ -2,10 +2,11 @@
 //! reports to the hub.
 
 use super::{
-    Event, Progress, SessionId,
     config::Target,
+    event::{Event, Progress},
     flight,
     hub::Hub,
+    ids::SessionId,
     looks::Looks,
     recordings::{Place, Recordings},
     turns,

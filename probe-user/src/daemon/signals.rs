@@ -1,6 +1,6 @@
 //! Turns signals into events for the supervisor.
 
-use super::Event;
+use super::event::Event;
 use crate::{bpf, heal, ui};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},

@@ -1,13 +1,14 @@
 //! The thread that decides which processes have sessions.
 
 use super::{
-    Event, Progress, SessionId, TargetName,
     backoff::{Failure, Retry},
     commands::Commands,
     config::{Config, Target},
     control,
+    event::{Event, Progress},
     finder::Finder,
     hub::Hub,
+    ids::{SessionId, TargetName},
     limits,
     metrics::service::Service,
     notify::Manager,

@@ -2,8 +2,8 @@
 //! detach when they are gone.
 
 use super::{
-    SessionId,
     control::{Answer, Reply},
+    ids::SessionId,
 };
 use serde_json::Value;
 use std::sync::mpsc::Sender;

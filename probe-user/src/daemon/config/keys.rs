@@ -9,7 +9,7 @@
 use super::{Daemon, Output, ReportKind, Target, value::Value};
 use crate::{
     bpf::LinkChoice,
-    daemon::{TargetName, accounts, matching::Pattern},
+    daemon::{accounts, ids::TargetName, matching::Pattern},
     session::spec::OnFull,
     target::place::Returns,
     values,

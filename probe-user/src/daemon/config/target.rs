@@ -1,7 +1,7 @@
 //! One `[[target]]`: its processes, the functions to trace, and the outputs.
 
 use crate::{
-    daemon::{TargetName, matching::Pattern},
+    daemon::{ids::TargetName, matching::Pattern},
     session::{keep::flight::TooSlow, spec::TraceSpec},
     target::{
         facts::{Facts, Program},

@@ -10,7 +10,10 @@ mod underway;
 pub(crate) use server::{Listener, Request};
 
 use crate::{
-    daemon::{SessionId, TargetName, looks::Looks},
+    daemon::{
+        ids::{SessionId, TargetName},
+        looks::Looks,
+    },
     session::keep::live::Command,
 };
 use ctrace_core::units::{Nanos, Pid};

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     bpf,
     daemon::{
-        Event,
+        event::Event,
         hub::Hub,
         places::{Place, Places},
         recordings::Recordings,

@@ -3,7 +3,7 @@
 //! Pure: no clock, no kernel, no sockets.
 
 use super::{family::Families, latency::Edges, target::Target};
-use crate::{daemon::SessionId, session::keep::live::Snapshot};
+use crate::{daemon::ids::SessionId, session::keep::live::Snapshot};
 use std::collections::{BTreeMap, HashMap};
 
 /// The limits for each target.

@@ -6,7 +6,7 @@ use super::{
     latency::{Edges, Latency},
     metric::{Kind, Metric},
 };
-use crate::daemon::SessionId;
+use crate::daemon::ids::SessionId;
 use ctrace_core::{report::LossReport, units::Nanos};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

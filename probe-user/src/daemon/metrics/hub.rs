@@ -12,7 +12,7 @@ use super::{
     latency::Edges,
 };
 use crate::{
-    daemon::SessionId,
+    daemon::ids::SessionId,
     session::keep::live::{Command, Snapshot},
 };
 use std::{

@@ -6,7 +6,7 @@ use super::{
     listen::Listen,
     service::{Options, Service},
 };
-use crate::{daemon::SessionId, session::keep::live::Command};
+use crate::{daemon::ids::SessionId, session::keep::live::Command};
 use std::{
     io::{Read as _, Write as _},
     net::{SocketAddr, TcpStream},

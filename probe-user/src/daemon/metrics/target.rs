@@ -14,7 +14,7 @@ use super::{
     names,
     series::{Functions, Row},
 };
-use crate::{daemon::SessionId, session::keep::live::Snapshot};
+use crate::{daemon::ids::SessionId, session::keep::live::Snapshot};
 use ctrace_core::units::{Nanos, saturating_sum};
 use std::{collections::HashMap, sync::Arc};
 

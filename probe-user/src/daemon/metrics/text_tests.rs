@@ -7,7 +7,7 @@ use super::{
     text::encode,
 };
 use crate::daemon::{
-    SessionId,
+    ids::SessionId,
     metrics::accumulator::{Accumulator, Bounds},
 };
 use proptest::prelude::*;

@@ -2,8 +2,8 @@
 
 use crate::{
     daemon::{
-        SessionId, TargetName,
         config::{ReportKind, Reports},
+        ids::{SessionId, TargetName},
         totals::Counts,
     },
     session::keep::live::Snapshot,

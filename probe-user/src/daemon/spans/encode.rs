@@ -3,7 +3,7 @@
 
 use super::ids::Ids;
 use crate::daemon::{
-    TargetName,
+    ids::TargetName,
     metrics::{
         names::label,
         otlp::{

@@ -11,7 +11,7 @@ mod limit;
 mod receiver_tests;
 
 use super::{
-    TargetName,
+    ids::TargetName,
     metrics::{
         catalog::Own,
         hub::MetricsHub,

@@ -3,7 +3,7 @@
 use super::{Job, Options, Spans};
 use crate::{
     daemon::{
-        TargetName,
+        ids::TargetName,
         metrics::{
             accumulator::Bounds,
             catalog::Own,

@@ -78,22 +78,22 @@ pub(crate) fn markers_by_interval(env: &Env) -> Result<()> {
 pub(crate) fn markers_in_a_burst(env: &Env) -> Result<()> {
     const CALLS: u64 = 2 * 1_000_000;
     let scopes = env.targets.get(&program("scopes.c"))?;
-    let burst = |options: &[&str]| -> Result<Report> {
+    let burst = |each: &str, options: &[&str]| -> Result<Report> {
         let traced = Trace::run(env)?
             .args(options.iter().copied())
-            .program(&scopes, ["burst", "2", "1000000"])
+            .program(&scopes, ["burst", "2", each])
             .finish()?
             .expect_code(0)?;
         traced.report().cloned()
     };
-    let whole = burst(&[])?;
+    let whole = burst("1000000", &[])?;
     let timed: u64 = whole.functions().map(|scope| scope.ends().1).sum();
     ensure!(timed == CALLS, "{timed} of {CALLS} calls are timed; {}", whole.losses());
     let waits = |report: &Report| report.expect_note(&["threads waited for"]).is_ok();
     // Such rings fill in a tenth of a millisecond.
-    let small = ["--ring-size", "64KiB", "--on-full"];
-    ensure!(waits(&burst(&[&small[..], &["wait"]].concat())?), "no thread waited for small rings");
-    let dropped = burst(&[&small[..], &["drop"]].concat())?;
+    let small = |on_full| burst("300000", &["--ring-size", "64KiB", "--on-full", on_full]);
+    ensure!(waits(&small("wait")?), "no thread waited for small rings");
+    let dropped = small("drop")?;
     ensure!(!waits(&dropped), "a thread waited although it was not to");
     ensure!(dropped.loss("events") > 0, "the small rings were not full");
     Ok(())

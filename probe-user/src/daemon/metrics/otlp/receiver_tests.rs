@@ -5,7 +5,7 @@ use super::{
     fixtures::{receive, receiver, text},
 };
 use crate::daemon::{
-    SessionId,
+    ids::SessionId,
     metrics::{
         accumulator::Bounds,
         fixtures::{Did, snapshot},

@@ -1,0 +1,31 @@
+//! What reaches the supervisor.
+
+use super::{commands::Answer, control::Request, ids::SessionId, signals::Order};
+use crate::bpf::Traced;
+use ctrace_core::units::Pid;
+
+/// An event for the supervisor.
+pub(crate) enum Event {
+    /// A process runs a new program, or is the child of one that is traced.
+    Started(Pid),
+    /// A process and its requested command line.
+    Known(Answer),
+    /// Some reports of starts were lost.
+    StartsLost,
+    Session(SessionId, Progress),
+    Signal(Order),
+    /// A request from the control socket.
+    Request(Request),
+}
+
+/// The progress of a session.
+pub(crate) enum Progress {
+    /// Its probes are in place.
+    Armed {
+        /// The processes that it traces.
+        traced: Traced,
+        /// True if it traces none of the functions whose slow calls are wanted.
+        in_vain: bool,
+    },
+    Ended(Result<(), String>),
+}
