@@ -173,7 +173,7 @@ pub(crate) struct ProbeArgs {
     #[arg(long, value_name = "SIZE", value_parser = values::ring_size)]
     pub ring_size: Option<u64>,
     /// What a thread with a full marker buffer does while its ring is nearly full [default: wait; drop
-    /// before Linux 6.13]
+    /// before Linux 6.13]. Rings have 64KiB at least where it waits
     #[arg(long, value_enum)]
     pub on_full: Option<OnFullArg>,
     /// Memory for calls; more go to a temporary file (in TMPDIR, or /var/tmp), with 0 all of them.

@@ -95,19 +95,11 @@ fn probe_stays_where_a_loop_turns() {
 }
 
 #[test]
-fn probe_moves_past_what_leaves_the_stack() {
+fn probe_moves_past_what_changes_nothing() {
     let body = "test %rdi, %rdi\nje 1f\nincl (%rdi)\n1: ret";
     check(SITES, body, "", "entry +3 emulated, exit at 1 ret single-stepped");
     let body = "mov $1, %esi\njmp g";
     check(SITES, body, "", "entry +0 single-stepped, exit at 1 jump emulated");
-    let body = "mov variable(%rip), %rax\nmov %rsi, %rdi\ntest %rax, %rax\nje 1f\ninc %ecx\n1: ret";
-    let variable = ".data\nvariable: .quad 1\n.text\n";
-    check(SITES, body, variable, "entry +13 emulated, exit at 1 ret single-stepped");
-    // Pages of such memory may have to come from a disk.
-    for access in ["mov (%rsi), %rax", "mov %fs:(%rsi), %rax", "mov %rax, variable(%rip)"] {
-        let body = format!("{access}\ntest %rax, %rax\nje 1f\ninc %ecx\n1: ret");
-        check(SITES, &body, variable, "entry +0 single-stepped, exit at 1 ret single-stepped");
-    }
     let body =
         "sub $24, %rsp\n.cfi_def_cfa_offset 32\nadd $24, %rsp\n.cfi_def_cfa_offset 8\nnop\nret";
     check(SITES, body, "", "entry +0 single-stepped, exit at 1 ret single-stepped");
@@ -138,7 +130,7 @@ fn refused_instructions() {
     check(SITES, "pushf\npop %rax\nret", "", why);
     check(
         SITES,
-        "xchg %r8, %rax\nret",
+        "xchg %r8, %rax\ntest %eax, %eax\nje 1f\nret\n1: ret",
         "",
         "not traced: no probe fits its first instruction: the kernel mistakes the exchange with r8 for a nop",
     );

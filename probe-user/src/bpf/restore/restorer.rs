@@ -129,13 +129,16 @@ impl Shared {
 
     /// Returns the number of requests that were there.
     fn serve_all(&self, requests: &mut Requests) -> usize {
-        let mut served = 0;
+        let (mut served, mut looked) = (0, Instant::now());
         loop {
             while let Some(request) = requests.next() {
                 self.settler.serve(request, requests);
                 served += 1;
                 // Others may ask without end.
-                self.settler.continue_stopped(requests);
+                if looked.elapsed() >= PAUSE {
+                    self.settler.continue_stopped(requests);
+                    looked = Instant::now();
+                }
             }
             self.settler.continue_stopped(requests);
             // To continue a process, requests of others may have been read.

@@ -54,6 +54,8 @@ pub(super) struct Stopping {
 struct Late {
     request: Request,
     since: Instant,
+    /// The time at which it had stopped, but its frames could not be listed.
+    unlisted: Option<Instant>,
 }
 
 /// What a thread does whose frames are restored.
@@ -63,6 +65,8 @@ enum Then {
     Stopped,
     /// It has not stopped yet.
     StopsLate,
+    /// It has stopped, but its frames could not be listed. Another try may list them.
+    Unlisted,
 }
 
 impl Settler {
@@ -92,14 +96,14 @@ impl Settler {
         self.tell_of(&request);
         let then = match goes_on {
             true => Then::GoesOn,
-            false => self.await_stop(&request, requests, STOPS_WITHIN),
+            false => self.await_stop(&request, requests, STOPS_WITHIN, TRIES),
         };
         let stopped = &mut requests.stopped;
         match then {
             Then::GoesOn => {}
             Then::Stopped => stopped.entry(request.pid).or_default().has_stopped = true,
-            Then::StopsLate => {
-                let late = Late { request, since: Instant::now() };
+            Then::StopsLate | Then::Unlisted => {
+                let late = Late { request, since: Instant::now(), unlisted: None };
                 stopped.entry(late.request.pid).or_default().late.push(late);
             }
         }
@@ -111,20 +115,21 @@ impl Settler {
         let pids: Vec<u32> = requests.stopped.keys().copied().collect();
         for pid in pids {
             let mut stopping = requests.stopped.remove(&pid).unwrap_or_default();
-            stopping.late.retain(|late| {
-                match self.await_stop(&late.request, requests, Duration::ZERO) {
+            stopping.late.retain_mut(|late| {
+                // Others wait meanwhile.
+                match self.await_stop(&late.request, requests, Duration::ZERO, 1) {
                     Then::GoesOn => false,
                     Then::Stopped => {
                         stopping.has_stopped = true;
                         false
                     }
-                    Then::StopsLate => match late.given_up() {
-                        None => true,
-                        Some(has_stopped) => {
-                            stopping.has_stopped |= has_stopped;
-                            false
-                        }
-                    },
+                    Then::StopsLate => !late.will_not_stop(),
+                    Then::Unlisted => {
+                        let since = *late.unlisted.get_or_insert_with(Instant::now);
+                        let is_over = since.elapsed() >= PATIENCE;
+                        stopping.has_stopped |= is_over;
+                        !is_over
+                    }
                 }
             });
             let is_done = stopping.late.is_empty()
@@ -146,7 +151,13 @@ impl Settler {
     }
 
     /// Waits for the stop of a thread that waits no more, and restores its frames.
-    fn await_stop(&self, request: &Request, requests: &mut Requests, limit: Duration) -> Then {
+    fn await_stop(
+        &self,
+        request: &Request,
+        requests: &mut Requests,
+        limit: Duration,
+        tries: u32,
+    ) -> Then {
         let until = Instant::now() + limit;
         loop {
             match Stop::of(request) {
@@ -156,10 +167,9 @@ impl Settler {
                 Stop::ToCome => sleep(PAUSE),
             }
         }
-        match self.restore_stopped(request.tid, requests) {
+        match self.restore_stopped(request.tid, requests, tries) {
             true => Then::Stopped,
-            // Another try may list them.
-            false => Then::StopsLate,
+            false => Then::Unlisted,
         }
     }
 
@@ -178,9 +188,9 @@ impl Settler {
     /// have continued it, and its slots may hold trampolines of later calls. So its frames are
     /// listed anew. The memory is opened before: if the process executes another program, the list
     /// is of that one, and nothing can be written. Returns `false` if they are unknown.
-    fn restore_stopped(&self, tid: u32, requests: &mut Requests) -> bool {
+    fn restore_stopped(&self, tid: u32, requests: &mut Requests, tries: u32) -> bool {
         let Ok(memory) = open_memory(tid) else { return false };
-        let Some(listed) = requests.list(self.maps.lister.as_fd(), tid, TRIES) else {
+        let Some(listed) = requests.list(self.maps.lister.as_fd(), tid, tries) else {
             return false;
         };
         if is_plain(tid) {
@@ -204,21 +214,18 @@ impl Settler {
 }
 
 impl Late {
-    /// Returns whether the thread has stopped, if it is not to be looked at any more. It has if its
-    /// frames cannot be listed. It has not if somebody else has continued the process, which took
-    /// the thread's stop back.
-    fn given_up(&self) -> Option<bool> {
+    /// Returns whether somebody else has continued the process, which took the thread's stop back.
+    fn will_not_stop(&self) -> bool {
         const SIGSTOP: u64 = 1 << (libc::SIGSTOP - 1);
-        let is_pending = || {
-            let status = ProcessStatus::of(self.request.tid);
-            status.is_ok_and(|status| status.bits("SigPnd").unwrap_or(0) & SIGSTOP != 0)
+        let may_be_pending = || match ProcessStatus::of(self.request.tid) {
+            Ok(status) => status.bits("SigPnd").unwrap_or(0) & SIGSTOP != 0,
+            Err(error) => !is_end(&error),
         };
-        if self.since.elapsed() < PATIENCE || is_pending() {
-            return None;
-        }
         // The kernel takes the signal and stops the thread in one step, so a look at the stop after
         // one at the signal is sure.
-        Some(matches!(Stop::of(&self.request), Stop::Complete))
+        self.since.elapsed() >= PATIENCE
+            && !may_be_pending()
+            && matches!(Stop::of(&self.request), Stop::ToCome)
     }
 }
 

@@ -146,17 +146,21 @@ impl Shared {
         }
     }
 
-    /// Gives an admitted client a thread.
+    /// Gives a client a thread, which finds out whether it is admitted.
     fn admit(&self, stream: &Arc<UnixStream>) -> Result<(), String> {
         let group = self.group.load(Ordering::Relaxed);
-        peer::check(stream, Some(group).filter(|group| *group != NOBODY))?;
         let close = Arc::clone(stream);
         let close = move || drop(close.shutdown(Shutdown::Both));
         let place = self.places.take(QUEUE, close).ok_or(BUSY)?;
         let (shared, stream) = (self.clone(), Arc::clone(stream));
         let serve = move || {
+            // Name services may take their time. The socket's mode keeps strangers out meanwhile.
+            let admitted = peer::check(&stream, Some(group).filter(|group| *group != NOBODY));
             // A client that went away needs no answer.
-            let _ = shared.serve(&stream, &place);
+            let _ = match admitted {
+                Ok(()) => shared.serve(&stream, &place),
+                Err(why) => answer(&*stream, &Reply::error(why)),
+            };
         };
         let spawned = std::thread::Builder::new().name("asked".into()).spawn(serve);
         spawned.map(drop).map_err(|_| BUSY.to_owned())

@@ -1,12 +1,10 @@
 //! Chooses the instruction that an entry probe sits on.
 //!
 //! The kernel emulates a few instructions and single-steps all others, at many times the cost. So
-//! the probe may move to a cheaper instruction past leading ones: past `endbr64` to a `push`, past
-//! `test %rdi,%rdi` to its `je`. It never moves past one that changes the stack pointer, since the
-//! return address would no longer be on top. It never moves past a jump target, since it would count
-//! the turns of a loop. It never moves past an access to memory, which may take long: a page may have
-//! to come from a disk first, and that time is the function's. The program's own variables, at fixed
-//! addresses, are an exception.
+//! the probe may move to a cheaper instruction past leading ones that change neither the stack, nor
+//! memory, nor an argument: past `endbr64` to a `push`, past `test %rdi,%rdi` to its `je`. It never
+//! moves past a `push`, since the return address would no longer be on top. It never moves past a
+//! jump target, since it would count the turns of a loop.
 
 use super::super::plan::EntrySite;
 use super::code::CodeMap;
@@ -52,9 +50,7 @@ pub(super) fn entry_site(
             Err(_) => {}
         }
         // Without any site yet, even an instruction that touches memory is passed.
-        if !leaves_stack(&instruction, &mut facts)
-            || best.is_some() && may_take_long(&instruction, &mut facts)
-        {
+        if !is_passable(&instruction, &mut facts, best.is_none()) {
             break;
         }
     }
@@ -90,8 +86,11 @@ fn is_way_out(flow: &Flow, at: u64) -> bool {
     flow.ways_out.iter().any(|(instruction, _)| instruction.ip() == at)
 }
 
-/// Returns whether the next instruction finds the stack pointer and the return address as they were.
-fn leaves_stack(instruction: &Instruction, facts: &mut InstructionInfoFactory) -> bool {
+fn is_passable(
+    instruction: &Instruction,
+    facts: &mut InstructionInfoFactory,
+    memory_too: bool,
+) -> bool {
     if matches!(instruction.mnemonic(), Mnemonic::Endbr64 | Mnemonic::Nop) {
         return true;
     }
@@ -102,19 +101,28 @@ fn leaves_stack(instruction: &Instruction, facts: &mut InstructionInfoFactory) -
     {
         return false;
     }
-    !facts.info(instruction).used_registers().iter().any(|used| {
+    let facts = facts.info(instruction);
+    if !memory_too && !facts.used_memory().is_empty() {
+        return false;
+    }
+    !facts.used_registers().iter().any(|used| {
         let writes = !matches!(used.access(), OpAccess::None | OpAccess::Read | OpAccess::CondRead);
-        writes && used.register().full_register() == Register::RSP
+        writes && is_kept(used.register().full_register())
     })
 }
 
-/// Returns whether an instruction touches memory other than a variable that it only reads.
-fn may_take_long(instruction: &Instruction, facts: &mut InstructionInfoFactory) -> bool {
-    if matches!(instruction.mnemonic(), Mnemonic::Endbr64 | Mnemonic::Nop) {
-        return false;
-    }
-    let reads = |access| matches!(access, OpAccess::Read | OpAccess::CondRead);
-    let memory = facts.info(instruction).used_memory();
-    let is_variable = instruction.is_ip_rel_memory_operand() && memory.len() == 1;
-    !memory.iter().all(|used| is_variable && reads(used.access()))
+/// Returns whether a register is the stack pointer or may carry an argument.
+fn is_kept(register: Register) -> bool {
+    matches!(
+        register,
+        Register::RSP
+            | Register::RDI
+            | Register::RSI
+            | Register::RDX
+            | Register::RCX
+            | Register::R8
+            | Register::R9
+            | Register::R10
+            | Register::RAX
+    ) || register.is_vector_register()
 }
