@@ -1,6 +1,7 @@
 //! Compares the daemon's metrics, as the real Prometheus scrapes them, with its reports.
 
 use anyhow::{Context, Result, ensure};
+use ctrace_tests::daemon::folder;
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::http;
 use ctrace_tests::look::wait_until;
@@ -159,7 +160,8 @@ fn check_dashboard(prometheus: &Prometheus) -> Result<()> {
 }
 
 fn scraped(env: &Env, programs: &Programs) -> Result<()> {
-    let target = fs::canonicalize(env.targets.get(&program("demo.c"))?)?;
+    let copy = folder(env, &[("demo", &program("demo.c"))])?;
+    let target = fs::canonicalize(copy.path().join("demo"))?;
     let daemon = Daemon::start(env, &target)?;
     let classic = Prometheus::start(programs, daemon.address, false)?;
     let native = Prometheus::start(programs, daemon.address, true)?;
