@@ -6,8 +6,8 @@
  * `cost` prints `bare_ns`, `two_rdtsc_ns` and `scope_ns`: the CPU time per call of three functions
  * that differ only as these names say. It is the median over stretches of all threads, which take
  * turns. `rate` prints `calls`, and as `calls_per_second` the slowest thread's rate times the
- * number of threads. `burst` prints the same. `buffers` prints `kib`: the memory for buffers of USERS threads that use a
- * scope, and of IDLERS threads that do not. */
+ * number of threads. `burst` prints the same. `buffers` prints `kib`: the memory for buffers of USERS
+ * threads that use a scope, and of IDLERS threads that do not. */
 #include "count.h"
 #include "ctrace.h"
 #include <pthread.h>

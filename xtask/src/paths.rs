@@ -36,8 +36,21 @@ pub(crate) fn shown(path: &Path) -> String {
 
 /// Returns the cargo that runs this chore, in the repository's root.
 pub(crate) fn cargo() -> Command {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    let mut command = Command::new(cargo);
+    in_root(Command::new(cargo_path()))
+}
+
+/// Returns a cargo that takes only the CPU time that others leave.
+pub(crate) fn cargo_behind_others() -> Command {
+    let mut command = Command::new("nice");
+    command.args(["-n", "19"]).arg(cargo_path());
+    in_root(command)
+}
+
+fn cargo_path() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"))
+}
+
+fn in_root(mut command: Command) -> Command {
     command.current_dir(root()).env("CARGO_TARGET_DIR", target());
     // Children must not inherit cargo's variables about this package.
     for (name, _) in std::env::vars_os() {

@@ -40,7 +40,7 @@ pub enum RestoreReason {
 
 impl RestoreReason {
     /// Reads the word of a request.
-    pub fn of(word: u32) -> Option<Self> {
+    pub fn from_wire(word: u32) -> Option<Self> {
         let all = [Self::Unwind, Self::Switch, Self::Signal, Self::Listed, Self::Load];
         all.into_iter().find(|reason| *reason as u32 == word)
     }

@@ -30,7 +30,7 @@ pub(super) fn format_ebpf(_: &Options) -> Result<(Outcome, Counts)> {
 /// A compiler that lints while it builds would make other code than the one that users build, with
 /// larger stack frames. So this is a run of its own.
 pub(super) fn clippy(_: &Options) -> Result<(Outcome, Counts)> {
-    let mut command = paths::cargo();
+    let mut command = paths::cargo_behind_others();
     // It would build the eBPF programs once more.
     command.env("CTRACE_BPF_CARGO", "none");
     command.args(["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]);

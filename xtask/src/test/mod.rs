@@ -90,12 +90,6 @@ const GROUPS: &[&[Stage]] = &[
             "code that does not compile, and a binary without its eBPF programs",
         ),
     ],
-    &[stage(
-        "clippy",
-        Extent::Quick,
-        lint::clippy,
-        "mistakes and unsafe code that lints know; code that needs more than stable Rust",
-    )],
     &[
         stage(
             "unit tests",
@@ -131,13 +125,22 @@ const GROUPS: &[&[Stage]] = &[
             "rights, limits and signals that the daemon has as a service",
         ),
     ],
-    &[stage(
-        "live tests",
-        Extent::Quick,
-        live::tests,
-        "wrong counts and times of real programs on this kernel, harm to them, other commands; \
-         what a hostile file, target, user or signal can do to ctrace, to others and the host",
-    )],
+    &[
+        stage(
+            "live tests",
+            Extent::Quick,
+            live::tests,
+            "wrong counts and times of real programs on this kernel, harm to them, other commands; \
+             what a hostile file, target, user or signal can do to ctrace, to others and the host",
+        ),
+        // It takes the time in which they wait.
+        stage(
+            "clippy",
+            Extent::Quick,
+            lint::clippy,
+            "mistakes and unsafe code that lints know; code that needs more than stable Rust",
+        ),
+    ],
     &[
         stage(
             "tests that run alone",

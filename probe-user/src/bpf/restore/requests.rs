@@ -55,7 +55,7 @@ impl Request {
             pid: ids as u32,
             tid: (ids >> 32) as u32,
             cpu: place as u32 as usize,
-            reason: RestoreReason::of((place >> 32) as u32)?,
+            reason: RestoreReason::from_wire((place >> 32) as u32)?,
             frames,
         })
     }

@@ -30,7 +30,7 @@ use ctrace_common::Cookie;
 use ctrace_core::{
     engine::Engine,
     marker::{BUFFER_LEN, BufferId, Header, MarkerObject, MarkerRuntime, ObjectId},
-    units::{FuncId, Pid, Tid},
+    units::{FuncId, Nanos, Pid, Tid},
 };
 use std::{
     collections::{HashMap, HashSet},
@@ -52,6 +52,8 @@ pub(super) struct MarkerProbes {
     adopted_before: HashSet<BufferId>,
     /// Processes whose memory does not answer.
     stuck: HashSet<Pid>,
+    /// The time that threads waited until their buffers were read, as of the last look at losses.
+    pub(super) waited: Nanos,
     /// The channel to the reader of buffers: our end and the reader's.
     adopt: mpsc::Sender<OwnedBuffer>,
     adopted: Option<mpsc::Receiver<OwnedBuffer>>,
@@ -64,6 +66,7 @@ impl MarkerProbes {
             armed: Vec::new(),
             adopted_before: HashSet::new(),
             stuck: HashSet::new(),
+            waited: Nanos::ZERO,
             adopt,
             adopted: Some(adopted),
         }

@@ -152,7 +152,7 @@ impl Session {
 
     /// Returns a note on the time that threads waited for ctrace: the times of scopes include it.
     fn waits(&self) -> Option<String> {
-        let millis = self.waited().0 / 1_000_000;
+        let millis = self.markers.waited.0 / 1_000_000;
         (millis > 0).then(|| {
             format!(
                 "threads waited for {millis} ms in all since the start, because ctrace had not read \
@@ -191,6 +191,7 @@ impl Session {
         if !self.markers.is_empty() {
             let dropped = self.kernel.take_cut_off(cut_off)?;
             self.engine.markers().set_cut_off(dropped, bpf::now());
+            self.markers.waited = lost.waited;
         }
         Ok(())
     }

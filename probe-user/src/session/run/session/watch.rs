@@ -31,15 +31,7 @@ impl Session {
     pub(super) fn spent(&self) -> Nanos {
         let hits = self.engine.counters().hits;
         let lost = self.engine.lost_events();
-        self.arming.costs.with_lost(hits, lost).saturating_add(self.waited())
-    }
-
-    /// Returns the time that threads waited until ctrace had read their marker buffers.
-    pub(super) fn waited(&self) -> Nanos {
-        if self.markers.is_empty() {
-            return Nanos::ZERO;
-        }
-        self.kernel.lost().read().map_or(Nanos::ZERO, |lost| lost.waited)
+        self.arming.costs.with_lost(hits, lost).saturating_add(self.markers.waited)
     }
 
     /// Returns `false` if the cost ends the session.
