@@ -1,5 +1,5 @@
-//! What tests, examples and fuzz targets outside this crate use of it, and nothing else. All other
-//! items end at the crate, so the compiler finds what nobody uses.
+//! The items that tests, examples and fuzz targets outside this crate use, and nothing else. All
+//! others end at the crate, so the compiler finds what nobody uses.
 
 pub mod bpf {
     pub use crate::bpf::{

@@ -87,6 +87,35 @@ fn a_flight_recorder_keeps_the_newest_calls() {
 }
 
 #[test]
+fn a_flight_recorder_keeps_the_values_of_the_newest_calls() {
+    let env = or_skip!(gate::live(Link::Session));
+    let mut recorded = Recorded::new(&env, []).expect("a folder").args([
+        "-u",
+        "values:registers",
+        "--max-size",
+        "1MiB",
+    ]);
+    let path = env.targets.get(&program("usdt_values.c")).expect("builds");
+    let rounds = 100_000;
+    let finished = recorded.program(&path, &[&rounds.to_string()]).expect("runs");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    assert!(size(&recorded.file) <= 1 << 20, "{} bytes", size(&recorded.file));
+    let report = recorded.report(&["--view", "calls", "--top", "100000"]).expect("it can be read");
+    report.check_lossless().expect("nothing is lost");
+    let hits = report.0["points"]["first"].as_array().expect("hits");
+    // Two of the values say which round they are of.
+    let round = |hit: &Value| {
+        let first = hit["values"]["arg0"].as_u64().expect("a number") - 0x1122_3344_5566_7788;
+        let second = hit["values"]["arg5"].as_u64().expect("a number");
+        assert_eq!((first / 0x1_0101, first % 0x1_0101), (second >> 33, 0), "{hit}");
+        second >> 33
+    };
+    let kept: Vec<u64> = hits.iter().map(round).collect();
+    assert!((1_000..rounds).contains(&(kept.len() as u64)), "{} hits", kept.len());
+    assert!(kept.iter().copied().eq(rounds - kept.len() as u64..rounds), "{kept:?}");
+}
+
+#[test]
 fn each_rotated_file_stands_for_itself() {
     let env = or_skip!(gate::live(Link::Session));
     let mut recorded =

@@ -53,7 +53,7 @@ pub(super) struct Offsets {
     guards: Result<Guards, &'static str>,
 }
 
-/// What guards of return probes need.
+/// The kernel's fields and types that guards of return probes need.
 #[derive(Debug, PartialEq, Eq)]
 struct Guards {
     offsets: [u32; GUARD_FIELDS.len()],

@@ -1,4 +1,4 @@
-//! What reaches the supervisor.
+//! The events that reach the supervisor.
 
 use super::{commands::Answer, control::Request, ids::SessionId, signals::Order};
 use crate::bpf::Traced;

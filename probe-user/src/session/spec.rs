@@ -34,7 +34,7 @@ pub(crate) struct SelectionLimits {
     pub object: ObjectLimits,
 }
 
-/// What a thread does whose marker buffer finds its ring nearly full.
+/// The way of a thread whose marker buffer finds its ring nearly full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnFull {
     /// It goes on. What finds no room is lost, and counted.

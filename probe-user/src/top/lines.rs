@@ -1,5 +1,5 @@
-//! What the screen and the files say alike, as plain text: the target, the stretch, losses, and the
-//! cells of the table.
+//! The texts that the screen and the files share: the target, the stretch, losses, and the cells of
+//! the table.
 
 use super::{
     columns::Column,

@@ -13,21 +13,21 @@ use crate::values::{Float, RingPayload, Text, Value};
 use ctrace_common::MAX_VALUES;
 use std::cmp::Reverse;
 
-/// Payloads of a chunk, at most: ctrace keeps no more, and a file with more is refused.
+/// The limit of payloads in a chunk: ctrace keeps no more, and a file with more is refused.
 pub(crate) const MOST_PAYLOADS: usize = 1 << 17;
 
-/// The [cost](texts_cost) of the texts of a chunk, at most.
+/// The limit of the [cost](texts_cost) of a chunk's texts.
 pub(crate) const MOST_TEXTS: usize = 12 << 20;
-/// What a text costs beside its bytes: about what it takes in memory.
+/// The cost of a text beside its bytes: about the memory that it takes.
 const COST_OF_TEXT: usize = 16;
 
-/// Bytes of a payload without texts, at most: time, function, missing values, and as much for its
+/// The limit of a payload's bytes without texts: time, function, missing values, and as much for its
 /// thread.
 const MOST_OF_PAYLOAD: usize = 10 + 5 + 2 + 10 * MAX_VALUES + 10;
 // What the engine holds fits into a block that is read again.
 const _: () = assert!(MOST_PAYLOADS * MOST_OF_PAYLOAD + MOST_TEXTS < MAX_CHUNK as usize);
 
-/// Payloads that a block may have however few its bytes are: a small file must not take long to
+/// The number of payloads that a block may have however few its bytes are: a small file must not take long to
 /// read.
 const FREE: usize = 1 << 10;
 const IN_A_BYTE: usize = 16;

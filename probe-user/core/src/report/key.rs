@@ -1,9 +1,9 @@
-//! What rows have in a column: to sort by it, and to show it.
+//! A row's value in a column, for sorting and for showing.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// What a row is compared by.
+/// A value that rows are compared by.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Key<'a> {
     Text(&'a str),

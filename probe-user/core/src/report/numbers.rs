@@ -22,7 +22,7 @@ pub enum Unit {
     Rate,
 }
 
-/// How a number follows from calls and time, which decides where else it can be had.
+/// The way a number follows from calls and time. It decides where else the number can be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A sum over calls. Call paths have it too, and so has any stretch of time.

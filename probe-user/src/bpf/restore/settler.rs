@@ -58,7 +58,7 @@ struct Late {
     unlisted: Option<Instant>,
 }
 
-/// What a thread does whose frames are restored.
+/// The state of a thread after its frames were restored.
 enum Then {
     GoesOn,
     /// It has stopped, and has to be continued.
@@ -241,7 +241,7 @@ fn is_plain(tid: u32) -> bool {
     is_one("Uid") && is_one("Gid") && (is_root || status.bits("CapPrm") == Some(0))
 }
 
-/// Whether a thread has stopped.
+/// The state of a thread that was told to stop.
 enum Stop {
     Complete,
     ToCome,
