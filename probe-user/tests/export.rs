@@ -35,7 +35,7 @@ fn writes_to_stdout_and_tells_the_rest_on_stderr() {
     let folder = folder();
     let done = export(folder.path(), &["run.ctrace", "--format", "folded"]);
     assert_eq!((text(&done.stdout), done.status.code()), ("work 4000\n", Some(0)));
-    assert_eq!(text(&done.stderr), "ctrace: 1 call exported; loss: none\n");
+    assert_eq!(text(&done.stderr), "ctrace: 1 call exported; no events lost\n");
 }
 
 #[test]
@@ -113,7 +113,11 @@ fn check_part(options: &[&str], stacks: &str, told: &str) {
     let done = export(folder.path(), &[&["nested.ctrace", "--format", "folded"], options].concat());
     let said = text(&done.stderr);
     assert_eq!((text(&done.stdout), done.status.code()), (stacks, Some(0)), "{options:?}: {said}");
-    assert_eq!(said.lines().last().unwrap(), format!("ctrace: {told}; loss: none"), "{options:?}");
+    assert_eq!(
+        said.lines().last().unwrap(),
+        format!("ctrace: {told}; no events lost"),
+        "{options:?}"
+    );
 }
 
 #[test]

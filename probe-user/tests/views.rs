@@ -4,8 +4,9 @@
 #[path = "../core/tests/fixture/mod.rs"]
 mod fixture;
 
+use ctrace_core::function::ProbeCost;
 use ctrace_core::report::render::clean::is_harmful;
-use ctrace_core::report::{Extras, NamedValues, PointReport, PointsReport, Report};
+use ctrace_core::report::{Extras, NamedValues, PointReport, PointsReport, ProbeTimes, Report};
 use ctrace_core::units::{Nanos, Pid, Tid};
 use ctrace_core::values::{Text, Value};
 use ctrace_user::testing::ui::{
@@ -13,10 +14,10 @@ use ctrace_user::testing::ui::{
 };
 use unicode_width::UnicodeWidthStr;
 
-const NARROW: Style = Style { width: Some(80), colour: false };
-const WIDE: Style = Style { width: Some(120), colour: false };
-const FILE: Style = Style { width: None, colour: false };
-const COLOUR: Style = Style { width: Some(120), colour: true };
+const FILE: Style = Style { width: None, colour: false, ascii: false };
+const NARROW: Style = Style { width: Some(80), ..FILE };
+const WIDE: Style = Style { width: Some(120), ..FILE };
+const COLOUR: Style = Style { colour: true, ..WIDE };
 
 fn view(name: &str) -> ViewOptions {
     ViewOptions {
@@ -47,7 +48,7 @@ fn sound(report: &Report, options: &ViewOptions, style: &Style) -> String {
     assert_eq!(plain.starts_with("warning: "), damaged);
     plain
         .lines()
-        .filter(|line| !line.starts_with("loss: "))
+        .filter(|line| *line != loss_line(&report.loss))
         .filter(|line| style.width.is_some_and(|width| line.width() > width))
         .for_each(|line| assert!(is_wide_by_need(report), "wider than the terminal: {line}"));
     text
@@ -98,7 +99,7 @@ fn every_report_in_every_view_at_any_width() {
             for width in [None, Some(80), Some(100), Some(137), Some(200), Some(400)] {
                 for colour in [false, true] {
                     let options = ViewOptions { show_zero: colour, ..view(&name.to_string()) };
-                    sound(report, &options, &Style { width, colour });
+                    sound(report, &options, &Style { width, colour, ascii: colour });
                 }
             }
         }
@@ -282,6 +283,44 @@ fn what_is_asked_wrongly() {
     assert_eq!(error, ViewError::OneViewForCsv { given: ViewName::all().count() });
 }
 
+/// A program whose rows all need a word: the first function of its thread, a recursive one, one with
+/// a tail call, one with an exception, and one that is mostly probes.
+fn with_marks(measured: bool) -> Report {
+    let mut report = fixture::empty();
+    let rows =
+        [("main", 1, 900_000), ("walk", 40, 7_000), ("jump", 50, 5_000), ("throw", 60, 3_000)];
+    for (name, calls, typical) in rows.into_iter().chain([("tiny", 7_000, 900)]) {
+        let mut row = fixture::function(name, calls, typical, report.duration_ns);
+        let cost = ProbeCost { call_ns: Nanos(800), inside_ns: Nanos(500), measured };
+        row.probes =
+            Some(ProbeTimes { cost, total_ns: Nanos(500 * calls), self_ns: Nanos(450 * calls) });
+        report.functions.push(row);
+    }
+    report.functions[2].until_tail_call = true;
+    (report.functions[3].timed, report.functions[3].untimed) = (58, 2);
+    let main = fixture::path(&mut report, None, "main", 1, 900_000);
+    for name in ["walk", "jump", "throw", "tiny"] {
+        let path = fixture::path(&mut report, Some(main), name, 30, 60_000);
+        if name == "walk" {
+            fixture::path(&mut report, Some(path), "walk", 10, 20_000);
+        }
+    }
+    report
+}
+
+#[test]
+fn rows_say_what_their_numbers_need() {
+    check("marks", &with_marks(false), &ViewOptions::default(), &WIDE);
+    let net = check("marks_net", &with_marks(true), &ViewOptions::default(), &WIDE);
+    // 900 ns less 500.
+    assert!(net.contains(" 400 ns"), "{net}");
+    let raw = ViewOptions { raw: true, ..ViewOptions::default() };
+    let render = |report| render_table(report, &raw, &WIDE).expect("it can be shown");
+    assert_eq!(render(&with_marks(true)), render(&with_marks(false)));
+    let ascii = Style { ascii: true, ..WIDE };
+    assert!(check("marks_ascii", &with_marks(true), &ViewOptions::default(), &ascii).is_ascii());
+}
+
 /// As many functions as one attach may select: the time grows with the rows, not their square.
 #[test]
 fn many_functions() {
@@ -290,7 +329,9 @@ fn many_functions() {
     report.functions = (0..5_000)
         .map(|i| fixture::function(&format!("module_{}::function_{i}", i % 40), i, 1_000, duration))
         .collect();
+    let all = ViewOptions { top: Some(5_000), ..view("detail") };
+    assert!(sound(&report, &all, &WIDE).lines().count() > 2 * 4_999);
     let text = sound(&report, &ViewOptions::default(), &WIDE);
-    assert!(text.lines().count() > 3 * 4_999);
+    assert!(text.contains("… 4,959 functions not shown"), "{text}");
     assert!(text.contains("1 selected function was not called while traced: "));
 }

@@ -21,7 +21,7 @@ pub(crate) struct Options {
 pub(crate) fn main(options: &Options) -> Result<()> {
     setup::ensure(COMPILERS, options.no_install)?;
     build::release()?;
-    let program = demo_program()?;
+    let program = program()?;
     if let Some(why) = no_live_tests() {
         bail!("the demo traces with eBPF and cannot do so here: {why}");
     }
@@ -37,7 +37,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
 }
 
 /// Compiles the demo program when it is older than its source.
-fn demo_program() -> Result<PathBuf> {
+pub(crate) fn program() -> Result<PathBuf> {
     let source = paths::root().join("tests/targets/demo.c");
     let program = paths::target().join("demo/demo");
     let modified = |path| std::fs::metadata(path).and_then(|metadata| metadata.modified());

@@ -10,6 +10,7 @@ mod machine;
 mod packages;
 mod paths;
 mod peers;
+mod picture;
 mod progress;
 mod setup;
 mod skips;
@@ -40,6 +41,8 @@ enum Chore {
     Test(test::Options),
     /// Run the checks under Debian's kernels in virtual machines
     VmTest(vm::Options),
+    /// Draw docs/screen.svg, the picture in the README
+    Picture(picture::Options),
     /// Measure what tracing costs, beside other tools
     Bench(bench::Options),
 }
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Chore::Demo(options) => demo::main(&options),
         Chore::Test(options) => test::main(&options),
         Chore::VmTest(options) => vm::main(&options),
+        Chore::Picture(options) => picture::main(&options),
         Chore::Bench(options) => bench::main(&options),
     };
     match result {

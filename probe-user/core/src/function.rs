@@ -1,6 +1,7 @@
 //! The engine's knowledge of a traced function: its name for reports, and facts about its probes
 //! for the stack rule.
 
+use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -114,6 +115,16 @@ impl From<ValueRecord> for ValueInfo {
     }
 }
 
+/// The time that the probes of one call take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeCost {
+    pub call_ns: Nanos,
+    /// The part of it that lies between the two time stamps of the call.
+    pub inside_ns: Nanos,
+    /// True if it was measured on this machine, and is no guess.
+    pub measured: bool,
+}
+
 /// A traced function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionInfo {
@@ -137,6 +148,9 @@ pub struct FunctionInfo {
     /// The values that come with each hit, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueInfo>,
+    /// The time that the probes of one call take, as far as known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<ProbeCost>,
 }
 
 impl FunctionInfo {
@@ -154,7 +168,14 @@ impl FunctionInfo {
             entry_is_loop_head: false,
             may_tail_jump: false,
             values: Vec::new(),
+            probe: None,
         }
+    }
+
+    /// Returns whether a call may end where the function jumps to another one, although it has not
+    /// returned to its caller.
+    pub fn ends_at_tail_call(&self) -> bool {
+        self.may_tail_jump && self.exit == ExitSeen::ByExitSites
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) use options::{
 };
 pub(crate) use top::TopArgs;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use ctrace_core::formats::ExportTable;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
@@ -43,6 +43,15 @@ pub struct Cli {
     /// Print what is attached and what it costs; twice: print every step
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+    /// Colours: on a terminal that has them, unless NO_COLOR is set; always; never
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub(crate) color: ColorChoice,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

@@ -148,6 +148,9 @@ pub(crate) struct OutputArgs {
     /// With --interval: let each report cover everything since the start
     #[arg(long, requires = "interval")]
     pub cumulative: bool,
+    /// Show times with the cost of probes, even if `ctrace doctor --calibrate` has measured it
+    #[arg(long)]
+    pub raw: bool,
     /// Write the report to this file; - is stdout
     #[arg(short, long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,

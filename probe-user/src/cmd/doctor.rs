@@ -4,7 +4,11 @@ use super::{Failure, heal};
 use crate::{
     bpf::{Capability, Features, Needs, Nop, Support},
     cli::DoctorArgs,
-    session::budget::calibrate::{self, Calibration},
+    session::budget::{
+        calibrate::{self, Calibration},
+        remembered,
+    },
+    ui,
 };
 use serde::Serialize;
 use std::io::{Write as _, stdout};
@@ -30,6 +34,15 @@ pub(super) fn main(args: &DoctorArgs) -> Result<u8, Failure> {
             .iter()
             .all(|s| s.works);
     let calibration = if args.calibrate && works { Some(calibrate::measure()?) } else { None };
+    if let Some(costs) = &calibration {
+        match remembered::keep(costs) {
+            Ok(path) => ui::say(&format!(
+                "{} has these costs from now on; reports subtract them",
+                path.display()
+            )),
+            Err(why) => ui::say(&format!("the costs are not kept for later sessions: {why:#}")),
+        }
+    }
     if args.json {
         let report = Report {
             schema: "ctrace.doctor.v1",

@@ -68,6 +68,7 @@ pub(super) fn report(args: &OutputArgs) -> ReportSpec {
         min_percent: args.min_percent,
         interval: args.interval,
         cumulative: args.cumulative,
+        raw: args.raw,
         output: args.output.clone(),
     }
 }

@@ -77,6 +77,8 @@ pub(crate) struct ReportSpec {
     pub interval: Option<Duration>,
     /// Each report covers everything since the start.
     pub cumulative: bool,
+    /// Times contain the cost of probes, even where it is known.
+    pub raw: bool,
     /// A file, or `-` for stdout.
     pub output: Option<PathBuf>,
 }

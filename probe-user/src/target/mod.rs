@@ -6,6 +6,7 @@
 
 pub(crate) mod bias;
 pub(crate) mod budget;
+mod compiler_made;
 pub(crate) mod debug_files;
 mod debug_sections;
 pub(crate) mod demangle;

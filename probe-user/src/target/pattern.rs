@@ -1,5 +1,6 @@
 //! Parses and matches one `GLOB[@OBJECT]` of the command line.
 
+use super::compiler_made::is_compiler_made;
 use super::demangle::{without_clone_suffix, without_generics, without_version};
 use super::markers::MarkerScope;
 use super::object::Object;
@@ -118,7 +119,7 @@ impl Pattern {
     pub(crate) fn matches_function(&self, function: &Function) -> bool {
         if let NameMatcher::Glob { glob, prefilter, .. } = &self.name {
             if glob.text() == "*" {
-                return true;
+                return !is_compiler_made(function.raw());
             }
             // Names at one address are many; one possible match is enough to look closely.
             if let Some(prefilter) = prefilter

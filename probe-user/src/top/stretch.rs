@@ -155,6 +155,7 @@ fn less(
         slowest: Default::default(),
         ..new.clone()
     };
+    row.probes = new.probes.map(|probes| probes.since(old.probes));
     row.render(new.summary().since(&old.summary()), duration);
     if row.calls == 0 {
         // Otherwise the interval's number is the upper limit: the threads themselves are unknown.

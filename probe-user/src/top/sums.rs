@@ -11,7 +11,7 @@ use super::{
 use ctrace_core::{
     report::{
         DurationReport, FunctionHistogram, FunctionReport, HistogramsReport, PathReport,
-        ThreadReport, render::rows::is_never_called,
+        ProbeTimes, ThreadReport, render::rows::is_never_called,
     },
     stats::Summary,
     units::{Nanos, Pid, Tid},
@@ -184,6 +184,7 @@ fn emptied(function: &FunctionReport) -> FunctionReport {
         center: Default::default(),
         slowest: Default::default(),
         sampled: None,
+        probes: function.probes.map(|probes| ProbeTimes::of(probes.cost)),
         ..function.clone()
     };
     row.render(Summary::default(), Nanos::ZERO);

@@ -71,10 +71,42 @@ pub(crate) fn render(diff: &Diff, options: &DiffOptions, style: &Style) -> Strin
         };
     }
     out += &remarks(diff, style);
-    let losses = format!("old {}; new {}", loss_line(&diff.old.loss), loss_line(&diff.new.loss));
+    let losses = format!("old: {}; new: {}", loss_line(&diff.old.loss), loss_line(&diff.new.loss));
     out += &Tone::Dim.mark(&losses);
     out.push('\n');
+    out += &text::paragraph(&sentence(diff), Tone::Title, style);
     style.resolve(&out)
+}
+
+/// Returns the whole comparison in one sentence.
+fn sentence(diff: &Diff) -> String {
+    let of = |verdicts: &[Verdict]| {
+        let judged = diff.functions.iter().filter(|function| {
+            let compared = &function.compared;
+            let verdict = compared.changes.of(diff.metric).verdict;
+            compared.presence == Presence::Both && verdicts.contains(&verdict)
+        });
+        judged.count() as u64
+    };
+    let (worse, better) = match diff.metric.is_rate() {
+        true => (Verdict::More, Verdict::Less),
+        false => (Verdict::Slower, Verdict::Faster),
+    };
+    let one_sided =
+        diff.functions.iter().filter(|function| function.compared.presence != Presence::Both);
+    let rest = [
+        (of(&[Verdict::TooFew]), "with too few calls"),
+        (of(&[Verdict::Unjudged]), "not judged"),
+        (one_sided.count() as u64, "on one side only"),
+    ];
+    let mut parts = vec![
+        format!("{} {}", count(of(&[worse])), worse.name()),
+        format!("{} {}", count(of(&[better])), better.name()),
+        format!("{} noise", count(of(&[Verdict::Noise, Verdict::NoChange]))),
+    ];
+    let rest = rest.into_iter().filter(|(n, _)| *n > 0);
+    parts.extend(rest.map(|(n, what)| format!("{} {what}", count(n))));
+    parts.join(", ")
 }
 
 /// Names the files of a side.

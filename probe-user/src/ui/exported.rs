@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn a_whole_recording_needs_one_line() {
         let told = Coverage { calls: 1_234, ..Coverage::default() };
-        assert_eq!(remarks(&told), ["1,234 calls exported; loss: none"]);
+        assert_eq!(remarks(&told), ["1,234 calls exported; no events lost"]);
     }
 
     #[test]
@@ -92,7 +92,7 @@ mod tests {
             "1 call was filtered out",
             "2 calls are marked as untimed",
             "1 call is marked as open",
-            "9 calls exported; loss: 3 events",
+            "9 calls exported; 3 events lost",
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }

@@ -4,10 +4,12 @@ use super::clock::{self, Precision};
 use super::grid::{self, Column, Group};
 use super::style::{Style, Tone};
 use super::text;
-use super::units::{Digits, percent, time};
+use super::units::{Digits, counted, percent, time};
 use super::views::Context;
 use ctrace_core::report::render::clean::clean;
+use ctrace_core::report::render::rows::is_never_called;
 use ctrace_core::report::{Report, TargetExit};
+use ctrace_core::units::saturating_sum;
 
 /// Returns the line that names the target; empty if nothing is known of it.
 pub(crate) fn target(report: &Report, style: &Style) -> String {
@@ -59,7 +61,25 @@ const SIGNALS: [(i32, &str); 12] = [
     (15, "SIGTERM"),
 ];
 
+/// Returns the line that says when and for how long, and how much was traced.
+pub(crate) fn stretch(context: &Context<'_>) -> String {
+    let report = context.report;
+    let mut parts = vec![time(report.duration_ns, Digits::Short)];
+    if let Some(offset) = context.options.epoch_offset_ns {
+        let start = clock::date_time(report.start_ns, offset, Precision::Seconds);
+        parts[0] += &format!(" from {start}");
+    }
+    let called = report.functions.iter().filter(|row| !is_never_called(row));
+    let calls = saturating_sum(called.clone().map(|row| row.calls));
+    if calls > 0 {
+        let functions = counted(called.count() as u64, "function", "functions");
+        parts.push(format!("{} of {functions}", counted(calls, "call", "calls")));
+    }
+    text::paragraph(&parts.join(" · "), Tone::Dim, context.style) + "\n"
+}
+
 /// Returns start, end, total and tracked time as one row.
+#[allow(dead_code)]
 pub(crate) fn times(context: &Context<'_>) -> String {
     let report = context.report;
     let numbers = Group::untitled(vec![

@@ -3,7 +3,7 @@
 //! Loss is data. An incomplete report says so before the first number, with a remedy. Every report
 //! ends with the counts, even if they are all zero.
 
-use super::units::{count, counted};
+use super::units::counted;
 use ctrace_core::report::{LossReport, Report};
 
 /// Returns warnings to show before the first number, each of a sentence or two. There are none if
@@ -52,35 +52,30 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
     out
 }
 
-/// Returns the last line of every report and export.
+/// Returns the last line of every report and export: losses first, then calls without a duration.
 pub fn loss_line(loss: &LossReport) -> String {
-    if *loss == LossReport::default() {
-        return "loss: none".to_owned();
+    let lost = [
+        (loss.events, "event", "events", "lost"),
+        (loss.late, "event", "events", "too late"),
+        (loss.decode_errors, "record", "records", "unreadable"),
+        (loss.unreadable_calls, "call", "calls", "in damaged parts"),
+        (loss.unreadable_bytes, "byte", "bytes", "damaged"),
+        (loss.payloads, "call", "calls", "without their values"),
+    ];
+    let lost = lost.into_iter().filter(|(n, ..)| *n > 0);
+    let mut parts: Vec<_> =
+        lost.map(|(n, one, many, how)| format!("{} {how}", counted(n, one, many))).collect();
+    if parts.is_empty() {
+        parts.push("no events lost".to_owned());
     }
-    let mut line = format!(
-        "loss: {}, {} late; calls: {} untimed, {} open, {} headless",
-        counted(loss.events, "event", "events"),
-        count(loss.late),
-        count(loss.calls_untimed),
-        count(loss.calls_open),
-        count(loss.calls_headless),
-    );
-    if loss.decode_errors > 0 {
-        line += &format!("; {}", counted(loss.decode_errors, "decode error", "decode errors"));
-    }
-    if loss.is_damage() {
-        let (calls, bytes) = (loss.unreadable_calls, loss.unreadable_bytes);
-        line += "; unreadable: ";
-        line += &match (calls, bytes) {
-            (0, _) => counted(bytes, "byte", "bytes"),
-            (_, 0) => counted(calls, "call", "calls"),
-            _ => [counted(calls, "call", "calls"), counted(bytes, "byte", "bytes")].join(", "),
-        };
-    }
-    if loss.payloads > 0 {
-        line += &format!("; {} lost", counted(loss.payloads, "payload", "payloads"));
-    }
-    line
+    let calls = [
+        (loss.calls_untimed, "ended unseen"),
+        (loss.calls_open, "still running"),
+        (loss.calls_headless, "began before"),
+    ];
+    let calls = calls.into_iter().filter(|(n, _)| *n > 0);
+    parts.extend(calls.map(|(n, how)| format!("{} {how}", counted(n, "call", "calls"))));
+    parts.join("; ")
 }
 
 /// Returns whether the numbers miss something that happened.

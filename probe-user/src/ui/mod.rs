@@ -4,6 +4,7 @@
 //! the [`Style`] of an output. An incomplete report starts with warnings, and the last line of
 //! every report is the loss line.
 
+mod ascii;
 mod clock;
 mod diff;
 mod exported;
@@ -13,6 +14,7 @@ pub(crate) mod head;
 pub(crate) mod listing;
 pub(crate) mod log;
 mod loss;
+mod marks;
 pub(crate) mod names;
 pub(crate) mod notes;
 pub(crate) mod number;
@@ -40,10 +42,12 @@ use std::io::Write as _;
 use style::Tone;
 use views::Context;
 
-/// Writes a line for the user to stderr, with names cleaned. Failures are ignored: it does not
-/// matter if nobody reads it.
+/// Writes a line for the user to stderr, with names cleaned. A terminal gets it wrapped at words.
+/// Failures are ignored: it does not matter if nobody reads it.
 pub(crate) fn say(line: &str) {
-    let _ = writing::during(|| writeln!(std::io::stderr(), "ctrace: {}", clean(line)));
+    let style = terminal::of_messages(std::io::stderr());
+    let text = text::paragraph(&format!("ctrace: {}", clean(line)), Tone::Plain, &style);
+    let _ = writing::during(|| std::io::stderr().write_all(style.resolve(&text).as_bytes()));
 }
 
 /// Renders the views in `options`, one below the other.
@@ -64,7 +68,7 @@ pub fn render_table(
     out += &head::target(report, style);
     let context = Context { report, options, selection: &options.selection(), style };
     if report.functions.iter().all(|f| f.calls == 0 && f.headless == 0) && !options.show_zero {
-        out += &head::times(&context);
+        out += &head::stretch(&context);
         for line in notes::nothing_called(report) {
             out += &text::paragraph(&line, Tone::Plain, style);
         }

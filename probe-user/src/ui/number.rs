@@ -27,7 +27,8 @@ pub(crate) fn text(number: &Number, row: &FunctionReport, digits: Digits) -> Str
     }
 }
 
-fn cell(number: &Number, row: &FunctionReport, digits: Digits) -> Cell {
+/// Formats the number of a row in a table.
+pub(super) fn cell(number: &Number, row: &FunctionReport, digits: Digits) -> Cell {
     let tone = match (number.unit, (number.of)(row).real()) {
         (Unit::Percent, share) => share.map_or(Tone::Dim, Tone::of_percent),
         (Unit::Ratio, Some(ratio)) if ratio > REMARKABLE_RATIO => Tone::Warm,

@@ -4,12 +4,16 @@
 //! Text is marked with its tone. The marks become colour, or nothing, after layout: escape
 //! sequences would be counted as width before.
 
+use super::ascii;
+
 /// The abilities of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// The terminal's width in columns. Without one, nothing is shortened.
+    /// The width in columns. Without one, nothing is shortened.
     pub width: Option<usize>,
     pub colour: bool,
+    /// True if the reader can see ASCII only.
+    pub ascii: bool,
 }
 
 /// The meaning of a piece of text, which decides its colour.
@@ -103,8 +107,14 @@ pub(crate) fn pieces(line: &str) -> Vec<(Tone, String)> {
 }
 
 impl Style {
-    /// Turns the marks in `text` into colour, or removes them.
+    /// Turns the marks in `text` into colour, or removes them, and leaves characters that the
+    /// reader can see.
     pub(crate) fn resolve(&self, text: &str) -> String {
+        let text = self.coloured(text);
+        if self.ascii { ascii::plain(&text) } else { text }
+    }
+
+    fn coloured(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for c in text.chars() {
             let tone = u32::from(c).checked_sub(FIRST_MARK).and_then(|i| TONES.get(i as usize));

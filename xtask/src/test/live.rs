@@ -31,7 +31,7 @@ pub(super) fn tests(options: &Options) -> Result<(Outcome, Counts)> {
     };
     // In each of these rounds every kind of probes meets every moment of an attack.
     let rounds = (options.extent() == Extent::All).then_some(21);
-    run("live tests", Way { at_once: 3, rounds, ..Way::default() }, is_chosen)
+    run("live tests", Way { at_once: 2, rounds, ..Way::default() }, is_chosen)
 }
 
 pub(super) fn alone(_: &Options) -> Result<(Outcome, Counts)> {

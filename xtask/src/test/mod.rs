@@ -12,7 +12,7 @@ mod programs;
 
 use crate::setup::{self, COMPILERS, EVERYTHING, Need};
 use crate::summary::{Counts, Outcome, Stage as Ended, Summary};
-use crate::{build, fuzz, machine, paths, vm};
+use crate::{build, fuzz, machine, paths, picture, vm};
 use anyhow::{Result, bail};
 use clap::Args;
 use std::time::Instant;
@@ -102,6 +102,12 @@ const GROUPS: &[&[Stage]] = &[
             Extent::Gate,
             cargo::examples_in_documentation,
             "examples that do not compile, or do not do what they say",
+        ),
+        stage(
+            "picture",
+            Extent::Quick,
+            |_| picture::check(&paths::tested()).map(|()| PASSED),
+            "a picture in the README that shows another screen than ctrace prints",
         ),
     ],
     &[

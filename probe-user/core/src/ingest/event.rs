@@ -90,7 +90,7 @@ impl Event {
     }
 
     #[inline]
-    pub(crate) fn kind(&self) -> Option<Kind> {
+    pub fn kind(&self) -> Option<Kind> {
         Kind::from_wire((self.what >> KIND_SHIFT) as u8)
     }
 

@@ -6,6 +6,7 @@ use crate::calls::paths::{Node, ROOT};
 use crate::function::FunctionInfo;
 use crate::report::ReportMeta;
 use crate::report::percentiles::Percentiles;
+use crate::report::probes;
 use crate::report::{
     FunctionHistogram, FunctionReport, HistogramsReport, LossReport, PathReport, PointsReport,
     Report, SCHEMA, ThreadReport,
@@ -64,7 +65,7 @@ impl Facts<'_> {
     pub(crate) fn report(mut self, meta: ReportMeta) -> Report {
         let histograms = meta.extras.histograms.then(|| self.histograms());
         let duration = self.end.since(self.start);
-        let functions = (0..self.functions.len())
+        let mut functions = (0..self.functions.len())
             .map(|index| {
                 let nodes = self.by_function.nodes_of(FuncId(index as u32));
                 let unions = self.unions.functions.get(index).copied().unwrap_or_default();
@@ -79,6 +80,7 @@ impl Facts<'_> {
             })
             .collect::<Vec<_>>();
         let (paths, others) = self.paths(meta.extras.path_histograms);
+        probes::fill(&mut functions, &paths);
         let (threads, more_threads) = self.threads;
         let mut notes = meta.notes;
         if more_threads > 0 {

@@ -13,6 +13,7 @@ mod names;
 pub mod numbers;
 pub(crate) mod percentiles;
 mod places;
+mod probes;
 pub mod render;
 mod rendered;
 mod row;
@@ -25,6 +26,7 @@ pub use calls::{CallReport, InsideReport};
 pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsReport};
 pub use extras::Extras;
 pub use meta::ReportMeta;
+pub use probes::ProbeTimes;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
 pub use totals::Totals;
 pub use values::{NamedValues, PointReport, PointsReport};
@@ -215,6 +217,11 @@ pub struct FunctionReport {
     /// Estimates, if it was armed for only a part of the time to keep within a budget.
     #[serde(default)]
     pub sampled: Option<SampledReport>,
+    /// True if a call that leaves by a tail call ends there, and not at its return.
+    #[serde(default)]
+    pub until_tail_call: bool,
+    #[serde(default)]
+    pub probes: Option<ProbeTimes>,
     /// The length of the report's stretch. Unknown for a row that was read from JSON.
     #[serde(skip)]
     pub stretch_ns: Nanos,

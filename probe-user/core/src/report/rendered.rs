@@ -2,7 +2,7 @@
 //! subtracted by their summaries.
 
 use super::render::rows::percent;
-use super::{CenterReport, DurationReport, FunctionReport, SlowTailReport, TailReport};
+use super::{CenterReport, DurationReport, FunctionReport, ProbeTimes, SlowTailReport, TailReport};
 use crate::function::FunctionInfo;
 use crate::stats::{Summary, Tally};
 use crate::units::Nanos;
@@ -34,6 +34,8 @@ impl FunctionReport {
             center: CenterReport::default(),
             slowest: SlowTailReport::default(),
             sampled: None,
+            until_tail_call: info.ends_at_tail_call(),
+            probes: info.probe.map(ProbeTimes::of),
             stretch_ns: Nanos::ZERO,
             summary: None,
         }
@@ -85,6 +87,13 @@ impl FunctionReport {
             sampled.add(&later.sampled_over(later.stretch_ns), both);
             self.sampled = Some(sampled);
         }
+        self.probes = match (self.probes, later.probes) {
+            (Some(mut probes), Some(later)) => {
+                probes.add(&later);
+                Some(probes)
+            }
+            (one, other) => one.or(other),
+        };
         // The threads' identities are not known, so the true number may be larger.
         self.threads = self.threads.max(later.threads);
         self.render(summary, both);

@@ -24,6 +24,12 @@ impl Serialize for FunctionReport {
         if let Some(sampled) = &self.sampled {
             map.serialize_entry("sampled", sampled)?;
         }
+        if self.until_tail_call {
+            map.serialize_entry("until_tail_call", &true)?;
+        }
+        if let Some(probes) = &self.probes {
+            map.serialize_entry("probes", probes)?;
+        }
         map.end()
     }
 }

@@ -299,7 +299,7 @@ pub(crate) const TARGET: [Key<Target>; 44] = [
         Ok(c.reports.output = v.parsed(output)?)
     })
     .example(r#""/var/log/ctrace/web.jsonl""#),
-    target("views", "[]", "What a table shows, as `--view`; none: summary and detail.", |c, v| {
+    target("views", "[]", "What a table shows, as `--view`; none: summary.", |c, v| {
         Ok(c.reports.views = v.texts()?)
     })
     .example(r#"["summary", "tree"]"#),

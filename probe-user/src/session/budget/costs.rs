@@ -1,11 +1,14 @@
 //! The cost of a session's probes to the target, by the classes of their places.
 
-use super::calibrate;
+use super::{
+    calibrate::{self, Calibration},
+    remembered,
+};
 use crate::{
     session::plan::{Planned, Sites, markers::MARKER_CALL},
     target::plan::{CostClass, ExitPlacement},
 };
-use ctrace_core::units::Nanos;
+use ctrace_core::{function::ProbeCost, units::Nanos};
 use std::sync::OnceLock;
 
 /// The cost of hits.
@@ -15,6 +18,10 @@ pub(crate) struct HitCosts {
     single_step: Nanos,
     /// The cost that a return probe adds to an entry probe.
     return_probe: Nanos,
+    /// The part of both that is between the time stamps of a call.
+    inside: Nanos,
+    /// True if they were measured on this machine.
+    measured: bool,
 }
 
 impl Default for HitCosts {
@@ -22,7 +29,13 @@ impl Default for HitCosts {
     /// times as much in a virtual machine.
     fn default() -> Self {
         let single_step = if in_virtual_machine() { Nanos(10_000) } else { Nanos(1_000) };
-        Self { emulated: Nanos(530), single_step, return_probe: Nanos(350) }
+        Self {
+            emulated: Nanos(530),
+            single_step,
+            return_probe: Nanos(350),
+            inside: Nanos(440),
+            measured: false,
+        }
     }
 }
 
@@ -31,17 +44,18 @@ impl HitCosts {
     pub(crate) fn measured() -> Self {
         static COSTS: OnceLock<HitCosts> = OnceLock::new();
         let measure = || match calibrate::measure() {
-            Ok(found) => Self {
-                emulated: Nanos(found.entry_ns as u64),
-                single_step: Nanos(found.single_step_ns as u64),
-                return_probe: Nanos((found.entry_and_return_ns - found.entry_ns).max(0.0) as u64),
-            },
+            Ok(found) => Self::from(&found),
             Err(error) => {
                 tracing::warn!("what probes cost could not be measured: {error:#}");
                 Self::default()
             }
         };
         *COSTS.get_or_init(measure)
+    }
+
+    /// Returns the costs that `ctrace doctor --calibrate` has left, or else a guess.
+    pub(crate) fn known() -> Self {
+        remembered::recall().map_or_else(Self::default, |found| Self::from(&found))
     }
 
     pub(crate) fn hit(&self, class: CostClass) -> Nanos {
@@ -68,6 +82,27 @@ impl HitCosts {
         self.hit(placement.entry.cost).saturating_add(exit)
     }
 
+    /// Returns the cost of a whole call, and the part of it that the call's duration contains. That
+    /// is all after the entry's time stamp, and all before the exit's. Probes of one kind read the
+    /// time at the same point, so with probes on the ways out it is what the entry costs.
+    pub(crate) fn probe(&self, planned: &Planned) -> ProbeCost {
+        let call_ns = self.call(planned);
+        let inside_ns = match &planned.sites {
+            Sites::Usdt(_) => Nanos::ZERO,
+            Sites::Marker(_) => Nanos(call_ns.0 / 2),
+            Sites::Function(placement) => {
+                let entry = self.hit(placement.entry.cost);
+                match &placement.exit {
+                    ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => {
+                        entry.saturating_add(self.inside).since(self.emulated)
+                    }
+                    ExitPlacement::Sites(_) | ExitPlacement::Unseen(_) => entry,
+                }
+            }
+        };
+        ProbeCost { call_ns, inside_ns: inside_ns.min(call_ns), measured: self.measured }
+    }
+
     /// Returns the cost of one event. A call whose end is seen is two events.
     fn event(&self, planned: &Planned) -> Nanos {
         let events = match &planned.sites {
@@ -76,6 +111,18 @@ impl HitCosts {
             _ => 1,
         };
         Nanos(self.call(planned).0 / events)
+    }
+}
+
+impl From<&Calibration> for HitCosts {
+    fn from(found: &Calibration) -> Self {
+        Self {
+            emulated: Nanos(found.entry_ns as u64),
+            single_step: Nanos(found.single_step_ns as u64),
+            return_probe: Nanos((found.entry_and_return_ns - found.entry_ns).max(0.0) as u64),
+            inside: Nanos(found.inside_ns as u64),
+            measured: true,
+        }
     }
 }
 
@@ -113,6 +160,10 @@ pub(crate) struct Costs {
 impl Costs {
     pub(crate) fn new(hits: HitCosts) -> Self {
         Self { hits, functions: Vec::new() }
+    }
+
+    pub(crate) fn of_hits(&self) -> &HitCosts {
+        &self.hits
     }
 
     /// Adds functions, in the order in which the engine numbers them.
@@ -175,7 +226,8 @@ mod tests {
     #[test]
     fn other_probes_cost_from_then_on() {
         let (emulated, single_step, return_probe) = (Nanos(100), Nanos(900), Nanos(60));
-        let mut costs = Costs::new(HitCosts { emulated, single_step, return_probe });
+        let mut costs =
+            Costs::new(HitCosts { emulated, single_step, return_probe, ..HitCosts::default() });
         let unseen = || ExitPlacement::Unseen(String::new());
         let first = planned(CostClass::Emulated, ExitPlacement::ReturnProbe);
         costs.add(&[first, planned(CostClass::SingleStep, unseen())]);

@@ -11,6 +11,7 @@ pub(crate) mod calibrate;
 pub(crate) mod costs;
 mod group;
 pub(crate) mod note;
+pub(crate) mod remembered;
 pub(crate) mod sampling;
 pub(crate) mod slowdown;
 #[cfg(test)]

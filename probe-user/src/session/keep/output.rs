@@ -100,6 +100,7 @@ mod tests {
                 min_percent: None,
                 interval: None,
                 cumulative: false,
+                raw: false,
                 output: None,
             };
             let sink = Sink::open(&spec, Default::Stderr).expect("stderr is there");

@@ -33,7 +33,7 @@ impl Out {
     pub(crate) fn open(path: Option<&Path>, default: Default) -> anyhow::Result<Self> {
         let (out, name, style): (Box<dyn Write>, _, _) = match (path, default) {
             (Some(path), _) if path != Path::new("-") => {
-                (Box::new(open(path)?), path.display().to_string(), Style::default())
+                (Box::new(open(path)?), path.display().to_string(), terminal::of_file())
             }
             (None, Default::Stderr) => {
                 (Box::new(io::stderr()), "stderr".into(), terminal::detect(io::stderr()))
@@ -84,7 +84,9 @@ impl Sink {
 
     /// Returns the extras that a report must hold to be written here.
     pub(crate) fn extras(&self) -> Extras {
-        self.views.extras(self.out.style.width)
+        // Data does not depend on the width of a terminal.
+        let width = self.out.style.width.filter(|_| self.format == ReportFormat::Table);
+        self.views.extras(width)
     }
 
     /// Writes one report; returns the same as [`Out::write`].
@@ -154,6 +156,7 @@ fn view_options(spec: &ReportSpec) -> anyhow::Result<ViewOptions> {
         min_percent: spec.min_percent,
         epoch_offset_ns: Some(ui::wall::epoch_offset_ns()),
         show_zero: false,
+        raw: spec.raw,
     };
     options.check(spec.format == ReportFormat::Csv)?;
     Ok(options)

@@ -42,6 +42,7 @@ pub(super) fn info(object: &Object, function: &Function, placement: &Placement) 
         entry_is_loop_head: placement.entry_is_loop_head,
         may_tail_jump: placement.may_tail_jump,
         values: Vec::new(),
+        probe: None,
     }
 }
 

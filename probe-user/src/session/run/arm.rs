@@ -4,6 +4,7 @@
 use crate::{
     bpf::{Attachment, BpfError, Kernel, LinkChoice, Role, Site},
     session::{
+        budget::costs::HitCosts,
         plan::{ObjectPlan, Planned, Sites, values::Point},
         spec::OnFull,
     },
@@ -12,6 +13,7 @@ use crate::{
 use ctrace_common::{Cookie, Kind, NO_CONDITION, NO_INDEX};
 use ctrace_core::{
     engine::Engine,
+    function::FunctionInfo,
     units::{FuncId, Pid},
 };
 use std::path::{Path, PathBuf};
@@ -38,8 +40,12 @@ pub(crate) struct ByRole {
 }
 
 /// Adds the functions of an object to the engine and returns their ids, in the plan's order.
-pub(crate) fn introduce(engine: &mut Engine, object: &ObjectPlan) -> Vec<FuncId> {
-    object.functions.iter().map(|planned| engine.add_function(planned.info.clone())).collect()
+pub(crate) fn introduce(engine: &mut Engine, object: &ObjectPlan, costs: &HitCosts) -> Vec<FuncId> {
+    let info = |planned: &Planned| FunctionInfo {
+        probe: Some(costs.probe(planned)),
+        ..planned.info.clone()
+    };
+    object.functions.iter().map(|planned| engine.add_function(info(planned))).collect()
 }
 
 impl ByRole {

@@ -113,7 +113,7 @@ const TIED: &str = "\u{a0}";
 
 /// Wraps plain text.
 fn paragraph(text: &str, width: usize) -> Vec<Line<'static>> {
-    let style = TextStyle { width: Some(width.max(1)), colour: false };
+    let style = TextStyle { width: Some(width.max(1)), ..TextStyle::default() };
     let text = crate::ui::text::paragraph(text, Tone::Plain, &style).replace(TIED, " ");
     marked(&text, false)
 }

@@ -107,5 +107,5 @@ pub(super) fn listing(model: &Model, figures: &Figures, width: usize) -> Vec<Lin
 
 /// Returns a style with the least readable width. What exceeds the window is cut off.
 fn style(width: usize) -> Style {
-    Style { width: Some(width.max(40)), colour: false }
+    Style { width: Some(width.max(40)), ..Style::default() }
 }

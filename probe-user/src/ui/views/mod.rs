@@ -45,7 +45,7 @@ pub(crate) struct View {
 
 pub(crate) static SUMMARY: View = View {
     name: "summary",
-    help: "where the time goes: calls, active-exclusive and active time of each function",
+    help: "where the time goes: calls, total and own time, mean, percentiles of each function",
     table: RowKind::Functions,
     needs: Needs::Nothing,
     draw: summary::draw,
@@ -120,7 +120,7 @@ pub(crate) static VIEWS: &[&View] =
     &[&SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &TIMELINE, &THREADS];
 
 /// The default views.
-pub(crate) static DEFAULT: &[&View] = &[&SUMMARY, &DETAIL];
+pub(crate) static DEFAULT: &[&View] = &[&SUMMARY];
 
 /// Returns the percents of the center, as in `[1-99]`.
 fn center_range(report: &Report) -> (String, String) {

@@ -75,6 +75,8 @@ pub struct ViewOptions {
     pub epoch_offset_ns: Option<i64>,
     /// Also list functions that were never called.
     pub show_zero: bool,
+    /// Show times with the cost of probes, even where it is known.
+    pub raw: bool,
 }
 
 impl ViewOptions {

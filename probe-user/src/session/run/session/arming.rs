@@ -35,7 +35,7 @@ impl Arming {
     pub(crate) fn new(planner: Planner, links: LinkOptions, budget: Option<f64>) -> Self {
         let costs = match budget {
             Some(_) => HitCosts::measured(),
-            None => HitCosts::default(),
+            None => HitCosts::known(),
         };
         Self {
             planner,

@@ -60,7 +60,7 @@ impl Session {
             build_id: object.build_id.clone(),
         });
         self.arming.costs.add(&object.functions);
-        let ids = arm::introduce(&mut self.engine, object);
+        let ids = arm::introduce(&mut self.engine, object, self.arming.costs.of_hits());
         for (id, planned) in ids.iter().zip(&object.functions) {
             self.arming.dear.know(id.index(), planned);
         }

@@ -1,0 +1,140 @@
+//! Marks of rows whose numbers need a word, and the legend that says it.
+//!
+//! A mark is a letter behind the function's name. The legend below the table explains those that
+//! the table has.
+
+use super::style::{Style, Tone};
+use super::text;
+use ctrace_core::report::{FunctionReport, Report};
+
+/// A reason to read a row with care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    Frame,
+    Recursive,
+    UntilTailCall,
+    Unseen,
+    MostlyProbes,
+}
+
+impl Mark {
+    const ALL: [Self; 5] =
+        [Self::Frame, Self::Recursive, Self::UntilTailCall, Self::Unseen, Self::MostlyProbes];
+
+    fn letter(self) -> char {
+        match self {
+            Self::Frame => 'f',
+            Self::Recursive => 'r',
+            Self::UntilTailCall => 't',
+            Self::Unseen => 'u',
+            Self::MostlyProbes => 'p',
+        }
+    }
+
+    fn legend(self) -> &'static str {
+        match self {
+            Self::Frame => {
+                "frames the program: called once in its thread; its own time may be waiting"
+            }
+            Self::Recursive => "recursive: total counts calls within calls again",
+            Self::UntilTailCall => {
+                "a call ends at its tail call: what it jumps to is its caller's time"
+            }
+            Self::Unseen => {
+                "the ends of some calls were not seen: they count up to the last event before"
+            }
+            Self::MostlyProbes => {
+                "half of its time or more is the cost of probes: it is faster untraced"
+            }
+        }
+    }
+}
+
+/// The marks of all rows of a report, by function.
+pub(super) struct Marks(Vec<Vec<Mark>>);
+
+impl Marks {
+    pub(super) fn of(report: &Report) -> Self {
+        let recursive = recursive(report);
+        let frames = frames(report);
+        let marks = report.functions.iter().enumerate().map(|(index, row)| {
+            let has = |mark| match mark {
+                Mark::Frame => frames[index],
+                Mark::Recursive => recursive[index],
+                Mark::UntilTailCall => row.until_tail_call && row.calls > 0,
+                Mark::Unseen => row.untimed > 0 && !is_point(row),
+                Mark::MostlyProbes => row.is_mostly_probes(),
+            };
+            Mark::ALL.into_iter().filter(|mark| has(*mark)).collect()
+        });
+        Self(marks.collect())
+    }
+
+    pub(super) fn has(&self, function: usize, mark: Mark) -> bool {
+        self.0.get(function).is_some_and(|marks| marks.contains(&mark))
+    }
+
+    /// Returns the letters of a row.
+    pub(super) fn letters(&self, function: usize) -> String {
+        self.0.get(function).into_iter().flatten().map(|mark| mark.letter()).collect()
+    }
+
+    /// Returns a line for each mark of these rows.
+    pub(super) fn legend(&self, functions: &[usize], style: &Style) -> String {
+        let is_used = |mark: &Mark| functions.iter().any(|&at| self.has(at, *mark));
+        let used = Mark::ALL.into_iter().filter(is_used);
+        used.map(|mark| {
+            let line = format!("{}: {}", mark.letter(), mark.legend());
+            text::paragraph(&line, Tone::Dim, style)
+        })
+        .collect()
+    }
+}
+
+/// Returns whether the row is of USDT probes, which have no ends.
+fn is_point(row: &FunctionReport) -> bool {
+    row.kind == ctrace_core::function::FunctionKind::Usdt
+}
+
+/// Returns for each function whether it is the first of its threads, such as `main`: it was entered
+/// once in each, called by none and calling others.
+fn frames(report: &Report) -> Vec<bool> {
+    let mut first = vec![false; report.functions.len()];
+    let mut calls = vec![false; report.functions.len()];
+    let mut called = vec![false; report.functions.len()];
+    for path in &report.paths {
+        let outer = path.parent.and_then(|parent| report.paths.get(parent));
+        let kind = if outer.is_some() { &mut called } else { &mut first };
+        for (list, function) in
+            [(kind, path.function)].into_iter().chain(outer.map(|it| (&mut calls, it.function)))
+        {
+            if let Some(is_so) = list.get_mut(function) {
+                *is_so = true;
+            }
+        }
+    }
+    let rows = report.functions.iter().enumerate();
+    rows.map(|(at, row)| {
+        let frames = calls[at] || &*row.name == "main";
+        first[at] && frames && !called[at] && row.calls <= row.threads
+    })
+    .collect()
+}
+
+/// Returns for each function whether it called itself, directly or through others.
+fn recursive(report: &Report) -> Vec<bool> {
+    let mut found = vec![false; report.functions.len()];
+    for path in &report.paths {
+        let mut outer = path.parent;
+        while let Some(parent) = outer.and_then(|at| report.paths.get(at)) {
+            if parent.function == path.function {
+                if let Some(found) = found.get_mut(path.function) {
+                    *found = true;
+                }
+                break;
+            }
+            outer = parent.parent;
+        }
+    }
+    found
+}
