@@ -5,6 +5,7 @@ use crate::paths;
 use anstyle_svg::Term;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -42,12 +43,14 @@ fn recording() -> PathBuf {
 }
 
 fn record() -> Result<()> {
-    let program = crate::demo::program()?;
+    // The recording has the folder of the program, and its own command line.
+    let folder = tempfile::tempdir()?;
+    std::fs::copy(crate::demo::program()?, folder.path().join("demo"))?;
     let mut command = Command::new(paths::tested());
-    command.args(["record", "--force", "-f", "*", "-o"]).arg(recording());
-    // A name, as somebody would type it.
-    command.arg("--").arg("./demo").arg("0.5").current_dir(program.parent().unwrap_or(&program));
+    command.arg0("ctrace").args(["record", "-f", "*", "-o", "demo.ctrace"]);
+    command.args(["--user", "root", "--", "./demo", "0.5"]).current_dir(&folder);
     ensure!(command.status()?.success(), "the demo program could not be recorded");
+    std::fs::copy(folder.path().join("demo.ctrace"), recording())?;
     Ok(())
 }
 
