@@ -47,7 +47,7 @@ pub(super) fn main(args: &DiffArgs) -> Result<u8, Failure> {
         min_percent: args.output.min_percent,
     };
     selection.sort.as_deref().map_or(Ok(()), check_column)?;
-    let mut out = Out::open(args.output.output.as_deref(), Default::Stdout)?;
+    let out = Out::open(args.output.output.as_deref(), Default::Stdout)?;
     let found = compare(args)?;
     if args.judge.fail_over.is_some() {
         check_whole(&found)?;
@@ -59,7 +59,7 @@ pub(super) fn main(args: &DiffArgs) -> Result<u8, Failure> {
             ui::render_diff(&found, &options, &out.style)
         }
     };
-    out.write(&text)?;
+    out.paged().write(&text)?;
     Ok(if found.failed { WORSE } else { 0 })
 }
 

@@ -18,6 +18,7 @@ mod marks;
 pub(crate) mod names;
 pub(crate) mod notes;
 pub(crate) mod number;
+pub(crate) mod pager;
 mod path;
 pub(crate) mod plot;
 mod stack;

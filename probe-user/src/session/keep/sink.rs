@@ -3,7 +3,7 @@
 use crate::{
     files::{Owner, Place},
     session::spec::{ReportFormat, ReportSpec},
-    ui::{self, Style, ViewOptions, terminal},
+    ui::{self, Style, ViewOptions, pager::Pager, terminal},
     writing,
 };
 use anyhow::Context;
@@ -26,13 +26,14 @@ pub(crate) enum Default {
 pub(crate) struct Out {
     out: Box<dyn Write>,
     name: String,
+    is_stdout: bool,
     pub style: Style,
 }
 
 impl Out {
     pub(crate) fn open(path: Option<&Path>, default: Default) -> anyhow::Result<Self> {
         let (out, name, style): (Box<dyn Write>, _, _) = match (path, default) {
-            (Some(path), _) if path != Path::new("-") => {
+            (Some(path), _) if !is_dash(path) => {
                 (Box::new(open(path)?), path.display().to_string(), terminal::of_file())
             }
             (None, Default::Stderr) => {
@@ -40,7 +41,18 @@ impl Out {
             }
             _ => (Box::new(io::stdout()), "stdout".into(), terminal::detect(io::stdout())),
         };
-        Ok(Self { out, name, style })
+        let is_stdout = path.map_or(default == Default::Stdout, is_dash);
+        Ok(Self { out, name, is_stdout, style })
+    }
+
+    /// Lets a reader at a terminal leaf through it, if it goes to stdout.
+    pub(crate) fn paged(mut self) -> Self {
+        if self.is_stdout
+            && let Some(pager) = Pager::start()
+        {
+            self.out = Box::new(pager);
+        }
+        self
     }
 
     /// Writes whole lines. Returns `false` if the reader went away (`| head`): this is no error,
@@ -61,6 +73,11 @@ impl Out {
     }
 }
 
+/// Returns whether the path stands for stdout.
+fn is_dash(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 pub(crate) struct Sink {
     out: Out,
     format: ReportFormat,
@@ -75,6 +92,11 @@ impl Sink {
         let views = view_options(spec)?;
         let out = Out::open(spec.output.as_deref(), default)?;
         Ok(Self { out, format: spec.format, views, several: spec.interval.is_some() })
+    }
+
+    /// See [`Out::paged`].
+    pub(crate) fn paged(self) -> Self {
+        Self { out: self.out.paged(), ..self }
     }
 
     /// Makes times of day those of a recording's host.
