@@ -123,8 +123,9 @@ impl Line {
             lead += &format!("[{}] ", self.depth);
         }
         let taken = names::width(&lead) + names::width(behind);
+        let tone = Tone::of_function(name);
         let name = names::shorten(name, room.saturating_sub(taken).max(8));
-        let marked = Tone::Dim.mark(&lead) + &Tone::Name.mark(&name) + behind;
+        let marked = Tone::Dim.mark(&lead) + &tone.mark(&name) + behind;
         Cell { text: lead + &name + behind, tone: Tone::Plain, marked: Some(marked) }
     }
 }

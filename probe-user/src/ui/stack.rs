@@ -103,6 +103,8 @@ fn least_room(names: &[String]) -> usize {
 /// Returns the column of names, in at most `room` columns.
 pub(super) fn name_column(names: &[String], room: usize) -> Column {
     let room = room.max("function".len());
-    let cells = names.iter().map(|name| grid::Cell::toned(names::shorten(name, room), Tone::Name));
+    let cells = names
+        .iter()
+        .map(|name| grid::Cell::toned(names::shorten(name, room), Tone::of_function(name)));
     Column::left("function", cells)
 }

@@ -25,6 +25,8 @@ pub(crate) enum Tone {
     Heading,
     Group,
     Name,
+    /// A function's own colour: a place in [`PALETTE`].
+    Function(u8),
     Dim,
     /// A share that stands out.
     Warm,
@@ -47,29 +49,58 @@ impl Tone {
         }
     }
 
+    /// Returns the tone of a function's name, the same in every view and run.
+    pub(crate) fn of_function(name: &str) -> Self {
+        // FNV-1a: few bits of a short name decide.
+        let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+        let hash = name.bytes().fold(0x811c_9dc5, step);
+        Self::Function(((hash ^ hash >> 16) % PALETTE.len() as u32) as u8)
+    }
+
     /// Marks `text` with this tone. Marks have no width. The target's text cannot contain them,
     /// since [`ctrace_core::report::render::clean`] replaces such characters.
     pub(crate) fn mark(self, text: &str) -> String {
-        match TONES.iter().position(|&tone| tone == self) {
-            Some(index) if !text.is_empty() => {
-                let start = char::from_u32(FIRST_MARK + index as u32).unwrap_or(END_MARK);
-                format!("{start}{text}{END_MARK}")
-            }
+        let mark = match self {
+            Self::Function(place) => Some(FIRST_FUNCTION_MARK + u32::from(place)),
+            _ => TONES.iter().position(|&tone| tone == self).map(|at| FIRST_MARK + at as u32),
+        };
+        match mark.and_then(char::from_u32) {
+            Some(start) if !text.is_empty() => format!("{start}{text}{END_MARK}"),
             _ => text.to_owned(),
         }
     }
 
-    fn code(self) -> &'static str {
-        match self {
+    /// Returns the tone that begins at this mark.
+    fn at(mark: char) -> Option<Self> {
+        let place = |first: u32| Some(u32::from(mark).checked_sub(first)? as usize);
+        let of_function = || {
+            let place = place(FIRST_FUNCTION_MARK).filter(|place| *place < PALETTE.len())?;
+            Some(Self::Function(place as u8))
+        };
+        place(FIRST_MARK).and_then(|at| TONES.get(at).copied()).or_else(of_function)
+    }
+
+    /// Returns the colour of a function among 256.
+    pub(crate) fn of_256(self) -> Option<u8> {
+        let Self::Function(place) = self else { return None };
+        PALETTE.get(usize::from(place)).copied()
+    }
+
+    fn code(self) -> String {
+        let code = match self {
             Self::Plain => "",
             Self::Title | Self::Heading => "1",
             Self::Group => "36",
             Self::Name => "32",
+            Self::Function(_) => {
+                return self.of_256().map_or_else(String::new, |colour| format!("38;5;{colour}"));
+            }
             Self::Dim => "2",
             Self::Warm => "33",
             Self::Hot => "1;31",
             Self::Warning => "1;33",
-        }
+        };
+        code.to_owned()
     }
 }
 
@@ -85,14 +116,18 @@ const TONES: [Tone; 8] = [
     Tone::Warning,
 ];
 const FIRST_MARK: u32 = 0x2060;
+/// Colours of functions, of the 256 that terminals have: they differ from each other and from the
+/// warning tones, and can be read on black and on white.
+const PALETTE: [u8; 12] = [32, 35, 133, 37, 136, 99, 71, 168, 67, 107, 173, 61];
+/// The marks of [`PALETTE`] are the tag characters from this one on.
+const FIRST_FUNCTION_MARK: u32 = 0xe0020;
 const END_MARK: char = '\u{206f}';
 
 /// Splits a line into pieces by tone, for outputs without escape sequences.
 pub(crate) fn pieces(line: &str) -> Vec<(Tone, String)> {
     let (mut pieces, mut tone, mut text) = (Vec::new(), Tone::Plain, String::new());
     for c in line.chars() {
-        let marked = u32::from(c).checked_sub(FIRST_MARK).and_then(|i| TONES.get(i as usize));
-        let next = if c == END_MARK { Some(Tone::Plain) } else { marked.copied() };
+        let next = if c == END_MARK { Some(Tone::Plain) } else { Tone::at(c) };
         match next {
             Some(next) => {
                 pieces.push((tone, std::mem::take(&mut text)));
@@ -117,11 +152,10 @@ impl Style {
     fn coloured(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for c in text.chars() {
-            let tone = u32::from(c).checked_sub(FIRST_MARK).and_then(|i| TONES.get(i as usize));
-            match (tone, c) {
+            match (Tone::at(c), c) {
                 (Some(tone), _) if self.colour => {
                     out += "\x1b[";
-                    out += tone.code();
+                    out += &tone.code();
                     out.push('m');
                 }
                 (None, END_MARK) if self.colour => out += "\x1b[0m",
@@ -130,5 +164,36 @@ impl Style {
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_keeps_its_colour_and_others_have_others() {
+        let names = ["parse", "parse_header", "read", "main", "std::vec::Vec::push"];
+        let tones = names.map(Tone::of_function);
+        assert_eq!(tones, names.map(Tone::of_function));
+        assert!(tones.iter().any(|tone| *tone != tones[0]));
+        for (name, tone) in names.iter().zip(tones) {
+            assert_eq!(pieces(&tone.mark(name)), [(tone, (*name).to_owned())]);
+            let colour = tone.of_256().expect("a colour");
+            let style = Style { colour: true, ..Style::default() };
+            assert_eq!(
+                style.resolve(&tone.mark(name)),
+                format!("\x1b[38;5;{colour}m{name}\x1b[0m")
+            );
+        }
+    }
+
+    #[test]
+    fn targets_cannot_write_marks() {
+        use ctrace_core::report::render::clean::is_harmful;
+        let last = [TONES[TONES.len() - 1], Tone::Function(PALETTE.len() as u8 - 1)];
+        for tone in [TONES[0], Tone::Function(0)].into_iter().chain(last) {
+            assert!(tone.mark("x").chars().filter(|c| *c != 'x').all(is_harmful));
+        }
     }
 }

@@ -127,6 +127,7 @@ fn look(tone: Tone, colour: bool) -> Style {
         Tone::Title | Tone::Heading => plain.add_modifier(Modifier::BOLD),
         Tone::Group => with(Color::Cyan),
         Tone::Name => with(Color::Green),
+        Tone::Function(_) => tone.of_256().map_or(plain, |colour| with(Color::Indexed(colour))),
         Tone::Dim => plain.add_modifier(Modifier::DIM),
         Tone::Warm => with(Color::Yellow),
         Tone::Hot => with(Color::Red).add_modifier(Modifier::BOLD),

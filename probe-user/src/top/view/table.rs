@@ -84,10 +84,11 @@ impl Layout {
         (at, place): (usize, usize),
         is_selected: bool,
     ) -> Line<'static> {
-        let name = names::shorten(&names::label(&figures.report.functions[place]), self.name);
+        let label = names::label(&figures.report.functions[place]);
+        let name = names::shorten(&label, self.name);
         let mark = if is_selected { MARK } else { ' ' };
         let idle = figures.report.functions[place].calls == 0;
-        let tone = if idle { Tone::Dim } else { Tone::Name };
+        let tone = if idle { Tone::Dim } else { Tone::of_function(&label) };
         let mut spans = vec![
             Span::raw(mark.to_string()),
             Span::styled(padded(&name, self.name), look(tone, model.colour)),

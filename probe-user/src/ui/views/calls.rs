@@ -63,7 +63,8 @@ fn of_call(
     let lead = format!("{}. {}  ", place + 1, time(call.duration_ns, Digits::Full));
     let room = style.width.map_or(usize::MAX, |width| width.saturating_sub(names::width(&lead)));
     let name = names::shorten(&clean(&context.report.name_of(call.function)), room);
-    let mut out = format!("\n{}{}\n", Tone::Heading.mark(&lead), Tone::Name.mark(&name));
+    let mut out =
+        format!("\n{}{}\n", Tone::Heading.mark(&lead), Tone::of_function(&name).mark(&name));
     let mut facts =
         vec![format!("+{}", time(call.start_ns.since(context.report.start_ns), Digits::Full))];
     facts.extend(thread(call.tid, call.thread.as_deref()).map(|of| format!("thread {of}")));

@@ -150,10 +150,12 @@ fn runs(
             shades.map(|c| plot::shade_of_share(c.busy as f64 / length as f64)).collect();
         let name = context.report.name_of(first.function);
         let fits = run.len() >= LEAST_RUN;
-        let label = if fits { names::shorten(&clean(&name), run.len() - 1) } else { String::new() };
+        let name = clean(&name);
+        let label = if fits { names::shorten(&name, run.len() - 1) } else { String::new() };
         let named = if fits { format!("▏{label}") } else { String::new() };
         let rest: String = shades.chars().skip(names::width(&named)).collect();
-        out += &(Tone::Name.mark(&named) + &Tone::Dim.mark(&rest));
+        let tone = Tone::of_function(&name);
+        out += &(tone.mark(&named) + &if fits { Tone::Dim } else { tone }.mark(&rest));
     }
     out
 }
