@@ -9,17 +9,22 @@
 //!    build then, so that it cannot be published without its object.
 //!
 //! - `CTRACE_BPF_CARGO=PATH` names the cargo to use;
-//! - `CTRACE_BPF_CARGO=none` builds without the programs.
+//! - `CTRACE_BPF_CARGO=none` builds without the programs;
+//! - `CTRACE_BPF_AFTER=FILE` waits for a toolchain that is being installed while that file exists.
 
 mod toolchain;
 
 use std::{
     env, fs,
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 use toolchain::{OVERRIDE, Toolchain};
 
 const OBJECT: &str = "ctrace.bpf.o";
+/// The longest wait for a toolchain that is being installed.
+const MOST_WAIT: Duration = Duration::from_secs(600);
 
 fn main() {
     let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
@@ -40,10 +45,23 @@ fn main() {
     fs::write(out.join(OBJECT), object).expect("OUT_DIR is writable");
 }
 
+/// Finds a toolchain, also one that is being installed.
+fn find() -> Result<Toolchain, String> {
+    let Some(installing) = env::var_os("CTRACE_BPF_AFTER").map(PathBuf::from) else {
+        return Toolchain::find();
+    };
+    let start = Instant::now();
+    while installing.exists() && start.elapsed() < MOST_WAIT {
+        thread::sleep(Duration::from_millis(100));
+    }
+    // Whoever installs it would rather have no binary than one without programs.
+    Ok(Toolchain::find().unwrap_or_else(|reason| panic!("no toolchain was installed: {reason}")))
+}
+
 /// Returns the object, and what built it or why it is empty.
 fn object(source: Option<&Path>, shipped: &Path, out: &Path) -> (String, Vec<u8>) {
     let found = match source {
-        Some(source) => Toolchain::find().map(|toolchain| (toolchain, source)),
+        Some(source) => find().map(|toolchain| (toolchain, source)),
         None => Err("its sources are not here".into()),
     };
     let reason = match found {

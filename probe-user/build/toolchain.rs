@@ -108,9 +108,10 @@ impl Toolchain {
             "-Clink-arg=--btf".into(),
             format!("-Clinker={}", self.linker.display()),
         ];
-        flags.extend(self.places(source).map(|(place, name)| {
-            format!("--remap-path-prefix={}={name}", place.display())
-        }));
+        flags.extend(
+            self.places(source)
+                .map(|(place, name)| format!("--remap-path-prefix={}={name}", place.display())),
+        );
         command.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
         // Distributions ship a stable compiler; nightly ones ignore this.
         command.env("RUSTC_BOOTSTRAP", "1");
