@@ -4,7 +4,8 @@
 //! builds everything else has neither. So the object is, in this order:
 //!
 //! 1. built from `probe-ebpf`, where that lies beside this package and a toolchain can build it;
-//! 2. `ctrace.bpf.o` in this package, which published packages have;
+//! 2. `ctrace.bpf.o` in this package, which published packages have, with `ctrace.bpf.txt` to say
+//!    what built it;
 //! 3. empty. The program says so as soon as it would need it. A package without sources does not
 //!    build then, so that it cannot be published without its object.
 //!
@@ -23,6 +24,8 @@ use std::{
 use toolchain::{OVERRIDE, Toolchain};
 
 const OBJECT: &str = "ctrace.bpf.o";
+/// What built the shipped object, beside it.
+const BUILT_BY: &str = "ctrace.bpf.txt";
 /// The longest wait for a toolchain that is being installed.
 const MOST_WAIT: Duration = Duration::from_secs(600);
 
@@ -73,7 +76,9 @@ fn object(source: Option<&Path>, shipped: &Path, out: &Path) -> (String, Vec<u8>
     };
     if !toolchain::is_unwanted() && shipped.is_file() {
         println!("cargo:rerun-if-changed={}", shipped.display());
-        return ("that of the published package".into(), fs::read(shipped).expect("it is there"));
+        let built_by = fs::read_to_string(shipped.with_file_name(BUILT_BY));
+        let built_by = built_by.expect("whoever ships an object says what built it");
+        return (built_by.trim().to_owned(), fs::read(shipped).expect("it is there"));
     }
     assert!(
         source.is_some() || toolchain::is_unwanted(),

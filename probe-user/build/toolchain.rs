@@ -60,14 +60,19 @@ impl Toolchain {
             .ok_or_else(|| format!("no Rust toolchain has core for {TARGET}, or its source"))
     }
 
+    /// Names the compiler, without its place: binaries are for other machines.
     pub(crate) fn name(&self) -> String {
         let core = if self.build_core { "core built from source" } else { "prebuilt core" };
-        format!("{}, {core}", self.cargo.display())
+        format!("{}, {core}", version(&self.rustc()).unwrap_or_default())
+    }
+
+    fn rustc(&self) -> PathBuf {
+        self.cargo.with_file_name("rustc")
     }
 
     /// Returns the folders of sources on this machine, and what the object calls them.
     fn places(&self, source: &Path) -> impl Iterator<Item = (PathBuf, &'static str)> {
-        let sysroot = sysroot(&self.cargo.with_file_name("rustc")).unwrap_or_default();
+        let sysroot = sysroot(&self.rustc()).unwrap_or_default();
         let registry = home("CARGO_HOME", ".cargo").unwrap_or_default().join("registry/src");
         let registries = fs::read_dir(registry).into_iter().flatten().flatten();
         let registries = registries.map(|registry| (registry.path(), "registry"));
@@ -129,7 +134,7 @@ impl Toolchain {
         assert!(
             output.status.success(),
             "the eBPF programs do not build with {} ({OVERRIDE}=none builds without them):\n{}",
-            self.name(),
+            self.cargo.display(),
             String::from_utf8_lossy(&output.stderr)
         );
         target_dir.join(TARGET).join("release/ctrace-ebpf")
@@ -139,7 +144,7 @@ impl Toolchain {
 /// Whether this cargo's `core` must be built (`true`) or is there (`false`); `None` if neither.
 fn core_of(cargo: &Path) -> Option<bool> {
     let rustc = cargo.with_file_name("rustc");
-    let version = stdout(Command::new(&rustc).arg("--version"))?;
+    let version = version(&rustc)?;
     let mut numbers = version.split(' ').nth(1)?.split('.').map(|number| number.parse().ok());
     if (numbers.next()??, numbers.next()??) < OLDEST_CARGO {
         return None;
@@ -155,6 +160,10 @@ fn core_of(cargo: &Path) -> Option<bool> {
         return Some(false);
     }
     sysroot.join("lib/rustlib/src/rust/library/core").is_dir().then_some(true)
+}
+
+fn version(rustc: &Path) -> Option<String> {
+    stdout(Command::new(rustc).arg("--version"))
 }
 
 fn sysroot(rustc: &Path) -> Option<PathBuf> {

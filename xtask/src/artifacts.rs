@@ -9,6 +9,8 @@ use std::process::Command;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ebpf {
     pub object: PathBuf,
+    /// What built it.
+    pub toolchain: String,
     pub script: PathBuf,
 }
 
@@ -45,7 +47,9 @@ fn ebpf_of(messages: &[Value]) -> Option<Ebpf> {
     let own = || messages.iter().filter(|message| package_of(message) == Some("ctrace"));
     let script = own().find(|message| message["target"]["kind"][0] == "custom-build")?;
     let executed = own().find(|message| message["reason"] == "build-script-executed")?;
+    let toolchain = executed["env"].as_array()?.iter().find(|set| set[0] == "CTRACE_BPF_TOOLCHAIN");
     Some(Ebpf {
+        toolchain: toolchain?[1].as_str()?.to_owned(),
         object: PathBuf::from(executed["out_dir"].as_str()?).join("ctrace.bpf.o"),
         script: PathBuf::from(script["filenames"][0].as_str()?),
     })
@@ -62,10 +66,11 @@ mod tests {
 {"reason":"compiler-artifact","package_id":"registry+https://r/i#libc@0.2.1","target":{"kind":["custom-build"]},"filenames":["/t/build/libc-1/build-script-build"]}
 {"reason":"compiler-artifact","package_id":"path+file:///r/probe-user#ctrace@0.1.0","target":{"kind":["custom-build"]},"filenames":["/t/build/ctrace-2/build-script-main"]}
 {"reason":"build-script-executed","package_id":"registry+https://r/i#libc@0.2.1","out_dir":"/t/build/libc-3/out"}
-{"reason":"build-script-executed","package_id":"path+file:///r/probe-user#ctrace@0.1.0","out_dir":"/t/build/ctrace-4/out"}
+{"reason":"build-script-executed","package_id":"path+file:///r/probe-user#ctrace@0.1.0","env":[["OTHER","1"],["CTRACE_BPF_TOOLCHAIN","rustc 1.97"]],"out_dir":"/t/build/ctrace-4/out"}
 {"reason":"build-finished","success":true}"#,
         );
         let expected = Ebpf {
+            toolchain: "rustc 1.97".into(),
             object: "/t/build/ctrace-4/out/ctrace.bpf.o".into(),
             script: "/t/build/ctrace-2/build-script-main".into(),
         };

@@ -1,7 +1,8 @@
 //! Packs the crates. They are packed in a copy of the checkout that also has the eBPF object: the
 //! object is never in a checkout, where it could grow old unseen. `cargo publish` runs there too.
 
-use super::{VERSION, put};
+use super::{VERSION, put, write};
+use crate::artifacts::Ebpf;
 use crate::{paths, progress};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
@@ -11,15 +12,16 @@ use std::process::Command;
 pub(crate) const NAMES: &[&str] =
     &["ctrace-common", "ctrace-core", "ctrace-marker-macros", "ctrace-marker", "ctrace"];
 
-pub(super) fn make(object: &Path, work: &Path, folder: &Path) -> Result<()> {
+pub(super) fn make(ebpf: &Ebpf, work: &Path, folder: &Path) -> Result<()> {
     copy_of_checkout(work)?;
-    put(object, &work.join("probe-user/ctrace.bpf.o"), 0o644)?;
+    put(&ebpf.object, &work.join("probe-user/ctrace.bpf.o"), 0o644)?;
+    write(&work.join("probe-user/ctrace.bpf.txt"), ebpf.toolchain.as_bytes(), 0o644)?;
     let packed = folder.join("work/crates");
     let mut command = paths::cargo();
     command.current_dir(work).env("CARGO_TARGET_DIR", &packed);
     // Installing them is a check of its own.
     command.args(["package", "--locked", "--no-verify"]);
-    NAMES.iter().for_each(|name| drop(command.args(["--package", name])));
+    command.args(NAMES.iter().flat_map(|name| ["--package", name]));
     progress::must("crates", &mut command)?;
     for name in NAMES {
         let file = format!("{name}-{VERSION}.crate");

@@ -13,6 +13,7 @@ mod tree;
 
 pub(crate) use crates::NAMES as CRATES;
 
+use crate::artifacts::Ebpf;
 use crate::setup::{self, Need};
 use crate::{artifacts, build, machine, paths, progress};
 use anyhow::{Context, Result, bail, ensure};
@@ -40,7 +41,7 @@ pub(crate) struct Parts {
     pub alone: PathBuf,
     /// The program for the Debian package, which uses the host's C library and so its accounts.
     pub shared: PathBuf,
-    pub object: PathBuf,
+    pub ebpf: Ebpf,
 }
 
 /// How the packages are made.
@@ -64,15 +65,15 @@ pub(crate) fn main(options: &Options) -> Result<()> {
 pub(crate) fn all(url: &str) -> Result<PathBuf> {
     build::release()?;
     build::release_alone()?;
-    let object = artifacts::ebpf(&mut build::release_command(&[]))?.object;
+    let ebpf = artifacts::ebpf(&mut build::release_command(&[]))?;
     let other = artifacts::ebpf(&mut build::release_command(build::ALONE))?.object;
     ensure!(
-        std::fs::read(&object)? == std::fs::read(&other)?,
+        std::fs::read(&ebpf.object)? == std::fs::read(&other)?,
         "two builds of the eBPF programs differ: compare {} and {}",
-        object.display(),
+        ebpf.object.display(),
         other.display()
     );
-    let parts = Parts { alone: paths::ctrace_alone(), shared: paths::ctrace(), object };
+    let parts = Parts { alone: paths::ctrace_alone(), shared: paths::ctrace(), ebpf };
     let folder = paths::target().join("dist");
     assemble(&parts, &Way { url, fast: false }, &folder)?;
     let deb = folder.join(deb::name());
@@ -91,7 +92,7 @@ pub(crate) fn assemble(parts: &Parts, way: &Way<'_>, folder: &Path) -> Result<()
     let licences = licences::text()?;
     archive::make(&parts.alone, &licences, way, &work.join("archive"), folder)?;
     deb::make(&parts.shared, &licences, way, &work.join("deb"), folder)?;
-    crates::make(&parts.object, &work.join("source"), folder)?;
+    crates::make(&parts.ebpf, &work.join("source"), folder)?;
     headers::make(way, &work.join("headers"), folder)?;
     let mut names = Vec::new();
     for file in files_of(folder)? {

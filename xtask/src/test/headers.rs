@@ -45,8 +45,8 @@ pub(super) fn run(_: &super::Options) -> Result<(Outcome, Counts)> {
     if folder.exists() {
         std::fs::remove_dir_all(&folder)?;
     }
-    let object = artifacts::ebpf(&mut build::tests())?.object;
-    let parts = Parts { alone: paths::tested(), shared: paths::tested(), object };
+    let ebpf = artifacts::ebpf(&mut build::tests())?;
+    let parts = Parts { alone: paths::tested(), shared: paths::tested(), ebpf };
     let dist = folder.join("dist");
     dist::assemble(&parts, &Way { url: "https://example.org", fast: true }, &dist)?;
     let prefix = dist.join("work/archive").join(dist::archive_name());

@@ -24,10 +24,10 @@ pub(super) fn run(_: &super::Options) -> Result<(Outcome, Counts)> {
     let mut strip = Command::new("objcopy");
     progress::must("strip", strip.arg("--strip-all").arg(paths::tested()).arg(&program))?;
     let object = ebpf.object.clone();
-    let parts = Parts { alone: program.clone(), shared: program, object };
+    let parts = Parts { alone: program.clone(), shared: program, ebpf };
     let folder = work.join("dist");
     dist::assemble(&parts, &Way { url: "https://example.org", fast: true }, &folder)?;
-    look_into(&folder, &ebpf.object)?;
+    look_into(&folder, &object)?;
     Ok(PASSED)
 }
 
