@@ -81,9 +81,9 @@ fn look_into(folder: &Path, object: &Path) -> Result<()> {
             );
         }
     }
-    let unit = listed("dpkg-deb", &["--fsys-tarfile"], &deb)
-        .map(|tar| tar.contains("=/usr/bin/ctrace"))?;
-    ensure!(unit, "the unit in {} starts another program", deb.display());
+    let unit = folder.join("work/deb/usr/lib/systemd/system/ctrace.service");
+    let starts = std::fs::read_to_string(&unit)?.contains("ExecStart=/usr/bin/ctrace ");
+    ensure!(starts, "{} starts another program", unit.display());
     let depends = machine::output_of("dpkg-deb", &["-f", &deb.display().to_string(), "Depends"]);
     let depends = depends.unwrap_or_default();
     ensure!(depends.contains("libc6 (>= 2."), "the Debian package depends on `{depends}` only");
