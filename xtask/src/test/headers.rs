@@ -82,7 +82,7 @@ fn find_package(shop: &Shop) -> Result<()> {
 
 /// Installs the headers' archive with CMake, which must give the files of the packages.
 fn cmake_install(shop: &Shop) -> Result<()> {
-    let source = shop.folder.join("subprojects");
+    let source = shop.folder.join("headers");
     unpack_headers(shop, &source)?;
     let source = source.join(format!("ctrace-headers-{VERSION}"));
     let (build, installed) = (shop.folder.join("cmake-headers"), shop.folder.join("installed"));
