@@ -27,11 +27,13 @@ class CtraceConan(ConanFile):
         self.info.clear()
 
     def package_info(self):
-        self.cpp_info.bindirs = []
-        self.cpp_info.libdirs = []
         self.cpp_info.set_property("cmake_file_name", "ctrace")
-        self.cpp_info.components["ctrace"].set_property("cmake_target_name", "ctrace::ctrace")
+        ctrace = self.cpp_info.components["ctrace"]
+        ctrace.set_property("cmake_target_name", "ctrace::ctrace")
         ctrack = self.cpp_info.components["ctrack"]
         ctrack.set_property("cmake_target_name", "ctrace::ctrack")
         ctrack.includedirs = [os.path.join("include", "ctrace", "ctrack")]
         ctrack.requires = ["ctrace"]
+        for component in ctrace, ctrack:
+            component.bindirs = []
+            component.libdirs = []
