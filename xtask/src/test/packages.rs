@@ -19,7 +19,8 @@ pub(super) fn run(_: &super::Options) -> Result<(Outcome, Counts)> {
     }
     let ebpf = artifacts::ebpf(&mut build::tests())?;
     let work = paths::target().join("packages");
-    programs_are_the_same_elsewhere(&ebpf, &work.join("elsewhere"))?;
+    std::fs::create_dir_all(&work)?;
+    programs_are_the_same_elsewhere(&ebpf, &work)?;
     let program = work.join("ctrace");
     let mut strip = Command::new("objcopy");
     progress::must("strip", strip.arg("--strip-all").arg(paths::tested()).arg(&program))?;
@@ -32,29 +33,31 @@ pub(super) fn run(_: &super::Options) -> Result<(Outcome, Counts)> {
 }
 
 /// Builds the eBPF programs in another folder, and compares the object byte by byte.
-fn programs_are_the_same_elsewhere(ebpf: &Ebpf, folder: &Path) -> Result<()> {
-    if folder.exists() {
-        std::fs::remove_dir_all(folder)?;
-    }
-    let out = folder.join("out");
-    std::fs::create_dir_all(folder.join("package"))?;
-    std::fs::create_dir_all(&out)?;
+fn programs_are_the_same_elsewhere(ebpf: &Ebpf, work: &Path) -> Result<()> {
+    // Not below the repository, whose workspace cargo would find.
+    let folder = tempfile::tempdir()?;
+    let (package, out) = (folder.path().join("package"), folder.path().join("out"));
+    std::fs::create_dir(&package)?;
+    std::fs::create_dir(&out)?;
     let mut copy = Command::new("cp");
-    copy.arg("-a").arg(paths::root().join("probe-ebpf")).arg(folder);
+    copy.arg("-a").arg(paths::root().join("probe-ebpf")).arg(folder.path());
     progress::must("copy the eBPF programs", &mut copy)?;
     // The build script of the binary does it again, behind the tests beside it.
     let mut build = Command::new("nice");
-    build.args(["-n", "19"]).arg(&ebpf.script).current_dir(folder);
-    build.env("CARGO_MANIFEST_DIR", folder.join("package")).env("OUT_DIR", &out);
+    build.args(["-n", "19"]).arg(&ebpf.script).current_dir(&package);
+    build.env("CARGO_MANIFEST_DIR", &package).env("OUT_DIR", &out);
     build.env("CARGO_CFG_TARGET_ARCH", std::env::consts::ARCH);
     progress::must("eBPF programs elsewhere", &mut build)?;
-    let again = out.join("ctrace.bpf.o");
-    ensure!(
-        std::fs::read(&again)? == std::fs::read(&ebpf.object)?,
-        "the eBPF programs depend on the folder they are built in: compare {} and {}",
-        ebpf.object.display(),
-        again.display()
-    );
+    let again = std::fs::read(out.join("ctrace.bpf.o"))?;
+    if again != std::fs::read(&ebpf.object)? {
+        let kept = work.join("elsewhere.bpf.o");
+        std::fs::write(&kept, again)?;
+        bail!(
+            "the eBPF programs depend on the folder they are built in: compare {} and {}",
+            ebpf.object.display(),
+            kept.display()
+        );
+    }
     Ok(())
 }
 
