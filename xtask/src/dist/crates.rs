@@ -31,7 +31,7 @@ pub(super) fn make(ebpf: &Ebpf, work: &Path, folder: &Path) -> Result<()> {
 }
 
 /// Copies the files that git knows, as they are now.
-fn copy_of_checkout(to: &Path) -> Result<()> {
+pub(crate) fn copy_of_checkout(to: &Path) -> Result<()> {
     let listed =
         Command::new("git").current_dir(paths::root()).args(["ls-files", "-z"]).output()?;
     if !listed.status.success() {

@@ -11,7 +11,7 @@ mod headers;
 mod licences;
 mod tree;
 
-pub(crate) use crates::NAMES as CRATES;
+pub(crate) use crates::{NAMES as CRATES, copy_of_checkout};
 
 use crate::artifacts::Ebpf;
 use crate::setup::{self, Need};

@@ -36,12 +36,9 @@ pub(super) fn run(_: &super::Options) -> Result<(Outcome, Counts)> {
 fn programs_are_the_same_elsewhere(ebpf: &Ebpf, work: &Path) -> Result<()> {
     // Not below the repository, whose workspace cargo would find.
     let folder = tempfile::tempdir()?;
-    let (package, out) = (folder.path().join("package"), folder.path().join("out"));
-    std::fs::create_dir(&package)?;
+    dist::copy_of_checkout(folder.path())?;
+    let (package, out) = (folder.path().join("probe-user"), folder.path().join("out"));
     std::fs::create_dir(&out)?;
-    let mut copy = Command::new("cp");
-    copy.arg("-a").arg(paths::root().join("probe-ebpf")).arg(folder.path());
-    progress::must("copy the eBPF programs", &mut copy)?;
     // The build script of the binary does it again, behind the tests beside it.
     let mut build = Command::new("nice");
     build.args(["-n", "19"]).arg(&ebpf.script).current_dir(&package);
