@@ -1,23 +1,70 @@
 //! `cargo xtask build`: builds target/release/ctrace, and fails without the eBPF programs inside.
 
 use crate::progress::{self, Done};
+use crate::setup::{self, COMPILERS};
 use crate::{machine, paths, symbols};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 /// The limit of the release binary without its line tables.
 const MOST_BYTES: u64 = 20_000_000;
 
-/// Builds the release binary, with its line tables beside it. Fails if it lacks the eBPF object.
-pub(crate) fn release() -> Result<()> {
+/// The options of a build that needs no library. musl reads accounts without loading the host's
+/// name services, which a static glibc could not do safely.
+pub(crate) const ALONE: &[&str] = &["--target", paths::MUSL];
+
+/// Returns the command that builds the release binary.
+pub(crate) fn release_command(options: &[&str]) -> Command {
     let mut command = paths::cargo();
     command.args(["build", "--release", "--locked", "--package", "ctrace", "--bin", "ctrace"]);
-    holds_programs(&progress::must("release build", &mut command)?, &paths::ctrace())?;
-    symbols::split_off(&paths::ctrace())?;
-    let bytes = std::fs::metadata(paths::ctrace())?.len();
+    command.args(options);
+    command
+}
+
+/// Builds the release binary, with its line tables beside it. Fails if it lacks the eBPF object.
+pub(crate) fn release() -> Result<()> {
+    release_of("release build", &[], &paths::ctrace())
+}
+
+/// Builds the release binary while what it needs is installed: most crates need none of it.
+pub(crate) fn release_with_setup(no_install: bool) -> Result<()> {
+    if no_install || setup::missing(COMPILERS).is_empty() {
+        setup::ensure(COMPILERS, no_install)?;
+        return release();
+    }
+    std::fs::create_dir_all(paths::target().join("xtask"))?;
+    let installing = tempfile::NamedTempFile::new_in(paths::target().join("xtask"))?;
+    let mut early = release_command(&["--jobs", &(cpus() + 1).to_string()]);
+    // The build script of ctrace waits while this file is there. It is the job beyond the CPUs.
+    early.env("CTRACE_BPF_AFTER", installing.path());
+    thread::scope(|scope| {
+        let build = scope.spawn(|| progress::run("release build", &mut early));
+        let installed = setup::ensure(COMPILERS, false);
+        installing.close()?;
+        // Its outcome is that of the build below.
+        build.join().map(drop).map_err(|_| anyhow!("the release build panicked"))?;
+        installed
+    })?;
+    release()
+}
+
+fn cpus() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Builds the release binary that needs no library.
+pub(crate) fn release_alone() -> Result<()> {
+    release_of("static release build", ALONE, &paths::ctrace_alone())
+}
+
+fn release_of(stage: &str, options: &[&str], binary: &Path) -> Result<()> {
+    holds_programs(&progress::must(stage, &mut release_command(options))?, binary)?;
+    symbols::split_off(binary)?;
+    let bytes = std::fs::metadata(binary)?.len();
     if machine::which("objcopy").is_some() && bytes > MOST_BYTES {
-        bail!("{} has {bytes} bytes, more than {MOST_BYTES}", paths::ctrace().display());
+        bail!("{} has {bytes} bytes, more than {MOST_BYTES}", binary.display());
     }
     Ok(())
 }

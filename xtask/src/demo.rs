@@ -1,11 +1,10 @@
 //! `cargo xtask demo`: goes from a fresh machine to tables, in one command.
 
 use crate::machine::no_live_tests;
-use crate::setup::{self, COMPILERS};
 use crate::{build, paths, progress};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[derive(Args, Debug)]
@@ -19,8 +18,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn main(options: &Options) -> Result<()> {
-    setup::ensure(COMPILERS, options.no_install)?;
-    build::release()?;
+    build::release_with_setup(options.no_install)?;
     let program = program()?;
     if let Some(why) = no_live_tests() {
         bail!("the demo traces with eBPF and cannot do so here: {why}");
@@ -44,9 +42,15 @@ pub(crate) fn program() -> Result<PathBuf> {
     if modified(&program).is_ok_and(|built| modified(&source).is_ok_and(|source| source < built)) {
         return Ok(program);
     }
-    std::fs::create_dir_all(paths::target().join("demo"))?;
-    let mut command = Command::new("gcc");
-    command.args(["-O2", "-g", "-fcf-protection=full", "-D_GNU_SOURCE", "-pthread"]);
-    progress::must("compile the demo program", command.arg(source).arg("-o").arg(&program))?;
+    compile(&program, &[])?;
     Ok(program)
+}
+
+/// Compiles the demo program with more options.
+pub(crate) fn compile(program: &Path, options: &[&str]) -> Result<()> {
+    std::fs::create_dir_all(program.parent().context("a program has a folder")?)?;
+    let mut command = Command::new("gcc");
+    command.args(["-O2", "-g", "-fcf-protection=full", "-D_GNU_SOURCE", "-pthread"]).args(options);
+    command.arg(paths::root().join("tests/targets/demo.c")).arg("-o").arg(program);
+    progress::must("compile the demo program", &mut command).map(drop)
 }

@@ -74,6 +74,12 @@ pub(crate) fn bpf_compiler() -> Option<BpfCompiler> {
     })
 }
 
+/// Returns whether the compiler that builds this repository has a library for static programs.
+pub(crate) fn builds_static() -> bool {
+    let library = output_of("rustc", &["--print", "target-libdir", "--target", crate::paths::MUSL]);
+    library.is_some_and(|folder| Path::new(&folder).is_dir())
+}
+
 /// Returns whether a file contains an ELF file for the BPF machine.
 pub(crate) fn holds_bpf_object(file: &Path) -> bool {
     const EM_BPF: [u8; 2] = [247, 0];

@@ -1,10 +1,12 @@
-//! The chores of this repository, each a subcommand: `cargo xtask setup`, `build`, `demo`, `test`,
-//! `vm-test`, `bench`. Each has its own file. They share `progress` (showing work), `machine` (what
-//! is installed) and `packages` (installing it).
+//! The chores of this repository, each a subcommand: `cargo xtask setup`, `build`, `demo`, `dist`,
+//! `test`, `vm-test`, `bench`. Each has its own file. They share `progress` (showing work), `machine`
+//! (what is installed), `packages` (installing it) and `artifacts` (what cargo has built).
 
+mod artifacts;
 mod bench;
 mod build;
 mod demo;
+mod dist;
 mod fuzz;
 mod machine;
 mod packages;
@@ -37,6 +39,8 @@ enum Chore {
     Build,
     /// Build, trace a small demo program, show the tables
     Demo(demo::Options),
+    /// Make the packages of a release in target/dist
+    Dist(dist::Options),
     /// Run all tests, those on the live kernel and in virtual machines included
     Test(test::Options),
     /// Run the checks under Debian's kernels in virtual machines
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
         Chore::Setup(options) => setup::main(&options),
         Chore::Build => build::main(),
         Chore::Demo(options) => demo::main(&options),
+        Chore::Dist(options) => dist::main(&options),
         Chore::Test(options) => test::main(&options),
         Chore::VmTest(options) => vm::main(&options),
         Chore::Picture(options) => picture::main(&options),

@@ -1,5 +1,5 @@
-//! Installs Debian packages through apt-get, and bpf-linker through cargo. Every command is shown
-//! before it runs; with `--no-install` it is only shown.
+//! Installs Debian packages through apt-get, bpf-linker through cargo, and a library through rustup.
+//! Every command is shown before it runs; with `--no-install` it is only shown.
 
 use crate::machine;
 use crate::paths;
@@ -77,8 +77,22 @@ impl Step {
         }
     }
 
+    /// The standard library for programs that need no library of the host.
+    pub(crate) fn musl() -> Step {
+        Step {
+            why: "Rust's standard library for static programs".into(),
+            program: "rustup",
+            arguments: vec!["target".into(), "add".into(), paths::MUSL.into()],
+            optional: false,
+        }
+    }
+
     pub(crate) fn shown(&self) -> String {
         format!("{} {}", self.program, self.arguments.join(" "))
+    }
+
+    fn uses_apt(&self) -> bool {
+        !["cargo", "rustup"].contains(&self.program)
     }
 
     fn command(&self) -> Command {
@@ -132,7 +146,7 @@ pub(crate) fn carry_out(mut steps: Vec<Step>, dry: bool) -> Result<()> {
     if steps.is_empty() {
         return Ok(());
     }
-    let uses_apt = steps.iter().any(|step| step.program != "cargo");
+    let uses_apt = steps.iter().any(Step::uses_apt);
     if uses_apt && lists_are_old() {
         steps.insert(0, update_step());
     }
@@ -165,7 +179,11 @@ pub(crate) fn carry_out(mut steps: Vec<Step>, dry: bool) -> Result<()> {
 }
 
 fn one(step: &Step) -> Result<()> {
-    let what = if step.program == "cargo" { "install bpf-linker" } else { "apt-get" };
+    let what = match step.program {
+        "cargo" => "install bpf-linker",
+        "rustup" => "install Rust's library",
+        _ => "apt-get",
+    };
     let is_install = step.arguments.first().is_some_and(|word| word == "install");
     if step.program != "apt-get" || !is_install {
         return progress::must(what, &mut step.command()).map(drop);

@@ -19,6 +19,14 @@ pub(crate) fn ctrace() -> PathBuf {
     target().join("release/ctrace")
 }
 
+/// Rust's name of targets whose programs need no library.
+pub(crate) const MUSL: &str = "x86_64-unknown-linux-musl";
+
+/// Returns the release binary that needs no library.
+pub(crate) fn ctrace_alone() -> PathBuf {
+    target().join(MUSL).join("release/ctrace")
+}
+
 /// Returns the ctrace that tests run: built like the tests, so that a gate builds everything once.
 pub(crate) fn tested() -> PathBuf {
     target().join("debug/ctrace")

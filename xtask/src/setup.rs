@@ -28,6 +28,10 @@ pub(crate) enum Need {
     Machines,
     /// Servers and loads of the benchmark on real programs.
     Real,
+    /// Packages of a release can be made.
+    Packing,
+    /// Packages can be installed where nothing else is, and used by build systems.
+    Containers,
 }
 
 /// The needs of a build.
@@ -38,7 +42,8 @@ pub(crate) const EVERYTHING: &[Need] = &[Need::Bpf, Need::Compilers, Need::Peers
 
 /// A Debian package, and the sign that it is installed.
 struct Package {
-    need: Need,
+    /// The needs that it is one of.
+    needs: &'static [Need],
     name: &'static str,
     brings: Brings,
 }
@@ -49,44 +54,61 @@ enum Brings {
 }
 
 const PACKAGES: &[Package] = &[
-    Package { need: Need::Compilers, name: "gcc", brings: Brings::Tool("gcc") },
+    Package { needs: &[Need::Compilers], name: "gcc", brings: Brings::Tool("gcc") },
     Package {
-        need: Need::Compilers,
+        needs: &[Need::Compilers],
         name: "libc6-dev",
         brings: Brings::File("/usr/include/stdio.h"),
     },
-    Package { need: Need::Peers, name: "g++", brings: Brings::Tool("g++") },
-    Package { need: Need::Peers, name: "clang", brings: Brings::Tool("clang++") },
-    Package { need: Need::Peers, name: "musl-tools", brings: Brings::Tool("musl-gcc") },
-    // A reader of exports: pprof is Go's, flame graphs are XML.
-    Package { need: Need::Peers, name: "golang-go", brings: Brings::Tool("go") },
-    Package { need: Need::Peers, name: "libxml2-utils", brings: Brings::Tool("xmllint") },
-    Package { need: Need::Peers, name: "bpftrace", brings: Brings::Tool("bpftrace") },
-    Package { need: Need::Peers, name: "linux-perf", brings: Brings::Tool("perf") },
-    Package { need: Need::Peers, name: "gdb", brings: Brings::Tool("gdb") },
-    Package { need: Need::Peers, name: "lld", brings: Brings::Tool("ld.lld") },
-    Package { need: Need::Peers, name: "uftrace", brings: Brings::Tool("uftrace") },
+    Package { needs: &[Need::Peers], name: "g++", brings: Brings::Tool("g++") },
+    Package { needs: &[Need::Peers], name: "clang", brings: Brings::Tool("clang++") },
     Package {
-        need: Need::Peers,
+        needs: &[Need::Peers, Need::Packing],
+        name: "musl-tools",
+        brings: Brings::Tool("musl-gcc"),
+    },
+    // A reader of exports: pprof is Go's, flame graphs are XML.
+    Package { needs: &[Need::Peers], name: "golang-go", brings: Brings::Tool("go") },
+    Package { needs: &[Need::Peers], name: "libxml2-utils", brings: Brings::Tool("xmllint") },
+    Package { needs: &[Need::Peers], name: "bpftrace", brings: Brings::Tool("bpftrace") },
+    Package { needs: &[Need::Peers], name: "linux-perf", brings: Brings::Tool("perf") },
+    Package { needs: &[Need::Peers], name: "gdb", brings: Brings::Tool("gdb") },
+    Package { needs: &[Need::Peers], name: "lld", brings: Brings::Tool("ld.lld") },
+    Package { needs: &[Need::Peers], name: "uftrace", brings: Brings::Tool("uftrace") },
+    Package {
+        needs: &[Need::Peers],
         name: "systemtap-sdt-dev",
         brings: Brings::File("/usr/include/x86_64-linux-gnu/sys/sdt.h"),
     },
     // redis-server would start a service. This package has its binary under another name.
-    Package { need: Need::Peers, name: "redis-tools", brings: Brings::Tool("redis-benchmark") },
+    Package { needs: &[Need::Peers], name: "redis-tools", brings: Brings::Tool("redis-benchmark") },
     // A browser for flame graphs.
-    Package { need: Need::Peers, name: "chromium", brings: Brings::Tool("chromium") },
+    Package { needs: &[Need::Peers], name: "chromium", brings: Brings::Tool("chromium") },
     // A terminal for the tests of `ctrace top`.
-    Package { need: Need::Peers, name: "tmux", brings: Brings::Tool("tmux") },
-    Package { need: Need::Peers, name: "util-linux", brings: Brings::Tool("setpriv") },
+    Package { needs: &[Need::Peers], name: "tmux", brings: Brings::Tool("tmux") },
+    Package { needs: &[Need::Peers], name: "util-linux", brings: Brings::Tool("setpriv") },
     Package {
-        need: Need::Machines,
+        needs: &[Need::Machines],
         name: "qemu-system-x86",
         brings: Brings::Tool("qemu-system-x86_64"),
     },
-    Package { need: Need::Machines, name: "busybox-static", brings: Brings::Tool("busybox") },
-    Package { need: Need::Machines, name: "xz-utils", brings: Brings::Tool("xz") },
-    Package { need: Need::Machines, name: "dpkg", brings: Brings::Tool("dpkg-deb") },
-    Package { need: Need::Real, name: "python3", brings: Brings::File("/usr/bin/python3") },
+    Package { needs: &[Need::Machines], name: "busybox-static", brings: Brings::Tool("busybox") },
+    Package { needs: &[Need::Machines], name: "xz-utils", brings: Brings::Tool("xz") },
+    Package {
+        needs: &[Need::Machines, Need::Packing],
+        name: "dpkg",
+        brings: Brings::Tool("dpkg-deb"),
+    },
+    Package { needs: &[Need::Packing], name: "binutils", brings: Brings::Tool("objcopy") },
+    Package {
+        needs: &[Need::Containers],
+        name: "debootstrap",
+        brings: Brings::Tool("debootstrap"),
+    },
+    Package { needs: &[Need::Containers], name: "cmake", brings: Brings::Tool("cmake") },
+    Package { needs: &[Need::Containers], name: "meson", brings: Brings::Tool("meson") },
+    Package { needs: &[Need::Containers], name: "pkg-config", brings: Brings::Tool("pkg-config") },
+    Package { needs: &[Need::Real], name: "python3", brings: Brings::File("/usr/bin/python3") },
 ];
 
 /// Packages that would start a service, or that come with one, and the tool that each brings.
@@ -113,7 +135,9 @@ pub(crate) fn missing(needs: &[Need]) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut packages: Vec<&str> = PACKAGES
         .iter()
-        .filter(|package| needs.contains(&package.need) && !package.is_there())
+        .filter(|package| {
+            package.needs.iter().any(|need| needs.contains(need)) && !package.is_there()
+        })
         .map(|package| package.name)
         .collect();
     let mut linker = false;
@@ -160,6 +184,9 @@ pub(crate) fn missing(needs: &[Need]) -> Vec<Step> {
     }
     if linker {
         steps.push(Step::bpf_linker());
+    }
+    if needs.contains(&Need::Packing) && !machine::builds_static() {
+        steps.push(Step::musl());
     }
     steps
 }

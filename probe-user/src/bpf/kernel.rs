@@ -13,9 +13,10 @@ use super::{
     link::{self, Attachment, LinkChoice, LinkKind, Request, Role, Site},
     loader::{Settings, load_maps, map_fds, take_map},
     object,
-    programs::Programs,
+    programs::{Program, Programs},
     return_guards::ReturnGuards,
     side_table::SideTable,
+    sys::AttachType,
 };
 use aya::maps::Map;
 use ctrace_common::{JumpTarget, PAGE_LEN, RestoreReason, TRACED, TRACED_LAUNCHED, ValueSources};
@@ -45,6 +46,21 @@ pub struct Config {
     pub values: bool,
     /// True if return probes are guarded.
     pub guards: bool,
+}
+
+/// Returns the programs that a session needs whatever it traces. The verifier takes longest for the
+/// first ones.
+fn needed(guards: bool) -> Vec<(Program, AttachType)> {
+    let watching =
+        [Program::Exit, Program::PrepareExec, Program::Fork, Program::Rename, Program::Exec];
+    let guarding = [
+        (Program::GuardUnwind, AttachType::UprobeMulti),
+        (Program::GuardSwitch, AttachType::UprobeMulti),
+        (Program::GuardSignal, AttachType::Any),
+        (Program::ListHijacked, AttachType::Iterator),
+    ];
+    let watching = watching.map(|program| (program, AttachType::Any)).into_iter();
+    watching.chain(guarding.into_iter().filter(|_| guards)).collect()
 }
 
 /// The programs in the kernel. Attachments may outlive it.
@@ -85,6 +101,7 @@ impl Kernel {
             news_bytes: PAGE_LEN as u32,
         })?;
         let programs = Programs::parse(bytes, &map_fds(&ebpf))?;
+        programs.load_ahead(&needed(config.guards));
         let rings = take_map(&mut ebpf, "RINGS")?;
         let lost = LostCounter::new(take_map(&mut ebpf, "LOST")?, cpus.possible as usize);
         let jumps = SideTable::new(take_map(&mut ebpf, "JUMPS")?);

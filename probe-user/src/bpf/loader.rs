@@ -1,7 +1,8 @@
 //! Lets aya read the object and create its maps, with the settings of user space filled in.
 //!
 //! One loader serves the whole process. To make one, aya reads all types of the running kernel,
-//! which takes tens of milliseconds and megabytes. A daemon loads for every process that starts.
+//! which takes tens of milliseconds and megabytes. A daemon loads for every process that starts. So
+//! it is made on a thread of its own, while others find out what to trace.
 
 use super::{
     BpfError, Config,
@@ -19,13 +20,14 @@ use std::{
     error::Error as _,
     io,
     os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    thread,
 };
 
 /// Warnings and errors, in the numbers of aya-log's levels.
 const LOG_LEVEL: u8 = 2;
 
-static LOADER: Mutex<Option<EbpfLoader<'static>>> = Mutex::new(None);
+static LOADER: OnceLock<Mutex<EbpfLoader<'static>>> = OnceLock::new();
 
 /// The values of loaders, each once: there are few different ones.
 static KEPT: Mutex<Vec<&'static [u32]>> = Mutex::new(Vec::new());
@@ -41,15 +43,28 @@ pub(super) struct Settings<'a> {
     pub(super) news_bytes: u32,
 }
 
+/// Begins to make the loader on a thread of its own. Where none starts, [`load_maps`] makes it.
+pub(super) fn begin() {
+    let begun = thread::Builder::new().name("ctrace-loader".into()).spawn(|| drop(loader()));
+    if let Err(error) = begun {
+        tracing::debug!("cannot start a thread for the loader: {error}");
+    }
+}
+
+/// Makes the loader, or waits for whoever does.
+fn loader() -> MutexGuard<'static, EbpfLoader<'static>> {
+    let made = LOADER.get_or_init(|| {
+        let mut loader = EbpfLoader::new();
+        loader.btf(None);
+        Mutex::new(loader)
+    });
+    made.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 pub(super) fn load_maps(settings: &Settings<'_>) -> Result<aya::Ebpf, BpfError> {
     let Settings { config, layout, first_pages, filter, news_bytes } = settings;
     let offsets = Offsets::of_running_kernel()?;
-    let mut loader = LOADER.lock().unwrap_or_else(PoisonError::into_inner);
-    let loader = loader.get_or_insert_with(|| {
-        let mut loader = EbpfLoader::new();
-        loader.btf(None);
-        loader
-    });
+    let mut loader = loader();
     loader
         .map_max_entries("RINGS", layout.pages())
         // While children are not followed, only chosen processes are in the set.

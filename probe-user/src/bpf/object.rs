@@ -14,11 +14,13 @@ pub(super) fn is_there() -> bool {
     !OBJECT.is_empty()
 }
 
-/// Checks that tracing is possible at all. It fails in a binary without the programs, and where
-/// process ids are not the kernel's.
+/// Checks that tracing is possible at all, and begins what takes long. It fails in a binary without
+/// the programs, and where process ids are not the kernel's.
 pub(crate) fn require() -> Result<(), BpfError> {
     bytes()?;
-    super::pid_namespace::require_initial()
+    super::pid_namespace::require_initial()?;
+    super::loader::begin();
+    Ok(())
 }
 
 pub(super) fn bytes() -> Result<&'static [u8], BpfError> {

@@ -14,6 +14,7 @@ use std::{
     ffi::CString,
     os::fd::{OwnedFd, RawFd},
     sync::{Arc, Mutex, PoisonError},
+    thread,
 };
 
 /// The size of the buffer for the verifier's reasons.
@@ -161,6 +162,28 @@ impl Programs {
         let fd = Arc::new(self.load(program, attach)?);
         loaded.insert((program, attach), Arc::clone(&fd));
         Ok(fd)
+    }
+
+    /// Loads programs that will be needed, side by side: the verifier takes milliseconds for some.
+    /// One that it refuses is loaded again by [`Self::get`], which tells why.
+    pub(super) fn load_ahead(&self, wanted: &[(Program, AttachType)]) {
+        let queue = Mutex::new(wanted.iter());
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let load = || {
+            while let Some(&(program, attach)) = next() {
+                if let Ok(fd) = self.load(program, attach) {
+                    let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+                    loaded.insert((program, attach), Arc::new(fd));
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..thread::available_parallelism().map_or(1, usize::from).min(wanted.len()) {
+                // Without another thread, this one loads all.
+                let _ = thread::Builder::new().spawn_scoped(scope, load);
+            }
+            load();
+        });
     }
 
     fn load(&self, program: Program, attach: AttachType) -> Result<OwnedFd, BpfError> {

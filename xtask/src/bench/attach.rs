@@ -1,9 +1,10 @@
 //! Measures the time from start to armed, and from Ctrl-C to gone: 5,000 functions of one binary,
-//! and bpftrace on 100.
+//! and bpftrace on 100; and how much later a launched command begins.
 
 use super::{Row, target, watch};
 use crate::{machine, paths};
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -28,6 +29,14 @@ pub(super) fn run() -> Result<Vec<Row>> {
         Row::new("5,000 functions, Ctrl-C to the last probe gone", seconds(gone))
             .goal("under 0.2 s", gone < Duration::from_millis(200)),
     );
+    let launched = launched()?;
+    rows.push(
+        Row::new(
+            "`ctrace run` of one function, start to the command's first line",
+            seconds(launched),
+        )
+        .goal("under 0.06 s", launched < Duration::from_millis(60)),
+    );
     if machine::which("bpftrace").is_some() {
         let process = target::start(&program, &["300"])?;
         let path = program.display();
@@ -40,6 +49,27 @@ pub(super) fn run() -> Result<Vec<Row>> {
         rows.push(Row::new("bpftrace, 100 of them, Ctrl-C to the last probe gone", seconds(down)));
     }
     Ok(rows)
+}
+
+/// Returns the time from the start of ctrace to the first line of its command, which runs when its
+/// probes are armed.
+fn launched() -> Result<Duration> {
+    let program = target::many(1)?;
+    let mut best = Duration::MAX;
+    for _ in 0..10 {
+        let mut command = Command::new(paths::ctrace());
+        command.args(["run", "-f", "f*", "--"]).arg(&program).arg("0");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let start = Instant::now();
+        let mut tracer = target::Running(command.spawn()?);
+        let output = tracer.0.stdout.take().context("a pipe")?;
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line)?;
+        ensure!(line == "ready\n", "the command says {line:?}");
+        best = best.min(start.elapsed());
+        tracer.0.wait()?;
+    }
+    Ok(best)
 }
 
 fn time(

@@ -6,8 +6,11 @@
 //! stages.
 
 mod cargo;
+mod containers;
+mod headers;
 mod lint;
 mod live;
+mod packages;
 mod programs;
 
 use crate::setup::{self, COMPILERS, EVERYTHING, Need};
@@ -146,6 +149,12 @@ const GROUPS: &[&[Stage]] = &[
             lint::clippy,
             "mistakes and unsafe code that lints know; code that needs more than stable Rust",
         ),
+        stage(
+            "packages",
+            Extent::Gate,
+            packages::run,
+            "packages that lack files; eBPF programs that depend on where they are built",
+        ),
     ],
     &[
         stage(
@@ -190,10 +199,16 @@ const GROUPS: &[&[Stage]] = &[
         "a build that fails without the second compiler; a binary that does not say what it lacks",
     )],
     &[stage(
-        "release build",
+        "installed packages",
         Extent::All,
-        |_| build::release().map(|()| PASSED),
-        "optimized code that does not build",
+        containers::run,
+        "optimized code that does not build; packages that need more than they say, or do not trace",
+    )],
+    &[stage(
+        "build systems",
+        Extent::All,
+        headers::run,
+        "headers that CMake, pkg-config or Meson do not find",
     )],
 ];
 

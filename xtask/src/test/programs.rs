@@ -2,7 +2,7 @@
 
 use crate::progress::{self, Done};
 use crate::summary::{Counts, Outcome};
-use crate::{build, machine, paths, skips};
+use crate::{artifacts, build, machine, paths, skips};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -27,11 +27,7 @@ pub(super) struct Program {
 /// Builds all tests, and returns their programs. Even a single stage must test the current code.
 pub(super) fn build() -> Result<Vec<Program>> {
     build::for_tests()?;
-    let listed = build::tests().args(["--message-format", "json"]).output()?;
-    if !listed.status.success() {
-        bail!("listing the tests failed: {}", String::from_utf8_lossy(&listed.stderr));
-    }
-    let programs = parse(&String::from_utf8_lossy(&listed.stdout));
+    let programs = programs_of(&artifacts::messages(&mut build::tests())?);
     if programs.is_empty() {
         bail!("cargo lists no tests");
     }
@@ -39,31 +35,23 @@ pub(super) fn build() -> Result<Vec<Program>> {
 }
 
 /// Finds the test programs among cargo's messages.
-fn parse(messages: &str) -> Vec<Program> {
-    let parse_line = |line: &str| -> Option<Program> {
-        let message: Value = serde_json::from_str(line).ok()?;
+fn programs_of(messages: &[Value]) -> Vec<Program> {
+    let program = |message: &Value| -> Option<Program> {
         let is_test = message["profile"]["test"].as_bool()?;
         let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
         let target = &message["target"];
         let is_kind =
             |name| target["kind"].as_array().is_some_and(|it| it.iter().any(|kind| kind == name));
-        let id = message["package_id"].as_str()?;
-        // The id is path+file:///folder#name@version, or folder#version if the name is the folder's.
-        let (path, name) = id.rsplit_once('#')?;
-        let package = match name.split_once('@') {
-            Some((name, _)) => name,
-            None => path.rsplit('/').next()?,
-        };
         is_test.then_some(())?;
         Some(Program {
-            package: package.to_owned(),
+            package: artifacts::package_of(message)?.to_owned(),
             name: target["name"].as_str()?.to_owned(),
             is_file: is_kind("test"),
             path: PathBuf::from(message["executable"].as_str()?),
             folder: folder.to_owned(),
         })
     };
-    messages.lines().filter_map(parse_line).collect()
+    messages.iter().filter_map(program).collect()
 }
 
 /// The way to run test programs.
@@ -198,6 +186,6 @@ mod tests {
             program("ctrace-tests", "attach", true, "/t/attach-1", "/r/tests"),
             program("xtask", "xtask", false, "/t/xtask-2", "/r/xtask"),
         ];
-        assert_eq!(parse(messages), expected);
+        assert_eq!(programs_of(&artifacts::parse(messages)), expected);
     }
 }

@@ -1,11 +1,7 @@
-//! Builds the eBPF programs into the binary, with whatever toolchain can.
+//! Finds a toolchain for eBPF programs on this machine, and builds them with it.
 //!
-//! They need a compiler for `bpfel-unknown-none` and bpf-linker; the stable toolchain that builds
-//! everything else has neither. Without them the object is empty, the build goes on, and the
-//! program says so as soon as it would need it.
-//!
-//! - `CTRACE_BPF_CARGO=PATH` names the cargo to use;
-//! - `CTRACE_BPF_CARGO=none` builds without the programs.
+//! The object does not depend on where the sources, the toolchain and cargo's folders lie: the
+//! same compiler and linker make the same bytes everywhere. A check of the gate compares them.
 
 use std::{
     env, fs,
@@ -14,46 +10,21 @@ use std::{
     process::Command,
 };
 
-const OBJECT: &str = "ctrace.bpf.o";
 const TARGET: &str = "bpfel-unknown-none";
-const OVERRIDE: &str = "CTRACE_BPF_CARGO";
 /// The first cargo and rustc that know the 2024 edition.
 const OLDEST_CARGO: (u32, u32) = (1, 85);
 /// The LLVM that bpf-linker loads must be as new as the compiler's.
 const LLVM: &str = "22";
 
-fn main() {
-    let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    let source = package.parent().expect("the package lies in the workspace").join("probe-ebpf");
-    for file in ["src", "Cargo.toml", "Cargo.lock", "common/src", "common/Cargo.toml"] {
-        println!("cargo:rerun-if-changed={}", source.join(file).display());
-    }
-    println!("cargo:rerun-if-changed={}", package.join("build.rs").display());
-    for name in [OVERRIDE, "RUSTUP_HOME", "CARGO_HOME"] {
-        println!("cargo:rerun-if-env-changed={name}");
-    }
-    let object = out.join(OBJECT);
-    match Toolchain::find() {
-        Ok(toolchain) => {
-            println!("cargo:rustc-env=CTRACE_BPF_TOOLCHAIN={}", toolchain.name());
-            let built = toolchain.build(&source, &out);
-            fs::copy(&built, &object).expect("the object can be copied to OUT_DIR");
-        }
-        Err(reason) => {
-            println!("cargo:rustc-env=CTRACE_BPF_TOOLCHAIN=none: {reason}");
-            println!(
-                "cargo:warning=built without the eBPF programs ({reason}): `cargo xtask setup` \
-                 installs what is missing"
-            );
-            fs::write(&object, []).expect("OUT_DIR is writable");
-            watch_for_toolchains();
-        }
-    }
+pub(crate) const OVERRIDE: &str = "CTRACE_BPF_CARGO";
+
+/// Returns whether a build without the programs is asked for.
+pub(crate) fn is_unwanted() -> bool {
+    env::var_os(OVERRIDE).is_some_and(|value| value == "none")
 }
 
 /// A cargo that can build for [`TARGET`], and the linker.
-struct Toolchain {
+pub(crate) struct Toolchain {
     cargo: PathBuf,
     /// Whether `core` must be compiled as well, or lies in the sysroot.
     build_core: bool,
@@ -62,17 +33,17 @@ struct Toolchain {
 }
 
 impl Toolchain {
-    fn find() -> Result<Self, String> {
+    pub(crate) fn find() -> Result<Self, String> {
         let (cargo, build_core) = Self::find_cargo()?;
         let linker = find_linker().ok_or("bpf-linker is not installed")?;
         Ok(Self { llvm: find_llvm(&cargo), cargo, build_core, linker })
     }
 
     fn find_cargo() -> Result<(PathBuf, bool), String> {
+        if is_unwanted() {
+            return Err(format!("{OVERRIDE}=none"));
+        }
         if let Some(cargo) = env::var_os(OVERRIDE).filter(|value| !value.is_empty()) {
-            if cargo == "none" {
-                return Err(format!("{OVERRIDE}=none"));
-            }
             let cargo = PathBuf::from(cargo);
             return match core_of(&cargo) {
                 Some(build_core) => Ok((cargo, build_core)),
@@ -89,12 +60,28 @@ impl Toolchain {
             .ok_or_else(|| format!("no Rust toolchain has core for {TARGET}, or its source"))
     }
 
-    fn name(&self) -> String {
+    /// Names the compiler, without its place: binaries are for other machines.
+    pub(crate) fn name(&self) -> String {
         let core = if self.build_core { "core built from source" } else { "prebuilt core" };
-        format!("{}, {core}", self.cargo.display())
+        format!("{}, {core}", version(&self.rustc()).unwrap_or_default())
     }
 
-    fn build(&self, source: &Path, out: &Path) -> PathBuf {
+    fn rustc(&self) -> PathBuf {
+        self.cargo.with_file_name("rustc")
+    }
+
+    /// Returns the folders of sources on this machine, and what the object calls them.
+    fn places(&self, source: &Path) -> impl Iterator<Item = (PathBuf, &'static str)> {
+        let sysroot = sysroot(&self.rustc()).unwrap_or_default();
+        let registry = home("CARGO_HOME", ".cargo").unwrap_or_default().join("registry/src");
+        let registries = fs::read_dir(registry).into_iter().flatten().flatten();
+        let registries = registries.map(|registry| (registry.path(), "registry"));
+        let own = [(source.to_owned(), "probe-ebpf"), (sysroot, "rust")];
+        registries.chain(own).filter(|(place, _)| place.is_absolute())
+    }
+
+    /// Builds the programs in `out`. Returns the path of the object.
+    pub(crate) fn build(&self, source: &Path, out: &Path) -> PathBuf {
         let target_dir = out.join("ebpf");
         let mut command = Command::new(&self.cargo);
         command
@@ -120,12 +107,16 @@ impl Toolchain {
             }
         }
         let arch = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
-        let flags = [
+        let mut flags = vec![
             format!("--cfg=bpf_target_arch=\"{arch}\""),
             "-Cdebuginfo=2".into(),
             "-Clink-arg=--btf".into(),
             format!("-Clinker={}", self.linker.display()),
         ];
+        flags.extend(
+            self.places(source)
+                .map(|(place, name)| format!("--remap-path-prefix={}={name}", place.display())),
+        );
         command.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
         // Distributions ship a stable compiler; nightly ones ignore this.
         command.env("RUSTC_BOOTSTRAP", "1");
@@ -143,7 +134,7 @@ impl Toolchain {
         assert!(
             output.status.success(),
             "the eBPF programs do not build with {} ({OVERRIDE}=none builds without them):\n{}",
-            self.name(),
+            self.cargo.display(),
             String::from_utf8_lossy(&output.stderr)
         );
         target_dir.join(TARGET).join("release/ctrace-ebpf")
@@ -153,12 +144,12 @@ impl Toolchain {
 /// Whether this cargo's `core` must be built (`true`) or is there (`false`); `None` if neither.
 fn core_of(cargo: &Path) -> Option<bool> {
     let rustc = cargo.with_file_name("rustc");
-    let version = stdout(Command::new(&rustc).arg("--version"))?;
+    let version = version(&rustc)?;
     let mut numbers = version.split(' ').nth(1)?.split('.').map(|number| number.parse().ok());
     if (numbers.next()??, numbers.next()??) < OLDEST_CARGO {
         return None;
     }
-    let sysroot = PathBuf::from(stdout(Command::new(&rustc).args(["--print", "sysroot"]))?);
+    let sysroot = sysroot(&rustc)?;
     let library = sysroot.join("lib/rustlib").join(TARGET).join("lib");
     let prebuilt = fs::read_dir(library).into_iter().flatten().flatten().any(|entry| {
         let name = entry.file_name();
@@ -169,6 +160,14 @@ fn core_of(cargo: &Path) -> Option<bool> {
         return Some(false);
     }
     sysroot.join("lib/rustlib/src/rust/library/core").is_dir().then_some(true)
+}
+
+fn version(rustc: &Path) -> Option<String> {
+    stdout(Command::new(rustc).arg("--version"))
+}
+
+fn sysroot(rustc: &Path) -> Option<PathBuf> {
+    stdout(Command::new(rustc).args(["--print", "sysroot"])).map(PathBuf::from)
 }
 
 fn stdout(command: &mut Command) -> Option<String> {
@@ -248,7 +247,7 @@ fn folder_of_one(library: &Path, folder: &Path) -> PathBuf {
 
 /// Runs this script again when a toolchain appears. Only paths that exist: one that does not
 /// would run it on every build.
-fn watch_for_toolchains() {
+pub(crate) fn watch() {
     let linker = home("CARGO_HOME", ".cargo").map(|cargo| cargo.join("bin"));
     let components = rustup_toolchains().map(|toolchain| toolchain.join("lib/rustlib/components"));
     let system = ["/usr/lib/rustlib", "/usr/local/bin"].map(PathBuf::from);
