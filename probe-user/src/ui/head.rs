@@ -8,6 +8,7 @@ use super::units::{Digits, percent, time};
 use super::views::Context;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::{Report, TargetExit};
+use ctrace_core::units::Nanos;
 
 /// Returns the line that names the target; empty if nothing is known of it.
 pub(crate) fn target(report: &Report, style: &Style) -> String {
@@ -61,11 +62,21 @@ const SIGNALS: [(i32, &str); 12] = [
 
 /// Returns start, end, total and tracked time as one row.
 pub(crate) fn times(context: &Context<'_>) -> String {
+    let Report { tracked_ns, tracked_percent, .. } = context.report;
+    times_with(context, ("time tracked", *tracked_ns), ("tracked %", *tracked_percent))
+}
+
+/// Returns the same with this tracked time and this share of it, under these headings.
+pub(super) fn times_with(
+    context: &Context<'_>,
+    (of_time, tracked): (&str, Nanos),
+    (of_share, share): (&str, f64),
+) -> String {
     let report = context.report;
     let numbers = Group::untitled(vec![
         Column::right("time total", [time(report.duration_ns, Digits::Full)]),
-        Column::right("time tracked", [time(report.tracked_ns, Digits::Full)]),
-        Column::right("tracked %", [percent(report.tracked_percent)]),
+        Column::right(of_time, [time(tracked, Digits::Full)]),
+        Column::right(of_share, [percent(share)]),
     ]);
     let Some(offset) = context.options.epoch_offset_ns else {
         return grid::draw(&[&numbers]) + "\n";

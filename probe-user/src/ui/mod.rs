@@ -17,6 +17,7 @@ pub(crate) mod names;
 pub(crate) mod notes;
 pub(crate) mod number;
 mod path;
+mod place;
 pub(crate) mod plot;
 mod stack;
 pub(crate) mod style;

@@ -2,7 +2,7 @@
 //! report, the same for tables and CSV.
 
 use super::columns::{self, Column};
-use crate::report::{CallReport, FunctionReport, PathReport, Report};
+use crate::report::{CallReport, CtrackRow, FunctionReport, PathReport, Report};
 use crate::units::Nanos;
 
 /// The reader's choice of rows.
@@ -82,6 +82,17 @@ pub fn counts(report: &Report, selection: &Selection) -> Rows {
 pub fn calls(report: &Report, selection: &Selection) -> Rows {
     let list = report.slowest_calls.as_deref().unwrap_or_default();
     let indices = choose(list, columns::CALLS, selection, |_| true, CallReport::name);
+    Rows { left_out: list.len() - indices.len(), indices, never_called: 0 }
+}
+
+/// Returns the chosen rows of CTRACK's tables.
+pub fn ctrack(report: &Report, selection: &Selection) -> Rows {
+    let list = report.ctrack.as_ref().map_or(&[][..], |ctrack| &ctrack.functions);
+    let keep = |row: &CtrackRow| {
+        selection.min_percent.is_none_or(|min| row.active_exclusive_percent >= min)
+    };
+    let name = |row: &CtrackRow| row.of(&report.functions).map_or("", |function| &function.name);
+    let indices = choose(list, columns::ctrack(), selection, keep, name);
     Rows { left_out: list.len() - indices.len(), indices, never_called: 0 }
 }
 
