@@ -258,7 +258,7 @@ fn a_report_holds_what_its_views_need() {
     assert_eq!(nothing, Extras { slices: 70, ..Extras::default() });
     let all = ViewOptions { views: ViewName::all().collect(), top: Some(3), ..view("hist") };
     let all = all.extras(None);
-    assert!(all.histograms && all.path_histograms);
+    assert!(all.histograms && all.path_histograms && all.ctrack);
     assert_eq!((all.slowest_calls, all.timeline_lanes), (Some(3), Some(3)));
     assert_eq!(view("calls").extras(None).slowest_calls, Some(10));
 }
@@ -273,9 +273,9 @@ fn what_is_asked_wrongly() {
     );
     let error = "pie".parse::<ViewName>().expect_err("no such view");
     assert!(
-        error
-            .to_string()
-            .contains("summary, detail, tree, paths, counts, hist, calls, timeline, threads")
+        error.to_string().contains(
+            "summary, detail, tree, paths, counts, hist, calls, timeline, threads, ctrack"
+        )
     );
     let two = ViewOptions { views: ViewName::all().collect(), ..ViewOptions::default() };
     let error = render_csv(&fixture::typical(), &two).expect_err("too many views");
