@@ -180,7 +180,7 @@ fn losses_come_first_and_last() {
 
 #[test]
 fn hostile_names() {
-    for name in ["summary", "paths", "calls", "timeline", "threads"] {
+    for name in ["summary", "paths", "calls", "timeline", "threads", "ctrack"] {
         check(&format!("hostile_{name}"), &fixture::hostile(), &view(name), &WIDE);
     }
 }
@@ -212,6 +212,19 @@ fn deep_recursion() {
     assert!(deep.contains("[4999] fib"));
     let paths = ViewOptions { top: Some(3), ..view("paths") };
     assert!(sound(&fixture::recursion(5_000), &paths, &NARROW).contains("4,997 paths not shown"));
+}
+
+/// A function with calls that ended unseen, a function with no other, and an interval without them.
+#[test]
+fn ctracks_tables_say_what_is_not_in_them() {
+    let mut report = fixture::typical();
+    report.functions[1].untimed = 3;
+    let text = check("ctrack_marked", &report, &view("ctrack"), &WIDE);
+    assert!(text.contains("variable_timing_function *") && !text.contains("parse_header *"));
+    assert!(text.contains("1 function is not listed: none of its calls was seen to end."));
+    report.ctrack = None;
+    let text = sound(&report, &view("ctrack"), &WIDE);
+    assert!(text.contains("--spool") && !text.contains("variable_timing_function"), "{text}");
 }
 
 #[test]

@@ -106,3 +106,63 @@ fn caller<'a>(call: Inside, around: &'a [Inside], nodes: &[Node]) -> Option<&'a 
     let mut near = around.iter().rev().take(MOST_AROUND);
     near.find(|by| by.start <= call.start && (other || by.node == parent))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::paths::Paths;
+    use crate::calls::spool::Call;
+    use crate::stats::unions::{ThreadCalls, Window, unions};
+    use crate::units::FuncId;
+
+    /// Returns active and callees of functions a, b and c. Calls are those of one thread, as they end:
+    /// the path, start, end, and whether the end was seen.
+    fn events(calls: &[(&str, u64, u64, bool)], max_depth: usize) -> [(u64, u64); 3] {
+        let mut paths = Paths::new(100, max_depth);
+        let calls = calls.iter().map(|&(path, start, end, timed)| {
+            let step = |parent, letter: u8| paths.child(parent, FuncId(u32::from(letter - b'a')));
+            let node = path.bytes().fold(ROOT, step);
+            Call { start, duration: end - start, node, timed }
+        });
+        let calls: Vec<Call> = calls.collect();
+        let thread = ThreadCalls { finished: calls.into_iter().rev(), open: Vec::new() };
+        let window = Window { start: 0, end: 1_000 };
+        let keep = [Default::default(); 3];
+        let all = unions(window, vec![thread], paths.nodes(), &keep, true).events;
+        let functions = all.expect("asked for").functions;
+        [0, 1, 2].map(|at| (functions[at].active, functions[at].callees))
+    }
+
+    #[test]
+    fn only_direct_callees_are_taken_away() {
+        let nested = [("abc", 30, 40, true), ("ab", 20, 50, true), ("a", 10, 60, true)];
+        assert_eq!(events(&nested, 99), [(50, 30), (30, 10), (10, 0)]);
+    }
+
+    #[test]
+    fn calls_of_itself_are_no_callees() {
+        let recursion = [("aab", 30, 40, true), ("aa", 20, 50, true), ("a", 10, 60, true)];
+        assert_eq!(events(&recursion, 99), [(50, 10), (10, 0), (0, 0)]);
+    }
+
+    #[test]
+    fn a_call_that_ended_unseen_is_no_event() {
+        let unseen = [("ab", 20, 50, true), ("a", 10, 60, false)];
+        assert_eq!(events(&unseen, 99), [(0, 0), (30, 0), (0, 0)]);
+        let unseen = [("ab", 20, 50, false), ("a", 10, 60, true)];
+        assert_eq!(events(&unseen, 99), [(50, 0), (0, 0), (0, 0)]);
+    }
+
+    /// Two stacks of a thread take turns. The call of b is not inside c, in which the other stack is.
+    #[test]
+    fn the_caller_is_on_the_same_stack() {
+        let turns = [("ab", 20, 50, true), ("c", 15, 70, true), ("a", 10, 90, true)];
+        assert_eq!(events(&turns, 99), [(80, 30), (30, 0), (55, 0)]);
+    }
+
+    #[test]
+    fn beyond_the_bound_on_paths_the_caller_is_the_innermost_call() {
+        let deep = [("abc", 30, 40, true), ("ab", 20, 50, true), ("a", 10, 60, true)];
+        assert_eq!(events(&deep, 1), [(50, 30), (30, 10), (10, 0)]);
+    }
+}
