@@ -46,7 +46,7 @@ static bool holds_rows() {
 
 // What is public of CTRACK beside its macros and results.
 static bool has_the_rest() {
-    int CTRACK_UNIQUE_NAME(unique) = 1, CTRACK_UNIQUE_NAME(unique) = 2;
+    [[maybe_unused]] int CTRACK_UNIQUE_NAME(unique) = 1, CTRACK_UNIQUE_NAME(unique) = 2;
     auto now = std::chrono::high_resolution_clock::now();
     ctrack::Event event{now, now, "file", 3, "function", 4, 5};
     auto result = ctrack::calc_stats_and_clear();

@@ -16,7 +16,7 @@ pub(super) type Heading<T = FunctionReport> = (&'static str, &'static Number<T>)
 const REMARKABLE_RATIO: f64 = 1.0;
 
 /// Formats the number of a row.
-pub(crate) fn text<T>(number: &Number<T>, row: &T, digits: Digits) -> String {
+pub(crate) fn text<T: 'static>(number: &Number<T>, row: &T, digits: Digits) -> String {
     match (number.unit, (number.of)(row)) {
         (Unit::Time, Key::Count(ns)) => maybe_time(ns.map(Nanos), digits),
         (_, Key::Count(n)) => n.map_or_else(|| ABSENT.to_owned(), count),
@@ -27,7 +27,7 @@ pub(crate) fn text<T>(number: &Number<T>, row: &T, digits: Digits) -> String {
     }
 }
 
-fn cell<T>(number: &Number<T>, row: &T, digits: Digits) -> Cell {
+fn cell<T: 'static>(number: &Number<T>, row: &T, digits: Digits) -> Cell {
     let tone = match (number.unit, (number.of)(row).real()) {
         (Unit::Percent, share) => share.map_or(Tone::Dim, Tone::of_percent),
         (Unit::Ratio, Some(ratio)) if ratio > REMARKABLE_RATIO => Tone::Warm,
@@ -37,12 +37,21 @@ fn cell<T>(number: &Number<T>, row: &T, digits: Digits) -> Cell {
 }
 
 /// Makes a column of this number of each row.
-pub(super) fn column<T>(heading: &str, number: &Number<T>, rows: &[&T], digits: Digits) -> Column {
+pub(super) fn column<T: 'static>(
+    heading: &str,
+    number: &Number<T>,
+    rows: &[&T],
+    digits: Digits,
+) -> Column {
     Column::right(heading, rows.iter().map(|row| cell(number, row, digits)))
 }
 
 /// Makes a column for each heading.
-pub(super) fn columns<T>(headings: &[Heading<T>], rows: &[&T], digits: Digits) -> Vec<Column> {
+pub(super) fn columns<T: 'static>(
+    headings: &[Heading<T>],
+    rows: &[&T],
+    digits: Digits,
+) -> Vec<Column> {
     headings.iter().map(|(heading, number)| column(heading, number, rows, digits)).collect()
 }
 

@@ -120,6 +120,16 @@ impl Serialize for CtrackRow {
     }
 }
 
+/// None of them can be had for parts of the time.
+const fn new(
+    key: &'static str,
+    unit: Unit,
+    help: &'static str,
+    of: for<'a> fn(&'a CtrackRow) -> Key<'a>,
+) -> Number<CtrackRow> {
+    Number::of_rows(key, unit, Kind::Other, help, of)
+}
+
 fn count<'a>(n: u64) -> Key<'a> {
     Key::Count(Some(n))
 }
@@ -132,31 +142,30 @@ fn center<'a>(row: &CtrackRow, ns: fn(&CtrackCenter) -> Nanos) -> Key<'a> {
     maybe(row.center.as_ref().map(ns))
 }
 
-use Kind::Other;
 use Unit::{Count, Percent, Ratio, Time};
 
 /// All numbers, in the order of JSON and CSV.
 #[rustfmt::skip]
 pub const NUMBERS: &[Number<CtrackRow>] = &[
-    Number::new("calls", Count, Other, "Calls that ended.", |r| count(r.calls)),
-    Number::new("threads", Count, Other, "Threads in which it was called.", |r| count(r.threads)),
-    Number::new("time_acc_ns", Time, Other, "Sum of the durations.", |r| count(r.time_acc_ns.0)).named("total", &["acc", "time_acc"]),
-    Number::new("sd_ns", Time, Other, "Standard deviation of the durations, rounded down.", |r| count(r.sd_ns.0)),
-    Number::new("cv", Ratio, Other, "Standard deviation divided by the mean.", |r| Key::Real(r.cv)),
-    Number::new("active_ns", Time, Other, "Union of the calls over all threads.", |r| count(r.active_ns.0)).named("a", &["active", "time_a"]),
-    Number::new("active_exclusive_ns", Time, Other, "Union of the calls less the union of the calls they made.", |r| count(r.active_exclusive_ns.0)).named("ae", &["active_exclusive", "time_ae"]),
-    Number::new("active_exclusive_percent", Percent, Other, "The same in percent of the duration.", |r| Key::Real(Some(r.active_exclusive_percent))).named("ae_percent", &[]),
-    Number::new("fastest_min_ns", Time, Other, "The shortest of the fastest calls.", |r| maybe(r.fastest_min_ns)),
-    Number::new("fastest_mean_ns", Time, Other, "Mean duration of the fastest calls, rounded down.", |r| maybe(r.fastest_mean_ns)),
-    Number::new("center_min_ns", Time, Other, "The shortest call of the center.", |r| center(r, |c| c.min_ns)),
-    Number::new("center_mean_ns", Time, Other, "Mean duration of the center, rounded down.", |r| center(r, |c| c.mean_ns)),
-    Number::new("center_median_ns", Time, Other, "The middle duration of the center, or the mean of the two.", |r| center(r, |c| c.median_ns)),
-    Number::new("center_active_ns", Time, Other, "Union of the center's calls.", |r| center(r, |c| c.active_ns)).named("a_center", &["center_a"]),
-    Number::new("center_active_exclusive_ns", Time, Other, "The same less the union of the calls they made.", |r| center(r, |c| c.active_exclusive_ns)).named("ae_center", &["center_ae"]),
-    Number::new("center_active_exclusive_percent", Percent, Other, "The same in percent of the duration.", |r| Key::Real(r.center.map(|c| c.active_exclusive_percent))).named("ae_center_percent", &[]),
-    Number::new("center_max_ns", Time, Other, "The longest call of the center.", |r| center(r, |c| c.max_ns)),
-    Number::new("slowest_mean_ns", Time, Other, "Mean duration of the slowest calls, rounded down.", |r| maybe(r.slowest_mean_ns)),
-    Number::new("slowest_max_ns", Time, Other, "The longest of the slowest calls.", |r| maybe(r.slowest_max_ns)),
+    new("calls", Count, "Calls that ended.", |r| count(r.calls)),
+    new("threads", Count, "Threads in which it was called.", |r| count(r.threads)),
+    new("time_acc_ns", Time, "Sum of the durations.", |r| count(r.time_acc_ns.0)).named("total", &["acc", "time_acc"]),
+    new("sd_ns", Time, "Standard deviation of the durations, rounded down.", |r| count(r.sd_ns.0)),
+    new("cv", Ratio, "Standard deviation divided by the mean.", |r| Key::Real(r.cv)),
+    new("active_ns", Time, "Union of the calls over all threads.", |r| count(r.active_ns.0)).named("a", &["active", "time_a"]),
+    new("active_exclusive_ns", Time, "Union of the calls less the union of the calls they made.", |r| count(r.active_exclusive_ns.0)).named("ae", &["active_exclusive", "time_ae"]),
+    new("active_exclusive_percent", Percent, "The same in percent of the duration.", |r| Key::Real(Some(r.active_exclusive_percent))).named("ae_percent", &[]),
+    new("fastest_min_ns", Time, "The shortest of the fastest calls.", |r| maybe(r.fastest_min_ns)),
+    new("fastest_mean_ns", Time, "Mean duration of the fastest calls, rounded down.", |r| maybe(r.fastest_mean_ns)),
+    new("center_min_ns", Time, "The shortest call of the center.", |r| center(r, |c| c.min_ns)),
+    new("center_mean_ns", Time, "Mean duration of the center, rounded down.", |r| center(r, |c| c.mean_ns)),
+    new("center_median_ns", Time, "The middle duration of the center, or the mean of the two.", |r| center(r, |c| c.median_ns)),
+    new("center_active_ns", Time, "Union of the center's calls.", |r| center(r, |c| c.active_ns)).named("a_center", &["center_a"]),
+    new("center_active_exclusive_ns", Time, "The same less the union of the calls they made.", |r| center(r, |c| c.active_exclusive_ns)).named("ae_center", &["center_ae"]),
+    new("center_active_exclusive_percent", Percent, "The same in percent of the duration.", |r| Key::Real(r.center.map(|c| c.active_exclusive_percent))).named("ae_center_percent", &[]),
+    new("center_max_ns", Time, "The longest call of the center.", |r| center(r, |c| c.max_ns)),
+    new("slowest_mean_ns", Time, "Mean duration of the slowest calls, rounded down.", |r| maybe(r.slowest_mean_ns)),
+    new("slowest_max_ns", Time, "The longest of the slowest calls.", |r| maybe(r.slowest_max_ns)),
 ];
 
 /// Returns the number with this key. An unknown key in a constant fails the build.

@@ -61,16 +61,28 @@ pub struct Number<T: 'static = FunctionReport> {
     pub of: for<'a> fn(&'a T) -> Key<'a>,
 }
 
-impl<T> Clone for Number<T> {
+impl<T: 'static> Clone for Number<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Number<T> {}
+impl<T: 'static> Copy for Number<T> {}
 
-impl<T> Number<T> {
-    pub(super) const fn new(
+impl Number {
+    const fn new(
+        key: &'static str,
+        unit: Unit,
+        kind: Kind,
+        help: &'static str,
+        of: for<'a> fn(&'a FunctionReport) -> Key<'a>,
+    ) -> Self {
+        Self::of_rows(key, unit, kind, help, of)
+    }
+}
+
+impl<T: 'static> Number<T> {
+    pub(super) const fn of_rows(
         key: &'static str,
         unit: Unit,
         kind: Kind,
@@ -157,7 +169,7 @@ pub const fn number(key: &str) -> &'static Number {
 }
 
 /// Returns the place of the number with this key.
-pub(super) const fn place<T>(numbers: &[Number<T>], key: &str) -> usize {
+pub(super) const fn place<T: 'static>(numbers: &[Number<T>], key: &str) -> usize {
     let mut at = 0;
     while at < numbers.len() {
         if is_same(numbers[at].key.as_bytes(), key.as_bytes()) {

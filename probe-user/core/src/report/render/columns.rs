@@ -50,11 +50,11 @@ static FUNCTIONS: LazyLock<Vec<Column<FunctionReport>>> = LazyLock::new(|| {
 static CTRACK: LazyLock<Vec<Column<CtrackRow>>> =
     LazyLock::new(|| in_order(ctrack::NUMBERS.iter().map(of_number)));
 
-fn of_number<T>(number: &'static Number<T>) -> Column<T> {
+fn of_number<T: 'static>(number: &'static Number<T>) -> Column<T> {
     Column { name: number.name, aliases: number.aliases, key: number.of }
 }
 
-fn in_order<T>(columns: impl Iterator<Item = Column<T>>) -> Vec<Column<T>> {
+fn in_order<T: 'static>(columns: impl Iterator<Item = Column<T>>) -> Vec<Column<T>> {
     let place = |name| ORDER.split(' ').position(|listed| listed == name).unwrap_or(usize::MAX);
     let mut columns: Vec<_> = columns.collect();
     columns.sort_by_key(|column| place(column.name));

@@ -145,7 +145,7 @@ fn in_ctrack<'a>() -> Vec<NumberColumn<InCtrack<'a>>> {
 }
 
 /// Returns the columns of names, and those of numbers.
-fn columns_of<T, R>(
+fn columns_of<T, R: 'static>(
     function: impl Fn(&T) -> &FunctionReport + Copy + 'static,
     numbers: &'static [Number<R>],
     row: impl Fn(&T) -> &R + Copy + 'static,

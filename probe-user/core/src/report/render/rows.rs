@@ -91,8 +91,9 @@ pub fn ctrack(report: &Report, selection: &Selection) -> Rows {
     let keep = |row: &CtrackRow| {
         selection.min_percent.is_none_or(|min| row.active_exclusive_percent >= min)
     };
-    let name = |row: &CtrackRow| row.of(&report.functions).map_or("", |function| &function.name);
-    let indices = choose(list, columns::ctrack(), selection, keep, name);
+    let indices = choose(list, columns::ctrack(), selection, keep, |row| {
+        row.of(&report.functions).map_or("", |function| &function.name)
+    });
     Rows { left_out: list.len() - indices.len(), indices, never_called: 0 }
 }
 
@@ -102,12 +103,12 @@ pub fn threads(report: &Report, selection: &Selection) -> Rows {
     Rows { left_out: report.threads.len() - indices.len(), indices, never_called: 0 }
 }
 
-fn choose<T>(
-    list: &[T],
+fn choose<'a, T>(
+    list: &'a [T],
     columns: &'static [Column<T>],
     selection: &Selection,
     keep: impl Fn(&T) -> bool,
-    name: impl Fn(&T) -> &str,
+    name: impl Fn(&'a T) -> &'a str,
 ) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..list.len()).filter(|&i| keep(&list[i])).collect();
     let column = sort_column(columns, selection);
