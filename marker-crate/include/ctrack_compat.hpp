@@ -306,11 +306,15 @@ constexpr bool begins_as_literal(const char *text) {
 #define CTRACK_LABEL_(name) (__builtin_constant_p(name) ? (name) : #name)
 #endif
 
+// A function's scope has the name that CTRACK gives it. Of a template, gcc's has the arguments, and each
+// instantiation is a row of its own.
+#define CTRACK_FUNCTION_IN_(group) CTRACE_IN_(CTRACE_DISABLE_##group)(CTRACE_UNIQUE_, 1, __builtin_FUNCTION(), #group)
+
 #if !defined(CTRACK_DISABLE)
 #define CTRACK_CONCAT_IMPL(x, y) x##y
 #define CTRACK_CONCAT(x, y) CTRACK_CONCAT_IMPL(x, y)
 #define CTRACK_UNIQUE_NAME(prefix) CTRACK_CONCAT(prefix, __COUNTER__)
-#define CTRACK_IMPL CTRACE_FUNCTION_IN(prod)
+#define CTRACK_IMPL CTRACK_FUNCTION_IN_(prod)
 #define CTRACK_IMPL_NAME(name) CTRACE_SCOPE_IN(prod, CTRACK_LABEL_(name))
 #endif
 
@@ -323,7 +327,7 @@ constexpr bool begins_as_literal(const char *text) {
 #endif
 
 #if !defined(CTRACK_DISABLE) && !defined(CTRACK_DISABLE_DEV)
-#define CTRACK_DEV CTRACE_FUNCTION_IN(dev)
+#define CTRACK_DEV CTRACK_FUNCTION_IN_(dev)
 #define CTRACK_DEV_NAME(name) CTRACE_SCOPE_IN(dev, CTRACK_LABEL_(name))
 #else
 #define CTRACK_DEV
