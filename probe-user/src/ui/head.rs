@@ -87,9 +87,12 @@ pub(super) fn times_with(
             Column::left("end", [clock::date_time(report.end_ns, offset, precision)]),
         ])
     };
-    let exact = clock(Precision::Millis);
-    let fits = |width| grid::total_width(&[&exact, &numbers]) <= width;
-    let times =
-        if context.style.width.is_none_or(fits) { exact } else { clock(Precision::Seconds) };
-    grid::draw(&[&times, &numbers]) + "\n"
+    let fits = |times: &Group| {
+        context.style.width.is_none_or(|width| grid::total_width(&[times, &numbers]) <= width)
+    };
+    let forms = [Precision::Millis, Precision::Seconds].map(clock);
+    match forms.iter().find(|times| fits(times)) {
+        Some(times) => grid::draw(&[times, &numbers]) + "\n",
+        None => grid::draw(&[&forms[1]]) + "\n" + &grid::draw(&[&numbers]) + "\n",
+    }
 }
