@@ -11,6 +11,7 @@ int several(int x, const char *at_run_time) {
     CTRACK_NAME("named");
     CTRACK_PROD_NAME("prod named");
     CTRACK_DEV_NAME("dev named");
+    (void)at_run_time;
     CTRACK_NAME(at_run_time);
     CTRACK_DEV_NAME(("in parentheses"));
     for (int i = 0; i < 3; i++) {
@@ -22,6 +23,7 @@ int several(int x, const char *at_run_time) {
 
 // As CTRACK's own tests do: the name is known where it is called.
 template <size_t N> int template_of(int x, const char (&name)[N]) {
+    (void)name;
     CTRACK_NAME(name);
     CTRACK;
     return x;
@@ -46,7 +48,9 @@ static bool holds_rows() {
 
 // What is public of CTRACK beside its macros and results.
 static bool has_the_rest() {
+#ifndef CTRACK_DISABLE
     [[maybe_unused]] int CTRACK_UNIQUE_NAME(unique) = 1, CTRACK_UNIQUE_NAME(unique) = 2;
+#endif
     auto now = std::chrono::high_resolution_clock::now();
     ctrack::Event event{now, now, "file", 3, "function", 4, 5};
     auto result = ctrack::calc_stats_and_clear();
