@@ -181,7 +181,7 @@ fn losses_come_first_and_last() {
 
 #[test]
 fn hostile_names() {
-    for name in ["summary", "paths", "calls", "timeline", "threads"] {
+    for name in ["summary", "paths", "calls", "timeline", "threads", "ctrack"] {
         check(&format!("hostile_{name}"), &fixture::hostile(), &view(name), &WIDE);
     }
 }
@@ -213,6 +213,19 @@ fn deep_recursion() {
     assert!(deep.contains("[4999] fib"));
     let paths = ViewOptions { top: Some(3), ..view("paths") };
     assert!(sound(&fixture::recursion(5_000), &paths, &NARROW).contains("4,997 paths not shown"));
+}
+
+/// A function with calls that ended unseen, a function with no other, and an interval without them.
+#[test]
+fn ctracks_tables_say_what_is_not_in_them() {
+    let mut report = fixture::typical();
+    report.functions[1].untimed = 3;
+    let text = check("ctrack_marked", &report, &view("ctrack"), &WIDE);
+    assert!(text.contains("variable_timing_function *") && !text.contains("parse_header *"));
+    assert!(text.contains("1 function is not listed: none of its calls was seen to end."));
+    report.ctrack = None;
+    let text = sound(&report, &view("ctrack"), &WIDE);
+    assert!(text.contains("--spool") && !text.contains("variable_timing_function"), "{text}");
 }
 
 #[test]
@@ -259,7 +272,7 @@ fn a_report_holds_what_its_views_need() {
     assert_eq!(nothing, Extras { slices: 70, ..Extras::default() });
     let all = ViewOptions { views: ViewName::all().collect(), top: Some(3), ..view("hist") };
     let all = all.extras(None);
-    assert!(all.histograms && all.path_histograms);
+    assert!(all.histograms && all.path_histograms && all.ctrack);
     assert_eq!((all.slowest_calls, all.timeline_lanes), (Some(3), Some(3)));
     assert_eq!(view("calls").extras(None).slowest_calls, Some(10));
 }
@@ -274,9 +287,9 @@ fn what_is_asked_wrongly() {
     );
     let error = "pie".parse::<ViewName>().expect_err("no such view");
     assert!(
-        error
-            .to_string()
-            .contains("summary, detail, tree, paths, counts, hist, calls, timeline, threads")
+        error.to_string().contains(
+            "summary, detail, tree, paths, counts, hist, calls, timeline, threads, ctrack"
+        )
     );
     let two = ViewOptions { views: ViewName::all().collect(), ..ViewOptions::default() };
     let error = render_csv(&fixture::typical(), &two).expect_err("too many views");

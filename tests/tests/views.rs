@@ -102,7 +102,33 @@ fn check_calls(report: &Report) {
     assert_eq!(busy, outer.integer("total_ns").expect("timed"));
 }
 
-const VIEWS: [&str; 8] = ["--view", "hist", "--view", "calls", "--view", "timeline", "--top", "5"];
+/// Checks CTRACK's numbers of functions that no other thread is in, where both definitions agree.
+fn check_ctrack(report: &Report) {
+    let ctrack = &report.0["ctrack"];
+    let rows = array(ctrack, "functions");
+    let all = array(&report.0, "functions");
+    let row_of = |name: &str| {
+        let is_it = |row: &&Value| all[integer(row, "function") as usize]["name"] == name;
+        rows.iter().find(is_it).expect("a row")
+    };
+    for name in ["outer", "nap_short", "nap_long"] {
+        let (row, ours) = (row_of(name), report.expect(name).expect("traced"));
+        for (key, of_ours) in [
+            ("calls", "timed"),
+            ("time_acc_ns", "total_ns"),
+            ("active_ns", "active_ns"),
+            ("active_exclusive_ns", "active_exclusive_ns"),
+        ] {
+            assert_eq!(integer(row, key), ours.integer(of_ours).expect("a number"), "{name} {key}");
+        }
+    }
+    let (outer, tracked) = (row_of("outer"), integer(ctrack, "tracked_ns"));
+    assert!(integer(outer, "active_exclusive_ns") < integer(outer, "active_ns"));
+    assert!(integer(outer, "active_ns") < tracked && tracked <= integer(&report.0, "tracked_ns"));
+}
+
+const VIEWS: [&str; 10] =
+    ["--view", "hist", "--view", "calls", "--view", "timeline", "--view", "ctrack", "--top", "5"];
 
 #[test]
 fn a_recording_shows_what_its_calls_were() {
@@ -112,6 +138,7 @@ fn a_recording_shows_what_its_calls_were() {
     report.check_sums().expect("the sums are right");
     check_histograms(&report);
     check_calls(&report);
+    check_ctrack(&report);
 }
 
 #[test]
@@ -125,6 +152,7 @@ fn a_session_shows_the_same() {
     let session = traced(&VIEWS);
     check_histograms(session.report().expect("a report"));
     check_calls(session.report().expect("a report"));
+    check_ctrack(session.report().expect("a report"));
     let interval = traced(&["--view", "hist", "--interval", "100"]);
     check_histograms(interval.report().expect("a report"));
     for view in ["calls", "timeline"] {
@@ -149,6 +177,7 @@ fn every_view_of_a_recording_is_drawn_and_is_csv() {
         ("calls", "nap_short"),
         ("timeline", "innermost"),
         ("counts", "outer → nap_short"),
+        ("ctrack", "time ae[0-100]"),
         ("paths", "outer → nap_long"),
     ] {
         let table = ctrace(&env, &["report", &file, "--view", view]);

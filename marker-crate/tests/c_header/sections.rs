@@ -3,6 +3,7 @@
 use super::elf::{Elf, runtimes, sites, word};
 use super::*;
 use object::{Object, ObjectSection, ObjectSymbol};
+use std::collections::BTreeSet;
 
 const NAMES: &[(&str, Option<&str>)] = &[
     ("plain", None),
@@ -207,17 +208,30 @@ fn gc_sections_drops_scopes() {
 
 #[test]
 fn a_program_for_ctrack() {
-    for (compiler, way) in [("g++", "-O2"), ("g++", "-O0"), ("clang++", "-O2"), ("clang++", "-O0")]
-    {
+    let ways =
+        ["-O0", "-O2"].into_iter().flat_map(|way| [[way, "-std=c++17"], [way, "-std=c++20"]]);
+    let all = ways.flat_map(|way| [("g++", way), ("clang++", way)]);
+    for (compiler, [way, standard]) in all {
         if !there(compiler) {
             continue;
         }
         let build = Build::new();
-        let flags = &["-I../../include/ctrack", "-std=c++17", "-pthread", way][..];
+        let flags = &["-I../../include/ctrack", standard, "-pthread", way][..];
         let program = build.program(compiler, &[flags], &["ctrack.cpp"]);
         let output = run(&program, &[]);
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(text.lines().all(|line| line.contains("sudo ctrace attach ")), "{text}");
+        let names: BTreeSet<String> =
+            sites(&Elf::open(&program)).into_iter().filter_map(|site| site.name).collect();
+        // gcc tells CTRACK the arguments of a template.
+        let instantiations: &[&str] = match compiler {
+            "g++" => &["template_of<4>", "template_of<6>"],
+            _ => &["template_of"],
+        };
+        let usual = ["named", "dev named", "in parentheses", "at_run_time", "function"];
+        for name in usual.iter().chain(instantiations).copied() {
+            assert!(names.contains(name), "{compiler} {way}: no {name} in {names:?}");
+        }
         let groups = |flags: &[&str]| {
             let program = build.program(compiler, &[flags], &["ctrack.cpp"]);
             run(&program, &[]);

@@ -45,6 +45,7 @@ fn main() {
     let everything = Extras {
         histograms: true,
         path_histograms: true,
+        ctrack: true,
         slowest_calls: Some(10),
         timeline_lanes: Some(8),
         ..Extras::default()

@@ -9,7 +9,7 @@ use super::views::Context;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::is_never_called;
 use ctrace_core::report::{Report, TargetExit};
-use ctrace_core::units::saturating_sum;
+use ctrace_core::units::{Nanos, saturating_sum};
 
 /// Returns the line that names the target; empty if nothing is known of it.
 pub(crate) fn target(report: &Report, style: &Style) -> String {
@@ -79,13 +79,22 @@ pub(crate) fn stretch(context: &Context<'_>) -> String {
 }
 
 /// Returns start, end, total and tracked time as one row.
-#[allow(dead_code)]
 pub(crate) fn times(context: &Context<'_>) -> String {
+    let Report { tracked_ns, tracked_percent, .. } = context.report;
+    times_with(context, ("time tracked", *tracked_ns), ("tracked %", *tracked_percent))
+}
+
+/// Returns the same with this tracked time and this share of it, under these headings.
+pub(super) fn times_with(
+    context: &Context<'_>,
+    (of_time, tracked): (&str, Nanos),
+    (of_share, share): (&str, f64),
+) -> String {
     let report = context.report;
     let numbers = Group::untitled(vec![
         Column::right("time total", [time(report.duration_ns, Digits::Full)]),
-        Column::right("time tracked", [time(report.tracked_ns, Digits::Full)]),
-        Column::right("tracked %", [percent(report.tracked_percent)]),
+        Column::right(of_time, [time(tracked, Digits::Full)]),
+        Column::right(of_share, [percent(share)]),
     ]);
     let Some(offset) = context.options.epoch_offset_ns else {
         return grid::draw(&[&numbers]) + "\n";
@@ -96,9 +105,12 @@ pub(crate) fn times(context: &Context<'_>) -> String {
             Column::left("end", [clock::date_time(report.end_ns, offset, precision)]),
         ])
     };
-    let exact = clock(Precision::Millis);
-    let fits = |width| grid::total_width(&[&exact, &numbers]) <= width;
-    let times =
-        if context.style.width.is_none_or(fits) { exact } else { clock(Precision::Seconds) };
-    grid::draw(&[&times, &numbers]) + "\n"
+    let fits = |times: &Group| {
+        context.style.width.is_none_or(|width| grid::total_width(&[times, &numbers]) <= width)
+    };
+    let forms = [Precision::Millis, Precision::Seconds].map(clock);
+    match forms.iter().find(|times| fits(times)) {
+        Some(times) => grid::draw(&[times, &numbers]) + "\n",
+        None => grid::draw(&[&forms[1]]) + "\n" + &grid::draw(&[&numbers]) + "\n",
+    }
 }

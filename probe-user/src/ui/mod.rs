@@ -20,6 +20,7 @@ pub(crate) mod notes;
 pub(crate) mod number;
 pub(crate) mod pager;
 mod path;
+mod place;
 pub(crate) mod plot;
 mod stack;
 pub(crate) mod style;

@@ -10,13 +10,13 @@ use ctrace_core::report::numbers::{Number, Unit};
 use ctrace_core::units::Nanos;
 
 /// A heading, and the number below it.
-pub(super) type Heading = (&'static str, &'static Number);
+pub(super) type Heading<T = FunctionReport> = (&'static str, &'static Number<T>);
 
 /// The ratio from which a spread is highlighted: the mean itself.
 const REMARKABLE_RATIO: f64 = 1.0;
 
 /// Formats the number of a row.
-pub(crate) fn text(number: &Number, row: &FunctionReport, digits: Digits) -> String {
+pub(crate) fn text<T: 'static>(number: &Number<T>, row: &T, digits: Digits) -> String {
     match (number.unit, (number.of)(row)) {
         (Unit::Time, Key::Count(ns)) => maybe_time(ns.map(Nanos), digits),
         (_, Key::Count(n)) => n.map_or_else(|| ABSENT.to_owned(), count),
@@ -28,7 +28,7 @@ pub(crate) fn text(number: &Number, row: &FunctionReport, digits: Digits) -> Str
 }
 
 /// Formats the number of a row in a table.
-pub(super) fn cell(number: &Number, row: &FunctionReport, digits: Digits) -> Cell {
+pub(super) fn cell<T: 'static>(number: &Number<T>, row: &T, digits: Digits) -> Cell {
     let tone = match (number.unit, (number.of)(row).real()) {
         (Unit::Percent, share) => share.map_or(Tone::Dim, Tone::of_percent),
         (Unit::Ratio, Some(ratio)) if ratio > REMARKABLE_RATIO => Tone::Warm,
@@ -38,19 +38,19 @@ pub(super) fn cell(number: &Number, row: &FunctionReport, digits: Digits) -> Cel
 }
 
 /// Makes a column of this number of each row.
-pub(super) fn column(
+pub(super) fn column<T: 'static>(
     heading: &str,
-    number: &Number,
-    rows: &[&FunctionReport],
+    number: &Number<T>,
+    rows: &[&T],
     digits: Digits,
 ) -> Column {
     Column::right(heading, rows.iter().map(|row| cell(number, row, digits)))
 }
 
 /// Makes a column for each heading.
-pub(super) fn columns(
-    headings: &[Heading],
-    rows: &[&FunctionReport],
+pub(super) fn columns<T: 'static>(
+    headings: &[Heading<T>],
+    rows: &[&T],
     digits: Digits,
 ) -> Vec<Column> {
     headings.iter().map(|(heading, number)| column(heading, number, rows, digits)).collect()

@@ -39,6 +39,7 @@ pub fn check(bytes: &[u8]) {
         histograms: true,
         path_histograms: true,
         latencies: true,
+        ctrack: true,
         slices: 60,
         slowest_calls: Some(3),
         timeline_lanes: Some(3),

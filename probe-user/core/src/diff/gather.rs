@@ -247,8 +247,8 @@ impl Worker<'_> {
                 let calls = shown
                     .iter()
                     .map(|calls| calls.iter().map(|(call, _)| *call).filter(|call| inside(call)));
-                let none = HashSet::new();
-                let unions = selected.unions(chunk, calls, window.clone(), &self.keep, &none);
+                let center = (&*self.keep, &HashSet::new());
+                let unions = selected.unions(chunk, calls, window.clone(), center, false);
                 self.slots.add_unions(&mut stretch.sums, &unions);
             }
         }

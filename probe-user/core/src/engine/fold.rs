@@ -60,7 +60,7 @@ impl Tracker {
         let spool = &mut self.ledger.spool;
         let window = Window { start: self.period.folded_to, end: to };
         let keep = vec![Default::default(); self.functions.len()];
-        let unions = unions(window, with_open(spool.before(&cut), open), nodes, &keep);
+        let unions = unions(window, with_open(spool.before(&cut), open), nodes, &keep, false);
         self.period.fold(to, &unions);
         let histograms = &mut self.period.histograms;
         histograms.resize(nodes.len(), Histogram::default());

@@ -26,9 +26,9 @@ impl Tracker {
             self.exact_ranks(&by_function, meta.center_cut)
         };
         let keep = ranks.functions.iter().map(|(_, center)| center.keep).collect::<Vec<_>>();
-        let unions = self.unions(end, &keep);
+        let Extras { histograms, path_histograms, latencies, ctrack, slices, .. } = meta.extras;
+        let unions = self.unions(end, &keep, ctrack && !self.period.folded);
         let open = self.open();
-        let Extras { histograms, path_histograms, latencies, slices, .. } = meta.extras;
         let of_nodes = (histograms || path_histograms || latencies).then(|| self.node_histograms());
         let heat = (histograms && !self.period.folded)
             .then(|| self.heat(Slices::new(Nanos(self.period.start), end, slices)));
@@ -135,9 +135,10 @@ impl Tracker {
     }
 
     /// Returns the period's unions, including those of folded windows.
-    fn unions(&self, end: Nanos, keep: &[Keep]) -> Unions {
+    fn unions(&self, end: Nanos, keep: &[Keep], events: bool) -> Unions {
         let window = Window { start: self.period.folded_to, end: end.0 };
-        let mut all = unions(window, self.thread_calls(), self.ledger.paths.nodes(), keep);
+        let nodes = self.ledger.paths.nodes();
+        let mut all = unions(window, self.thread_calls(), nodes, keep, events);
         all.add(&self.period.unions);
         all
     }

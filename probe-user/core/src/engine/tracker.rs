@@ -108,6 +108,7 @@ impl Tracker {
             let open = frames.iter().map(|frame| OpenCall {
                 start: frame.start,
                 node: frame.node,
+                timed: false,
                 kept: false,
                 end: u64::MAX,
             });

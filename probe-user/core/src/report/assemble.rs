@@ -5,6 +5,7 @@ use crate::calls::by_function::ByFunction;
 use crate::calls::paths::{Node, ROOT};
 use crate::function::FunctionInfo;
 use crate::report::ReportMeta;
+use crate::report::ctrack::{CtrackReport, CtrackRow};
 use crate::report::percentiles::Percentiles;
 use crate::report::probes;
 use crate::report::{
@@ -65,6 +66,7 @@ impl Facts<'_> {
     pub(crate) fn report(mut self, meta: ReportMeta) -> Report {
         let histograms = meta.extras.histograms.then(|| self.histograms());
         let duration = self.end.since(self.start);
+        let ctrack = (meta.extras.ctrack && !self.approximate).then(|| self.ctrack(duration));
         let mut functions = (0..self.functions.len())
             .map(|index| {
                 let nodes = self.by_function.nodes_of(FuncId(index as u32));
@@ -113,6 +115,7 @@ impl Facts<'_> {
             slowest_calls: None,
             points: PointsReport::default(),
             timeline: None,
+            ctrack,
         }
     }
 
@@ -127,6 +130,25 @@ impl Facts<'_> {
         });
         let functions = functions.filter(|f| !f.durations.counts.is_empty()).collect();
         HistogramsReport { slice_edges_ns, functions }
+    }
+
+    fn ctrack(&self, duration: Nanos) -> CtrackReport {
+        let events = self.unions.events.as_ref();
+        let rows = (0..self.functions.len()).filter_map(|index| {
+            let tally = sum(self.tallies, self.by_function.nodes_of(FuncId(index as u32)));
+            let unions = self.unions.functions.get(index).copied().unwrap_or_default();
+            let of_events = events.and_then(|all| all.functions.get(index)).copied();
+            let unions = (unions, of_events.unwrap_or_default());
+            let (threads, ranked) = (self.counts[index].threads, &self.ranks.functions[index].1);
+            let row = || CtrackRow::new(index, threads, &tally, ranked, unions, duration);
+            (tally.timed > 0).then(row)
+        });
+        let tracked = events.map_or(0, |all| all.tracked);
+        CtrackReport {
+            tracked_ns: Nanos(tracked),
+            tracked_percent: percent(tracked, duration),
+            functions: rows.collect(),
+        }
     }
 
     fn histogram(&self, function: usize) -> Histogram {

@@ -10,6 +10,8 @@ pub struct Extras {
     /// Each function's durations as precisely as they are known, without their change over time:
     /// cheaper.
     pub latencies: bool,
+    /// The numbers of CTRACK's tables. An engine that has folded its spool does not have them.
+    pub ctrack: bool,
     /// The number of slowest calls, each with the calls inside it. Not from an engine, which does
     /// not keep all calls.
     pub slowest_calls: Option<usize>,
@@ -30,6 +32,7 @@ impl Default for Extras {
             histograms: false,
             path_histograms: false,
             latencies: false,
+            ctrack: false,
             slowest_calls: None,
             timeline_lanes: None,
             slices: Self::SLICES,

@@ -1,5 +1,6 @@
 //! A row's value in a column, for sorting and for showing.
 
+use serde::ser::SerializeMap;
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -26,6 +27,15 @@ impl Key<'_> {
             Self::Text(_) => None,
             Self::Count(n) => n.map(|n| n as f64),
             Self::Real(n) => n,
+        }
+    }
+
+    /// Writes it as an entry of a JSON object.
+    pub(super) fn entry<M: SerializeMap>(&self, key: &str, map: &mut M) -> Result<(), M::Error> {
+        match self {
+            Self::Text(text) => map.serialize_entry(key, text),
+            Self::Count(n) => map.serialize_entry(key, n),
+            Self::Real(n) => map.serialize_entry(key, n),
         }
     }
 

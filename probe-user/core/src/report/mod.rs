@@ -5,6 +5,7 @@
 
 pub(crate) mod assemble;
 mod calls;
+pub mod ctrack;
 mod distribution;
 mod extras;
 pub mod key;
@@ -23,6 +24,7 @@ mod totals;
 mod values;
 
 pub use calls::{CallReport, InsideReport};
+pub use ctrack::{CtrackReport, CtrackRow};
 pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsReport};
 pub use extras::Extras;
 pub use meta::ReportMeta;
@@ -77,6 +79,9 @@ pub struct Report {
     pub points: PointsReport,
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub timeline: Option<TimelineReport>,
+    /// CTRACK's tables, if requested and if the report is not approximate.
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub ctrack: Option<CtrackReport>,
 }
 
 fn schema() -> &'static str {

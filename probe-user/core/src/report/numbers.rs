@@ -41,9 +41,10 @@ pub enum Kind {
     Other,
 }
 
-/// See the module.
-#[derive(Clone, Copy, Debug)]
-pub struct Number {
+/// See the module. The rows of functions have [`NUMBERS`], those of CTRACK's tables
+/// [`super::ctrack::NUMBERS`].
+#[derive(Debug)]
+pub struct Number<T: 'static = FunctionReport> {
     /// The heading in CSV and the key in JSON. In nested objects, JSON leaves out the parent's
     /// name.
     pub key: &'static str,
@@ -57,8 +58,16 @@ pub struct Number {
     pub kind: Kind,
     /// One sentence of explanation.
     pub help: &'static str,
-    pub of: for<'a> fn(&'a FunctionReport) -> Key<'a>,
+    pub of: for<'a> fn(&'a T) -> Key<'a>,
 }
+
+impl<T: 'static> Clone for Number<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: 'static> Copy for Number<T> {}
 
 impl Number {
     const fn new(
@@ -68,10 +77,22 @@ impl Number {
         help: &'static str,
         of: for<'a> fn(&'a FunctionReport) -> Key<'a>,
     ) -> Self {
+        Self::of_rows(key, unit, kind, help, of)
+    }
+}
+
+impl<T: 'static> Number<T> {
+    pub(super) const fn of_rows(
+        key: &'static str,
+        unit: Unit,
+        kind: Kind,
+        help: &'static str,
+        of: for<'a> fn(&'a T) -> Key<'a>,
+    ) -> Self {
         Self { key, parent: None, name: without_unit(key), aliases: &[], unit, kind, help, of }
     }
 
-    const fn named(self, name: &'static str, aliases: &'static [&'static str]) -> Self {
+    pub(super) const fn named(self, name: &'static str, aliases: &'static [&'static str]) -> Self {
         Self { name, aliases, ..self }
     }
 
@@ -112,14 +133,7 @@ pub struct NumberId(usize);
 impl NumberId {
     /// Returns the number with this key. An unknown key in a constant fails the build.
     pub const fn of(key: &str) -> Self {
-        let mut at = 0;
-        while at < NUMBERS.len() {
-            if is_same(NUMBERS[at].key.as_bytes(), key.as_bytes()) {
-                return Self(at);
-            }
-            at += 1;
-        }
-        panic!("no number has this key")
+        Self(place(NUMBERS, key))
     }
 
     /// Returns the number with this name, or with this other spelling of it.
@@ -152,6 +166,18 @@ impl fmt::Debug for NumberId {
 /// Returns the number with this key. An unknown key in a constant fails the build.
 pub const fn number(key: &str) -> &'static Number {
     NumberId::of(key).number()
+}
+
+/// Returns the place of the number with this key.
+pub(super) const fn place<T: 'static>(numbers: &[Number<T>], key: &str) -> usize {
+    let mut at = 0;
+    while at < numbers.len() {
+        if is_same(numbers[at].key.as_bytes(), key.as_bytes()) {
+            return at;
+        }
+        at += 1;
+    }
+    panic!("no number has this key")
 }
 
 /// Returns a given name in the spelling of the lists: case is ignored, and `-` equals `_`.

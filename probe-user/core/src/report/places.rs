@@ -36,7 +36,8 @@ impl Report {
         let paths = self.paths.iter_mut().map(|path| &mut path.function);
         let points = self.points.first.iter_mut().map(|point| &mut point.function);
         let all = paths.chain(histograms.map(|h| &mut h.function)).chain(calls).chain(points);
-        let all = all.chain(cells);
+        let ctrack = self.ctrack.iter_mut().flat_map(|ctrack| &mut ctrack.functions);
+        let all = all.chain(cells).chain(ctrack.map(|row| &mut row.function));
         all.for_each(|function| *function = places[*function]);
     }
 }

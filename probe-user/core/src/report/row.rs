@@ -1,7 +1,6 @@
 //! The row of a function in JSON: its names, then each number of the registry under its key.
 
 use super::FunctionReport;
-use super::key::Key;
 use super::numbers::{NUMBERS, Number};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -53,9 +52,5 @@ fn write<M: SerializeMap>(
     row: &FunctionReport,
     map: &mut M,
 ) -> Result<(), M::Error> {
-    numbers.iter().try_for_each(|number| match (number.of)(row) {
-        Key::Text(text) => map.serialize_entry(number.json_key(), text),
-        Key::Count(n) => map.serialize_entry(number.json_key(), &n),
-        Key::Real(n) => map.serialize_entry(number.json_key(), &n),
-    })
+    numbers.iter().try_for_each(|number| (number.of)(row).entry(number.json_key(), map))
 }

@@ -31,6 +31,7 @@ impl Report {
             slowest_calls: _,
             points: _,
             timeline: _,
+            ctrack: _,
         } = later;
         self.target.clone_from(target);
         self.end_ns = *end_ns;
@@ -75,6 +76,7 @@ impl Report {
             slowest_calls: None,
             points: PointsReport::default(),
             timeline: None,
+            ctrack: None,
         }
     }
 }

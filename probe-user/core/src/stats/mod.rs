@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows where a call comes from: the engine and the reader of recordings share it.
 
+pub(crate) mod events;
 pub(crate) mod grouped;
 pub(crate) mod heat;
 pub(crate) mod histogram;

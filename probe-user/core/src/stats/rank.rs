@@ -78,7 +78,8 @@ pub(crate) struct Wanted {
     low: Range<usize>,
     middle: Range<usize>,
     high: Range<usize>,
-    median: usize,
+    /// The middle rank of `middle`, and the one above it if there are two.
+    median: [usize; 2],
 }
 
 impl Wanted {
@@ -87,7 +88,8 @@ impl Wanted {
         let (cut, percentiles) = (cut(count, percent) as usize, Self::percentiles(count));
         let count = count as usize;
         let middle = cut..count.saturating_sub(cut).max(cut);
-        let median = middle.start + nearest_rank(middle.len() as u64, 500) as usize;
+        let lower = middle.start + nearest_rank(middle.len() as u64, 500) as usize;
+        let median = [lower, middle.start + middle.len() / 2];
         Self { percentiles, low: 0..middle.start, high: middle.end..count, middle, median }
     }
 
@@ -95,10 +97,10 @@ impl Wanted {
         PERMILLE.map(|permille| nearest_rank(count, permille) as usize)
     }
 
-    /// Returns the number cut off at each end, the ranks in between, and the rank of their median.
-    pub(crate) fn middle(&self) -> (u64, Range<u64>, u64) {
+    /// Returns the number cut off at each end, the ranks in between, and the ranks of their median.
+    pub(crate) fn middle(&self) -> (u64, Range<u64>, [u64; 2]) {
         let Range { start, end } = self.middle;
-        (self.low.len() as u64, start as u64..end as u64, self.median as u64)
+        (self.low.len() as u64, start as u64..end as u64, self.median.map(|rank| rank as u64))
     }
 
     /// Returns the last rank of the low tail and the first of the high one.
@@ -117,7 +119,8 @@ impl Wanted {
     fn singles(&self) -> Vec<usize> {
         let mut ranks = self.percentiles.to_vec();
         if !self.middle.is_empty() {
-            ranks.extend([self.middle.start, self.median, self.middle.end - 1]);
+            ranks.extend([self.middle.start, self.middle.end - 1]);
+            ranks.extend(self.median);
         }
         ranks
     }
@@ -147,6 +150,12 @@ pub(crate) struct Center {
     pub(crate) center: CenterReport,
     pub(crate) slowest: SlowTailReport,
     pub(crate) keep: Keep,
+    /// The calls in each tail.
+    pub(crate) cut: u64,
+    /// The sums of the durations in the two tails.
+    pub(crate) tails_ns: [u64; 2],
+    /// The longer of the two middle durations of the center; its median if there is only one.
+    pub(crate) upper_median: u64,
 }
 
 impl<'a> Durations<'a> {
@@ -199,22 +208,23 @@ impl<'a> Durations<'a> {
         let places = |ranks: &Range<usize>| self.place(ranks.start)..self.place(ranks.end);
         let (shortest, longest) = (self.at(middle.start), self.at(middle.end - 1));
         let (below, above) = (places(low), places(high));
-        let rest = sum.saturating_sub(self.sum(&below)).saturating_sub(self.sum(&above));
+        let tails_ns = [self.sum(&below), self.sum(&above)];
+        let rest = sum.saturating_sub(tails_ns[0]).saturating_sub(tails_ns[1]);
         let nanos = |mean: Option<u64>| mean.map(Nanos);
         Center {
             fastest: TailReport {
                 min_ns: (!low.is_empty()).then(|| Nanos(self.least(&below))),
-                mean_ns: nanos(mean(self.sum(&below), low.len() as u64)),
+                mean_ns: nanos(mean(tails_ns[0], low.len() as u64)),
             },
             center: CenterReport {
                 min_ns: Some(Nanos(shortest)),
                 mean_ns: nanos(mean(rest, middle.len() as u64)),
-                median_ns: Some(Nanos(self.at(*median))),
+                median_ns: Some(Nanos(self.at(median[0]))),
                 max_ns: Some(Nanos(longest)),
                 ..CenterReport::default()
             },
             slowest: SlowTailReport {
-                mean_ns: nanos(mean(self.sum(&above), high.len() as u64)),
+                mean_ns: nanos(mean(tails_ns[1], high.len() as u64)),
                 max_ns: (!high.is_empty()).then(|| Nanos(self.greatest(&above))),
             },
             keep: Keep {
@@ -223,6 +233,9 @@ impl<'a> Durations<'a> {
                 longest_to_cut: self.count(&above, longest),
                 shortest_to_keep: self.count(&places(middle), shortest),
             },
+            cut: low.len() as u64,
+            tails_ns,
+            upper_median: self.at(median[1]),
         }
     }
 
@@ -344,6 +357,7 @@ mod tests {
                 prop_assert_eq!(got.center.min_ns, middle.first().copied().map(Nanos));
                 prop_assert_eq!(got.center.mean_ns, mean_of(middle));
                 prop_assert_eq!(got.center.median_ns, Some(Nanos(middle[(middle.len() - 1) / 2])));
+                prop_assert_eq!(got.upper_median, middle[middle.len() / 2]);
                 prop_assert_eq!(got.center.max_ns, middle.last().copied().map(Nanos));
                 prop_assert_eq!(got.slowest.max_ns, high.last().copied().map(Nanos));
                 prop_assert_eq!(got.slowest.mean_ns, mean_of(high));

@@ -112,10 +112,17 @@ impl Tally {
         mean(self.timed_ns, self.timed)
     }
 
+    /// Returns the standard deviation of the population, rounded, and the exact one divided by the
+    /// mean.
+    pub fn spread(&self) -> Option<(u64, Option<f64>)> {
+        let (sd, cv) = self.deviation()?;
+        Some((sd.round() as u64, cv))
+    }
+
     /// Returns the standard deviation of the population, and that divided by the mean.
     ///
     /// Deviations are taken from the whole part of the mean, in integers, so nothing cancels.
-    pub fn spread(&self) -> Option<(u64, Option<f64>)> {
+    pub(crate) fn deviation(&self) -> Option<(f64, Option<f64>)> {
         let (floor, rest) = (self.timed_ns.checked_div(self.timed)?, self.timed_ns % self.timed);
         let [n, sum, m] = [self.timed, self.timed_ns, floor].map(u128::from);
         let squares = self.squares.saturating_add(n.saturating_mul(m * m));
@@ -123,7 +130,7 @@ impl Tally {
         let shift = rest as f64 / n as f64;
         let sd = (deviations / n as f64 - shift * shift).max(0.0).sqrt();
         let mean = sum as f64 / n as f64;
-        Some((sd.round() as u64, (mean > 0.0).then(|| sd / mean)))
+        Some((sd, (mean > 0.0).then(|| sd / mean)))
     }
 }
 

@@ -4,25 +4,26 @@
 //! gives calls by descending end, parents before children. A small stack turns that into
 //! *segments*, the stretches in which a call is the innermost one; the segment of a leaf is the
 //! call itself. Both streams descend, so a union needs two words: the lower end of the covered
-//! time, and its length.
+//! time, and its length. The same walk shows the calls to [`EventCovers`], if these are asked for.
 
 use crate::calls::paths::{Node, ROOT};
 use crate::calls::spool::{Backward, Call};
+use crate::stats::events::{EventCovers, EventUnions};
 use crate::stats::merge::{Frontier, Head};
 use crate::stats::rank::Keep;
 
 /// A union of intervals that arrive by descending end.
 #[derive(Clone, Copy, Debug)]
-struct Cover {
+pub(crate) struct Cover {
     down_to: u64,
-    length: u64,
+    pub(crate) length: u64,
 }
 
 impl Cover {
-    const EMPTY: Self = Self { down_to: u64::MAX, length: 0 };
+    pub(crate) const EMPTY: Self = Self { down_to: u64::MAX, length: 0 };
 
     #[inline]
-    fn add(&mut self, start: u64, end: u64) {
+    pub(crate) fn add(&mut self, start: u64, end: u64) {
         let end = end.min(self.down_to);
         if start < end {
             self.length += end - start;
@@ -49,6 +50,8 @@ pub(crate) struct ThreadCalls<I> {
 pub(crate) struct OpenCall {
     pub(crate) start: u64,
     pub(crate) node: u32,
+    /// True if its end will be seen.
+    pub(crate) timed: bool,
     /// True if it will end and be in its function's center.
     pub(crate) kept: bool,
     /// Its end, if it turns out to have ended with the last event of its thread.
@@ -84,6 +87,8 @@ pub(crate) struct FunctionUnions {
 pub(crate) struct Unions {
     pub(crate) tracked: u64,
     pub(crate) functions: Vec<FunctionUnions>,
+    /// Those by CTRACK's definitions, if they were asked for.
+    pub(crate) events: Option<EventUnions>,
 }
 
 impl Unions {
@@ -96,6 +101,9 @@ impl Unions {
             mine.exclusive += other.exclusive;
             mine.center_active += other.center_active;
             mine.center_exclusive += other.center_exclusive;
+        }
+        if let Some(events) = &other.events {
+            self.events.get_or_insert_default().add(events);
         }
     }
 }
@@ -115,14 +123,17 @@ struct Covers<'a> {
     window: Window,
     tracked: Cover,
     functions: Vec<FunctionCovers>,
+    events: Option<EventCovers>,
 }
 
 /// A call on the backward stack.
 #[derive(Clone, Copy)]
-struct Inside {
-    start: u64,
-    function: usize,
-    kept: bool,
+pub(crate) struct Inside {
+    pub(crate) start: u64,
+    pub(crate) node: u32,
+    pub(crate) function: usize,
+    pub(crate) timed: bool,
+    pub(crate) kept: bool,
 }
 
 /// A thread during the walk backwards.
@@ -148,10 +159,10 @@ impl<I: Iterator<Item = Call>> Walk<I> {
     fn load(&mut self, window: Window) {
         let limit = window.end.min(self.cursor);
         self.next_kept = None;
-        if let Some(OpenCall { start, node, kept, end }) = self.open.next() {
+        if let Some(OpenCall { start, node, timed, kept, end }) = self.open.next() {
             self.next_kept = Some(kept);
             let duration = window.end.saturating_sub(start);
-            self.next = Call { start, duration, node, timed: false };
+            self.next = Call { start, duration, node, timed };
             self.next_end = limit.min(end);
         } else if let Some(call) = self.finished.next() {
             self.next_end = call.start.saturating_add(call.duration).min(limit);
@@ -198,6 +209,9 @@ impl<I: Iterator<Item = Call>> Walk<I> {
         self.load(covers.window);
         let start = call.start.max(covers.window.start);
         let inside = covers.call(call, kept, start, end);
+        if let Some(events) = &mut covers.events {
+            events.add(inside, end, &self.inside, covers.nodes);
+        }
         if start < self.tracked && start < end {
             covers.tracked.add(start, end);
             self.tracked = start;
@@ -222,7 +236,7 @@ impl Covers<'_> {
         if kept {
             covers.center_active.add(start, end);
         }
-        Inside { start, function, kept }
+        Inside { start, node: call.node, function, timed: call.timed, kept }
     }
 
     #[inline]
@@ -236,12 +250,13 @@ impl Covers<'_> {
 }
 
 /// Returns the unions within `window`; `keep` decides for each function which calls are in its
-/// center.
+/// center. `events`: also by CTRACK's definitions.
 pub(crate) fn unions(
     window: Window,
     threads: Vec<ThreadCalls<impl Iterator<Item = Call>>>,
     nodes: &[Node],
     keep: &[Keep],
+    events: bool,
 ) -> Unions {
     let functions = keep.iter().map(|&keep| FunctionCovers {
         keep,
@@ -251,7 +266,8 @@ pub(crate) fn unions(
         center_exclusive: Cover::EMPTY,
     });
     let functions = functions.collect();
-    let mut covers = Covers { nodes, window, tracked: Cover::EMPTY, functions };
+    let events = events.then(|| EventCovers::new(keep.len()));
+    let mut covers = Covers { nodes, window, tracked: Cover::EMPTY, functions, events };
     let mut frontier = Frontier::default();
     let mut walks = threads
         .into_iter()
@@ -295,5 +311,9 @@ pub(crate) fn unions(
         center_active: function.center_active.length,
         center_exclusive: function.center_exclusive.length,
     });
-    Unions { tracked: covers.tracked.length, functions: functions.collect() }
+    Unions {
+        tracked: covers.tracked.length,
+        functions: functions.collect(),
+        events: covers.events.as_ref().map(EventCovers::lengths),
+    }
 }

@@ -7,7 +7,7 @@ use ctrace_core::report::render::RowKind;
 use ctrace_core::report::render::columns;
 use ctrace_core::report::render::rows::{self, Selection};
 use ctrace_core::report::render::{csv, json};
-use ctrace_core::report::{Report, TargetExit};
+use ctrace_core::report::{Report, TargetExit, ctrack};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -181,27 +181,45 @@ fn every_number_is_in_json_and_in_the_schema() {
     let told = parse(&json::to_line(&report));
     let rows = told["functions"].as_array().expect("rows");
     for number in NUMBERS {
-        let Number { key, parent, unit, help, of, .. } = number;
         let own = number.json_key();
-        let (in_row, in_schema) = match parent {
+        let (in_row, in_schema) = match number.parent {
             Some(parent) => (format!("/{parent}/{own}"), format!("/{parent}/properties/{own}")),
             None => (format!("/{own}"), format!("/{own}")),
         };
-        let described = properties.pointer(&in_schema).unwrap_or_else(|| panic!("no {key}"));
-        let form = described["$ref"].as_str().and_then(|form| form.rsplit('/').next());
-        let forms = match unit {
-            Unit::Count => ["count", "count"],
-            Unit::Time => ["ns", "nsOrNull"],
-            Unit::Percent => ["percent", "numberOrNull"],
-            Unit::Ratio | Unit::Rate => ["numberOrNull", "numberOrNull"],
-        };
-        assert!(form.is_some_and(|form| forms.contains(&form)), "{key}: {form:?}");
-        assert!(described["description"].as_str().is_none_or(|text| text == *help), "{key}");
+        check_described(number, properties.pointer(&in_schema));
         for (function, row) in report.functions.iter().zip(rows) {
-            let value = row.pointer(&in_row).unwrap_or_else(|| panic!("no {key} in JSON"));
-            assert_eq!(of(function).to_string().parse().ok(), value.as_f64(), "{key}");
+            check_told(number, function, row.pointer(&in_row));
         }
     }
+    let properties = &schema["$defs"]["ctrackFunction"]["properties"];
+    let ctrack = report.ctrack.as_ref().expect("a typical report has everything");
+    let rows = told["ctrack"]["functions"].as_array().expect("rows");
+    assert_eq!(rows.len(), ctrack.functions.len());
+    for number in ctrack::NUMBERS {
+        check_described(number, properties.get(number.key));
+        for (function, row) in ctrack.functions.iter().zip(rows) {
+            check_told(number, function, row.get(number.key));
+        }
+    }
+}
+
+fn check_described<T>(number: &Number<T>, described: Option<&Value>) {
+    let Number { key, unit, help, .. } = number;
+    let described = described.unwrap_or_else(|| panic!("no {key}"));
+    let form = described["$ref"].as_str().and_then(|form| form.rsplit('/').next());
+    let forms = match unit {
+        Unit::Count => ["count", "count"],
+        Unit::Time => ["ns", "nsOrNull"],
+        Unit::Percent => ["percent", "numberOrNull"],
+        Unit::Ratio | Unit::Rate => ["numberOrNull", "numberOrNull"],
+    };
+    assert!(form.is_some_and(|form| forms.contains(&form)), "{key}: {form:?}");
+    assert!(described["description"].as_str().is_none_or(|text| text == *help), "{key}");
+}
+
+fn check_told<T>(number: &Number<T>, of: &T, told: Option<&Value>) {
+    let value = told.unwrap_or_else(|| panic!("no {} in JSON", number.key));
+    assert_eq!((number.of)(of).to_string().parse().ok(), value.as_f64(), "{}", number.key);
 }
 
 #[test]
@@ -249,6 +267,7 @@ fn csv_rows_have_all_columns() {
     let everything = Selection { show_zero: true, ..Selection::default() };
     for report in reports() {
         let calls = report.slowest_calls.as_ref().map_or(0, Vec::len);
+        let ctrack = report.ctrack.as_ref().map_or(0, |ctrack| ctrack.functions.len());
         for table in RowKind::ALL {
             let text = csv::render(&report, table, &everything).expect("no sort is asked for");
             let rows = read_csv(&text);
@@ -257,6 +276,7 @@ fn csv_rows_have_all_columns() {
                 RowKind::Paths | RowKind::Counts => report.paths.len(),
                 RowKind::Threads => report.threads.len(),
                 RowKind::Calls => calls,
+                RowKind::Ctrack => ctrack,
                 RowKind::Histograms | RowKind::Timeline => rows.len() - 1,
             };
             assert_eq!(rows.len(), len + 1);
@@ -310,6 +330,7 @@ fn csv_golden() {
         ("histograms", RowKind::Histograms),
         ("calls", RowKind::Calls),
         ("timeline", RowKind::Timeline),
+        ("ctrack", RowKind::Ctrack),
     ] {
         let text = csv::render(&fixture::lossy(), table, &Selection::default());
         insta::assert_snapshot!(format!("csv_{name}"), text.expect("no sort is asked for"));
@@ -346,6 +367,7 @@ fn every_column_sorts_without_panic() {
             rows::threads(report, &selection);
             rows::counts(report, &selection);
             rows::calls(report, &selection);
+            rows::ctrack(report, &selection);
         }
     }
 }

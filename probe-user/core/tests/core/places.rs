@@ -21,6 +21,9 @@ fn named(report: &Report) -> Vec<String> {
             lane.innermost.iter().chain(lane.depths.iter().flatten()).map(|c| name(c.function)),
         );
     }
+    names.extend(
+        report.ctrack.iter().flat_map(|ctrack| &ctrack.functions).map(|f| name(f.function)),
+    );
     names
 }
 

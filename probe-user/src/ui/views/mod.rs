@@ -3,6 +3,7 @@
 
 mod calls;
 mod counts;
+mod ctrack;
 mod detail;
 pub(crate) mod hist;
 mod needs;
@@ -115,9 +116,17 @@ pub(crate) static THREADS: View = View {
     draw: threads::draw,
 };
 
+pub(crate) static CTRACK: View = View {
+    name: "ctrack",
+    help: "CTRACK's summary and details, with its columns and its definitions",
+    table: RowKind::Ctrack,
+    needs: Needs::Ctrack,
+    draw: ctrack::draw,
+};
+
 /// All views.
 pub(crate) static VIEWS: &[&View] =
-    &[&SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &TIMELINE, &THREADS];
+    &[&SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &TIMELINE, &THREADS, &CTRACK];
 
 /// The default views.
 pub(crate) static DEFAULT: &[&View] = &[&SUMMARY];

@@ -10,6 +10,7 @@ pub(crate) enum Needs {
     PathHistograms,
     SlowestCalls,
     Timeline,
+    Ctrack,
 }
 
 impl Needs {
@@ -26,6 +27,7 @@ impl Needs {
             Self::PathHistograms => extras.path_histograms = true,
             Self::SlowestCalls => extras.slowest_calls = Some(top.unwrap_or(calls::TOP)),
             Self::Timeline => extras.timeline_lanes = Some(top.unwrap_or(timeline::TOP)),
+            Self::Ctrack => extras.ctrack = true,
         }
     }
 }

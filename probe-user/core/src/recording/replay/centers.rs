@@ -47,6 +47,7 @@ pub(crate) fn unions_of<R: ReadAt>(
     chunks: &[ChunkEntry],
     counted: &FirstPass,
     keep: &[Keep],
+    events: bool,
 ) -> Unions {
     let mut kept = kept_crossing(recording, counted, keep);
     // Numbers of ties still to cut and to keep in earlier chunks.
@@ -67,7 +68,7 @@ pub(crate) fn unions_of<R: ReadAt>(
         let parts: Vec<Unions> = decided
             .into_par_iter()
             .map_init(selected, |selected, (unpacked, keep)| {
-                unpacked.unions(selected, &keep, &kept)
+                unpacked.unions(selected, &keep, &kept, events)
             })
             .collect();
         parts.iter().for_each(|part| all.add(part));
@@ -161,6 +162,7 @@ impl Unpacked {
         selected: &CallReader<'_, R>,
         keep: &[Keep],
         kept: &HashSet<CallKey>,
+        events: bool,
     ) -> Unions {
         let window = selected.clip(self.chunk.from.0, self.chunk.to.0);
         if window.is_empty() {
@@ -168,7 +170,7 @@ impl Unpacked {
         }
         let calls =
             self.threads.iter().map(|places| self.calls[places.clone()].iter().map(|call| call.0));
-        selected.unions(&self.chunk, calls, window, keep, kept)
+        selected.unions(&self.chunk, calls, window, (keep, kept), events)
     }
 }
 

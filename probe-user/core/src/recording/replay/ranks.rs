@@ -286,6 +286,7 @@ fn center(
     };
     let (low, fastest) = tail(low, 0..cut, cut.saturating_sub(1));
     let (high, slowest) = tail(high, middle.end..all, middle.end);
+    let [median, upper_median] = median.map(|rank| at(rank).map_or(0, |at| at.duration));
     let rest = tally.timed_ns.saturating_sub(low).saturating_sub(high);
     Center {
         fastest: TailReport {
@@ -295,7 +296,7 @@ fn center(
         center: CenterReport {
             min_ns: Some(Nanos(shortest.duration)),
             mean_ns: mean(rest, middle.end - middle.start).map(Nanos),
-            median_ns: at(median).map(|at| Nanos(at.duration)),
+            median_ns: Some(Nanos(median)),
             max_ns: Some(Nanos(longest.duration)),
             ..CenterReport::default()
         },
@@ -309,5 +310,8 @@ fn center(
             longest_to_cut: longest.after.saturating_sub(middle.end),
             shortest_to_keep: shortest.after.min(middle.end) - middle.start,
         },
+        cut,
+        tails_ns: [low, high],
+        upper_median,
     }
 }

@@ -48,7 +48,7 @@ pub fn report_with<R: ReadAt>(
     let by_function = ByFunction::new(lens.paths.nodes());
     let ranks = ranks(recording, &lens, chunks, &counted, &by_function, meta.center_cut);
     let keep: Vec<_> = ranks.functions.iter().map(|(_, center)| center.keep).collect();
-    let mut unions = unions_of(recording, &lens, chunks, &counted, &keep);
+    let mut unions = unions_of(recording, &lens, chunks, &counted, &keep, extras.ctrack);
     let (start, end) = period(recording, &lens);
     let from = chunks.last().map_or(end.0, |chunk| chunk.to.0.max(lens.window.start));
     unions.add(&open_at_end(&lens, &counted, from..end.0, keep.len()));
@@ -131,6 +131,7 @@ pub(crate) fn open_at_end(
         open.entry(*thread).or_default().push(OpenCall {
             start: *start,
             node: *node,
+            timed: false,
             kept: false,
             end: u64::MAX,
         });
@@ -140,7 +141,8 @@ pub(crate) fn open_at_end(
         ThreadCalls { finished: std::iter::empty(), open }
     });
     let window = Window { start: window.start, end: window.end };
-    unions(window, threads.collect(), lens.paths.nodes(), &vec![Default::default(); functions])
+    let keep = vec![Default::default(); functions];
+    unions(window, threads.collect(), lens.paths.nodes(), &keep, false)
 }
 
 /// Returns the open calls at the end, and adds them to the counts of their threads.

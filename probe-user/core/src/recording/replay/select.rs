@@ -177,8 +177,8 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
             let start = key.1;
             let ends = self.counted.crossing.get(&key);
             let end = ends.map_or(u64::MAX, |call| start.saturating_add(call.duration));
-            let kept = kept.contains(&key);
-            (end > chunk.from.0).then_some(unions::OpenCall { start, node, kept, end })
+            let (timed, kept) = (ends.is_some_and(|call| call.timed), kept.contains(&key));
+            (end > chunk.from.0).then_some(unions::OpenCall { start, node, timed, kept, end })
         });
         open.collect()
     }
@@ -218,21 +218,21 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
     }
 
     /// Returns the unions of the chunk's calls within `window`. `shown` has the calls thread by
-    /// thread.
+    /// thread; `kept` tells which calls are in a center. `events`: also by CTRACK's definitions.
     pub(crate) fn unions(
         &self,
         chunk: &Chunk,
         shown: impl IntoIterator<Item = impl Iterator<Item = Call>>,
         window: Range<u64>,
-        keep: &[Keep],
-        kept: &HashSet<CallKey>,
+        (keep, kept): (&[Keep], &HashSet<CallKey>),
+        events: bool,
     ) -> Unions {
         let threads = chunk.threads().iter().zip(shown).map(|(thread, calls)| {
             let open = self.open_in_unions(chunk, thread, kept);
             unions::ThreadCalls { finished: calls, open }
         });
         let window = Window { start: window.start, end: window.end };
-        unions::unions(window, threads.collect(), self.lens.paths.nodes(), keep)
+        unions::unions(window, threads.collect(), self.lens.paths.nodes(), keep, events)
     }
 
     /// Returns the own time of a call that crossed the edge of a chunk, if it counts.

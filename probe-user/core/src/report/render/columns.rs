@@ -3,8 +3,8 @@
 
 use super::RowKind;
 use crate::report::key::Key;
-use crate::report::numbers::{NUMBERS, plain};
-use crate::report::{CallReport, FunctionReport, PathReport, ThreadReport};
+use crate::report::numbers::{NUMBERS, Number, plain};
+use crate::report::{CallReport, CtrackRow, FunctionReport, PathReport, ThreadReport, ctrack};
 use crate::units::Nanos;
 use std::sync::LazyLock;
 
@@ -43,16 +43,23 @@ static FUNCTIONS: LazyLock<Vec<Column<FunctionReport>>> = LazyLock::new(|| {
         column("object", &[], |f| Key::Text(&f.object)),
         column("file", &[], |f| Key::Text(f.file.as_deref().unwrap_or(&f.object))),
     ];
-    let numbers = NUMBERS.iter().map(|number| Column {
-        name: number.name,
-        aliases: number.aliases,
-        key: number.of,
-    });
-    let mut columns: Vec<_> = numbers.chain(texts).collect();
+    in_order(NUMBERS.iter().map(of_number).chain(texts))
+});
+
+/// Columns of the functions in CTRACK's tables; the first is the default.
+static CTRACK: LazyLock<Vec<Column<CtrackRow>>> =
+    LazyLock::new(|| in_order(ctrack::NUMBERS.iter().map(of_number)));
+
+fn of_number<T: 'static>(number: &'static Number<T>) -> Column<T> {
+    Column { name: number.name, aliases: number.aliases, key: number.of }
+}
+
+fn in_order<T: 'static>(columns: impl Iterator<Item = Column<T>>) -> Vec<Column<T>> {
     let place = |name| ORDER.split(' ').position(|listed| listed == name).unwrap_or(usize::MAX);
+    let mut columns: Vec<_> = columns.collect();
     columns.sort_by_key(|column| place(column.name));
     columns
-});
+}
 
 /// The order in which people see the columns of functions: the most useful for sorting first.
 /// Others follow.
@@ -62,6 +69,11 @@ const ORDER: &str = "ae a total self calls threads min mean p50 p75 p90 p95 p99 
 /// Returns the columns of functions, see [`FUNCTIONS`].
 pub fn functions() -> &'static [Column<FunctionReport>] {
     &FUNCTIONS
+}
+
+/// Returns the columns of the functions in CTRACK's tables, see [`CTRACK`].
+pub fn ctrack() -> &'static [Column<CtrackRow>] {
+    &CTRACK
 }
 
 /// Columns of call paths; the first is the default.
@@ -128,6 +140,7 @@ impl RowKind {
             Self::Threads => names(THREADS),
             Self::Calls => names(CALLS),
             Self::Timeline => Vec::new(),
+            Self::Ctrack => names(ctrack()),
         }
     }
 
@@ -138,6 +151,7 @@ impl RowKind {
             Self::Threads => find(THREADS, name).is_some(),
             Self::Calls => find(CALLS, name).is_some(),
             Self::Timeline => false,
+            Self::Ctrack => find(ctrack(), name).is_some(),
         }
     }
 }

@@ -7,11 +7,11 @@
 use super::RowKind;
 use super::clean::clean;
 use super::columns::{self, UnknownColumn};
-use super::flat::{self, Bucket, OnPath, Slice};
+use super::flat::{self, Bucket, InCtrack, OnPath, Slice};
 use super::rows::{self, Rows, Selection};
 use crate::function::FunctionKind;
-use crate::report::numbers::NUMBERS;
-use crate::report::{CallReport, FunctionReport, PathReport, Report, ThreadReport};
+use crate::report::numbers::{NUMBERS, Number};
+use crate::report::{CallReport, FunctionReport, PathReport, Report, ThreadReport, ctrack};
 use crate::units::Nanos;
 use std::borrow::{Borrow, Cow};
 
@@ -42,6 +42,7 @@ pub fn render(
         RowKind::Histograms => write_all(&flat::histograms(report, selection), HISTOGRAMS),
         RowKind::Calls => write_all(&flat::calls(report, selection), CALLS),
         RowKind::Timeline => write_all(&flat::timeline(report), TIMELINE),
+        RowKind::Ctrack => write_all(&flat::ctrack(report, selection), &in_ctrack()),
     })
 }
 
@@ -130,15 +131,30 @@ fn kind(kind: FunctionKind) -> String {
     .to_owned()
 }
 
-/// A heading, and a function that returns a function's text below it.
-type FunctionColumn = (&'static str, Box<dyn Fn(&FunctionReport) -> String>);
+/// A heading, and a function that returns a row's text below it.
+type NumberColumn<T> = (&'static str, Box<dyn Fn(&T) -> String>);
 
 /// Returns the columns of a function: its names and its numbers.
-fn functions() -> Vec<FunctionColumn> {
-    let texts = NAMES.iter().map(|&(heading, text)| (heading, Box::new(text) as Box<_>));
-    let numbers = NUMBERS.iter().map(|number| {
-        let text = |f: &FunctionReport| (number.of)(f).to_string();
-        (number.key, Box::new(text) as Box<_>)
+fn functions() -> Vec<NumberColumn<FunctionReport>> {
+    columns_of(|f| f, NUMBERS, |f| f)
+}
+
+/// Returns the columns of CTRACK's tables.
+fn in_ctrack<'a>() -> Vec<NumberColumn<InCtrack<'a>>> {
+    columns_of(|of: &InCtrack<'a>| of.function, ctrack::NUMBERS, |of| of.row)
+}
+
+/// Returns the columns of names, and those of numbers.
+fn columns_of<T, R: 'static>(
+    function: impl Fn(&T) -> &FunctionReport + Copy + 'static,
+    numbers: &'static [Number<R>],
+    row: impl Fn(&T) -> &R + Copy + 'static,
+) -> Vec<NumberColumn<T>> {
+    let texts = NAMES.iter().map(|&(heading, text)| -> NumberColumn<T> {
+        (heading, Box::new(move |of: &T| text(function(of))))
+    });
+    let numbers = numbers.iter().map(|number| -> NumberColumn<T> {
+        (number.key, Box::new(move |of: &T| (number.of)(row(of)).to_string()))
     });
     texts.chain(numbers).collect()
 }

@@ -1,7 +1,9 @@
 //! Nested parts of a report as rows, for formats that have only rows.
 
 use super::rows::{self, Selection};
-use crate::report::{CallReport, FunctionHistogram, PathReport, Report, TimelineCell};
+use crate::report::{
+    CallReport, CtrackRow, FunctionHistogram, FunctionReport, PathReport, Report, TimelineCell,
+};
 use crate::units::{Nanos, Pid, Tid};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,6 +26,19 @@ pub(super) fn calls<'a>(report: &'a Report, selection: &Selection) -> Vec<OnPath
     let calls = report.slowest_calls.as_deref().unwrap_or_default();
     let rows = rows::calls(report, selection).indices.into_iter().map(|index| &calls[index]);
     rows.map(|call| OnPath { names: report.names_of_call(call), of: call }).collect()
+}
+
+/// A function in CTRACK's tables.
+pub(super) struct InCtrack<'a> {
+    pub(super) function: &'a FunctionReport,
+    pub(super) row: &'a CtrackRow,
+}
+
+/// Returns the rows of CTRACK's tables that are shown.
+pub(super) fn ctrack<'a>(report: &'a Report, selection: &Selection) -> Vec<InCtrack<'a>> {
+    let list = report.ctrack.as_ref().map_or(&[][..], |ctrack| &ctrack.functions);
+    let rows = rows::ctrack(report, selection).indices.into_iter().map(|index| &list[index]);
+    rows.filter_map(|row| Some(InCtrack { function: row.of(&report.functions)?, row })).collect()
 }
 
 /// A bucket of a function's durations.

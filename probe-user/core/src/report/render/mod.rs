@@ -22,11 +22,13 @@ pub enum RowKind {
     Histograms,
     Calls,
     Timeline,
+    /// The functions in CTRACK's tables.
+    Ctrack,
 }
 
 impl RowKind {
     /// All tables.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Functions,
         Self::Paths,
         Self::Counts,
@@ -34,5 +36,6 @@ impl RowKind {
         Self::Histograms,
         Self::Calls,
         Self::Timeline,
+        Self::Ctrack,
     ];
 }

@@ -2,7 +2,7 @@
 //! report, the same for tables and CSV.
 
 use super::columns::{self, Column};
-use crate::report::{CallReport, FunctionReport, PathReport, Report};
+use crate::report::{CallReport, CtrackRow, FunctionReport, PathReport, Report};
 use crate::units::Nanos;
 
 /// The reader's choice of rows.
@@ -85,18 +85,30 @@ pub fn calls(report: &Report, selection: &Selection) -> Rows {
     Rows { left_out: list.len() - indices.len(), indices, never_called: 0 }
 }
 
+/// Returns the chosen rows of CTRACK's tables.
+pub fn ctrack(report: &Report, selection: &Selection) -> Rows {
+    let list = report.ctrack.as_ref().map_or(&[][..], |ctrack| &ctrack.functions);
+    let keep = |row: &CtrackRow| {
+        selection.min_percent.is_none_or(|min| row.active_exclusive_percent >= min)
+    };
+    let indices = choose(list, columns::ctrack(), selection, keep, |row| {
+        row.of(&report.functions).map_or("", |function| &function.name)
+    });
+    Rows { left_out: list.len() - indices.len(), indices, never_called: 0 }
+}
+
 pub fn threads(report: &Report, selection: &Selection) -> Rows {
     let indices =
         choose(&report.threads, columns::THREADS, selection, |_| true, |thread| &thread.name);
     Rows { left_out: report.threads.len() - indices.len(), indices, never_called: 0 }
 }
 
-fn choose<T>(
-    list: &[T],
+fn choose<'a, T>(
+    list: &'a [T],
     columns: &'static [Column<T>],
     selection: &Selection,
     keep: impl Fn(&T) -> bool,
-    name: impl Fn(&T) -> &str,
+    name: impl Fn(&'a T) -> &'a str,
 ) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..list.len()).filter(|&i| keep(&list[i])).collect();
     let column = sort_column(columns, selection);

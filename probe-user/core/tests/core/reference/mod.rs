@@ -4,6 +4,7 @@
 //! recording.
 
 mod actual;
+mod ctrack;
 mod definitions;
 mod diff;
 mod exports;

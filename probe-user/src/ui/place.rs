@@ -1,0 +1,34 @@
+//! Columns that tell where functions are in the source.
+
+use super::grid::{Cell, Column};
+use super::names;
+use super::style::Tone;
+use ctrace_core::report::FunctionReport;
+use ctrace_core::report::render::clean::clean;
+
+/// The most columns that a file takes in a table of limited width.
+const FILE_ROOM: usize = 18;
+
+/// Returns the file under this heading, or the object if no file is known. `narrow`: without its
+/// folder.
+pub(super) fn file_column(heading: &str, list: &[&FunctionReport], narrow: bool) -> Column {
+    let heading = if list.iter().any(|f| f.file.is_some()) { heading } else { "object" };
+    let cells = list.iter().map(|f| {
+        let place = clean(f.file.as_deref().unwrap_or(&f.object)).into_owned();
+        let place = match place.rsplit_once('/') {
+            Some((_, name)) if narrow => names::cut_start(name, FILE_ROOM),
+            None if narrow => names::cut_start(&place, FILE_ROOM),
+            _ => place,
+        };
+        Cell::toned(place, Tone::Dim)
+    });
+    Column::left(heading, cells)
+}
+
+/// Returns the lines, if any is known.
+pub(super) fn line_column(list: &[&FunctionReport]) -> Option<Column> {
+    list.iter().any(|f| f.line.is_some()).then(|| {
+        let lines = list.iter().map(|f| f.line.map_or_else(String::new, |n| n.to_string()));
+        Column::right("line", lines)
+    })
+}
