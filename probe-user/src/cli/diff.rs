@@ -1,31 +1,35 @@
 //! The command line of `ctrace diff`.
 
-use super::{QueryArgs, values};
+use super::{QueryArgs, options::RECORDING, values};
 use crate::ui::DiffView;
 use clap::{Args, ValueEnum};
 use ctrace_core::diff::Metric;
+use anyhow::bail;
 use std::path::PathBuf;
 
 /// Compare recordings, and tell changes from noise
 #[derive(Debug, Args)]
 #[command(
+    override_usage = "ctrace diff [OPTIONS] OLD NEW\n       \
+        ctrace diff [OPTIONS] OLD... -- NEW...",
     after_help = "OLD and NEW are recordings. Reports of `--format json` also work, but cannot tell \
-    a change from noise. Several recordings of each side show what differs from run to run of the \
-    same program. The files of one `record --rotate` count as one recording. docs/diff.md explains \
+    a change from noise. Several recordings of each side (OLD... -- NEW...) show what differs from \
+    run to run of the same program. OLD alone is compared with ./trace.ctrace. The files of one `record --rotate` count as one recording. docs/diff.md explains \
     the verdict.\n\n\
     Exit status: 0 pass, 1 --fail-over exceeded, 125 error.\n\nExamples:\n  \
     ctrace diff old.ctrace new.ctrace\n  \
     ctrace diff old.ctrace new.ctrace -f 'parse*' --metric p99 --fail-over 5%\n  \
-    ctrace diff o1.ctrace n1.ctrace --old o2.ctrace --new n2.ctrace --old o3.ctrace --new n3.ctrace\n  \
+    ctrace diff o1.ctrace o2.ctrace o3.ctrace -- n1.ctrace n2.ctrace n3.ctrace\n  \
+    ctrace diff old*.ctrace -- new*.ctrace\n  \
     ctrace diff old.ctrace new.ctrace --format json -o diff.json"
 )]
 pub(crate) struct DiffArgs {
-    /// The old recording
-    #[arg(value_name = "OLD")]
-    pub old: PathBuf,
-    /// The new recording
-    #[arg(value_name = "NEW")]
-    pub new: PathBuf,
+    /// The old recording and the new one; before --, all old recordings
+    #[arg(value_name = "OLD", required_unless_present = "after")]
+    pub before: Vec<PathBuf>,
+    /// All new recordings
+    #[arg(value_name = "NEW", last = true)]
+    pub after: Vec<PathBuf>,
     /// Another old recording; repeatable
     #[arg(long = "old", value_name = "FILE")]
     pub more_old: Vec<PathBuf>,
@@ -38,6 +42,25 @@ pub(crate) struct DiffArgs {
     pub query: QueryArgs,
     #[command(flatten)]
     pub output: DiffOutputArgs,
+}
+
+impl DiffArgs {
+    /// Returns the files of both sides.
+    pub(crate) fn sides(&self) -> anyhow::Result<[Vec<PathBuf>; 2]> {
+        let (before, after) = (&self.before[..], &self.after[..]);
+        let (old, new) = match (before, after) {
+            ([old, new], []) | ([], [old, new]) => (vec![old.clone()], vec![new.clone()]),
+            ([old], []) if !self.more_new.is_empty() => (vec![old.clone()], Vec::new()),
+            ([old], []) => (vec![old.clone()], vec![RECORDING.into()]),
+            ([_, ..], [_, ..]) => (before.to_vec(), after.to_vec()),
+            (files, []) | ([], files) => bail!(
+                "which of these {} files are old, and which are new? Put -- between them: ctrace \
+                 diff OLD... -- NEW...",
+                files.len()
+            ),
+        };
+        Ok([[old, self.more_old.clone()].concat(), [new, self.more_new.clone()].concat()])
+    }
 }
 
 #[derive(Debug, Args)]

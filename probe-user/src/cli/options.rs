@@ -100,11 +100,14 @@ pub(crate) struct UserArgs {
     pub user: Option<String>,
 }
 
+/// The recording that `record` writes, and the others read, where none is named.
+pub(super) const RECORDING: &str = "trace.ctrace";
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The recording")]
 pub(crate) struct RecordingArgs {
     /// The file to write
-    #[arg(short, long = "output", value_name = "FILE", default_value = "trace.ctrace")]
+    #[arg(short, long = "output", value_name = "FILE", default_value = RECORDING)]
     pub output: PathBuf,
     /// Replace existing recordings
     #[arg(long)]

@@ -1,9 +1,8 @@
 //! Opens recordings: one file, or several that `record --rotate` made of one.
 
 use crate::{cli::LensArgs, ui};
-use anyhow::Context;
 use ctrace_core::recording::{Joined, RecordError, Recording};
-use std::{fs::File, path::Path};
+use std::{fs::File, io::ErrorKind, path::Path};
 
 /// The source of a recording.
 pub(super) type Files = Joined<File>;
@@ -34,7 +33,13 @@ fn each(
     let (mut files, mut left_out) = (Vec::new(), Vec::new());
     for path in paths {
         let name = path.as_ref().display().to_string();
-        let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
+        let file = File::open(path).map_err(|error| {
+            let hint = match error.kind() {
+                ErrorKind::NotFound => " (`ctrace record` writes recordings)",
+                _ => "",
+            };
+            anyhow::Error::new(error).context(format!("cannot open {name}{hint}"))
+        })?;
         let is_empty = file.metadata().is_ok_and(|file| file.is_file() && file.len() == 0);
         let opened = match lens.max_calls {
             Some(most) => Recording::open_up_to(file, most),

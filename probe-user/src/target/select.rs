@@ -3,7 +3,7 @@
 use super::not_found::{NotFound, Wanted, chosen_at_load};
 use super::object::Object;
 use super::pattern::{Pattern, PatternError};
-use super::search::{find, matching, matching_functions, objects_that, search};
+use super::search::{Found, find, matching, matching_functions, objects_that, search};
 use std::collections::BTreeSet;
 
 pub(crate) use super::search::Match;
@@ -61,14 +61,17 @@ pub struct Selection {
     pub notes: Vec<String>,
     /// Functions, probes and scopes that -x took away.
     pub excluded: usize,
-    /// Indices of patterns without an object that matched in the program itself.
     settled: Settled,
 }
 
+/// What the search has decided about patterns, by their indices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Settled {
+    /// Patterns without an object that matched in the program itself.
     functions: Vec<usize>,
     usdt: Vec<usize>,
+    /// Patterns of functions that matched whole names.
+    whole: Vec<usize>,
 }
 
 impl Selection {
@@ -123,8 +126,13 @@ impl Selector {
             let open = places.filter(|(place, _)| !settled.contains(place));
             open.map(|(_, pattern)| pattern.clone()).collect()
         };
+        let whole = |(place, pattern): (usize, &Pattern)| {
+            let is_whole = selection.settled.whole.contains(&place);
+            if is_whole { pattern.found_whole() } else { pattern.clone() }
+        };
+        let functions: Vec<Pattern> = self.functions.iter().enumerate().map(whole).collect();
         Self {
-            functions: open(&self.functions, &selection.settled.functions),
+            functions: open(&functions, &selection.settled.functions),
             usdt: open(&self.usdt, &selection.settled.usdt),
             markers: self.markers.clone(),
             exclude: self.exclude.clone(),
@@ -165,13 +173,19 @@ impl Selector {
     fn select_functions(&self, objects: &[Object], selection: &mut Selection) {
         let mut all = BTreeSet::new();
         for (place, pattern) in self.functions.iter().enumerate() {
-            let (found, searched) = search(pattern, objects, matching_functions);
+            let Found { matches: found, searched, by_last_part } =
+                search(pattern, objects, matching_functions);
             if found.is_empty() {
                 selection.unmatched.push(NotFound::function(pattern, objects, &searched));
+            } else if by_last_part {
+                selection.notes.push(stands_for(pattern, objects, &found));
             } else if pattern.is_literal() {
                 // A function chosen at load may have this name, too.
                 let found_in = searched.iter().map(|object| &objects[*object]);
                 selection.notes.extend(found_in.filter_map(|o| chosen_at_load(pattern, o)));
+            }
+            if !found.is_empty() && !by_last_part {
+                selection.settled.whole.push(place);
             }
             if is_settled(pattern, objects, &found) {
                 selection.settled.functions.push(place);
@@ -184,9 +198,10 @@ impl Selector {
     fn select_usdt(&self, objects: &[Object], selection: &mut Selection) {
         let mut all = BTreeSet::new();
         for (place, pattern) in self.usdt.iter().enumerate() {
-            let (found, searched) = search(pattern, objects, |pattern, object| {
-                matching(object.usdt_probes(), |probe| pattern.matches_usdt(probe))
-            });
+            let Found { matches: found, searched, .. } =
+                search(pattern, objects, |pattern, object| {
+                    matching(object.usdt_probes(), |probe| pattern.matches_usdt(probe))
+                });
             if found.is_empty() {
                 selection.unmatched.push(NotFound::usdt(pattern, objects, &searched));
             }
@@ -216,6 +231,17 @@ impl Selector {
 
     fn exclude(&self, objects: &[Object], selection: &mut Selection) {
         for exclude in &self.exclude {
+            let before = selection.len();
+            Self::exclude_one(exclude, objects, selection);
+            if selection.len() == before
+                && let Some(exclude) = exclude.by_last_part()
+            {
+                Self::exclude_one(&exclude, objects, selection);
+            }
+        }
+    }
+
+    fn exclude_one(exclude: &Pattern, objects: &[Object], selection: &mut Selection) {
             let stays = |selected: &Match, matches: &dyn Fn(&Object) -> bool| {
                 let object = &objects[selected.object];
                 !(exclude.matches_object(object) && matches(object))
@@ -229,8 +255,19 @@ impl Selector {
             selection.markers.retain(|it| {
                 stays(it, &|object| exclude.matches_marker(&object.markers().scopes[it.index]))
             });
-        }
     }
+}
+
+/// Says which functions a bare name stands for.
+fn stands_for(pattern: &Pattern, objects: &[Object], found: &[Match]) -> String {
+    const NAMED: usize = 3;
+    let names = found.iter().take(NAMED).map(|it| &objects[it.object].functions()[it.index]);
+    let mut names: Vec<String> = names.map(|function| function.name().to_string()).collect();
+    if found.len() > NAMED {
+        names.push(format!("and {} more", found.len() - NAMED));
+    }
+    let name = &pattern.stem;
+    format!("no function has the whole name `{name}`: it stands for *::{name}, here {}", names.join(", "))
 }
 
 fn is_settled(pattern: &Pattern, objects: &[Object], found: &[Match]) -> bool {
