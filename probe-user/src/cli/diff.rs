@@ -2,9 +2,9 @@
 
 use super::{QueryArgs, options::RECORDING, values};
 use crate::ui::DiffView;
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use ctrace_core::diff::Metric;
-use anyhow::bail;
 use std::path::PathBuf;
 
 /// Compare recordings, and tell changes from noise

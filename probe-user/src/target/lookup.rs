@@ -40,7 +40,11 @@ pub(crate) enum LookupError {
 }
 
 fn close_to(nearest: &[String]) -> String {
-    if nearest.is_empty() { String::new() } else { format!("; close to it: {}", nearest.join(", ")) }
+    if nearest.is_empty() {
+        String::new()
+    } else {
+        format!("; close to it: {}", nearest.join(", "))
+    }
 }
 
 /// A process that may be meant.

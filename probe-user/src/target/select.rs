@@ -242,19 +242,19 @@ impl Selector {
     }
 
     fn exclude_one(exclude: &Pattern, objects: &[Object], selection: &mut Selection) {
-            let stays = |selected: &Match, matches: &dyn Fn(&Object) -> bool| {
-                let object = &objects[selected.object];
-                !(exclude.matches_object(object) && matches(object))
-            };
-            selection.functions.retain(|it| {
-                stays(it, &|object| exclude.matches_function(&object.functions()[it.index]))
-            });
-            selection.usdt.retain(|it| {
-                stays(it, &|object| exclude.matches_usdt(&object.usdt_probes()[it.index]))
-            });
-            selection.markers.retain(|it| {
-                stays(it, &|object| exclude.matches_marker(&object.markers().scopes[it.index]))
-            });
+        let stays = |selected: &Match, matches: &dyn Fn(&Object) -> bool| {
+            let object = &objects[selected.object];
+            !(exclude.matches_object(object) && matches(object))
+        };
+        selection.functions.retain(|it| {
+            stays(it, &|object| exclude.matches_function(&object.functions()[it.index]))
+        });
+        selection.usdt.retain(|it| {
+            stays(it, &|object| exclude.matches_usdt(&object.usdt_probes()[it.index]))
+        });
+        selection.markers.retain(|it| {
+            stays(it, &|object| exclude.matches_marker(&object.markers().scopes[it.index]))
+        });
     }
 }
 
@@ -267,7 +267,10 @@ fn stands_for(pattern: &Pattern, objects: &[Object], found: &[Match]) -> String 
         names.push(format!("and {} more", found.len() - NAMED));
     }
     let name = &pattern.stem;
-    format!("no function has the whole name `{name}`: it stands for *::{name}, here {}", names.join(", "))
+    format!(
+        "no function has the whole name `{name}`: it stands for *::{name}, here {}",
+        names.join(", ")
+    )
 }
 
 fn is_settled(pattern: &Pattern, objects: &[Object], found: &[Match]) -> bool {

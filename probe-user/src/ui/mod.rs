@@ -11,6 +11,7 @@ mod forest;
 pub(crate) mod grid;
 pub(crate) mod head;
 pub(crate) mod listing;
+pub(crate) mod live;
 pub(crate) mod log;
 mod loss;
 pub(crate) mod names;
@@ -43,7 +44,8 @@ use views::Context;
 /// Writes a line for the user to stderr, with names cleaned. Failures are ignored: it does not
 /// matter if nobody reads it.
 pub(crate) fn say(line: &str) {
-    let _ = writing::during(|| writeln!(std::io::stderr(), "ctrace: {}", clean(line)));
+    let write = || writeln!(std::io::stderr(), "ctrace: {}", clean(line));
+    let _ = writing::during(|| live::without(write));
 }
 
 /// Renders the views in `options`, one below the other.
