@@ -89,7 +89,8 @@ pub(crate) struct DoctorArgs {
     /// Measure what a probe costs on this machine (a second or two)
     #[arg(long)]
     pub calibrate: bool,
-    /// Only remove breakpoints that a killed tracer left in a process
+    /// Only remove breakpoints that a killed tracer left in a process: a PID, a name, or a systemd
+    /// unit
     #[arg(
         long,
         value_name = "PROCESS",
@@ -160,7 +161,8 @@ pub(crate) struct RunArgs {
     sudo ctrace attach redis.service -f processCommand\n  \
     sudo ctrace attach --exe ./server -f 'handle_*'")]
 pub(crate) struct AttachArgs {
-    /// The process to trace, with all its threads
+    /// The process to trace, with all its threads: a PID, a name that no other process has, a
+    /// systemd unit (its main process), or the path of its program
     #[arg(
         value_name = "PROCESS",
         value_parser = ProcessName::parse,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 pub(crate) struct ProcessArgs {
-    /// The running process: a PID, a name, or a systemd unit
+    /// The running process: a PID, a name, a systemd unit, or the path of its program
     #[arg(short, long, value_name = "PROCESS", value_parser = ProcessName::parse)]
     pub pid: Option<ProcessName>,
     /// The process that runs this program file

@@ -21,7 +21,8 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
     sudo ctrace top 4711 -f '*' -x 'std::*' --min-duration 10us --max-slowdown 20%"
 )]
 pub(crate) struct TopArgs {
-    /// The process to watch, with all its threads
+    /// The process to watch, with all its threads: a PID, a name, a systemd unit, or the path of its
+    /// program
     #[arg(
         value_name = "PROCESS",
         value_parser = ProcessName::parse,

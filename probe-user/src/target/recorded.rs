@@ -64,3 +64,29 @@ fn not_found(text: &str, pattern: &Pattern, functions: &[FunctionInfo]) -> Strin
     };
     format!("none of the {} recorded functions matches `{text}`{near}", functions.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_name_stands_for_names_that_end_in_it() {
+        let names = ["shop::format", "log::format", "total", "shop::total"];
+        let functions = names.map(|name| FunctionInfo::new(name, "program"));
+        let chosen = |wanted: &[&str], exclude: &[&str]| -> Vec<&str> {
+            let owned =
+                |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+            let (wanted, exclude) = (owned(wanted), owned(exclude));
+            let patterns =
+                Patterns { functions: &wanted, exclude: &exclude, ..Patterns::default() };
+            let chosen = choose(&functions, &patterns).expect("found");
+            names.into_iter().zip(chosen).filter(|(_, chosen)| *chosen).map(|(n, _)| n).collect()
+        };
+        assert_eq!(chosen(&["format"], &[]), ["shop::format", "log::format"]);
+        assert_eq!(chosen(&["total"], &[]), ["total"]);
+        assert_eq!(chosen(&[], &["format"]), ["total", "shop::total"]);
+        assert_eq!(chosen(&[], &["total"]), ["shop::format", "log::format", "shop::total"]);
+        // Where the whole name was not chosen, the last part is what is left out.
+        assert_eq!(chosen(&["shop::*"], &["total"]), ["shop::format"]);
+    }
+}

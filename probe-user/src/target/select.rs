@@ -70,8 +70,9 @@ struct Settled {
     /// Patterns without an object that matched in the program itself.
     functions: Vec<usize>,
     usdt: Vec<usize>,
-    /// Patterns of functions that matched whole names.
-    whole: Vec<usize>,
+    /// Patterns that matched whole names.
+    whole_functions: Vec<usize>,
+    whole_markers: Vec<usize>,
 }
 
 impl Selection {
@@ -126,15 +127,17 @@ impl Selector {
             let open = places.filter(|(place, _)| !settled.contains(place));
             open.map(|(_, pattern)| pattern.clone()).collect()
         };
-        let whole = |(place, pattern): (usize, &Pattern)| {
-            let is_whole = selection.settled.whole.contains(&place);
-            if is_whole { pattern.found_whole() } else { pattern.clone() }
+        let whole = |patterns: &[Pattern], found: &[usize]| -> Vec<Pattern> {
+            let places = patterns.iter().enumerate();
+            let is_whole = |place: usize| found.contains(&place);
+            places.map(|(at, p)| if is_whole(at) { p.found_whole() } else { p.clone() }).collect()
         };
-        let functions: Vec<Pattern> = self.functions.iter().enumerate().map(whole).collect();
+        let settled = &selection.settled;
+        let functions = whole(&self.functions, &settled.whole_functions);
         Self {
-            functions: open(&functions, &selection.settled.functions),
-            usdt: open(&self.usdt, &selection.settled.usdt),
-            markers: self.markers.clone(),
+            functions: open(&functions, &settled.functions),
+            usdt: open(&self.usdt, &settled.usdt),
+            markers: whole(&self.markers, &settled.whole_markers),
             exclude: self.exclude.clone(),
         }
     }
@@ -185,7 +188,7 @@ impl Selector {
                 selection.notes.extend(found_in.filter_map(|o| chosen_at_load(pattern, o)));
             }
             if !found.is_empty() && !by_last_part {
-                selection.settled.whole.push(place);
+                selection.settled.whole_functions.push(place);
             }
             if is_settled(pattern, objects, &found) {
                 selection.settled.functions.push(place);
@@ -216,11 +219,20 @@ impl Selector {
     /// Searches all objects: marks in a library are meant to be seen.
     fn select_markers(&self, objects: &[Object], selection: &mut Selection) {
         let mut all = BTreeSet::new();
-        for pattern in &self.markers {
+        for (place, pattern) in self.markers.iter().enumerate() {
             let searched = objects_that(objects, |object| pattern.matches_object(object));
-            let found = find(&searched, |object| {
-                matching(&objects[object].markers().scopes, |scope| pattern.matches_marker(scope))
-            });
+            let find = |pattern: &Pattern| {
+                find(&searched, |object| {
+                    let scopes = &objects[object].markers().scopes;
+                    matching(scopes, |scope| pattern.matches_marker(scope))
+                })
+            };
+            let mut found = find(pattern);
+            if !found.is_empty() {
+                selection.settled.whole_markers.push(place);
+            } else if let Some(pattern) = pattern.by_last_part() {
+                found = find(&pattern);
+            }
             if found.is_empty() {
                 selection.unmatched.push(NotFound::marker(pattern, objects, &searched));
             }

@@ -66,7 +66,8 @@ mod tests {
         let told = hint_for(&[script, "/bin/true"]).expect("a script");
         assert!(told.starts_with(&format!("{script} is a script: add --follow")), "{told}");
         let timeout = ["/usr/bin/timeout", "5", "/bin/sleep", "1"];
-        let expected = "if timeout starts /bin/sleep, add --follow, or give ctrace /bin/sleep itself";
+        let expected =
+            "if timeout starts /bin/sleep, add --follow, or give ctrace /bin/sleep itself";
         assert_eq!(hint_for(&timeout).as_deref(), Some(expected));
         let expected = "add --follow to trace the programs that sh starts";
         assert_eq!(hint_for(&["/bin/sh", "-c", "true"]).as_deref(), Some(expected));
