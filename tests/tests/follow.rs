@@ -125,8 +125,9 @@ fn a_wrapper_needs_follow_and_says_so() {
     let report = followed.report().expect("a report");
     assert_eq!(report.expect("work").expect("found later").calls(), 8);
     // A pattern that matches in the shell, too.
-    let alone = traced("write@libc*", &[]).expect_code(6).expect("runs");
-    let note = alone.report().expect("a report").expect_note(&["child processes ran", path]);
+    let trace = Trace::run(&env).expect("starts").function("write@libc*");
+    let alone = trace.program(&script, ["sleep", "1"]).finish().expect("runs");
+    let note = alone.report().expect("a report").expect_note(&["child processes ran", "/sleep"]);
     note.expect("it is told");
 }
 

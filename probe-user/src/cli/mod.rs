@@ -217,7 +217,7 @@ pub(crate) struct RecordArgs {
     #[command(flatten)]
     pub process: ProcessArgs,
     /// Stop after this many seconds (also 500ms, 2m)
-    #[arg(short, long, value_name = "SECONDS", value_parser = values::seconds, conflicts_with = "command")]
+    #[arg(short, long, value_name = "SECONDS", value_parser = values::seconds)]
     pub duration: Option<Duration>,
     #[command(flatten)]
     pub user: UserArgs,

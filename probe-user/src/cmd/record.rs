@@ -13,6 +13,7 @@ use crate::{
     },
     target::lookup::ProcessName,
 };
+use anyhow::ensure;
 use ctrace_core::units::Pid;
 
 pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
@@ -28,6 +29,7 @@ pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
         return Err(anyhow::anyhow!(why).into());
     }
     let Some(process) = process else {
+        check_command(args)?;
         let (resolved, user) = run::resolve("record", &args.command, &args.user)?;
         bpf::require()?;
         let output = output(&args.file)?;
@@ -40,6 +42,21 @@ pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
     let watched = event_loop::watch(Pid(process.pid()))?;
     let output = output(&args.file)?;
     Ok(attach::attach(&spec::trace(&args.what), &process, watched, output, args.duration, verbose)?)
+}
+
+/// Refuses what is for a running process.
+fn check_command(args: &RecordArgs) -> anyhow::Result<()> {
+    ensure!(
+        args.duration.is_none(),
+        "--duration is for a running process (-p PROCESS): a command is recorded until it ends"
+    );
+    let first = &args.command[0];
+    ensure!(
+        ProcessName::of_number(first).is_none(),
+        "for a process, give its PID with -p {}",
+        first.display()
+    );
+    Ok(())
 }
 
 /// Returns the process to record. A number alone is one, as for `attach`: no command has such a name.

@@ -1,6 +1,6 @@
 //! Parses and matches one `GLOB[@OBJECT]` of the command line.
 
-use super::demangle::{without_clone_suffix, without_generics, without_version};
+use super::demangle::{without_abi_tags, without_clone_suffix, without_generics, without_version};
 use super::markers::MarkerScope;
 use super::object::Object;
 use super::prefilter::Prefilter;
@@ -221,13 +221,16 @@ impl NameMatcher {
         (typed.contains("_Z") || typed.contains("_R")) && self.matches(raw)
     }
 
-    /// Also matches the name without template arguments and without the compiler's suffixes, unless
-    /// the user typed either.
+    /// Also matches the name without template arguments, ABI tags and the compiler's suffixes, unless
+    /// the user typed them.
     fn matches_variants(&self, name: &str) -> bool {
         if self.matches(name) {
             return true;
         }
         let Self::Glob { has_generics, .. } = self else { return false };
+        if let Some(plain) = without_abi_tags(name) {
+            return self.matches_variants(&plain);
+        }
         let whole = without_clone_suffix(name);
         whole.is_some_and(|whole| self.matches(whole))
             || (!has_generics
@@ -305,6 +308,8 @@ mod tests {
         check("*{{closure}}", &["f::{{closure}}"], &[]);
         check("twice", &["twice<int>", "twice", "twice::<u32>"], &["thrice<int>"]);
         check("twice<int>", &["twice<int>"], &["twice<long>"]);
+        check("a::f", &["a::f[abi:cxx11]", "a::f[abi:cxx11]<int>", "a[abi:v2]::f"], &["a::f[x]"]);
+        check("a::f[abi:cxx11]", &["a::f[abi:cxx11]"], &["a::f"]);
         check("A::operator<", &["A::operator<", "A::operator< <int>"], &["A::operator<<"]);
         check(
             "f",

@@ -25,7 +25,7 @@ use crate::target::{
     budget::{Budget, ObjectLimits},
     maps::MappedObject,
     markers::MarkerSite,
-    not_found::flawed_markers,
+    not_found::{NotFound, flawed_markers},
     object::Object,
     place::{CodeMap, Policy, Refusal, Returns},
     plan::Placement,
@@ -188,18 +188,17 @@ impl Planner {
         }
         let selection = self.selector.select(&objects, self.limit);
         is_small_enough(&objects)?;
+        let mut later = Vec::new();
         let selection = match selection {
             Err(SelectError::NothingFound(unmatched)) if self.awaits_programs => {
-                Selection { unmatched, ..Selection::default() }
+                later = unmatched.iter().map(NotFound::until_later).collect();
+                Selection::default()
             }
             selection => selection?,
         };
         self.late = self.selector.for_late_objects(&selection);
         let mut plan = self.place_all(&objects, &selection)?;
-        if selection.is_empty() {
-            plan.remarks
-                .push("--follow: what is chosen is looked for in programs that come".into());
-        }
+        plan.remarks.extend(later);
         Ok(plan)
     }
 

@@ -11,11 +11,11 @@ const MOST_WORDS: usize = 16;
 /// Programs whose arguments are no words.
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "fish"];
 
-/// Adds the hint to the reason why nothing can be traced.
+/// Puts the hint before the reason why nothing can be traced.
 pub(super) fn explain(error: anyhow::Error, program: &Program<'_>) -> anyhow::Error {
     match error.downcast_ref() {
         Some(SelectError::NothingFound(_)) => match hint(program) {
-            Some(hint) => anyhow!("{error:#}; {hint}"),
+            Some(hint) => anyhow!("{hint}: {error:#}"),
             None => error,
         },
         _ => error,
