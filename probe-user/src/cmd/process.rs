@@ -41,7 +41,8 @@ fn line(Candidate { pid, command, age }: &Candidate) -> String {
 /// Cuts what a process says of itself.
 fn shortened(command: &str) -> String {
     const LONGEST: usize = 80;
-    let command = clean(command);
+    // Programs that show their state there fill up with blanks.
+    let command = clean(command.trim_end());
     match command.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}…", &command[..at]),
         None => command.into_owned(),
@@ -55,6 +56,7 @@ mod tests {
 
     #[test]
     fn a_candidate_is_one_harmless_line() {
+        assert_eq!(shortened("nginx: worker process    "), "nginx: worker process");
         let command = format!("nginx: master\n 815  forged \x1b[2J{}", "x".repeat(2000));
         let line = line(&Candidate { pid: 812, command, age: Nanos(7_200_000_000_000) });
         assert!(line.starts_with("     812  nginx: master\\u{a} 815  forged \\u{1b}[2J"), "{line}");

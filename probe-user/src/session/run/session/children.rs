@@ -59,8 +59,8 @@ impl Children {
         let programs: Vec<String> = self.programs.iter().map(one).collect();
         (!programs.is_empty()).then(|| {
             format!(
-                "child processes ran other programs, which were not traced: {}; --follow traces them, \
-                 or give ctrace the program that you mean",
+                "child processes ran {}: --follow traces these programs, or give ctrace the one that \
+                 you mean",
                 programs.join(", ")
             )
         })
@@ -93,7 +93,7 @@ mod tests {
             child.wait().expect("ours");
         }
         let note = children.note().expect("sleep was seen");
-        assert!(note.contains("/sleep (2 processes); --follow"), "{note}");
+        assert!(note.contains("/sleep (2 processes): --follow"), "{note}");
         let own = Program::of(own).expect("alive").exe;
         assert!(!note.contains(&own), "{note}");
         assert!(children.fresh.is_empty());
