@@ -14,8 +14,8 @@ use std::path::PathBuf;
         ctrace diff [OPTIONS] OLD... -- NEW...",
     after_help = "OLD and NEW are recordings. Reports of `--format json` also work, but cannot tell \
     a change from noise. Several recordings of each side (OLD... -- NEW...) show what differs from \
-    run to run of the same program. OLD alone is compared with ./trace.ctrace. The files of one `record --rotate` count as one recording. docs/diff.md explains \
-    the verdict.\n\n\
+    run to run of the same program. OLD alone is compared with ./trace.ctrace. The files of one \
+    `record --rotate` count as one recording. docs/diff.md explains the verdict.\n\n\
     Exit status: 0 pass, 1 --fail-over exceeded, 125 error.\n\nExamples:\n  \
     ctrace diff old.ctrace new.ctrace\n  \
     ctrace diff old.ctrace new.ctrace -f 'parse*' --metric p99 --fail-over 5%\n  \
@@ -104,4 +104,42 @@ pub(crate) enum DiffFormat {
     #[default]
     Table,
     Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+
+    fn sides(words: &str) -> anyhow::Result<String> {
+        let words = format!("ctrace diff {words}");
+        let cli = Cli::try_parse_from(words.split_whitespace())?;
+        let Command::Diff(args) = cli.command else { panic!("a diff") };
+        let [old, new] = args.sides()?.map(|side| {
+            side.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(" ")
+        });
+        Ok(format!("{old} | {new}"))
+    }
+
+    #[test]
+    fn the_files_of_both_sides() {
+        for (words, expected) in [
+            ("a b", "a | b"),
+            ("-- a b", "a | b"),
+            ("a1 a2 -- b1 b2 b3", "a1 a2 | b1 b2 b3"),
+            ("a --metric p99 -- b", "a | b"),
+            ("a", "a | trace.ctrace"),
+            ("a --new b", "a | b"),
+            ("a b --old c --new d --new e", "a c | b d e"),
+        ] {
+            assert_eq!(sides(words).expect(words), expected, "{words}");
+        }
+        for (words, told) in
+            [("a b c", "these 3 files"), ("-- a b c d", "these 4 files"), ("", "OLD")]
+        {
+            let error = sides(words).expect_err(words).to_string();
+            assert!(error.contains(told), "{words}: {error}");
+        }
+    }
 }

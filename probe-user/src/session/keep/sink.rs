@@ -178,3 +178,27 @@ fn view_options(spec: &ReportSpec) -> anyhow::Result<ViewOptions> {
     options.check(spec.format == ReportFormat::Csv)?;
     Ok(options)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctrace_core::recording::{End, Start, Writer};
+
+    #[test]
+    fn a_recording_is_not_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("trace.ctrace");
+        let writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
+        let recording = writer.finish(&End::default()).expect("memory takes all");
+        std::fs::write(&path, &recording).expect("written");
+        let error = open(&path).err().expect("refused").to_string();
+        assert!(
+            error
+                .ends_with("trace.ctrace is a recording: give -o another file, or remove it first")
+        );
+        assert_eq!(std::fs::read(&path).expect("it is there"), recording);
+        std::fs::write(&path, "an older report").expect("written");
+        open(&path).expect("opened").write_all(b"new").expect("written");
+        assert_eq!(std::fs::read(&path).expect("it is there"), b"new");
+    }
+}
