@@ -186,7 +186,6 @@ fn a_name_that_no_process_has() {
     for command in [
         &["attach"][..],
         &["attach", "-p"],
-        &["top"],
         &["list", "-p"],
         &["record", "-p"],
         &["ctl", "attach"],
