@@ -108,7 +108,6 @@ pub(crate) enum DiffFormat {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::cli::{Cli, Command};
     use clap::Parser;
 

@@ -2,7 +2,7 @@
 
 use super::{
     Failure,
-    open::{Files, open_several},
+    open::{Files, open_file, open_several},
     query::{QuerySource, queries},
 };
 use crate::{
@@ -103,7 +103,7 @@ impl Opened {
     /// Opens a report. Returns `None` for a recording.
     fn report(path: &Path) -> anyhow::Result<Option<Self>> {
         let shown = path.display();
-        let mut file = File::open(path).with_context(|| format!("cannot open {shown}"))?;
+        let mut file = open_file(path)?;
         let mut head = Vec::new();
         let read = |file: &mut File, most, into: &mut Vec<u8>| {
             file.take(most).read_to_end(into).with_context(|| format!("cannot read {shown}"))

@@ -108,7 +108,7 @@ mod tests {
         );
         assert_eq!(
             text(seconds(700.5), None, 1, 1_340, Some(3 << 20)),
-            "11 min 40 s, 1 call, 1,340 events lost, 3.00 MiB (Ctrl-C ends)"
+            "11 min 40 s, 1 call, 1,340 events lost, 3.0 MiB (Ctrl-C ends)"
         );
     }
 }
