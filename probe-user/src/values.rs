@@ -96,18 +96,6 @@ pub(crate) fn at_least_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Re
     number.ok_or("give a whole number, 1 or more".into())
 }
 
-/// Parses a process id.
-pub(crate) fn pid(text: &str) -> Result<u32, String> {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    match text.parse::<i32>() {
-        Ok(pid @ 1..) => Ok(pid.unsigned_abs()),
-        Err(_) if text.contains(char::is_alphabetic) && text.chars().all(is_name) => {
-            Err(format!("a process is chosen by its id, a number, which `pidof {text}` tells"))
-        }
-        _ => Err("no process has such an id".into()),
-    }
-}
-
 /// Parses a percentage to cut off at each end.
 pub(crate) fn center(text: &str) -> Result<f64, String> {
     let value: f64 = text.trim_end_matches('%').parse().map_err(|_| "give a percent such as 1")?;
@@ -192,15 +180,6 @@ mod tests {
         check(budget("0"), None);
         check(budget("500%"), None);
         check(slowdown("inf"), None);
-        check(pid("4711"), Some(4711));
-        check(pid("0"), None);
-        check(pid("4294967295"), None);
-    }
-
-    #[test]
-    fn a_name_in_place_of_a_pid_leads_to_the_pid() {
-        assert!(pid("redis-server").unwrap_err().contains("`pidof redis-server`"));
-        assert!(!pid("a`b").unwrap_err().contains("pidof"));
     }
 
     #[test]

@@ -208,7 +208,8 @@ fn what_cannot_be_compared_is_one_line() {
     refused(&folder, &["old", "old", "--sort", "colour"], &["colour", "verdict, change, calls"]);
     refused(&folder, &["old", "old", "--metric", "p98"], &["p98"]);
     refused(&folder, &["old", "old", "--fail-over", "much"], &["much", "percent"]);
-    refused(&folder, &["old"], &["NEW"]);
+    refused(&folder, &["old"], &["cannot open trace.ctrace", "`ctrace record`"]);
+    refused(&folder, &["old", "old", "old"], &["these 3 files", "OLD... -- NEW..."]);
 }
 
 #[test]

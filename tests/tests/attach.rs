@@ -1,13 +1,17 @@
 //! Attaches to and detaches from running programs, many times and under load.
 
 use ctrace_tests::env::{Env, Link};
+use ctrace_tests::install::install;
 use ctrace_tests::look;
 use ctrace_tests::probes::{changed_bytes, wait_until_armed};
-use ctrace_tests::process::Running;
+use ctrace_tests::process::{Running, run};
+use ctrace_tests::report::Report;
 use ctrace_tests::targets::program;
+use ctrace_tests::tmux::{self, Terminal};
 use ctrace_tests::trace::Trace;
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -36,6 +40,96 @@ fn many_times_in_a_row() {
     let finished = target.wait(Duration::from_secs(60)).expect("ends");
     assert_eq!(finished.shell_code(), 0, "{}", finished.stdout);
     assert!(finished.stdout.starts_with("ok "), "{}", finished.stdout);
+}
+
+/// A process by its name, by its program and by `-p`; of several, none is chosen.
+#[test]
+fn by_name() {
+    let env = or_skip!(gate::live(Link::Session));
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = format!("named-{}", std::process::id());
+    let path = folder.path().join(&name);
+    let spin = env.targets.get(&program("spin.c")).expect("spin builds");
+    install(&std::fs::read(spin).expect("built"), &path);
+    let start = || Running::start_ready(Command::new(&path).args(["0", "2000"])).expect("starts");
+    let target = start();
+    let exe = path.to_str().expect("path is text");
+    let pid = target.pid().to_string();
+    let attach = |words: &[&str]| {
+        let mut command = Command::new(&env.ctrace);
+        command.args(["attach", "-f", "step", "-d", "0.2", "--format", "json"]).args(words);
+        run(&mut command, Duration::from_secs(60)).expect("ends")
+    };
+    for words in [&[&*name][..], &["-p", &name], &["--exe", exe], &[exe], &["-p", &pid], &[&pid]] {
+        let finished = attach(words);
+        assert_eq!(finished.shell_code(), 0, "{words:?}: {}", finished.stderr);
+        let report = Report::parse(&finished.stdout).expect("a report");
+        assert_eq!(report.0["target"]["pid"], target.pid(), "{words:?}");
+        assert!(report.expect("step").expect("selected").calls() > 0, "{words:?}");
+    }
+    let other = start();
+    let finished = attach(&[&name]);
+    assert_eq!((finished.shell_code(), &*finished.stdout), (125, ""));
+    for pid in [&target, &other].map(|process| process.pid().to_string()) {
+        let is_listed = |line: &str| {
+            line.contains(&format!(" {pid}  {exe} 0 2000")) && line.contains("(started")
+        };
+        assert!(finished.stderr.lines().any(is_listed), "{}", finished.stderr);
+    }
+    let last = finished.stderr.lines().last().expect("a line");
+    assert!(last.contains(&format!("2 processes are named `{name}`")), "{last}");
+}
+
+/// A systemd unit is the control group of that name, wherever it is; its main process is traced.
+#[test]
+fn by_unit() {
+    let env = or_skip!(gate::live(Link::Session));
+    let bases = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd"];
+    let base = bases.map(Path::new).into_iter().find(|base| base.join("cgroup.procs").exists());
+    let base = or_skip!(base.ok_or("no control groups are mounted".to_owned()));
+    let group = base.join(format!("ctrace-test-{}.service", std::process::id()));
+    or_skip!(std::fs::create_dir(&group).map_err(|error| format!("no control group: {error}")));
+    let target = spin(&env, &["0", "2000"]);
+    let worker = spin(&env, &["0", "2000"]);
+    let enter = |pid: i32| std::fs::write(group.join("cgroup.procs"), pid.to_string());
+    enter(target.pid()).expect("it enters");
+    let unit = group.file_name().and_then(|name| name.to_str()).expect("text");
+    let attach = || {
+        let mut command = Command::new(&env.ctrace);
+        command.args(["attach", unit, "-f", "step", "-d", "0.2", "--format", "json"]);
+        run(&mut command, Duration::from_secs(60)).expect("ends")
+    };
+    let finished = attach();
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    let report = Report::parse(&finished.stdout).expect("a report");
+    assert_eq!(report.0["target"]["pid"], target.pid());
+    // Neither of two started the other one.
+    enter(worker.pid()).expect("it enters");
+    let finished = attach();
+    assert_eq!(finished.shell_code(), 125, "{}", finished.stderr);
+    assert!(finished.stderr.contains("2 processes are in the unit"), "{}", finished.stderr);
+    drop((target, worker));
+    std::fs::remove_dir(&group).expect("it is empty");
+}
+
+/// A line on the terminal shows the state from the start, and is gone when the report comes.
+#[test]
+fn a_line_shows_the_state() {
+    let env = or_skip!(gate::live(Link::Session));
+    or_skip!(tmux::installed());
+    let target = spin(&env, &["0", "2000"]);
+    let ctrace = env.ctrace.display();
+    let attach = format!("{ctrace} attach {} -f step -d 5", target.pid());
+    let terminal = Terminal::start(&attach, 100, 40).expect("starts");
+    let before = terminal.shows(&[" s of 5 s, ", " calls, none lost"]);
+    assert!(!before.contains("step"), "{before}");
+    let after = terminal.shows(&["step"]);
+    assert!(!after.contains("of 5 s"), "{after}");
+    // Where stderr is no terminal, nothing is drawn.
+    let piped = format!("{attach} 2>errors; cat errors; echo over");
+    let terminal = Terminal::start(&piped, 100, 40).expect("starts");
+    let after = terminal.shows(&["step", "over"]);
+    assert!(!after.contains("of 5 s"), "{after}");
 }
 
 /// Ctrl-C ends it with a report and exit code 0.

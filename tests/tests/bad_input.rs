@@ -181,15 +181,25 @@ fn numbers_that_make_no_sense() {
 }
 
 #[test]
-fn a_name_in_place_of_a_process_id() {
-    let binary = or_skip!(gate::binary());
-    for command in
-        [&["attach"][..], &["top"], &["list", "-p"], &["record", "-p"], &["ctl", "attach"]]
-    {
-        let arguments = [command, &["redis-server"]].concat();
-        refused(&binary, &arguments, 125, &["`pidof redis-server` tells"]);
+fn a_name_that_no_process_has() {
+    let binary = or_skip!(gate::live(Link::Perf)).ctrace;
+    for command in [
+        &["attach"][..],
+        &["attach", "-p"],
+        &["list", "-p"],
+        &["record", "-p"],
+        &["ctl", "attach"],
+        &["doctor", "--heal"],
+    ] {
+        let arguments = [command, &["ctrace-test-of-no-process"]].concat();
+        let words = ["no process is named `ctrace-test-of-no-process`", "give its pid"];
+        refused(&binary, &arguments, 125, &words);
     }
+    let none = ["attach", "-f", "x", "ctrace-test.service"];
+    refused(&binary, &none, 125, &["no process is in the unit", "systemctl status"]);
+    refused(&binary, &["attach", "--exe", "/no/program"], 125, &["running /no/program"]);
     refused(&binary, &["attach", "0"], 125, &["no process has such an id"]);
+    refused(&binary, &["attach"], 125, &["PROCESS"]);
 }
 
 #[test]
@@ -197,7 +207,7 @@ fn a_recording_of_nothing() {
     let binary = or_skip!(gate::binary());
     for options in [&["-f", "x"][..], &["--budget", "1%"], &["-o", "/nonexistent/file", "--"]] {
         let arguments = [&["record"], options].concat();
-        refused(&binary, &arguments, 125, &["`--pid PID`", "`-- COMMAND`"]);
+        refused(&binary, &arguments, 125, &["`-p PROCESS`", "`-- COMMAND`"]);
     }
 }
 

@@ -1,6 +1,7 @@
 //! `--follow` over a server that forks for each request.
 
 use ctrace_tests::env::{Env, Link};
+use ctrace_tests::install::install;
 use ctrace_tests::look::{private_memory, wait_until};
 use ctrace_tests::probes::wait_until_armed;
 use ctrace_tests::process::Running;
@@ -57,6 +58,77 @@ fn children_of_before_are_told() {
     rustix::process::kill_process(pid, Signal::KILL).expect("ours");
     let report = traced.report().expect("a report");
     report.expect_note(&["1 process that it forked before", &child]).expect("it is told");
+}
+
+/// A daemon is traced to its end, and ctrace ends with the exit code of the program that it started.
+#[test]
+fn a_daemon_is_followed_to_its_end() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("daemonize.c")).expect("builds");
+    let folder = tempfile::tempdir().expect("a folder");
+    let done = folder.path().join("done");
+    let done = done.to_str().expect("path is text");
+    let traced = |options: &[&str]| {
+        let trace = Trace::run(&env).expect("starts").function("work");
+        let trace = trace.args(options.iter().copied()).program(&path, ["7", "3", done]);
+        trace.finish().and_then(|traced| traced.expect_code(3)).expect("runs")
+    };
+    let followed = traced(&["--follow"]);
+    let report = followed.report().expect("a report");
+    assert_eq!(report.expect("work").expect("selected").ends(), (7, 7, 0, 0));
+    report.expect_note(&["were followed on"]).expect("it is told");
+    // Without --follow the trace ends with the first process.
+    let alone = traced(&[]);
+    assert_eq!(alone.report().expect("a report").expect("work").expect("selected").calls(), 0);
+}
+
+/// Ctrl-C and `kill` end the trace of a daemon that goes on.
+#[test]
+fn a_signal_ends_the_trace_of_what_is_left() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("daemonize.c")).expect("builds");
+    let folder = tempfile::tempdir().expect("a folder");
+    for signal in [Signal::INT, Signal::TERM] {
+        let done = folder.path().join(format!("done-{signal:?}"));
+        let words = ["5", "4", done.to_str().expect("path is text"), "300"];
+        let trace = Trace::run(&env).expect("starts").function("work").args(["--follow"]);
+        let started = trace.program(&path, words).start().expect("starts");
+        wait_until("the daemon has worked", || done.exists()).expect("it works");
+        started.running.signal(signal).expect("ctrace runs");
+        let traced = started.wait().and_then(|traced| traced.expect_code(4)).expect("ends");
+        let daemon = traced.finished.stdout.trim().parse().ok();
+        let daemon = daemon.and_then(rustix::process::Pid::from_raw).expect("a process");
+        rustix::process::kill_process(daemon, Signal::KILL).expect("it goes on");
+        let report = traced.report().expect("a report");
+        assert_eq!(report.expect("work").expect("selected").calls(), 5);
+    }
+}
+
+/// A script that only starts the program that is meant.
+#[test]
+fn a_wrapper_needs_follow_and_says_so() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("daemonize.c")).expect("builds");
+    let path = path.to_str().expect("path is text");
+    let folder = tempfile::tempdir().expect("a folder");
+    let (script, done) = (folder.path().join("wrapper.sh"), folder.path().join("done"));
+    install(b"#!/bin/sh\n\"$@\"\nexit 6\n", &script);
+    let traced = |function: &str, options: &[&str]| {
+        let trace = Trace::run(&env).expect("starts").function(function);
+        let trace = trace.args(options.iter().copied());
+        let words = [path, "8", "0", done.to_str().expect("path is text"), "1"];
+        trace.program(&script, words).finish().expect("runs")
+    };
+    let refused = traced("work", &[]).expect_code(125).expect("nothing is found").finished.stderr;
+    assert!(refused.contains("wrapper.sh is a script: add --follow"), "{refused}");
+    let followed = traced("work", &["--follow"]).expect_code(6).expect("runs");
+    let report = followed.report().expect("a report");
+    assert_eq!(report.expect("work").expect("found later").calls(), 8);
+    // A pattern that matches in the shell, too.
+    let trace = Trace::run(&env).expect("starts").function("write@libc*");
+    let alone = trace.program(&script, ["sleep", "1"]).finish().expect("runs");
+    let note = alone.report().expect("a report").expect_note(&["child processes ran", "/sleep"]);
+    note.expect("it is told");
 }
 
 /// Links for followed children are in all processes of the file. Those that are not traced keep

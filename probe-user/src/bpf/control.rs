@@ -9,6 +9,7 @@ use ctrace_core::units::Pid;
 use std::{
     ffi::CStr,
     os::fd::{AsFd as _, OwnedFd},
+    path::Path,
     sync::Arc,
 };
 
@@ -35,6 +36,24 @@ pub(crate) struct Traced(Arc<OwnedFd>);
 impl Traced {
     pub(crate) fn has(&self, pid: Pid) -> bool {
         sys::map_lookup(self.0.as_fd(), pid.0, &mut [0]).is_ok()
+    }
+
+    /// Returns whether a process other than this one is traced and exists. A kernel that does not
+    /// tell is one that traces none.
+    pub(crate) fn has_others(&self, pid: Pid) -> bool {
+        let mut last = None;
+        // A key that is removed meanwhile begins the walk anew.
+        for _ in 0..2 * PROCESSES_LIMIT {
+            match sys::map_next_key::<u32>(self.0.as_fd(), last) {
+                Ok(Some(other)) => last = Some(other),
+                Ok(None) | Err(_) => return false,
+            }
+            let exists = |other: u32| Path::new(&format!("/proc/{other}")).exists();
+            if last.is_some_and(|other| other != pid.0 && exists(other)) {
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -130,6 +149,26 @@ mod tests {
     fn missing_rights_are_told() {
         let error = attach_where_opening_fails(libc::EPERM);
         assert!(matches!(error, BpfError::Permission { .. }), "{error}");
+    }
+
+    #[test]
+    fn other_traced_processes_are_found_while_they_exist() {
+        // The map holds the process itself, one that is long gone, and, if asked, init.
+        let has_others = |all: &'static [u32]| {
+            let mut keys = all.iter();
+            let _fake = fake::Fake::new(move |call| match (call, keys.next()) {
+                (Syscall::Bpf { command: 4, attr }, Some(key)) => {
+                    // SAFETY: the caller's key.
+                    unsafe { *(attr.get_u64(16) as *mut u32) = *key };
+                    Ok(0)
+                }
+                _ => fake::error(libc::ENOENT),
+            });
+            control().traced().has_others(Pid(77))
+        };
+        assert!(has_others(&[77, 4_000_000, 1]));
+        assert!(!has_others(&[77, 4_000_000]));
+        assert!(!has_others(&[]));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The command line of `ctrace ctl`.
 
 use super::values;
+use crate::target::lookup::ProcessName;
 use clap::{Args, Subcommand};
 use std::{path::PathBuf, time::Duration};
 
@@ -47,8 +48,8 @@ pub(crate) enum CtlCommand {
 #[derive(Debug, Args)]
 pub(crate) struct CtlAttachArgs {
     /// The process to trace
-    #[arg(value_name = "PID", value_parser = values::pid)]
-    pub pid: u32,
+    #[arg(value_name = "PROCESS", value_parser = ProcessName::parse)]
+    pub process: ProcessName,
     /// Trace it as this target of the configuration
     #[arg(long, value_name = "NAME")]
     pub target: Option<String>,

@@ -1,7 +1,8 @@
 //! The command line of `ctrace diff`.
 
-use super::{QueryArgs, values};
+use super::{QueryArgs, options::RECORDING, values};
 use crate::ui::DiffView;
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use ctrace_core::diff::Metric;
 use std::path::PathBuf;
@@ -9,23 +10,26 @@ use std::path::PathBuf;
 /// Compare recordings, and tell changes from noise
 #[derive(Debug, Args)]
 #[command(
+    override_usage = "ctrace diff [OPTIONS] OLD NEW\n       \
+        ctrace diff [OPTIONS] OLD... -- NEW...",
     after_help = "OLD and NEW are recordings. Reports of `--format json` also work, but cannot tell \
-    a change from noise. Several recordings of each side show what differs from run to run of the \
-    same program. The files of one `record --rotate` count as one recording. docs/diff.md explains \
-    the verdict.\n\n\
+    a change from noise. Several recordings of each side (OLD... -- NEW...) show what differs from \
+    run to run of the same program. OLD alone is compared with ./trace.ctrace. The files of one \
+    `record --rotate` count as one recording. docs/diff.md explains the verdict.\n\n\
     Exit status: 0 pass, 1 --fail-over exceeded, 125 error.\n\nExamples:\n  \
     ctrace diff old.ctrace new.ctrace\n  \
     ctrace diff old.ctrace new.ctrace -f 'parse*' --metric p99 --fail-over 5%\n  \
-    ctrace diff o1.ctrace n1.ctrace --old o2.ctrace --new n2.ctrace --old o3.ctrace --new n3.ctrace\n  \
+    ctrace diff o1.ctrace o2.ctrace o3.ctrace -- n1.ctrace n2.ctrace n3.ctrace\n  \
+    ctrace diff old*.ctrace -- new*.ctrace\n  \
     ctrace diff old.ctrace new.ctrace --format json -o diff.json"
 )]
 pub(crate) struct DiffArgs {
-    /// The old recording
-    #[arg(value_name = "OLD")]
-    pub old: PathBuf,
-    /// The new recording
-    #[arg(value_name = "NEW")]
-    pub new: PathBuf,
+    /// The old recording and the new one; before --, all old recordings
+    #[arg(value_name = "OLD", required_unless_present = "after")]
+    pub before: Vec<PathBuf>,
+    /// All new recordings
+    #[arg(value_name = "NEW", last = true)]
+    pub after: Vec<PathBuf>,
     /// Another old recording; repeatable
     #[arg(long = "old", value_name = "FILE")]
     pub more_old: Vec<PathBuf>,
@@ -38,6 +42,25 @@ pub(crate) struct DiffArgs {
     pub query: QueryArgs,
     #[command(flatten)]
     pub output: DiffOutputArgs,
+}
+
+impl DiffArgs {
+    /// Returns the files of both sides.
+    pub(crate) fn sides(&self) -> anyhow::Result<[Vec<PathBuf>; 2]> {
+        let (before, after) = (&self.before[..], &self.after[..]);
+        let (old, new) = match (before, after) {
+            ([old, new], []) | ([], [old, new]) => (vec![old.clone()], vec![new.clone()]),
+            ([old], []) if !self.more_new.is_empty() => (vec![old.clone()], Vec::new()),
+            ([old], []) => (vec![old.clone()], vec![RECORDING.into()]),
+            ([_, ..], [_, ..]) => (before.to_vec(), after.to_vec()),
+            (files, []) | ([], files) => bail!(
+                "which of these {} files are old, and which are new? Put -- between them: ctrace \
+                 diff OLD... -- NEW...",
+                files.len()
+            ),
+        };
+        Ok([[old, self.more_old.clone()].concat(), [new, self.more_new.clone()].concat()])
+    }
 }
 
 #[derive(Debug, Args)]
@@ -81,4 +104,41 @@ pub(crate) enum DiffFormat {
     #[default]
     Table,
     Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+
+    fn sides(words: &str) -> anyhow::Result<String> {
+        let words = format!("ctrace diff {words}");
+        let cli = Cli::try_parse_from(words.split_whitespace())?;
+        let Command::Diff(args) = cli.command else { panic!("a diff") };
+        let [old, new] = args.sides()?.map(|side| {
+            side.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(" ")
+        });
+        Ok(format!("{old} | {new}"))
+    }
+
+    #[test]
+    fn the_files_of_both_sides() {
+        for (words, expected) in [
+            ("a b", "a | b"),
+            ("-- a b", "a | b"),
+            ("a1 a2 -- b1 b2 b3", "a1 a2 | b1 b2 b3"),
+            ("a --metric p99 -- b", "a | b"),
+            ("a", "a | trace.ctrace"),
+            ("a --new b", "a | b"),
+            ("a b --old c --new d --new e", "a c | b d e"),
+        ] {
+            assert_eq!(sides(words).expect(words), expected, "{words}");
+        }
+        for (words, told) in
+            [("a b c", "these 3 files"), ("-- a b c d", "these 4 files"), ("", "OLD")]
+        {
+            let error = sides(words).expect_err(words).to_string();
+            assert!(error.contains(told), "{words}: {error}");
+        }
+    }
 }

@@ -4,19 +4,23 @@ mod ctl;
 mod daemon;
 mod diff;
 mod options;
+mod process;
 mod top;
 pub(crate) mod values;
 
 pub(crate) use ctl::{CtlArgs, CtlCommand, WhomArgs};
 pub(crate) use daemon::DaemonArgs;
 pub(crate) use diff::{DiffArgs, DiffFormat};
+use options::RECORDING;
 pub(crate) use options::{
     FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs, QueryArgs,
     RecordingArgs, ReportFormat, ReturnsArg, SelectArgs, UserArgs,
 };
+pub(crate) use process::ProcessArgs;
 pub(crate) use top::TopArgs;
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+use crate::target::lookup::ProcessName;
 use clap_complete::Shell;
 use ctrace_core::formats::ExportTable;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
@@ -30,9 +34,10 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
     after_help = "Examples:\n  \
         ctrace list ./server                                 what can be traced\n  \
         sudo ctrace attach 4711 -f 'handle_*' -d 10          ten seconds of a live process\n  \
+        sudo ctrace attach redis.service -f processCommand   a service, by its systemd unit\n  \
         sudo ctrace run -f '*' --view tree -- ./server       a program from its first function\n  \
         sudo ctrace attach 4711 -f 'malloc@libc*' --interval 1\n  \
-        sudo ctrace top 4711 -f 'handle_*'                   a live screen\n  \
+        sudo ctrace top server -f 'handle_*'                 a live screen\n  \
         sudo ctrace record -f 'handle_*' -p 4711 -d 60       into a file, for later reports\n  \
         ctrace report trace.ctrace --view tree\n  \
         ctrace diff old.ctrace new.ctrace                    changes, apart from noise\n  \
@@ -93,9 +98,15 @@ pub(crate) struct DoctorArgs {
     /// Measure what a probe costs on this machine (a second or two)
     #[arg(long)]
     pub calibrate: bool,
-    /// Only remove breakpoints that a killed tracer left in a process
-    #[arg(long, value_name = "PID", value_parser = values::pid, conflicts_with = "calibrate")]
-    pub heal: Option<u32>,
+    /// Only remove breakpoints that a killed tracer left in a process: a PID, a name, or a systemd
+    /// unit
+    #[arg(
+        long,
+        value_name = "PROCESS",
+        value_parser = ProcessName::parse,
+        conflicts_with = "calibrate"
+    )]
+    pub heal: Option<ProcessName>,
 }
 
 /// List functions, USDT probes and marker scopes of a program; -v shows how each would be traced
@@ -103,14 +114,18 @@ pub(crate) struct DoctorArgs {
 #[command(after_help = "Examples:\n  ctrace list ./server\n  \
     ctrace list ./server -f 'http::*' -v         place, cost class, how the exit is seen, why not\n  \
     ctrace list ./server -m 'prod/*'             marker scopes of a group\n  \
-    sudo ctrace list -p 4711 -f 'malloc*@libc*'")]
+    sudo ctrace list -p 4711 -f 'malloc*@libc*'\n  \
+    sudo ctrace list -p redis-server")]
 pub(crate) struct ListArgs {
     /// The program or library to search
-    #[arg(value_name = "BINARY", required_unless_present = "pid", conflicts_with = "pid")]
+    #[arg(
+        value_name = "BINARY",
+        required_unless_present_any = ["pid", "exe"],
+        conflicts_with_all = ["pid", "exe"]
+    )]
     pub binary: Option<PathBuf>,
-    /// The running process to search, with its libraries
-    #[arg(short, long, value_parser = values::pid)]
-    pub pid: Option<u32>,
+    #[command(flatten)]
+    pub process: ProcessArgs,
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
@@ -151,11 +166,21 @@ pub(crate) struct RunArgs {
 #[command(after_help = "Examples:\n  sudo ctrace attach 4711 -f 'handle_*' -d 10\n  \
     sudo ctrace attach 4711 -f '*' -x 'std::*' --min-duration 10us --view tree\n  \
     sudo ctrace attach 4711 -m 'prod/*'          marker scopes of a group\n  \
-    sudo ctrace attach $(pidof redis-server) -f '/^(read|write).*/' --interval 1")]
+    sudo ctrace attach redis-server -f '/^(read|write).*/' --interval 1\n  \
+    sudo ctrace attach redis.service -f processCommand\n  \
+    sudo ctrace attach --exe ./server -f 'handle_*'")]
 pub(crate) struct AttachArgs {
-    /// The process to trace, with all its threads
-    #[arg(value_name = "PID", value_parser = values::pid)]
-    pub pid: u32,
+    /// The process to trace, with all its threads: a PID, a name that no other process has, a
+    /// systemd unit (its main process), or the path of its program
+    #[arg(
+        value_name = "PROCESS",
+        value_parser = ProcessName::parse,
+        required_unless_present_any = ["pid", "exe"],
+        conflicts_with_all = ["pid", "exe"]
+    )]
+    pub process: Option<ProcessName>,
+    #[command(flatten)]
+    pub by: ProcessArgs,
     #[command(flatten)]
     pub trace: TraceArgs,
     /// Stop after this many seconds (also 500ms, 2m)
@@ -198,11 +223,10 @@ pub(crate) struct RecordArgs {
     pub what: WhatArgs,
     #[command(flatten)]
     pub file: RecordingArgs,
-    /// The running process to record, with all its threads
-    #[arg(short, long, value_name = "PID", value_parser = values::pid)]
-    pub pid: Option<u32>,
+    #[command(flatten)]
+    pub process: ProcessArgs,
     /// Stop after this many seconds (also 500ms, 2m)
-    #[arg(short, long, value_name = "SECONDS", value_parser = values::seconds, conflicts_with = "command")]
+    #[arg(short, long, value_name = "SECONDS", value_parser = values::seconds)]
     pub duration: Option<Duration>,
     #[command(flatten)]
     pub user: UserArgs,
@@ -211,7 +235,7 @@ pub(crate) struct RecordArgs {
         value_name = "CMD",
         trailing_var_arg = true,
         allow_hyphen_values = true,
-        conflicts_with = "pid"
+        conflicts_with_all = ["pid", "exe"]
     )]
     pub command: Vec<OsString>,
 }
@@ -219,7 +243,7 @@ pub(crate) struct RecordArgs {
 /// Print reports from a recording
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    ctrace report trace.ctrace\n  \
+    ctrace report                                    ./trace.ctrace, which `record` writes\n  \
     ctrace report trace.ctrace -f 'parse*' --view tree\n  \
     ctrace report trace.ctrace --caller handle_request --min-duration 1ms\n  \
     ctrace report trace.ctrace --time 10s..20s --format json -o part.json\n  \
@@ -227,7 +251,7 @@ pub(crate) struct RecordArgs {
     ctrace report trace*.ctrace                      the files of `record --rotate` as one")]
 pub(crate) struct ReportArgs {
     /// A recording, or all files that `--rotate` made of it
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", default_value = RECORDING)]
     pub files: Vec<PathBuf>,
     #[command(flatten)]
     pub query: QueryArgs,
@@ -248,7 +272,7 @@ pub(crate) struct ReportArgs {
 )]
 pub(crate) struct ExportArgs {
     /// The recording, or all files that `--rotate` made of it
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", default_value = RECORDING)]
     pub files: Vec<PathBuf>,
     /// The format to write
     #[arg(long, value_name = "NAME", value_parser = values::format_names())]

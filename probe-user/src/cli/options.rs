@@ -9,8 +9,8 @@ use std::{path::PathBuf, time::Duration};
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "What to trace")]
 pub(crate) struct SelectArgs {
-    /// Functions by glob or /regex/ on demangled names; repeatable. OBJECT is a glob on the file
-    /// name of the program or library
+    /// Functions by glob or /regex/ on demangled names; repeatable. A name that is no function's
+    /// whole name stands for *::NAME. OBJECT is a glob on the file name of the program or library
     #[arg(short, long = "function", value_name = "GLOB[@OBJECT]")]
     pub functions: Vec<String>,
     /// USDT probes; repeatable
@@ -20,7 +20,7 @@ pub(crate) struct SelectArgs {
     /// and -m) all markers are traced
     #[arg(short, long = "marker", value_name = "[GROUP/]GLOB[@OBJECT]")]
     pub markers: Vec<String>,
-    /// Functions, probes and scopes to leave out; repeatable
+    /// Functions, probes and scopes to leave out; repeatable. A bare name works as with -f
     #[arg(short = 'x', long = "exclude", value_name = "GLOB")]
     pub exclude: Vec<String>,
 }
@@ -100,11 +100,14 @@ pub(crate) struct UserArgs {
     pub user: Option<String>,
 }
 
+/// The recording that `record` writes, and the others read, where none is named.
+pub(super) const RECORDING: &str = "trace.ctrace";
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The recording")]
 pub(crate) struct RecordingArgs {
     /// The file to write
-    #[arg(short, long = "output", value_name = "FILE", default_value = "trace.ctrace")]
+    #[arg(short, long = "output", value_name = "FILE", default_value = RECORDING)]
     pub output: PathBuf,
     /// Replace existing recordings
     #[arg(long)]
@@ -168,7 +171,7 @@ pub(crate) struct ProbeArgs {
     /// Attach more than a few hundred functions with perf links, although that is slow
     #[arg(long)]
     pub force_perf: bool,
-    /// Also trace the processes that the target forks
+    /// Also trace the processes that the target forks, until the last of them ends
     #[arg(long)]
     pub follow: bool,
     /// Size of each CPU's ring buffer, from 4KiB to 1GiB, rounded up to a power of two [default: by

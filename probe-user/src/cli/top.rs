@@ -1,6 +1,7 @@
 //! `ctrace top`.
 
-use super::{UserArgs, WhatArgs, values};
+use super::{ProcessArgs, UserArgs, WhatArgs, values};
+use crate::target::lookup::ProcessName;
 use clap::Args;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
@@ -13,28 +14,31 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
     you quit.\n\nExamples:\n  \
     sudo ctrace top 4711 -f 'handle_*'\n  \
     sudo ctrace top 4711                         the marker scopes of a program that has some\n  \
-    sudo ctrace top $(pidof redis-server) -f '/^(read|write).*/' --interval 2\n  \
+    sudo ctrace top redis-server -f '/^(read|write).*/' --interval 2\n  \
     sudo ctrace top -f 'handle_*' -- ./server --port 80\n  \
     sudo ctrace top 4711 -f '*' --sort p999\n  \
     sudo ctrace top --daemon                     what the daemon traces\n  \
     sudo ctrace top 4711 -f '*' -x 'std::*' --min-duration 10us --max-slowdown 20%"
 )]
 pub(crate) struct TopArgs {
-    /// The process to watch, with all its threads
+    /// The process to watch, with all its threads: a PID, a name, a systemd unit, or the path of its
+    /// program
     #[arg(
-        value_name = "PID",
-        value_parser = values::pid,
-        required_unless_present_any = ["daemon", "command"],
-        conflicts_with_all = ["daemon", "command"]
+        value_name = "PROCESS",
+        value_parser = ProcessName::parse,
+        required_unless_present_any = ["pid", "exe", "daemon", "command"],
+        conflicts_with_all = ["pid", "exe", "daemon", "command"]
     )]
-    pub pid: Option<u32>,
+    pub process: Option<ProcessName>,
+    #[command(flatten)]
+    pub by: ProcessArgs,
     /// A command to launch and watch, from the first instruction of main
-    #[arg(value_name = "CMD", last = true, conflicts_with = "daemon")]
+    #[arg(value_name = "CMD", last = true, conflicts_with_all = ["daemon", "pid", "exe"])]
     pub command: Vec<OsString>,
     #[command(flatten)]
     pub user: UserArgs,
     /// Watch what `ctrace daemon` traces: choose from a list of its processes
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["pid", "exe"])]
     pub daemon: bool,
     /// Path of the daemon's socket
     #[arg(long, value_name = "PATH", default_value = "/run/ctrace/ctrace.sock")]

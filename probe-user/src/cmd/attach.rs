@@ -1,6 +1,6 @@
 //! `ctrace attach`: trace a running process until the time is up, Ctrl-C, or its end.
 
-use super::{Failure, spec};
+use super::{Failure, process, spec};
 use crate::{
     bpf,
     cli::AttachArgs,
@@ -19,13 +19,15 @@ use crate::{
     target::process::Process,
     ui::{self, units},
 };
+use anyhow::Context as _;
 use ctrace_core::units::Pid;
 use std::time::Duration;
 
 pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
     bpf::require()?;
-    let process = Process::open(args.pid)?;
-    let watched = event_loop::watch(Pid(args.pid))?;
+    let name = args.by.chosen(args.process.as_ref()).context("the command line asks for one")?;
+    let process = process::open(&name)?;
+    let watched = event_loop::watch(Pid(process.pid()))?;
     let output = Output::Reports(Box::new(Reports::open(
         &spec::report(&args.trace.output),
         args.trace.what.probes.spool,

@@ -1,6 +1,6 @@
 //! `ctrace ctl`: sends one question to the daemon, and prints its answer as text or JSON.
 
-use super::Failure;
+use super::{Failure, process};
 use crate::{
     cli::{CtlArgs, CtlCommand, WhomArgs},
     daemon::control::{Ask, Choice, Reply, Whom, client},
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use std::io::Write as _;
 
 pub(super) fn main(args: &CtlArgs) -> Result<u8, Failure> {
-    let ask = ask(&args.command, args.json);
+    let ask = ask(&args.command, args.json)?;
     let show = show_for(&args.command);
     let (reply, line) = client::ask(&args.socket, ask)?;
     let text = if args.json { line } else { show(&reply) };
@@ -25,12 +25,12 @@ pub(super) fn main(args: &CtlArgs) -> Result<u8, Failure> {
     }
 }
 
-fn ask(command: &CtlCommand, json: bool) -> Ask {
-    match command {
+fn ask(command: &CtlCommand, json: bool) -> Result<Ask, Failure> {
+    Ok(match command {
         CtlCommand::Status => Ask::Status,
         CtlCommand::Targets => Ask::Targets,
         CtlCommand::Attach(args) => Ask::Attach {
-            pid: args.pid,
+            pid: process::id(&args.process)?,
             target: args.target.clone(),
             choice: Choice {
                 functions: args.functions.clone(),
@@ -47,7 +47,7 @@ fn ask(command: &CtlCommand, json: bool) -> Ask {
         CtlCommand::Record(args) => {
             Ask::Record { whom: whom(&args.whom), seconds: args.duration.as_secs_f64() }
         }
-    }
+    })
 }
 
 /// Parses a target; a number is a process.

@@ -2,7 +2,7 @@
 
 use super::{
     Failure,
-    open::{Files, open_several},
+    open::{Files, open_file, open_several},
     query::{QuerySource, queries},
 };
 use crate::{
@@ -64,11 +64,12 @@ pub(super) fn main(args: &DiffArgs) -> Result<u8, Failure> {
 }
 
 fn compare(args: &DiffArgs) -> anyhow::Result<Diff> {
-    let old = open_side(&args.old, &args.more_old, &args.query.lens)?;
-    let new = open_side(&args.new, &args.more_new, &args.query.lens)?;
+    let sides = args.sides()?;
+    let [old, new] = [&sides[0], &sides[1]].map(|files| open_side(files, &args.query.lens));
+    let (old, new) = (old?, new?);
     if let Some(report) = old.iter().chain(&new).find(|file| matches!(file.input, Input::Report(_)))
     {
-        check_report(args, &report.file)?;
+        check_report(args, &report.file, sides.iter().any(|side| side.len() > 1))?;
     }
     let asked: Vec<QuerySource<'_>> = old.iter().chain(&new).map(Opened::asked).collect();
     let queries = queries(&args.query, &asked)?;
@@ -83,9 +84,9 @@ fn compare(args: &DiffArgs) -> anyhow::Result<Diff> {
 }
 
 /// Opens reports and recordings. The files of a rotated recording are one.
-fn open_side(first: &Path, more: &[PathBuf], lens: &LensArgs) -> anyhow::Result<Vec<Opened>> {
+fn open_side(files: &[PathBuf], lens: &LensArgs) -> anyhow::Result<Vec<Opened>> {
     let (mut reports, mut recordings) = (Vec::new(), Vec::new());
-    for path in std::iter::once(first).chain(more.iter().map(PathBuf::as_path)) {
+    for path in files {
         match Opened::report(path)? {
             Some(report) => reports.push(report),
             None => recordings.push(path),
@@ -102,7 +103,7 @@ impl Opened {
     /// Opens a report. Returns `None` for a recording.
     fn report(path: &Path) -> anyhow::Result<Option<Self>> {
         let shown = path.display();
-        let mut file = File::open(path).with_context(|| format!("cannot open {shown}"))?;
+        let mut file = open_file(path)?;
         let mut head = Vec::new();
         let read = |file: &mut File, most, into: &mut Vec<u8>| {
             file.take(most).read_to_end(into).with_context(|| format!("cannot read {shown}"))
@@ -140,8 +141,8 @@ fn check_whole(found: &Diff) -> anyhow::Result<()> {
     bail!("{files} cannot be read as a whole; without --fail-over what is left is compared")
 }
 
-/// Refuses options that a report cannot answer.
-fn check_report(args: &DiffArgs, file: &str) -> anyhow::Result<()> {
+/// Refuses options that a report cannot answer. `several`: a side has more than one file.
+fn check_report(args: &DiffArgs, file: &str, several: bool) -> anyhow::Result<()> {
     let QueryArgs { filter, lens, .. } = &args.query;
     let filters = filter.min_duration.is_some()
         || filter.depth.is_some()
@@ -153,7 +154,7 @@ fn check_report(args: &DiffArgs, file: &str) -> anyhow::Result<()> {
         "--fail-over cannot be told from it"
     } else if filters {
         "only -f, -u, -m and -x can choose from it"
-    } else if !args.more_old.is_empty() || !args.more_new.is_empty() {
+    } else if several {
         "it cannot be put together with others"
     } else {
         return Ok(());

@@ -1,6 +1,6 @@
 //! `ctrace doctor`: checks what this kernel and user support, and what ctrace will use.
 
-use super::{Failure, heal};
+use super::{Failure, heal, process};
 use crate::{
     bpf::{Capability, Features, Needs, Nop, Support},
     cli::DoctorArgs,
@@ -25,8 +25,8 @@ struct Report<'a> {
 
 /// The exit status is 0 when tracing works here.
 pub(super) fn main(args: &DoctorArgs) -> Result<u8, Failure> {
-    if let Some(pid) = args.heal {
-        return heal::asked(pid, args.json);
+    if let Some(process) = &args.heal {
+        return heal::asked(process::id(process)?, args.json);
     }
     let features = Features::probe();
     let works = features.link.is_some()

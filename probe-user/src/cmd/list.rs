@@ -1,6 +1,6 @@
 //! `ctrace list`: lists what can be traced, and with `-v` how, or why not.
 
-use super::{Failure, spec};
+use super::{Failure, process, spec};
 use crate::{
     bpf,
     cli::{ListArgs, SelectArgs},
@@ -12,13 +12,13 @@ use crate::{
     target::{
         launch::resolve,
         list::{Row, list_functions},
+        lookup::ProcessName,
         maps::MappedObject,
         markers::MarkerSite,
         not_found::flawed_markers,
         object::Object,
         place::{Refusal, explain},
         plan::Placement,
-        process::Process,
         select::Selection,
     },
     ui::{self, Style, listing, terminal},
@@ -37,8 +37,14 @@ use std::{
 type Decided = (Row, Option<Result<Placement, Refusal>>);
 
 pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
-    let mapped = match (args.pid, &args.binary) {
-        (Some(pid), _) => Process::open(pid)?.objects()?,
+    let binary = args.binary.as_deref();
+    // A number that is no file is a process, as for `attach`.
+    let number = binary.filter(|path| !path.exists()).map(Path::as_os_str);
+    let number = number.and_then(ProcessName::of_number);
+    let process = args.process.chosen(number.as_ref());
+    let is_process = process.is_some();
+    let mapped = match (process, binary) {
+        (Some(name), _) => process::open(&name)?.objects()?,
         (None, Some(path)) => with_libraries(path)?,
         (None, None) => unreachable!("the command line asks for one of them"),
     };
@@ -49,7 +55,7 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     let planner = setup::planner(&select(&args.select), most, spec::returns(args.returns))?;
     let mut planner = planner.guarding(bpf::return_guards_lacking().is_none());
     let found = planner.select(&mapped);
-    let (objects, selection) = match args.binary.is_some() && is_all(&args.select) {
+    let (objects, selection) = match !is_process && is_all(&args.select) {
         true => match found.ok().and_then(main_alone) {
             Some(found) => found,
             None => planner.select(&mapped[..1])?,
@@ -67,6 +73,7 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     if verbose > 0 {
         against_return_probes(&planner).iter().for_each(|line| ui::say(line));
     }
+    selection.notes.iter().for_each(|line| ui::say(line));
     let rows = list_functions(&objects, &selection, true);
     objects.iter().flat_map(Object::left_out).for_each(|line| ui::say(&line));
     let decided = decide(rows, &objects, &planner, verbose > 0 || args.json)?;
@@ -106,11 +113,8 @@ fn against_return_probes(planner: &Planner) -> Vec<String> {
 /// seen. A library, or a file that cannot be run, comes alone.
 fn with_libraries(path: &Path) -> anyhow::Result<Vec<MappedObject>> {
     let main = MappedObject::from_file(path, true).with_context(|| {
-        let path = path.display().to_string();
-        let is_id = !path.is_empty() && path.bytes().all(|byte| byte.is_ascii_digit());
-        let hint =
-            if is_id { format!("; for a process: ctrace list -p {path}") } else { String::new() };
-        format!("cannot read {path}{hint}")
+        let path = path.display();
+        format!("cannot read {path}; for a process: ctrace list -p {path}")
     })?;
     // A name without a slash means a file, not a command in PATH.
     let launch = std::path::absolute(path).ok().and_then(|path| resolve(path.as_os_str()).ok());

@@ -13,6 +13,7 @@ mod heal;
 mod list;
 mod man;
 mod open;
+mod process;
 mod query;
 mod record;
 mod report;

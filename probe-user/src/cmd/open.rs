@@ -1,9 +1,8 @@
 //! Opens recordings: one file, or several that `record --rotate` made of one.
 
 use crate::{cli::LensArgs, ui};
-use anyhow::Context;
 use ctrace_core::recording::{Joined, RecordError, Recording};
-use std::{fs::File, path::Path};
+use std::{fs::File, io::ErrorKind, path::Path};
 
 /// The source of a recording.
 pub(super) type Files = Joined<File>;
@@ -26,6 +25,17 @@ pub(super) fn open_several(
     Ok(all.map(|whole| (whole.files.join(" + "), whole.recording)).collect())
 }
 
+/// Opens a file that may be a recording.
+pub(super) fn open_file(path: &Path) -> anyhow::Result<File> {
+    File::open(path).map_err(|error| {
+        let hint = match error.kind() {
+            ErrorKind::NotFound => " (`ctrace record` writes recordings)",
+            _ => "",
+        };
+        anyhow::Error::new(error).context(format!("cannot open {}{hint}", path.display()))
+    })
+}
+
 fn each(
     paths: &[impl AsRef<Path>],
     lens: &LensArgs,
@@ -34,7 +44,7 @@ fn each(
     let (mut files, mut left_out) = (Vec::new(), Vec::new());
     for path in paths {
         let name = path.as_ref().display().to_string();
-        let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
+        let file = open_file(path.as_ref())?;
         let is_empty = file.metadata().is_ok_and(|file| file.is_file() && file.len() == 0);
         let opened = match lens.max_calls {
             Some(most) => Recording::open_up_to(file, most),

@@ -1,6 +1,6 @@
 //! `ctrace record`: does the work of `attach` and `run`, into a file.
 
-use super::{Failure, attach, run, spec};
+use super::{Failure, attach, process, run, spec};
 use crate::{
     bpf,
     cli::{RecordArgs, RecordingArgs},
@@ -11,14 +11,16 @@ use crate::{
         },
         run::event_loop,
     },
-    target::process::Process,
+    target::lookup::ProcessName,
 };
+use anyhow::ensure;
 use ctrace_core::units::Pid;
 
 pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
-    if args.pid.is_none() && args.command.is_empty() {
+    let process = process_of(args);
+    if process.is_none() && args.command.is_empty() {
         let why =
-            "nothing to record; name a process with `--pid PID` or a command with `-- COMMAND`";
+            "nothing to record; name a process with `-p PROCESS` or a command with `-- COMMAND`";
         return Err(anyhow::anyhow!(why).into());
     }
     if args.what.probes.budget.is_some() {
@@ -26,7 +28,8 @@ pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
                    calls that were not made; trace fewer functions, or use --max-slowdown";
         return Err(anyhow::anyhow!(why).into());
     }
-    let Some(pid) = args.pid else {
+    let Some(process) = process else {
+        check_command(args)?;
         let (resolved, user) = run::resolve("record", &args.command, &args.user)?;
         bpf::require()?;
         let output = output(&args.file)?;
@@ -35,10 +38,34 @@ pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
     };
     run::check_no_user(&args.user)?;
     bpf::require()?;
-    let process = Process::open(pid)?;
-    let watched = event_loop::watch(Pid(pid))?;
+    let process = process::open(&process)?;
+    let watched = event_loop::watch(Pid(process.pid()))?;
     let output = output(&args.file)?;
     Ok(attach::attach(&spec::trace(&args.what), &process, watched, output, args.duration, verbose)?)
+}
+
+/// Refuses what is for a running process.
+fn check_command(args: &RecordArgs) -> anyhow::Result<()> {
+    ensure!(
+        args.duration.is_none(),
+        "--duration is for a running process (-p PROCESS): a command is recorded until it ends"
+    );
+    let first = &args.command[0];
+    ensure!(
+        ProcessName::of_number(first).is_none(),
+        "for a process, give its PID with -p {}",
+        first.display()
+    );
+    Ok(())
+}
+
+/// Returns the process to record. A number alone is one, as for `attach`: no command has such a name.
+fn process_of(args: &RecordArgs) -> Option<ProcessName> {
+    let number = match &args.command[..] {
+        [word] => ProcessName::of_number(word),
+        _ => None,
+    };
+    args.process.chosen(number.as_ref())
 }
 
 fn output(args: &RecordingArgs) -> anyhow::Result<Output> {

@@ -1,11 +1,10 @@
 //! `ctrace top`: shows a process, a command, or the daemon's processes on a live screen.
 
-use super::{Failure, run, spec};
+use super::{Failure, process, run, spec};
 use crate::{
     bpf,
     cli::{SelectArgs, TopArgs},
     session::run::event_loop,
-    target::process::Process,
     top::{self, Column, Subject},
 };
 use anyhow::bail;
@@ -22,11 +21,11 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
         top::run_with_daemon(&args.socket, args.interval, sort)?;
         return Ok(0);
     }
-    let subject = match args.pid {
-        Some(pid) => {
+    let subject = match args.by.chosen(args.process.as_ref()) {
+        Some(name) => {
             bpf::require()?;
-            let process = Process::open(pid)?;
-            let watched = event_loop::watch(Pid(pid))?;
+            let process = process::open(&name)?;
+            let watched = event_loop::watch(Pid(process.pid()))?;
             Subject::Process(process, watched)
         }
         None => {
@@ -44,8 +43,8 @@ fn check_nothing_chosen(select: &SelectArgs) -> anyhow::Result<()> {
     let SelectArgs { functions, usdt, markers, exclude, .. } = select;
     if [functions, usdt, markers, exclude].iter().any(|list| !list.is_empty()) {
         bail!(
-            "--daemon shows what the daemon has chosen: leave out -f, -u, -m and -x, or give a PID \
-             instead of --daemon"
+            "--daemon shows what the daemon has chosen: leave out -f, -u, -m and -x, or give a \
+             process instead of --daemon"
         );
     }
     Ok(())

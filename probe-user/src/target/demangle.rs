@@ -81,6 +81,17 @@ pub fn without_generics(name: &str) -> Option<String> {
     (depth == 0 && !bare.is_empty() && bare != name).then(|| bare.to_owned())
 }
 
+/// Removes ABI tags: `name[abi:cxx11]` becomes `name`. Returns `None` when there are none. Sources do
+/// not have them.
+pub(super) fn without_abi_tags(name: &str) -> Option<String> {
+    let mut parts = name.split("[abi:");
+    let mut plain = parts.next().filter(|first| first.len() < name.len())?.to_owned();
+    for part in parts {
+        plain.push_str(part.split_once(']').map_or("", |(_, rest)| rest));
+    }
+    Some(plain)
+}
+
 const COPIES: [&str; 4] = [".constprop.", ".isra.", ".lto_priv.", ".llvm."];
 const PARTS: [&str; 2] = [".cold", ".part."];
 

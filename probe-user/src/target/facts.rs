@@ -49,14 +49,13 @@ impl Facts {
     pub(crate) fn of(pid: Pid) -> Option<Self> {
         let stat = read_stat(pid.0).ok().filter(|stat| !stat.is_kernel_thread())?;
         let program = Program::of(pid)?;
-        let cgroups = fs::read(proc_path(pid.0, "cgroup")).unwrap_or_default();
         Some(Self {
             pid,
             start_time: stat.start_time,
             program,
             command: String::new(),
             user: user_of(pid, Which::Effective)?,
-            cgroup: control_group(&text(&cgroups)),
+            cgroup: control_group_of(pid),
         })
     }
 
@@ -68,10 +67,7 @@ impl Facts {
 
     /// Returns the innermost unit in the path of the control group.
     pub(crate) fn unit(&self) -> Option<&str> {
-        let is_unit = |part: &&str| {
-            [".service", ".scope", ".socket", ".mount"].iter().any(|end| part.ends_with(end))
-        };
-        self.cgroup.rsplit('/').find(is_unit)
+        self.cgroup.rsplit('/').find(|part| is_unit(part))
     }
 
     /// Returns the id or name that the container's runtime put into the control group's path.
@@ -164,6 +160,16 @@ enum Which {
 
 fn user_of(pid: Pid, which: Which) -> Option<u32> {
     ProcessStatus::of(pid.0).ok()?.words("Uid").nth(which as usize)?.parse().ok()
+}
+
+/// Returns whether a name is that of a systemd unit that has processes of its own.
+pub(crate) fn is_unit(name: &str) -> bool {
+    [".service", ".scope", ".socket", ".mount"].iter().any(|end| name.ends_with(end))
+}
+
+/// Returns the path of a process's control group.
+pub(crate) fn control_group_of(pid: Pid) -> String {
+    control_group(&text(&fs::read(proc_path(pid.0, "cgroup")).unwrap_or_default()))
 }
 
 /// Returns the path in the only hierarchy, or in systemd's where there are several.

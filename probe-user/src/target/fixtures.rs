@@ -5,7 +5,7 @@ mod install;
 #[path = "../../../tests/src/loader_takeover.rs"]
 pub(super) mod loader_takeover;
 
-pub(super) use install::install;
+pub(crate) use install::install;
 
 use super::object::Object;
 use std::fs;

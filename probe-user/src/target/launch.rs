@@ -196,6 +196,11 @@ fn find(command: &OsStr, path: Option<OsString>) -> Result<PathBuf, LaunchError>
     Err(refused.unwrap_or_else(not_found))
 }
 
+/// Returns whether a word names a program, as a file or by our PATH.
+pub(crate) fn is_program(word: &Path) -> bool {
+    find(word.as_os_str(), std::env::var_os("PATH")).is_ok()
+}
+
 fn check_executable(path: &Path) -> Result<(), LaunchError> {
     let refuse = |reason: String| Err(LaunchError::NotExecutable { path: path.to_owned(), reason });
     let meta = match fs::metadata(path) {

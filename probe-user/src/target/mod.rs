@@ -18,6 +18,7 @@ pub(crate) mod launch;
 pub(crate) mod lines;
 pub(crate) mod list;
 mod loader;
+pub(crate) mod lookup;
 pub(crate) mod maps;
 pub(crate) mod markers;
 pub(crate) mod nearest;

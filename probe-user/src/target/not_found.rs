@@ -128,6 +128,20 @@ impl NotFound {
         }
     }
 
+    /// Returns the line for a pattern that may match in programs that come later.
+    pub(crate) fn until_later(&self) -> String {
+        let program = self.searched.first().map_or("the program", String::as_str);
+        let close = match &self.nearest[..] {
+            [] => String::new(),
+            names => format!(" (close to it: {})", names.join(", ")),
+        };
+        format!(
+            "no {} of {program} matches `{}`{close}; because of --follow, the programs that it starts \
+             are searched",
+            self.kind, self.pattern
+        )
+    }
+
     pub(super) fn line(all: &[Self]) -> String {
         all.iter().map(Self::to_string).collect::<Vec<_>>().join("; ")
     }
@@ -135,11 +149,7 @@ impl NotFound {
 
 impl fmt::Display for NotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            Wanted::Function => "function",
-            Wanted::Usdt => "USDT probe",
-            Wanted::Marker => "marker scope",
-        };
+        let kind = self.kind;
         write!(f, "no {kind} matches `{}`", self.pattern)?;
         if !self.searched.is_empty() {
             let shown = first(5, &self.searched);
@@ -155,7 +165,17 @@ impl fmt::Display for NotFound {
     }
 }
 
-fn count(number: usize, what: &str) -> String {
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Function => "function",
+            Self::Usdt => "USDT probe",
+            Self::Marker => "marker scope",
+        })
+    }
+}
+
+fn count(number: usize, what: Wanted) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 

@@ -1,7 +1,7 @@
 //! Parses and matches one `GLOB[@OBJECT]` of the command line.
 
 use super::compiler_made::is_compiler_made;
-use super::demangle::{without_clone_suffix, without_generics, without_version};
+use super::demangle::{without_abi_tags, without_clone_suffix, without_generics, without_version};
 use super::markers::MarkerScope;
 use super::object::Object;
 use super::prefilter::Prefilter;
@@ -38,6 +38,8 @@ pub(crate) struct Pattern {
     pub stem: String,
     name: NameMatcher,
     object: Option<ObjectMatcher>,
+    /// False once its whole name was found: it stands for no other then.
+    may_stand_for_last_part: bool,
 }
 
 /// Matches a name.
@@ -93,7 +95,25 @@ impl Pattern {
                 })?,
             }),
         };
-        Ok(Self { text: text.to_owned(), stem: name.0, name: name.1, object })
+        let (stem, name) = name;
+        Ok(Self { text: text.to_owned(), stem, name, object, may_stand_for_last_part: true })
+    }
+
+    /// Returns the pattern that a bare name stands for where no whole name matches it: `parse`
+    /// stands for `*::parse`. Globs, regular expressions and names with `::` stand for themselves.
+    pub(crate) fn by_last_part(&self) -> Option<Self> {
+        let head = self.stem.split(['(', '<']).next().unwrap_or_default();
+        let is_bare = self.is_literal() && !head.is_empty() && !head.contains("::");
+        (is_bare && self.may_stand_for_last_part).then(|| Self {
+            name: NameMatcher::glob(&format!("*::{}", self.stem)),
+            may_stand_for_last_part: false,
+            ..self.clone()
+        })
+    }
+
+    /// Makes a pattern whose whole name was found: from now on it stands for itself alone.
+    pub(crate) fn found_whole(&self) -> Self {
+        Self { may_stand_for_last_part: false, ..self.clone() }
     }
 
     /// Returns whether the pattern names an object.
@@ -202,13 +222,16 @@ impl NameMatcher {
         (typed.contains("_Z") || typed.contains("_R")) && self.matches(raw)
     }
 
-    /// Also matches the name without template arguments and without the compiler's suffixes, unless
-    /// the user typed either.
+    /// Also matches the name without template arguments, ABI tags and the compiler's suffixes, unless
+    /// the user typed them.
     fn matches_variants(&self, name: &str) -> bool {
         if self.matches(name) {
             return true;
         }
         let Self::Glob { has_generics, .. } = self else { return false };
+        if let Some(plain) = without_abi_tags(name) {
+            return self.matches_variants(&plain);
+        }
         let whole = without_clone_suffix(name);
         whole.is_some_and(|whole| self.matches(whole))
             || (!has_generics
@@ -286,6 +309,8 @@ mod tests {
         check("*{{closure}}", &["f::{{closure}}"], &[]);
         check("twice", &["twice<int>", "twice", "twice::<u32>"], &["thrice<int>"]);
         check("twice<int>", &["twice<int>"], &["twice<long>"]);
+        check("a::f", &["a::f[abi:cxx11]", "a::f[abi:cxx11]<int>", "a[abi:v2]::f"], &["a::f[x]"]);
+        check("a::f[abi:cxx11]", &["a::f[abi:cxx11]"], &["a::f"]);
         check("A::operator<", &["A::operator<", "A::operator< <int>"], &["A::operator<<"]);
         check(
             "f",
@@ -296,6 +321,27 @@ mod tests {
         check("/a|b/", &["xxbxx"], &["c"]);
         check("memcpy@@GLIBC_2.14", &["memcpy"], &[]);
         check("caf\u{e9}*", &["caf\u{e9}s"], &[]);
+    }
+
+    #[test]
+    fn a_bare_name_stands_for_the_last_part_of_names() {
+        let last = |text: &str| Pattern::parse(text).unwrap().by_last_part();
+        let format = last("format").expect("a bare name");
+        assert_eq!((&*format.text, &*format.stem), ("format", "format"));
+        for name in ["shop::format", "a::b::format", "shop::format<int>", "<A as B>::format"] {
+            assert!(format.matches_name(name), "{name}");
+        }
+        for name in ["format", "shop::reformat", "format::shop", "shop::format::{{closure}}"] {
+            assert!(!format.matches_name(name), "{name}");
+        }
+        assert!(last("twice<int>").expect("bare").matches_name("ns::twice<int>"));
+        assert!(last("run(a::b)").expect("bare").matches_name("ns::run(a::b)"));
+        assert!(last("run@libx*").expect("bare").matches_object_name("libx.so.1", "/libx.so.1"));
+        for text in ["shop::format", "form*", "forma?", "{a,b}", "/format/", "<A as B>::f"] {
+            assert!(last(text).is_none(), "{text}");
+        }
+        assert!(Pattern::parse("format").unwrap().found_whole().by_last_part().is_none());
+        assert!(format.by_last_part().is_none());
     }
 
     #[track_caller]

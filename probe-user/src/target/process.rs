@@ -87,6 +87,11 @@ impl Stat {
     pub(super) fn is_kernel_thread(&self) -> bool {
         self.flags & PF_KTHREAD != 0
     }
+
+    /// Returns its start as the time since boot.
+    pub(super) fn started(&self) -> Nanos {
+        of_ticks(self.start_time)
+    }
 }
 
 /// Limit for a command line: the kernel's default.
@@ -166,8 +171,7 @@ impl Process {
 
     /// Returns the CPU time that a process has used, if it still exists.
     pub(crate) fn cpu_time(pid: u32) -> Option<Nanos> {
-        let ticks = read_stat(pid).ok()?.cpu_ticks;
-        Some(Nanos(ticks.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second())))
+        Some(of_ticks(read_stat(pid).ok()?.cpu_ticks))
     }
 
     /// Returns its threads with their names, by id.
@@ -221,6 +225,10 @@ impl Process {
     pub(crate) fn stack_regions(&self) -> Result<Vec<Region>, MapsError> {
         maps::stack_regions(self.pid)
     }
+}
+
+fn of_ticks(ticks: u64) -> Nanos {
+    Nanos(ticks.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second()))
 }
 
 /// Returns whether /proc/PID/root differs from our own root.

@@ -23,26 +23,37 @@ pub(crate) fn choose(
     for (texts, kind) in kinds {
         for text in texts {
             let pattern = Pattern::parse(text)?;
-            let mut found = false;
-            for (function, chosen) in functions.iter().zip(&mut chosen) {
-                if kind.is_none_or(|kind| kind == function.kind)
-                    && pattern.matches_recorded(function)
-                {
-                    (*chosen, found) = (true, true);
-                }
-            }
-            if !found {
+            let is_kind = |id: usize| kind.is_none_or(|kind| kind == functions[id].kind);
+            let found = matching(&pattern, functions, is_kind);
+            if found.is_empty() {
                 anyhow::bail!("{}", not_found(text, &pattern, functions));
             }
+            found.into_iter().for_each(|id| chosen[id] = true);
         }
     }
     for text in patterns.exclude {
-        let pattern = Pattern::parse(text)?;
-        for (function, chosen) in functions.iter().zip(&mut chosen) {
-            *chosen &= !pattern.matches_recorded(function);
-        }
+        let excluded = matching(&Pattern::parse(text)?, functions, |id| chosen[id]);
+        excluded.into_iter().for_each(|id| chosen[id] = false);
     }
     Ok(chosen)
+}
+
+/// Returns the functions that match, by id. A bare name that is no whole name matches the last part
+/// of names.
+fn matching(
+    pattern: &Pattern,
+    functions: &[FunctionInfo],
+    is_candidate: impl Fn(usize) -> bool,
+) -> Vec<usize> {
+    let find = |pattern: &Pattern| -> Vec<usize> {
+        let matches = |id: &usize| is_candidate(*id) && pattern.matches_recorded(&functions[*id]);
+        (0..functions.len()).filter(matches).collect()
+    };
+    let found = find(pattern);
+    match pattern.by_last_part() {
+        Some(last) if found.is_empty() => find(&last),
+        _ => found,
+    }
 }
 
 fn not_found(text: &str, pattern: &Pattern, functions: &[FunctionInfo]) -> String {
@@ -52,4 +63,30 @@ fn not_found(text: &str, pattern: &Pattern, functions: &[FunctionInfo]) -> Strin
         names => format!("; near it: {}", names.join(", ")),
     };
     format!("none of the {} recorded functions matches `{text}`{near}", functions.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_name_stands_for_names_that_end_in_it() {
+        let names = ["shop::format", "log::format", "total", "shop::total"];
+        let functions = names.map(|name| FunctionInfo::new(name, "program"));
+        let chosen = |wanted: &[&str], exclude: &[&str]| -> Vec<&str> {
+            let owned =
+                |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+            let (wanted, exclude) = (owned(wanted), owned(exclude));
+            let patterns =
+                Patterns { functions: &wanted, exclude: &exclude, ..Patterns::default() };
+            let chosen = choose(&functions, &patterns).expect("found");
+            names.into_iter().zip(chosen).filter(|(_, chosen)| *chosen).map(|(n, _)| n).collect()
+        };
+        assert_eq!(chosen(&["format"], &[]), ["shop::format", "log::format"]);
+        assert_eq!(chosen(&["total"], &[]), ["total"]);
+        assert_eq!(chosen(&[], &["format"]), ["total", "shop::total"]);
+        assert_eq!(chosen(&[], &["total"]), ["shop::format", "log::format", "shop::total"]);
+        // Where the whole name was not chosen, the last part is what is left out.
+        assert_eq!(chosen(&["shop::*"], &["total"]), ["shop::format"]);
+    }
 }

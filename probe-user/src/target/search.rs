@@ -11,12 +11,37 @@ pub struct Match {
     pub index: usize,
 }
 
-/// Returns a pattern's matches and the searched objects: those it names, else the main executable,
-/// and the libraries only when nothing matches there.
+/// The result of a search.
+pub(super) struct Found {
+    pub(super) matches: Vec<Match>,
+    /// The searched objects.
+    pub(super) searched: Vec<usize>,
+    /// True if no whole name matched, but the last part of these.
+    pub(super) by_last_part: bool,
+}
+
+/// Searches for whole names, and where a bare name is none, for names that end in it.
 pub(super) fn search(
     pattern: &Pattern,
     objects: &[Object],
     matches: impl Fn(&Pattern, &Object) -> Vec<usize>,
+) -> Found {
+    let (found, searched) = search_whole(pattern, objects, &matches);
+    if found.is_empty()
+        && let Some(pattern) = pattern.by_last_part()
+    {
+        let (found, searched) = search_whole(&pattern, objects, &matches);
+        return Found { by_last_part: !found.is_empty(), matches: found, searched };
+    }
+    Found { matches: found, searched, by_last_part: false }
+}
+
+/// Returns a pattern's matches and the searched objects: those it names, else the main executable,
+/// and the libraries only when nothing matches there.
+fn search_whole(
+    pattern: &Pattern,
+    objects: &[Object],
+    matches: &impl Fn(&Pattern, &Object) -> Vec<usize>,
 ) -> (Vec<Match>, Vec<usize>) {
     let find = |places: &[usize]| find(places, |object| matches(pattern, &objects[object]));
     if pattern.names_object() {

@@ -3,7 +3,7 @@
 use super::not_found::{NotFound, Wanted, chosen_at_load};
 use super::object::Object;
 use super::pattern::{Pattern, PatternError};
-use super::search::{find, matching, matching_functions, objects_that, search};
+use super::search::{Found, find, matching, matching_functions, objects_that, search};
 use std::collections::BTreeSet;
 
 pub(crate) use super::search::Match;
@@ -61,14 +61,18 @@ pub struct Selection {
     pub notes: Vec<String>,
     /// Functions, probes and scopes that -x took away.
     pub excluded: usize,
-    /// Indices of patterns without an object that matched in the program itself.
     settled: Settled,
 }
 
+/// What the search has decided about patterns, by their indices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Settled {
+    /// Patterns without an object that matched in the program itself.
     functions: Vec<usize>,
     usdt: Vec<usize>,
+    /// Patterns that matched whole names.
+    whole_functions: Vec<usize>,
+    whole_markers: Vec<usize>,
 }
 
 impl Selection {
@@ -123,10 +127,17 @@ impl Selector {
             let open = places.filter(|(place, _)| !settled.contains(place));
             open.map(|(_, pattern)| pattern.clone()).collect()
         };
+        let whole = |patterns: &[Pattern], found: &[usize]| -> Vec<Pattern> {
+            let places = patterns.iter().enumerate();
+            let is_whole = |place: usize| found.contains(&place);
+            places.map(|(at, p)| if is_whole(at) { p.found_whole() } else { p.clone() }).collect()
+        };
+        let settled = &selection.settled;
+        let functions = whole(&self.functions, &settled.whole_functions);
         Self {
-            functions: open(&self.functions, &selection.settled.functions),
-            usdt: open(&self.usdt, &selection.settled.usdt),
-            markers: self.markers.clone(),
+            functions: open(&functions, &settled.functions),
+            usdt: open(&self.usdt, &settled.usdt),
+            markers: whole(&self.markers, &settled.whole_markers),
             exclude: self.exclude.clone(),
         }
     }
@@ -165,13 +176,19 @@ impl Selector {
     fn select_functions(&self, objects: &[Object], selection: &mut Selection) {
         let mut all = BTreeSet::new();
         for (place, pattern) in self.functions.iter().enumerate() {
-            let (found, searched) = search(pattern, objects, matching_functions);
+            let Found { matches: found, searched, by_last_part } =
+                search(pattern, objects, matching_functions);
             if found.is_empty() {
                 selection.unmatched.push(NotFound::function(pattern, objects, &searched));
+            } else if by_last_part {
+                selection.notes.push(stands_for(pattern, objects, &found));
             } else if pattern.is_literal() {
                 // A function chosen at load may have this name, too.
                 let found_in = searched.iter().map(|object| &objects[*object]);
                 selection.notes.extend(found_in.filter_map(|o| chosen_at_load(pattern, o)));
+            }
+            if !found.is_empty() && !by_last_part {
+                selection.settled.whole_functions.push(place);
             }
             if is_settled(pattern, objects, &found) {
                 selection.settled.functions.push(place);
@@ -184,9 +201,10 @@ impl Selector {
     fn select_usdt(&self, objects: &[Object], selection: &mut Selection) {
         let mut all = BTreeSet::new();
         for (place, pattern) in self.usdt.iter().enumerate() {
-            let (found, searched) = search(pattern, objects, |pattern, object| {
-                matching(object.usdt_probes(), |probe| pattern.matches_usdt(probe))
-            });
+            let Found { matches: found, searched, .. } =
+                search(pattern, objects, |pattern, object| {
+                    matching(object.usdt_probes(), |probe| pattern.matches_usdt(probe))
+                });
             if found.is_empty() {
                 selection.unmatched.push(NotFound::usdt(pattern, objects, &searched));
             }
@@ -201,11 +219,20 @@ impl Selector {
     /// Searches all objects: marks in a library are meant to be seen.
     fn select_markers(&self, objects: &[Object], selection: &mut Selection) {
         let mut all = BTreeSet::new();
-        for pattern in &self.markers {
+        for (place, pattern) in self.markers.iter().enumerate() {
             let searched = objects_that(objects, |object| pattern.matches_object(object));
-            let found = find(&searched, |object| {
-                matching(&objects[object].markers().scopes, |scope| pattern.matches_marker(scope))
-            });
+            let find = |pattern: &Pattern| {
+                find(&searched, |object| {
+                    let scopes = &objects[object].markers().scopes;
+                    matching(scopes, |scope| pattern.matches_marker(scope))
+                })
+            };
+            let mut found = find(pattern);
+            if !found.is_empty() {
+                selection.settled.whole_markers.push(place);
+            } else if let Some(pattern) = pattern.by_last_part() {
+                found = find(&pattern);
+            }
             if found.is_empty() {
                 selection.unmatched.push(NotFound::marker(pattern, objects, &searched));
             }
@@ -216,21 +243,46 @@ impl Selector {
 
     fn exclude(&self, objects: &[Object], selection: &mut Selection) {
         for exclude in &self.exclude {
-            let stays = |selected: &Match, matches: &dyn Fn(&Object) -> bool| {
-                let object = &objects[selected.object];
-                !(exclude.matches_object(object) && matches(object))
-            };
-            selection.functions.retain(|it| {
-                stays(it, &|object| exclude.matches_function(&object.functions()[it.index]))
-            });
-            selection.usdt.retain(|it| {
-                stays(it, &|object| exclude.matches_usdt(&object.usdt_probes()[it.index]))
-            });
-            selection.markers.retain(|it| {
-                stays(it, &|object| exclude.matches_marker(&object.markers().scopes[it.index]))
-            });
+            let before = selection.len();
+            Self::exclude_one(exclude, objects, selection);
+            if selection.len() == before
+                && let Some(exclude) = exclude.by_last_part()
+            {
+                Self::exclude_one(&exclude, objects, selection);
+            }
         }
     }
+
+    fn exclude_one(exclude: &Pattern, objects: &[Object], selection: &mut Selection) {
+        let stays = |selected: &Match, matches: &dyn Fn(&Object) -> bool| {
+            let object = &objects[selected.object];
+            !(exclude.matches_object(object) && matches(object))
+        };
+        selection.functions.retain(|it| {
+            stays(it, &|object| exclude.matches_function(&object.functions()[it.index]))
+        });
+        selection.usdt.retain(|it| {
+            stays(it, &|object| exclude.matches_usdt(&object.usdt_probes()[it.index]))
+        });
+        selection.markers.retain(|it| {
+            stays(it, &|object| exclude.matches_marker(&object.markers().scopes[it.index]))
+        });
+    }
+}
+
+/// Says which functions a bare name stands for.
+fn stands_for(pattern: &Pattern, objects: &[Object], found: &[Match]) -> String {
+    const NAMED: usize = 3;
+    let names = found.iter().take(NAMED).map(|it| &objects[it.object].functions()[it.index]);
+    let mut names: Vec<String> = names.map(|function| function.name().to_string()).collect();
+    if found.len() > NAMED {
+        names.push(format!("and {} more", found.len() - NAMED));
+    }
+    let name = &pattern.stem;
+    format!(
+        "no function has the whole name `{name}`: it stands for *::{name}, here {}",
+        names.join(", ")
+    )
 }
 
 fn is_settled(pattern: &Pattern, objects: &[Object], found: &[Match]) -> bool {

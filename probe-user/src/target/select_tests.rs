@@ -104,6 +104,74 @@ fn looks_in_late_libraries_for_what_the_program_has_not() {
     assert!(selector.for_late_objects(&selection).is_empty());
 }
 
+const NAMESPACES: &str = r#"
+    #define F(name) __attribute__((noinline)) int name(int x) { return x + __LINE__; }
+    namespace shop { F(format) F(total) F(malloc) }
+    namespace log { F(format) struct Sink { static F(flush) }; }
+    F(total)
+    int main(int c, char **v) {
+        return shop::format(c) + shop::total(c) + shop::malloc(c) + log::format(c) + total(c)
+            + log::Sink::flush(c);
+    }
+"#;
+
+#[test]
+fn a_bare_name_stands_for_names_that_end_in_it() {
+    let built = compile("g++ -O1", "cpp", NAMESPACES);
+    let mut libc = system_libc();
+    libc.set_main(false);
+    let objects = [built.object(), libc];
+    let check = |functions: &[&str], exclude: &[&str], expected: &[&str], note: &str| {
+        let selection = selector(functions, &[], exclude).select(&objects, 100).unwrap();
+        let mut names: Vec<String> = selection
+            .functions(&objects)
+            .map(|(_, function)| function.name().to_string())
+            .collect();
+        names.sort_unstable();
+        assert_eq!(names, expected, "{functions:?} {exclude:?}");
+        assert_eq!(selection.notes.join("; "), note, "{functions:?}");
+    };
+    let note = "no function has the whole name `format`: it stands for *::format, here \
+        shop::format, log::format";
+    check(&["format"], &[], &["log::format", "shop::format"], note);
+    check(
+        &["flush@program"],
+        &[],
+        &["log::Sink::flush"],
+        "no function has the whole name `flush`: \
+        it stands for *::flush, here log::Sink::flush",
+    );
+    // A whole name wins, in the program and in its libraries.
+    check(&["total"], &[], &["total"], "");
+    check(&["malloc"], &[], &["malloc"], "");
+    // The same for what is left out.
+    check(&["shop::*"], &["format"], &["shop::malloc", "shop::total"], "");
+    check(
+        &["*total", "log::*"],
+        &["total"],
+        &["log::Sink::flush", "log::format", "shop::total"],
+        "",
+    );
+    let error = selector(&["reformat"], &[], &[]).select(&objects[..1], 9).unwrap_err().to_string();
+    assert!(error.contains("shop::format"), "the whole name is proposed: {error}");
+}
+
+#[test]
+fn a_whole_name_that_was_found_stands_for_no_other_later() {
+    let built = compile("g++ -O1", "cpp", NAMESPACES);
+    let mut late = built.object();
+    late.set_main(false);
+    let late = [late];
+    let (_built, objects) = objects();
+    // libc has malloc, and nothing has format.
+    for (function, expected) in [("malloc", 0), ("format", 2)] {
+        let selector = selector(&["main", function], &[], &[]);
+        let selection = selector.select(&objects, 100).unwrap();
+        let selected = selector.for_late_objects(&selection).select(&late, 100);
+        assert_eq!(selected.unwrap_or_default().functions.len(), expected, "{function}");
+    }
+}
+
 #[test]
 fn explains_what_it_did_not_find() {
     let (_built, objects) = objects();

@@ -143,7 +143,7 @@ fn trace(
     let (mut session, plan) = setup.running(process, output)?;
     session.arm(&plan, &objects)?;
     drop(plan);
-    let ending = Ending::commanded(commands, None);
+    let ending = Ending::commanded(commands, None).awaiting_followed();
     let begun = || {
         // With children, CPU time counts from here on.
         let follow = spec.probes.follow;
@@ -161,7 +161,7 @@ fn launch(
     events: &SyncSender<Event>,
     commands: Commands,
 ) -> anyhow::Result<()> {
-    let ending = Ending::commanded(commands, None);
+    let ending = Ending::commanded(commands, None).awaiting_followed();
     let begun = || {
         let begun = Event::Update(Update::Begun { cpu: Some(Nanos::ZERO) });
         events.send(begun).context("the screen is gone")

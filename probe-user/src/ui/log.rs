@@ -1,6 +1,7 @@
 //! Writes the log to stderr, one line for each event, with cleaned names. A target chooses the
 //! paths of its files, and a line feed in one could forge our lines.
 
+use super::live;
 use crate::writing;
 use ctrace_core::report::render::clean::clean;
 use std::io::{self, Write};
@@ -12,7 +13,8 @@ impl<W: Write> Write for Log<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(event);
         let line = clean(text.strip_suffix('\n').unwrap_or(&text));
-        writing::during(|| self.0.write_all(format!("{line}\n").as_bytes()))?;
+        let write = || self.0.write_all(format!("{line}\n").as_bytes());
+        writing::during(|| live::without(write))?;
         Ok(event.len())
     }
 

@@ -12,6 +12,7 @@ mod forest;
 pub(crate) mod grid;
 pub(crate) mod head;
 pub(crate) mod listing;
+pub(crate) mod live;
 pub(crate) mod log;
 mod loss;
 mod marks;
@@ -49,7 +50,9 @@ use views::Context;
 pub(crate) fn say(line: &str) {
     let style = terminal::of_messages(std::io::stderr());
     let text = text::paragraph(&format!("ctrace: {}", clean(line)), Tone::Plain, &style);
-    let _ = writing::during(|| std::io::stderr().write_all(style.resolve(&text).as_bytes()));
+    let text = style.resolve(&text);
+    let write = || std::io::stderr().write_all(text.as_bytes());
+    let _ = writing::during(|| live::without(write));
 }
 
 /// Renders the views in `options`, one below the other.

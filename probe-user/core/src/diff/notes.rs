@@ -26,7 +26,7 @@ pub(super) fn notes<R: ReadAt>(
     } else if sides.iter().any(|side| side.files.len() < 2) {
         notes.push(
             "One recording of a side tells nothing of what differs from run to run of the same \
-             program: record each side several times (--old, --new), so that this counts too."
+             program: record each side several times (OLD... -- NEW...), so that this counts too."
                 .to_owned(),
         );
     }

@@ -3,15 +3,19 @@
 use crate::{
     files::{Owner, Place},
     session::spec::{ReportFormat, ReportSpec},
-    ui::{self, Style, ViewOptions, pager::Pager, terminal},
+    ui::{self, Style, ViewOptions, live, pager::Pager, terminal},
     writing,
 };
-use anyhow::Context;
-use ctrace_core::report::{Extras, Report, render::json};
+use anyhow::{Context, ensure};
+use ctrace_core::{
+    recording::is_recording,
+    report::{Extras, Report, render::json},
+};
 use rustix::fs::OFlags;
 use std::{
     fs::File,
-    io::{self, ErrorKind, Write},
+    io::{self, ErrorKind, Read as _, Write},
+    os::fd::AsRawFd as _,
     path::Path,
 };
 
@@ -59,13 +63,13 @@ impl Out {
     /// but there is no point in going on.
     pub(crate) fn write(&mut self, text: &str) -> anyhow::Result<bool> {
         let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
-        let written = writing::during(|| {
+        let write = || {
             [text.as_bytes(), end]
                 .into_iter()
                 .try_for_each(|part| self.out.write_all(part))
                 .and_then(|()| self.out.flush())
-        });
-        match written {
+        };
+        match writing::during(|| live::without(write)) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
             Err(error) => Err(error).with_context(|| format!("cannot write to {}", self.name)),
@@ -129,10 +133,26 @@ impl Sink {
     }
 }
 
-/// Opens a file for writing. Its contents stay until there is a report to replace them.
+/// Opens a file for writing. Its contents stay until there is a report to replace them. A recording
+/// is not replaced: it may have taken hours, and only `record --force` does that.
 pub(crate) fn open(path: &Path) -> anyhow::Result<Replaced> {
     let file = Place::find(path, Owner::Caller)?.open(OFlags::WRONLY)?;
+    ensure!(
+        !holds_recording(&file),
+        "{} is a recording: give -o another file, or remove it first",
+        path.display()
+    );
     Ok(Replaced { file, begun: false })
+}
+
+/// Reads the beginning of a file that is open for writing only.
+fn holds_recording(file: &File) -> bool {
+    let is_file = file.metadata().is_ok_and(|file| file.is_file());
+    let again = || File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).ok();
+    let mut head = Vec::new();
+    is_file
+        && again().is_some_and(|file| file.take(16).read_to_end(&mut head).is_ok())
+        && is_recording(&head)
 }
 
 /// A file from [`open`].
@@ -182,4 +202,28 @@ fn view_options(spec: &ReportSpec) -> anyhow::Result<ViewOptions> {
     };
     options.check(spec.format == ReportFormat::Csv)?;
     Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctrace_core::recording::{End, Start, Writer};
+
+    #[test]
+    fn a_recording_is_not_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("trace.ctrace");
+        let writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
+        let recording = writer.finish(&End::default()).expect("memory takes all");
+        std::fs::write(&path, &recording).expect("written");
+        let error = open(&path).err().expect("refused").to_string();
+        assert!(
+            error
+                .ends_with("trace.ctrace is a recording: give -o another file, or remove it first")
+        );
+        assert_eq!(std::fs::read(&path).expect("it is there"), recording);
+        std::fs::write(&path, "an older report").expect("written");
+        open(&path).expect("opened").write_all(b"new").expect("written");
+        assert_eq!(std::fs::read(&path).expect("it is there"), b"new");
+    }
 }

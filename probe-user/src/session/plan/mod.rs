@@ -25,7 +25,7 @@ use crate::target::{
     budget::{Budget, ObjectLimits},
     maps::MappedObject,
     markers::MarkerSite,
-    not_found::flawed_markers,
+    not_found::{NotFound, flawed_markers},
     object::Object,
     place::{CodeMap, Policy, Refusal, Returns},
     plan::Placement,
@@ -132,6 +132,8 @@ pub struct Planner {
     jumps: JumpRoom,
     values: ValuePlanner,
     objects: ObjectLimits,
+    /// True if programs may come later that have what the first one lacks.
+    awaits_programs: bool,
 }
 
 impl Planner {
@@ -146,7 +148,13 @@ impl Planner {
             jumps: JumpRoom::default(),
             values: ValuePlanner::default(),
             objects: ObjectLimits::DEFAULT,
+            awaits_programs: false,
         }
+    }
+
+    /// Chooses whether a target may lack all that is asked for, as programs may come that have it.
+    pub(crate) fn awaiting_programs(self, awaits_programs: bool) -> Self {
+        Self { awaits_programs, ..self }
     }
 
     /// Sets the limits for each object.
@@ -171,7 +179,8 @@ impl Planner {
     pub fn plan(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
         let objects = self.open(mapped)?;
         if self.selector.is_empty() {
-            if objects.iter().all(|object| object.markers().scopes.is_empty()) {
+            let scopes = objects.iter().any(|object| !object.markers().scopes.is_empty());
+            if !scopes && !self.awaits_programs {
                 is_small_enough(&objects)?;
                 bail!("{}", what_could_be_traced(&objects));
             }
@@ -179,9 +188,18 @@ impl Planner {
         }
         let selection = self.selector.select(&objects, self.limit);
         is_small_enough(&objects)?;
-        let selection = selection?;
+        let mut later = Vec::new();
+        let selection = match selection {
+            Err(SelectError::NothingFound(unmatched)) if self.awaits_programs => {
+                later = unmatched.iter().map(NotFound::until_later).collect();
+                Selection::default()
+            }
+            selection => selection?,
+        };
         self.late = self.selector.for_late_objects(&selection);
-        self.place_all(&objects, &selection)
+        let mut plan = self.place_all(&objects, &selection)?;
+        plan.remarks.extend(later);
+        Ok(plan)
     }
 
     /// Makes the plan for objects that came later and were [opened](Self::open), a new program or

@@ -41,20 +41,27 @@ pub(crate) struct Ending {
     after: Option<Duration>,
     signals: UnboundedReceiver<()>,
     commands: Option<Commands>,
+    /// True if the processes that the target leaves behind are traced to their ends, too.
+    awaits_followed: bool,
 }
 
 impl Ending {
     /// Ends by a signal or after this time. From now on the signals do not end ctrace by
-    /// themselves.
+    /// themselves. Followed processes are awaited.
     pub(crate) fn new(signals: Signals, after: Option<Duration>) -> anyhow::Result<Self> {
         let signals = signals::listen(signals).context("cannot listen for signals")?;
-        Ok(Self { after, signals, commands: None })
+        Ok(Self { after, signals, commands: None, awaits_followed: true })
     }
 
     /// Ends by a command or after this time. Signals are for another part of this process.
     pub(crate) fn commanded(commands: Commands, after: Option<Duration>) -> Self {
         let (_, signals) = unbounded_channel();
-        Self { after, signals, commands: Some(commands) }
+        Self { after, signals, commands: Some(commands), awaits_followed: false }
+    }
+
+    /// Awaits the last followed process.
+    pub(crate) fn awaiting_followed(self) -> Self {
+        Self { awaits_followed: true, ..self }
     }
 }
 
@@ -84,9 +91,11 @@ pub(crate) fn run(
         let (reader, batches) = session.read()?;
         let gone = tell_end(watched)?;
         started()?;
-        let Ending { after, signals, commands } = ending;
+        let Ending { after, signals, commands, awaits_followed } = ending;
+        session.set_time_limit(after);
         let (guard, loads) = (session.guard_death(), session.loads());
-        let mut sources = Sources { batches, signals, gone, guard, loads, commands };
+        let mut sources =
+            Sources { batches, signals, gone, guard, loads, commands, awaits_followed };
         let time_up = after.map(|after| session.start().saturating_add(nanos(after)));
         let end = collect(session, &reader, &mut sources, time_up).await?;
         if end == End::ProbesGone {
@@ -109,6 +118,7 @@ struct Sources {
     /// Processes in which a thread has loaded a library, and is held.
     loads: Option<UnboundedReceiver<Pid>>,
     commands: Option<Commands>,
+    awaits_followed: bool,
 }
 
 impl Sources {
@@ -155,6 +165,7 @@ async fn collect(
     let time_up = Instant::now() + left;
     let mut look = Instant::now();
     let mut peeks = Peeks::new();
+    let mut is_gone = false;
     loop {
         let tend = session
             .budget_due()
@@ -173,12 +184,13 @@ async fn collect(
                     go_on &= session.look_around()?;
                     look = Instant::now() + session.look_pause();
                 }
-                go_on
+                go_on && !(is_gone && session.has_lost_all())
             }
             Some(()) = sources.signals.recv() => false,
-            exit = &mut sources.gone => {
+            exit = &mut sources.gone, if !is_gone => {
+                is_gone = true;
                 session.target_ended(exit.ok().flatten());
-                false
+                sources.awaits_followed && session.goes_on_with_followed()
             }
             () = sources.guard.wait() => return Ok(End::ProbesGone),
             pid = Sources::load(&mut sources.loads) => {

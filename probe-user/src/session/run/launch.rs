@@ -4,6 +4,7 @@ use super::{
     event_loop::{self, Ending},
     release::Releaser,
     setup::Setup,
+    wrapper,
 };
 use crate::{
     bpf,
@@ -18,7 +19,7 @@ use anyhow::Context;
 use ctrace_core::units::Pid;
 use rustix::{
     io::{FdFlags, fcntl_setfd},
-    process::{self, Signal, kill_process},
+    process::{self, Signal, WaitId, WaitIdOptions, kill_process, waitid},
 };
 use std::{
     ffi::OsString,
@@ -62,7 +63,8 @@ pub(crate) fn trace(
     started: impl FnOnce() -> anyhow::Result<()>,
 ) -> anyhow::Result<(Launched, anyhow::Result<()>)> {
     let Program { words, resolved, .. } = program;
-    let setup = Setup::plan(spec, &resolved.objects, &output)?;
+    let setup = Setup::plan(spec, &resolved.objects, &output);
+    let setup = setup.map_err(|error| wrapper::explain(error, program))?;
     for remark in resolved.remarks() {
         ui::say(&remark);
     }
@@ -178,6 +180,13 @@ fn keep_off_the_terminal(command: &mut Command) {
 pub(crate) fn go_on(pid: Pid) -> rustix::io::Result<()> {
     let raw = process::Pid::from_raw(pid.0 as i32).ok_or(rustix::io::Errno::SRCH)?;
     kill_process(raw, Signal::CONT)
+}
+
+/// Returns whether a child of ours has ended, whether or not it was waited for.
+pub(crate) fn has_ended(pid: Pid) -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    let raw = process::Pid::from_raw(pid.0 as i32);
+    raw.is_none_or(|pid| !matches!(waitid(WaitId::Pid(pid), look), Ok(None)))
 }
 
 /// Hands a signal on. A process that has ended needs none.

@@ -12,3 +12,4 @@ pub(crate) mod setup;
 pub(crate) mod signals;
 pub(crate) mod status;
 pub(crate) mod unarmed;
+mod wrapper;

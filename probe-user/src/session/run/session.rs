@@ -4,6 +4,7 @@ mod after;
 mod arming;
 mod budget;
 mod budgeted;
+mod children;
 mod clock;
 mod dear;
 mod delivery;
@@ -148,6 +149,29 @@ impl Session {
         self.target.ended(exit);
     }
 
+    /// Returns whether followed processes are left of a target that has ended. Then a note tells it.
+    pub(crate) fn goes_on_with_followed(&mut self) -> bool {
+        let is_left = !self.has_lost_all();
+        if is_left {
+            let (Pid(pid), after) = (self.target.pid, self.progress.seconds());
+            self.note(format!(
+                "process {pid} ended {after:.3} s after the start; the processes that it had started \
+                 were followed on"
+            ));
+        }
+        is_left
+    }
+
+    /// Returns whether no followed process is left of a target that has ended.
+    pub(crate) fn has_lost_all(&self) -> bool {
+        let Self { kernel, target, .. } = self;
+        !target.clock.follows() || !kernel.traced().has_others(target.pid)
+    }
+
+    pub(crate) fn set_time_limit(&mut self, limit: Option<Duration>) {
+        self.status.set_limit(limit);
+    }
+
     /// Called near the end: new programs of a launched command start at once, without probes.
     pub(crate) fn stop_holding(&mut self) -> anyhow::Result<()> {
         self.progress.finishing = true;
@@ -217,8 +241,9 @@ impl Session {
                     }
                     execed.push(pid);
                 }
-                ProcessChange::Fork { .. } if self.arming.links.pid.is_some() => {
+                ProcessChange::Fork { child, .. } if self.arming.links.pid.is_some() => {
                     self.target.report.untraced_children += 1;
+                    self.target.children.add(child);
                 }
                 ProcessChange::Fork { child, .. } => {
                     self.target.followed.insert(child);
@@ -235,7 +260,7 @@ impl Session {
     }
 
     fn warn(&self, text: &str) {
-        self.status.suspend(|| ui::say(text));
+        ui::say(text);
     }
 
     pub(crate) fn detaches_fast(&self) -> bool {

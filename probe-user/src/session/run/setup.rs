@@ -57,7 +57,7 @@ impl<'a> Setup<'a> {
         objects: &[MappedObject],
         output: &Output,
     ) -> anyhow::Result<Self> {
-        let setup = Self::choose(spec, objects, output.shows_values())?;
+        let setup = Self::choose_for(spec, objects, output.shows_values(), spec.probes.follow)?;
         for line in &setup.plan.remarks {
             ui::say(line);
         }
@@ -71,13 +71,26 @@ impl<'a> Setup<'a> {
         objects: &[MappedObject],
         values: bool,
     ) -> anyhow::Result<Self> {
+        Self::choose_for(spec, objects, values, false)
+    }
+
+    /// `awaits_programs`: the target may lack all that is asked for, as the programs that it starts
+    /// may have it.
+    fn choose_for(
+        spec: &'a TraceSpec,
+        objects: &[MappedObject],
+        values: bool,
+        awaits_programs: bool,
+    ) -> anyhow::Result<Self> {
         let planner = planner(&spec.select, spec.most, spec.probes.returns)?;
         let may_guard = matches!(spec.probes.link, LinkChoice::Auto | LinkChoice::Session)
             && bpf::return_guards_lacking().is_none();
-        let mut planner = planner.reading_values(values).guarding(may_guard);
+        let mut planner =
+            planner.reading_values(values).guarding(may_guard).awaiting_programs(awaits_programs);
         let plan = planner.plan(objects)?;
         if plan.functions() == 0 {
             match plan.refused.as_slice() {
+                [] if awaits_programs => {}
                 [] => bail!("nothing is left to trace: every match was excluded"),
                 [first, rest @ ..] => bail!(
                     "none of the {} selected functions can be traced; {}: {}; `ctrace list -v` \
@@ -198,7 +211,7 @@ impl<'a> Setup<'a> {
         };
         let launched = origin == Origin::Launched;
         let terminal_is_taken = launched || matches!(output, Output::Live(_));
-        let status = if terminal_is_taken { Status::hidden() } else { Status::visible() };
+        let status = Status::new(!terminal_is_taken);
         let watch = Watch::new(probes.max_slowdown);
         let rounds = Rounds::new(self.pace, watch, &mut kernel);
         let session = Session::new(

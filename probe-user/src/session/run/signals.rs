@@ -3,7 +3,10 @@
 //! forwarded.
 
 use super::launch;
-use crate::{bpf, inherited, ui};
+use crate::{
+    bpf, inherited,
+    ui::{self, live},
+};
 use ctrace_core::units::Pid;
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
@@ -18,7 +21,8 @@ pub(crate) enum Signals {
     /// The first signal ends the trace. The next one ends ctrace, whatever it is doing, except for
     /// the removal of probes.
     End,
-    /// The command decides; ctrace waits for it.
+    /// The command decides; ctrace waits for it. Once it has ended, they end the trace of what it
+    /// left behind.
     Forward(Pid),
 }
 
@@ -33,19 +37,26 @@ pub(crate) fn listen(signals: Signals) -> std::io::Result<UnboundedReceiver<()>>
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         let mut asked = false;
         for origin in &mut arriving {
-            match signals {
+            let command = match signals {
+                Signals::Forward(pid) if !launch::has_ended(pid) => Some(pid),
+                _ => None,
+            };
+            match command {
                 // A terminal that closes may send it twice.
-                Signals::End if asked && origin.signal == SIGHUP => {}
-                Signals::End if asked => bpf::leave(128 + origin.signal, ui::say),
-                Signals::End => {
+                None if asked && origin.signal == SIGHUP => {}
+                None if asked => {
+                    live::without(|| ());
+                    bpf::leave(128 + origin.signal, ui::say)
+                }
+                None => {
                     asked = true;
                     // Nobody listens any more when the trace is over.
                     let _ = sender.send(());
                 }
-                Signals::Forward(pid) if !matches!(origin.cause, Cause::Kernel) => {
+                Some(pid) if !matches!(origin.cause, Cause::Kernel) => {
                     launch::forward(pid, origin.signal);
                 }
-                Signals::Forward(_) => {}
+                Some(_) => {}
             }
         }
     })?;

@@ -1,50 +1,114 @@
-//! The line that shows a running trace: on a terminal only, and removed before a report.
+//! What the live line says of a running trace: the time, the calls, and what is lost.
+//!
+//! `attach` and `record -p` have it. A command that ctrace launches writes to the same terminal, at
+//! any time and perhaps all over the screen, and ctrace cannot know when: `run` has none.
 
-use crate::ui::units;
-use ctrace_core::engine::Counters;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::time::Duration;
+use crate::ui::{live, units};
+use ctrace_core::{engine::Counters, units::Nanos};
+use std::time::{Duration, Instant};
 
-/// A line on stderr, or nothing if that is no terminal.
-pub(crate) struct Status(ProgressBar);
+/// The time between two drawings.
+const PAUSE: Duration = Duration::from_millis(400);
+
+/// The live line of a session.
+pub(crate) struct Status {
+    is_visible: bool,
+    /// The time limit of the trace.
+    limit: Option<Duration>,
+    drawn: Option<Instant>,
+}
 
 impl Status {
-    /// Creates the line for `attach`. The command of `run` has the terminal to itself.
-    pub(crate) fn visible() -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
-            bar.set_style(style);
+    pub(crate) fn new(is_visible: bool) -> Self {
+        Self { is_visible, limit: None, drawn: None }
+    }
+
+    /// Says that probes are being placed, which can take seconds.
+    pub(crate) fn begin(&self) {
+        if self.is_visible {
+            live::show("placing probes…");
         }
-        bar.enable_steady_tick(Duration::from_millis(200));
-        Self(bar)
     }
 
-    pub(crate) fn hidden() -> Self {
-        Self(ProgressBar::hidden())
+    pub(crate) fn set_limit(&mut self, limit: Option<Duration>) {
+        self.limit = limit;
     }
 
-    /// Shows the state. `written`: bytes of a recording.
-    pub(crate) fn show(&self, counters: Counters<'_>, lost: u64, written: Option<u64>) {
-        let calls = units::count(counters.calls);
-        let elapsed = self.0.elapsed().as_secs_f64().max(0.001);
-        let rate = units::count((counters.events as f64 / elapsed) as u64);
-        let lost =
-            if lost == 0 { String::new() } else { format!(" · {} lost", units::count(lost)) };
-        self.0.set_message(match written {
-            None => format!("tracing · {calls} calls{lost} · Ctrl-C ends and reports"),
-            Some(bytes) => format!(
-                "recording · {calls} calls · {rate} events/s{lost} · {} · Ctrl-C ends",
-                units::bytes(bytes)
-            ),
-        });
+    /// Shows the state, if the last drawing was a while ago. `written`: bytes of a recording.
+    pub(crate) fn show(
+        &mut self,
+        elapsed: Nanos,
+        counters: Counters<'_>,
+        lost: u64,
+        written: Option<u64>,
+    ) {
+        if self.is_visible && self.drawn.is_none_or(|drawn| drawn.elapsed() >= PAUSE) {
+            self.drawn = Some(Instant::now());
+            live::show(&text(elapsed, self.limit, counters.calls, lost, written));
+        }
     }
+}
 
-    /// Hides the line during a write.
-    pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
-        self.0.suspend(write)
+impl Drop for Status {
+    fn drop(&mut self) {
+        if self.is_visible {
+            live::without(|| ());
+        }
     }
+}
 
-    pub(crate) fn finish(&self) {
-        self.0.finish_and_clear();
+fn text(
+    elapsed: Nanos,
+    limit: Option<Duration>,
+    calls: u64,
+    lost: u64,
+    written: Option<u64>,
+) -> String {
+    let limit = limit.map(|limit| format!(" of {}", time(Nanos(limit.as_nanos() as u64))));
+    let calls = match calls {
+        0..10_000 => units::counted(calls, "call", "calls"),
+        many => format!("{} calls", units::rate(many as f64)),
+    };
+    let lost = match lost {
+        0 => "none lost".to_owned(),
+        lost => format!("{} lost", units::counted(lost, "event", "events")),
+    };
+    let written = written.map(|bytes| format!(", {}", units::bytes(bytes)));
+    format!(
+        "{}{}, {calls}, {lost}{} (Ctrl-C ends)",
+        time(elapsed),
+        limit.unwrap_or_default(),
+        written.unwrap_or_default()
+    )
+}
+
+/// Formats a time that grows: its digits stay where they are.
+fn time(time: Nanos) -> String {
+    let seconds = time.0 as f64 / 1e9;
+    if time.0.is_multiple_of(1_000_000_000) && seconds < 600.0 {
+        format!("{seconds:.0} s")
+    } else if seconds < 600.0 {
+        format!("{seconds:.1} s")
+    } else {
+        units::time(time, units::Digits::Short)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_tells_time_calls_and_losses() {
+        let seconds = |seconds: f64| Nanos((seconds * 1e9) as u64);
+        let ten = Some(Duration::from_secs(10));
+        assert_eq!(
+            text(seconds(3.21), ten, 1_234_567, 0, None),
+            "3.2 s of 10 s, 1.23 M calls, none lost (Ctrl-C ends)"
+        );
+        assert_eq!(
+            text(seconds(700.5), None, 1, 1_340, Some(3 << 20)),
+            "11 min 40 s, 1 call, 1,340 events lost, 3.0 MiB (Ctrl-C ends)"
+        );
     }
 }

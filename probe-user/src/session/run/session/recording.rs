@@ -100,7 +100,7 @@ impl Session {
             ),
         };
         let said = summary(&kept, calls, (self.progress.start, end), &lost);
-        self.status.suspend(|| ui::say(&said));
+        ui::say(&said);
         Ok(())
     }
 }

@@ -24,7 +24,6 @@ const LOOK_TAKES: Duration = Duration::from_millis(50);
 impl Session {
     /// Makes the last report, up to `end`.
     pub(crate) fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
-        self.status.finish();
         self.engine.settle();
         let execed = self.take_changes();
         execed.into_iter().for_each(|pid| self.miss(pid));
@@ -83,7 +82,7 @@ impl Session {
         self.add_samples(&mut report, end, interval);
         let ids = self.arming.unarmed.leave_out(&mut report);
         if let Output::Reports(reports) = &mut self.delivery.output {
-            return self.status.suspend(|| reports.sink.write(&report));
+            return reports.sink.write(&report);
         }
         let snapshot = self.snapshot(report, &ids);
         self.delivery.hits = self.engine.counters().hits.to_vec();

@@ -2,7 +2,7 @@
 
 use super::{Session, Target};
 use crate::{
-    bpf::{Diagnostics, Kernel},
+    bpf::{self, Diagnostics, Kernel},
     session::{budget::slowdown::Watch, collect::pace::Pace},
     target::process::Process,
 };
@@ -76,9 +76,11 @@ impl Session {
             let followed: Vec<Pid> = self.target.followed.iter().copied().collect();
             followed.into_iter().for_each(|pid| self.arm_new_objects(pid));
         }
+        self.target.children.look(self.target.pid);
         let lost = self.engine.lost();
         let written = self.delivery.output.written();
-        self.status.show(self.engine.counters(), lost, written);
+        let elapsed = bpf::now().since(self.progress.start);
+        self.status.show(elapsed, self.engine.counters(), lost, written);
         self.tend_budget();
         self.check_slowdown()
     }

@@ -24,6 +24,7 @@ impl Session {
         self.arming.know(objects);
         plan.notes.iter().for_each(|note| self.note(note.clone()));
         let begun = Instant::now();
+        self.status.begin();
         self.guard(&plan.guards)?;
         for object in &plan.objects {
             self.attach(object)?;

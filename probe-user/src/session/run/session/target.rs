@@ -1,6 +1,6 @@
 //! The processes that a session traces, and their ends.
 
-use super::{clock::TargetClock, holding::Holding};
+use super::{children::Children, clock::TargetClock, holding::Holding};
 use ctrace_core::{
     report::{TargetExit, TargetReport},
     units::Pid,
@@ -14,6 +14,8 @@ pub(crate) struct Target {
     pub(super) report: TargetReport,
     /// Children that are traced as well.
     pub(super) followed: HashSet<Pid>,
+    /// Children that are not.
+    pub(super) children: Children,
     pub(super) clock: TargetClock,
     pub(super) holding: Holding,
     /// Processes that ended before the program that they executed could be looked at: the first
@@ -29,6 +31,7 @@ impl Target {
             launched,
             report,
             followed: HashSet::new(),
+            children: Children::default(),
             clock: TargetClock::new(pid, follows),
             holding: Holding::default(),
             unseen: None,
@@ -63,7 +66,8 @@ impl Target {
 
     /// Returns the notes for a reader of a report.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        self.unseen_note().into_iter().chain(self.holding.note())
+        let notes = [self.unseen_note(), self.holding.note(), self.children.note()];
+        notes.into_iter().flatten()
     }
 
     fn unseen_note(&self) -> Option<String> {

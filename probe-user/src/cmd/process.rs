@@ -1,0 +1,66 @@
+//! Finds the running process that a command line names, and tells the user which it is.
+
+use super::Failure;
+use crate::{
+    target::{
+        lookup::{Candidate, LookupError, ProcessName},
+        process::Process,
+    },
+    ui::{self, units},
+};
+use ctrace_core::report::render::clean::clean;
+
+/// Opens a process. Where several are meant, they are listed before the failure.
+pub(super) fn open(name: &ProcessName) -> Result<Process, Failure> {
+    let process = name.open().inspect_err(list)?;
+    if !matches!(name, ProcessName::Pid(_)) {
+        let command = shortened(&process.command().join(" "));
+        ui::say(&format!("{name} is process {}: {command}", process.pid()));
+    }
+    Ok(process)
+}
+
+/// Returns the id of a process that may be one that cannot be traced.
+pub(super) fn id(name: &ProcessName) -> Result<u32, Failure> {
+    Ok(name.pid().inspect_err(list)?)
+}
+
+fn list(error: &LookupError) {
+    let LookupError::Several { count, first, .. } = error else { return };
+    first.iter().map(line).for_each(|line| ui::say(&line));
+    if *count > first.len() {
+        ui::say(&format!("… and {} more", count - first.len()));
+    }
+}
+
+fn line(Candidate { pid, command, age }: &Candidate) -> String {
+    let age = units::time(*age, units::Digits::Short);
+    format!("{pid:>8}  {}  (started {age} ago)", shortened(command))
+}
+
+/// Cuts what a process says of itself.
+fn shortened(command: &str) -> String {
+    const LONGEST: usize = 80;
+    // Programs that show their state there fill up with blanks.
+    let command = clean(command.trim_end());
+    match command.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &command[..at]),
+        None => command.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctrace_core::units::Nanos;
+
+    #[test]
+    fn a_candidate_is_one_harmless_line() {
+        assert_eq!(shortened("nginx: worker process    "), "nginx: worker process");
+        let command = format!("nginx: master\n 815  forged \x1b[2J{}", "x".repeat(2000));
+        let line = line(&Candidate { pid: 812, command, age: Nanos(7_200_000_000_000) });
+        assert!(line.starts_with("     812  nginx: master\\u{a} 815  forged \\u{1b}[2J"), "{line}");
+        assert!(line.ends_with("x…  (started 2 h 00 min ago)"), "{line}");
+        assert!(line.chars().count() < 140 && !line.contains(['\n', '\x1b']), "{line}");
+    }
+}
