@@ -19,6 +19,7 @@ pub(crate) mod list;
 mod loader;
 pub(crate) mod maps;
 pub(crate) mod markers;
+pub(crate) mod naming;
 pub(crate) mod nearest;
 pub(crate) mod not_found;
 pub(crate) mod object;

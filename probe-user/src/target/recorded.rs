@@ -23,26 +23,34 @@ pub(crate) fn choose(
     for (texts, kind) in kinds {
         for text in texts {
             let pattern = Pattern::parse(text)?;
-            let mut found = false;
-            for (function, chosen) in functions.iter().zip(&mut chosen) {
-                if kind.is_none_or(|kind| kind == function.kind)
-                    && pattern.matches_recorded(function)
-                {
-                    (*chosen, found) = (true, true);
-                }
-            }
-            if !found {
+            let found = matching(&pattern, functions, kind);
+            if found.is_empty() {
                 anyhow::bail!("{}", not_found(text, &pattern, functions));
             }
+            found.into_iter().for_each(|at| chosen[at] = true);
         }
     }
     for text in patterns.exclude {
-        let pattern = Pattern::parse(text)?;
-        for (function, chosen) in functions.iter().zip(&mut chosen) {
-            *chosen &= !pattern.matches_recorded(function);
-        }
+        let found = matching(&Pattern::parse(text)?, functions, None);
+        found.into_iter().for_each(|at| chosen[at] = false);
     }
     Ok(chosen)
+}
+
+fn matching(
+    pattern: &Pattern,
+    functions: &[FunctionInfo],
+    kind: Option<FunctionKind>,
+) -> Vec<usize> {
+    let matches = |&at: &usize| {
+        let function = &functions[at];
+        kind.is_none_or(|kind| kind == function.kind) && pattern.matches_recorded(function)
+    };
+    let found = (0..functions.len()).filter(matches).collect();
+    pattern.prefer_named(found, |&at| {
+        let function = &functions[at];
+        [function.short(), function.full()].into_iter().chain(&function.aliases).collect()
+    })
 }
 
 fn not_found(text: &str, pattern: &Pattern, functions: &[FunctionInfo]) -> String {
@@ -52,4 +60,49 @@ fn not_found(text: &str, pattern: &Pattern, functions: &[FunctionInfo]) -> Strin
         names => format!("; near it: {}", names.join(", ")),
     };
     format!("none of the {} recorded functions matches `{text}`{near}", functions.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn function(short: &str, full: &str, shows_full: bool) -> FunctionInfo {
+        match shows_full {
+            true => FunctionInfo {
+                short_name: Some(short.into()),
+                ..FunctionInfo::new(full, "app")
+            },
+            false => FunctionInfo {
+                full_name: Some(full.into()),
+                ..FunctionInfo::new(short, "app")
+            },
+        }
+    }
+
+    #[test]
+    fn functions_are_chosen_by_each_of_their_names() {
+        let functions = [
+            function("shop::format", "shop::format(char*)", true),
+            function("shop::format", "shop::format(char const*)", true),
+            function("shop::load", "shop::load(int, int)", false),
+            FunctionInfo::new("printf", "libc.so.6"),
+            function("max", "max::h0123456789abcdef", false),
+        ];
+        let chosen = |asked: &[&str], exclude: &[&str]| -> Vec<usize> {
+            let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+            let (asked, exclude): (Vec<String>, Vec<String>) = (owned(asked), owned(exclude));
+            let patterns =
+                Patterns { functions: &asked, exclude: &exclude, ..Patterns::default() };
+            let chosen = choose(&functions, &patterns).unwrap();
+            (0..chosen.len()).filter(|&at| chosen[at]).collect()
+        };
+        assert_eq!(chosen(&["shop::format"], &[]), [0, 1]);
+        assert_eq!(chosen(&["shop::format(char*)"], &[]), [0]);
+        assert_eq!(chosen(&["shop::format(*)"], &[]), [0, 1]);
+        assert_eq!(chosen(&["shop::load(int, int)"], &[]), [2]);
+        assert_eq!(chosen(&["max::h0123456789abcdef"], &[]), [4]);
+        assert_eq!(chosen(&["shop::*"], &["shop::format(char*)"]), [1, 2]);
+        // Nobody means parameters by this.
+        assert_eq!(chosen(&["*int*"], &[]), [3]);
+    }
 }

@@ -6,6 +6,7 @@
 
 mod clock;
 mod diff;
+pub(crate) mod distinct;
 mod exported;
 mod forest;
 pub(crate) mod grid;

@@ -2,7 +2,7 @@
 //! names in front. So lines do not wrap and numbers are not cut.
 
 use super::grid::{self, Column, Group};
-use super::names;
+use super::{distinct, names};
 use super::style::{Style, Tone};
 
 /// The least width of a name before a group of columns moves to its own table.
@@ -103,6 +103,6 @@ fn least_room(names: &[String]) -> usize {
 /// Returns the column of names, in at most `room` columns.
 pub(super) fn name_column(names: &[String], room: usize) -> Column {
     let room = room.max("function".len());
-    let cells = names.iter().map(|name| grid::Cell::toned(names::shorten(name, room), Tone::Name));
-    Column::left("function", cells)
+    let names = distinct::shorten_all(names, room).into_iter();
+    Column::left("function", names.map(|name| grid::Cell::toned(name, Tone::Name)))
 }

@@ -25,6 +25,7 @@ use crate::target::{
     budget::{Budget, ObjectLimits},
     maps::MappedObject,
     markers::MarkerSite,
+    naming::Naming,
     not_found::flawed_markers,
     object::Object,
     place::{CodeMap, Policy, Refusal, Returns},
@@ -132,6 +133,7 @@ pub struct Planner {
     jumps: JumpRoom,
     values: ValuePlanner,
     objects: ObjectLimits,
+    naming: Naming,
 }
 
 impl Planner {
@@ -146,6 +148,7 @@ impl Planner {
             jumps: JumpRoom::default(),
             values: ValuePlanner::default(),
             objects: ObjectLimits::DEFAULT,
+            naming: Naming::default(),
         }
     }
 
@@ -278,6 +281,7 @@ impl Planner {
     }
 
     fn place_all(&mut self, objects: &[Object], selection: &Selection) -> anyhow::Result<Plan> {
+        self.naming.give(objects, selection);
         let mut plan = Plan {
             remarks: self.remarks(objects, selection),
             guards: self.guarding.take(),
@@ -387,11 +391,11 @@ impl Planner {
         for function in functions {
             match placer.place(function) {
                 Ok(placement) => planned.push(Planned {
-                    info: info(object, function, &placement),
+                    info: info(object, function, self.naming.of(function), &placement),
                     sites: Sites::Function(placement),
                 }),
                 Err(why) => refused.push(Refused {
-                    name: Arc::clone(function.name()),
+                    name: self.naming.of(function).name,
                     object: Arc::clone(object.name()),
                     why,
                 }),
