@@ -163,10 +163,12 @@ mod tests {
             #[inline(never)] fn twice<T: std::ops::Add<Output = T> + Copy>(v: T) -> T { v + v }
             fn main() {
                 let v = std::process::id();
-                std::process::exit((std::hint::black_box(twice(v)) as u64 & twice(u64::from(v)) & 0) as i32)
+                let (one, two) = (twice(v), twice(f64::from(v)));
+                std::process::exit(i32::from(f64::from(one) > two))
             }
         "#;
-        let built = compile("rustc -O -Zunstable-options -Csymbol-mangling-version=legacy", "rs", source);
+        let built =
+            compile("rustc -O -Zunstable-options -Csymbol-mangling-version=legacy", "rs", source);
         let object = built.object();
         let all: Vec<&Function> =
             object.functions().iter().filter(|f| &**f.name() == "input::twice").collect();

@@ -46,11 +46,7 @@ pub(crate) struct Pattern {
 #[derive(Clone, Debug)]
 enum NameMatcher {
     Regex(Regex),
-    Glob {
-        glob: Glob,
-        has_generics: bool,
-        prefilter: Option<Box<Prefilter>>,
-    },
+    Glob { glob: Glob, has_generics: bool, prefilter: Option<Box<Prefilter>> },
 }
 
 #[derive(Clone, Debug)]

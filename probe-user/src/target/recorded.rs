@@ -68,14 +68,12 @@ mod tests {
 
     fn function(short: &str, full: &str, shows_full: bool) -> FunctionInfo {
         match shows_full {
-            true => FunctionInfo {
-                short_name: Some(short.into()),
-                ..FunctionInfo::new(full, "app")
-            },
-            false => FunctionInfo {
-                full_name: Some(full.into()),
-                ..FunctionInfo::new(short, "app")
-            },
+            true => {
+                FunctionInfo { short_name: Some(short.into()), ..FunctionInfo::new(full, "app") }
+            }
+            false => {
+                FunctionInfo { full_name: Some(full.into()), ..FunctionInfo::new(short, "app") }
+            }
         }
     }
 
@@ -91,8 +89,7 @@ mod tests {
         let chosen = |asked: &[&str], exclude: &[&str]| -> Vec<usize> {
             let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
             let (asked, exclude): (Vec<String>, Vec<String>) = (owned(asked), owned(exclude));
-            let patterns =
-                Patterns { functions: &asked, exclude: &exclude, ..Patterns::default() };
+            let patterns = Patterns { functions: &asked, exclude: &exclude, ..Patterns::default() };
             let chosen = choose(&functions, &patterns).unwrap();
             (0..chosen.len()).filter(|&at| chosen[at]).collect()
         };

@@ -239,7 +239,7 @@ const OVERLOADS: &str = r#"
         F int format(int v) { return v + 1; }
         F int format(char *v) { return *v; }
         F int format(char const *v) { return *v + 1; }
-        F int format(int v, char *const *w) { return v + **w[0]; }
+        F int format(int v, char *const *w) { return v + *w[0]; }
         template <class T> F T twice(T v) { return v + v; }
         F std::string label(int v) { return std::string(v, 'x'); }
     }

@@ -146,7 +146,15 @@ mod tests {
             "shop::Index::insert(std::pair<int const, long> const&, bool)",
             "shop::Index::insert(std::pair<int const, int> const&, bool)",
         ];
-        check(&long, 40, &["shop::Inde…onst, std::string> …", "", ""]);
+        check(
+            &long,
+            40,
+            &[
+                "shop::Ind…nt const, std::string> const&…",
+                "shop::Index…<int const, long> const&, b…",
+                "shop::Index:…<int const, int> const&, b…",
+            ],
+        );
     }
 
     #[test]
@@ -154,13 +162,17 @@ mod tests {
         check(
             &["Tree<int>::insert", "Tree<std::string>::insert", "Tree<int>::insert"],
             16,
-            &["", "", ""],
+            &["Tree<int>::inse…", "Tree<std…ring>:…", "Tree<int>::inse…"],
         );
     }
 
     #[test]
     fn ends_stay_where_they_differ() {
-        check(&["a_very_long_name_of_a_function_1", "a_very_long_name_of_a_function_2"], 12, &["", ""]);
+        check(
+            &["a_very_long_name_of_a_function_1", "a_very_long_name_of_a_function_2"],
+            12,
+            &["a_ver…tion_1", "a_ver…tion_2"],
+        );
     }
 
     #[test]

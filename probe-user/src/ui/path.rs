@@ -1,7 +1,7 @@
 //! Formats a call path on one line, from root to leaf.
 
-use super::{distinct, names};
 use super::units::count;
+use super::{distinct, names};
 use ctrace_core::report::render::clean::clean;
 
 /// The number of frames to show at each end of a long path.

@@ -2,8 +2,8 @@
 //! names in front. So lines do not wrap and numbers are not cut.
 
 use super::grid::{self, Column, Group};
-use super::{distinct, names};
 use super::style::{Style, Tone};
+use super::{distinct, names};
 
 /// The least width of a name before a group of columns moves to its own table.
 const NAME_ROOM: usize = 24;

@@ -109,9 +109,7 @@ pub(crate) struct Matching(HashMap<Key, FuncId>);
 
 impl Matching {
     /// Matches the functions of the old side and the new one. Returns each as it is shown, by index.
-    pub(crate) fn new<'a>(
-        sides: [impl Iterator<Item = Description<'a>>; 2],
-    ) -> (Self, Vec<Named>) {
+    pub(crate) fn new<'a>(sides: [impl Iterator<Item = Description<'a>>; 2]) -> (Self, Vec<Named>) {
         let (mut groups, mut places) = (Vec::<Group>::new(), HashMap::<Key, usize>::new());
         for (side, functions) in sides.into_iter().enumerate() {
             for told in functions {
@@ -209,14 +207,14 @@ mod tests {
         }
     }
 
+    fn described(infos: &[FunctionInfo]) -> Vec<Description<'_>> {
+        infos.iter().map(|info| Description::of_info(info, None)).collect()
+    }
+
     /// Returns a line for each row: its name, and which functions of each side are in it.
     fn rows(old: &[FunctionInfo], new: &[FunctionInfo]) -> Vec<String> {
-        let of = |infos: &'_ [FunctionInfo]| -> Vec<Description<'_>> {
-            infos.iter().map(|info| Description::of_info(info, None)).collect()
-        };
-        let (of_old, of_new) = (of(old), of(new));
-        let (matching, named) =
-            Matching::new([of_old.iter().copied(), of_new.iter().copied()]);
+        let (of_old, of_new) = (described(old), described(new));
+        let (matching, named) = Matching::new([of_old.iter().copied(), of_new.iter().copied()]);
         let row = |(id, named): (usize, &Named)| {
             let on = |side: &[Description<'_>]| {
                 let here = side.iter().filter(|told| matching.of(told).index() == id);
@@ -235,8 +233,7 @@ mod tests {
             function("f", "f(long)", true),
             function("g", "g()", false),
         ];
-        let expected =
-            ["f(int): f(int) | f(int)", "g: g() | g()", "f(long):  | f(long)"];
+        let expected = ["f(int): f(int) | f(int)", "g: g() | g()", "f(long):  | f(long)"];
         assert_eq!(rows(&old, &new), expected);
     }
 
@@ -246,11 +243,7 @@ mod tests {
         assert_eq!(rows(&old, &[function("f", "f(long)", false)]), ["f: f(int) | f(long)"]);
         // Here nobody knows which is which.
         let two = |first: &str, second: &str| [first, second].map(|full| function("f", full, true));
-        let expected = [
-            "f(int): f(int) | ",
-            "f(long): f(long) | f(long)",
-            "f(char):  | f(char)",
-        ];
+        let expected = ["f(int): f(int) | ", "f(long): f(long) | f(long)", "f(char):  | f(char)"];
         assert_eq!(rows(&two("f(int)", "f(long)"), &two("f(long)", "f(char)")), expected);
     }
 
@@ -270,7 +263,8 @@ mod tests {
         let both = |hash| format!("{0}: {0} | {0}", name(hash));
         assert_eq!(rows(&of(["1", "2"]), &of(["2", "1"])), [both("1"), both("2")]);
         // Another compiler.
-        let expected = format!("max: {} + {} | {} + {}", name("1"), name("2"), name("3"), name("4"));
+        let expected =
+            format!("max: {} + {} | {} + {}", name("1"), name("2"), name("3"), name("4"));
         assert_eq!(rows(&of(["1", "2"]), &of(["3", "4"])), [expected]);
     }
 }

@@ -42,8 +42,7 @@ pub(super) fn write<R: ReadAt>(
                     }
                     // Several calls may have ended at once.
                     Ended::Untimed | Ended::Open => {
-                        let (from, duration) =
-                            enclosing(start, start.saturating_add(row.duration));
+                        let (from, duration) = enclosing(start, start.saturating_add(row.duration));
                         out.text(&format!("{from},\"dur\":{duration}"));
                     }
                 }

@@ -49,9 +49,7 @@ pub(super) fn write<R: ReadAt>(
 fn places<R: ReadAt>(recording: &Recording<R>) -> HashMap<ThreadId, u64> {
     let program = recording.start().target.pid;
     let mut threads: Vec<_> = recording.threads().collect();
-    threads.sort_by_key(|thread| {
-        (Some(thread.pid) != program, thread.pid, thread.tid, thread.id)
-    });
+    threads.sort_by_key(|thread| (Some(thread.pid) != program, thread.pid, thread.tid, thread.id));
     threads.iter().map(|thread| thread.id).zip(0..).collect()
 }
 

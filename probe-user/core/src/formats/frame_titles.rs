@@ -41,7 +41,9 @@ impl Titles {
 
     /// Keeps the calls of frames at `depth` and deeper. Those without a width are not drawn.
     fn close(&mut self, depth: usize) {
-        for (depth, (_, from, calls)) in self.open.drain(depth..).enumerate().map(|(i, f)| (i + depth, f)) {
+        for (depth, (_, from, calls)) in
+            self.open.drain(depth..).enumerate().map(|(i, f)| (i + depth, f))
+        {
             if from < self.at {
                 self.calls.insert((depth, from), calls);
             }
@@ -75,9 +77,11 @@ pub(super) fn retitle(
         let (title, rest) = frame.split_once('<').unwrap_or((frame, ""));
         let place = attribute(frame, "y").and_then(|y| depths.get(&y));
         let span = attribute(frame, "fg:x").zip(attribute(frame, "fg:w"));
-        let (Some(depth), Some((from, width)), Some((name, share))) =
-            (place, span, title.rsplit_once(" (").and_then(|(name, of)| Some((name, of.split_once(" ns, ")?.1))))
-        else {
+        let (Some(depth), Some((from, width)), Some((name, share))) = (
+            place,
+            span,
+            title.rsplit_once(" (").and_then(|(name, of)| Some((name, of.split_once(" ns, ")?.1))),
+        ) else {
             out.write_all(frame.as_bytes())?;
             continue;
         };

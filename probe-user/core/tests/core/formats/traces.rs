@@ -71,9 +71,7 @@ fn chrome_events_of_a_thread_nest() {
             calls.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
             check_nesting(&calls, |start, duration| (start, start + duration));
             let whole = |micros: f64| (micros * 1_000.0) as u64;
-            check_nesting(&calls, |start, duration| {
-                (whole(start), whole(start) + whole(duration))
-            });
+            check_nesting(&calls, |start, duration| (whole(start), whole(start) + whole(duration)));
         }
     }
 }
