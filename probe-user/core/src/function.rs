@@ -128,8 +128,15 @@ pub struct ProbeCost {
 /// A traced function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionInfo {
-    /// The demangled name without hash, with arguments if the demangler gives them.
+    /// The name that is shown. It is the short one, without parameters and hash, unless another
+    /// traced function has the same short name.
     pub name: Arc<str>,
+    /// The short name, if another one is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short_name: Option<Arc<str>>,
+    /// The name with parameters or hash, if another one is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_name: Option<Arc<str>>,
     /// Other names at the same address.
     pub aliases: Vec<Arc<str>>,
     /// File name of the ELF object (`libc.so.6`), without its directory.
@@ -158,6 +165,8 @@ impl FunctionInfo {
     pub fn new(name: impl Into<Arc<str>>, object: impl Into<Arc<str>>) -> Self {
         Self {
             name: name.into(),
+            short_name: None,
+            full_name: None,
             aliases: Vec::new(),
             object: object.into(),
             file: None,
@@ -177,6 +186,16 @@ impl FunctionInfo {
     pub fn ends_at_tail_call(&self) -> bool {
         self.may_tail_jump && self.exit == ExitSeen::ByExitSites
     }
+
+    /// Returns the name without parameters and hash.
+    pub fn short(&self) -> &Arc<str> {
+        self.short_name.as_ref().unwrap_or(&self.name)
+    }
+
+    /// Returns the name with parameters or hash, as far as it is known.
+    pub fn full(&self) -> &Arc<str> {
+        self.full_name.as_ref().unwrap_or(&self.name)
+    }
 }
 
 /// Returns the name that is shown to people: a marker with its group, a USDT probe with its
@@ -186,5 +205,62 @@ pub fn qualified<'a>(kind: FunctionKind, group: Option<&str>, name: &'a str) -> 
         (FunctionKind::Marker, Some(group)) => Cow::Owned(format!("{group}/{name}")),
         (FunctionKind::Usdt, Some(group)) => Cow::Owned(format!("{group}:{name}")),
         _ => Cow::Borrowed(name),
+    }
+}
+
+/// Removes the hashes of Rust names: `f::h0123456789abcdef` and `krate[0123456789abcdef]::f`.
+pub fn without_hashes(name: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(name.len()), name);
+    while let Some(at) = rest.find(['[', ':']) {
+        let (before, from) = rest.split_at(at);
+        let is_behind_a_name = before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        let hash = match from.starts_with('[') {
+            true if is_behind_a_name => hash_of_crate(from),
+            true => None,
+            false => hash_of_instance(from),
+        };
+        out.push_str(before);
+        out.push_str(if hash.is_none() { &from[..1] } else { "" });
+        rest = &from[hash.unwrap_or(1)..];
+    }
+    out + rest
+}
+
+/// Returns the length of the `::h0123456789abcdef` with which the name, or what is before its
+/// suffix, ends.
+fn hash_of_instance(text: &str) -> Option<usize> {
+    const LENGTH: usize = "::h0123456789abcdef".len();
+    let digits = text.strip_prefix("::h")?.get(..LENGTH - 3)?;
+    let is_end = matches!(text.as_bytes().get(LENGTH), None | Some(b'.'));
+    (is_end && digits.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(LENGTH)
+}
+
+/// Returns the length of the `[0123456789abcdef]` with which the text begins.
+fn hash_of_crate(text: &str) -> Option<usize> {
+    const MOST: usize = "[0123456789abcdef]".len();
+    let end = text.bytes().take(MOST).position(|byte| byte == b']')?;
+    let digits = &text.as_bytes()[1..end];
+    (!digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit)).then_some(end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_recognised() {
+        for (name, expected) in [
+            ("a::h0123456789abcdef", "a"),
+            ("a::h0123456789abcdef.cold", "a.cold"),
+            ("a::h0123456789abcdefg::b", "a::h0123456789abcdefg::b"),
+            ("a::hello", "a::hello"),
+            ("<alloc[5f3]::vec::Vec<u8> as core[0a]::A>::f", "<alloc::vec::Vec<u8> as core::A>::f"),
+            ("f[abi:cxx11](int (&) [10])", "f[abi:cxx11](int (&) [10])"),
+            ("A::operator[](a)", "A::operator[](a)"),
+            ("é::h0123456789abcdeé", "é::h0123456789abcdeé"),
+            ("[", "["),
+        ] {
+            assert_eq!(without_hashes(name), expected);
+        }
     }
 }

@@ -19,8 +19,8 @@ pub(crate) use options::{
 pub(crate) use process::ProcessArgs;
 pub(crate) use top::TopArgs;
 
-use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use crate::target::lookup::ProcessName;
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use ctrace_core::formats::ExportTable;
 use std::{ffi::OsString, path::PathBuf, time::Duration};

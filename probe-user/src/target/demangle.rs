@@ -12,21 +12,34 @@ const LONGEST_RAW: usize = 16 << 10;
 const LONGEST_NAME: usize = 32 << 10;
 const DEEPEST: u32 = 96;
 
-/// Returns the name with its arguments. Only C++ functions have any; others get the short form.
-pub fn full(raw: &str) -> String {
-    if raw.len() > LONGEST_RAW || rustc_demangle::try_demangle(raw).is_ok() {
-        return short(raw);
-    }
-    cpp(raw, &DemangleOptions::new()).unwrap_or_else(|| raw.to_owned())
+/// Returns the name without parameters, hash and return type. Names that are not mangled stay.
+pub fn short(raw: &str) -> String {
+    either(raw, Hashes::Hidden, DemangleOptions::new().no_params().no_return_type())
 }
 
-/// Returns the name without hash, arguments and return type. Names that are not mangled stay.
-pub fn short(raw: &str) -> String {
+/// Returns the name that tells a function from those with the same short name: with the parameters
+/// of C++ and the hash of Rust.
+pub fn full(raw: &str) -> String {
+    either(raw, Hashes::Shown, DemangleOptions::new().no_return_type())
+}
+
+/// Returns the full name behind the return type, which C++ mangles for templates only.
+pub(super) fn with_return_type(raw: &str) -> String {
+    either(raw, Hashes::Shown, DemangleOptions::new())
+}
+
+/// Whether the names of Rust are shown with their hashes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hashes {
+    Shown,
+    Hidden,
+}
+
+fn either(raw: &str, hashes: Hashes, cpp_options: DemangleOptions) -> String {
     if raw.len() > LONGEST_RAW {
         return raw.to_owned();
     }
-    let options = DemangleOptions::new().no_params().no_return_type();
-    rust(raw).or_else(|| cpp(raw, &options)).unwrap_or_else(|| raw.to_owned())
+    rust(raw, hashes).or_else(|| cpp(raw, cpp_options)).unwrap_or_else(|| raw.to_owned())
 }
 
 /// Removes the symbol version: `memcpy@@GLIBC_2.14` becomes `memcpy`.
@@ -81,15 +94,27 @@ pub fn without_generics(name: &str) -> Option<String> {
     (depth == 0 && !bare.is_empty() && bare != name).then(|| bare.to_owned())
 }
 
-/// Removes ABI tags: `name[abi:cxx11]` becomes `name`. Returns `None` when there are none. Sources do
-/// not have them.
+/// Removes the tags of C++ interfaces: `label[abi:cxx11]` becomes `label`. Returns `None` when there
+/// are none.
 pub(super) fn without_abi_tags(name: &str) -> Option<String> {
     let mut parts = name.split("[abi:");
-    let mut plain = parts.next().filter(|first| first.len() < name.len())?.to_owned();
+    let mut bare = parts.next()?.to_owned();
+    let before = bare.len();
     for part in parts {
-        plain.push_str(part.split_once(']').map_or("", |(_, rest)| rest));
+        bare.push_str(part.split_once(']')?.1);
     }
-    Some(plain)
+    (before < name.len()).then_some(bare)
+}
+
+/// Writes `f(int) [clone .part.0] [clone .cold]`, as c++filt does, as `f(int).part.0.cold`.
+pub(super) fn with_plain_clones(name: &str) -> String {
+    let mut parts = name.split(" [clone .");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        plain.push('.');
+        plain.push_str(part.strip_suffix(']').unwrap_or(part));
+    }
+    plain
 }
 
 const COPIES: [&str; 4] = [".constprop.", ".isra.", ".lto_priv.", ".llvm."];
@@ -114,14 +139,18 @@ fn cut_at(name: &str, marks: impl IntoIterator<Item = &'static str>) -> Option<&
     (at > 0).then(|| &name[..at])
 }
 
-fn rust(raw: &str) -> Option<String> {
+fn rust(raw: &str, hashes: Hashes) -> Option<String> {
     let symbol = rustc_demangle::try_demangle(raw).ok()?;
     let mut out = Bounded::default();
-    write!(out, "{symbol:#}").ok()?;
+    match hashes {
+        Hashes::Shown => write!(out, "{symbol}"),
+        Hashes::Hidden => write!(out, "{symbol:#}"),
+    }
+    .ok()?;
     Some(out.text)
 }
 
-fn cpp(raw: &str, options: &DemangleOptions) -> Option<String> {
+fn cpp(raw: &str, options: DemangleOptions) -> Option<String> {
     // `___Z` marks clang's blocks.
     let is_mangled = ["_Z", "__Z", "___Z", "____Z"].iter().any(|mark| raw.starts_with(mark));
     if raw.len() > LONGEST_RAW || !is_mangled {
@@ -176,15 +205,28 @@ mod tests {
             "std::vector<int, std::allocator<int> >::push_back",
             "std::vector<int, std::allocator<int> >::push_back(int const&)",
         );
-        check("_ZN4main4work17h0123456789abcdefE", "main::work", "main::work");
-        check("_ZN4main4work17h0123456789abcdefE.llvm.123", "main::work", "main::work");
+        let hashed = "main::work::h0123456789abcdef";
+        check("_ZN4main4work17h0123456789abcdefE", "main::work", hashed);
+        check("_ZN4main4work17h0123456789abcdefE.llvm.123", "main::work", hashed);
         check(
             "_ZN60_$LT$alloc..string..String$u20$as$u20$core..fmt..Display$GT$3fmt17h0123456789abcdefE",
             "<alloc::string::String as core::fmt::Display>::fmt",
-            "<alloc::string::String as core::fmt::Display>::fmt",
+            "<alloc::string::String as core::fmt::Display>::fmt::h0123456789abcdef",
         );
-        check("_RNvCs4fqI2P2rA04_4main4work", "main::work", "main::work");
-        check("_RINvCs4fqI2P2rA04_4main4workmE", "main::work::<u32>", "main::work::<u32>");
+        check("_RNvCs4fqI2P2rA04_4main4work", "main::work", "main[317d481089b8c8fe]::work");
+        check(
+            "_RINvCs4fqI2P2rA04_4main4workmE",
+            "main::work::<u32>",
+            "main[317d481089b8c8fe]::work::<u32>",
+        );
+        check("_ZN2ns5twiceIlEET_S1_", "ns::twice<long>", "ns::twice<long>(long)");
+        assert_eq!(with_return_type("_ZN2ns5twiceIlEET_S1_"), "long ns::twice<long>(long)");
+        check("_ZN4shop5labelB5cxx11Ei", "shop::label[abi:cxx11]", "shop::label[abi:cxx11](int)");
+        check(
+            "_ZZN4shop3runEiENKUliE_clEi",
+            "shop::run(int)::{lambda(int)#1}::operator() const",
+            "shop::run(int)::{lambda(int)#1}::operator()(int) const",
+        );
         check("_ZN", "_ZN", "_ZN");
         check("_R", "_R", "_R");
         check("", "", "");
@@ -205,6 +247,18 @@ mod tests {
             assert_eq!(without_suffix(name), "f");
         }
         assert_eq!(without_suffix(".cold"), ".cold");
+    }
+
+    #[test]
+    fn strips_abi_tags() {
+        for (name, bare) in [
+            ("label[abi:cxx11]", Some("label")),
+            ("A[abi:a][abi:b]::f[abi:c](int)", Some("A::f(int)")),
+            ("A::operator[]", None),
+            ("broken[abi:", None),
+        ] {
+            assert_eq!(without_abi_tags(name).as_deref(), bare, "{name}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The rows of `ctrace list`: everything that can be traced, as data.
 
 use super::markers::MarkerSite;
+use super::naming::Naming;
 use super::object::Object;
 use super::select::{Match, Selection};
 use ctrace_core::function::FunctionKind;
@@ -10,12 +11,10 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub kind: FunctionKind,
-    /// The demangled short name of a function, or the name of a USDT probe or marker scope.
+    /// The name of a function as reports show it, or that of a USDT probe or marker scope.
     pub name: Arc<str>,
     /// USDT provider or group of markers.
     pub group: Option<Arc<str>>,
-    /// The demangled name with arguments, if that differs.
-    pub full_name: Option<Arc<str>>,
     pub aliases: Vec<Arc<str>>,
     /// The object's file name.
     pub object: Arc<str>,
@@ -40,15 +39,16 @@ pub struct Row {
 /// Returns the rows of a selection. `with_lines` also reads lines from the debug information.
 pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: bool) -> Vec<Row> {
     let mut rows = Vec::with_capacity(selection.len());
+    let mut naming = Naming::default();
+    naming.give(objects, selection);
     for selected in &selection.functions {
         let object = &objects[selected.object];
         let function = &object.functions()[selected.index];
         let source = with_lines.then(|| object.source_line(function.address)).flatten();
         rows.push(Row {
             kind: FunctionKind::Function,
-            name: Arc::clone(function.name()),
+            name: naming.of(function).name,
             group: None,
-            full_name: Some(Arc::clone(function.full_name())).filter(|f| f != function.name()),
             aliases: function.aliases().to_vec(),
             object: Arc::clone(object.name()),
             line: source.as_ref().and_then(|source| source.line),
@@ -72,7 +72,6 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
                 kind: FunctionKind::Usdt,
                 name: Arc::clone(&probe.name),
                 group: Some(Arc::clone(&probe.provider)),
-                full_name: None,
                 aliases: Vec::new(),
                 object: Arc::clone(object.name()),
                 line: source.as_ref().and_then(|source| source.line),
@@ -100,7 +99,6 @@ fn marker(objects: &[Object], selected: &Match) -> Option<Row> {
         kind: FunctionKind::Marker,
         name: Arc::clone(&scope.name),
         group: scope.group.clone(),
-        full_name: None,
         aliases: Vec::new(),
         object: Arc::clone(object.name()),
         file: scope.file.clone(),

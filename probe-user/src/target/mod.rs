@@ -21,6 +21,7 @@ mod loader;
 pub(crate) mod lookup;
 pub(crate) mod maps;
 pub(crate) mod markers;
+pub(crate) mod naming;
 pub(crate) mod nearest;
 pub(crate) mod not_found;
 pub(crate) mod object;

@@ -1,14 +1,17 @@
 //! Parses and matches one `GLOB[@OBJECT]` of the command line.
 
 use super::compiler_made::is_compiler_made;
-use super::demangle::{without_abi_tags, without_clone_suffix, without_generics, without_version};
+use super::demangle::{
+    full, with_plain_clones, with_return_type, without_abi_tags, without_clone_suffix,
+    without_generics, without_version,
+};
 use super::markers::MarkerScope;
 use super::object::Object;
 use super::prefilter::Prefilter;
 use super::regex_error::{self, one_line};
 use super::symbols::Function;
 use super::usdt::UsdtProbe;
-use ctrace_core::function::{FunctionInfo, FunctionKind};
+use ctrace_core::function::{FunctionInfo, FunctionKind, without_hashes};
 use ctrace_core::glob::{self, Glob};
 use globset::GlobMatcher;
 use regex::Regex;
@@ -46,13 +49,7 @@ pub(crate) struct Pattern {
 #[derive(Clone, Debug)]
 enum NameMatcher {
     Regex(Regex),
-    Glob {
-        glob: Glob,
-        /// The user typed arguments, so the full name must match.
-        has_arguments: bool,
-        has_generics: bool,
-        prefilter: Option<Box<Prefilter>>,
-    },
+    Glob { glob: Glob, has_generics: bool, prefilter: Option<Box<Prefilter>> },
 }
 
 #[derive(Clone, Debug)]
@@ -148,12 +145,25 @@ impl Pattern {
                 return false;
             }
         }
-        match &self.name {
-            NameMatcher::Glob { has_arguments: true, .. } => {
-                self.name.matches(function.full_name()) || self.matches_short(function)
-            }
-            _ => self.matches_short(function),
+        self.matches_short(function) || self.matches_full(function)
+    }
+
+    /// Returns whether only a full name of the function matches: the user means its parameters.
+    pub(crate) fn names_in_full(&self, function: &Function) -> bool {
+        self.name.may_be_full() && !self.matches_short(function) && self.matches_full(function)
+    }
+
+    fn matches_full(&self, function: &Function) -> bool {
+        if !self.name.may_be_full() {
+            return false;
         }
+        // What is before the parameters has a space if it has a return type.
+        let head = self.stem.split('(').next().unwrap_or_default();
+        let matches = |raw| {
+            self.name.matches_variants(&full(raw))
+                || (head.contains(' ') && self.name.matches(&with_return_type(raw)))
+        };
+        self.name.matches_variants(function.full_name()) || function.raws().any(matches)
     }
 
     fn matches_short(&self, function: &Function) -> bool {
@@ -182,12 +192,31 @@ impl Pattern {
 
     /// Returns whether a function of a recording matches, by any of the names above.
     pub(crate) fn matches_recorded(&self, function: &FunctionInfo) -> bool {
-        let names = || std::iter::once(&function.name).chain(&function.aliases);
+        let full = Some(function.full()).filter(|_| self.name.may_be_full());
+        let names = || std::iter::once(function.short()).chain(full).chain(&function.aliases);
         let sign = if function.kind == FunctionKind::Usdt { ':' } else { '/' };
         let whole = function.group.iter().map(|group| format!("{group}{sign}{}", function.name));
         self.matches_object_name(&function.object, &function.object)
             && (names().any(|name| self.name.matches_variants(name))
                 || whole.into_iter().any(|whole| self.name.matches_variants(&whole)))
+    }
+
+    /// Keeps those that have the pattern's text as a name, if there are any. A name with parameters
+    /// means just that function, although the `*` of `f(char*)` matches `f(char const*)` as well.
+    pub(super) fn prefer_named<T, N: AsRef<str>>(
+        &self,
+        found: Vec<T>,
+        names: impl Fn(&T) -> Vec<N>,
+    ) -> Vec<T> {
+        let NameMatcher::Glob { glob, .. } = &self.name else { return found };
+        if glob.is_literal() || !self.name.may_be_full() {
+            return found;
+        }
+        let is_named = |one: &T| names(one).iter().any(|name| name.as_ref() == glob.text());
+        match found.iter().any(is_named) {
+            true => found.into_iter().filter(is_named).collect(),
+            false => found,
+        }
     }
 
     /// Returns whether a bare name matches.
@@ -198,12 +227,22 @@ impl Pattern {
 
 impl NameMatcher {
     fn glob(body: &str) -> Self {
+        let body = &with_plain_clones(body);
         Self::Glob {
             glob: Glob::new(body),
             prefilter: Prefilter::new(body).map(Box::new),
-            has_arguments: body.contains('('),
             has_generics: without_generics(body).is_some(),
         }
+    }
+
+    /// Returns whether it may be meant for names with parameters or hashes. Other patterns are not:
+    /// `*int*` must not find every function that takes one.
+    fn may_be_full(&self) -> bool {
+        let (text, parameters) = match self {
+            Self::Regex(regex) => (regex.as_str(), r"\("),
+            Self::Glob { glob, .. } => (glob.text(), "("),
+        };
+        text.contains(parameters) || text.contains(", ") || without_hashes(text) != text
     }
 
     fn matches(&self, name: &str) -> bool {
@@ -222,16 +261,16 @@ impl NameMatcher {
         (typed.contains("_Z") || typed.contains("_R")) && self.matches(raw)
     }
 
-    /// Also matches the name without template arguments, ABI tags and the compiler's suffixes, unless
-    /// the user typed them.
+    /// Also matches the name without template arguments, without the compiler's suffixes and
+    /// without tags of interfaces, unless the user typed either.
     fn matches_variants(&self, name: &str) -> bool {
         if self.matches(name) {
             return true;
         }
-        let Self::Glob { has_generics, .. } = self else { return false };
-        if let Some(plain) = without_abi_tags(name) {
-            return self.matches_variants(&plain);
+        if let Some(bare) = without_abi_tags(name) {
+            return self.matches_variants(&bare);
         }
+        let Self::Glob { has_generics, .. } = self else { return false };
         let whole = without_clone_suffix(name);
         whole.is_some_and(|whole| self.matches(whole))
             || (!has_generics
@@ -278,166 +317,5 @@ fn is_version(text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(pattern: &str, names: &[&str], others: &[&str]) {
-        let pattern = Pattern::parse(pattern).unwrap();
-        for name in names {
-            assert!(pattern.matches_name(name), "{} should match {name}", pattern.text);
-        }
-        for name in others {
-            assert!(!pattern.matches_name(name), "{} should not match {name}", pattern.text);
-        }
-    }
-
-    #[test]
-    fn matches_names() {
-        check("main", &["main"], &["domain", "main2", "Main"]);
-        check("*", &["a", "a::b", "<T as a::B>::c", "a/b"], &[]);
-        check("ns::*", &["ns::a", "ns::a::b"], &["ns", "other::ns::a"]);
-        check("h_?", &["h_1"], &["h_12", "h_"]);
-        check("h_[12]", &["h_1", "h_2", "h_[12]"], &["h_3"]);
-        check("{read,write}_all", &["read_all", "write_all"], &["all"]);
-        check("A::operator[]", &["A::operator[]"], &["A::operator"]);
-        check("*operator[]*", &["A::operator[]"], &["A::operator()"]);
-        check("<impl Foo for [T]>::f", &["<impl Foo for [T]>::f"], &[]);
-        // Brackets match both literally and as a class.
-        check("<impl * for [T]>::*", &["<impl Foo for [T]>::f", "<impl Foo for T>::f"], &[]);
-        check("f::{{closure}}", &["f::{{closure}}"], &["f::{{closure}}::x"]);
-        check("*{{closure}}", &["f::{{closure}}"], &[]);
-        check("twice", &["twice<int>", "twice", "twice::<u32>"], &["thrice<int>"]);
-        check("twice<int>", &["twice<int>"], &["twice<long>"]);
-        check("a::f", &["a::f[abi:cxx11]", "a::f[abi:cxx11]<int>", "a[abi:v2]::f"], &["a::f[x]"]);
-        check("a::f[abi:cxx11]", &["a::f[abi:cxx11]"], &["a::f"]);
-        check("A::operator<", &["A::operator<", "A::operator< <int>"], &["A::operator<<"]);
-        check(
-            "f",
-            &["f", "f.constprop.0", "f.isra.0.constprop.1"],
-            &["f.cold", "f.part.0", "f.constprop.0.cold"],
-        );
-        check("/^a.*z$/", &["az", "abcz"], &["baz2"]);
-        check("/a|b/", &["xxbxx"], &["c"]);
-        check("memcpy@@GLIBC_2.14", &["memcpy"], &[]);
-        check("caf\u{e9}*", &["caf\u{e9}s"], &[]);
-    }
-
-    #[test]
-    fn a_bare_name_stands_for_the_last_part_of_names() {
-        let last = |text: &str| Pattern::parse(text).unwrap().by_last_part();
-        let format = last("format").expect("a bare name");
-        assert_eq!((&*format.text, &*format.stem), ("format", "format"));
-        for name in ["shop::format", "a::b::format", "shop::format<int>", "<A as B>::format"] {
-            assert!(format.matches_name(name), "{name}");
-        }
-        for name in ["format", "shop::reformat", "format::shop", "shop::format::{{closure}}"] {
-            assert!(!format.matches_name(name), "{name}");
-        }
-        assert!(last("twice<int>").expect("bare").matches_name("ns::twice<int>"));
-        assert!(last("run(a::b)").expect("bare").matches_name("ns::run(a::b)"));
-        assert!(last("run@libx*").expect("bare").matches_object_name("libx.so.1", "/libx.so.1"));
-        for text in ["shop::format", "form*", "forma?", "{a,b}", "/format/", "<A as B>::f"] {
-            assert!(last(text).is_none(), "{text}");
-        }
-        assert!(Pattern::parse("format").unwrap().found_whole().by_last_part().is_none());
-        assert!(format.by_last_part().is_none());
-    }
-
-    #[track_caller]
-    fn check_object(pattern: &str, stem: &str, matching: &[&str], others: &[&str]) {
-        let pattern = Pattern::parse(pattern).unwrap();
-        assert_eq!(pattern.stem, stem);
-        for name in matching {
-            assert!(pattern.matches_object_name(name, &format!("/usr/lib/{name}")), "{name}");
-        }
-        for name in others {
-            assert!(!pattern.matches_object_name(name, &format!("/usr/lib/{name}")), "{name}");
-        }
-    }
-
-    #[test]
-    fn splits_objects() {
-        check_object("malloc", "malloc", &["libc.so.6", "x"], &[]);
-        check_object("malloc@libc.so.6", "malloc", &["libc.so.6"], &["libc.so"]);
-        check_object("malloc@libc", "malloc", &["libc.so.6", "libc-2.31.so"], &["libcap.so.2"]);
-        check_object("*@lib*.so*", "*", &["libc.so.6"], &["prog"]);
-        check_object("f@/usr/lib/*.so", "f", &["a.so"], &["b"]);
-        check_object("memcpy@@GLIBC_2.14", "memcpy", &["x"], &[]);
-        check_object("memcpy@GLIBC_2.2.5", "memcpy", &["x"], &[]);
-        check_object("memcpy@@GLIBC_2.14@libc.so.6", "memcpy", &["libc.so.6"], &["x"]);
-        check_object("/^a@b/@x", "^a@b", &["x"], &["y"]);
-        check_object("/a/b/", "a/b", &["x"], &[]);
-        check_object("/a/@/usr/lib/x", "a", &["x"], &["y"]);
-    }
-
-    #[test]
-    fn refuses_what_is_no_pattern() {
-        for text in ["", "@libc", "f@", "/abc", "//", "/(/", "/a/x", "f@[", "/[/@x"] {
-            let error = Pattern::parse(text).unwrap_err().to_string();
-            assert!(!error.contains('\n') && !error.is_empty(), "{text}: {error}");
-        }
-    }
-
-    #[test]
-    fn matches_probes() {
-        let probe =
-            UsdtProbe { provider: "libc".into(), name: "memory_sbrk_more".into(), sites: vec![] };
-        let check = |text: &str, expected: bool| {
-            assert_eq!(Pattern::parse(text).unwrap().matches_usdt(&probe), expected, "{text}");
-        };
-        check("memory_*", true);
-        check("libc:memory_*", true);
-        check("lib*:*", true);
-        check("other:*", false);
-        check("libc", false);
-        check("/^libc:mem/", true);
-    }
-
-    #[test]
-    fn matches_markers() {
-        let check = |group: Option<&str>, name: &str, text: &str, expected: bool| {
-            let scope = MarkerScope {
-                name: name.into(),
-                group: group.map(Into::into),
-                file: None,
-                line: None,
-                is_whole_function: false,
-                sites: vec![],
-            };
-            let pattern = Pattern::parse(text).unwrap();
-            assert_eq!(pattern.matches_marker(&scope), expected, "{text} {group:?} {name}");
-        };
-        let prod = Some("prod");
-        for text in ["parse", "prod/parse", "pro?/*", "prod/*", "p*", "*", "/^prod/", "/parse$/"] {
-            check(prod, "parse", text, true);
-        }
-        for text in ["prod", "dev/*", "prod/", "/^parse/", "prod*"] {
-            check(prod, "parse", text, false);
-        }
-        check(None, "parse", "prod/*", false);
-        check(None, "load/file", "load/*", true);
-        check(prod, "load/file", "load/*", true);
-        check(prod, "max<int>", "max", true);
-        check(prod, "max<int>", "prod/max", true);
-        check(None, "/etc", "/etc/", true);
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn never_panics(text in "[a-z@/:*?{}()<>\\[\\]\\\\ ]{0,20}", name in "\\PC{0,20}") {
-            if let Ok(pattern) = Pattern::parse(&text) {
-                pattern.matches_name(&name);
-                pattern.matches_object_name(&name, &name);
-            }
-        }
-
-        /// Any name matches itself as a pattern.
-        #[test]
-        fn a_name_matches_itself(name in "[a-z:<>,&*\\[\\](){}~= ]{1,20}") {
-            if let Ok(pattern) = Pattern::parse(&name) {
-                proptest::prop_assert!(pattern.matches_name(&name));
-            }
-        }
-    }
-}
+#[path = "pattern_tests.rs"]
+mod tests;

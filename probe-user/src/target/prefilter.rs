@@ -220,7 +220,9 @@ mod tests {
     fn check_object(object: &Object) {
         for function in object.functions() {
             let raw = function.raw();
-            for name in [function.name(), function.full_name()] {
+            // Patterns with brackets have no filter.
+            let names = [function.name(), function.full_name()].into_iter();
+            for name in names.filter(|name| !name.contains('[')) {
                 for word in words(name).filter(|word| !raw.contains(word)) {
                     assert!(
                         !is_certain(word) || raw.contains(ESCAPED_M),

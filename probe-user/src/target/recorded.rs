@@ -47,7 +47,11 @@ fn matching(
 ) -> Vec<usize> {
     let find = |pattern: &Pattern| -> Vec<usize> {
         let matches = |id: &usize| is_candidate(*id) && pattern.matches_recorded(&functions[*id]);
-        (0..functions.len()).filter(matches).collect()
+        let found = (0..functions.len()).filter(matches).collect();
+        pattern.prefer_named(found, |&id| {
+            let function = &functions[id];
+            [function.short(), function.full()].into_iter().chain(&function.aliases).collect()
+        })
     };
     let found = find(pattern);
     match pattern.by_last_part() {
@@ -88,5 +92,42 @@ mod tests {
         assert_eq!(chosen(&[], &["total"]), ["shop::format", "log::format", "shop::total"]);
         // Where the whole name was not chosen, the last part is what is left out.
         assert_eq!(chosen(&["shop::*"], &["total"]), ["shop::format"]);
+    }
+
+    fn function(short: &str, full: &str, shows_full: bool) -> FunctionInfo {
+        match shows_full {
+            true => {
+                FunctionInfo { short_name: Some(short.into()), ..FunctionInfo::new(full, "app") }
+            }
+            false => {
+                FunctionInfo { full_name: Some(full.into()), ..FunctionInfo::new(short, "app") }
+            }
+        }
+    }
+
+    #[test]
+    fn functions_are_chosen_by_each_of_their_names() {
+        let functions = [
+            function("shop::format", "shop::format(char*)", true),
+            function("shop::format", "shop::format(char const*)", true),
+            function("shop::load", "shop::load(int, int)", false),
+            FunctionInfo::new("printf", "libc.so.6"),
+            function("max", "max::h0123456789abcdef", false),
+        ];
+        let chosen = |asked: &[&str], exclude: &[&str]| -> Vec<usize> {
+            let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+            let (asked, exclude): (Vec<String>, Vec<String>) = (owned(asked), owned(exclude));
+            let patterns = Patterns { functions: &asked, exclude: &exclude, ..Patterns::default() };
+            let chosen = choose(&functions, &patterns).unwrap();
+            (0..chosen.len()).filter(|&at| chosen[at]).collect()
+        };
+        assert_eq!(chosen(&["shop::format"], &[]), [0, 1]);
+        assert_eq!(chosen(&["shop::format(char*)"], &[]), [0]);
+        assert_eq!(chosen(&["shop::format(*)"], &[]), [0, 1]);
+        assert_eq!(chosen(&["shop::load(int, int)"], &[]), [2]);
+        assert_eq!(chosen(&["max::h0123456789abcdef"], &[]), [4]);
+        assert_eq!(chosen(&["shop::*"], &["shop::format(char*)"]), [1, 2]);
+        // Nobody means parameters by this.
+        assert_eq!(chosen(&["*int*"], &[]), [3]);
     }
 }

@@ -4,7 +4,8 @@ use super::not_found::{NotFound, Wanted, chosen_at_load};
 use super::object::Object;
 use super::pattern::{Pattern, PatternError};
 use super::search::{Found, find, matching, matching_functions, objects_that, search};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 pub(crate) use super::search::Match;
 
@@ -53,6 +54,8 @@ pub struct Selector {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     pub functions: Vec<Match>,
+    /// Those that were chosen by their names with parameters.
+    pub(super) named_in_full: HashSet<Match>,
     pub(crate) usdt: Vec<Match>,
     pub(crate) markers: Vec<Match>,
     /// Patterns that matched nothing while others matched: worth a warning.
@@ -178,6 +181,7 @@ impl Selector {
         for (place, pattern) in self.functions.iter().enumerate() {
             let Found { matches: found, searched, by_last_part } =
                 search(pattern, objects, matching_functions);
+            let found = pattern.prefer_named(found, |found| names(objects, found));
             if found.is_empty() {
                 selection.unmatched.push(NotFound::function(pattern, objects, &searched));
             } else if by_last_part {
@@ -193,6 +197,10 @@ impl Selector {
             if is_settled(pattern, objects, &found) {
                 selection.settled.functions.push(place);
             }
+            let in_full = |found: &&Match| {
+                pattern.names_in_full(&objects[found.object].functions()[found.index])
+            };
+            selection.named_in_full.extend(found.iter().filter(in_full));
             all.extend(found);
         }
         selection.functions = all.into_iter().collect();
@@ -258,9 +266,13 @@ impl Selector {
             let object = &objects[selected.object];
             !(exclude.matches_object(object) && matches(object))
         };
-        selection.functions.retain(|it| {
-            stays(it, &|object| exclude.matches_function(&object.functions()[it.index]))
-        });
+        let leaves = |it: &Match| {
+            !stays(it, &|object| exclude.matches_function(&object.functions()[it.index]))
+        };
+        let leaving = selection.functions.iter().copied().filter(leaves).collect();
+        let leaving = exclude.prefer_named(leaving, |found| names(objects, found));
+        let leaving: HashSet<Match> = leaving.into_iter().collect();
+        selection.functions.retain(|it| !leaving.contains(it));
         selection.usdt.retain(|it| {
             stays(it, &|object| exclude.matches_usdt(&object.usdt_probes()[it.index]))
         });
@@ -283,6 +295,13 @@ fn stands_for(pattern: &Pattern, objects: &[Object], found: &[Match]) -> String 
         "no function has the whole name `{name}`: it stands for *::{name}, here {}",
         names.join(", ")
     )
+}
+
+/// Returns the names by which a function may be called.
+fn names(objects: &[Object], found: &Match) -> Vec<Arc<str>> {
+    let function = &objects[found.object].functions()[found.index];
+    let own = [function.name(), function.full_name()].into_iter();
+    own.chain(function.aliases()).cloned().collect()
 }
 
 fn is_settled(pattern: &Pattern, objects: &[Object], found: &[Match]) -> bool {

@@ -299,3 +299,66 @@ fn explains_what_markers_it_did_not_find() {
     let line = marker_selector(&["*"], &[]).select(&plain, 9).unwrap_err().to_string();
     assert!(line.contains("none of them has markers"), "{line}");
 }
+
+const OVERLOADS: &str = r#"
+    #include <string>
+    #define F __attribute__((noinline))
+    namespace shop {
+        F int format(int v) { return v + 1; }
+        F int format(char *v) { return *v; }
+        F int format(char const *v) { return *v + 1; }
+        F int format(int v, char *const *w) { return v + *w[0]; }
+        template <class T> F T twice(T v) { return v + v; }
+        F std::string label(int v) { return std::string(v, 'x'); }
+    }
+    int main(int c, char **v) {
+        return shop::format(c) + shop::format(*v) + shop::format((char const *)*v) + shop::format(c, v)
+            + shop::twice(c) + shop::twice((long)c) + shop::label(c).size();
+    }
+"#;
+
+/// Returns the names that a selection is shown by.
+fn shown(objects: &[Object], functions: &[&str], exclude: &[&str]) -> Vec<String> {
+    let selection = selector(functions, &[], exclude).select(objects, 100).unwrap();
+    let rows = crate::target::list::list_functions(objects, &selection, false);
+    let mut names: Vec<String> = rows.iter().map(|row| row.name.to_string()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn overloads_are_chosen_by_what_is_shown() {
+    let built = compile("g++ -O1", "cpp", OVERLOADS);
+    let objects = [built.object()];
+    let all = [
+        "shop::format(char const*)",
+        "shop::format(char*)",
+        "shop::format(int)",
+        "shop::format(int, char* const*)",
+    ];
+    assert_eq!(shown(&objects, &["shop::format"], &[]), all);
+    assert_eq!(shown(&objects, &["shop::format(*)"], &[]), all);
+    // Each name means one function, although `char*` matches `char const*` as a glob.
+    for name in all {
+        assert_eq!(shown(&objects, &[name], &[]), [name]);
+        let others: Vec<&str> = all.into_iter().filter(|other| *other != name).collect();
+        assert_eq!(shown(&objects, &["shop::format"], &[name]), others);
+    }
+    assert_eq!(shown(&objects, &["*(char*)"], &[]), [all[0], all[1]]);
+    assert_eq!(shown(&objects, &["*format*, *"], &[]), [all[3]]);
+    assert_eq!(shown(&objects, &[r"/format\(int/"], &[]), [all[2], all[3]]);
+}
+
+#[test]
+fn names_that_are_different_anyway_stay_short() {
+    let built = compile("g++ -O1", "cpp", OVERLOADS);
+    let objects = [built.object()];
+    let expected = ["shop::twice<int>", "shop::twice<long>"];
+    assert_eq!(shown(&objects, &["shop::twice"], &[]), expected);
+    // As gdb and perf write it, and without the arguments of the template.
+    for name in ["int shop::twice<int>(int)", "shop::twice<int>(int)", "shop::twice(int)"] {
+        assert_eq!(shown(&objects, &[name], &[]), ["shop::twice<int>(int)"], "{name}");
+    }
+    assert_eq!(shown(&objects, &["shop::label"], &[]), ["shop::label[abi:cxx11]"]);
+    assert_eq!(shown(&objects, &["shop::label(int)"], &[]), ["shop::label[abi:cxx11](int)"]);
+}

@@ -70,17 +70,22 @@ impl Function {
         self.raws.first().map_or("", |raw| raw)
     }
 
+    /// Returns the same to keep.
+    pub(super) fn symbol(&self) -> Arc<str> {
+        self.raws.first().map_or_else(Arc::default, Arc::clone)
+    }
+
     /// Returns all symbols at this address, the best one first.
     pub(crate) fn raws(&self) -> impl Iterator<Item = &str> {
         self.raws.iter().map(|raw| &**raw)
     }
 
-    /// Returns the name that globs match: demangled, without hash, arguments and version.
+    /// Returns the short name: demangled, without hash, parameters and version.
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.names().short
     }
 
-    /// Returns the demangled name with its arguments, or the name if it has none.
+    /// Returns the demangled name with its parameters or hash, or the short name if it has none.
     pub(crate) fn full_name(&self) -> &Arc<str> {
         self.full.get_or_init(|| {
             let short = self.name();

@@ -78,7 +78,7 @@ fn cpp_names() {
         "ns::Thing::operator[](int) const",
         &[],
     );
-    check(&built, "_ZN2ns5twiceIlEET_S1_", "ns::twice<long>", "long ns::twice<long>(long)", &[]);
+    check(&built, "_ZN2ns5twiceIlEET_S1_", "ns::twice<long>", "ns::twice<long>(long)", &[]);
     assert!(built.object().unwinder().is_some());
 }
 

@@ -60,13 +60,13 @@ pub(crate) fn render(diff: &Diff, options: &DiffOptions, style: &Style) -> Strin
         out += &match view {
             DiffView::Functions => {
                 let what = ["Functions", "function", "functions"];
-                table(diff, &diff.functions, what, selection, label_function, style)
+                table(diff, &diff.functions, what, selection, label_functions, style)
             }
             DiffView::Paths => {
                 let top = selection.top.or(Some(TOP_PATHS));
                 let selection = RowSelection { top, ..selection.clone() };
                 let what = ["Paths", "path", "paths"];
-                table(diff, &diff.paths, what, &selection, label_path, style)
+                table(diff, &diff.paths, what, &selection, label_paths, style)
             }
         };
     }
@@ -124,8 +124,13 @@ fn label_function(function: &FunctionDiff) -> String {
     names::label_of(function.kind, function.group.as_deref(), &function.name)
 }
 
-fn label_path(of: &PathDiff) -> String {
-    path::joined(&of.labels, PATH_ROOM)
+fn label_functions(list: &[&FunctionDiff]) -> Vec<String> {
+    list.iter().map(|function| label_function(function)).collect()
+}
+
+fn label_paths(list: &[&PathDiff]) -> Vec<String> {
+    let paths: Vec<&[String]> = list.iter().map(|of| &*of.labels).collect();
+    path::joined_all(&paths, PATH_ROOM)
 }
 
 /// Returns a table of the rows on both sides, and one of those on one side.
@@ -134,14 +139,14 @@ fn table<T: Row>(
     list: &[T],
     [title, one, many]: [&str; 3],
     selection: &RowSelection,
-    label: fn(&T) -> String,
+    labels: fn(&[&T]) -> Vec<String>,
     style: &Style,
 ) -> String {
     let mut out = String::new();
     for both in [true, false] {
         let chosen = choose(list, diff.metric, selection, both);
         let rows: Vec<&T> = chosen.indices.iter().map(|&at| &list[at]).collect();
-        let names: Vec<String> = rows.iter().map(|row| label(row)).collect();
+        let names = labels(&rows);
         if rows.is_empty() && chosen.left_out == 0 {
             continue;
         }

@@ -5,7 +5,7 @@
 //! instead.
 
 use super::style::Tone;
-use super::{grid::Cell, names};
+use super::{distinct, grid::Cell, names};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -105,9 +105,30 @@ impl Forest {
     }
 }
 
+/// Returns the cells of lines, each with the name at the end of its branch and a text behind it, in
+/// at most `room` columns.
+pub(super) fn cells(
+    lines: &[Line],
+    texts: impl Fn(&Line) -> (String, String),
+    room: usize,
+) -> Vec<Cell> {
+    let (names, behind): (Vec<_>, Vec<_>) = lines.iter().map(texts).unzip();
+    let leads: Vec<String> = lines.iter().map(|line| line.lead(room)).collect();
+    let short = distinct::shorten_each(&names, |at| {
+        let taken = names::width(&leads[at]) + names::width(&behind[at]);
+        room.saturating_sub(taken).max(8)
+    });
+    let tones: Vec<Tone> = names.iter().map(|name| Tone::of_function(name)).collect();
+    let cell = |(((lead, name), behind), tone): (((String, String), String), Tone)| {
+        let marked = Tone::Dim.mark(&lead) + &tone.mark(&name) + &behind;
+        Cell { text: lead + &name + &behind, tone: Tone::Plain, marked: Some(marked) }
+    };
+    leads.into_iter().zip(short).zip(behind).zip(tones).map(cell).collect()
+}
+
 impl Line {
-    /// Returns the name at the end of its branch, followed by `behind`, in at most `room` columns.
-    pub(super) fn cell(&self, name: &str, behind: &str, room: usize) -> Cell {
+    /// Returns the branch before the name.
+    fn lead(&self, room: usize) -> String {
         let levels = DEEPEST.min(room / 6);
         let mut lead = String::new();
         for level in 1..=self.depth.min(levels) {
@@ -122,10 +143,6 @@ impl Line {
         if self.depth > levels {
             lead += &format!("[{}] ", self.depth);
         }
-        let taken = names::width(&lead) + names::width(behind);
-        let tone = Tone::of_function(name);
-        let name = names::shorten(name, room.saturating_sub(taken).max(8));
-        let marked = Tone::Dim.mark(&lead) + &tone.mark(&name) + behind;
-        Cell { text: lead + &name + behind, tone: Tone::Plain, marked: Some(marked) }
+        lead
     }
 }

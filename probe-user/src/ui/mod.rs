@@ -7,6 +7,7 @@
 mod ascii;
 mod clock;
 mod diff;
+pub(crate) mod distinct;
 mod exported;
 mod forest;
 pub(crate) mod grid;

@@ -34,15 +34,25 @@ pub(crate) fn shorten(name: &str, room: usize) -> String {
     if width(name) <= room {
         return name.to_owned();
     }
-    let bare = without(name, '(', ')', "");
+    let bare = without_parameters(name);
     if width(&bare) <= room {
         return bare;
     }
-    let plain = without(&bare, '<', '>', "<…>");
+    let plain = plain(name);
     if width(&plain) <= room {
         return plain;
     }
     cut_middle(&plain, room)
+}
+
+fn without_parameters(name: &str) -> String {
+    without(name, '(', ')', "")
+}
+
+/// Returns the name without parameters and arguments of templates, which is that of all overloads
+/// and instances.
+pub(super) fn plain(name: &str) -> String {
+    without(&without_parameters(name), '<', '>', "<…>")
 }
 
 /// Returns the end of a file's path, in at most `room` columns.
@@ -53,12 +63,23 @@ pub(crate) fn cut_start(text: &str, room: usize) -> String {
     format!("…{}", tail(text, room.saturating_sub(1)))
 }
 
+/// Returns the beginning of `text`, in at most `room` columns.
+pub(crate) fn cut_end(text: &str, room: usize) -> String {
+    if width(text) <= room {
+        return text.to_owned();
+    }
+    match room {
+        0 => String::new(),
+        _ => format!("{}…", head(text, room - 1)),
+    }
+}
+
 /// Replaces the middle of `text` by `…`, to fit into `room` columns.
 pub(crate) fn cut_middle(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
     }
-    let left = room.saturating_sub(1);
+    let Some(left) = room.checked_sub(1) else { return String::new() };
     let (start, end) = (head(text, left / 2), tail(text, left - left / 2));
     format!("{}…{}", start.trim_end_matches('…'), end.trim_start_matches('…'))
 }

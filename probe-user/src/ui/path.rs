@@ -1,11 +1,26 @@
 //! Formats a call path on one line, from root to leaf.
 
-use super::names;
 use super::units::count;
+use super::{distinct, names};
 use ctrace_core::report::render::clean::clean;
 
 /// The number of frames to show at each end of a long path.
 const ENDS: usize = 16;
+
+/// Joins each path in at most `room` columns. Different paths stay different.
+pub(super) fn joined_all<P, N>(paths: &[P], room: usize) -> Vec<String>
+where
+    P: AsRef<[N]>,
+    N: AsRef<str> + PartialEq,
+{
+    let all = |room: usize| paths.iter().map(move |path| joined(path.as_ref(), room));
+    let mut short: Vec<String> = all(room).collect();
+    if room < usize::MAX {
+        let long: Vec<String> = all(usize::MAX).collect();
+        distinct::tell_apart(&long, &mut short, |_| room);
+    }
+    short
+}
 
 /// Joins the path in at most `room` columns. It first folds recursion into counts, then drops
 /// frames in the middle, then shortens names.

@@ -2,8 +2,8 @@
 //! names in front. So lines do not wrap and numbers are not cut.
 
 use super::grid::{self, Column, Group};
-use super::names;
 use super::style::{Style, Tone};
+use super::{distinct, names};
 
 /// The least width of a name before a group of columns moves to its own table.
 const NAME_ROOM: usize = 24;
@@ -103,8 +103,8 @@ fn least_room(names: &[String]) -> usize {
 /// Returns the column of names, in at most `room` columns.
 pub(super) fn name_column(names: &[String], room: usize) -> Column {
     let room = room.max("function".len());
-    let cells = names
-        .iter()
-        .map(|name| grid::Cell::toned(names::shorten(name, room), Tone::of_function(name)));
+    let short = distinct::shorten_all(names, room).into_iter();
+    let cells =
+        short.zip(names).map(|(short, name)| grid::Cell::toned(short, Tone::of_function(name)));
     Column::left("function", cells)
 }

@@ -81,6 +81,8 @@ impl ReportFacts {
     /// Returns its functions in a recording's form, for selection.
     pub fn functions(&self) -> Vec<FunctionInfo> {
         let info = |function: &FunctionReport| FunctionInfo {
+            short_name: function.short_name.clone(),
+            full_name: function.full_name.clone(),
             aliases: function.aliases.clone(),
             kind: function.kind,
             group: function.group.clone(),

@@ -15,6 +15,7 @@ mod facts;
 mod gather;
 mod judge;
 mod ladder;
+mod matching;
 mod metric;
 mod model;
 mod notes;
@@ -43,7 +44,7 @@ use crate::recording::{ReadAt, Recording};
 use catalogue::Catalogue;
 use gather::Cells;
 use judge::Side;
-use survey::{Chosen, Survey};
+use survey::{Chosen, Survey, described};
 
 /// Limit of compared functions, and of compared paths: the most active ones.
 const MAX_ROWS: usize = 1_000;
@@ -104,7 +105,7 @@ pub fn diff<'a, R: ReadAt>(
     new: &[Source<'a, R>],
     options: &Options,
 ) -> Diff {
-    let mut catalogue = Catalogue::default();
+    let mut catalogue = Catalogue::new([old, new].map(|side| side.iter().flat_map(described)));
     let mut survey = |sources: &[Source<'a, R>]| -> Vec<Survey<'a, R>> {
         sources.iter().map(|source| Survey::new(source, &mut catalogue)).collect()
     };

@@ -1,7 +1,7 @@
 //! The result of a comparison. Its serialisation is the JSON interface `ctrace.diff.v1`
 //! (`docs/diff.schema.json`): keys are only added, and unknown values are null.
 
-use super::catalogue::Catalogue;
+use super::catalogue::{Catalogue, Named};
 use super::judge::{CONFIDENCE, Judged, Side, Verdicts};
 use super::metric::Metric;
 use super::resample::ROUNDS;
@@ -157,24 +157,23 @@ where
         });
         Compared::new(calls, &metrics, judged, options)
     });
-    let name = |id: &FuncId| catalogue.functions[id.index()].0.name.clone();
+    let named = |id: &FuncId| &catalogue.functions[id.index()];
     let functions: Vec<FunctionDiff> = chosen
         .functions
         .iter()
         .zip(&mut rows)
         .map(|(id, compared)| {
-            let (named, object) = &catalogue.functions[id.index()];
-            let (kind, group) = (named.kind, named.group.clone());
-            FunctionDiff { name: name(id), object: object.clone(), kind, group, compared }
+            let Named { name, object, kind, group } = named(id).clone();
+            FunctionDiff { name, object, kind, group, compared }
         })
         .collect();
     let label = |id: &FuncId| {
-        let named = &catalogue.functions[id.index()].0;
+        let named = named(id);
         qualified(named.kind, named.group.as_deref(), &named.name).into_owned()
     };
     let paths = chosen.paths.iter().zip(&mut rows).map(|(path, compared)| {
         let functions = catalogue.path(*path);
-        let path = functions.iter().map(name).collect();
+        let path = functions.iter().map(|id| named(id).name.clone()).collect();
         PathDiff { path, labels: functions.iter().map(label).collect(), compared }
     });
     let [old, new] =

@@ -1,7 +1,8 @@
 //! The first pass over each file: finds its functions and paths and their activity. Only the most
 //! active ones are compared, so that the second pass needs little memory.
 
-use super::catalogue::{Catalogue, Description};
+use super::catalogue::Catalogue;
+use super::matching::Description;
 use super::{Content, ReportFacts, Source};
 use crate::recording::replay::count::{FirstPass, count};
 use crate::recording::replay::lens::Lens;
@@ -80,6 +81,7 @@ pub(crate) struct Index {
 
 impl<'a, R: ReadAt> Survey<'a, R> {
     pub(crate) fn new(source: &Source<'a, R>, catalogue: &mut Catalogue) -> Self {
+        let functions = described(source).iter().map(|told| catalogue.function(told)).collect();
         match source.content {
             Content::Recording { recording, query } => {
                 let lens = Lens::new(query, recording.nodes());
@@ -87,30 +89,38 @@ impl<'a, R: ReadAt> Survey<'a, R> {
                 let counted = count(recording, &lens, chunks);
                 let (Nanos(start), Nanos(end)) = period(recording, &lens);
                 let read = Read { recording, lens, chunks, counted, period: start..end };
-                let index = Index::of_recording(&read, catalogue);
+                let index = Index::of_recording(&read, functions, catalogue);
                 Self { content: Surveyed::Recording(Box::new(read)), index }
             }
-            Content::Report { facts, functions } => Self {
+            Content::Report { facts, functions: chosen } => Self {
                 content: Surveyed::Report(facts),
-                index: Index::of_report(facts, functions, catalogue),
+                index: Index::of_report(facts, chosen, functions, catalogue),
             },
         }
     }
 }
 
+/// Returns the functions of a file.
+pub(super) fn described<'a, R: ReadAt>(source: &Source<'a, R>) -> Vec<Description<'a>> {
+    match source.content {
+        Content::Recording { recording, .. } => {
+            let program = recording.start().target.exe.as_deref();
+            let functions = recording.functions().iter();
+            functions.map(|info| Description::of_info(info, program)).collect()
+        }
+        Content::Report { facts, .. } => {
+            let program = facts.target.exe.as_deref();
+            facts.functions.iter().map(|row| Description::of_row(row, program)).collect()
+        }
+    }
+}
+
 impl Index {
-    fn of_recording<R: ReadAt>(read: &Read<'_, R>, catalogue: &mut Catalogue) -> Self {
-        let program = read.recording.start().target.exe.as_deref();
-        let functions = read.recording.functions().iter().map(|info| {
-            let told = Description {
-                name: &info.name,
-                object: &info.object,
-                kind: info.kind,
-                group: info.group.as_ref(),
-            };
-            catalogue.function(&told, program)
-        });
-        let functions: Vec<FuncId> = functions.collect();
+    fn of_recording<R: ReadAt>(
+        read: &Read<'_, R>,
+        functions: Vec<FuncId>,
+        catalogue: &mut Catalogue,
+    ) -> Self {
         let nodes = read.lens.paths.nodes();
         let paths = catalogue.paths(nodes, &functions);
         let mut index = Self { functions, paths, ..Self::default() };
@@ -132,11 +142,12 @@ impl Index {
     }
 
     /// Surveys the chosen functions of a report; paths of a choice are unknown.
-    fn of_report(facts: &ReportFacts, chosen: Option<&[bool]>, catalogue: &mut Catalogue) -> Self {
-        let program = facts.target.exe.as_deref();
-        let functions =
-            facts.functions.iter().map(|row| catalogue.function(&Description::from(row), program));
-        let functions: Vec<FuncId> = functions.collect();
+    fn of_report(
+        facts: &ReportFacts,
+        chosen: Option<&[bool]>,
+        functions: Vec<FuncId>,
+        catalogue: &mut Catalogue,
+    ) -> Self {
         let paths = catalogue.paths(&facts.nodes(), &functions);
         let mut index = Self { functions, paths, ..Self::default() };
         for (place, function) in facts.functions.iter().enumerate() {

@@ -4,6 +4,7 @@
 //! Times are microseconds since tracing began. A call's `args` have its values and mark it as
 //! `untimed` or `open`. `otherData` lists what is missing from the recording.
 
+use super::enclosing::enclosing;
 use super::excerpt::{Ended, Excerpt};
 use super::labels::{self, Labels};
 use super::out::Out;
@@ -32,9 +33,19 @@ pub(super) fn write<R: ReadAt>(
                 format!(",\n{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":", label.pid, label.tid);
             for row in rows {
                 out.put(head.as_bytes());
-                out.micros(row.start.saturating_sub(zero));
-                out.put(b",\"dur\":");
-                out.micros(row.duration);
+                let start = row.start.saturating_sub(zero);
+                match row.ended {
+                    Ended::Timed => {
+                        out.micros(start);
+                        out.put(b",\"dur\":");
+                        out.micros(row.duration);
+                    }
+                    // Several calls may have ended at once.
+                    Ended::Untimed | Ended::Open => {
+                        let (from, duration) = enclosing(start, start.saturating_add(row.duration));
+                        out.text(&format!("{from},\"dur\":{duration}"));
+                    }
+                }
                 let function = nodes[row.path as usize].func;
                 out.put(names.get(function.index()).map_or(b"", |name| name.as_bytes()));
                 let remark = match row.ended {

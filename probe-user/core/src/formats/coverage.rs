@@ -74,21 +74,28 @@ impl Coverage {
         pairs
     }
 
-    /// Returns a summary of calls and losses, for a title.
+    /// Returns a summary of calls and what is missing, for a title.
     pub(super) fn in_short(&self) -> String {
         let lost = &self.lost;
-        let missing = [
-            (lost.events, "events lost"),
-            (lost.late, "events late"),
-            (lost.decode_errors, "decode errors"),
-            (lost.calls_untimed, "calls untimed"),
-            (lost.calls_open, "calls open"),
-            (self.unreadable_calls, "calls unreadable"),
-            (lost.payloads, "payloads lost"),
+        let parts = [
+            (lost.events, "event lost", "events lost"),
+            (lost.late, "event late", "events late"),
+            (lost.decode_errors, "decode error", "decode errors"),
+            (lost.calls_untimed, "call untimed", "calls untimed"),
+            (lost.calls_open, "call open", "calls open"),
+            (lost.calls_headless, "call without a beginning", "calls without a beginning"),
+            (self.filtered_calls, "call filtered out", "calls filtered out"),
+            (self.calls_without_path, "call without a path", "calls without a path"),
+            (self.unreadable_calls, "call unreadable", "calls unreadable"),
+            (self.unreadable_bytes, "byte unreadable", "bytes unreadable"),
+            (lost.payloads, "payload lost", "payloads lost"),
         ];
-        let missing = missing.iter().filter(|(count, _)| *count > 0);
-        let mut text = format!("{} calls", self.calls);
-        missing.for_each(|(count, what)| text += &format!(", {count} {what}"));
-        text
+        let counted =
+            |(n, one, many): (u64, &str, &str)| format!("{n} {}", if n == 1 { one } else { many });
+        let missing = parts.into_iter().filter(|(n, ..)| *n > 0).map(counted);
+        let mut all = vec![counted((self.calls, "call", "calls"))];
+        all.extend(missing);
+        all.extend(self.has_no_end.then(|| "the recording has no end".to_owned()));
+        all.join(", ")
     }
 }

@@ -44,6 +44,15 @@ pub(super) fn write<R: ReadAt>(
     Ok(told)
 }
 
+/// Returns the places of threads: the recorded process first, then by process and thread id, which
+/// the system gives in the order of creation.
+fn places<R: ReadAt>(recording: &Recording<R>) -> HashMap<ThreadId, u64> {
+    let program = recording.start().target.pid;
+    let mut threads: Vec<_> = recording.threads().collect();
+    threads.sort_by_key(|thread| (Some(thread.pid) != program, thread.pid, thread.tid, thread.id));
+    threads.iter().map(|thread| thread.id).zip(0..).collect()
+}
+
 /// A thread of the profile.
 struct Thread {
     handle: ThreadHandle,
@@ -60,6 +69,8 @@ struct Sampler<'a, R> {
     unknown: StringHandle,
     processes: HashMap<u32, ProcessHandle>,
     threads: HashMap<ThreadId, Thread>,
+    /// The place of each thread in the profile.
+    places: HashMap<ThreadId, u64>,
     start: u64,
     distance: u64,
     /// Number of the next look.
@@ -93,6 +104,7 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
             profile,
             processes: HashMap::new(),
             threads: HashMap::new(),
+            places: places(recording),
             start,
             distance,
             next: 0,
@@ -145,7 +157,7 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
                 continue;
             }
             let since = Timestamp::from_nanos_since_reference(number * self.distance);
-            let thread = self.thread(id, since)?;
+            let thread = self.thread(id)?;
             let stack = self.stack(id, thread, path)?;
             let busy = if path == ROOT_PATH { 0 } else { self.distance };
             self.profile.add_sample(thread, since, stack, CpuDelta::from_nanos(busy), 1);
@@ -154,12 +166,15 @@ impl<'a, R: ReadAt> Sampler<'a, R> {
         Ok(())
     }
 
-    fn thread(&mut self, id: ThreadId, since: Timestamp) -> Result<ThreadHandle, ExportError> {
+    fn thread(&mut self, id: ThreadId) -> Result<ThreadHandle, ExportError> {
         if let Some(thread) = self.threads.get(&id) {
             return Ok(thread.handle);
         }
         self.spend(THREAD)?;
         let label = labels::thread(self.recording, id);
+        // A profile lists threads in the order of their beginnings.
+        let place = self.places.get(&id).copied().unwrap_or(u64::MAX >> 16);
+        let since = Timestamp::from_nanos_since_reference(place);
         let process = *self.processes.entry(label.pid).or_insert_with(|| {
             let name = labels::process(self.recording, label.pid);
             self.profile.add_process(&name, label.pid, since)

@@ -14,15 +14,23 @@ use crate::recording::ReadAt;
 /// Limit of bytes of all stacks, which are sorted in memory.
 const ROOM: usize = 256 << 20;
 
+/// A call path by the names of its frames.
+pub(super) struct Stack {
+    /// The frames, outermost first, separated by semicolons.
+    pub(super) frames: String,
+    pub(super) own: u64,
+    pub(super) calls: u64,
+}
+
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     mut out: Out<'_>,
 ) -> Result<Coverage, ExportError> {
     let (stacks, told) = stacks(excerpt)?;
-    for (stack, own) in stacks {
-        out.text(&stack);
+    for stack in stacks.into_iter().filter(|stack| stack.own > 0) {
+        out.text(&line(&stack.frames));
         out.text(" ");
-        out.number(own);
+        out.number(stack.own);
         out.text("\n");
         out.relieve()?;
     }
@@ -30,36 +38,43 @@ pub(super) fn write<R: ReadAt>(
     Ok(told)
 }
 
-/// Returns stacks with own time, sorted by name.
+/// Returns all stacks, in the order of their frames.
 pub(super) fn stacks<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
-) -> Result<(Vec<(String, u64)>, Coverage), ExportError> {
+) -> Result<(Vec<Stack>, Coverage), ExportError> {
     let (totals, told) = Totals::of(excerpt)?;
     let labels = Labels::of(excerpt.recording);
-    let timed = totals.paths().into_iter().filter(|(_, sum)| sum.own > 0);
     let (mut stacks, mut room) = (Vec::new(), ROOM);
-    for (path, sum) in timed {
-        let stack = stack(excerpt.nodes(), &labels, path);
-        room = room.checked_sub(stack.len()).ok_or(ExportError::TooMuch)?;
-        stacks.push((stack, sum.own));
+    for (path, sum) in totals.paths() {
+        let frames = frames(excerpt.nodes(), &labels, path);
+        room = room.checked_sub(frames.len()).ok_or(ExportError::TooMuch)?;
+        stacks.push(Stack { frames, own: sum.own, calls: sum.calls });
     }
-    stacks.sort_unstable();
+    stacks.sort_by(|a, b| a.frames.split(';').cmp(b.frames.split(';')));
     // Different functions can have one name.
     stacks.dedup_by(|next, kept| {
-        let same = next.0 == kept.0;
-        kept.1 = kept.1.saturating_add(if same { next.1 } else { 0 });
+        let same = next.frames == kept.frames;
+        if same {
+            kept.own = kept.own.saturating_add(next.own);
+            kept.calls = kept.calls.saturating_add(next.calls);
+        }
         same
     });
     Ok((stacks, told))
 }
 
-fn stack(nodes: &[Node], labels: &Labels, path: u32) -> String {
+fn frames(nodes: &[Node], labels: &Labels, path: u32) -> String {
     let frames = labels.path(nodes, path);
     let frames: Vec<String> = frames.into_iter().map(|frame| frame.replace(';', ":")).collect();
-    let mut stack = frames.join(";");
-    let digits = stack.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').len();
-    if stack[..digits].ends_with(' ') {
-        stack.replace_range(digits - 1..digits, "_");
+    frames.join(";")
+}
+
+/// Returns the frames as they can stand before a number.
+pub(super) fn line(frames: &str) -> String {
+    let mut line = frames.to_owned();
+    let digits = line.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+    if line[..digits].ends_with(' ') {
+        line.replace_range(digits - 1..digits, "_");
     }
-    stack
+    line
 }

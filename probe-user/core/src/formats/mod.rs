@@ -15,10 +15,12 @@ mod coverage;
 mod edges;
 #[cfg(test)]
 mod edges_tests;
+mod enclosing;
 mod excerpt;
 mod firefox;
 mod flamegraph;
 mod folded;
+mod frame_titles;
 mod labels;
 mod lines;
 mod out;

@@ -2,7 +2,7 @@
 //! with every call.
 //!
 //! Each thread is a sequence of packets with its own defaults: the track, and a clock that counts
-//! from the preceding packet. Names are interned. Some thousand packets are compressed at a time.
+//! from the preceding packet. Names are interned, and so are files and lines. Some thousand packets are compressed at a time.
 //! Times are CLOCK_MONOTONIC; the file relates them to the wall clock. The end of a call has its
 //! values and is marked if the call is `untimed` or `open`. An instant on a track called ctrace
 //! lists what is missing from the recording.
@@ -14,6 +14,7 @@ use super::out::Out;
 use super::protobuf::Message;
 use super::{Coverage, ExportError};
 use crate::calls::paths::Node;
+use crate::function::FunctionInfo;
 use crate::hash::{IntMap, pair};
 use crate::recording::{ReadAt, Recording};
 use crate::report::NamedValues;
@@ -46,6 +47,10 @@ mod field {
     pub(super) const EVENT_NAME: u32 = 10;
     pub(super) const EVENT_TRACK: u32 = 11;
     pub(super) const EVENT_OWN_NAME: u32 = 23;
+    pub(super) const EVENT_SOURCE: u32 = 34;
+
+    pub(super) const INTERNED_NAME: u32 = 2;
+    pub(super) const INTERNED_SOURCE: u32 = 4;
 }
 
 const BEGIN: u64 = 1;
@@ -83,6 +88,17 @@ pub(super) fn write<R: ReadAt>(
     Ok(told)
 }
 
+/// Makes the place of a function in its source. `id` is that of its name.
+fn source((function, id): (&FunctionInfo, u64)) -> Option<Message> {
+    let file = function.file.as_deref()?;
+    let mut source = Message::default();
+    source.number(1, id).text(2, &labels::text(file));
+    if let Some(line) = function.line {
+        source.number(4, line.into());
+    }
+    Some(source)
+}
+
 /// Makes a name and a value that viewers show with a call.
 fn annotation(name: &str, value: Option<&Value>) -> Message {
     let mut annotation = Message::default();
@@ -109,6 +125,8 @@ struct Trace<'a, 'o, R> {
     recording: &'a Recording<R>,
     nodes: &'a [Node],
     labels: Labels,
+    /// The file and line of each function, if its file is known.
+    sources: Vec<Option<Message>>,
     sequences: HashMap<ThreadId, Sequence>,
     processes: HashSet<u32>,
     /// Pairs of thread and function: the thread's sequence has the function's name.
@@ -128,6 +146,7 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
             recording,
             nodes: excerpt.nodes(),
             labels: Labels::of(recording),
+            sources: recording.functions().iter().zip(1..).map(source).collect(),
             sequences: HashMap::new(),
             processes: HashSet::new(),
             interned: IntMap::default(),
@@ -212,10 +231,18 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
                 let function = self.nodes[path as usize].func;
                 let name = u64::from(function.0) + 1;
                 event.number(field::EVENT_TYPE, BEGIN).number(field::EVENT_NAME, name);
+                let source = self.sources.get(function.index()).and_then(Option::as_ref);
+                if source.is_some() {
+                    event.number(field::EVENT_SOURCE, name);
+                }
                 if self.interned.insert(pair(thread.0, function.0), ()).is_none() {
-                    let mut entry = Message::default();
+                    let (mut interned, mut entry) = (Message::default(), Message::default());
                     entry.number(1, name).text(2, self.labels.function(function));
-                    packet.message(field::INTERNED, Message::default().message(2, &entry));
+                    interned.message(field::INTERNED_NAME, &entry);
+                    if let Some(source) = source {
+                        interned.message(field::INTERNED_SOURCE, source);
+                    }
+                    packet.message(field::INTERNED, &interned);
                 }
             }
             What::End(ended) => {

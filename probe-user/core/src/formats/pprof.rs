@@ -1,7 +1,7 @@
 //! pprof's format: gzipped protocol buffers. Each call path of a thread has a sample with its
 //! calls, its calls without a known end, and its own time.
 //!
-//! The profile's comments list what is missing (`pprof -comments`).
+//! The profile's comment says in one line what is missing.
 
 use super::excerpt::Excerpt;
 use super::labels::{self, Labels, UNKNOWN_FRAMES};
@@ -43,10 +43,9 @@ pub(super) fn write<R: ReadAt>(
     for (thread, sums) in totals.threads() {
         profile.thread(excerpt, thread, &sums)?;
     }
-    for (key, value) in told.pairs() {
-        let comment = profile.string(&format!("{key}: {value}"));
-        profile.message.number(field::COMMENT, comment);
-    }
+    // Each view of pprof begins with the comments, so this is one line.
+    let comment = profile.string(&told.in_short());
+    profile.message.number(field::COMMENT, comment);
     profile.finish()?;
     out.finish()?;
     Ok(told)
@@ -130,7 +129,9 @@ impl<W: Write> Profile<W> {
     fn function(&mut self, id: u64, name: &str, file: &str, line: u64, mapping: u64) {
         let (name, file) = (self.string(name), self.string(file));
         let mut function = Message::default();
-        function.number(1, id).number(2, name).number(3, name).number(4, file).number(5, line);
+        // Without a name of the system (field 3). pprof takes a name that is equal to it for one that
+        // is to be demangled, and removes parameters and arguments of templates.
+        function.number(1, id).number(2, name).number(4, file).number(5, line);
         self.message.message(field::FUNCTION, &function);
         let mut location = Message::default();
         location.number(1, id).number(2, mapping);

@@ -78,7 +78,7 @@ impl Names {
 }
 
 /// Definitions of each kind in a block, at most: the size of a block is bounded.
-const IN_A_BLOCK: usize = 1_000;
+const IN_A_BLOCK: usize = 500;
 
 fn part<T: Clone>(names: &[T], first: usize) -> Vec<T> {
     names.iter().skip(first).take(IN_A_BLOCK).cloned().collect()

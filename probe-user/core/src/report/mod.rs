@@ -196,6 +196,11 @@ impl LossReport {
 #[derive(Clone, Debug, Deserialize)]
 pub struct FunctionReport {
     pub name: Arc<str>,
+    /// As in [`FunctionInfo`](crate::function::FunctionInfo), like the next one.
+    #[serde(default)]
+    pub short_name: Option<Arc<str>>,
+    #[serde(default)]
+    pub full_name: Option<Arc<str>>,
     pub aliases: Vec<Arc<str>>,
     pub object: Arc<str>,
     pub file: Option<Arc<str>>,

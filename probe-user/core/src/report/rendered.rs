@@ -12,6 +12,8 @@ impl FunctionReport {
     pub fn new(info: &FunctionInfo) -> Self {
         Self {
             name: info.name.clone(),
+            short_name: info.short_name.clone(),
+            full_name: info.full_name.clone(),
             aliases: info.aliases.clone(),
             object: info.object.clone(),
             file: info.file.clone(),

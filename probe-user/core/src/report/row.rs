@@ -8,6 +8,11 @@ impl Serialize for FunctionReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &self.name)?;
+        for (key, name) in [("short_name", &self.short_name), ("full_name", &self.full_name)] {
+            if let Some(name) = name {
+                map.serialize_entry(key, name)?;
+            }
+        }
         map.serialize_entry("aliases", &self.aliases)?;
         map.serialize_entry("object", &self.object)?;
         map.serialize_entry("file", &self.file)?;

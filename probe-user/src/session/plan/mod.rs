@@ -25,6 +25,7 @@ use crate::target::{
     budget::{Budget, ObjectLimits},
     maps::MappedObject,
     markers::MarkerSite,
+    naming::Naming,
     not_found::{NotFound, flawed_markers},
     object::Object,
     place::{CodeMap, Policy, Refusal, Returns},
@@ -134,6 +135,7 @@ pub struct Planner {
     objects: ObjectLimits,
     /// True if programs may come later that have what the first one lacks.
     awaits_programs: bool,
+    naming: Naming,
 }
 
 impl Planner {
@@ -149,6 +151,7 @@ impl Planner {
             values: ValuePlanner::default(),
             objects: ObjectLimits::DEFAULT,
             awaits_programs: false,
+            naming: Naming::default(),
         }
     }
 
@@ -296,6 +299,7 @@ impl Planner {
     }
 
     fn place_all(&mut self, objects: &[Object], selection: &Selection) -> anyhow::Result<Plan> {
+        self.naming.give(objects, selection);
         let mut plan = Plan {
             remarks: self.remarks(objects, selection),
             guards: self.guarding.take(),
@@ -405,11 +409,11 @@ impl Planner {
         for function in functions {
             match placer.place(function) {
                 Ok(placement) => planned.push(Planned {
-                    info: info(object, function, &placement),
+                    info: info(object, function, self.naming.of(function), &placement),
                     sites: Sites::Function(placement),
                 }),
                 Err(why) => refused.push(Refused {
-                    name: Arc::clone(function.name()),
+                    name: self.naming.of(function).name,
                     object: Arc::clone(object.name()),
                     why,
                 }),

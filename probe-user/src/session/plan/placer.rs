@@ -1,6 +1,7 @@
 //! Decides where the functions of one object are probed.
 
 use crate::target::{
+    naming::Shown,
     object::Object,
     place::{Candidate, CodeMap, Policy, Refusal, place},
     plan::{ExitPlacement, Placement},
@@ -28,10 +29,17 @@ impl<'a> Placer<'a> {
 }
 
 /// Describes a function for reports.
-pub(super) fn info(object: &Object, function: &Function, placement: &Placement) -> FunctionInfo {
+pub(super) fn info(
+    object: &Object,
+    function: &Function,
+    shown: Shown,
+    placement: &Placement,
+) -> FunctionInfo {
     let source = object.source_line(function.address);
     FunctionInfo {
-        name: Arc::clone(function.name()),
+        name: shown.name,
+        short_name: shown.short,
+        full_name: shown.full,
         aliases: function.aliases().to_vec(),
         object: Arc::clone(object.name()),
         line: source.as_ref().and_then(|source| source.line),

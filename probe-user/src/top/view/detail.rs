@@ -4,6 +4,7 @@ use super::{TIED, paragraph};
 use crate::{
     top::{columns::Column, compare::Change, figures::Figures, model::Model},
     ui::{
+        distinct::shorten_all,
         names, number,
         units::{Digits, count, percent, time},
     },
@@ -169,7 +170,9 @@ fn largest<T: Ord + Copy>(of: BTreeMap<String, T>) -> impl Iterator<Item = (Stri
     const NAME: usize = 40;
     let mut all: Vec<(String, T)> = of.into_iter().collect();
     all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    all.into_iter().take(MOST).map(|(name, value)| (names::shorten(&name, NAME), value))
+    all.truncate(MOST);
+    let (names, values): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+    shorten_all(&names, NAME).into_iter().zip(values)
 }
 
 /// Returns each number before and now, while comparing.

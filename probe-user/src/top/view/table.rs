@@ -8,7 +8,7 @@ use crate::{
         lines::cell,
         model::Model,
     },
-    ui::{names, plot, style::Tone},
+    ui::{distinct::shorten_all, names, plot, style::Tone},
 };
 use ratatui::{
     style::{Modifier, Style},
@@ -29,10 +29,12 @@ pub(super) fn lines(model: &Model, width: usize, height: usize) -> Vec<Line<'sta
     let first = (selected / room * room).min(rows.len().saturating_sub(room));
     let visible = &rows[first..rows.len().min(first + room)];
     let layout = Layout::new(model, figures, visible, width);
+    let labels = visible.iter().map(|&place| names::label(&figures.report.functions[place]));
+    let labels = shorten_all(&labels.collect::<Vec<_>>(), layout.name);
     let mut lines = vec![layout.headings(model)];
-    for (at, &place) in visible.iter().enumerate() {
+    for (at, (&place, name)) in visible.iter().zip(&labels).enumerate() {
         let is_selected = first + at == selected;
-        lines.push(layout.row(model, figures, (at, place), is_selected));
+        lines.push(layout.row(model, figures, (at, place, name), is_selected));
     }
     lines
 }
@@ -81,17 +83,16 @@ impl Layout {
         &self,
         model: &Model,
         figures: &Figures,
-        (at, place): (usize, usize),
+        (at, place, name): (usize, usize, &str),
         is_selected: bool,
     ) -> Line<'static> {
         let label = names::label(&figures.report.functions[place]);
-        let name = names::shorten(&label, self.name);
         let mark = if is_selected { MARK } else { ' ' };
         let idle = figures.report.functions[place].calls == 0;
         let tone = if idle { Tone::Dim } else { Tone::of_function(&label) };
         let mut spans = vec![
             Span::raw(mark.to_string()),
-            Span::styled(padded(&name, self.name), look(tone, model.colour)),
+            Span::styled(padded(name, self.name), look(tone, model.colour)),
         ];
         for ((column, cells), width) in self.columns.iter().zip(&self.cells).zip(&self.widths) {
             let value = column.value(figures, place);

@@ -1,6 +1,6 @@
 //! The slowest calls, each with the calls inside it: the outlier and its reason.
 
-use super::super::forest::{Forest, Line};
+use super::super::forest::{self, Forest, Line};
 use super::super::grid::{self, Column, Group};
 use super::super::style::Tone;
 use super::super::units::{Digits, count, counted, time};
@@ -126,12 +126,12 @@ fn inside(context: &Context<'_>, call: &CallReport) -> String {
     let room = context.style.width.map_or(usize::MAX, |width| {
         width.saturating_sub(grid::total_width(&[&numbers]) + 2).max("inside".len())
     });
-    let names = lines.iter().map(|line| {
+    let name = |line: &Line| {
         let row = at(line);
         let times = if row.calls == 1 { String::new() } else { format!(" ×{}", count(row.calls)) };
-        line.cell(&clean(&context.report.name_of(row.function)), &times, room)
-    });
-    let tree = Group::untitled(vec![Column::left("inside", names)]);
+        (clean(&context.report.name_of(row.function)).into_owned(), times)
+    };
+    let tree = Group::untitled(vec![Column::left("inside", forest::cells(&lines, name, room))]);
     let mut out = grid::draw(&[&numbers, &tree]);
     let shown: u64 = lines.iter().map(|line| at(line).calls).sum();
     if shown < call.inside_calls {

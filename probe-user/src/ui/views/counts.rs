@@ -1,7 +1,7 @@
 //! The number of calls of each path, without durations.
 
 use super::super::grid::{self, Cell, Column, Group};
-use super::super::path::joined;
+use super::super::path::joined_all;
 use super::super::style::Tone;
 use super::super::text;
 use super::super::units::{ABSENT, count};
@@ -34,10 +34,8 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let room = context.style.width.map_or(usize::MAX, |width| {
         width.saturating_sub(grid::total_width(&[&numbers]) + 2).max(LEAST_ROOM)
     });
-    let paths = rows
-        .indices
-        .iter()
-        .map(|&path| Cell::toned(joined(&report.names_on_path(path), room), Tone::Name));
+    let names: Vec<_> = rows.indices.iter().map(|&path| report.names_on_path(path)).collect();
+    let paths = joined_all(&names, room).into_iter().map(|path| Cell::toned(path, Tone::Name));
     let path = Group::untitled(vec![Column::left("path", paths)]);
     text::title("Counts")
         + &grid::draw(&[&numbers, &path])

@@ -2,7 +2,7 @@
 
 use super::super::grid::{self, Cell, Column, Group};
 use super::super::names::width as width_of;
-use super::super::path::joined;
+use super::super::path::{joined, joined_all};
 use super::super::style::Tone;
 use super::super::units::{Digits, count, maybe_time, time};
 use super::super::{plot, text};
@@ -31,7 +31,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let list: Vec<&PathReport> = rows.indices.iter().map(|&i| &report.paths[i]).collect();
     let names: Vec<_> = rows.indices.iter().map(|&path| report.names_on_path(path)).collect();
     let (numbers, room) = fit(&list, &names, context.style.width);
-    let paths = names.iter().map(|path| Cell::toned(joined(path, room), Tone::Name));
+    let paths = joined_all(&names, room).into_iter().map(|path| Cell::toned(path, Tone::Name));
     let path = Group::untitled(vec![Column::left("path", paths)]);
     text::title("Paths")
         + &grid::draw(&[&numbers, &path])

@@ -1,6 +1,6 @@
 //! The call paths as an indented tree, with children ordered by the sorting column.
 
-use super::super::forest::Forest;
+use super::super::forest::{self, Forest, Line};
 use super::super::grid::{self, Cell, Column, Group};
 use super::super::style::Tone;
 use super::super::text;
@@ -38,9 +38,11 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         .width
         .map_or(usize::MAX, |width| width.saturating_sub(grid::total_width(&[numbers]) + 2));
     let room = room.max("function".len());
-    let functions = lines
-        .iter()
-        .map(|line| line.cell(&clean(&context.report.name_of(paths[line.row].function)), "", room));
+    let name = |line: &Line| {
+        let name = context.report.name_of(paths[line.row].function);
+        (clean(&name).into_owned(), String::new())
+    };
+    let functions = forest::cells(&lines, name, room);
     let tree = Group::untitled(vec![Column::left("function", functions)]);
     text::title("Call tree")
         + &grid::draw(&[numbers, &tree])

@@ -7,6 +7,7 @@ pub mod clean;
 pub mod columns;
 pub mod csv;
 mod flat;
+pub mod human;
 pub mod json;
 pub mod rows;
 

@@ -90,6 +90,25 @@ pub(crate) fn hostile() -> Bytes {
     open(recorded::record(&infos, &start, &groups, true))
 }
 
+/// A recording of calls of which an exception ended several at once, the innermost one at its very
+/// beginning or after it returned.
+pub(crate) fn thrown() -> Bytes {
+    let (mut events, mut now) = (Vec::new(), 1_000);
+    for turn in 0..2_000_u64 {
+        let mut after = |nanos: u64| {
+            now += nanos + turn * turn % 977;
+            now
+        };
+        events.extend([enter(0, 900, after(101)), enter(1, 800, after(13))]);
+        events.extend([enter(1, 700, after(57)), enter(1, 600, after(31))]);
+        if turn % 2 == 0 {
+            events.push(ret(1, 600, after(7)));
+        }
+        events.push(ret(0, 900, after(401)));
+    }
+    open(bytes_of(&functions(), &[events]))
+}
+
 /// A recording without calls.
 pub(crate) fn empty() -> Bytes {
     open(bytes_of(&functions(), &[Vec::new()]))

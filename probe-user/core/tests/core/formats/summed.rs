@@ -16,7 +16,7 @@ fn speedscope(recording: &fixture::Bytes) -> Value {
 #[test]
 fn speedscope_has_a_profile_for_each_thread() {
     let file = speedscope(&typical());
-    assert_eq!(file["name"], "app: 6 calls, 2 calls untimed, 1 calls open");
+    assert_eq!(file["name"], "app: 6 calls, 2 calls untimed, 1 call open");
     let frames = &file["shared"]["frames"];
     assert_eq!(frames[0], json!({ "name": "outer", "file": "app.c", "line": 7 }));
     assert_eq!(frames[2], json!({ "name": "prod/mark" }));
@@ -104,9 +104,33 @@ outer;prod/mark [1, 1, 0]
 }
 
 #[test]
+fn pprof_has_one_line_of_comments() {
+    let mut profile = Vec::new();
+    GzDecoder::new(&*export("pprof", &typical()).0).read_to_end(&mut profile).expect("gzip");
+    let profile = fields(&profile);
+    let comments = profile.iter().filter(|(field, _)| *field == 13).collect::<Vec<_>>();
+    let [(_, Field::Number(comment))] = &comments[..] else { panic!("{comments:?}") };
+    assert_eq!(texts(&profile, 6)[*comment as usize], "6 calls, 2 calls untimed, 1 call open");
+}
+
+#[test]
+fn firefox_threads_are_in_the_order_of_their_ids() {
+    let mut events = vec![enter(0, 900, 1_000), ret(0, 900, 90_000)];
+    for (tid, start) in [(2_010, 2_000), (2_002, 40_000), (2_001, 60_000)] {
+        events.extend([enter(0, 900, start).on(tid), ret(0, 900, start + 5_000).on(tid)]);
+    }
+    events.sort_by_key(|event| event.ts);
+    let recording = fixture::open(fixture::bytes_of(&fixture::functions(), &[events]));
+    let profile: Value = serde_json::from_str(&text("firefox", &recording)).expect("JSON");
+    let threads = profile["threads"].as_array().expect("threads").iter();
+    let ids: Vec<_> = threads.map(|thread| thread["tid"].as_str().expect("an id")).collect();
+    assert_eq!(ids, ["100", "2001", "2002", "2010"]);
+}
+
+#[test]
 fn firefox_samples_show_where_each_thread_was() {
     let profile: Value = serde_json::from_str(&text("firefox", &typical())).expect("JSON");
-    assert_eq!(profile["meta"]["product"], "app: 6 calls, 2 calls untimed, 1 calls open");
+    assert_eq!(profile["meta"]["product"], "app: 6 calls, 2 calls untimed, 1 call open");
     let threads = profile["threads"].as_array().expect("threads");
     assert_eq!(threads.len(), 2);
     // The process's first thread is shown under the name of the process.

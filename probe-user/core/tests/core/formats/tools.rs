@@ -193,7 +193,13 @@ fn go_tool_pprof_reads_profiles() {
     assert_eq!(line("outer"), ("6500ns".to_owned(), "10000ns".to_owned()));
     assert_eq!(line("inner"), ("3500ns".to_owned(), "3500ns".to_owned()));
     assert!(pprof(&["-top", "-sample_index=calls"], &profile).contains("prod/mark"));
-    assert!(pprof(&["-comments"], &profile).contains("lost_calls_untimed: 2"));
+    assert!(pprof(&["-comments"], &profile).contains("2 calls untimed"));
+    // Names are shown as they are.
+    let mut infos = fixture::functions();
+    (infos[0].name, infos[1].name) = ("shop::format(int)".into(), "shop::twice<long>".into());
+    let named = fixture::open(fixture::bytes_of(&infos, &fixture::groups()));
+    let top = pprof(&["-top"], &file("named.pb.gz", &export("pprof", &named).0));
+    assert!(infos[..2].iter().all(|info| top.contains(&format!(" {}\n", info.name))), "{top}");
     let hostile = file("hostile.pb.gz", &export("pprof", &hostile()).0);
     pprof(&["-traces"], &hostile);
 }
@@ -223,6 +229,7 @@ def say(*words):
     print(*(word for word in words if word))
 
 names = {}
+sources = {}
 for outer in parse(open(sys.argv[1], 'rb').read()):
     check(outer)
     for packet in parse(zlib.decompress(outer.compressed_packets)):
@@ -230,6 +237,8 @@ for outer in parse(open(sys.argv[1], 'rb').read()):
         sequence = packet.trusted_packet_sequence_id
         for name in packet.interned_data.event_names:
             names[sequence, name.iid] = name.name
+        for place in packet.interned_data.source_locations:
+            sources[sequence, place.iid] = f'{place.file_name}:{place.line_number}'
         track, event = packet.track_descriptor, packet.track_event
         if track.HasField('thread'):
             say('thread', track.thread.pid, track.thread.tid, track.thread.thread_name)
@@ -238,7 +247,8 @@ for outer in parse(open(sys.argv[1], 'rb').read()):
         if event.HasField('type'):
             name = event.name or names.get((sequence, event.name_iid), '')
             remarks = [remark.name for remark in event.debug_annotations if remark.bool_value]
-            say(perfetto_trace_pb2.TrackEvent.Type.Name(event.type), name, *remarks)
+            source = sources.get((sequence, event.source_location_iid))
+            say(perfetto_trace_pb2.TrackEvent.Type.Name(event.type), name, source, *remarks)
 ";
     let Some(python) = python() else {
         return eprintln!("skipped: no python3, or no perfetto from PyPI");
@@ -250,7 +260,7 @@ for outer in parse(open(sys.argv[1], 'rb').read()):
     insta::assert_snapshot!(decode("typical", &typical()), @r###"
 process 100 app
 thread 100 100 main
-TYPE_SLICE_BEGIN outer
+TYPE_SLICE_BEGIN outer app.c:7
 TYPE_SLICE_BEGIN inner
 TYPE_SLICE_END
 TYPE_SLICE_BEGIN prod/mark
@@ -259,7 +269,7 @@ TYPE_SLICE_BEGIN inner
 TYPE_SLICE_END
 TYPE_SLICE_END
 thread 100 7
-TYPE_SLICE_BEGIN outer
+TYPE_SLICE_BEGIN outer app.c:7
 TYPE_SLICE_BEGIN prod/mark
 TYPE_SLICE_END untimed
 TYPE_SLICE_END open

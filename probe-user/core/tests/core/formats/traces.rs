@@ -1,6 +1,6 @@
 //! Formats with the time of every call.
 
-use crate::formats::fixture::{deep, export, hostile, text, typical};
+use crate::formats::fixture::{deep, export, hostile, text, thrown, typical};
 use crate::formats::protobuf::{Field, bytes, fields, number};
 use crate::payloads::typed;
 use ctrace_core::recording::Recording;
@@ -30,39 +30,63 @@ fn chrome_has_a_complete_event_for_each_call() {
     assert_eq!(other["host"]["name"], "host");
 }
 
-/// Start, end and name, in nanoseconds.
-type Slice = (u64, u64, String);
+/// Beginning, duration and name, in microseconds.
+type Slice = (f64, f64, String);
 
 /// Returns the events of each process and thread.
 fn chrome_calls(json: &str) -> HashMap<(u64, u64), Vec<Slice>> {
     let trace: Value = serde_json::from_str(json).expect("JSON");
     let mut threads: HashMap<_, Vec<_>> = HashMap::new();
-    let nanos = |value: &Value| (value.as_f64().expect("a number") * 1_000.0).round() as u64;
     for event in trace["traceEvents"].as_array().expect("events") {
         if event["ph"] == "X" {
             let id = |key: &str| event[key].as_u64().expect("an id");
-            let start = nanos(&event["ts"]);
+            let micros = |key: &str| event[key].as_f64().expect("a number");
             let name = event["name"].as_str().expect("a name").to_owned();
             let calls = threads.entry((id("pid"), id("tid"))).or_default();
-            calls.push((start, start + nanos(&event["dur"]), name));
+            calls.push((micros("ts"), micros("dur"), name));
         }
     }
     threads
 }
 
+/// Checks that calls nest where viewers see their ends.
+fn check_nesting<T: PartialOrd + Copy + std::fmt::Debug>(
+    calls: &[Slice],
+    ends: impl Fn(f64, f64) -> (T, T),
+) {
+    let mut inside: Vec<(T, T)> = Vec::new();
+    for (start, duration, name) in calls {
+        let (start, end) = ends(*start, *duration);
+        inside.retain(|outer| outer.1 > start || (outer.1 == start && start == end));
+        let outer = inside.last();
+        assert!(outer.is_none_or(|outer| end <= outer.1), "{name} {start:?} {end:?} in {outer:?}");
+        inside.push((start, end));
+    }
+}
+
 #[test]
 fn chrome_events_of_a_thread_nest() {
-    for recording in [typical(), hostile(), deep()] {
+    for recording in [typical(), hostile(), deep(), thrown()] {
         for mut calls in chrome_calls(&text("chrome", &recording)).into_values() {
-            calls.sort_by_key(|(start, end, _)| (*start, std::cmp::Reverse(*end)));
-            let mut inside: Vec<u64> = Vec::new();
-            for (start, end, name) in calls {
-                inside.retain(|outer| *outer > start || (*outer == start && start == end));
-                assert!(inside.last().is_none_or(|outer| end <= *outer), "{name}");
-                inside.push(end);
-            }
+            calls.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
+            check_nesting(&calls, |start, duration| (start, start + duration));
+            let whole = |micros: f64| (micros * 1_000.0) as u64;
+            check_nesting(&calls, |start, duration| (whole(start), whole(start) + whole(duration)));
         }
     }
+}
+
+#[test]
+fn chrome_events_have_the_durations_of_the_recording() {
+    let calls = chrome_calls(&text("chrome", &thrown())).into_values().next().expect("a thread");
+    // In the first turn: 101 + 13 + 57 + 31 + 7 ns from 1,000 on, but 500 before tracing began.
+    let of_first = calls.iter().filter(|(start, ..)| *start < 1.0);
+    let mut of_first: Vec<String> =
+        of_first.map(|(start, dur, name)| format!("{start:.3} {dur:.3} {name}")).collect();
+    of_first.sort();
+    let expected =
+        ["0.601 0.509 outer", "0.614 0.095 inner", "0.671 0.038 inner", "0.702 0.007 inner"];
+    assert_eq!(of_first, expected);
 }
 
 /// Returns the slices that Perfetto would show: for each sequence, `name start end` in order of the
@@ -86,8 +110,14 @@ fn perfetto_calls(trace: &[u8]) -> Vec<String> {
             clocks.insert(sequence, number(&clock, 2).expect("a time"));
         }
         if let Some(interned) = bytes(&packet, 12) {
-            let entry = fields(bytes(&fields(interned), 2).expect("an event's name"));
-            let name = String::from_utf8_lossy(bytes(&entry, 2).expect("a name")).into_owned();
+            let interned = fields(interned);
+            let entry = fields(bytes(&interned, 2).expect("an event's name"));
+            let mut name = String::from_utf8_lossy(bytes(&entry, 2).expect("a name")).into_owned();
+            if let Some(source) = bytes(&interned, 4).map(fields) {
+                assert_eq!(number(&source, 1), number(&entry, 1), "the id of its name");
+                let file = String::from_utf8_lossy(bytes(&source, 2).expect("a file"));
+                name += &format!(" ({file}:{})", number(&source, 4).expect("a line"));
+            }
             names.insert((sequence, number(&entry, 1).expect("an id")), name);
         }
         let Some(event) = bytes(&packet, 11) else { continue };
@@ -115,6 +145,8 @@ fn perfetto_calls(trace: &[u8]) -> Vec<String> {
                 let clock = clocks.get_mut(&sequence).expect("a clock");
                 *clock += number(&packet, 8).expect("a time");
                 if kind == Some(1) {
+                    let source = number(&event, 34);
+                    assert!(source.is_none_or(|source| Some(source) == number(&event, 10)));
                     let name = &names[&(sequence, number(&event, 10).expect("a name"))];
                     stack.push((name.clone(), *clock));
                 } else {
@@ -134,9 +166,9 @@ fn perfetto_has_each_call_on_its_thread() {
 2: inner 2000 2500
 2: prod/mark 2700 2700 untimed
 2: inner 4000 7000
-2: outer 1000 10000
+2: outer (app.c:7) 1000 10000
 3: prod/mark 12000 12000 untimed
-3: outer 11000 12000 open
+3: outer (app.c:7) 11000 12000 open
 1: instant calls=6 calls_without_path=0 filtered_calls=0 has_no_end=false lost_calls_headless=0 lost_calls_open=1 lost_calls_untimed=2 lost_decode_errors=0 lost_events=0 lost_late=0 unreadable_bytes=0 unreadable_calls=0
 "###);
 }

@@ -1,0 +1,138 @@
+//! Tests that functions with the same short name are told apart, from a live program to each
+//! output, and that what is printed can be typed.
+
+use ctrace_tests::env::{Env, Link};
+use ctrace_tests::process::run;
+use ctrace_tests::targets::program;
+use ctrace_tests::trace::LIMIT;
+use ctrace_tests::{gate, or_skip};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// The calls of the target by the names that are shown.
+const CALLS: [(&str, u64); 7] = [
+    ("shop::format(char const*)", 100),
+    ("shop::format(double)", 100),
+    ("shop::format(int)", 300),
+    ("shop::load", 400),
+    ("shop::twice<int>", 300),
+    ("shop::twice<long>", 300),
+    ("work", 400),
+];
+
+/// Runs ctrace, which must succeed, and returns its output.
+#[track_caller]
+fn ctrace(env: &Env, arguments: &[&str]) -> String {
+    let done = run(Command::new(&env.ctrace).args(arguments), LIMIT).expect("ctrace");
+    assert_eq!(done.shell_code(), 0, "{arguments:?}: {}", done.stderr);
+    done.stdout
+}
+
+/// Records functions of the target into a file of this folder.
+fn record(env: &Env, folder: &Path, name: &str, functions: &[&str]) -> String {
+    let file = folder.join(name).display().to_string();
+    let target = env.targets.get(&program("overloads.cpp")).expect("builds");
+    let mut arguments = vec!["record", "-o", &file];
+    functions.iter().for_each(|function| arguments.extend(["-f", function]));
+    arguments.extend(["--", target.to_str().expect("a path of this workspace")]);
+    ctrace(env, &arguments);
+    file
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+/// Returns names and calls of the rows of a report.
+fn calls(report: &Value) -> Vec<(String, u64)> {
+    let rows = report["functions"].as_array().expect("functions").iter();
+    let row = |row: &Value| {
+        (row["name"].as_str().expect("a name").to_owned(), row["calls"].as_u64().expect("calls"))
+    };
+    let mut rows: Vec<_> = rows.map(row).collect();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn overloads_are_told_apart_everywhere() {
+    let env = or_skip!(gate::live(Link::Multi));
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = record(&env, folder.path(), "all.ctrace", &["shop::*", "work"]);
+
+    let report = |options: &[&str]| {
+        let arguments = [&["report", &file, "--format", "json", "--top", "100"], options].concat();
+        calls(&json(&ctrace(&env, &arguments)))
+    };
+    let expected = CALLS.map(|(name, calls)| (name.to_owned(), calls));
+    assert_eq!(report(&[]), expected);
+    // Each shown name can be typed, and means one row.
+    for (name, calls) in &expected {
+        assert_eq!(report(&["-f", name]), [(name.clone(), *calls)]);
+    }
+    assert_eq!(report(&["-f", "shop::format"]), expected[..3]);
+    assert_eq!(report(&["-f", "*(double)"]), expected[1..2]);
+
+    // Frames with different names are not added up.
+    let folded = ctrace(&env, &["export", &file, "--format", "folded"]);
+    for stack in ["work;shop::load;shop::format(int) ", "work;shop::format(double) "] {
+        assert!(folded.contains(stack), "{folded}");
+    }
+    let tree = ctrace(&env, &["report", &file, "--view", "tree"]);
+    assert!(tree.contains("─ shop::format(char const*)\n"), "{tree}");
+}
+
+#[test]
+fn recordings_that_name_a_function_differently_are_compared() {
+    let env = or_skip!(gate::live(Link::Multi));
+    let folder = tempfile::tempdir().expect("a folder");
+    let all = record(&env, folder.path(), "all.ctrace", &["shop::*"]);
+    let one = record(&env, folder.path(), "one.ctrace", &["shop::load", "*::format(int)"]);
+    let diff = json(&ctrace(&env, &["diff", &one, &all, "--format", "json"]));
+    let rows = diff["functions"].as_array().expect("functions").iter();
+    let rows: BTreeMap<&str, (&str, u64, u64)> = rows
+        .map(|row| {
+            let calls = |key: &str| row[key].as_u64().expect("calls");
+            let text = |key: &str| row[key].as_str().expect("a text");
+            (text("name"), (text("in"), calls("old_calls"), calls("new_calls")))
+        })
+        .collect();
+    assert_eq!(rows["shop::format(int)"], ("both", 300, 300));
+    assert_eq!(rows["shop::load"], ("both", 400, 400));
+    assert_eq!(rows["shop::format(double)"], ("new", 0, 100));
+    let chosen = ["diff", &one, &all, "-f", "shop::format(int)", "--format", "json"];
+    let chosen = json(&ctrace(&env, &chosen));
+    assert_eq!(chosen["functions"].as_array().map(Vec::len), Some(1), "{chosen}");
+}
+
+#[test]
+fn no_call_ends_after_its_caller_in_a_chrome_trace() {
+    let env = or_skip!(gate::live(Link::Multi));
+    let folder = tempfile::tempdir().expect("a folder");
+    for (target, thrown) in [("throw.cpp", 1_000), ("overloads.cpp", 100)] {
+        let file = folder.path().join(format!("{target}.ctrace")).display().to_string();
+        let target = env.targets.get(&program(target)).expect("builds");
+        let target = target.to_str().expect("a path of this workspace");
+        ctrace(&env, &["record", "-o", &file, "-f", "*", "--", target]);
+        let trace = json(&ctrace(&env, &["export", &file, "--format", "chrome"]));
+        let calls = trace["traceEvents"].as_array().expect("events").iter();
+        let calls = calls.filter(|event| event["ph"] == "X");
+        let mut calls: Vec<(f64, f64, &Value)> = calls
+            .map(|event| {
+                let number = |key: &str| event[key].as_f64().expect("a number");
+                (number("ts"), number("ts") + number("dur"), event)
+            })
+            .collect();
+        calls.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        let untimed = calls.iter().filter(|(.., event)| event["args"]["untimed"] == true);
+        assert!(untimed.count() >= thrown, "of {}", calls.len());
+        let mut inside: Vec<f64> = Vec::new();
+        for (start, end, event) in calls {
+            inside.retain(|outer| *outer > start || (*outer == start && start == end));
+            assert!(inside.last().is_none_or(|outer| end <= *outer), "{event}");
+            inside.push(end);
+        }
+    }
+}
