@@ -49,7 +49,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_callee_ends_after_its_caller(
-            start in 0_u64..1 << 50,
+            start in 0_u64..1 << 48,
             before in 0_u64..1 << 40,
             length in 0_u64..1 << 40,
         ) {
@@ -61,8 +61,8 @@ mod tests {
                 prop_assert!(callee.0 <= caller.0 || start == end, "{callee:?} {caller:?}");
                 prop_assert!(callee.1 <= caller.1);
             }
-            // The next call is not within it, in six days of tracing. Later numbers are coarser.
-            prop_assert!(caller.0 < (end + 1) as f64 / 1e3 || end >= 1 << 49);
+            // The next call is not within it, in three days of tracing. Later numbers are coarser.
+            prop_assert!(caller.0 < (end + 1) as f64 / 1e3);
         }
     }
 }

@@ -31,18 +31,21 @@ pub(super) fn write<R: ReadAt>(
     let (stacks, told) = folded::stacks(excerpt)?;
     let older = excerpt.older().map(|older| folded::stacks(&Excerpt::new(&older, false)));
     let rows = rows(stacks, older.transpose()?.map(|(stacks, _)| stacks), reversed);
-    let (mut lines, mut titles) = (Vec::new(), Titles::new(reversed));
+    let mut titles = Titles::default();
+    let mut lines = Vec::new();
     for (frames, row) in &rows {
-        titles.add(frames, row.own, row.calls);
-        let line = folded::line(&frames.join(";"));
-        match row.before {
-            None if row.own > 0 => lines.push(format!("{line} {}", row.own)),
-            Some(before) if row.own > 0 || before > 0 => {
-                lines.push(format!("{line} {before} {}", row.own));
-            }
-            _ => {}
+        titles.count(frames, row.calls, reversed);
+        let numbers = match row.before {
+            Some(before) => format!("{before} {}", row.own),
+            None => row.own.to_string(),
+        };
+        if row.own > 0 || row.before.is_some_and(|before| before > 0) {
+            lines.push((format!("{frames} {numbers}"), frames, row.own));
         }
     }
+    // In the order in which inferno draws them.
+    lines.sort_unstable();
+    lines.iter().for_each(|(_, frames, width)| titles.place(frames, *width));
     if lines.is_empty() {
         return Err(ExportError::NothingToDraw);
     }
@@ -52,38 +55,31 @@ pub(super) fn write<R: ReadAt>(
     options.count_name = "ns".to_owned();
     options.name_type = "Function:".to_owned();
     options.deterministic = true;
-    options.no_sort = true;
     if reversed {
         options.direction = Direction::Inverted;
     }
     let mut drawing = Vec::new();
-    flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut drawing)?;
-    retitle(&String::from_utf8_lossy(&drawing), &titles.finish(), reversed, &mut out)?;
+    flamegraph::from_lines(&mut options, lines.iter().map(|(line, ..)| &**line), &mut drawing)?;
+    retitle(&String::from_utf8_lossy(&drawing), &titles, reversed, &mut out)?;
     out.finish()?;
     Ok(told)
 }
 
-/// Returns the stacks of one or both recordings in the order of their frames. Sorted by text, a
-/// frame could come twice, with others between.
-fn rows(
-    newer: Vec<Stack>,
-    older: Option<Vec<Stack>>,
-    reversed: bool,
-) -> BTreeMap<Vec<String>, Row> {
-    let frames = |stack: &Stack| -> Vec<String> {
-        let mut frames: Vec<String> = stack.frames.split(';').map(str::to_owned).collect();
-        if reversed {
-            frames.reverse();
-        }
-        frames
+/// Returns the stacks of one or both recordings by their frames.
+fn rows(newer: Vec<Stack>, older: Option<Vec<Stack>>, reversed: bool) -> BTreeMap<String, Row> {
+    let frames = |stack: Stack| match reversed {
+        true => stack.frames.rsplit(';').collect::<Vec<_>>().join(";"),
+        false => stack.frames,
     };
     let before = older.as_ref().map(|_| 0);
-    let mut rows = BTreeMap::<Vec<String>, Row>::new();
+    let mut rows = BTreeMap::<String, Row>::new();
     for stack in newer {
-        rows.insert(frames(&stack), Row { own: stack.own, before, calls: stack.calls });
+        let row = Row { own: stack.own, before, calls: stack.calls };
+        rows.insert(frames(stack), row);
     }
     for stack in older.into_iter().flatten() {
-        rows.entry(frames(&stack)).or_default().before = Some(stack.own);
+        let own = stack.own;
+        rows.entry(frames(stack)).or_default().before = Some(own);
     }
     rows
 }

@@ -28,7 +28,7 @@ pub(super) fn write<R: ReadAt>(
 ) -> Result<Coverage, ExportError> {
     let (stacks, told) = stacks(excerpt)?;
     for stack in stacks.into_iter().filter(|stack| stack.own > 0) {
-        out.text(&line(&stack.frames));
+        out.text(&stack.frames);
         out.text(" ");
         out.number(stack.own);
         out.text("\n");
@@ -38,7 +38,7 @@ pub(super) fn write<R: ReadAt>(
     Ok(told)
 }
 
-/// Returns all stacks, in the order of their frames.
+/// Returns all stacks, sorted by text.
 pub(super) fn stacks<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
 ) -> Result<(Vec<Stack>, Coverage), ExportError> {
@@ -50,7 +50,7 @@ pub(super) fn stacks<R: ReadAt>(
         room = room.checked_sub(frames.len()).ok_or(ExportError::TooMuch)?;
         stacks.push(Stack { frames, own: sum.own, calls: sum.calls });
     }
-    stacks.sort_by(|a, b| a.frames.split(';').cmp(b.frames.split(';')));
+    stacks.sort_unstable_by(|a, b| a.frames.cmp(&b.frames));
     // Different functions can have one name.
     stacks.dedup_by(|next, kept| {
         let same = next.frames == kept.frames;
@@ -65,16 +65,19 @@ pub(super) fn stacks<R: ReadAt>(
 
 fn frames(nodes: &[Node], labels: &Labels, path: u32) -> String {
     let frames = labels.path(nodes, path);
-    let frames: Vec<String> = frames.into_iter().map(|frame| frame.replace(';', ":")).collect();
-    frames.join(";")
+    frames.into_iter().map(harmless).collect::<Vec<_>>().join(";")
 }
 
-/// Returns the frames as they can stand before a number.
-pub(super) fn line(frames: &str) -> String {
-    let mut line = frames.to_owned();
-    let digits = line.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').len();
-    if line[..digits].ends_with(' ') {
-        line.replace_range(digits - 1..digits, "_");
+/// Returns a frame that readers cannot take for two, for a comment, or for one with a number behind
+/// it.
+fn harmless(frame: &str) -> String {
+    let mut frame = frame.trim().replace(';', ":");
+    if frame.starts_with("# ") {
+        frame.replace_range(1..2, "_");
     }
-    line
+    let digits = frame.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+    if frame[..digits].ends_with(' ') {
+        frame.replace_range(digits - 1..digits, "_");
+    }
+    frame
 }

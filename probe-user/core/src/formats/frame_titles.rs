@@ -8,58 +8,70 @@ use crate::units::Nanos;
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 
-/// Calls by depth and beginning of a frame.
-pub(super) type CallsAt = HashMap<(usize, u64), u64>;
-
-/// Adds up the calls of frames, stack by stack in the order in which they are drawn.
+/// The calls of frames, and where the frames are drawn.
+#[derive(Default)]
 pub(super) struct Titles {
-    /// True if stacks begin with their innermost frames. Then a stack's calls are calls of its first
-    /// frame, on behalf of each one after it. Otherwise they are calls of its last frame.
-    reversed: bool,
-    /// The frames of the last stack: name, beginning and calls.
-    open: Vec<(String, u64, u64)>,
+    /// The tree of frames: a frame's number by that of the one before it, 0 for the first, and by
+    /// its name.
+    frames: HashMap<(usize, String), usize>,
+    /// The calls of each frame, by its number less 1.
+    calls: Vec<u64>,
+    /// The frame at a depth and a beginning.
+    places: HashMap<(usize, u64), usize>,
+    /// The frames of the last stack that was drawn, and where they begin.
+    open: Vec<(usize, u64)>,
     at: u64,
-    calls: CallsAt,
 }
 
 impl Titles {
-    pub(super) fn new(reversed: bool) -> Self {
-        Self { reversed, open: Vec::new(), at: 0, calls: CallsAt::new() }
+    /// Adds the calls of a stack. In a reversed graph, they are calls of its first frame, on behalf
+    /// of each one after it. Otherwise they are calls of its last frame.
+    pub(super) fn count(&mut self, stack: &str, calls: u64, reversed: bool) {
+        let frames = self.numbers(stack);
+        let counted = if reversed { 0 } else { frames.len().saturating_sub(1) };
+        for frame in &frames[counted..] {
+            let sum = &mut self.calls[frame - 1];
+            *sum = sum.saturating_add(calls);
+        }
     }
 
-    pub(super) fn add(&mut self, frames: &[String], width: u64, calls: u64) {
-        let alike = self.open.iter().zip(frames).take_while(|((name, ..), frame)| name == *frame);
-        let alike = alike.count();
-        self.close(alike);
-        self.open.extend(frames[alike..].iter().map(|frame| (frame.clone(), self.at, 0)));
-        let counted = if self.reversed { 0 } else { frames.len().saturating_sub(1) };
-        for (_, _, sum) in &mut self.open[counted..] {
-            *sum = u64::saturating_add(*sum, calls);
+    /// Draws a stack of this width behind the last one.
+    pub(super) fn place(&mut self, stack: &str, width: u64) {
+        let frames = self.numbers(stack);
+        let alike = self.open.iter().zip(&frames).take_while(|((open, _), frame)| open == *frame);
+        self.open.truncate(alike.count());
+        self.open.extend(frames[self.open.len()..].iter().map(|&frame| (frame, self.at)));
+        if width > 0 {
+            // Others began there too, but without a width.
+            let drawn = self.open.iter().enumerate().filter(|(_, (_, from))| *from == self.at);
+            self.places.extend(drawn.map(|(depth, &(frame, from))| ((depth, from), frame)));
         }
         self.at = self.at.saturating_add(width);
     }
 
-    /// Keeps the calls of frames at `depth` and deeper. Those without a width are not drawn.
-    fn close(&mut self, depth: usize) {
-        for (depth, (_, from, calls)) in
-            self.open.drain(depth..).enumerate().map(|(i, f)| (i + depth, f))
-        {
-            if from < self.at {
-                self.calls.insert((depth, from), calls);
+    fn numbers(&mut self, stack: &str) -> Vec<usize> {
+        let mut last = 0;
+        let numbers = stack.split(';').map(|frame| {
+            let next = self.calls.len() + 1;
+            last = *self.frames.entry((last, frame.to_owned())).or_insert(next);
+            if last == next {
+                self.calls.push(0);
             }
-        }
+            last
+        });
+        numbers.collect()
     }
 
-    pub(super) fn finish(mut self) -> CallsAt {
-        self.close(0);
-        self.calls
+    /// Returns the calls of the frame that is drawn there.
+    fn at(&self, depth: usize, from: u64) -> Option<u64> {
+        self.places.get(&(depth, from)).map(|frame| self.calls[frame - 1])
     }
 }
 
 /// Writes the drawing with the new titles.
 pub(super) fn retitle(
     drawing: &str,
-    calls: &CallsAt,
+    titles: &Titles,
     downwards: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -87,8 +99,8 @@ pub(super) fn retitle(
         };
         let share = share.trim_end_matches(')');
         // The root has no calls, and is not among the frames of stacks.
-        let calls = depth.checked_sub(1).and_then(|depth| calls.get(&(depth, from)));
-        let calls = calls.map_or_else(String::new, |&calls| {
+        let calls = depth.checked_sub(1).and_then(|depth| titles.at(depth, from));
+        let calls = calls.map_or_else(String::new, |calls| {
             format!(", {} call{}", count(calls), if calls == 1 { "" } else { "s" })
         });
         write!(out, "{name} ({}, {share}{calls})<{rest}", time(Nanos(width), Digits::Full))?;
@@ -109,21 +121,28 @@ fn attribute(frame: &str, name: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
+    /// Returns the calls by depth and beginning of each frame that is drawn.
     fn calls(reversed: bool, stacks: &[(&str, u64, u64)]) -> Vec<((usize, u64), u64)> {
-        let mut titles = Titles::new(reversed);
-        for (frames, width, calls) in stacks {
-            let frames: Vec<String> = frames.split(';').map(str::to_owned).collect();
-            titles.add(&frames, *width, *calls);
-        }
-        let mut all: Vec<_> = titles.finish().into_iter().collect();
-        all.sort_unstable();
-        all
+        let mut titles = Titles::default();
+        stacks.iter().for_each(|(frames, _, calls)| titles.count(frames, *calls, reversed));
+        let drawn = stacks.iter().filter(|(_, width, _)| *width > 0);
+        drawn.for_each(|(frames, width, _)| titles.place(frames, *width));
+        let places: BTreeSet<_> = titles.places.keys().copied().collect();
+        places.into_iter().map(|at| (at, titles.at(at.0, at.1).expect("a place"))).collect()
     }
 
     #[test]
     fn a_frame_has_the_calls_of_its_path() {
         let stacks = [("a", 0, 2), ("a;b", 30, 7), ("a;b;c", 0, 5), ("a;d", 5, 1), ("e", 9, 4)];
         let expected = [((0, 0), 2), ((0, 35), 4), ((1, 0), 7), ((1, 30), 1)];
+        assert_eq!(calls(false, &stacks), expected);
+    }
+
+    /// Lines are sorted by text, where a blank comes before the semicolon.
+    #[test]
+    fn a_frame_that_is_drawn_twice_has_all_calls_of_its_path() {
+        let stacks = [("a", 3, 9), ("a b;c", 10, 2), ("a;d", 5, 1)];
+        let expected = [((0, 0), 9), ((0, 3), 0), ((0, 13), 9), ((1, 3), 2), ((1, 13), 1)];
         assert_eq!(calls(false, &stacks), expected);
     }
 
@@ -137,7 +156,7 @@ mod tests {
     #[test]
     fn a_drawing_without_frames_stays() {
         let mut out = Vec::new();
-        retitle("<svg><text>all (3 ns, 100%)</text></svg>", &CallsAt::new(), false, &mut out)
+        retitle("<svg><text>all (3 ns, 100%)</text></svg>", &Titles::default(), false, &mut out)
             .expect("memory takes all");
         assert_eq!(out, b"<svg><text>all (3 ns, 100%)</text></svg>");
     }

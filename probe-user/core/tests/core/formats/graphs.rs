@@ -16,9 +16,32 @@ outer;inner 3500
 #[test]
 fn folded_names_cannot_be_taken_for_frames_or_counts() {
     insta::assert_snapshot!(text("folded", &hostile()), @r###"
-a:b "c",d 12;</text><script>alert(1)</script>&amp:\u{0} 3500
 a:b "c",d_12 6500
+a:b "c",d_12;</text><script>alert(1)</script>&amp:\u{0} 3500
 "###);
+}
+
+#[test]
+fn frames_of_any_name_have_their_own_calls() {
+    let mut infos = fixture::functions();
+    for (info, name) in infos.iter_mut().zip(["# a", " a", "a b"]) {
+        info.name = name.into();
+    }
+    let events = vec![
+        enter(0, 900, 1_000),
+        enter(1, 800, 2_000),
+        ret(1, 800, 4_000),
+        enter(1, 800, 5_000),
+        ret(1, 800, 6_000),
+        ret(0, 900, 9_000),
+        enter(1, 900, 10_000),
+        ret(1, 900, 12_000),
+    ];
+    let svg = text("flamegraph", &fixture::open(fixture::bytes_of(&infos, &[events])));
+    for title in ["#_a (8.00 µs, 80.00%, 1 call)", "a (3.00 µs, 30.00%, 2 calls)"] {
+        assert!(svg.contains(&format!("<title>{title}<")), "{title} {svg}");
+    }
+    assert!(svg.contains("<title>a (2.00 µs, 20.00%, 1 call)<"), "{svg}");
 }
 
 /// Checks that the sum over all stacks is the time in which any function was running.

@@ -17,12 +17,12 @@ fn chrome_has_a_complete_event_for_each_call() {
 {"displayTimeUnit":"ns","traceEvents":[
 {"ph":"M","pid":100,"tid":100,"name":"process_name","args":{"name":"app"}},
 {"ph":"M","pid":100,"tid":100,"name":"thread_name","args":{"name":"main"}},
-{"ph":"X","pid":100,"tid":100,"ts":2.200,"dur":0.000,"name":"prod/mark","args":{"untimed":true}},
+{"ph":"X","pid":100,"tid":100,"ts":2.2,"dur":0,"name":"prod/mark","args":{"untimed":true}},
 {"ph":"X","pid":100,"tid":100,"ts":1.500,"dur":0.500,"name":"inner"},
 {"ph":"X","pid":100,"tid":100,"ts":3.500,"dur":3.000,"name":"inner"},
 {"ph":"X","pid":100,"tid":100,"ts":0.500,"dur":9.000,"name":"outer"},
-{"ph":"X","pid":100,"tid":7,"ts":10.500,"dur":1.000,"name":"outer","args":{"open":true}},
-{"ph":"X","pid":100,"tid":7,"ts":11.500,"dur":0.000,"name":"prod/mark","args":{"untimed":true}}
+{"ph":"X","pid":100,"tid":7,"ts":10.5,"dur":1.000000000000007,"name":"outer","args":{"open":true}},
+{"ph":"X","pid":100,"tid":7,"ts":11.5,"dur":0,"name":"prod/mark","args":{"untimed":true}}
 "###);
     let other: Value = serde_json::from_str(&format!("{{{other}")).expect("JSON");
     let other = &other["otherData"];
