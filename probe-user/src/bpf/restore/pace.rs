@@ -28,7 +28,10 @@ pub(super) fn take_place(which: usize) {
 
 /// Has the current thread precede all ordinary ones.
 pub(super) fn precede() {
-    let priority = libc::sched_param { sched_priority: 1 };
-    // SAFETY: it changes this thread only, and reads a structure that lives.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) };
+    // The kernel's `struct sched_param` is one number. musl's function always fails.
+    let priority: libc::c_int = 1;
+    // SAFETY: it changes this thread only, and reads a number that lives.
+    unsafe {
+        libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, &raw const priority);
+    }
 }

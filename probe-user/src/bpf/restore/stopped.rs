@@ -115,7 +115,13 @@ fn wait(tid: libc::pid_t) -> io::Result<Option<i32>> {
     }
 }
 
-fn ask(request: libc::c_uint, tid: libc::pid_t, data: i32) -> io::Result<()> {
+/// A request as this C library declares it.
+#[cfg(target_env = "musl")]
+type Request = libc::c_int;
+#[cfg(not(target_env = "musl"))]
+type Request = libc::c_uint;
+
+fn ask(request: Request, tid: libc::pid_t, data: i32) -> io::Result<()> {
     let data = ptr::without_provenance_mut::<libc::c_void>(data as usize);
     // SAFETY: none of our requests reads or writes our memory.
     match unsafe { libc::ptrace(request, tid, ptr::null_mut::<libc::c_void>(), data) } {
