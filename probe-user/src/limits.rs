@@ -21,10 +21,7 @@ const INTERNAL: &str = "__";
 
 /// Runs `main` under any limits. A panic ends in one line, too.
 pub(crate) fn run(main: fn() -> ExitCode) -> ExitCode {
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|name| name.as_encoded_bytes().starts_with(INTERNAL.as_bytes()))
-    {
+    if is_internal() {
         return main();
     }
     bpf::end_plainly();
@@ -39,6 +36,12 @@ pub(crate) fn run(main: fn() -> ExitCode) -> ExitCode {
             ExitCode::from(Failure::OWN)
         }
     }
+}
+
+/// Returns whether ctrace has started itself with a command of its own.
+pub(crate) fn is_internal() -> bool {
+    let name = std::env::args_os().nth(1);
+    name.is_some_and(|name| name.as_encoded_bytes().starts_with(INTERNAL.as_bytes()))
 }
 
 fn told(panic: &PanicHookInfo<'_>) -> String {

@@ -1,6 +1,12 @@
 //! Parse and dispatch; every failure is one line on stderr.
 
-use crate::{bpf, cli::Cli, cmd, cmd::Failure, heal, limits, ui};
+use crate::{
+    bpf,
+    cli::{Cli, Internal},
+    cmd,
+    cmd::Failure,
+    heal, limits, ui,
+};
 use clap::{Parser, error::ErrorKind};
 use std::process::ExitCode;
 
@@ -9,14 +15,23 @@ pub fn main() -> ExitCode {
 }
 
 fn start() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => return usage(&error),
-    };
-    start_log(cli.verbose);
+    if limits::is_internal() {
+        return match Internal::try_parse() {
+            Ok(internal) => run(0, || cmd::dispatch_internal(internal)),
+            Err(error) => usage(&error),
+        };
+    }
+    match Cli::try_parse() {
+        Ok(cli) => run(cli.verbose, || cmd::dispatch(cli)),
+        Err(error) => usage(&error),
+    }
+}
+
+fn run(verbose: u8, command: impl FnOnce() -> Result<u8, Failure>) -> ExitCode {
+    start_log(verbose);
     bpf::can_be_started(heal::aftermath::of_guard);
     let _end = End;
-    match cmd::dispatch(cli) {
+    match command() {
         Ok(code) => ExitCode::from(code),
         Err(failure) => fail(&failure),
     }

@@ -65,8 +65,8 @@ impl Leaver {
         random.sleep_up_to(MOMENTS);
         // It may have ended, with its target.
         let _ = ctrace.signal(signal);
-        ctrace.wait(LIMIT)?;
-        same(alone, &target.wait(LIMIT)?)
+        let ended = ctrace.wait(LIMIT)?;
+        same(alone, &target.wait(LIMIT)?).with_context(|| format!("ctrace said: {}", ended.stderr))
     }
 }
 

@@ -302,7 +302,7 @@ fn slow_calls_are_kept() {
     assert!(sum >= 3, "{sum}");
 }
 
-/// A full disk is reported once, its losses are counted, and it is over when there is room.
+/// A full disk is reported, its losses are counted, and it is over when there is room.
 #[test]
 fn a_full_disk_is_survived() {
     let env = or_skip!(gate::live(Link::Session));
@@ -334,8 +334,9 @@ fn a_full_disk_is_survived() {
     let all = reports(&text).expect("whole lines");
     assert!(all.last().expect("reports")["daemon"]["reports_lost"].as_u64() >= Some(3));
     let told = |part: &str| finished.stderr.lines().filter(|line| line.contains(part)).count();
-    assert_eq!(told("cannot write reports to"), 1, "{}", finished.stderr);
-    assert_eq!(told("can be written to"), 1, "{}", finished.stderr);
+    let (failures, ends) = (told("cannot write reports to"), told("can be written to"));
+    // Where a long report has no room, a shorter one may have.
+    assert!((1..=2).contains(&failures) && ends == failures, "{}", finished.stderr);
 }
 
 /// A small file system, removed on drop.

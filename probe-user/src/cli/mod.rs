@@ -3,6 +3,7 @@
 mod ctl;
 mod daemon;
 mod diff;
+mod internal;
 mod options;
 mod process;
 mod top;
@@ -11,6 +12,7 @@ pub(crate) mod values;
 pub(crate) use ctl::{CtlArgs, CtlCommand, WhomArgs};
 pub(crate) use daemon::DaemonArgs;
 pub(crate) use diff::{DiffArgs, DiffFormat};
+pub(crate) use internal::{ExecArgs, HealArgs, Internal, InternalCommand};
 use options::RECORDING;
 pub(crate) use options::{
     FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs, QueryArgs,
@@ -76,12 +78,6 @@ pub(crate) enum Command {
     Ctl(CtlArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
-    #[command(hide = true, name = "__exec")]
-    Exec(ExecArgs),
-    #[command(hide = true, name = "__guard")]
-    Guard,
-    #[command(hide = true, name = "__heal")]
-    Heal(HealArgs),
 }
 
 /// Check what this kernel and user support, and what ctrace will use
@@ -324,26 +320,4 @@ pub(crate) struct CompletionsArgs {
 #[command(after_help = "Example:\n  ctrace man /usr/local/share/man/man1")]
 pub(crate) struct ManArgs {
     pub folder: PathBuf,
-}
-
-/// The child of `run`, which becomes the command when ctrace tells it to.
-#[derive(Debug, Args)]
-pub(crate) struct ExecArgs {
-    /// The rights to take on: UID:GID:GROUP,GROUP…
-    #[arg(long = "as")]
-    pub rights: Option<String>,
-    /// The descriptor through which ctrace tells it to start.
-    pub socket: i32,
-    /// The resolved file to execute
-    pub file: PathBuf,
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
-    pub command: Vec<OsString>,
-}
-
-/// The child that removes breakpoints, so that nothing interrupts it.
-#[derive(Debug, Args)]
-pub(crate) struct HealArgs {
-    pub pid: u32,
-    /// No place is begun after this time.
-    pub seconds: u64,
 }

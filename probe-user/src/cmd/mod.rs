@@ -22,7 +22,7 @@ mod spec;
 mod top;
 
 use crate::{
-    cli::{Cli, Command},
+    cli::{Cli, Command, Internal, InternalCommand},
     session::{plan::Plan, run::setup::describe},
     ui,
 };
@@ -46,9 +46,15 @@ pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Daemon(args) => daemon::main(&args),
         Command::Completions(args) => completions::main(&args),
         Command::Man(args) => man::main(&args),
-        Command::Exec(args) => Err(exec::main(&args)),
-        Command::Guard => guard::main(),
-        Command::Heal(args) => heal::main(&args),
+    }
+}
+
+/// Runs a command that ctrace has started itself with.
+pub(crate) fn dispatch_internal(internal: Internal) -> Result<u8, Failure> {
+    match internal.command {
+        InternalCommand::Exec(args) => Err(exec::main(&args)),
+        InternalCommand::Guard => guard::main(),
+        InternalCommand::Heal(args) => heal::main(&args),
     }
 }
 

@@ -20,7 +20,7 @@ const ERASE: &str = "\r\x1b[K";
 /// Draws the line in place of the last one. `text` must be harmless.
 pub(crate) fn show(text: &str) {
     let stderr = std::io::stderr();
-    let Some(width) = terminal::detect(&stderr).width else { return };
+    let Some(width) = terminal::of_messages(&stderr).width else { return };
     let mut is_shown = lock();
     let mut ready = [PollFd::new(&stderr, PollFlags::OUT)];
     let takes = poll(&mut ready, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));

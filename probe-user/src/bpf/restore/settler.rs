@@ -27,8 +27,11 @@ use std::{
 /// The time that a thread takes to stop, mostly. Later ones are looked at again and again.
 const STOPS_WITHIN: Duration = Duration::from_millis(50);
 /// A thread that has not stopped within this time, although nothing keeps its signal from it, will
-/// not stop.
+/// not stop, if it has run.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// The CPU time that shows that it has run since it gave up waiting. On a busy machine it may have had
+/// none for seconds; it needs some for the rest of its wait, and for the signal.
+const RUNS_FIRST: Duration = Duration::from_millis(20);
 /// Tries to list the frames of a thread. Others wait meanwhile.
 const TRIES: u32 = 3;
 /// Functions that are told once each; beyond that they are told again.
@@ -54,6 +57,8 @@ pub(super) struct Stopping {
 struct Late {
     request: Request,
     since: Instant,
+    /// The CPU time that it had then, in nanoseconds.
+    ran: Option<u64>,
     /// The time at which it had stopped, but its frames could not be listed.
     unlisted: Option<Instant>,
 }
@@ -103,7 +108,8 @@ impl Settler {
             Then::GoesOn => {}
             Then::Stopped => stopped.entry(request.pid).or_default().has_stopped = true,
             Then::StopsLate | Then::Unlisted => {
-                let late = Late { request, since: Instant::now(), unlisted: None };
+                let ran = cpu_time(request.tid);
+                let late = Late { request, since: Instant::now(), ran, unlisted: None };
                 stopped.entry(late.request.pid).or_default().late.push(late);
             }
         }
@@ -223,10 +229,23 @@ impl Late {
         };
         // The kernel takes the signal and stops the thread in one step, so a look at the stop after
         // one at the signal is sure.
+        let has_run = || match (self.ran, cpu_time(self.request.tid)) {
+            (Some(then), Some(now)) => {
+                u128::from(now.saturating_sub(then)) >= RUNS_FIRST.as_nanos()
+            }
+            _ => true,
+        };
         self.since.elapsed() >= PATIENCE
+            && has_run()
             && !may_be_pending()
             && matches!(Stop::of(&self.request), Stop::ToCome)
     }
+}
+
+/// Returns the CPU time of a thread in nanoseconds, where the kernel tells it.
+fn cpu_time(tid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?;
+    text.split(' ').next()?.parse().ok()
 }
 
 /// Returns whether a thread has no more rights than its user.
