@@ -1,8 +1,10 @@
-/* Opens a library and switches stacks by it at once, within calls that began before.
- * Usage: opened_fiber LIBRARY */
+/* Opens a library and switches stacks by it at once, within calls that began before. Of several
+ * libraries it opens one after the other, and switches by each some times, with pauses.
+ * Usage: opened_fiber LIBRARY... */
 #include "count.h"
 #include <dlfcn.h>
 #include <stdint.h>
+#include <unistd.h>
 
 COUNTER(begin);
 COUNTER(dive);
@@ -24,10 +26,8 @@ FN long dive(long depth) {
 }
 
 static void body(void) {
-    for (int i = 0; i < 20; i++)
+    for (int i = 0;; i++)
         sum += dive(i % 5);
-    for (;;)
-        switch_stack(&coroutine, scheduler);
 }
 
 FN void resume(void) {
@@ -56,7 +56,13 @@ int main(int argc, char **argv) {
     for (int saved = 0; saved < 6; saved++)
         *--top = 0;
     coroutine = top;
-    printf("sum %ld\n", begin(argv[1]));
+    for (int i = 1; i < argc; i++)
+        for (int turn = 0; turn < (argc > 2 ? 4 : 1); turn++) {
+            begin(argv[i]);
+            if (argc > 2)
+                usleep(4000);
+        }
+    printf("sum %ld\n", sum);
     SHOW(begin);
     SHOW(dive);
     SHOW(resume);

@@ -108,6 +108,24 @@ fn frames_are_left_as_untraced() {
     attack(&env, &Leaver::new(path, &["100"], &["*"])).unwrap();
 }
 
+/// It opens them from its start on, so some come after ctrace has looked at its libraries and before
+/// it has armed anything.
+#[test]
+fn libraries_that_come_while_ctrace_attaches_are_guarded() {
+    let env = or_skip!(gate::live(Link::Session));
+    let library = env.targets.get(&program("libfiber.c")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let copy = |number: u32| {
+        let copy = dir.path().join(format!("libfiber{number}.so"));
+        std::fs::copy(&library, &copy).unwrap();
+        copy.to_str().unwrap().to_owned()
+    };
+    let copies: Vec<String> = (0..30).map(copy).collect();
+    let copies: Vec<&str> = copies.iter().map(String::as_str).collect();
+    let path = env.targets.get(&program("opened_fiber.c")).unwrap();
+    attack(&env, &Leaver::new(path, &copies, &["begin", "dive", "resume"])).unwrap();
+}
+
 const RUBY: &str = "s = 0; 60.times { |r| f = (1..20).map { |i| Fiber.new { 3.times { |j| \
     Fiber.yield i * j }; i } }; 4.times { f.each { |x| s += x.resume } }; \
     begin; [1].each { |x| raise 'x' }; rescue; s += 1; end; sleep 0.01 }; p s";

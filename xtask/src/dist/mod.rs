@@ -15,7 +15,7 @@ pub(crate) use crates::{NAMES as CRATES, copy_of_checkout};
 
 use crate::artifacts::Ebpf;
 use crate::setup::{self, Need};
-use crate::{artifacts, build, machine, paths, progress};
+use crate::{artifacts, build, machine, paths, progress, symbols};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -74,6 +74,10 @@ pub(crate) fn all(url: &str) -> Result<PathBuf> {
         other.display()
     );
     let parts = Parts { alone: paths::ctrace_alone(), shared: paths::ctrace(), ebpf };
+    // Cargo has put the programs back as it built them.
+    for program in [&parts.alone, &parts.shared] {
+        symbols::split_off(program)?;
+    }
     let folder = paths::target().join("dist");
     assemble(&parts, &Way { url, fast: false }, &folder)?;
     let deb = folder.join(deb::name());

@@ -3,7 +3,10 @@
 use super::Session;
 use crate::{
     bpf,
-    session::{plan::Planned, run::launch},
+    session::{
+        plan::{Plan, Planned},
+        run::launch,
+    },
     target::{
         launch::libraries_of,
         maps::MappedObject,
@@ -30,6 +33,12 @@ enum Arrival {
     Held,
     /// It has just loaded a library, and the thread that did is held.
     Loads,
+}
+
+/// Objects that came later, which are guarded but not armed.
+pub(super) struct Come {
+    new: Vec<MappedObject>,
+    plan: Plan,
 }
 
 impl Session {
@@ -133,36 +142,68 @@ impl Session {
     }
 
     fn arm_new(&mut self, pid: Pid, objects: Vec<MappedObject>, arrival: Arrival) {
-        let new = self.arming.take_new(&objects);
+        if let Some(come) = self.guard_new(&objects) {
+            self.attach_new(pid, &come, arrival);
+        }
+    }
+
+    /// Guards what a running process has loaded since it was looked at. Returns what is still to be
+    /// armed of it.
+    pub(super) fn guard_arrivals(&mut self) -> Option<Come> {
+        // The process of a command that is to be launched still runs ctrace.
+        let pid = Some(self.target.pid).filter(|_| !self.target.launched)?;
+        let (_, mapped) = self.mapped(pid)?;
+        self.guard_new(&mapped)
+    }
+
+    /// Arms what has come before the start. If it cannot be guarded, return probes go again.
+    pub(super) fn arm_arrivals(&mut self, come: Option<&Come>) {
+        let pid = self.target.pid;
+        if !self.arming.planner.allows_return_probes()
+            && let Some((_, mapped)) = self.mapped(pid)
+        {
+            self.replace_return_probes_if_deadly(&mapped);
+        }
+        if let Some(come) = come {
+            self.attach_new(pid, come, Arrival::Running);
+        }
+    }
+
+    /// Plans objects that are new among these, and places their guards. A failure becomes a note.
+    fn guard_new(&mut self, objects: &[MappedObject]) -> Option<Come> {
+        let new = self.arming.take_new(objects);
         if new.is_empty() {
-            return;
+            return None;
         }
         let opened = self.arming.planner.open(&new);
         // Before the plan, which takes seconds for a large library.
-        self.replace_return_probes_if_deadly(&objects);
+        self.replace_return_probes_if_deadly(objects);
         let planned = opened.and_then(|opened| self.arming.planner.plan_more(&opened));
         let planned = planned.and_then(|plan| {
             self.guard(&plan.guards)?;
             Ok(plan)
         });
-        let plan = match planned {
-            Ok(plan) => plan,
+        match planned {
+            Ok(plan) => Some(Come { new, plan }),
             Err(error) => {
                 if self.arming.guarding.is_in_place() {
                     let why = format!("{} cannot be guarded", names(&new));
                     self.arming.planner.give_up_return_probes(&why);
-                    self.replace_return_probes_if_deadly(&objects);
+                    self.replace_return_probes_if_deadly(objects);
                 }
-                let why = format!("functions of {} are not traced: {error:#}", names(&new));
-                return self.note(why);
+                self.note(format!("functions of {} are not traced: {error:#}", names(&new)));
+                None
             }
-        };
+        }
+    }
+
+    fn attach_new(&mut self, pid: Pid, Come { new, plan }: &Come, arrival: Arrival) {
         plan.notes.iter().for_each(|note| self.note(note.clone()));
         for object in &plan.objects {
             let first = self.arming.costs.functions();
             let attached = self.attach(object);
             if attached.is_ok()
-                && let Err(error) = self.arm_markers(pid, std::slice::from_ref(object), &new)
+                && let Err(error) = self.arm_markers(pid, std::slice::from_ref(object), new)
             {
                 let scopes = |(_, planned): &(usize, &Planned)| planned.is_marker();
                 let scopes = (first..).zip(&object.functions).filter(scopes);

@@ -26,6 +26,9 @@ impl Session {
         let begun = Instant::now();
         self.status.begin();
         self.guard(&plan.guards)?;
+        // Who loads a library is held from now on. Those that came since the plan get their guards
+        // before any return address is replaced.
+        let come = self.guard_arrivals();
         for object in &plan.objects {
             self.attach(object)?;
         }
@@ -39,7 +42,9 @@ impl Session {
         if let Some(budgeted) = &mut self.arming.budget {
             budgeted.begin(self.progress.start, cpu);
         }
-        self.delivery.begin(self.start_record())
+        self.delivery.begin(self.start_record())?;
+        self.arm_arrivals(come.as_ref());
+        Ok(())
     }
 
     pub(super) fn attach(&mut self, object: &ObjectPlan) -> anyhow::Result<()> {
