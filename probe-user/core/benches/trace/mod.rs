@@ -21,6 +21,8 @@ pub(crate) struct Trace {
     rings: [Vec<u8>; 2],
     end: u64,
     pub(crate) calls: usize,
+    /// True if records differ in length.
+    has_values: bool,
 }
 
 impl Trace {
@@ -76,7 +78,7 @@ impl Trace {
             }
             end = end.max(ts);
         }
-        Self { rings, end, calls: turns * 12 }
+        Self { rings, end, calls: turns * 12, has_values: loads == Some(true) }
     }
 
     pub(crate) fn engine(&self) -> Engine {
@@ -100,16 +102,23 @@ impl Trace {
 
     /// The same; `advanced` is called every 10 ms of the trace.
     pub(crate) fn feed_with(&self, engine: &mut Engine, mut advanced: impl FnMut(&mut Engine)) {
-        let mut rings = self.rings.each_ref().map(|ring| records(ring));
+        let mut rings = self.rings.each_ref().map(|ring| &ring[..]);
         let mut more = true;
         while more {
             more = false;
             let mut newest = 0;
-            for (ring, records) in rings.iter_mut().enumerate() {
-                for record in records.take(BATCH) {
+            for (ring, rest) in rings.iter_mut().enumerate() {
+                let (batch, after) = rest.split_at(self.batch_len(rest));
+                *rest = after;
+                more |= !batch.is_empty();
+                let push = |record: &[u8]| {
                     engine.push(ring, record);
                     newest = u64::from_le_bytes(record[..8].try_into().unwrap_or_default());
-                    more = true;
+                };
+                // To find the records is no part of the engine's speed.
+                match self.has_values {
+                    true => records(batch).for_each(push),
+                    false => batch.chunks_exact(RECORD_LEN).for_each(push),
                 }
             }
             engine.advance(Nanos(newest.saturating_sub(HOLD_NS)));
@@ -118,6 +127,14 @@ impl Trace {
         engine.advance(Nanos(self.end));
         engine.end_chunk(Nanos(self.end));
         advanced(engine);
+    }
+
+    /// The length of the next batch of a ring.
+    fn batch_len(&self, ring: &[u8]) -> usize {
+        match self.has_values {
+            true => records(ring).take(BATCH).map(<[u8]>::len).sum(),
+            false => ring.len().min(BATCH * RECORD_LEN),
+        }
     }
 
     /// The trace as the bytes of a recording.

@@ -120,8 +120,14 @@ impl Tracker {
 }
 
 impl Tracker {
-    /// Processes the leading events that are of one thread. Returns the others.
-    fn run<'a>(&mut self, first: &Event, events: &'a [Event], late_before: u64) -> &'a [Event] {
+    /// Processes the leading events that are of one thread. Returns the others. `VALUES`: some have
+    /// values that are kept. Without them the loop has a twentieth fewer instructions.
+    fn run<'a, const VALUES: bool>(
+        &mut self,
+        first: &Event,
+        events: &'a [Event],
+        late_before: u64,
+    ) -> &'a [Event] {
         let (pid, who) = (first.pid(), first.who());
         let thread = self.threads.get(pid, first.tid(), &self.ledger);
         let stacks = &mut thread.stacks;
@@ -155,7 +161,7 @@ impl Tracker {
             }
             thread.first.get_or_insert(ts);
             let kind = event.kind();
-            let has_values = self.keeps_values && !self.functions[func.index()].values.is_empty();
+            let has_values = VALUES && !self.functions[func.index()].values.is_empty();
             let is_scope = kind == Some(Kind::ScopeEnter);
             let at = Place { func, sp: event.sp(), ts, is_scope, site: event.site() };
             let plain = match kind {
@@ -213,7 +219,10 @@ impl Sink for Tracker {
     fn events(&mut self, events: &[Event], late_before: u64) {
         let mut rest = events;
         while let Some(first) = rest.first() {
-            rest = self.run(first, rest, late_before);
+            rest = match self.keeps_values {
+                true => self.run::<true>(first, rest, late_before),
+                false => self.run::<false>(first, rest, late_before),
+            };
         }
     }
 

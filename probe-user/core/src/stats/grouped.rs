@@ -36,14 +36,15 @@ impl Grouped {
             ends[node] = start;
         }
         let (mut durations, mut long) = (vec![0; count], HashMap::<u32, Vec<u64>>::new());
-        for call in calls {
+        // Faster than a loop: the calls of a thread follow one another without a question between.
+        calls.for_each(|call| {
             let place = &mut ends[call.node as usize];
             durations[*place] = u32::try_from(call.duration).unwrap_or(LONG);
             *place += 1;
             if call.duration >= u64::from(LONG) {
                 long.entry(call.node).or_default().push(call.duration);
             }
-        }
+        });
         Self { durations, ranges, long }
     }
 

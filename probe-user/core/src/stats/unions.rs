@@ -183,9 +183,9 @@ impl<I: Iterator<Item = Call>> Walk<I> {
     }
 
     /// Takes one item: a segment of the innermost call, or the next call, with its segment if it is
-    /// a leaf.
+    /// a leaf. `EVENTS`: CTRACK's unions are asked for. Others do not pay for the question.
     #[inline]
-    fn step(&mut self, covers: &mut Covers) {
+    fn step<const EVENTS: bool>(&mut self, covers: &mut Covers) {
         if let Some(&top) = self.inside.last() {
             let low = top.start.max(self.next_end);
             let ends = top.start >= self.next_end;
@@ -209,7 +209,7 @@ impl<I: Iterator<Item = Call>> Walk<I> {
         self.load(covers.window);
         let start = call.start.max(covers.window.start);
         let inside = covers.call(call, kept, start, end);
-        if let Some(events) = &mut covers.events {
+        if EVENTS && let Some(events) = &mut covers.events {
             events.add(inside, end, &self.inside, covers.nodes);
         }
         if start < self.tracked && start < end {
@@ -266,8 +266,31 @@ pub(crate) fn unions(
         center_exclusive: Cover::EMPTY,
     });
     let functions = functions.collect();
-    let events = events.then(|| EventCovers::new(keep.len()));
-    let mut covers = Covers { nodes, window, tracked: Cover::EMPTY, functions, events };
+    let mut covers = Covers { nodes, window, tracked: Cover::EMPTY, functions, events: None };
+    if events {
+        covers.events = Some(EventCovers::new(keep.len()));
+        walk::<true>(threads, &mut covers);
+    } else {
+        walk::<false>(threads, &mut covers);
+    }
+    let functions = covers.functions.iter().map(|function| FunctionUnions {
+        active: function.active.length,
+        exclusive: function.exclusive.length,
+        center_active: function.center_active.length,
+        center_exclusive: function.center_exclusive.length,
+    });
+    Unions {
+        tracked: covers.tracked.length,
+        functions: functions.collect(),
+        events: covers.events.as_ref().map(EventCovers::lengths),
+    }
+}
+
+/// Walks all threads together, backwards in time.
+fn walk<const EVENTS: bool>(
+    threads: Vec<ThreadCalls<impl Iterator<Item = Call>>>,
+    covers: &mut Covers,
+) {
     let mut frontier = Frontier::default();
     let mut walks = threads
         .into_iter()
@@ -283,7 +306,7 @@ pub(crate) fn unions(
                 cursor: u64::MAX,
                 tracked: u64::MAX,
             };
-            walk.load(window);
+            walk.load(covers.window);
             walk
         })
         .collect::<Vec<_>>();
@@ -298,22 +321,11 @@ pub(crate) fn unions(
         let rival = frontier.peek();
         let bound = rival.map_or(0, |rival| rival.key);
         next = loop {
-            walk.step(&mut covers);
+            walk.step::<EVENTS>(covers);
             let Some(key) = walk.key() else { break frontier.pop() };
             if key <= bound && rival.is_some() {
                 break Some(frontier.exchange(Head { key, source }));
             }
         };
-    }
-    let functions = covers.functions.iter().map(|function| FunctionUnions {
-        active: function.active.length,
-        exclusive: function.exclusive.length,
-        center_active: function.center_active.length,
-        center_exclusive: function.center_exclusive.length,
-    });
-    Unions {
-        tracked: covers.tracked.length,
-        functions: functions.collect(),
-        events: covers.events.as_ref().map(EventCovers::lengths),
     }
 }

@@ -31,7 +31,7 @@ impl Stacks {
     }
 
     /// Enters a function, if its caller is plain.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter_plainly(&mut self, at: Place, ledger: &mut Ledger) -> bool {
         let Some((parent, above)) = self.plain_caller(at, &ledger.filter) else { return false };
         let stack = &mut self.stacks[self.current];
@@ -53,7 +53,7 @@ impl Stacks {
 
     /// Enters a function that the thread's next event left at `end`: the same as
     /// [`Self::enter_plainly`] and [`Self::exit_plainly`], without the frame.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn leaf_plainly(&mut self, at: Place, end: u64, ledger: &mut Ledger) -> bool {
         let Some((parent, _)) = self.plain_caller(at, &ledger.filter) else { return false };
         let stack = &mut self.stacks[self.current];
@@ -68,7 +68,7 @@ impl Stacks {
     }
 
     /// Leaves a function if the innermost frame is of it, which nearly always holds.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn exit_plainly(&mut self, at: Place, ledger: &mut Ledger) -> bool {
         let Some(stack) = self.stacks.get_mut(self.current) else { return false };
         let [callers @ .., top] = &mut stack.frames[..] else { return false };
