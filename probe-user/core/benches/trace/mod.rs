@@ -18,11 +18,9 @@ const VALUES: usize = 2;
 const FUNCTIONS: [&str; 5] = ["handle", "parse", "work", "step", "load"];
 
 pub(crate) struct Trace {
-    rings: [Vec<u8>; 2],
+    rings: [Ring; 2],
     end: u64,
     pub(crate) calls: usize,
-    /// True if records differ in length.
-    has_values: bool,
 }
 
 impl Trace {
@@ -38,7 +36,7 @@ impl Trace {
 
     fn with(calls: usize, loads: Option<bool>) -> Self {
         let turns = calls / 12;
-        let mut rings = [Vec::new(), Vec::new()];
+        let mut rings = [Ring::default(), Ring::default()];
         let mut end = 0;
         for (cpu, ring) in rings.iter_mut().enumerate() {
             let mut random = 0x2545_f491_4f6c_dd1d_u64 + cpu as u64;
@@ -49,15 +47,17 @@ impl Trace {
                 random ^= random >> 7;
                 random ^= random << 17;
                 ts += 300 + (random & 511);
-                ring.extend_from_slice(&ts.to_le_bytes());
-                ring.extend_from_slice(&(sp - depth * 96).to_le_bytes());
-                ring.extend_from_slice(&4_000_u32.to_le_bytes());
-                ring.extend_from_slice(&(4_000 + cpu as u32).to_le_bytes());
-                ring.extend_from_slice(&probe.to_le_bytes());
-                ring.extend_from_slice(&[kind as u8, 0, 0, 0]);
+                let mut record = [0; RECORD_LEN];
+                record[..8].copy_from_slice(&ts.to_le_bytes());
+                record[8..16].copy_from_slice(&(sp - depth * 96).to_le_bytes());
+                record[16..20].copy_from_slice(&4_000_u32.to_le_bytes());
+                record[20..24].copy_from_slice(&(4_000 + cpu as u32).to_le_bytes());
+                record[24..28].copy_from_slice(&probe.to_le_bytes());
+                record[28] = kind as u8;
+                ring.push(&record);
                 if kind == Kind::Enter && FUNCTIONS[probe as usize] == "load" && loads == Some(true)
                 {
-                    add_payload(ring);
+                    ring.push(&payload_of(&record));
                 }
             };
             for turn in 0..turns {
@@ -78,7 +78,7 @@ impl Trace {
             }
             end = end.max(ts);
         }
-        Self { rings, end, calls: turns * 12, has_values: loads == Some(true) }
+        Self { rings, end, calls: turns * 12 }
     }
 
     pub(crate) fn engine(&self) -> Engine {
@@ -102,23 +102,18 @@ impl Trace {
 
     /// The same; `advanced` is called every 10 ms of the trace.
     pub(crate) fn feed_with(&self, engine: &mut Engine, mut advanced: impl FnMut(&mut Engine)) {
-        let mut rings = self.rings.each_ref().map(|ring| &ring[..]);
+        let mut rings = self.rings.each_ref().map(|ring| ring.batches.iter());
         let mut more = true;
         while more {
             more = false;
             let mut newest = 0;
-            for (ring, rest) in rings.iter_mut().enumerate() {
-                let (batch, after) = rest.split_at(self.batch_len(rest));
-                *rest = after;
-                more |= !batch.is_empty();
-                let push = |record: &[u8]| {
-                    engine.push(ring, record);
-                    newest = u64::from_le_bytes(record[..8].try_into().unwrap_or_default());
-                };
-                // To find the records is no part of the engine's speed.
-                match self.has_values {
-                    true => records(batch).for_each(push),
-                    false => batch.chunks_exact(RECORD_LEN).for_each(push),
+            for (ring, batches) in rings.iter_mut().enumerate() {
+                for run in batches.next().into_iter().flatten() {
+                    for record in run.bytes.chunks_exact(run.length) {
+                        engine.push(ring, record);
+                        newest = u64::from_le_bytes(record[..8].try_into().unwrap_or_default());
+                    }
+                    more = true;
                 }
             }
             engine.advance(Nanos(newest.saturating_sub(HOLD_NS)));
@@ -127,14 +122,6 @@ impl Trace {
         engine.advance(Nanos(self.end));
         engine.end_chunk(Nanos(self.end));
         advanced(engine);
-    }
-
-    /// The length of the next batch of a ring.
-    fn batch_len(&self, ring: &[u8]) -> usize {
-        match self.has_values {
-            true => records(ring).take(BATCH).map(<[u8]>::len).sum(),
-            false => ring.len().min(BATCH * RECORD_LEN),
-        }
     }
 
     /// The trace as the bytes of a recording.
@@ -161,25 +148,39 @@ impl Trace {
     }
 }
 
-/// The records of a ring; one of values is longer.
-fn records(ring: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = ring;
-    std::iter::from_fn(move || {
-        let head = rest.get(..RECORD_LEN)?;
-        let slots = match head[28] == Kind::Payload as u8 {
-            true => u16::from_le_bytes([head[30], head[31]]),
-            false => 1,
-        };
-        let (record, after) = rest.split_at_checked(usize::from(slots) * RECORD_LEN)?;
-        rest = after;
-        Some(record)
-    })
+/// Records of one length, one after the other.
+struct Run {
+    length: usize,
+    bytes: Vec<u8>,
 }
 
-/// Values of the last event, as an eBPF program writes them behind it.
-fn add_payload(ring: &mut Vec<u8>) {
-    let begin = ring.len() - RECORD_LEN;
-    let mut record = ring[begin..].to_vec();
+/// The records of a ring in batches, and each batch in runs. So a reader finds records at no cost,
+/// whether some have values or not.
+#[derive(Default)]
+struct Ring {
+    batches: Vec<Vec<Run>>,
+    /// The number of records in the last batch.
+    filled: usize,
+}
+
+impl Ring {
+    fn push(&mut self, record: &[u8]) {
+        if self.filled == BATCH || self.batches.is_empty() {
+            self.batches.push(Vec::new());
+            self.filled = 0;
+        }
+        self.filled += 1;
+        let batch = self.batches.last_mut().expect("there is one");
+        match batch.last_mut() {
+            Some(run) if run.length == record.len() => run.bytes.extend_from_slice(record),
+            _ => batch.push(Run { length: record.len(), bytes: record.to_vec() }),
+        }
+    }
+}
+
+/// The record of an event's values, as an eBPF program writes it behind the event.
+fn payload_of(event: &[u8; RECORD_LEN]) -> Vec<u8> {
+    let mut record = event.to_vec();
     let slots = payload_slots(VALUES, 0) as u16;
     // No value is unread.
     record[8..16].fill(0);
@@ -187,5 +188,5 @@ fn add_payload(ring: &mut Vec<u8>) {
     record[30..].copy_from_slice(&slots.to_le_bytes());
     (0..VALUES as u64).for_each(|value| record.extend(value.to_le_bytes()));
     record.resize(usize::from(slots) * RECORD_LEN, 0);
-    ring.extend(record);
+    record
 }
