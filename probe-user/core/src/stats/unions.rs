@@ -266,12 +266,12 @@ pub(crate) fn unions(
         center_exclusive: Cover::EMPTY,
     });
     let functions = functions.collect();
-    let mut covers = Covers { nodes, window, tracked: Cover::EMPTY, functions, events: None };
-    if events {
-        covers.events = Some(EventCovers::new(keep.len()));
-        walk::<true>(threads, &mut covers);
-    } else {
-        walk::<false>(threads, &mut covers);
+    let event_covers = events.then(|| EventCovers::new(keep.len()));
+    let mut covers =
+        Covers { nodes, window, tracked: Cover::EMPTY, functions, events: event_covers };
+    match events {
+        true => walk_all::<true>(threads, &mut covers),
+        false => walk_all::<false>(threads, &mut covers),
     }
     let functions = covers.functions.iter().map(|function| FunctionUnions {
         active: function.active.length,
@@ -287,7 +287,7 @@ pub(crate) fn unions(
 }
 
 /// Walks all threads together, backwards in time.
-fn walk<const EVENTS: bool>(
+fn walk_all<const EVENTS: bool>(
     threads: Vec<ThreadCalls<impl Iterator<Item = Call>>>,
     covers: &mut Covers,
 ) {

@@ -1,5 +1,8 @@
 //! Plain entries and exits, which nearly all are. A few comparisons recognise them; the parent
 //! module handles the others.
+//!
+//! They are always inlined: the tracker's loop exists twice, and for two callers a compiler makes
+//! calls of them, which cost 7 % more instructions.
 
 use super::{Frame, MAX_FRAMES, Place, Stacks};
 use crate::calls::paths::ROOT;
