@@ -7,13 +7,14 @@
 use crate::{
     jump, loss,
     output::{event, now, traced_task},
+    payload,
     registers::{Registers, condition_holds},
 };
 use aya_ebpf::{
     EbpfContext as _, helpers::bpf_get_attach_cookie, macros::uprobe, programs::ProbeContext,
 };
 use aya_log_ebpf::warn;
-use ctrace_common::{Cookie, NO_CONDITION, NO_INDEX};
+use ctrace_common::{Cookie, Kind, NO_CONDITION, NO_INDEX};
 
 #[uprobe]
 pub fn exit_site(ctx: ProbeContext) -> u32 {
@@ -43,5 +44,20 @@ pub fn exit_site(ctx: ProbeContext) -> u32 {
         }
     }
     event(task, cookie.kind(), registers.sp(), cookie.probe(), Some(ts_ns));
+    0
+}
+
+/// Handles a `ret` of a function whose result is read. At a jump there is none yet.
+#[uprobe]
+pub fn ret_site_with_values(ctx: ProbeContext) -> u32 {
+    let ts_ns = now();
+    let Some(task) = traced_task() else { return 0 };
+    let registers = Registers::of(&ctx);
+    // SAFETY: the helper takes the program's own context.
+    let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
+    let (probe, kind) = (cookie.probe(), Kind::ExitRet as u8);
+    if event(task, kind, registers.sp(), probe, Some(ts_ns)).is_some() {
+        payload::deliver_result(cookie.index() as u32, task, ts_ns, probe, &registers);
+    }
     0
 }

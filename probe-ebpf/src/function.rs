@@ -6,7 +6,8 @@
 
 use crate::{
     maps::{SWITCHES, UNRETURNED},
-    output::{event, now, traced_task},
+    output::{Task, event, now, traced_task},
+    payload,
     registers::Registers,
     settings,
 };
@@ -47,43 +48,93 @@ fn is_spared(function: u32) -> bool {
     word >> (function % 64) & 1 != 0
 }
 
-/// The macro for probes would drop the result, which tells the kernel about this call's return.
-// SAFETY: the only function of this name, and a section of that kind of programs.
-#[unsafe(no_mangle)]
-#[unsafe(link_section = "uprobe")]
-pub extern "C" fn session(ctx: *mut c_void) -> u32 {
+/// Handles both ends of a call. `VALUES`: with its arguments and its result.
+#[inline(always)]
+fn both<const VALUES: bool>(ctx: *mut c_void) -> u32 {
     let ctx = ProbeContext::new(ctx);
     let Some(task) = traced_task() else { return SKIP_RETURN };
     let registers = Registers::of(&ctx);
     let cookie = cookie(&ctx);
     if is_entry(&ctx, cookie, registers.ip()) {
-        event(task, Kind::Enter as u8, registers.sp(), cookie.probe(), None);
+        enter::<VALUES>(task, cookie, &registers);
         if settings::GUARDS.load() != 0 && is_spared(cookie.probe()) {
             return SKIP_RETURN;
         }
     } else {
-        let ts_ns = now();
-        let sp = registers.entry_sp_at_return();
-        event(task, Kind::Return as u8, sp, cookie.probe(), Some(ts_ns));
+        leave::<VALUES>(task, now(), cookie, &registers);
     }
     0
 }
 
+#[inline(always)]
+fn enter<const VALUES: bool>(task: Task, cookie: Cookie, registers: &Registers<'_>) {
+    let time = event(task, Kind::Enter as u8, registers.sp(), cookie.probe(), None);
+    if VALUES && let Some(ts_ns) = time {
+        payload::deliver(task, ts_ns, cookie, registers);
+    }
+}
+
+#[inline(always)]
+fn leave<const VALUES: bool>(task: Task, ts_ns: u64, cookie: Cookie, registers: &Registers<'_>) {
+    let sp = registers.entry_sp_at_return();
+    let time = event(task, Kind::Return as u8, sp, cookie.probe(), Some(ts_ns));
+    if VALUES && time.is_some() {
+        let element = cookie.index() as u32 + 1;
+        payload::deliver_result(element, task, ts_ns, cookie.probe(), registers);
+    }
+}
+
+/// The macro for probes would drop the result, which tells the kernel about this call's return.
+// SAFETY: the only function of this name, and a section of that kind of programs.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "uprobe")]
+pub extern "C" fn session(ctx: *mut c_void) -> u32 {
+    both::<false>(ctx)
+}
+
+/// Handles functions with values, in a separate program so that other calls cost nothing more. The
+/// same holds for the other two.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "uprobe")]
+pub extern "C" fn session_with_values(ctx: *mut c_void) -> u32 {
+    both::<true>(ctx)
+}
+
 #[uprobe]
 pub fn entry(ctx: ProbeContext) -> u32 {
+    entered::<false>(&ctx)
+}
+
+#[uprobe]
+pub fn entry_with_values(ctx: ProbeContext) -> u32 {
+    entered::<true>(&ctx)
+}
+
+#[inline(always)]
+fn entered<const VALUES: bool>(ctx: &ProbeContext) -> u32 {
     if let Some(task) = traced_task() {
-        event(task, Kind::Enter as u8, Registers::of(&ctx).sp(), cookie(&ctx).probe(), None);
+        enter::<VALUES>(task, cookie(ctx), &Registers::of(ctx));
     }
     0
 }
 
 #[uretprobe]
 pub fn ret(ctx: RetProbeContext) -> u32 {
+    returned::<false>(&ctx)
+}
+
+#[uretprobe]
+pub fn ret_with_values(ctx: RetProbeContext) -> u32 {
+    returned::<true>(&ctx)
+}
+
+#[inline(always)]
+fn returned<const VALUES: bool>(ctx: &RetProbeContext) -> u32 {
     let ts_ns = now();
     let ctx = ProbeContext::new(ctx.as_ptr());
     if let Some(task) = traced_task() {
-        let sp = Registers::of(&ctx).entry_sp_at_return();
-        event(task, Kind::Return as u8, sp, cookie(&ctx).probe(), Some(ts_ns));
+        leave::<VALUES>(task, ts_ns, cookie(&ctx), &Registers::of(&ctx));
     }
     0
 }

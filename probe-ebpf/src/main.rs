@@ -2,7 +2,8 @@
 //!
 //! - `function`: entries and returns, on session, multi and perf links;
 //! - `exit`: the ways out of a function, where no return probe may be used;
-//! - `point`: USDT notes, with their values (`payload`);
+//! - `point`: USDT notes;
+//! - `payload`: the values of points, entries and exits;
 //! - `marker`: the buffers of markers;
 //! - `restore`: puts true return addresses back before they are missed;
 //! - `control`: forks, execs, exits and renames of the traced processes;

@@ -57,7 +57,7 @@ pub static CUT_OFF: HashMap<BufferKey, u64, 16384> = HashMap::new();
 #[btf_map]
 pub static JUMPS: Array<JumpTarget, 16384> = Array::new();
 
-/// The value sources of points, by the index in the cookie. User space sizes it.
+/// The value sources of points and functions, by the index in the cookie. User space sizes it.
 #[btf_map]
 pub static VALUES: Array<ValueSources, 1> = Array::new();
 

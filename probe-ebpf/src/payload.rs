@@ -2,15 +2,52 @@
 //! in a record after the event.
 
 use crate::{
-    loss, maps::VALUES, operand::Operands, output::Task, registers::Registers, ring::reserve,
+    loss,
+    maps::VALUES,
+    operand::Operands,
+    output::Task,
+    registers::Registers,
+    ring::{Room, reserve},
 };
-use ctrace_common::{Cookie, Kind, LOST_PAYLOADS, MAX_VALUES, Record, UNREAD, payload_slots};
+use aya_ebpf::helpers::generated::bpf_probe_read_user_str;
+use core::ffi::c_void;
+use ctrace_common::{
+    Cookie, Kind, LOST_PAYLOADS, MAX_TEXT, MAX_VALUES, Record, SLOT_VALUES, UNREAD,
+};
 
-/// Delivers the values of a site for its event of this time.
+/// The mark of [`text`] for one that could not be read.
+const UNREADABLE: u64 = 1 << 63;
+/// Bytes read of a text: those that are shown, and the 0 behind them.
+const TEXT_READ: u32 = MAX_TEXT as u32 + 1;
+
+/// Delivers the values of a point or of a function's entry, for its event of this time.
 #[inline(always)]
 pub fn deliver(task: Task, ts_ns: u64, cookie: Cookie, registers: &Registers<'_>) {
-    let Some(site) = VALUES.get(cookie.index() as u32) else { return };
-    let count = (site.count as usize).min(MAX_VALUES);
+    deliver_from::<MAX_VALUES>(cookie.index() as u32, task, ts_ns, cookie.probe(), registers);
+}
+
+/// Delivers the result of a function, for the event of its exit. `element` of `VALUES` says where
+/// it is.
+#[inline(always)]
+pub fn deliver_result(element: u32, task: Task, ts_ns: u64, probe: u32, registers: &Registers<'_>) {
+    deliver_from::<1>(element, task, ts_ns, probe, registers);
+}
+
+/// Delivers at most `MOST` values: the verifier follows a loop as often as it can run.
+#[inline(always)]
+fn deliver_from<const MOST: usize>(
+    element: u32,
+    task: Task,
+    ts_ns: u64,
+    probe: u32,
+    registers: &Registers<'_>,
+) {
+    let Some(site) = VALUES.get(element) else { return };
+    let count = (site.count as usize).min(MOST);
+    if count == 0 {
+        return;
+    }
+    let Some(room) = reserve(site.slots as usize) else { return loss::add_to(LOST_PAYLOADS, 1) };
     let operands = Operands::of(registers);
     let mut values = [0; MAX_VALUES];
     // Words are set one by one: the compiler would call a loop over bytes, which takes the verifier
@@ -23,21 +60,46 @@ pub fn deliver(task: Task, ts_ns: u64, cookie: Cookie, registers: &Registers<'_>
     // would follow every value that the loop can give it.
     let mut forms = site.forms;
     for (place, source) in (0..count).zip(&site.sources) {
-        let (value, is_unread) = operands.value(source);
+        let (mut value, mut is_unread) = operands.value(source);
+        let field = site.fields[place];
+        if field != 0 {
+            let length = text(&room, field.into(), value, is_unread);
+            is_unread = length >> 63;
+            value = length & !UNREADABLE;
+        }
         values[place] = value;
         forms |= is_unread << (place as u32 + UNREAD);
     }
-    let slots = payload_slots(count, 0);
-    let Some(room) = reserve(slots) else { return loss::add_to(LOST_PAYLOADS, 1) };
     let record = Record {
         ts_ns,
         sp: forms,
         pid: task.pid,
         tid: task.tid,
-        probe: cookie.probe(),
+        probe,
         kind: Kind::Payload as u8,
         reserved: 0,
-        lost_before: slots as u16,
+        lost_before: site.slots as u16,
     };
-    room.commit_values(record, values.as_chunks().0, slots - 1);
+    room.commit_values(record, values.as_chunks().0, count.div_ceil(SLOT_VALUES));
+}
+
+/// Copies the text at an address to its field, which begins at this slot. Returns its length, or
+/// [`UNREADABLE`].
+#[inline(never)]
+fn text(room: &Room, field: u64, address: u64, is_unread: u64) -> u64 {
+    let mut bytes = [0_u64; MAX_TEXT / 8 + 1];
+    if is_unread != 0 {
+        return UNREADABLE;
+    }
+    let (to, from) = ((&raw mut bytes).cast::<c_void>(), address as *const c_void);
+    // SAFETY: there is room for what is read. The helper checks the address itself.
+    let read = unsafe { bpf_probe_read_user_str(to, TEXT_READ, from) };
+    if read <= 0 {
+        return UNREADABLE;
+    }
+    let (slots, _) = bytes.as_chunks();
+    room.write(field, slots[0]);
+    room.write(field + 1, slots[1]);
+    // The 0 behind it counts, too.
+    (read as u64 - 1) & (2 * MAX_TEXT as u64 - 1)
 }

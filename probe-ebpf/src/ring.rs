@@ -123,7 +123,7 @@ impl Room {
         self.commit(record);
     }
 
-    /// Writes a record, and after it `slots` slots of values.
+    /// Writes a record, and after it `slots` slots of values. The fields of texts are behind them.
     #[inline(always)]
     pub fn commit_values(self, record: Record, values: &[Slot], slots: usize) {
         for (nth, slot) in (0..slots).zip(values) {
@@ -160,7 +160,7 @@ impl Room {
 
     /// Writes one of the slots, the commit word last.
     #[inline(always)]
-    fn write(&self, nth: u64, words: Slot) {
+    pub fn write(&self, nth: u64, words: Slot) {
         let position = self.position + nth;
         let Some(page) = self.page(position) else { return };
         // SAFETY: a slot of the page, which is ours until it is committed. The compiler keeps

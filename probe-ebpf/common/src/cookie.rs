@@ -11,8 +11,8 @@ const IN_PAGE: u64 = 0xfff;
 /// The 64 bits of a cookie: bits 0–31 probe id, 32–39 condition code of a conditional jump (the x86
 /// `cc` nibble, or [`NO_CONDITION`]), 40–47 the record kind that an exit site reports (`ExitRet` or
 /// `ExitJump`; 0 elsewhere), 48–63 the site's index in the table of its program, or [`NO_INDEX`].
-/// The table is `JUMPS` for an exit site and `VALUES` for a point with values. The programs of a
-/// session link have no table; there these bits are the site's offset in its page.
+/// The table is `VALUES` for programs that read values, and `JUMPS` for other exit sites. On a
+/// session link bits 32–47 are the site's offset in its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cookie(pub u64);
 
@@ -22,7 +22,7 @@ impl Cookie {
         Self::with_values(probe, NO_INDEX)
     }
 
-    /// Makes the cookie of a USDT site whose values come from the element `values` of `VALUES`.
+    /// Makes the cookie of a site whose values come from the element `values` of `VALUES`.
     pub const fn with_values(probe: u32, values: u16) -> Self {
         Self::exit(probe, 0, NO_CONDITION, values)
     }
@@ -36,13 +36,13 @@ impl Cookie {
     /// Returns the same cookie for a session link, whose program must distinguish entries from
     /// returns.
     pub const fn in_session(self, offset: u64) -> Self {
-        Self(self.0 & !(0xffff << 48) | (offset & IN_PAGE) << 48)
+        Self(self.0 & !(0xffff << 32) | (offset & IN_PAGE) << 32)
     }
 
     /// Returns true if the site of this session cookie may lie at `ip`. If not, the program is at a
     /// return.
     pub const fn may_lie_at(self, ip: u64) -> bool {
-        self.0 >> 48 == ip & IN_PAGE
+        (self.0 >> 32) & 0xffff == ip & IN_PAGE
     }
 
     pub const fn probe(self) -> u32 {

@@ -33,8 +33,8 @@ pub use marker::{
 pub use news::{NEW_PROGRAM, RING_FILLS};
 pub use operand::{NO_REGISTER, Operand};
 pub use payload::{
-    MAX_TEXT, MAX_VALUES, PAYLOAD_SLOTS, SINGLES, SLOT_VALUES, TEXT_SLOTS, TEXTS, UNREAD,
-    ValueSources, payload_slots,
+    MAX_TEXT, MAX_VALUES, PAYLOAD_SLOTS, RESULT, SINGLES, SLOT_VALUES, TEXT_SLOTS, TEXTS, UNREAD,
+    ValueForm, ValueSources, payload_slots,
 };
 pub use record::{CONTROL_LEN, Kind, RECORD_LEN, Record};
 pub use restore::{
@@ -49,7 +49,7 @@ pub use ring::{
 pub use traced::{HEARTBEAT_NANOS, TRACED, TRACED_HELD, TRACED_LAUNCHED};
 
 /// Version of everything in this crate.
-pub const WIRE_VERSION: u32 = 4;
+pub const WIRE_VERSION: u32 = 5;
 
 /// CPUs with an entry of their own in the table of rings; a power of two. Further CPUs share
 /// entries.

@@ -34,19 +34,21 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// An operand that can never be read: its address is the end of the kernel's half of all
-    /// addresses.
-    pub const NOWHERE: Self = Self {
-        displacement: -1,
+    /// The number 0. Others are made from it.
+    pub const ZERO: Self = Self {
+        displacement: 0,
         base: NO_REGISTER,
         index: NO_REGISTER,
         scale: 1,
-        memory: 1,
+        memory: 0,
         relative: 0,
-        size: 1,
+        size: 8,
         signed: 0,
         shift: 0,
     };
+    /// An operand that can never be read: its address is the end of the kernel's half of all
+    /// addresses.
+    pub const NOWHERE: Self = Self { displacement: -1, memory: 1, size: 1, ..Self::ZERO };
 
     pub fn to_bytes(&self) -> [u8; size_of::<Self>()] {
         let mut bytes = [0; size_of::<Self>()];

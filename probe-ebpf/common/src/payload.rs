@@ -5,7 +5,7 @@
 //! values cost nothing more. It has the time, the thread and the probe of its event, and follows
 //! it. Its `lost_before` is the number of slots that it fills, including the first. A word for each
 //! value lies in the slots after that one. Its `sp` has bits for each value: see [`UNREAD`],
-//! [`TEXTS`] and [`SINGLES`].
+//! [`TEXTS`] and [`SINGLES`]. [`RESULT`] says which end of a call they belong to.
 //!
 //! The word of a text is its length. Its bytes lie in a field of [`MAX_TEXT`] bytes; the fields
 //! follow the words in the order of their values. Fields of one size keep the program simple: the
@@ -32,25 +32,80 @@ pub const UNREAD: u32 = 0;
 pub const TEXTS: u32 = 16;
 /// The lowest bit in `sp` for floating-point numbers of 4 bytes, which a program cannot widen.
 pub const SINGLES: u32 = 32;
+/// The bit in `sp` for a value that comes with the exit of a call: its result.
+pub const RESULT: u32 = 48;
 
 /// Returns the number of slots of a payload with this many values, of which some are texts.
 pub const fn payload_slots(values: usize, texts: usize) -> usize {
     1 + values.div_ceil(SLOT_VALUES) + texts * TEXT_SLOTS
 }
 
-/// The sources of the values at one site: an element of the map `VALUES`.
+/// The sources of the values at one site: an element of the map `VALUES`. The values of a
+/// function's entry have one, and those of its exit the next one.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ValueSources {
-    /// The number of used elements of `sources`.
+    /// The number of used elements of `sources`. If it is 0, nothing is delivered.
     pub count: u32,
+    /// The number of slots of the payload.
+    pub slots: u32,
+    /// What `sp` of the payload is before anything is read: the bits of [`TEXTS`], [`SINGLES`] and
+    /// [`RESULT`].
+    pub forms: u64,
+    /// For a text, the slot of the payload where its field begins, and 0 for any other value. The
+    /// source of a text is its address.
+    pub fields: [u8; MAX_VALUES],
     /// Always 0; keeps the layout free of implicit padding.
     pub reserved: u32,
-    /// What `sp` of the payload is before anything is read: the bits of [`SINGLES`]. No program
-    /// delivers texts yet.
-    pub forms: u64,
     pub sources: [Operand; MAX_VALUES],
 }
 
-const _: () = assert!(size_of::<ValueSources>() == 16 + MAX_VALUES * size_of::<Operand>());
+/// The form in which a program delivers a number that it has read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueForm {
+    Word,
+    /// A floating-point number of 4 bytes.
+    Single,
+    /// The address of a text.
+    Text,
+}
+
+impl ValueSources {
+    /// Makes the sources of these values, [`MAX_VALUES`] at most.
+    pub fn new(values: &[(Operand, ValueForm)]) -> Self {
+        let texts = values.iter().filter(|(_, form)| *form == ValueForm::Text).count();
+        let mut all = Self {
+            count: values.len() as u32,
+            slots: payload_slots(values.len(), texts) as u32,
+            ..Self::default()
+        };
+        let mut field = payload_slots(values.len(), 0) as u8;
+        for (place, (operand, form)) in values.iter().enumerate() {
+            all.sources[place] = *operand;
+            match form {
+                ValueForm::Word => {}
+                ValueForm::Single => all.forms |= 1 << (SINGLES as usize + place),
+                ValueForm::Text => {
+                    all.forms |= 1 << (TEXTS as usize + place);
+                    all.fields[place] = field;
+                    field += TEXT_SLOTS as u8;
+                }
+            }
+        }
+        all
+    }
+
+    /// Makes the source of a function's result, if it is wanted.
+    pub fn of_result(value: Option<(Operand, ValueForm)>) -> Self {
+        match value {
+            Some(value) => {
+                let sources = Self::new(&[value]);
+                Self { forms: sources.forms | 1 << RESULT, ..sources }
+            }
+            None => Self::default(),
+        }
+    }
+}
+
+const _: () = assert!(size_of::<ValueSources>() == 32 + MAX_VALUES * size_of::<Operand>());
 const _: () = assert!(MAX_VALUES <= (TEXTS - UNREAD) as usize && TEXT_SLOTS * SLOT_LEN == MAX_TEXT);

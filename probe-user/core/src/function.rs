@@ -34,6 +34,12 @@ pub enum ValueKind {
     Signed,
     /// An unsigned integer, extended to 64 bits.
     Unsigned,
+    /// An address.
+    Pointer,
+    /// True or false: anything but 0 is true.
+    Bool,
+    /// A byte that is a character.
+    Char,
     /// A floating-point number, extended to 64 bits.
     Float,
     /// A short text.
@@ -41,29 +47,42 @@ pub enum ValueKind {
 }
 
 impl ValueKind {
+    /// Returns true if its words are whole numbers.
     pub fn is_integer(self) -> bool {
-        matches!(self, Self::Signed | Self::Unsigned)
+        !matches!(self, Self::Float | Self::Text)
     }
 }
 
-/// A value that is read at the entry of a function, or when a USDT probe is hit.
+/// A value that is read at the entry or at the exit of a function, or when a USDT probe is hit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "ValueRecord", into = "ValueRecord")]
 pub struct ValueInfo {
-    /// The argument's name, or `arg0` and so on if the program does not name it.
+    /// The argument's name, or `arg0` and so on if nobody names it.
     pub name: Arc<str>,
     pub kind: ValueKind,
+    /// True if it is read at the exit. Such a value comes last.
+    pub is_result: bool,
+}
+
+impl ValueInfo {
+    /// Makes a value that is read at the entry, or at a USDT probe.
+    pub fn new(name: impl Into<Arc<str>>, kind: ValueKind) -> Self {
+        Self { name: name.into(), kind, is_result: false }
+    }
 }
 
 /// A [`ValueInfo`] in a recording. A `kind` that a reader does not know would cost it all names, so
 /// there are two for ever. A further type has a `form`, which readers pass over that do not know
-/// it. Its values are in a block that they do not know, either.
+/// it: they take its values for integers. If these are packed in another way, they are in a block
+/// that such readers do not know, either.
 #[derive(Serialize, Deserialize)]
 struct ValueRecord {
     name: Arc<str>,
     kind: Sign,
     #[serde(default, skip_serializing_if = "Form::is_integer")]
     form: Form,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    result: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -78,6 +97,9 @@ enum Sign {
 enum Form {
     #[default]
     Integer,
+    Pointer,
+    Bool,
+    Char,
     Float,
     Text,
     /// One that a later ctrace added.
@@ -92,26 +114,32 @@ impl Form {
 }
 
 impl From<ValueInfo> for ValueRecord {
-    fn from(ValueInfo { name, kind }: ValueInfo) -> Self {
+    fn from(ValueInfo { name, kind, is_result: result }: ValueInfo) -> Self {
         let (kind, form) = match kind {
             ValueKind::Signed => (Sign::Signed, Form::Integer),
             ValueKind::Unsigned => (Sign::Unsigned, Form::Integer),
+            ValueKind::Pointer => (Sign::Unsigned, Form::Pointer),
+            ValueKind::Bool => (Sign::Unsigned, Form::Bool),
+            ValueKind::Char => (Sign::Unsigned, Form::Char),
             ValueKind::Float => (Sign::Unsigned, Form::Float),
             ValueKind::Text => (Sign::Unsigned, Form::Text),
         };
-        Self { name, kind, form }
+        Self { name, kind, form, result }
     }
 }
 
 impl From<ValueRecord> for ValueInfo {
-    fn from(ValueRecord { name, kind, form }: ValueRecord) -> Self {
+    fn from(ValueRecord { name, kind, form, result: is_result }: ValueRecord) -> Self {
         let kind = match (form, kind) {
+            (Form::Pointer, _) => ValueKind::Pointer,
+            (Form::Bool, _) => ValueKind::Bool,
+            (Form::Char, _) => ValueKind::Char,
             (Form::Float, _) => ValueKind::Float,
             (Form::Text, _) => ValueKind::Text,
             (Form::Integer | Form::Unknown, Sign::Signed) => ValueKind::Signed,
             (Form::Integer | Form::Unknown, Sign::Unsigned) => ValueKind::Unsigned,
         };
-        Self { name, kind }
+        Self { name, kind, is_result }
     }
 }
 
@@ -152,7 +180,7 @@ pub struct FunctionInfo {
     pub entry_is_loop_head: bool,
     /// The function may leave by a jump to another function.
     pub may_tail_jump: bool,
-    /// The values that come with each hit, in order.
+    /// The values that come with each hit, in order, and with each end of a call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueInfo>,
     /// The time that the probes of one call take, as far as known.
@@ -179,6 +207,16 @@ impl FunctionInfo {
             values: Vec::new(),
             probe: None,
         }
+    }
+
+    /// Returns whether values come with each hit.
+    pub fn has_arguments(&self) -> bool {
+        self.values.first().is_some_and(|value| !value.is_result)
+    }
+
+    /// Returns whether a value comes with the end of each call.
+    pub fn has_result(&self) -> bool {
+        self.values.last().is_some_and(|value| value.is_result)
     }
 
     /// Returns whether a call may end where the function jumps to another one, although it has not

@@ -7,8 +7,8 @@ use crate::function::ValueKind;
 use crate::ingest::error::DecodeError;
 use crate::units::{FuncId, Nanos, Pid, Tid};
 use ctrace_common::{
-    MAX_TEXT, MAX_VALUES, Record, SINGLES, SLOT_LEN, SLOT_VALUES, TEXT_SLOTS, TEXTS, UNREAD,
-    payload_slots,
+    MAX_TEXT, MAX_VALUES, RESULT, Record, SINGLES, SLOT_LEN, SLOT_VALUES, TEXT_SLOTS, TEXTS,
+    UNREAD, payload_slots,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -20,6 +20,12 @@ pub enum Value {
     Signed(i64),
     /// An unsigned integer.
     Unsigned(u64),
+    /// An address.
+    Pointer(u64),
+    /// True or false.
+    Bool(bool),
+    /// A byte that is a character.
+    Char(u8),
     /// A floating-point number.
     Float(Float),
     /// A short text.
@@ -41,6 +47,20 @@ impl Float {
 
     pub fn get(self) -> f64 {
         f64::from_bits(self.0)
+    }
+}
+
+impl Value {
+    /// Makes the value of a kind whose words are whole numbers. A recording has these words.
+    pub(crate) fn from_word(kind: ValueKind, word: u64) -> Option<Self> {
+        Some(match kind {
+            ValueKind::Signed => Self::Signed(word as i64),
+            ValueKind::Unsigned => Self::Unsigned(word),
+            ValueKind::Pointer => Self::Pointer(word),
+            ValueKind::Bool => Self::Bool(word != 0),
+            ValueKind::Char => Self::Char(word as u8),
+            ValueKind::Float | ValueKind::Text => return None,
+        })
     }
 }
 
@@ -88,7 +108,8 @@ impl fmt::Display for Text {
     }
 }
 
-/// The values that a program read at one event of a thread. The event has the same time and probe.
+/// The values that a program read at one event of a thread. The event has the same time and probe:
+/// it is a point, the entry of a call, or its exit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RingPayload {
     pub time: Nanos,
@@ -100,6 +121,8 @@ pub struct RingPayload {
     unread: u16,
     texts: u16,
     singles: u16,
+    /// True if it is the result of a call, read at its exit.
+    is_result: bool,
     /// The number of words that the record had room for.
     places: u8,
     /// A word for each value. Those beyond the function's values are 0.
@@ -113,7 +136,7 @@ impl RingPayload {
     pub(crate) fn from_wire(record: &Record, rest: &[u8]) -> Result<Self, DecodeError> {
         const RESERVED: u64 = {
             let each = (1 << MAX_VALUES) - 1;
-            !(each << UNREAD | each << TEXTS | each << SINGLES)
+            !(each << UNREAD | each << TEXTS | each << SINGLES | 1 << RESULT)
         };
         let wrong_length = DecodeError::Length(size_of::<Record>() + rest.len());
         let [unread, texts, singles] =
@@ -149,7 +172,20 @@ impl RingPayload {
         let bytes = bytes.copied().collect();
         let (time, pid, tid) = (Nanos(record.ts_ns), Pid(record.pid), Tid(record.tid));
         let (function, places) = (FuncId(record.probe), places as u8);
-        Ok(Self { time, pid, tid, function, unread, texts, singles, places, words, bytes })
+        let is_result = record.sp >> RESULT & 1 == 1;
+        Ok(Self {
+            time,
+            pid,
+            tid,
+            function,
+            unread,
+            texts,
+            singles,
+            is_result,
+            places,
+            words,
+            bytes,
+        })
     }
 
     /// Returns the values, which have these kinds; `None` for one that could not be read or is of
@@ -166,17 +202,20 @@ impl RingPayload {
             let text;
             (text, bytes) = bytes.split_at_checked(if is_text { word as usize } else { 0 })?;
             let value = match (kind, is_text, is_single) {
-                (ValueKind::Signed, false, false) => Value::Signed(word as i64),
-                (ValueKind::Unsigned, false, false) => Value::Unsigned(word),
                 (ValueKind::Float, false, false) => Value::Float(Float::from_bits(word)),
                 (ValueKind::Float, false, true) => {
                     Value::Float(f64::from(f32::from_bits(word as u32)).into())
                 }
                 (ValueKind::Text, true, _) => Value::Text(Text::new(text)?),
+                (kind, false, false) => Value::from_word(kind, word)?,
                 _ => return None,
             };
             (!is_unread).then_some(value)
         })
+    }
+
+    pub(crate) fn is_result(&self) -> bool {
+        self.is_result
     }
 
     /// Returns the number of texts, and of their bytes.

@@ -17,6 +17,7 @@ use super::{
     return_guards::ReturnGuards,
     side_table::SideTable,
     sys::AttachType,
+    values::{CallElements, Values},
 };
 use aya::maps::Map;
 use ctrace_common::{JumpTarget, PAGE_LEN, RestoreReason, TRACED, TRACED_LAUNCHED, ValueSources};
@@ -42,7 +43,7 @@ pub struct Config {
     pub launches: bool,
     /// True if there will be marker buffers.
     pub markers: bool,
-    /// True if there will be points with values.
+    /// True if there will be points or functions with values.
     pub values: bool,
     /// True if return probes are guarded.
     pub guards: bool,
@@ -71,7 +72,7 @@ pub struct Kernel {
     heartbeat: Heartbeat,
     control: Control,
     jumps: Mutex<SideTable<JumpTarget>>,
-    values: Mutex<SideTable<ValueSources>>,
+    values: Mutex<Values>,
     buffers: Buffers,
     rings: Mutex<Option<Arc<OwnedFd>>>,
     layout: Layout,
@@ -105,7 +106,7 @@ impl Kernel {
         let rings = take_map(&mut ebpf, "RINGS")?;
         let lost = LostCounter::new(take_map(&mut ebpf, "LOST")?, cpus.possible as usize);
         let jumps = SideTable::new(take_map(&mut ebpf, "JUMPS")?);
-        let values = SideTable::new(take_map(&mut ebpf, "VALUES")?);
+        let values = Values::new(take_map(&mut ebpf, "VALUES")?);
         let cut_off = take_map(&mut ebpf, "CUT_OFF")?;
         let buffers = Buffers::new(take_map(&mut ebpf, "BUFFERS")?, cut_off);
         let heartbeat = Heartbeat::new(take_map(&mut ebpf, "HEARTBEAT")?);
@@ -197,6 +198,20 @@ impl Kernel {
     /// Adds the values that points read. Returns the first one's index; the others follow.
     pub fn add_values(&self, values: &[ValueSources]) -> Result<u16, BpfError> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner).add(values)
+    }
+
+    /// Adds the values of a function, at its entry and at its exit, unless they are known.
+    pub fn add_call_values(
+        &self,
+        function: FuncId,
+        ends: [&ValueSources; 2],
+    ) -> Result<CallElements, BpfError> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).add_call(function, ends)
+    }
+
+    /// Returns the values of a function, if it has any.
+    pub(crate) fn call_values(&self, function: FuncId) -> Option<CallElements> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).of(function)
     }
 
     /// Enters the marker buffers that a thread had before its probes were in place. `inside` is its

@@ -43,9 +43,15 @@ pub struct Site {
 pub enum Role {
     /// Entry and return.
     Function,
+    /// The same with the values of both; their cookies name them.
+    FunctionWithValues,
     Entry,
+    /// The same with values.
+    EntryWithValues,
     /// A way out of a function.
     ExitSite,
+    /// A `ret`, with the function's result.
+    RetSiteWithValues,
     /// A place without duration.
     Point,
     /// The same with values beside its events; its cookie names them.
@@ -73,6 +79,11 @@ impl Role {
     pub(super) const fn guards(self) -> bool {
         matches!(self, Self::GuardUnwind | Self::GuardSwitch | Self::GuardLoad)
     }
+
+    /// True if it needs return probes.
+    pub(crate) const fn returns(self) -> bool {
+        matches!(self, Self::Function | Self::FunctionWithValues)
+    }
 }
 
 /// The link that the user asked for.
@@ -81,7 +92,7 @@ pub enum LinkChoice {
     /// The cheapest that the kernel has.
     #[default]
     Auto,
-    /// For roles other than [`Role::Function`] the same as `Multi`.
+    /// For roles without return probes the same as `Multi`.
     Session,
     Multi,
     Perf,
@@ -205,7 +216,7 @@ pub(super) fn attach(
     }
     let kind = choose(support, request.role, choice)?;
     let (attach, programs_of) = match kind {
-        LinkKind::Session => (AttachType::UprobeSession, &[Program::Session][..]),
+        LinkKind::Session => (AttachType::UprobeSession, session_program(request.role)),
         LinkKind::Multi => (AttachType::UprobeMulti, programs_of(request.role)),
         LinkKind::Perf => {
             let links = perf::link(keeper, programs, programs_of(request.role), request)?;
@@ -224,14 +235,22 @@ pub(super) fn attach(
 
 fn choose(support: &impl Support, role: Role, choice: LinkChoice) -> Result<LinkKind, BpfError> {
     let has = |kind| if support.has(kind) { Ok(kind) } else { Err(kind.unsupported()) };
-    match (choice, role) {
-        (LinkChoice::Session, Role::Function) => has(LinkKind::Session),
-        (LinkChoice::Session | LinkChoice::Multi, _) => has(LinkKind::Multi),
-        (LinkChoice::Perf, _) => has(LinkKind::Perf),
-        (LinkChoice::Auto, Role::Function) => has(LinkKind::Session)
+    match choice {
+        LinkChoice::Session if role.returns() => has(LinkKind::Session),
+        LinkChoice::Session | LinkChoice::Multi => has(LinkKind::Multi),
+        LinkChoice::Perf => has(LinkKind::Perf),
+        LinkChoice::Auto if role.returns() => has(LinkKind::Session)
             .or_else(|_| has(LinkKind::Multi))
             .or_else(|_| has(LinkKind::Perf)),
-        (LinkChoice::Auto, _) => has(LinkKind::Multi).or_else(|_| has(LinkKind::Perf)),
+        LinkChoice::Auto => has(LinkKind::Multi).or_else(|_| has(LinkKind::Perf)),
+    }
+}
+
+/// Returns the program of a session link.
+const fn session_program(role: Role) -> &'static [Program] {
+    match role {
+        Role::FunctionWithValues => &[Program::SessionWithValues],
+        _ => &[Program::Session],
     }
 }
 
@@ -241,8 +260,11 @@ fn choose(support: &impl Support, role: Role, choice: LinkChoice) -> Result<Link
 const fn programs_of(role: Role) -> &'static [Program] {
     match role {
         Role::Function => &[Program::Return, Program::Entry],
+        Role::FunctionWithValues => &[Program::ReturnWithValues, Program::EntryWithValues],
         Role::Entry => &[Program::Entry],
+        Role::EntryWithValues => &[Program::EntryWithValues],
         Role::ExitSite => &[Program::ExitSite],
+        Role::RetSiteWithValues => &[Program::RetSiteWithValues],
         Role::Point => &[Program::Point],
         Role::PointWithValues => &[Program::PointWithValues],
         Role::Flush => &[Program::Flush],

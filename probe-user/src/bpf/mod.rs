@@ -47,6 +47,7 @@ mod sys;
 mod timed_placement;
 mod touch;
 mod undisturbed;
+mod values;
 
 pub use abort::Memory;
 pub(crate) use abort::end_plainly;
@@ -81,3 +82,4 @@ pub(crate) use side_table::{JUMPS_LIMIT, VALUES_LIMIT};
 pub(crate) use starts::Starts;
 pub(crate) use touch::{Place, Touched, touch, touches_many};
 pub(crate) use undisturbed::stay_undisturbed;
+pub use values::CallElements;

@@ -26,7 +26,7 @@ pub(super) fn link(
     request: &Request<'_>,
 ) -> Result<LinkHandle, BpfError> {
     let loaded = programs.get(program, attach)?;
-    link_loaded(keeper, loaded.as_fd(), program == Program::Return, attach, kind, request)
+    link_loaded(keeper, loaded.as_fd(), program.is_at_return(), attach, kind, request)
 }
 
 /// Attaches a loaded program.

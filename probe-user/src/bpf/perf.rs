@@ -74,7 +74,7 @@ pub(super) fn link_on(
     let ref_ctr_offsets: Vec<_> = sites.iter().map(|site| site.ref_ctr_offset).collect();
     let link = |&program: &Program| {
         let loaded = programs.get(program, AttachType::Any)?;
-        let at_return = program == Program::Return;
+        let at_return = program.is_at_return();
         let spec = LinkSpec {
             way: Way::Perf { unit: unit.number, return_bit: unit.return_bit },
             at_return,

@@ -24,9 +24,13 @@ const LOG_BYTES: usize = 4 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Program {
     Session,
+    SessionWithValues,
     Entry,
+    EntryWithValues,
     Return,
+    ReturnWithValues,
     ExitSite,
+    RetSiteWithValues,
     Point,
     PointWithValues,
     Flush,
@@ -48,11 +52,15 @@ pub(super) enum Program {
 }
 
 impl Program {
-    const ALL: [Self; 22] = [
+    const ALL: [Self; 26] = [
         Self::Session,
+        Self::SessionWithValues,
         Self::Entry,
+        Self::EntryWithValues,
         Self::Return,
+        Self::ReturnWithValues,
         Self::ExitSite,
+        Self::RetSiteWithValues,
         Self::Point,
         Self::PointWithValues,
         Self::Flush,
@@ -77,9 +85,13 @@ impl Program {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Session => "session",
+            Self::SessionWithValues => "session_with_values",
             Self::Entry => "entry",
+            Self::EntryWithValues => "entry_with_values",
             Self::Return => "ret",
+            Self::ReturnWithValues => "ret_with_values",
             Self::ExitSite => "exit_site",
+            Self::RetSiteWithValues => "ret_site_with_values",
             Self::Point => "point",
             Self::PointWithValues => "point_with_values",
             Self::Flush => "flush",
@@ -99,6 +111,11 @@ impl Program {
             Self::GuardSignal => "guard_signal",
             Self::ListHijacked => "list_hijacked",
         }
+    }
+
+    /// Returns true if it runs at returns only.
+    pub(super) const fn is_at_return(self) -> bool {
+        matches!(self, Self::Return | Self::ReturnWithValues)
     }
 
     const fn kind(self) -> ProgramType {

@@ -22,7 +22,7 @@ pub(super) trait Element {
 
 /// The number of elements of the map in the eBPF programs.
 pub(crate) const JUMPS_LIMIT: usize = 16384;
-/// The number of elements that the map gets if USDT probes are asked for.
+/// The number of elements that the map gets if values are asked for.
 pub(crate) const VALUES_LIMIT: usize = 8192;
 
 impl Element for JumpTarget {
@@ -41,15 +41,17 @@ impl Element for JumpTarget {
 }
 
 impl Element for ValueSources {
-    const WHAT: &'static str = "USDT sites with values";
+    const WHAT: &'static str = "places with values";
     const LIMIT: usize = VALUES_LIMIT;
 
     fn to_bytes(&self) -> impl AsRef<[u8]> {
         let mut bytes = [0; size_of::<Self>()];
-        let Self { count, reserved: _, forms, sources } = self;
+        let Self { count, slots, forms, fields, reserved: _, sources } = self;
         bytes[..4].copy_from_slice(&count.to_le_bytes());
+        bytes[4..8].copy_from_slice(&slots.to_le_bytes());
         bytes[8..16].copy_from_slice(&forms.to_le_bytes());
-        for (place, source) in bytes[16..].chunks_exact_mut(16).zip(sources) {
+        bytes[16..28].copy_from_slice(fields);
+        for (place, source) in bytes[32..].chunks_exact_mut(16).zip(sources) {
             place.copy_from_slice(&source.to_bytes());
         }
         bytes
@@ -120,11 +122,19 @@ mod tests {
     fn the_bytes_are_those_of_the_structures() {
         let jump = JumpTarget { inside: [[-1, 2], [3, 4], [5, 6], [7, 8]], target: OPERAND };
         assert_eq!(words(&jump), [&[-1, 2, 3, 4, 5, 6, 7, 8][..], &OPERAND_WORDS].concat());
-        let mut values = ValueSources { count: 2, forms: 3 << 40, ..ValueSources::default() };
+        let forms = 3 << 40;
+        let fields = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
+        let mut values =
+            ValueSources { count: 2, slots: 5, forms, fields, ..ValueSources::default() };
         values.sources[1] = OPERAND;
         let mut expected = vec![0; size_of::<ValueSources>() / 8];
-        expected[..2].copy_from_slice(&[2, 3 << 40]);
-        expected[4..6].copy_from_slice(&OPERAND_WORDS);
+        expected[..4].copy_from_slice(&[
+            5 << 32 | 2,
+            forms as i64,
+            0x0807_0605_0403_0201,
+            0x0c0b_0a09,
+        ]);
+        expected[6..8].copy_from_slice(&OPERAND_WORDS);
         assert_eq!(words(&values), expected);
     }
 

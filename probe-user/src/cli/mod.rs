@@ -16,7 +16,7 @@ pub(crate) use internal::{ExecArgs, HealArgs, Internal, InternalCommand};
 use options::RECORDING;
 pub(crate) use options::{
     FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs, QueryArgs,
-    RecordingArgs, ReportFormat, ReturnsArg, SelectArgs, UserArgs,
+    RecordingArgs, ReportFormat, ReturnsArg, SelectArgs, UserArgs, ValuesArgs,
 };
 pub(crate) use process::ProcessArgs;
 pub(crate) use top::TopArgs;
@@ -198,6 +198,8 @@ pub(crate) struct TraceArgs {
 pub(crate) struct WhatArgs {
     #[command(flatten)]
     pub select: SelectArgs,
+    #[command(flatten)]
+    pub values: ValuesArgs,
     #[command(flatten)]
     pub most: MostArgs,
     #[command(flatten)]

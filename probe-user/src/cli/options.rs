@@ -1,7 +1,7 @@
 //! Groups of options that several subcommands share: SELECT, FILTER, OUTPUT and the probes.
 
 use super::values;
-use crate::session::budget::slowdown::SlowdownPolicy;
+use crate::{session::budget::slowdown::SlowdownPolicy, target::asked_values::AskedValues};
 use clap::{Args, ValueEnum};
 use ctrace_core::units::Nanos;
 use std::{path::PathBuf, time::Duration};
@@ -23,6 +23,23 @@ pub(crate) struct SelectArgs {
     /// Functions, probes and scopes to leave out; repeatable. A bare name works as with -f
     #[arg(short = 'x', long = "exclude", value_name = "GLOB")]
     pub exclude: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Args)]
+#[command(next_help_heading = "What to trace")]
+pub(crate) struct ValuesArgs {
+    /// Read arguments of functions at each call; repeatable. POS is 0 to 5 for the integers and
+    /// pointers in registers, or s0, s1, … for 8 bytes each on the stack. TYPE is i8 u8 i16 u16 i32
+    /// u32 i64 u64 bool char ptr str, and on the stack f32 f64
+    #[arg(
+        long = "arg",
+        value_name = "FUNCTION: [NAME=]POS:TYPE, …",
+        value_parser = AskedValues::arguments
+    )]
+    pub arguments: Vec<AskedValues>,
+    /// Read results of functions; repeatable
+    #[arg(long = "ret", value_name = "FUNCTION: TYPE", value_parser = AskedValues::result)]
+    pub results: Vec<AskedValues>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]

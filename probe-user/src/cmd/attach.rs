@@ -29,7 +29,7 @@ pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
     let process = process::open(&name)?;
     let watched = event_loop::watch(Pid(process.pid()))?;
     let output = Output::Reports(Box::new(Reports::open(
-        &spec::report(&args.trace.output),
+        &spec::live_report(&args.trace),
         args.trace.what.probes.spool,
         sink::Default::Stdout,
     )?));

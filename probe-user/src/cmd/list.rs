@@ -145,6 +145,7 @@ fn select(asked: &SelectArgs) -> SelectSpec {
         usdt: or_all(&asked.usdt),
         markers: or_all(&asked.markers),
         exclude: asked.exclude.clone(),
+        values: Vec::new(),
     }
 }
 

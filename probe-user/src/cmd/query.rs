@@ -54,6 +54,7 @@ fn query_of(
         usdt: &select.usdt,
         markers: &select.markers,
         exclude: &select.exclude,
+        values: &[],
     };
     Ok(Query {
         filter: filter(&args.filter),

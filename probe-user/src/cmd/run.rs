@@ -66,7 +66,7 @@ fn trace_command(
 ) -> anyhow::Result<u8> {
     bpf::require()?;
     let output = Output::Reports(Box::new(Reports::open(
-        &spec::report(&args.trace.output),
+        &spec::live_report(&args.trace),
         args.trace.what.probes.spool,
         sink::Default::Stderr,
     )?));

@@ -4,7 +4,7 @@ use crate::{
     bpf::LinkChoice,
     cli::{
         FilterArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs, ReportFormat as FormatArg,
-        ReturnsArg, SelectArgs, WhatArgs,
+        ReturnsArg, SelectArgs, TraceArgs, ValuesArgs, WhatArgs,
     },
     session::spec::{
         OnFull, ProbeSpec, ReportFormat, ReportSpec, SelectSpec, SelectionLimits, TraceSpec,
@@ -15,19 +15,20 @@ use ctrace_core::filter::{Filter, ThreadFilter};
 
 pub(super) fn trace(args: &WhatArgs) -> TraceSpec {
     TraceSpec {
-        select: select(&args.select),
+        select: select(&args.select, &args.values),
         most: limits(&args.most),
         filter: filter(&args.filter),
         probes: probes(&args.probes),
     }
 }
 
-pub(super) fn select(args: &SelectArgs) -> SelectSpec {
+fn select(args: &SelectArgs, values: &ValuesArgs) -> SelectSpec {
     SelectSpec {
         functions: args.functions.clone(),
         usdt: args.usdt.clone(),
         markers: args.markers.clone(),
         exclude: args.exclude.clone(),
+        values: [values.arguments.as_slice(), &values.results].concat(),
     }
 }
 
@@ -71,6 +72,17 @@ pub(super) fn report(args: &OutputArgs) -> ReportSpec {
         raw: args.raw,
         output: args.output.clone(),
     }
+}
+
+/// Returns the report of `run` and `attach`. Values that are asked for are shown, unless a view was
+/// chosen.
+pub(super) fn live_report(args: &TraceArgs) -> ReportSpec {
+    let mut spec = report(&args.output);
+    let asks = !args.what.values.arguments.is_empty() || !args.what.values.results.is_empty();
+    if asks && spec.views.is_empty() && spec.interval.is_none() {
+        spec.views = ["summary", "calls"].map(str::to_owned).into();
+    }
+    spec
 }
 
 fn probes(args: &ProbeArgs) -> ProbeSpec {

@@ -3,7 +3,7 @@
 use super::budget::slowdown::SlowdownPolicy;
 use crate::{
     bpf::LinkChoice,
-    target::{budget::ObjectLimits, place::Returns},
+    target::{asked_values::AskedValues, budget::ObjectLimits, place::Returns},
 };
 use ctrace_core::filter::Filter;
 use std::{path::PathBuf, time::Duration};
@@ -24,6 +24,8 @@ pub(crate) struct SelectSpec {
     pub usdt: Vec<String>,
     pub markers: Vec<String>,
     pub exclude: Vec<String>,
+    /// Values of calls. Their functions are selected, too.
+    pub values: Vec<AskedValues>,
 }
 
 /// Limits beyond which a selection is refused.

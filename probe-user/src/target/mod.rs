@@ -4,6 +4,8 @@
 //! [`symbols`], [`usdt`] notes and [`markers`]. [`select`] picks the functions that the user asked
 //! for.
 
+pub(crate) mod abi;
+pub(crate) mod asked_values;
 pub(crate) mod bias;
 pub(crate) mod budget;
 mod compiler_made;

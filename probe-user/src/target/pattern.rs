@@ -43,6 +43,8 @@ pub(crate) struct Pattern {
     object: Option<ObjectMatcher>,
     /// False once its whole name was found: it stands for no other then.
     may_stand_for_last_part: bool,
+    /// The number of the values that it asks for, if any.
+    pub(super) values: Option<usize>,
 }
 
 /// Matches a name.
@@ -93,7 +95,13 @@ impl Pattern {
             }),
         };
         let (stem, name) = name;
-        Ok(Self { text: text.to_owned(), stem, name, object, may_stand_for_last_part: true })
+        let (text, may_stand_for_last_part) = (text.to_owned(), true);
+        Ok(Self { text, stem, name, object, may_stand_for_last_part, values: None })
+    }
+
+    /// Parses the pattern of functions whose values are asked for.
+    pub(super) fn parse_of_values(text: &str, number: usize) -> Result<Self, PatternError> {
+        Ok(Self { values: Some(number), ..Self::parse(text)? })
     }
 
     /// Returns the pattern that a bare name stands for where no whole name matches it: `parse`

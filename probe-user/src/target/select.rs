@@ -4,7 +4,7 @@ use super::not_found::{NotFound, Wanted, chosen_at_load};
 use super::object::Object;
 use super::pattern::{Pattern, PatternError};
 use super::search::{Found, find, matching, matching_functions, objects_that, search};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 pub(crate) use super::search::Match;
@@ -26,18 +26,20 @@ pub enum SelectError {
     TooMany { found: usize, limit: usize },
 }
 
-/// SELECT as it stands on the command line: -f, -u, -m and -x.
+/// SELECT as it stands on the command line: -f, -u, -m and -x, and the functions of --arg and --ret.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Patterns<'a> {
     pub functions: &'a [String],
     pub usdt: &'a [String],
     pub markers: &'a [String],
     pub exclude: &'a [String],
+    pub values: &'a [&'a str],
 }
 
 impl Patterns<'_> {
     pub(crate) fn is_empty(&self) -> bool {
-        [self.functions, self.usdt, self.markers, self.exclude].iter().all(|list| list.is_empty())
+        let lists = [self.functions, self.usdt, self.markers, self.exclude];
+        lists.iter().all(|list| list.is_empty()) && self.values.is_empty()
     }
 }
 
@@ -60,6 +62,8 @@ pub struct Selection {
     pub(crate) markers: Vec<Match>,
     /// Patterns that matched nothing while others matched: worth a warning.
     pub(crate) unmatched: Vec<NotFound>,
+    /// The patterns of values by which functions were chosen, by their numbers.
+    pub(crate) values: BTreeMap<Match, Vec<usize>>,
     /// Further notes for the user, each a short sentence.
     pub notes: Vec<String>,
     /// Functions, probes and scopes that -x took away.
@@ -87,6 +91,11 @@ impl Selection {
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// Returns the numbers of the values that are asked for a function.
+    pub(crate) fn values_of(&self, function: &Match) -> &[usize] {
+        self.values.get(function).map_or(&[], Vec::as_slice)
+    }
 }
 
 impl Selector {
@@ -94,8 +103,11 @@ impl Selector {
         let parse = |texts: &[String]| -> Result<Vec<Pattern>, PatternError> {
             texts.iter().map(|text| Pattern::parse(text)).collect()
         };
+        let values = asked.values.iter().enumerate();
+        let values = values.map(|(number, text)| Pattern::parse_of_values(text, number));
+        let values = values.collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
-            functions: parse(asked.functions)?,
+            functions: [parse(asked.functions)?, values].concat(),
             usdt: parse(asked.usdt)?,
             markers: parse(asked.markers)?,
             exclude: parse(asked.exclude)?,
@@ -201,6 +213,9 @@ impl Selector {
                 pattern.names_in_full(&objects[found.object].functions()[found.index])
             };
             selection.named_in_full.extend(found.iter().filter(in_full));
+            if let Some(number) = pattern.values {
+                found.iter().for_each(|it| selection.values.entry(*it).or_default().push(number));
+            }
             all.extend(found);
         }
         selection.functions = all.into_iter().collect();

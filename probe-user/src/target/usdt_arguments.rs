@@ -105,7 +105,7 @@ fn argument(text: &str) -> Result<Source<'_>, Unread> {
         Some(("$", number)) => sum(number)?,
         Some(("%", name)) => {
             let Register { number, size: width, shift } = register(name)?;
-            let operand = Operand { base: number, shift, size: width, ..NUMBER };
+            let operand = Operand { base: number, shift, size: width, ..Operand::ZERO };
             Source { operand, is_float: false, symbol: None }
         }
         _ => memory(place)?,
@@ -119,19 +119,6 @@ fn argument(text: &str) -> Result<Source<'_>, Unread> {
     source.is_float = is_float;
     Ok(source)
 }
-
-/// A number without registers.
-const NUMBER: Operand = Operand {
-    displacement: 0,
-    base: NO_REGISTER,
-    index: NO_REGISTER,
-    scale: 1,
-    memory: 0,
-    relative: 0,
-    size: 8,
-    signed: 0,
-    shift: 0,
-};
 
 /// Parses `DISPLACEMENT(BASE,INDEX,SCALE)`: any part may be missing, but not all.
 fn memory(text: &str) -> Result<Source<'_>, Unread> {
@@ -147,7 +134,7 @@ fn memory(text: &str) -> Result<Source<'_>, Unread> {
         return Err(Unread::Form);
     }
     let mut source = match displacement {
-        "" => Source { operand: NUMBER, is_float: false, symbol: None },
+        "" => Source { operand: Operand::ZERO, is_float: false, symbol: None },
         sum_of => sum(sum_of)?,
     };
     let operand = &mut source.operand;
@@ -209,7 +196,11 @@ fn sum(text: &str) -> Result<Source<'_>, Unread> {
     };
     let is_something = !is_first;
     is_something
-        .then_some(Source { operand: Operand { displacement, ..NUMBER }, is_float: false, symbol })
+        .then_some(Source {
+            operand: Operand { displacement, ..Operand::ZERO },
+            is_float: false,
+            symbol,
+        })
         .ok_or(Unread::Form)
 }
 

@@ -75,6 +75,22 @@ static void values(long n) {
     for (long i = 0; i < n; i++) with_values(table, i % 3, pages + page - 1);
 }
 
+extern const char *labelled(char byte, const char *text, long, long, long, long, long on_stack);
+
+/* Texts that are short, as long as fits, longer, empty, and not there. */
+static void labels(void) {
+    long page = sysconf(_SC_PAGESIZE);
+    char *pages = mmap(0, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *edge = pages + page - 3;
+    memcpy(edge, "abc", 3);
+    mprotect(pages + page, page, PROT_NONE);
+    char fits[65], longer[101];
+    memset(fits, 'f', 64), fits[64] = 0;
+    memset(longer, 'l', 100), longer[100] = 0;
+    const char *texts[] = {"key", fits, longer, "\xff", "", edge, 0};
+    for (int i = 0; i < 7; i++) labelled(-i, texts[i], 1, 2, 3, 4, 0x3ff8000000000000 + i);
+}
+
 int main(int argc, char **argv) {
     long n = argc > 2 ? atol(argv[2]) : 0;
     const char *what = argv[1];
@@ -111,6 +127,8 @@ int main(int argc, char **argv) {
         indirect();
     } else if (!strcmp(what, "values")) {
         values(n);
+    } else if (!strcmp(what, "labels")) {
+        labels();
     } else if (!strcmp(what, "forever")) {
         for (long i = 0;; i++)
             if (f(i) != i + 2) return 2;

@@ -1,7 +1,7 @@
-# A place like a USDT note, with known numbers in registers and memory.
+# Places where known values are in registers and memory.
     .text
 
-# void with_values(const long *table, long index, const char *edge)
+# Like a USDT note: void with_values(const long *table, long index, const char *edge)
     .globl with_values, site_values
     .type with_values, @function
 with_values:
@@ -18,6 +18,16 @@ site_values:
     pop %rbx
     ret
     .size with_values, . - with_values
+
+# const char *labelled(char byte, const char *text, long, long, long, long, double on_stack)
+    .globl labelled, ret_labelled
+    .type labelled, @function
+labelled:
+    nop
+    lea 1(%rsi), %rax
+ret_labelled:
+    ret
+    .size labelled, . - labelled
 
     .data
     .balign 8

@@ -1,7 +1,9 @@
 //! The values beside the events of a point: which numbers come out of registers and memory.
 
 use crate::support::{BINARY, Session, Target, site};
-use ctrace_common::{Cookie, Kind, MAX_VALUES, NO_REGISTER, Operand, SINGLES, ValueSources};
+use ctrace_common::{
+    Cookie, Kind, MAX_VALUES, NO_REGISTER, Operand, SINGLES, ValueForm, ValueSources,
+};
 use ctrace_core::{function::ValueKind, values::Value};
 use ctrace_user::testing::bpf::{LinkChoice, Role};
 use std::{thread, time::Duration};
@@ -13,26 +15,15 @@ const RBP: u8 = 5;
 const R11: u8 = 11;
 
 /// No register, so it is a constant of 8 bytes.
-const NUMBER: Operand = Operand {
-    displacement: 0,
-    base: NO_REGISTER,
-    index: NO_REGISTER,
-    scale: 1,
-    memory: 0,
-    relative: 0,
-    size: 8,
-    signed: 0,
-    shift: 0,
-};
+const NUMBER: Operand = Operand::ZERO;
 
 const fn register(base: u8, size: u8, signed: u8) -> Operand {
     Operand { base, size, signed, ..NUMBER }
 }
 
 fn sources(operands: &[Operand]) -> ValueSources {
-    let mut sources = ValueSources { count: operands.len() as u32, ..ValueSources::default() };
-    sources.sources[..operands.len()].copy_from_slice(operands);
-    sources
+    let words: Vec<_> = operands.iter().map(|operand| (*operand, ValueForm::Word)).collect();
+    ValueSources::new(&words)
 }
 
 /// What `target.c` has there.

@@ -87,7 +87,7 @@ impl Trace {
 
     pub(crate) fn engine_with(config: EngineConfig) -> Engine {
         let mut engine = Engine::new(EngineConfig { rings: 2, ..config });
-        let value = |name: &str| ValueInfo { name: name.into(), kind: ValueKind::Unsigned };
+        let value = |name: &str| ValueInfo::new(name, ValueKind::Unsigned);
         for name in FUNCTIONS {
             let values =
                 if name == "load" { ["key", "size"].map(value).into() } else { Vec::new() };

@@ -2,8 +2,9 @@
 //!
 //! Calls do not refer to them, so a call without values costs nothing more. The engine notes
 //! events of functions with values, and each payload removes its note: this proves that its call
-//! is not in a chunk yet. A payload has the start time of its call. It waits while that call is
-//! open, and goes into the next chunk.
+//! is not in a chunk yet. The note says when the call began: for the result of a call, which comes
+//! with its exit, only the stack knows. A payload waits while its call is open, and goes into the
+//! next chunk. There the two payloads of a call become one.
 
 use crate::engine::threads::Thread;
 use crate::ingest::event::Event;
@@ -12,11 +13,18 @@ use crate::units::{FuncId, Nanos, Pid, ThreadId, Tid};
 use crate::values::RingPayload;
 use std::collections::{HashMap, HashSet};
 
+/// An event: its thread, time and function, and whether it is the exit of a call.
+type Awaited = (Pid, Tid, Nanos, FuncId, bool);
+
+/// The thread of a call, and its start. `None` stands for a call that is filtered, or an exit that
+/// ends none.
+pub(crate) type Caller = (ThreadId, Nanos);
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Payloads {
-    /// Events whose payloads have not come, and their threads; `None` if the call is filtered.
-    awaited: HashMap<(Pid, Tid, Nanos, FuncId), Option<ThreadId>>,
+    /// Events whose payloads have not come, and their calls.
+    awaited: HashMap<Awaited, Option<Caller>>,
     held: Vec<OfThread>,
     /// The cost of the texts in `held`.
     texts: usize,
@@ -33,12 +41,22 @@ impl Payloads {
         self.lost_in_rings = payloads;
     }
 
-    /// Notes that a payload may come for this event. `thread` is `None` if the call is filtered.
+    /// Notes that a payload may come for this event, which begins a call or is one.
     #[cold]
     pub(crate) fn expect(&mut self, event: &Event, thread: Option<ThreadId>) {
+        self.expect_for(event, false, thread.map(|thread| (thread, Nanos(event.ts()))));
+    }
+
+    /// Notes that a result may come for this event, which ends a call.
+    #[cold]
+    pub(crate) fn expect_result(&mut self, event: &Event, call: Option<Caller>) {
+        self.expect_for(event, true, call);
+    }
+
+    fn expect_for(&mut self, event: &Event, is_result: bool, call: Option<Caller>) {
         if self.awaited.len() < MOST_PAYLOADS {
-            let key = (event.pid(), event.tid(), Nanos(event.ts()), event.func());
-            self.awaited.insert(key, thread);
+            let time = Nanos(event.ts());
+            self.awaited.insert((event.pid(), event.tid(), time, event.func(), is_result), call);
         }
     }
 
@@ -46,9 +64,9 @@ impl Payloads {
     /// that its call is already in a chunk.
     pub(crate) fn hold(&mut self, payload: RingPayload) {
         let RingPayload { pid, tid, time, function, .. } = payload;
-        match self.awaited.remove(&(pid, tid, time, function)) {
-            Some(Some(thread)) => self.hold_for(OfThread { thread, payload }),
-            // A filter left out the call.
+        match self.awaited.remove(&(pid, tid, time, function, payload.is_result())) {
+            Some(Some((thread, start))) => self.hold_for(OfThread { thread, start, payload }),
+            // No call that counts has these values.
             Some(None) => {}
             None => self.dropped += 1,
         }
@@ -79,10 +97,10 @@ impl Payloads {
                 thread.stacks.open().into_iter().map(move |frame| (id, frame.start))
             })
             .collect();
-        self.awaited.retain(|(_, _, time, _), thread| {
-            thread.is_some_and(|thread| open.contains(&(thread, time.0)))
+        self.awaited.retain(|_, call| {
+            call.is_some_and(|(thread, start)| open.contains(&(thread, start.0)))
         });
-        let is_due = |held: &mut OfThread| !open.contains(&(held.thread, held.payload.time.0));
+        let is_due = |held: &mut OfThread| !open.contains(&(held.thread, held.start.0));
         let due: Vec<_> = self.held.extract_if(.., is_due).collect();
         self.texts -= due.iter().map(OfThread::texts_cost).sum::<usize>();
         due

@@ -367,6 +367,17 @@ impl Stacks {
         }
     }
 
+    /// Returns the start of the call that this exit ends, if its stack is the current one. There is
+    /// none if the call is filtered, or if events were lost since: it may be another one then.
+    #[cold]
+    pub(crate) fn ended_by(&self, at: Place) -> Option<u64> {
+        let frames = self.stacks.get(self.current)?.frames.iter().rev();
+        let mut at_sp = frames.skip_while(|frame| frame.sp < at.sp);
+        let ended =
+            at_sp.by_ref().take_while(|frame| frame.sp == at.sp).find(|top| top.is_of(at))?;
+        (!ended.filtered && !ended.damaged).then_some(ended.start)
+    }
+
     /// Passes a point, which has no duration. Returns true if it counts.
     pub(crate) fn point(&mut self, at: Place, ledger: &mut Ledger) -> bool {
         self.bury(at.sp, ledger);

@@ -15,7 +15,7 @@ use crate::ingest::event::Event;
 use crate::ingest::order::Sink;
 use crate::stats::histogram::HistogramCounter;
 use crate::stats::unions::{OpenCall, ThreadCalls, with_open};
-use crate::units::FuncId;
+use crate::units::{FuncId, Nanos};
 use crate::values::RingPayload;
 use ctrace_common::Kind;
 
@@ -164,6 +164,15 @@ impl Tracker {
             let has_values = VALUES && !self.functions[func.index()].values.is_empty();
             let is_scope = kind == Some(Kind::ScopeEnter);
             let at = Place { func, sp: event.sp(), ts, is_scope, site: event.site() };
+            if has_values
+                && let Some(Kind::Return | Kind::ExitRet) = kind
+                && self.functions[func.index()].has_result()
+            {
+                stacks.turn_to(pid, at.sp, &self.regions, &mut self.ledger);
+                let start = stacks.ended_by(at);
+                let call = start.map(|start| (stacks.account.thread(), Nanos(start)));
+                self.payloads.expect_result(event, call);
+            }
             let plain = match kind {
                 Some(Kind::Enter | Kind::ScopeEnter) => {
                     let by = if is_scope { Kind::ScopeExit } else { Kind::Return };
@@ -205,7 +214,10 @@ impl Tracker {
                     _ => {}
                 }
             }
-            if has_values && let Some(Kind::Enter | Kind::ScopeEnter | Kind::Point) = kind {
+            if has_values
+                && let Some(Kind::Enter | Kind::ScopeEnter | Kind::Point) = kind
+                && self.functions[func.index()].has_arguments()
+            {
                 self.payloads.expect(event, counts.then(|| stacks.account.thread()));
             }
             stacks.last = ts;

@@ -17,8 +17,8 @@ use crate::calls::paths::Node;
 use crate::function::FunctionInfo;
 use crate::hash::{IntMap, pair};
 use crate::recording::{ReadAt, Recording};
-use crate::report::NamedValues;
 use crate::report::render::clean::clean;
+use crate::report::{NamedValues, UNREADABLE};
 use crate::units::{FuncId, ThreadId};
 use crate::values::Value;
 use flate2::{Compression, write::ZlibEncoder};
@@ -106,9 +106,12 @@ fn annotation(name: &str, value: Option<&Value>) -> Message {
     match value {
         Some(Value::Signed(value)) => annotation.number(4, *value as u64),
         Some(Value::Unsigned(value)) => annotation.number(3, *value),
+        Some(Value::Bool(value)) => annotation.number(2, (*value).into()),
+        Some(Value::Pointer(value)) => annotation.number(7, *value),
+        Some(value @ Value::Char(_)) => annotation.text(6, &value.to_string()),
         Some(Value::Float(value)) => annotation.double(5, value.get()),
         Some(Value::Text(value)) => annotation.text(6, &clean(&value.to_string())),
-        None => annotation.text(6, "?"),
+        None => annotation.text(6, UNREADABLE),
     };
     annotation
 }

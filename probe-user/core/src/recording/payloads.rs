@@ -7,7 +7,7 @@
 use super::RecordError;
 use super::block::{Block, BlockKind, MAX_CHUNK};
 use super::varint::{put, take, take_count, take_u32};
-use crate::function::{FunctionInfo, ValueKind};
+use crate::function::{FunctionInfo, ValueInfo, ValueKind};
 use crate::units::{FuncId, Nanos, ThreadId};
 use crate::values::{Float, RingPayload, Text, Value};
 use ctrace_common::MAX_VALUES;
@@ -23,7 +23,7 @@ const COST_OF_TEXT: usize = 16;
 
 /// The limit of a payload's bytes without texts: time, function, missing values, and as much for its
 /// thread.
-const MOST_OF_PAYLOAD: usize = 10 + 5 + 2 + 10 * MAX_VALUES + 10;
+const MOST_OF_PAYLOAD: usize = 10 + 5 + 4 + 10 * MAX_VALUES + 10;
 // What the engine holds fits into a block that is read again.
 const _: () = assert!(MOST_PAYLOADS * MOST_OF_PAYLOAD + MOST_TEXTS < MAX_CHUNK as usize);
 
@@ -32,10 +32,14 @@ const _: () = assert!(MOST_PAYLOADS * MOST_OF_PAYLOAD + MOST_TEXTS < MAX_CHUNK a
 const FREE: usize = 1 << 10;
 const IN_A_BYTE: usize = 16;
 
-/// A payload from a ring and its thread.
+/// The lowest bit, among those of missing values, for values that there are none of.
+const ABSENT: u32 = 16;
+
+/// A payload from a ring, its thread, and the start of its call.
 #[derive(Clone, Debug)]
 pub(crate) struct OfThread {
     pub(crate) thread: ThreadId,
+    pub(crate) start: Nanos,
     pub(crate) payload: RingPayload,
 }
 
@@ -43,6 +47,16 @@ impl OfThread {
     pub(crate) fn texts_cost(&self) -> usize {
         let (texts, bytes) = self.payload.texts();
         texts_cost(texts, bytes)
+    }
+
+    /// Returns the number of the call. Its payloads, of both its ends, have the same one.
+    fn call(&self) -> (ThreadId, Reverse<Nanos>, FuncId) {
+        (self.thread, Reverse(self.start), self.payload.function)
+    }
+
+    /// Returns true if the next one is the result of the same call.
+    fn is_followed_by(&self, next: &Self) -> bool {
+        self.call() == next.call() && !self.payload.is_result() && next.payload.is_result()
     }
 }
 
@@ -59,8 +73,11 @@ pub struct Payload {
     pub time: Nanos,
     /// The function that was called.
     pub function: FuncId,
-    /// The values; `None` for those that could not be read.
+    /// The values; `None` for those that could not be read, and those that are absent.
     pub values: Vec<Option<Value>>,
+    /// A bit for each value, the first one's lowest: there is none. A call that was unwound, for
+    /// example, has no result.
+    pub absent: u16,
 }
 
 /// The payloads of a chunk's calls.
@@ -82,13 +99,13 @@ pub(crate) fn encode(
     if payloads.is_empty() && lost == 0 {
         return None;
     }
-    payloads.sort_by_key(|of| (of.thread, Reverse(of.payload.time)));
-    let kinds_of = |function: FuncId| {
-        let values = functions.get(function.index()).map_or(&[][..], |info| &info.values);
-        values.iter().take(MAX_VALUES).map(|value| value.kind)
+    payloads.sort_by_key(|of| (of.call(), of.payload.is_result()));
+    let values_of = |function: FuncId| {
+        let info = functions.get(function.index());
+        info.map_or(&[][..], |info| &info.values[..info.values.len().min(MAX_VALUES)])
     };
-    let mut kinds = payloads.iter().flat_map(|of| kinds_of(of.payload.function));
-    let kind = match kinds.all(ValueKind::is_integer) {
+    let mut values = payloads.iter().flat_map(|of| values_of(of.payload.function));
+    let kind = match values.all(|value| value.kind.is_integer()) {
         true => BlockKind::Payloads,
         false => BlockKind::TypedPayloads,
     };
@@ -98,28 +115,48 @@ pub(crate) fn encode(
     let threads: Vec<_> = payloads.chunk_by(|a, b| a.thread == b.thread).collect();
     put(&mut out, threads.len() as u64);
     for of_thread in threads {
+        let calls = || of_thread.chunk_by(OfThread::is_followed_by);
         put(&mut out, of_thread[0].thread.0.into());
-        put(&mut out, of_thread.len() as u64);
+        put(&mut out, calls().count() as u64);
         let mut after = to;
-        for OfThread { payload, .. } in of_thread {
-            put(&mut out, after.wrapping_sub(payload.time.0));
-            after = payload.time.0;
-            put(&mut out, payload.function.0.into());
-            let kinds = kinds_of(payload.function);
-            let values: Vec<_> = payload.values(kinds.clone()).collect();
-            let missing = (0..kinds.len()).filter(|&at| values.get(at).is_none_or(Option::is_none));
-            put(&mut out, missing.fold(0, |bits, at| bits | 1 << at));
-            values.iter().flatten().for_each(|value| pack(&mut out, value));
+        for ends in calls() {
+            let OfThread { start, payload: RingPayload { function, .. }, .. } = ends[0];
+            put(&mut out, after.wrapping_sub(start.0));
+            after = start.0;
+            put(&mut out, function.0.into());
+            pack_call(&mut out, ends, values_of(function));
         }
     }
     Some(Block::new(kind, out))
+}
+
+/// Writes the values of a call, which came at one of its ends, or at both.
+fn pack_call(out: &mut Vec<u8>, ends: &[OfThread], infos: &[ValueInfo]) {
+    let mut values = vec![None; infos.len()];
+    let mut absent = (1_u64 << infos.len()) - 1;
+    for OfThread { payload, .. } in ends {
+        let own = || {
+            let places = infos.iter().enumerate();
+            places.filter(|(_, info)| info.is_result == payload.is_result())
+        };
+        let mut read = payload.values(own().map(|(_, info)| info.kind));
+        for (place, _) in own() {
+            values[place] = read.next().flatten();
+            absent &= !(1 << place);
+        }
+    }
+    let missing = (0..values.len()).filter(|&place| values[place].is_none());
+    put(out, missing.fold(absent << ABSENT, |bits, place| bits | 1 << place));
+    values.iter().flatten().for_each(|value| pack(out, value));
 }
 
 /// Writes a value. An integer is short if it is close to 0.
 fn pack(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Signed(number) => put(out, (number << 1 ^ number >> 63) as u64),
-        Value::Unsigned(number) => put(out, *number),
+        Value::Unsigned(number) | Value::Pointer(number) => put(out, *number),
+        Value::Bool(is_true) => put(out, (*is_true).into()),
+        Value::Char(byte) => put(out, (*byte).into()),
         Value::Float(number) => out.extend(number.to_bits().to_le_bytes()),
         Value::Text(text) => {
             put(out, text.bytes().len() as u64);
@@ -135,7 +172,10 @@ fn unpack(bytes: &mut &[u8], kind: ValueKind, room: &mut usize) -> Result<Value,
             let number = take(bytes)?;
             Value::Signed((number >> 1) as i64 ^ -((number & 1) as i64))
         }
-        ValueKind::Unsigned => Value::Unsigned(take(bytes)?),
+        ValueKind::Unsigned | ValueKind::Pointer | ValueKind::Bool | ValueKind::Char => {
+            let number = take(bytes)?;
+            Value::from_word(kind, number).unwrap_or(Value::Unsigned(number))
+        }
         ValueKind::Float => {
             let is_short = RecordError::Malformed("there is less than it says");
             let (number, rest) = bytes.split_first_chunk().ok_or(is_short)?;
@@ -189,7 +229,8 @@ impl Payloads {
                     is_there.then(|| unpack(bytes, info.kind, &mut room)).transpose()
                 });
                 let values = values.collect::<Result<_, RecordError>>()?;
-                each.push(Payload { thread, time: Nanos(time), function, values });
+                let absent = (missing & missing >> ABSENT) as u16;
+                each.push(Payload { thread, time: Nanos(time), function, values, absent });
             }
         }
         match bytes.is_empty() {

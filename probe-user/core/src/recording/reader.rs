@@ -320,11 +320,13 @@ impl<R: ReadAt> Recording<R> {
         self.functions.iter().any(|function| !function.values.is_empty())
     }
 
-    /// Returns the values of a payload with their names.
+    /// Returns the values of a payload with their names, except absent ones.
     pub fn named_values(&self, payload: &Payload) -> NamedValues {
         let info = self.functions.get(payload.function.index());
         let names = info.iter().flat_map(|info| &info.values).map(|value| value.name.clone());
-        NamedValues(names.zip(payload.values.iter().cloned()).collect())
+        let named = names.zip(payload.values.iter().cloned()).enumerate();
+        let there = named.filter(|(place, _)| payload.absent >> place & 1 == 0);
+        NamedValues(there.map(|(_, value)| value).collect())
     }
 
     /// Reads the values of a chunk's calls.

@@ -31,6 +31,7 @@ pub use meta::ReportMeta;
 pub use probes::ProbeTimes;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
 pub use totals::Totals;
+pub(crate) use values::UNREADABLE;
 pub use values::{NamedValues, PointReport, PointsReport};
 
 use crate::function::FunctionKind;

@@ -28,12 +28,15 @@ impl Serialize for NamedValues {
     }
 }
 
-/// A floating-point number that JSON lacks is a string.
+/// What JSON lacks is a string: an address, a character, and some floating-point numbers.
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Signed(number) => number.serialize(to),
             Self::Unsigned(number) => number.serialize(to),
+            Self::Bool(is_true) => is_true.serialize(to),
+            Self::Pointer(_) => to.collect_str(self),
+            Self::Char(byte) => to.collect_str(&byte.escape_ascii()),
             Self::Float(number) if number.get().is_finite() => number.get().serialize(to),
             Self::Float(number) => to.collect_str(number),
             Self::Text(text) => to.collect_str(text),
@@ -41,20 +44,26 @@ impl Serialize for Value {
     }
 }
 
-/// Displays a text as JSON has it, so that it cannot look like another value.
+/// Displays a text as JSON has it, and a character as C has it, so that neither can look like
+/// another value.
 impl Display for Value {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Signed(number) => number.fmt(f),
             Self::Unsigned(number) => number.fmt(f),
+            Self::Pointer(address) => write!(f, "{address:#x}"),
+            Self::Bool(is_true) => is_true.fmt(f),
+            Self::Char(byte) => write!(f, "'{}'", byte.escape_ascii()),
             Self::Float(number) => number.fmt(f),
             Self::Text(_) => f.write_str(&compact(self)),
         }
     }
 }
 
-/// Displays `arg0=17 arg1=?`: a value that could not be read is a question mark. The target chooses
-/// the names.
+/// The text in place of a value that could not be read.
+pub(crate) const UNREADABLE: &str = "<unreadable>";
+
+/// Displays `arg0=17 arg1=<unreadable>`. The target may have chosen the names.
 impl Display for NamedValues {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for (place, (name, value)) in self.0.iter().enumerate() {
@@ -62,7 +71,7 @@ impl Display for NamedValues {
             let gap = if place == 0 { "" } else { " " };
             match value {
                 Some(value) => write!(f, "{gap}{name}={value}")?,
-                None => write!(f, "{gap}{name}=?")?,
+                None => write!(f, "{gap}{name}={UNREADABLE}")?,
             }
         }
         Ok(())

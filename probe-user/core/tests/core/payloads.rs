@@ -1,6 +1,7 @@
 //! Tests that the values of an event reach its call, or are counted as lost.
 
 mod losses;
+mod results;
 pub(crate) mod typed;
 
 use crate::support::{Event, PID, control, enter, function, meta_with, point, ret};
@@ -8,7 +9,7 @@ use ctrace_common::{Kind, MAX_VALUES, RECORD_LEN, payload_slots};
 use ctrace_core::engine::{Engine, EngineConfig};
 use ctrace_core::filter::{Filter, ThreadFilter};
 use ctrace_core::formats::{Export, Format, Options};
-use ctrace_core::function::{FunctionInfo, ValueInfo, ValueKind};
+use ctrace_core::function::{ExitSeen, FunctionInfo, ValueInfo, ValueKind};
 use ctrace_core::recording::replay::{Query, report_with};
 use ctrace_core::recording::{End, Payload, Recording, Start, Writer};
 use ctrace_core::report::{Extras, Report};
@@ -21,7 +22,7 @@ const STAGE: u32 = 1;
 
 /// Returns a function, a probe with a signed and an unsigned value, and a function with one value.
 fn functions() -> Vec<FunctionInfo> {
-    let value = |name: &str, kind| ValueInfo { name: name.into(), kind };
+    let value = |name: &str, kind| ValueInfo::new(name, kind);
     let stage = vec![value("arg0", ValueKind::Signed), value("arg1", ValueKind::Unsigned)];
     let load = vec![value("key", ValueKind::Unsigned)];
     vec![
@@ -128,8 +129,10 @@ fn typical() -> Vec<u8> {
 #[test]
 fn a_report_of_single_calls_has_their_values() {
     let report = report(&open(typical()), &Query::default());
-    let expected =
-        [(20, "arg0=7 arg1=18446744073709551615".to_owned()), (30, "arg0=-3 arg1=?".to_owned())];
+    let expected = [
+        (20, "arg0=7 arg1=18446744073709551615".to_owned()),
+        (30, "arg0=-3 arg1=<unreadable>".to_owned()),
+    ];
     assert_eq!(points(&report), expected);
     let call = &report.slowest_calls.as_deref().expect("asked for")[0];
     let inside: Vec<_> = call.points.first.iter().map(|point| point.start_ns.0).collect();
@@ -159,7 +162,7 @@ fn a_filter_leaves_out_values_with_their_calls() {
     assert_eq!(points(&report(&recording, &query)).len(), 1);
     let window = Some(Nanos(25)..Nanos(50));
     let late = report(&recording, &Query { window, ..Query::default() });
-    assert_eq!(points(&late), [(30, "arg0=-3 arg1=?".to_owned())]);
+    assert_eq!(points(&late), [(30, "arg0=-3 arg1=<unreadable>".to_owned())]);
     let functions = Some(vec![true, false, true]);
     let others = report(&recording, &Query { functions, ..Query::default() });
     assert!(points(&others).is_empty());
@@ -233,7 +236,7 @@ fn exports_have_the_values() {
     assert!(csv.starts_with(
         "pid,tid,thread,start_ns,duration_ns,timed,open,function,depth,path,values\n"
     ));
-    assert!(csv.contains("stage,1,stage,arg0=-3 arg1=?\n"), "{csv}");
+    assert!(csv.contains("stage,1,stage,arg0=-3 arg1=<unreadable>\n"), "{csv}");
     assert!(csv.contains(",outer,1,outer,\n"), "{csv}");
     let chrome: serde_json::Value =
         serde_json::from_slice(&export(&recording, "chrome")).expect("JSON");
@@ -344,8 +347,7 @@ fn an_interval_misses_what_was_lost_in_it() {
 
 #[test]
 fn as_many_values_as_a_note_has_arguments_fit() {
-    let value =
-        |at: usize| ValueInfo { name: format!("arg{at}").into(), kind: ValueKind::Unsigned };
+    let value = |at: usize| ValueInfo::new(format!("arg{at}"), ValueKind::Unsigned);
     let mut trace = Trace::new(Filter::default());
     let info = FunctionInfo { values: (0..MAX_VALUES).map(value).collect(), ..function("many") };
     let id = trace.engine.add_function(info);

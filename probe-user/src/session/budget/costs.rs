@@ -220,7 +220,7 @@ mod tests {
         let placement =
             Placement { entry, exit, entry_is_loop_head, may_tail_jump, no_return_probe };
         let info = FunctionInfo::new("function", "program");
-        Planned { info, sites: Sites::Function(placement) }
+        Planned::new(info, Sites::Function(placement))
     }
 
     #[test]

@@ -101,17 +101,15 @@ pub(crate) fn switches<'a>(functions: impl IntoIterator<Item = &'a Planned>) -> 
 }
 
 pub(super) fn planned(object: &Object, scope: &MarkerScope) -> Planned {
-    Planned {
-        info: FunctionInfo {
-            file: scope.file.clone(),
-            line: scope.line,
-            kind: FunctionKind::Marker,
-            group: scope.group.clone(),
-            exit: ExitSeen::ByExitSites,
-            ..FunctionInfo::new(Arc::clone(&scope.name), Arc::clone(object.name()))
-        },
-        sites: Sites::Marker(scope.sites.clone()),
-    }
+    let info = FunctionInfo {
+        file: scope.file.clone(),
+        line: scope.line,
+        kind: FunctionKind::Marker,
+        group: scope.group.clone(),
+        exit: ExitSeen::ByExitSites,
+        ..FunctionInfo::new(Arc::clone(&scope.name), Arc::clone(object.name()))
+    };
+    Planned::new(info, Sites::Marker(scope.sites.clone()))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! refusals.
 
 pub(crate) mod again;
+pub(crate) mod call_values;
 mod guarding;
 pub(crate) mod jump_room;
 pub(crate) mod markers;
@@ -14,6 +15,7 @@ pub(crate) mod values;
 pub use self::guarding::ObjectGuards;
 pub(crate) use self::placer::exit_seen;
 use self::{
+    call_values::CallSources,
     guarding::Guarding,
     jump_room::JumpRoom,
     markers::MarkerPlan,
@@ -22,6 +24,7 @@ use self::{
     values::{Point, ValuePlanner},
 };
 use crate::target::{
+    asked_values::AskedValues,
     budget::{Budget, ObjectLimits},
     maps::MappedObject,
     markers::MarkerSite,
@@ -94,9 +97,15 @@ pub struct ObjectPlan {
 pub struct Planned {
     pub info: FunctionInfo,
     pub sites: Sites,
+    /// For a function, the sources of its values, if it has any.
+    pub sources: Option<Box<CallSources>>,
 }
 
 impl Planned {
+    pub(crate) fn new(info: FunctionInfo, sites: Sites) -> Self {
+        Self { info, sites, sources: None }
+    }
+
     pub(crate) fn is_marker(&self) -> bool {
         matches!(self.sites, Sites::Marker(_))
     }
@@ -165,9 +174,16 @@ impl Planner {
         Self { objects, ..self }
     }
 
-    /// Chooses whether USDT probes read their arguments. By default they do not.
+    /// Chooses whether USDT probes read their arguments, and functions the values that are asked
+    /// for. By default they do not.
     pub(crate) fn reading_values(mut self, reads: bool) -> Self {
         self.values.reads = reads;
+        self
+    }
+
+    /// Sets the values of calls, in the order of the selector's patterns for them.
+    pub(crate) fn asking_for_values(mut self, asked: &[AskedValues]) -> Self {
+        self.values.asked = asked.to_vec();
         self
     }
 
@@ -229,7 +245,7 @@ impl Planner {
 
     /// True if probes may read values.
     pub(crate) fn reads_values(&self) -> bool {
-        self.values.reads && self.selector.asks_for_usdt()
+        self.values.reads && (self.selector.asks_for_usdt() || !self.values.asked.is_empty())
     }
 
     /// True if no object seen so far would make a return probe kill the target, or guards prevent
@@ -311,10 +327,10 @@ impl Planner {
             let functions = selection.functions.iter().filter(|s| s.object == index);
             let probes = selection.usdt.iter().filter(|s| s.object == index);
             let mut planned = Vec::new();
-            let functions: Vec<&Function> =
-                functions.map(|s| &object.functions()[s.index]).collect();
+            let functions: Vec<(&Function, &[usize])> =
+                functions.map(|s| (&object.functions()[s.index], selection.values_of(s))).collect();
             if !functions.is_empty() {
-                self.place_functions(object, &functions, &mut planned, &mut plan.refused)?;
+                self.place_functions(object, &functions, &mut planned, &mut plan)?;
                 unseen += self.make_room(&mut planned);
             }
             let probes: Vec<&UsdtProbe> = probes.map(|s| &object.usdt_probes()[s.index]).collect();
@@ -387,7 +403,7 @@ impl Planner {
     /// full.
     fn make_room(&mut self, planned: &mut [Planned]) -> usize {
         let mut unseen = 0;
-        for Planned { info, sites } in planned {
+        for Planned { info, sites, .. } in planned {
             if let Sites::Function(placement) = sites
                 && !self.jumps.fit(placement)
             {
@@ -398,21 +414,24 @@ impl Planner {
         unseen
     }
 
+    /// Places functions, which come with the numbers of the values that are asked for.
     fn place_functions(
-        &self,
+        &mut self,
         object: &Object,
-        functions: &[&Function],
+        functions: &[(&Function, &[usize])],
         planned: &mut Vec<Planned>,
-        refused: &mut Vec<Refused>,
+        plan: &mut Plan,
     ) -> anyhow::Result<()> {
         let placer = self.placer(object)?;
-        for function in functions {
+        for (function, asked) in functions {
             match placer.place(function) {
-                Ok(placement) => planned.push(Planned {
-                    info: info(object, function, self.naming.of(function), &placement),
-                    sites: Sites::Function(placement),
-                }),
-                Err(why) => refused.push(Refused {
+                Ok(placement) => {
+                    let info = info(object, function, self.naming.of(function), &placement);
+                    let mut one = Planned::new(info, Sites::Function(placement));
+                    self.values.plan_call(&mut one, asked, function.raw(), &mut plan.notes)?;
+                    planned.push(one);
+                }
+                Err(why) => plan.refused.push(Refused {
                     name: self.naming.of(function).name,
                     object: Arc::clone(object.name()),
                     why,

@@ -38,15 +38,13 @@ impl Planner {
             None => {}
         }
         let (values, points) = self.values.plan(probe, sites, variables, &mut plan.notes);
-        planned.push(Planned {
-            info: FunctionInfo {
-                kind: FunctionKind::Usdt,
-                group: Some(Arc::clone(&probe.provider)),
-                exit: ExitSeen::Never,
-                values,
-                ..FunctionInfo::new(Arc::clone(&probe.name), Arc::clone(object.name()))
-            },
-            sites: Sites::Usdt(points),
-        });
+        let info = FunctionInfo {
+            kind: FunctionKind::Usdt,
+            group: Some(Arc::clone(&probe.provider)),
+            exit: ExitSeen::Never,
+            values,
+            ..FunctionInfo::new(Arc::clone(&probe.name), Arc::clone(object.name()))
+        };
+        planned.push(Planned::new(info, Sites::Usdt(points)));
     }
 }

@@ -1,4 +1,5 @@
-//! The values beside the events of USDT probes, and how each is read at each place.
+//! The values beside the events of USDT probes, and how each is read at each place. `call_values`
+//! does the same for calls of functions.
 //!
 //! A probe has one list of values, whatever its places are like: a value for each argument that can
 //! be read in at least one place. If a place has another number of arguments, or one that cannot be
@@ -8,12 +9,13 @@ use super::room::Room;
 use crate::{
     bpf::VALUES_LIMIT,
     target::{
+        asked_values::AskedValues,
         object::Object,
         usdt::{UsdtProbe, UsdtSite},
         usdt_arguments::{Argument, Unread, parse},
     },
 };
-use ctrace_common::{Operand, SINGLES, ValueSources};
+use ctrace_common::{Operand, ValueForm, ValueSources};
 use ctrace_core::function::{ValueInfo, ValueKind};
 use std::collections::{BTreeSet, HashMap};
 
@@ -39,14 +41,17 @@ struct Values {
 /// Plans the values for the plans of a target. The default reads none.
 pub(crate) struct ValuePlanner {
     pub(super) reads: bool,
+    /// The values of calls, in the order of the patterns that ask for them.
+    pub(super) asked: Vec<AskedValues>,
     room: Room,
-    /// The number of probes that found no room.
+    /// The number of functions and probes that found no room.
     without_room: usize,
 }
 
 impl Default for ValuePlanner {
     fn default() -> Self {
-        Self { reads: false, room: Room::of(VALUES_LIMIT), without_room: 0 }
+        let room = Room::of(VALUES_LIMIT);
+        Self { reads: false, asked: Vec::new(), room, without_room: 0 }
     }
 }
 
@@ -65,12 +70,18 @@ impl ValuePlanner {
             false => Values::default(),
         };
         notes.extend(found.unread.map(|unread| format!("{}: {unread}", probe.full_name())));
-        let fits = self.room.take(found.sources.len());
-        self.without_room += usize::from(!fits);
+        let fits = self.has_room(found.sources.len());
         let infos = if fits { found.infos } else { Vec::new() };
         let mut sources = found.sources.into_iter().filter(|_| fits);
         let points = sites.into_iter().map(|site| Point { site, values: sources.next() });
         (infos, points.collect())
+    }
+
+    /// Takes room in the kernel's table, or counts a probe without room.
+    pub(super) fn has_room(&mut self, elements: usize) -> bool {
+        let fits = self.room.take(elements);
+        self.without_room += usize::from(!fits);
+        fits
     }
 
     /// Finds the variables that the chosen probes need.
@@ -90,7 +101,7 @@ impl ValuePlanner {
         let probes = std::mem::take(&mut self.without_room);
         (probes > 0).then(|| {
             format!(
-                "the values of {probes} USDT probes are not read: together the selected probes have \
+                "the values of {probes} functions and USDT probes are not read: together they have \
                  more than {} places with values; select fewer",
                 self.room.limit()
             )
@@ -130,6 +141,7 @@ impl Values {
             sites.iter().map(|site| parse(&site.arguments)).collect();
         let arguments = parsed.iter().map(Vec::len).max().unwrap_or(0);
         let mut values = Self::default();
+        let mut sources = vec![Vec::new(); sites.len()];
         let mut unread = Vec::new();
         for place in 0..arguments {
             let numbers = sites.iter().zip(&parsed).map(|(site, arguments)| {
@@ -139,35 +151,39 @@ impl Values {
             let numbers = of_one_type(numbers.collect());
             let text = parsed.iter().find_map(|it| it.get(place)).map_or("", |it| it.text);
             unread.extend(what_is_unread(place, text, &numbers));
-            values.add(place, &numbers);
+            values.infos.extend(value(place, &numbers, &mut sources));
+        }
+        if !values.infos.is_empty() {
+            values.sources = sources.iter().map(|sources| ValueSources::new(sources)).collect();
         }
         if !unread.is_empty() {
             values.unread = Some(unread.join("; "));
         }
         values
     }
+}
 
-    /// Adds an argument, if it is read anywhere.
-    fn add(&mut self, place: usize, numbers: &[Result<Number, Unread>]) {
-        let mut readable = numbers.iter().flatten();
-        let Some(first) = readable.clone().next() else { return };
-        // Where places differ, a negative number at one of them must not become a huge one.
-        let is_signed = readable.any(|number| number.operand.signed != 0);
-        let kind = match is_signed {
-            _ if first.is_float => ValueKind::Float,
-            true => ValueKind::Signed,
-            false => ValueKind::Unsigned,
-        };
-        self.infos.push(ValueInfo { name: format!("arg{place}").into(), kind });
-        self.sources.resize(numbers.len(), ValueSources::default());
-        for (sources, number) in self.sources.iter_mut().zip(numbers) {
-            let operand = number.map_or(Operand::NOWHERE, |number| number.operand);
-            let is_single = number.is_ok_and(|number| number.is_float) && operand.size == 4;
-            sources.sources[sources.count as usize] = operand;
-            sources.forms |= u64::from(is_single) << (SINGLES + sources.count);
-            sources.count += 1;
-        }
+/// Returns an argument's value, if it is read anywhere, and adds its source at each place.
+fn value(
+    place: usize,
+    numbers: &[Result<Number, Unread>],
+    sources: &mut [Vec<(Operand, ValueForm)>],
+) -> Option<ValueInfo> {
+    let mut readable = numbers.iter().flatten();
+    let first = readable.clone().next()?;
+    // Where places differ, a negative number at one of them must not become a huge one.
+    let is_signed = readable.any(|number| number.operand.signed != 0);
+    let kind = match is_signed {
+        _ if first.is_float => ValueKind::Float,
+        true => ValueKind::Signed,
+        false => ValueKind::Unsigned,
+    };
+    for (sources, number) in sources.iter_mut().zip(numbers) {
+        let operand = number.map_or(Operand::NOWHERE, |number| number.operand);
+        let is_single = number.is_ok_and(|number| number.is_float) && operand.size == 4;
+        sources.push((operand, if is_single { ValueForm::Single } else { ValueForm::Word }));
     }
+    Some(ValueInfo::new(format!("arg{place}"), kind))
 }
 
 /// Leaves out floating-point numbers where the argument is an integer at other places: a value has
@@ -196,6 +212,7 @@ fn what_is_unread(place: usize, text: &str, numbers: &[Result<Number, Unread>]) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ctrace_common::SINGLES;
     use std::sync::Arc;
 
     fn site(address: u64, arguments: &str) -> UsdtSite {
@@ -289,7 +306,8 @@ mod tests {
             name: Arc::from(name),
             sites: (0..sites as u64).map(|at| site(at, "8@%rax")).collect(),
         };
-        let mut planner = ValuePlanner { reads: true, room: Room::of(5), without_room: 0 };
+        let mut planner =
+            ValuePlanner { reads: true, room: Room::of(5), ..ValuePlanner::default() };
         let mut notes = Vec::new();
         let mut with_values = |sites| {
             let probe = probe("probe", sites);
@@ -302,7 +320,10 @@ mod tests {
         assert_eq!([3, 3, 2, 1].map(&mut with_values), [true, false, true, false]);
         assert!(notes.is_empty());
         let note = planner.take_note().unwrap();
-        assert!(note.starts_with("the values of 2 USDT probes are not read"), "{note}");
+        assert!(
+            note.starts_with("the values of 2 functions and USDT probes are not read"),
+            "{note}"
+        );
         assert_eq!(planner.take_note(), None);
     }
 

@@ -2,7 +2,7 @@
 //! that every call whose entry is seen has its exit seen, too.
 
 use crate::{
-    bpf::{Attachment, BpfError, Kernel, LinkChoice, Role, Site},
+    bpf::{Attachment, BpfError, CallElements, Kernel, LinkChoice, Role, Site},
     session::{
         budget::costs::HitCosts,
         plan::{ObjectPlan, Planned, Sites, values::Point},
@@ -32,9 +32,11 @@ pub(crate) struct LinkOptions {
 #[derive(Default)]
 pub(crate) struct ByRole {
     path: PathBuf,
-    exits: Vec<Site>,
+    exits: ExitSites,
     functions: Vec<Site>,
+    functions_with_values: Vec<Site>,
     entries: Vec<Site>,
+    entries_with_values: Vec<Site>,
     points: Vec<Site>,
     points_with_values: Vec<Site>,
 }
@@ -69,13 +71,15 @@ impl ByRole {
         options: LinkOptions,
     ) -> Result<Vec<Attachment>, BpfError> {
         let mut attachments = Vec::new();
+        self.exits.attach(kernel, &self.path, options, &mut attachments)?;
         for (role, sites) in [
-            (Role::ExitSite, &self.exits),
             (Role::Entry, &self.entries),
+            (Role::EntryWithValues, &self.entries_with_values),
             (Role::Point, &self.points),
             (Role::PointWithValues, &self.points_with_values),
             // The return probes come last: if the guard is killed, the kernel closes the last link
             // first, and waits there until no return probe is being taken any more.
+            (Role::FunctionWithValues, &self.functions_with_values),
             (Role::Function, &self.functions),
         ] {
             attach_some(kernel, &self.path, role, sites, options, &mut attachments)?;
@@ -90,6 +94,7 @@ impl ByRole {
     /// Gives up the return probes, which would be deadly.
     pub(crate) fn drop_return_probes(&mut self) {
         self.functions.clear();
+        self.functions_with_values.clear();
     }
 
     /// Adds sites in the same file, and takes over the path to it.
@@ -97,7 +102,9 @@ impl ByRole {
         self.path = other.path;
         self.exits.extend(other.exits);
         self.functions.extend(other.functions);
+        self.functions_with_values.extend(other.functions_with_values);
         self.entries.extend(other.entries);
+        self.entries_with_values.extend(other.entries_with_values);
         self.points.extend(other.points);
         self.points_with_values.extend(other.points_with_values);
     }
@@ -141,15 +148,28 @@ fn add_sites(
         // Their runtimes are probed, not the scopes themselves.
         Sites::Marker(_) => {}
         Sites::Function(placement) => {
-            let entry = entry_site(placement, id);
+            let values = match &planned.sources {
+                Some(sources) => Some(kernel.add_call_values(id, [&sources.entry, &sources.exit])?),
+                // It may have other probes by now than those that it began with.
+                None => kernel.call_values(id),
+            };
+            let entry = entry_site(placement, id, values);
+            let has_arguments = values.is_some_and(|values| values.has_arguments);
+            let entries = match has_arguments {
+                true => &mut sites.entries_with_values,
+                false => &mut sites.entries,
+            };
             match &placement.exit {
+                ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) if values.is_some() => {
+                    sites.functions_with_values.push(entry)
+                }
                 ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => {
                     sites.functions.push(entry)
                 }
-                ExitPlacement::Unseen(_) => sites.entries.push(entry),
+                ExitPlacement::Unseen(_) => entries.push(entry),
                 ExitPlacement::Sites(exits) => {
-                    sites.entries.push(entry);
-                    sites.exits.extend(exit_sites(kernel, exits, id)?);
+                    entries.push(entry);
+                    sites.exits.extend(ExitSites::new(kernel, exits, id)?);
                 }
             }
         }
@@ -157,17 +177,63 @@ fn add_sites(
     Ok(())
 }
 
-fn entry_site(placement: &Placement, id: FuncId) -> Site {
-    Site { offset: placement.entry.offset, ref_ctr_offset: 0, cookie: Cookie::plain(id.0) }
+fn entry_site(placement: &Placement, id: FuncId, values: Option<CallElements>) -> Site {
+    let cookie = match values {
+        Some(values) => Cookie::with_values(id.0, values.entry),
+        None => Cookie::plain(id.0),
+    };
+    Site { offset: placement.entry.offset, ref_ctr_offset: 0, cookie }
 }
 
-/// Returns the probes on a function's ways out.
-pub(crate) fn exit_sites(
-    kernel: &Kernel,
-    exits: &[ExitSite],
-    id: FuncId,
-) -> Result<Vec<Site>, BpfError> {
-    exits.iter().map(|exit| exit_site(kernel, exit, id)).collect()
+/// Probes on ways out, by the program that is attached there.
+#[derive(Clone, Default)]
+pub(crate) struct ExitSites {
+    plain: Vec<Site>,
+    /// Each is a `ret` of a function whose result is read.
+    with_results: Vec<Site>,
+}
+
+impl ExitSites {
+    /// Returns the probes on a function's ways out.
+    pub(crate) fn new(kernel: &Kernel, exits: &[ExitSite], id: FuncId) -> Result<Self, BpfError> {
+        let result = kernel.call_values(id).and_then(|values| values.result());
+        let mut sites = Self::default();
+        for exit in exits {
+            match (&exit.kind, result) {
+                (ExitKind::Ret, Some(element)) => {
+                    let cookie = Cookie::with_values(id.0, element);
+                    sites.with_results.push(Site {
+                        offset: exit.offset,
+                        ref_ctr_offset: 0,
+                        cookie,
+                    });
+                }
+                _ => sites.plain.push(exit_site(kernel, exit, id)?),
+            }
+        }
+        Ok(sites)
+    }
+
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.plain.extend(other.plain);
+        self.with_results.extend(other.with_results);
+    }
+
+    /// Attaches all of them or none.
+    pub(crate) fn attach(
+        &self,
+        kernel: &Kernel,
+        path: &Path,
+        options: LinkOptions,
+        attachments: &mut Vec<Attachment>,
+    ) -> Result<(), BpfError> {
+        let mut both = Vec::new();
+        attach_some(kernel, path, Role::ExitSite, &self.plain, options, &mut both)?;
+        let role = Role::RetSiteWithValues;
+        attach_some(kernel, path, role, &self.with_results, options, &mut both)?;
+        attachments.extend(both);
+        Ok(())
+    }
 }
 
 fn exit_site(kernel: &Kernel, exit: &ExitSite, id: FuncId) -> Result<Site, BpfError> {

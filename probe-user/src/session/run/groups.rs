@@ -75,7 +75,7 @@ fn split(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> Result<Vec<Gro
 
 /// Takes the return probes out of these attachments. They are still in place.
 pub(crate) fn take_return_probes(attachments: &mut Vec<Attachment>) -> Vec<Attachment> {
-    attachments.extract_if(.., |attachment| attachment.role() == Role::Function).collect()
+    attachments.extract_if(.., |attachment| attachment.role().returns()).collect()
 }
 
 impl Group {

@@ -32,6 +32,10 @@ use ctrace_core::{
 };
 use std::path::Path;
 
+/// A remark on values that nobody would see.
+const UNSEEN_VALUES: &str = "--arg and --ret only choose functions here: their values are in a report \
+    with --view calls and without --interval, and in recordings";
+
 /// The origin of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
@@ -87,7 +91,10 @@ impl<'a> Setup<'a> {
             && bpf::return_guards_lacking().is_none();
         let mut planner =
             planner.reading_values(values).guarding(may_guard).awaiting_programs(awaits_programs);
-        let plan = planner.plan(objects)?;
+        let mut plan = planner.plan(objects)?;
+        if !values && !spec.select.values.is_empty() {
+            plan.remarks.push(UNSEEN_VALUES.to_owned());
+        }
         if plan.functions() == 0 {
             match plan.refused.as_slice() {
                 [] if awaits_programs => {}
@@ -301,6 +308,8 @@ pub(crate) fn planner(
         usdt: &select.usdt,
         markers: &select.markers,
         exclude: &select.exclude,
+        values: &select.values.iter().map(|asked| asked.functions.as_str()).collect::<Vec<_>>(),
     })?;
-    Ok(Planner::new(selector, limits.max_functions, returns).within(limits.object))
+    let planner = Planner::new(selector, limits.max_functions, returns);
+    Ok(planner.asking_for_values(&select.values).within(limits.object))
 }

@@ -57,7 +57,7 @@ fn record(event: &Event, values: &[Written], unread: u64) -> Vec<u8> {
 }
 
 fn info(values: &[(&str, ValueKind)]) -> FunctionInfo {
-    let value = |&(name, kind): &(&str, _)| ValueInfo { name: name.into(), kind };
+    let value = |&(name, kind): &(&str, _)| ValueInfo::new(name, kind);
     FunctionInfo { values: values.iter().map(value).collect(), ..function("query") }
 }
 
@@ -97,7 +97,7 @@ fn a_report_shows_them_without_harm() {
     let expected = [
         r#"size=7 ratio=0.25 key="GET \"/a\"""#,
         "size=-3 ratio=NaN key=\"\\u001b[2J\u{fffd}\"",
-        "size=? ratio=? key=?",
+        "size=<unreadable> ratio=<unreadable> key=<unreadable>",
     ];
     assert_eq!(points(&report).into_iter().map(|(_, values)| values).collect::<Vec<_>>(), expected);
     let json = serde_json::to_value(&report).expect("a report is JSON");
@@ -106,6 +106,31 @@ fn a_report_shows_them_without_harm() {
     let second = serde_json::json!({"size": -3, "ratio": "NaN", "key": "\u{1b}[2J\u{fffd}"});
     let third = serde_json::json!({"size": null, "ratio": null, "key": null});
     assert_eq!([values(0), values(1), values(2)], [&first, &second, &third]);
+}
+
+#[test]
+fn addresses_truths_and_characters_are_integers_to_other_readers() {
+    let mut trace =
+        traced(&[("p", ValueKind::Pointer), ("b", ValueKind::Bool), ("c", ValueKind::Char)]);
+    let quote = u64::from(b'\'');
+    trace.query(20, &[Word(0x7fff_0000_1234), Word(1), Word(quote)], 0);
+    trace.query(30, &[Word(0), Word(0), Word(0x1b)], 0);
+    trace.query(40, &[Word(u64::MAX), Word(0x80), Word(b'x'.into())], 0);
+    let bytes = trace.end(50);
+    let block = bytes.windows(6).position(|six| six == b"CTRB\x07\0").expect("one of integers");
+    // The latest one: the words of the truths and characters are in it.
+    assert_eq!(bytes[block + 24 + 5..][..3], [10, 3, 0]);
+    let recording = open(bytes);
+    let report = report(&recording, &Query::default());
+    let shown: Vec<_> = points(&report).into_iter().map(|(_, values)| values).collect();
+    let expected = [
+        "p=0x7fff00001234 b=true c='\\''",
+        "p=0x0 b=false c='\\x1b'",
+        "p=0xffffffffffffffff b=true c='x'",
+    ];
+    assert_eq!(shown, expected);
+    let json = serde_json::to_value(&report.points.first[1].values).expect("JSON");
+    assert_eq!(json, serde_json::json!({"p": "0x0", "b": false, "c": "\\x1b"}));
 }
 
 #[test]
@@ -214,11 +239,14 @@ fn definitions_have_a_kind_that_every_reader_knows() {
     let infos = [
         (ValueKind::Signed, r#"{"name":"v","kind":"signed"}"#),
         (ValueKind::Unsigned, r#"{"name":"v","kind":"unsigned"}"#),
+        (ValueKind::Pointer, r#"{"name":"v","kind":"unsigned","form":"pointer"}"#),
+        (ValueKind::Bool, r#"{"name":"v","kind":"unsigned","form":"bool"}"#),
+        (ValueKind::Char, r#"{"name":"v","kind":"unsigned","form":"char"}"#),
         (ValueKind::Float, r#"{"name":"v","kind":"unsigned","form":"float"}"#),
         (ValueKind::Text, r#"{"name":"v","kind":"unsigned","form":"text"}"#),
     ];
     for (kind, json) in infos {
-        let info = ValueInfo { name: "v".into(), kind };
+        let info = ValueInfo::new("v", kind);
         assert_eq!(serde_json::to_string(&info).expect("JSON"), json);
         assert_eq!(serde_json::from_str::<ValueInfo>(json).expect("a value"), info);
     }
@@ -235,7 +263,10 @@ fn values_of_another_kind_are_not_shown() {
     let written = [Word(3), text(b"no"), text(b"no"), Single(1.0), text(b"yes")];
     trace.query(20, &written, 0);
     let shown = points(&report(&open(trace.end(50)), &Query::default()));
-    assert_eq!(shown, [(20, "a=? b=? c=? d=? e=\"yes\"".to_owned())]);
+    assert_eq!(
+        shown,
+        [(20, "a=<unreadable> b=<unreadable> c=<unreadable> d=<unreadable> e=\"yes\"".to_owned())]
+    );
 }
 
 /// Changes a record of an integer, a number of 4 bytes and a text, and decodes it.

@@ -146,7 +146,7 @@ mod tests {
             no_return_probe: why,
         };
         let info = FunctionInfo::new(name, "program");
-        Planned { info, sites: Sites::Function(placement) }
+        Planned::new(info, Sites::Function(placement))
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::{
     bpf::{self, Attachment, BpfError, Role, Site},
     session::{
         plan::{Identity, ObjectGuards, ObjectPlan, Planned, Sites, identity},
-        run::arm::{attach_some, exit_sites},
+        run::arm::{ExitSites, attach_some},
     },
     target::{
         maps::MappedObject,
@@ -240,7 +240,7 @@ impl Session {
                 placement.exit = ExitPlacement::Unseen(LOST.to_owned());
             }
             let info = self.engine.functions()[function.index()].clone();
-            let planned = Planned { info, sites: Sites::Function(placement) };
+            let planned = Planned::new(info, Sites::Function(placement));
             let hits = self.engine.counters().hits[function.index()];
             self.arming.costs.replace(function.index(), hits, &planned);
             self.arming.dear.know(function.index(), &planned);
@@ -262,10 +262,10 @@ impl Session {
 
     /// Puts probes on the ways out of functions, and returns those that have got theirs.
     fn arm_ways_out(&mut self, movable: &[Movable]) -> HashSet<FuncId> {
-        let mut by_path: BTreeMap<&Path, Vec<(FuncId, Vec<Site>)>> = BTreeMap::new();
+        let mut by_path: BTreeMap<&Path, Vec<(FuncId, ExitSites)>> = BTreeMap::new();
         for Movable { function, path, placement } in movable {
             if let ExitPlacement::Sites(sites) = &placement.exit {
-                match exit_sites(&self.kernel, sites, *function) {
+                match ExitSites::new(&self.kernel, sites, *function) {
                     Ok(sites) => by_path.entry(path).or_default().push((*function, sites)),
                     Err(error) => tracing::warn!("{error}"),
                 }
@@ -273,7 +273,8 @@ impl Session {
         }
         let mut armed = HashSet::new();
         for (path, functions) in by_path {
-            let all: Vec<Site> = functions.iter().flat_map(|(_, sites)| sites).copied().collect();
+            let mut all = ExitSites::default();
+            functions.iter().for_each(|(_, sites)| all.extend(sites.clone()));
             if self.attach_exits(path, &all).is_ok() {
                 armed.extend(functions.iter().map(|(function, _)| *function));
                 continue;
@@ -289,8 +290,8 @@ impl Session {
         armed
     }
 
-    fn attach_exits(&mut self, path: &Path, sites: &[Site]) -> Result<(), BpfError> {
+    fn attach_exits(&mut self, path: &Path, sites: &ExitSites) -> Result<(), BpfError> {
         let (links, attachments) = (self.arming.links, &mut self.arming.attachments);
-        attach_some(&self.kernel, path, Role::ExitSite, sites, links, attachments)
+        sites.attach(&self.kernel, path, links, attachments)
     }
 }

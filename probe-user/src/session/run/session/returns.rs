@@ -82,7 +82,7 @@ impl Session {
         let functions = placed.into_iter().map(|(id, placement)| {
             let info = self.engine.functions()[id.index()].clone();
             let info = FunctionInfo { exit: exit_seen(&placement.exit), ..info };
-            (id, Planned { info, sites: Sites::Function(placement) })
+            (id, Planned::new(info, Sites::Function(placement)))
         });
         Ok(Replaced { object, open_path, functions: functions.collect() })
     }

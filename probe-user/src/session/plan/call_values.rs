@@ -1,0 +1,182 @@
+//! The arguments and results that calls of a function have beside them, and where they are read.
+
+use super::{Planned, Sites, values::ValuePlanner};
+use crate::target::{
+    abi::Type,
+    asked_values::{AskedArgument, AskedError, AskedValues, RESULT, check},
+    plan::ExitPlacement,
+};
+use anyhow::anyhow;
+use ctrace_common::ValueSources;
+use ctrace_core::{function::ValueInfo, report::render::clean::clean};
+
+/// What gcc appends to the name of a function when it changes its parameters.
+const CHANGED: [&str; 2] = [".isra.", ".constprop."];
+
+/// The sources of a function's values at both ends of a call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CallSources {
+    pub(crate) entry: ValueSources,
+    pub(crate) exit: ValueSources,
+}
+
+impl ValuePlanner {
+    /// Plans the values of a function. `asked`: the numbers of those that its names match. `raw`:
+    /// its symbol.
+    pub(super) fn plan_call(
+        &mut self,
+        planned: &mut Planned,
+        asked: &[usize],
+        raw: &str,
+        notes: &mut Vec<String>,
+    ) -> anyhow::Result<()> {
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let name = clean(&planned.info.name).into_owned();
+        let asked = asked.iter().filter_map(|number| self.asked.get(*number));
+        let (arguments, mut result) =
+            merge(asked).map_err(|error| anyhow!("the values of `{name}`: {error}"))?;
+        if !self.reads {
+            return Ok(());
+        }
+        if CHANGED.iter().any(|mark| raw.contains(mark)) {
+            notes.push(format!(
+                "the values of {name} are not read: the compiler has changed the parameters of {}",
+                clean(raw)
+            ));
+            return Ok(());
+        }
+        if let Sites::Function(placement) = &planned.sites
+            && let ExitPlacement::Unseen(why) = &placement.exit
+            && result.take().is_some()
+        {
+            notes.push(format!("the result of {name} is not read, as its end is not seen: {why}"));
+        }
+        let values = arguments.iter().map(|it| ValueInfo::new(it.name.as_str(), it.of.kind()));
+        let of_result =
+            |of: Type| ValueInfo { is_result: true, ..ValueInfo::new(RESULT, of.kind()) };
+        let values: Vec<_> = values.chain(result.map(of_result)).collect();
+        if values.is_empty() || !self.has_room(2) {
+            return Ok(());
+        }
+        let sources = arguments.iter().filter_map(|it| it.position.source(it.of));
+        planned.sources = Some(Box::new(CallSources {
+            entry: ValueSources::new(&sources.collect::<Vec<_>>()),
+            exit: ValueSources::of_result(result.map(Type::result)),
+        }));
+        planned.info.values = values;
+        Ok(())
+    }
+}
+
+/// Puts together all that is asked for a function.
+fn merge<'a>(
+    asked: impl Iterator<Item = &'a AskedValues>,
+) -> Result<(Vec<AskedArgument>, Option<Type>), AskedError> {
+    let (mut arguments, mut result) = (Vec::new(), None);
+    for asked in asked {
+        arguments.extend(asked.arguments.iter().cloned());
+        if asked.result.is_some() && result.is_some() {
+            return Err(AskedError::Twice(RESULT.to_owned()));
+        }
+        result = result.or(asked.result);
+    }
+    check(&arguments, result)?;
+    // Without arguments, nothing is delivered at the entry.
+    Ok((arguments, result))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::plan::{CostClass, EntrySite, Placement};
+    use ctrace_common::RESULT as RESULT_BIT;
+    use ctrace_core::function::{FunctionInfo, ValueKind};
+
+    fn planner(arguments: &[&str], results: &[&str]) -> ValuePlanner {
+        let arguments = arguments.iter().map(|text| AskedValues::arguments(text).unwrap());
+        let results = results.iter().map(|text| AskedValues::result(text).unwrap());
+        let asked = arguments.chain(results).collect();
+        ValuePlanner { reads: true, asked, ..ValuePlanner::default() }
+    }
+
+    fn planned(exit: ExitPlacement) -> Planned {
+        let placement = Placement {
+            entry: EntrySite { offset: 0, cost: CostClass::Emulated, skipped: 0 },
+            exit,
+            entry_is_loop_head: false,
+            may_tail_jump: false,
+            no_return_probe: None,
+        };
+        Planned::new(FunctionInfo::new("f", "program"), Sites::Function(placement))
+    }
+
+    /// Plans a function that all of these match. Returns it with the notes.
+    fn plan(planner: &mut ValuePlanner, exit: ExitPlacement, raw: &str) -> (Planned, Vec<String>) {
+        let (mut planned, mut notes) = (planned(exit), Vec::new());
+        let asked: Vec<_> = (0..planner.asked.len()).collect();
+        planner.plan_call(&mut planned, &asked, raw, &mut notes).unwrap();
+        (planned, notes)
+    }
+
+    #[test]
+    fn all_that_is_asked_of_a_function_comes_together() {
+        let mut planner = planner(&["f: key=1:str, 0:u32", "/f/: s0:f32"], &["*: bool"]);
+        let (planned, notes) = plan(&mut planner, ExitPlacement::ReturnProbe, "f");
+        let values: Vec<_> = planned.info.values.iter().map(|it| (&*it.name, it.kind)).collect();
+        let expected = [
+            ("key", ValueKind::Text),
+            ("arg0", ValueKind::Unsigned),
+            ("sarg0", ValueKind::Float),
+            ("retval", ValueKind::Bool),
+        ];
+        assert_eq!(values, expected);
+        assert!(planned.info.has_arguments() && planned.info.has_result());
+        let sources = planned.sources.unwrap();
+        assert_eq!((sources.entry.count, sources.exit.count, notes.len()), (3, 1, 0));
+        // The record, a slot of words, and the field of the text.
+        assert_eq!((sources.entry.slots, sources.entry.fields[..2].to_vec()), (4, vec![2, 0]));
+        assert_eq!(sources.exit.forms, 1 << RESULT_BIT);
+    }
+
+    #[test]
+    fn what_is_asked_twice_by_different_patterns_is_told() {
+        for (arguments, results, told) in [
+            (
+                &["f: 0:u64", "f*: 0:str"][..],
+                &[][..],
+                "the values of `f`: `arg0` is asked for twice",
+            ),
+            (&[], &["f: u64", "*: u64"], "the values of `f`: `retval` is asked for twice"),
+            (&["f: retval=0:u8"], &["f: u64"], "the values of `f`: two values are called `retval`"),
+        ] {
+            let mut planner = planner(arguments, results);
+            let (mut planned, asked) = (planned(ExitPlacement::ReturnProbe), [0, 1]);
+            let error = planner.plan_call(&mut planned, &asked, "f", &mut Vec::new()).unwrap_err();
+            assert!(error.to_string().starts_with(told), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told() {
+        let unseen = || ExitPlacement::Unseen("it never returns".to_owned());
+        let mut one = planner(&["f: 0:u64"], &["f: u64"]);
+        let (planned, notes) = plan(&mut one, unseen(), "f");
+        assert_eq!((planned.info.values.len(), planned.info.has_result()), (1, false));
+        let told = "the result of f is not read, as its end is not seen: it never returns";
+        assert_eq!(notes, [told]);
+        let (planned, notes) = plan(&mut one, ExitPlacement::ReturnProbe, "f.isra.0");
+        assert!(planned.info.values.is_empty() && planned.sources.is_none());
+        assert!(notes[0].ends_with("has changed the parameters of f.isra.0"), "{notes:?}");
+        let (planned, notes) = plan(&mut planner(&[], &["f: u64"]), unseen(), "f");
+        assert!(planned.sources.is_none() && notes.len() == 1);
+    }
+
+    #[test]
+    fn values_that_nobody_sees_are_not_read() {
+        let mut planner = ValuePlanner { reads: false, ..planner(&["f: 0:u64"], &[]) };
+        let (planned, notes) = plan(&mut planner, ExitPlacement::ReturnProbe, "f");
+        assert!(planned.info.values.is_empty() && planned.sources.is_none() && notes.is_empty());
+    }
+}

@@ -1,0 +1,256 @@
+//! Parses what `--arg` and `--ret` ask for: values of calls, by function.
+
+use super::abi::{NoPosition, Position, Type};
+use ctrace_common::MAX_VALUES;
+
+/// The largest number of texts among the arguments of a function.
+pub(crate) const MOST_TEXTS: usize = 4;
+/// Characters of a name, at most.
+const LONGEST_NAME: usize = 64;
+/// The name of a result.
+pub(crate) const RESULT: &str = "retval";
+
+/// Values of the functions that match a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AskedValues {
+    /// As for `-f`.
+    pub(crate) functions: String,
+    pub(crate) arguments: Vec<AskedArgument>,
+    pub(crate) result: Option<Type>,
+}
+
+/// An argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AskedArgument {
+    pub(crate) name: String,
+    pub(crate) position: Position,
+    pub(crate) of: Type,
+}
+
+/// The reason why a text asks for no values.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AskedError {
+    #[error("`{0}` names no value; write FUNCTION: POS:TYPE, such as 'handle: 0:u64, 1:str'")]
+    NoArgument(String),
+    #[error("`{0}` names no type; write FUNCTION: TYPE, such as 'handle: i32'")]
+    NoResult(String),
+    #[error("`{0}` is no argument; write POS:TYPE or NAME=POS:TYPE, such as 0:u64 or key=1:str")]
+    Form(String),
+    #[error("`{0}` is no type; there are {names}", names = Type::NAMES)]
+    Type(String),
+    #[error(
+        "`{0}` is no place of an argument; 0 to 5 are the integers and pointers in registers, s0, \
+         s1 and so on the 8 bytes each on the stack"
+    )]
+    Position(String),
+    #[error(
+        "there is no register {position}: only six integers and pointers are in registers, 0 to 5; \
+         if all parameters are integers or pointers, parameter {position} is s{slot}, on the stack"
+    )]
+    NoRegister { position: u64, slot: u64 },
+    #[error(
+        "`{0}` is in a vector register (xmm), which no eBPF program can read; only floating-point \
+         numbers on the stack can be read, such as s0:f64"
+    )]
+    FloatInRegister(String),
+    #[error(
+        "the result {0} is in the register xmm0, which no eBPF program can read; leave --ret out"
+    )]
+    FloatResult(String),
+    #[error(
+        "`{0}` is no name; a name has letters, digits and `_`, begins with no digit, and has at most \
+         {LONGEST_NAME} characters"
+    )]
+    Name(String),
+    #[error("`{0}` is asked for twice; leave one of them out")]
+    Twice(String),
+    #[error("two values are called `{0}`; give one of them another name")]
+    SameName(String),
+    #[error("at most {MAX_VALUES} values of a function can be read; leave some out")]
+    TooMany,
+    #[error("at most {MOST_TEXTS} texts of a function can be read; ask for some as ptr")]
+    TooManyTexts,
+}
+
+impl AskedValues {
+    /// Parses `FUNCTION: [NAME=]POS:TYPE, …`.
+    pub(crate) fn arguments(text: &str) -> Result<Self, AskedError> {
+        let no_argument = || AskedError::NoArgument(text.to_owned());
+        let (functions, list) = split(text).ok_or_else(no_argument)?;
+        let arguments = list.split(',').map(|text| argument(text.trim()));
+        let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
+        let asked = Self { functions: functions.to_owned(), arguments, result: None };
+        check(&asked.arguments, None)?;
+        Ok(asked)
+    }
+
+    /// Parses `FUNCTION: TYPE`.
+    pub(crate) fn result(text: &str) -> Result<Self, AskedError> {
+        let no_result = || AskedError::NoResult(text.to_owned());
+        let (functions, of) = split(text).ok_or_else(no_result)?;
+        let result: Type = of.parse().map_err(|()| AskedError::Type(of.to_owned()))?;
+        if result.is_float() {
+            return Err(AskedError::FloatResult(of.to_owned()));
+        }
+        Ok(Self { functions: functions.to_owned(), arguments: Vec::new(), result: Some(result) })
+    }
+}
+
+/// Checks all values of one function.
+pub(crate) fn check(arguments: &[AskedArgument], result: Option<Type>) -> Result<(), AskedError> {
+    if arguments.len() + usize::from(result.is_some()) > MAX_VALUES {
+        return Err(AskedError::TooMany);
+    }
+    if arguments.iter().filter(|argument| argument.of == Type::Text).count() > MOST_TEXTS {
+        return Err(AskedError::TooManyTexts);
+    }
+    for (place, argument) in arguments.iter().enumerate() {
+        let others = &arguments[..place];
+        if others.iter().any(|other| other.position == argument.position) {
+            return Err(AskedError::Twice(argument.position.to_string()));
+        }
+        let is_result = result.is_some() && argument.name == RESULT;
+        if is_result || others.iter().any(|other| other.name == argument.name) {
+            return Err(AskedError::SameName(argument.name.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// Splits at the colon behind the functions: the first one that is no part of `::`. A regular
+/// expression, or the path of an object, may have others, but a slash comes behind them.
+fn split(text: &str) -> Option<(&str, &str)> {
+    let bytes = text.as_bytes();
+    let is_colon = |at: usize| bytes.get(at) == Some(&b':');
+    let from = text.rfind('/').unwrap_or(0);
+    let at = (from..bytes.len())
+        .find(|&at| is_colon(at) && !is_colon(at + 1) && !(at > 0 && is_colon(at - 1)))?;
+    let (functions, rest) = (text[..at].trim(), text[at + 1..].trim());
+    (!functions.is_empty() && !rest.is_empty()).then_some((functions, rest))
+}
+
+/// Parses `[NAME=]POS:TYPE`.
+fn argument(text: &str) -> Result<AskedArgument, AskedError> {
+    let whole = || text.to_owned();
+    let (name, place) = match text.split_once('=') {
+        Some((name, place)) => (Some(name.trim()), place.trim()),
+        None => (None, text),
+    };
+    let (position, of) = place.split_once(':').ok_or_else(|| AskedError::Form(whole()))?;
+    let (position, of) = (position.trim(), of.trim());
+    let of: Type = of.parse().map_err(|()| AskedError::Type(of.to_owned()))?;
+    if let Some(name) = name
+        && !is_name(name)
+    {
+        return Err(AskedError::Name(name.to_owned()));
+    }
+    let position: Position = match position.parse() {
+        Ok(position) => position,
+        Err(NoPosition::NoRegister(_)) if of.is_float() => {
+            return Err(AskedError::FloatInRegister(whole()));
+        }
+        Err(NoPosition::NoRegister(position)) => {
+            return Err(AskedError::NoRegister { position, slot: position - 6 });
+        }
+        Err(NoPosition::Unknown | NoPosition::TooFar) => {
+            return Err(AskedError::Position(position.to_owned()));
+        }
+    };
+    if position.source(of).is_none() {
+        return Err(AskedError::FloatInRegister(whole()));
+    }
+    let name = name.map_or_else(|| position.to_string(), str::to_owned);
+    Ok(AskedArgument { name, position, of })
+}
+
+fn is_name(text: &str) -> bool {
+    text.len() <= LONGEST_NAME
+        && text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> (String, Vec<String>) {
+        let asked = AskedValues::arguments(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        (asked.functions, asked.arguments.into_iter().map(|argument| argument.name).collect())
+    }
+
+    #[test]
+    fn the_function_ends_at_the_first_single_colon() {
+        for (text, function) in [
+            ("f:0:u64", "f"),
+            (" f : 0:u64 ", "f"),
+            ("ns::f: 0:u64", "ns::f"),
+            ("ns::f:0:u64", "ns::f"),
+            ("ns::f(int, ns::T): 0:u64", "ns::f(int, ns::T)"),
+            ("malloc@libc*: 0:u64", "malloc@libc*"),
+            ("/^(?:a|b):c$/: 0:u64", "/^(?:a|b):c$/"),
+            ("/a:b/@libc.so.6: 0:u64", "/a:b/@libc.so.6"),
+            ("f@/a:b/libc.so.6: 0:u64", "f@/a:b/libc.so.6"),
+        ] {
+            assert_eq!(names(text), (function.to_owned(), vec!["arg0".to_owned()]), "{text}");
+        }
+    }
+
+    #[test]
+    fn arguments_have_names_places_and_types() {
+        let asked = AskedValues::arguments("f: 3:i16, key = 1 : str,s0:f64").unwrap();
+        let expected = [
+            ("arg3", Position::Register(3), Type::Integer { bytes: 2, signed: true }),
+            ("key", Position::Register(1), Type::Text),
+            ("sarg0", Position::Stack(0), Type::Float { bytes: 8 }),
+        ];
+        let found: Vec<_> =
+            asked.arguments.iter().map(|it| (&*it.name, it.position, it.of)).collect();
+        assert_eq!(found, expected);
+        assert_eq!(AskedValues::result("a::f: bool").unwrap().result, Some(Type::Bool));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_a_remedy() {
+        let many: Vec<_> = (0..12).map(|slot| format!("s{slot}:u8")).collect();
+        let many = format!("f: 0:u8, {}", many.join(", "));
+        for (text, told) in [
+            ("f", "`f` names no value; write FUNCTION: POS:TYPE"),
+            ("f:", "`f:` names no value"),
+            (": 0:u64", "`: 0:u64` names no value"),
+            ("a::f", "`a::f` names no value"),
+            ("f: u64", "`u64` is no argument; write POS:TYPE"),
+            ("f: 0:u64,", "`` is no argument"),
+            ("f: 0:int", "`int` is no type; there are i8 u8 "),
+            ("f: x:u64", "`x` is no place of an argument; 0 to 5 are"),
+            ("f: 6:u64", "there is no register 6: only six"),
+            ("f: 7:u64", "parameter 7 is s1, on the stack"),
+            ("f: s64:u64", "`s64` is no place"),
+            ("f: 0:f64", "`0:f64` is in a vector register (xmm), which no eBPF program can read"),
+            ("f: 7:f32", "`7:f32` is in a vector register"),
+            ("f: 1a=0:u64", "`1a` is no name"),
+            ("f: a b=0:u64", "`a b` is no name"),
+            ("f: 0:u64, 1:u8, 0:str", "`arg0` is asked for twice"),
+            ("f: a=0:u64, a=1:u8", "two values are called `a`"),
+            ("f: 0:str, 1:str, 2:str, 3:str, 4:str", "at most 4 texts"),
+            (&many, "at most 12 values of a function"),
+        ] {
+            let error = AskedValues::arguments(text).unwrap_err().to_string();
+            assert!(error.contains(told) && !error.contains('\n'), "{text}: {error}");
+        }
+        for (text, told) in [
+            ("f", "`f` names no type; write FUNCTION: TYPE"),
+            ("f: int", "`int` is no type"),
+            ("f: f64", "the result f64 is in the register xmm0"),
+        ] {
+            let error = AskedValues::result(text).unwrap_err().to_string();
+            assert!(error.contains(told), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_result_needs_its_name() {
+        let named = AskedValues::arguments("f: retval=0:u64").unwrap().arguments;
+        assert_eq!(check(&named, None), Ok(()));
+        assert_eq!(check(&named, Some(Type::Bool)), Err(AskedError::SameName("retval".into())));
+    }
+}
