@@ -10,7 +10,7 @@ use crate::{
     ring::{Room, reserve},
 };
 use aya_ebpf::helpers::generated::bpf_probe_read_user_str;
-use core::ffi::c_void;
+use core::{ffi::c_void, mem::MaybeUninit};
 use ctrace_common::{
     Cookie, Kind, LOST_PAYLOADS, MAX_TEXT, MAX_VALUES, Record, SLOT_VALUES, UNREAD,
 };
@@ -85,18 +85,25 @@ fn deliver_from<const MOST: usize>(
 
 /// Copies the text at an address to its field, which begins at this slot. Returns its length, or
 /// [`UNREADABLE`].
+///
+/// It is cold so that it lies in one section with the other functions that are called: aya takes
+/// functions of two sections for one if their addresses are the same.
+#[cold]
 #[inline(never)]
 fn text(room: &Room, field: u64, address: u64, is_unread: u64) -> u64 {
-    let mut bytes = [0_u64; MAX_TEXT / 8 + 1];
+    let mut bytes = MaybeUninit::<[u64; MAX_TEXT / 8 + 1]>::uninit();
     if is_unread != 0 {
         return UNREADABLE;
     }
-    let (to, from) = ((&raw mut bytes).cast::<c_void>(), address as *const c_void);
+    let (to, from) = (bytes.as_mut_ptr().cast::<c_void>(), address as *const c_void);
     // SAFETY: there is room for what is read. The helper checks the address itself.
     let read = unsafe { bpf_probe_read_user_str(to, TEXT_READ, from) };
     if read <= 0 {
         return UNREADABLE;
     }
+    // SAFETY: to the verifier the helper has written all of it. What is behind the text counts for
+    // nothing.
+    let bytes = unsafe { bytes.assume_init() };
     let (slots, _) = bytes.as_chunks();
     room.write(field, slots[0]);
     room.write(field + 1, slots[1]);

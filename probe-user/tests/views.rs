@@ -125,25 +125,33 @@ fn with_values() -> Report {
     };
     let inside = point(4, 203_000_500, 4714, true);
     let first = vec![point(2, 1_500, 4711, false), inside.clone()];
-    report.points = PointsReport { first, more: 998 };
+    report.points = PointsReport { first, more: 998, unread: 0 };
     let call = &mut report.slowest_calls.as_mut().expect("a typical report has them")[0];
-    (call.values, call.points) = (values(42, false), PointsReport { first: vec![inside], more: 0 });
+    (call.values, call.points) =
+        (values(42, false), PointsReport { first: vec![inside], ..PointsReport::default() });
     report.loss.payloads = 3;
     report
 }
 
-/// The same, with a floating-point number and a text each: one that would drive the terminal, and
-/// one that was cut.
+/// The same, with a value of every other type each. One text would drive the terminal, and one was
+/// cut. Further values could not be read.
 fn with_values_of_all_types() -> Report {
     let mut report = with_values();
     let numbers = [-0.125, f64::INFINITY];
     let texts = [b"GET \"/\"\x1b[2J\xff".to_vec(), "é".repeat(32).into_bytes()];
     for ((point, number), text) in report.points.first.iter_mut().zip(numbers).zip(texts) {
         let text = Text::new(&text).expect("it is short");
-        let values = [("ratio", Value::Float(number.into())), ("key", Value::Text(text))];
+        let values = [
+            ("ratio", Value::Float(number.into())),
+            ("key", Value::Text(text)),
+            ("at", Value::Pointer(0x7fff_0000_1234)),
+            ("found", Value::Bool(number > 0.0)),
+            ("letter", Value::Char(0x1b)),
+        ];
         let values = values.map(|(name, value)| (name.into(), Some(value)));
         point.values = NamedValues(values.into());
     }
+    report.points.unread = 3;
     report
 }
 

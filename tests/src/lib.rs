@@ -28,6 +28,7 @@ pub mod serve;
 pub mod soak;
 pub mod targets;
 pub mod tmux;
+pub mod told;
 pub mod tools;
 pub mod trace;
 pub mod truth;

@@ -4,6 +4,7 @@
 //! them.
 
 mod attach;
+mod call_values;
 mod calls;
 mod clock;
 mod held;
@@ -102,6 +103,8 @@ pub const CASES: &[Case] = &[
     case("usdt_probes", On::Kernel, objects::usdt_probes),
     case("arguments_of_usdt_probes", On::Kernel, payloads::arguments_of_usdt_probes),
     case("arguments_through_the_spool", On::Nothing, payloads::arguments_through_the_spool),
+    case("arguments_and_results", On::Links, call_values::arguments_and_results),
+    case("results_at_ret_sites", On::Kernel, call_values::results_at_ret_sites),
     case("usdt_values", On::Nothing, objects::usdt_values),
     case("a_recording_is_a_trace", On::Nothing, recordings::a_recording_is_a_trace),
     case(
@@ -217,6 +220,7 @@ pub fn builds() -> Vec<Build> {
         "ownids.c",
         "usdt.c",
         "usdt_values.c",
+        "call_values.c",
         "crash.c",
         "spin.c",
         "locked.c",

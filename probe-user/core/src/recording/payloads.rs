@@ -80,6 +80,14 @@ pub struct Payload {
     pub absent: u16,
 }
 
+impl Payload {
+    /// Returns the number of values that could not be read.
+    pub(crate) fn unread(&self) -> usize {
+        let missing = self.values.iter().filter(|value| value.is_none()).count();
+        missing.saturating_sub(self.absent.count_ones() as usize)
+    }
+}
+
 /// The payloads of a chunk's calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Payloads {

@@ -97,6 +97,8 @@ pub struct PointReport {
 pub struct PointsReport {
     pub first: Vec<PointReport>,
     pub more: u64,
+    /// The number of values of all these calls that could not be read.
+    pub unread: u64,
 }
 
 impl PointsReport {

@@ -45,5 +45,10 @@ pub(super) fn draw(
         out +=
             &text::paragraph(&format!("… {more} with values not shown"), Tone::Dim, context.style);
     }
+    if points.unread > 0 {
+        let values = counted(points.unread, "value", "values");
+        let why = format!("{values} could not be read: there was no such memory, or not yet");
+        out += &text::paragraph(&why, Tone::Dim, context.style);
+    }
     out
 }

@@ -14,21 +14,24 @@ use std::collections::BTreeMap;
 /// Calls with values that are listed inside one slow call, at most.
 const INSIDE: usize = 100;
 
-/// The first payloads in order of time, up to the wanted number, and the number of all.
+/// The first payloads in order of time, up to the wanted number, the number of all, and that of
+/// their values that could not be read.
 #[derive(Debug)]
 struct First {
     wanted: usize,
     each: Vec<Payload>,
     seen: u64,
+    unread: u64,
 }
 
 impl First {
     fn new(wanted: usize) -> Self {
-        Self { wanted, each: Vec::new(), seen: 0 }
+        Self { wanted, each: Vec::new(), seen: 0, unread: 0 }
     }
 
     fn add(&mut self, payload: &Payload) {
         self.seen += 1;
+        self.unread += payload.unread() as u64;
         self.each.push(payload.clone());
         if self.each.len() >= 2 * self.wanted.max(64) {
             self.cut();
@@ -42,6 +45,7 @@ impl First {
 
     fn merge(&mut self, other: Self) {
         self.seen += other.seen;
+        self.unread += other.unread;
         self.each.extend(other.each);
         self.cut();
     }
@@ -168,7 +172,7 @@ pub(crate) fn reports<R: ReadAt>(
 }
 
 fn points<R: ReadAt>(recording: &Recording<R>, first: First) -> PointsReport {
-    let more = first.seen - first.each.len() as u64;
+    let (more, unread) = (first.seen - first.each.len() as u64, first.unread);
     let first = first.each.iter().map(|payload| {
         let thread = recording.thread(payload.thread);
         PointReport {
@@ -181,5 +185,5 @@ fn points<R: ReadAt>(recording: &Recording<R>, first: First) -> PointsReport {
             values: recording.named_values(payload),
         }
     });
-    PointsReport { first: first.collect(), more }
+    PointsReport { first: first.collect(), more, unread }
 }

@@ -2,6 +2,7 @@
 //! way has none.
 
 use super::*;
+use crate::support::jump;
 use ctrace_common::RESULT;
 use ctrace_core::units::Tid;
 
@@ -104,7 +105,8 @@ fn a_call_that_was_unwound_has_no_result() {
     assert_eq!(shown(&recording), strings(expected));
     let unwound = all(&recording).into_iter().find(|payload| payload.time.0 == 12).expect("it");
     assert_eq!((unwound.values, unwound.absent), (vec![Some(Value::Unsigned(2)), None], 0b10));
-    assert_eq!(report(&recording, &Query::default()).loss.payloads, 0);
+    let report = report(&recording, &Query::default());
+    assert_eq!((report.loss.payloads, report.points.unread), (0, 0));
 }
 
 #[test]
@@ -128,7 +130,7 @@ fn a_jump_out_of_a_function_has_no_result_yet() {
     }
     let at_ret = |function, time| Event { kind: Kind::ExitRet, ..ret(function, 900, time) };
     trace.find(900, 10, 7);
-    trace.push(Event { kind: Kind::ExitJump, ..ret(FIND, 900, 12) });
+    trace.push(jump(FIND, 900, 12));
     trace.push(enter(NEXT, 900, 13)).result(at_ret(NEXT, 20), 3);
     trace.find(900, 30, 8).result(at_ret(FIND, 35), 4);
     let expected = [(10, "key=7"), (13, "retval=3"), (30, "key=8 retval=4")];
@@ -174,6 +176,7 @@ fn a_value_that_could_not_be_read_is_no_absent_one() {
     trace.push_with(ret(FIND, 900, 20), 0, &[0], 1 << RESULT | 1);
     let recording = open(trace.end(50));
     assert_eq!(shown(&recording), strings([(10, "key=<unreadable> retval=<unreadable>")]));
+    assert_eq!(report(&recording, &Query::default()).points.unread, 2);
 }
 
 #[test]

@@ -1,0 +1,66 @@
+//! Arguments and results of functions, compared call by call with what the program prints itself.
+
+use crate::env::Env;
+use crate::targets::program;
+use crate::told::{Told, compare, record};
+use anyhow::{Result, ensure};
+
+/// What `call_values.c` tells of.
+const VALUES: &[&str] = &[
+    "--arg",
+    "narrow: 0:i8, 1:u8, 2:i16, 3:u16, 4:i32, 5:u32",
+    "--ret",
+    "narrow: i64",
+    "--arg",
+    "wide: 0:i64, 1:u64, 2:bool, 3:char, 4:ptr",
+    "--ret",
+    "wide: u64",
+    "--arg",
+    "mixed: number=0:i32, key=1:str",
+    "--ret",
+    "mixed: i32",
+    "--arg",
+    "stacked: 5:i32, s0:i8, s1:u64, s2:str",
+    "--ret",
+    "stacked: bool",
+    "--arg",
+    "floats: s0:f64, s1:f32",
+    "--ret",
+    "floats: char",
+    "--arg",
+    "text: 0:str, by=1:i32",
+    "--ret",
+    "text: str",
+    "--arg",
+    "deep: 0:u8",
+    "--ret",
+    "deep: i8",
+    "--arg",
+    "/^(found|jumps)$/: 0:u16",
+    "--ret",
+    "/^(found|jumps)$/: ptr",
+    "--arg",
+    "leaves: 0:i32, 1:i32",
+    "--ret",
+    "leaves: i32",
+];
+
+/// Each value of each call is that of the program, by whatever probes ends are seen.
+pub(super) fn arguments_and_results(env: &Env) -> Result<()> {
+    let (told, seen) = recorded(env, &[])?;
+    compare(&told, &seen)
+}
+
+/// The same at the ways out. Where a function jumps to another one, its result is not known yet.
+pub(super) fn results_at_ret_sites(env: &Env) -> Result<()> {
+    let (mut told, seen) = recorded(env, &["--returns", "ret-sites"])?;
+    for call in told.iter_mut().filter(|call| call.function == "jumps") {
+        ensure!(call.values.remove("retval").is_some(), "the program knows its results");
+    }
+    compare(&told, &seen)
+}
+
+fn recorded(env: &Env, options: &[&str]) -> Result<(Vec<Told>, Vec<Told>)> {
+    let target = env.targets.get(&program("call_values.c"))?;
+    record(env, &target, &[&env.scaled(50)], &[VALUES, options].concat())
+}
