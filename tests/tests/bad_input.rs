@@ -233,3 +233,25 @@ fn without_rights() {
     assert!(finished.stderr.contains("CAP_"), "{}", finished.stderr);
     assert_eq!(finished.stdout, "", "the target ran");
 }
+
+#[test]
+fn values_that_cannot_be_read() {
+    let env = or_skip!(gate::live(Link::Perf));
+    let (binary, target) =
+        (&env.ctrace, env.targets.get(&program("call_values.c")).expect("builds"));
+    let run = |option: &str, asked: &str, words: &[&str]| {
+        refused(binary, &["run", option, asked, "--", text(&target)], 125, words);
+    };
+    run("--arg", "narrow: 0:int", &["`int` is no type", "u32"]);
+    run("--arg", "narrow: 0:u8, 0:i8", &["`arg0` is asked for twice"]);
+    run("--arg", "narrow: 6:u8", &["s0", "on the stack"]);
+    run("--arg", "mixed: 0:f64", &["vector register"]);
+    run("--ret", "mixed: f64", &["xmm0"]);
+    run("--arg", "narrow", &["FUNCTION: POS:TYPE"]);
+    run("--arg", "no_such_function: 0:u8", &["no_such_function"]);
+    let slots: Vec<String> = (0..13).map(|slot| format!("s{slot}:u8")).collect();
+    run("--arg", &format!("narrow: {}", slots.join(", ")), &["at most 12 values"]);
+    // Two patterns that match the same function.
+    let both = ["run", "--arg", "n*: 0:u8", "--arg", "narrow: 0:i8", "--", text(&target)];
+    refused(binary, &both, 125, &["`narrow`", "`arg0` is asked for twice"]);
+}

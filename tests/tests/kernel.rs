@@ -51,6 +51,8 @@ kernel_tests! {
     opened_library
     arguments_of_usdt_probes
     arguments_through_the_spool
+    arguments_and_results
+    results_at_ret_sites
     usdt_probes
     an_instruction_the_kernel_refuses
     library_opened_after_attach

@@ -54,6 +54,24 @@ fn selector(functions: &[&str], usdt: &[&str], exclude: &[&str]) -> Selector {
 }
 
 #[test]
+fn functions_are_chosen_by_the_values_that_are_asked_for() {
+    let (_built, objects) = objects();
+    let functions = ["send_all".to_owned()];
+    let values = &["parse_*", "/_body$/", "nothing"];
+    let asked = Patterns { functions: &functions, values, ..Patterns::default() };
+    let selection = Selector::parse(asked).unwrap().select(&objects, 100).unwrap();
+    let mut chosen: Vec<_> = selection
+        .functions
+        .iter()
+        .map(|it| (&**objects[it.object].functions()[it.index].name(), selection.values_of(it)))
+        .collect();
+    chosen.sort_unstable();
+    let expected = [("parse_body", &[0, 1][..]), ("parse_header", &[0]), ("send_all", &[])];
+    assert_eq!(chosen, expected);
+    assert_eq!(selection.unmatched.len(), 1);
+}
+
+#[test]
 fn selects() {
     let (_built, objects) = objects();
     let check = |functions: &[&str], exclude: &[&str], expected: &[&str]| {
