@@ -3,7 +3,7 @@
 use super::{Failure, process, run, spec};
 use crate::{
     bpf,
-    cli::{SelectArgs, TopArgs},
+    cli::{SelectArgs, TopArgs, ValuesArgs, WhatArgs},
     session::run::event_loop,
     top::{self, Column, Subject},
 };
@@ -17,7 +17,7 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
         run::check_no_user(&args.user)?;
     }
     if args.daemon {
-        check_nothing_chosen(&args.what.select)?;
+        check_nothing_chosen(&args.what)?;
         top::run_with_daemon(&args.socket, args.interval, sort)?;
         return Ok(0);
     }
@@ -39,12 +39,15 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
 }
 
 /// Refuses a selection with `--daemon`: the daemon's targets have their own.
-fn check_nothing_chosen(select: &SelectArgs) -> anyhow::Result<()> {
-    let SelectArgs { functions, usdt, markers, exclude, .. } = select;
-    if [functions, usdt, markers, exclude].iter().any(|list| !list.is_empty()) {
+fn check_nothing_chosen(what: &WhatArgs) -> anyhow::Result<()> {
+    let SelectArgs { functions, usdt, markers, exclude } = &what.select;
+    let ValuesArgs { arguments, results } = &what.values;
+    if [functions, usdt, markers, exclude].iter().any(|list| !list.is_empty())
+        || [arguments, results].iter().any(|list| !list.is_empty())
+    {
         bail!(
-            "--daemon shows what the daemon has chosen: leave out -f, -u, -m and -x, or give a \
-             process instead of --daemon"
+            "--daemon shows what the daemon has chosen: leave out -f, -u, -m, -x, --arg and --ret, or \
+             give a process instead of --daemon"
         );
     }
     Ok(())

@@ -8,7 +8,7 @@
 
 use crate::engine::threads::Thread;
 use crate::ingest::event::Event;
-use crate::recording::payloads::{MOST_PAYLOADS, MOST_TEXTS, OfThread};
+use crate::recording::payloads::{MOST_HELD, MOST_PAYLOADS, MOST_TEXTS, OfThread};
 use crate::units::{FuncId, Nanos, Pid, ThreadId, Tid};
 use crate::values::RingPayload;
 use std::collections::{HashMap, HashSet};
@@ -74,7 +74,7 @@ impl Payloads {
 
     fn hold_for(&mut self, payload: OfThread) {
         let texts = self.texts + payload.texts_cost();
-        if self.held.len() < MOST_PAYLOADS && texts <= MOST_TEXTS {
+        if self.held.len() < MOST_HELD && texts <= MOST_TEXTS {
             self.texts = texts;
             self.held.push(payload);
         } else {

@@ -13,8 +13,11 @@ use crate::values::{Float, RingPayload, Text, Value};
 use ctrace_common::MAX_VALUES;
 use std::cmp::Reverse;
 
-/// The limit of payloads in a chunk: ctrace keeps no more, and a file with more is refused.
+/// The limit of payloads in a chunk: ctrace writes no more, and a file with more is refused.
 pub(crate) const MOST_PAYLOADS: usize = 1 << 17;
+/// The limit of payloads that are kept for a chunk. Two of them are one there if they are of the same
+/// call.
+pub(crate) const MOST_HELD: usize = 2 * MOST_PAYLOADS;
 
 /// The limit of the [cost](texts_cost) of a chunk's texts.
 pub(crate) const MOST_TEXTS: usize = 12 << 20;
@@ -117,17 +120,19 @@ pub(crate) fn encode(
         true => BlockKind::Payloads,
         false => BlockKind::TypedPayloads,
     };
+    let mut calls: Vec<_> = payloads.chunk_by(OfThread::is_followed_by).collect();
+    let lost = lost.saturating_add(calls.len().saturating_sub(MOST_PAYLOADS) as u64);
+    calls.truncate(MOST_PAYLOADS);
     let mut out = Vec::new();
     put(&mut out, to);
     put(&mut out, lost);
-    let threads: Vec<_> = payloads.chunk_by(|a, b| a.thread == b.thread).collect();
+    let threads: Vec<_> = calls.chunk_by(|a, b| a[0].thread == b[0].thread).collect();
     put(&mut out, threads.len() as u64);
-    for of_thread in threads {
-        let calls = || of_thread.chunk_by(OfThread::is_followed_by);
-        put(&mut out, of_thread[0].thread.0.into());
-        put(&mut out, calls().count() as u64);
+    for calls in threads {
+        put(&mut out, calls[0][0].thread.0.into());
+        put(&mut out, calls.len() as u64);
         let mut after = to;
-        for ends in calls() {
+        for ends in calls {
             let OfThread { start, payload: RingPayload { function, .. }, .. } = ends[0];
             put(&mut out, after.wrapping_sub(start.0));
             after = start.0;
