@@ -232,7 +232,7 @@ mod tests {
             ("f: 0:u64, 1:u8, 0:str", "`arg0` is asked for twice"),
             ("f: a=0:u64, a=1:u8", "two values are called `a`"),
             ("f: 0:str, 1:str, 2:str, 3:str, 4:str", "at most 4 texts"),
-            (&many, "at most 12 values of a function"),
+            (many.as_str(), "at most 12 values of a function"),
         ] {
             let error = AskedValues::arguments(text).unwrap_err().to_string();
             assert!(error.contains(told) && !error.contains('\n'), "{text}: {error}");

@@ -66,7 +66,8 @@ fn functions_are_chosen_by_the_values_that_are_asked_for() {
         .map(|it| (&**objects[it.object].functions()[it.index].name(), selection.values_of(it)))
         .collect();
     chosen.sort_unstable();
-    let expected = [("parse_body", &[0, 1][..]), ("parse_header", &[0]), ("send_all", &[])];
+    let expected: [(&str, &[usize]); 3] =
+        [("parse_body", &[0, 1]), ("parse_header", &[0]), ("send_all", &[])];
     assert_eq!(chosen, expected);
     assert_eq!(selection.unmatched.len(), 1);
 }

@@ -3,7 +3,7 @@
 //! Each is a size and an operand as the compiler writes it for x86-64. A note can contain anything,
 //! so an argument that is not fully understood is not read.
 
-use ctrace_common::{MAX_VALUES, NO_REGISTER, Operand};
+use ctrace_common::{MAX_VALUES, Operand};
 use thiserror::Error;
 
 /// The longest text of a site's arguments in a note: many times what compilers write.

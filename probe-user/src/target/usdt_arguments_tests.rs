@@ -1,4 +1,5 @@
 use super::*;
+use ctrace_common::NO_REGISTER;
 
 const RAX: u8 = 0;
 const RBX: u8 = 3;
@@ -6,7 +7,7 @@ const RSP: u8 = 4;
 const RBP: u8 = 5;
 const RDI: u8 = 7;
 
-const MEMORY: Operand = Operand { memory: 1, ..NUMBER };
+const MEMORY: Operand = Operand { memory: 1, ..Operand::ZERO };
 
 /// Checks one argument whose place needs no symbol.
 #[track_caller]
@@ -27,7 +28,7 @@ fn refused(text: &str, why: Unread) {
 
 #[test]
 fn registers_of_every_size() {
-    let register = |base, size| Operand { base, size, ..NUMBER };
+    let register = |base, size| Operand { base, size, ..Operand::ZERO };
     check("8@%rax", register(RAX, 8));
     check("4@%eax", register(RAX, 4));
     check("2@%ax", register(RAX, 2));
@@ -48,7 +49,7 @@ fn registers_of_every_size() {
 
 #[test]
 fn constants() {
-    let number = |displacement, size| Operand { displacement, size, ..NUMBER };
+    let number = |displacement, size| Operand { displacement, size, ..Operand::ZERO };
     check("4@$5", number(5, 4));
     check("-4@$-1", Operand { signed: 1, ..number(-1, 4) });
     check("8@$0x7f", number(127, 8));
@@ -80,10 +81,10 @@ fn floating_point_numbers_in_memory_and_general_registers() {
         source.operand
     };
     assert_eq!(float("8f@-8(%rbp)"), Operand { base: RBP, displacement: -8, ..MEMORY });
-    assert_eq!(float("-8f@%rax"), Operand { base: RAX, ..NUMBER });
+    assert_eq!(float("-8f@%rax"), Operand { base: RAX, ..Operand::ZERO });
     // A sign would be extended into bits that do not belong to it.
     assert_eq!(float("-4f@(%rdi)"), Operand { base: RDI, size: 4, ..MEMORY });
-    assert_eq!(float("4f@%eax"), Operand { base: RAX, size: 4, ..NUMBER });
+    assert_eq!(float("4f@%eax"), Operand { base: RAX, size: 4, ..Operand::ZERO });
     assert!(!argument("8@-8(%rbp)").is_ok_and(|source| source.is_float));
 }
 

@@ -142,15 +142,12 @@ mod tests {
 
     #[test]
     fn what_is_asked_twice_by_different_patterns_is_told() {
-        for (arguments, results, told) in [
-            (
-                &["f: 0:u64", "f*: 0:str"][..],
-                &[][..],
-                "the values of `f`: `arg0` is asked for twice",
-            ),
+        let cases: [(&[&str], &[&str], &str); 3] = [
+            (&["f: 0:u64", "f*: 0:str"], &[], "the values of `f`: `arg0` is asked for twice"),
             (&[], &["f: u64", "*: u64"], "the values of `f`: `retval` is asked for twice"),
             (&["f: retval=0:u8"], &["f: u64"], "the values of `f`: two values are called `retval`"),
-        ] {
+        ];
+        for (arguments, results, told) in cases {
             let mut planner = planner(arguments, results);
             let (mut planned, asked) = (planned(ExitPlacement::ReturnProbe), [0, 1]);
             let error = planner.plan_call(&mut planned, &asked, "f", &mut Vec::new()).unwrap_err();
