@@ -52,7 +52,7 @@ FN _Bool stacked(int a, int b, int c, int d, int e, int f, int8_t g, double h, u
 }
 
 FN char floats(double a, double b, double c, double d, double e, double f, double g, double h, double i, float j) {
-    return 'a' + (int)(a + b + c + d + e + f + g + h + i + j) % 26;
+    return 'a' + (int)(1000 + a + b + c + d + e + f + g + h + i + j) % 26;
 }
 
 FN const char *text(const char *a, int b) { return a ? a + b : a; }

@@ -43,9 +43,9 @@ pub(crate) struct ValuePlanner {
     pub(super) reads: bool,
     /// The values of calls, in the order of the patterns that ask for them.
     pub(super) asked: Vec<AskedValues>,
-    room: Room,
+    pub(super) room: Room,
     /// The number of functions and probes that found no room.
-    without_room: usize,
+    pub(super) without_room: usize,
 }
 
 impl Default for ValuePlanner {
