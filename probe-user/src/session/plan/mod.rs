@@ -3,6 +3,7 @@
 
 pub(crate) mod again;
 pub(crate) mod call_values;
+mod functions;
 mod guarding;
 pub(crate) mod jump_room;
 pub(crate) mod markers;
@@ -20,7 +21,7 @@ use self::{
     jump_room::JumpRoom,
     markers::MarkerPlan,
     nothing_chosen::what_could_be_traced,
-    placer::{Placer, info},
+    placer::Placer,
     values::{Point, ValuePlanner},
 };
 use crate::target::{
@@ -38,7 +39,7 @@ use crate::target::{
     usdt::UsdtProbe,
 };
 use anyhow::{Context, bail};
-use ctrace_core::function::{ExitSeen, FunctionInfo};
+use ctrace_core::function::FunctionInfo;
 use std::{path::PathBuf, sync::Arc};
 
 /// A file, whatever its path: device and inode.
@@ -397,48 +398,6 @@ impl Planner {
             );
         }
         remarks
-    }
-
-    /// Returns the number of functions that lose their ends because the table of indirect jumps is
-    /// full.
-    fn make_room(&mut self, planned: &mut [Planned]) -> usize {
-        let mut unseen = 0;
-        for Planned { info, sites, .. } in planned {
-            if let Sites::Function(placement) = sites
-                && !self.jumps.fit(placement)
-            {
-                info.exit = ExitSeen::Never;
-                unseen += 1;
-            }
-        }
-        unseen
-    }
-
-    /// Places functions, which come with the numbers of the values that are asked for.
-    fn place_functions(
-        &mut self,
-        object: &Object,
-        functions: &[(&Function, &[usize])],
-        planned: &mut Vec<Planned>,
-        plan: &mut Plan,
-    ) -> anyhow::Result<()> {
-        let placer = self.placer(object)?;
-        for (function, asked) in functions {
-            match placer.place(function) {
-                Ok(placement) => {
-                    let info = info(object, function, self.naming.of(function), &placement);
-                    let mut one = Planned::new(info, Sites::Function(placement));
-                    self.values.plan_call(&mut one, asked, function.raw(), &mut plan.notes)?;
-                    planned.push(one);
-                }
-                Err(why) => plan.refused.push(Refused {
-                    name: self.naming.of(function).name,
-                    object: Arc::clone(object.name()),
-                    why,
-                }),
-            }
-        }
-        Ok(())
     }
 
     /// Returns the placer that finds the places to probe functions of one object.

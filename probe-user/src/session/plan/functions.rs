@@ -1,0 +1,50 @@
+//! Functions in a plan: the places that carry a probe, and the values read there.
+
+use super::{Plan, Planned, Planner, Refused, Sites, placer::info};
+use crate::target::{object::Object, symbols::Function};
+use ctrace_core::function::ExitSeen;
+use std::sync::Arc;
+
+impl Planner {
+    /// Returns the number of functions that lose their ends because the table of indirect jumps is
+    /// full.
+    pub(super) fn make_room(&mut self, planned: &mut [Planned]) -> usize {
+        let mut unseen = 0;
+        for Planned { info, sites, .. } in planned {
+            if let Sites::Function(placement) = sites
+                && !self.jumps.fit(placement)
+            {
+                info.exit = ExitSeen::Never;
+                unseen += 1;
+            }
+        }
+        unseen
+    }
+
+    /// Places functions, which come with the numbers of the values that are asked for.
+    pub(super) fn place_functions(
+        &mut self,
+        object: &Object,
+        functions: &[(&Function, &[usize])],
+        planned: &mut Vec<Planned>,
+        plan: &mut Plan,
+    ) -> anyhow::Result<()> {
+        let placer = self.placer(object)?;
+        for (function, asked) in functions {
+            match placer.place(function) {
+                Ok(placement) => {
+                    let info = info(object, function, self.naming.of(function), &placement);
+                    let mut one = Planned::new(info, Sites::Function(placement));
+                    self.values.plan_call(&mut one, asked, function.raw(), &mut plan.notes)?;
+                    planned.push(one);
+                }
+                Err(why) => plan.refused.push(Refused {
+                    name: self.naming.of(function).name,
+                    object: Arc::clone(object.name()),
+                    why,
+                }),
+            }
+        }
+        Ok(())
+    }
+}
