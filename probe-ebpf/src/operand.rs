@@ -61,11 +61,7 @@ impl Operands {
             let error = unsafe { bpf_probe_read_user((&raw mut number).cast(), size, address) };
             unread = error as u64 >> 63;
         }
-        let cut = 64 - 8 * size;
-        let number = number >> (operand.shift & 63) << cut >> cut;
-        // Extends the sign: a sign of 0 changes nothing.
-        let sign = (operand.signed as u64) << (63 - cut);
-        ((number ^ sign).wrapping_sub(sign), unread)
+        (cut(operand, number >> (operand.shift & 63), size), unread)
     }
 
     #[inline(always)]
@@ -73,6 +69,22 @@ impl Operands {
         let absent = (number as i8 >> 7) as u64;
         self.general[(number & 15) as usize] & !absent
     }
+}
+
+/// Returns a number that is in the operand's register alone, cut to its size.
+#[inline(always)]
+pub fn in_register(operand: &Operand, number: u64) -> u64 {
+    cut(operand, number, (operand.size.wrapping_sub(1) as u32 & 7) + 1)
+}
+
+/// Cuts a number to this many bytes, and extends its sign if it has one.
+#[inline(always)]
+fn cut(operand: &Operand, number: u64, size: u32) -> u64 {
+    let cut = 64 - 8 * size;
+    let number = number << cut >> cut;
+    // A sign of 0 changes nothing.
+    let sign = (operand.signed as u64) << (63 - cut);
+    (number ^ sign).wrapping_sub(sign)
 }
 
 // `register` recognises it by its sign.

@@ -4,7 +4,7 @@
 use crate::{
     loss,
     maps::VALUES,
-    operand::Operands,
+    operand::{Operands, in_register},
     output::Task,
     registers::Registers,
     ring::{Room, reserve},
@@ -12,7 +12,7 @@ use crate::{
 use aya_ebpf::helpers::generated::bpf_probe_read_user_str;
 use core::{ffi::c_void, mem::MaybeUninit};
 use ctrace_common::{
-    Cookie, Kind, LOST_PAYLOADS, MAX_TEXT, MAX_VALUES, Record, SLOT_VALUES, UNREAD,
+    Cookie, Kind, LOST_PAYLOADS, MAX_TEXT, MAX_VALUES, Operand, Record, SLOT_VALUES, UNREAD,
 };
 
 /// The mark of [`text`] for one that could not be read.
@@ -23,24 +23,34 @@ const TEXT_READ: u32 = MAX_TEXT as u32 + 1;
 /// Delivers the values of a point or of a function's entry, for its event of this time.
 #[inline(always)]
 pub fn deliver(task: Task, ts_ns: u64, cookie: Cookie, registers: &Registers<'_>) {
-    deliver_from::<MAX_VALUES>(cookie.index() as u32, task, ts_ns, cookie.probe(), registers);
+    // Before the first call, else each register would be on the stack twice, and older kernels have
+    // 512 bytes for all functions together.
+    let operands = Operands::of(registers);
+    let element = cookie.index() as u32;
+    deliver_from::<MAX_VALUES, MAX_VALUES>(element, task, ts_ns, cookie.probe(), |source| {
+        operands.value(source)
+    });
 }
 
-/// Delivers the result of a function, for the event of its exit. `element` of `VALUES` says where
-/// it is.
+/// Delivers the result of a function, for the event of its exit. `element` of `VALUES` says what it
+/// is like.
 #[inline(always)]
 pub fn deliver_result(element: u32, task: Task, ts_ns: u64, probe: u32, registers: &Registers<'_>) {
-    deliver_from::<1>(element, task, ts_ns, probe, registers);
+    let result = registers.result();
+    deliver_from::<1, SLOT_VALUES>(element, task, ts_ns, probe, |source| {
+        (in_register(source, result), 0)
+    });
 }
 
-/// Delivers at most `MOST` values: the verifier follows a loop as often as it can run.
+/// Delivers at most `MOST` values, for which there are `WORDS` words: the verifier follows a loop as
+/// often as it can run.
 #[inline(always)]
-fn deliver_from<const MOST: usize>(
+fn deliver_from<const MOST: usize, const WORDS: usize>(
     element: u32,
     task: Task,
     ts_ns: u64,
     probe: u32,
-    registers: &Registers<'_>,
+    value_of: impl Fn(&Operand) -> (u64, u64),
 ) {
     let Some(site) = VALUES.get(element) else { return };
     let count = (site.count as usize).min(MOST);
@@ -48,8 +58,7 @@ fn deliver_from<const MOST: usize>(
         return;
     }
     let Some(room) = reserve(site.slots as usize) else { return loss::add_to(LOST_PAYLOADS, 1) };
-    let operands = Operands::of(registers);
-    let mut values = [0; MAX_VALUES];
+    let mut values = [0; WORDS];
     // Words are set one by one: the compiler would call a loop over bytes, which takes the verifier
     // long.
     for value in &mut values {
@@ -60,7 +69,7 @@ fn deliver_from<const MOST: usize>(
     // would follow every value that the loop can give it.
     let mut forms = site.forms;
     for (place, source) in (0..count).zip(&site.sources) {
-        let (mut value, mut is_unread) = operands.value(source);
+        let (mut value, mut is_unread) = value_of(source);
         let field = site.fields[place];
         if field != 0 {
             let length = text(&room, field.into(), value, is_unread);
@@ -103,10 +112,10 @@ fn text(room: &Room, field: u64, address: u64, is_unread: u64) -> u64 {
     }
     // SAFETY: to the verifier the helper has written all of it. What is behind the text counts for
     // nothing.
-    let bytes = unsafe { bytes.assume_init() };
+    let bytes = unsafe { bytes.assume_init_ref() };
     let (slots, _) = bytes.as_chunks();
-    room.write(field, slots[0]);
-    room.write(field + 1, slots[1]);
+    room.write_from(field, &slots[0]);
+    room.write_from(field + 1, &slots[1]);
     // The 0 behind it counts, too.
     (read as u64 - 1) & (2 * MAX_TEXT as u64 - 1)
 }

@@ -23,6 +23,12 @@ impl<'a> Registers<'a> {
         self.0.rdi
     }
 
+    /// Returns where a function leaves its result.
+    #[inline(always)]
+    pub fn result(&self) -> u64 {
+        self.0.rax
+    }
+
     #[inline(always)]
     pub fn sp(&self) -> u64 {
         self.0.rsp

@@ -160,7 +160,13 @@ impl Room {
 
     /// Writes one of the slots, the commit word last.
     #[inline(always)]
-    pub fn write(&self, nth: u64, words: Slot) {
+    fn write(&self, nth: u64, words: Slot) {
+        self.write_from(nth, &words);
+    }
+
+    /// Does the same. The words are read as late as possible, which takes less of the stack.
+    #[inline(always)]
+    pub fn write_from(&self, nth: u64, words: &Slot) {
         let position = self.position + nth;
         let Some(page) = self.page(position) else { return };
         // SAFETY: a slot of the page, which is ours until it is committed. The compiler keeps
