@@ -20,14 +20,20 @@ const UNREADABLE: u64 = 1 << 63;
 /// Bytes read of a text: those that are shown, and the 0 behind them.
 const TEXT_READ: u32 = MAX_TEXT as u32 + 1;
 
-/// Delivers the values of a point or of a function's entry, for its event of this time.
+/// Delivers the values of a point or of a function's entry, for its event of this time. `TEXTS`: there
+/// may be texts.
 #[inline(always)]
-pub fn deliver(task: Task, ts_ns: u64, cookie: Cookie, registers: &Registers<'_>) {
+pub fn deliver<const TEXTS: bool>(
+    task: Task,
+    ts_ns: u64,
+    cookie: Cookie,
+    registers: &Registers<'_>,
+) {
     // Before the first call, else each register would be on the stack twice, and older kernels have
     // 512 bytes for all functions together.
     let operands = Operands::of(registers);
     let element = cookie.index() as u32;
-    deliver_from::<MAX_VALUES, MAX_VALUES>(element, task, ts_ns, cookie.probe(), |source| {
+    deliver_from::<MAX_VALUES, MAX_VALUES, TEXTS>(element, task, ts_ns, cookie.probe(), |source| {
         operands.value(source)
     });
 }
@@ -37,7 +43,7 @@ pub fn deliver(task: Task, ts_ns: u64, cookie: Cookie, registers: &Registers<'_>
 #[inline(always)]
 pub fn deliver_result(element: u32, task: Task, ts_ns: u64, probe: u32, registers: &Registers<'_>) {
     let result = registers.result();
-    deliver_from::<1, SLOT_VALUES>(element, task, ts_ns, probe, |source| {
+    deliver_from::<1, SLOT_VALUES, true>(element, task, ts_ns, probe, |source| {
         (in_register(source, result), 0)
     });
 }
@@ -45,7 +51,7 @@ pub fn deliver_result(element: u32, task: Task, ts_ns: u64, probe: u32, register
 /// Delivers at most `MOST` values, for which there are `WORDS` words: the verifier follows a loop as
 /// often as it can run.
 #[inline(always)]
-fn deliver_from<const MOST: usize, const WORDS: usize>(
+fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: bool>(
     element: u32,
     task: Task,
     ts_ns: u64,
@@ -71,7 +77,7 @@ fn deliver_from<const MOST: usize, const WORDS: usize>(
     for (place, source) in (0..count).zip(&site.sources) {
         let (mut value, mut is_unread) = value_of(source);
         let field = site.fields[place];
-        if field != 0 {
+        if TEXTS && field != 0 {
             let length = text(&room, field.into(), value, is_unread);
             is_unread = length >> 63;
             value = length & !UNREADABLE;
@@ -95,10 +101,9 @@ fn deliver_from<const MOST: usize, const WORDS: usize>(
 /// Copies the text at an address to its field, which begins at this slot. Returns its length, or
 /// [`UNREADABLE`].
 ///
-/// It is cold so that it lies in one section with the other functions that are called: aya takes
-/// functions of two sections for one if their addresses are the same.
-#[cold]
-#[inline(never)]
+/// It is always inlined: older kernels would follow every combination of what a called function
+/// returns.
+#[inline(always)]
 fn text(room: &Room, field: u64, address: u64, is_unread: u64) -> u64 {
     let mut bytes = MaybeUninit::<[u64; MAX_TEXT / 8 + 1]>::uninit();
     if is_unread != 0 {

@@ -29,7 +29,7 @@ pub fn point_with_values(ctx: ProbeContext) -> u32 {
         let registers = Registers::of(&ctx);
         let time = event(task, Kind::Point as u8, registers.sp(), cookie.probe(), None);
         if let Some(ts_ns) = time {
-            payload::deliver(task, ts_ns, cookie, &registers);
+            payload::deliver::<false>(task, ts_ns, cookie, &registers);
         }
     }
     0
