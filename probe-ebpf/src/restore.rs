@@ -5,6 +5,10 @@
 //! and holds the thread until user space has written. A thread waits in a loop, which takes some
 //! microseconds and is seen by nobody. Where no CPU is free for user space meanwhile, it stops the
 //! process instead.
+//!
+//! Guards act in every process that has hijacked frames. A return probe for one process also takes
+//! calls of another one, if another tracer has a breakpoint at the same place there: the kernel
+//! looks at the process when it places a probe, and no more when the probe is hit.
 
 use crate::{
     atomic,
@@ -74,11 +78,11 @@ pub fn guard_load(_ctx: ProbeContext) -> u32 {
 /// space on this CPU. So the thread does not wait, but stops.
 #[raw_tracepoint(tracepoint = "signal_deliver")]
 pub fn guard_signal(ctx: RawTracePointContext) -> i32 {
-    if !is_guarded(Task::current().pid) {
+    let task = Kernel::current();
+    if !has_return_instances(task) {
         return 0;
     }
     let action = Kernel(ctx.arg(2));
-    let task = Kernel::current();
     let flags: u64 = action.read(&settings::SIGACTION_SA_FLAGS).unwrap_or(ON_STACK);
     let size: u64 = task.read(&settings::TASK_SAS_SS_SIZE).unwrap_or(1);
     if flags & ON_STACK != 0 && size != 0 {
@@ -97,7 +101,6 @@ pub fn list_hijacked(ctx: RawTracePointContext) -> i32 {
     }
     let kernel = Kernel(address);
     if let Some(task) = kernel.task()
-        && is_guarded(task.pid)
         && request(kernel, task, RestoreReason::Listed).is_none()
     {
         tell_of_none(task, RestoreReason::Listed);
@@ -164,21 +167,21 @@ unsafe fn write_head(
     }
 }
 
+/// Returns whether the kernel has a list of frames for the thread. Nearly all threads have none.
 #[inline(always)]
-fn is_guarded(pid: u32) -> bool {
-    GUARDED.get_ptr(pid).is_some()
+fn has_return_instances(kernel: Kernel) -> bool {
+    let first = |utask: Kernel| utask.pointer(&settings::UTASK_RETURN_INSTANCES);
+    kernel.pointer(&settings::TASK_UTASK).and_then(first).is_some_and(|instance| instance.0 != 0)
 }
 
 /// Has the frames of the current thread restored, and holds it until then. Returns `false` if there
-/// are none.
+/// are none, or if it is not a thread of the session's.
 #[inline(always)]
 fn restore_frames(reason: RestoreReason) -> bool {
     let task = Task::current();
-    if !is_guarded(task.pid) {
-        return false;
-    }
     let Some((cpu, waiting)) = request(Kernel::current(), task, reason) else { return false };
-    if let Some(count) = RESTORED.get_ptr_mut(reason as u32) {
+    let is_guarded = GUARDED.get_ptr(task.pid).is_some();
+    if is_guarded && let Some(count) = RESTORED.get_ptr_mut(reason as u32) {
         // SAFETY: an element of a map, which lives as long as the program.
         unsafe { atomic::add(count, 1) };
     }
@@ -189,7 +192,7 @@ fn restore_frames(reason: RestoreReason) -> bool {
             stop(cpu, waiting, RESTORE_CONTINUES_NANOS);
         }
     }
-    true
+    is_guarded
 }
 
 /// Asks user space to restore the frames of a thread. Returns the CPU's number and its state while

@@ -28,7 +28,11 @@ mod sweep;
 pub(super) use restorer::{Restored, Restorer, open_memory};
 pub(super) use stopped::may_stop_threads;
 
-use std::{os::fd::OwnedFd, sync::Arc};
+use super::sys;
+use std::{
+    os::fd::{AsFd as _, OwnedFd},
+    sync::Arc,
+};
 
 /// The maps, the program and the links that a restorer works with.
 #[derive(Debug)]
@@ -57,4 +61,9 @@ pub(super) struct Client {
 impl GuardMaps {
     /// The number of descriptors.
     pub(super) const FDS: usize = 6;
+
+    /// Returns whether a session has asked for guards in the process, or in one that it came from.
+    fn is_guarded(&self, pid: u32) -> bool {
+        sys::map_lookup(self.guarded.as_fd(), pid, &mut [0]).is_ok()
+    }
 }

@@ -206,6 +206,10 @@ impl Settler {
     }
 
     fn tell_of(&self, request: &Request) {
+        // Another tracer has probes there: its functions are not the session's.
+        if !self.maps.is_guarded(request.pid) {
+            return;
+        }
         for frame in &request.frames {
             let restored = Restored { pid: request.pid, probe: frame.probe };
             let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
