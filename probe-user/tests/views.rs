@@ -304,7 +304,8 @@ fn with_marks(measured: bool) -> Report {
         [("main", 1, 900_000), ("walk", 40, 7_000), ("jump", 50, 5_000), ("throw", 60, 3_000)];
     for (name, calls, typical) in rows.into_iter().chain([("tiny", 7_000, 900)]) {
         let mut row = fixture::function(name, calls, typical, report.duration_ns);
-        let cost = ProbeCost { call_ns: Nanos(800), inside_ns: Nanos(500), measured };
+        let cost =
+            ProbeCost { call_ns: Nanos(800), inside_ns: Nanos(500), error_ns: Nanos(80), measured };
         row.probes =
             Some(ProbeTimes { cost, total_ns: Nanos(500 * calls), self_ns: Nanos(450 * calls) });
         report.functions.push(row);

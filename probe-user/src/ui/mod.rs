@@ -18,6 +18,7 @@ pub(crate) mod log;
 mod loss;
 mod marks;
 pub(crate) mod names;
+mod net;
 pub(crate) mod notes;
 pub(crate) mod number;
 pub(crate) mod pager;
@@ -30,6 +31,7 @@ pub(crate) mod terminal;
 pub(crate) mod text;
 pub(crate) mod units;
 pub(crate) mod views;
+mod waiting;
 pub(crate) mod wall;
 
 pub(crate) use diff::{DiffOptions, DiffView, render as render_diff};

@@ -5,8 +5,8 @@
 //! schema of JSON with it. A new number is one entry at the end, so that the columns of CSV stay in
 //! place.
 
-use super::FunctionReport;
 use super::key::Key;
+use super::{FunctionReport, Net};
 use crate::units::Nanos;
 use std::fmt;
 
@@ -216,6 +216,10 @@ fn maybe<'a>(ns: Option<Nanos>) -> Key<'a> {
     Key::Count(ns.map(|ns| ns.0))
 }
 
+fn net<'a>(net: Option<Net>) -> Key<'a> {
+    maybe(net.and_then(Net::known))
+}
+
 /// Returns `n` per second of the row's stretch.
 fn rate<'a>(row: &FunctionReport, n: u64) -> Key<'a> {
     let seconds = row.stretch_ns.0 as f64 / 1e9;
@@ -262,12 +266,12 @@ pub const NUMBERS: &[Number] = &[
     Number::new("slowest_max_ns", Time, Other, "The longest of the slowest calls.", |f| maybe(f.slowest.max_ns)).within("slowest"),
     Number::new("p75_ns", Time, Percentile(750), "Three quarters of the calls took no longer.", |f| maybe(f.durations.p75_ns)),
     Number::new("calls_per_second", Rate, Other, "Calls that ended, for each second.", |f| rate(f, f.ended())),
-    Number::new("net_total_ns", Time, Other, "The total without the cost of probes, if that was measured here.", |f| maybe(f.net_total())),
-    Number::new("net_self_ns", Time, Other, "The own time without the cost of probes, if that was measured here.", |f| maybe(f.net_self())),
-    Number::new("net_mean_ns", Time, Other, "The mean duration without the cost of probes, if that was measured here.", |f| maybe(f.net(f.durations.mean_ns))),
-    Number::new("net_p50_ns", Time, Other, "The median less the mean cost of probes in a call, if that was measured here.", |f| maybe(f.net(f.durations.p50_ns))),
-    Number::new("net_p99_ns", Time, Other, "The 99th percentile less the same.", |f| maybe(f.net(f.durations.p99_ns))),
-    Number::new("net_max_ns", Time, Other, "The longest call less the same.", |f| maybe(f.net(f.durations.max_ns))),
+    Number::new("net_total_ns", Time, Other, "The total without the cost of probes, if that was measured here.", |f| net(f.net_total())),
+    Number::new("net_self_ns", Time, Other, "The own time without the cost of probes, if that was measured here.", |f| net(f.net_self())),
+    Number::new("net_mean_ns", Time, Other, "The mean duration without the cost of probes, if that was measured here.", |f| net(f.net(f.durations.mean_ns))),
+    Number::new("net_p50_ns", Time, Other, "The median less the mean cost of probes in a call, if that was measured here.", |f| net(f.net(f.durations.p50_ns))),
+    Number::new("net_p99_ns", Time, Other, "The 99th percentile less the same.", |f| net(f.net(f.durations.p99_ns))),
+    Number::new("net_max_ns", Time, Other, "The longest call less the same.", |f| net(f.net(f.durations.max_ns))),
 ];
 
 #[cfg(test)]

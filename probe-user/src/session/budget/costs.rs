@@ -100,7 +100,26 @@ impl HitCosts {
                 }
             }
         };
-        ProbeCost { call_ns, inside_ns: inside_ns.min(call_ns), measured: self.measured }
+        ProbeCost {
+            call_ns,
+            inside_ns: inside_ns.min(call_ns),
+            error_ns: self.error(planned),
+            measured: self.measured,
+        }
+    }
+
+    /// Returns by how much a call's cost may be wrong. A single step costs half more where the
+    /// machine has other work than where it was measured.
+    fn error(&self, planned: &Planned) -> Nanos {
+        let Sites::Function(placement) = &planned.sites else { return Nanos::ZERO };
+        let is_stepped = |cost| cost == CostClass::SingleStep;
+        let exit_is_stepped = match &placement.exit {
+            ExitPlacement::Sites(sites) => sites.iter().any(|site| is_stepped(site.cost)),
+            _ => false,
+        };
+        let stepped = u64::from(is_stepped(placement.entry.cost)) + u64::from(exit_is_stepped);
+        let other = self.call(planned).since(Nanos(self.single_step.0 * stepped));
+        Nanos(self.single_step.0 * stepped / 2 + other.0 / 10)
     }
 
     /// Returns the cost of one event. A call whose end is seen is two events.
