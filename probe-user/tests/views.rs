@@ -14,10 +14,11 @@ use ctrace_user::testing::ui::{
 };
 use unicode_width::UnicodeWidthStr;
 
-const FILE: Style = Style { width: None, colour: false, ascii: false };
+const FILE: Style = Style { width: None, colour: false, truecolour: false, ascii: false };
 const NARROW: Style = Style { width: Some(80), ..FILE };
 const WIDE: Style = Style { width: Some(120), ..FILE };
 const COLOUR: Style = Style { colour: true, ..WIDE };
+const TRUECOLOUR: Style = Style { truecolour: true, ..COLOUR };
 
 fn view(name: &str) -> ViewOptions {
     ViewOptions {
@@ -99,7 +100,11 @@ fn every_report_in_every_view_at_any_width() {
             for width in [None, Some(80), Some(100), Some(137), Some(200), Some(400)] {
                 for colour in [false, true] {
                     let options = ViewOptions { show_zero: colour, ..view(&name.to_string()) };
-                    sound(report, &options, &Style { width, colour, ascii: colour });
+                    sound(
+                        report,
+                        &options,
+                        &Style { width, colour, truecolour: colour, ascii: colour },
+                    );
                 }
             }
         }
@@ -158,6 +163,48 @@ fn values_beside_calls() {
 #[test]
 fn default_views() {
     check("default_120", &fixture::typical(), &ViewOptions::default(), &WIDE);
+}
+
+#[test]
+fn heat_has_more_shades_where_the_terminal_has_all_colours() {
+    let text = check("hist_truecolour", &fixture::typical(), &view("hist"), &TRUECOLOUR);
+    assert!(text.contains("\x1b[38;2;"));
+    let few = sound(&fixture::typical(), &view("hist"), &COLOUR);
+    assert_eq!(without_colour(&text), without_colour(&few));
+}
+
+/// Returns the headings of tables, as they stand above the rule, with those of groups.
+fn headings(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let rules = (2..lines.len()).filter(|&at| lines[at].starts_with('─'));
+    let above = rules.flat_map(|at| match lines[at].contains('┼') {
+        true => &lines[at - 2..at],
+        false => &lines[at - 1..at],
+    });
+    // Histograms have headings without a rule.
+    let of_bars = lines.iter().filter(|line| line.trim_start().starts_with("from "));
+    let parts = above.chain(of_bars).flat_map(|line| line.split('│'));
+    let headings = parts.flat_map(|part| part.split("  ")).map(str::trim);
+    headings.filter(|heading| !heading.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_heading_is_explained() {
+    let text = include_str!("../../docs/statistics.md");
+    let section =
+        text.split("\n## ").find(|part| part.starts_with("Headings")).expect("there is one");
+    let explained = |heading: &str| section.contains(&format!("`{heading}`"));
+    let mut found = std::collections::BTreeSet::new();
+    for report in [fixture::typical(), with_values(), with_marks(true)] {
+        for name in ViewName::all() {
+            found.extend(headings(&sound(&report, &view(&name.to_string()), &FILE)));
+        }
+    }
+    // The scale of the small histograms stands in their heading.
+    let is_scale = |heading: &String| heading.contains('–') && heading.ends_with('s');
+    let unknown: Vec<&String> = found.iter().filter(|it| !is_scale(it) && !explained(it)).collect();
+    assert!(found.len() > 40, "these are not all: {found:?}");
+    assert!(unknown.is_empty(), "docs/statistics.md does not explain {unknown:?}");
 }
 
 #[test]

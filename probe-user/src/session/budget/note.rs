@@ -24,9 +24,9 @@ pub(crate) fn sampled_note(report: &Report, percent: f64) -> Option<String> {
             let calls = match (sampled.calls, sampled.calls_error) {
                 (Some(calls), Some(error)) => {
                     let (calls, error) = (units::count(calls), units::count(error));
-                    format!("about {calls} ± {error} calls in all of it")
+                    format!("about {calls} ± {error} calls in all")
                 }
-                _ => "how many calls in all of it cannot be told".to_owned(),
+                _ => "calls in all not known".to_owned(),
             };
             format!("{name} {armed:.2} % of the time ({calls})")
         })
@@ -35,9 +35,9 @@ pub(crate) fn sampled_note(report: &Report, percent: f64) -> Option<String> {
         told.push(format!("{} more", sampled.len() - NAMED));
     }
     Some(format!(
-        "to keep within the budget of {percent} % of the target's CPU time, these were armed \
-         in windows only, and the tables hold what was seen in those; for the rest of the time theirs is \
-         their callers' own: {}",
+        "to keep within the budget of {percent} % of the target's CPU time, these were probed for a \
+         part of the time only. The tables show what was seen then; outside of it their time is in \
+         the self time of their callers: {}",
         told.join("; ")
     ))
 }

@@ -22,7 +22,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
                 Column::right("self", lines.iter().map(|l| time(at(l.row).self_ns, digits))),
                 Column::right("calls", lines.iter().map(|l| count(at(l.row).calls))),
                 Column::right(
-                    "%",
+                    "of time",
                     lines.iter().map(|l| {
                         let share = rows::percent(at(l.row).total_ns, duration);
                         Cell::toned(percent(share), Tone::of_percent(share))
