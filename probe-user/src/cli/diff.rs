@@ -31,10 +31,10 @@ pub(crate) struct DiffArgs {
     #[arg(value_name = "NEW", last = true)]
     pub after: Vec<PathBuf>,
     /// Another old recording; repeatable
-    #[arg(long = "old", value_name = "FILE")]
+    #[arg(long = "old", value_name = "FILE", help_heading = "More recordings")]
     pub more_old: Vec<PathBuf>,
     /// Another new recording; repeatable
-    #[arg(long = "new", value_name = "FILE")]
+    #[arg(long = "new", value_name = "FILE", help_heading = "More recordings")]
     pub more_new: Vec<PathBuf>,
     #[command(flatten)]
     pub judge: JudgeArgs,
