@@ -381,6 +381,51 @@ fn rows_say_what_their_numbers_need() {
     assert!(check("marks_ascii", &with_marks(true), &ViewOptions::default(), &ascii).is_ascii());
 }
 
+#[test]
+fn an_absent_time_has_its_reason() {
+    let mut report = with_marks(true);
+    let row = &mut report.functions[4];
+    // Its median is 882 ns, its 99th percentile 1,350 ns.
+    row.probes.as_mut().expect("a cost").total_ns = Nanos(840 * row.calls);
+    let text = sound(&report, &ViewOptions::default(), &WIDE);
+    let row = text.lines().find(|line| line.starts_with("tiny")).expect("a row");
+    assert!(row.contains(" – ") && row.contains(" 510 ns "), "{row}");
+    assert!(text.contains("–: nearly all of it is the cost of probes"), "{text}");
+    assert!(!text.contains("–: no call"), "{text}");
+    let raw = ViewOptions { raw: true, ..ViewOptions::default() };
+    let text = sound(&report, &raw, &WIDE);
+    assert!(!text.contains('–') && text.contains("the cost of probes are included"), "{text}");
+}
+
+#[test]
+fn times_as_seen_are_called_so() {
+    let told = |views: &[&str], report: &Report, raw| {
+        let views = views.iter().map(|name| name.parse().expect("a view")).collect();
+        let options = ViewOptions { views, raw, ..ViewOptions::default() };
+        let text = sound(report, &options, &WIDE);
+        let line = text.lines().find(|line| line.contains("as seen, with"));
+        line.map(|line| line.split(" are ").next().unwrap_or_default().to_owned())
+    };
+    let known = with_marks(true);
+    assert_eq!(told(&["tree"], &known, false).as_deref(), Some("Times in tree"));
+    let several = ["tree", "threads", "hist", "summary", "calls"];
+    let names = Some("Times in tree, hist and calls");
+    assert_eq!(told(&several, &known, false).as_deref(), names);
+    assert_eq!(told(&["counts", "summary"], &known, false), None);
+    assert_eq!(told(&["tree"], &known, true), None);
+    assert_eq!(told(&["tree"], &with_marks(false), false), None);
+}
+
+#[test]
+fn more_than_the_whole_time_is_explained() {
+    let mut report = fixture::typical();
+    let text = sound(&report, &view("tree"), &WIDE);
+    assert!(!text.contains("of time: "), "{text}");
+    report.duration_ns = Nanos(report.duration_ns.0 / 2);
+    let text = sound(&report, &view("tree"), &WIDE);
+    assert!(text.contains("200.00%") && text.contains("of time: "), "{text}");
+}
+
 /// As many functions as one attach may select: the time grows with the rows, not their square.
 #[test]
 fn many_functions() {
