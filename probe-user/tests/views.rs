@@ -14,10 +14,11 @@ use ctrace_user::testing::ui::{
 };
 use unicode_width::UnicodeWidthStr;
 
-const FILE: Style = Style { width: None, colour: false, ascii: false };
+const FILE: Style = Style { width: None, colour: false, truecolour: false, ascii: false };
 const NARROW: Style = Style { width: Some(80), ..FILE };
 const WIDE: Style = Style { width: Some(120), ..FILE };
 const COLOUR: Style = Style { colour: true, ..WIDE };
+const TRUECOLOUR: Style = Style { truecolour: true, ..COLOUR };
 
 fn view(name: &str) -> ViewOptions {
     ViewOptions {
@@ -99,7 +100,11 @@ fn every_report_in_every_view_at_any_width() {
             for width in [None, Some(80), Some(100), Some(137), Some(200), Some(400)] {
                 for colour in [false, true] {
                     let options = ViewOptions { show_zero: colour, ..view(&name.to_string()) };
-                    sound(report, &options, &Style { width, colour, ascii: colour });
+                    sound(
+                        report,
+                        &options,
+                        &Style { width, colour, truecolour: colour, ascii: colour },
+                    );
                 }
             }
         }
@@ -158,6 +163,48 @@ fn values_beside_calls() {
 #[test]
 fn default_views() {
     check("default_120", &fixture::typical(), &ViewOptions::default(), &WIDE);
+}
+
+#[test]
+fn heat_has_more_shades_where_the_terminal_has_all_colours() {
+    let text = check("hist_truecolour", &fixture::typical(), &view("hist"), &TRUECOLOUR);
+    assert!(text.contains("\x1b[38;2;"));
+    let few = sound(&fixture::typical(), &view("hist"), &COLOUR);
+    assert_eq!(without_colour(&text), without_colour(&few));
+}
+
+/// Returns the headings of tables, as they stand above the rule, with those of groups.
+fn headings(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let rules = (2..lines.len()).filter(|&at| lines[at].starts_with('─'));
+    let above = rules.flat_map(|at| match lines[at].contains('┼') {
+        true => &lines[at - 2..at],
+        false => &lines[at - 1..at],
+    });
+    // Histograms have headings without a rule.
+    let of_bars = lines.iter().filter(|line| line.trim_start().starts_with("from "));
+    let parts = above.chain(of_bars).flat_map(|line| line.split('│'));
+    let headings = parts.flat_map(|part| part.split("  ")).map(str::trim);
+    headings.filter(|heading| !heading.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_heading_is_explained() {
+    let text = include_str!("../../docs/statistics.md");
+    let section =
+        text.split("\n## ").find(|part| part.starts_with("Headings")).expect("there is one");
+    let explained = |heading: &str| section.contains(&format!("`{heading}`"));
+    let mut found = std::collections::BTreeSet::new();
+    for report in [fixture::typical(), with_values(), with_marks(true)] {
+        for name in ViewName::all() {
+            found.extend(headings(&sound(&report, &view(&name.to_string()), &FILE)));
+        }
+    }
+    // The scale of the small histograms stands in their heading.
+    let is_scale = |heading: &String| heading.contains('–') && heading.ends_with('s');
+    let unknown: Vec<&String> = found.iter().filter(|it| !is_scale(it) && !explained(it)).collect();
+    assert!(found.len() > 40, "these are not all: {found:?}");
+    assert!(unknown.is_empty(), "docs/statistics.md does not explain {unknown:?}");
 }
 
 #[test]
@@ -333,6 +380,51 @@ fn rows_say_what_their_numbers_need() {
     assert_eq!(render(&with_marks(true)), render(&with_marks(false)));
     let ascii = Style { ascii: true, ..WIDE };
     assert!(check("marks_ascii", &with_marks(true), &ViewOptions::default(), &ascii).is_ascii());
+}
+
+#[test]
+fn an_absent_time_has_its_reason() {
+    let mut report = with_marks(true);
+    let row = &mut report.functions[4];
+    // Its median is 882 ns, its 99th percentile 1,350 ns.
+    row.probes.as_mut().expect("a cost").total_ns = Nanos(840 * row.calls);
+    let text = sound(&report, &ViewOptions::default(), &WIDE);
+    let row = text.lines().find(|line| line.starts_with("tiny")).expect("a row");
+    assert!(row.contains(" – ") && row.contains(" 510 ns "), "{row}");
+    assert!(text.contains("–: nearly all of it is the cost of probes"), "{text}");
+    assert!(!text.contains("–: no call"), "{text}");
+    let raw = ViewOptions { raw: true, ..ViewOptions::default() };
+    let text = sound(&report, &raw, &WIDE);
+    assert!(!text.contains('–') && text.contains("the cost of probes are included"), "{text}");
+}
+
+#[test]
+fn times_as_seen_are_called_so() {
+    let told = |views: &[&str], report: &Report, raw| {
+        let views = views.iter().map(|name| name.parse().expect("a view")).collect();
+        let options = ViewOptions { views, raw, ..ViewOptions::default() };
+        let text = sound(report, &options, &WIDE);
+        let line = text.lines().find(|line| line.contains("as seen, with"));
+        line.map(|line| line.split(" are ").next().unwrap_or_default().to_owned())
+    };
+    let known = with_marks(true);
+    assert_eq!(told(&["tree"], &known, false).as_deref(), Some("Times in tree"));
+    let several = ["tree", "threads", "hist", "summary", "calls"];
+    let names = Some("Times in tree, hist and calls");
+    assert_eq!(told(&several, &known, false).as_deref(), names);
+    assert_eq!(told(&["counts", "summary"], &known, false), None);
+    assert_eq!(told(&["tree"], &known, true), None);
+    assert_eq!(told(&["tree"], &with_marks(false), false), None);
+}
+
+#[test]
+fn more_than_the_whole_time_is_explained() {
+    let mut report = fixture::typical();
+    let text = sound(&report, &view("tree"), &WIDE);
+    assert!(!text.contains("of time: "), "{text}");
+    report.duration_ns = Nanos(report.duration_ns.0 / 2);
+    let text = sound(&report, &view("tree"), &WIDE);
+    assert!(text.contains("200.00%") && text.contains("of time: "), "{text}");
 }
 
 /// As many functions as one attach may select: the time grows with the rows, not their square.

@@ -75,7 +75,8 @@ pub fn render_table(
     }
     out += &head::target(report, style);
     let context = Context { report, options, selection: &options.selection(), style };
-    if report.functions.iter().all(|f| f.calls == 0 && f.headless == 0) && !options.show_zero {
+    let called = report.functions.iter().any(|f| f.calls > 0 || f.headless > 0);
+    if !called && !options.show_zero {
         out += &head::stretch(&context);
         for line in notes::nothing_called(report) {
             out += &text::paragraph(&line, Tone::Plain, style);
@@ -86,7 +87,8 @@ pub fn render_table(
             out.push('\n');
         }
     }
-    for note in notes::notes(report, options.show_zero) {
+    let seen = views::as_seen(report, options).filter(|_| called);
+    for note in seen.into_iter().chain(notes::notes(report, options.show_zero)) {
         out += &text::paragraph(&note, Tone::Plain, style);
     }
     let tone = if loss::is_damaged(report) { Tone::Warning } else { Tone::Dim };

@@ -247,6 +247,13 @@ impl Compared {
 }
 
 impl Change {
+    /// Returns whether the number may as well have halved or doubled: nothing can be told of it.
+    pub fn is_open(&self) -> bool {
+        let reaches = self.low_percent.is_some_and(|low| low <= -50.0)
+            || self.high_percent.is_some_and(|high| high >= 100.0);
+        self.verdict == Verdict::Noise && reaches
+    }
+
     const UNKNOWN: Self = Self {
         old: None,
         new: None,

@@ -260,7 +260,7 @@ pub const NUMBERS: &[Number] = &[
     Number::new("center_median_ns", Time, Other, "Half of the center's calls took no longer.", |f| maybe(f.center.median_ns)).within("center"),
     Number::new("center_max_ns", Time, Other, "The longest call of the center.", |f| maybe(f.center.max_ns)).within("center"),
     Number::new("center_active_ns", Time, Other, "Active time of the center's calls alone.", |f| maybe(f.center.active_ns)).named("a_center", &["center_a"]).within("center"),
-    Number::new("center_active_exclusive_ns", Time, Other, "Active-exclusive time of the center's calls alone.", |f| maybe(f.center.active_exclusive_ns)).named("ae_center", &["center_ae"]).within("center"),
+    Number::new("center_active_exclusive_ns", Time, Other, "Innermost time of the center's calls alone.", |f| maybe(f.center.active_exclusive_ns)).named("ae_center", &["center_ae"]).within("center"),
     Number::new("center_active_exclusive_percent", Percent, Other, "The same in percent of the duration.", |f| Key::Real(f.center.active_exclusive_percent)).named("ae_center_percent", &[]).within("center"),
     Number::new("slowest_mean_ns", Time, Other, "Mean duration of the slowest calls.", |f| maybe(f.slowest.mean_ns)).within("slowest"),
     Number::new("slowest_max_ns", Time, Other, "The longest of the slowest calls.", |f| maybe(f.slowest.max_ns)).within("slowest"),

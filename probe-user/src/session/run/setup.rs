@@ -277,7 +277,7 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
         lines.push(format!("marker scopes: {scopes} (about {} ns a call while on)", MARKER_CALL.0));
     }
     lines.push(format!(
-        "the dearest call costs the target about {} ns, as measured on one virtual machine; \
+        "the costliest call costs the target about {} ns, as measured on one virtual machine; \
          `ctrace doctor --calibrate` measures this one",
         dearest.0
     ));

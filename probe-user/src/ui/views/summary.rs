@@ -23,8 +23,17 @@ const PLACE_ROOM: usize = 24;
 const BAR_ROOM: usize = 12;
 
 /// Said below times without the cost of probes.
-const NET: &str = "Times are without the cost of probes, as measured here; percentiles and max are less \
-                   the mean cost in a call. --raw shows them as seen.";
+const NET: &str = "Times are wall time, waiting included, less the measured cost of probes (p50, p99 and \
+                   max: less its mean in a call). --raw shows them as seen.";
+/// Said below times with that cost.
+const AS_SEEN: &str = "Times are wall time: waiting and the cost of probes are included.";
+/// Said below times of markers and points alone.
+const UNPROBED: &str = "Times are wall time: waiting is included.";
+/// Said where a time less the cost of probes is not known.
+const NEARLY_ALL: &str = "–: nearly all of it is the cost of probes, so the rest is not known; --raw shows \
+                          it as seen";
+/// Said where no call has a time.
+const NOT_ENDED: &str = "–: no call of it has ended yet";
 
 /// A column of numbers.
 struct Numbers {
@@ -79,13 +88,34 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         + &table(context, &rows, &marks, net)
         + &text::left_out(left_out, "function", "functions", context.style)
         + &marks.legend(&rows, context.style)
-        + &if net { text::paragraph(NET, Tone::Dim, context.style) } else { String::new() }
+        + &remarks(context, &rows, net)
 }
 
 /// Returns whether the times are shown without the cost of probes.
 fn is_net(context: &Context<'_>) -> bool {
-    let mut functions = context.report.functions.iter();
-    !context.options.raw && functions.any(|row| row.calls > 0 && row.measured_probes().is_some())
+    !context.options.raw && context.report.functions.iter().any(super::is_net)
+}
+
+/// Explains absent times, and says what the times include.
+fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> String {
+    let rows: Vec<&FunctionReport> = rows.iter().map(|&at| &context.report.functions[at]).collect();
+    let is_cost = |row: &&FunctionReport| {
+        let is_known = |number: &Number| (number.of)(row).real().is_some();
+        row.ended() > 0 && NUMBERS.iter().any(|it| is_known(it.number) && !is_known(it.net))
+    };
+    let mut lines = Vec::new();
+    if net && rows.iter().any(is_cost) {
+        lines.push(NEARLY_ALL);
+    }
+    if rows.iter().any(|row| row.ended() == 0) {
+        lines.push(NOT_ENDED);
+    }
+    lines.push(match net {
+        true => NET,
+        false if rows.iter().any(|row| row.probes.is_some()) => AS_SEEN,
+        false => UNPROBED,
+    });
+    lines.iter().map(|line| text::paragraph(line, Tone::Dim, context.style)).collect()
 }
 
 /// Returns the rows in order, and the number of those left out. Functions that frame the program

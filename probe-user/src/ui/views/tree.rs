@@ -10,6 +10,10 @@ use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::columns;
 use ctrace_core::report::render::rows;
 
+/// Said below shares of more than the whole.
+const MORE: &str = "of time: total in percent of the report's time; calls that run at once in several \
+                    threads add up to more than 100 %";
+
 pub(super) fn draw(context: &Context<'_>) -> String {
     let paths = &context.report.paths;
     let lines = forest(context).lines();
@@ -22,7 +26,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
                 Column::right("self", lines.iter().map(|l| time(at(l.row).self_ns, digits))),
                 Column::right("calls", lines.iter().map(|l| count(at(l.row).calls))),
                 Column::right(
-                    "%",
+                    "of time",
                     lines.iter().map(|l| {
                         let share = rows::percent(at(l.row).total_ns, duration);
                         Cell::toned(percent(share), Tone::of_percent(share))
@@ -44,9 +48,17 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     };
     let functions = forest::cells(&lines, name, room);
     let tree = Group::untitled(vec![Column::left("function", functions)]);
+    let is_more = lines
+        .iter()
+        .any(|line| rows::percent(paths[line.row].total_ns, context.report.duration_ns) > 100.0);
+    let more = match is_more {
+        true => text::paragraph(MORE, Tone::Dim, context.style),
+        false => String::new(),
+    };
     text::title("Call tree")
         + &grid::draw(&[numbers, &tree])
         + &text::left_out(paths.len() - lines.len(), "path", "paths", context.style)
+        + &more
 }
 
 /// Returns the heaviest connected part, with siblings in order.

@@ -46,15 +46,17 @@ impl Session {
             Verdict::Fine => Ok(true),
             Verdict::Warn(percent) => {
                 self.warn(&format!(
-                    "the probes slow the target by {percent:.0} % or more; trace fewer \
-                     functions, or stop on a slowdown with --max-slowdown PERCENT"
+                    "the target runs {} times slower with these probes, or more: trace fewer \
+                     functions, or limit their cost with --budget PERCENT",
+                    times_slower(percent)
                 ));
                 Ok(true)
             }
             Verdict::Stop(percent) => {
                 let note = format!(
-                    "tracing stopped early: the probes slowed the target by {percent:.0} % at \
-                     least, more than --max-slowdown allows"
+                    "tracing stopped early: the target ran at least {} times slower with these \
+                     probes, more than --max-slowdown allows",
+                    times_slower(percent)
                 );
                 self.warn(&note);
                 self.note(note);
@@ -62,4 +64,9 @@ impl Session {
             }
         }
     }
+}
+
+/// Formats the factor between the times with probes and without.
+fn times_slower(percent: f64) -> String {
+    format!("{:.1}", 1.0 + percent / 100.0)
 }
