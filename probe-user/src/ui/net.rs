@@ -35,9 +35,9 @@ pub(super) fn own(row: &FunctionReport) -> Nanos {
 }
 
 /// Explains the signs in front of these times.
-pub(super) fn legend(times: impl Iterator<Item = Option<Net>>) -> Vec<&'static str> {
+pub(super) fn legend(times: impl Iterator<Item = Net>) -> Vec<&'static str> {
     let (mut rough, mut at_most) = (false, false);
-    for net in times.flatten() {
+    for net in times {
         match net.known() {
             None => at_most = true,
             Some(_) => rough |= net.is_rough(),

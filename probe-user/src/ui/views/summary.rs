@@ -29,9 +29,6 @@ const NET: &str = "Times are wall time, waiting included, less the measured cost
 const AS_SEEN: &str = "Times are wall time: waiting and the cost of probes are included.";
 /// Said below times of markers and points alone.
 const UNPROBED: &str = "Times are wall time: waiting is included.";
-/// Said where a time less the cost of probes is not known.
-const NEARLY_ALL: &str = "–: nearly all of it is the cost of probes, so the rest is not known; --raw shows \
-                          it as seen";
 /// Said where no call has a time.
 const NOT_ENDED: &str = "–: no call of it has ended yet";
 
@@ -99,14 +96,9 @@ fn is_net(context: &Context<'_>) -> bool {
 /// Explains absent times, and says what the times include.
 fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> String {
     let rows: Vec<&FunctionReport> = rows.iter().map(|&at| &context.report.functions[at]).collect();
-    let is_cost = |row: &&FunctionReport| {
-        let is_known = |number: &Number| (number.of)(row).real().is_some();
-        row.ended() > 0 && NUMBERS.iter().any(|it| is_known(it.number) && !is_known(it.net))
-    };
-    let mut lines = Vec::new();
-    if net && rows.iter().any(is_cost) {
-        lines.push(NEARLY_ALL);
-    }
+    let shown = |row| NUMBERS.iter().filter_map(move |it| it.net.filter(|_| net)?(row));
+    let ended = rows.iter().copied().filter(|row| row.ended() > 0);
+    let mut lines = net::legend(ended.flat_map(shown));
     if rows.iter().any(|row| row.ended() == 0) {
         lines.push(NOT_ENDED);
     }
