@@ -8,6 +8,7 @@ mod keys;
 mod screens;
 mod stretches;
 mod sums;
+mod trees;
 
 use super::{
     data::Data,
