@@ -68,7 +68,8 @@ fn a_table_that_is_sorted_and_filtered() {
     let target = server(&env);
     let terminal = top(&env, &target, "", (80, 24));
     let all = ["handle_request", "look_up", "read_from_disk", "compress", "render_page"];
-    let screen = terminal.shows(&["handle_request", "look_up", "compress", "% CPU · no events lost"]);
+    let screen =
+        terminal.shows(&["handle_request", "look_up", "compress", "% CPU · no events lost"]);
     assert!(screen.contains(&format!("pid {}", target.pid())), "{screen}");
     assert!(screen.contains("[functions]") && screen.contains("ae %▼"), "{screen}");
     // Waits for the disk take the most time.
@@ -153,7 +154,12 @@ fn every_view() {
     terminal.press(&["C-c"]).expect("keys");
     check_end(&terminal);
     // What stays is the first screen of a report.
-    terminal.shows(&["calls of 5 functions", "handle_request", "come from histograms", "events lost"]);
+    terminal.shows(&[
+        "calls of 5 functions",
+        "handle_request",
+        "come from histograms",
+        "events lost",
+    ]);
 }
 
 /// The numbers that stay are those of a report, to the last call.
@@ -168,7 +174,8 @@ fn the_summary_has_every_call() {
     // Neither a pause nor a freeze leaves something out.
     terminal.press(&["Space", "b", "q"]).expect("keys");
     check_end(&terminal);
-    let screen = terminal.shows(&["40,210 calls of 3 functions", "exited with 0", "no events lost"]);
+    let screen =
+        terminal.shows(&["40,210 calls of 3 functions", "exited with 0", "no events lost"]);
     for (name, calls) in [("leaf", "40,000"), ("ping", "110"), ("pong", "100")] {
         let rows = rows(&screen, &[name]);
         assert_eq!(rows.len(), 1, "{screen}");

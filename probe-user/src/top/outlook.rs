@@ -61,7 +61,10 @@ impl Outlook {
         let to = match step {
             Step::Toggle => at,
             Step::Move(by) => at.saturating_add_signed(by).min(rows.len() - 1),
-            Step::In => at + usize::from(can_fold && at + 1 < rows.len()),
+            Step::In => {
+                let next = rows.get(at + 1).map(|&below| tree.rows[below].parent);
+                at + usize::from(next == Some(Some(row)))
+            }
             Step::Out => {
                 let above = tree.rows[row].parent;
                 rows.iter().position(|&row| Some(row) == above).unwrap_or(at)

@@ -95,7 +95,8 @@ fn follow(
 /// Writes the summary to the normal screen. If that is gone, nobody needs it.
 fn leave_summary(model: &Model, height: usize) {
     let style = ui::terminal::detect(io::stdout());
-    if let Some(summary) = summary(model, &style, height) {
+    let offset = Some(ui::wall::epoch_offset_ns());
+    if let Some(summary) = summary(model, &style, height, offset) {
         let _ = io::stdout().write_all(summary.as_bytes());
     }
 }

@@ -7,6 +7,7 @@ mod fixture;
 mod keys;
 mod screens;
 mod stretches;
+mod summary;
 mod sums;
 mod trees;
 

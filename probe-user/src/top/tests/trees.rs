@@ -188,7 +188,7 @@ fn a_path_is_chosen_and_shown_in_the_tree() {
     // The tree has the same choice, also where it was folded.
     keys(&mut model, &[Char('t')]);
     assert_eq!(chosen(&mut model), "read");
-    keys(&mut model, &[Left, Left, Left, Char('p'), Down, Down, Down, Enter]);
+    keys(&mut model, &[Left, Left, Left, Char('p'), Down, Down, Enter]);
     assert_eq!(rows(&mut model)[2], "›read (+1)");
     keys(&mut model, &[Char('p'), Char('w')]);
     assert_eq!(rows(&mut model)[0], "›read");
