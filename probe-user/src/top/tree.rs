@@ -109,22 +109,19 @@ impl<'a> Tree<'a> {
         let row = *self.places.entry((parent, function)).or_insert(next);
         let from = &self.figures.report.paths[path];
         if row == next {
-            let (calls, total_ns, self_ns) = (0, Nanos::ZERO, Nanos::ZERO);
-            let (path_of_names, open, histogram) = (Vec::new(), 0, None);
-            let (p50_ns, p90_ns, p99_ns, max_ns) = (None, None, None, None);
             self.rows.push(PathReport {
-                path: path_of_names,
+                path: Vec::new(),
                 parent,
                 function,
-                calls,
-                open,
-                total_ns,
-                self_ns,
-                p50_ns,
-                p90_ns,
-                p99_ns,
-                max_ns,
-                histogram,
+                calls: 0,
+                open: 0,
+                total_ns: Nanos::ZERO,
+                self_ns: Nanos::ZERO,
+                p50_ns: None,
+                p90_ns: None,
+                p99_ns: None,
+                max_ns: None,
+                histogram: None,
             });
             self.paths.push(path);
         }
