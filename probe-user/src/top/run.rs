@@ -7,6 +7,7 @@ use super::{
     model::{Effect, Model},
     screen::Screen,
     source::{Source, Subject, Update},
+    summary::summary,
     view,
 };
 use crate::{session::spec::TraceSpec, ui};
@@ -17,7 +18,7 @@ use signal_hook::{
     iterator::Signals,
 };
 use std::{
-    io,
+    io::{self, Write},
     path::Path,
     sync::mpsc::{Receiver, SyncSender, sync_channel},
     time::Duration,
@@ -81,11 +82,23 @@ fn follow(
     let mut model = Model::new(Data::new(cpu), interval, style.colour);
     model.sort.column = sort;
     let shown = show(&mut model, &mut screen, source, events);
+    let height = screen.size().1;
     drop(screen);
-    if !model.ended && source.stop() {
-        wait_for_end(events)?;
+    let ended = match !model.ended && source.stop() {
+        true => wait_for_end(&mut model, events),
+        false => Ok(()),
+    };
+    leave_summary(&model, height);
+    shown.and(ended)
+}
+
+/// Writes the summary to the normal screen. If that is gone, nobody needs it.
+fn leave_summary(model: &Model, height: usize) {
+    let style = ui::terminal::detect(io::stdout());
+    let offset = Some(ui::wall::epoch_offset_ns());
+    if let Some(summary) = summary(model, &style, height, offset) {
+        let _ = io::stdout().write_all(summary.as_bytes());
     }
-    shown
 }
 
 /// Draws and waits, until the user quits or the session fails.
@@ -144,11 +157,12 @@ fn take(model: &mut Model, source: &Source, event: Event) -> anyhow::Result<bool
     Ok(true)
 }
 
-/// Waits while the probes are removed. Another signal ends the wait.
-fn wait_for_end(events: &Receiver<Event>) -> anyhow::Result<()> {
+/// Waits while the probes are removed, and takes the last interval. Another signal ends the wait.
+fn wait_for_end(model: &mut Model, events: &Receiver<Event>) -> anyhow::Result<()> {
     while let Ok(event) = events.recv() {
         match event {
             Event::Update(Update::Ended(result)) => return result,
+            Event::Update(Update::Interval { parts, missed }) => model.add(parts, missed),
             Event::Signal => return Ok(()),
             _ => {}
         }

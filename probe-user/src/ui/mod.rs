@@ -9,7 +9,7 @@ mod clock;
 mod diff;
 pub(crate) mod distinct;
 mod exported;
-mod forest;
+pub(crate) mod forest;
 pub(crate) mod grid;
 pub(crate) mod head;
 pub(crate) mod listing;
@@ -37,7 +37,7 @@ pub(crate) mod wall;
 pub(crate) use diff::{DiffOptions, DiffView, render as render_diff};
 pub(crate) use exported::remarks;
 pub use loss::loss_line;
-pub(crate) use loss::warnings;
+pub(crate) use loss::{is_damaged, warnings};
 pub use style::Style;
 pub use views::{ViewError, ViewName, ViewOptions};
 
@@ -91,7 +91,7 @@ pub fn render_table(
     for note in seen.into_iter().chain(notes::notes(report, options.show_zero)) {
         out += &text::paragraph(&note, Tone::Plain, style);
     }
-    let tone = if loss::is_damaged(report) { Tone::Warning } else { Tone::Dim };
+    let tone = if is_damaged(&report.loss) { Tone::Warning } else { Tone::Dim };
     out += &tone.mark(&loss_line(&report.loss));
     out.push('\n');
     Ok(style.resolve(&out))

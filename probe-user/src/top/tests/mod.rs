@@ -7,7 +7,9 @@ mod fixture;
 mod keys;
 mod screens;
 mod stretches;
+mod summary;
 mod sums;
+mod trees;
 
 use super::{
     data::Data,

@@ -8,17 +8,18 @@ mod detail;
 pub(crate) mod hist;
 mod needs;
 mod options;
-mod paths;
+pub(crate) mod paths;
 mod points;
 mod summary;
 mod threads;
 mod timeline;
-mod tree;
+pub(crate) mod tree;
 
 pub(crate) use needs::Needs;
 pub use options::{ViewError, ViewName, ViewOptions};
 
 use super::style::Style;
+use super::text;
 use ctrace_core::report::render::RowKind;
 use ctrace_core::report::render::rows::Selection;
 use ctrace_core::report::{FunctionReport, Report};
@@ -29,6 +30,16 @@ pub(crate) struct Context<'a> {
     pub options: &'a ViewOptions,
     pub selection: &'a Selection,
     pub style: &'a Style,
+}
+
+impl Context<'_> {
+    /// Returns the line below a table that omits rows.
+    fn left_out(&self, count: usize, one: &str, many: &str) -> String {
+        match self.options.fixed {
+            true => text::not_shown(count, one, many, "", self.style),
+            false => text::left_out(count, one, many, self.style),
+        }
+    }
 }
 
 /// A way to look at a report.

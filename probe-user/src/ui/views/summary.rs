@@ -83,7 +83,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let (rows, left_out) = choose(context, &marks, net);
     head::stretch(context)
         + &table(context, &rows, &marks, net)
-        + &text::left_out(left_out, "function", "functions", context.style)
+        + &context.left_out(left_out, "function", "functions")
         + &marks.legend(&rows, context.style)
         + &remarks(context, &rows, net)
 }

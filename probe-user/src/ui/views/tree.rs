@@ -6,6 +6,7 @@ use super::super::style::Tone;
 use super::super::text;
 use super::super::units::{Digits, count, percent, time};
 use super::Context;
+use ctrace_core::report::PathReport;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::columns;
 use ctrace_core::report::render::rows;
@@ -17,6 +18,31 @@ const MORE: &str = "of time: total in percent of the report's time; calls that r
 pub(super) fn draw(context: &Context<'_>) -> String {
     let paths = &context.report.paths;
     let lines = forest(context).lines();
+    text::title("Call tree")
+        + &table(context, paths, &lines, |_| String::new())
+        + &context.left_out(paths.len() - lines.len(), "path", "paths")
+        + &more(context, &lines)
+}
+
+/// Explains shares of more than the whole.
+fn more(context: &Context<'_>, lines: &[Line]) -> String {
+    let is_more = |line: &Line| {
+        let total = context.report.paths[line.row].total_ns;
+        rows::percent(total, context.report.duration_ns) > 100.0
+    };
+    match lines.iter().any(is_more) {
+        true => text::paragraph(MORE, Tone::Dim, context.style),
+        false => String::new(),
+    }
+}
+
+/// Draws lines of a tree. `paths` has their numbers; `behind` is the text behind the name of a row.
+pub(crate) fn table(
+    context: &Context<'_>,
+    paths: &[PathReport],
+    lines: &[Line],
+    behind: impl Fn(usize) -> String,
+) -> String {
     let groups: Vec<Group> = [Digits::Full, Digits::Short]
         .map(|digits| {
             let at = |row: usize| &paths[row];
@@ -44,21 +70,11 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let room = room.max("function".len());
     let name = |line: &Line| {
         let name = context.report.name_of(paths[line.row].function);
-        (clean(&name).into_owned(), String::new())
+        (clean(&name).into_owned(), behind(line.row))
     };
-    let functions = forest::cells(&lines, name, room);
+    let functions = forest::cells(lines, name, room);
     let tree = Group::untitled(vec![Column::left("function", functions)]);
-    let is_more = lines
-        .iter()
-        .any(|line| rows::percent(paths[line.row].total_ns, context.report.duration_ns) > 100.0);
-    let more = match is_more {
-        true => text::paragraph(MORE, Tone::Dim, context.style),
-        false => String::new(),
-    };
-    text::title("Call tree")
-        + &grid::draw(&[numbers, &tree])
-        + &text::left_out(paths.len() - lines.len(), "path", "paths", context.style)
-        + &more
+    grid::draw(&[numbers, &tree])
 }
 
 /// Returns the heaviest connected part, with siblings in order.
