@@ -6,9 +6,11 @@
 //! microseconds and is seen by nobody. Where no CPU is free for user space meanwhile, it stops the
 //! process instead.
 //!
-//! Guards act in every process that has hijacked frames. A return probe for one process also takes
-//! calls of another one, if another tracer has a breakpoint at the same place there: the kernel
-//! looks at the process when it places a probe, and no more when the probe is hit.
+//! Guards in code act in every process that has hijacked frames. A return probe for one process also
+//! takes calls of another one, if another tracer has a breakpoint at the same place there: the
+//! kernel looks at the process when it places a probe, and no more when the probe is hit. The guard
+//! at signals acts in guarded processes only: it would meet processes that have nothing in common
+//! with the target.
 
 use crate::{
     atomic,
@@ -48,8 +50,8 @@ pub fn guard_unwind(_ctx: ProbeContext) -> u32 {
 /// An instruction that leaves the stack, or the entry of a function that does.
 ///
 /// The kernel keeps its list for the thread, not for the stack. A stack that goes on in another
-/// thread would have frames in two lists, and nothing could tell which is right. So a process that
-/// changes stacks within probed calls gets no return probes from then on.
+/// thread would have frames in two lists, and nothing could tell which is right. So a session whose
+/// return probes meet a change of stacks has none from then on.
 #[uprobe]
 pub fn guard_switch(_ctx: ProbeContext) -> u32 {
     if restore_frames(RestoreReason::Switch) && SWITCHES.get() == 0 {
@@ -78,11 +80,11 @@ pub fn guard_load(_ctx: ProbeContext) -> u32 {
 /// space on this CPU. So the thread does not wait, but stops.
 #[raw_tracepoint(tracepoint = "signal_deliver")]
 pub fn guard_signal(ctx: RawTracePointContext) -> i32 {
-    let task = Kernel::current();
-    if !has_return_instances(task) {
+    if !is_guarded(Task::current().pid) {
         return 0;
     }
     let action = Kernel(ctx.arg(2));
+    let task = Kernel::current();
     let flags: u64 = action.read(&settings::SIGACTION_SA_FLAGS).unwrap_or(ON_STACK);
     let size: u64 = task.read(&settings::TASK_SAS_SS_SIZE).unwrap_or(1);
     if flags & ON_STACK != 0 && size != 0 {
@@ -167,21 +169,21 @@ unsafe fn write_head(
     }
 }
 
-/// Returns whether the kernel has a list of frames for the thread. Nearly all threads have none.
 #[inline(always)]
-fn has_return_instances(kernel: Kernel) -> bool {
-    let first = |utask: Kernel| utask.pointer(&settings::UTASK_RETURN_INSTANCES);
-    kernel.pointer(&settings::TASK_UTASK).and_then(first).is_some_and(|instance| instance.0 != 0)
+fn is_guarded(pid: u32) -> bool {
+    GUARDED.get_ptr(pid).is_some()
 }
 
 /// Has the frames of the current thread restored, and holds it until then. Returns `false` if there
-/// are none, or if it is not a thread of the session's.
+/// are none.
 #[inline(always)]
 fn restore_frames(reason: RestoreReason) -> bool {
     let task = Task::current();
     let Some((cpu, waiting)) = request(Kernel::current(), task, reason) else { return false };
-    let is_guarded = GUARDED.get_ptr(task.pid).is_some();
-    if is_guarded && let Some(count) = RESTORED.get_ptr_mut(reason as u32) {
+    // A change of stacks ends return probes wherever it happens. The rest of other processes is no
+    // matter of the session.
+    let counts = matches!(reason, RestoreReason::Switch) || is_guarded(task.pid);
+    if counts && let Some(count) = RESTORED.get_ptr_mut(reason as u32) {
         // SAFETY: an element of a map, which lives as long as the program.
         unsafe { atomic::add(count, 1) };
     }
@@ -192,7 +194,7 @@ fn restore_frames(reason: RestoreReason) -> bool {
             stop(cpu, waiting, RESTORE_CONTINUES_NANOS);
         }
     }
-    is_guarded
+    true
 }
 
 /// Asks user space to restore the frames of a thread. Returns the CPU's number and its state while

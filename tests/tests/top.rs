@@ -155,7 +155,7 @@ fn every_view() {
     check_end(&terminal);
     // What stays is the first screen of a report.
     terminal.shows(&[
-        "calls of 5 functions",
+        "calls of 6 functions",
         "handle_request",
         "come from histograms",
         "events lost",

@@ -44,7 +44,7 @@ impl Mark {
             Self::Frame => {
                 "frames the program: called once in its thread; its own time may be waiting"
             }
-            Self::Waits => "waits, by its name: its own time is hardly work",
+            Self::Waits => "waits, by its name: its self time is hardly work",
             Self::Recursive => "recursive: total counts calls within calls again",
             Self::UntilTailCall => {
                 "a call ends at its tail call: what it jumps to is its caller's time"
@@ -69,7 +69,7 @@ impl Marks {
         let marks = report.functions.iter().enumerate().map(|(index, row)| {
             let has = |mark| match mark {
                 Mark::Frame => frames[index],
-                Mark::Waits => row.calls > 0 && waiting::waits(&row.name),
+                Mark::Waits => row.calls > 0 && waiting::waits(&row.name, &row.object),
                 Mark::Recursive => recursive[index],
                 Mark::UntilTailCall => row.until_tail_call && row.calls > 0,
                 Mark::Unseen => row.untimed > 0 && !is_point(row),

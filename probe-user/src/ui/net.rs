@@ -20,7 +20,7 @@ pub(super) fn cell(net: Option<Net>) -> Cell {
     match net {
         None => Cell::toned(ABSENT.to_owned(), Tone::Dim),
         Some(net) if net.known().is_none() => {
-            Cell::toned(format!("<{}", time(net.at_most(), Digits::Short)), Tone::Warm)
+            Cell::toned(format!("<{}", time(net.most, Digits::Short)), Tone::Warm)
         }
         Some(net) => {
             let sign = if net.is_rough() { "~" } else { "" };
@@ -29,9 +29,10 @@ pub(super) fn cell(net: Option<Net>) -> Cell {
     }
 }
 
-/// Returns what the table's rows are ordered by, and how long their bars are.
+/// Returns what the table's rows are ordered by, and how long their bars are: what it is at most if
+/// that is all that is known.
 pub(super) fn own(row: &FunctionReport) -> Nanos {
-    row.net_self().map_or(row.self_ns, |net| net.ns)
+    row.net_self().map_or(row.self_ns, |net| net.known().unwrap_or(net.most))
 }
 
 /// Explains the signs in front of these times.

@@ -71,10 +71,13 @@ pub(super) fn frames(name: &str) -> bool {
     FRAMES.contains(&name) || end == "main" || name.starts_with("std::") && FRAMES.contains(&end)
 }
 
-/// Returns whether a function is known to wait. libc's have several names each.
-pub(super) fn waits(name: &str) -> bool {
-    let bare = name.trim_start_matches("__").trim_start_matches("GI_");
-    WAITS.contains(&bare) || LONG_WAITS.iter().any(|wait| is_end(name, wait))
+/// Returns whether a function of an object is known to wait. The C library has several names for
+/// each; a program may have functions of its own with these names.
+pub(super) fn waits(name: &str, object: &str) -> bool {
+    let is_libc =
+        ["libc.", "libc-", "libpthread", "ld-musl"].iter().any(|it| object.starts_with(it));
+    let bare = name.trim_start_matches("__GI_").trim_start_matches("__");
+    is_libc && WAITS.contains(&bare) || LONG_WAITS.iter().any(|wait| is_end(name, wait))
 }
 
 /// Returns whether the name ends in this path, as a whole.
@@ -88,12 +91,15 @@ mod tests {
 
     #[test]
     fn waits_are_known_by_whole_names() {
-        for name in ["__nanosleep", "pthread_join", "std::sys::thread::unix::Thread::join"] {
-            assert!(waits(name), "{name}");
+        for name in ["__nanosleep", "__GI___poll", "__GI_select", "pthread_join"] {
+            assert!(waits(name, "libc.so.6"), "{name}");
+            assert!(!waits(name, "server"), "a function of its own: {name}");
         }
-        assert!(waits("std::thread::JoinInner<T>::join"));
+        for name in ["std::sys::thread::unix::Thread::join", "std::thread::JoinInner<T>::join"] {
+            assert!(waits(name, "server"), "{name}");
+        }
         for name in ["app::wait", "join", "MyThread::join", "poll_events", "await"] {
-            assert!(!waits(name), "{name}");
+            assert!(!waits(name, "libc.so.6"), "{name}");
         }
     }
 

@@ -20,7 +20,7 @@ pub struct ProbeTimes {
     pub total_ns: Nanos,
     /// The part of `self_ns` that is, about.
     pub self_ns: Nanos,
-    /// The amount by which `total_ns` here may be wrong.
+    /// The amount by which `total_ns` here may be wrong. JSON of before lacks it.
     #[serde(default)]
     pub total_error_ns: Nanos,
     /// The same of `self_ns`.
@@ -44,6 +44,16 @@ impl ProbeTimes {
             self_error_ns: self.self_error_ns.since(earlier.self_error_ns),
             ..self
         }
+    }
+
+    /// Returns by how much the cost in the total may be wrong: it is never known better than to a
+    /// tenth.
+    fn total_error(&self) -> Nanos {
+        self.total_error_ns.max(Nanos(self.total_ns.0 / 10))
+    }
+
+    fn self_error(&self) -> Nanos {
+        self.self_error_ns.max(Nanos(self.self_ns.0 / 10))
     }
 
     /// Adds the times of the following stretch.
@@ -110,13 +120,14 @@ pub struct Net {
     pub ns: Nanos,
     /// The amount by which it may be wrong.
     pub error: Nanos,
-    /// The time with the cost of probes.
-    pub seen: Nanos,
+    /// What it is at most, if it is not known.
+    pub most: Nanos,
 }
 
 impl Net {
     fn of(time: Nanos, probes: Nanos, error: Nanos) -> Self {
-        Self { ns: time.since(probes), error, seen: time }
+        let ns = time.since(probes);
+        Self { ns, error, most: ns.saturating_add(error).min(time) }
     }
 
     /// Returns the time, unless it may be wrong by more than half of it.
@@ -128,31 +139,22 @@ impl Net {
     pub fn is_rough(self) -> bool {
         self.error.0.saturating_mul(10) > self.ns.0
     }
-
-    /// Returns what it is at most. A call that took less than the mean cost of probes in a call had
-    /// fewer of them.
-    pub fn at_most(self) -> Nanos {
-        match self.ns {
-            Nanos::ZERO => self.seen,
-            rest => rest.saturating_add(self.error).min(self.seen),
-        }
-    }
 }
 
 impl FunctionReport {
     /// Returns the sum of its durations without the cost of probes.
     pub fn net_total(&self) -> Option<Net> {
         let probes = self.measured_probes()?;
-        Some(Net::of(self.total_ns, probes.total_ns, probes.total_error_ns))
+        Some(Net::of(self.total_ns, probes.total_ns, probes.total_error()))
     }
 
     /// Returns its own time without the cost of probes. It is a part of the total, however costs
     /// were rounded.
     pub fn net_self(&self) -> Option<Net> {
         let probes = self.measured_probes()?;
-        let own = Net::of(self.self_ns, probes.self_ns, probes.self_error_ns);
+        let own = Net::of(self.self_ns, probes.self_ns, probes.self_error());
         let total = self.net_total()?;
-        Some(Net { ns: own.ns.min(total.ns), ..own })
+        Some(if own.ns > total.ns { total } else { own })
     }
 
     /// Returns the cost of its probes if that was measured on this machine.
@@ -161,11 +163,14 @@ impl FunctionReport {
     }
 
     /// Returns a call's duration without the cost of probes in a call on average: of its own, and
-    /// of the calls inside it.
+    /// of the calls inside it. This call may have had fewer inside it: at least, its own cost it.
     pub fn net(&self, duration: Option<Nanos>) -> Option<Net> {
         let probes = self.measured_probes()?;
         let in_a_call = |ns: Nanos| Nanos(ns.0 / self.calls.max(1));
-        Some(Net::of(duration?, in_a_call(probes.total_ns), in_a_call(probes.total_error_ns)))
+        let (duration, error) = (duration?, in_a_call(probes.total_error()));
+        let own = probes.cost.inside_ns.since(probes.cost.error());
+        let net = Net::of(duration, in_a_call(probes.total_ns), error);
+        Some(Net { most: duration.since(own), ..net })
     }
 
     /// Returns whether at least half of its time is the cost of probes.
@@ -229,14 +234,12 @@ mod tests {
         fill(&mut rows, &[path(0, None, 10)]);
         assert!(rows[0].is_mostly_probes());
         // 9,000 less 8,000, which may be wrong by 800.
-        assert_eq!(
-            rows[0].net_total(),
-            Some(Net { ns: Nanos(1_000), error: Nanos(800), seen: Nanos(9_000) })
-        );
+        let [ns, error, most] = [1_000, 800, 1_800].map(Nanos);
+        assert_eq!(rows[0].net_total(), Some(Net { ns, error, most }));
         assert_eq!((known(rows[0].net_total()), known(rows[0].net_self())), (None, None));
-        assert_eq!(rows[0].net_total().map(Net::at_most), Some(Nanos(1_800)));
-        let at_most = |ns| rows[0].net(Some(Nanos(ns))).map(Net::at_most);
-        assert_eq!([801, 790].map(at_most), [81, 790].map(|ns| Some(Nanos(ns))));
+        // Its own probes cost at least 800 less 400.
+        let most = |ns| rows[0].net(Some(Nanos(ns))).map(|net| net.most);
+        assert_eq!([801, 790].map(most), [401, 390].map(|ns| Some(Nanos(ns))));
         let net = [960, 959].map(|ns| known(rows[0].net(Some(Nanos(ns)))));
         assert_eq!(net, [Some(Nanos(160)), None]);
         if let Some(probes) = &mut rows[0].probes {
@@ -274,6 +277,7 @@ mod tests {
         if let Some(probes) = &mut rows[0].probes {
             probes.self_ns = Nanos(400);
         }
+        assert_eq!(rows[0].net_self(), rows[0].net_total());
         assert_eq!(known(rows[0].net_self()), Some(Nanos(8_100)));
     }
 }

@@ -29,7 +29,9 @@ pub(super) use restorer::{Restored, Restorer, open_memory};
 pub(super) use stopped::may_stop_threads;
 
 use super::sys;
+use crate::process_status::ProcessStatus;
 use std::{
+    io,
     os::fd::{AsFd as _, OwnedFd},
     sync::Arc,
 };
@@ -56,6 +58,15 @@ pub(super) struct Client {
     pub(super) loaded: Box<dyn Fn(u32) -> bool + Send + Sync>,
     /// Returns whether it can do something: nobody has stopped it.
     pub(super) is_awake: Box<dyn Fn() -> bool + Send + Sync>,
+}
+
+/// Returns whether the processor keeps return addresses of the process in a place of its own. It may
+/// where nothing can be read of a process that lives.
+pub(super) fn has_shadow_stack(pid: u32) -> bool {
+    match ProcessStatus::of(pid) {
+        Ok(status) => status.words("x86_Thread_features").any(|it| it == "shstk"),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 impl GuardMaps {

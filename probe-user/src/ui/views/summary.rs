@@ -8,6 +8,7 @@ use super::super::style::Tone;
 use super::super::units::{ABSENT, Digits};
 use super::super::{head, names, plot, stack, text};
 use super::Context;
+use ctrace_core::function::FunctionKind;
 use ctrace_core::report::FunctionReport;
 use ctrace_core::report::numbers::{Number, Unit, number};
 use ctrace_core::report::render::clean::clean;
@@ -31,6 +32,9 @@ const AS_SEEN: &str = "Times are wall time: waiting and the cost of probes are i
 const UNPROBED: &str = "Times are wall time: waiting is included.";
 /// Said where no call has a time.
 const NOT_ENDED: &str = "–: no call of it has ended yet";
+/// Said where calls have ended, but not so that a time is known.
+const NO_TIME: &str =
+    "–: no call has an end that was seen, or the cost of its probes was not measured";
 
 /// A column of numbers.
 struct Numbers {
@@ -99,12 +103,18 @@ fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> String {
     let shown = |row| NUMBERS.iter().filter_map(move |it| it.net.filter(|_| net)?(row));
     let ended = rows.iter().copied().filter(|row| row.ended() > 0);
     let mut lines = net::legend(ended.flat_map(shown));
-    if rows.iter().any(|row| row.ended() == 0) {
-        lines.push(NOT_ENDED);
-    }
+    let lacks_time = |row: &&FunctionReport| {
+        let has_time = row.timed > 0 && (!net || row.measured_probes().is_some());
+        row.ended() > 0 && row.kind != FunctionKind::Usdt && !has_time
+    };
+    let reasons = [
+        (rows.iter().any(|row| row.ended() == 0), NOT_ENDED),
+        (rows.iter().any(lacks_time), NO_TIME),
+    ];
+    lines.extend(reasons.into_iter().filter(|it| it.0).map(|it| it.1));
     lines.push(match net {
         true => NET,
-        false if rows.iter().any(|row| row.probes.is_some()) => AS_SEEN,
+        false if rows.iter().any(|row| row.kind == FunctionKind::Function) => AS_SEEN,
         false => UNPROBED,
     });
     lines.iter().map(|line| text::paragraph(line, Tone::Dim, context.style)).collect()
