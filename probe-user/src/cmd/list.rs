@@ -21,7 +21,7 @@ use crate::{
         plan::Placement,
         select::Selection,
     },
-    ui::{self, Style, listing, terminal},
+    ui::{self, Style, listing, terminal, units::counted},
 };
 use anyhow::Context;
 use ctrace_core::{function::FunctionKind, report::render::json::write_pretty};
@@ -88,8 +88,10 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
         false => {
             let more = match scopes {
                 0 => String::new(),
-                1 => "; 1 marker scope of its libraries: -m '*'".to_owned(),
-                n => format!("; {n} marker scopes of its libraries: -m '*'"),
+                n => {
+                    let (one, many) = ("marker scope", "marker scopes");
+                    format!("; {} of its libraries: -m '*'", counted(n as u64, one, many))
+                }
             };
             listing::write(&mut out, || lines(&decided, verbose > 0), &more, &style())
         }

@@ -145,6 +145,12 @@ impl Model {
         }
     }
 
+    /// No more data will come. `missed` intervals after the last one were lost.
+    pub(super) fn end(&mut self, missed: u64) {
+        self.ended = true;
+        self.live.missed += missed;
+    }
+
     /// Updates the daemon's processes. The same process stays chosen.
     pub(super) fn list(&mut self, processes: Vec<Traced>) {
         let before = self.processes.as_ref();

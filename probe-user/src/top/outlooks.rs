@@ -91,8 +91,11 @@ impl Model {
     }
 
     pub(super) fn go_back(&mut self) {
-        if self.view != View::Tree || self.trees.others.pop().is_none() {
-            self.message = Some("there is no tree to go back to: i and w begin one".to_owned());
+        match self.trees.others.pop() {
+            Some(_) => self.view = View::Tree,
+            None => {
+                self.message = Some("there is no tree to go back to: i and w begin one".to_owned());
+            }
         }
     }
 

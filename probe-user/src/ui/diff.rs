@@ -22,7 +22,7 @@ use ctrace_core::units::Nanos;
 const TOP_PATHS: usize = 20;
 /// The largest width of a path: its root and its leaf matter.
 const PATH_ROOM: usize = 64;
-/// The verdict on noise so strong that any change could hide in it.
+/// The verdict on noise so strong that both a half and a double are possible.
 const CANNOT_TELL: &str = "cannot tell";
 /// The number of functions named in a failed comparison.
 const NAMED: usize = 5;

@@ -22,7 +22,7 @@ pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
     if report.filtered_calls > 0 {
         let were = if report.filtered_calls == 1 { "was" } else { "were" };
         out.push(format!(
-            "{} {were} filtered out; inside a shown call, their time counts as its self time.",
+            "{} {were} filtered out; their time counts as their caller's self time.",
             counted(report.filtered_calls, "call", "calls"),
         ));
     }

@@ -70,46 +70,60 @@ pub(super) fn notes<R: ReadAt>(
 struct OfFiles(Vec<Note>);
 
 struct Note {
-    /// The words that have no numbers, which tell notes apart.
+    /// The words that are no numbers, which tell notes apart.
     words: String,
     text: String,
-    file: String,
-    /// How many other files have the same note, and how many have it with other numbers.
-    same: usize,
-    alike: usize,
+    /// The first is the one that the text is from. Each is in it once.
+    files: Vec<String>,
+    /// How many of them have other numbers.
+    differ: usize,
 }
 
 impl OfFiles {
     fn add(&mut self, file: &str, text: String) {
         let words = words(&text);
-        match self.0.iter_mut().find(|known| known.words == words) {
-            Some(known) if known.text == text => known.same += 1,
-            Some(known) => known.alike += 1,
-            None => self.0.push(Note { words, text, file: file.to_owned(), same: 0, alike: 0 }),
+        let has = |note: &Note| note.files.iter().any(|known| known == file);
+        // Two notes of one file that differ in numbers are about two things.
+        let same = self.0.iter().position(|note| note.text == text);
+        let alike = || self.0.iter().position(|note| note.words == words && !has(note));
+        match same.or_else(alike).map(|at| &mut self.0[at]) {
+            Some(note) if has(note) => {}
+            Some(note) => {
+                note.differ += usize::from(note.text != text);
+                note.files.push(file.to_owned());
+            }
+            None => self.0.push(Note { words, text, files: vec![file.to_owned()], differ: 0 }),
         }
     }
 
     fn lines(self) -> impl Iterator<Item = String> {
-        self.0.into_iter().map(|note| {
-            let files = |n: usize| {
-                if n == 1 { "1 other file".to_owned() } else { format!("{n} other files") }
+        self.0.into_iter().map(|Note { text, files, differ, .. }| {
+            let others = files.len() - 1;
+            let how = match differ {
+                0 => "",
+                n if n == others => ", with other numbers,",
+                _ => ", some with other numbers,",
             };
-            let others = match (note.same, note.alike) {
-                (0, 0) => String::new(),
-                (same, 0) => format!(" and {}", files(same)),
-                (same, alike) => format!(" and, with other numbers, {}", files(same + alike)),
+            let others = match others {
+                0 => String::new(),
+                1 => format!(" and{how} 1 other file"),
+                n => format!(" and{how} {n} other files"),
             };
-            format!("{}{others}: {}", note.file, note.text)
+            format!("{}{others}: {text}", files[0])
         })
     }
 }
 
-/// Returns the text without its numbers and their units.
+/// Returns the text without its numbers and their units. A name with digits is no number.
 fn words(text: &str) -> String {
-    const UNITS: [&str; 4] = ["ns", "µs", "ms", "s"];
+    const UNITS: [&str; 9] = ["ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB", "%"];
+    let mut after_number = false;
     let is_word = |word: &&str| {
-        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
-        !bare.contains(|c: char| c.is_ascii_digit()) && !UNITS.contains(&bare)
+        let bare = word.trim_matches(|c: char| c != '%' && !c.is_alphanumeric());
+        let is_unit = after_number && UNITS.contains(&bare);
+        after_number = bare.starts_with(|c: char| c.is_ascii_digit())
+            && bare.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '%'));
+        !is_unit && !after_number
     };
     text.split(' ').filter(is_word).collect::<Vec<_>>().join(" ")
 }
@@ -126,8 +140,9 @@ mod tests {
             ("a", "probe overhead: about 5.5 s, 69 % of the time"),
             ("b", "probe overhead: about 480 ms, 7 % of the time"),
             ("b", "it stopped early"),
-            ("b", "parse2 was not called"),
             ("c", "it stopped early"),
+            ("c", "probe overhead: about 480 ms, 7 % of the time"),
+            ("d", "probe overhead: about 5.5 s, 69 % of the time"),
         ] {
             notes.add(file, note.to_owned());
         }
@@ -136,9 +151,54 @@ mod tests {
             lines,
             [
                 "a and 2 other files: it stopped early",
-                "a and, with other numbers, 1 other file: probe overhead: about 5.5 s, 69 % of the \
-                 time",
-                "b: parse2 was not called",
+                "a and, some with other numbers, 3 other files: probe overhead: about 5.5 s, 69 % of \
+                 the time",
+            ]
+        );
+    }
+
+    #[test]
+    fn names_with_digits_are_no_numbers() {
+        let mut notes = OfFiles::default();
+        for (file, note) in [
+            ("a", "parse2 was not called"),
+            ("b", "parse3 was not called"),
+            ("c", "parse3 was not called"),
+            ("d", "waited 20 ms for 3 CPUs"),
+            ("e", "waited 7 s for 4 CPUs"),
+        ] {
+            notes.add(file, note.to_owned());
+        }
+        let lines: Vec<String> = notes.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "a: parse2 was not called",
+                "b and 1 other file: parse3 was not called",
+                "d and, with other numbers, 1 other file: waited 20 ms for 3 CPUs",
+            ]
+        );
+    }
+
+    /// A file is not its own other file.
+    #[test]
+    fn files_are_counted_once() {
+        let mut notes = OfFiles::default();
+        for (file, note) in [
+            ("a", "5 calls were cut"),
+            ("a", "8 calls were cut"),
+            ("a", "5 calls were cut"),
+            ("b", "6 calls were cut"),
+            ("b", "8 calls were cut"),
+        ] {
+            notes.add(file, note.to_owned());
+        }
+        let lines: Vec<String> = notes.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "a and, with other numbers, 1 other file: 5 calls were cut",
+                "a and 1 other file: 8 calls were cut",
             ]
         );
     }

@@ -75,6 +75,9 @@ fn what_is_missing_is_said() {
     model.add(vec![snapshot(nth(&fixture::lossy(), 2), 3 * SECOND)], 5);
     let text = left(&model, 120, 40);
     assert!(text.contains("5 intervals are missing: the terminal stood still"), "{text}");
+    // The last ones before the end.
+    model.end(2);
+    assert!(left(&model, 120, 40).contains("7 intervals are missing: "));
 }
 
 #[test]

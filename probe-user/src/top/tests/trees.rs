@@ -139,6 +139,17 @@ fn a_function_becomes_the_root_and_back() {
 }
 
 #[test]
+fn another_view_between_is_no_end_of_the_tree() {
+    let mut model = in_tree(&report());
+    let whole = rows(&mut model);
+    keys(&mut model, &[Char('i'), Char('w'), Char('f'), Char('u')]);
+    assert_eq!(chosen(&mut model), "main");
+    assert!(screen(&mut model, 100, 30).contains(" · below main"));
+    keys(&mut model, &[Char('p'), Char('u')]);
+    assert_eq!(rows(&mut model), whole);
+}
+
+#[test]
 fn callers_are_a_tree_upside_down() {
     let mut model = in_tree(&report());
     keys(&mut model, &[End, Char('w')]);

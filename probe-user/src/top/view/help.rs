@@ -10,10 +10,11 @@ use ratatui::text::Line;
 const TREND: &str = "how the column sorted by went in the last intervals, each against its largest";
 
 const ABSENT_IS: &str = "– means that a number is not known: no call with a known duration ended in this time. net \
-                         numbers need a measured cost of probes (ctrace doctor --calibrate). A net \
-                         number is also – where less than a tenth of that cost is left of it: so \
-                         net p50 can be – beside a net p99, and p50 beside a p99 in the table that \
-                         top leaves behind.";
+                         numbers need a measured cost of probes (ctrace doctor --calibrate). They \
+                         may be off by up to half, and are – where they would be off by more: so \
+                         net p50 can be – beside a net p99. The table that top leaves behind has ~ \
+                         before a time that may be off by up to half, and < before the most that \
+                         it can be.";
 const FOLDED_IS: &str = "In the tree, (+12) behind a name means that 12 rows below it are folded. Its percentage is of \
                          the time on the clock: several threads together can have more than 100%.";
 

@@ -59,7 +59,7 @@ pub(crate) struct View {
 
 pub(crate) static SUMMARY: View = View {
     name: "summary",
-    help: "where the time goes: calls, total and own time, mean, percentiles of each function",
+    help: "where the time goes: calls, total and self time, mean, percentiles of each function",
     table: RowKind::Functions,
     needs: Needs::Nothing,
     as_seen: false,

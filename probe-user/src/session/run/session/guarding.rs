@@ -106,13 +106,15 @@ impl Guarding {
         );
         if moved > 0 {
             note += &format!(
-                ": from then on {} by costlier probes",
+                ": from then on {} by costlier probes, and calls that ended in between \
+                 are untimed",
                 counted(moved, "function is timed", "functions are timed")
             );
         }
         if self.until_jump > 0 {
-            let calls = counted(self.until_jump, "function ends", "functions end");
-            note += &format!("; calls of {calls} at the tail call since");
+            let of = counted(self.until_jump, "function", "functions");
+            let its = if self.until_jump == 1 { "its tail call" } else { "their tail calls" };
+            note += &format!("; calls of {of} now end at {its}");
         }
         if lost > 0 {
             let functions = counted(lost, "function", "functions");

@@ -46,17 +46,17 @@ impl Session {
             Verdict::Fine => Ok(true),
             Verdict::Warn(percent) => {
                 self.warn(&format!(
-                    "the target runs {} times slower with these probes, or more: trace fewer \
-                     functions, or limit their cost with --budget PERCENT",
-                    times_slower(percent)
+                    "these probes slow the target {}: trace fewer functions, or limit their cost \
+                     with --budget PERCENT",
+                    at_least(percent)
                 ));
                 Ok(true)
             }
             Verdict::Stop(percent) => {
                 let note = format!(
-                    "tracing stopped early: the target ran at least {} times slower with these \
-                     probes, more than --max-slowdown allows",
-                    times_slower(percent)
+                    "tracing stopped early: these probes slowed the target {}, more than \
+                     --max-slowdown allows",
+                    at_least(percent)
                 );
                 self.warn(&note);
                 self.note(note);
@@ -66,7 +66,28 @@ impl Session {
     }
 }
 
-/// Formats the factor between the times with probes and without.
-fn times_slower(percent: f64) -> String {
-    format!("{:.1}", 1.0 + percent / 100.0)
+/// Formats a slowdown as a percentage and as a factor, both rounded down.
+fn at_least(percent: f64) -> String {
+    // A limit may be below one percent.
+    let digits = if percent < 10.0 { 2 } else { 0 };
+    let step = 10_f64.powi(digits);
+    let (down, factor) = ((percent * step).floor() / step, (100.0 + percent).floor() / 100.0);
+    let digits = digits as usize;
+    format!("by at least {down:.digits$} % (it takes {factor:.2} times as long)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::at_least;
+
+    #[test]
+    fn a_slowdown_is_never_rounded_up() {
+        for (percent, text) in [
+            (4.259, "by at least 4.25 % (it takes 1.04 times as long)"),
+            (50.0, "by at least 50 % (it takes 1.50 times as long)"),
+            (199.99, "by at least 199 % (it takes 2.99 times as long)"),
+        ] {
+            assert_eq!(at_least(percent), text);
+        }
+    }
 }
