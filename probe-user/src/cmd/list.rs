@@ -59,7 +59,7 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     let (objects, selection) = match !is_process && is_all(&args.select) {
         true => {
             let found = found.ok();
-            scopes = found.as_ref().map_or(0, |found| scopes_of_libraries(found));
+            scopes = found.as_ref().map_or(0, scopes_of_libraries);
             match found.and_then(main_alone) {
                 Some(found) => found,
                 None => planner.select(&mapped[..1])?,
