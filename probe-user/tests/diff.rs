@@ -66,7 +66,7 @@ fn diff(folder: &TempDir, arguments: &[&str]) -> (i32, String, String) {
 }
 
 fn json(folder: &TempDir, arguments: &[&str]) -> Value {
-    let (_, out, error) = diff(folder, &[arguments, &["--format", "json"]].concat());
+    let (_, out, error) = diff(folder, &[&["--format", "json"], arguments].concat());
     assert_eq!(error, "");
     let value = serde_json::from_str(&out).unwrap();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/diff.schema.json");
@@ -150,6 +150,53 @@ fn several_recordings_of_a_side_are_taken_together() {
     assert_eq!(value["functions"][1]["verdict"], "slower");
     assert_eq!(value["functions"][1]["old_calls"], 12_000);
     assert_eq!(value["notes"].to_string(), "[]");
+}
+
+#[test]
+fn noise_that_hides_any_change_is_no_verdict() {
+    let takes = |takes| Program { takes, ..OLD };
+    let folder = folder(&[
+        ("o1", takes(20_000)),
+        ("o2", takes(90_000)),
+        ("o3", takes(250_000)),
+        ("n1", takes(30_000)),
+        ("n2", takes(80_000)),
+        ("n3", takes(240_000)),
+    ]);
+    let files = ["o1", "o2", "o3", "--", "n1", "n2", "n3"];
+    let (code, out, _) = diff(&folder, &[&["-f", "parse"], &files[..]].concat());
+    assert_eq!(code, 0);
+    let row = out.lines().find(|line| line.starts_with("parse ")).expect("a row");
+    assert!(row.contains(" cannot tell "), "{out}");
+    assert!(out.contains("cannot tell: it may as well have halved or doubled"), "{out}");
+    assert_eq!(out.lines().last(), Some("0 slower, 0 faster, 1 cannot tell"));
+    let value = json(&folder, &[&["-f", "parse"], &files[..]].concat());
+    assert_eq!(value["functions"][0]["verdict"], "noise");
+}
+
+#[test]
+fn every_heading_is_explained() {
+    let folder = folder(&[("old", OLD), ("new", Program { inner: "scan", ..SAME })]);
+    let (_, out, _) = diff(&folder, &["old", "new", "--view", "paths", "--view", "functions"]);
+    let text = include_str!("../../docs/diff.md");
+    let section =
+        text.split("\n## ").find(|part| part.starts_with("Headings")).expect("there is one");
+    let lines: Vec<&str> = out.lines().collect();
+    let rules = (2..lines.len()).filter(|&at| lines[at].starts_with('─'));
+    let above = rules.flat_map(|at| match lines[at].contains('┼') {
+        true => &lines[at - 2..at],
+        false => &lines[at - 1..at],
+    });
+    let headings = above.flat_map(|line| line.split('│')).flat_map(|part| part.split("  "));
+    let headings = headings.map(str::trim).filter(|heading| !heading.is_empty());
+    let mut count = 0;
+    for heading in headings {
+        let name = heading.trim_end_matches("/s");
+        let is_explained = section.contains(&format!("`{name}`"));
+        assert!(is_explained, "docs/diff.md does not explain {heading}");
+        count += 1;
+    }
+    assert!(count > 30, "these are not all:\n{out}");
 }
 
 #[test]

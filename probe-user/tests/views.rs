@@ -3,21 +3,24 @@
 
 #[path = "../core/tests/fixture/mod.rs"]
 mod fixture;
+#[path = "views/marks.rs"]
+mod marks;
 
-use ctrace_core::function::ProbeCost;
 use ctrace_core::report::render::clean::is_harmful;
-use ctrace_core::report::{Extras, NamedValues, PointReport, PointsReport, ProbeTimes, Report};
+use ctrace_core::report::{Extras, NamedValues, PointReport, PointsReport, Report};
 use ctrace_core::units::{Nanos, Pid, Tid};
 use ctrace_core::values::{Text, Value};
 use ctrace_user::testing::ui::{
     Style, ViewError, ViewName, ViewOptions, loss_line, render_csv, render_table,
 };
+use marks::with_marks;
 use unicode_width::UnicodeWidthStr;
 
-const FILE: Style = Style { width: None, colour: false, ascii: false };
+const FILE: Style = Style { width: None, colour: false, truecolour: false, ascii: false };
 const NARROW: Style = Style { width: Some(80), ..FILE };
 const WIDE: Style = Style { width: Some(120), ..FILE };
 const COLOUR: Style = Style { colour: true, ..WIDE };
+const TRUECOLOUR: Style = Style { truecolour: true, ..COLOUR };
 
 fn view(name: &str) -> ViewOptions {
     ViewOptions {
@@ -99,7 +102,11 @@ fn every_report_in_every_view_at_any_width() {
             for width in [None, Some(80), Some(100), Some(137), Some(200), Some(400)] {
                 for colour in [false, true] {
                     let options = ViewOptions { show_zero: colour, ..view(&name.to_string()) };
-                    sound(report, &options, &Style { width, colour, ascii: colour });
+                    sound(
+                        report,
+                        &options,
+                        &Style { width, colour, truecolour: colour, ascii: colour },
+                    );
                 }
             }
         }
@@ -166,6 +173,48 @@ fn values_beside_calls() {
 #[test]
 fn default_views() {
     check("default_120", &fixture::typical(), &ViewOptions::default(), &WIDE);
+}
+
+#[test]
+fn heat_has_more_shades_where_the_terminal_has_all_colours() {
+    let text = check("hist_truecolour", &fixture::typical(), &view("hist"), &TRUECOLOUR);
+    assert!(text.contains("\x1b[38;2;"));
+    let few = sound(&fixture::typical(), &view("hist"), &COLOUR);
+    assert_eq!(without_colour(&text), without_colour(&few));
+}
+
+/// Returns the headings of tables, as they stand above the rule, with those of groups.
+fn headings(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let rules = (2..lines.len()).filter(|&at| lines[at].starts_with('─'));
+    let above = rules.flat_map(|at| match lines[at].contains('┼') {
+        true => &lines[at - 2..at],
+        false => &lines[at - 1..at],
+    });
+    // Histograms have headings without a rule.
+    let of_bars = lines.iter().filter(|line| line.trim_start().starts_with("from "));
+    let parts = above.chain(of_bars).flat_map(|line| line.split('│'));
+    let headings = parts.flat_map(|part| part.split("  ")).map(str::trim);
+    headings.filter(|heading| !heading.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_heading_is_explained() {
+    let text = include_str!("../../docs/statistics.md");
+    let section =
+        text.split("\n## ").find(|part| part.starts_with("Headings")).expect("there is one");
+    let explained = |heading: &str| section.contains(&format!("`{heading}`"));
+    let mut found = std::collections::BTreeSet::new();
+    for report in [fixture::typical(), with_values(), with_marks(true)] {
+        for name in ViewName::all() {
+            found.extend(headings(&sound(&report, &view(&name.to_string()), &FILE)));
+        }
+    }
+    // The scale of the small histograms stands in their heading.
+    let is_scale = |heading: &String| heading.contains('–') && heading.ends_with('s');
+    let unknown: Vec<&String> = found.iter().filter(|it| !is_scale(it) && !explained(it)).collect();
+    assert!(found.len() > 40, "these are not all: {found:?}");
+    assert!(unknown.is_empty(), "docs/statistics.md does not explain {unknown:?}");
 }
 
 #[test]
@@ -304,42 +353,14 @@ fn what_is_asked_wrongly() {
     assert_eq!(error, ViewError::OneViewForCsv { given: ViewName::all().count() });
 }
 
-/// A program whose rows all need a word: the first function of its thread, a recursive one, one with
-/// a tail call, one with an exception, and one that is mostly probes.
-fn with_marks(measured: bool) -> Report {
-    let mut report = fixture::empty();
-    let rows =
-        [("main", 1, 900_000), ("walk", 40, 7_000), ("jump", 50, 5_000), ("throw", 60, 3_000)];
-    for (name, calls, typical) in rows.into_iter().chain([("tiny", 7_000, 900)]) {
-        let mut row = fixture::function(name, calls, typical, report.duration_ns);
-        let cost = ProbeCost { call_ns: Nanos(800), inside_ns: Nanos(500), measured };
-        row.probes =
-            Some(ProbeTimes { cost, total_ns: Nanos(500 * calls), self_ns: Nanos(450 * calls) });
-        report.functions.push(row);
-    }
-    report.functions[2].until_tail_call = true;
-    (report.functions[3].timed, report.functions[3].untimed) = (58, 2);
-    let main = fixture::path(&mut report, None, "main", 1, 900_000);
-    for name in ["walk", "jump", "throw", "tiny"] {
-        let path = fixture::path(&mut report, Some(main), name, 30, 60_000);
-        if name == "walk" {
-            fixture::path(&mut report, Some(path), "walk", 10, 20_000);
-        }
-    }
-    report
-}
-
 #[test]
-fn rows_say_what_their_numbers_need() {
-    check("marks", &with_marks(false), &ViewOptions::default(), &WIDE);
-    let net = check("marks_net", &with_marks(true), &ViewOptions::default(), &WIDE);
-    // 900 ns less 500.
-    assert!(net.contains(" 400 ns"), "{net}");
-    let raw = ViewOptions { raw: true, ..ViewOptions::default() };
-    let render = |report| render_table(report, &raw, &WIDE).expect("it can be shown");
-    assert_eq!(render(&with_marks(true)), render(&with_marks(false)));
-    let ascii = Style { ascii: true, ..WIDE };
-    assert!(check("marks_ascii", &with_marks(true), &ViewOptions::default(), &ascii).is_ascii());
+fn more_than_the_whole_time_is_explained() {
+    let mut report = fixture::typical();
+    let text = sound(&report, &view("tree"), &WIDE);
+    assert!(!text.contains("of time: "), "{text}");
+    report.duration_ns = Nanos(report.duration_ns.0 / 2);
+    let text = sound(&report, &view("tree"), &WIDE);
+    assert!(text.contains("200.00%") && text.contains("of time: "), "{text}");
 }
 
 /// As many functions as one attach may select: the time grows with the rows, not their square.

@@ -68,7 +68,8 @@ fn a_table_that_is_sorted_and_filtered() {
     let target = server(&env);
     let terminal = top(&env, &target, "", (80, 24));
     let all = ["handle_request", "look_up", "read_from_disk", "compress", "render_page"];
-    let screen = terminal.shows(&["handle_request", "look_up", "compress", "% CPU · loss: none"]);
+    let screen =
+        terminal.shows(&["handle_request", "look_up", "compress", "% CPU · no events lost"]);
     assert!(screen.contains(&format!("pid {}", target.pid())), "{screen}");
     assert!(screen.contains("[functions]") && screen.contains("ae %▼"), "{screen}");
     // Waits for the disk take the most time.
@@ -100,7 +101,7 @@ fn a_command_that_is_launched() {
         top_with(&env, &arguments, (100, 24))
     };
     let terminal = watch(600);
-    let screen = terminal.shows(&["often", "round_", "loss: none"]);
+    let screen = terminal.shows(&["often", "round_", "no events lost"]);
     terminal.press(&["q"]).expect("keys");
     check_end(&terminal);
     let after = terminal.shows(&["the command goes on without being traced"]);
@@ -126,7 +127,16 @@ fn every_view() {
     let terminal = top(&env, &target, "--interval 500ms --sort p999", (100, 30));
     terminal.shows(&["handle_request", "p99.9▼"]);
     terminal.press(&["t"]).expect("keys");
-    terminal.shows(&["[tree]", "├─ look_up"]);
+    terminal.shows(&["[tree]", "├─ look_up", "›"]);
+    terminal.press(&["Enter"]).expect("keys");
+    // It stays folded in the next intervals.
+    terminal.when("the root is folded", |s| s.contains("handle_request (+") && !s.contains("├─"));
+    std::thread::sleep(Duration::from_secs(1));
+    terminal.when("it still is", |s| s.contains("handle_request (+") && !s.contains("├─"));
+    terminal.press(&["Right", "Right", "w"]).expect("keys");
+    terminal.shows(&["callers of ", "└─ handle_request"]);
+    terminal.press(&["u"]).expect("keys");
+    terminal.shows(&["├─ look_up"]);
     terminal.press(&["p"]).expect("keys");
     terminal.shows(&["[paths]", "handle_request → look_up"]);
     terminal.press(&["T"]).expect("keys");
@@ -143,6 +153,34 @@ fn every_view() {
     terminal.shows(&["since start", "~ within 6 %"]);
     terminal.press(&["C-c"]).expect("keys");
     check_end(&terminal);
+    // What stays is the first screen of a report.
+    terminal.shows(&[
+        "calls of 6 functions",
+        "handle_request",
+        "come from histograms",
+        "events lost",
+    ]);
+}
+
+/// The numbers that stay are those of a report, to the last call.
+#[test]
+fn the_summary_has_every_call() {
+    let env = or_skip!(live());
+    let path = env.targets.get(&program("counts.c")).expect("counts builds");
+    let arguments =
+        format!("-f leaf -f ping -f pong --interval 100ms -- '{}' 40000", path.display());
+    let terminal = top_with(&env, &arguments, (100, 40));
+    terminal.shows(&["leaf", "exited with 0"]);
+    // Neither a pause nor a freeze leaves something out.
+    terminal.press(&["Space", "b", "q"]).expect("keys");
+    check_end(&terminal);
+    let screen =
+        terminal.shows(&["40,210 calls of 3 functions", "exited with 0", "no events lost"]);
+    for (name, calls) in [("leaf", "40,000"), ("ping", "110"), ("pong", "100")] {
+        let rows = rows(&screen, &[name]);
+        assert_eq!(rows.len(), 1, "{screen}");
+        assert!(rows[0].split_whitespace().any(|word| word == calls), "{name}: {screen}");
+    }
 }
 
 #[test]
@@ -225,7 +263,7 @@ fn a_process_of_a_daemon() {
     });
     assert!(screen.contains(&format!("pid {}", spin.pid())), "{screen}");
     // The first look covers a whole interval, and is exact.
-    terminal.shows(&["% CPU · loss: none", "· last ", "p99", "~ within 6 %"]);
+    terminal.shows(&["% CPU · no events lost", "· last ", "p99", "~ within 6 %"]);
     terminal.when("there is a trend", |s| marks(s) >= 4);
     terminal.press(&["Enter"]).expect("keys");
     terminal.shows(&["called by", "time in mix"]);
@@ -262,7 +300,7 @@ fn short_intervals_of_a_daemon() {
     terminal.press(&["c"]).expect("keys");
     terminal.when("the rate since the start is that of the target", |s| {
         let about = rate(s).is_some_and(|rate| (450.0..550.0).contains(&rate));
-        about && s.contains("since start") && s.contains("loss: none")
+        about && s.contains("since start") && s.contains("no events lost")
     });
     terminal.press(&["q"]).expect("keys");
     check_end(&terminal);
@@ -283,7 +321,7 @@ fn windows_of_any_size() {
         std::thread::sleep(Duration::from_millis(100));
     }
     terminal.resize(80, 24).expect("resized");
-    terminal.shows(&["handle_request", "loss: none", "q quit"]);
+    terminal.shows(&["handle_request", "no events lost", "q quit"]);
     terminal.press(&["q"]).expect("keys");
     check_end(&terminal);
 }

@@ -149,8 +149,18 @@ pub struct ProbeCost {
     pub call_ns: Nanos,
     /// The part of it that lies between the two time stamps of the call.
     pub inside_ns: Nanos,
+    /// The part of `call_ns` by which the true cost may differ from it.
+    #[serde(default)]
+    pub error_ns: Nanos,
     /// True if it was measured on this machine, and is no guess.
     pub measured: bool,
+}
+
+impl ProbeCost {
+    /// Returns by how much the true cost may differ. Recordings of before do not tell: a tenth.
+    pub(crate) fn error(&self) -> Nanos {
+        self.error_ns.max(Nanos(self.call_ns.0 / 10))
+    }
 }
 
 /// A traced function.

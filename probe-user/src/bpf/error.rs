@@ -82,7 +82,7 @@ pub enum BpfError {
 
     #[error(
         "{sites} places need {sites} perf-event links, and the kernel takes about 0.1 s to remove \
-         each one ({seconds} s at the end); select at most {limit}, use --force, or use Linux 6.6 \
+         each one ({seconds} s at the end); select at most {limit}, use --force-perf, or use Linux 6.6 \
          or later, which needs only one link"
     )]
     TooManyPerfSites { sites: usize, limit: usize, seconds: usize },

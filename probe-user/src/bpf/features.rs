@@ -136,6 +136,12 @@ pub(crate) fn threads_can_wait() -> bool {
     knows(LinkKind::Session)
 }
 
+/// Returns whether the program that reads arguments of functions is checked in an instant. Verifiers
+/// of old kernels follow each way through it; the boundary is not known better than this.
+pub(crate) fn can_read_arguments() -> bool {
+    knows(LinkKind::Session)
+}
+
 const SECURITY: &str = "/sys/kernel/security";
 
 /// Returns the mode in brackets, unless it is `none`.

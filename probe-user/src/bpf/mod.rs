@@ -60,7 +60,7 @@ pub(crate) use cpus::online_cpus;
 pub(crate) use diagnostics::Diagnostics;
 pub use error::BpfError;
 pub use features::Features;
-pub(crate) use features::{Nop, Support, threads_can_wait};
+pub(crate) use features::{Nop, Support, can_read_arguments, threads_can_wait};
 pub use floor::attach_nothing;
 pub(crate) use guard::{
     GuardDeath, Hold, Left, Owner, Sight, can_be_started, finish, hold, leave, let_go, serve,

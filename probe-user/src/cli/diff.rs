@@ -12,15 +12,15 @@ use std::path::PathBuf;
 #[command(
     override_usage = "ctrace diff [OPTIONS] OLD NEW\n       \
         ctrace diff [OPTIONS] OLD... -- NEW...",
-    after_help = "OLD and NEW are recordings. Reports of `--format json` also work, but cannot tell \
-    a change from noise. Several recordings of each side (OLD... -- NEW...) show what differs from \
-    run to run of the same program. OLD alone is compared with ./trace.ctrace. The files of one \
-    `record --rotate` count as one recording. docs/diff.md explains the verdict.\n\n\
+    after_help = "OLD and NEW are recordings. OLD alone is compared with ./trace.ctrace. One recording \
+    of each side does not show what differs from run to run of the same program; five of each side \
+    (OLD... -- NEW...), recorded in turns, do. A verdict of `cannot tell` means: record longer, and \
+    more often. The files of one `record --rotate` count as one recording. Reports of `--format json` \
+    also work, but cannot tell a change from noise. docs/diff.md explains the verdict.\n\n\
     Exit status: 0 pass, 1 --fail-over exceeded, 125 error.\n\nExamples:\n  \
     ctrace diff old.ctrace new.ctrace\n  \
     ctrace diff old.ctrace new.ctrace -f 'parse*' --metric p99 --fail-over 5%\n  \
-    ctrace diff o1.ctrace o2.ctrace o3.ctrace -- n1.ctrace n2.ctrace n3.ctrace\n  \
-    ctrace diff old*.ctrace -- new*.ctrace\n  \
+    ctrace diff old*.ctrace -- new*.ctrace           several recordings of each side\n  \
     ctrace diff old.ctrace new.ctrace --format json -o diff.json"
 )]
 pub(crate) struct DiffArgs {
@@ -31,10 +31,10 @@ pub(crate) struct DiffArgs {
     #[arg(value_name = "NEW", last = true)]
     pub after: Vec<PathBuf>,
     /// Another old recording; repeatable
-    #[arg(long = "old", value_name = "FILE")]
+    #[arg(long = "old", value_name = "FILE", help_heading = "More recordings")]
     pub more_old: Vec<PathBuf>,
     /// Another new recording; repeatable
-    #[arg(long = "new", value_name = "FILE")]
+    #[arg(long = "new", value_name = "FILE", help_heading = "More recordings")]
     pub more_new: Vec<PathBuf>,
     #[command(flatten)]
     pub judge: JudgeArgs,

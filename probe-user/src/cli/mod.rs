@@ -41,9 +41,9 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
         sudo ctrace attach 4711 -f 'malloc@libc*' --interval 1\n  \
         sudo ctrace top server -f 'handle_*'                 a live screen\n  \
         sudo ctrace record -f 'handle_*' -p 4711 -d 60       into a file, for later reports\n  \
-        ctrace report trace.ctrace --view tree\n  \
+        ctrace report trace.ctrace --view tree               who calls whom\n  \
+        ctrace report trace.ctrace --view calls --top 3      the slowest calls, with the calls inside\n  \
         ctrace diff old.ctrace new.ctrace                    changes, apart from noise\n  \
-        ctrace report trace.ctrace --view calls --top 3      its slowest calls, with the calls inside\n  \
         sudo ctrace doctor                                   what this kernel and user support"
 )]
 pub struct Cli {
@@ -188,12 +188,33 @@ pub(crate) struct AttachArgs {
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {
     #[command(flatten)]
-    pub what: WhatArgs,
+    pub select: SelectArgs,
+    #[command(flatten)]
+    pub values: ValuesArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    #[command(flatten)]
+    pub probes: ProbeArgs,
+    #[command(flatten)]
+    pub most: MostArgs,
 }
 
-/// The options that these and `record` share.
+impl TraceArgs {
+    /// Returns the options that `record` has, too.
+    pub(crate) fn what(&self) -> WhatArgs {
+        WhatArgs {
+            select: self.select.clone(),
+            values: self.values.clone(),
+            filter: self.filter.clone(),
+            probes: self.probes.clone(),
+            most: self.most.clone(),
+        }
+    }
+}
+
+/// The options that these share with `record` and `top`. Help shows them in this order.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 pub(crate) struct WhatArgs {
     #[command(flatten)]
@@ -201,11 +222,11 @@ pub(crate) struct WhatArgs {
     #[command(flatten)]
     pub values: ValuesArgs,
     #[command(flatten)]
-    pub most: MostArgs,
-    #[command(flatten)]
     pub filter: FilterArgs,
     #[command(flatten)]
     pub probes: ProbeArgs,
+    #[command(flatten)]
+    pub most: MostArgs,
 }
 
 /// Trace a process or a command, and keep every call in a file
@@ -218,9 +239,9 @@ pub(crate) struct WhatArgs {
     ctrace report slow.ctrace --view tree --thread 'worker-*'")]
 pub(crate) struct RecordArgs {
     #[command(flatten)]
-    pub what: WhatArgs,
-    #[command(flatten)]
     pub file: RecordingArgs,
+    #[command(flatten)]
+    pub what: WhatArgs,
     #[command(flatten)]
     pub process: ProcessArgs,
     /// Stop after this many seconds (also 500ms, 2m)
@@ -252,9 +273,9 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "FILE", default_value = RECORDING)]
     pub files: Vec<PathBuf>,
     #[command(flatten)]
-    pub query: QueryArgs,
-    #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub query: QueryArgs,
 }
 
 /// Convert a recording for other tools

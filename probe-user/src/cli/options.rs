@@ -10,7 +10,8 @@ use std::{path::PathBuf, time::Duration};
 #[command(next_help_heading = "What to trace")]
 pub(crate) struct SelectArgs {
     /// Functions by glob or /regex/ on demangled names; repeatable. A name that is no function's
-    /// whole name stands for *::NAME. OBJECT is a glob on the file name of the program or library
+    /// whole name stands for *::NAME. In C++ and Rust choose your own namespace first: -f 'shop::*'
+    /// rather than '*'. OBJECT is a glob on the file name of the program or library
     #[arg(short, long = "function", value_name = "GLOB[@OBJECT]")]
     pub functions: Vec<String>,
     /// USDT probes; repeatable
@@ -43,7 +44,7 @@ pub(crate) struct ValuesArgs {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]
-#[command(next_help_heading = "What to trace")]
+#[command(next_help_heading = "Limits")]
 pub(crate) struct MostArgs {
     /// Refuse a selection of more functions, probes and scopes than this
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = values::at_least_one::<usize>)]
@@ -59,7 +60,7 @@ pub(crate) struct MostArgs {
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Which calls count")]
 pub(crate) struct FilterArgs {
-    /// Only calls that took at least this long; shorter calls count toward their caller
+    /// Only calls that took at least this long; shorter calls count as their caller's self time
     #[arg(long, value_name = "TIME", value_parser = values::nanos)]
     pub min_duration: Option<Nanos>,
     /// Only calls at most this deep among the traced functions
@@ -145,9 +146,7 @@ pub(crate) struct RecordingArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    #[arg(long, value_enum, default_value_t)]
-    pub format: ReportFormat,
-    /// The view to show; repeatable
+    /// The view to show; repeatable [default: summary]
     #[arg(long = "view", value_name = "VIEW", value_parser = values::view_names())]
     pub views: Vec<String>,
     /// Sort rows by a column
@@ -156,9 +155,6 @@ pub(crate) struct OutputArgs {
     /// Show only the first N rows
     #[arg(long, value_name = "N", value_parser = values::at_least_one::<usize>)]
     pub top: Option<usize>,
-    /// Percentage of calls to cut off each end for the center columns
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = values::center)]
-    pub center: f64,
     /// Leave out rows below this percentage of the time
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     pub min_percent: Option<f64>,
@@ -168,17 +164,40 @@ pub(crate) struct OutputArgs {
     /// With --interval: let each report cover everything since the start
     #[arg(long, requires = "interval")]
     pub cumulative: bool,
-    /// Show times with the cost of probes, even if `ctrace doctor --calibrate` has measured it
-    #[arg(long)]
-    pub raw: bool,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ReportFormat,
     /// Write the report to this file; - is stdout
     #[arg(short, long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Show times with the cost of probes, even if `ctrace doctor --calibrate` has measured it
+    #[arg(long)]
+    pub raw: bool,
+    /// Percentage of calls to cut off each end for the center (--view detail, --view ctrack)
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = values::center)]
+    pub center: f64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Probes")]
 pub(crate) struct ProbeArgs {
+    /// Also trace the processes that the target forks, until the last of them ends
+    #[arg(long, help_heading = "What to trace")]
+    pub follow: bool,
+    /// Limit the cost of probes to this percentage of the target's own CPU time: the costliest
+    /// functions are probed intermittently, and their totals are extrapolated
+    #[arg(long, value_name = "PERCENT", value_parser = values::budget, help_heading = "Cost")]
+    pub budget: Option<f64>,
+    /// Reaction if the probes slow the target (with --follow, with its children): warn beyond 50 %
+    /// (it takes 1.5 times as long), off, or stop beyond PERCENT. It takes about 2 s of the
+    /// target's CPU time before it acts
+    #[arg(
+        long,
+        value_name = "warn|off|PERCENT",
+        default_value = "warn",
+        value_parser = values::slowdown,
+        help_heading = "Cost"
+    )]
+    pub max_slowdown: SlowdownPolicy,
     /// How to see the ends of calls
     #[arg(long, value_enum, default_value_t)]
     pub returns: ReturnsArg,
@@ -188,29 +207,18 @@ pub(crate) struct ProbeArgs {
     /// Attach more than a few hundred functions with perf links, although that is slow
     #[arg(long)]
     pub force_perf: bool,
-    /// Also trace the processes that the target forks, until the last of them ends
-    #[arg(long)]
-    pub follow: bool,
-    /// Size of each CPU's ring buffer, from 4KiB to 1GiB, rounded up to a power of two [default: by
-    /// the memory there is, 16MiB at most]
-    #[arg(long, value_name = "SIZE", value_parser = values::ring_size)]
-    pub ring_size: Option<u64>,
     /// What a thread with a full marker buffer does while its ring is nearly full [default: wait; drop
     /// before Linux 6.13]. Rings have 64KiB at least where it waits
     #[arg(long, value_enum)]
     pub on_full: Option<OnFullArg>,
     /// Memory for calls; more go to a temporary file (in TMPDIR, or /var/tmp), with 0 all of them.
     /// With --interval there is no file, and beyond this size percentiles are within 0.1 %
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = values::size)]
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = values::size, help_heading = "Limits")]
     pub spool: u64,
-    /// Limit the cost of probes to this percentage of the target's own CPU time: the costliest
-    /// functions are probed intermittently, and their totals are estimated
-    #[arg(long, value_name = "PERCENT", value_parser = values::budget)]
-    pub budget: Option<f64>,
-    /// Reaction to a slowed target (with --follow, including its children): warn (beyond 50 %),
-    /// off, or stop beyond PERCENT
-    #[arg(long, value_name = "warn|off|PERCENT", default_value = "warn", value_parser = values::slowdown)]
-    pub max_slowdown: SlowdownPolicy,
+    /// Size of each CPU's ring buffer, from 4KiB to 1GiB, rounded up to a power of two [default: by
+    /// the memory there is, 16MiB at most]
+    #[arg(long, value_name = "SIZE", value_parser = values::ring_size, help_heading = "Limits")]
+    pub ring_size: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -30,10 +30,10 @@ pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
     let watched = event_loop::watch(Pid(process.pid()))?;
     let output = Output::Reports(Box::new(Reports::open(
         &spec::live_report(&args.trace),
-        args.trace.what.probes.spool,
+        args.trace.probes.spool,
         sink::Default::Stdout,
     )?));
-    Ok(attach(&spec::trace(&args.trace.what), &process, watched, output, args.duration, verbose)?)
+    Ok(attach(&spec::trace(&args.trace.what()), &process, watched, output, args.duration, verbose)?)
 }
 
 /// Warns of processes forked earlier: a server's workers often exist before anybody looks.

@@ -21,7 +21,7 @@ use crate::{
         plan::Placement,
         select::Selection,
     },
-    ui::{self, Style, listing, terminal},
+    ui::{self, Style, listing, terminal, units::counted},
 };
 use anyhow::Context;
 use ctrace_core::{function::FunctionKind, report::render::json::write_pretty};
@@ -55,11 +55,16 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     let planner = setup::planner(&select(&args.select), most, spec::returns(args.returns))?;
     let mut planner = planner.guarding(bpf::return_guards_lacking().is_none());
     let found = planner.select(&mapped);
+    let mut scopes = 0;
     let (objects, selection) = match !is_process && is_all(&args.select) {
-        true => match found.ok().and_then(main_alone) {
-            Some(found) => found,
-            None => planner.select(&mapped[..1])?,
-        },
+        true => {
+            let found = found.ok();
+            scopes = found.as_ref().map_or(0, scopes_of_libraries);
+            match found.and_then(main_alone) {
+                Some(found) => found,
+                None => planner.select(&mapped[..1])?,
+            }
+        }
         false => found?,
     };
     if is_all(&args.select) || !args.select.markers.is_empty() {
@@ -80,7 +85,16 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let written = match args.json {
         true => to_json(&decided, &mut out),
-        false => listing::write(&mut out, || lines(&decided, verbose > 0), &style()),
+        false => {
+            let more = match scopes {
+                0 => String::new(),
+                n => {
+                    let (one, many) = ("marker scope", "marker scopes");
+                    format!("; {} of its libraries: -m '*'", counted(n as u64, one, many))
+                }
+            };
+            listing::write(&mut out, || lines(&decided, verbose > 0), &more, &style())
+        }
     };
     match written.and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -130,6 +144,11 @@ fn main_alone(found: (Vec<Object>, Selection)) -> Option<(Vec<Object>, Selection
     selection.usdt.retain(|selected| objects[selected.object].is_main());
     selection.markers.retain(|selected| objects[selected.object].is_main());
     (!selection.is_empty()).then_some((objects, selection))
+}
+
+/// Returns the number of scopes in libraries. `run` without a selection traces them as well.
+fn scopes_of_libraries((objects, selection): &(Vec<Object>, Selection)) -> usize {
+    selection.markers.iter().filter(|selected| !objects[selected.object].is_main()).count()
 }
 
 fn is_all(asked: &SelectArgs) -> bool {
@@ -198,6 +217,7 @@ fn lines(decided: &[Decided], detailed: bool) -> impl Iterator<Item = listing::L
             }
             _ => placement.as_ref().map(explain),
         },
+        refused: placement.as_ref().is_some_and(Result::is_err),
     };
     decided.iter().map(line)
 }

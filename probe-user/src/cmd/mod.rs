@@ -64,7 +64,15 @@ fn announce(verbose: u8, plan: &Plan, pid: Pid) {
         return;
     }
     let count = plan.functions();
-    ui::say(&format!("tracing {count} functions, probes and marker scopes of process {}", pid.0));
+    // `ctrace list` counts them, too.
+    let refused = match plan.refused.len() {
+        0 => String::new(),
+        n => format!("; {n} more match and are not traced"),
+    };
+    ui::say(&format!(
+        "tracing {count} functions, probes and marker scopes of process {}{refused}",
+        pid.0
+    ));
     for line in describe(plan) {
         ui::say(&line);
     }

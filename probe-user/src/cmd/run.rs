@@ -67,11 +67,11 @@ fn trace_command(
     bpf::require()?;
     let output = Output::Reports(Box::new(Reports::open(
         &spec::live_report(&args.trace),
-        args.trace.what.probes.spool,
+        args.trace.probes.spool,
         sink::Default::Stderr,
     )?));
     let program = program(&args.command, resolved, user);
-    launch(&spec::trace(&args.trace.what), &program, output, verbose)
+    launch(&spec::trace(&args.trace.what()), &program, output, verbose)
 }
 
 /// Returns a command that shares ctrace's input and output.

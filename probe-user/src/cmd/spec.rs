@@ -78,7 +78,7 @@ pub(super) fn report(args: &OutputArgs) -> ReportSpec {
 /// chosen.
 pub(super) fn live_report(args: &TraceArgs) -> ReportSpec {
     let mut spec = report(&args.output);
-    let asks = !args.what.values.arguments.is_empty() || !args.what.values.results.is_empty();
+    let asks = !args.values.arguments.is_empty() || !args.values.results.is_empty();
     if asks && spec.views.is_empty() && spec.interval.is_none() {
         spec.views = ["summary", "calls"].map(str::to_owned).into();
     }

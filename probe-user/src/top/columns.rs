@@ -37,7 +37,6 @@ impl Column {
     pub(super) const P75: Self = Self::Number(NumberId::of("p75_ns"));
     pub(super) const P90: Self = Self::Number(NumberId::of("p90_ns"));
     pub(super) const P99: Self = Self::Number(NumberId::of("p99_ns"));
-    pub(super) const P999: Self = Self::Number(NumberId::of("p999_ns"));
     pub(super) const MAX: Self = Self::Number(NumberId::of("max_ns"));
     pub(super) const MEAN: Self = Self::Number(NumberId::of("mean_ns"));
     pub(super) const OWN: Self = Self::Number(NumberId::of("self_ns"));
@@ -100,11 +99,8 @@ impl Column {
     pub(super) fn heading(self) -> &'static str {
         match self {
             Self::Name => "function",
-            Self::RATE => "calls/s",
-            Self::EXCLUSIVE => "ae %",
-            Self::P999 => "p99.9",
             Self::Cost => "cost %",
-            Self::Number(id) => id.number().name,
+            Self::Number(id) => id.number().heading,
         }
     }
 

@@ -15,6 +15,8 @@ pub(super) struct Data {
     /// `None` before the first interval is over.
     pub(super) interval: Option<Figures>,
     pub(super) sums: Option<Sums>,
+    /// The sums of the time before the last freeze.
+    before: Option<Sums>,
     pub(super) trend: Trend,
     /// CPU time of the target when the last interval ended.
     cpu: Option<Nanos>,
@@ -84,6 +86,17 @@ impl Data {
 
     /// Starts the sums anew with the next interval.
     pub(super) fn begin_anew(&mut self) {
+        self.before = self.all();
         self.sums = None;
+    }
+
+    /// Returns the sums since the start, also if they began anew.
+    pub(super) fn all(&self) -> Option<Sums> {
+        let (Some(before), Some(sums)) = (&self.before, &self.sums) else {
+            return self.before.clone().or_else(|| self.sums.clone());
+        };
+        let mut all = before.clone();
+        all.add(&sums.figures);
+        Some(all)
     }
 }

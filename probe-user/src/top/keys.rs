@@ -16,6 +16,8 @@ pub(super) enum Action {
     Last,
     /// Sorts by the column to the right, or to the left if negative.
     SortBeside(isize),
+    /// Goes deeper into the tree, or out of it if negative. In a table it sorts.
+    Beside(isize),
     /// Sorts by the column of numbers at this place on the screen, from 1.
     SortAt(usize),
     SortByName,
@@ -23,6 +25,14 @@ pub(super) enum Action {
     View(View),
     ViewBeside(isize),
     Detail,
+    /// Folds a row of the tree. Of another view, shows more about the row.
+    Open,
+    /// Makes the chosen function the root of the tree.
+    Into,
+    /// Makes it the root of the tree of its callers.
+    Callers,
+    /// Goes back to the root before.
+    Back,
     Pause,
     Basis,
     Freeze,
@@ -68,17 +78,19 @@ pub(super) static BINDINGS: &[Binding] = &[
     key(&[KeyCode::Home, Char('g')], "Home g", Action::First, "first row"),
     key(&[KeyCode::End, Char('G')], "End G", Action::Last, "last row"),
     key(
-        &[KeyCode::Right, Char('>')],
-        "→ >",
-        Action::SortBeside(1),
-        "sort by the column on the right",
+        &[KeyCode::Right],
+        "→",
+        Action::Beside(1),
+        "sort by the column on the right; in the tree: unfold, or go to what is below",
     ),
     key(
-        &[KeyCode::Left, Char('<')],
-        "← <",
-        Action::SortBeside(-1),
-        "sort by the column on the left",
+        &[KeyCode::Left],
+        "←",
+        Action::Beside(-1),
+        "sort by the column on the left; in the tree: fold, or go to the row above",
     ),
+    key(&[Char('>')], ">", Action::SortBeside(1), "sort by the column on the right in any view"),
+    key(&[Char('<')], "<", Action::SortBeside(-1), "sort by the column on the left in any view"),
     key(&[Char('1')], "1 … 9", Action::SortAt(1), "sort by this column of numbers"),
     key(&[Char('n')], "n", Action::SortByName, "sort by name"),
     key(&[Char('r')], "r", Action::Reverse, "the other way round"),
@@ -91,7 +103,17 @@ pub(super) static BINDINGS: &[Binding] = &[
     key(&[Char('p')], "p", Action::View(View::Paths), "call paths"),
     key(&[Char('T')], "T", Action::View(View::Threads), "threads"),
     key(&[Char('N')], "N", Action::View(View::Notes), "notes: what is missing, and what to know"),
-    key(&[KeyCode::Enter, Char('d')], "Enter d", Action::Detail, "more about the chosen function"),
+    key(
+        &[KeyCode::Enter],
+        "Enter",
+        Action::Open,
+        "more about the chosen function; in the tree: fold or unfold; in the paths: show it in the \
+         tree",
+    ),
+    key(&[Char('d')], "d", Action::Detail, "more about the chosen function"),
+    key(&[Char('i')], "i", Action::Into, "into: a tree with the chosen function as its root"),
+    key(&[Char('w')], "w", Action::Callers, "who calls it: the tree of its callers, upside down"),
+    key(&[Char('u')], "u", Action::Back, "up: back to the tree before i or w"),
     key(&[Char(' ')], "Space", Action::Pause, "pause: the screen stands still, counting goes on"),
     key(&[Char('c')], "c", Action::Basis, "the last interval, or all since the start"),
     key(

@@ -7,7 +7,10 @@ use super::{
     figures::Figures,
     model::{Basis, Model},
 };
-use crate::ui::units::{ABSENT, Digits, counted, time};
+use crate::ui::{
+    loss_line,
+    units::{ABSENT, Digits, counted, time},
+};
 use ctrace_core::report::render::clean::clean;
 
 /// Returns the name of the target.
@@ -39,23 +42,14 @@ pub(super) fn stretch(model: &Model) -> String {
     }
 }
 
-/// Describes all losses since the start.
+/// Describes all losses since the start, in the words of reports.
 pub(super) fn losses(model: &Model) -> String {
     let data = model.data();
-    let loss = &data.lost;
-    let mut parts = Vec::new();
-    for (number, one, many) in [
-        (loss.events, "event", "events"),
-        (loss.late, "late event", "late events"),
-        (loss.calls_untimed, "untimed call", "untimed calls"),
-        (loss.decode_errors, "decode error", "decode errors"),
-        (data.missed, "interval", "intervals"),
-    ] {
-        if number > 0 {
-            parts.push(counted(number, one, many));
-        }
+    let line = loss_line(&data.lost);
+    match data.missed {
+        0 => line,
+        missed => format!("{} missing; {line}", counted(missed, "interval", "intervals")),
     }
-    if parts.is_empty() { "loss: none".to_owned() } else { format!("loss: {}", parts.join(", ")) }
 }
 
 /// Formats a number of the table, or its change while comparing.

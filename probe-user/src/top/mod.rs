@@ -19,14 +19,18 @@ mod lines;
 mod model;
 mod narrow;
 mod observer;
+mod outlook;
+mod outlooks;
 mod rows;
 mod run;
 mod screen;
 mod source;
 mod stretch;
+mod summary;
 mod sums;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod trend;
 mod view;
 

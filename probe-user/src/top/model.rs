@@ -9,7 +9,10 @@ use super::{
     figures::Figures,
     format::Format,
     keys::Action,
+    outlook::Step,
+    outlooks::Outlooks,
     rows::{Sort, rows},
+    tree::Root,
 };
 use crate::session::keep::live::Snapshot;
 use ctrace_core::units::Nanos;
@@ -85,7 +88,9 @@ pub(super) struct Model {
     pub(super) sort: Sort,
     pub(super) filter: String,
     /// The chosen function. `None` means the first row.
-    selected: Option<RowId>,
+    pub(super) selected: Option<RowId>,
+    /// What is chosen and folded in the tree and the paths.
+    pub(super) trees: Outlooks,
     /// The first shown line of a text.
     pub(super) scroll: usize,
     pub(super) detail: bool,
@@ -114,6 +119,7 @@ impl Model {
             sort: Sort { column: Column::DEFAULT, reversed: false },
             filter: String::new(),
             selected: None,
+            trees: Outlooks::default(),
             scroll: 0,
             detail: false,
             message: None,
@@ -139,6 +145,12 @@ impl Model {
         }
     }
 
+    /// No more data will come. `missed` intervals after the last one were lost.
+    pub(super) fn end(&mut self, missed: u64) {
+        self.ended = true;
+        self.live.missed += missed;
+    }
+
     /// Updates the daemon's processes. The same process stays chosen.
     pub(super) fn list(&mut self, processes: Vec<Traced>) {
         let before = self.processes.as_ref();
@@ -150,6 +162,11 @@ impl Model {
         let last = processes.len().saturating_sub(1);
         self.process = processes.iter().position(same).unwrap_or(self.process.min(last));
         self.processes = Some(processes);
+    }
+
+    /// Returns all that is known, also while paused.
+    pub(super) fn known(&self) -> &Data {
+        &self.live
     }
 
     /// Returns the shown data.
@@ -210,7 +227,10 @@ impl Model {
             Action::Page(by) => self.go(by.saturating_mul(self.page())),
             Action::First => self.go(isize::MIN),
             Action::Last => self.go(isize::MAX),
-            Action::SortBeside(by) => {
+            Action::Beside(by) if self.view == View::Tree => {
+                self.step(if by > 0 { Step::In } else { Step::Out });
+            }
+            Action::Beside(by) | Action::SortBeside(by) => {
                 let all = Column::all();
                 let at = all.iter().position(|c| *c == self.sort.column).unwrap_or(0);
                 let at = at.saturating_add_signed(by).min(all.len() - 1);
@@ -232,7 +252,12 @@ impl Model {
                 let at = views.iter().position(|view| *view == self.view).unwrap_or(0) as isize;
                 self.look_at(views[(at + by).rem_euclid(count) as usize]);
             }
-            Action::Detail => self.detail = !self.detail,
+            Action::Open if self.view == View::Tree => self.step(Step::Toggle),
+            Action::Open if self.view == View::Paths => self.show_in_tree(),
+            Action::Open | Action::Detail => self.detail = !self.detail,
+            Action::Into => self.set_root(Root::Function),
+            Action::Callers => self.set_root(Root::Callers),
+            Action::Back => self.go_back(),
             Action::Pause => self.pause(),
             Action::Basis => {
                 self.basis = match self.basis {
@@ -277,6 +302,7 @@ impl Model {
         self.chosen = pid;
         self.live = Data::of_looks(None);
         (self.paused, self.baseline, self.selected) = (None, None, None);
+        self.trees = Outlooks::default();
         self.filter.clear();
         self.enter(if pid.is_some() { Mode::Look } else { Mode::Choose });
     }
@@ -349,11 +375,16 @@ impl Model {
             self.process = self.process.saturating_add_signed(by).min(last);
             return;
         }
-        let of_functions = matches!(self.view, View::Functions | View::Histogram);
-        if self.mode == Mode::Help || !of_functions {
-            self.scroll = self.scroll.saturating_add_signed(by);
-            return;
+        match self.view {
+            _ if self.mode == Mode::Help => self.scroll = self.scroll.saturating_add_signed(by),
+            View::Threads | View::Notes => self.scroll = self.scroll.saturating_add_signed(by),
+            View::Tree => self.step(Step::Move(by)),
+            View::Paths => self.move_in_paths(by),
+            View::Functions | View::Histogram => self.move_in_table(by),
         }
+    }
+
+    fn move_in_table(&mut self, by: isize) {
         let rows = self.rows();
         let now = self.selected_row(&rows);
         let next = now.saturating_add_signed(by).min(rows.len().saturating_sub(1));

@@ -30,28 +30,40 @@ pub(super) fn narrow(report: &Report, filter: &str, by_thread: bool) -> Report {
     report
 }
 
+/// Returns which paths go through matching functions, or lead there.
+pub(super) fn paths_through(report: &Report, filter: &str) -> Vec<bool> {
+    let matching: Vec<bool> =
+        report.functions.iter().map(|f| matches(filter, &names::label(f))).collect();
+    with_ancestors(&report.paths, wanted(&report.paths, &matching))
+}
+
+/// Returns which paths have a matching function.
+fn wanted(paths: &[PathReport], matching: &[bool]) -> Vec<bool> {
+    let mut wanted: Vec<bool> = Vec::with_capacity(paths.len());
+    for (place, path) in paths.iter().enumerate() {
+        let parent = path.parent.filter(|&parent| parent < place);
+        let below = parent.is_some_and(|parent| wanted[parent]);
+        wanted.push(below || matching[path.function]);
+    }
+    wanted
+}
+
 /// Keeps the paths through matching functions. Returns which functions are on these paths.
 fn keep_paths_of(report: &mut Report, matching: &[bool]) -> Vec<bool> {
     let mut kept = matching.to_vec();
-    let mut wanted: Vec<bool> = Vec::with_capacity(report.paths.len());
     for (place, path) in report.paths.iter_mut().enumerate() {
         // Parents come first; other references are invalid and dropped.
         path.parent = path.parent.filter(|&parent| parent < place);
-        let below = path.parent.is_some_and(|parent| wanted[parent]);
-        wanted.push(below || matching[path.function]);
     }
+    let wanted = wanted(&report.paths, matching);
     keep_paths(&mut report.paths, wanted);
     report.paths.iter().for_each(|path| kept[path.function] = true);
     kept
 }
 
 /// Keeps the wanted paths and their ancestors. Parents come first.
-pub(super) fn keep_paths(paths: &mut Vec<PathReport>, mut wanted: Vec<bool>) {
-    for place in (0..wanted.len()).rev() {
-        if let (true, Some(parent)) = (wanted[place], paths[place].parent) {
-            wanted[parent] = true;
-        }
-    }
+pub(super) fn keep_paths(paths: &mut Vec<PathReport>, wanted: Vec<bool>) {
+    let wanted = with_ancestors(paths, wanted);
     let (mut places, mut next) = (Vec::with_capacity(wanted.len()), 0);
     for wanted in &wanted {
         places.push(next);
@@ -62,4 +74,15 @@ pub(super) fn keep_paths(paths: &mut Vec<PathReport>, mut wanted: Vec<bool>) {
     for path in paths {
         path.parent = path.parent.map(|parent| places[parent]);
     }
+}
+
+/// Adds the ancestors of the wanted paths.
+fn with_ancestors(paths: &[PathReport], mut wanted: Vec<bool>) -> Vec<bool> {
+    for place in (0..wanted.len()).rev() {
+        let parent = paths[place].parent.filter(|&parent| parent < place);
+        if let (true, Some(parent)) = (wanted[place], parent) {
+            wanted[parent] = true;
+        }
+    }
+    wanted
 }

@@ -44,7 +44,9 @@ pub(super) fn look_again(
                 }
                 tell(update)?;
             }
-            Err(error) if !has_begun => return Ok(tell(Update::Ended(Err(error)))?),
+            Err(error) if !has_begun => {
+                return Ok(tell(Update::Ended { result: Err(error), missed: 0 })?);
+            }
             Err(error) => events.send(Event::Said(format!("{error:#}")))?,
         }
         match choices.recv_timeout(interval.max(asked.elapsed() * REST)) {

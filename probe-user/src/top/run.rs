@@ -7,6 +7,7 @@ use super::{
     model::{Effect, Model},
     screen::Screen,
     source::{Source, Subject, Update},
+    summary::summary,
     view,
 };
 use crate::{session::spec::TraceSpec, ui};
@@ -17,7 +18,7 @@ use signal_hook::{
     iterator::Signals,
 };
 use std::{
-    io,
+    io::{self, Write},
     path::Path,
     sync::mpsc::{Receiver, SyncSender, sync_channel},
     time::Duration,
@@ -72,7 +73,7 @@ fn follow(
     // Report a bad request before the screen appears.
     let cpu = match events.recv().context("the session is gone")? {
         Event::Update(Update::Begun { cpu }) => cpu,
-        Event::Update(Update::Ended(result)) => return result,
+        Event::Update(Update::Ended { result, .. }) => return result,
         _ => None,
     };
     listen_for_signals(sender.clone())?;
@@ -81,11 +82,20 @@ fn follow(
     let mut model = Model::new(Data::new(cpu), interval, style.colour);
     model.sort.column = sort;
     let shown = show(&mut model, &mut screen, source, events);
+    let height = screen.size().1;
     drop(screen);
-    if !model.ended && source.stop() {
-        wait_for_end(events)?;
+    let ended = take_rest(&mut model, source, events);
+    leave_summary(&model, height);
+    shown.and(ended)
+}
+
+/// Writes the summary to the normal screen. If that is gone, nobody needs it.
+fn leave_summary(model: &Model, height: usize) {
+    let style = ui::terminal::detect(io::stdout());
+    let offset = Some(ui::wall::epoch_offset_ns());
+    if let Some(summary) = summary(model, &style, height, offset) {
+        let _ = io::stdout().write_all(summary.as_bytes());
     }
-    shown
 }
 
 /// Draws and waits, until the user quits or the session fails.
@@ -118,8 +128,8 @@ fn take(model: &mut Model, source: &Source, event: Event) -> anyhow::Result<bool
         Event::Update(Update::Begun { cpu }) => model.begun(cpu),
         Event::Update(Update::Interval { parts, missed }) => model.add(parts, missed),
         Event::Update(Update::Processes(processes)) => model.list(processes),
-        Event::Update(Update::Ended(result)) => {
-            model.ended = true;
+        Event::Update(Update::Ended { result, missed }) => {
+            model.end(missed);
             result?;
         }
         Event::Said(line) => model.message = Some(line),
@@ -144,16 +154,22 @@ fn take(model: &mut Model, source: &Source, event: Event) -> anyhow::Result<bool
     Ok(true)
 }
 
-/// Waits while the probes are removed. Another signal ends the wait.
-fn wait_for_end(events: &Receiver<Event>) -> anyhow::Result<()> {
-    while let Ok(event) = events.recv() {
-        match event {
-            Event::Update(Update::Ended(result)) => return result,
-            Event::Signal => return Ok(()),
-            _ => {}
+/// Ends a session, waits while its probes are removed, and takes what it still tells. Another signal
+/// ends the wait.
+fn take_rest(model: &mut Model, source: &Source, events: &Receiver<Event>) -> anyhow::Result<()> {
+    let is_awaited = !model.ended && source.stop();
+    loop {
+        let next = if is_awaited { events.recv().ok() } else { events.try_recv().ok() };
+        match next {
+            Some(Event::Update(Update::Ended { result, missed })) => {
+                model.end(missed);
+                return result;
+            }
+            Some(Event::Update(Update::Interval { parts, missed })) => model.add(parts, missed),
+            Some(Event::Signal) | None => return Ok(()),
+            Some(_) => {}
         }
     }
-    Ok(())
 }
 
 fn listen_for_signals(events: SyncSender<Event>) -> anyhow::Result<()> {
@@ -169,4 +185,53 @@ fn listen_for_signals(events: SyncSender<Event>) -> anyhow::Result<()> {
     let thread = std::thread::Builder::new().name("signals".into());
     thread.spawn(wait).context("cannot start a thread")?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::top::tests::{SECOND, fixture, snapshot};
+    use anyhow::anyhow;
+    use ctrace_core::units::Nanos;
+    use tokio::sync::mpsc::unbounded_channel;
+
+    fn all_calls(model: &Model) -> u64 {
+        let all = model.known().all().expect("an interval");
+        all.figures.report.functions.iter().map(|function| function.calls).sum()
+    }
+
+    fn interval() -> Event {
+        let parts = vec![snapshot(fixture::typical(), SECOND)];
+        Event::Update(Update::Interval { parts, missed: 2 })
+    }
+
+    fn model() -> Model {
+        Model::new(Data::new(Some(Nanos::ZERO)), Duration::from_secs(1), false)
+    }
+
+    #[test]
+    fn what_a_session_told_before_it_ended_by_itself_is_taken() {
+        let (commands, _) = unbounded_channel();
+        let source = Source::Session(commands);
+        let (sender, events) = sync_channel(WAITING);
+        sender.send(interval()).unwrap();
+        let result = Err(anyhow!("the disk is full"));
+        sender.send(Event::Update(Update::Ended { result, missed: 3 })).unwrap();
+        let mut model = model();
+        let error = take_rest(&mut model, &source, &events).expect_err("it failed");
+        assert_eq!(error.to_string(), "the disk is full");
+        assert!(model.ended && all_calls(&model) > 0);
+        assert_eq!(model.known().missed, 5);
+    }
+
+    #[test]
+    fn a_daemon_is_not_waited_for() {
+        let (chosen, _choices) = std::sync::mpsc::channel();
+        let (sender, events) = sync_channel(WAITING);
+        sender.send(interval()).unwrap();
+        let mut model = model();
+        take_rest(&mut model, &Source::Daemon(chosen), &events).unwrap();
+        assert!(all_calls(&model) > 0);
+        drop(sender);
+    }
 }

@@ -24,7 +24,11 @@ use std::{
     ffi::OsString,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::mpsc::{Sender, SyncSender, TrySendError, channel},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{Sender, SyncSender, TrySendError, channel},
+    },
     time::Duration,
 };
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -38,8 +42,8 @@ pub(super) enum Update {
     Interval { parts: Vec<Snapshot>, missed: u64 },
     /// The processes that the daemon traces.
     Processes(Vec<Traced>),
-    /// Nothing more comes.
-    Ended(anyhow::Result<()>),
+    /// Nothing more comes. `missed` intervals after the last one were lost.
+    Ended { result: anyhow::Result<()>, missed: u64 },
 }
 
 /// The subject of a session.
@@ -52,6 +56,10 @@ pub(crate) enum Subject {
         user: Identity,
     },
 }
+
+/// The number of intervals lost since the last that was delivered. Only the session's thread
+/// changes it.
+type Missed = Arc<AtomicU64>;
 
 pub(super) enum Source {
     /// Takes commands.
@@ -69,10 +77,11 @@ impl Source {
         events: SyncSender<Event>,
     ) -> anyhow::Result<Self> {
         let (commands, received) = unbounded_channel();
+        let missed = Missed::default();
         let session = move || {
             let traced = catch_unwind(AssertUnwindSafe(|| match subject {
                 Subject::Process(process, watched) => {
-                    let live = live(interval, events.clone());
+                    let live = live(interval, events.clone(), Missed::clone(&missed));
                     trace(&spec, &process, watched, live, &events, received)
                 }
                 Subject::Command { words, resolved, user } => {
@@ -82,13 +91,14 @@ impl Source {
                         user: &user,
                         streams: Streams::NoTerminal,
                     };
-                    let live = live(interval, events.clone());
+                    let live = live(interval, events.clone(), Missed::clone(&missed));
                     launch(&spec, &program, live, &events, received)
                 }
             }));
             let result = traced.unwrap_or_else(|_| Err(anyhow!("the session ended by a fault")));
+            let missed = missed.load(Ordering::Relaxed);
             // Nobody listens once the screen is gone.
-            let _ = events.send(Event::Update(Update::Ended(result)));
+            let _ = events.send(Event::Update(Update::Ended { result, missed }));
         };
         let thread = std::thread::Builder::new().name("session".into());
         thread.spawn(session).context("cannot start a thread")?;
@@ -120,10 +130,14 @@ impl Source {
         }
     }
 
-    /// Asks a session to end. Returns whether its end will be reported.
+    /// Asks a session to end. Returns whether an end is reported: a session reports it also where
+    /// it has just ended by itself.
     pub(super) fn stop(&self) -> bool {
         match self {
-            Self::Session(commands) => commands.send(Command::Stop).is_ok(),
+            Self::Session(commands) => {
+                let _ = commands.send(Command::Stop);
+                true
+            }
             Self::Daemon(_) => false,
         }
     }
@@ -177,13 +191,13 @@ fn launch(
 }
 
 /// Sends snapshots to `events`. While a stopped terminal takes none, they are counted as missed.
-fn live(interval: Duration, events: SyncSender<Event>) -> Live {
-    let mut missed = 0;
+fn live(interval: Duration, events: SyncSender<Event>, missed: Missed) -> Live {
     let deliver = move |snapshot| {
-        let update = Update::Interval { parts: vec![snapshot], missed };
+        let before = missed.load(Ordering::Relaxed);
+        let update = Update::Interval { parts: vec![snapshot], missed: before };
         match events.try_send(Event::Update(update)) {
-            Ok(()) => missed = 0,
-            Err(TrySendError::Full(_)) => missed += 1,
+            Ok(()) => missed.store(0, Ordering::Relaxed),
+            Err(TrySendError::Full(_)) => missed.store(before + 1, Ordering::Relaxed),
             Err(TrySendError::Disconnected(_)) => return false,
         }
         true
@@ -191,4 +205,28 @@ fn live(interval: Duration, events: SyncSender<Event>) -> Live {
     // The screen does not show how durations change within an interval.
     let extras = Extras { histograms: true, slices: 1, ..Extras::default() };
     Live { interval, extras: Box::new(move || extras), center_cut: 1.0, deliver: Box::new(deliver) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::top::tests::{fixture, snapshot};
+    use std::sync::mpsc::sync_channel;
+
+    #[test]
+    fn what_a_full_screen_refuses_is_counted() {
+        let (sender, events) = sync_channel(1);
+        let missed = Missed::default();
+        let mut live = live(Duration::from_secs(1), sender, Missed::clone(&missed));
+        let mut deliver = || (live.deliver)(snapshot(fixture::typical(), 0));
+        assert!(deliver() && deliver() && deliver());
+        assert_eq!(missed.load(Ordering::Relaxed), 2);
+        let told = |event| match event {
+            Event::Update(Update::Interval { missed, .. }) => missed,
+            _ => panic!("no interval"),
+        };
+        assert_eq!(told(events.recv().unwrap()), 0);
+        assert!(deliver());
+        assert_eq!((told(events.recv().unwrap()), missed.load(Ordering::Relaxed)), (2, 0));
+    }
 }

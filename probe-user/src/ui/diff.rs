@@ -11,8 +11,8 @@ use super::text;
 use super::units::{ABSENT, Digits, count, counted, percent, time};
 use clap::ValueEnum;
 use ctrace_core::diff::{
-    Change, Diff, FunctionDiff, Metric, PathDiff, Presence, Row, RowSelection, SideReport, Verdict,
-    choose,
+    Change, Compared, Diff, FunctionDiff, Metric, PathDiff, Presence, Row, RowSelection,
+    SideReport, Verdict, choose,
 };
 use ctrace_core::report::numbers::Unit;
 use ctrace_core::report::render::clean::clean;
@@ -22,6 +22,8 @@ use ctrace_core::units::Nanos;
 const TOP_PATHS: usize = 20;
 /// The largest width of a path: its root and its leaf matter.
 const PATH_ROOM: usize = 64;
+/// The verdict on noise so strong that both a half and a double are possible.
+const CANNOT_TELL: &str = "cannot tell";
 /// The number of functions named in a failed comparison.
 const NAMED: usize = 5;
 
@@ -70,7 +72,7 @@ pub(crate) fn render(diff: &Diff, options: &DiffOptions, style: &Style) -> Strin
             }
         };
     }
-    out += &remarks(diff, style);
+    out += &remarks(diff, &options.views, style);
     let losses = format!("old: {}; new: {}", loss_line(&diff.old.loss), loss_line(&diff.new.loss));
     out += &Tone::Dim.mark(&losses);
     out.push('\n');
@@ -80,33 +82,26 @@ pub(crate) fn render(diff: &Diff, options: &DiffOptions, style: &Style) -> Strin
 
 /// Returns the whole comparison in one sentence.
 fn sentence(diff: &Diff) -> String {
-    let of = |verdicts: &[Verdict]| {
-        let judged = diff.functions.iter().filter(|function| {
-            let compared = &function.compared;
-            let verdict = compared.changes.of(diff.metric).verdict;
-            compared.presence == Presence::Both && verdicts.contains(&verdict)
-        });
-        judged.count() as u64
+    let both = diff.functions.iter().filter(|it| it.compared.presence == Presence::Both);
+    let words: Vec<&str> = both.map(|it| word(it.compared.changes.of(diff.metric))).collect();
+    let of = |word: &str| words.iter().filter(|it| **it == word).count();
+    let always = match diff.metric.is_rate() {
+        true => [Verdict::More.name(), Verdict::Less.name()],
+        false => [Verdict::Slower.name(), Verdict::Faster.name()],
     };
-    let (worse, better) = match diff.metric.is_rate() {
-        true => (Verdict::More, Verdict::Less),
-        false => (Verdict::Slower, Verdict::Faster),
-    };
-    let one_sided =
-        diff.functions.iter().filter(|function| function.compared.presence != Presence::Both);
-    let rest = [
-        (of(&[Verdict::TooFew]), "with too few calls"),
-        (of(&[Verdict::Unjudged]), "not judged"),
-        (one_sided.count() as u64, "on one side only"),
-    ];
-    let mut parts = vec![
-        format!("{} {}", count(of(&[worse])), worse.name()),
-        format!("{} {}", count(of(&[better])), better.name()),
-        format!("{} noise", count(of(&[Verdict::Noise, Verdict::NoChange]))),
-    ];
-    let rest = rest.into_iter().filter(|(n, _)| *n > 0);
-    parts.extend(rest.map(|(n, what)| format!("{} {what}", count(n))));
+    let others =
+        [Verdict::NoChange, Verdict::Noise, Verdict::TooFew, Verdict::Unjudged].map(Verdict::name);
+    let one_sided = diff.functions.len() - words.len();
+    let rest = others.into_iter().chain([CANNOT_TELL]).map(|word| (of(word), word));
+    let rest = rest.chain([(one_sided, "on one side only")]).filter(|(n, _)| *n > 0);
+    let parts = always.into_iter().map(|word| (of(word), word)).chain(rest);
+    let parts: Vec<String> = parts.map(|(n, word)| format!("{} {word}", count(n as u64))).collect();
     parts.join(", ")
+}
+
+/// Returns the verdict on a change in words.
+fn word(change: &Change) -> &'static str {
+    if change.is_open() { CANNOT_TELL } else { change.verdict.name() }
 }
 
 /// Names the files of a side.
@@ -175,7 +170,7 @@ fn compared<T: Row>(diff: &Diff, rows: &[&T], digits: Digits) -> Vec<Vec<Group>>
     let of = |row: &&T| *row.compared().changes.of(diff.metric);
     let verdicts = rows.iter().map(|row| {
         let compared = row.compared();
-        let text = if compared.failed { "FAILED" } else { compared.verdict.name() };
+        let text = if compared.failed { "FAILED" } else { word(&of(row)) };
         Cell::toned(text.to_owned(), tone(compared.verdict))
     });
     let verdict = Group::untitled(vec![
@@ -283,7 +278,7 @@ fn value(metric: Metric, value: Option<f64>, digits: Digits) -> String {
 }
 
 /// Returns remarks to show after the numbers.
-fn remarks(diff: &Diff, style: &Style) -> String {
+fn remarks(diff: &Diff, views: &[DiffView], style: &Style) -> String {
     let mut out = String::new();
     for (left_out, what) in [(diff.functions_left_out, "functions"), (diff.paths_left_out, "paths")]
     {
@@ -291,6 +286,18 @@ fn remarks(diff: &Diff, style: &Style) -> String {
             let note = format!("{} {what} that took less time are not compared.", count(left_out));
             out += &text::paragraph(&note, Tone::Plain, style);
         }
+    }
+    let is_open = |compared: &Compared| compared.changes.of(diff.metric).is_open();
+    let in_any = |view: &DiffView| match view {
+        DiffView::Functions => diff.functions.iter().any(|it| is_open(&it.compared)),
+        DiffView::Paths => diff.paths.iter().any(|it| is_open(&it.compared)),
+    };
+    if views.iter().any(in_any) {
+        let line = format!(
+            "{CANNOT_TELL}: it may as well have halved or doubled, so much do the recordings vary. \
+             Record longer, and each side five times, taking turns."
+        );
+        out += &text::paragraph(&line, Tone::Plain, style);
     }
     for note in &diff.notes {
         out += &text::paragraph(&clean(note), Tone::Plain, style);

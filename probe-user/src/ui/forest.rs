@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 const DEEPEST: usize = 24;
 
 /// The children to show of each row. The last entry has the roots.
-pub(super) struct Forest {
+pub(crate) struct Forest {
     children: Vec<Vec<usize>>,
 }
 
@@ -37,8 +37,8 @@ impl PartialOrd for Candidate {
 }
 
 /// A row as a line.
-pub(super) struct Line {
-    pub(super) row: usize,
+pub(crate) struct Line {
+    pub(crate) row: usize,
     depth: usize,
     /// For each drawn level, true if more siblings follow there.
     more: Vec<bool>,
@@ -47,7 +47,7 @@ pub(super) struct Line {
 impl Forest {
     /// Chooses the `most` heaviest rows that have a weight, and their ancestors. Parents come
     /// first; a row with a later parent is a root.
-    pub(super) fn choose(
+    pub(crate) fn choose(
         parents: impl Iterator<Item = Option<usize>>,
         weight: impl Fn(usize) -> Option<u64>,
         most: usize,
@@ -76,14 +76,14 @@ impl Forest {
         Self { children }
     }
 
-    pub(super) fn sort_children(&mut self, mut by: impl FnMut(&usize, &usize) -> Ordering) {
+    pub(crate) fn sort_children(&mut self, mut by: impl FnMut(&usize, &usize) -> Ordering) {
         for list in &mut self.children {
             list.sort_by(&mut by);
         }
     }
 
     /// Returns the lines from the first root down.
-    pub(super) fn lines(&self) -> Vec<Line> {
+    pub(crate) fn lines(&self) -> Vec<Line> {
         let mut lines = Vec::new();
         let mut more: Vec<bool> = Vec::new();
         // Each entry is a node, and how many of its children are done.

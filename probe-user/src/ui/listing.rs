@@ -13,25 +13,29 @@ pub(crate) struct Line {
     pub place: String,
     /// The method of tracing it.
     pub how: Option<String>,
+    /// True if it is known that it cannot be traced.
+    pub refused: bool,
 }
 
 /// The width beyond which a name no longer widens its column.
 const WIDEST: usize = 48;
 
-/// Writes aligned lines, with a heading for a terminal only. The lines are made twice: kept
+/// Writes aligned lines, and for people their number and `more` behind it. The lines are made twice: kept
 /// together they would take more memory than their source.
 pub(crate) fn write<Lines: Iterator<Item = Line>>(
     out: &mut impl Write,
     lines: impl Fn() -> Lines,
+    more: &str,
     style: &Style,
 ) -> io::Result<()> {
     let width = |text: &str| text.chars().take(WIDEST).count();
-    let (mut name, mut object, mut place, mut count) = (0, 0, 0, 0);
+    let (mut name, mut object, mut place, mut count, mut refused) = (0, 0, 0, 0, 0);
     for line in lines() {
         name = name.max(width(&line.name));
         object = object.max(width(&line.object));
         place = place.max(width(&line.place));
         count += 1;
+        refused += usize::from(line.refused);
     }
     for line in lines() {
         let kind = match line.kind {
@@ -49,7 +53,11 @@ pub(crate) fn write<Lines: Iterator<Item = Line>>(
         writeln!(out, "{}", text.trim_end())?;
     }
     if style.width.is_some() {
-        writeln!(out, "{count} in all")?;
+        let refused = match refused {
+            0 => String::new(),
+            n => format!(", {n} of them not traced"),
+        };
+        writeln!(out, "{count} in all{refused}{more}")?;
     }
     Ok(())
 }

@@ -79,7 +79,6 @@ pub fn loss_line(loss: &LossReport) -> String {
 }
 
 /// Returns whether the numbers miss something that happened.
-pub(crate) fn is_damaged(report: &Report) -> bool {
-    let loss = &report.loss;
+pub(crate) fn is_damaged(loss: &LossReport) -> bool {
     loss.events > 0 || loss.late > 0 || loss.decode_errors > 0 || loss.is_damage()
 }

@@ -4,13 +4,14 @@
 //! the table has.
 
 use super::style::{Style, Tone};
-use super::text;
+use super::{text, waiting};
 use ctrace_core::report::{FunctionReport, Report};
 
 /// A reason to read a row with care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     Frame,
+    Waits,
     Recursive,
     UntilTailCall,
     Unseen,
@@ -18,12 +19,19 @@ pub(super) enum Mark {
 }
 
 impl Mark {
-    const ALL: [Self; 5] =
-        [Self::Frame, Self::Recursive, Self::UntilTailCall, Self::Unseen, Self::MostlyProbes];
+    const ALL: [Self; 6] = [
+        Self::Frame,
+        Self::Waits,
+        Self::Recursive,
+        Self::UntilTailCall,
+        Self::Unseen,
+        Self::MostlyProbes,
+    ];
 
     fn letter(self) -> char {
         match self {
             Self::Frame => 'f',
+            Self::Waits => 'w',
             Self::Recursive => 'r',
             Self::UntilTailCall => 't',
             Self::Unseen => 'u',
@@ -36,6 +44,7 @@ impl Mark {
             Self::Frame => {
                 "frames the program: called once in its thread; its own time may be waiting"
             }
+            Self::Waits => "waits, by its name: its self time is hardly work",
             Self::Recursive => "recursive: total counts calls within calls again",
             Self::UntilTailCall => {
                 "a call ends at its tail call: what it jumps to is its caller's time"
@@ -60,6 +69,7 @@ impl Marks {
         let marks = report.functions.iter().enumerate().map(|(index, row)| {
             let has = |mark| match mark {
                 Mark::Frame => frames[index],
+                Mark::Waits => row.calls > 0 && waiting::waits(&row.name, &row.object),
                 Mark::Recursive => recursive[index],
                 Mark::UntilTailCall => row.until_tail_call && row.calls > 0,
                 Mark::Unseen => row.untimed > 0 && !is_point(row),
@@ -72,6 +82,11 @@ impl Marks {
 
     pub(super) fn has(&self, function: usize, mark: Mark) -> bool {
         self.0.get(function).is_some_and(|marks| marks.contains(&mark))
+    }
+
+    /// Returns whether a function's own time is hardly work.
+    pub(super) fn hardly_works(&self, function: usize) -> bool {
+        [Mark::Frame, Mark::Waits].into_iter().any(|mark| self.has(function, mark))
     }
 
     /// Returns the letters of a row.
@@ -96,27 +111,32 @@ fn is_point(row: &FunctionReport) -> bool {
     row.kind == ctrace_core::function::FunctionKind::Usdt
 }
 
-/// Returns for each function whether it is the first of its threads, such as `main`: it was entered
-/// once in each, called by none and calling others.
+/// Returns for each function whether it frames its threads: it was entered once in each, and is
+/// called by no other traced function and calls some, or is `main` or a runtime's function below
+/// such ones only.
 fn frames(report: &Report) -> Vec<bool> {
-    let mut first = vec![false; report.functions.len()];
-    let mut calls = vec![false; report.functions.len()];
-    let mut called = vec![false; report.functions.len()];
+    let count = report.functions.len();
+    let (mut is_called, mut is_called_by_others) = (vec![false; count], vec![false; count]);
+    let mut calls = vec![false; count];
+    let names: Vec<bool> = report.functions.iter().map(|it| waiting::frames(&it.name)).collect();
+    let set = |list: &mut Vec<bool>, function: usize| {
+        if let Some(is_so) = list.get_mut(function) {
+            *is_so = true;
+        }
+    };
     for path in &report.paths {
-        let outer = path.parent.and_then(|parent| report.paths.get(parent));
-        let kind = if outer.is_some() { &mut called } else { &mut first };
-        for (list, function) in
-            [(kind, path.function)].into_iter().chain(outer.map(|it| (&mut calls, it.function)))
-        {
-            if let Some(is_so) = list.get_mut(function) {
-                *is_so = true;
-            }
+        let Some(outer) = path.parent.and_then(|parent| report.paths.get(parent)) else { continue };
+        set(&mut calls, outer.function);
+        set(&mut is_called, path.function);
+        if !names.get(outer.function).is_some_and(|is_frame| *is_frame) {
+            set(&mut is_called_by_others, path.function);
         }
     }
     let rows = report.functions.iter().enumerate();
     rows.map(|(at, row)| {
-        let frames = calls[at] || &*row.name == "main";
-        first[at] && frames && !called[at] && row.calls <= row.threads
+        let is_outermost = calls[at] && !is_called[at];
+        let is_frame = names[at] && !is_called_by_others[at];
+        row.calls > 0 && row.calls <= row.threads && (is_outermost || is_frame)
     })
     .collect()
 }

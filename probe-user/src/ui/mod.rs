@@ -9,7 +9,7 @@ mod clock;
 mod diff;
 pub(crate) mod distinct;
 mod exported;
-mod forest;
+pub(crate) mod forest;
 pub(crate) mod grid;
 pub(crate) mod head;
 pub(crate) mod listing;
@@ -18,6 +18,7 @@ pub(crate) mod log;
 mod loss;
 mod marks;
 pub(crate) mod names;
+mod net;
 pub(crate) mod notes;
 pub(crate) mod number;
 pub(crate) mod pager;
@@ -30,12 +31,13 @@ pub(crate) mod terminal;
 pub(crate) mod text;
 pub(crate) mod units;
 pub(crate) mod views;
+mod waiting;
 pub(crate) mod wall;
 
 pub(crate) use diff::{DiffOptions, DiffView, render as render_diff};
 pub(crate) use exported::remarks;
 pub use loss::loss_line;
-pub(crate) use loss::warnings;
+pub(crate) use loss::{is_damaged, warnings};
 pub use style::Style;
 pub use views::{ViewError, ViewName, ViewOptions};
 
@@ -73,7 +75,8 @@ pub fn render_table(
     }
     out += &head::target(report, style);
     let context = Context { report, options, selection: &options.selection(), style };
-    if report.functions.iter().all(|f| f.calls == 0 && f.headless == 0) && !options.show_zero {
+    let called = report.functions.iter().any(|f| f.calls > 0 || f.headless > 0);
+    if !called && !options.show_zero {
         out += &head::stretch(&context);
         for line in notes::nothing_called(report) {
             out += &text::paragraph(&line, Tone::Plain, style);
@@ -84,10 +87,11 @@ pub fn render_table(
             out.push('\n');
         }
     }
-    for note in notes::notes(report, options.show_zero) {
+    let seen = views::as_seen(report, options).filter(|_| called);
+    for note in seen.into_iter().chain(notes::notes(report, options.show_zero)) {
         out += &text::paragraph(&note, Tone::Plain, style);
     }
-    let tone = if loss::is_damaged(report) { Tone::Warning } else { Tone::Dim };
+    let tone = if is_damaged(&report.loss) { Tone::Warning } else { Tone::Dim };
     out += &tone.mark(&loss_line(&report.loss));
     out.push('\n');
     Ok(style.resolve(&out))

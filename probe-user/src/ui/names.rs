@@ -10,11 +10,12 @@ use ctrace_core::{
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Returns a function's name for tables: a marker with its group, a USDT probe with its provider.
-/// The armed share of the time follows if it is not all.
+/// The armed share of the time follows if it is not all, in brackets that no shortening takes for
+/// parameters.
 pub(crate) fn label(function: &FunctionReport) -> String {
     let name = clean(&function.qualified()).into_owned();
     match function.sampled {
-        Some(sampled) => format!("{name} (armed {:.1} %)", sampled.armed_percent),
+        Some(sampled) => format!("{name} [armed {:.1} %]", sampled.armed_percent),
         None => name,
     }
 }
@@ -142,6 +143,13 @@ mod tests {
         assert_eq!(shorten(LONG, 50), "std::vector<int, std::allocator<int>>::push_back");
         assert_eq!(shorten(LONG, 30), "std::vector<…>::push_back");
         assert_eq!(shorten(LONG, 13), "std::v…h_back");
+    }
+
+    #[test]
+    fn the_armed_share_stays_when_a_name_is_cut() {
+        let name = "shop::priceOfEverythingInTheCart(int) [armed 19.2 %]";
+        assert_eq!(shorten(name, 47), "shop::priceOfEverythingInTheCart [armed 19.2 %]");
+        assert_eq!(shorten(name, 30), "shop::priceOfE… [armed 19.2 %]");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
     if report.filtered_calls > 0 {
         let were = if report.filtered_calls == 1 { "was" } else { "were" };
         out.push(format!(
-            "{} {were} filtered out; the time is the caller's.",
+            "{} {were} filtered out; their time counts as their caller's self time.",
             counted(report.filtered_calls, "call", "calls"),
         ));
     }
@@ -48,9 +48,15 @@ pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
 /// Names the first of some functions.
 fn names(functions: &[&FunctionReport]) -> String {
     const MOST_NAMED: usize = 3;
-    let first = functions.iter().take(MOST_NAMED);
-    let mut named: Vec<_> = first.map(|function| clean(&function.name).into_owned()).collect();
-    let more = functions.len() - named.len();
+    // Functions of one name, such as the variants of a destructor, are named once.
+    let same: Vec<_> = functions.chunk_by(|a, b| a.name == b.name).collect();
+    let first = same.iter().take(MOST_NAMED);
+    let name = |same: &&[&FunctionReport]| match same.len() {
+        1 => clean(&same[0].name).into_owned(),
+        n => format!("{} ({n})", clean(&same[0].name)),
+    };
+    let mut named: Vec<_> = first.map(name).collect();
+    let more = functions.len() - same.iter().take(MOST_NAMED).map(|same| same.len()).sum::<usize>();
     if more > 0 {
         named.push(format!("and {}", counted(more as u64, "more", "more")));
     }

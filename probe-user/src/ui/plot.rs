@@ -1,6 +1,6 @@
 //! Draws numbers as bars, shades and sparklines, which need no colour.
 
-use super::style::Tone;
+use super::style::{Heat, Style, Tone};
 
 /// Eighths of a column.
 const EIGHTHS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
@@ -38,20 +38,28 @@ pub(crate) fn sparkline(numbers: &[u64]) -> String {
 
 /// Returns the shade of `count` on a logarithmic scale up to `most`: rare calls are the interesting
 /// ones.
-pub(crate) fn shade(count: u64, most: u64) -> (char, Tone) {
+fn shade(count: u64, most: u64) -> (char, Tone) {
     if count == 0 {
         return (' ', Tone::Plain);
     }
-    let level = match most {
-        0 | 1 => SHADES.len() - 1,
-        _ => {
-            let share = (count.min(most) as f64).ln() / (most as f64).ln();
-            // Powers must be whole levels despite rounding errors of the logarithm.
-            (share * (SHADES.len() - 1) as f64 + 1e-9) as usize
-        }
-    };
+    // Powers must be whole levels despite rounding errors of the logarithm.
+    let level = (logarithmic(count, most) * (SHADES.len() - 1) as f64 + 1e-9) as usize;
     let level = level.min(SHADES.len() - 1);
     (SHADES[level], [Tone::Dim, Tone::Plain, Tone::Warm, Tone::Warm, Tone::Hot][level])
+}
+
+/// Returns the same shade with a colour of its own for more levels; none for no calls.
+fn heat(count: u64, most: u64) -> (char, Option<Heat>) {
+    let heat = (count > 0).then(|| Heat::of_share(logarithmic(count, most)));
+    (shade(count, most).0, heat)
+}
+
+/// Returns the share of a count of at least 1 on a logarithmic scale up to `most`.
+fn logarithmic(count: u64, most: u64) -> f64 {
+    match most {
+        0 | 1 => 1.0,
+        _ => (count.min(most) as f64).ln() / (most as f64).ln(),
+    }
 }
 
 /// Returns the shade of a share from 0 to 1.
@@ -59,11 +67,24 @@ pub(crate) fn shade_of_share(share: f64) -> char {
     SHADES[((share * SHADES.len() as f64) as usize).min(SHADES.len() - 1)]
 }
 
-/// Joins marks, and groups those of one tone.
-pub(crate) fn marked(marks: impl IntoIterator<Item = (char, Tone)>) -> String {
-    let marks: Vec<(char, Tone)> = marks.into_iter().collect();
+/// Draws shades of these counts, in the colours that the terminal has.
+pub(crate) fn shades(counts: &[u64], most: u64, style: &Style) -> String {
+    let counts = counts.iter();
+    if style.truecolour {
+        let mark = |heat: Option<Heat>, run: &str| heat.map_or(run.to_owned(), |it| it.mark(run));
+        return runs(counts.map(|&count| heat(count, most)), mark);
+    }
+    runs(counts.map(|&count| shade(count, most)), |tone, run| tone.mark(run))
+}
+
+/// Joins marks, and groups those of one colour.
+fn runs<C: Copy + PartialEq>(
+    marks: impl Iterator<Item = (char, C)>,
+    mark: impl Fn(C, &str) -> String,
+) -> String {
+    let marks: Vec<(char, C)> = marks.collect();
     let runs = marks.chunk_by(|a, b| a.1 == b.1);
-    runs.map(|run| run[0].1.mark(&run.iter().map(|mark| mark.0).collect::<String>())).collect()
+    runs.map(|run| mark(run[0].1, &run.iter().map(|mark| mark.0).collect::<String>())).collect()
 }
 
 /// Returns the number of slices in a column, so that all slices fit.

@@ -12,6 +12,8 @@ pub struct Style {
     /// The width in columns. Without one, nothing is shortened.
     pub width: Option<usize>,
     pub colour: bool,
+    /// True if the terminal shows any colour, not only 256: heat maps get shades in between.
+    pub truecolour: bool,
     /// True if the reader can see ASCII only.
     pub ascii: bool,
 }
@@ -104,6 +106,50 @@ impl Tone {
     }
 }
 
+/// A place on the scale of a heat map, from rare to frequent, for terminals with all colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Heat(u8);
+
+impl Heat {
+    /// Returns the place of a share from 0 to 1.
+    pub(crate) fn of_share(share: f64) -> Self {
+        Self((share.clamp(0.0, 1.0) * f64::from(HEATS - 1)).round() as u8)
+    }
+
+    /// Marks `text` with this heat. Only styles with `truecolour` show it.
+    pub(crate) fn mark(self, text: &str) -> String {
+        let mark = char::from_u32(FIRST_HEAT_MARK + u32::from(self.0)).unwrap_or(END_MARK);
+        format!("{mark}{text}{END_MARK}")
+    }
+
+    /// Returns the heat that begins at this mark.
+    fn at(mark: char) -> Option<Self> {
+        let place = u32::from(mark).checked_sub(FIRST_HEAT_MARK)?;
+        (place < u32::from(HEATS)).then_some(Self(place as u8))
+    }
+
+    /// Returns the code of a colour between those of [`HEAT_STOPS`].
+    fn code(self) -> String {
+        let steps = HEAT_STOPS.len() - 1;
+        let at = f64::from(self.0) * steps as f64 / f64::from(HEATS - 1);
+        let from = (at as usize).min(steps - 1);
+        let part = at - from as f64;
+        let mix = |of: usize| {
+            let [low, high] = [from, from + 1].map(|stop| f64::from(HEAT_STOPS[stop][of]));
+            (low + (high - low) * part).round()
+        };
+        format!("38;2;{};{};{}", mix(0), mix(1), mix(2))
+    }
+}
+
+/// The number of heats.
+const HEATS: u8 = 16;
+/// The colours of the scale, as red, green and blue: blue, green, amber, red. All can be read on
+/// black and on white.
+const HEAT_STOPS: [[u8; 3]; 4] = [[76, 96, 178], [46, 150, 130], [214, 150, 40], [216, 48, 48]];
+/// The marks of heats are the tag characters from this one on, behind those of functions.
+const FIRST_HEAT_MARK: u32 = 0xe0040;
+
 /// The coloured tones. Their marks are the invisible characters from [`FIRST_MARK`] on.
 const TONES: [Tone; 8] = [
     Tone::Title,
@@ -152,6 +198,12 @@ impl Style {
     fn coloured(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for c in text.chars() {
+            if let Some(heat) = Heat::at(c) {
+                if self.colour {
+                    out += &format!("\x1b[{}m", heat.code());
+                }
+                continue;
+            }
             match (Tone::at(c), c) {
                 (Some(tone), _) if self.colour => {
                     out += "\x1b[";
@@ -189,11 +241,27 @@ mod tests {
     }
 
     #[test]
+    fn heat_goes_from_one_end_of_the_scale_to_the_other() {
+        let style = Style { colour: true, truecolour: true, ..Style::default() };
+        let shown = |share| style.resolve(&Heat::of_share(share).mark("x"));
+        assert_eq!(shown(0.0), "\x1b[38;2;76;96;178mx\x1b[0m");
+        assert_eq!(shown(1.0), "\x1b[38;2;216;48;48mx\x1b[0m");
+        let between: std::collections::BTreeSet<String> =
+            (0..100).map(|share| shown(f64::from(share) / 99.0)).collect();
+        assert_eq!(between.len(), usize::from(HEATS));
+        assert_eq!(Style::default().resolve(&Heat::of_share(0.5).mark("x")), "x");
+    }
+
+    #[test]
     fn targets_cannot_write_marks() {
         use ctrace_core::report::render::clean::is_harmful;
         let last = [TONES[TONES.len() - 1], Tone::Function(PALETTE.len() as u8 - 1)];
         for tone in [TONES[0], Tone::Function(0)].into_iter().chain(last) {
             assert!(tone.mark("x").chars().filter(|c| *c != 'x').all(is_harmful));
+        }
+        for share in [0.0, 1.0] {
+            let marked = Heat::of_share(share).mark("x");
+            assert!(marked.chars().filter(|c| *c != 'x').all(is_harmful));
         }
     }
 }

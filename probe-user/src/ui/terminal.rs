@@ -62,8 +62,10 @@ fn style(
         ColorChoice::Never => false,
         ColorChoice::Auto => may_colour(),
     };
+    let has_all = |value: OsString| value == "truecolor" || value == "24bit";
+    let truecolour = colour && variable("COLORTERM").is_some_and(has_all);
     let width = Some(width.unwrap_or(DEFAULT_WIDTH).max(LEAST_WIDTH));
-    Style { width, colour, ascii: is_ascii(&variable) }
+    Style { width, colour, truecolour, ascii: is_ascii(&variable) }
 }
 
 /// Returns whether the user's locale has ASCII only. Without a locale the terminal is likely to show
@@ -114,6 +116,18 @@ mod tests {
         assert!(!colour(Some(80), ColorChoice::Auto, &[]));
         assert!(colour(None, ColorChoice::Always, &[("NO_COLOR", "1")]));
         assert!(!colour(Some(80), ColorChoice::Never, &[XTERM]));
+    }
+
+    #[test]
+    fn a_terminal_says_if_it_has_all_colours() {
+        const XTERM: (&str, &str) = ("TERM", "xterm");
+        let all = |chosen, set| of(Some(80), chosen, set).truecolour;
+        assert!(all(ColorChoice::Auto, &[XTERM, ("COLORTERM", "truecolor")]));
+        assert!(all(ColorChoice::Always, &[("COLORTERM", "24bit"), ("NO_COLOR", "1")]));
+        assert!(!all(ColorChoice::Auto, &[XTERM, ("COLORTERM", "yes")]));
+        assert!(!all(ColorChoice::Auto, &[XTERM]));
+        assert!(!all(ColorChoice::Auto, &[XTERM, ("COLORTERM", "24bit"), ("NO_COLOR", "1")]));
+        assert!(!all(ColorChoice::Never, &[XTERM, ("COLORTERM", "truecolor")]));
     }
 
     #[test]

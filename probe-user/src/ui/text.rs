@@ -32,9 +32,20 @@ pub(crate) fn title(text: &str) -> String {
 
 /// Returns the line below a table that omits rows.
 pub(crate) fn left_out(count: usize, one: &str, many: &str, style: &Style) -> String {
+    not_shown(count, one, many, " (--top, --min-percent)", style)
+}
+
+/// Returns the same with another remedy.
+pub(crate) fn not_shown(
+    count: usize,
+    one: &str,
+    many: &str,
+    remedy: &str,
+    style: &Style,
+) -> String {
     if count == 0 {
         return String::new();
     }
     let what = super::units::counted(count as u64, one, many);
-    paragraph(&format!("… {what} not shown (--top, --min-percent)"), Tone::Dim, style)
+    paragraph(&format!("… {what} not shown{remedy}"), Tone::Dim, style)
 }

@@ -66,6 +66,11 @@ fn needs_waiting(link: Link) -> Option<&'static str> {
     (link != Link::Session).then_some("threads wait where there are session links only")
 }
 
+fn needs_values(link: Link) -> Option<&'static str> {
+    (link != Link::Session)
+        .then_some("arguments and results are read where there are session links")
+}
+
 fn any_link(_: Link) -> Option<&'static str> {
     None
 }
@@ -103,8 +108,18 @@ pub const CASES: &[Case] = &[
     case("usdt_probes", On::Kernel, objects::usdt_probes),
     case("arguments_of_usdt_probes", On::Kernel, payloads::arguments_of_usdt_probes),
     case("arguments_through_the_spool", On::Nothing, payloads::arguments_through_the_spool),
-    case("arguments_and_results", On::Links, call_values::arguments_and_results),
-    case("results_at_ret_sites", On::Kernel, call_values::results_at_ret_sites),
+    Case {
+        name: "arguments_and_results",
+        check: call_values::arguments_and_results,
+        unsuited: needs_values,
+        depends: On::Links,
+    },
+    Case {
+        name: "results_at_ret_sites",
+        check: call_values::results_at_ret_sites,
+        unsuited: needs_values,
+        depends: On::Kernel,
+    },
     case("usdt_values", On::Nothing, objects::usdt_values),
     case("a_recording_is_a_trace", On::Nothing, recordings::a_recording_is_a_trace),
     case(

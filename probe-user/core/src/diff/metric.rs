@@ -91,7 +91,9 @@ impl Metric {
             (Self::CALLS, _) => "calls per second of trace".to_owned(),
             (Self::P50, _) => "median duration of a call".to_owned(),
             (Self::OWN, _) => "time in the function itself, per second of trace".to_owned(),
-            (Self::EXCLUSIVE, _) => "active-exclusive time, per second of trace".to_owned(),
+            (Self::EXCLUSIVE, _) => {
+                "time as the innermost traced function, per second of trace".to_owned()
+            }
             (_, Kind::Mean) => "mean duration of a call".to_owned(),
             (_, Kind::Percentile(permille)) => {
                 let percent = permille as f64 / 10.0;

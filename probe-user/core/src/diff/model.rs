@@ -247,6 +247,14 @@ impl Compared {
 }
 
 impl Change {
+    /// Returns whether the number may have halved, and may as well have doubled. Where only one of
+    /// these is possible, the interval excludes the other.
+    pub fn is_open(&self) -> bool {
+        let reaches = self.low_percent.is_some_and(|low| low <= -50.0)
+            && self.high_percent.is_some_and(|high| high >= 100.0);
+        self.verdict == Verdict::Noise && reaches
+    }
+
     const UNKNOWN: Self = Self {
         old: None,
         new: None,
@@ -274,4 +282,29 @@ impl Change {
 /// Rounds to three decimals: further digits mean nothing.
 fn rounded(value: f64) -> f64 {
     if value.abs() < 1e12 { (value * 1e3).round() / 1e3 } else { value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_is_what_may_have_halved_or_doubled() {
+        let is_open = |low, high, verdict| {
+            let change = Change {
+                low_percent: Some(low),
+                high_percent: Some(high),
+                verdict,
+                ..Change::UNKNOWN
+            };
+            change.is_open()
+        };
+        assert!(is_open(-50.0, 100.0, Verdict::Noise));
+        assert!(is_open(-73.0, 290.0, Verdict::Noise));
+        // It has not doubled, or not halved.
+        assert!(!is_open(-73.0, 99.0, Verdict::Noise));
+        assert!(!is_open(-49.0, 290.0, Verdict::Noise));
+        assert!(!is_open(-73.0, 290.0, Verdict::TooFew));
+        assert!(!Change { verdict: Verdict::Noise, ..Change::UNKNOWN }.is_open());
+    }
 }

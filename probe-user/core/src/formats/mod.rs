@@ -119,7 +119,7 @@ impl<R: ReadAt> Format<R> {
     pub const ALL: &'static [Self] = &[
         Self::text(
             "folded",
-            "call paths with their own time, for flame graph tools",
+            "call paths with their self time, for flame graph tools",
             "folded",
             folded::write,
         ),

@@ -28,7 +28,7 @@ pub use ctrack::{CtrackReport, CtrackRow};
 pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsReport};
 pub use extras::Extras;
 pub use meta::ReportMeta;
-pub use probes::ProbeTimes;
+pub use probes::{Net, ProbeTimes};
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
 pub use totals::Totals;
 pub(crate) use values::UNREADABLE;

@@ -5,8 +5,8 @@
 //! schema of JSON with it. A new number is one entry at the end, so that the columns of CSV stay in
 //! place.
 
-use super::FunctionReport;
 use super::key::Key;
+use super::{FunctionReport, Net};
 use crate::units::Nanos;
 use std::fmt;
 
@@ -52,6 +52,8 @@ pub struct Number<T: 'static = FunctionReport> {
     pub parent: Option<&'static str>,
     /// The name in options such as `--sort`: the key without its unit, or a shorter one.
     pub name: &'static str,
+    /// The heading on a screen: the name, or what reads better.
+    pub heading: &'static str,
     /// Other spellings of the name, as in other tools.
     pub aliases: &'static [&'static str],
     pub unit: Unit,
@@ -89,11 +91,16 @@ impl<T: 'static> Number<T> {
         help: &'static str,
         of: for<'a> fn(&'a T) -> Key<'a>,
     ) -> Self {
-        Self { key, parent: None, name: without_unit(key), aliases: &[], unit, kind, help, of }
+        let name = without_unit(key);
+        Self { key, parent: None, name, heading: name, aliases: &[], unit, kind, help, of }
     }
 
     pub(super) const fn named(self, name: &'static str, aliases: &'static [&'static str]) -> Self {
-        Self { name, aliases, ..self }
+        Self { name, heading: name, aliases, ..self }
+    }
+
+    const fn headed(self, heading: &'static str) -> Self {
+        Self { heading, ..self }
     }
 
     const fn within(self, parent: &'static str) -> Self {
@@ -216,6 +223,10 @@ fn maybe<'a>(ns: Option<Nanos>) -> Key<'a> {
     Key::Count(ns.map(|ns| ns.0))
 }
 
+fn net<'a>(net: Option<Net>) -> Key<'a> {
+    maybe(net.and_then(Net::known))
+}
+
 /// Returns `n` per second of the row's stretch.
 fn rate<'a>(row: &FunctionReport, n: u64) -> Key<'a> {
     let seconds = row.stretch_ns.0 as f64 / 1e9;
@@ -238,36 +249,36 @@ pub const NUMBERS: &[Number] = &[
     Number::new("self_ns", Time, OfCalls, "Durations less those of the direct traced callees.", |f| time(f.self_ns)),
     Number::new("active_ns", Time, OfTime, "Time in which it is on the stack of any thread.", |f| time(f.active_ns)).named("a", &["active", "time_a"]),
     Number::new("active_exclusive_ns", Time, OfTime, "Time in which it is the innermost traced function of any thread.", |f| time(f.active_exclusive_ns)).named("ae", &["active_exclusive", "time_ae"]),
-    Number::new("active_exclusive_percent", Percent, Other, "Share of the time in which it was innermost on any thread.", |f| Key::Real(Some(f.active_exclusive_percent))).named("ae_percent", &[]),
+    Number::new("active_exclusive_percent", Percent, Other, "Share of the time in which it was innermost on any thread.", |f| Key::Real(Some(f.active_exclusive_percent))).named("ae_percent", &[]).headed("ae %"),
     Number::new("min_ns", Time, Extreme, "The shortest call.", |f| maybe(f.durations.min_ns)),
     Number::new("mean_ns", Time, Mean, "The mean duration.", |f| maybe(f.durations.mean_ns)).named("mean", &["avg"]),
     Number::new("p50_ns", Time, Percentile(500), "Half of the calls took no longer.", |f| maybe(f.durations.p50_ns)).named("p50", &["median", "med"]),
     Number::new("p90_ns", Time, Percentile(900), "Nine tenths took no longer.", |f| maybe(f.durations.p90_ns)),
     Number::new("p95_ns", Time, Percentile(950), "All but one in twenty took no longer.", |f| maybe(f.durations.p95_ns)),
     Number::new("p99_ns", Time, Percentile(990), "All but one in a hundred took no longer.", |f| maybe(f.durations.p99_ns)),
-    Number::new("p999_ns", Time, Percentile(999), "All but one in a thousand took no longer.", |f| maybe(f.durations.p999_ns)).named("p999", &["p99.9"]),
+    Number::new("p999_ns", Time, Percentile(999), "All but one in a thousand took no longer.", |f| maybe(f.durations.p999_ns)).named("p999", &["p99.9"]).headed("p99.9"),
     Number::new("max_ns", Time, Extreme, "The longest call.", |f| maybe(f.durations.max_ns)),
     Number::new("sd_ns", Time, Other, "Standard deviation of the durations.", |f| maybe(f.durations.sd_ns)),
     Number::new("cv", Ratio, Other, "Standard deviation divided by the mean.", |f| Key::Real(f.durations.cv)),
-    Number::new("fastest_min_ns", Time, Other, "The shortest of the fastest calls.", |f| maybe(f.fastest.min_ns)).within("fastest"),
-    Number::new("fastest_mean_ns", Time, Other, "Mean duration of the fastest calls.", |f| maybe(f.fastest.mean_ns)).within("fastest"),
-    Number::new("center_min_ns", Time, Other, "The shortest call of the center.", |f| maybe(f.center.min_ns)).within("center"),
-    Number::new("center_mean_ns", Time, Other, "Mean duration of the center.", |f| maybe(f.center.mean_ns)).within("center"),
-    Number::new("center_median_ns", Time, Other, "Half of the center's calls took no longer.", |f| maybe(f.center.median_ns)).within("center"),
-    Number::new("center_max_ns", Time, Other, "The longest call of the center.", |f| maybe(f.center.max_ns)).within("center"),
-    Number::new("center_active_ns", Time, Other, "Active time of the center's calls alone.", |f| maybe(f.center.active_ns)).named("a_center", &["center_a"]).within("center"),
-    Number::new("center_active_exclusive_ns", Time, Other, "Active-exclusive time of the center's calls alone.", |f| maybe(f.center.active_exclusive_ns)).named("ae_center", &["center_ae"]).within("center"),
-    Number::new("center_active_exclusive_percent", Percent, Other, "The same in percent of the duration.", |f| Key::Real(f.center.active_exclusive_percent)).named("ae_center_percent", &[]).within("center"),
-    Number::new("slowest_mean_ns", Time, Other, "Mean duration of the slowest calls.", |f| maybe(f.slowest.mean_ns)).within("slowest"),
-    Number::new("slowest_max_ns", Time, Other, "The longest of the slowest calls.", |f| maybe(f.slowest.max_ns)).within("slowest"),
+    Number::new("fastest_min_ns", Time, Other, "The shortest of the fastest calls.", |f| maybe(f.fastest.min_ns)).headed("fastest min").within("fastest"),
+    Number::new("fastest_mean_ns", Time, Other, "Mean duration of the fastest calls.", |f| maybe(f.fastest.mean_ns)).headed("fastest mean").within("fastest"),
+    Number::new("center_min_ns", Time, Other, "The shortest call of the center.", |f| maybe(f.center.min_ns)).headed("center min").within("center"),
+    Number::new("center_mean_ns", Time, Other, "Mean duration of the center.", |f| maybe(f.center.mean_ns)).headed("center mean").within("center"),
+    Number::new("center_median_ns", Time, Other, "Half of the center's calls took no longer.", |f| maybe(f.center.median_ns)).headed("center median").within("center"),
+    Number::new("center_max_ns", Time, Other, "The longest call of the center.", |f| maybe(f.center.max_ns)).headed("center max").within("center"),
+    Number::new("center_active_ns", Time, Other, "Active time of the center's calls alone.", |f| maybe(f.center.active_ns)).named("a_center", &["center_a"]).headed("center a").within("center"),
+    Number::new("center_active_exclusive_ns", Time, Other, "Innermost time of the center's calls alone.", |f| maybe(f.center.active_exclusive_ns)).named("ae_center", &["center_ae"]).headed("center ae").within("center"),
+    Number::new("center_active_exclusive_percent", Percent, Other, "The same in percent of the duration.", |f| Key::Real(f.center.active_exclusive_percent)).named("ae_center_percent", &[]).headed("center ae %").within("center"),
+    Number::new("slowest_mean_ns", Time, Other, "Mean duration of the slowest calls.", |f| maybe(f.slowest.mean_ns)).headed("slowest mean").within("slowest"),
+    Number::new("slowest_max_ns", Time, Other, "The longest of the slowest calls.", |f| maybe(f.slowest.max_ns)).headed("slowest max").within("slowest"),
     Number::new("p75_ns", Time, Percentile(750), "Three quarters of the calls took no longer.", |f| maybe(f.durations.p75_ns)),
-    Number::new("calls_per_second", Rate, Other, "Calls that ended, for each second.", |f| rate(f, f.ended())),
-    Number::new("net_total_ns", Time, Other, "The total without the cost of probes, if that was measured here.", |f| maybe(f.net_total())),
-    Number::new("net_self_ns", Time, Other, "The own time without the cost of probes, if that was measured here.", |f| maybe(f.net_self())),
-    Number::new("net_mean_ns", Time, Other, "The mean duration without the cost of probes, if that was measured here.", |f| maybe(f.net(f.durations.mean_ns))),
-    Number::new("net_p50_ns", Time, Other, "The median less the mean cost of probes in a call, if that was measured here.", |f| maybe(f.net(f.durations.p50_ns))),
-    Number::new("net_p99_ns", Time, Other, "The 99th percentile less the same.", |f| maybe(f.net(f.durations.p99_ns))),
-    Number::new("net_max_ns", Time, Other, "The longest call less the same.", |f| maybe(f.net(f.durations.max_ns))),
+    Number::new("calls_per_second", Rate, Other, "Calls that ended, for each second.", |f| rate(f, f.ended())).headed("calls/s"),
+    Number::new("net_total_ns", Time, Other, "The total without the cost of probes, if that was measured here.", |f| net(f.net_total())).headed("net total"),
+    Number::new("net_self_ns", Time, Other, "The self time without the cost of probes, if that was measured here.", |f| net(f.net_self())).headed("net self"),
+    Number::new("net_mean_ns", Time, Other, "The mean duration without the cost of probes, if that was measured here.", |f| net(f.net(f.durations.mean_ns))).headed("net mean"),
+    Number::new("net_p50_ns", Time, Other, "The median less the mean cost of probes in a call, if that was measured here.", |f| net(f.net(f.durations.p50_ns))).headed("net p50"),
+    Number::new("net_p99_ns", Time, Other, "The 99th percentile less the same.", |f| net(f.net(f.durations.p99_ns))).headed("net p99"),
+    Number::new("net_max_ns", Time, Other, "The longest call less the same.", |f| net(f.net(f.durations.max_ns))).headed("net max"),
 ];
 
 #[cfg(test)]
@@ -311,6 +322,15 @@ mod tests {
         assert_eq!(NumberId::named("center-active-exclusive-PERCENT"), None);
         assert_eq!(NumberId::named("p50_ns"), None);
         assert_eq!(number("center_mean_ns").name, "center_mean");
+    }
+
+    /// Names of options have underscores; headings are for people.
+    #[test]
+    fn every_number_has_a_heading_of_its_own() {
+        let mut all: Vec<_> = NUMBERS.iter().map(|number| number.heading).collect();
+        assert!(all.iter().all(|heading| !heading.is_empty() && !heading.contains('_')), "{all:?}");
+        all.sort_unstable();
+        assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "{all:?}");
     }
 
     /// Each is read from the field that the list of percentiles fills.

@@ -2,6 +2,10 @@
 //!
 //! A call contains a part of the cost of its own probes, and the whole cost of the probes of all
 //! calls inside it. So the path tree tells how much of a function's times its probes took.
+//!
+//! A measured cost differs from the true one by a tenth or so, that of a single step by half: it
+//! depends on what else the machine does. What is left of a time is told only if it is at least
+//! twice what it may be wrong by.
 
 use super::{FunctionReport, PathReport};
 use crate::function::ProbeCost;
@@ -16,6 +20,12 @@ pub struct ProbeTimes {
     pub total_ns: Nanos,
     /// The part of `self_ns` that is, about.
     pub self_ns: Nanos,
+    /// The amount by which `total_ns` here may be wrong. JSON of before lacks it.
+    #[serde(default)]
+    pub total_error_ns: Nanos,
+    /// The same of `self_ns`.
+    #[serde(default)]
+    pub self_error_ns: Nanos,
 }
 
 impl ProbeTimes {
@@ -30,14 +40,28 @@ impl ProbeTimes {
         Self {
             total_ns: self.total_ns.since(earlier.total_ns),
             self_ns: self.self_ns.since(earlier.self_ns),
+            total_error_ns: self.total_error_ns.since(earlier.total_error_ns),
+            self_error_ns: self.self_error_ns.since(earlier.self_error_ns),
             ..self
         }
+    }
+
+    /// Returns by how much the cost in the total may be wrong: it is never known better than to a
+    /// tenth.
+    fn total_error(&self) -> Nanos {
+        self.total_error_ns.max(Nanos(self.total_ns.0 / 10))
+    }
+
+    fn self_error(&self) -> Nanos {
+        self.self_error_ns.max(Nanos(self.self_ns.0 / 10))
     }
 
     /// Adds the times of the following stretch.
     pub(super) fn add(&mut self, later: &Self) {
         self.total_ns = self.total_ns.saturating_add(later.total_ns);
         self.self_ns = self.self_ns.saturating_add(later.self_ns);
+        self.total_error_ns = self.total_error_ns.saturating_add(later.total_error_ns);
+        self.self_error_ns = self.self_error_ns.saturating_add(later.self_error_ns);
     }
 }
 
@@ -48,35 +72,89 @@ pub(super) fn fill(functions: &mut [FunctionReport], paths: &[PathReport]) {
         probes.map_or_else(ProbeCost::default, |probes| probes.cost)
     };
     // By path: of the calls directly inside, and of all inside.
-    let mut outside = vec![0_u64; paths.len()];
-    let mut inside = vec![0_u64; paths.len()];
+    let mut outside = vec![Sum::default(); paths.len()];
+    let mut inside = vec![Sum::default(); paths.len()];
     for (at, path) in paths.iter().enumerate().rev() {
         let cost = cost(functions, path.function);
-        let [all, own] = [cost.call_ns, cost.inside_ns].map(|ns| ns.0.saturating_mul(path.calls));
+        let part = |ns: Nanos| Sum::of(ns, &cost, path.calls);
+        let [all, own] = [cost.call_ns, cost.inside_ns].map(part);
         if let Some(probes) = functions.get_mut(path.function).and_then(|row| row.probes.as_mut()) {
-            let (total, own_time) =
-                (inside[at].saturating_add(own), outside[at].saturating_add(own));
-            probes.total_ns = Nanos(probes.total_ns.0.saturating_add(total));
-            probes.self_ns = Nanos(probes.self_ns.0.saturating_add(own_time));
+            let (total, own_time) = (inside[at].plus(own), outside[at].plus(own));
+            probes.total_ns = probes.total_ns.saturating_add(total.ns);
+            probes.total_error_ns = probes.total_error_ns.saturating_add(total.error);
+            probes.self_ns = probes.self_ns.saturating_add(own_time.ns);
+            probes.self_error_ns = probes.self_error_ns.saturating_add(own_time.error);
         }
         if let Some(parent) = path.parent.filter(|parent| *parent < at) {
-            outside[parent] = outside[parent].saturating_add(all.saturating_sub(own));
-            inside[parent] = inside[parent].saturating_add(inside[at]).saturating_add(all);
+            outside[parent] = outside[parent].plus(part(cost.call_ns.since(cost.inside_ns)));
+            inside[parent] = inside[parent].plus(inside[at]).plus(all);
         }
+    }
+}
+
+/// The cost of the probes of some calls.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    ns: Nanos,
+    /// The amount by which it may be wrong.
+    error: Nanos,
+}
+
+impl Sum {
+    /// Returns a part of the cost of so many calls.
+    fn of(part: Nanos, cost: &ProbeCost, calls: u64) -> Self {
+        let share = u128::from(cost.error().0) * u128::from(part.0);
+        let error = share.checked_div(u128::from(cost.call_ns.0)).unwrap_or(0) as u64;
+        let times = |ns: u64| Nanos(ns.saturating_mul(calls));
+        Self { ns: times(part.0), error: times(error) }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self { ns: self.ns.saturating_add(other.ns), error: self.error.saturating_add(other.error) }
+    }
+}
+
+/// What is left of a time without the cost of probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Net {
+    pub ns: Nanos,
+    /// The amount by which it may be wrong.
+    pub error: Nanos,
+    /// What it is at most, if it is not known.
+    pub most: Nanos,
+}
+
+impl Net {
+    fn of(time: Nanos, probes: Nanos, error: Nanos) -> Self {
+        let ns = time.since(probes);
+        Self { ns, error, most: ns.saturating_add(error).min(time) }
+    }
+
+    /// Returns the time, unless it may be wrong by more than half of it.
+    pub fn known(self) -> Option<Nanos> {
+        (self.ns.0 >= self.error.0.saturating_mul(2)).then_some(self.ns)
+    }
+
+    /// Returns whether it may be wrong by more than a tenth.
+    pub fn is_rough(self) -> bool {
+        self.error.0.saturating_mul(10) > self.ns.0
     }
 }
 
 impl FunctionReport {
     /// Returns the sum of its durations without the cost of probes.
-    pub fn net_total(&self) -> Option<Nanos> {
+    pub fn net_total(&self) -> Option<Net> {
         let probes = self.measured_probes()?;
-        less(self.total_ns, probes.total_ns)
+        Some(Net::of(self.total_ns, probes.total_ns, probes.total_error()))
     }
 
-    /// Returns its own time without the cost of probes.
-    pub fn net_self(&self) -> Option<Nanos> {
+    /// Returns its own time without the cost of probes. It is a part of the total, however costs
+    /// were rounded.
+    pub fn net_self(&self) -> Option<Net> {
         let probes = self.measured_probes()?;
-        less(self.self_ns, probes.self_ns)
+        let own = Net::of(self.self_ns, probes.self_ns, probes.self_error());
+        let total = self.net_total()?;
+        Some(if own.ns > total.ns { total } else { own })
     }
 
     /// Returns the cost of its probes if that was measured on this machine.
@@ -85,10 +163,14 @@ impl FunctionReport {
     }
 
     /// Returns a call's duration without the cost of probes in a call on average: of its own, and
-    /// of the calls inside it.
-    pub fn net(&self, duration: Option<Nanos>) -> Option<Nanos> {
+    /// of the calls inside it. This call may have had fewer inside it: at least, its own cost it.
+    pub fn net(&self, duration: Option<Nanos>) -> Option<Net> {
         let probes = self.measured_probes()?;
-        less(duration?, Nanos(probes.total_ns.0 / self.calls.max(1)))
+        let in_a_call = |ns: Nanos| Nanos(ns.0 / self.calls.max(1));
+        let (duration, error) = (duration?, in_a_call(probes.total_error()));
+        let own = probes.cost.inside_ns.since(probes.cost.error());
+        let net = Net::of(duration, in_a_call(probes.total_ns), error);
+        Some(Net { most: duration.since(own), ..net })
     }
 
     /// Returns whether at least half of its time is the cost of probes.
@@ -96,13 +178,6 @@ impl FunctionReport {
         let probes = self.probes.map_or(Nanos::ZERO, |probes| probes.total_ns);
         probes.0 > 0 && probes.0.saturating_mul(2) >= self.total_ns.0
     }
-}
-
-/// Returns what is left of a time. A measured cost is right to a tenth or so: a rest that is smaller
-/// is not known.
-fn less(time: Nanos, probes: Nanos) -> Option<Nanos> {
-    let rest = time.since(probes);
-    (rest.0 >= probes.0 / 10).then_some(rest)
 }
 
 #[cfg(test)]
@@ -127,9 +202,13 @@ mod tests {
         }
     }
 
+    fn known(net: Option<Net>) -> Option<Nanos> {
+        net.and_then(Net::known)
+    }
+
     fn row(call: u64, inside: u64) -> FunctionReport {
         let (call_ns, inside_ns) = (Nanos(call), Nanos(inside));
-        let probe = Some(ProbeCost { call_ns, inside_ns, measured: true });
+        let probe = Some(ProbeCost { call_ns, inside_ns, measured: true, ..ProbeCost::default() });
         let mut row = FunctionReport::new(&FunctionInfo { probe, ..FunctionInfo::new("f", "p") });
         (row.calls, row.total_ns, row.self_ns) = (10, Nanos(9_000), Nanos(5_000));
         row.durations.mean_ns = Some(Nanos(900));
@@ -144,21 +223,61 @@ mod tests {
         let times = |row: &FunctionReport| row.probes.map(|it| (it.total_ns.0, it.self_ns.0));
         // 2·30 + 10·40 + 30·6, and 2·30 + 10·15; 10·25 + 30·6, and 10·25 + 30·2; 30·4 twice.
         assert_eq!(rows.each_ref().map(times), [(640, 210), (430, 310), (120, 120)].map(Some));
-        assert_eq!(rows[0].net_total(), Some(Nanos(9_000 - 640)));
-        assert_eq!(rows[0].net_self(), Some(Nanos(5_000 - 210)));
-        assert_eq!(rows[1].net(rows[1].durations.mean_ns), Some(Nanos(900 - 43)));
+        assert_eq!(known(rows[0].net_total()), Some(Nanos(9_000 - 640)));
+        assert_eq!(known(rows[0].net_self()), Some(Nanos(5_000 - 210)));
+        assert_eq!(known(rows[1].net(rows[1].durations.mean_ns)), Some(Nanos(900 - 43)));
     }
 
     #[test]
     fn a_rest_within_the_error_is_not_known_and_guesses_are_not_subtracted() {
-        let mut rows = [row(4_000, 819)];
+        let mut rows = [row(4_000, 800)];
         fill(&mut rows, &[path(0, None, 10)]);
         assert!(rows[0].is_mostly_probes());
-        assert_eq!(rows[0].net_total(), None);
-        assert_eq!(rows[0].net(Some(Nanos(901))), Some(Nanos(82)));
+        // 9,000 less 8,000, which may be wrong by 800.
+        let [ns, error, most] = [1_000, 800, 1_800].map(Nanos);
+        assert_eq!(rows[0].net_total(), Some(Net { ns, error, most }));
+        assert_eq!((known(rows[0].net_total()), known(rows[0].net_self())), (None, None));
+        // Its own probes cost at least 800 less 400.
+        let most = |ns| rows[0].net(Some(Nanos(ns))).map(|net| net.most);
+        assert_eq!([801, 790].map(most), [401, 390].map(|ns| Some(Nanos(ns))));
+        let net = [960, 959].map(|ns| known(rows[0].net(Some(Nanos(ns)))));
+        assert_eq!(net, [Some(Nanos(160)), None]);
         if let Some(probes) = &mut rows[0].probes {
             probes.cost.measured = false;
         }
         assert_eq!((rows[0].net_total(), rows[0].net(Some(Nanos(5)))), (None, None));
+    }
+
+    #[test]
+    fn costs_that_vary_leave_less_that_is_known() {
+        let times = |error_ns| {
+            let mut rows = [row(40, 30), row(100, 20)];
+            if let Some(probes) = &mut rows[1].probes {
+                probes.cost.error_ns = Nanos(error_ns);
+            }
+            fill(&mut rows, &[path(0, None, 10), path(1, Some(0), 45)]);
+            rows
+        };
+        // 9,000 less 300 and 4,500; these may be wrong by 30 and 450.
+        let steady = times(0);
+        assert_eq!(steady[0].probes.map(|it| it.total_error_ns), Some(Nanos(480)));
+        assert_eq!(known(steady[0].net_total()), Some(Nanos(4_200)));
+        assert_eq!(steady[0].net_total().map(Net::is_rough), Some(true));
+        // By 30 and 2,250.
+        let varying = times(50);
+        assert_eq!(known(varying[0].net_total()), None);
+        assert_eq!(varying[0].net(Some(Nanos(901))).map(|net| net.error), Some(Nanos(228)));
+    }
+
+    #[test]
+    fn own_time_is_never_more_than_the_total() {
+        let mut rows = [row(100, 90)];
+        fill(&mut rows, &[path(0, None, 10)]);
+        rows[0].self_ns = Nanos(9_000);
+        if let Some(probes) = &mut rows[0].probes {
+            probes.self_ns = Nanos(400);
+        }
+        assert_eq!(rows[0].net_self(), rows[0].net_total());
+        assert_eq!(known(rows[0].net_self()), Some(Nanos(8_100)));
     }
 }

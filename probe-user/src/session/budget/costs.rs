@@ -100,7 +100,28 @@ impl HitCosts {
                 }
             }
         };
-        ProbeCost { call_ns, inside_ns: inside_ns.min(call_ns), measured: self.measured }
+        ProbeCost {
+            call_ns,
+            inside_ns: inside_ns.min(call_ns),
+            error_ns: self.error(planned),
+            measured: self.measured,
+        }
+    }
+
+    /// Returns by how much a call's cost may be wrong. A single step costs half more where the
+    /// machine has other work than where it was measured.
+    fn error(&self, planned: &Planned) -> Nanos {
+        let Sites::Function(placement) = &planned.sites else {
+            return Nanos(self.call(planned).0 / 10);
+        };
+        let is_stepped = |cost| cost == CostClass::SingleStep;
+        let exit_is_stepped = match &placement.exit {
+            ExitPlacement::Sites(sites) => sites.iter().any(|site| is_stepped(site.cost)),
+            _ => false,
+        };
+        let stepped = u64::from(is_stepped(placement.entry.cost)) + u64::from(exit_is_stepped);
+        let other = self.call(planned).since(Nanos(self.single_step.0 * stepped));
+        Nanos(self.single_step.0 * stepped / 2 + other.0 / 10)
     }
 
     /// Returns the cost of one event. A call whose end is seen is two events.
@@ -211,7 +232,7 @@ impl Costs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::plan::{EntrySite, Placement};
+    use crate::target::plan::{EntrySite, ExitKind, ExitSite, Placement};
     use ctrace_core::function::FunctionInfo;
 
     fn planned(cost: CostClass, exit: ExitPlacement) -> Planned {
@@ -221,6 +242,17 @@ mod tests {
             Placement { entry, exit, entry_is_loop_head, may_tail_jump, no_return_probe };
         let info = FunctionInfo::new("function", "program");
         Planned::new(info, Sites::Function(placement))
+    }
+
+    #[test]
+    fn single_steps_make_a_cost_uncertain() {
+        let (emulated, single_step, return_probe) = (Nanos(500), Nanos(9_000), Nanos(300));
+        let hits = HitCosts { emulated, single_step, return_probe, ..HitCosts::default() };
+        let error = |entry, exit| hits.probe(&planned(entry, exit)).error_ns;
+        assert_eq!(error(CostClass::Emulated, ExitPlacement::ReturnProbe), Nanos(80));
+        assert_eq!(error(CostClass::SingleStep, ExitPlacement::ReturnProbe), Nanos(4_530));
+        let stepped = ExitSite { offset: 9, kind: ExitKind::Ret, cost: CostClass::SingleStep };
+        assert_eq!(error(CostClass::Emulated, ExitPlacement::Sites(vec![stepped])), Nanos(4_550));
     }
 
     #[test]

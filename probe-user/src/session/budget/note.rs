@@ -19,25 +19,23 @@ pub(crate) fn sampled_note(report: &Report, percent: f64) -> Option<String> {
         .iter()
         .take(NAMED)
         .map(|(function, sampled)| {
-            let name = &function.name;
-            let armed = sampled.armed_percent;
-            let calls = match (sampled.calls, sampled.calls_error) {
+            let estimate = match (sampled.calls, sampled.calls_error) {
                 (Some(calls), Some(error)) => {
                     let (calls, error) = (units::count(calls), units::count(error));
-                    format!("about {calls} ± {error} calls in all of it")
+                    format!(" (about {calls} ± {error} calls in all)")
                 }
-                _ => "how many calls in all of it cannot be told".to_owned(),
+                _ => String::new(),
             };
-            format!("{name} {armed:.2} % of the time ({calls})")
+            format!("{} {:.2} %{estimate}", function.name, sampled.armed_percent)
         })
         .collect();
     if sampled.len() > NAMED {
         told.push(format!("{} more", sampled.len() - NAMED));
     }
     Some(format!(
-        "to keep within the budget of {percent} % of the target's CPU time, these were armed \
-         in windows only, and the tables hold what was seen in those; for the rest of the time theirs is \
-         their callers' own: {}",
+        "to keep within the budget of {percent} % of the target's CPU time, these were armed for a \
+         part of the time only. Their rows show what was seen then. The rest of their time is in the \
+         self time of their callers. Armed: {}",
         told.join("; ")
     ))
 }

@@ -199,6 +199,7 @@ fn view_options(spec: &ReportSpec) -> anyhow::Result<ViewOptions> {
         epoch_offset_ns: Some(ui::wall::epoch_offset_ns()),
         show_zero: false,
         raw: spec.raw,
+        fixed: false,
     };
     options.check(spec.format == ReportFormat::Csv)?;
     Ok(options)

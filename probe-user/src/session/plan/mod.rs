@@ -126,9 +126,9 @@ pub struct Refused {
 }
 
 /// A caution for a reader of durations.
-const GO: &str = "Go runs a goroutine now on one thread and now on another: a call that ends on \
-    another one than it began on is untimed, and a later call on the same stack may be timed from its \
-    beginning; do not rely on durations and call trees of functions that wait";
+const GO: &str = "Go moves goroutines between threads. A call that ends on another thread than it began \
+    on is untimed, and a later call on the same stack may be timed from its beginning. Do not rely on \
+    durations and call trees of functions that wait";
 
 /// Makes plans for the objects of one target.
 pub struct Planner {

@@ -86,6 +86,12 @@ impl<'a> Setup<'a> {
         values: bool,
         awaits_programs: bool,
     ) -> anyhow::Result<Self> {
+        if !spec.select.values.is_empty() && !bpf::can_read_arguments() {
+            bail!(
+                "--arg and --ret need Linux 6.13: older kernels take minutes to check the program \
+                 that reads arguments; choose functions with -f instead"
+            );
+        }
         let planner = planner(&spec.select, spec.most, spec.probes.returns)?;
         let may_guard = matches!(spec.probes.link, LinkChoice::Auto | LinkChoice::Session)
             && bpf::return_guards_lacking().is_none();
@@ -284,7 +290,7 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
         lines.push(format!("marker scopes: {scopes} (about {} ns a call while on)", MARKER_CALL.0));
     }
     lines.push(format!(
-        "the dearest call costs the target about {} ns, as measured on one virtual machine; \
+        "the costliest call costs the target about {} ns, as measured on one virtual machine; \
          `ctrace doctor --calibrate` measures this one",
         dearest.0
     ));

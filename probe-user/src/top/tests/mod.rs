@@ -3,11 +3,13 @@
 mod daemon;
 mod files;
 #[path = "../../../core/tests/fixture/mod.rs"]
-mod fixture;
+pub(super) mod fixture;
 mod keys;
 mod screens;
 mod stretches;
+mod summary;
 mod sums;
+mod trees;
 
 use super::{
     data::Data,
@@ -20,7 +22,7 @@ use ctrace_core::{
     report::{Report, render::clean::is_harmful},
     units::Nanos,
 };
-use fixture::SECOND;
+pub(super) use fixture::SECOND;
 use ratatui::{
     Terminal,
     backend::TestBackend,
@@ -40,7 +42,7 @@ fn nth(report: &Report, n: u64) -> Report {
     report
 }
 
-fn snapshot(report: Report, cpu: u64) -> Snapshot {
+pub(super) fn snapshot(report: Report, cpu: u64) -> Snapshot {
     let spent = report.functions.iter().map(|f| Nanos(f.calls.min(SECOND) * 60)).collect();
     Snapshot { report, spent, cpu: Some(Nanos(cpu)) }
 }

@@ -39,6 +39,11 @@ fn states_of_the_screen() {
     press(&mut help, KeyCode::Char('?'));
     insta::assert_snapshot!("help", screen(&mut help, 80, 50));
 
+    let whole = screen(&mut help, 100, 150).replace("\n  ", " ");
+    for text in ["net p50 can be – beside a net p99", "12 rows below it are folded"] {
+        assert!(whole.contains(text), "{whole}");
+    }
+
     let mut exporting = model();
     press(&mut exporting, KeyCode::Char('e'));
     insta::assert_snapshot!("exporting", screen(&mut exporting, 80, 6));

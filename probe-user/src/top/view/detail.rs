@@ -27,6 +27,10 @@ pub(super) fn lines(model: &Model, width: usize) -> Vec<Line<'static>> {
     let function = &figures.report.functions[place];
     let mut texts = vec!["─".repeat(width), heading(function, width)];
     texts.extend([Row::Calls, Row::Durations, Row::Times].map(|row| numbers(row, figures, place)));
+    // Otherwise there are none.
+    if function.measured_probes().is_some() {
+        texts.push(numbers(Row::Net, figures, place));
+    }
     texts.extend(neighbours(figures, place));
     texts.extend(changes(model, figures, place));
     texts.iter().flat_map(|text| paragraph(text, width)).collect()
@@ -48,6 +52,8 @@ enum Row {
     Calls,
     Durations,
     Times,
+    /// Times without the cost of probes.
+    Net,
 }
 
 /// The first numbers of the rows, from left to right. Others follow in the order of the registry.
@@ -90,6 +96,7 @@ fn listed() -> impl Iterator<Item = NumberId> {
 fn row_of(id: NumberId) -> Row {
     let number = id.number();
     match number.unit {
+        _ if number.key.starts_with("net_") => Row::Net,
         Unit::Count | Unit::Rate => Row::Calls,
         Unit::Time if number.is_additive() => Row::Times,
         Unit::Time | Unit::Percent | Unit::Ratio => Row::Durations,

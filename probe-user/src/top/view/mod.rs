@@ -6,6 +6,7 @@ mod processes;
 pub(super) mod status;
 mod table;
 mod texts;
+mod trees;
 
 use super::model::{Mode, Model, View};
 use crate::ui::{
@@ -16,6 +17,7 @@ use ratatui::{
     style::{Color, Modifier, Style},
     text::{Line, Span},
 };
+use std::ops::Range;
 
 /// The contents of a window.
 pub(super) struct Drawn {
@@ -24,6 +26,9 @@ pub(super) struct Drawn {
     /// The largest scroll position of a text.
     pub(super) last_scroll: usize,
 }
+
+/// The mark of the chosen row.
+const MARK: char = '›';
 
 /// The least heights of windows with a line of views, and with one of keys.
 const ROOM_FOR_VIEWS: usize = 8;
@@ -72,9 +77,9 @@ fn body(model: &Model, width: usize, height: usize) -> (Vec<Line<'static>>, usiz
         View::Functions => (with_detail(model, width, height), 0),
         View::Histogram => scrolled(texts::histogram(model, figures, width, height), 0, height),
         View::Notes => scrolled(texts::notes(figures, width), model.scroll, height),
-        View::Tree | View::Paths | View::Threads => {
-            scrolled(texts::listing(model, figures, width), model.scroll, height)
-        }
+        View::Tree => (trees::tree(model, figures, (width, height)), 0),
+        View::Paths => (trees::paths(model, figures, (width, height)), 0),
+        View::Threads => scrolled(texts::threads(model, figures, width), model.scroll, height),
     }
 }
 
@@ -100,6 +105,14 @@ fn scrolled(
 ) -> (Vec<Line<'static>>, usize) {
     let last = lines.len().saturating_sub(height);
     (lines.into_iter().skip(scroll.min(last)).collect(), last)
+}
+
+/// Returns the part of a list that a window shows. Whole screenfuls are shown, so that rows stay in
+/// place while the choice moves.
+fn window(chosen: usize, rows: usize, room: usize) -> Range<usize> {
+    let room = room.max(1);
+    let first = (chosen / room * room).min(rows.saturating_sub(room));
+    first..rows.min(first + room)
 }
 
 /// Turns marked text into lines.

@@ -1,6 +1,6 @@
 //! The list of the daemon's processes, to choose from.
 
-use super::{look, paragraph};
+use super::{MARK, look, paragraph, window};
 use crate::ui::style::Tone;
 use crate::{
     top::{daemon::Traced, model::Model},
@@ -25,10 +25,9 @@ pub(super) fn lines(model: &Model, width: usize, height: usize) -> Vec<Line<'sta
         );
     }
     // Leave room for the headings and the rule.
-    let room = height.saturating_sub(2).max(1);
-    let first = (model.process / room * room).min(list.len().saturating_sub(room));
-    let visible = &list[first..list.len().min(first + room)];
-    let text = table(visible, width);
+    let part = window(model.process, list.len(), height.saturating_sub(2));
+    let first = part.start;
+    let text = table(&list[part], width);
     let mut lines: Vec<Line<'static>> =
         text.lines().map(|line| Line::raw(format!(" {line}"))).collect();
     if let Some(heading) = lines.first_mut() {
@@ -36,7 +35,7 @@ pub(super) fn lines(model: &Model, width: usize, height: usize) -> Vec<Line<'sta
     }
     if let Some(chosen) = lines.get_mut(model.process - first + 2) {
         let text = chosen.to_string();
-        let marked = format!("›{}", text.strip_prefix(' ').unwrap_or(&text));
+        let marked = format!("{MARK}{}", text.strip_prefix(' ').unwrap_or(&text));
         *chosen = Line::styled(marked, Style::default().add_modifier(Modifier::REVERSED));
     }
     lines

@@ -6,11 +6,12 @@ use crate::{
         figures::{FromHistograms, WITHIN_PERCENT},
         lines::{losses, stretch, title},
         model::{Mode, Model, View},
+        tree::Root,
     },
     ui::{
-        head, names,
+        head, is_damaged, names,
         style::Tone,
-        units::{Digits, count, percent, time},
+        units::{ABSENT, Digits, count, percent, time},
     },
 };
 use ctrace_core::{report::render::clean::clean, units::Nanos};
@@ -68,7 +69,11 @@ pub(super) fn status_line(model: &Model, width: usize) -> Line<'static> {
             rest += &format!(" · {} calls filtered", count(report.filtered_calls));
         }
     }
-    let tone = if model.data().lost.events > 0 { Tone::Warning } else { Tone::Plain };
+    let tone = if is_damaged(&model.data().lost) || model.data().missed > 0 {
+        Tone::Warning
+    } else {
+        Tone::Plain
+    };
     let mut left = width;
     let mut part = |text: &str, tone| {
         let text = cut_end(text, left);
@@ -95,6 +100,9 @@ pub(super) fn views_line(model: &Model, width: usize) -> Line<'static> {
         text += &if view == model.view { format!("[{name}]") } else { format!(" {name} ") };
     }
     text += &format!("· {}", stretch(model));
+    if let (View::Tree, Some(root)) = (model.view, root(model)) {
+        text += &format!(" · {root}");
+    }
     if matches!(model.view, View::Functions | View::Histogram) {
         let arrow = if model.sort.reversed { '▲' } else { '▼' };
         text += &format!(" · {} {arrow}", model.sort.column.heading());
@@ -103,6 +111,18 @@ pub(super) fn views_line(model: &Model, width: usize) -> Line<'static> {
         text += &format!(" · /{}", model.filter);
     }
     Line::styled(cut_end(&text, width), look(Tone::Group, model.colour))
+}
+
+/// Names the root of the tree, if it is a function.
+fn root(model: &Model) -> Option<String> {
+    let (what, id) = match model.trees.shown().root {
+        Root::All => return None,
+        Root::Function(id) => ("below", id),
+        Root::Callers(id) => ("callers of", id),
+    };
+    let figures = model.figures()?;
+    let name = figures.place(id).map(|place| names::label(&figures.report.functions[place]));
+    Some(format!("{what} {}", name.as_deref().unwrap_or(ABSENT)))
 }
 
 /// Returns the main keys, a message, or the input for a question.
@@ -118,29 +138,41 @@ pub(super) fn keys_line(model: &Model, width: usize) -> Line<'static> {
         (Mode::Choose, None) => "↑↓ choose   Enter look at it   q quit".to_owned(),
         (Mode::Help, _) => "↑↓ PgUp PgDn: more   Esc: back".to_owned(),
         (Mode::Look, Some(message)) => clean(message).into_owned(),
-        (Mode::Look, None) => hints(width),
+        (Mode::Look, None) => hints(model.view, width),
     };
     Line::styled(cut_end(&text, width), look(Tone::Dim, model.colour))
 }
 
-/// The most important keys, and their use.
-const HINTS: [(&str, &str); 10] = [
-    ("q", "quit"),
-    ("?", "help"),
-    ("←", "→ sort"),
+/// A key and its use.
+type Hint = (&'static str, &'static str);
+
+/// The most important keys of every view, before and behind those of one view.
+const FIRST_HINTS: [Hint; 2] = [("q", "quit"), ("?", "help")];
+const LAST_HINTS: [Hint; 6] = [
     ("/", "filter"),
     ("Tab", "view"),
-    ("Enter", "detail"),
     ("Space", "pause"),
     ("c", "since start"),
     ("b", "compare"),
     ("e", "export"),
 ];
 
+/// Returns the most important keys of a view.
+fn hints_of(view: View) -> &'static [Hint] {
+    match view {
+        View::Functions | View::Histogram => {
+            &[("←", "→ sort"), ("Enter", "detail"), ("i", "into"), ("w", "callers")]
+        }
+        View::Tree => &[("←", "→ fold"), ("i", "into"), ("w", "callers"), ("u", "up")],
+        View::Paths => &[("Enter", "in tree"), ("i", "into"), ("w", "callers")],
+        View::Threads | View::Notes => &[],
+    }
+}
+
 /// Returns as many hints as fit.
-fn hints(width: usize) -> String {
+fn hints(view: View, width: usize) -> String {
     let mut text = String::new();
-    for (key, what) in HINTS {
+    for (key, what) in FIRST_HINTS.iter().chain(hints_of(view)).chain(&LAST_HINTS) {
         let next = format!("{}{key} {what}", if text.is_empty() { "" } else { "  " });
         if names::width(&text) + names::width(&next) > width {
             break;
@@ -167,6 +199,9 @@ mod tests {
     #[test]
     fn hints_are_of_keys_that_there_are() {
         let is_bound = |key: &str| BINDINGS.iter().any(|b| b.shown.split(' ').any(|k| k == key));
-        HINTS.iter().for_each(|(key, _)| assert!(is_bound(key), "{key}"));
+        let of_views = View::ALL.into_iter().flat_map(hints_of);
+        for (key, _) in FIRST_HINTS.iter().chain(of_views).chain(&LAST_HINTS) {
+            assert!(is_bound(key), "{key}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The table of functions: names, as many numbers as fit, and their recent trend.
 
-use super::look;
+use super::{MARK, look, window};
 use crate::{
     top::{
         columns::{Column, shown, trend_room},
@@ -17,17 +17,14 @@ use ratatui::{
 
 /// The least width of a number, so that columns stay in place.
 const LEAST: usize = 7;
-/// The mark of the chosen row.
-const MARK: char = '›';
 
 pub(super) fn lines(model: &Model, width: usize, height: usize) -> Vec<Line<'static>> {
     let Some(figures) = model.figures() else { return Vec::new() };
     let rows = model.rows();
     let selected = model.selected_row(&rows);
-    let room = height.saturating_sub(1).max(1);
-    // Show whole screenfuls, so that rows stay in place while the choice moves.
-    let first = (selected / room * room).min(rows.len().saturating_sub(room));
-    let visible = &rows[first..rows.len().min(first + room)];
+    let part = window(selected, rows.len(), height.saturating_sub(1));
+    let first = part.start;
+    let visible = &rows[part];
     let layout = Layout::new(model, figures, visible, width);
     let labels = visible.iter().map(|&place| names::label(&figures.report.functions[place]));
     let labels = shorten_all(&labels.collect::<Vec<_>>(), layout.name);

@@ -1,10 +1,10 @@
-//! The views shared with reports: histogram, tree, paths, threads.
+//! The views shared with reports that have no chosen row: histogram, threads, notes.
 
 use super::{marked, paragraph};
 use crate::{
     top::{
         figures::{Figures, FromHistograms},
-        model::{Model, View},
+        model::Model,
         narrow::narrow,
     },
     ui::{
@@ -18,7 +18,7 @@ use crate::{
 use ctrace_core::report::render::rows::Selection;
 use ratatui::text::Line;
 
-/// The limit of drawn rows. Scrolling ends there.
+/// The limit of drawn threads. Scrolling ends there.
 const MOST: usize = 1_000;
 
 /// Explains why there are no rows.
@@ -73,39 +73,24 @@ pub(super) fn histogram(
     marked(&text, model.colour)
 }
 
-/// Draws the tree, the paths or the threads.
-pub(super) fn listing(model: &Model, figures: &Figures, width: usize) -> Vec<Line<'static>> {
-    let view = match model.view {
-        View::Paths => &views::PATHS,
-        View::Threads => &views::THREADS,
-        _ => &views::TREE,
-    };
-    let narrowed = (!model.filter.is_empty())
-        .then(|| narrow(&figures.report, &model.filter, model.view == View::Threads));
+/// Draws the threads.
+pub(super) fn threads(model: &Model, figures: &Figures, width: usize) -> Vec<Line<'static>> {
+    let narrowed = (!model.filter.is_empty()).then(|| narrow(&figures.report, &model.filter, true));
     let report = narrowed.as_ref().unwrap_or(&figures.report);
-    let rows = match model.view {
-        View::Threads => report.threads.len(),
-        _ => report.paths.len(),
-    };
-    if rows == 0 {
+    if report.threads.is_empty() {
         return paragraph("Nothing to show here.", width);
     }
-    let options = ViewOptions::default();
+    let options = ViewOptions { fixed: true, ..ViewOptions::default() };
     let selection = Selection { top: Some(MOST), ..Selection::default() };
-    let context =
-        Context { report, options: &options, selection: &selection, style: &style(width) };
-    let text = (view.draw)(&context);
-    // Skip the first line, which repeats the view's name, and the last, which is about options.
-    let lines = text.lines().skip(1).take_while(|line| !line.contains("--top"));
-    let mut lines = marked(&lines.collect::<Vec<_>>().join("\n"), model.colour);
-    if rows > MOST {
-        let text = format!("… {} not shown", counted((rows - MOST) as u64, "row", "rows"));
-        lines.extend(paragraph(&text, width));
-    }
-    lines
+    let style = style(width);
+    let context = Context { report, options: &options, selection: &selection, style: &style };
+    let text = (views::THREADS.draw)(&context);
+    // The first line repeats the view's name.
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    marked(&lines.join("\n"), model.colour)
 }
 
 /// Returns a style with the least readable width. What exceeds the window is cut off.
-fn style(width: usize) -> Style {
+pub(super) fn style(width: usize) -> Style {
     Style { width: Some(width.max(40)), ..Style::default() }
 }

@@ -155,10 +155,9 @@ fn heat(context: &Context<'_>, rows: &[HeatRow]) -> String {
     let most = rows.iter().flat_map(|(_, counts)| counts).copied().max().unwrap_or(0);
     let mut out = String::new();
     for (from, counts) in &rows {
-        let shades = counts.iter().map(|&count| plot::shade(count, most));
+        let shades = plot::shades(counts, most, context.style);
         let edge = time(*from, Digits::Short);
-        out +=
-            &format!("{edge:>EDGE$}{}{}\n", Tone::Dim.mark(LINE), plot::marked(shades).trim_end());
+        out += &format!("{edge:>EDGE$}{}{}\n", Tone::Dim.mark(LINE), shades.trim_end());
     }
     let at = |index: usize| {
         let edge = edges.get(index).copied().unwrap_or(report.end_ns);

@@ -8,20 +8,21 @@ mod detail;
 pub(crate) mod hist;
 mod needs;
 mod options;
-mod paths;
+pub(crate) mod paths;
 mod points;
 mod summary;
 mod threads;
 mod timeline;
-mod tree;
+pub(crate) mod tree;
 
 pub(crate) use needs::Needs;
 pub use options::{ViewError, ViewName, ViewOptions};
 
 use super::style::Style;
-use ctrace_core::report::Report;
+use super::text;
 use ctrace_core::report::render::RowKind;
 use ctrace_core::report::render::rows::Selection;
+use ctrace_core::report::{FunctionReport, Report};
 
 /// The input of a view.
 pub(crate) struct Context<'a> {
@@ -29,6 +30,16 @@ pub(crate) struct Context<'a> {
     pub options: &'a ViewOptions,
     pub selection: &'a Selection,
     pub style: &'a Style,
+}
+
+impl Context<'_> {
+    /// Returns the line below a table that omits rows.
+    fn left_out(&self, count: usize, one: &str, many: &str) -> String {
+        match self.options.fixed {
+            true => text::not_shown(count, one, many, "", self.style),
+            false => text::left_out(count, one, many, self.style),
+        }
+    }
 }
 
 /// A way to look at a report.
@@ -41,14 +52,17 @@ pub(crate) struct View {
     pub table: RowKind,
     /// The data that the report must hold besides its sums.
     pub needs: Needs,
+    /// True if its times include the cost of probes, even where that is known.
+    pub as_seen: bool,
     pub draw: fn(&Context<'_>) -> String,
 }
 
 pub(crate) static SUMMARY: View = View {
     name: "summary",
-    help: "where the time goes: calls, total and own time, mean, percentiles of each function",
+    help: "where the time goes: calls, total and self time, mean, percentiles of each function",
     table: RowKind::Functions,
     needs: Needs::Nothing,
+    as_seen: false,
     draw: summary::draw,
 };
 
@@ -57,6 +71,7 @@ pub(crate) static DETAIL: View = View {
     help: "how long calls take: spread, percentiles, the fastest, the center and the slowest",
     table: RowKind::Functions,
     needs: Needs::Nothing,
+    as_seen: true,
     draw: detail::draw,
 };
 
@@ -65,6 +80,7 @@ pub(crate) static TREE: View = View {
     help: "who calls whom, as an indented tree with total and self times",
     table: RowKind::Paths,
     needs: Needs::Nothing,
+    as_seen: true,
     draw: tree::draw,
 };
 
@@ -73,6 +89,7 @@ pub(crate) static PATHS: View = View {
     help: "call paths from root to leaf that take the most time, with percentiles",
     table: RowKind::Paths,
     needs: Needs::PathHistograms,
+    as_seen: true,
     draw: paths::draw,
 };
 
@@ -81,6 +98,7 @@ pub(crate) static COUNTS: View = View {
     help: "how often each call path was taken, and how often for each call of its caller",
     table: RowKind::Counts,
     needs: Needs::Nothing,
+    as_seen: false,
     draw: counts::draw,
 };
 
@@ -89,6 +107,7 @@ pub(crate) static HIST: View = View {
     help: "how durations are distributed, on a logarithmic scale, and how that changes over time",
     table: RowKind::Histograms,
     needs: Needs::Histograms,
+    as_seen: true,
     draw: hist::draw,
 };
 
@@ -97,6 +116,7 @@ pub(crate) static CALLS: View = View {
     help: "the slowest calls, each with what was inside it",
     table: RowKind::Calls,
     needs: Needs::SlowestCalls,
+    as_seen: true,
     draw: calls::draw,
 };
 
@@ -105,6 +125,7 @@ pub(crate) static TIMELINE: View = View {
     help: "what ran when in each thread, innermost and by depth",
     table: RowKind::Timeline,
     needs: Needs::Timeline,
+    as_seen: true,
     draw: timeline::draw,
 };
 
@@ -113,6 +134,7 @@ pub(crate) static THREADS: View = View {
     help: "the threads: calls, and when the first and the last event was",
     table: RowKind::Threads,
     needs: Needs::Nothing,
+    as_seen: false,
     draw: threads::draw,
 };
 
@@ -121,6 +143,7 @@ pub(crate) static CTRACK: View = View {
     help: "CTRACK's summary and details, with its columns and its definitions",
     table: RowKind::Ctrack,
     needs: Needs::Ctrack,
+    as_seen: true,
     draw: ctrack::draw,
 };
 
@@ -130,6 +153,28 @@ pub(crate) static VIEWS: &[&View] =
 
 /// The default views.
 pub(crate) static DEFAULT: &[&View] = &[&SUMMARY];
+
+/// Returns a note if some of these views show times with the cost of probes although it is known.
+pub(super) fn as_seen(report: &Report, options: &ViewOptions) -> Option<String> {
+    let views = options.views_or_default();
+    let seen: Vec<&str> =
+        views.iter().map(|it| it.view()).filter(|it| it.as_seen).map(|it| it.name).collect();
+    let (last, first) = seen.split_last()?;
+    let names = match first {
+        [] => (*last).to_owned(),
+        _ => format!("{} and {last}", first.join(", ")),
+    };
+    (!options.raw && report.functions.iter().any(is_net)).then(|| {
+        format!(
+            "Times in {names} are as seen, with the cost of probes; --view summary subtracts it."
+        )
+    })
+}
+
+/// Returns whether the cost of probes in the times of a row is known.
+fn is_net(row: &FunctionReport) -> bool {
+    row.calls > 0 && row.measured_probes().is_some()
+}
 
 /// Returns the percents of the center, as in `[1-99]`.
 fn center_range(report: &Report) -> (String, String) {

@@ -77,6 +77,8 @@ pub struct ViewOptions {
     pub show_zero: bool,
     /// Show times with the cost of probes, even where it is known.
     pub raw: bool,
+    /// True if the reader cannot choose the rows, as after `top`: nothing is said of options.
+    pub fixed: bool,
 }
 
 impl ViewOptions {

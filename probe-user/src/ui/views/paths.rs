@@ -24,18 +24,23 @@ const PATH_ROOM: usize = 32;
 const LEAST_ROOM: usize = 12;
 
 pub(super) fn draw(context: &Context<'_>) -> String {
-    let report = context.report;
     let top = context.selection.top.unwrap_or(TOP);
     let selection = Selection { top: Some(top), ..context.selection.clone() };
-    let rows = rows::paths(report, &selection);
-    let list: Vec<&PathReport> = rows.indices.iter().map(|&i| &report.paths[i]).collect();
-    let names: Vec<_> = rows.indices.iter().map(|&path| report.names_on_path(path)).collect();
+    let rows = rows::paths(context.report, &selection);
+    text::title("Paths")
+        + &table(context, &rows.indices)
+        + &context.left_out(rows.left_out, "path", "paths")
+}
+
+/// Draws some of the report's paths.
+pub(crate) fn table(context: &Context<'_>, chosen: &[usize]) -> String {
+    let report = context.report;
+    let list: Vec<&PathReport> = chosen.iter().map(|&i| &report.paths[i]).collect();
+    let names: Vec<_> = chosen.iter().map(|&path| report.names_on_path(path)).collect();
     let (numbers, room) = fit(&list, &names, context.style.width);
     let paths = joined_all(&names, room).into_iter().map(|path| Cell::toned(path, Tone::Name));
     let path = Group::untitled(vec![Column::left("path", paths)]);
-    text::title("Paths")
-        + &grid::draw(&[&numbers, &path])
-        + &text::left_out(rows.left_out, "path", "paths", context.style)
+    grid::draw(&[&numbers, &path])
 }
 
 /// Returns the numbers that leave enough room for the paths, and that room. First decimals go, then

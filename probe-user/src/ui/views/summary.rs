@@ -1,17 +1,20 @@
 //! The first screen: one row for each function, the one with the most time of its own first.
 
 use super::super::grid::{self, Cell, Column, Group};
-use super::super::marks::{Mark, Marks};
+use super::super::marks::Marks;
+use super::super::net;
 use super::super::number::cell;
 use super::super::style::Tone;
 use super::super::units::{ABSENT, Digits};
 use super::super::{head, names, plot, stack, text};
 use super::Context;
+use ctrace_core::function::FunctionKind;
 use ctrace_core::report::FunctionReport;
 use ctrace_core::report::numbers::{Number, Unit, number};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::{self, Selection};
 use ctrace_core::units::saturating_sum;
+use std::cmp::Reverse;
 
 /// The number of rows without `--top`.
 const TOP: usize = 40;
@@ -21,15 +24,24 @@ const PLACE_ROOM: usize = 24;
 const BAR_ROOM: usize = 12;
 
 /// Said below times without the cost of probes.
-const NET: &str = "Times are without the cost of probes, as measured here; percentiles and max are less \
-                   the mean cost in a call. --raw shows them as seen.";
+const NET: &str = "Times are wall time, waiting included, less the measured cost of probes (p50, p99 and \
+                   max: less its mean in a call). --raw shows them as seen.";
+/// Said below times with that cost.
+const AS_SEEN: &str = "Times are wall time: waiting and the cost of probes are included.";
+/// Said below times of markers and points alone.
+const UNPROBED: &str = "Times are wall time: waiting is included.";
+/// Said where no call has a time.
+const NOT_ENDED: &str = "–: no call of it has ended yet";
+/// Said where calls have ended, but not so that a time is known.
+const NO_TIME: &str =
+    "–: no call has an end that was seen, or the cost of its probes was not measured";
 
 /// A column of numbers.
 struct Numbers {
     heading: &'static str,
     number: &'static Number,
     /// The same without the cost of probes.
-    net: &'static Number,
+    net: Option<net::Of>,
     /// True if narrow tables have it, too.
     always: bool,
 }
@@ -37,20 +49,20 @@ struct Numbers {
 const fn numbers(
     heading: &'static str,
     key: &'static str,
-    net: &'static str,
+    net: Option<net::Of>,
     always: bool,
 ) -> Numbers {
-    Numbers { heading, number: number(key), net: number(net), always }
+    Numbers { heading, number: number(key), net, always }
 }
 
 static NUMBERS: [Numbers; 7] = [
-    numbers("calls", "calls", "calls", true),
-    numbers("total", "total_ns", "net_total_ns", true),
-    numbers("self", "self_ns", "net_self_ns", true),
-    numbers("mean", "mean_ns", "net_mean_ns", false),
-    numbers("p50", "p50_ns", "net_p50_ns", true),
-    numbers("p99", "p99_ns", "net_p99_ns", true),
-    numbers("max", "max_ns", "net_max_ns", false),
+    numbers("calls", "calls", None, true),
+    numbers("total", "total_ns", Some(FunctionReport::net_total), true),
+    numbers("self", "self_ns", Some(FunctionReport::net_self), true),
+    numbers("mean", "mean_ns", Some(|row| row.net(row.durations.mean_ns)), false),
+    numbers("p50", "p50_ns", Some(|row| row.net(row.durations.p50_ns)), true),
+    numbers("p99", "p99_ns", Some(|row| row.net(row.durations.p99_ns)), true),
+    numbers("max", "max_ns", Some(|row| row.net(row.durations.max_ns)), false),
 ];
 
 /// The contents of a table of some width.
@@ -75,27 +87,52 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let (rows, left_out) = choose(context, &marks, net);
     head::stretch(context)
         + &table(context, &rows, &marks, net)
-        + &text::left_out(left_out, "function", "functions", context.style)
+        + &context.left_out(left_out, "function", "functions")
         + &marks.legend(&rows, context.style)
-        + &if net { text::paragraph(NET, Tone::Dim, context.style) } else { String::new() }
+        + &remarks(context, &rows, net)
 }
 
 /// Returns whether the times are shown without the cost of probes.
 fn is_net(context: &Context<'_>) -> bool {
-    let mut functions = context.report.functions.iter();
-    !context.options.raw && functions.any(|row| row.calls > 0 && row.measured_probes().is_some())
+    !context.options.raw && context.report.functions.iter().any(super::is_net)
+}
+
+/// Explains absent times, and says what the times include.
+fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> String {
+    let rows: Vec<&FunctionReport> = rows.iter().map(|&at| &context.report.functions[at]).collect();
+    let shown = |row| NUMBERS.iter().filter_map(move |it| it.net.filter(|_| net)?(row));
+    let ended = rows.iter().copied().filter(|row| row.ended() > 0);
+    let mut lines = net::legend(ended.flat_map(shown));
+    let lacks_time = |row: &&FunctionReport| {
+        let has_time = row.timed > 0 && (!net || row.measured_probes().is_some());
+        row.ended() > 0 && row.kind != FunctionKind::Usdt && !has_time
+    };
+    let reasons = [
+        (rows.iter().any(|row| row.ended() == 0), NOT_ENDED),
+        (rows.iter().any(lacks_time), NO_TIME),
+    ];
+    lines.extend(reasons.into_iter().filter(|it| it.0).map(|it| it.1));
+    lines.push(match net {
+        true => NET,
+        false if rows.iter().any(|row| row.kind == FunctionKind::Function) => AS_SEEN,
+        false => UNPROBED,
+    });
+    lines.iter().map(|line| text::paragraph(line, Tone::Dim, context.style)).collect()
 }
 
 /// Returns the rows in order, and the number of those left out. Functions that frame the program
-/// are last: their own time is mostly time in which they wait for others.
+/// or wait are last: their own time is mostly time in which they wait for others.
 fn choose(context: &Context<'_>, marks: &Marks, net: bool) -> (Vec<usize>, usize) {
     let sort = context.selection.sort.clone();
     let is_asked = sort.is_some();
-    let sort = sort.or_else(|| Some(if net { "net_self" } else { "self" }.to_owned()));
+    let sort = sort.or_else(|| Some("self".to_owned()));
     let selection = Selection { sort, top: None, ..context.selection.clone() };
-    let rows = rows::functions(context.report, &selection);
+    let mut rows = rows::functions(context.report, &selection);
+    if net && !is_asked {
+        rows.indices.sort_by_key(|&at| Reverse(net::own(&context.report.functions[at])));
+    }
     let (frames, mut shown): (Vec<_>, Vec<_>) =
-        rows.indices.into_iter().partition(|&at| !is_asked && marks.has(at, Mark::Frame));
+        rows.indices.into_iter().partition(|&at| !is_asked && marks.hardly_works(at));
     shown.extend(frames);
     let all = shown.len();
     shown.truncate(context.selection.top.unwrap_or(TOP));
@@ -139,11 +176,13 @@ fn columns_of(
     }
     let numbers = NUMBERS.iter().filter(|it| layout.all || it.always);
     all.extend(numbers.map(|it| {
-        let number = if net { it.net } else { it.number };
-        let cells = list.iter().map(|row| match row.ended() {
+        let less = it.net.filter(|_| net);
+        let cells = list.iter().map(|row| match (row.ended(), less) {
             // Calls that have not ended have no time yet.
-            0 if number.unit == Unit::Time => Cell::toned(ABSENT.to_owned(), Tone::Dim),
-            _ => cell(number, row, Digits::Short),
+            (0, _) if it.number.unit == Unit::Time => Cell::toned(ABSENT.to_owned(), Tone::Dim),
+            (_, Some(less)) if row.measured_probes().is_some() => net::cell(less(row)),
+            (_, Some(_)) => Cell::toned(ABSENT.to_owned(), Tone::Dim),
+            (_, None) => cell(it.number, row, Digits::Short),
         });
         Column::right(it.heading, cells)
     }));
@@ -158,7 +197,7 @@ fn columns_of(
 
 /// Draws the time of its own for each row. The longest bar is the most.
 fn bars(list: &[&FunctionReport], net: bool) -> Column {
-    let own = list.iter().map(|row| row.net_self().filter(|_| net).unwrap_or(row.self_ns).0);
+    let own = list.iter().map(|row| if net { net::own(row) } else { row.self_ns }.0);
     let (all, most) = (saturating_sum(own.clone()), own.clone().max().unwrap_or(0));
     let cells = own.map(|own| {
         let tone = Tone::of_percent(own as f64 * 100.0 / all.max(1) as f64);

@@ -32,5 +32,5 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     ]);
     text::title("Threads")
         + &grid::draw(&[&group])
-        + &text::left_out(rows.left_out, "thread", "threads", context.style)
+        + &context.left_out(rows.left_out, "thread", "threads")
 }

@@ -6,13 +6,43 @@ use super::super::style::Tone;
 use super::super::text;
 use super::super::units::{Digits, count, percent, time};
 use super::Context;
+use ctrace_core::report::PathReport;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::columns;
 use ctrace_core::report::render::rows;
 
+/// Said below shares of more than the whole.
+const MORE: &str = "of time: total in percent of the report's time; calls that run at once in several \
+                    threads add up to more than 100 %";
+
 pub(super) fn draw(context: &Context<'_>) -> String {
     let paths = &context.report.paths;
     let lines = forest(context).lines();
+    text::title("Call tree")
+        + &table(context, paths, &lines, |_| String::new())
+        + &context.left_out(paths.len() - lines.len(), "path", "paths")
+        + &more(context, &lines)
+}
+
+/// Explains shares of more than the whole.
+fn more(context: &Context<'_>, lines: &[Line]) -> String {
+    let is_more = |line: &Line| {
+        let total = context.report.paths[line.row].total_ns;
+        rows::percent(total, context.report.duration_ns) > 100.0
+    };
+    match lines.iter().any(is_more) {
+        true => text::paragraph(MORE, Tone::Dim, context.style),
+        false => String::new(),
+    }
+}
+
+/// Draws lines of a tree. `paths` has their numbers; `behind` is the text behind the name of a row.
+pub(crate) fn table(
+    context: &Context<'_>,
+    paths: &[PathReport],
+    lines: &[Line],
+    behind: impl Fn(usize) -> String,
+) -> String {
     let groups: Vec<Group> = [Digits::Full, Digits::Short]
         .map(|digits| {
             let at = |row: usize| &paths[row];
@@ -22,7 +52,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
                 Column::right("self", lines.iter().map(|l| time(at(l.row).self_ns, digits))),
                 Column::right("calls", lines.iter().map(|l| count(at(l.row).calls))),
                 Column::right(
-                    "%",
+                    "of time",
                     lines.iter().map(|l| {
                         let share = rows::percent(at(l.row).total_ns, duration);
                         Cell::toned(percent(share), Tone::of_percent(share))
@@ -40,13 +70,11 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let room = room.max("function".len());
     let name = |line: &Line| {
         let name = context.report.name_of(paths[line.row].function);
-        (clean(&name).into_owned(), String::new())
+        (clean(&name).into_owned(), behind(line.row))
     };
-    let functions = forest::cells(&lines, name, room);
+    let functions = forest::cells(lines, name, room);
     let tree = Group::untitled(vec![Column::left("function", functions)]);
-    text::title("Call tree")
-        + &grid::draw(&[numbers, &tree])
-        + &text::left_out(paths.len() - lines.len(), "path", "paths", context.style)
+    grid::draw(&[numbers, &tree])
 }
 
 /// Returns the heaviest connected part, with siblings in order.

@@ -11,7 +11,7 @@ pub struct Selection {
     /// A column's name; a table without that column keeps its default order.
     pub sort: Option<String>,
     pub top: Option<usize>,
-    /// Leaves out functions below this share of active-exclusive time, and paths below this share
+    /// Leaves out functions below this share of innermost time, and paths below this share
     /// of the duration.
     pub min_percent: Option<f64>,
     /// Also shows functions that were never called.

@@ -93,30 +93,32 @@ impl Guarding {
     }
 
     /// Returns a note on the functions that were moved, for a reader of the report.
-    fn moved_note(&self) -> Option<String> {
+    pub(super) fn moved_note(&self) -> Option<String> {
         let (moved, lost) = self.moved;
         if moved + lost == 0 {
             return None;
         }
-        let functions = match moved + lost {
-            1 => "1 function lost its return probe".to_owned(),
-            many => format!("{} lost their return probes", counted(many, "function", "functions")),
-        };
         let more = (moved + lost) as usize - self.names.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let mut note = format!(
-            "{functions} ({}{more}), because an exception or a change of stacks went through; probes \
-             on the ways out took over, and calls in between are untimed",
+            "an exception or a change of stacks passed through {}{more}",
             self.names.join(", ")
         );
-        if self.until_jump > 0 {
+        if moved > 0 {
             note += &format!(
-                "; of {} the time no longer includes the function that they end with by a jump",
-                self.until_jump
+                ": from then on {} by costlier probes, and calls that ended in between \
+                 are untimed",
+                counted(moved, "function is timed", "functions are timed")
             );
         }
+        if self.until_jump > 0 {
+            let of = counted(self.until_jump, "function", "functions");
+            let its = if self.until_jump == 1 { "its tail call" } else { "their tail calls" };
+            note += &format!("; calls of {of} now end at {its}");
+        }
         if lost > 0 {
-            note += &format!("; of {lost} the ends are not seen any more");
+            let functions = counted(lost, "function", "functions");
+            note += &format!("; the ends of {functions} are not seen since");
         }
         Some(note)
     }
@@ -132,8 +134,8 @@ fn ends_by_jump(planned: &Planned) -> bool {
     }
 }
 
-/// Returns a note on the threads that were held, by the reason.
-fn restored_note(count: impl Fn(RestoreReason) -> u64) -> Option<String> {
+/// Returns a line on the threads that were held, by the reason.
+fn restored_line(count: impl Fn(RestoreReason) -> u64) -> Option<String> {
     let counts = [
         (count(RestoreReason::Unwind), "exception or backtrace", "exceptions or backtraces"),
         (count(RestoreReason::Switch), "change of stacks", "changes of stacks"),
@@ -146,19 +148,16 @@ fn restored_note(count: impl Fn(RestoreReason) -> u64) -> Option<String> {
     let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, one, many)| counted(count, one, many)).collect();
     (!counts.is_empty()).then(|| {
-        let counts = counts.join(", ");
-        format!(
-            "return addresses were put back in time before {counts} within traced calls; what \
-                 meets no return probe is not counted here"
-        )
+        format!("return addresses put back within traced calls, before {}", counts.join(", "))
     })
 }
 
 impl Session {
-    /// Returns the notes on what was guarded, for a reader of the report.
-    pub(super) fn guarding_notes(&self) -> impl Iterator<Item = String> {
-        let restored = restored_note(|reason| self.kernel.restored(reason));
-        restored.into_iter().chain(self.arming.guarding.moved_note())
+    /// Logs what the guards did. It changes no number: calls whose ends were not seen are counted.
+    pub(super) fn log_restored(&self) {
+        if let Some(line) = restored_line(|reason| self.kernel.restored(reason)) {
+            tracing::info!("{line}");
+        }
     }
 
     /// Puts guards into these files, before any of their return probes.

@@ -4,7 +4,7 @@ use super::Session;
 use crate::{
     bpf::{self, Release},
     session::keep::{live::Snapshot, output::Output},
-    ui::units::counted,
+    ui::units::{self, Digits, counted},
 };
 use ctrace_core::{
     engine::ReportMeta,
@@ -32,6 +32,7 @@ impl Session {
         self.count_losses_with(ALL_CUT_OFF)?;
         let lost = self.engine.lost();
         tracing::info!("events: {delivered} delivered, {lost} lost");
+        self.log_restored();
         if !self.markers.is_empty() {
             let residual = self.engine.markers().clock_residual();
             tracing::info!(
@@ -118,7 +119,7 @@ impl Session {
     pub(super) fn notes(&self, end: Nanos) -> Vec<String> {
         let mut notes = self.notes.all();
         notes.extend(self.target.notes());
-        notes.extend(self.guarding_notes());
+        notes.extend(self.arming.guarding.moved_note());
         notes.extend(self.doubts());
         notes.extend(self.waits());
         notes.extend(self.dear_calls(end));
@@ -170,10 +171,9 @@ impl Session {
         let percent = spent.saturating_mul(100) / end.since(self.progress.start).0.max(1);
         (percent >= MUCH).then(|| {
             format!(
-                "the probes themselves took about {} ms, {percent} % of the time since the start: \
-                 functions that are called often, or call many traced ones, look slower than they \
-                 are",
-                spent / 1_000_000
+                "probe overhead: about {}, {percent} % of the time since the start; times as seen \
+                 are too long for functions that are called often, and for their callers",
+                units::time(Nanos(spent), Digits::Short)
             )
         })
     }

@@ -58,9 +58,9 @@ impl Session {
         }
         self.note(format!(
             "the return probes of {} were removed {removed:.3} s after the start, because what was \
-             loaded unwinds or switches stacks: the target would have crashed through them. From \
-             {:.3} s on their ends are seen in another way; calls in between are not counted, and \
-             those under way are untimed (--returns ret-sites avoids it)",
+             loaded unwinds or switches stacks and would have crashed the target. Probes on the ways \
+             out took over at {:.3} s: calls in between are not counted, and those under way ended \
+             unseen (--returns ret-sites avoids it)",
             counted(count as u64, "function", "functions"),
             self.progress.seconds(),
         ));

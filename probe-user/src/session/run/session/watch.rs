@@ -46,20 +46,48 @@ impl Session {
             Verdict::Fine => Ok(true),
             Verdict::Warn(percent) => {
                 self.warn(&format!(
-                    "the probes slow the target by {percent:.0} % or more; trace fewer \
-                     functions, or stop on a slowdown with --max-slowdown PERCENT"
+                    "these probes slow the target {}: trace fewer functions, or limit their cost \
+                     with --budget PERCENT",
+                    at_least(percent)
                 ));
                 Ok(true)
             }
             Verdict::Stop(percent) => {
                 let note = format!(
-                    "tracing stopped early: the probes slowed the target by {percent:.0} % at \
-                     least, more than --max-slowdown allows"
+                    "tracing stopped early: these probes slowed the target {}, more than \
+                     --max-slowdown allows",
+                    at_least(percent)
                 );
                 self.warn(&note);
                 self.note(note);
                 Ok(false)
             }
+        }
+    }
+}
+
+/// Formats a slowdown as a percentage and as a factor, both rounded down.
+fn at_least(percent: f64) -> String {
+    // A limit may be below one percent.
+    let digits = if percent < 10.0 { 2 } else { 0 };
+    let step = 10_f64.powi(digits);
+    let (down, factor) = ((percent * step).floor() / step, (100.0 + percent).floor() / 100.0);
+    let digits = digits as usize;
+    format!("by at least {down:.digits$} % (it takes {factor:.2} times as long)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::at_least;
+
+    #[test]
+    fn a_slowdown_is_never_rounded_up() {
+        for (percent, text) in [
+            (4.259, "by at least 4.25 % (it takes 1.04 times as long)"),
+            (50.0, "by at least 50 % (it takes 1.50 times as long)"),
+            (199.99, "by at least 199 % (it takes 2.99 times as long)"),
+        ] {
+            assert_eq!(at_least(percent), text);
         }
     }
 }

@@ -1,0 +1,47 @@
+//! What `top` leaves behind on the normal screen: the first screen of a report on all that it has
+//! counted, also while the screen stood still or compared.
+
+use super::{model::Model, sums::Sums};
+use crate::ui::{self, Style, ViewOptions, style::Tone, text::paragraph, units::counted};
+
+/// The lines around the rows: headings, the legend, notes, losses and the prompt of the shell.
+const AROUND: usize = 16;
+/// The least and the largest number of functions.
+const LEAST: usize = 5;
+const MOST: usize = 40;
+
+/// Why intervals are missing.
+const MISSING: &str = "the terminal stood still, or the daemon did not keep them";
+
+/// Returns the report of all intervals, if there is one. It fits a terminal of so many rows, unless
+/// there is much to note. For the offset see [`ViewOptions::epoch_offset_ns`].
+pub(super) fn summary(
+    model: &Model,
+    style: &Style,
+    height: usize,
+    epoch_offset_ns: Option<i64>,
+) -> Option<String> {
+    let data = model.known();
+    let Sums { figures, .. } = data.all()?;
+    let mut report = figures.report;
+    // The report would claim more accuracy than percentiles of histograms have.
+    report.approximate = false;
+    let accuracy = figures.from_histograms.note();
+    report.notes.retain(|note| Some(note) != accuracy.as_ref());
+    if data.missed > 0 {
+        let missing = counted(data.missed, "interval is missing", "intervals are missing");
+        report.notes.push(format!("{missing}: {MISSING}."));
+    }
+    let options = ViewOptions {
+        top: Some(height.saturating_sub(AROUND).clamp(LEAST, MOST)),
+        epoch_offset_ns,
+        fixed: true,
+        ..ViewOptions::default()
+    };
+    // Without a chosen column, every table can be drawn.
+    let table = ui::render_table(&report, &options, style).ok()?;
+    let accuracy = accuracy.map_or_else(String::new, |note| {
+        paragraph(&format!("approximate: {note}."), Tone::Warning, style) + "\n"
+    });
+    Some(style.resolve(&accuracy) + &table)
+}

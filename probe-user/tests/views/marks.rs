@@ -1,0 +1,93 @@
+//! What rows of the first screen say beside their numbers, and what is said of times with the cost of
+//! probes.
+
+use super::{WIDE, check, fixture, sound};
+use ctrace_core::function::ProbeCost;
+use ctrace_core::report::{ProbeTimes, Report};
+use ctrace_core::units::Nanos;
+use ctrace_user::testing::ui::{Style, ViewOptions, render_table};
+
+/// A program whose rows all need a word: the first function of its thread, a recursive one, one with
+/// a tail call, one with an exception, and one that is mostly probes.
+pub(super) fn with_marks(measured: bool) -> Report {
+    let mut report = fixture::empty();
+    let rows =
+        [("main", 1, 900_000), ("walk", 40, 7_000), ("jump", 50, 5_000), ("throw", 60, 3_000)];
+    for (name, calls, typical) in rows.into_iter().chain([("tiny", 7_000, 900)]) {
+        let mut row = fixture::function(name, calls, typical, report.duration_ns);
+        let cost =
+            ProbeCost { call_ns: Nanos(800), inside_ns: Nanos(500), error_ns: Nanos(80), measured };
+        // What is left of the third is rough, and of the last not known.
+        let error = if name == "jump" { 500 } else { 220 };
+        row.probes = Some(ProbeTimes {
+            cost,
+            total_ns: Nanos(500 * calls),
+            self_ns: Nanos(450 * calls),
+            total_error_ns: Nanos(error * calls),
+            self_error_ns: Nanos(45 * calls),
+        });
+        report.functions.push(row);
+    }
+    report.functions[2].until_tail_call = true;
+    (report.functions[3].timed, report.functions[3].untimed) = (58, 2);
+    let main = fixture::path(&mut report, None, "main", 1, 900_000);
+    for name in ["walk", "jump", "throw", "tiny"] {
+        let path = fixture::path(&mut report, Some(main), name, 30, 60_000);
+        if name == "walk" {
+            fixture::path(&mut report, Some(path), "walk", 10, 20_000);
+        }
+    }
+    report
+}
+
+#[test]
+fn rows_say_what_their_numbers_need() {
+    check("marks", &with_marks(false), &ViewOptions::default(), &WIDE);
+    let net = check("marks_net", &with_marks(true), &ViewOptions::default(), &WIDE);
+    let times = |name| net.lines().find(|line| line.starts_with(name)).expect("a row").to_owned();
+    // 5,000 ns less 500, which may be wrong by 500; 900 less 500, by 220, and at least 420.
+    assert!(times("jump").contains(" ~4.50 µs "), "{net}");
+    assert!(times("tiny").contains(" <480 ns "), "{net}");
+    let raw = ViewOptions { raw: true, ..ViewOptions::default() };
+    let render = |report| render_table(report, &raw, &WIDE).expect("it can be shown");
+    assert_eq!(render(&with_marks(true)), render(&with_marks(false)));
+    let ascii = Style { ascii: true, ..WIDE };
+    assert!(check("marks_ascii", &with_marks(true), &ViewOptions::default(), &ascii).is_ascii());
+}
+
+#[test]
+fn an_uncertain_time_says_so() {
+    let mut report = with_marks(true);
+    let row = &mut report.functions[4];
+    // Its median is 882 ns, its 99th percentile 1,350 ns.
+    row.probes.as_mut().expect("a cost").total_ns = Nanos(840 * row.calls);
+    let text = sound(&report, &ViewOptions::default(), &WIDE);
+    let row = text.lines().find(|line| line.starts_with("tiny")).expect("a row");
+    // At least 420 of 882 ns are its own probes; 840 of 1,350 may be wrong by 220.
+    assert!(row.contains(" <462 ns ") && row.contains(" ~510 ns "), "{row}");
+    assert!(text.contains("<: at most that; nearly all that was seen is the cost"), "{text}");
+    assert!(text.contains("~: may be off by up to half"), "{text}");
+    let raw = ViewOptions { raw: true, ..ViewOptions::default() };
+    let text = sound(&report, &raw, &WIDE);
+    assert!(!text.contains('<') && !text.contains('~'), "{text}");
+    assert!(text.contains("the cost of probes are included"), "{text}");
+}
+
+#[test]
+fn times_as_seen_are_called_so() {
+    let told = |views: &[&str], report: &Report, raw| {
+        let views = views.iter().map(|name| name.parse().expect("a view")).collect();
+        let options = ViewOptions { views, raw, ..ViewOptions::default() };
+        let text = sound(report, &options, &WIDE);
+        let line = text.lines().find(|line| line.contains("as seen, with"));
+        line.map(|line| line.split(" are ").next().unwrap_or_default().to_owned())
+    };
+    let known = with_marks(true);
+    assert_eq!(told(&["tree"], &known, false).as_deref(), Some("Times in tree"));
+    let several = ["tree", "threads", "hist", "summary", "calls"];
+    let names = Some("Times in tree, hist and calls");
+    assert_eq!(told(&several, &known, false).as_deref(), names);
+    assert_eq!(told(&["counts", "summary"], &known, false), None);
+    assert_eq!(told(&["tree"], &known, true), None);
+    assert_eq!(told(&["tree"], &with_marks(false), false), None);
+}
