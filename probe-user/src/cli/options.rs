@@ -21,7 +21,7 @@ pub(crate) struct SelectArgs {
     /// and -m) all markers are traced
     #[arg(short, long = "marker", value_name = "[GROUP/]GLOB[@OBJECT]")]
     pub markers: Vec<String>,
-    /// Functions, probes and scopes to leave out; repeatable. A bare name works as with -f
+    /// Functions, probes and scopes to leave out; repeatable. Part of a name works as with -f
     #[arg(short = 'x', long = "exclude", value_name = "GLOB")]
     pub exclude: Vec<String>,
 }

@@ -104,11 +104,12 @@ impl Pattern {
         Ok(Self { values: Some(number), ..Self::parse(text)? })
     }
 
-    /// Returns the pattern that a bare name stands for where no whole name matches it: `parse`
-    /// stands for `*::parse`. Globs, regular expressions and names with `::` stand for themselves.
+    /// Returns the pattern that a name stands for where no whole name matches it: `parse` stands for
+    /// `*::parse`, and `Cart::total` for `*::Cart::total`. Globs, regular expressions and names that
+    /// begin with `::` stand for themselves.
     pub(crate) fn by_last_part(&self) -> Option<Self> {
         let head = self.stem.split(['(', '<']).next().unwrap_or_default();
-        let is_bare = self.is_literal() && !head.is_empty() && !head.contains("::");
+        let is_bare = self.is_literal() && !head.is_empty() && !head.starts_with("::");
         (is_bare && self.may_stand_for_last_part).then(|| Self {
             name: NameMatcher::glob(&format!("*::{}", self.stem)),
             may_stand_for_last_part: false,

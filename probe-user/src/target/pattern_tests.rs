@@ -47,7 +47,7 @@ fn matches_names() {
 }
 
 #[test]
-fn a_bare_name_stands_for_the_last_part_of_names() {
+fn a_name_stands_for_the_last_part_of_names() {
     let last = |text: &str| Pattern::parse(text).unwrap().by_last_part();
     let format = last("format").expect("a bare name");
     assert_eq!((&*format.text, &*format.stem), ("format", "format"));
@@ -60,7 +60,9 @@ fn a_bare_name_stands_for_the_last_part_of_names() {
     assert!(last("twice<int>").expect("bare").matches_name("ns::twice<int>"));
     assert!(last("run(a::b)").expect("bare").matches_name("ns::run(a::b)"));
     assert!(last("run@libx*").expect("bare").matches_object_name("libx.so.1", "/libx.so.1"));
-    for text in ["shop::format", "form*", "forma?", "{a,b}", "/format/", "<A as B>::f"] {
+    let path = last("Cart::total").expect("a path");
+    assert!(path.matches_name("shop::Cart::total") && !path.matches_name("shop::MyCart::total"));
+    for text in ["::format", "form*", "forma?", "{a,b}", "/format/", "<A as B>::f"] {
         assert!(last(text).is_none(), "{text}");
     }
     assert!(Pattern::parse("format").unwrap().found_whole().by_last_part().is_none());
