@@ -56,6 +56,7 @@ pub fn record(
 /// Compares call by call, and value by value.
 pub fn compare(told: &[Told], seen: &[Told]) -> Result<()> {
     ensure!(!told.is_empty(), "the program tells of no calls");
+    ensure!(told.len() == seen.len(), "{} calls, not {}", seen.len(), told.len());
     for (number, (told, seen)) in told.iter().zip(seen).enumerate() {
         let function = &told.function;
         ensure!(seen.function == *function, "call {number}: {}, not {function}", seen.function);

@@ -236,7 +236,7 @@ fn without_rights() {
 
 #[test]
 fn values_that_cannot_be_read() {
-    let env = or_skip!(gate::live(Link::Perf));
+    let env = or_skip!(gate::live(Link::Session));
     let (binary, target) =
         (&env.ctrace, env.targets.get(&program("call_values.c")).expect("builds"));
     let run = |option: &str, asked: &str, words: &[&str]| {

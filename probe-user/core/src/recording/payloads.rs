@@ -241,8 +241,9 @@ impl Payloads {
                     let is_there = missing >> at & 1 == 0;
                     is_there.then(|| unpack(bytes, info.kind, &mut room)).transpose()
                 });
-                let values = values.collect::<Result<_, RecordError>>()?;
-                let absent = (missing & missing >> ABSENT) as u16;
+                let values = values.collect::<Result<Vec<_>, RecordError>>()?;
+                let of_values = (1_u64 << values.len()) - 1;
+                let absent = (missing & missing >> ABSENT & of_values) as u16;
                 each.push(Payload { thread, time: Nanos(time), function, values, absent });
             }
         }

@@ -11,6 +11,9 @@ use crate::{
 use ctrace_core::{function::ProbeCost, units::Nanos};
 use std::sync::OnceLock;
 
+/// The time that reading the values of a call takes at most, mostly. It is not calibrated.
+const READING: Nanos = Nanos(600);
+
 /// The cost of hits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HitCosts {
@@ -119,9 +122,10 @@ impl HitCosts {
             ExitPlacement::Sites(sites) => sites.iter().any(|site| is_stepped(site.cost)),
             _ => false,
         };
+        let values = if planned.info.values.is_empty() { Nanos::ZERO } else { READING };
         let stepped = u64::from(is_stepped(placement.entry.cost)) + u64::from(exit_is_stepped);
         let other = self.call(planned).since(Nanos(self.single_step.0 * stepped));
-        Nanos(self.single_step.0 * stepped / 2 + other.0 / 10)
+        Nanos(self.single_step.0 * stepped / 2 + other.0 / 10).saturating_add(values)
     }
 
     /// Returns the cost of one event. A call whose end is seen is two events.

@@ -11,7 +11,7 @@ use ctrace_common::ValueSources;
 use ctrace_core::{function::ValueInfo, report::render::clean::clean};
 
 /// What gcc appends to the name of a function when it changes its parameters.
-const CHANGED: [&str; 2] = [".isra.", ".constprop."];
+const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
 
 /// The sources of a function's values at both ends of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use super::{Plan, Planned, Planner, Refused, Sites, placer::info};
 use crate::target::{object::Object, symbols::Function};
-use ctrace_core::function::ExitSeen;
+use ctrace_core::{function::ExitSeen, report::render::clean::clean};
 use std::sync::Arc;
 
 impl Planner {
@@ -30,7 +30,16 @@ impl Planner {
         plan: &mut Plan,
     ) -> anyhow::Result<()> {
         let placer = self.placer(object)?;
+        // Go has registers of its own for arguments.
+        let has_values = !object.is_go();
+        if !has_values && functions.iter().any(|(_, asked)| !asked.is_empty()) {
+            let name = clean(object.name());
+            plan.notes.push(format!(
+                "the values of functions of {name} are not read: Go passes them in its own way"
+            ));
+        }
         for (function, asked) in functions {
+            let asked = if has_values { *asked } else { &[] };
             match placer.place(function) {
                 Ok(placement) => {
                     let info = info(object, function, self.naming.of(function), &placement);

@@ -88,8 +88,7 @@ impl<'a> Setup<'a> {
     ) -> anyhow::Result<Self> {
         if !spec.select.values.is_empty() && !bpf::can_read_arguments() {
             bail!(
-                "--arg and --ret need Linux 6.13: older kernels take minutes to check the program \
-                 that reads arguments; choose functions with -f instead"
+                "ctrace reads values from Linux 6.13 on: choose functions with -f, without --arg and --ret"
             );
         }
         let planner = planner(&spec.select, spec.most, spec.probes.returns)?;
