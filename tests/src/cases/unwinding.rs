@@ -37,7 +37,7 @@ pub(super) fn other_stacks(env: &Env) -> Result<()> {
         ensure!(calls == timed + untimed, "{name}: {timed} timed, {untimed} untimed of {calls}");
         // Those before the function is moved to its ways out.
         if untimed > 0 {
-            report.expect_note(&[" lost ", "return probe"])?;
+            report.expect_note(&["passed through", "costlier probes"])?;
         }
     }
     // Without a library, only the code shows the switches.
