@@ -36,7 +36,7 @@ fn guard_child(parent: Task, child: Kernel) {
         && let Some(child) = child.task()
         && child.pid != parent.pid
     {
-        // A full set leaves the child without the guard at signals.
+        // A full set leaves the child without guards, as it would be without ctrace's care.
         let _ = GUARDED.insert(child.pid, 1, 0);
     }
 }

@@ -5,12 +5,6 @@
 //! and holds the thread until user space has written. A thread waits in a loop, which takes some
 //! microseconds and is seen by nobody. Where no CPU is free for user space meanwhile, it stops the
 //! process instead.
-//!
-//! Guards in code act in every process that has hijacked frames. A return probe for one process also
-//! takes calls of another one, if another tracer has a breakpoint at the same place there: the
-//! kernel looks at the process when it places a probe, and no more when the probe is hit. The guard
-//! at signals acts in guarded processes only: it would meet processes that have nothing in common
-//! with the target.
 
 use crate::{
     atomic,
@@ -50,8 +44,8 @@ pub fn guard_unwind(_ctx: ProbeContext) -> u32 {
 /// An instruction that leaves the stack, or the entry of a function that does.
 ///
 /// The kernel keeps its list for the thread, not for the stack. A stack that goes on in another
-/// thread would have frames in two lists, and nothing could tell which is right. So a session whose
-/// return probes meet a change of stacks has none from then on.
+/// thread would have frames in two lists, and nothing could tell which is right. So a process that
+/// changes stacks within probed calls gets no return probes from then on.
 #[uprobe]
 pub fn guard_switch(_ctx: ProbeContext) -> u32 {
     if restore_frames(RestoreReason::Switch) && SWITCHES.get() == 0 {
@@ -103,6 +97,7 @@ pub fn list_hijacked(ctx: RawTracePointContext) -> i32 {
     }
     let kernel = Kernel(address);
     if let Some(task) = kernel.task()
+        && is_guarded(task.pid)
         && request(kernel, task, RestoreReason::Listed).is_none()
     {
         tell_of_none(task, RestoreReason::Listed);
@@ -179,11 +174,11 @@ fn is_guarded(pid: u32) -> bool {
 #[inline(always)]
 fn restore_frames(reason: RestoreReason) -> bool {
     let task = Task::current();
+    if !is_guarded(task.pid) {
+        return false;
+    }
     let Some((cpu, waiting)) = request(Kernel::current(), task, reason) else { return false };
-    // A change of stacks ends return probes wherever it happens. The rest of other processes is no
-    // matter of the session.
-    let counts = matches!(reason, RestoreReason::Switch) || is_guarded(task.pid);
-    if counts && let Some(count) = RESTORED.get_ptr_mut(reason as u32) {
+    if let Some(count) = RESTORED.get_ptr_mut(reason as u32) {
         // SAFETY: an element of a map, which lives as long as the program.
         unsafe { atomic::add(count, 1) };
     }

@@ -99,38 +99,6 @@ fn a_killed_ctrace_leaves_open_calls_restored() {
     each(&env, Signal::KILL);
 }
 
-/// The kernel gives a call a return probe although the probe is for another process, where another
-/// tracer has a breakpoint at the same place.
-#[test]
-fn return_probes_that_reach_another_process_are_guarded() {
-    let env = or_skip!(gate::live(Link::Session));
-    let path = env.targets.get(&program("open_calls.cpp")).unwrap();
-    let start = || Running::start_piped(Command::new(&path).arg("1")).unwrap();
-    let attach = |pid: i32, returns: &str| {
-        let mut command = Command::new(&env.ctrace);
-        command.args(["attach", &pid.to_string(), "-f", "outer", "-f", "middle"]);
-        let ctrace = Running::start(command.args(["--returns", returns])).unwrap();
-        wait_until_armed(pid, &path).unwrap();
-        ctrace
-    };
-    let (target, _input, _output) = start();
-    let (other, mut input, mut output) = start();
-    let tracers = [attach(target.pid(), "auto"), attach(other.pid(), "ret-sites")];
-    input.write_all(b"go\n").unwrap();
-    // Two calls in each of two threads.
-    wait_for("the calls are open", || Ok(trampolines(other.pid())? == 4)).unwrap();
-    other.signal(Signal::USR1).unwrap();
-    let mut told = String::new();
-    output.read_to_string(&mut told).unwrap();
-    let code = other.wait(LIMIT).unwrap().shell_code();
-    assert!(code == 0 && told.ends_with("caught 14\n"), "exit {code}: {told}");
-    for ctrace in tracers {
-        // The second may have ended with its target.
-        let _ = ctrace.signal(Signal::INT);
-        ctrace.wait(LIMIT).unwrap();
-    }
-}
-
 /// More than the programs can list at once.
 #[test]
 fn open_calls_of_a_thousand_threads_are_restored() {

@@ -13,6 +13,7 @@ use super::{
     restore::{self, GuardMaps},
     sys::{self, AttachType},
 };
+use crate::process_status::ProcessStatus;
 use ctrace_common::RestoreReason;
 use ctrace_core::units::{FuncId, Nanos, Pid};
 use rustix::thread::{CapabilitySet, capabilities};
@@ -60,6 +61,15 @@ pub(crate) fn lacking() -> Option<String> {
 fn write_error(pid: u32) -> Option<i32> {
     const NOWHERE: u64 = 1 << 63;
     sys::write_process(pid, &[(NOWHERE, 0)]).err()?.raw_os_error()
+}
+
+/// Returns whether the processor keeps return addresses of the process in a place of its own. It may
+/// where nothing can be read of a process that lives.
+fn has_shadow_stack(pid: Pid) -> bool {
+    match ProcessStatus::of(pid.0) {
+        Ok(status) => status.words("x86_Thread_features").any(|it| it == "shstk"),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 /// The guards of one session. Dropping this ends them; their links have to be closed before.
@@ -114,7 +124,7 @@ impl ReturnGuards {
         if refused.iter().flatten().any(|error| error.kind() == io::ErrorKind::PermissionDenied) {
             return Err(BpfError::Unrestorable { pid: pid.0, why: "its memory cannot be written" });
         }
-        if restore::has_shadow_stack(pid.0) {
+        if has_shadow_stack(pid) {
             let why = "it has a shadow stack, which cannot be written";
             return Err(BpfError::Unrestorable { pid: pid.0, why });
         }

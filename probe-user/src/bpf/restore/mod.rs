@@ -28,13 +28,7 @@ mod sweep;
 pub(super) use restorer::{Restored, Restorer, open_memory};
 pub(super) use stopped::may_stop_threads;
 
-use super::sys;
-use crate::process_status::ProcessStatus;
-use std::{
-    io,
-    os::fd::{AsFd as _, OwnedFd},
-    sync::Arc,
-};
+use std::{os::fd::OwnedFd, sync::Arc};
 
 /// The maps, the program and the links that a restorer works with.
 #[derive(Debug)]
@@ -60,21 +54,7 @@ pub(super) struct Client {
     pub(super) is_awake: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
-/// Returns whether the processor keeps return addresses of the process in a place of its own. It may
-/// where nothing can be read of a process that lives.
-pub(super) fn has_shadow_stack(pid: u32) -> bool {
-    match ProcessStatus::of(pid) {
-        Ok(status) => status.words("x86_Thread_features").any(|it| it == "shstk"),
-        Err(error) => error.kind() != io::ErrorKind::NotFound,
-    }
-}
-
 impl GuardMaps {
     /// The number of descriptors.
     pub(super) const FDS: usize = 6;
-
-    /// Returns whether a session has asked for guards in the process, or in one that it came from.
-    fn is_guarded(&self, pid: u32) -> bool {
-        sys::map_lookup(self.guarded.as_fd(), pid, &mut [0]).is_ok()
-    }
 }

@@ -5,7 +5,7 @@
 //! process is continued only when the frames of all its threads that have asked are restored.
 
 use super::{
-    Client, GuardMaps, Restored, has_shadow_stack,
+    Client, GuardMaps, Restored,
     loads::Loads,
     open_memory,
     pace::PAUSE,
@@ -184,7 +184,7 @@ impl Settler {
     fn restore_waiting(&self, request: &Request) -> bool {
         let Ok(memory) = open_memory(request.tid) else { return false };
         let waits = self.states.is_waiting(request);
-        if waits && self.may_write(request.pid) {
+        if waits {
             request.restore(&memory);
         }
         waits
@@ -199,23 +199,13 @@ impl Settler {
         let Some(listed) = requests.list(self.maps.lister.as_fd(), tid, tries) else {
             return false;
         };
-        if is_plain(tid) && self.may_write(listed.pid) {
+        if is_plain(tid) {
             listed.restore(&memory);
         }
         true
     }
 
-    /// Returns whether the return addresses of a process may be written. For guarded ones that was
-    /// found out before.
-    fn may_write(&self, pid: u32) -> bool {
-        self.maps.is_guarded(pid) || !has_shadow_stack(pid)
-    }
-
     fn tell_of(&self, request: &Request) {
-        // Another tracer has probes there: its functions are not the session's.
-        if !self.maps.is_guarded(request.pid) {
-            return;
-        }
         for frame in &request.frames {
             let restored = Restored { pid: request.pid, probe: frame.probe };
             let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
