@@ -169,7 +169,8 @@ fn the_summary_has_every_call() {
     let path = env.targets.get(&program("counts.c")).expect("counts builds");
     let arguments =
         format!("-f leaf -f ping -f pong --interval 100ms -- '{}' 40000", path.display());
-    let terminal = top_with(&env, &arguments, (100, 40));
+    // As wide as the path of the command needs.
+    let terminal = top_with(&env, &arguments, (200, 40));
     terminal.shows(&["leaf", "exited with 0"]);
     // Neither a pause nor a freeze leaves something out.
     terminal.press(&["Space", "b", "q"]).expect("keys");
