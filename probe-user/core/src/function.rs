@@ -161,6 +161,17 @@ impl ProbeCost {
     pub(crate) fn error(&self) -> Nanos {
         self.error_ns.max(Nanos(self.call_ns.0 / 10))
     }
+
+    /// Returns the cost of a function that gets other probes in the midst of a trace. The new one
+    /// stands for all of its calls, and the old one is within the error.
+    pub(crate) fn replaced_by(self, new: Self) -> Self {
+        let difference = Nanos(self.call_ns.0.abs_diff(new.call_ns.0));
+        Self {
+            error_ns: new.error().max(difference).max(self.error_ns),
+            measured: self.measured && new.measured,
+            ..new
+        }
+    }
 }
 
 /// A traced function.
@@ -199,6 +210,13 @@ pub struct FunctionInfo {
 }
 
 impl FunctionInfo {
+    /// Returns whether it is the same function of the same run. What its probes cost may have
+    /// changed.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let probe = self.probe;
+        *self == Self { probe, ..other.clone() }
+    }
+
     /// Makes a function of which only the name and the object are known.
     pub fn new(name: impl Into<Arc<str>>, object: impl Into<Arc<str>>) -> Self {
         Self {

@@ -123,10 +123,15 @@ const PARTS: [&str; 2] = [".cold", ".part."];
 /// Removes the suffix of a compiler's copy of a whole function (`f.constprop.0`, `f.isra.0`). Parts
 /// of a function (`f.cold`, `f.part.0`) are no copies.
 pub fn without_clone_suffix(name: &str) -> Option<&str> {
-    if PARTS.iter().any(|mark| name.contains(mark)) {
+    if is_part(name) {
         return None;
     }
     cut_at(name, COPIES)
+}
+
+/// Returns whether it is a part that the compiler split from a function.
+pub(super) fn is_part(name: &str) -> bool {
+    PARTS.iter().any(|mark| name.contains(mark))
 }
 
 /// Returns the function's name in the source: `f.part.0.constprop.0` becomes `f`.

@@ -44,7 +44,7 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
     for selected in &selection.functions {
         let object = &objects[selected.object];
         let function = &object.functions()[selected.index];
-        let source = with_lines.then(|| object.source_line(function.address)).flatten();
+        let source = with_lines.then(|| object.line_of(function)).flatten();
         rows.push(Row {
             kind: FunctionKind::Function,
             name: naming.of(function).name,

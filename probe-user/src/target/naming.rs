@@ -1,6 +1,6 @@
 //! Decides which functions are shown with their parameters.
 //!
-//! The short name of a C++ function is that of all its overloads, and Rust's generic functions have
+//! The short name of a C++ function, without tags of interfaces, is that of all its overloads, and Rust's generic functions have
 //! one short name for all their instances. Where several of these are chosen, each gets its full
 //! name: with parameters, or with the hash. All others stay short.
 //!
@@ -12,6 +12,7 @@ use super::demangle;
 use super::object::Object;
 use super::select::Selection;
 use super::symbols::Function;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 /// The names that were given so far, by the short name.
 #[derive(Debug, Default)]
 pub(crate) struct Naming {
-    given: HashMap<Arc<str>, Given>,
+    given: HashMap<Box<str>, Given>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,17 +53,17 @@ impl Naming {
     }
 
     fn give_all<'a>(&mut self, functions: impl Iterator<Item = (&'a Function, bool)>) {
-        let mut new = HashMap::<Arc<str>, Given>::new();
+        let mut new = HashMap::<Box<str>, Given>::new();
         for (function, in_full) in functions {
-            let short = function.name();
-            if self.given.contains_key(short) {
+            let short = of_overloads(function);
+            if self.given.contains_key(&*short) {
                 continue;
             }
             let given = || match in_full {
                 true => Given::Full,
                 false => Given::Short { symbol: function.symbol() },
             };
-            match new.entry(Arc::clone(short)) {
+            match new.entry(short.into()) {
                 Entry::Vacant(place) => _ = place.insert(given()),
                 Entry::Occupied(mut place) => {
                     if in_full || !place.get().is_of(function) {
@@ -77,12 +78,21 @@ impl Naming {
     /// Returns the names of a function.
     pub(crate) fn of(&self, function: &Function) -> Shown {
         let (short, full) = (Arc::clone(function.name()), Arc::clone(function.full_name()));
-        let is_short = self.given.get(&short).is_none_or(|given| given.is_of(function));
+        let is_short = self.given.get(&*of_overloads(function)).is_none_or(|given| given.is_of(function));
         let differs = short != full;
         match is_short {
             true => Shown { name: short, short: None, full: differs.then_some(full) },
             false => Shown { name: full, short: differs.then_some(short), full: None },
         }
+    }
+}
+
+/// Returns the name that a function shares with its overloads. The compiler adds a tag to those that
+/// return a `std::string`.
+fn of_overloads(function: &Function) -> Cow<'_, str> {
+    match demangle::without_abi_tags(function.name()) {
+        Some(bare) => Cow::Owned(bare),
+        None => Cow::Borrowed(function.name()),
     }
 }
 
@@ -135,6 +145,25 @@ mod tests {
         naming.give_all(one.iter().map(|function| (*function, true)));
         let shown = naming.of(one[0]);
         assert_eq!((&*shown.name, shown.short.as_deref()), (expected[0], Some("shop::format")));
+    }
+
+    #[test]
+    fn a_tag_makes_no_other_function() {
+        let source = r#"
+            #include <string>
+            #define KEPT __attribute__((noinline, used))
+            namespace shop {
+                KEPT std::string label(int v) { return std::string(v, 'x'); }
+                KEPT long label(long v) { return v + 1; }
+                KEPT std::string title(int v) { return std::string(v, 'y'); }
+            }
+            int main() { return 0; }
+        "#;
+        let built = compile("g++ -O1", "cpp", source);
+        let object = built.object();
+        let symbols = ["_ZN4shop5labelB5cxx11Ei", "_ZN4shop5labelEl", "_ZN4shop5titleB5cxx11Ei"];
+        let expected = ["shop::label[abi:cxx11](int)", "shop::label(long)", "shop::title[abi:cxx11]"];
+        assert_eq!(give(&mut Naming::default(), &named(&object, &symbols)), expected);
     }
 
     #[test]

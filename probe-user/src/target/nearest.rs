@@ -37,7 +37,8 @@ fn distance(needle: &str, last: &str, name: &str) -> Option<usize> {
         return Some(0);
     }
     let longest = needle.len().max(last.len());
-    let tolerated = 1 + longest / 4;
+    // `comma` is no typo of `format`.
+    let tolerated = 1 + longest / 6;
     let near = |a: &str, b: &str| {
         (a.len().abs_diff(b.len()) <= tolerated)
             .then(|| strsim::damerau_levenshtein(a, b))
@@ -77,6 +78,8 @@ mod tests {
         check("parse_haeder", &["parse_header"]);
         check("*parse*", &["Parser::run", "parse_body", "parse_header"]);
         check("zzzzzz", &[]);
+        check("mean", &["main"]);
+        check("moan", &[]);
         check("*", &[]);
     }
 }

@@ -9,6 +9,7 @@ use super::markers::MarkerScope;
 use super::object::Object;
 use super::prefilter::Prefilter;
 use super::regex_error::{self, one_line};
+use super::std_names::as_written;
 use super::symbols::Function;
 use super::usdt::UsdtProbe;
 use ctrace_core::function::{FunctionInfo, FunctionKind, without_hashes};
@@ -51,7 +52,13 @@ pub(crate) struct Pattern {
 #[derive(Clone, Debug)]
 enum NameMatcher {
     Regex(Regex),
-    Glob { glob: Glob, has_generics: bool, prefilter: Option<Box<Prefilter>> },
+    Glob {
+        glob: Glob,
+        /// The same in the source's words, if it names something of C++'s standard library.
+        as_written: Option<Glob>,
+        has_generics: bool,
+        prefilter: Option<Box<Prefilter>>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -239,6 +246,7 @@ impl NameMatcher {
         let body = &with_plain_clones(body);
         Self::Glob {
             glob: Glob::new(body),
+            as_written: as_written(body).map(|body| Glob::new(&body)),
             prefilter: Prefilter::new(body).map(Box::new),
             has_generics: without_generics(body).is_some(),
         }
@@ -270,8 +278,8 @@ impl NameMatcher {
         (typed.contains("_Z") || typed.contains("_R")) && self.matches(raw)
     }
 
-    /// Also matches the name without template arguments, without the compiler's suffixes and
-    /// without tags of interfaces, unless the user typed either.
+    /// Also matches the name without template arguments, without the compiler's suffixes, without
+    /// tags of interfaces, and as the source has it, unless the user typed either.
     fn matches_variants(&self, name: &str) -> bool {
         if self.matches(name) {
             return true;
@@ -279,7 +287,12 @@ impl NameMatcher {
         if let Some(bare) = without_abi_tags(name) {
             return self.matches_variants(&bare);
         }
-        let Self::Glob { has_generics, .. } = self else { return false };
+        let Self::Glob { as_written: glob, has_generics, .. } = self else { return false };
+        if let Some(glob) = glob
+            && as_written(name).is_some_and(|name| glob.matches(&name))
+        {
+            return true;
+        }
         let whole = without_clone_suffix(name);
         whole.is_some_and(|whole| self.matches(whole))
             || (!has_generics

@@ -34,6 +34,11 @@ fn matches_names() {
     check("f(int) [clone .part.0] [clone .cold]", &["f(int).part.0.cold"], &["f(int).part.0"]);
     check("f(int, char*)", &["f(int, char*)", "f<long>(int, char*)"], &["f(int)"]);
     check("f(*)", &["f(int, A::B<C> const&)", "f()"], &["f", "g()"]);
+    let long = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
+    let of = |name: &str| format!("{name}({long} const&)");
+    check("f(std::string const&)", &[&of("f"), &of("f[abi:cxx11]")], &[&of("g"), "f(int)"]);
+    check("std::vector<int>::size", &["std::vector<int, std::allocator<int> >::size"], &[]);
+    check(&of("f"), &[&of("f")], &["f(std::wstring const&)"]);
     check("A::operator<", &["A::operator<", "A::operator< <int>"], &["A::operator<<"]);
     check(
         "f",

@@ -7,6 +7,7 @@
 use super::budget::{Budget, TooLarge};
 use super::demangle::{self, without_version};
 use super::elf::{self, Layout};
+use super::parts::Parts;
 use super::source::{LONGEST_TEXT, Source};
 use super::tables::NamedSymbols;
 use object::elf as constants;
@@ -51,6 +52,7 @@ pub(crate) struct Symbols {
     pub broken: Option<String>,
     /// Set if there are more than the object's budget allows. Then there are none.
     pub too_large: Option<TooLarge>,
+    parts: OnceLock<Parts>,
 }
 
 /// One symbol, before those at one address are merged.
@@ -126,6 +128,10 @@ impl Function {
 }
 
 impl Symbols {
+    pub(super) fn parts(&self) -> &Parts {
+        self.parts.get_or_init(|| Parts::of(&self.functions))
+    }
+
     /// Reads the tables of an object, and of its debug file where there is one.
     pub(super) fn read(source: &Source, layout: &Layout, debug: Option<&Source>) -> Self {
         Self::try_read(source, layout, debug)

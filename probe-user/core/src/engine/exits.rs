@@ -5,26 +5,34 @@
 //! If entries stay probed, open calls go on, and end at whatever sees it.
 
 use crate::engine::Engine;
-use crate::function::ExitSeen;
+use crate::function::{ExitSeen, ProbeCost};
 use crate::units::{FuncId, Nanos};
 
-/// Functions whose ends are seen in another way from a time on.
+/// A function whose ends are seen in another way from a time on.
+#[derive(Clone, Copy, Debug)]
+pub struct NewExit {
+    pub function: FuncId,
+    pub exit: ExitSeen,
+    /// What its probes cost from then on, if that changes.
+    pub probe: Option<ProbeCost>,
+}
+
 #[derive(Debug)]
 pub(super) struct ExitChange {
     at: Nanos,
-    functions: Vec<(FuncId, ExitSeen)>,
+    functions: Vec<NewExit>,
     ends_open: bool,
 }
 
 impl Engine {
     /// Changes how the ends of these functions' calls are seen from `at` on, when nothing of them
     /// is probed. Calls that are open then end as untimed. Later calls of this have later times.
-    pub fn change_exits(&mut self, at: Nanos, functions: Vec<(FuncId, ExitSeen)>) {
+    pub fn change_exits(&mut self, at: Nanos, functions: Vec<NewExit>) {
         self.exit_changes.push_back(ExitChange { at, functions, ends_open: true });
     }
 
     /// The same where the entries stay probed: calls that are open then go on.
-    pub fn change_exits_only(&mut self, at: Nanos, functions: Vec<(FuncId, ExitSeen)>) {
+    pub fn change_exits_only(&mut self, at: Nanos, functions: Vec<NewExit>) {
         self.exit_changes.push_back(ExitChange { at, functions, ends_open: false });
     }
 
@@ -35,9 +43,9 @@ impl Engine {
             let ExitChange { at, functions, ends_open } = change;
             self.order.release(at.0, &mut self.tracker);
             if ends_open {
-                self.forsake(&functions.iter().map(|(id, _)| *id).collect());
+                self.forsake(&functions.iter().map(|new| new.function).collect());
             }
-            functions.into_iter().for_each(|(id, exit)| self.tracker.set_exit(id, exit));
+            functions.into_iter().for_each(|new| self.tracker.set_exit(new));
         }
     }
 }
@@ -52,6 +60,10 @@ mod tests {
     fn event(ts_ns: u64, probe: u32, kind: Kind, sp: u64) -> crate::ingest::event::Event {
         let record = Record { ts_ns, probe, sp, pid: 1, tid: 1, ..Record::default() };
         Record { kind: kind as u8, ..record }.into()
+    }
+
+    fn at_sites(function: FuncId, probe: Option<ProbeCost>) -> NewExit {
+        NewExit { function, exit: ExitSeen::ByExitSites, probe }
     }
 
     /// A call that is open at the change is not ended by the end of a later one, whose beginning
@@ -76,7 +88,7 @@ mod tests {
                 event(90, 0, Kind::Return, 900),
             ],
         );
-        engine.change_exits(Nanos(50), vec![(ids[1], ExitSeen::ByExitSites)]);
+        engine.change_exits(Nanos(50), vec![at_sites(ids[1], None)]);
         engine.advance(Nanos(45));
         assert_eq!(engine.functions()[1].exit, ExitSeen::ByReturnProbe);
         engine.advance(Nanos(100));
@@ -92,7 +104,8 @@ mod tests {
     #[test]
     fn a_late_return_is_no_other_end() {
         let mut engine = Engine::new(EngineConfig::default());
-        let id = engine.add_function(FunctionInfo::new("moved", "program"));
+        let probe = Some(ProbeCost { call_ns: Nanos(2), ..ProbeCost::default() });
+        let id = engine.add_function(FunctionInfo { probe, ..FunctionInfo::new("moved", "program") });
         engine.push_events(
             0,
             &[
@@ -103,11 +116,15 @@ mod tests {
                 event(73, 0, Kind::ExitRet, 800),
             ],
         );
-        engine.change_exits_only(Nanos(50), vec![(id, ExitSeen::ByExitSites)]);
+        let cost = |call_ns| ProbeCost { call_ns: Nanos(call_ns), ..ProbeCost::default() };
+        engine.change_exits_only(Nanos(50), vec![at_sites(id, Some(cost(5)))]);
         engine.advance(Nanos(100));
         let report = engine.report(Nanos(100), ReportMeta::default());
         let [moved] = &report.functions[..] else { panic!("one function") };
         assert_eq!((moved.calls, moved.timed, moved.headless), (2, 2, 0));
         assert_eq!(moved.total_ns, Nanos(43));
+        // What a call costs now, which may be wrong by what it cost before.
+        let cost = moved.probes.map(|probes| probes.cost);
+        assert_eq!(cost.map(|it| (it.call_ns, it.error_ns)), Some((Nanos(5), Nanos(3))));
     }
 }

@@ -36,6 +36,7 @@ use crate::report::Report;
 pub use crate::report::ReportMeta;
 use crate::units::{FuncId, Nanos, Pid, Tid};
 use crate::values::RingPayload;
+pub use exits::NewExit;
 pub use process::ProcessChange;
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;

@@ -3,9 +3,10 @@
 
 use crate::calls::spool::Taken;
 use crate::engine::tracker::Tracker;
+use crate::function::ProbeCost;
 use crate::recording::payloads;
 use crate::recording::{
-    Block, BlockKind, CHUNK_CALLS, ChunkLoss, Harvest, Names, ObjectRecord, OpenCall, Slow,
+    Block, BlockKind, CHUNK_CALLS, ChunkLoss, CostRecord, Harvest, Names, ObjectRecord, OpenCall, Slow,
     SlowWatch, ThreadRecord, put_varint as put,
 };
 use crate::units::{FuncId, Nanos, ThreadId};
@@ -19,6 +20,7 @@ pub(crate) struct Recorder {
     functions: usize,
     nodes: usize,
     objects: Vec<ObjectRecord>,
+    costs: Vec<CostRecord>,
     headless: Vec<u64>,
     loss: ChunkLoss,
     /// The kernel's count, as far as the session knows it.
@@ -30,6 +32,13 @@ impl Recorder {
     pub(crate) fn add_object(&mut self, object: ObjectRecord) {
         if !self.objects.contains(&object) {
             self.objects.push(object);
+        }
+    }
+
+    pub(crate) fn add_cost(&mut self, function: FuncId, probe: Option<ProbeCost>) {
+        // A function that is not written yet has the new cost already.
+        if function.index() < self.functions {
+            self.costs.extend(probe.map(|cost| CostRecord { function, cost }));
         }
     }
 
@@ -85,6 +94,7 @@ impl Tracker {
             functions: self.functions[recorder.functions..].to_vec(),
             threads: threads.collect(),
             objects: std::mem::take(&mut recorder.objects),
+            costs: std::mem::take(&mut recorder.costs),
         };
         recorder.functions = self.functions.len();
         recorder.blocks.extend(names.to_blocks().unwrap_or_default());

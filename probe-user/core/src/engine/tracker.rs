@@ -1,6 +1,7 @@
 //! Applies events in order: to the stacks of their threads, and through them to the ledger.
 
 use crate::calls::spool::{Backward, Log};
+use crate::engine::exits::NewExit;
 use crate::engine::ledger::Ledger;
 use crate::engine::payloads::Payloads;
 use crate::engine::period::Period;
@@ -9,7 +10,7 @@ use crate::engine::recorder::Recorder;
 use crate::engine::region::Regions;
 use crate::engine::stack::{Place, StackFacts};
 use crate::engine::threads::Threads;
-use crate::function::{ExitSeen, FunctionInfo};
+use crate::function::FunctionInfo;
 use crate::ingest::change::ProcessEvent;
 use crate::ingest::event::Event;
 use crate::ingest::order::Sink;
@@ -79,10 +80,14 @@ impl Tracker {
     }
 
     /// Changes how the ends of a function's calls are seen.
-    pub(crate) fn set_exit(&mut self, id: FuncId, exit: ExitSeen) {
-        if let Some(info) = self.functions.get_mut(id.index()) {
+    pub(crate) fn set_exit(&mut self, NewExit { function, exit, probe }: NewExit) {
+        if let Some(info) = self.functions.get_mut(function.index()) {
             info.exit = exit;
-            self.facts[id.index()] = StackFacts::from(&*info);
+            if let (Some(before), Some(new)) = (info.probe, probe) {
+                info.probe = Some(before.replaced_by(new));
+                self.recorder.iter_mut().for_each(|recorder| recorder.add_cost(function, info.probe));
+            }
+            self.facts[function.index()] = StackFacts::from(&*info);
         }
     }
 

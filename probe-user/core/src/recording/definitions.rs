@@ -27,6 +27,7 @@ impl Definitions {
             BlockKind::Names => {
                 if let Ok(names) = serde_json::from_slice::<Names>(&block.contents()) {
                     self.names.functions.extend(names.functions);
+                    names.costs.iter().for_each(|new| new.apply(&mut self.names.functions));
                     self.names.objects.extend(names.objects);
                     self.threads.extend(names.threads.into_iter().map(|t| (t.id, t)));
                 }

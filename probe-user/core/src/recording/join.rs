@@ -129,7 +129,7 @@ impl<R: ReadAt> Recording<R> {
         let is_same =
             |(a, b): (&Node, &Node)| (a.func, a.parent, a.other) == (b.func, b.parent, b.other);
         start == other.start
-            && self.functions.iter().zip(&other.functions).all(|(a, b)| a == b)
+            && self.functions.iter().zip(&other.functions).all(|(a, b)| a.is_same(b))
             && self.objects.iter().zip(&other.objects).all(|(a, b)| a == b)
             && self.nodes.iter().zip(&other.nodes).all(is_same)
     }
@@ -174,7 +174,9 @@ impl<R: ReadAt> Recording<Joined<R>> {
             end: behind(chunk.end),
             ..chunk
         }));
-        self.functions.extend(next.functions.into_iter().skip(self.functions.len()));
+        // Costs may have changed since: those of the later file hold.
+        let known = self.functions.len();
+        self.functions.splice(..known.min(next.functions.len()), next.functions);
         self.nodes.extend(next.nodes.into_iter().skip(self.nodes.len()));
         self.objects.extend(next.objects.into_iter().skip(self.objects.len()));
         self.threads.extend(next.threads);

@@ -68,7 +68,7 @@ pub use error::RecordError;
 pub(crate) use harvest::Harvest;
 pub use index::ChunkEntry;
 pub use join::{JoinError, Joined};
-pub(crate) use names::Names;
+pub(crate) use names::{CostRecord, Names};
 pub use names::{End, Host, ObjectRecord, Start, ThreadRecord};
 pub use payloads::{Payload, Payloads};
 pub use reader::{PathNode, ReadAt, Recording};

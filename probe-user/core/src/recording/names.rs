@@ -2,7 +2,7 @@
 //! add keys.
 
 use super::block::{Block, BlockKind};
-use crate::function::FunctionInfo;
+use crate::function::{FunctionInfo, ProbeCost};
 use crate::report::TargetReport;
 use crate::units::{FuncId, Nanos, Pid, ThreadId, Tid};
 use serde::{Deserialize, Serialize};
@@ -57,23 +57,42 @@ pub(crate) struct Names {
     pub(crate) threads: Vec<ThreadRecord>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) objects: Vec<ObjectRecord>,
+    /// New costs of functions that were defined before, and have got other probes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) costs: Vec<CostRecord>,
 }
 
 impl Names {
     /// Splits the definitions into blocks: a program with very many functions needs several.
     pub(crate) fn to_blocks(&self) -> serde_json::Result<Vec<Block>> {
-        let Self { functions, threads, objects } = self;
-        let most = functions.len().max(threads.len()).max(objects.len());
+        let Self { functions, threads, objects, costs } = self;
+        let most = functions.len().max(threads.len()).max(objects.len()).max(costs.len());
         let firsts = (0..most).step_by(IN_A_BLOCK);
         let blocks = firsts.map(|first| {
             let names = Self {
                 functions: part(functions, first),
                 threads: part(threads, first),
                 objects: part(objects, first),
+                costs: part(costs, first),
             };
             Ok(Block::new(BlockKind::Names, serde_json::to_vec(&names)?))
         });
         blocks.collect()
+    }
+}
+
+/// What the probes of a function cost from now on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CostRecord {
+    pub(crate) function: FuncId,
+    pub(crate) cost: ProbeCost,
+}
+
+impl CostRecord {
+    pub(super) fn apply(&self, functions: &mut [FunctionInfo]) {
+        if let Some(info) = functions.get_mut(self.function.index()) {
+            info.probe = Some(self.cost);
+        }
     }
 }
 

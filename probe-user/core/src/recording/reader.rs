@@ -232,6 +232,7 @@ impl<R: ReadAt> Recording<R> {
             return Err(RecordError::Malformed("a function has more values than any should"));
         }
         self.functions.extend(names.functions);
+        names.costs.iter().for_each(|new| new.apply(&mut self.functions));
         self.objects.extend(names.objects);
         self.threads.extend(names.threads.into_iter().map(|thread| (thread.id, thread)));
         Ok(())

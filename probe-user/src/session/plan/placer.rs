@@ -35,7 +35,7 @@ pub(super) fn info(
     shown: Shown,
     placement: &Placement,
 ) -> FunctionInfo {
-    let source = object.source_line(function.address);
+    let source = object.line_of(function);
     FunctionInfo {
         name: shown.name,
         short_name: shown.short,

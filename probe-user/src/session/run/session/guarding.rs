@@ -18,7 +18,9 @@ use crate::{
     ui::units::counted,
 };
 use ctrace_common::{Cookie, RestoreReason};
-use ctrace_core::{function::ExitSeen, report::render::clean::clean, units::FuncId};
+use ctrace_core::{
+    engine::NewExit, function::ExitSeen, report::render::clean::clean, units::FuncId,
+};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     path::{Path, PathBuf},
@@ -252,7 +254,8 @@ impl Session {
             let (moved, lost) = &mut guarding.moved;
             *(if is_armed { moved } else { lost }) += 1;
             let exit = if is_armed { ExitSeen::ByExitSites } else { ExitSeen::Never };
-            exits.push((function, exit));
+            let probe = Some(self.arming.costs.of_hits().probe(&planned));
+            exits.push(NewExit { function, exit, probe });
         }
         if !exits.is_empty() {
             self.engine.change_exits_only(at, exits);

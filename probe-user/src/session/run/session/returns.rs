@@ -12,6 +12,7 @@ use crate::{
     ui::units::counted,
 };
 use ctrace_core::{
+    engine::NewExit,
     function::{ExitSeen, FunctionInfo},
     units::FuncId,
 };
@@ -90,14 +91,16 @@ impl Session {
     /// Tells the engine and the costs. Now, nothing of these functions is probed.
     fn change_exits(&mut self, probed: &[ReturnProbed], replaced: &[Replaced<'_>]) {
         let ids = probed.iter().flat_map(ReturnProbed::ids);
-        let mut exits: HashMap<_, _> = ids.map(|id| (id, ExitSeen::Never)).collect();
+        let none = |function| NewExit { function, exit: ExitSeen::Never, probe: None };
+        let mut exits: HashMap<_, _> = ids.map(|id| (id, none(id))).collect();
         for (id, planned) in replaced.iter().flat_map(|replaced| &replaced.functions) {
-            exits.insert(*id, planned.info.exit);
+            let probe = Some(self.arming.costs.of_hits().probe(planned));
+            exits.insert(*id, NewExit { function: *id, exit: planned.info.exit, probe });
             let hits = self.engine.counters().hits[id.index()];
             self.arming.costs.replace(id.index(), hits, planned);
             self.arming.dear.know(id.index(), planned);
         }
-        self.engine.change_exits(bpf::now(), exits.into_iter().collect());
+        self.engine.change_exits(bpf::now(), exits.into_values().collect());
     }
 
     fn arm_instead(&mut self, replaced: &Replaced<'_>) -> anyhow::Result<()> {
