@@ -25,6 +25,19 @@ pub(crate) fn nanos(text: &str) -> Result<Nanos, String> {
     time(text, None).map(|ns| Nanos(ns as u64))
 }
 
+/// The part of frames that may take longer than a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct FramesLimit {
+    pub time: Nanos,
+    pub percent: f64,
+}
+
+/// Parses `16.6ms:1%`. Without a percentage, no frame may take longer.
+pub(crate) fn frames_limit(text: &str) -> Result<FramesLimit, String> {
+    let (time, part) = text.split_once(':').unwrap_or((text, "0%"));
+    Ok(FramesLimit { time: nanos(time)?, percent: percent(part)? })
+}
+
 /// Parses a time. A bare number is seconds.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let ns = time(text, Some(1e9))?;
@@ -135,6 +148,15 @@ mod tests {
     #[track_caller]
     fn check<T: PartialEq + std::fmt::Debug>(got: Result<T, String>, want: Option<T>) {
         assert_eq!(got.ok(), want);
+    }
+
+    #[test]
+    fn limits_of_frames_have_a_time_and_a_part() {
+        let limit = |time, percent| Some(FramesLimit { time: Nanos(time), percent });
+        check(frames_limit("16.6ms:1%"), limit(16_600_000, 1.0));
+        check(frames_limit("2s"), limit(2_000_000_000, 0.0));
+        check(frames_limit("16:1%"), None);
+        check(frames_limit("1ms:many"), None);
     }
 
     #[test]

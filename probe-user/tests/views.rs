@@ -343,11 +343,9 @@ fn what_is_asked_wrongly() {
         "cannot sort by 'colour': choose one of calls, first, last, pid, tid, name"
     );
     let error = "pie".parse::<ViewName>().expect_err("no such view");
-    assert!(
-        error.to_string().contains(
-            "summary, detail, tree, paths, counts, hist, calls, timeline, threads, ctrack"
-        )
-    );
+    assert!(error.to_string().contains(
+        "summary, detail, tree, paths, counts, hist, calls, frames, timeline, threads, ctrack"
+    ));
     let two = ViewOptions { views: ViewName::all().collect(), ..ViewOptions::default() };
     let error = render_csv(&fixture::typical(), &two).expect_err("too many views");
     assert_eq!(error, ViewError::OneViewForCsv { given: ViewName::all().count() });

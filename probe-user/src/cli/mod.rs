@@ -22,6 +22,7 @@ pub(crate) use process::ProcessArgs;
 pub(crate) use top::TopArgs;
 
 use crate::target::lookup::ProcessName;
+pub(crate) use crate::values::FramesLimit;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use ctrace_core::formats::ExportTable;
@@ -274,6 +275,10 @@ pub(crate) struct ReportArgs {
     pub files: Vec<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
+    /// Exit with 1 if more than this part of the frames (--frame) takes longer: 16.6ms:1%, or 16.6ms
+    /// for any
+    #[arg(long, value_name = "TIME[:PERCENT]", value_parser = values::frames_limit, requires = "frame")]
+    pub fail_frames_over: Option<FramesLimit>,
     #[command(flatten)]
     pub query: QueryArgs,
 }

@@ -149,6 +149,10 @@ pub(crate) struct OutputArgs {
     /// The view to show; repeatable [default: summary]
     #[arg(long = "view", value_name = "VIEW", value_parser = values::view_names())]
     pub views: Vec<String>,
+    /// The calls of this traced function are frames: show what makes the longest of them longer than
+    /// typical ones (--view frames)
+    #[arg(long, value_name = "FUNCTION")]
+    pub frame: Option<String>,
     /// Sort rows by a column
     #[arg(long, value_name = "COLUMN")]
     pub sort: Option<String>,

@@ -7,17 +7,22 @@ use super::{
     spec,
 };
 use crate::{
-    cli::ReportArgs,
-    session::keep::sink::{Default, Sink},
-    ui::units,
+    cli::{FramesLimit, ReportArgs},
+    session::keep::{
+        frame,
+        sink::{Default, Sink},
+    },
+    ui::{units, views::frames::over_budget},
 };
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use ctrace_core::{
     engine::ReportMeta,
+    function::FunctionInfo,
     recording::{
         Recording,
         replay::{Query, meta_of, report_with},
     },
+    report::{Extras, FramesAsked, Report},
     units::{FuncId, Nanos},
 };
 use std::ops::Range;
@@ -30,17 +35,46 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     let mut sink = Sink::open(&spec::report(&args.output), Default::Stdout)?.paged();
     let start = recording.start();
     sink.set_epoch_offset(start.epoch_offset_ns.saturating_add(start.zone_ns));
+    let mut has_failed = false;
     for window in windows(args, recording.period())? {
         let meta = meta_of(&recording, args.output.center);
-        let meta = ReportMeta { extras: sink.extras(), ..meta };
+        let frames = frames_asked(args, recording.functions())?;
+        let meta = ReportMeta { extras: Extras { frames, ..sink.extras() }, ..meta };
         let query = query(&args.query, &recording, window)?;
         let mut report = report_with(&recording, &query, meta);
         report.leave_out(|function| !is_asked(&recording, &query, function));
-        if !sink.write(&report)? {
+        let goes_on = sink.write(&report)?;
+        if let Some(limit) = &args.fail_frames_over {
+            has_failed |= exceeds(&report, limit)?;
+        }
+        if !goes_on {
             break;
         }
     }
-    Ok(0)
+    Ok(has_failed.into())
+}
+
+fn frames_asked(
+    args: &ReportArgs,
+    functions: &[FunctionInfo],
+) -> anyhow::Result<Option<FramesAsked>> {
+    let Some(pattern) = &args.output.frame else { return Ok(None) };
+    let budget = args.fail_frames_over.as_ref().map(|limit| limit.time);
+    Ok(Some(FramesAsked { function: frame::find(pattern, functions)?, budget }))
+}
+
+/// Returns whether too many frames took too long, and says so.
+fn exceeds(report: &Report, limit: &FramesLimit) -> anyhow::Result<bool> {
+    let over = report.frames.as_ref().and_then(|frames| Some((frames, frames.over_percent()?)));
+    let Some((frames, percent)) = over else {
+        bail!("--fail-frames-over cannot be told: no frame has a known duration")
+    };
+    let has_failed = percent > limit.percent;
+    if has_failed {
+        let told = over_budget(frames).unwrap_or_default();
+        eprintln!("FAILED: {told}; at most {} may", units::percent(limit.percent));
+    }
+    Ok(has_failed)
 }
 
 /// Returns whether the report would contain calls of the function.

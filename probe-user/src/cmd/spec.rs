@@ -62,7 +62,10 @@ pub(super) fn report(args: &OutputArgs) -> ReportSpec {
             FormatArg::Json => ReportFormat::Json,
             FormatArg::Csv => ReportFormat::Csv,
         },
-        views: args.views.clone(),
+        views: match (&args.frame, args.views.as_slice()) {
+            (Some(_), []) => vec!["frames".to_owned()],
+            _ => args.views.clone(),
+        },
         sort: args.sort.clone(),
         top: args.top,
         center_cut: args.center,
@@ -70,6 +73,7 @@ pub(super) fn report(args: &OutputArgs) -> ReportSpec {
         interval: args.interval,
         cumulative: args.cumulative,
         raw: args.raw,
+        frame: args.frame.clone(),
         output: args.output.clone(),
     }
 }

@@ -81,6 +81,8 @@ pub(crate) struct ReportSpec {
     pub cumulative: bool,
     /// Times contain the cost of probes, even where it is known.
     pub raw: bool,
+    /// The function whose calls are frames.
+    pub frame: Option<String>,
     /// A file, or `-` for stdout.
     pub output: Option<PathBuf>,
 }

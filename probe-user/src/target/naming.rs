@@ -78,7 +78,8 @@ impl Naming {
     /// Returns the names of a function.
     pub(crate) fn of(&self, function: &Function) -> Shown {
         let (short, full) = (Arc::clone(function.name()), Arc::clone(function.full_name()));
-        let is_short = self.given.get(&*of_overloads(function)).is_none_or(|given| given.is_of(function));
+        let is_short =
+            self.given.get(&*of_overloads(function)).is_none_or(|given| given.is_of(function));
         let differs = short != full;
         match is_short {
             true => Shown { name: short, short: None, full: differs.then_some(full) },
@@ -162,7 +163,8 @@ mod tests {
         let built = compile("g++ -O1", "cpp", source);
         let object = built.object();
         let symbols = ["_ZN4shop5labelB5cxx11Ei", "_ZN4shop5labelEl", "_ZN4shop5titleB5cxx11Ei"];
-        let expected = ["shop::label[abi:cxx11](int)", "shop::label(long)", "shop::title[abi:cxx11]"];
+        let expected =
+            ["shop::label[abi:cxx11](int)", "shop::label(long)", "shop::title[abi:cxx11]"];
         assert_eq!(give(&mut Naming::default(), &named(&object, &symbols)), expected);
     }
 

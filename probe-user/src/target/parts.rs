@@ -33,7 +33,8 @@ impl Parts {
 impl Object {
     /// Returns the place of a function in the source.
     pub(crate) fn line_of(&self, function: &Function) -> Option<SourceLine> {
-        let whole = is_part(function.raw()).then(|| self.symbols().parts().0.get(&function.address).copied());
+        let whole = is_part(function.raw())
+            .then(|| self.symbols().parts().0.get(&function.address).copied());
         self.source_line(whole.flatten().unwrap_or(function.address))
     }
 }

@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn writes_what_people_write() {
-        let string = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
+        let string =
+            "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
         for (name, written) in [
             (format!("shop::load({string} const&)"), "shop::load(std::string const&)"),
             (

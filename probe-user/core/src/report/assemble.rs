@@ -115,6 +115,7 @@ impl Facts<'_> {
             slowest_calls: None,
             points: PointsReport::default(),
             timeline: None,
+            frames: None,
             ctrack,
         }
     }

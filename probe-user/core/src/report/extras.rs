@@ -1,5 +1,7 @@
 //! Optional parts of a report. They cost time, memory and text, so a view has to request them.
 
+use super::FramesAsked;
+
 /// The requested parts; the default is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extras {
@@ -17,6 +19,8 @@ pub struct Extras {
     pub slowest_calls: Option<usize>,
     /// The number of threads in the timeline. Not from an engine either.
     pub timeline_lanes: Option<usize>,
+    /// The function whose calls are frames. Not from an engine either.
+    pub frames: Option<FramesAsked>,
     /// The number of slices of time.
     pub slices: usize,
 }
@@ -35,6 +39,7 @@ impl Default for Extras {
             ctrack: false,
             slowest_calls: None,
             timeline_lanes: None,
+            frames: None,
             slices: Self::SLICES,
         }
     }

@@ -8,6 +8,7 @@ mod calls;
 pub mod ctrack;
 mod distribution;
 mod extras;
+mod frames;
 pub mod key;
 mod meta;
 mod names;
@@ -27,6 +28,7 @@ pub use calls::{CallReport, InsideReport};
 pub use ctrack::{CtrackReport, CtrackRow};
 pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsReport};
 pub use extras::Extras;
+pub use frames::{FramePart, FrameReport, FramesAsked, FramesReport};
 pub use meta::ReportMeta;
 pub use probes::{Net, ProbeTimes};
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
@@ -80,6 +82,9 @@ pub struct Report {
     pub points: PointsReport,
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub timeline: Option<TimelineReport>,
+    /// The calls of the frame function, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub frames: Option<FramesReport>,
     /// CTRACK's tables, if requested and if the report is not approximate.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub ctrack: Option<CtrackReport>,

@@ -36,8 +36,13 @@ impl Report {
         let paths = self.paths.iter_mut().map(|path| &mut path.function);
         let points = self.points.first.iter_mut().map(|point| &mut point.function);
         let all = paths.chain(histograms.map(|h| &mut h.function)).chain(calls).chain(points);
+        let frames = self.frames.iter_mut().flat_map(|frames| {
+            let worst = frames.worst.iter_mut().map(|frame| &mut frame.function);
+            let parts = frames.parts.iter_mut().map(|part| &mut part.function);
+            worst.chain(parts).chain([&mut frames.function])
+        });
         let ctrack = self.ctrack.iter_mut().flat_map(|ctrack| &mut ctrack.functions);
-        let all = all.chain(cells).chain(ctrack.map(|row| &mut row.function));
+        let all = all.chain(cells).chain(frames).chain(ctrack.map(|row| &mut row.function));
         all.for_each(|function| *function = places[*function]);
     }
 }

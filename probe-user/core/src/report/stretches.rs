@@ -31,6 +31,7 @@ impl Report {
             slowest_calls: _,
             points: _,
             timeline: _,
+            frames: _,
             ctrack: _,
         } = later;
         self.target.clone_from(target);
@@ -76,6 +77,7 @@ impl Report {
             slowest_calls: None,
             points: PointsReport::default(),
             timeline: None,
+            frames: None,
             ctrack: None,
         }
     }

@@ -7,7 +7,7 @@ use ctrace_core::report::render::RowKind;
 use ctrace_core::report::render::columns;
 use ctrace_core::report::render::rows::{self, Selection};
 use ctrace_core::report::render::{csv, json};
-use ctrace_core::report::{Report, TargetExit, ctrack};
+use ctrace_core::report::{FramePart, Report, TargetExit, ctrack};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -268,6 +268,8 @@ fn csv_rows_have_all_columns() {
     for report in reports() {
         let calls = report.slowest_calls.as_ref().map_or(0, Vec::len);
         let ctrack = report.ctrack.as_ref().map_or(0, |ctrack| ctrack.functions.len());
+        let known = |part: &&FramePart| part.function < report.functions.len();
+        let frames = report.frames.iter().flat_map(|frames| &frames.parts).filter(known).count();
         for table in RowKind::ALL {
             let text = csv::render(&report, table, &everything).expect("no sort is asked for");
             let rows = read_csv(&text);
@@ -276,6 +278,7 @@ fn csv_rows_have_all_columns() {
                 RowKind::Paths | RowKind::Counts => report.paths.len(),
                 RowKind::Threads => report.threads.len(),
                 RowKind::Calls => calls,
+                RowKind::Frames => frames,
                 RowKind::Ctrack => ctrack,
                 RowKind::Histograms | RowKind::Timeline => rows.len() - 1,
             };
@@ -330,6 +333,7 @@ fn csv_golden() {
         ("histograms", RowKind::Histograms),
         ("calls", RowKind::Calls),
         ("timeline", RowKind::Timeline),
+        ("frames", RowKind::Frames),
         ("ctrack", RowKind::Ctrack),
     ] {
         let text = csv::render(&fixture::lossy(), table, &Selection::default());

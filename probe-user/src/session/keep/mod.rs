@@ -2,6 +2,7 @@
 
 pub(crate) mod behind;
 pub(crate) mod flight;
+pub(crate) mod frame;
 pub(crate) mod live;
 pub(crate) mod output;
 pub(crate) mod recording;

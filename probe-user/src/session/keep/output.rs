@@ -24,6 +24,8 @@ pub(crate) struct Reports {
     pub center_cut: f64,
     pub interval: Option<Duration>,
     pub cumulative: bool,
+    /// The function whose calls are frames.
+    pub frame: Option<String>,
 }
 
 impl Reports {
@@ -40,6 +42,7 @@ impl Reports {
             center_cut: spec.center_cut,
             interval: spec.interval,
             cumulative: spec.cumulative,
+            frame: spec.frame.clone(),
         })
     }
 }
@@ -101,11 +104,12 @@ mod tests {
                 interval: None,
                 cumulative: false,
                 raw: false,
+                frame: None,
                 output: None,
             };
             let sink = Sink::open(&spec, Default::Stderr).expect("stderr is there");
             let (center_cut, interval, cumulative) = (1.0, None, false);
-            let reports = Reports { sink, spill, center_cut, interval, cumulative };
+            let reports = Reports { sink, spill, center_cut, interval, cumulative, frame: None };
             Output::Reports(Box::new(reports)).shows_values()
         };
         assert!(shows(&["summary", "calls"], Some(Spill::new(0))));

@@ -202,6 +202,12 @@ fn view_options(spec: &ReportSpec) -> anyhow::Result<ViewOptions> {
         fixed: false,
     };
     options.check(spec.format == ReportFormat::Csv)?;
+    let needs_frame =
+        options.views.iter().any(|name| name.view().needs == ui::views::Needs::Frames);
+    ensure!(
+        !needs_frame || spec.frame.is_some(),
+        "the view 'frames' needs --frame FUNCTION, whose calls are the frames"
+    );
     Ok(options)
 }
 

@@ -1,7 +1,7 @@
 //! Keeps every call of a session that reports once, for exact numbers. The calls are a recording
 //! without a name, in memory as far as `--spool` allows and in a temporary file beyond.
 
-use super::behind::Behind;
+use super::{behind::Behind, frame};
 use anyhow::bail;
 use ctrace_core::{
     engine::ReportMeta,
@@ -9,7 +9,7 @@ use ctrace_core::{
         Block, End, ReadAt, Recording, Start, Writer,
         replay::{Query, report_with},
     },
-    report::Report,
+    report::{FramesAsked, Report},
     units::Nanos,
 };
 use std::{
@@ -79,8 +79,14 @@ impl Spill {
         }
     }
 
-    /// Makes the report of everything up to `end_ns`.
-    pub(crate) fn report(&mut self, end_ns: Nanos, mut meta: ReportMeta) -> anyhow::Result<Report> {
+    /// Makes the report of everything up to `end_ns`. `frame` names the function whose calls are
+    /// frames.
+    pub(crate) fn report(
+        &mut self,
+        end_ns: Nanos,
+        mut meta: ReportMeta,
+        frame: Option<&str>,
+    ) -> anyhow::Result<Report> {
         let is_full = matches!(self.stage, Stage::Full(_));
         let (writer, failure) = self.end()?;
         let store = match is_full || failure.is_some() {
@@ -88,7 +94,15 @@ impl Spill {
             false => writer.finish(&End { end_ns, ..End::default() }).map_err(no_room)?,
         };
         meta.notes.extend(failure.as_ref().map(stopped_early));
-        Ok(report_with(&Recording::open(store)?, &Query::default(), meta))
+        let recording = Recording::open(store)?;
+        match frame.map(|pattern| frame::find(pattern, recording.functions())).transpose() {
+            Ok(function) => {
+                meta.extras.frames =
+                    function.map(|function| FramesAsked { function, budget: None });
+            }
+            Err(error) => meta.notes.push(format!("there are no frames: {error}")),
+        }
+        Ok(report_with(&recording, &Query::default(), meta))
     }
 }
 

@@ -5,6 +5,7 @@ mod calls;
 mod counts;
 mod ctrack;
 mod detail;
+pub(crate) mod frames;
 pub(crate) mod hist;
 mod needs;
 mod options;
@@ -120,6 +121,15 @@ pub(crate) static CALLS: View = View {
     draw: calls::draw,
 };
 
+pub(crate) static FRAMES: View = View {
+    name: "frames",
+    help: "the calls of one function (--frame) as frames: what makes the longest longer than others",
+    table: RowKind::Frames,
+    needs: Needs::Frames,
+    as_seen: true,
+    draw: frames::draw,
+};
+
 pub(crate) static TIMELINE: View = View {
     name: "timeline",
     help: "what ran when in each thread, innermost and by depth",
@@ -148,8 +158,9 @@ pub(crate) static CTRACK: View = View {
 };
 
 /// All views.
-pub(crate) static VIEWS: &[&View] =
-    &[&SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &TIMELINE, &THREADS, &CTRACK];
+pub(crate) static VIEWS: &[&View] = &[
+    &SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &FRAMES, &TIMELINE, &THREADS, &CTRACK,
+];
 
 /// The default views.
 pub(crate) static DEFAULT: &[&View] = &[&SUMMARY];

@@ -10,19 +10,21 @@ pub(crate) enum Needs {
     PathHistograms,
     SlowestCalls,
     Timeline,
+    /// A frame function, which has to be found among those that were traced.
+    Frames,
     Ctrack,
 }
 
 impl Needs {
     /// Returns whether it needs single calls, not only the sums of an interval.
     pub(crate) fn every_call(self) -> bool {
-        matches!(self, Self::SlowestCalls | Self::Timeline)
+        matches!(self, Self::SlowestCalls | Self::Timeline | Self::Frames)
     }
 
     /// Adds the needs to `extras`. `top` is the requested number of rows.
     pub(crate) fn add_to(self, extras: &mut Extras, top: Option<usize>) {
         match self {
-            Self::Nothing => {}
+            Self::Nothing | Self::Frames => {}
             Self::Histograms => extras.histograms = true,
             Self::PathHistograms => extras.path_histograms = true,
             Self::SlowestCalls => extras.slowest_calls = Some(top.unwrap_or(calls::TOP)),

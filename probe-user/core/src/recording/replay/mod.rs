@@ -41,6 +41,7 @@ mod calls;
 mod centers;
 mod clip;
 pub(crate) mod count;
+mod frames;
 mod heat;
 mod inside;
 pub(crate) mod lens;

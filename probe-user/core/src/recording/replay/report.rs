@@ -4,6 +4,7 @@ use super::Query;
 use super::calls;
 use super::centers::unions_of;
 use super::count::{FirstPass, count};
+use super::frames::frames;
 use super::heat::heat;
 use super::inside::inside;
 use super::lens::Lens;
@@ -71,6 +72,14 @@ pub fn report_with<R: ReadAt>(
         (calls, points)
     });
     let (slowest_calls, points) = slowest_calls.unzip();
+    let frames = extras.frames.and_then(|asked| {
+        let (percentiles, _) = ranks.functions.get(asked.function.index())?;
+        let nodes = by_function.nodes_of(asked.function).iter();
+        let timed = nodes.map(|node| counted.counts.tallies[*node as usize].timed);
+        let timed = timed.fold(0, u64::saturating_add);
+        let median = percentiles.at(500)?.0;
+        Some(frames(recording, &lens, chunks, &counted, asked, (timed, median)))
+    });
     let open = open(&mut counted, &lens, recording.functions().len());
     let timeline = extras
         .timeline_lanes
@@ -106,7 +115,7 @@ pub fn report_with<R: ReadAt>(
         },
     }
     .report(meta);
-    Report { slowest_calls, points: points.unwrap_or_default(), timeline, ..report }
+    Report { slowest_calls, points: points.unwrap_or_default(), timeline, frames, ..report }
 }
 
 /// Returns the start and end of the period that the query looks at.

@@ -43,7 +43,7 @@ impl PartialOrd for SlowCall {
 }
 
 /// The slowest calls so far.
-struct Slowest {
+pub(super) struct Slowest {
     top: usize,
     heap: BinaryHeap<Reverse<SlowCall>>,
     /// Faster calls are not added.
@@ -51,12 +51,12 @@ struct Slowest {
 }
 
 impl Slowest {
-    fn new(top: usize) -> Self {
+    pub(super) fn new(top: usize) -> Self {
         Self { top, heap: BinaryHeap::new(), least: if top == 0 { u64::MAX } else { 0 } }
     }
 
     #[inline]
-    fn offer(&mut self, found: SlowCall) {
+    pub(super) fn offer(&mut self, found: SlowCall) {
         if found.call.duration < self.least || self.top == 0 {
             return;
         }
@@ -67,6 +67,13 @@ impl Slowest {
         if self.heap.len() == self.top {
             self.least = self.heap.peek().map_or(0, |Reverse(found)| found.call.duration);
         }
+    }
+
+    /// Returns them, slowest first.
+    pub(super) fn into_sorted(self) -> Vec<SlowCall> {
+        let mut found: Vec<_> = self.heap.into_iter().map(|Reverse(found)| found).collect();
+        found.sort_unstable_by(|a, b| b.cmp(a));
+        found
     }
 }
 
@@ -98,7 +105,5 @@ pub(crate) fn slowest<R: ReadAt>(
     });
     let mut all = Slowest::new(top);
     parts.into_iter().flat_map(|part| part.heap).for_each(|Reverse(found)| all.offer(found));
-    let mut found: Vec<_> = all.heap.into_iter().map(|Reverse(found)| found).collect();
-    found.sort_unstable_by(|a, b| b.cmp(a));
-    found
+    all.into_sorted()
 }

@@ -4,7 +4,9 @@
 use super::RowKind;
 use crate::report::key::Key;
 use crate::report::numbers::{NUMBERS, Number, plain};
-use crate::report::{CallReport, CtrackRow, FunctionReport, PathReport, ThreadReport, ctrack};
+use crate::report::{
+    CallReport, CtrackRow, FramePart, FunctionReport, PathReport, ThreadReport, ctrack,
+};
 use crate::units::Nanos;
 use std::sync::LazyLock;
 
@@ -100,6 +102,14 @@ pub static CALLS: &[Column<CallReport>] = &[
     column("name", &["function"], |c| Key::Text(c.name())),
 ];
 
+/// Columns of functions within frames; the first is the default.
+pub static FRAMES: &[Column<FramePart>] = &[
+    column("more", &[], |p| Key::Real(Some(p.more_ns() as f64))),
+    column("worst", &["self"], |p| time(p.worst_self_ns)),
+    column("typical", &[], |p| time(p.typical_self_ns)),
+    column("calls", &[], |p| count(p.worst_calls)),
+];
+
 /// Columns of threads; the first is the default.
 pub static THREADS: &[Column<ThreadReport>] = &[
     column("calls", &[], |t| count(t.calls)),
@@ -140,6 +150,7 @@ impl RowKind {
             Self::Threads => names(THREADS),
             Self::Calls => names(CALLS),
             Self::Timeline => Vec::new(),
+            Self::Frames => names(FRAMES),
             Self::Ctrack => names(ctrack()),
         }
     }
@@ -151,6 +162,7 @@ impl RowKind {
             Self::Threads => find(THREADS, name).is_some(),
             Self::Calls => find(CALLS, name).is_some(),
             Self::Timeline => false,
+            Self::Frames => find(FRAMES, name).is_some(),
             Self::Ctrack => find(ctrack(), name).is_some(),
         }
     }

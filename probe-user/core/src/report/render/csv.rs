@@ -7,7 +7,7 @@
 use super::RowKind;
 use super::clean::clean;
 use super::columns::{self, UnknownColumn};
-use super::flat::{self, Bucket, InCtrack, OnPath, Slice};
+use super::flat::{self, Bucket, InCtrack, InFrames, OnPath, Slice};
 use super::rows::{self, Rows, Selection};
 use crate::function::FunctionKind;
 use crate::report::numbers::{NUMBERS, Number};
@@ -42,6 +42,7 @@ pub fn render(
         RowKind::Histograms => write_all(&flat::histograms(report, selection), HISTOGRAMS),
         RowKind::Calls => write_all(&flat::calls(report, selection), CALLS),
         RowKind::Timeline => write_all(&flat::timeline(report), TIMELINE),
+        RowKind::Frames => write_all(&flat::frames(report, selection), FRAMES),
         RowKind::Ctrack => write_all(&flat::ctrack(report, selection), &in_ctrack()),
     })
 }
@@ -223,6 +224,16 @@ static TIMELINE: &[Field<Slice>] = &[
     ("function_ns", |s| ns(s.cell.function_ns)),
     ("busy_ns", |s| ns(s.cell.busy_ns)),
     ("group", |s| maybe_text(s.group.as_deref())),
+];
+
+static FRAMES: &[Field<InFrames>] = &[
+    ("name", |f| text(&f.name).into_owned()),
+    ("object", |f| text(&f.object).into_owned()),
+    ("typical_calls", |f| f.part.typical_calls.to_string()),
+    ("typical_self_ns", |f| ns(f.part.typical_self_ns)),
+    ("worst_calls", |f| f.part.worst_calls.to_string()),
+    ("worst_self_ns", |f| ns(f.part.worst_self_ns)),
+    ("group", |f| maybe_text(f.group.as_deref())),
 ];
 
 static THREADS: &[Field<ThreadReport>] = &[

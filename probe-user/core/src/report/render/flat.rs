@@ -2,7 +2,8 @@
 
 use super::rows::{self, Selection};
 use crate::report::{
-    CallReport, CtrackRow, FunctionHistogram, FunctionReport, PathReport, Report, TimelineCell,
+    CallReport, CtrackRow, FramePart, FunctionHistogram, FunctionReport, PathReport, Report,
+    TimelineCell,
 };
 use crate::units::{Nanos, Pid, Tid};
 use std::borrow::Cow;
@@ -39,6 +40,30 @@ pub(super) fn ctrack<'a>(report: &'a Report, selection: &Selection) -> Vec<InCtr
     let list = report.ctrack.as_ref().map_or(&[][..], |ctrack| &ctrack.functions);
     let rows = rows::ctrack(report, selection).indices.into_iter().map(|index| &list[index]);
     rows.filter_map(|row| Some(InCtrack { function: row.of(&report.functions)?, row })).collect()
+}
+
+/// A function within frames.
+pub(super) struct InFrames {
+    pub(super) name: Arc<str>,
+    pub(super) object: Arc<str>,
+    pub(super) group: Option<Arc<str>>,
+    pub(super) part: FramePart,
+}
+
+/// Returns the functions within frames that are shown.
+pub(super) fn frames(report: &Report, selection: &Selection) -> Vec<InFrames> {
+    let list = report.frames.as_ref().map_or(&[][..], |frames| &frames.parts);
+    let rows = rows::frames(report, selection).indices.into_iter().map(|index| list[index]);
+    let row = |part: FramePart| {
+        let function = report.functions.get(part.function)?;
+        Some(InFrames {
+            name: function.name.clone(),
+            object: function.object.clone(),
+            group: function.group.clone(),
+            part,
+        })
+    };
+    rows.filter_map(row).collect()
 }
 
 /// A bucket of a function's durations.

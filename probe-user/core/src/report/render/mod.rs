@@ -23,13 +23,15 @@ pub enum RowKind {
     Histograms,
     Calls,
     Timeline,
+    /// Functions within frames.
+    Frames,
     /// The functions in CTRACK's tables.
     Ctrack,
 }
 
 impl RowKind {
     /// All tables.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Functions,
         Self::Paths,
         Self::Counts,
@@ -37,6 +39,7 @@ impl RowKind {
         Self::Histograms,
         Self::Calls,
         Self::Timeline,
+        Self::Frames,
         Self::Ctrack,
     ];
 }

@@ -9,6 +9,7 @@ mod definitions;
 mod diff;
 mod exports;
 mod extras;
+mod frames;
 mod program;
 mod replay;
 mod stretches;

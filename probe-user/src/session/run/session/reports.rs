@@ -73,7 +73,7 @@ impl Session {
         let engine = &mut self.engine;
         let mut report = match &mut self.delivery.output {
             Output::Reports(reports) => match &mut reports.spill {
-                Some(spill) => spill.report(end, meta)?,
+                Some(spill) => spill.report(end, meta, reports.frame.as_deref())?,
                 None if reports.cumulative => engine.report(end, meta),
                 None => engine.report_interval(end, meta),
             },

@@ -1,0 +1,47 @@
+//! Finds the frame function among those that were traced.
+
+use crate::target::{recorded::choose, select::Patterns};
+use anyhow::bail;
+use ctrace_core::{function::FunctionInfo, report::render::clean::clean, units::FuncId};
+
+/// Names in the message for a pattern that fits several functions.
+const NAMED: usize = 5;
+
+/// Returns the one function that the pattern fits.
+pub(crate) fn find(pattern: &str, functions: &[FunctionInfo]) -> anyhow::Result<FuncId> {
+    let texts = [pattern.to_owned()];
+    let chosen = choose(functions, &Patterns { functions: &texts, ..Patterns::default() })?;
+    let found: Vec<usize> =
+        chosen.iter().enumerate().filter(|(_, is_it)| **is_it).map(|(id, _)| id).collect();
+    if let [function] = found[..] {
+        return Ok(FuncId(function as u32));
+    }
+    let mut names: Vec<String> =
+        found.iter().take(NAMED).map(|id| clean(functions[*id].full()).into_owned()).collect();
+    if found.len() > NAMED {
+        names.push("…".to_owned());
+    }
+    bail!(
+        "frames are the calls of one function, and --frame {} fits {}: {}",
+        clean(pattern),
+        found.len(),
+        names.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_one_function() {
+        let functions = ["app::draw", "app::draw_text", "ui::draw", "poll"]
+            .map(|name| FunctionInfo::new(name, "program"));
+        let find = |pattern: &str| find(pattern, &functions).map_err(|error| error.to_string());
+        assert_eq!(find("poll"), Ok(FuncId(3)));
+        assert_eq!(find("ui::draw"), Ok(FuncId(2)));
+        let error = find("draw").expect_err("two of that name");
+        assert!(error.ends_with("fits 2: app::draw, ui::draw"), "{error}");
+        assert!(find("render").expect_err("none").contains("none of the 4 recorded functions"));
+    }
+}

@@ -1,0 +1,141 @@
+//! The calls of one function as frames: how long they take, and what made the longest of them longer
+//! than typical ones.
+
+use super::super::grid::{self, Cell, Column, Group};
+use super::super::style::Tone;
+use super::super::units::{Digits, count, counted, maybe_percent, maybe_time, time};
+use super::super::{names, text};
+use super::{Context, calls};
+use ctrace_core::report::render::clean::clean;
+use ctrace_core::report::render::rows;
+use ctrace_core::report::{FrameReport, FramesReport};
+use ctrace_core::units::Nanos;
+
+/// Functions shown without `--top`.
+const TOP: usize = 10;
+/// The least width of a name.
+const LEAST_ROOM: usize = 12;
+
+pub(super) fn draw(context: &Context<'_>) -> String {
+    let Some(frames) = &context.report.frames else {
+        return text::title("Frames") + "No frame has a known duration.\n";
+    };
+    let name = clean(&context.report.name_of(frames.function)).into_owned();
+    let mut out = text::title(&format!("Frames: {name}"));
+    out += &text::paragraph(&facts(context, frames), Tone::Plain, context.style);
+    if let Some(over) = over_budget(frames) {
+        out += &text::paragraph(&over, Tone::Plain, context.style);
+    }
+    out += "\n";
+    out += &parts(context, frames);
+    out += "\n";
+    out += &worst(context, frames);
+    out
+}
+
+fn facts(context: &Context<'_>, frames: &FramesReport) -> String {
+    let mut facts = vec![counted(frames.frames, "frame", "frames")];
+    if let Some(row) = context.report.functions.get(frames.function) {
+        let durations = &row.durations;
+        let numbers = [
+            ("mean", durations.mean_ns),
+            ("p50", durations.p50_ns),
+            ("p99", durations.p99_ns),
+            ("max", durations.max_ns),
+        ];
+        let text = |(name, ns)| format!("{name} {}", maybe_time(ns, Digits::Full));
+        facts.extend(numbers.map(text));
+    }
+    facts.join(" · ")
+}
+
+/// Tells how many frames took longer than they may.
+pub(crate) fn over_budget(frames: &FramesReport) -> Option<String> {
+    let (over, budget) = (frames.over_budget?, frames.budget_ns?);
+    Some(format!(
+        "{} of {} ({}) took longer than {}",
+        count(over),
+        counted(frames.frames, "frame", "frames"),
+        maybe_percent(frames.over_percent()),
+        time(budget, Digits::Full),
+    ))
+}
+
+/// Draws the functions by what they take more in the worst frames.
+fn parts(context: &Context<'_>, frames: &FramesReport) -> String {
+    let top = context.selection.top.unwrap_or(TOP);
+    let selection = rows::Selection { top: Some(top), ..context.selection.clone() };
+    let rows = rows::frames(context.report, &selection);
+    let list: Vec<_> = rows.indices.iter().map(|&index| &frames.parts[index]).collect();
+    let digits = Digits::Short;
+    let own = |side: usize| list.iter().map(move |part| frames.self_in_a_frame(part)[side]);
+    let more = own(0).zip(own(1)).map(|(typical, worst)| difference(typical, worst));
+    let calls = |calls: u64, frames: u64| format!("{:.1}", calls as f64 / frames.max(1) as f64);
+    let (typical, worst) = (frames.typical_frames, frames.worst.len() as u64);
+    let times = Group::titled(
+        "self in a frame".to_owned(),
+        vec![
+            Column::right("typical", own(0).map(|ns| time(ns, digits))),
+            Column::right("worst", own(1).map(|ns| time(ns, digits))),
+            Column::right("more", more),
+        ],
+    );
+    let numbers = Group::titled(
+        "calls in a frame".to_owned(),
+        vec![
+            Column::right("typical", list.iter().map(|part| calls(part.typical_calls, typical))),
+            Column::right("worst", list.iter().map(|part| calls(part.worst_calls, worst))),
+        ],
+    );
+    let used = grid::total_width(&[&times, &numbers, &Group::titled(String::new(), Vec::new())]);
+    let name = |function: usize| {
+        let name = clean(&context.report.name_of(function)).into_owned();
+        let room = context.style.width.map_or(usize::MAX, |width| width.saturating_sub(used));
+        let short = names::shorten(&name, room.max(LEAST_ROOM));
+        let tone = Tone::of_function(&name);
+        Cell::toned(short, tone)
+    };
+    let names = Column::left("function", list.iter().map(|part| name(part.function)));
+    let names = Group::titled(String::new(), vec![names]);
+    grid::draw(&[&times, &numbers, &names])
+        + &context.left_out(rows.left_out, "function", "functions")
+        + &text::paragraph(
+            &format!(
+                "On average: {} longest frames, and as many that are nearest to the median.",
+                count(worst)
+            ),
+            Tone::Dim,
+            context.style,
+        )
+}
+
+/// Draws the worst frames, each with the function that took the most beyond what is typical.
+fn worst(context: &Context<'_>, frames: &FramesReport) -> String {
+    let digits = Digits::Full;
+    let since = |at: Nanos| format!("+{}", time(at.since(context.report.start_ns), digits));
+    let list = &frames.worst;
+    let thread =
+        |frame: &FrameReport| calls::thread(frame.tid, frame.thread.as_deref()).unwrap_or_default();
+    let numbers = Group::untitled(vec![
+        Column::right("worst frames", list.iter().map(|frame| time(frame.duration_ns, digits))),
+        Column::right("at", list.iter().map(|frame| since(frame.start_ns))),
+        Column::left("thread", list.iter().map(thread)),
+        Column::right("more", list.iter().map(|f| difference(f.typical_self_ns, f.self_ns))),
+    ]);
+    let room = context.style.width.map_or(usize::MAX, |width| {
+        width.saturating_sub(grid::total_width(&[&numbers]) + 2).max(LEAST_ROOM)
+    });
+    let name = |frame: &FrameReport| {
+        let name = clean(&context.report.name_of(frame.function)).into_owned();
+        Cell::toned(names::shorten(&name, room), Tone::of_function(&name))
+    };
+    let mostly = Group::untitled(vec![Column::left("mostly in", list.iter().map(name))]);
+    grid::draw(&[&numbers, &mostly])
+}
+
+fn difference(typical: Nanos, worst: Nanos) -> String {
+    match worst < typical {
+        true => format!("-{}", time(typical.since(worst), Digits::Short)),
+        false => format!("+{}", time(worst.since(typical), Digits::Short)),
+    }
+}
