@@ -189,3 +189,53 @@ fn every_view_of_a_recording_is_drawn_and_is_csv() {
         assert!(columns.len() > 4 && columns.iter().all(|n| *n == columns[0]), "{}", csv.stdout);
     }
 }
+
+/// The slow frames are slow because of `load`, and the exit code says that there are too many.
+#[test]
+fn slow_frames_have_their_reason() {
+    let env = or_skip!(gate::live(Link::Session));
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("frames.ctrace").display().to_string();
+    let target = env.targets.get(&program("frames.c")).expect("builds");
+    let target = target.to_str().expect("a path of this workspace");
+    let options = ["-f", "frame", "-f", "load", "-f", "draw", "--", target];
+    let recorded = ctrace(&env, &[&["record", "-o", &file], &options[..]].concat());
+    assert_eq!(recorded.shell_code(), 0, "{}", recorded.stderr);
+
+    let report = report(&env, &file, &["--frame", "frame"]);
+    let frames = &report.0["frames"];
+    assert_eq!((integer(frames, "frames"), integer(frames, "typical_frames")), (100, 10));
+    let name = |value: &Value| {
+        let function = &report.0["functions"][integer(value, "function") as usize];
+        function["name"].as_str().expect("a name").to_owned()
+    };
+    let worst = array(frames, "worst");
+    assert_eq!(worst.len(), 10);
+    for frame in worst {
+        assert!(integer(frame, "duration_ns") >= 20 * MILLI, "{frame}");
+    }
+    let load = &array(frames, "parts")[0];
+    assert_eq!((name(load), integer(load, "worst_calls")), ("load".to_owned(), 10));
+    assert!(integer(load, "worst_self_ns") > integer(load, "typical_self_ns") + 50 * MILLI);
+
+    let judge =
+        |limit| ctrace(&env, &["report", &file, "--frame", "frame", "--fail-frames-over", limit]);
+    let failed = judge("15ms:9%");
+    assert_eq!(failed.shell_code(), 1, "{}", failed.stderr);
+    assert!(failed.stderr.contains("FAILED: "), "{}", failed.stderr);
+    assert!(
+        failed.stdout.contains("mostly in") && failed.stdout.contains("took longer than 15.0 ms")
+    );
+    assert_eq!(judge("100s").shell_code(), 0);
+    let unknown = ctrace(&env, &["report", &file, "--frame", "no_such"]);
+    assert_eq!(unknown.shell_code(), 125);
+    assert!(unknown.stderr.contains("none of the 3 recorded functions"), "{}", unknown.stderr);
+    let without = ctrace(&env, &["report", &file, "--view", "frames"]);
+    assert!(without.stderr.contains("--frame FUNCTION"), "{}", without.stderr);
+
+    let trace = Trace::run(&env).expect("starts").functions(["frame", "load"]);
+    let trace = trace.args(["--frame", "frame"]).program(&target.into(), []);
+    let session = trace.finish().expect("runs");
+    let frames = &session.report().expect("a report").0["frames"];
+    assert_eq!(integer(frames, "frames"), 100);
+}
