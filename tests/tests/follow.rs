@@ -10,7 +10,9 @@ use ctrace_tests::targets::program;
 use ctrace_tests::trace::Trace;
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{ChildStdin, Command};
 use std::time::Duration;
 
 /// Forks `children`, each with `calls` and so much other work. Returns the report under a limit.
@@ -42,22 +44,51 @@ fn a_slowdown_is_that_of_all_processes() {
     assert!(busy.expect_note(&["stopped early"]).is_err(), "{}", busy.0["notes"]);
 }
 
-/// Older children are not followed, and a note tells that.
+/// Starts processes that wait for the end of their input, which is returned.
+fn workers(path: &Path) -> (Running, ChildStdin) {
+    let (running, input, output) = Running::start_piped(&mut Command::new(path)).expect("starts");
+    let mut line = String::new();
+    BufReader::new(output).read_line(&mut line).expect("a line");
+    assert_eq!(line, "ready\n");
+    (running, input)
+}
+
+/// What runs already when the trace begins is traced as well: children, and theirs.
 #[test]
-fn children_of_before_are_told() {
+fn children_of_before_are_traced() {
     let env = or_skip!(gate::live(Link::Session));
-    let shell = Running::start_ready(Command::new("sh").args(["-c", "sleep 300 & echo; wait"]));
-    let shell = shell.expect("starts");
-    let list = format!("/proc/{0}/task/{0}/children", shell.pid());
-    let child = std::fs::read_to_string(list).expect("the kernel tells").trim().to_owned();
-    let traced = Trace::attach(&env, shell.pid())
-        .and_then(|trace| trace.function("write@libc*").args(["--follow", "-d", "0.5"]).finish())
-        .and_then(|traced| traced.expect_code(0))
-        .expect("traces");
-    let pid = child.parse().ok().and_then(rustix::process::Pid::from_raw).expect("a process");
-    rustix::process::kill_process(pid, Signal::KILL).expect("ours");
+    let path = env.targets.get(&program("workers.c")).expect("builds");
+    let (parent, input) = workers(&path);
+    let trace = Trace::attach(&env, parent.pid()).expect("starts").function("work");
+    let started = trace.arg("--follow").start().expect("starts");
+    wait_until_armed(parent.pid(), &path).expect("armed");
+    drop(input);
+    let traced = started.wait().and_then(|traced| traced.expect_code(0)).expect("traces");
     let report = traced.report().expect("a report");
-    report.expect_note(&["1 process that it forked before", &child]).expect("it is told");
+    assert_eq!(report.expect("work").expect("seen").calls(), 50 + 100 + 200 + 300 + 400);
+    assert_eq!(report.0["threads"].as_array().map(Vec::len), Some(5));
+    report.check_lossless().expect("nothing is lost");
+    let told = "traced along with it: 4 processes that ran already";
+    assert!(traced.finished.stderr.contains(told), "{}", traced.finished.stderr);
+}
+
+/// Processes that have nothing to do with each other make one report.
+#[test]
+fn several_processes_are_traced_together() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("workers.c")).expect("builds");
+    let [(first, one), (second, two)] = [workers(&path), workers(&path)];
+    let trace = Trace::attach(&env, first.pid()).expect("starts").arg(&second.pid().to_string());
+    let started = trace.function("work").start().expect("starts");
+    wait_until_armed(first.pid(), &path).expect("armed");
+    drop(one);
+    first.wait(Duration::from_secs(60)).expect("ends");
+    drop(two);
+    let traced = started.wait().and_then(|traced| traced.expect_code(0)).expect("traces");
+    let report = traced.report().expect("a report");
+    assert_eq!(report.expect("work").expect("seen").calls(), 2 * 1_050);
+    assert_eq!(report.0["threads"].as_array().map(Vec::len), Some(10));
+    report.check_lossless().expect("nothing is lost");
 }
 
 /// A daemon is traced to its end, and ctrace ends with the exit code of the program that it started.

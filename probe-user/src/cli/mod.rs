@@ -168,14 +168,15 @@ pub(crate) struct RunArgs {
     sudo ctrace attach --exe ./server -f 'handle_*'")]
 pub(crate) struct AttachArgs {
     /// The process to trace, with all its threads: a PID, a name that no other process has, a
-    /// systemd unit (its main process), or the path of its program
+    /// systemd unit (its main process), or the path of its program. Several are traced together,
+    /// with all that they start
     #[arg(
         value_name = "PROCESS",
         value_parser = ProcessName::parse,
         required_unless_present_any = ["pid", "exe"],
         conflicts_with_all = ["pid", "exe"]
     )]
-    pub process: Option<ProcessName>,
+    pub processes: Vec<ProcessName>,
     #[command(flatten)]
     pub by: ProcessArgs,
     #[command(flatten)]

@@ -184,7 +184,8 @@ pub(crate) struct OutputArgs {
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Probes")]
 pub(crate) struct ProbeArgs {
-    /// Also trace the processes that the target forks, until the last of them ends
+    /// Also trace the processes that the target has started and starts, until the last of them ends.
+    /// A name then means all processes that have it
     #[arg(long, help_heading = "What to trace")]
     pub follow: bool,
     /// Limit the cost of probes to this percentage of the target's own CPU time: the costliest

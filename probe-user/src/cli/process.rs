@@ -15,6 +15,12 @@ pub(crate) struct ProcessArgs {
 }
 
 impl ProcessArgs {
+    /// Returns all chosen processes. `words`: those that stand by themselves on the command line.
+    pub(crate) fn all_chosen(&self, words: &[ProcessName]) -> Vec<ProcessName> {
+        let first = self.chosen(words.first());
+        first.into_iter().chain(words.iter().skip(1).cloned()).collect()
+    }
+
     /// Returns the chosen process. `word`: one that stands by itself on the command line.
     pub(crate) fn chosen(&self, word: Option<&ProcessName>) -> Option<ProcessName> {
         let exe = self.exe.as_ref().map(|exe| ProcessName::Exe(exe.clone()));

@@ -2,6 +2,7 @@
 
 use super::Failure;
 use crate::{
+    session::spec::ProbeSpec,
     target::{
         lookup::{Candidate, LookupError, ProcessName},
         process::Process,
@@ -18,6 +19,37 @@ pub(super) fn open(name: &ProcessName) -> Result<Process, Failure> {
         ui::say(&format!("{name} is process {}: {command}", process.pid()));
     }
     Ok(process)
+}
+
+/// Opens the processes that are traced together. More than one, and those of `--follow`, are followed
+/// with all that they start.
+pub(super) fn open_all(
+    names: &[ProcessName],
+    probes: &mut ProbeSpec,
+) -> Result<Vec<Process>, Failure> {
+    if let [name] = names
+        && !probes.follow
+    {
+        return Ok(vec![open(name)?]);
+    }
+    let mut processes = Vec::<Process>::new();
+    for name in names {
+        let found = match probes.follow {
+            true => name.open_all()?,
+            false => vec![open(name)?],
+        };
+        let is_new = |process: &Process| processes.iter().all(|it| it.pid() != process.pid());
+        let new: Vec<Process> = found.into_iter().filter(is_new).collect();
+        processes.extend(new);
+    }
+    probes.follow = true;
+    if let [first, ..] = &processes[..]
+        && !matches!(names, [ProcessName::Pid(_), ..])
+    {
+        let command = shortened(&first.command().join(" "));
+        ui::say(&format!("{} is process {}: {command}", names[0], first.pid()));
+    }
+    Ok(processes)
 }
 
 /// Returns the id of a process that may be one that cannot be traced.

@@ -38,10 +38,11 @@ pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
     };
     run::check_no_user(&args.user)?;
     bpf::require()?;
-    let process = process::open(&process)?;
-    let watched = event_loop::watch(Pid(process.pid()))?;
+    let mut spec = spec::trace(&args.what);
+    let processes = process::open_all(&[process], &mut spec.probes)?;
+    let watched = event_loop::watch(Pid(processes[0].pid()))?;
     let output = output(&args.file)?;
-    Ok(attach::attach(&spec::trace(&args.what), &process, watched, output, args.duration, verbose)?)
+    Ok(attach::attach(&spec, &processes, watched, output, args.duration, verbose)?)
 }
 
 /// Refuses what is for a running process.

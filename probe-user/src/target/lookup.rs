@@ -28,7 +28,7 @@ pub(crate) enum ProcessName {
 pub(crate) enum LookupError {
     #[error("no process {is}{}; {remedy}", close_to(.nearest))]
     None { is: String, nearest: Vec<String>, remedy: String },
-    #[error("{count} processes {are}: give the PID of one")]
+    #[error("{count} processes {are}: give the PID of one, or --follow where it traces them all")]
     Several {
         are: String,
         count: usize,
@@ -85,6 +85,20 @@ impl ProcessName {
         name.filter(|name| matches!(name, Self::Pid(_)))
     }
 
+    /// Opens all processes that the name means, but those that another one of them started.
+    pub(crate) fn open_all(&self) -> Result<Vec<Process>, LookupError> {
+        if let Self::Pid(pid) = self {
+            return Ok(vec![Process::open(*pid)?]);
+        }
+        let found = outermost(self.fitting());
+        let same = |process: &Process, stat: &Stat| process.start_time() == stat.start_time;
+        let open = |(pid, stat): &(u32, Stat)| {
+            Process::open(*pid).ok().filter(|process| same(process, stat))
+        };
+        let opened: Vec<Process> = found.iter().filter_map(open).collect();
+        if opened.is_empty() { Err(self.none()) } else { Ok(opened) }
+    }
+
     /// Finds the process and opens it.
     pub(crate) fn open(&self) -> Result<Process, LookupError> {
         let (pid, start_time) = self.find()?;
@@ -105,12 +119,8 @@ impl ProcessName {
     fn find(&self) -> Result<(u32, Option<u64>), LookupError> {
         let found = match self {
             Self::Pid(pid) => return Ok((*pid, None)),
-            Self::Name(name) => living().filter(|(pid, stat)| has_name(*pid, stat, name)).collect(),
-            Self::Unit(unit) => outermost(living().filter(|(pid, _)| is_in(*pid, unit)).collect()),
-            Self::Exe(path) => {
-                let path = wanted(path);
-                living().filter(|(pid, _)| runs(*pid, &path)).collect::<Vec<_>>()
-            }
+            Self::Unit(_) => outermost(self.fitting()),
+            Self::Name(_) | Self::Exe(_) => self.fitting(),
         };
         match &found[..] {
             [(pid, stat)] => Ok((*pid, Some(stat.start_time))),
@@ -120,6 +130,19 @@ impl ProcessName {
                 count: several.len(),
                 first: several.iter().take(MOST_NAMED).map(candidate).collect(),
             }),
+        }
+    }
+
+    /// Returns all processes that the name fits. An id fits none here: it is not searched for.
+    fn fitting(&self) -> Vec<(u32, Stat)> {
+        match self {
+            Self::Pid(_) => Vec::new(),
+            Self::Name(name) => living().filter(|(pid, stat)| has_name(*pid, stat, name)).collect(),
+            Self::Unit(unit) => living().filter(|(pid, _)| is_in(*pid, unit)).collect(),
+            Self::Exe(path) => {
+                let path = wanted(path);
+                living().filter(|(pid, _)| runs(*pid, &path)).collect()
+            }
         }
     }
 

@@ -194,13 +194,18 @@ impl Process {
         threads
     }
 
-    /// Returns the living processes that its threads forked.
-    pub(crate) fn children(&self) -> Vec<u32> {
-        let Ok(tasks) = fs::read_dir(proc_path(self.pid, "task")) else { return Vec::new() };
+    /// Returns the processes that its threads forked, those included that wait to be reaped.
+    pub(crate) fn children_of(pid: u32) -> Vec<u32> {
+        let Ok(tasks) = fs::read_dir(proc_path(pid, "task")) else { return Vec::new() };
         let lists = tasks
             .filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok())
             .collect::<String>();
         lists.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    }
+
+    /// Returns whether the process exists and has not ended.
+    pub(crate) fn is_running(pid: u32) -> bool {
+        read_stat(pid).is_ok_and(|stat| !matches!(stat.state, b'Z' | b'X'))
     }
 
     /// Returns the thread ids of a process in its own pid namespace and in ours.

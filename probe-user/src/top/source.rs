@@ -155,6 +155,9 @@ fn trace(
     let output = Output::Live(live);
     let setup = Setup::plan(spec, &objects, &output)?;
     let (mut session, plan) = setup.running(process, output)?;
+    if spec.probes.follow {
+        session.trace_family(&[]).iter().for_each(|line| ui::say(line));
+    }
     session.arm(&plan, &objects)?;
     drop(plan);
     let ending = Ending::commanded(commands, None).awaiting_followed();

@@ -105,7 +105,8 @@ mod tests {
     fn a_late_return_is_no_other_end() {
         let mut engine = Engine::new(EngineConfig::default());
         let probe = Some(ProbeCost { call_ns: Nanos(2), ..ProbeCost::default() });
-        let id = engine.add_function(FunctionInfo { probe, ..FunctionInfo::new("moved", "program") });
+        let id =
+            engine.add_function(FunctionInfo { probe, ..FunctionInfo::new("moved", "program") });
         engine.push_events(
             0,
             &[

@@ -6,8 +6,8 @@ use crate::engine::tracker::Tracker;
 use crate::function::ProbeCost;
 use crate::recording::payloads;
 use crate::recording::{
-    Block, BlockKind, CHUNK_CALLS, ChunkLoss, CostRecord, Harvest, Names, ObjectRecord, OpenCall, Slow,
-    SlowWatch, ThreadRecord, put_varint as put,
+    Block, BlockKind, CHUNK_CALLS, ChunkLoss, CostRecord, Harvest, Names, ObjectRecord, OpenCall,
+    Slow, SlowWatch, ThreadRecord, put_varint as put,
 };
 use crate::units::{FuncId, Nanos, ThreadId};
 

@@ -85,7 +85,9 @@ impl Tracker {
             info.exit = exit;
             if let (Some(before), Some(new)) = (info.probe, probe) {
                 info.probe = Some(before.replaced_by(new));
-                self.recorder.iter_mut().for_each(|recorder| recorder.add_cost(function, info.probe));
+                self.recorder
+                    .iter_mut()
+                    .for_each(|recorder| recorder.add_cost(function, info.probe));
             }
             self.facts[function.index()] = StackFacts::from(&*info);
         }

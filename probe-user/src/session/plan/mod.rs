@@ -255,6 +255,12 @@ impl Planner {
         self.guarding.allows(self.returns)
     }
 
+    /// Returns whether other processes, whose objects are not all known yet, can be traced along
+    /// with the target from the start.
+    pub(crate) fn is_safe_beside_others(&self) -> bool {
+        self.guarding.guards() || self.returns == Returns::RetSites
+    }
+
     /// Returns the objects that stand against guards, and against return probes, each with the
     /// reason.
     pub(crate) fn against_return_probes(&self) -> [Vec<String>; 2] {

@@ -8,6 +8,7 @@ mod children;
 mod clock;
 mod dear;
 mod delivery;
+mod family;
 mod guarding;
 mod holding;
 mod late;

@@ -75,12 +75,8 @@ fn find<R: ReadAt>(
     median: u64,
     compared: usize,
 ) -> Found {
-    let new = || Found {
-        worst: Slowest::new(compared),
-        typical: BTreeMap::new(),
-        frames: 0,
-        over: 0,
-    };
+    let new =
+        || Found { worst: Slowest::new(compared), typical: BTreeMap::new(), frames: 0, over: 0 };
     let nodes = lens.paths.nodes();
     let numbered: Vec<_> = chunks.iter().enumerate().collect();
     let parts = each_part(&numbered, |entries| {
@@ -120,7 +116,8 @@ impl Found {
     fn keep_typical(&mut self, call: SlowCall, median: u64, most: usize) {
         let distance = call.call.duration.abs_diff(median);
         let is_full = self.typical.len() >= most;
-        if is_full && self.typical.last_key_value().is_some_and(|((last, _), ())| *last < distance) {
+        if is_full && self.typical.last_key_value().is_some_and(|((last, _), ())| *last < distance)
+        {
             return;
         }
         self.typical.insert((distance, call), ());

@@ -100,9 +100,13 @@ pub fn ctrack(report: &Report, selection: &Selection) -> Rows {
 /// Returns the chosen functions within frames, those first that take more in the worst ones.
 pub fn frames(report: &Report, selection: &Selection) -> Rows {
     let list = report.frames.as_ref().map_or(&[][..], |frames| &frames.parts);
-    let indices = choose(list, columns::FRAMES, selection, |_| true, |part| {
-        report.functions.get(part.function).map_or("", |function| &function.name)
-    });
+    let indices = choose(
+        list,
+        columns::FRAMES,
+        selection,
+        |_| true,
+        |part| report.functions.get(part.function).map_or("", |function| &function.name),
+    );
     Rows { left_out: list.len() - indices.len(), indices, never_called: 0 }
 }
 

@@ -61,8 +61,13 @@ fn check(
             let told = part(*function).map(|part| (part.typical_calls, part.typical_self_ns.0));
             prop_assert_eq!(told, Some(*sums));
         }
-        prop_assert!(frames.parts.iter().all(|part| worst.contains_key(&part.function)
-            || typical.contains_key(&part.function)));
+        prop_assert!(
+            frames
+                .parts
+                .iter()
+                .all(|part| worst.contains_key(&part.function)
+                    || typical.contains_key(&part.function))
+        );
     }
     let more: Vec<i128> = frames.parts.iter().map(FramePart::more_ns).collect();
     prop_assert!(more.is_sorted_by_key(|more| Reverse(*more)));

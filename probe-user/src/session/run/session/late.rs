@@ -147,26 +147,47 @@ impl Session {
         }
     }
 
-    /// Guards what a running process has loaded since it was looked at. Returns what is still to be
-    /// armed of it.
-    pub(super) fn guard_arrivals(&mut self) -> Option<Come> {
-        // The process of a command that is to be launched still runs ctrace.
-        let pid = Some(self.target.pid).filter(|_| !self.target.launched)?;
-        let (_, mapped) = self.mapped(pid)?;
-        self.guard_new(&mapped)
+    /// Guards what running processes have loaded since the target was looked at, and what only the
+    /// others have. Returns what is still to be armed.
+    pub(super) fn guard_arrivals(&mut self) -> Vec<(Pid, Come)> {
+        let mut come = Vec::new();
+        for pid in self.running() {
+            if let Some((_, mapped)) = self.mapped(pid)
+                && let Some(new) = self.guard_new(&mapped)
+            {
+                come.push((pid, new));
+            }
+        }
+        come
     }
 
     /// Arms what has come before the start. If it cannot be guarded, return probes go again.
-    pub(super) fn arm_arrivals(&mut self, come: Option<&Come>) {
-        let pid = self.target.pid;
-        if !self.arming.planner.allows_return_probes()
-            && let Some((_, mapped)) = self.mapped(pid)
-        {
-            self.replace_return_probes_if_deadly(&mapped);
+    pub(super) fn arm_arrivals(&mut self, come: &[(Pid, Come)]) {
+        if !self.arming.planner.allows_return_probes() {
+            for pid in self.running() {
+                if let Some((_, mapped)) = self.mapped(pid) {
+                    self.replace_return_probes_if_deadly(&mapped);
+                }
+            }
         }
-        if let Some(come) = come {
-            self.attach_new(pid, come, Arrival::Running);
+        for (pid, come) in come {
+            self.attach_new(*pid, come, Arrival::Running);
         }
+    }
+
+    /// Takes over the marker buffers that the processes beside the target have already.
+    pub(super) fn adopt_others(&mut self) {
+        for pid in self.running().into_iter().filter(|pid| *pid != self.target.pid) {
+            if let Some((_, mapped)) = self.mapped(pid) {
+                self.adopt_buffers(pid, &mapped);
+            }
+        }
+    }
+
+    /// Returns the traced processes, but no command that is to be launched: it still runs ctrace.
+    fn running(&self) -> Vec<Pid> {
+        let is_command = |pid: &Pid| self.target.launched && *pid == self.target.pid;
+        self.target.alive().into_iter().filter(|pid| !is_command(pid)).collect()
     }
 
     /// Plans objects that are new among these, and places their guards. A failure becomes a note.

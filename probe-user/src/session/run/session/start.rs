@@ -26,11 +26,14 @@ impl Session {
         let begun = Instant::now();
         self.status.begin();
         self.guard(&plan.guards)?;
-        // Who loads a library is held from now on. Those that came since the plan get their guards
-        // before any return address is replaced.
+        // Who loads a library is held from now on. Those that came since the plan, and those of other
+        // processes, get their guards before any return address is replaced.
         let come = self.guard_arrivals();
         for object in &plan.objects {
             self.attach(object)?;
+        }
+        if !self.markers.is_empty() {
+            self.adopt_others();
         }
         self.arm_markers(self.target.pid, &plan.objects, objects)?;
         let places = self.arming.places();
@@ -43,7 +46,7 @@ impl Session {
             budgeted.begin(self.progress.start, cpu);
         }
         self.delivery.begin(self.start_record())?;
-        self.arm_arrivals(come.as_ref());
+        self.arm_arrivals(&come);
         Ok(())
     }
 

@@ -13,7 +13,8 @@ impl Session {
         if self.arming.budget.is_none() && !(follows && self.rounds.watch.is_on()) {
             return;
         }
-        let threads = Process::threads_of(self.target.pid.0);
+        let processes = self.target.alive();
+        let threads: Vec<_> = processes.iter().flat_map(|pid| Process::threads_of(pid.0)).collect();
         if !follows && threads.len() > MOST_THREADS {
             return;
         }

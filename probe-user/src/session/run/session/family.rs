@@ -1,0 +1,90 @@
+//! Other processes that run already when a trace begins: those that the user named as well, and all
+//! that the traced ones have started. Later ones are followed by the kernel.
+
+use super::Session;
+use crate::target::process::Process;
+use ctrace_core::units::Pid;
+
+impl Session {
+    /// Traces these processes, too, and what they and the target have started. Returns remarks for
+    /// the user.
+    ///
+    /// A parent is traced before its children are listed. So one that it starts meanwhile is either
+    /// in the list or followed.
+    pub(crate) fn trace_family(&mut self, others: &[Process]) -> Vec<String> {
+        if !self.arming.planner.is_safe_beside_others() {
+            return vec![
+                "processes that run already are not traced along with it: their return addresses \
+                 cannot be guarded here; --returns ret-sites traces them"
+                    .to_owned(),
+            ];
+        }
+        let mut remarks = Vec::new();
+        let mut parents = vec![self.target.pid];
+        let mut found = Vec::new();
+        for other in others {
+            if self.trace_too(other, &mut remarks) {
+                parents.push(Pid(other.pid()));
+                found.push(other.pid());
+            }
+        }
+        while let Some(Pid(parent)) = parents.pop() {
+            for pid in Process::children_of(parent) {
+                let is_known = pid == self.target.pid.0 || self.target.followed.contains(&Pid(pid));
+                if is_known || !Process::is_running(pid) {
+                    continue;
+                }
+                let Ok(child) = Process::open(pid) else { continue };
+                if self.trace_too(&child, &mut remarks) {
+                    parents.push(Pid(pid));
+                    found.push(pid);
+                }
+            }
+        }
+        remarks.extend(named(&found));
+        remarks
+    }
+
+    fn trace_too(&mut self, process: &Process, remarks: &mut Vec<String>) -> bool {
+        let pid = process.pid();
+        remarks.extend(super::super::before::remarks(process));
+        if let Err(error) = self.kernel.trace_process(Pid(pid)) {
+            let why = format!("process {pid} is not traced: {error}");
+            self.note(why.clone());
+            remarks.push(why);
+            return false;
+        }
+        self.target.followed.insert(Pid(pid));
+        self.introduce(process);
+        true
+    }
+}
+
+/// Tells which processes are traced beside the target.
+fn named(pids: &[u32]) -> Option<String> {
+    const NAMED: usize = 8;
+    let mut names: Vec<String> = pids.iter().take(NAMED).map(u32::to_string).collect();
+    if pids.len() > NAMED {
+        names.push("…".to_owned());
+    }
+    let count = crate::ui::units::counted(pids.len() as u64, "process", "processes");
+    (!pids.is_empty())
+        .then(|| format!("traced along with it: {count} that ran already ({})", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named;
+
+    #[test]
+    fn few_processes_are_named() {
+        assert_eq!(named(&[]), None);
+        let one = named(&[812]).expect("one");
+        assert!(one.ends_with("1 process that ran already (812)"), "{one}");
+        let many = named(&(1..=20).collect::<Vec<_>>()).expect("many");
+        assert!(
+            many.ends_with("20 processes that ran already (1, 2, 3, 4, 5, 6, 7, 8, …)"),
+            "{many}"
+        );
+    }
+}
