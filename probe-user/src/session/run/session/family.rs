@@ -3,7 +3,11 @@
 
 use super::Session;
 use crate::target::process::Process;
+use anyhow::ensure;
 use ctrace_core::units::Pid;
+
+const UNSAFE: &str =
+    "their return addresses cannot be guarded here; --returns ret-sites needs no guards";
 
 impl Session {
     /// Traces these processes, too, and what they and the target have started. Returns remarks for
@@ -11,13 +15,13 @@ impl Session {
     ///
     /// A parent is traced before its children are listed. So one that it starts meanwhile is either
     /// in the list or followed.
-    pub(crate) fn trace_family(&mut self, others: &[Process]) -> Vec<String> {
+    pub(crate) fn trace_family(&mut self, others: &[Process]) -> anyhow::Result<Vec<String>> {
         if !self.arming.planner.is_safe_beside_others() {
-            return vec![
-                "processes that run already are not traced along with it: their return addresses \
-                 cannot be guarded here; --returns ret-sites traces them"
-                    .to_owned(),
-            ];
+            ensure!(others.is_empty(), "several processes cannot be traced together: {UNSAFE}");
+            let mut children = Process::children_of(self.target.pid.0).into_iter();
+            let is_parent = children.any(Process::is_running);
+            let remark = || format!("what it had started before is not traced: {UNSAFE}");
+            return Ok(is_parent.then(remark).into_iter().collect());
         }
         let mut remarks = Vec::new();
         let mut parents = vec![self.target.pid];
@@ -42,7 +46,7 @@ impl Session {
             }
         }
         remarks.extend(named(&found));
-        remarks
+        Ok(remarks)
     }
 
     fn trace_too(&mut self, process: &Process, remarks: &mut Vec<String>) -> bool {
