@@ -90,8 +90,11 @@ fn the_target_is_not_slowed() {
         let (report, finished) = traced(&env, &[seconds, "0", "4000"], budget);
         (report, speed(&finished))
     };
-    let untraced = speed(&start(&env, &["3", "0", "4000"]).wait(LIMIT).expect("ends"));
+    let alone = || speed(&start(&env, &["3", "0", "4000"]).wait(LIMIT).expect("ends"));
+    // The machine's own speed varies from one to the next.
+    let before = alone();
     let (report, with_budget) = under("12", &["--budget", "2%"]);
+    let untraced = before.min(alone());
     let (_, without) = under("4", &[]);
     assert!(without < 0.5 * untraced, "{without} rounds/s of {untraced}: not slowed at all");
     assert!(with_budget > 0.7 * untraced, "{with_budget} rounds/s of {untraced}");

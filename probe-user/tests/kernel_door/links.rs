@@ -1,6 +1,6 @@
 //! Every kind of link counts exactly, and only in the chosen process.
 
-use crate::support::{Session, Target};
+use crate::support::{Session, Target, until};
 use ctrace_common::Kind;
 use ctrace_user::testing::bpf::{BpfError, LinkChoice, LinkKind, Role, now};
 
@@ -10,6 +10,8 @@ fn count_calls(choice: LinkChoice, kind: LinkKind) {
     let Some(mut session) = Session::start(false) else { return };
     let mut target = Target::start(&["twice", &CALLS.to_string()]);
     let pid = target.pid();
+    let code = |target: &Target| ["f", "g"].map(|symbol| target.code_of(symbol));
+    let untouched = code(&target);
     session.kernel.trace_process(pid).unwrap();
     let attachment = match session.attach(Some(pid), Role::Function, &["f", "g"], choice) {
         Err(error @ BpfError::Unsupported { .. }) => {
@@ -24,6 +26,8 @@ fn count_calls(choice: LinkChoice, kind: LinkKind) {
     assert_eq!(target.line(), "half");
     let after = now().0;
     attachment.detach().unwrap();
+    // Whoever lists all links holds each for an instant, and removes its probes a moment later.
+    until("the probes are gone", || code(&target) == untouched);
     target.go();
     target.finish();
     session.drain();

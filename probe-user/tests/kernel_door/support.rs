@@ -19,9 +19,11 @@ use std::{
     collections::HashMap,
     fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
+    os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::LazyLock,
+    time::{Duration, Instant},
 };
 
 /// The compiled target and where its symbols are.
@@ -105,6 +107,14 @@ impl Target {
         Pid(self.child.id())
     }
 
+    /// The first bytes of a function, as they are in memory.
+    pub(crate) fn code_of(&self, symbol: &str) -> [u8; 4] {
+        let memory = fs::File::open(format!("/proc/{}/mem", self.pid().0)).unwrap();
+        let mut code = [0; 4];
+        memory.read_exact_at(&mut code, self.address_of(symbol)).unwrap();
+        code
+    }
+
     /// Where the symbol's place in the file is mapped.
     pub(crate) fn address_of(&self, symbol: &str) -> u64 {
         let place = BINARY.offset(symbol);
@@ -147,6 +157,15 @@ impl Target {
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+}
+
+/// Waits for what others may delay for a moment.
+pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "it never came that {what}");
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
