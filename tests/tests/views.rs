@@ -234,7 +234,7 @@ fn slow_frames_have_their_reason() {
     assert!(without.stderr.contains("--frame FUNCTION"), "{}", without.stderr);
 
     let trace = Trace::run(&env).expect("starts").functions(["frame", "load"]);
-    let trace = trace.args(["--frame", "frame"]).program(&target.into(), []);
+    let trace = trace.args(["--frame", "frame"]).program(Path::new(target), []);
     let session = trace.finish().expect("runs");
     let frames = &session.report().expect("a report").0["frames"];
     assert_eq!(integer(frames, "frames"), 100);

@@ -46,9 +46,11 @@ fn distance(needle: &str, last: &str, name: &str) -> Option<usize> {
     };
     let typo = near(needle, &lower).into_iter().chain(near(last, tail)).min();
     // A part of the name: the more is left over, the greater the distance.
-    let part =
-        (needle.len() >= 3 && lower.contains(needle)).then(|| 2 + (lower.len() - needle.len()) / 4);
-    typo.into_iter().chain(part).min()
+    let part = |wanted: &str| {
+        let is_part = wanted.len() >= 3 && lower.contains(wanted);
+        is_part.then(|| 2 + (lower.len() - wanted.len()) / 4)
+    };
+    typo.into_iter().chain(part(needle)).chain(part(last)).min()
 }
 
 /// Returns the name without namespaces and arguments.

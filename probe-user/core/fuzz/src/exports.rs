@@ -4,8 +4,8 @@
 use ctrace_core::formats::{Export, ExportTable, Format, Options};
 use ctrace_core::recording::Recording;
 use ctrace_core::recording::replay::{Query, meta_of, report_with};
-use ctrace_core::report::Extras;
-use ctrace_core::units::Nanos;
+use ctrace_core::report::{Extras, FramesAsked};
+use ctrace_core::units::{FuncId, Nanos};
 use std::io::{self, ErrorKind, Write};
 
 /// Takes what a file of a few kilobytes may become.
@@ -43,6 +43,7 @@ pub fn check(bytes: &[u8]) {
         slices: 60,
         slowest_calls: Some(3),
         timeline_lanes: Some(3),
+        frames: Some(FramesAsked { function: FuncId(0), budget: Some(Nanos(1_000)) }),
     };
     let (start, end) = recording.period();
     let middle = Nanos(start.0.midpoint(end.0));

@@ -10,7 +10,7 @@ use crate::engine::recorder::Recorder;
 use crate::engine::region::Regions;
 use crate::engine::stack::{Place, StackFacts};
 use crate::engine::threads::Threads;
-use crate::function::FunctionInfo;
+use crate::function::{ExitSeen, FunctionInfo};
 use crate::ingest::change::ProcessEvent;
 use crate::ingest::event::Event;
 use crate::ingest::order::Sink;

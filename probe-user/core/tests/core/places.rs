@@ -21,7 +21,7 @@ fn named(report: &Report) -> Vec<String> {
             lane.innermost.iter().chain(lane.depths.iter().flatten()).map(|c| name(c.function)),
         );
     }
-    for frames in &report.frames {
+    if let Some(frames) = &report.frames {
         let functions = frames.worst.iter().map(|frame| frame.function);
         let parts = frames.parts.iter().map(|part| part.function);
         names.extend(functions.chain(parts).chain([frames.function]).map(name));

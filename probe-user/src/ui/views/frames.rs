@@ -13,6 +13,7 @@ use ctrace_core::units::Nanos;
 
 /// Functions shown without `--top`.
 const TOP: usize = 10;
+const TITLE: &str = "Frames: ";
 /// The least width of a name.
 const LEAST_ROOM: usize = 12;
 
@@ -21,7 +22,8 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         return text::title("Frames") + "No frame has a known duration.\n";
     };
     let name = clean(&context.report.name_of(frames.function)).into_owned();
-    let mut out = text::title(&format!("Frames: {name}"));
+    let room = context.style.width.map_or(usize::MAX, |width| width.saturating_sub(TITLE.len()));
+    let mut out = text::title(&format!("{TITLE}{}", names::shorten(&name, room)));
     out += &text::paragraph(&facts(context, frames), Tone::Plain, context.style);
     if let Some(over) = over_budget(frames) {
         out += &text::paragraph(&over, Tone::Plain, context.style);

@@ -22,6 +22,7 @@ const ASKED: Extras = Extras {
     ctrack: true,
     slowest_calls: None,
     timeline_lanes: None,
+    frames: None,
     slices: 1,
 };
 

@@ -1,8 +1,7 @@
 //! Frames, from a recording cut into chunks anywhere, against the list of all its calls.
 
-use crate::reference::definitions::FUNCTIONS;
 use crate::reference::extras::apart;
-use crate::reference::program::{run, steps};
+use crate::reference::program::{FUNCTIONS, run, steps};
 use crate::reference::replay::{cuts, record};
 use crate::support::*;
 use ctrace_core::engine::ReportMeta;

@@ -177,7 +177,8 @@ impl Session {
 
     /// Takes over the marker buffers that the processes beside the target have already.
     pub(super) fn adopt_others(&mut self) {
-        for pid in self.running().into_iter().filter(|pid| *pid != self.target.pid) {
+        let target = self.target.pid;
+        for pid in self.running().into_iter().filter(|pid| *pid != target) {
             if let Some((_, mapped)) = self.mapped(pid) {
                 self.adopt_buffers(pid, &mapped);
             }
