@@ -224,7 +224,7 @@ fn slow_frames_have_their_reason() {
     assert_eq!(failed.shell_code(), 1, "{}", failed.stderr);
     assert!(failed.stderr.contains("FAILED: "), "{}", failed.stderr);
     assert!(
-        failed.stdout.contains("mostly in") && failed.stdout.contains("took longer than 15.0 ms")
+        failed.stdout.contains("mostly in") && failed.stdout.contains("took longer than 15.00 ms")
     );
     assert_eq!(judge("100s").shell_code(), 0);
     let unknown = ctrace(&env, &["report", &file, "--frame", "no_such"]);

@@ -80,7 +80,7 @@ mod tests {
         check("parse_haeder", &["parse_header"]);
         check("*parse*", &["Parser::run", "parse_body", "parse_header"]);
         check("zzzzzz", &[]);
-        check("mean", &["main"]);
+        check("mian", &["main"]);
         check("moan", &[]);
         check("*", &[]);
     }
