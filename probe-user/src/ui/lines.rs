@@ -16,7 +16,7 @@ use ctrace_core::{
     function::{FunctionInfo, FunctionKind},
     recording::{ReadAt, ThreadRecord},
     report::{CallValues, LossReport, UNREADABLE, render::clean::clean},
-    units::{Nanos, ThreadId},
+    units::{Nanos, ThreadId, Tid},
     values::Value,
 };
 use std::{collections::HashMap, fmt::Write as _};
@@ -36,6 +36,8 @@ pub(crate) struct TextLines {
     functions: Vec<Function>,
     /// The column of each thread, once there are several.
     threads: HashMap<ThreadId, String>,
+    /// The first thread. A program that is executed has a new one with the same id.
+    first: Option<Tid>,
     has_threads: bool,
     thread_width: usize,
     /// The line: what may be cut on a terminal, and the rest.
@@ -62,6 +64,7 @@ impl TextLines {
             start: Nanos::ZERO,
             functions: Vec::new(),
             threads: HashMap::new(),
+            first: None,
             has_threads: false,
             thread_width: 0,
             call: String::new(),
@@ -77,7 +80,9 @@ impl TextLines {
         let new: Vec<_> = new.map(|info| self.function(info)).collect();
         self.functions.extend(new);
         self.threads.clear();
-        self.has_threads |= recording.threads().nth(1).is_some();
+        let mut tids = recording.threads().map(|record| record.tid);
+        self.first = self.first.or_else(|| recording.threads().next().map(|record| record.tid));
+        self.has_threads |= tids.any(|tid| Some(tid) != self.first);
         let widths = recording.threads().map(|record| names::width(&thread(record)));
         self.thread_width = widths.fold(self.thread_width, usize::max);
     }
@@ -173,6 +178,7 @@ impl TextLines {
         let time = time(call.duration, Digits::Full);
         let text = match call.ended {
             Ended::Timed => format!("<{time}>"),
+            Ended::Untimed if call.duration == Nanos::ZERO => "<end not seen>".to_owned(),
             Ended::Untimed => format!("<end not seen, {time} or more>"),
             Ended::Open => format!("<still running after {time}>"),
         };
