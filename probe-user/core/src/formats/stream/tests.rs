@@ -269,7 +269,10 @@ proptest! {
                 match part {
                     Some("begun") => begun.push(start),
                     Some("resumed") => ended.push(start),
-                    _ => (begun.push(start), ended.push(start)).0,
+                    _ => {
+                        begun.push(start);
+                        ended.push(start);
+                    }
                 }
             }
             ended.sort_unstable();
