@@ -7,6 +7,7 @@ mod internal;
 mod options;
 mod process;
 mod top;
+mod trace;
 pub(crate) mod values;
 
 pub(crate) use ctl::{CtlArgs, CtlCommand, WhomArgs};
@@ -20,6 +21,7 @@ pub(crate) use options::{
 };
 pub(crate) use process::ProcessArgs;
 pub(crate) use top::TopArgs;
+pub(crate) use trace::TraceLinesArgs;
 
 use crate::target::lookup::ProcessName;
 pub(crate) use crate::values::FramesLimit;
@@ -41,6 +43,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
         sudo ctrace run -f '*' --view tree -- ./server       a program from its first function\n  \
         sudo ctrace attach 4711 -f 'malloc@libc*' --interval 1\n  \
         sudo ctrace top server -f 'handle_*'                 a live screen\n  \
+        sudo ctrace trace server -f 'handle_*'               every call as a line, as ltrace has it\n  \
         sudo ctrace record -f 'handle_*' -p 4711 -d 60       into a file, for later reports\n  \
         ctrace report trace.ctrace --view tree               who calls whom\n  \
         ctrace report trace.ctrace --view calls --top 3      the slowest calls, with the calls inside\n  \
@@ -71,6 +74,7 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Attach(Box<AttachArgs>),
     Top(Box<TopArgs>),
+    Trace(Box<TraceLinesArgs>),
     Record(Box<RecordArgs>),
     Report(Box<ReportArgs>),
     Diff(Box<DiffArgs>),

@@ -20,6 +20,7 @@ mod report;
 mod run;
 mod spec;
 mod top;
+mod trace;
 
 use crate::{
     cli::{Cli, Command, Internal, InternalCommand},
@@ -38,6 +39,7 @@ pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Run(args) => run::main(&args, verbose),
         Command::Attach(args) => attach::main(&args, verbose),
         Command::Top(args) => top::main(*args),
+        Command::Trace(args) => trace::main(*args, verbose),
         Command::Record(args) => record::main(&args, verbose),
         Command::Report(args) => report::main(&args),
         Command::Diff(args) => diff::main(&args),

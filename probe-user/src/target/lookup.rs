@@ -28,7 +28,9 @@ pub(crate) enum ProcessName {
 pub(crate) enum LookupError {
     #[error("no process {is}{}; {remedy}", close_to(.nearest))]
     None { is: String, nearest: Vec<String>, remedy: String },
-    #[error("{count} processes {are}: give the PID of one (attach and record trace all of them with --follow)")]
+    #[error(
+        "{count} processes {are}: give the PID of one (attach, record and trace take all of them with --follow)"
+    )]
     Several {
         are: String,
         count: usize,

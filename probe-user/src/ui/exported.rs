@@ -1,11 +1,46 @@
-//! Reports how much of the recording an export contains, and how it treats incomplete calls.
+//! Reports how much an export, or a stream of lines, contains, and how it treats incomplete calls.
 
 use super::loss::loss_line;
-use super::units::counted;
-use ctrace_core::{formats::Coverage, report::LossReport};
+use super::units::{Digits, counted, time};
+use ctrace_core::{formats::Coverage, report::LossReport, units::Nanos};
 
 /// Returns lines for stderr; the last one is the loss line.
 pub(crate) fn remarks(told: &Coverage) -> Vec<String> {
+    let mut out = gaps(told);
+    if told.lost.calls_untimed > 0 {
+        out.push(format!(
+            "{} marked as untimed: up to the last event seen in them",
+            counted(told.lost.calls_untimed, "call is", "calls are"),
+        ));
+    }
+    if told.lost.calls_open > 0 {
+        out.push(format!(
+            "{} marked as open: up to the end",
+            counted(told.lost.calls_open, "call is", "calls are"),
+        ));
+    }
+    out.push(last_line(told, "exported"));
+    out
+}
+
+/// Returns the same of lines of single calls, which took `took`. The lines themselves say how each
+/// call ended.
+pub(crate) fn summary_of_lines(told: &Coverage, took: Nanos) -> Vec<String> {
+    let mut out = gaps(told);
+    out.push(last_line(told, &format!("in {}", time(took, Digits::Full))));
+    out
+}
+
+fn last_line(told: &Coverage, what: &str) -> String {
+    let lost = LossReport {
+        unreadable_calls: told.unreadable_calls,
+        unreadable_bytes: told.unreadable_bytes,
+        ..told.lost
+    };
+    format!("{} {what}; {}", counted(told.calls, "call", "calls"), loss_line(&lost))
+}
+
+fn gaps(told: &Coverage) -> Vec<String> {
     let mut out = Vec::new();
     if told.unreadable_calls > 0 {
         out.push(format!(
@@ -38,24 +73,6 @@ pub(crate) fn remarks(told: &Coverage) -> Vec<String> {
             counted(told.filtered_calls, "call was", "calls were"),
         ));
     }
-    if told.lost.calls_untimed > 0 {
-        out.push(format!(
-            "{} marked as untimed: up to the last event seen in them",
-            counted(told.lost.calls_untimed, "call is", "calls are"),
-        ));
-    }
-    if told.lost.calls_open > 0 {
-        out.push(format!(
-            "{} marked as open: up to the end",
-            counted(told.lost.calls_open, "call is", "calls are"),
-        ));
-    }
-    let lost = LossReport {
-        unreadable_calls: told.unreadable_calls,
-        unreadable_bytes: told.unreadable_bytes,
-        ..told.lost
-    };
-    out.push(format!("{} exported; {}", counted(told.calls, "call", "calls"), loss_line(&lost)));
     out
 }
 

@@ -12,6 +12,9 @@ mod exported;
 pub(crate) mod forest;
 pub(crate) mod grid;
 pub(crate) mod head;
+mod lines;
+#[cfg(test)]
+mod lines_tests;
 pub(crate) mod listing;
 pub(crate) mod live;
 pub(crate) mod log;
@@ -35,7 +38,8 @@ mod waiting;
 pub(crate) mod wall;
 
 pub(crate) use diff::{DiffOptions, DiffView, render as render_diff};
-pub(crate) use exported::remarks;
+pub(crate) use exported::{remarks, summary_of_lines};
+pub(crate) use lines::TextLines;
 pub use loss::loss_line;
 pub(crate) use loss::{is_damaged, warnings};
 pub use style::Style;

@@ -72,6 +72,15 @@ impl Tone {
         }
     }
 
+    /// Ends a tone that goes on at the end of `text`, which was cut there.
+    pub(crate) fn end(mut text: String) -> String {
+        let last = text.chars().rev().find(|c| *c == END_MARK || Self::at(*c).is_some());
+        if last.is_some_and(|mark| mark != END_MARK) {
+            text.push(END_MARK);
+        }
+        text
+    }
+
     /// Returns the tone that begins at this mark.
     fn at(mark: char) -> Option<Self> {
         let place = |first: u32| Some(u32::from(mark).checked_sub(first)? as usize);

@@ -61,6 +61,9 @@ pub struct EngineConfig {
     pub record: bool,
     /// True if calls are for both.
     pub keep: bool,
+    /// True if a chunk also has the values of calls that are open at its end. They come again with
+    /// the chunk in which these calls end, so this is for readers that show open calls.
+    pub open_values: bool,
 }
 
 impl Default for EngineConfig {
@@ -75,6 +78,7 @@ impl Default for EngineConfig {
             start: Nanos::ZERO,
             record: false,
             keep: false,
+            open_values: false,
         }
     }
 }
@@ -115,7 +119,7 @@ impl Engine {
         let mut tracker = Tracker::new(ledger, config.start.0, config.follow);
         if config.record || config.keep {
             tracker.ledger.kept = config.keep.then(|| Spool::new(usize::MAX));
-            tracker.recorder = Some(Recorder::default());
+            tracker.recorder = Some(Recorder::new(config.open_values));
             tracker.threads.keep_names();
             tracker.begin(config.start.0);
         }

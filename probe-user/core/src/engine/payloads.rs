@@ -106,6 +106,13 @@ impl Payloads {
         due
     }
 
+    /// Returns those of open calls, beside `ended` ones of a chunk. They stay here. There are none
+    /// if the chunk has no room for all.
+    pub(crate) fn of_open(&self, ended: usize) -> Vec<OfThread> {
+        let fits = ended + self.held.len() <= MOST_PAYLOADS;
+        if fits { self.held.clone() } else { Vec::new() }
+    }
+
     /// Returns the number of losses since the start.
     pub(crate) fn lost(&self) -> u64 {
         self.dropped.saturating_add(self.lost_in_rings)

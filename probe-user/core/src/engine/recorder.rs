@@ -26,9 +26,15 @@ pub(crate) struct Recorder {
     /// The kernel's count, as far as the session knows it.
     pub(crate) lost_events: u64,
     pub(crate) watch: SlowWatch,
+    /// True if chunks also have the values of open calls.
+    open_values: bool,
 }
 
 impl Recorder {
+    pub(crate) fn new(open_values: bool) -> Self {
+        Self { open_values, ..Self::default() }
+    }
+
     pub(crate) fn add_object(&mut self, object: ObjectRecord) {
         if !self.objects.contains(&object) {
             self.objects.push(object);
@@ -150,7 +156,10 @@ impl Tracker {
         }
         recorder.watch.look(&harvest, self.ledger.paths.nodes());
         (recorder.from, recorder.calls) = (to, self.ledger.calls);
-        let payloads = self.payloads.take_ended(self.threads.iter());
+        let mut payloads = self.payloads.take_ended(self.threads.iter());
+        if recorder.open_values {
+            payloads.extend(self.payloads.of_open(payloads.len()));
+        }
         let lost = self.payloads.take_lost();
         let payloads = payloads::encode(payloads, lost, to, &self.functions);
         recorder.blocks.push(Block::of_calls(harvest, self.threads.take_ended(), payloads));

@@ -1,11 +1,16 @@
-//! Every call as a line with a JSON object.
+//! Every call as a line with a JSON object: of a recording, or of a [stream](super::stream).
 
-use super::excerpt::{Ended, Excerpt};
+use super::excerpt::{Ended, Excerpt, Row};
+use super::labels::{self, Labels};
 use super::lines::{self, Layout};
 use super::out::Out;
+use super::per_path::PerPath;
+use super::stream::{Line, Part, Scene};
 use super::{Coverage, ExportError};
 use crate::recording::ReadAt;
 use crate::report::render::json::compact;
+use crate::units::ThreadId;
+use std::collections::HashMap;
 
 const LAYOUT: Layout = Layout {
     thread: |thread| {
@@ -31,4 +36,41 @@ pub(super) fn write<R: ReadAt>(
     out: Out<'_>,
 ) -> Result<Coverage, ExportError> {
     lines::write(excerpt, &LAYOUT, out)
+}
+
+/// Makes the lines of a stream, in the order of the calls' beginnings. A call that was announced gets
+/// its line when it has ended, because a line has a whole call.
+#[derive(Default)]
+pub struct JsonLines {
+    labels: Labels,
+    paths: PerPath,
+    heads: HashMap<ThreadId, String>,
+}
+
+impl JsonLines {
+    /// Takes names that were added.
+    pub fn define<R: ReadAt>(&mut self, scene: &Scene<'_, R>) {
+        if self.labels.all().len() < scene.recording.functions().len() {
+            self.labels = Labels::of(scene.recording);
+        }
+        self.heads.clear();
+    }
+
+    /// Appends the line, if it is one of a whole call.
+    pub fn line<R: ReadAt>(&mut self, scene: &Scene<'_, R>, line: &Line<'_>, to: &mut Vec<u8>) {
+        let Line::Call(call, values) = line else { return };
+        if matches!(call.part, Part::Begun | Part::Gone) {
+            return;
+        }
+        let head = self.heads.entry(call.thread);
+        let head =
+            head.or_insert_with(|| (LAYOUT.thread)(&labels::thread(scene.recording, call.thread)));
+        let path = self.paths.get(call.path, scene.nodes.len(), |path| {
+            LAYOUT.text_of_path(&self.labels, scene.nodes, path)
+        });
+        let values = values.map_or_else(String::new, |it| (LAYOUT.values)(Some(&it.named)));
+        let (start, duration) = (call.start.0, call.duration.0);
+        let row = Row { start, duration, path: call.path, ended: call.ended, own: 0 };
+        LAYOUT.line((head.as_str(), &row), path, &values, to);
+    }
 }

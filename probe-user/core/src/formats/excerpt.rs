@@ -9,7 +9,7 @@ use crate::recording::replay::lens::Lens;
 use crate::recording::replay::report::period;
 use crate::recording::replay::select::{CallReader, Only};
 use crate::recording::{Call, Chunk, ChunkEntry, OpenCall, ReadAt, RecordError, Recording};
-use crate::report::NamedValues;
+use crate::report::{CallValues, NamedValues};
 use crate::units::{FuncId, Nanos, ThreadId};
 use std::collections::HashMap;
 use std::slice::Iter;
@@ -27,7 +27,7 @@ pub(super) struct Excerpt<'a, R> {
 
 /// The manner in which a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub enum Ended {
     Timed,
     /// Its end was not seen: the duration reaches to the last event seen inside it.
     Untimed,
@@ -87,7 +87,7 @@ pub(super) struct Step<'a> {
 }
 
 /// The values of a chunk's calls, by thread, start and function.
-type StepValues = HashMap<(ThreadId, u64, FuncId), NamedValues>;
+type StepValues = HashMap<(ThreadId, u64, FuncId), CallValues>;
 
 impl<'a> Step<'a> {
     /// Returns the values of the call of `function` that began at `start`.
@@ -98,6 +98,17 @@ impl<'a> Step<'a> {
         start: u64,
         function: FuncId,
     ) -> Option<&'a NamedValues> {
+        self.call_values(thread, start, function).map(|values| &values.named)
+    }
+
+    /// Returns the same, with the result known as such.
+    #[inline]
+    pub(super) fn call_values(
+        &self,
+        thread: ThreadId,
+        start: u64,
+        function: FuncId,
+    ) -> Option<&'a CallValues> {
         if self.values.is_empty() { None } else { self.values.get(&(thread, start, function)) }
     }
 
@@ -179,7 +190,7 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
         told.lost.payloads = told.lost.payloads.saturating_add(lost);
         let payloads = payloads.unwrap_or_default().each.into_iter();
         payloads
-            .map(|of| ((of.thread, of.time.0, of.function), self.recording.named_values(&of)))
+            .map(|of| ((of.thread, of.time.0, of.function), self.recording.call_values(&of)))
             .collect()
     }
 

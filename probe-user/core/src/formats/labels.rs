@@ -17,6 +17,7 @@ const MAX_FRAMES: usize = 2_048;
 pub(super) const UNKNOWN_FRAMES: &str = "[path not recorded]";
 
 /// The names of all functions.
+#[derive(Default)]
 pub(super) struct Labels(Vec<String>);
 
 impl Labels {

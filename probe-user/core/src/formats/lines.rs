@@ -2,11 +2,12 @@
 //!
 //! Lines have no place for what is missing from the recording; the caller prints that elsewhere.
 
-use super::excerpt::{Ended, Excerpt};
+use super::excerpt::{Ended, Excerpt, Row};
 use super::labels::{self, Labels, ThreadLabel};
 use super::out::Out;
 use super::per_path::PerPath;
 use super::{Coverage, ExportError};
+use crate::calls::paths::Node;
 use crate::recording::ReadAt;
 use crate::report::NamedValues;
 
@@ -23,31 +24,57 @@ pub(super) struct Layout {
     pub(super) end: &'static [u8],
 }
 
+impl Layout {
+    /// Appends the line of a call. `head`: the text of its thread. `path`: that of its function and
+    /// path. `values`: that of its values.
+    #[inline]
+    pub(super) fn line(
+        &self,
+        (head, row): (&str, &Row),
+        path: &[u8],
+        values: &str,
+        to: &mut Vec<u8>,
+    ) {
+        let mut digits = itoa::Buffer::new();
+        to.extend_from_slice(head.as_bytes());
+        to.extend_from_slice(digits.format(row.start).as_bytes());
+        to.extend_from_slice(self.between);
+        to.extend_from_slice(digits.format(row.duration).as_bytes());
+        to.extend_from_slice((self.ended)(row.ended));
+        to.extend_from_slice(path);
+        to.extend_from_slice(values.as_bytes());
+        to.extend_from_slice(self.end);
+    }
+
+    /// Returns the text of a function and its path.
+    pub(super) fn text_of_path(&self, labels: &Labels, nodes: &[Node], path: u32) -> Vec<u8> {
+        (self.path)(&labels.path(nodes, path)).into_bytes()
+    }
+}
+
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     layout: &Layout,
     mut out: Out<'_>,
 ) -> Result<Coverage, ExportError> {
     let labels = Labels::of(excerpt.recording);
-    let mut paths = PerPath::new(excerpt.nodes().len(), |path| {
-        (layout.path)(&labels.path(excerpt.nodes(), path)).into_bytes()
-    });
+    let nodes = excerpt.nodes();
+    let mut paths = PerPath::default();
     let has_values = excerpt.recording.has_values();
     let told = excerpt.chunks(|step| {
         for (thread, rows) in step.rows() {
             let head = (layout.thread)(&labels::thread(excerpt.recording, thread));
             for row in rows {
-                out.text(&head);
-                out.number(row.start);
-                out.put(layout.between);
-                out.number(row.duration);
-                out.put((layout.ended)(row.ended));
-                out.put(paths.get(row.path));
-                if has_values {
-                    let function = excerpt.nodes()[row.path as usize].func;
-                    out.text(&(layout.values)(step.values(thread, row.start, function)));
-                }
-                out.put(layout.end);
+                let values = match has_values {
+                    true => {
+                        let function = nodes[row.path as usize].func;
+                        (layout.values)(step.values(thread, row.start, function))
+                    }
+                    false => String::new(),
+                };
+                let path = paths
+                    .get(row.path, nodes.len(), |path| layout.text_of_path(&labels, nodes, path));
+                layout.line((&head, &row), path, &values, out.buffer());
                 out.relieve()?;
             }
         }

@@ -5,6 +5,8 @@
 //! chunk, as a query sees it. Formats with single calls write each call as it comes. The others
 //! keep sums by call path, so the memory does not grow with the number of calls.
 //!
+//! [`stream`] is beside them: it has the calls in order of time, and also while they happen.
+//!
 //! Data missing from a recording are missing from its export. [`Coverage`] counts them, and goes
 //! into the file if the format has a place for it.
 
@@ -32,9 +34,12 @@ mod pprof;
 pub mod protobuf;
 mod samples;
 mod speedscope;
+pub mod stream;
 mod totals;
 
+pub use calls_jsonl::JsonLines;
 pub use coverage::Coverage;
+pub use excerpt::Ended;
 
 use crate::recording::replay::Query;
 use crate::recording::{ReadAt, RecordError, Recording};

@@ -19,6 +19,12 @@ impl<'a> Out<'a> {
         self.buffer.extend_from_slice(bytes);
     }
 
+    /// Returns the buffer, to append to.
+    #[inline]
+    pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
     pub(super) fn text(&mut self, text: &str) {
         self.put(text.as_bytes());
     }

@@ -3,25 +3,34 @@
 /// Limit of kept bytes.
 const ROOM: usize = 64 << 20;
 
-pub(super) struct PerPath<F> {
-    make: F,
+pub(super) struct PerPath {
     kept: Vec<Option<Box<[u8]>>>,
     room: usize,
     /// The last output that was not kept.
     passing: Vec<u8>,
 }
 
-impl<F: FnMut(u32) -> Vec<u8>> PerPath<F> {
-    /// Makes a cache for this number of paths.
-    pub(super) fn new(paths: usize, make: F) -> Self {
-        Self { make, kept: vec![None; paths], room: ROOM, passing: Vec::new() }
+impl Default for PerPath {
+    fn default() -> Self {
+        Self { kept: Vec::new(), room: ROOM, passing: Vec::new() }
     }
+}
 
+impl PerPath {
+    /// Returns the output for this path, which `make` makes. There may be `paths` of them.
     #[inline]
-    pub(super) fn get(&mut self, path: u32) -> &[u8] {
+    pub(super) fn get(
+        &mut self,
+        path: u32,
+        paths: usize,
+        make: impl FnOnce(u32) -> Vec<u8>,
+    ) -> &[u8] {
         let place = path as usize;
         if self.kept.get(place).is_none_or(Option::is_none) {
-            let made = (self.make)(path);
+            if self.kept.len() < paths {
+                self.kept.resize(paths, None);
+            }
+            let made = make(path);
             match self.kept.get_mut(place) {
                 Some(slot) if made.len() <= self.room => {
                     self.room -= made.len();
@@ -41,12 +50,13 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_made_again() {
         let mut made = 0;
-        let mut paths = PerPath::new(3, |path| {
-            made += 1;
-            vec![b'0' + path as u8; ROOM / 2 - 1]
-        });
+        let mut paths = PerPath::default();
         for path in [0, 1, 2, 0, 1, 2] {
-            assert_eq!(paths.get(path)[0], b'0' + path as u8);
+            let output = paths.get(path, 3, |path| {
+                made += 1;
+                vec![b'0' + path as u8; ROOM / 2 - 1]
+            });
+            assert_eq!(output[0], b'0' + path as u8);
         }
         assert_eq!(made, 4);
     }

@@ -44,6 +44,7 @@ mod damage_tests;
 mod definitions;
 mod error;
 mod extent;
+mod growing;
 mod harvest;
 #[cfg(test)]
 mod hostile_tests;

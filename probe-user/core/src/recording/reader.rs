@@ -12,7 +12,7 @@ use super::varint::{take, take_u32};
 use super::{ROOT_PATH, RecordError};
 use crate::calls::paths::Node;
 use crate::function::FunctionInfo;
-use crate::report::NamedValues;
+use crate::report::{CallValues, NamedValues};
 use crate::units::{FuncId, Nanos, ThreadId};
 use ctrace_common::MAX_VALUES;
 use std::collections::HashMap;
@@ -126,19 +126,7 @@ impl<R: ReadAt> Recording<R> {
             Ok(None) | Err(RecordError::Malformed(_)) => scan(&source)?,
             Err(error) => return Err(error),
         };
-        let mut recording = Self {
-            source,
-            start: Start::default(),
-            end: None,
-            functions: Vec::new(),
-            objects: Vec::new(),
-            threads: HashMap::new(),
-            nodes: vec![Node::root()],
-            chunks: Vec::new(),
-            unreadable: 0,
-            room: Room::default(),
-            calls,
-        };
+        let mut recording = Self::empty(source, calls);
         let mut started = false;
         let ends = index.0.iter().skip(1).map(|entry| entry.offset);
         let ends = ends.chain([recording.source.len()?]).collect::<Vec<_>>();
@@ -162,6 +150,23 @@ impl<R: ReadAt> Recording<R> {
         let gaps = gaps.iter().map(|gap| gap.end.saturating_sub(gap.start));
         recording.unreadable = gaps.fold(recording.unreadable, u64::saturating_add);
         Ok(recording)
+    }
+
+    /// Makes one of which nothing was read yet.
+    pub(super) fn empty(source: R, calls: Calls) -> Self {
+        Self {
+            source,
+            start: Start::default(),
+            end: None,
+            functions: Vec::new(),
+            objects: Vec::new(),
+            threads: HashMap::new(),
+            nodes: vec![Node::root()],
+            chunks: Vec::new(),
+            unreadable: 0,
+            room: Room::default(),
+            calls,
+        }
     }
 
     /// Reads a block, which ends at `end` at the latest.
@@ -227,7 +232,7 @@ impl<R: ReadAt> Recording<R> {
         ends_before(header, offset, end)
     }
 
-    fn add_names(&mut self, names: Names) -> Result<(), RecordError> {
+    pub(super) fn add_names(&mut self, names: Names) -> Result<(), RecordError> {
         if !names.functions.iter().all(has_sound_values) {
             return Err(RecordError::Malformed("a function has more values than any should"));
         }
@@ -238,7 +243,7 @@ impl<R: ReadAt> Recording<R> {
         Ok(())
     }
 
-    fn add_paths(&mut self, mut contents: &[u8]) -> Result<(), RecordError> {
+    pub(super) fn add_paths(&mut self, mut contents: &[u8]) -> Result<(), RecordError> {
         let bytes = &mut contents;
         while !bytes.is_empty() {
             let (parent, tag) = (take_u32(bytes)?, take(bytes)?);
@@ -330,6 +335,16 @@ impl<R: ReadAt> Recording<R> {
         NamedValues(there.map(|(_, value)| value).collect())
     }
 
+    /// Returns the same, with the result known as such.
+    pub(crate) fn call_values(&self, payload: &Payload) -> CallValues {
+        let info = self.functions.get(payload.function.index());
+        let values = info.map_or(&[][..], |info| &info.values);
+        let last = values.len().min(payload.values.len()).checked_sub(1);
+        let has_result =
+            last.is_some_and(|last| values[last].is_result && payload.absent >> last & 1 == 0);
+        CallValues { named: self.named_values(payload), has_result }
+    }
+
     /// Reads the values of a chunk's calls.
     pub fn payloads(&self, entry: &ChunkEntry) -> Result<Payloads, RecordError> {
         match self.payload_block(entry)? {
@@ -391,6 +406,6 @@ fn has_sound_values(function: &FunctionInfo) -> bool {
     function.values.len() <= MAX_VALUES && names.all(|length| length <= MOST_VALUE_NAME)
 }
 
-fn json<'a, T: serde::Deserialize<'a>>(contents: &'a [u8]) -> Result<T, RecordError> {
+pub(super) fn json<'a, T: serde::Deserialize<'a>>(contents: &'a [u8]) -> Result<T, RecordError> {
     serde_json::from_slice(contents).map_err(|_| RecordError::Malformed("names cannot be read"))
 }

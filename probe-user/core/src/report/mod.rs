@@ -33,8 +33,7 @@ pub use meta::ReportMeta;
 pub use probes::{Net, ProbeTimes};
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
 pub use totals::Totals;
-pub(crate) use values::UNREADABLE;
-pub use values::{NamedValues, PointReport, PointsReport};
+pub use values::{CallValues, NamedValues, PointReport, PointsReport, UNREADABLE};
 
 use crate::function::FunctionKind;
 use crate::stats::Summary;

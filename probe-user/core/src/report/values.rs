@@ -60,8 +60,30 @@ impl Display for Value {
     }
 }
 
+/// The values of one call, of both its ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallValues {
+    pub named: NamedValues,
+    /// True if the last value is the call's result.
+    pub has_result: bool,
+}
+
+impl CallValues {
+    /// Returns the arguments, with their names.
+    pub fn arguments(&self) -> &[(Arc<str>, Option<Value>)] {
+        let all = &self.named.0;
+        &all[..all.len().saturating_sub(usize::from(self.has_result))]
+    }
+
+    /// Returns the result, if the call has one. It is `None` if it could not be read.
+    pub fn result(&self) -> Option<Option<&Value>> {
+        let result = self.named.0.last().filter(|_| self.has_result);
+        result.map(|(_, value)| value.as_ref())
+    }
+}
+
 /// The text in place of a value that could not be read.
-pub(crate) const UNREADABLE: &str = "<unreadable>";
+pub const UNREADABLE: &str = "<unreadable>";
 
 /// Displays `arg0=17 arg1=<unreadable>`. The target may have chosen the names.
 impl Display for NamedValues {

@@ -1,10 +1,12 @@
-//! Passes a session's results to reports, to a watcher, or to recordings.
+//! Passes a session's results to reports, to a watcher, to recordings, or to a reader call by call.
 
 pub(crate) mod behind;
 pub(crate) mod flight;
 pub(crate) mod frame;
+pub(crate) mod lines;
 pub(crate) mod live;
 pub(crate) mod output;
 pub(crate) mod recording;
 pub(crate) mod sink;
 pub(crate) mod spill;
+pub(crate) mod stream;

@@ -1,10 +1,12 @@
-//! The destination of a session's results: reports, a watcher, or a recording.
+//! The destination of a session's results: reports, a watcher, a recording, or lines of single
+//! calls.
 
 use super::{
     live::Live,
     recording::Recording,
     sink::{Default, Sink, check_intervals},
     spill::Spill,
+    stream::Stream,
 };
 use crate::session::spec::ReportSpec;
 use ctrace_core::recording::replay::start_threads;
@@ -14,6 +16,7 @@ pub(crate) enum Output {
     Reports(Box<Reports>),
     Live(Live),
     Recording(Box<Recording>),
+    Stream(Box<Stream>),
 }
 
 /// Reports, and the means to make them.
@@ -53,7 +56,7 @@ impl Output {
         match self {
             Self::Reports(reports) => reports.spill.is_some(),
             Self::Live(_) => false,
-            Self::Recording(_) => true,
+            Self::Recording(_) | Self::Stream(_) => true,
         }
     }
 
@@ -64,7 +67,7 @@ impl Output {
                 reports.spill.is_some() && reports.sink.extras().slowest_calls.is_some()
             }
             Self::Live(_) => false,
-            Self::Recording(_) => true,
+            Self::Recording(_) | Self::Stream(_) => true,
         }
     }
 
@@ -73,14 +76,14 @@ impl Output {
         match self {
             Self::Reports(reports) => reports.interval,
             Self::Live(live) => Some(live.interval),
-            Self::Recording(_) => None,
+            Self::Recording(_) | Self::Stream(_) => None,
         }
     }
 
     /// Returns the bytes of the recording so far, if it is one.
     pub(crate) fn written(&self) -> Option<u64> {
         match self {
-            Self::Reports(_) | Self::Live(_) => None,
+            Self::Reports(_) | Self::Live(_) | Self::Stream(_) => None,
             Self::Recording(recording) => Some(recording.written()),
         }
     }

@@ -14,7 +14,7 @@ use ctrace_core::{
 use rustix::fs::OFlags;
 use std::{
     fs::File,
-    io::{self, ErrorKind, Read as _, Write},
+    io::{self, ErrorKind, IsTerminal as _, Read as _, Write},
     os::fd::AsRawFd as _,
     path::Path,
 };
@@ -28,25 +28,32 @@ pub(crate) enum Default {
 
 /// A stream or file for text, and the style of text there.
 pub(crate) struct Out {
-    out: Box<dyn Write>,
+    out: Box<dyn Write + Send>,
     name: String,
     is_stdout: bool,
+    /// True if it is a standard stream that is a terminal.
+    is_terminal: bool,
     pub style: Style,
 }
 
 impl Out {
     pub(crate) fn open(path: Option<&Path>, default: Default) -> anyhow::Result<Self> {
-        let (out, name, style): (Box<dyn Write>, _, _) = match (path, default) {
+        let mut is_terminal = false;
+        let (out, name, style): (Box<dyn Write + Send>, _, _) = match (path, default) {
             (Some(path), _) if !is_dash(path) => {
                 (Box::new(open(path)?), path.display().to_string(), terminal::of_file())
             }
             (None, Default::Stderr) => {
+                is_terminal = io::stderr().is_terminal();
                 (Box::new(io::stderr()), "stderr".into(), terminal::detect(io::stderr()))
             }
-            _ => (Box::new(io::stdout()), "stdout".into(), terminal::detect(io::stdout())),
+            _ => {
+                is_terminal = io::stdout().is_terminal();
+                (Box::new(io::stdout()), "stdout".into(), terminal::detect(io::stdout()))
+            }
         };
         let is_stdout = path.map_or(default == Default::Stdout, is_dash);
-        Ok(Self { out, name, is_stdout, style })
+        Ok(Self { out, name, is_stdout, is_terminal, style })
     }
 
     /// Lets a reader at a terminal leaf through it, if it goes to stdout.
@@ -63,17 +70,33 @@ impl Out {
     /// but there is no point in going on.
     pub(crate) fn write(&mut self, text: &str) -> anyhow::Result<bool> {
         let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
+        let passed = self.pass(&[text.as_bytes(), end]);
+        self.is_read_after(passed)
+    }
+
+    /// Writes these bytes, one after the other.
+    pub(crate) fn pass(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         let write = || {
-            [text.as_bytes(), end]
-                .into_iter()
+            parts
+                .iter()
                 .try_for_each(|part| self.out.write_all(part))
                 .and_then(|()| self.out.flush())
         };
-        match writing::during(|| live::without(write)) {
+        writing::during(|| live::without(write))
+    }
+
+    /// Returns whether the reader is there after a write, as [`Self::write`] does.
+    pub(crate) fn is_read_after(&self, write: io::Result<()>) -> anyhow::Result<bool> {
+        match write {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
             Err(error) => Err(error).with_context(|| format!("cannot write to {}", self.name)),
         }
+    }
+
+    /// Returns the style of lines that stay whole, except on a terminal.
+    pub(crate) fn style_of_lines(&self) -> Style {
+        Style { width: self.style.width.filter(|_| self.is_terminal), ..self.style }
     }
 }
 

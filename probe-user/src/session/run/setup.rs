@@ -212,6 +212,7 @@ impl<'a> Setup<'a> {
             filter: self.spec.filter.clone(),
             record: output.records(),
             keep: self.flight.is_some(),
+            open_values: matches!(output, Output::Stream(_)),
             rings: kernel.ring_count(),
             ..EngineConfig::default()
         });
@@ -222,7 +223,7 @@ impl<'a> Setup<'a> {
             on_full,
         };
         let launched = origin == Origin::Launched;
-        let terminal_is_taken = launched || matches!(output, Output::Live(_));
+        let terminal_is_taken = launched || matches!(output, Output::Live(_) | Output::Stream(_));
         let status = Status::new(!terminal_is_taken);
         let watch = Watch::new(probes.max_slowdown);
         let rounds = Rounds::new(self.pace, watch, &mut kernel);

@@ -3,7 +3,7 @@
 use super::nanos;
 use crate::session::{
     collect::timetable::Intervals,
-    keep::{flight::Flight, output::Output},
+    keep::{flight::Flight, output::Output, stream},
 };
 use ctrace_core::{function::FunctionInfo, recording::Start, report::Extras, units::Nanos};
 
@@ -43,6 +43,7 @@ impl Delivery {
         }
         match &mut self.output {
             Output::Recording(recording) => recording.begin(start),
+            Output::Stream(stream) => stream.begin(start),
             Output::Reports(reports) => {
                 reports.spill.as_mut().map_or(Ok(()), |spill| spill.begin(time))
             }
@@ -67,17 +68,21 @@ impl Delivery {
 
     /// True if a chunk of calls ends at `settled`.
     pub(super) fn ends_chunk(&mut self, settled: Nanos) -> bool {
-        let ends = settled.since(self.chunk_end) >= CHUNK;
+        let length = match self.output {
+            Output::Stream(_) => stream::DELAY,
+            _ => CHUNK,
+        };
+        let ends = settled.since(self.chunk_end) >= length;
         if ends {
             self.chunk_end = settled;
         }
         ends
     }
 
-    /// Returns the center cut and the extras that reports need; `None` for a recording.
+    /// Returns the center cut and the extras that reports need; `None` if there are none.
     pub(super) fn content(&self) -> Option<(f64, Extras)> {
         match &self.output {
-            Output::Recording(_) => None,
+            Output::Recording(_) | Output::Stream(_) => None,
             Output::Reports(reports) => Some((reports.center_cut, reports.sink.extras())),
             Output::Live(live) => Some((live.center_cut, (live.extras)())),
         }

@@ -1,4 +1,4 @@
-//! The way of a session's calls into the recording or the spill.
+//! The way of a session's calls into the recording, the spill, or the stream of lines.
 
 use super::Session;
 use crate::{
@@ -29,9 +29,13 @@ impl Session {
     }
 
     /// Records everything before `settled`, all of which has been seen. Returns `false` if there is
-    /// no room for more calls.
+    /// no room for more calls, or no reader.
     pub(super) fn record(&mut self, settled: Nanos) -> anyhow::Result<bool> {
         if self.delivery.ends_chunk(settled) {
+            if let Output::Stream(_) = self.delivery.output {
+                // A line says when they were lost.
+                self.count_losses()?;
+            }
             self.engine.end_chunk(settled);
         }
         self.write_blocks()
@@ -50,6 +54,7 @@ impl Session {
                 recording.take_remarks().iter().for_each(|remark| self.warn(remark));
             }
             Output::Live(_) => self.keep(blocks),
+            Output::Stream(stream) => return stream.write(blocks),
             Output::Reports(reports) => {
                 if let Some(spill) = &mut reports.spill
                     && let Err(error) = spill.write(blocks)
@@ -81,9 +86,16 @@ impl Session {
         self.write_blocks().map(drop)
     }
 
-    /// Ends the recording at `end` and prints its summary.
+    /// Ends the recording or the stream at `end`, and prints its summary.
     pub(super) fn end_recording(&mut self, end: Nanos) -> anyhow::Result<()> {
         let notes = self.notes(end);
+        if let Output::Stream(stream) = &mut self.delivery.output {
+            if let Some(told) = writing::during(|| stream.finish(end))? {
+                let lines = ui::summary_of_lines(&told, end.since(self.progress.start));
+                notes.iter().chain(&lines).for_each(|line| ui::say(line));
+            }
+            return Ok(());
+        }
         let Output::Recording(recording) = &mut self.delivery.output else { return Ok(()) };
         let target = self.target.report.clone();
         let unarmed = self.arming.unarmed.ids();

@@ -1,0 +1,82 @@
+//! The stream of calls that happen now: blocks of the engine in, lines out.
+
+use super::order::{MOST_WAITING, Order, Values};
+use super::{Lines, Lost, Scene};
+use crate::formats::{Coverage, ExportError};
+use crate::recording::{Block, Payloads, Recording, Start};
+use crate::units::{Nanos, ThreadId};
+
+/// A call that is open for so long is announced: a reader should not wait longer for the lines
+/// behind it.
+const PATIENCE: Nanos = Nanos::from_millis(500);
+
+/// The lines of a session. See the module.
+pub struct Live {
+    recording: Recording<Vec<u8>>,
+    pub(super) order: Order,
+    told: Coverage,
+    /// True if the receiver knows all names.
+    is_defined: bool,
+    /// Threads that have ended, which lines may still mention.
+    ended: Vec<ThreadId>,
+}
+
+impl Live {
+    /// `min_duration`: shorter calls are left out, so a shorter one is not announced.
+    pub fn new(start: Start, min_duration: Nanos) -> Self {
+        let order = Order::new(PATIENCE.max(min_duration), MOST_WAITING);
+        let recording = Recording::begun(start);
+        let told = Coverage::default();
+        Self { recording, order, told, is_defined: false, ended: Vec::new() }
+    }
+
+    /// Takes the next block, and emits the lines that are complete.
+    pub fn take(
+        &mut self,
+        block: &Block,
+        lines: &mut impl Lines<Vec<u8>>,
+    ) -> Result<(), ExportError> {
+        let Some((chunk, payloads)) = self.recording.grow(block)? else {
+            self.is_defined = false;
+            return Ok(());
+        };
+        let nodes = self.recording.nodes();
+        self.told.add(nodes, &chunk);
+        self.told.lost.payloads = self.told.lost.payloads.saturating_add(payloads.lost);
+        let lost = Lost::of(chunk.from, chunk.to, &chunk.loss, payloads.lost);
+        self.order.add(&chunk, nodes, values(&self.recording, &payloads), lost);
+        self.ended.extend(&block.ended);
+        self.release(lines)?;
+        if self.order.is_empty() {
+            self.recording.forget(self.ended.drain(..));
+        }
+        Ok(())
+    }
+
+    /// Ends the stream at `end`. Calls that are open stay so.
+    pub fn end(
+        mut self,
+        end: Nanos,
+        lines: &mut impl Lines<Vec<u8>>,
+    ) -> Result<Coverage, ExportError> {
+        self.told.add_open(self.order.open() as u64);
+        self.order.end(self.recording.nodes(), end);
+        self.release(lines)?;
+        Ok(self.told)
+    }
+
+    fn release(&mut self, lines: &mut impl Lines<Vec<u8>>) -> Result<(), ExportError> {
+        let scene = Scene { recording: &self.recording, nodes: self.recording.nodes() };
+        if !self.is_defined {
+            lines.define(&scene);
+            self.is_defined = true;
+        }
+        self.order.release(scene.nodes, |waiting| lines.line(&scene, &waiting.line()))?;
+        Ok(lines.flush()?)
+    }
+}
+
+fn values(recording: &Recording<Vec<u8>>, payloads: &Payloads) -> Values {
+    let each = payloads.each.iter();
+    each.map(|of| ((of.thread, of.time.0, of.function), recording.call_values(of))).collect()
+}

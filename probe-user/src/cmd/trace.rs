@@ -1,0 +1,150 @@
+//! `ctrace trace`: every call as a line, of a process, a command, or a recording.
+
+use super::{
+    Failure, attach,
+    open::open,
+    process,
+    query::{query, window},
+    run, spec,
+};
+use crate::{
+    bpf,
+    cli::{LensArgs, QueryArgs, TraceLinesArgs, ValuesArgs},
+    session::{
+        keep::{
+            lines::Printer,
+            output::Output,
+            sink::{self, Out},
+            stream::Stream,
+        },
+        run::event_loop,
+    },
+    target::lookup::ProcessName,
+    ui,
+};
+use anyhow::{Context as _, anyhow, bail, ensure};
+use ctrace_core::{formats::stream::replay, recording::is_recording, units::Pid};
+use std::{fs::File, io::Read as _, path::Path};
+
+pub(super) fn main(args: TraceLinesArgs, verbose: u8) -> Result<u8, Failure> {
+    if args.subject.first().is_some_and(|first| is_file(first)) {
+        of_recording(args)?;
+        return Ok(0);
+    }
+    check_live(&args)?;
+    let mut spec = spec::trace(&args.what);
+    if !args.command.is_empty() {
+        ensure_no_duration(&args)?;
+        let (resolved, user) = run::resolve("trace", &args.command, &args.user)?;
+        bpf::require()?;
+        let output = output(&args, sink::Default::Stderr)?;
+        let program = run::program(&args.command, &resolved, &user);
+        return Ok(run::launch(&spec, &program, output, verbose)?);
+    }
+    run::check_no_user(&args.user)?;
+    let name = process_of(&args)?;
+    bpf::require()?;
+    let processes = process::open_all(&[name], &mut spec.probes)?;
+    let watched = event_loop::watch(Pid(processes[0].pid()))?;
+    let output = output(&args, sink::Default::Stdout)?;
+    Ok(attach::attach(&spec, &processes, watched, output, args.duration, verbose)?)
+}
+
+/// Returns whether a word on the command line is the file of a recording.
+fn is_file(word: &Path) -> bool {
+    let is_ours = || {
+        let mut head = Vec::new();
+        File::open(word).ok()?.take(16).read_to_end(&mut head).ok()?;
+        Some(is_recording(&head))
+    };
+    let is_regular = word.metadata().is_ok_and(|file| file.is_file());
+    let is_ours = is_regular && is_ours() == Some(true);
+    is_ours || word.extension().is_some_and(|end| end == "ctrace")
+}
+
+fn process_of(args: &TraceLinesArgs) -> anyhow::Result<ProcessName> {
+    let word = match &args.subject[..] {
+        [] => None,
+        [word] => {
+            let word = word.to_str().context("no process has such a name")?;
+            Some(ProcessName::parse(word).map_err(|why| anyhow!("{word}: {why}"))?)
+        }
+        [first, second, ..] => bail!(
+            "{} and {} are no recordings, and one process is traced at a time: a command comes \
+             behind --",
+            first.display(),
+            second.display()
+        ),
+    };
+    args.by.chosen(word.as_ref()).context("the command line asks for one")
+}
+
+fn output(args: &TraceLinesArgs, default: sink::Default) -> anyhow::Result<Output> {
+    let printer = printer(args.output.as_deref(), args.json, default)?;
+    let min_duration = args.what.filter.min_duration.unwrap_or_default();
+    Ok(Output::Stream(Box::new(Stream::new(printer, min_duration))))
+}
+
+fn printer(output: Option<&Path>, json: bool, default: sink::Default) -> anyhow::Result<Printer> {
+    Ok(Printer::new(Out::open(output, default)?, json))
+}
+
+/// Refuses what is for recordings.
+fn check_live(args: &TraceLinesArgs) -> anyhow::Result<()> {
+    let LensArgs { callers, callees, roots, time, fold_recursion, max_calls } = &args.lens;
+    let names = [callers, callees, roots].iter().any(|list| !list.is_empty());
+    ensure!(
+        !names && time.is_none() && !fold_recursion && max_calls.is_none(),
+        "--time, --caller, --callee, --root, --fold-recursion and --max-calls are for a recording: \
+         `ctrace record` makes one"
+    );
+    ensure!(
+        args.what.probes.budget.is_none(),
+        "--budget is for reports: the lines could not tell calls that were not seen from calls that \
+         were not made; trace fewer functions, or use --max-slowdown"
+    );
+    Ok(())
+}
+
+fn ensure_no_duration(args: &TraceLinesArgs) -> anyhow::Result<()> {
+    ensure!(
+        args.duration.is_none(),
+        "--duration is for a running process: a command is traced until it ends"
+    );
+    Ok(())
+}
+
+/// Refuses what is for a process or a command.
+fn check_recorded(args: &TraceLinesArgs) -> anyhow::Result<()> {
+    run::check_no_user(&args.user)?;
+    let ValuesArgs { arguments, results } = &args.what.values;
+    let probes = &args.what.probes;
+    ensure!(
+        arguments.is_empty() && results.is_empty(),
+        "--arg and --ret are for a process: the lines of a recording have the values that `ctrace \
+         record` read"
+    );
+    ensure!(
+        args.duration.is_none() && !probes.follow && probes.budget.is_none(),
+        "--duration, --follow and --budget are for a process: --time chooses a part of a recording"
+    );
+    Ok(())
+}
+
+fn of_recording(args: TraceLinesArgs) -> anyhow::Result<()> {
+    check_recorded(&args)?;
+    let TraceLinesArgs { subject, output, json, what, lens, .. } = args;
+    let args = QueryArgs { select: what.select, filter: what.filter, lens };
+    let recording = open(&subject, &args.lens)?;
+    let (start, end) = recording.period();
+    let window = window(&args.lens, (start, end))?;
+    let took = window.as_ref().map_or(end.since(start), |part| part.end.since(part.start));
+    let query = query(&args, &recording, window)?;
+    let mut printer = printer(output.as_deref(), json, sink::Default::Stdout)?;
+    let told = replay(&recording, &query, &mut printer);
+    if let Some(told) = printer.is_read_after(told)? {
+        let notes = recording.end().map_or(&[][..], |end| &end.notes);
+        notes.iter().chain(&ui::summary_of_lines(&told, took)).for_each(|line| ui::say(line));
+    }
+    Ok(())
+}
