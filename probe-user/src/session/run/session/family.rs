@@ -2,9 +2,13 @@
 //! that the traced ones have started. Later ones are followed by the kernel.
 
 use super::Session;
-use crate::target::process::Process;
+use crate::{process_status::ProcessStatus, target::process::Process};
 use anyhow::ensure;
 use ctrace_core::units::Pid;
+use std::{collections::HashSet, path::PathBuf};
+
+/// Parents that are looked at.
+const DEEPEST: usize = 1 << 10;
 
 const UNSAFE: &str =
     "their return addresses cannot be guarded here; --returns ret-sites needs no guards";
@@ -23,6 +27,7 @@ impl Session {
             let remark = || format!("what it had started before is not traced: {UNSAFE}");
             return Ok(is_parent.then(remark).into_iter().collect());
         }
+        let ours = Ours::new();
         let mut remarks = Vec::new();
         let mut parents = vec![self.target.pid];
         let mut found = Vec::new();
@@ -39,6 +44,9 @@ impl Session {
                     continue;
                 }
                 let Ok(child) = Process::open(pid) else { continue };
+                if ours.has(&child) {
+                    continue;
+                }
                 if self.trace_too(&child, &mut remarks) {
                     parents.push(Pid(pid));
                     found.push(pid);
@@ -64,6 +72,32 @@ impl Session {
     }
 }
 
+/// Processes that are no part of what the user means, although the target may have started them:
+/// this one, its guard, and those that started it, such as sudo.
+struct Ours {
+    line: HashSet<u32>,
+    program: Option<PathBuf>,
+}
+
+impl Ours {
+    fn new() -> Self {
+        let parent = |pid: &u32| {
+            let status = ProcessStatus::of(*pid).ok()?;
+            status.words("PPid").next()?.parse().ok().filter(|parent| *parent != 0)
+        };
+        let line = std::iter::successors(Some(std::process::id()), parent);
+        Self {
+            line: line.take(DEEPEST).collect(),
+            program: std::fs::read_link("/proc/self/exe").ok(),
+        }
+    }
+
+    fn has(&self, process: &Process) -> bool {
+        let is_ctrace = self.program.as_deref().is_some_and(|own| own == process.exe());
+        is_ctrace || self.line.contains(&process.pid())
+    }
+}
+
 /// Tells which processes are traced beside the target.
 fn named(pids: &[u32]) -> Option<String> {
     const NAMED: usize = 8;
@@ -78,7 +112,21 @@ fn named(pids: &[u32]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::named;
+    use super::*;
+
+    #[test]
+    fn ctrace_and_what_started_it_is_left_out() {
+        let ours = Ours::new();
+        let open = |pid: u32| Process::open(pid).expect("it runs");
+        assert!(ours.has(&open(std::process::id())));
+        assert!(ours.has(&open(std::os::unix::process::parent_id())));
+        let mut other =
+            std::process::Command::new("/bin/sleep").arg("100").spawn().expect("starts");
+        let has_other = ours.has(&open(other.id()));
+        other.kill().expect("ours");
+        other.wait().expect("ours");
+        assert!(!has_other);
+    }
 
     #[test]
     fn few_processes_are_named() {

@@ -12,6 +12,7 @@ use crate::{
     },
     target::maps::MappedObject,
 };
+use anyhow::ensure;
 use ctrace_core::{
     recording::ObjectRecord,
     units::{Nanos, Pid},
@@ -29,6 +30,11 @@ impl Session {
         // Who loads a library is held from now on. Those that came since the plan, and those of other
         // processes, get their guards before any return address is replaced.
         let come = self.guard_arrivals();
+        ensure!(
+            self.target.followed.is_empty() || self.arming.planner.is_safe_beside_others(),
+            "the processes cannot be traced together, as what one of them runs cannot be guarded: \
+             --returns ret-sites needs no guards"
+        );
         for object in &plan.objects {
             self.attach(object)?;
         }
