@@ -7,22 +7,26 @@ const SLOTS: usize = BYTES / SLOT_LEN;
 const ENTER: u8 = Kind::Enter as u8;
 const FORK: u8 = Kind::Fork as u8;
 
-/// A ring over our own memory, with the programs' operations on it.
+/// The memory of a ring in a file, with the programs' operations on it.
 struct FakeRing {
-    memory: Vec<u64>,
+    file: OwnedFd,
+    pages: Mapping,
     writer: u64,
 }
 
 impl FakeRing {
     fn new() -> Self {
-        Self { memory: vec![0; (PAGE_LEN + BYTES) / 8], writer: 0 }
+        let file = rustix::fs::memfd_create("ring", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        rustix::fs::ftruncate(&file, (PAGE_LEN + BYTES) as u64).unwrap();
+        let pages = Mapping::new(file.as_raw_fd(), PAGE_LEN + BYTES, 0).unwrap();
+        Self { file, pages, writer: 0 }
     }
 
     /// Takes slots for a record, and returns their position.
     fn reserve(&mut self, slots: usize) -> u64 {
         let position = self.writer;
         self.writer += slots as u64;
-        self.memory[WRITER_WORD] = self.writer;
+        self.memory()[WRITER_WORD] = self.writer;
         position
     }
 
@@ -36,10 +40,10 @@ impl FakeRing {
     fn write(&mut self, position: u64, kind: u8, words: &[u64]) {
         for (index, word) in words.iter().enumerate() {
             let at = (position as usize * 4 + index) % (BYTES / 8);
-            self.memory[PAGE_LEN / 8 + at] = *word;
+            self.memory()[PAGE_LEN / 8 + at] = *word;
         }
         let commit = (position as usize * 4 + COMMIT_WORD) % (BYTES / 8);
-        self.memory[PAGE_LEN / 8 + commit] = u64::from(kind) << 32 | words[COMMIT_WORD];
+        self.memory()[PAGE_LEN / 8 + commit] = u64::from(kind) << 32 | words[COMMIT_WORD];
     }
 
     fn put(&mut self, kind: u8, word: u64) {
@@ -54,30 +58,25 @@ impl FakeRing {
         let mut words = vec![7; 4 * slots];
         words[COMMIT_WORD] = (slots as u64) << COUNT_SHIFT;
         for (index, word) in words.iter().enumerate() {
-            self.memory[PAGE_LEN / 8 + position as usize * 4 + index] = *word;
+            self.memory()[PAGE_LEN / 8 + position as usize * 4 + index] = *word;
         }
         let commit = PAGE_LEN / 8 + position as usize * 4 + COMMIT_WORD;
-        self.memory[commit] |= (kind as u64) << 32;
+        self.memory()[commit] |= (kind as u64) << 32;
     }
 
-    fn ring(&mut self) -> (Ring, fake::Fake) {
-        let base = self.memory.as_mut_ptr() as usize;
-        let fake = fake::Fake::new(move |call| match call {
-            sys::Syscall::Map { offset: 0, .. } => Ok(base),
-            _ => fake::error(libc::ENOSYS),
-        });
-        let null = File::open("/dev/null").unwrap().into();
-        (Ring::map(&null, Layout::new(1, BYTES as u32).unwrap(), 0).unwrap(), fake)
+    fn ring(&self) -> Ring {
+        Ring::map(&self.file, Layout::new(1, BYTES as u32).unwrap(), 0).unwrap()
     }
 
-    fn read(&self) -> u64 {
-        self.memory[READER_WORD]
+    fn memory(&mut self) -> &mut [u64] {
+        let words = self.pages.address().cast();
+        // SAFETY: as many words as the mapping has. A ring sees them through a mapping of its own.
+        unsafe { std::slice::from_raw_parts_mut(words, self.pages.len() / 8) }
     }
-}
 
-/// Forgets memory that is not the kernel's and must not be unmapped.
-fn forget(ring: Ring) {
-    std::mem::forget(ring.pages);
+    fn read(&mut self) -> u64 {
+        self.memory()[READER_WORD]
+    }
 }
 
 /// Returns kind, first word and length of each record.
@@ -101,11 +100,11 @@ fn a_marker_buffer_fills_many_slots() {
     fake.put_many(Kind::Skip, 7);
     fake.put_many(Kind::Batch, 8);
     fake.put(ENTER, 2);
-    let (mut ring, _kernel) = fake.ring();
+    let mut ring = fake.ring();
     let mut lengths = Vec::new();
     assert_eq!(ring.drain(|record| lengths.push(record.len())), (3, false));
     assert_eq!(lengths, [32, 256, 32]);
-    assert!(fake.memory[PAGE_LEN / 8..].chunks(4).all(|slot| slot[COMMIT_WORD] == 0));
+    assert!(fake.memory()[PAGE_LEN / 8..].chunks(4).all(|slot| slot[COMMIT_WORD] == 0));
 }
 
 #[test]
@@ -114,7 +113,7 @@ fn payloads_of_every_length_lie_around_the_end() {
     for slots in 2..=PAYLOAD_SLOTS {
         for before in 1..=slots as u64 {
             let mut fake = FakeRing::new();
-            let (mut ring, _fake) = fake.ring();
+            let mut ring = fake.ring();
             for _ in before..SLOTS as u64 {
                 fake.put(ENTER, 1);
             }
@@ -131,8 +130,7 @@ fn payloads_of_every_length_lie_around_the_end() {
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             assert_eq!(records[0], bytes, "{slots} slots, {before} before the end");
             assert_eq!(records[1].len(), SLOT_LEN);
-            assert!(fake.memory[PAGE_LEN / 8..].chunks(4).all(|slot| slot[COMMIT_WORD] == 0));
-            forget(ring);
+            assert!(fake.memory()[PAGE_LEN / 8..].chunks(4).all(|slot| slot[COMMIT_WORD] == 0));
         }
     }
 }
@@ -140,7 +138,7 @@ fn payloads_of_every_length_lie_around_the_end() {
 #[test]
 fn records_come_once_and_in_order() {
     let mut fake = FakeRing::new();
-    let (mut ring, _fake) = fake.ring();
+    let mut ring = fake.ring();
     assert_eq!(drain(&mut ring), (vec![], false));
     fake.put(ENTER, 1);
     fake.put(FORK, 2);
@@ -149,13 +147,12 @@ fn records_come_once_and_in_order() {
     assert_eq!(drain(&mut ring), (expected, false));
     assert_eq!(fake.read(), 4);
     assert_eq!(drain(&mut ring), (vec![], false));
-    forget(ring);
 }
 
 #[test]
 fn a_record_being_written_blocks_those_behind_it() {
     let mut fake = FakeRing::new();
-    let (mut ring, _fake) = fake.ring();
+    let mut ring = fake.ring();
     fake.put(ENTER, 1);
     let slow = fake.reserve(1);
     fake.put(ENTER, 3);
@@ -163,13 +160,12 @@ fn a_record_being_written_blocks_those_behind_it() {
     assert_eq!(fake.read(), slow);
     fake.commit(slow, ENTER, &[2; 4]);
     assert_eq!(drain(&mut ring), (vec![(ENTER, 2, 32), (ENTER, 3, 32)], false));
-    forget(ring);
 }
 
 #[test]
 fn what_was_read_is_not_there_on_the_next_round() {
     let mut fake = FakeRing::new();
-    let (mut ring, _fake) = fake.ring();
+    let mut ring = fake.ring();
     for word in 0..SLOTS as u64 / 2 {
         fake.put(FORK, word);
     }
@@ -178,13 +174,12 @@ fn what_was_read_is_not_there_on_the_next_round() {
         fake.reserve(1);
         assert_eq!(drain(&mut ring), (vec![], true));
     }
-    forget(ring);
 }
 
 #[test]
 fn records_go_round() {
     let mut fake = FakeRing::new();
-    let (mut ring, _fake) = fake.ring();
+    let mut ring = fake.ring();
     let mut seen = 0;
     for n in 0..3000u64 {
         fake.put(ENTER, n);
@@ -197,13 +192,12 @@ fn records_go_round() {
     }
     assert!(seen > 2900);
     assert!(ring.fill() > 0.0 && ring.fill() < 1.0);
-    forget(ring);
 }
 
 #[test]
 fn a_control_record_lies_around_the_end() {
     let mut fake = FakeRing::new();
-    let (mut ring, _fake) = fake.ring();
+    let mut ring = fake.ring();
     for word in 1..SLOTS as u64 {
         fake.put(ENTER, word);
     }
@@ -211,25 +205,23 @@ fn a_control_record_lies_around_the_end() {
     fake.put(FORK, 7);
     fake.put(ENTER, 8);
     assert_eq!(drain(&mut ring), (vec![(FORK, 7, 64), (ENTER, 8, 32)], false));
-    forget(ring);
 }
 
 #[test]
 fn room_comes_back_in_pieces() {
     let mut fake = FakeRing::new();
-    let (mut ring, _fake) = fake.ring();
+    let mut ring = fake.ring();
     for word in 0..SLOTS as u64 {
         fake.put(ENTER, word);
     }
     assert_eq!(ring.fill(), 1.0);
-    let memory = fake.memory.as_ptr();
+    let memory = fake.memory().as_ptr();
     let mut seen = Vec::new();
     // SAFETY: a word of the fake's memory, which lives as long.
     ring.drain(|_| seen.push(unsafe { memory.add(READER_WORD).read_volatile() }));
     seen.dedup();
     let pieces: Vec<_> = (0..8).map(|piece| piece * SLOTS as u64 / 8).collect();
     assert_eq!(seen, pieces);
-    forget(ring);
 }
 
 #[test]
