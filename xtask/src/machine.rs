@@ -37,6 +37,15 @@ pub(crate) fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
+/// Returns the kernel's line on the last crash of a program: the thread, which has a test's name, and
+/// the place.
+pub(crate) fn last_fault() -> Option<String> {
+    let log = output_of("dmesg", &[])?;
+    let is_fault =
+        |line: &&str| line.contains(" segfault at ") || line.contains(" general protection");
+    log.lines().rfind(is_fault).map(str::to_owned)
+}
+
 /// A compiler that can build for the BPF machine. The build script of the `ctrace` package finds
 /// the same ones by itself. This search only decides what to install.
 #[derive(Clone, Debug, PartialEq, Eq)]

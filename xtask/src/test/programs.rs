@@ -5,6 +5,7 @@ use crate::summary::{Counts, Outcome};
 use crate::{artifacts, build, machine, paths, skips};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -110,7 +111,12 @@ pub(super) fn judge(stage: &str, done: &Done) -> (Outcome, Counts) {
         return (Outcome::Passed, counts);
     }
     eprintln!("{}", failures(&done.output));
-    (Outcome::Failed(format!("{}; see {}", done.status, done.log.display())), counts)
+    let why = format!("{}; see {}", done.status, done.log.display());
+    let fault = done.status.signal().and_then(|_| machine::last_fault());
+    (
+        Outcome::Failed(fault.map_or(why.clone(), |fault| format!("{why}; the kernel: {fault}"))),
+        counts,
+    )
 }
 
 fn run_one(stage: &str, program: &Program, way: Way, libraries: &str) -> Result<Done> {
