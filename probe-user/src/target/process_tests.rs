@@ -25,11 +25,14 @@ fn refuses_what_is_no_program() {
 #[test]
 fn tells_a_thread_from_its_process() {
     let (send, receive) = std::sync::mpsc::channel::<()>();
-    let thread = std::thread::spawn(move || receive.recv());
-    let own = std::process::id();
-    let process = Process::open(own).unwrap();
-    let other = process.threads().into_iter().find(|thread| thread.tid != own).unwrap();
-    let error = Process::open(other.tid).unwrap_err();
+    let (tell, told) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        tell.send(rustix::thread::gettid().as_raw_nonzero().get() as u32).unwrap();
+        receive.recv()
+    });
+    let (own, other) = (std::process::id(), told.recv().unwrap());
+    assert!(Process::open(own).unwrap().threads().iter().any(|thread| thread.tid == other));
+    let error = Process::open(other).unwrap_err();
     assert!(matches!(error, ProcessError::IsThread { pid, .. } if pid == own), "{error}");
     drop(send);
     let _ = thread.join();
