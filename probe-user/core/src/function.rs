@@ -163,11 +163,11 @@ impl ProbeCost {
     }
 
     /// Returns the cost of a function that gets other probes in the midst of a trace. The new one
-    /// stands for all of its calls, and the old one is within the error.
+    /// stands for all of its calls, and all earlier ones are within the error.
     pub(crate) fn replaced_by(self, new: Self) -> Self {
         let difference = Nanos(self.call_ns.0.abs_diff(new.call_ns.0));
         Self {
-            error_ns: new.error().max(difference).max(self.error_ns),
+            error_ns: new.error().max(Nanos(difference.0.saturating_add(self.error().0))),
             measured: self.measured && new.measured,
             ..new
         }
@@ -312,6 +312,19 @@ fn hash_of_crate(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_change_of_probes_adds_to_the_error() {
+        let cost = |call| ProbeCost { call_ns: Nanos(call), ..ProbeCost::default() };
+        let twice = cost(100).replaced_by(cost(200)).replaced_by(cost(250));
+        assert_eq!(
+            (twice.call_ns, twice.error_ns),
+            (Nanos(250), Nanos(160)),
+            "90 to 110 is within"
+        );
+        let (first, back) = (cost(100), cost(300).replaced_by(cost(120)));
+        assert_eq!((first.error(), back.error()), (Nanos(10), Nanos(210)));
+    }
 
     #[test]
     fn hashes_are_recognised() {
