@@ -8,10 +8,11 @@ use crate::recording::replay::count::count;
 use crate::recording::replay::lens::Lens;
 use crate::recording::replay::report::period;
 use crate::recording::replay::select::{CallReader, Only};
-use crate::recording::{Call, Chunk, ChunkEntry, OpenCall, ReadAt, RecordError, Recording};
+use crate::recording::{
+    Call, Chunk, ChunkEntry, OpenCall, ReadAt, RecordError, Recording, ValuesByCall,
+};
 use crate::report::{CallValues, NamedValues};
 use crate::units::{FuncId, Nanos, ThreadId};
-use std::collections::HashMap;
 use std::slice::Iter;
 
 /// The part of a recording that a query chooses, with the query's paths and calls.
@@ -81,13 +82,10 @@ impl Iterator for Rows<'_> {
 pub(super) struct Step<'a> {
     pub(super) chunk: &'a Chunk,
     times: &'a [u64],
-    values: &'a StepValues,
+    values: &'a ValuesByCall,
     /// For the last chunk: the end of the recording. Calls open then stay open.
     pub(super) end: Option<u64>,
 }
-
-/// The values of a chunk's calls, by thread, start and function.
-type StepValues = HashMap<(ThreadId, u64, FuncId), CallValues>;
 
 impl<'a> Step<'a> {
     /// Returns the values of the call of `function` that began at `start`.
@@ -179,19 +177,16 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
     }
 
     /// Returns the values of a chunk's calls, if they are wanted, and adds lost ones to `told`.
-    fn values(&self, entry: &ChunkEntry, told: &mut Coverage) -> StepValues {
+    fn values(&self, entry: &ChunkEntry, told: &mut Coverage) -> ValuesByCall {
         if !self.values {
             let lost = self.recording.payloads_lost(entry);
             told.lost.payloads = told.lost.payloads.saturating_add(lost);
-            return StepValues::new();
+            return ValuesByCall::new();
         }
         let payloads = self.recording.payloads(entry);
         let lost = payloads.as_ref().map_or(1, |payloads| payloads.lost);
         told.lost.payloads = told.lost.payloads.saturating_add(lost);
-        let payloads = payloads.unwrap_or_default().each.into_iter();
-        payloads
-            .map(|of| ((of.thread, of.time.0, of.function), self.recording.call_values(&of)))
-            .collect()
+        self.recording.values_by_call(&payloads.unwrap_or_default())
     }
 
     fn entries(&self) -> &'a [ChunkEntry] {

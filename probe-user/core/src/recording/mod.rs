@@ -71,6 +71,7 @@ pub use index::ChunkEntry;
 pub use join::{JoinError, Joined};
 pub(crate) use names::{CostRecord, Names};
 pub use names::{End, Host, ObjectRecord, Start, ThreadRecord};
+pub(crate) use payloads::ValuesByCall;
 pub use payloads::{Payload, Payloads};
 pub use reader::{PathNode, ReadAt, Recording};
 pub(crate) use reused::Calls;

@@ -8,10 +8,12 @@ use super::RecordError;
 use super::block::{Block, BlockKind, MAX_CHUNK};
 use super::varint::{put, take, take_count, take_u32};
 use crate::function::{FunctionInfo, ValueInfo, ValueKind};
+use crate::report::CallValues;
 use crate::units::{FuncId, Nanos, ThreadId};
 use crate::values::{Float, RingPayload, Text, Value};
 use ctrace_common::MAX_VALUES;
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 /// The limit of payloads in a chunk: ctrace writes no more, and a file with more is refused.
 pub(crate) const MOST_PAYLOADS: usize = 1 << 17;
@@ -37,6 +39,9 @@ const IN_A_BYTE: usize = 16;
 
 /// The lowest bit, among those of missing values, for values that there are none of.
 const ABSENT: u32 = 16;
+
+/// The values of a chunk's calls, by thread, start and function.
+pub(crate) type ValuesByCall = HashMap<(ThreadId, u64, FuncId), CallValues>;
 
 /// A payload from a ring, its thread, and the start of its call.
 #[derive(Clone, Debug)]

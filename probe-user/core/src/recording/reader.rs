@@ -5,7 +5,7 @@ use super::chunk::Chunk;
 use super::extent;
 use super::index::{ChunkEntry, Entry, Index};
 use super::names::{End, Names, ObjectRecord, Start, ThreadRecord};
-use super::payloads::{Payload, Payloads};
+use super::payloads::{Payload, Payloads, ValuesByCall};
 use super::room::{Calls, Room};
 use super::scan::{Blocks, scan};
 use super::varint::{take, take_u32};
@@ -335,8 +335,14 @@ impl<R: ReadAt> Recording<R> {
         NamedValues(there.map(|(_, value)| value).collect())
     }
 
-    /// Returns the same, with the result known as such.
-    pub(crate) fn call_values(&self, payload: &Payload) -> CallValues {
+    /// Returns the values of a chunk's calls, those of calls still open included.
+    pub(crate) fn values_by_call(&self, payloads: &Payloads) -> ValuesByCall {
+        let each = payloads.each.iter();
+        each.map(|of| ((of.thread, of.time.0, of.function), self.call_values(of))).collect()
+    }
+
+    /// Returns the same as [`Self::named_values`], with the result known as such.
+    fn call_values(&self, payload: &Payload) -> CallValues {
         let info = self.functions.get(payload.function.index());
         let values = info.map_or(&[][..], |info| &info.values);
         let last = values.len().min(payload.values.len()).checked_sub(1);

@@ -1,10 +1,11 @@
 //! The stream of calls that happen now: blocks of the engine in, lines out.
 
-use super::order::{MOST_WAITING, Order, Values};
+use super::order::{MOST_WAITING, Order};
 use super::{Lines, Lost, Scene};
 use crate::formats::{Coverage, ExportError};
-use crate::recording::{Block, Payloads, Recording, Start};
+use crate::recording::{Block, Recording, Start};
 use crate::units::{Nanos, ThreadId};
+use std::collections::VecDeque;
 
 /// A call that is open for so long is announced: a reader should not wait longer for the lines
 /// behind it.
@@ -12,13 +13,14 @@ const PATIENCE: Nanos = Nanos::from_millis(500);
 
 /// The lines of a session. See the module.
 pub struct Live {
-    recording: Recording<Vec<u8>>,
+    pub(super) recording: Recording<Vec<u8>>,
     pub(super) order: Order,
     told: Coverage,
     /// True if the receiver knows all names.
     is_defined: bool,
-    /// Threads that have ended, which lines may still mention.
-    ended: Vec<ThreadId>,
+    /// Threads that have ended, which lines that wait may still mention, and the end of the chunk in
+    /// which each did: none of its calls began later. The oldest is the first.
+    ended: VecDeque<(Nanos, ThreadId)>,
 }
 
 impl Live {
@@ -27,7 +29,7 @@ impl Live {
         let order = Order::new(PATIENCE.max(min_duration), MOST_WAITING);
         let recording = Recording::begun(start);
         let told = Coverage::default();
-        Self { recording, order, told, is_defined: false, ended: Vec::new() }
+        Self { recording, order, told, is_defined: false, ended: VecDeque::new() }
     }
 
     /// Takes the next block, and emits the lines that are complete.
@@ -44,12 +46,10 @@ impl Live {
         self.told.add(nodes, &chunk);
         self.told.lost.payloads = self.told.lost.payloads.saturating_add(payloads.lost);
         let lost = Lost::of(chunk.from, chunk.to, &chunk.loss, payloads.lost);
-        self.order.add(&chunk, nodes, values(&self.recording, &payloads), lost);
-        self.ended.extend(&block.ended);
+        self.order.add(&chunk, nodes, self.recording.values_by_call(&payloads), lost);
+        self.ended.extend(block.ended.iter().map(|thread| (chunk.to, *thread)));
         self.release(lines)?;
-        if self.order.is_empty() {
-            self.recording.forget(self.ended.drain(..));
-        }
+        self.forget();
         Ok(())
     }
 
@@ -65,6 +65,13 @@ impl Live {
         Ok(self.told)
     }
 
+    /// Forgets the threads that no line mentions any more.
+    fn forget(&mut self) {
+        let first = self.order.first_waiting().unwrap_or(Nanos::MAX);
+        let unmentioned = self.ended.partition_point(|(end, _)| *end < first);
+        self.recording.forget(self.ended.drain(..unmentioned).map(|(_, thread)| thread));
+    }
+
     fn release(&mut self, lines: &mut impl Lines<Vec<u8>>) -> Result<(), ExportError> {
         let scene = Scene { recording: &self.recording, nodes: self.recording.nodes() };
         if !self.is_defined {
@@ -74,9 +81,4 @@ impl Live {
         self.order.release(scene.nodes, |waiting| lines.line(&scene, &waiting.line()))?;
         Ok(lines.flush()?)
     }
-}
-
-fn values(recording: &Recording<Vec<u8>>, payloads: &Payloads) -> Values {
-    let each = payloads.each.iter();
-    each.map(|of| ((of.thread, of.time.0, of.function), recording.call_values(of))).collect()
 }

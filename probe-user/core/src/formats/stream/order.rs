@@ -7,17 +7,14 @@
 use super::{CallLine, Lost, Part, Waiting};
 use crate::calls::paths::Node;
 use crate::formats::excerpt::{Ended, Row};
-use crate::recording::Chunk;
+use crate::recording::{Chunk, ValuesByCall};
 use crate::report::CallValues;
-use crate::units::{FuncId, Nanos, ThreadId};
+use crate::units::{Nanos, ThreadId};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// Lines that wait, at most, before the oldest open call is announced.
 pub(super) const MOST_WAITING: usize = 100_000;
-
-/// The values of a chunk's calls, those of calls still open included.
-pub(super) type Values = HashMap<(ThreadId, u64, FuncId), CallValues>;
 
 /// A call by its start, its thread and its path. Older ones come first.
 type Key = (u64, ThreadId, u32);
@@ -51,7 +48,7 @@ impl Order {
         &mut self,
         chunk: &Chunk,
         nodes: &[Node],
-        mut values: Values,
+        mut values: ValuesByCall,
         lost: Option<Lost>,
     ) {
         let mut before = std::mem::take(&mut self.open);
@@ -139,9 +136,9 @@ impl Order {
         self.open.len()
     }
 
-    /// True if no line waits.
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+    /// Returns the time of the first line that waits.
+    pub(super) fn first_waiting(&self) -> Option<Nanos> {
+        self.waiting.peek().map(|Reverse(first)| first.time())
     }
 
     fn wait(&mut self, line: Waiting) {

@@ -14,7 +14,7 @@ use crate::report::CallValues;
 use crate::units::{Nanos, ThreadId};
 use crate::values::Value;
 
-/// Calls that are gathered, at most: some 100 MB with their values.
+/// Calls that are gathered, at most.
 const MOST_AHEAD: usize = 1 << 20;
 /// The room for their values, in bytes.
 const MOST_VALUES: usize = 64 << 20;

@@ -7,6 +7,7 @@ use crate::function::FunctionInfo;
 use crate::ingest::event::Event;
 use crate::recording::replay::Query;
 use crate::recording::{Block, BlockKind, End, ReadAt, Start, Writer};
+use crate::units::Tid;
 use ctrace_common::{Kind, Record};
 use proptest::prelude::*;
 
@@ -48,7 +49,11 @@ impl<R: ReadAt> Lines<R> for Seen {
 }
 
 fn event(ts_ns: u64, probe: u32, kind: Kind, sp: u64) -> Event {
-    let record = Record { ts_ns, probe, sp, pid: 1, tid: 1, ..Record::default() };
+    event_of(1, ts_ns, probe, kind, sp)
+}
+
+fn event_of(tid: u32, ts_ns: u64, probe: u32, kind: Kind, sp: u64) -> Event {
+    let record = Record { ts_ns, probe, sp, pid: 1, tid, ..Record::default() };
     Record { kind: kind as u8, ..record }.into()
 }
 
@@ -217,6 +222,26 @@ fn losses_are_a_line_where_they_were() {
     let expected = ["a0 40+30", "lost 312 0..100", "a0 140+30", "a0 240+30"];
     assert_eq!(live(&blocks, 300), expected);
     assert_eq!(recorded(&blocks, 300), expected);
+}
+
+#[test]
+fn threads_that_ended_are_forgotten_while_lines_of_others_wait() {
+    let of_two = [event_of(2, 20, 2, Kind::Enter, 700), event_of(2, 30, 2, Kind::Return, 700)];
+    let calls = [call(0, 10, 150), of_two, call(0, 160, 250), call(1, 170, 180)];
+    let mut live = Live::new(Start::default(), Nanos::ZERO);
+    let mut seen = Seen::default();
+    let (mut second, mut known) = (None, Vec::new());
+    for block in &mut blocks(&calls, &[100, 200, 300]) {
+        if block.kind == BlockKind::Calls && second.is_none() {
+            second = live.recording.threads().find(|of| of.tid == Tid(2)).map(|of| of.id);
+            block.ended.extend(second);
+        }
+        live.take(block, &mut seen).expect("sound");
+        if block.kind == BlockKind::Calls {
+            known.push((seen.0.len(), live.recording.threads().count()));
+        }
+    }
+    assert_eq!(known, [(0, 2), (2, 1), (4, 1)]);
 }
 
 /// Calls side by side and inside each other, as their depths and lengths say.
