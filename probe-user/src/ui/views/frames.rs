@@ -29,8 +29,10 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         out += &text::paragraph(&over, Tone::Plain, context.style);
     }
     out += "\n";
-    out += &parts(context, frames);
-    out += "\n";
+    if frames.typical_frames > 0 {
+        out += &parts(context, frames);
+        out += "\n";
+    }
     out += &worst(context, frames);
     out
 }
@@ -103,8 +105,9 @@ fn parts(context: &Context<'_>, frames: &FramesReport) -> String {
         + &context.left_out(rows.left_out, "function", "functions")
         + &text::paragraph(
             &format!(
-                "On average: {} longest frames, and as many that are nearest to the median.",
-                count(worst)
+                "On average: {} and {} nearest to the median.",
+                counted(worst, "longest frame", "longest frames"),
+                counted(typical, "other frame", "other frames"),
             ),
             Tone::Dim,
             context.style,

@@ -5,11 +5,12 @@ use super::count::FirstPass;
 use super::inside::inside;
 use super::lens::Lens;
 use super::select::{CallReader, each_part};
-use super::slowest::{SlowCall, Slowest};
+use super::slowest::{SlowCall, Slowest, each_timed};
+use crate::calls::paths::{Node, functions_on};
 use crate::recording::{ChunkEntry, ReadAt, Recording};
 use crate::report::{CallReport, FramePart, FrameReport, FramesAsked, FramesReport};
-use crate::units::Nanos;
-use std::collections::BTreeMap;
+use crate::units::{FuncId, Nanos};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Frames on either side of the comparison, at most. Of fewer frames, it is a third.
 const COMPARED: u64 = 10;
@@ -18,12 +19,12 @@ const COMPARED: u64 = 10;
 struct Found {
     worst: Slowest,
     /// Frames by their distance from the median; the order of `SlowCall` makes it exact.
-    typical: BTreeMap<(u64, SlowCall), ()>,
+    typical: BTreeSet<(u64, SlowCall)>,
     frames: u64,
     over: u64,
 }
 
-/// Returns the frames of a report. `timed` is the number of the function's timed calls in it, and
+/// Returns the frames of a report, if there are any. `timed` is the number of the function's timed calls in it, and
 /// `median` their median.
 pub(crate) fn frames<R: ReadAt>(
     recording: &Recording<R>,
@@ -32,17 +33,26 @@ pub(crate) fn frames<R: ReadAt>(
     counted: &FirstPass,
     asked: FramesAsked,
     (timed, median): (u64, u64),
-) -> FramesReport {
-    let compared = (timed / 3).clamp(1, COMPARED) as usize;
-    let found = find(recording, lens, chunks, counted, asked, median, compared);
+) -> Option<FramesReport> {
+    let compared = |frames: u64| (frames / 3).clamp(1, COMPARED) as usize;
+    let most = compared(timed);
+    let found = find(recording, lens, chunks, counted, asked, median, most);
+    if found.frames == 0 {
+        return None;
+    }
+    // Calls within others are no frames.
+    let compared = compared(found.frames);
     let (frames, over) = (found.frames, found.over);
-    let worst = found.worst.into_sorted();
-    let typical: Vec<SlowCall> = found.typical.into_keys().map(|(_, call)| call).collect();
-    let of = |calls: &[SlowCall]| {
-        let inside = inside(recording, lens, chunks, counted, calls);
-        calls::reports(recording, lens, calls, &inside)
-    };
-    let (worst, typical) = (of(&worst), of(&typical));
+    let mut both = found.worst.into_sorted();
+    both.truncate(compared);
+    let longest = both.len();
+    let typical = found.typical.into_iter().map(|(_, frame)| frame);
+    let typical = typical.filter(|frame| !both.contains(frame));
+    let typical: Vec<SlowCall> = typical.take(compared).collect();
+    both.extend(typical);
+    let inside = inside(recording, lens, chunks, counted, &both);
+    let mut worst = calls::reports(recording, lens, &both, &inside);
+    let typical = worst.split_off(longest);
     let mut parts = BTreeMap::new();
     add(&mut parts, &typical, |part| (&mut part.typical_calls, &mut part.typical_self_ns));
     add(&mut parts, &worst, |part| (&mut part.worst_calls, &mut part.worst_self_ns));
@@ -63,7 +73,7 @@ pub(crate) fn frames<R: ReadAt>(
     report.worst = worst.iter().map(|call| frame(call, usual)).collect();
     report.parts = parts.into_values().collect();
     report.parts.sort_by_key(|part| (std::cmp::Reverse(part.more_ns()), part.function));
-    report
+    Some(report)
 }
 
 fn find<R: ReadAt>(
@@ -76,51 +86,53 @@ fn find<R: ReadAt>(
     compared: usize,
 ) -> Found {
     let new =
-        || Found { worst: Slowest::new(compared), typical: BTreeMap::new(), frames: 0, over: 0 };
-    let nodes = lens.paths.nodes();
+        || Found { worst: Slowest::new(compared), typical: BTreeSet::new(), frames: 0, over: 0 };
+    let frames = outermost(lens.paths.nodes(), asked.function);
+    // Some of them may be among the longest.
+    let kept = 2 * compared;
     let numbered: Vec<_> = chunks.iter().enumerate().collect();
     let parts = each_part(&numbered, |entries| {
         let mut found = new();
         let mut selected = CallReader::new(recording, lens, counted);
-        for &(number, entry) in entries {
-            let Some(chunk) = selected.read(entry) else { continue };
-            for of_thread in chunk.threads() {
-                let thread = of_thread.thread;
-                selected.all_calls(&chunk, of_thread, |place, call, node| {
-                    let node = node.filter(|node| nodes[*node as usize].func == asked.function);
-                    let node = node.filter(|_| call.timed && lens.is_in_window(call.end()));
-                    if let Some(node) = node {
-                        found.frames += 1;
-                        let is_over = |budget: Nanos| call.duration > budget.0;
-                        found.over += u64::from(asked.budget.is_some_and(is_over));
-                        let call = SlowCall { call, node, thread, chunk: number, place };
-                        found.worst.offer(call);
-                        found.keep_typical(call, median, compared);
-                    }
-                });
+        each_timed(&mut selected, lens, entries, |frame| {
+            if frames.contains(&frame.node) {
+                found.frames += 1;
+                let is_over = |budget: Nanos| frame.call.duration > budget.0;
+                found.over += u64::from(asked.budget.is_some_and(is_over));
+                found.worst.offer(frame);
+                found.keep_typical(frame, median, kept);
             }
-        }
+        });
         found
     });
     let mut all = new();
     for part in parts {
         all.frames += part.frames;
         all.over += part.over;
-        part.worst.into_sorted().into_iter().for_each(|call| all.worst.offer(call));
-        part.typical.into_keys().for_each(|(_, call)| all.keep_typical(call, median, compared));
+        part.worst.into_sorted().into_iter().for_each(|frame| all.worst.offer(frame));
+        part.typical.into_iter().for_each(|(_, frame)| all.keep_typical(frame, median, kept));
     }
     all
 }
 
+/// Returns the nodes of a function's calls that are in no other call of it.
+fn outermost(nodes: &[Node], function: FuncId) -> HashSet<u32> {
+    let is_one = |node: &u32| {
+        let on = functions_on(*node, nodes);
+        on.last() == Some(&function) && on.iter().filter(|on| **on == function).count() == 1
+    };
+    let of_function = |node: &u32| nodes[*node as usize].func == function;
+    (0..nodes.len() as u32).filter(of_function).filter(is_one).collect()
+}
+
 impl Found {
-    fn keep_typical(&mut self, call: SlowCall, median: u64, most: usize) {
-        let distance = call.call.duration.abs_diff(median);
+    fn keep_typical(&mut self, frame: SlowCall, median: u64, most: usize) {
+        let distance = frame.call.duration.abs_diff(median);
         let is_full = self.typical.len() >= most;
-        if is_full && self.typical.last_key_value().is_some_and(|((last, _), ())| *last < distance)
-        {
+        if is_full && self.typical.last().is_some_and(|(last, _)| *last < distance) {
             return;
         }
-        self.typical.insert((distance, call), ());
+        self.typical.insert((distance, frame));
         if self.typical.len() > most {
             self.typical.pop_last();
         }

@@ -78,7 +78,7 @@ pub fn report_with<R: ReadAt>(
         let timed = nodes.map(|node| counted.counts.tallies[*node as usize].timed);
         let timed = timed.fold(0, u64::saturating_add);
         let median = percentiles.at(500)?.0;
-        Some(frames(recording, &lens, chunks, &counted, asked, (timed, median)))
+        frames(recording, &lens, chunks, &counted, asked, (timed, median))
     });
     let open = open(&mut counted, &lens, recording.functions().len());
     let timeline = extras

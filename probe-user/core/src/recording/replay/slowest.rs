@@ -77,6 +77,27 @@ impl Slowest {
     }
 }
 
+/// Shows the timed calls in the window of these chunks, which have their numbers.
+pub(super) fn each_timed<R: ReadAt>(
+    selected: &mut CallReader<'_, R>,
+    lens: &Lens<'_>,
+    chunks: &[(usize, &ChunkEntry)],
+    mut show: impl FnMut(SlowCall),
+) {
+    for &(number, entry) in chunks {
+        let Some(chunk) = selected.read(entry) else { continue };
+        for of_thread in chunk.threads() {
+            let thread = of_thread.thread;
+            selected.all_calls(&chunk, of_thread, |place, call, node| {
+                let node = node.filter(|_| call.timed && lens.is_in_window(call.end()));
+                if let Some(node) = node {
+                    show(SlowCall { call, node, thread, chunk: number, place });
+                }
+            });
+        }
+    }
+}
+
 /// Returns the `top` slowest timed calls, slowest first.
 pub(crate) fn slowest<R: ReadAt>(
     recording: &Recording<R>,
@@ -89,18 +110,7 @@ pub(crate) fn slowest<R: ReadAt>(
     let parts = each_part(&numbered, |entries| {
         let mut slowest = Slowest::new(top);
         let mut selected = CallReader::new(recording, lens, counted);
-        for &(number, entry) in entries {
-            let Some(chunk) = selected.read(entry) else { continue };
-            for of_thread in chunk.threads() {
-                let thread = of_thread.thread;
-                selected.all_calls(&chunk, of_thread, |place, call, node| {
-                    let node = node.filter(|_| call.timed && lens.is_in_window(call.end()));
-                    if let Some(node) = node {
-                        slowest.offer(SlowCall { call, node, thread, chunk: number, place });
-                    }
-                });
-            }
-        }
+        each_timed(&mut selected, lens, entries, |call| slowest.offer(call));
         slowest
     });
     let mut all = Slowest::new(top);

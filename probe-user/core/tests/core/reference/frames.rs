@@ -25,6 +25,11 @@ fn parts(frames: &[&CallReport]) -> BTreeMap<usize, (u64, u64)> {
     parts
 }
 
+/// Returns whether it is a call of the function, and in no other call of it.
+fn is_outermost(call: &CallReport, function: usize) -> bool {
+    call.function == function && call.functions.iter().filter(|on| **on == function).count() == 1
+}
+
 fn check(
     frames: &FramesReport,
     all: &[CallReport],
@@ -32,7 +37,7 @@ fn check(
     budget: u64,
 ) -> Result<(), TestCaseError> {
     let of_it: Vec<&CallReport> =
-        all.iter().filter(|call| call.function == frames.function).collect();
+        all.iter().filter(|call| is_outermost(call, frames.function)).collect();
     prop_assert_eq!(frames.frames, of_it.len() as u64);
     let over = of_it.iter().filter(|call| call.duration_ns.0 > budget).count();
     prop_assert_eq!(frames.over_budget, Some(over as u64));
@@ -43,13 +48,15 @@ fn check(
     let expected: Vec<_> = worst.iter().map(|it| (it.start_ns, it.duration_ns)).collect();
     prop_assert_eq!(told, expected);
     // Of equally near ones, any will do: their distances are told by the sum of their times.
-    let mut near = of_it.clone();
+    let mut near = of_it[compared..].to_vec();
     near.sort_by_key(|call| call.duration_ns.0.abs_diff(median));
     let distance = |call: &&CallReport| call.duration_ns.0.abs_diff(median);
-    let farthest = distance(&near[compared - 1]);
-    let is_clear = near.get(compared).is_none_or(|next| distance(next) > farthest);
-    prop_assert_eq!(frames.typical_frames, compared as u64);
-    let (worst, typical) = (parts(worst), parts(&near[..compared]));
+    let typical = &near[..compared.min(near.len())];
+    let is_clear = near.get(compared).is_none_or(|next| {
+        typical.last().is_none_or(|farthest| distance(next) > distance(farthest))
+    });
+    prop_assert_eq!(frames.typical_frames, typical.len() as u64);
+    let (worst, typical) = (parts(worst), parts(typical));
     let part = |function: usize| frames.parts.iter().find(|part| part.function == function);
     for (function, sums) in &worst {
         let told = part(*function).map(|part| (part.worst_calls, part.worst_self_ns.0));
@@ -93,9 +100,10 @@ proptest! {
             let meta = ReportMeta { extras, ..meta(0.0) };
             let report = report_with(&recording, &Query::default(), meta);
             let row = &report.functions[function as usize];
-            prop_assert_eq!(report.frames.is_some(), row.timed > 0);
+            let all = report.slowest_calls.as_deref().expect("asked for");
+            let is_there = all.iter().any(|call| is_outermost(call, function as usize));
+            prop_assert_eq!(report.frames.is_some(), is_there);
             if let (Some(frames), Some(median)) = (&report.frames, row.durations.p50_ns) {
-                let all = report.slowest_calls.as_deref().expect("asked for");
                 check(frames, all, median.0, budget)?;
             }
         }
