@@ -139,6 +139,11 @@ impl Kernel {
         self.control.trace(pid.0, TRACED)
     }
 
+    /// Undoes that.
+    pub(crate) fn forget_process(&self, pid: Pid) {
+        self.control.forget(pid.0);
+    }
+
     /// Returns the traced processes, including followed children forked meanwhile.
     pub(crate) fn traced(&self) -> Traced {
         self.control.traced()

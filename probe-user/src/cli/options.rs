@@ -185,7 +185,7 @@ pub(crate) struct OutputArgs {
 #[command(next_help_heading = "Probes")]
 pub(crate) struct ProbeArgs {
     /// Also trace the processes that the target has started and starts, until the last of them ends.
-    /// A name then means all processes that have it
+    /// With attach, record and trace, a name then means all processes that have it
     #[arg(long, help_heading = "What to trace")]
     pub follow: bool,
     /// Limit the cost of probes to this percentage of the target's own CPU time: the costliest

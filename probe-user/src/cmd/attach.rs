@@ -51,7 +51,7 @@ pub(super) fn attach(
     let setup = Setup::plan(spec, &objects, &output)?;
     let (mut session, mut plan) = setup.running(process, output)?;
     if spec.probes.follow {
-        plan.remarks.extend(session.trace_family(others)?);
+        plan.remarks.extend(session.trace_family(&objects, others)?);
     }
     for line in &plan.remarks {
         ui::say(line);

@@ -7,17 +7,17 @@ use crate::{
         lookup::{Candidate, LookupError, ProcessName},
         process::Process,
     },
-    ui::{self, units},
+    ui::{self, text::first_few, units},
 };
 use ctrace_core::report::render::clean::clean;
+
+/// Process ids in the line on a name.
+const MOST_NAMED: usize = 16;
 
 /// Opens a process. Where several are meant, they are listed before the failure.
 pub(super) fn open(name: &ProcessName) -> Result<Process, Failure> {
     let process = name.open().inspect_err(list)?;
-    if !matches!(name, ProcessName::Pid(_)) {
-        let command = shortened(&process.command().join(" "));
-        ui::say(&format!("{name} is process {}: {command}", process.pid()));
-    }
+    tell(name, std::slice::from_ref(&process));
     Ok(process)
 }
 
@@ -40,16 +40,30 @@ pub(super) fn open_all(
         };
         let is_new = |process: &Process| processes.iter().all(|it| it.pid() != process.pid());
         let new: Vec<Process> = found.into_iter().filter(is_new).collect();
+        if probes.follow {
+            tell(name, &new);
+        }
         processes.extend(new);
     }
     probes.follow = true;
-    if let [first, ..] = &processes[..]
-        && !matches!(names, [ProcessName::Pid(_), ..])
-    {
-        let command = shortened(&first.command().join(" "));
-        ui::say(&format!("{} is process {}: {command}", names[0], first.pid()));
-    }
     Ok(processes)
+}
+
+/// Tells which processes a name means.
+fn tell(name: &ProcessName, processes: &[Process]) {
+    match processes {
+        _ if matches!(name, ProcessName::Pid(_)) => {}
+        [] => {}
+        [process] => {
+            let command = shortened(&process.command().join(" "));
+            ui::say(&format!("{name} is process {}: {command}", process.pid()));
+        }
+        several => {
+            let pids: Vec<String> = several.iter().map(|it| it.pid().to_string()).collect();
+            let (count, pids) = (several.len(), first_few(MOST_NAMED, &pids));
+            ui::say(&format!("{name} is {count} processes: {pids}"));
+        }
+    }
 }
 
 /// Returns the id of a process that may be one that cannot be traced.

@@ -3,6 +3,7 @@
 
 use super::facts::{self, Program};
 use super::nearest::nearest;
+use super::ours::Ours;
 use super::process::{Process, ProcessError, Stat, read_command, read_stat};
 use ctrace_core::units::{Nanos, Pid};
 use rustix::time::{ClockId, clock_gettime};
@@ -87,7 +88,8 @@ impl ProcessName {
         name.filter(|name| matches!(name, Self::Pid(_)))
     }
 
-    /// Opens all processes that the name means, but those that another one of them started.
+    /// Opens all processes that the name means, but those that another one of them started, and
+    /// ctrace's own.
     pub(crate) fn open_all(&self) -> Result<Vec<Process>, LookupError> {
         if let Self::Pid(pid) = self {
             return Ok(vec![Process::open(*pid)?]);
@@ -98,7 +100,14 @@ impl ProcessName {
             Process::open(*pid).ok().filter(|process| same(process, stat))
         };
         let opened: Vec<Process> = found.iter().filter_map(open).collect();
-        if opened.is_empty() { Err(self.none()) } else { Ok(opened) }
+        // A shell's name, for example, also fits the one in which ctrace was started.
+        let ours = Ours::new();
+        let (own, others): (Vec<_>, Vec<_>) = opened.into_iter().partition(|it| ours.has(it));
+        match others.is_empty() {
+            true if own.is_empty() => Err(self.none()),
+            true => Ok(own),
+            false => Ok(others),
+        }
     }
 
     /// Finds the process and opens it.

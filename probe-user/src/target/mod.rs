@@ -27,6 +27,7 @@ pub(crate) mod naming;
 pub(crate) mod nearest;
 pub(crate) mod not_found;
 pub(crate) mod object;
+pub(crate) mod ours;
 mod parts;
 pub(crate) mod patience;
 pub(crate) mod pattern;

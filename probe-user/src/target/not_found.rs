@@ -5,6 +5,7 @@ use super::nearest::nearest;
 use super::object::Object;
 use super::pattern::Pattern;
 use super::usdt::UsdtProbe;
+use crate::ui::text;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -152,7 +153,7 @@ impl fmt::Display for NotFound {
         let kind = self.kind;
         write!(f, "no {kind} matches `{}`", self.pattern)?;
         if !self.searched.is_empty() {
-            let shown = first(5, &self.searched);
+            let shown = text::first_few(5, &self.searched);
             write!(f, " (searched {} in {shown})", count(self.candidates, kind))?;
         }
         if !self.nearest.is_empty() {
@@ -179,22 +180,13 @@ fn count(number: usize, what: Wanted) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Joins the first names and the count of the rest.
-fn first(shown: usize, names: &[String]) -> String {
-    let mut text = names.iter().take(shown).cloned().collect::<Vec<_>>().join(", ");
-    if names.len() > shown {
-        text += &format!(" and {} more", names.len() - shown);
-    }
-    text
-}
-
 /// Explains a pattern that names an absent object.
 fn object_hint(pattern: &Pattern, objects: &[Object], searched: &[&Object]) -> Option<String> {
     if !(pattern.names_object() && searched.is_empty()) {
         return None;
     }
     let names: Vec<String> = objects.iter().map(|object| object.name().to_string()).collect();
-    Some(format!("no object has this name; there are {}", first(10, &names)))
+    Some(format!("no object has this name; there are {}", text::first_few(10, &names)))
 }
 
 /// Explains a function whose implementation is chosen at load, so that its name leads nowhere.
@@ -252,7 +244,7 @@ fn stripped_hint(object: &Object) -> Option<String> {
         object.debug_file().looked_at.iter().map(|(path, _)| path.display().to_string()).collect();
     let looked = match paths.as_slice() {
         [] => "it names no debug file".to_owned(),
-        paths => format!("looked for its debug file at {}", first(2, paths)),
+        paths => format!("looked for its debug file at {}", text::first_few(2, paths)),
     };
     Some(format!(
         "{} is stripped, its own functions have no names left: install its debug symbols (-dbgsym \

@@ -7,6 +7,7 @@ use super::maps::{self, MappedObject, MapsError, Region};
 use crate::process_status::ProcessStatus;
 use crate::target::patience;
 use ctrace_core::units::{Nanos, Pid};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -194,13 +195,22 @@ impl Process {
         threads
     }
 
-    /// Returns the processes that its threads forked, those included that wait to be reaped.
-    pub(crate) fn children_of(pid: u32) -> Vec<u32> {
-        let Ok(tasks) = fs::read_dir(proc_path(pid, "task")) else { return Vec::new() };
-        let lists = tasks
-            .filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok())
-            .collect::<String>();
-        lists.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    /// Returns the processes that its threads forked, those included that wait to be reaped. `None`
+    /// if the kernel does not tell.
+    ///
+    /// Where a child ends while its list is read, the kernel may leave out others. They are there
+    /// when the list is read again, so that is done until nothing new comes.
+    pub(crate) fn children_of(pid: u32) -> Option<BTreeSet<u32>> {
+        const MOST_LOOKS: usize = 10;
+        let mut found = BTreeSet::new();
+        for _ in 0..MOST_LOOKS {
+            let before = found.len();
+            found.extend(listed_children(pid)?);
+            if found.len() == before {
+                break;
+            }
+        }
+        Some(found)
     }
 
     /// Returns whether the process exists and has not ended.
@@ -230,6 +240,22 @@ impl Process {
     pub(crate) fn stack_regions(&self) -> Result<Vec<Region>, MapsError> {
         maps::stack_regions(self.pid)
     }
+}
+
+/// Reads the children of a process's threads once.
+fn listed_children(pid: u32) -> Option<Vec<u32>> {
+    let mut all = Vec::new();
+    for task in fs::read_dir(proc_path(pid, "task")).ok()? {
+        match fs::read_to_string(task.ok()?.path().join("children")) {
+            Ok(list) => {
+                all.extend(list.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()))
+            }
+            // The thread has ended, unless the kernel has no such file.
+            Err(_) if fs::metadata("/proc/thread-self/children").is_ok() => {}
+            Err(_) => return None,
+        }
+    }
+    Some(all)
 }
 
 fn of_ticks(ticks: u64) -> Nanos {

@@ -125,6 +125,10 @@ impl Selector {
         Ok(())
     }
 
+    pub(crate) fn asks_for_functions(&self) -> bool {
+        !self.functions.is_empty()
+    }
+
     pub(crate) fn asks_for_markers(&self) -> bool {
         !self.markers.is_empty()
     }

@@ -156,7 +156,7 @@ fn trace(
     let setup = Setup::plan(spec, &objects, &output)?;
     let (mut session, plan) = setup.running(process, output)?;
     if spec.probes.follow {
-        session.trace_family(&[])?.iter().for_each(|line| ui::say(line));
+        session.trace_family(&objects, &[])?.iter().for_each(|line| ui::say(line));
     }
     session.arm(&plan, &objects)?;
     drop(plan);

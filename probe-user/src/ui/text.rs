@@ -25,6 +25,15 @@ pub(crate) fn paragraph(text: &str, tone: Tone, style: &Style) -> String {
     out
 }
 
+/// Joins the first names, and the count of the rest.
+pub(crate) fn first_few(shown: usize, names: &[String]) -> String {
+    let mut text = names.iter().take(shown).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > shown {
+        text += &format!(" and {} more", names.len() - shown);
+    }
+    text
+}
+
 /// Formats the title of a view.
 pub(crate) fn title(text: &str) -> String {
     format!("{}\n", Tone::Title.mark(text))

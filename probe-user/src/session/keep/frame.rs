@@ -1,6 +1,9 @@
 //! Finds the frame function among those that were traced.
 
-use crate::target::{recorded::choose, select::Patterns};
+use crate::{
+    target::{recorded::choose, select::Patterns},
+    ui::text::first_few,
+};
 use anyhow::bail;
 use ctrace_core::{function::FunctionInfo, report::render::clean::clean, units::FuncId};
 
@@ -16,16 +19,13 @@ pub(crate) fn find(pattern: &str, functions: &[FunctionInfo]) -> anyhow::Result<
     if let [function] = found[..] {
         return Ok(FuncId(function as u32));
     }
-    let mut names: Vec<String> =
-        found.iter().take(NAMED).map(|id| clean(functions[*id].full()).into_owned()).collect();
-    if found.len() > NAMED {
-        names.push("…".to_owned());
-    }
+    let name = |id: &usize| clean(functions[*id].full()).into_owned();
+    let names: Vec<String> = found.iter().map(name).collect();
     bail!(
         "frames are the calls of one function, and --frame {} fits {}: {}",
         clean(pattern),
         found.len(),
-        names.join(", ")
+        first_few(NAMED, &names)
     )
 }
 

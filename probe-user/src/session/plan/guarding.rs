@@ -33,6 +33,8 @@ pub(super) struct Guarding {
     /// Files whose sites have been handed out.
     known: HashSet<Identity>,
     fresh: Vec<ObjectGuards>,
+    /// Files of other processes that can be guarded.
+    guardable: HashSet<Identity>,
     /// The objects that cannot be guarded, each with the reason.
     unguardable: Vec<String>,
     /// An object with an unwinder.
@@ -69,7 +71,7 @@ impl Guarding {
 
     /// Takes note of an object that cannot be read: its contents are unknown.
     pub(super) fn miss(&mut self, object: &MappedObject) {
-        let why = format!("{} cannot be read", object.name);
+        let why = unreadable(object);
         self.switch.get_or_insert_with(|| why.clone());
         self.unguardable.push(why);
     }
@@ -130,6 +132,29 @@ impl Guarding {
         }
     }
 
+    /// Looks at objects of a process that may be left alone. Returns the reason why the first that
+    /// cannot be guarded cannot.
+    pub(super) fn first_unguardable(
+        &mut self,
+        mapped: &[MappedObject],
+        limits: ObjectLimits,
+    ) -> Option<String> {
+        let all = Budget::of_all(limits);
+        for one in mapped.iter().filter(|one| !self.known.contains(&identity(one))) {
+            if self.guardable.contains(&identity(one)) {
+                continue;
+            }
+            let Ok(object) = Object::open_one_of(one, limits, &all) else {
+                return Some(unreadable(one));
+            };
+            if let Err(why) = guards(&object) {
+                return Some(format!("{} {why}", one.name));
+            }
+            self.guardable.insert(identity(one));
+        }
+        None
+    }
+
     fn add(&mut self, object: &Object, sites: Vec<GuardSite>) {
         if !sites.is_empty() && self.known.insert(object.identity()) {
             self.fresh.push(ObjectGuards {
@@ -161,6 +186,10 @@ impl Guarding {
         let unwinder = self.unwinder.iter().filter(|_| returns != Returns::ReturnProbe);
         unwinder.chain(&self.switch).cloned().collect()
     }
+}
+
+fn unreadable(object: &MappedObject) -> String {
+    format!("{} cannot be read", object.name)
 }
 
 #[cfg(test)]

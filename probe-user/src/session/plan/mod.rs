@@ -258,7 +258,17 @@ impl Planner {
     /// Returns whether other processes, whose objects are not all known yet, can be traced along
     /// with the target from the start.
     pub(crate) fn is_safe_beside_others(&self) -> bool {
-        self.guarding.guards() || self.returns == Returns::RetSites
+        self.guarding.guards() || !self.may_need_guards()
+    }
+
+    /// Returns what stands against tracing a process with these objects along with the target.
+    pub(crate) fn against_joining(&mut self, new: &[MappedObject]) -> Option<String> {
+        let needs = self.may_need_guards();
+        needs.then(|| self.guarding.first_unguardable(new, self.objects)).flatten()
+    }
+
+    fn may_need_guards(&self) -> bool {
+        self.returns != Returns::RetSites && self.selector.asks_for_functions()
     }
 
     /// Returns the objects that stand against guards, and against return probes, each with the

@@ -53,10 +53,15 @@ impl Arming {
 
     /// Returns the objects that have not been looked at before.
     pub(super) fn take_new(&mut self, mapped: &[MappedObject]) -> Vec<MappedObject> {
-        let new = mapped.iter().filter(|object| !self.objects.contains(&identity(object)));
-        let new: Vec<MappedObject> = new.cloned().collect();
+        let new = self.unknown(mapped);
         self.know(&new);
         new
+    }
+
+    /// Returns the same, and takes no note.
+    pub(super) fn unknown(&self, mapped: &[MappedObject]) -> Vec<MappedObject> {
+        let new = mapped.iter().filter(|object| !self.objects.contains(&identity(object)));
+        new.cloned().collect()
     }
 
     /// Marks the objects as looked at.
