@@ -19,12 +19,12 @@ use crate::{
         },
         run::event_loop,
     },
-    target::lookup::ProcessName,
+    target::{lookup::ProcessName, regular::open_regular},
     ui,
 };
 use anyhow::{Context as _, anyhow, bail, ensure};
 use ctrace_core::{formats::stream::replay, recording::is_recording, units::Pid};
-use std::{fs::File, io::Read as _, path::Path};
+use std::{io::Read as _, path::Path};
 
 pub(super) fn main(args: TraceLinesArgs, verbose: u8) -> Result<u8, Failure> {
     if args.subject.first().is_some_and(|first| is_file(first)) {
@@ -54,12 +54,10 @@ pub(super) fn main(args: TraceLinesArgs, verbose: u8) -> Result<u8, Failure> {
 fn is_file(word: &Path) -> bool {
     let is_ours = || {
         let mut head = Vec::new();
-        File::open(word).ok()?.take(16).read_to_end(&mut head).ok()?;
+        open_regular(word).ok()??.take(16).read_to_end(&mut head).ok()?;
         Some(is_recording(&head))
     };
-    let is_regular = word.metadata().is_ok_and(|file| file.is_file());
-    let is_ours = is_regular && is_ours() == Some(true);
-    is_ours || word.extension().is_some_and(|end| end == "ctrace")
+    is_ours() == Some(true) || word.extension().is_some_and(|end| end == "ctrace")
 }
 
 fn process_of(args: &TraceLinesArgs) -> anyhow::Result<ProcessName> {
@@ -70,8 +68,8 @@ fn process_of(args: &TraceLinesArgs) -> anyhow::Result<ProcessName> {
             Some(ProcessName::parse(word).map_err(|why| anyhow!("{word}: {why}"))?)
         }
         [first, second, ..] => bail!(
-            "{} and {} are no recordings, and one process is traced at a time: a command comes \
-             behind --",
+            "{} is no recording, so {} is one word too many: one process is traced at a time, and a \
+             command comes behind --",
             first.display(),
             second.display()
         ),

@@ -50,13 +50,15 @@ fn without_argument(text: &str, template: &str) -> String {
     while let Some(at) = rest.find(template) {
         let (before, argument) = rest.split_at(at);
         let inside = &argument[template.len()..];
-        let end = end_of_brackets(inside).filter(|_| before.ends_with(", "));
+        let end = end_of_brackets(inside);
         match end {
-            Some(end) => {
+            // Nor will any later one be closed.
+            None => break,
+            Some(end) if before.ends_with(", ") => {
                 kept.push_str(&before[..before.len() - 2]);
                 rest = inside[end..].strip_prefix(' ').unwrap_or(&inside[end..]);
             }
-            None => {
+            Some(_) => {
                 kept.push_str(before);
                 kept.push_str(template);
                 rest = inside;
@@ -69,12 +71,14 @@ fn without_argument(text: &str, template: &str) -> String {
 /// Returns the place behind the bracket that closes one that is open.
 fn end_of_brackets(text: &str) -> Option<usize> {
     let mut depth = 1u32;
+    let mut before = b' ';
     for (at, byte) in text.bytes().enumerate() {
         match byte {
             b'<' => depth += 1,
-            b'>' => depth -= 1,
+            b'>' if before != b'-' => depth -= 1,
             _ => {}
         }
+        before = byte;
         if depth == 0 {
             return Some(at + 1);
         }
@@ -107,6 +111,7 @@ mod tests {
                 "take(std::unique_ptr<Shop, std::default_delete<Shop> >, long)".to_owned(),
                 "take(std::unique_ptr<Shop>, long)",
             ),
+            ("f(std::set<F, std::less<decltype (&G::operator->)> >)".to_owned(), "f(std::set<F>)"),
             ("std::allocator<int>::allocate".to_owned(), "std::allocator<int>::allocate"),
             ("f(std::vector<int, std::allocator<".to_owned(), "f(std::vector<int, std::allocator<"),
         ] {
