@@ -45,6 +45,7 @@ pub(crate) mod symbols;
 mod tables;
 pub(crate) mod usdt;
 pub mod usdt_arguments;
+pub(crate) mod usdt_pairs;
 mod variables;
 
 #[cfg(test)]
