@@ -199,7 +199,7 @@ mod tests {
 
     /// Probes by their names, each at a place of its own unless one is given: `name@7`.
     fn probes(names: &[&str]) -> Vec<UsdtProbe> {
-        let probe = |(number, name): (usize, &&str)| {
+        let probe = |(number, &name): (usize, &&str)| {
             let (name, address) = name.split_once('@').unwrap_or((name, ""));
             let address = address.parse().unwrap_or(100 + number as u64);
             let arguments = Box::default();

@@ -100,9 +100,12 @@ mod tests {
             ".balign 4\n.4byte 992f-991f, 994f-993f, 3\n991: .asciz \"stapsdt\"\n992: .balign 4\n" \
             "993: .8byte 990b, 0, 0\n.asciz \"app\"\n.asciz \"" name "\"\n" \
             ".asciz \"8@$7\"\n994: .balign 4\n.popsection")
+        static volatile int sink;
         void in_one(int early) {
             PROBE("in_one__start");
-            if (early) PROBE("in_one__done"); else PROBE("in_one__done");
+            if (early) { PROBE("in_one__done"); return; }
+            sink = 1;
+            PROBE("in_one__done");
         }
         void begin(void) { PROBE("apart__start"); PROBE("language__entry"); }
         void commit(void) { PROBE("apart__commit"); PROBE("language__return"); }
