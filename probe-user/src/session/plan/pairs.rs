@@ -79,6 +79,13 @@ impl Planner {
                 values,
                 ..FunctionInfo::new(Arc::clone(&pair.name), Arc::clone(object.name()))
             };
+            if info.nests_by_order {
+                plan.notes.push(format!(
+                    "{}:{}: an end is taken for that of the latest start; where many ends are without \
+                     a start, the program does not announce all starts, and durations are too short",
+                    start.provider, pair.name
+                ));
+            }
             planned.push(Planned::new(info, Sites::Pair(PairSites { starts, ends, joined })));
         }
         parts

@@ -109,7 +109,8 @@ mod tests {
         check("+-", false, (1, 1, 11, 0, 0));
         check("+-+-", false, (2, 2, 11 + 13, 0, 0));
         check("-+-", false, (1, 1, 12, 0, 1));
-        check("+-+", false, (1, 1, 11, 0, 0));
+        // The last one is open.
+        check("+-+", false, (2, 1, 11, 0, 0));
     }
 
     #[test]
