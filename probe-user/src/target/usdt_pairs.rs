@@ -142,14 +142,16 @@ pub(super) fn mark(probes: &mut [UsdtProbe]) {
 /// Returns the pairs of these probes that [`mark`] has marked, whose indices ascend, as far as they
 /// have both ends.
 pub(super) fn pairs(probes: &[UsdtProbe], among: impl IntoIterator<Item = usize>) -> Vec<UsdtPair> {
-    let mut calls: BTreeMap<(&str, &str), (Vec<usize>, Vec<usize>)> = BTreeMap::new();
+    /// The starts and the ends of a call.
+    type Ends = (Vec<usize>, Vec<usize>);
+    let mut calls: BTreeMap<(&str, &str), Ends> = BTreeMap::new();
     for at in among {
         let probe = &probes[at];
         let Some(part) = &probe.part else { continue };
         let (starts, ends) = calls.entry((&*probe.provider, &*part.call)).or_default();
         if part.is_start { starts.push(at) } else { ends.push(at) }
     }
-    let pair = |(starts, ends): (Vec<usize>, Vec<usize>)| {
+    let pair = |(starts, ends): Ends| {
         let [start] = starts[..] else { return None };
         let name = Arc::clone(&probes[start].part.as_ref()?.call);
         let nests = probes[start].name.ends_with(ENTRY);
