@@ -1,4 +1,5 @@
-//! The ways out of a function: a probe on each `ret` and on each jump that may leave it.
+//! The ways out of a function: a probe on each `ret` and on each jump that may leave it. Ends of
+//! pairs of USDT probes are handled the same way.
 //!
 //! The probe fires before the instruction, taken or not. So a conditional jump's condition and an
 //! indirect jump's target are computed here. The reader decides by the stack pointer whether the

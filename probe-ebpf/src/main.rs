@@ -1,8 +1,8 @@
 //! The eBPF programs of ctrace: one file per family of programs.
 //!
 //! - `function`: entries and returns, on session, multi and perf links;
-//! - `exit`: the ways out of a function, where no return probe may be used;
-//! - `point`: USDT notes;
+//! - `exit`: the ways out of a function, where no return probe may be used, and ends of pairs;
+//! - `point`: USDT notes, but for the ends of pairs;
 //! - `payload`: the values of points, entries and exits;
 //! - `marker`: the buffers of markers;
 //! - `restore`: puts true return addresses back before they are missed;

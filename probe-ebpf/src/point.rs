@@ -1,4 +1,5 @@
-//! Points, which have no duration: USDT notes, and the values of their events.
+//! USDT notes: points, which have no duration, and starts of pairs. Their cookies tell which. Ends
+//! of pairs are in `exit`, which takes the time first.
 
 use crate::{
     output::{event, traced_task},
@@ -8,26 +9,26 @@ use crate::{
 use aya_ebpf::{
     EbpfContext as _, helpers::bpf_get_attach_cookie, macros::uprobe, programs::ProbeContext,
 };
-use ctrace_common::{Cookie, Kind};
+use ctrace_common::Cookie;
 
 #[uprobe]
 pub fn point(ctx: ProbeContext) -> u32 {
     if let Some(task) = traced_task() {
         // SAFETY: the helper takes the program's own context.
         let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
-        event(task, Kind::Point as u8, Registers::of(&ctx).sp(), cookie.probe(), None);
+        event(task, cookie.kind(), Registers::of(&ctx).sp(), cookie.probe(), None);
     }
     0
 }
 
-/// Handles points with values, in a separate program so that other points cost nothing more.
+/// Handles sites with values, in a separate program so that others cost nothing more.
 #[uprobe]
 pub fn point_with_values(ctx: ProbeContext) -> u32 {
     if let Some(task) = traced_task() {
         // SAFETY: the helper takes the program's own context.
         let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
         let registers = Registers::of(&ctx);
-        let time = event(task, Kind::Point as u8, registers.sp(), cookie.probe(), None);
+        let time = event(task, cookie.kind(), registers.sp(), cookie.probe(), None);
         if let Some(ts_ns) = time {
             payload::deliver::<false>(task, ts_ns, cookie, &registers);
         }

@@ -80,6 +80,9 @@ kernel_tests! {
     panics
     cold_parts
     usdt_values
+    pairs_of_usdt_probes
+    recorded_pairs
+    pairs_as_points
     a_recording_is_a_trace
     exit_code_is_the_targets
     death_by_signal

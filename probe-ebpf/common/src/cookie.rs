@@ -9,15 +9,15 @@ pub const NO_INDEX: u16 = 0xffff;
 const IN_PAGE: u64 = 0xfff;
 
 /// The 64 bits of a cookie: bits 0–31 probe id, 32–39 condition code of a conditional jump (the x86
-/// `cc` nibble, or [`NO_CONDITION`]), 40–47 the record kind that an exit site reports (`ExitRet` or
-/// `ExitJump`; 0 elsewhere), 48–63 the site's index in the table of its program, or [`NO_INDEX`].
+/// `cc` nibble, or [`NO_CONDITION`]), 40–47 the record kind that an exit site or a USDT site reports
+/// (0 elsewhere), 48–63 the site's index in the table of its program, or [`NO_INDEX`].
 /// The table is `VALUES` for programs that read values, and `JUMPS` for other exit sites. On a
 /// session link bits 32–47 are the site's offset in its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cookie(pub u64);
 
 impl Cookie {
-    /// Makes the cookie of an entry, return or USDT site.
+    /// Makes the cookie of an entry or return.
     pub const fn plain(probe: u32) -> Self {
         Self::with_values(probe, NO_INDEX)
     }
@@ -25,6 +25,12 @@ impl Cookie {
     /// Makes the cookie of a site whose values come from the element `values` of `VALUES`.
     pub const fn with_values(probe: u32, values: u16) -> Self {
         Self::exit(probe, 0, NO_CONDITION, values)
+    }
+
+    /// Makes the cookie of a USDT site that reports events of this kind. Its values come from the
+    /// element `values` of `VALUES`, or it has none: [`NO_INDEX`].
+    pub const fn usdt(probe: u32, kind: u8, values: u16) -> Self {
+        Self::exit(probe, kind, NO_CONDITION, values)
     }
 
     /// Makes the cookie of a way out of a function. An indirect jump has the element `jump` of

@@ -63,9 +63,10 @@ pub enum Kind {
     ExitJump = 4,
     /// A point, which has no duration, was passed: a USDT note.
     Point = 5,
-    /// A marker scope was entered. Never in a ring: ctrace makes it from a marker's event.
+    /// A marker scope was entered, as ctrace makes it from a marker's event. In a ring: the start of
+    /// a pair of USDT probes, of which `sp` tells the end.
     ScopeEnter = 6,
-    /// A marker scope was left; `sp` is that of its entry. Never in a ring, either.
+    /// The end of such a scope or pair; `sp` is that of its entry.
     ScopeExit = 7,
     /// The values of an event; see [`payload`](crate::payload_slots).
     Payload = 8,
@@ -75,6 +76,11 @@ pub enum Kind {
     /// the first 32 bytes. `sp` is the buffer's address, `probe` the runtime's number from the
     /// cookie. The six bytes beside the clock are the address of the flush site, or 0.
     Batch = 10,
+    /// The start of a pair of USDT probes, of which only the order of a thread's events tells the
+    /// end.
+    PairEnter = 11,
+    /// The end of such a pair.
+    PairExit = 12,
     /// A change in a process; each of these is described at its [`Change`](crate::Change).
     Fork = 16,
     Exec = 17,
@@ -87,7 +93,7 @@ pub enum Kind {
 impl Kind {
     /// Returns true if it is an event of a call, in a ring.
     pub const fn is_event(self) -> bool {
-        self as u8 <= Self::Point as u8
+        self as u8 <= Self::ScopeExit as u8 || matches!(self, Self::PairEnter | Self::PairExit)
     }
 
     /// Returns true if it is a [`Change`](crate::Change).
@@ -108,6 +114,8 @@ impl Kind {
             8 => Self::Payload,
             9 => Self::Skip,
             10 => Self::Batch,
+            11 => Self::PairEnter,
+            12 => Self::PairExit,
             16 => Self::Fork,
             17 => Self::Exec,
             18 => Self::ThreadExit,

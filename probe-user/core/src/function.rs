@@ -201,6 +201,9 @@ pub struct FunctionInfo {
     pub entry_is_loop_head: bool,
     /// The function may leave by a jump to another function.
     pub may_tail_jump: bool,
+    /// Calls of which only the order of a thread's events tells the end may begin inside each other.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nests_by_order: bool,
     /// The values that come with each hit, in order, and with each end of a call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueInfo>,
@@ -232,6 +235,7 @@ impl FunctionInfo {
             exit: ExitSeen::ByReturnProbe,
             entry_is_loop_head: false,
             may_tail_jump: false,
+            nests_by_order: false,
             values: Vec::new(),
             probe: None,
         }

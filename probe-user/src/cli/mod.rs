@@ -16,7 +16,7 @@ pub(crate) use diff::{DiffArgs, DiffFormat};
 pub(crate) use internal::{ExecArgs, HealArgs, Internal, InternalCommand};
 use options::RECORDING;
 pub(crate) use options::{
-    FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs, QueryArgs,
+    FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, PairArgs, ProbeArgs, QueryArgs,
     RecordingArgs, ReportFormat, ReturnsArg, SelectArgs, UserArgs, ValuesArgs,
 };
 pub(crate) use process::ProcessArgs;
@@ -130,6 +130,8 @@ pub(crate) struct ListArgs {
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
+    pub pairs: PairArgs,
+    #[command(flatten)]
     pub most: MostArgs,
     /// How to see the ends of calls
     #[arg(long, value_enum, default_value_t, help_heading = "Probes")]
@@ -196,6 +198,8 @@ pub(crate) struct TraceArgs {
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
+    pub pairs: PairArgs,
+    #[command(flatten)]
     pub values: ValuesArgs,
     #[command(flatten)]
     pub output: OutputArgs,
@@ -212,6 +216,7 @@ impl TraceArgs {
     pub(crate) fn what(&self) -> WhatArgs {
         WhatArgs {
             select: self.select.clone(),
+            pairs: self.pairs.clone(),
             values: self.values.clone(),
             filter: self.filter.clone(),
             probes: self.probes.clone(),
@@ -225,6 +230,8 @@ impl TraceArgs {
 pub(crate) struct WhatArgs {
     #[command(flatten)]
     pub select: SelectArgs,
+    #[command(flatten)]
+    pub pairs: PairArgs,
     #[command(flatten)]
     pub values: ValuesArgs,
     #[command(flatten)]

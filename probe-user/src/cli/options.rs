@@ -14,7 +14,8 @@ pub(crate) struct SelectArgs {
     /// rather than '*'. OBJECT is a glob on the file name of the program or library
     #[arg(short, long = "function", value_name = "GLOB[@OBJECT]")]
     pub functions: Vec<String>,
-    /// USDT probes; repeatable
+    /// USDT probes; repeatable. query-start and query__start mean the same. Pairs such as
+    /// query__start and query__done are timed as calls of `query`, if both are chosen
     #[arg(short, long = "usdt", value_name = "[PROVIDER:]GLOB[@OBJECT]")]
     pub usdt: Vec<String>,
     /// Marker scopes, in the program and all its libraries; repeatable. By default (without -f, -u
@@ -24,6 +25,18 @@ pub(crate) struct SelectArgs {
     /// Functions, probes and scopes to leave out; repeatable. Part of a name works as with -f
     #[arg(short = 'x', long = "exclude", value_name = "GLOB")]
     pub exclude: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Args)]
+#[command(next_help_heading = "What to trace")]
+pub(crate) struct PairArgs {
+    /// Time calls from one USDT probe to another, where their names do not say that they are a pair;
+    /// repeatable. A call may have several ENDs. Probes are named as with -u
+    #[arg(long = "pair", value_name = "[NAME=]START,END")]
+    pub pairs: Vec<String>,
+    /// Count the hits of USDT probes that look like pairs, and time no calls between them
+    #[arg(long)]
+    pub no_pairs: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]

@@ -3,7 +3,7 @@
 use super::{Failure, process, spec};
 use crate::{
     bpf,
-    cli::{ListArgs, SelectArgs},
+    cli::{ListArgs, PairArgs, SelectArgs},
     session::{
         plan::{Planner, jump_room::JumpRoom, markers::cost_text},
         run::setup,
@@ -52,7 +52,8 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     if is_all(&args.select) {
         most.max_functions = usize::MAX;
     }
-    let planner = setup::planner(&select(&args.select), most, spec::returns(args.returns))?;
+    let planner =
+        setup::planner(&select(&args.select, &args.pairs), most, spec::returns(args.returns))?;
     let mut planner = planner.guarding(bpf::return_guards_lacking().is_none());
     let found = planner.select(&mapped);
     let mut scopes = 0;
@@ -156,7 +157,7 @@ fn is_all(asked: &SelectArgs) -> bool {
 }
 
 /// Lists everything without a selection.
-fn select(asked: &SelectArgs) -> SelectSpec {
+fn select(asked: &SelectArgs, pairs: &PairArgs) -> SelectSpec {
     let all = is_all(asked);
     let or_all = |given: &[String]| if all { vec!["*".to_owned()] } else { given.to_vec() };
     SelectSpec {
@@ -164,6 +165,8 @@ fn select(asked: &SelectArgs) -> SelectSpec {
         usdt: or_all(&asked.usdt),
         markers: or_all(&asked.markers),
         exclude: asked.exclude.clone(),
+        pairs: pairs.pairs.clone(),
+        no_pairs: pairs.no_pairs,
         values: Vec::new(),
     }
 }
@@ -212,14 +215,24 @@ fn lines(decided: &[Decided], detailed: bool) -> impl Iterator<Item = listing::L
         },
         how: match row.kind {
             FunctionKind::Marker if detailed => Some(marker_text(&row.marker_sites)),
-            FunctionKind::Usdt if detailed && !row.arguments.is_empty() => {
-                Some(format!("arguments: {}", row.arguments))
-            }
+            FunctionKind::Usdt => usdt_text(row, detailed),
             _ => placement.as_ref().map(explain),
         },
         refused: placement.as_ref().is_some_and(Result::is_err),
     };
     decided.iter().map(line)
+}
+
+/// Returns the part of a USDT probe in a call, and its arguments.
+fn usdt_text(row: &Row, detailed: bool) -> Option<String> {
+    let call = row.call.as_ref().map(|(call, is_start)| {
+        let verb = if *is_start { "begins" } else { "ends" };
+        format!("{verb} calls of {call}")
+    });
+    let arguments = (detailed && !row.arguments.is_empty()).then_some(&row.arguments);
+    let arguments = arguments.map(|arguments| format!("arguments: {arguments}"));
+    let texts: Vec<String> = call.into_iter().chain(arguments).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
 }
 
 /// Returns the cost of a scope and its places in the code.
@@ -264,6 +277,8 @@ impl Serialize for Functions<'_> {
                 "traceable": placement.as_ref().is_none_or(Result::is_ok),
                 "entry_cost": placement.as_ref().and_then(|p| p.as_ref().ok()).map(|p| p.entry.cost.name()),
                 "how": if is_marker { Some(cost_text()) } else { placement.as_ref().map(explain) },
+                "call": row.call.as_ref().map(|(call, _)| call),
+                "begins_call": row.call.as_ref().map(|(_, is_start)| is_start),
                 "sites": is_marker.then(|| marker_json(&row.marker_sites)),
             })
         })

@@ -54,7 +54,7 @@ fn query_of(
         usdt: &select.usdt,
         markers: &select.markers,
         exclude: &select.exclude,
-        values: &[],
+        ..Patterns::default()
     };
     Ok(Query {
         filter: filter(&args.filter),

@@ -3,8 +3,8 @@
 use crate::{
     bpf::LinkChoice,
     cli::{
-        FilterArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs, ReportFormat as FormatArg,
-        ReturnsArg, SelectArgs, TraceArgs, ValuesArgs, WhatArgs,
+        FilterArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, PairArgs, ProbeArgs,
+        ReportFormat as FormatArg, ReturnsArg, SelectArgs, TraceArgs, ValuesArgs, WhatArgs,
     },
     session::spec::{
         OnFull, ProbeSpec, ReportFormat, ReportSpec, SelectSpec, SelectionLimits, TraceSpec,
@@ -15,19 +15,21 @@ use ctrace_core::filter::{Filter, ThreadFilter};
 
 pub(super) fn trace(args: &WhatArgs) -> TraceSpec {
     TraceSpec {
-        select: select(&args.select, &args.values),
+        select: select(&args.select, &args.pairs, &args.values),
         most: limits(&args.most),
         filter: filter(&args.filter),
         probes: probes(&args.probes),
     }
 }
 
-fn select(args: &SelectArgs, values: &ValuesArgs) -> SelectSpec {
+fn select(args: &SelectArgs, pairs: &PairArgs, values: &ValuesArgs) -> SelectSpec {
     SelectSpec {
         functions: args.functions.clone(),
         usdt: args.usdt.clone(),
         markers: args.markers.clone(),
         exclude: args.exclude.clone(),
+        pairs: pairs.pairs.clone(),
+        no_pairs: pairs.no_pairs,
         values: [values.arguments.as_slice(), &values.results].concat(),
     }
 }

@@ -24,6 +24,10 @@ pub(crate) struct SelectSpec {
     pub usdt: Vec<String>,
     pub markers: Vec<String>,
     pub exclude: Vec<String>,
+    /// Pairs of USDT probes that are timed as calls, beside those that their names tell.
+    pub pairs: Vec<String>,
+    /// USDT probes are points whatever their names are.
+    pub no_pairs: bool,
     /// Values of calls. Their functions are selected, too.
     pub values: Vec<AskedValues>,
 }

@@ -5,6 +5,7 @@ use super::naming::Naming;
 use super::object::Object;
 use super::select::{Match, Selection};
 use ctrace_core::function::FunctionKind;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A function, one site of a USDT probe, or a marker scope.
@@ -32,6 +33,8 @@ pub struct Row {
     pub site: usize,
     /// The places of a USDT site's arguments, as in its note.
     pub arguments: Box<str>,
+    /// For a USDT probe that is part of a pair, the name of the call and whether it begins it.
+    pub call: Option<(Arc<str>, bool)>,
     /// The sites of a marker scope.
     pub marker_sites: Vec<MarkerSite>,
 }
@@ -60,9 +63,11 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
             index: selected.index,
             site: 0,
             arguments: Box::default(),
+            call: None,
             marker_sites: Vec::new(),
         });
     }
+    let calls = calls(objects, selection);
     for selected in &selection.usdt {
         let object = &objects[selected.object];
         let probe = &object.usdt_probes()[selected.index];
@@ -83,12 +88,27 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
                 index: selected.index,
                 site: number,
                 arguments: site.arguments.clone(),
+                call: calls.get(selected).cloned(),
                 marker_sites: Vec::new(),
             });
         }
     }
     rows.extend(selection.markers.iter().filter_map(|selected| marker(objects, selected)));
     rows
+}
+
+/// Returns the calls that USDT probes begin (`true`) or end.
+fn calls(objects: &[Object], selection: &Selection) -> HashMap<Match, (Arc<str>, bool)> {
+    let mut calls = HashMap::new();
+    for object in 0..objects.len() {
+        for pair in selection.pairs(objects, object) {
+            for index in pair.parts() {
+                let call = (Arc::clone(&pair.name), index == pair.start);
+                calls.insert(Match { object, index }, call);
+            }
+        }
+    }
+    calls
 }
 
 fn marker(objects: &[Object], selected: &Match) -> Option<Row> {
@@ -110,6 +130,7 @@ fn marker(objects: &[Object], selected: &Match) -> Option<Row> {
         index: selected.index,
         site: 0,
         arguments: Box::default(),
+        call: None,
         marker_sites: scope.sites.clone(),
     })
 }

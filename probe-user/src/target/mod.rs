@@ -48,6 +48,7 @@ pub(crate) mod symbols;
 mod tables;
 pub(crate) mod usdt;
 pub mod usdt_arguments;
+pub(crate) mod usdt_pairs;
 mod variables;
 
 #[cfg(test)]

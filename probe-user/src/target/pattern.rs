@@ -28,6 +28,8 @@ pub enum PatternError {
     Regex { pattern: String, reason: String },
     #[error("`{pattern}` is no glob: {reason}")]
     Glob { pattern: String, reason: String },
+    #[error("`{0}` is no pair; write [NAME=]START,END, such as lock=app:lock-wait,app:lock-got")]
+    NoPair(String),
     #[error("`{0}` names no object after the `@`; write GLOB@OBJECT, for example malloc@libc.so.6")]
     NoObject(String),
 }
@@ -188,13 +190,31 @@ impl Pattern {
             || function.raws().any(|raw| self.name.matches_raw(raw))
     }
 
-    /// Returns whether a USDT probe matches, by its name or by `provider:name`.
+    /// Returns whether a USDT probe matches, by its name or by `provider:name`, or by the call that
+    /// it begins or ends.
     pub(crate) fn matches_usdt(&self, probe: &UsdtProbe) -> bool {
-        match (&self.name, self.stem.contains(':')) {
-            (NameMatcher::Glob { .. }, false) => self.name.matches(&probe.name),
-            (NameMatcher::Glob { .. }, true) => self.name.matches(&probe.full_name()),
-            (NameMatcher::Regex(_), _) => self.name.matches(&probe.full_name()),
+        self.matches_usdt_itself(probe)
+            || probe.part.as_ref().is_some_and(|part| self.matches_of(&probe.provider, &part.call))
+    }
+
+    /// The same without the call.
+    pub(super) fn matches_usdt_itself(&self, probe: &UsdtProbe) -> bool {
+        self.matches_of(&probe.provider, &probe.name)
+    }
+
+    fn matches_of(&self, provider: &str, name: &str) -> bool {
+        let with_provider = self.stem.contains(':') || matches!(self.name, NameMatcher::Regex(_));
+        match with_provider {
+            true => self.matches_usdt_name(&format!("{provider}:{name}")),
+            false => self.matches_usdt_name(name),
         }
+    }
+
+    /// Matches as it is written in the note, and as it is in documentation: `query-start` stands for
+    /// `query__start`.
+    fn matches_usdt_name(&self, name: &str) -> bool {
+        self.name.matches(name)
+            || (self.stem.contains('-') && self.name.matches(&name.replace("__", "-")))
     }
 
     /// Returns whether a marker scope matches, by its name or by `group/name`.
@@ -210,11 +230,19 @@ impl Pattern {
     pub(crate) fn matches_recorded(&self, function: &FunctionInfo) -> bool {
         let full = Some(function.full()).filter(|_| self.name.may_be_full());
         let names = || std::iter::once(function.short()).chain(full).chain(&function.aliases);
-        let sign = if function.kind == FunctionKind::Usdt { ':' } else { '/' };
-        let whole = function.group.iter().map(|group| format!("{group}{sign}{}", function.name));
+        let is_usdt = function.kind == FunctionKind::Usdt;
+        let sign = if is_usdt { ':' } else { '/' };
+        // A pair of USDT probes has their names as aliases.
+        let of_group = || std::iter::once(&function.name).chain(&function.aliases);
+        let mut whole = function
+            .group
+            .iter()
+            .flat_map(|group| of_group().map(move |name| format!("{group}{sign}{name}")));
+        let matches = |name: &str| {
+            self.name.matches_variants(name) || (is_usdt && self.matches_usdt_name(name))
+        };
         self.matches_object_name(&function.object, &function.object)
-            && (names().any(|name| self.name.matches_variants(name))
-                || whole.into_iter().any(|whole| self.name.matches_variants(&whole)))
+            && (names().any(|name| matches(name)) || whole.any(|whole| matches(&whole)))
     }
 
     /// Keeps those that have the pattern's text as a name, if there are any. A name with parameters

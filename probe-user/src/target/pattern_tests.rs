@@ -1,3 +1,4 @@
+use super::super::usdt_pairs::Part;
 use super::*;
 
 #[track_caller]
@@ -111,8 +112,12 @@ fn refuses_what_is_no_pattern() {
 
 #[test]
 fn matches_probes() {
-    let probe =
-        UsdtProbe { provider: "libc".into(), name: "memory_sbrk_more".into(), sites: vec![] };
+    let probe = UsdtProbe {
+        provider: "libc".into(),
+        name: "memory_sbrk_more".into(),
+        sites: vec![],
+        part: None,
+    };
     let check = |text: &str, expected: bool| {
         assert_eq!(Pattern::parse(text).unwrap().matches_usdt(&probe), expected, "{text}");
     };
@@ -122,6 +127,27 @@ fn matches_probes() {
     check("other:*", false);
     check("libc", false);
     check("/^libc:mem/", true);
+    check("query*", false);
+}
+
+#[test]
+fn matches_probes_as_documentation_spells_them_and_by_their_calls() {
+    let part = Part { call: "query__parse".into(), is_start: true };
+    let (provider, name) = ("postgresql".into(), "query__parse__start".into());
+    let probe = UsdtProbe { provider, name, sites: vec![], part: Some(part) };
+    let check = |text: &str, expected: bool| {
+        assert_eq!(Pattern::parse(text).unwrap().matches_usdt(&probe), expected, "{text}");
+    };
+    check("query__parse__start", true);
+    check("query-parse-start", true);
+    check("postgresql:query-parse-start", true);
+    check("query-*", true);
+    check("query__parse", true);
+    check("postgresql:query-parse", true);
+    check("query-parse-done", false);
+    check("query", false);
+    check("query_parse", false);
+    check("/query-parse$/", true);
 }
 
 #[test]

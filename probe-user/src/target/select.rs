@@ -4,6 +4,7 @@ use super::not_found::{NotFound, Wanted, chosen_at_load};
 use super::object::Object;
 use super::pattern::{Pattern, PatternError};
 use super::search::{Found, find, matching, matching_functions, objects_that, search};
+use super::usdt_pairs::{PairPattern, UsdtPair, pairs};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
@@ -26,20 +27,23 @@ pub enum SelectError {
     TooMany { found: usize, limit: usize },
 }
 
-/// SELECT as it stands on the command line: -f, -u, -m and -x, and the functions of --arg and --ret.
+/// SELECT as it stands on the command line: -f, -u, -m and -x, --pair and --no-pairs, and the
+/// functions of --arg and --ret.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Patterns<'a> {
     pub functions: &'a [String],
     pub usdt: &'a [String],
     pub markers: &'a [String],
     pub exclude: &'a [String],
+    pub pairs: &'a [String],
+    pub no_pairs: bool,
     pub values: &'a [&'a str],
 }
 
 impl Patterns<'_> {
     pub(crate) fn is_empty(&self) -> bool {
         let lists = [self.functions, self.usdt, self.markers, self.exclude];
-        lists.iter().all(|list| list.is_empty()) && self.values.is_empty()
+        lists.iter().all(|list| list.is_empty()) && self.pairs.is_empty() && self.values.is_empty()
     }
 }
 
@@ -48,6 +52,9 @@ impl Patterns<'_> {
 pub struct Selector {
     functions: Vec<Pattern>,
     usdt: Vec<Pattern>,
+    /// Pairs of USDT probes that are asked for by name.
+    pairs: Vec<PairPattern>,
+    no_pairs: bool,
     markers: Vec<Pattern>,
     exclude: Vec<Pattern>,
 }
@@ -59,6 +66,10 @@ pub struct Selection {
     /// Those that were chosen by their names with parameters.
     pub(super) named_in_full: HashSet<Match>,
     pub(crate) usdt: Vec<Match>,
+    /// Pairs that were asked for by name, each with the index of its object.
+    asked_pairs: Vec<(usize, UsdtPair)>,
+    /// True if no other pairs are timed.
+    no_pairs: bool,
     pub(crate) markers: Vec<Match>,
     /// Patterns that matched nothing while others matched: worth a warning.
     pub(crate) unmatched: Vec<NotFound>,
@@ -77,6 +88,8 @@ struct Settled {
     /// Patterns without an object that matched in the program itself.
     functions: Vec<usize>,
     usdt: Vec<usize>,
+    /// Pairs that were found.
+    pairs: Vec<usize>,
     /// Patterns that matched whole names.
     whole_functions: Vec<usize>,
     whole_markers: Vec<usize>,
@@ -90,6 +103,24 @@ impl Selection {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Returns the pairs among the selected USDT probes of an object. Those that were asked for come
+    /// first: a probe is part of one pair.
+    pub(crate) fn pairs(&self, objects: &[Object], object: usize) -> Vec<UsdtPair> {
+        let mut free: BTreeSet<usize> =
+            self.usdt.iter().filter(|it| it.object == object).map(|it| it.index).collect();
+        let mut found = Vec::new();
+        for (_, pair) in self.asked_pairs.iter().filter(|(of, _)| *of == object) {
+            if pair.parts().all(|part| free.contains(&part)) {
+                pair.parts().for_each(|part| _ = free.remove(&part));
+                found.push(pair.clone());
+            }
+        }
+        if !self.no_pairs {
+            found.extend(pairs(objects[object].usdt_probes(), free));
+        }
+        found
     }
 
     /// Returns the numbers of the values that are asked for a function.
@@ -109,6 +140,12 @@ impl Selector {
         Ok(Self {
             functions: [parse(asked.functions)?, values].concat(),
             usdt: parse(asked.usdt)?,
+            pairs: asked
+                .pairs
+                .iter()
+                .map(|text| PairPattern::parse(text))
+                .collect::<Result<_, _>>()?,
+            no_pairs: asked.no_pairs,
             markers: parse(asked.markers)?,
             exclude: parse(asked.exclude)?,
         })
@@ -116,7 +153,8 @@ impl Selector {
 
     /// Returns whether nothing is asked for.
     pub(crate) fn is_empty(&self) -> bool {
-        self.functions.is_empty() && self.usdt.is_empty() && self.markers.is_empty()
+        let usdt = self.usdt.is_empty() && self.pairs.is_empty();
+        self.functions.is_empty() && usdt && self.markers.is_empty()
     }
 
     /// Asks for all marker scopes as well.
@@ -134,7 +172,7 @@ impl Selector {
     }
 
     pub fn asks_for_usdt(&self) -> bool {
-        !self.usdt.is_empty()
+        !self.usdt.is_empty() || !self.pairs.is_empty()
     }
 
     /// Returns the patterns to search for in libraries that load after `selection` was made. A
@@ -153,9 +191,14 @@ impl Selector {
         };
         let settled = &selection.settled;
         let functions = whole(&self.functions, &settled.whole_functions);
+        let pairs = self.pairs.iter().enumerate();
+        let pairs = pairs.filter(|(place, _)| !settled.pairs.contains(place));
+        let pairs = pairs.map(|(_, pair)| pair.clone()).collect();
         Self {
             functions: open(&functions, &settled.functions),
             usdt: open(&self.usdt, &settled.usdt),
+            pairs,
+            no_pairs: self.no_pairs,
             markers: whole(&self.markers, &settled.whole_markers),
             exclude: self.exclude.clone(),
         }
@@ -240,7 +283,21 @@ impl Selector {
             }
             all.extend(found);
         }
+        for (place, pair) in self.pairs.iter().enumerate() {
+            let found = pair.find(objects);
+            if found.is_empty() {
+                let searched: Vec<usize> = (0..objects.len()).collect();
+                selection.unmatched.push(NotFound::usdt(pair.missing(objects), objects, &searched));
+            } else {
+                selection.settled.pairs.push(place);
+            }
+            for (object, pair) in found {
+                all.extend(pair.parts().map(|index| Match { object, index }));
+                selection.asked_pairs.push((object, pair));
+            }
+        }
         selection.usdt = all.into_iter().collect();
+        selection.no_pairs = self.no_pairs;
     }
 
     /// Searches all objects: marks in a library are meant to be seen.

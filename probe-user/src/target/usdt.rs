@@ -6,6 +6,7 @@
 use super::budget::TooLarge;
 use super::elf::Layout;
 use super::source::Source;
+use super::usdt_pairs::{self, Part};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ pub(crate) struct UsdtProbe {
     pub provider: Arc<str>,
     pub name: Arc<str>,
     pub sites: Vec<UsdtSite>,
+    /// Its part in a call, if it is one of the two ends of a pair.
+    pub part: Option<Part>,
 }
 
 /// One site of a USDT probe.
@@ -96,9 +99,10 @@ fn try_read(source: &Source, layout: &Layout) -> Result<UsdtNotes, TooLarge> {
             sites.sort_by_key(|site| site.file_offset);
             sites.dedup_by_key(|site| site.file_offset);
             sites.sort_by_key(|site| site.address);
-            UsdtProbe { provider: provider.into(), name: name.into(), sites }
+            UsdtProbe { provider: provider.into(), name: name.into(), sites, part: None }
         })
         .collect();
+    usdt_pairs::mark(&mut notes.probes);
     Ok(notes)
 }
 

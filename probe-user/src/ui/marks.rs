@@ -5,7 +5,7 @@
 
 use super::style::{Style, Tone};
 use super::{text, waiting};
-use ctrace_core::report::{FunctionReport, Report};
+use ctrace_core::report::Report;
 
 /// A reason to read a row with care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Marks {
                 Mark::Waits => row.calls > 0 && waiting::waits(&row.name, &row.object),
                 Mark::Recursive => recursive[index],
                 Mark::UntilTailCall => row.until_tail_call && row.calls > 0,
-                Mark::Unseen => row.untimed > 0 && !is_point(row),
+                Mark::Unseen => row.untimed > 0 && !row.is_point(),
                 Mark::MostlyProbes => row.is_mostly_probes(),
             };
             Mark::ALL.into_iter().filter(|mark| has(*mark)).collect()
@@ -104,11 +104,6 @@ impl Marks {
         })
         .collect()
     }
-}
-
-/// Returns whether the row is of USDT probes, which have no ends.
-fn is_point(row: &FunctionReport) -> bool {
-    row.kind == ctrace_core::function::FunctionKind::Usdt
 }
 
 /// Returns for each function whether it frames its threads: it was entered once in each, and is

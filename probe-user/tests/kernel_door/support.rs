@@ -5,7 +5,7 @@ mod install;
 
 pub(crate) use install::install;
 
-use ctrace_common::{CONTROL_LEN, Change, Comm, Cookie, Kind, RECORD_LEN, Record};
+use ctrace_common::{CONTROL_LEN, Change, Comm, Cookie, Kind, NO_INDEX, RECORD_LEN, Record};
 use ctrace_core::{
     ingest::decode::{Decoded, decode},
     units::Pid,
@@ -262,11 +262,12 @@ impl Session {
         symbols: &[&str],
         choice: LinkChoice,
     ) -> Result<Attachment, BpfError> {
-        let sites: Vec<_> = symbols
-            .iter()
-            .zip(0..)
-            .map(|(symbol, probe)| site(symbol, Cookie::plain(probe)))
-            .collect();
+        let cookie = |probe| match role {
+            Role::Point => Cookie::usdt(probe, Kind::Point as u8, NO_INDEX),
+            _ => Cookie::plain(probe),
+        };
+        let symbols = symbols.iter().zip(0..);
+        let sites: Vec<_> = symbols.map(|(symbol, probe)| site(symbol, cookie(probe))).collect();
         self.kernel.attach(&BINARY.path, pid, role, &sites, choice, false)
     }
 

@@ -58,7 +58,7 @@ fn numbers_come_from_registers_and_memory() {
         assert_eq!(index, 3);
         let mut target = Target::start(&["values", "30"]);
         let pid = target.pid();
-        let sites = [site("site_values", Cookie::with_values(17, index))];
+        let sites = [site("site_values", Cookie::usdt(17, Kind::Point as u8, index))];
         let _points = session
             .kernel
             .attach(&BINARY.path, Some(pid), Role::PointWithValues, &sites, choice, false)
@@ -110,7 +110,7 @@ fn floating_point_numbers_come_with_their_sizes() {
     let sources = ValueSources { forms: 0b1110 << SINGLES, ..sources(&operands) };
     let index = session.kernel.add_values(&[sources]).unwrap();
     let mut target = Target::start(&["values", "3"]);
-    let sites = [site("site_values", Cookie::with_values(17, index))];
+    let sites = [site("site_values", Cookie::usdt(17, Kind::Point as u8, index))];
     let (role, pid) = (Role::PointWithValues, Some(target.pid()));
     let choice = LinkChoice::Auto;
     let _points = session.kernel.attach(&BINARY.path, pid, role, &sites, choice, false).unwrap();
@@ -136,7 +136,7 @@ fn a_payload_has_as_many_slots_as_its_values_need() {
     assert_eq!(session.kernel.add_values(&all).unwrap(), 0);
     for (count, index) in (1..=MAX_VALUES).zip(0..) {
         let mut target = Target::start(&["values", "1"]);
-        let sites = [site("site_values", Cookie::with_values(0, index))];
+        let sites = [site("site_values", Cookie::usdt(0, Kind::Point as u8, index))];
         let (role, pid) = (Role::PointWithValues, Some(target.pid()));
         let choice = LinkChoice::Auto;
         let _points =
@@ -161,7 +161,7 @@ fn lost_payloads_are_counted_apart() {
     let Some(mut session) = Session::with_rings(4096, false) else { return };
     session.kernel.add_values(&[sources(&[register(RCX, 8, 0); 9])]).unwrap();
     let mut target = Target::start(&["values", &HITS.to_string()]);
-    let sites = [site("site_values", Cookie::with_values(0, 0))];
+    let sites = [site("site_values", Cookie::usdt(0, Kind::Point as u8, 0))];
     let (role, pid) = (Role::PointWithValues, Some(target.pid()));
     let choice = LinkChoice::Auto;
     let _points = session.kernel.attach(&BINARY.path, pid, role, &sites, choice, false).unwrap();

@@ -10,6 +10,7 @@ mod clock;
 mod held;
 mod markers;
 mod objects;
+mod pairs;
 mod payloads;
 mod processes;
 mod recordings;
@@ -121,6 +122,9 @@ pub const CASES: &[Case] = &[
         depends: On::Kernel,
     },
     case("usdt_values", On::Nothing, objects::usdt_values),
+    case("pairs_of_usdt_probes", On::Kernel, pairs::pairs_of_usdt_probes),
+    case("recorded_pairs", On::Nothing, pairs::recorded_pairs),
+    case("pairs_as_points", On::Nothing, pairs::pairs_as_points),
     case("a_recording_is_a_trace", On::Nothing, recordings::a_recording_is_a_trace),
     case(
         "an_instruction_the_kernel_refuses",
@@ -235,6 +239,7 @@ pub fn builds() -> Vec<Build> {
         "ownids.c",
         "usdt.c",
         "usdt_values.c",
+        "usdt_pairs.c",
         "call_values.c",
         "crash.c",
         "spin.c",

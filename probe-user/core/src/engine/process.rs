@@ -41,8 +41,7 @@ impl Tracker {
             Change::Exec { comm, by, .. } => {
                 let name = name_of(&comm);
                 threads.end_all(pid, Some(tid), ledger);
-                let survivor = threads.get(pid, tid, ledger);
-                survivor.stacks.close(ledger);
+                threads.close(pid, tid, ledger);
                 threads.rename(pid, tid, &name, ledger);
                 self.regions.forget(pid);
                 self.changes.push(ProcessChange::Exec { pid, name, by: Tid(by) });

@@ -2,6 +2,7 @@
 //! chunk whenever there are enough.
 
 use crate::calls::spool::Taken;
+use crate::engine::threads::ThreadName;
 use crate::engine::tracker::Tracker;
 use crate::function::ProbeCost;
 use crate::recording::payloads;
@@ -94,8 +95,13 @@ impl Tracker {
 
     fn record_names(&mut self, recorder: &mut Recorder) {
         let threads = self.threads.take_names().into_iter();
-        let threads =
-            threads.map(|t| ThreadRecord { id: t.id, pid: t.pid, tid: t.tid, name: t.name });
+        let threads = threads.map(|ThreadName { id, pid, tid, name, beside }| ThreadRecord {
+            id,
+            pid,
+            tid,
+            name,
+            beside,
+        });
         let names = Names {
             functions: self.functions[recorder.functions..].to_vec(),
             threads: threads.collect(),

@@ -4,6 +4,7 @@
 //! longjmp, an exception or a lost return costs a duration, but never the structure. A thread may
 //! run on several stacks (signal stacks, fibers); pointers are compared only within one of them.
 
+mod by_order;
 mod plain;
 
 use crate::calls::paths::ROOT;
@@ -121,12 +122,15 @@ pub(crate) struct Stacks {
     /// The time of the last event.
     pub(crate) last: u64,
     pub(crate) account: Account,
+    /// For calls that are joined by order: the number of ends that may still come of calls that
+    /// were given up.
+    owed: u64,
 }
 
 impl Stacks {
     pub(crate) fn new(thread: ThreadId, selected: bool) -> Self {
         let account = Account::of(thread);
-        Self { stacks: Vec::new(), current: 0, selected, last: 0, account }
+        Self { stacks: Vec::new(), current: 0, selected, last: 0, account, owed: 0 }
     }
 
     /// Returns the open calls, the earliest first.
@@ -164,7 +168,7 @@ impl Stacks {
             self.end_all(stack, ledger);
         }
         self.stacks.clear();
-        self.current = 0;
+        (self.current, self.owed) = (0, 0);
     }
 
     /// Switches to the stack that `sp` is on.

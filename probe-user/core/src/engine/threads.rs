@@ -1,10 +1,15 @@
 //! The live threads, by process and thread id, and a row for each that is gone.
+//!
+//! A pair of USDT probes that the order of events joins overlaps with the thread's other calls in
+//! any way. So it has a thread of its own here, beside that one: calls of one thread are inside each
+//! other.
 
 use crate::engine::ledger::Ledger;
 use crate::engine::stack::Stacks;
 use crate::hash::{IntMap, pair};
 use crate::report::ThreadReport;
-use crate::units::{Nanos, Pid, ThreadId, Tid};
+use crate::units::{FuncId, Nanos, Pid, ThreadId, Tid};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The number of rows of dead threads that are kept for a report.
@@ -20,22 +25,30 @@ pub(crate) struct Thread {
     /// The time of the first event in this period.
     pub(crate) first: Option<u64>,
     pub(crate) stacks: Stacks,
+    /// For a pair of USDT probes, the thread with these ids.
+    beside: Option<ThreadId>,
 }
 
 impl Thread {
     #[cold]
     fn begin(id: ThreadId, pid: Pid, tid: Tid, ledger: &Ledger) -> Self {
         let selected = ledger.filter.selects_thread(tid, "");
-        Self { pid, tid, name: "".into(), first: None, stacks: Stacks::new(id, selected) }
+        let (name, stacks) = ("".into(), Stacks::new(id, selected));
+        Self { pid, tid, name, first: None, stacks, beside: None }
+    }
+
+    fn take_name(&mut self, name: Arc<str>, selected: bool) {
+        self.name = name;
+        self.stacks.selected = selected;
     }
 
     fn named(&self) -> ThreadName {
-        let id = self.stacks.account.thread();
-        ThreadName { id, pid: self.pid, tid: self.tid, name: Arc::clone(&self.name) }
+        let &Self { pid, tid, ref name, beside, .. } = self;
+        ThreadName { id: self.stacks.account.thread(), pid, tid, name: Arc::clone(name), beside }
     }
 
     /// Returns a row for the report, if the thread made calls.
-    pub(crate) fn row(&self) -> Option<ThreadReport> {
+    fn row(&self) -> Option<ThreadReport> {
         let open = self.stacks.open().len() as u64;
         let calls = self.stacks.account.calls.saturating_add(open);
         (calls > 0).then(|| ThreadReport {
@@ -57,6 +70,12 @@ pub(crate) struct ThreadName {
     pub(crate) pid: Pid,
     pub(crate) tid: Tid,
     pub(crate) name: Arc<str>,
+    pub(crate) beside: Option<ThreadId>,
+}
+
+/// Returns the key of a pair beside a thread. No process has such an id.
+fn key_beside(tid: Tid, func: FuncId) -> u64 {
+    pair(1 << 31 | func.0, tid.0)
 }
 
 /// Returns an empty cache entry: a key that no thread looked up at this place has.
@@ -75,6 +94,9 @@ pub(crate) struct Threads {
     more_rows: u64,
     /// The number of threads so far.
     begun: u32,
+    /// By thread: the pairs of USDT probes that have stacks of their own beside its stacks. In
+    /// reports they are part of the thread.
+    beside: HashMap<(Pid, Tid), Vec<FuncId>>,
     /// For a recording: names since they were last taken, and ended threads.
     names: Option<Vec<ThreadName>>,
     ended: Vec<ThreadId>,
@@ -90,6 +112,7 @@ impl Threads {
             rows: Vec::new(),
             more_rows: 0,
             begun: 0,
+            beside: HashMap::new(),
             names: None,
             ended: Vec::new(),
         }
@@ -122,15 +145,59 @@ impl Threads {
     #[inline(never)]
     fn find(&mut self, pid: Pid, tid: Tid, ledger: &Ledger) -> usize {
         let key = pair(pid.0, tid.0);
-        let slot = *self.ids.entry(key).or_insert_with(|| {
+        let slot = self.slot(key);
+        self.occupied(slot, pid, tid, ledger);
+        self.cache[tid.0 as usize % CACHE] = (key, slot);
+        slot
+    }
+
+    /// Returns the slot of a thread, or a free one for it.
+    fn slot(&mut self, key: u64) -> usize {
+        *self.ids.entry(key).or_insert_with(|| {
             self.free.pop().unwrap_or_else(|| {
                 self.slots.push(None);
                 self.slots.len() - 1
             })
-        });
-        self.occupied(slot, pid, tid, ledger);
-        self.cache[tid.0 as usize % CACHE] = (key, slot);
-        slot
+        })
+    }
+
+    /// Returns the thread of a pair beside this one.
+    pub(crate) fn beside(
+        &mut self,
+        pid: Pid,
+        tid: Tid,
+        func: FuncId,
+        ledger: &Ledger,
+    ) -> &mut Thread {
+        let key = key_beside(tid, func);
+        if !self.ids.contains_key(&key) {
+            let thread = self.get(pid, tid, ledger);
+            let (name, selected) = (Arc::clone(&thread.name), thread.stacks.selected);
+            let id = thread.stacks.account.thread();
+            self.beside.entry((pid, tid)).or_default().push(func);
+            let slot = self.slot(key);
+            let beside = self.occupied(slot, pid, tid, ledger);
+            beside.beside = Some(id);
+            beside.take_name(name, selected);
+            let named = beside.named();
+            self.names.iter_mut().for_each(|names| names.push(named.clone()));
+        }
+        let slot = self.slot(key);
+        self.occupied(slot, pid, tid, ledger)
+    }
+
+    /// Returns the slots of the pairs beside a thread.
+    fn slots_beside(&self, pid: Pid, tid: Tid) -> Vec<usize> {
+        let pairs = self.beside.get(&(pid, tid)).into_iter().flatten();
+        pairs.filter_map(|&func| self.ids.get(&key_beside(tid, func)).copied()).collect()
+    }
+
+    /// Notes that events of this thread were lost, for the pairs beside it.
+    #[cold]
+    pub(crate) fn damage_beside(&mut self, pid: Pid, tid: Tid) {
+        for slot in self.slots_beside(pid, tid) {
+            self.slots[slot].iter_mut().for_each(|thread| thread.stacks.damage());
+        }
     }
 
     #[inline]
@@ -152,11 +219,16 @@ impl Threads {
         if *thread.name == *name {
             return;
         }
-        thread.name = name.into();
-        thread.stacks.selected = ledger.filter.selects_thread(tid, name);
-        let named = thread.named();
+        let selected = ledger.filter.selects_thread(tid, name);
+        thread.take_name(name.into(), selected);
+        let mut named = vec![thread.named()];
+        for slot in self.slots_beside(pid, tid) {
+            let Some(thread) = &mut self.slots[slot] else { continue };
+            thread.take_name(name.into(), selected);
+            named.push(thread.named());
+        }
         if let Some(names) = &mut self.names {
-            names.push(named);
+            names.extend(named);
         }
     }
 
@@ -169,25 +241,41 @@ impl Threads {
         self.slots.iter_mut().flatten()
     }
 
+    /// Ends the calls of a thread that runs on with another program.
+    pub(crate) fn close(&mut self, pid: Pid, tid: Tid, ledger: &mut Ledger) {
+        self.get(pid, tid, ledger).stacks.close(ledger);
+        for slot in self.slots_beside(pid, tid) {
+            self.slots[slot].iter_mut().for_each(|thread| thread.stacks.close(ledger));
+        }
+    }
+
     /// Ends a thread that is gone, and its calls.
     pub(crate) fn end(&mut self, pid: Pid, tid: Tid, ledger: &mut Ledger) {
-        let key = pair(pid.0, tid.0);
-        let Some(slot) = self.ids.remove(&key) else { return };
+        let pairs = self.beside.remove(&(pid, tid)).unwrap_or_default();
+        let keys = pairs.into_iter().map(|func| key_beside(tid, func));
+        let keys = std::iter::once(pair(pid.0, tid.0)).chain(keys);
+        let rows: Vec<_> = keys.filter_map(|key| self.remove(key, tid, ledger)).collect();
+        match rows.into_iter().filter_map(|thread| thread.row()).reduce(ThreadReport::with_beside) {
+            Some(row) if self.rows.len() < MAX_ROWS => self.rows.push(row),
+            Some(_) => self.more_rows += 1,
+            None => {}
+        }
+    }
+
+    /// Removes a thread, or a pair beside it, and ends its calls.
+    fn remove(&mut self, key: u64, tid: Tid, ledger: &mut Ledger) -> Option<Thread> {
+        let slot = self.ids.remove(&key)?;
         let cached = &mut self.cache[tid.0 as usize % CACHE];
         if cached.0 == key {
             *cached = empty(tid.0 as usize % CACHE);
         }
         self.free.push(slot);
-        let Some(mut thread) = self.slots[slot].take() else { return };
+        let mut thread = self.slots[slot].take()?;
         thread.stacks.close(ledger);
         if self.names.is_some() {
             self.ended.push(thread.stacks.account.thread());
         }
-        match thread.row() {
-            Some(row) if self.rows.len() < MAX_ROWS => self.rows.push(row),
-            Some(_) => self.more_rows += 1,
-            None => {}
-        }
+        Some(thread)
     }
 
     /// Ends all threads of the process except `survivor`.
@@ -202,7 +290,11 @@ impl Threads {
     /// left out.
     pub(crate) fn rows(&self) -> (Vec<ThreadReport>, u64) {
         let mut rows = self.rows.clone();
-        rows.extend(self.iter().filter_map(Thread::row));
+        rows.extend(self.iter().filter(|thread| thread.beside.is_none()).filter_map(|thread| {
+            let beside = self.slots_beside(thread.pid, thread.tid).into_iter();
+            let beside = beside.filter_map(|slot| self.slots[slot].as_ref()?.row());
+            thread.row().into_iter().chain(beside).reduce(ThreadReport::with_beside)
+        }));
         rows.sort_by_key(|row| (row.first_ns, row.pid, row.tid));
         (rows, self.more_rows)
     }

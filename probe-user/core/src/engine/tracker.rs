@@ -139,7 +139,7 @@ impl Tracker {
         let thread = self.threads.get(pid, first.tid(), &self.ledger);
         let stacks = &mut thread.stacks;
         let in_time = self.armed.max(late_before);
-        let mut rest = events;
+        let (mut rest, mut lost) = (events, false);
         while let [event, after @ ..] = rest
             && event.who() == who
         {
@@ -159,11 +159,13 @@ impl Tracker {
             *hits += 1;
             if event.lost_before() > 0 {
                 stacks.damage();
+                lost = true;
             }
             if ts < stacks.last {
                 // The event cannot be placed any more, so it is as good as lost. Only a late event
                 // gets here.
                 stacks.damage();
+                lost = true;
                 continue;
             }
             thread.first.get_or_insert(ts);
@@ -203,6 +205,12 @@ impl Tracker {
             };
             let mut counts = plain;
             if !plain {
+                if let Some(Kind::PairEnter | Kind::PairExit) = kind {
+                    stacks.last = ts;
+                    self.now = self.now.max(ts);
+                    self.apply_by_order::<VALUES>(event, lost);
+                    return rest;
+                }
                 stacks.turn_to(pid, at.sp, &self.regions, &mut self.ledger);
                 match kind {
                     Some(Kind::Enter) => counts = stacks.enter(at, &self.facts, &mut self.ledger),
@@ -230,7 +238,35 @@ impl Tracker {
             stacks.last = ts;
         }
         self.now = self.now.max(stacks.last);
+        if lost {
+            self.threads.damage_beside(pid, first.tid());
+        }
         rest
+    }
+
+    /// Applies an end of a pair that only the order of a thread's events joins. Such a pair has
+    /// stacks of its own: its calls may begin and end anywhere in those of the functions. `lost`:
+    /// events of the thread were lost since its last such event.
+    #[cold]
+    fn apply_by_order<const VALUES: bool>(&mut self, event: &Event, lost: bool) {
+        let (pid, tid, func, ts) = (event.pid(), event.tid(), event.func(), event.ts());
+        if lost {
+            self.threads.damage_beside(pid, tid);
+        }
+        let FunctionInfo { nests_by_order: nests, values, .. } = &self.functions[func.index()];
+        let thread = self.threads.beside(pid, tid, func, &self.ledger);
+        thread.first.get_or_insert(ts);
+        let stacks = &mut thread.stacks;
+        match event.kind() {
+            Some(Kind::PairEnter) => {
+                let counts = stacks.enter_by_order(func, ts, *nests, &mut self.ledger);
+                if VALUES && !values.is_empty() {
+                    self.payloads.expect(event, counts.then(|| stacks.account.thread()));
+                }
+            }
+            _ => stacks.exit_by_order(func, ts, &mut self.ledger),
+        }
+        stacks.last = ts;
     }
 }
 

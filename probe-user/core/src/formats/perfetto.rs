@@ -280,9 +280,18 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
             self.track(Message::default().number(1, PROCESS_TRACK | pid).message(3, &process));
         }
         let track = THREAD_TRACK | u64::from(thread.0);
-        let mut of_thread = Message::default();
-        of_thread.number(1, pid).number(2, tid).text(5, &label.name);
-        self.track(Message::default().number(1, track).message(4, &of_thread));
+        let mut descriptor = Message::default();
+        descriptor.number(1, track);
+        if self.recording.thread(thread).is_some_and(|record| record.beside.is_some()) {
+            // On the track of its thread they would overlap.
+            let name = format!("{} {tid}, pairs of USDT probes", label.name);
+            descriptor.text(2, &name).number(5, PROCESS_TRACK | pid);
+        } else {
+            let mut of_thread = Message::default();
+            of_thread.number(1, pid).number(2, tid).text(5, &label.name);
+            descriptor.message(4, &of_thread);
+        }
+        self.track(&descriptor);
 
         let id = GLOBAL + 1 + self.sequences.len() as u64;
         let mut clocks = Message::default();

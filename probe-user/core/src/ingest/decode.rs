@@ -32,7 +32,7 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     }
 }
 
-/// Decodes a record that is not an event of a call.
+/// Decodes a record that is no usual event of a call.
 #[cold]
 fn decode_rare(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     let Some((head, rest)) = bytes.split_first_chunk() else {
@@ -41,7 +41,7 @@ fn decode_rare(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     let record = Record::from_bytes(head);
     let reserved = DecodeError::Reserved(record.kind);
     let decoded = match (Kind::from_wire(record.kind), bytes.len()) {
-        (Some(kind), RECORD_LEN) if kind.is_event() => return Err(reserved),
+        (Some(kind), RECORD_LEN) if kind.is_event() => Decoded::Event(record.into()),
         (Some(kind), CONTROL_LEN) if kind.is_change() => {
             let slot = rest.first_chunk().ok_or(DecodeError::Length(bytes.len()))?;
             let change = Change::from_bytes(kind, slot).ok_or(reserved)?;
@@ -90,7 +90,12 @@ mod tests {
         check(16, 32, Err(DecodeError::Kind(16)));
         check(1, 64, Err(DecodeError::Kind(1)));
         check(0, 32, Err(DecodeError::Kind(0)));
-        check(6, 32, Err(DecodeError::Kind(6)));
+        check(6, 32, Ok(6));
+        check(7, 32, Ok(7));
+        check(11, 32, Ok(11));
+        check(12, 32, Ok(12));
+        check(11, 64, Err(DecodeError::Kind(11)));
+        check(13, 32, Err(DecodeError::Kind(13)));
         check(8, 32, Err(DecodeError::Kind(8)));
         check(21, 64, Ok(21));
         check(22, 64, Err(DecodeError::Kind(22)));
@@ -109,7 +114,7 @@ mod tests {
 
     #[test]
     fn reserved_bits_must_be_0() {
-        for (kind, len) in [(1, 32), (5, 32), (10, 256), (17, 64)] {
+        for (kind, len) in [(1, 32), (5, 32), (7, 32), (11, 32), (10, 256), (17, 64)] {
             for bit in 0..8 {
                 let mut bytes = vec![0; len];
                 (bytes[28], bytes[29]) = (kind, 1 << bit);

@@ -6,8 +6,8 @@
 use crate::units::{FuncId, Pid, Tid};
 use ctrace_common::{Kind, RECORD_LEN};
 
-/// Kinds of events of calls, together with the reserved byte above them, which is 0.
-const KINDS: std::ops::RangeInclusive<u16> = Kind::Enter as u16..=Kind::Point as u16;
+/// Usual kinds of events of calls, together with the reserved byte above them, which is 0.
+const KINDS: std::ops::RangeInclusive<u16> = Kind::Enter as u16..=Kind::ScopeExit as u16;
 
 const KIND_SHIFT: u32 = 32;
 const SITE_SHIFT: u32 = 40;
@@ -26,7 +26,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// Reads the event from a ring's bytes, if they hold one.
+    /// Reads the event from a ring's bytes, if they hold one of a usual kind.
     #[inline]
     pub(crate) fn from_wire(bytes: &[u8]) -> Option<Self> {
         let bytes = <&[u8; RECORD_LEN]>::try_from(bytes).ok()?;

@@ -115,6 +115,10 @@ pub struct ThreadRecord {
     pub tid: Tid,
     /// The last name it had.
     pub name: Arc<str>,
+    /// For calls of a pair of USDT probes that overlap with other calls of their thread, the id of
+    /// that thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<ThreadId>,
 }
 
 /// A program or library that contains functions.

@@ -1,10 +1,16 @@
 //! The names that people see for the functions that rows of a report refer to.
 
 use super::{CallReport, FunctionReport, Report};
-use crate::function::qualified;
+use crate::function::{FunctionKind, qualified};
 use std::borrow::Cow;
 
 impl FunctionReport {
+    /// Returns whether it is a USDT probe whose hits are counted, which have no ends. A pair of such
+    /// probes has their names as aliases.
+    pub fn is_point(&self) -> bool {
+        self.kind == FunctionKind::Usdt && self.aliases.is_empty()
+    }
+
     /// Returns the name: a marker with its group, a USDT probe with its provider.
     pub fn qualified(&self) -> Cow<'_, str> {
         qualified(self.kind, self.group.as_deref(), &self.name)

@@ -134,6 +134,18 @@ impl PathReport {
 }
 
 impl ThreadReport {
+    /// Adds other calls of the same thread and the same time.
+    #[must_use]
+    pub(crate) fn with_beside(self, other: Self) -> Self {
+        Self {
+            calls: self.calls.saturating_add(other.calls),
+            open: self.open.saturating_add(other.open),
+            first_ns: self.first_ns.min(other.first_ns),
+            last_ns: self.last_ns.max(other.last_ns),
+            ..self
+        }
+    }
+
     /// Adds the following stretch. A call that is open at the end of this one counts in the later
     /// one.
     pub fn add(&mut self, later: &Self) {

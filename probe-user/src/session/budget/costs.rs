@@ -73,6 +73,7 @@ impl HitCosts {
         let placement = match &planned.sites {
             Sites::Function(placement) => placement,
             Sites::Usdt(_) => return self.emulated,
+            Sites::Pair(_) => return Nanos(2 * self.emulated.0),
             Sites::Marker(_) => return MARKER_CALL,
         };
         let exit = match &placement.exit {
@@ -92,7 +93,7 @@ impl HitCosts {
         let call_ns = self.call(planned);
         let inside_ns = match &planned.sites {
             Sites::Usdt(_) => Nanos::ZERO,
-            Sites::Marker(_) => Nanos(call_ns.0 / 2),
+            Sites::Pair(_) | Sites::Marker(_) => Nanos(call_ns.0 / 2),
             Sites::Function(placement) => {
                 let entry = self.hit(placement.entry.cost);
                 match &placement.exit {
@@ -132,7 +133,7 @@ impl HitCosts {
     fn event(&self, planned: &Planned) -> Nanos {
         let events = match &planned.sites {
             Sites::Function(placement) if !matches!(placement.exit, ExitPlacement::Unseen(_)) => 2,
-            Sites::Marker(_) => 2,
+            Sites::Pair(_) | Sites::Marker(_) => 2,
             _ => 1,
         };
         Nanos(self.call(planned).0 / events)

@@ -8,6 +8,7 @@ mod guarding;
 pub(crate) mod jump_room;
 pub(crate) mod markers;
 mod nothing_chosen;
+mod pairs;
 mod placer;
 mod points;
 mod room;
@@ -21,6 +22,7 @@ use self::{
     jump_room::JumpRoom,
     markers::MarkerPlan,
     nothing_chosen::what_could_be_traced,
+    pairs::PairSites,
     placer::Placer,
     values::{Point, ValuePlanner},
 };
@@ -36,7 +38,6 @@ use crate::target::{
     plan::Placement,
     select::{SelectError, Selection, Selector},
     symbols::Function,
-    usdt::UsdtProbe,
 };
 use anyhow::{Context, bail};
 use ctrace_core::function::FunctionInfo;
@@ -115,6 +116,7 @@ impl Planned {
 pub enum Sites {
     Function(Placement),
     Usdt(Vec<Point>),
+    Pair(PairSites),
     Marker(Vec<MarkerSite>),
 }
 
@@ -350,10 +352,13 @@ impl Planner {
                 self.place_functions(object, &functions, &mut planned, &mut plan)?;
                 unseen += self.make_room(&mut planned);
             }
-            let probes: Vec<&UsdtProbe> = probes.map(|s| &object.usdt_probes()[s.index]).collect();
-            let variables = self.values.variables(object, probes.iter().copied());
-            for probe in probes {
-                self.place_probe(object, probe, &variables, &mut planned, &mut plan);
+            let chosen: Vec<usize> = probes.map(|s| s.index).collect();
+            let probes = object.usdt_probes();
+            let variables = self.values.variables(object, chosen.iter().map(|&at| &probes[at]));
+            let pairs = selection.pairs(objects, index);
+            let parts = self.place_pairs(object, &pairs, &variables, &mut planned, &mut plan);
+            for at in chosen.iter().filter(|at| !parts.contains(at)) {
+                self.place_probe(object, &probes[*at], &variables, &mut planned, &mut plan);
             }
             let scopes = selection.markers.iter().filter(|s| s.object == index);
             let scopes = scopes.map(|s| &object.markers().scopes[s.index]);

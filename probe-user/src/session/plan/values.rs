@@ -305,6 +305,7 @@ mod tests {
             provider: "app".into(),
             name: Arc::from(name),
             sites: (0..sites as u64).map(|at| site(at, "8@%rax")).collect(),
+            part: None,
         };
         let mut planner =
             ValuePlanner { reads: true, room: Room::of(5), ..ValuePlanner::default() };
@@ -333,6 +334,7 @@ mod tests {
             provider: "app".into(),
             name: "probe".into(),
             sites: vec![site(0, "8@%rax 8f@%xmm0")],
+            part: None,
         };
         let planned = |reads: bool| {
             let mut planner = ValuePlanner { reads, ..ValuePlanner::default() };

@@ -8,7 +8,10 @@ use crate::{
         plan::{ObjectPlan, Planned, Sites, values::Point},
         spec::OnFull,
     },
-    target::plan::{ExitKind, ExitPlacement, ExitSite, Placement},
+    target::{
+        plan::{ExitKind, ExitPlacement, ExitSite, Placement},
+        usdt::UsdtSite,
+    },
 };
 use ctrace_common::{Cookie, Kind, NO_CONDITION, NO_INDEX};
 use ctrace_core::{
@@ -132,18 +135,12 @@ fn add_sites(
     planned: &Planned,
 ) -> Result<(), BpfError> {
     match &planned.sites {
-        Sites::Usdt(points) => {
-            for Point { site, values } in points {
-                let (list, cookie) = match values {
-                    None => (&mut sites.points, Cookie::plain(id.0)),
-                    Some(values) => {
-                        let index = kernel.add_values(std::slice::from_ref(values))?;
-                        (&mut sites.points_with_values, Cookie::with_values(id.0, index))
-                    }
-                };
-                let ref_ctr_offset = site.semaphore.unwrap_or(0);
-                list.push(Site { offset: site.file_offset, ref_ctr_offset, cookie });
-            }
+        Sites::Usdt(points) => add_points(kernel, sites, id, points, Kind::Point)?,
+        Sites::Pair(pair) => {
+            let [start, end] = pair.joined.kinds();
+            add_points(kernel, sites, id, &pair.starts, start)?;
+            let cookie = Cookie::usdt(id.0, end as u8, NO_INDEX);
+            sites.exits.plain.extend(pair.ends.iter().map(|site| usdt_site(site, cookie)));
         }
         // Their runtimes are probed, not the scopes themselves.
         Sites::Marker(_) => {}
@@ -177,6 +174,32 @@ fn add_sites(
     Ok(())
 }
 
+/// Adds USDT sites that report events of this kind.
+fn add_points(
+    kernel: &Kernel,
+    sites: &mut ByRole,
+    id: FuncId,
+    points: &[Point],
+    kind: Kind,
+) -> Result<(), BpfError> {
+    for Point { site, values } in points {
+        let (list, index) = match values {
+            None => (&mut sites.points, NO_INDEX),
+            Some(values) => {
+                let index = kernel.add_values(std::slice::from_ref(values))?;
+                (&mut sites.points_with_values, index)
+            }
+        };
+        list.push(usdt_site(site, Cookie::usdt(id.0, kind as u8, index)));
+    }
+    Ok(())
+}
+
+fn usdt_site(site: &UsdtSite, cookie: Cookie) -> Site {
+    let ref_ctr_offset = site.semaphore.unwrap_or(0);
+    Site { offset: site.file_offset, ref_ctr_offset, cookie }
+}
+
 fn entry_site(placement: &Placement, id: FuncId, values: Option<CallElements>) -> Site {
     let cookie = match values {
         Some(values) => Cookie::with_values(id.0, values.entry),
@@ -188,6 +211,7 @@ fn entry_site(placement: &Placement, id: FuncId, values: Option<CallElements>) -
 /// Probes on ways out, by the program that is attached there.
 #[derive(Clone, Default)]
 pub(crate) struct ExitSites {
+    /// Ends of pairs of USDT probes are here as well.
     plain: Vec<Site>,
     /// Each is a `ret` of a function whose result is read.
     with_results: Vec<Site>,

@@ -245,7 +245,7 @@ impl<'a> Setup<'a> {
 pub(crate) fn describe(plan: &Plan) -> Vec<String> {
     let mut classes = [(CostClass::Emulated, 0), (CostClass::SingleStep, 0)];
     let (mut returns, mut sites, mut unseen) = (0, 0, 0);
-    let (mut points, mut scopes) = (0, 0);
+    let (mut points, mut pairs, mut scopes) = (0, 0, 0);
     let (costs, mut dearest) = (HitCosts::default(), Nanos::ZERO);
     for planned in plan.planned() {
         dearest = dearest.max(costs.call(planned));
@@ -253,6 +253,10 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
             Sites::Function(placement) => placement,
             Sites::Usdt(_) => {
                 points += 1;
+                continue;
+            }
+            Sites::Pair(_) => {
+                pairs += 1;
                 continue;
             }
             Sites::Marker(_) => {
@@ -286,6 +290,9 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
     if points > 0 {
         lines.push(format!("USDT probes: {points}"));
     }
+    if pairs > 0 {
+        lines.push(format!("pairs of USDT probes: {pairs}"));
+    }
     if scopes > 0 {
         lines.push(format!("marker scopes: {scopes} (about {} ns a call while on)", MARKER_CALL.0));
     }
@@ -314,6 +321,8 @@ pub(crate) fn planner(
         usdt: &select.usdt,
         markers: &select.markers,
         exclude: &select.exclude,
+        pairs: &select.pairs,
+        no_pairs: select.no_pairs,
         values: &select.values.iter().map(|asked| asked.functions.as_str()).collect::<Vec<_>>(),
     })?;
     let planner = Planner::new(selector, limits.max_functions, returns);

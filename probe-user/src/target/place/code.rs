@@ -33,7 +33,7 @@ pub enum PlaceError {
 
 /// A loaded piece of the file.
 #[derive(Clone, Debug)]
-struct Segment<'data> {
+pub(super) struct Segment<'data> {
     address: u64,
     offset: u64,
     /// Bytes in the file.
@@ -308,7 +308,7 @@ fn code_of(segments: &[Segment<'_>]) -> Vec<Place> {
     code.map(|it| (it.address, it.offset..it.offset + it.size)).collect()
 }
 
-fn segments_reader<'a, 'data>(
+pub(super) fn segments_reader<'a, 'data>(
     source: &'data Source,
     segments: &'a [Segment<'data>],
 ) -> impl Fn(u64) -> Option<&'data [u8]> + use<'a, 'data> {
@@ -318,7 +318,7 @@ fn segments_reader<'a, 'data>(
     }
 }
 
-fn segments<'data>(file: &ElfFile<'data>, length: u64) -> Vec<Segment<'data>> {
+pub(super) fn segments<'data>(file: &ElfFile<'data>, length: u64) -> Vec<Segment<'data>> {
     let endian = LittleEndian;
     let loaded = file.elf_program_headers().iter();
     let mut segments: Vec<_> = loaded

@@ -25,6 +25,7 @@ mod probed;
 mod ranges;
 mod references;
 mod runtimes;
+mod same_frame;
 mod slot;
 mod stacks;
 mod switches;
@@ -36,6 +37,7 @@ pub use explain::explain;
 pub use guards::{Guards, guards};
 pub(crate) use nops::{NopBlock, usdt_site};
 pub(crate) use probed::may_be_probed;
+pub(crate) use same_frame::Frames;
 pub use stacks::StackSwitch;
 pub use unguardable::Unguardable;
 

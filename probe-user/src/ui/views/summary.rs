@@ -105,7 +105,7 @@ fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> String {
     let mut lines = net::legend(ended.flat_map(shown));
     let lacks_time = |row: &&FunctionReport| {
         let has_time = row.timed > 0 && (!net || row.measured_probes().is_some());
-        row.ended() > 0 && row.kind != FunctionKind::Usdt && !has_time
+        row.ended() > 0 && !row.is_point() && !has_time
     };
     let reasons = [
         (rows.iter().any(|row| row.ended() == 0), NOT_ENDED),

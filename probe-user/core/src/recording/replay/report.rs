@@ -183,7 +183,7 @@ fn threads<R: ReadAt>(recording: &Recording<R>, counted: &FirstPass) -> (Vec<Thr
     let called = counted.counts.threads.iter().filter(|(_, thread)| thread.calls > 0);
     let rows = called.filter_map(|(id, thread)| {
         let record = recording.thread(*id)?;
-        Some(ThreadReport {
+        let row = ThreadReport {
             pid: record.pid,
             tid: record.tid,
             name: record.name.clone(),
@@ -191,9 +191,18 @@ fn threads<R: ReadAt>(recording: &Recording<R>, counted: &FirstPass) -> (Vec<Thr
             open: thread.open,
             first_ns: Nanos(thread.first),
             last_ns: Nanos(thread.last),
-        })
+        };
+        Some((record.beside.unwrap_or(*id), row))
     });
-    let mut rows: Vec<_> = rows.collect();
+    let mut of_thread: BTreeMap<ThreadId, ThreadReport> = BTreeMap::new();
+    for (id, row) in rows {
+        let row = match of_thread.remove(&id) {
+            Some(other) => other.with_beside(row),
+            None => row,
+        };
+        of_thread.insert(id, row);
+    }
+    let mut rows: Vec<_> = of_thread.into_values().collect();
     rows.sort_by_key(|row| (row.first_ns, row.pid, row.tid));
     let more = rows.len().saturating_sub(MAX_ROWS);
     rows.truncate(MAX_ROWS);
