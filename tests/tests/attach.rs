@@ -11,6 +11,7 @@ use ctrace_tests::tmux::{self, Terminal};
 use ctrace_tests::trace::Trace;
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -78,9 +79,24 @@ fn by_name() {
     }
     let last = finished.stderr.lines().last().expect("a line");
     assert!(last.contains(&format!("2 processes are named `{name}`")), "{last}");
+    // A glob means all that it fits.
+    let glob = format!("{}/named-*", folder.path().display());
+    for words in [&["--exe", &*glob][..], &[&glob], &["-p", &pid, "-p", &other.pid().to_string()]] {
+        let finished = attach(words);
+        assert_eq!(finished.shell_code(), 0, "{words:?}: {}", finished.stderr);
+        assert_eq!(pids(&finished.stdout), [&target, &other].map(Running::pid).into(), "{words:?}");
+    }
 }
 
-/// A systemd unit is the control group of that name, wherever it is; its main process is traced.
+/// Returns the processes that called something.
+fn pids(report: &str) -> BTreeSet<i32> {
+    let report = Report::parse(report).expect("a report");
+    let threads = report.0["threads"].as_array().expect("a list").iter();
+    threads.map(|thread| thread["pid"].as_i64().expect("a number") as i32).collect()
+}
+
+/// A systemd unit is the control group of that name, wherever it is; its main process is traced. All
+/// processes of the group are with `--cgroup`.
 #[test]
 fn by_unit() {
     let env = or_skip!(gate::live(Link::Session));
@@ -94,20 +110,26 @@ fn by_unit() {
     let enter = |pid: i32| std::fs::write(group.join("cgroup.procs"), pid.to_string());
     enter(target.pid()).expect("it enters");
     let unit = group.file_name().and_then(|name| name.to_str()).expect("text");
-    let attach = || {
+    let attach = |words: &[&str]| {
         let mut command = Command::new(&env.ctrace);
-        command.args(["attach", unit, "-f", "step", "-d", "0.2", "--format", "json"]);
+        command.args(["attach", "-f", "step", "-d", "0.2", "--format", "json"]).args(words);
         run(&mut command, Duration::from_secs(60)).expect("ends")
     };
-    let finished = attach();
+    let finished = attach(&[unit]);
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
     let report = Report::parse(&finished.stdout).expect("a report");
     assert_eq!(report.0["target"]["pid"], target.pid());
     // Neither of two started the other one.
     enter(worker.pid()).expect("it enters");
-    let finished = attach();
+    let finished = attach(&[unit]);
     assert_eq!(finished.shell_code(), 125, "{}", finished.stderr);
     assert!(finished.stderr.contains("2 processes are in the unit"), "{}", finished.stderr);
+    for group in [format!("/{unit}"), "/ctrace-test-*".to_owned()] {
+        let finished = attach(&["--cgroup", &group]);
+        assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+        let both = [&target, &worker].map(Running::pid).into();
+        assert_eq!(pids(&finished.stdout), both, "{}", finished.stderr);
+    }
     drop((target, worker));
     std::fs::remove_dir(&group).expect("it is empty");
 }

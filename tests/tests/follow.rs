@@ -4,12 +4,15 @@ use ctrace_tests::env::{Env, Link};
 use ctrace_tests::install::install;
 use ctrace_tests::look::{private_memory, wait_until};
 use ctrace_tests::probes::wait_until_armed;
-use ctrace_tests::process::Running;
+use ctrace_tests::process::{Running, run};
+use ctrace_tests::recorded::Recorded;
 use ctrace_tests::report::Report;
 use ctrace_tests::targets::program;
 use ctrace_tests::trace::Trace;
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{ChildStdin, Command};
@@ -89,6 +92,42 @@ fn several_processes_are_traced_together() {
     assert_eq!(report.expect("work").expect("seen").calls(), 2 * 1_050);
     assert_eq!(report.0["threads"].as_array().map(Vec::len), Some(10));
     report.check_lossless().expect("nothing is lost");
+}
+
+/// A recording of several processes has a report for each, that with the most calls first.
+#[test]
+fn each_process_has_a_report_of_its_own() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("workers.c")).expect("builds");
+    let [(first, one), (second, two)] = [workers(&path), workers(&path)];
+    let pids = [first.pid(), second.pid()];
+    let mut recorded =
+        Recorded::new(&env, ["work"]).expect("a folder").args(["-p", &pids[1].to_string()]);
+    let recording = recorded.start(pids[0]).expect("starts");
+    wait_until_armed(pids[0], &path).expect("armed");
+    drop((one, two));
+    first.wait(Duration::from_secs(60)).expect("ends");
+    second.wait(Duration::from_secs(60)).expect("ends");
+    let finished = recording.wait(Duration::from_secs(60)).expect("ends");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    let reports = |by: &str| -> Vec<Report> {
+        let mut command = Command::new(&env.ctrace);
+        command.arg("report").arg(&recorded.file).args(["--by", by, "--format", "json"]);
+        let finished = run(&mut command, Duration::from_secs(60)).expect("ends");
+        finished.stdout.lines().map(|line| Report::parse(line).expect("a report")).collect()
+    };
+    let calls = |report: &Report| report.expect("work").expect("recorded").calls();
+    let of_processes = reports("process");
+    let [whole, parts @ ..] = &of_processes[..] else { panic!("no report") };
+    assert_eq!((calls(whole), &whole.0["part"]), (2_100, &Value::Null));
+    let each: Vec<u64> = parts.iter().map(calls).collect();
+    assert_eq!(each, [400, 400, 300, 300, 200, 200, 100, 100, 50, 50]);
+    let last = parts[8..].iter().map(|part| part.0["part"]["pid"].as_i64().expect("a number"));
+    assert_eq!(last.collect::<BTreeSet<_>>(), pids.map(i64::from).into());
+    assert_eq!(parts[0].0["threads"].as_array().map(Vec::len), Some(1));
+    let of_names = reports("name");
+    let [_, named] = &of_names[..] else { panic!("they have one name") };
+    assert_eq!((calls(named), &named.0["part"]["pid"]), (2_100, &Value::Null));
 }
 
 /// A daemon is traced to its end, and ctrace ends with the exit code of the program that it started.

@@ -174,6 +174,16 @@ impl ProbeCost {
     }
 }
 
+/// How calls follow each other of which only the order of events tells the ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ByOrder {
+    /// A call begins when the one before has ended.
+    InTurn,
+    /// A call may begin inside another.
+    Nested,
+}
+
 /// A traced function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionInfo {
@@ -201,9 +211,9 @@ pub struct FunctionInfo {
     pub entry_is_loop_head: bool,
     /// The function may leave by a jump to another function.
     pub may_tail_jump: bool,
-    /// Calls of which only the order of a thread's events tells the end may begin inside each other.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub nests_by_order: bool,
+    /// For a pair of USDT probes: only the order of a thread's events tells the ends of calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_order: Option<ByOrder>,
     /// The values that come with each hit, in order, and with each end of a call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueInfo>,
@@ -235,7 +245,7 @@ impl FunctionInfo {
             exit: ExitSeen::ByReturnProbe,
             entry_is_loop_head: false,
             may_tail_jump: false,
-            nests_by_order: false,
+            by_order: None,
             values: Vec::new(),
             probe: None,
         }

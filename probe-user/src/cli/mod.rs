@@ -16,8 +16,8 @@ pub(crate) use diff::{DiffArgs, DiffFormat};
 pub(crate) use internal::{ExecArgs, HealArgs, Internal, InternalCommand};
 use options::RECORDING;
 pub(crate) use options::{
-    FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, PairArgs, ProbeArgs, QueryArgs,
-    RecordingArgs, ReportFormat, ReturnsArg, SelectArgs, UserArgs, ValuesArgs,
+    By, FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, PairArgs, ProbeArgs,
+    QueryArgs, RecordingArgs, ReportFormat, ReturnsArg, SelectArgs, UserArgs, ValuesArgs,
 };
 pub(crate) use process::ProcessArgs;
 pub(crate) use top::TopArgs;
@@ -119,11 +119,7 @@ pub(crate) struct DoctorArgs {
     sudo ctrace list -p redis-server")]
 pub(crate) struct ListArgs {
     /// The program or library to search
-    #[arg(
-        value_name = "BINARY",
-        required_unless_present_any = ["pid", "exe"],
-        conflicts_with_all = ["pid", "exe"]
-    )]
+    #[arg(value_name = "BINARY", required_unless_present = "by", conflicts_with = "by")]
     pub binary: Option<PathBuf>,
     #[command(flatten)]
     pub process: ProcessArgs,
@@ -179,8 +175,8 @@ pub(crate) struct AttachArgs {
     #[arg(
         value_name = "PROCESS",
         value_parser = ProcessName::parse,
-        required_unless_present_any = ["pid", "exe"],
-        conflicts_with_all = ["pid", "exe"]
+        required_unless_present = "by",
+        conflicts_with = "by"
     )]
     pub processes: Vec<ProcessName>,
     #[command(flatten)]
@@ -267,7 +263,7 @@ pub(crate) struct RecordArgs {
         value_name = "CMD",
         trailing_var_arg = true,
         allow_hyphen_values = true,
-        conflicts_with_all = ["pid", "exe"]
+        conflicts_with = "by"
     )]
     pub command: Vec<OsString>,
 }
@@ -291,6 +287,9 @@ pub(crate) struct ReportArgs {
     /// for any
     #[arg(long, value_name = "TIME[:PERCENT]", value_parser = values::frames_limit, requires = "frame")]
     pub fail_frames_over: Option<FramesLimit>,
+    /// After the report on all: one for each process, each thread, or all threads of each name
+    #[arg(long, value_name = "PART", value_enum)]
+    pub by: Option<By>,
     #[command(flatten)]
     pub query: QueryArgs,
 }

@@ -247,6 +247,15 @@ pub(crate) enum ReportFormat {
     Csv,
 }
 
+/// What makes the parts of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    Process,
+    Thread,
+    /// Threads of one name
+    Name,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnFullArg {
     /// Wait until ctrace has read, for a limited time

@@ -1,29 +1,47 @@
-//! The running process that a command is about: the same words wherever one is chosen.
+//! The running processes that a command is about: the same words wherever they are chosen.
 
-use crate::target::lookup::ProcessName;
-use clap::Args;
-use std::path::PathBuf;
+use crate::target::{lookup::ProcessName, process_set::ProcessSet};
+use anyhow::ensure;
+use clap::{
+    Args,
+    builder::{OsStringValueParser, TypedValueParser as _},
+};
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]
+#[group(id = "by", multiple = false)]
 pub(crate) struct ProcessArgs {
-    /// The running process: a PID, a name, a systemd unit, or the path of its program
+    /// The running process: a PID, a name, a systemd unit, or the path of its program. attach, record
+    /// and trace take several
     #[arg(short, long, value_name = "PROCESS", value_parser = ProcessName::parse)]
-    pub pid: Option<ProcessName>,
-    /// The process that runs this program file
-    #[arg(long, value_name = "PATH", conflicts_with = "pid")]
-    pub exe: Option<PathBuf>,
+    pub pid: Vec<ProcessName>,
+    /// The process that runs this program file. A glob means all that run such a file
+    #[arg(
+        long,
+        value_name = "PATH",
+        value_parser = OsStringValueParser::new().try_map(ProcessName::of_program)
+    )]
+    pub exe: Option<ProcessName>,
+    /// All processes in this control group: a path, or a glob
+    #[arg(long, value_name = "PATH", value_parser = ProcessSet::of_cgroup)]
+    pub cgroup: Option<ProcessSet>,
+    /// All processes in the container whose id begins so
+    #[arg(long, value_name = "ID", value_parser = ProcessSet::of_container)]
+    pub container: Option<ProcessSet>,
 }
 
 impl ProcessArgs {
     /// Returns all chosen processes. `words`: those that stand by themselves on the command line.
     pub(crate) fn all_chosen(&self, words: &[ProcessName]) -> Vec<ProcessName> {
-        let first = self.chosen(words.first());
-        first.into_iter().chain(words.iter().skip(1).cloned()).collect()
+        let sets = self.cgroup.iter().chain(&self.container).cloned().map(ProcessName::All);
+        let names = self.exe.iter().chain(&self.pid).chain(words).cloned();
+        sets.chain(names).collect()
     }
 
-    /// Returns the chosen process. `word`: one that stands by itself on the command line.
-    pub(crate) fn chosen(&self, word: Option<&ProcessName>) -> Option<ProcessName> {
-        let exe = self.exe.as_ref().map(|exe| ProcessName::Exe(exe.clone()));
-        exe.or_else(|| self.pid.clone()).or_else(|| word.cloned())
+    /// Returns the chosen process where only one can be. `word`: one that stands by itself on the
+    /// command line.
+    pub(crate) fn chosen(&self, word: Option<&ProcessName>) -> anyhow::Result<Option<ProcessName>> {
+        let mut all = self.all_chosen(word.map_or(&[], std::slice::from_ref));
+        ensure!(all.len() < 2, "give one process; attach, record and trace take several");
+        Ok(all.pop())
     }
 }

@@ -26,19 +26,19 @@ pub(crate) struct TopArgs {
     #[arg(
         value_name = "PROCESS",
         value_parser = ProcessName::parse,
-        required_unless_present_any = ["pid", "exe", "daemon", "command"],
-        conflicts_with_all = ["pid", "exe", "daemon", "command"]
+        required_unless_present_any = ["by", "daemon", "command"],
+        conflicts_with_all = ["by", "daemon", "command"]
     )]
     pub process: Option<ProcessName>,
     #[command(flatten)]
     pub by: ProcessArgs,
     /// A command to launch and watch, from the first instruction of main
-    #[arg(value_name = "CMD", last = true, conflicts_with_all = ["daemon", "pid", "exe"])]
+    #[arg(value_name = "CMD", last = true, conflicts_with_all = ["daemon", "by"])]
     pub command: Vec<OsString>,
     #[command(flatten)]
     pub user: UserArgs,
     /// Watch what `ctrace daemon` traces: choose from a list of its processes
-    #[arg(long, conflicts_with_all = ["pid", "exe"])]
+    #[arg(long, conflicts_with = "by")]
     pub daemon: bool,
     /// Path of the daemon's socket
     #[arg(long, value_name = "PATH", default_value = "/run/ctrace/ctrace.sock")]

@@ -41,7 +41,7 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     // A number that is no file is a process, as for `attach`.
     let number = binary.filter(|path| !path.exists()).map(Path::as_os_str);
     let number = number.and_then(ProcessName::of_number);
-    let process = args.process.chosen(number.as_ref());
+    let process = args.process.chosen(number.as_ref())?;
     let is_process = process.is_some();
     let mapped = match (process, binary) {
         (Some(name), _) => process::open(&name)?.objects()?,

@@ -13,6 +13,7 @@ mod heal;
 mod list;
 mod man;
 mod open;
+mod parts;
 mod process;
 mod query;
 mod record;

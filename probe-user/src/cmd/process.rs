@@ -21,26 +21,25 @@ pub(super) fn open(name: &ProcessName) -> Result<Process, Failure> {
     Ok(process)
 }
 
-/// Opens the processes that are traced together. More than one, and those of `--follow`, are followed
-/// with all that they start.
+/// Opens the processes that are traced together. More than one, those of `--follow` and those of a
+/// group are followed with all that they start.
 pub(super) fn open_all(
     names: &[ProcessName],
     probes: &mut ProbeSpec,
 ) -> Result<Vec<Process>, Failure> {
     if let [name] = names
         && !probes.follow
+        && !name.means_all()
     {
         return Ok(vec![open(name)?]);
     }
     let mut processes = Vec::<Process>::new();
     for name in names {
-        let found = match probes.follow {
-            true => name.open_all()?,
-            false => vec![open(name)?],
-        };
+        let all = probes.follow || name.means_all();
+        let found = if all { name.open_all()? } else { vec![open(name)?] };
         let is_new = |process: &Process| processes.iter().all(|it| it.pid() != process.pid());
         let new: Vec<Process> = found.into_iter().filter(is_new).collect();
-        if probes.follow {
+        if all {
             tell(name, &new);
         }
         processes.extend(new);

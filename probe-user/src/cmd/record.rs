@@ -17,8 +17,8 @@ use anyhow::ensure;
 use ctrace_core::units::Pid;
 
 pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
-    let process = process_of(args);
-    if process.is_none() && args.command.is_empty() {
+    let processes = processes_of(args);
+    if processes.is_empty() && args.command.is_empty() {
         let why =
             "nothing to record; name a process with `-p PROCESS` or a command with `-- COMMAND`";
         return Err(anyhow::anyhow!(why).into());
@@ -28,18 +28,18 @@ pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
                    calls that were not made; trace fewer functions, or use --max-slowdown";
         return Err(anyhow::anyhow!(why).into());
     }
-    let Some(process) = process else {
+    if processes.is_empty() {
         check_command(args)?;
         let (resolved, user) = run::resolve("record", &args.command, &args.user)?;
         bpf::require()?;
         let output = output(&args.file)?;
         let program = run::program(&args.command, &resolved, &user);
         return Ok(run::launch(&spec::trace(&args.what), &program, output, verbose)?);
-    };
+    }
     run::check_no_user(&args.user)?;
     bpf::require()?;
     let mut spec = spec::trace(&args.what);
-    let processes = process::open_all(&[process], &mut spec.probes)?;
+    let processes = process::open_all(&processes, &mut spec.probes)?;
     let watched = event_loop::watch(Pid(processes[0].pid()))?;
     let output = output(&args.file)?;
     Ok(attach::attach(&spec, &processes, watched, output, args.duration, verbose)?)
@@ -60,13 +60,13 @@ fn check_command(args: &RecordArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the process to record. A number alone is one, as for `attach`: no command has such a name.
-fn process_of(args: &RecordArgs) -> Option<ProcessName> {
+/// Returns the processes to record. A number alone is one, as for `attach`: no command has such a name.
+fn processes_of(args: &RecordArgs) -> Vec<ProcessName> {
     let number = match &args.command[..] {
         [word] => ProcessName::of_number(word),
         _ => None,
     };
-    args.process.chosen(number.as_ref())
+    args.process.all_chosen(number.as_slice())
 }
 
 fn output(args: &RecordingArgs) -> anyhow::Result<Output> {

@@ -3,16 +3,17 @@
 use super::{
     Failure,
     open::{Files, open},
+    parts::{Part, parts},
     query::{query, window},
     spec,
 };
 use crate::{
-    cli::{FramesLimit, ReportArgs},
+    cli::{FramesLimit, ReportArgs, ReportFormat},
     session::keep::{
         frame,
         sink::{Default, Sink},
     },
-    ui::{units, views::frames::over_budget},
+    ui::{self, units, views::frames::over_budget},
 };
 use anyhow::{bail, ensure};
 use ctrace_core::{
@@ -32,26 +33,54 @@ const MOST_REPORTS: u64 = 100_000;
 
 pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     let recording = open(&args.files, &args.query.lens)?;
+    check_format(args)?;
     let mut sink = Sink::open(&spec::report(&args.output), Default::Stdout)?.paged();
+    sink.several |= args.by.is_some();
     let start = recording.start();
     sink.set_epoch_offset(start.epoch_offset_ns.saturating_add(start.zone_ns));
     let mut has_failed = false;
-    for window in windows(args, recording.period())? {
+    let frames = frames_asked(args, recording.functions())?;
+    let extras = Extras { frames, ..sink.extras() };
+    let report_of = |query: &Query| {
         let meta = meta_of(&recording, args.output.center);
-        let frames = frames_asked(args, recording.functions())?;
-        let meta = ReportMeta { extras: Extras { frames, ..sink.extras() }, ..meta };
+        let mut report = report_with(&recording, query, ReportMeta { extras, ..meta });
+        report.leave_out(|function| !is_asked(&recording, query, function));
+        report
+    };
+    for window in windows(args, recording.period())? {
         let query = query(&args.query, &recording, window)?;
-        let mut report = report_with(&recording, &query, meta);
-        report.leave_out(|function| !is_asked(&recording, &query, function));
-        let goes_on = sink.write(&report)?;
+        let whole = report_of(&query);
+        let mut goes_on = sink.write(&whole)?;
         if let Some(limit) = &args.fail_frames_over {
-            has_failed |= exceeds(&report, limit)?;
+            has_failed |= exceeds(&whole, limit)?;
+        }
+        let (parts, left_out) = match args.by {
+            Some(by) => parts(&recording, by, &whole.threads),
+            None => (Vec::new(), 0),
+        };
+        for Part { report: part, threads, .. } in parts {
+            if !goes_on {
+                break;
+            }
+            let of_part = Query { threads: Some(threads), ..query.clone() };
+            goes_on = sink.write(&Report { part: Some(part), ..report_of(&of_part) })?;
+        }
+        if left_out > 0 {
+            ui::say(&format!("{left_out} more have fewer calls and no report of their own"));
         }
         if !goes_on {
             break;
         }
     }
     Ok(has_failed.into())
+}
+
+fn check_format(args: &ReportArgs) -> anyhow::Result<()> {
+    ensure!(
+        args.by.is_none() || args.output.format != ReportFormat::Csv,
+        "--by makes several reports: --format json has them on a line each"
+    );
+    Ok(())
 }
 
 fn frames_asked(

@@ -21,7 +21,7 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
         top::run_with_daemon(&args.socket, args.interval, sort)?;
         return Ok(0);
     }
-    let subject = match args.by.chosen(args.process.as_ref()) {
+    let subject = match args.by.chosen(args.process.as_ref())? {
         Some(name) => {
             bpf::require()?;
             let process = process::open(&name)?;

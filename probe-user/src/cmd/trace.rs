@@ -22,9 +22,12 @@ use crate::{
     target::{lookup::ProcessName, regular::open_regular},
     ui,
 };
-use anyhow::{Context as _, anyhow, bail, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use ctrace_core::{formats::stream::replay, recording::is_recording, units::Pid};
-use std::{io::Read as _, path::Path};
+use std::{
+    io::Read as _,
+    path::{Path, PathBuf},
+};
 
 pub(super) fn main(args: TraceLinesArgs, verbose: u8) -> Result<u8, Failure> {
     if args.subject.first().is_some_and(|first| is_file(first)) {
@@ -42,9 +45,9 @@ pub(super) fn main(args: TraceLinesArgs, verbose: u8) -> Result<u8, Failure> {
         return Ok(run::launch(&spec, &program, output, verbose)?);
     }
     run::check_no_user(&args.user)?;
-    let name = process_of(&args)?;
+    let names = processes_of(&args)?;
     bpf::require()?;
-    let processes = process::open_all(&[name], &mut spec.probes)?;
+    let processes = process::open_all(&names, &mut spec.probes)?;
     let watched = event_loop::watch(Pid(processes[0].pid()))?;
     let output = output(&args, sink::Default::Stdout)?;
     Ok(attach::attach(&spec, &processes, watched, output, args.duration, verbose)?)
@@ -60,21 +63,13 @@ fn is_file(word: &Path) -> bool {
     is_ours() == Some(true) || word.extension().is_some_and(|end| end == "ctrace")
 }
 
-fn process_of(args: &TraceLinesArgs) -> anyhow::Result<ProcessName> {
-    let word = match &args.subject[..] {
-        [] => None,
-        [word] => {
-            let word = word.to_str().context("no process has such a name")?;
-            Some(ProcessName::parse(word).map_err(|why| anyhow!("{word}: {why}"))?)
-        }
-        [first, second, ..] => bail!(
-            "{} is no recording, so {} is one word too many: one process is traced at a time, and a \
-             command comes behind --",
-            first.display(),
-            second.display()
-        ),
+fn processes_of(args: &TraceLinesArgs) -> anyhow::Result<Vec<ProcessName>> {
+    let parse = |word: &PathBuf| {
+        let word = word.to_str().context("no process has such a name")?;
+        ProcessName::parse(word).map_err(|why| anyhow!("{word}: {why}"))
     };
-    args.by.chosen(word.as_ref()).context("the command line asks for one")
+    let words = args.subject.iter().map(parse).collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(args.by.all_chosen(&words))
 }
 
 fn output(args: &TraceLinesArgs, default: sink::Default) -> anyhow::Result<Output> {

@@ -19,7 +19,6 @@ pub(crate) mod hub;
 pub(crate) mod ids;
 pub(crate) mod limits;
 pub(crate) mod looks;
-pub(crate) mod matching;
 pub(crate) mod metrics;
 pub(crate) mod notify;
 pub(crate) mod once;

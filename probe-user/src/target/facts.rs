@@ -70,29 +70,32 @@ impl Facts {
         self.cgroup.rsplit('/').find(|part| is_unit(part))
     }
 
-    /// Returns the id or name that the container's runtime put into the control group's path.
     pub(crate) fn container(&self) -> Option<&str> {
-        let mut parts = self.cgroup.split('/').collect::<Vec<_>>();
-        let mut outer = "";
-        if let Some(at) = parts.iter().position(|part| matches!(*part, "docker" | "lxc" | "libpod"))
-        {
-            return parts.get(at + 1).copied();
-        }
-        parts.reverse();
-        for part in parts {
-            let bare = part.strip_suffix(".scope").unwrap_or(part);
-            let bare = bare.strip_suffix(".service").unwrap_or(bare);
-            for prefix in PREFIXES {
-                if let Some(id) = bare.strip_prefix(prefix) {
-                    return Some(id);
-                }
-            }
-            if bare.len() == 64 && bare.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-                outer = bare;
-            }
-        }
-        Some(outer).filter(|id| !id.is_empty())
+        container_in(&self.cgroup)
     }
+}
+
+/// Returns the id or name that a container's runtime put into a control group's path.
+pub(crate) fn container_in(cgroup: &str) -> Option<&str> {
+    let mut parts = cgroup.split('/').collect::<Vec<_>>();
+    let mut outer = "";
+    if let Some(at) = parts.iter().position(|part| matches!(*part, "docker" | "lxc" | "libpod")) {
+        return parts.get(at + 1).copied();
+    }
+    parts.reverse();
+    for part in parts {
+        let bare = part.strip_suffix(".scope").unwrap_or(part);
+        let bare = bare.strip_suffix(".service").unwrap_or(bare);
+        for prefix in PREFIXES {
+            if let Some(id) = bare.strip_prefix(prefix) {
+                return Some(id);
+            }
+        }
+        if bare.len() == 64 && bare.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            outer = bare;
+        }
+    }
+    Some(outer).filter(|id| !id.is_empty())
 }
 
 /// The identity of a process and its user.

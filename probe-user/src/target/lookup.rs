@@ -5,10 +5,11 @@ use super::facts::{self, Program};
 use super::nearest::nearest;
 use super::ours::Ours;
 use super::process::{Process, ProcessError, Stat, read_command, read_stat};
+use super::process_set::ProcessSet;
 use ctrace_core::units::{Nanos, Pid};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,8 @@ pub(crate) enum ProcessName {
     Unit(String),
     /// The file of its program.
     Exe(PathBuf),
+    /// Several at once.
+    All(ProcessSet),
 }
 
 /// The reason why a name leads to no process. Each message is one line: problem and remedy.
@@ -76,10 +79,23 @@ impl ProcessName {
         }
         match text {
             "" => Err("give the id or the name of a process, or a systemd unit".into()),
-            _ if text.contains('/') => Ok(Self::Exe(text.into())),
+            _ if text.contains('/') => Self::of_program(text.into()),
             _ if facts::is_unit(text) => Ok(Self::Unit(text.into())),
             _ => Ok(Self::Name(text.into())),
         }
+    }
+
+    /// Parses the file of a program, or a glob of such files.
+    pub(crate) fn of_program(word: OsString) -> Result<Self, String> {
+        match word.to_str().and_then(ProcessSet::of_programs) {
+            Some(set) => set.map(Self::All),
+            None => Ok(Self::Exe(word.into())),
+        }
+    }
+
+    /// Returns whether all processes are meant that it fits, and not a single one.
+    pub(crate) fn means_all(&self) -> bool {
+        matches!(self, Self::All(_))
     }
 
     /// Returns the process whose id a word is that could also be a file or a command.
@@ -130,7 +146,7 @@ impl ProcessName {
     fn find(&self) -> Result<(u32, Option<u64>), LookupError> {
         let found = match self {
             Self::Pid(pid) => return Ok((*pid, None)),
-            Self::Unit(_) => outermost(self.fitting()),
+            Self::Unit(_) | Self::All(_) => outermost(self.fitting()),
             Self::Name(_) | Self::Exe(_) => self.fitting(),
         };
         match &found[..] {
@@ -154,6 +170,7 @@ impl ProcessName {
                 let path = wanted(path);
                 living().filter(|(pid, _)| runs(*pid, &path)).collect()
             }
+            Self::All(set) => living().filter(|(pid, _)| set.has(*pid)).collect(),
         }
     }
 
@@ -165,6 +182,7 @@ impl ProcessName {
                     .to_owned(),
             ),
             Self::Unit(unit) => (Vec::new(), format!("`systemctl status {unit}` tells its state")),
+            Self::All(set) => (Vec::new(), set.remedy().to_owned()),
             Self::Pid(_) | Self::Exe(_) => {
                 (Vec::new(), "`ps -e` lists all; `ctrace run` starts it".to_owned())
             }
@@ -178,6 +196,7 @@ impl ProcessName {
             Self::Name(name) => format!("{verb} named `{name}`"),
             Self::Unit(unit) => format!("{verb} in the unit `{unit}`"),
             Self::Exe(path) => format!("{verb} running {}", path.display()),
+            Self::All(set) => set.as_predicate(verb),
         }
     }
 }
@@ -188,6 +207,7 @@ impl fmt::Display for ProcessName {
             Self::Pid(pid) => write!(f, "{pid}"),
             Self::Name(text) | Self::Unit(text) => f.write_str(text),
             Self::Exe(path) => path.display().fmt(f),
+            Self::All(set) => set.fmt(f),
         }
     }
 }

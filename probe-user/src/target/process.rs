@@ -5,7 +5,7 @@
 
 use super::maps::{self, MappedObject, MapsError, Region};
 use crate::process_status::ProcessStatus;
-use crate::target::patience;
+use crate::target::{invoked, patience};
 use ctrace_core::units::{Nanos, Pid};
 use std::collections::BTreeSet;
 use std::fs;
@@ -233,7 +233,13 @@ impl Process {
 
     /// Returns its executable mapped files, the main executable first.
     pub(crate) fn objects(&self) -> Result<Vec<MappedObject>, MapsError> {
-        maps::objects(self.pid)
+        let mut objects = maps::objects(self.pid)?;
+        if let Some(main) = objects.iter_mut().find(|object| object.is_main)
+            && let Some(name) = invoked::name(self.pid, &self.exe, &self.command)
+        {
+            main.name = name;
+        }
+        Ok(objects)
     }
 
     /// Returns the regions that can hold a stack: anonymous writable memory.

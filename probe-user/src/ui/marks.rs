@@ -14,16 +14,18 @@ pub(super) enum Mark {
     Waits,
     Recursive,
     UntilTailCall,
+    ByOrder,
     Unseen,
     MostlyProbes,
 }
 
 impl Mark {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Frame,
         Self::Waits,
         Self::Recursive,
         Self::UntilTailCall,
+        Self::ByOrder,
         Self::Unseen,
         Self::MostlyProbes,
     ];
@@ -34,6 +36,7 @@ impl Mark {
             Self::Waits => 'w',
             Self::Recursive => 'r',
             Self::UntilTailCall => 't',
+            Self::ByOrder => 'o',
             Self::Unseen => 'u',
             Self::MostlyProbes => 'p',
         }
@@ -48,6 +51,9 @@ impl Mark {
             Self::Recursive => "recursive: total counts calls within calls again",
             Self::UntilTailCall => {
                 "a call ends at its tail call: what it jumps to is its caller's time"
+            }
+            Self::ByOrder => {
+                "only the order of events tells its ends: one that is missing makes durations wrong"
             }
             Self::Unseen => {
                 "the ends of some calls were not seen: they count up to the last event before"
@@ -71,6 +77,7 @@ impl Marks {
                 Mark::Frame => frames[index],
                 Mark::Waits => row.calls > 0 && waiting::waits(&row.name, &row.object),
                 Mark::Recursive => recursive[index],
+                Mark::ByOrder => row.joined_by_order && row.timed > 0,
                 Mark::UntilTailCall => row.until_tail_call && row.calls > 0,
                 Mark::Unseen => row.untimed > 0 && !row.is_point(),
                 Mark::MostlyProbes => row.is_mostly_probes(),

@@ -8,12 +8,13 @@ use ctrace_core::units::Nanos;
 use ctrace_user::testing::ui::{Style, ViewOptions, render_table};
 
 /// A program whose rows all need a word: the first function of its thread, a recursive one, one with
-/// a tail call, one with an exception, and one that is mostly probes.
+/// a tail call, one with an exception, a pair that is joined by order, and one that is mostly probes.
 pub(super) fn with_marks(measured: bool) -> Report {
     let mut report = fixture::empty();
     let rows =
         [("main", 1, 900_000), ("walk", 40, 7_000), ("jump", 50, 5_000), ("throw", 60, 3_000)];
-    for (name, calls, typical) in rows.into_iter().chain([("tiny", 7_000, 900)]) {
+    let more = [("query", 30, 2_000), ("tiny", 7_000, 900)];
+    for (name, calls, typical) in rows.into_iter().chain(more) {
         let mut row = fixture::function(name, calls, typical, report.duration_ns);
         let cost =
             ProbeCost { call_ns: Nanos(800), inside_ns: Nanos(500), error_ns: Nanos(80), measured };
@@ -30,6 +31,7 @@ pub(super) fn with_marks(measured: bool) -> Report {
     }
     report.functions[2].until_tail_call = true;
     (report.functions[3].timed, report.functions[3].untimed) = (58, 2);
+    report.functions[4].joined_by_order = true;
     let main = fixture::path(&mut report, None, "main", 1, 900_000);
     for name in ["walk", "jump", "throw", "tiny"] {
         let path = fixture::path(&mut report, Some(main), name, 30, 60_000);

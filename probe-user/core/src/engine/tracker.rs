@@ -10,7 +10,7 @@ use crate::engine::recorder::Recorder;
 use crate::engine::region::Regions;
 use crate::engine::stack::{Place, StackFacts};
 use crate::engine::threads::Threads;
-use crate::function::{ExitSeen, FunctionInfo};
+use crate::function::{ByOrder, ExitSeen, FunctionInfo};
 use crate::ingest::change::ProcessEvent;
 use crate::ingest::event::Event;
 use crate::ingest::order::Sink;
@@ -253,13 +253,14 @@ impl Tracker {
         if lost {
             self.threads.damage_beside(pid, tid);
         }
-        let FunctionInfo { nests_by_order: nests, values, .. } = &self.functions[func.index()];
+        let FunctionInfo { by_order, values, .. } = &self.functions[func.index()];
+        let nests = *by_order == Some(ByOrder::Nested);
         let thread = self.threads.beside(pid, tid, func, &self.ledger);
         thread.first.get_or_insert(ts);
         let stacks = &mut thread.stacks;
         match event.kind() {
             Some(Kind::PairEnter) => {
-                let counts = stacks.enter_by_order(func, ts, *nests, &mut self.ledger);
+                let counts = stacks.enter_by_order(func, ts, nests, &mut self.ledger);
                 if VALUES && !values.is_empty() {
                     self.payloads.expect(event, counts.then(|| stacks.account.thread()));
                 }

@@ -91,6 +91,7 @@ impl Facts<'_> {
         Report {
             schema: SCHEMA,
             target: meta.target,
+            part: None,
             start_ns: self.start,
             end_ns: self.end,
             duration_ns: duration,

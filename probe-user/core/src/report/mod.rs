@@ -50,6 +50,9 @@ pub struct Report {
     #[serde(skip_deserializing, default = "schema")]
     pub schema: &'static str,
     pub target: TargetReport,
+    /// The part of the traced threads that it is about, if that is not all of them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub part: Option<PartReport>,
     pub start_ns: Nanos,
     pub end_ns: Nanos,
     pub duration_ns: Nanos,
@@ -101,6 +104,17 @@ pub struct TargetReport {
     pub exit: Option<TargetExit>,
     /// The number of child processes that were not traced.
     pub untraced_children: u64,
+}
+
+/// A process, a thread, or all threads of a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartReport {
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pid: Option<Pid>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tid: Option<Tid>,
+    /// The name of the thread, or of a process's main thread.
+    pub name: Arc<str>,
 }
 
 /// The way in which the target ended.
@@ -235,6 +249,10 @@ pub struct FunctionReport {
     /// True if a call that leaves by a tail call ends there, and not at its return.
     #[serde(default)]
     pub until_tail_call: bool,
+    /// True if only the order of a thread's events tells the ends of calls: one that is missing makes
+    /// durations wrong.
+    #[serde(default)]
+    pub joined_by_order: bool,
     #[serde(default)]
     pub probes: Option<ProbeTimes>,
     /// The length of the report's stretch. Unknown for a row that was read from JSON.

@@ -37,6 +37,7 @@ impl FunctionReport {
             slowest: SlowTailReport::default(),
             sampled: None,
             until_tail_call: info.ends_at_tail_call(),
+            joined_by_order: info.by_order.is_some(),
             probes: info.probe.map(ProbeTimes::of),
             stretch_ns: Nanos::ZERO,
             summary: None,

@@ -12,6 +12,7 @@ impl Report {
         let Self {
             schema: _,
             target,
+            part: _,
             start_ns: _,
             end_ns,
             duration_ns: _,
@@ -58,6 +59,7 @@ impl Report {
         Self {
             schema: self.schema,
             target: self.target.clone(),
+            part: self.part.clone(),
             start_ns: earlier.end_ns,
             end_ns: self.end_ns,
             duration_ns,

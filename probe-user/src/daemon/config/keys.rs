@@ -9,9 +9,9 @@
 use super::{Daemon, Output, ReportKind, Target, value::Value};
 use crate::{
     bpf::LinkChoice,
-    daemon::{accounts, ids::TargetName, matching::Pattern},
+    daemon::{accounts, ids::TargetName},
     session::spec::OnFull,
-    target::place::Returns,
+    target::{glob::Glob, place::Returns},
     values,
 };
 use ctrace_core::filter::ThreadFilter;
@@ -46,13 +46,13 @@ impl<T> Key<T> {
     }
 }
 
-fn patterns(value: Value<'_>) -> Result<Vec<Pattern>, String> {
-    value.texts()?.iter().map(|text| Pattern::parse(text)).collect()
+fn patterns(value: Value<'_>) -> Result<Vec<Glob>, String> {
+    value.texts()?.iter().map(|text| Glob::parse(text)).collect()
 }
 
 /// Parses patterns of whole paths. The kernel names a running program by its file, so a path that
 /// is a link also stands for where it leads.
-fn paths(value: Value<'_>) -> Result<Vec<Pattern>, String> {
+fn paths(value: Value<'_>) -> Result<Vec<Glob>, String> {
     let never = |text: &&String| !text.starts_with(['/', '*', '?', '[', '{']);
     match value.texts()?.iter().find(never) {
         Some(text) => {
@@ -60,10 +60,10 @@ fn paths(value: Value<'_>) -> Result<Vec<Pattern>, String> {
         }
         None => {
             let mut all = patterns(value)?;
-            let leads_to = |pattern: &Pattern| {
+            let leads_to = |pattern: &Glob| {
                 let path = pattern.literal_path()?;
                 let end = path.canonicalize().ok().filter(|end| end != path)?;
-                Pattern::parse(&globset::escape(end.to_str()?)).ok()
+                Glob::parse(&globset::escape(end.to_str()?)).ok()
             };
             all.extend(all.iter().filter_map(leads_to).collect::<Vec<_>>());
             Ok(all)
@@ -140,7 +140,7 @@ pub(crate) const DAEMON: [Key<Daemon>; 7] = [
 ];
 
 /// `[[target]]`, and `[defaults]` but for `id`.
-pub(crate) const TARGET: [Key<Target>; 44] = [
+pub(crate) const TARGET: [Key<Target>; 46] = [
     target("id", r#""""#, "What this target is called in reports and commands.", |c, v| {
         Ok(c.id = TargetName(v.parsed(name)?.into()))
     })
@@ -197,6 +197,13 @@ pub(crate) const TARGET: [Key<Target>; 44] = [
         Ok(c.what.select.usdt = v.texts()?)
     })
     .example(r#"["redis:*"]"#),
+    target("pairs", "[]", "Pairs of USDT probes to time as calls, as `ctrace attach --pair`.", |c, v| {
+        Ok(c.what.select.pairs = v.texts()?)
+    })
+    .example(r#"["lock=app:lock_wait,app:lock_got"]"#),
+    target("no_pairs", "false", "Count hits of USDT probes that look like pairs, and time no calls between them.", |c, v| {
+        Ok(c.what.select.no_pairs = v.flag()?)
+    }),
     target("markers", "[]", "Marker scopes to trace, as `ctrace attach -m`.", |c, v| {
         Ok(c.what.select.markers = v.texts()?)
     })

@@ -1,10 +1,11 @@
 //! One `[[target]]`: its processes, the functions to trace, and the outputs.
 
 use crate::{
-    daemon::{ids::TargetName, matching::Pattern},
+    daemon::ids::TargetName,
     session::{keep::flight::TooSlow, spec::TraceSpec},
     target::{
         facts::{Facts, Program},
+        glob::Glob,
         pattern,
     },
     ui::ViewOptions,
@@ -36,12 +37,12 @@ impl Target {
 /// Conditions that must all hold. Of several patterns of one key, one must match.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Matching {
-    pub exe: Vec<Pattern>,
-    pub name: Vec<Pattern>,
-    pub command: Vec<Pattern>,
+    pub exe: Vec<Glob>,
+    pub name: Vec<Glob>,
+    pub command: Vec<Glob>,
     pub user: Vec<u32>,
-    pub cgroup: Vec<Pattern>,
-    pub unit: Vec<Pattern>,
+    pub cgroup: Vec<Glob>,
+    pub unit: Vec<Glob>,
     pub container: Vec<String>,
 }
 
@@ -66,7 +67,7 @@ impl Matching {
     }
 
     fn matches_but_for_command(&self, facts: &Facts) -> bool {
-        let optional = |patterns: &[Pattern], text: Option<&str>| {
+        let optional = |patterns: &[Glob], text: Option<&str>| {
             patterns.is_empty() || text.is_some_and(|text| any(patterns, text))
         };
         !self.is_empty()
@@ -81,7 +82,7 @@ impl Matching {
     }
 }
 
-fn any(patterns: &[Pattern], text: &str) -> bool {
+fn any(patterns: &[Glob], text: &str) -> bool {
     patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(text))
 }
 

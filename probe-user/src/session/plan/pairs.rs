@@ -7,7 +7,7 @@ use super::{
 };
 use crate::target::{object::Object, place::Frames, usdt::UsdtSite, usdt_pairs::UsdtPair};
 use ctrace_common::Kind;
-use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
+use ctrace_core::function::{ByOrder, ExitSeen, FunctionInfo, FunctionKind};
 use std::{collections::HashSet, sync::Arc};
 
 /// The places where calls of a pair begin and end.
@@ -69,17 +69,18 @@ impl Planner {
                 false => Joined::ByOrder,
             };
             let (values, starts) = self.values.plan(start, starts, variables, &mut plan.notes);
+            let order = if pair.nests { ByOrder::Nested } else { ByOrder::InTurn };
             let aliases = pair.parts();
             let info = FunctionInfo {
                 kind: FunctionKind::Usdt,
                 group: Some(Arc::clone(&start.provider)),
                 exit: ExitSeen::ByExitSites,
                 aliases: aliases.map(|probe| Arc::clone(&probes[probe].name)).collect(),
-                nests_by_order: pair.nests && joined == Joined::ByOrder,
+                by_order: (joined == Joined::ByOrder).then_some(order),
                 values,
                 ..FunctionInfo::new(Arc::clone(&pair.name), Arc::clone(object.name()))
             };
-            if info.nests_by_order {
+            if info.by_order == Some(ByOrder::Nested) {
                 plan.notes.push(format!(
                     "{}:{}: an end is taken for that of the latest start; where many ends are without \
                      a start, the program does not announce all starts, and durations are too short",
@@ -137,7 +138,12 @@ mod tests {
                 _ => panic!("no other kind is asked for"),
             };
             assert_eq!(planned.info.values.len(), 1);
-            (planned.info.name.to_string(), joined, places, planned.info.nests_by_order)
+            (
+                planned.info.name.to_string(),
+                joined,
+                places,
+                planned.info.by_order == Some(ByOrder::Nested),
+            )
         };
         let mut all: Vec<_> = plan.planned().map(one).collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));

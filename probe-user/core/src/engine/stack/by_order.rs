@@ -65,7 +65,7 @@ impl Stacks {
 #[cfg(test)]
 mod tests {
     use crate::engine::{Engine, EngineConfig, ReportMeta};
-    use crate::function::FunctionInfo;
+    use crate::function::{ByOrder, FunctionInfo};
     use crate::units::Nanos;
     use ctrace_common::{Kind, Record};
 
@@ -76,7 +76,7 @@ mod tests {
     fn check(events: &str, nests: bool, expected: (u64, u64, u64, u64, u64)) {
         let mut engine = Engine::new(EngineConfig::default());
         engine.add_function(FunctionInfo {
-            nests_by_order: nests,
+            by_order: Some(if nests { ByOrder::Nested } else { ByOrder::InTurn }),
             ..FunctionInfo::new("pair", "program")
         });
         let (mut ts_ns, mut step, mut lost_before) = (0, 10, 0);

@@ -72,9 +72,13 @@ impl<'a> Lens<'a> {
     }
 
     pub(crate) fn selects_thread(&self, thread: Option<&ThreadRecord>) -> bool {
+        let Query { filter, threads, .. } = self.query;
         match thread {
-            Some(thread) => self.query.filter.selects_thread(thread.tid, &thread.name),
-            None => self.query.filter.threads.is_empty(),
+            Some(thread) => {
+                threads.as_ref().is_none_or(|some| some.contains(&thread.id))
+                    && filter.selects_thread(thread.tid, &thread.name)
+            }
+            None => threads.is_none() && filter.threads.is_empty(),
         }
     }
 

@@ -61,7 +61,8 @@ pub use threads::{NoThreads, start_threads};
 pub use trees::{Branch, Tree, Wanted, trees};
 
 use crate::filter::Filter;
-use crate::units::Nanos;
+use crate::units::{Nanos, ThreadId};
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// A selection of calls of a recording. The default selects all.
@@ -82,4 +83,6 @@ pub struct Query {
     pub roots: Option<Vec<bool>>,
     /// True if a function that is on a path already is not added to it again.
     pub fold_recursion: bool,
+    /// Only the calls of these threads. `None`: of all.
+    pub threads: Option<HashSet<ThreadId>>,
 }

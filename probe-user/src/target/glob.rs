@@ -1,28 +1,38 @@
-//! The patterns that select processes.
+//! The globs that select processes.
 
 use globset::{GlobBuilder, GlobMatcher};
+use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A glob. In paths, `*` stops at a slash; elsewhere it matches anything.
 #[derive(Clone, Debug)]
-pub(crate) struct Pattern {
+pub(crate) struct Glob {
     text: String,
-    glob: GlobMatcher,
+    glob: Arc<GlobMatcher>,
 }
 
-impl PartialEq for Pattern {
+impl PartialEq for Glob {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
     }
 }
 
-impl Pattern {
+impl Eq for Glob {}
+
+impl fmt::Display for Glob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Glob {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let glob = GlobBuilder::new(text)
             .literal_separator(text.starts_with('/'))
             .build()
             .map_err(|error| format!("`{text}`: {}", error.kind()))?;
-        Ok(Self { text: text.to_owned(), glob: glob.compile_matcher() })
+        Ok(Self { text: text.to_owned(), glob: Arc::new(glob.compile_matcher()) })
     }
 
     /// Returns the path that the pattern is, if it can match one only.
@@ -42,11 +52,11 @@ mod tests {
 
     #[test]
     fn a_star_stops_at_a_slash_in_paths_only() {
-        let matches = |pattern: &str, text: &str| Pattern::parse(pattern).unwrap().matches(text);
+        let matches = |pattern: &str, text: &str| Glob::parse(pattern).unwrap().matches(text);
         assert!(matches("/usr/bin/*", "/usr/bin/redis"));
         assert!(!matches("/usr/*", "/usr/bin/redis"));
         assert!(matches("/usr/**", "/usr/bin/redis"));
         assert!(matches("*--role=worker*", "/opt/app --role=worker /etc/x"));
-        assert!(Pattern::parse("[").is_err());
+        assert!(Glob::parse("[").is_err());
     }
 }
