@@ -174,6 +174,11 @@ impl ProbeCost {
     }
 }
 
+/// A pair of USDT probes has their names as aliases.
+pub(crate) fn is_point(kind: FunctionKind, aliases: &[Arc<str>]) -> bool {
+    kind == FunctionKind::Usdt && aliases.is_empty()
+}
+
 /// How calls follow each other of which only the order of events tells the ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -223,6 +228,11 @@ pub struct FunctionInfo {
 }
 
 impl FunctionInfo {
+    /// Returns whether it is a USDT probe whose hits are counted, which have no ends.
+    pub fn is_point(&self) -> bool {
+        is_point(self.kind, &self.aliases)
+    }
+
     /// Returns whether it is the same function of the same run. What its probes cost may have
     /// changed.
     pub(crate) fn is_same(&self, other: &Self) -> bool {

@@ -14,7 +14,7 @@ use std::{
 };
 
 /// Each part takes a pass over the recording.
-const MOST_PARTS: usize = 64;
+pub(super) const MOST_PARTS: usize = 64;
 
 /// A part and its threads.
 pub(super) struct Part {

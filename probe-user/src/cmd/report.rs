@@ -3,7 +3,7 @@
 use super::{
     Failure,
     open::{Files, open},
-    parts::{Part, parts},
+    parts::{MOST_PARTS, Part, parts},
     query::{query, window},
     spec,
 };
@@ -28,6 +28,8 @@ use ctrace_core::{
 };
 use std::ops::Range;
 
+const HEADLESS: &str = "ends without a start (headless) are counted in the first report only: nothing tells whose they are";
+
 /// More than a day of seconds. Nobody reads more, and a file may claim centuries.
 const MOST_REPORTS: u64 = 100_000;
 
@@ -38,7 +40,7 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     sink.several |= args.by.is_some();
     let start = recording.start();
     sink.set_epoch_offset(start.epoch_offset_ns.saturating_add(start.zone_ns));
-    let mut has_failed = false;
+    let (mut has_failed, mut most_left_out) = (false, 0);
     let frames = frames_asked(args, recording.functions())?;
     let extras = Extras { frames, ..sink.extras() };
     let report_of = |query: &Query| {
@@ -63,14 +65,20 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
                 break;
             }
             let of_part = Query { threads: Some(threads), ..query.clone() };
-            goes_on = sink.write(&Report { part: Some(part), ..report_of(&of_part) })?;
+            let mut report = Report { part: Some(part), ..report_of(&of_part) };
+            if whole.loss.calls_headless > 0 {
+                report.notes.push(HEADLESS.to_owned());
+            }
+            goes_on = sink.write(&report)?;
         }
-        if left_out > 0 {
-            ui::say(&format!("{left_out} more have fewer calls and no report of their own"));
-        }
+        most_left_out = most_left_out.max(left_out);
         if !goes_on {
             break;
         }
+    }
+    if most_left_out > 0 {
+        let what = "more processes, threads or names had fewer calls and have no report";
+        ui::say(&format!("{most_left_out} {what} of their own"));
     }
     Ok(has_failed.into())
 }
@@ -123,13 +131,15 @@ fn windows(
     let length = whole.end.since(whole.start);
     let step = args.output.interval.map_or(length.0, |interval| interval.as_nanos() as u64).max(1);
     let count = length.0.div_ceil(step).max(1);
+    let most =
+        if args.by.is_some() { MOST_REPORTS / (MOST_PARTS as u64 + 1) } else { MOST_REPORTS };
     ensure!(
-        count <= MOST_REPORTS,
+        count <= most,
         "--interval would make {} reports of the {} that the recording says it has; at most {} are \
          made: give a longer --interval, or a part of it with --time",
         units::count(count),
         units::time(length, units::Digits::Full),
-        units::count(MOST_REPORTS),
+        units::count(most),
     );
     let (is_one, cumulative) = (args.output.interval.is_none(), args.output.cumulative);
     let part = move |n: u64| {

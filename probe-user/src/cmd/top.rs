@@ -47,7 +47,7 @@ fn check_nothing_chosen(what: &WhatArgs) -> anyhow::Result<()> {
         || [arguments, results].iter().any(|list| !list.is_empty())
     {
         bail!(
-            "--daemon shows what the daemon has chosen: leave out -f, -u, -m, -x, --pair, --arg and --ret, or \
+            "--daemon shows what the daemon has chosen: leave out -f, -u, -m, -x, --pair, --no-pairs, --arg and --ret, or \
              give a process instead of --daemon"
         );
     }

@@ -30,6 +30,8 @@ impl Glob {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let glob = GlobBuilder::new(text)
             .literal_separator(text.starts_with('/'))
+            // systemd writes \x2d for a dash.
+            .backslash_escape(false)
             .build()
             .map_err(|error| format!("`{text}`: {}", error.kind()))?;
         Ok(Self { text: text.to_owned(), glob: Arc::new(glob.compile_matcher()) })
@@ -37,7 +39,7 @@ impl Glob {
 
     /// Returns the path that the pattern is, if it can match one only.
     pub(crate) fn literal_path(&self) -> Option<&Path> {
-        let is_literal = !self.text.contains(['*', '?', '[', '{', '\\']);
+        let is_literal = !self.text.contains(['*', '?', '[', '{']);
         (is_literal && self.text.starts_with('/')).then(|| Path::new(&self.text))
     }
 
@@ -57,6 +59,10 @@ mod tests {
         assert!(!matches("/usr/*", "/usr/bin/redis"));
         assert!(matches("/usr/**", "/usr/bin/redis"));
         assert!(matches("*--role=worker*", "/opt/app --role=worker /etc/x"));
+        assert!(matches(
+            r"/machine.slice/machine-qemu\x2d1*",
+            r"/machine.slice/machine-qemu\x2d1.scope"
+        ));
         assert!(Glob::parse("[").is_err());
     }
 }

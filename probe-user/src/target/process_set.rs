@@ -3,7 +3,11 @@
 
 use super::facts::{self, Program};
 use super::glob::Glob;
+use super::lookup::LookupError;
+use crate::ui::text::first_few;
+use ctrace_core::report::render::clean::clean;
 use ctrace_core::units::Pid;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, absolute};
 
@@ -16,7 +20,7 @@ pub(crate) enum ProcessSet {
     Exe(Glob),
     /// Their control group, or one that it is in.
     Cgroup(Glob),
-    /// The begin of the container's id or name.
+    /// The container's id or name, or the begin of it.
     Container(String),
 }
 
@@ -26,8 +30,11 @@ impl ProcessSet {
         let is_glob = text.contains(['*', '?', '[', '{']) && !Path::new(text).exists();
         let parse = || {
             let whole = match text.strip_prefix("./") {
+                _ if text.split('/').any(|part| part == "..") => {
+                    return Err("give the whole path, without ..".into());
+                }
                 Some(rest) => format!("{}/{rest}", globset::escape(&here()?)),
-                None if text.starts_with(['/', '*']) => text.to_owned(),
+                None if text.starts_with(['/', '*', '[', '{']) => text.to_owned(),
                 None => format!("{}/{text}", globset::escape(&here()?)),
             };
             Glob::parse(&whole).map(Self::Exe)
@@ -50,6 +57,23 @@ impl ProcessSet {
             "" => Err("give the id of a container, or the begin of it".into()),
             id => Ok(Self::Container(id.to_owned())),
         }
+    }
+
+    /// Refuses the begin of several ids.
+    pub(super) fn check(&self, all: impl Iterator<Item = u32>) -> Result<(), LookupError> {
+        const NAMED: usize = 4;
+        let Self::Container(begin) = self else { return Ok(()) };
+        let groups = all.map(|pid| facts::control_group_of(Pid(pid)));
+        let ids: BTreeSet<String> = groups
+            .filter_map(|group| facts::container_in(&group).map(str::to_owned))
+            .filter(|id| id.starts_with(begin.as_str()))
+            .collect();
+        if ids.len() < 2 || ids.contains(begin) {
+            return Ok(());
+        }
+        let (count, ids) = (ids.len(), ids.into_iter().map(|id| clean(&id).into_owned()));
+        let first = first_few(NAMED, &ids.collect::<Vec<_>>());
+        Err(LookupError::Containers { begin: begin.clone(), count, first })
     }
 
     pub(super) fn has(&self, pid: u32) -> bool {
@@ -116,7 +140,7 @@ mod tests {
         assert!(has_this(set("**/ctrace_user-*")));
         assert!(!has_this(set(&format!("{folder}/*/*"))));
         assert!(!has_this(set("./*")));
-        assert!(set("/bin/[").is_err());
+        assert!(set("/bin/[x").is_err());
     }
 
     #[test]

@@ -112,15 +112,33 @@ impl Selection {
             self.usdt.iter().filter(|it| it.object == object).map(|it| it.index).collect();
         let mut found = Vec::new();
         for (_, pair) in self.asked_pairs.iter().filter(|(of, _)| *of == object) {
-            if pair.parts().all(|part| free.contains(&part)) {
-                pair.parts().for_each(|part| _ = free.remove(&part));
-                found.push(pair.clone());
-            }
+            pair.parts().for_each(|part| _ = free.remove(&part));
+            found.push(pair.clone());
         }
         if !self.no_pairs {
             found.extend(pairs(objects[object].usdt_probes(), free));
         }
         found
+    }
+
+    /// Leaves the pairs that were asked for what -x and earlier ones have left of them.
+    fn settle_pairs(&mut self) {
+        let mut free: BTreeSet<Match> = self.usdt.iter().copied().collect();
+        for (object, mut pair) in std::mem::take(&mut self.asked_pairs) {
+            let is_free = |index: &usize| free.contains(&Match { object, index: *index });
+            let before = pair.ends.len();
+            pair.ends.retain(is_free);
+            let taken = "-x or an earlier --pair has taken";
+            if !is_free(&pair.start) || pair.ends.is_empty() {
+                self.notes.push(format!("{} is not timed: {taken} one of its probes", pair.name));
+                continue;
+            }
+            if pair.ends.len() < before {
+                self.notes.push(format!("{taken} an end of {}: it is timed without", pair.name));
+            }
+            pair.parts().for_each(|index| _ = free.remove(&Match { object, index }));
+            self.asked_pairs.push((object, pair));
+        }
     }
 
     /// Returns the numbers of the values that are asked for a function.
@@ -219,6 +237,7 @@ impl Selector {
             return Err(SelectError::NothingFound(selection.unmatched));
         }
         self.exclude(objects, &mut selection);
+        selection.settle_pairs();
         let found = selection.len();
         selection.excluded = before - found;
         if found == 0 {

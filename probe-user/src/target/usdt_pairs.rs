@@ -104,7 +104,7 @@ impl PairPattern {
             Some(name) => Arc::clone(name),
             None => common_name(&probes[start].name, &probes[*ends.first()?].name),
         };
-        let nests = probes[start].name.ends_with(ENTRY);
+        let nests = nests(&probes[start].name);
         (!coincide(probes, start, &ends)).then_some(UsdtPair { name, start, ends, nests })
     }
 }
@@ -154,7 +154,7 @@ pub(super) fn pairs(probes: &[UsdtProbe], among: impl IntoIterator<Item = usize>
     let pair = |(starts, ends): Ends| {
         let [start] = starts[..] else { return None };
         let name = Arc::clone(&probes[start].part.as_ref()?.call);
-        let nests = probes[start].name.ends_with(ENTRY);
+        let nests = nests(&probes[start].name);
         (!ends.is_empty() && !coincide(probes, start, &ends)).then_some(UsdtPair {
             name,
             start,
@@ -173,6 +173,11 @@ fn coincide(probes: &[UsdtProbe], start: usize, ends: &[usize]) -> bool {
 }
 
 const SEPARATORS: [char; 2] = ['_', '-'];
+
+/// Returns whether calls that begin at a probe of this name may be inside each other.
+fn nests(start: &str) -> bool {
+    start.strip_suffix(ENTRY).is_some_and(|stem| stem.ends_with(SEPARATORS))
+}
 
 /// Splits a name that begins calls: what is before its last word, and the words that end them.
 fn beginning(name: &str) -> Option<(&str, &'static [&'static str])> {
@@ -238,6 +243,7 @@ mod tests {
         check(&["gc_begin", "gc_end"], &["gc: gc_begin > gc_end"]);
         check(&["x-start", "x-done"], &["x: x-start > x-done"]);
         check(&["f__entry", "f__return"], &["f: f__entry > f__return*"]);
+        assert!(nests("f-entry") && !nests("lookup_dentry") && !nests("entry"));
         check(&["t__start", "t__commit", "t__abort"], &["t: t__start > t__abort, t__commit"]);
         // One word is within the other, and ends of another are no ends.
         check(

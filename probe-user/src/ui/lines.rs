@@ -92,7 +92,7 @@ impl TextLines {
         let is_function = info.kind == FunctionKind::Function;
         Function {
             name: self.toned(Tone::of_function(&label), &names::cut_middle(&label, MOST_NAME)),
-            is_point: info.kind == FunctionKind::Usdt,
+            is_point: info.is_point(),
             has_brackets: is_function && !label.ends_with(')'),
             has_arguments: info.values.iter().any(|value| !value.is_result),
             has_result: info.values.iter().any(|value| value.is_result),

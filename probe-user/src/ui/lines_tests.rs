@@ -6,11 +6,11 @@ use ctrace_common::{Kind, MAX_TEXT, RECORD_LEN, RESULT, Record, SLOT_LEN, TEXTS}
 use ctrace_core::{
     engine::{Engine, EngineConfig},
     formats::stream::{Line, Lines, Live, Scene},
-    function::{ExitSeen, FunctionInfo, FunctionKind, ValueInfo, ValueKind},
+    function::{ByOrder, ExitSeen, FunctionInfo, FunctionKind, ValueInfo, ValueKind},
     recording::{ReadAt, Start},
     units::{Nanos, Pid, Tid},
 };
-use std::io;
+use std::{io, sync::Arc};
 
 const MS: u64 = 1_000_000;
 /// The functions of [`engine`].
@@ -20,6 +20,7 @@ const PLAIN: u32 = 2;
 const POINT: u32 = 3;
 const SCOPE: u32 = 4;
 const HOSTILE: u32 = 5;
+const PAIR: u32 = 6;
 
 /// Prints lines of text into memory.
 struct Printed(TextLines, Vec<u8>);
@@ -63,6 +64,13 @@ fn engine() -> Engine {
         },
         FunctionInfo { kind: FunctionKind::Marker, group: group("shop"), ..named("check out") },
         FunctionInfo { values: hostile, ..named("evil\x1b[2J") },
+        FunctionInfo {
+            kind: FunctionKind::Usdt,
+            group: group("db"),
+            aliases: ["query__start", "query__done"].map(Arc::from).into(),
+            by_order: Some(ByOrder::InTurn),
+            ..named("query")
+        },
     ] {
         engine.add_function(info);
     }
@@ -154,6 +162,7 @@ fn calls_have_arguments_results_and_durations() {
     // Its values are lost.
     probes.event(5 * MS, FIND, Kind::Enter).event(5 * MS + 830, FIND, Kind::Return);
     probes.event(6 * MS, SCOPE, Kind::Enter).event(6 * MS + 20, SCOPE, Kind::Return);
+    probes.event(6 * MS + 100, PAIR, Kind::PairEnter).event(6 * MS + 940, PAIR, Kind::PairExit);
     probes.event(7 * MS, PLAIN, Kind::Enter);
     probes.event(8 * MS, POINT, Kind::Point).values((8 * MS, POINT), &[13], None, 0);
     probes.event(9 * MS, HANDLE, Kind::Return);
@@ -163,6 +172,7 @@ fn calls_have_arguments_results_and_durations() {
    0.004000    db:hit(arg0=12)
    0.005000    find(?) = ? <830 ns>
    0.006000    shop/check out <20 ns>
+   0.006000  db:query <840 ns>
    0.007000    shop::price(int) <end not seen, 1.00 ms or more>
    0.008000      db:hit(arg0=13)
    0.011000  handle() <still running after 9.00 ms>

@@ -60,7 +60,7 @@ fn rows_say_what_their_numbers_need() {
 #[test]
 fn an_uncertain_time_says_so() {
     let mut report = with_marks(true);
-    let row = &mut report.functions[4];
+    let row = &mut report.functions[5];
     // Its median is 882 ns, its 99th percentile 1,350 ns.
     row.probes.as_mut().expect("a cost").total_ns = Nanos(840 * row.calls);
     let text = sound(&report, &ViewOptions::default(), &WIDE);

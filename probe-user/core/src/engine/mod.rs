@@ -290,7 +290,7 @@ impl Engine {
     /// their ends cannot be seen. Earlier events must have been [advanced](Self::advance) over.
     pub fn forsake(&mut self, functions: &HashSet<FuncId>) {
         let Tracker { threads, ledger, .. } = &mut self.tracker;
-        threads.iter_mut().for_each(|thread| thread.stacks.forsake(functions, ledger));
+        threads.forsake(functions, ledger);
     }
 
     /// Returns true if a process runs a new program, among the changes to be

@@ -9,7 +9,7 @@ use crate::engine::stack::Stacks;
 use crate::hash::{IntMap, pair};
 use crate::report::ThreadReport;
 use crate::units::{FuncId, Nanos, Pid, ThreadId, Tid};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The number of rows of dead threads that are kept for a report.
@@ -25,8 +25,8 @@ pub(crate) struct Thread {
     /// The time of the first event in this period.
     pub(crate) first: Option<u64>,
     pub(crate) stacks: Stacks,
-    /// For a pair of USDT probes, the thread with these ids.
-    beside: Option<ThreadId>,
+    /// For a pair of USDT probes, the thread with these ids, and the pair.
+    beside: Option<(ThreadId, FuncId)>,
 }
 
 impl Thread {
@@ -43,7 +43,8 @@ impl Thread {
     }
 
     fn named(&self) -> ThreadName {
-        let &Self { pid, tid, ref name, beside, .. } = self;
+        let &Self { pid, tid, ref name, .. } = self;
+        let beside = self.beside.map(|(thread, _)| thread);
         ThreadName { id: self.stacks.account.thread(), pid, tid, name: Arc::clone(name), beside }
     }
 
@@ -167,9 +168,14 @@ impl Threads {
         pid: Pid,
         tid: Tid,
         func: FuncId,
-        ledger: &Ledger,
+        ledger: &mut Ledger,
     ) -> &mut Thread {
         let key = key_beside(tid, func);
+        // The end of another process's thread of this id was lost.
+        let known = self.ids.get(&key).and_then(|slot| self.slots[*slot].as_ref());
+        if let Some(stale) = known.map(|thread| thread.pid).filter(|of| *of != pid) {
+            self.end(stale, tid, ledger);
+        }
         if !self.ids.contains_key(&key) {
             let thread = self.get(pid, tid, ledger);
             let (name, selected) = (Arc::clone(&thread.name), thread.stacks.selected);
@@ -177,7 +183,7 @@ impl Threads {
             self.beside.entry((pid, tid)).or_default().push(func);
             let slot = self.slot(key);
             let beside = self.occupied(slot, pid, tid, ledger);
-            beside.beside = Some(id);
+            beside.beside = Some((id, func));
             beside.take_name(name, selected);
             let named = beside.named();
             self.names.iter_mut().for_each(|names| names.push(named.clone()));
@@ -239,6 +245,16 @@ impl Threads {
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Thread> {
         self.slots.iter_mut().flatten()
+    }
+
+    /// Ends the open calls of these functions: their ends will not be seen.
+    pub(crate) fn forsake(&mut self, functions: &HashSet<FuncId>, ledger: &mut Ledger) {
+        for thread in self.iter_mut() {
+            thread.stacks.forsake(functions, ledger);
+            if thread.beside.is_some_and(|(_, pair)| functions.contains(&pair)) {
+                thread.stacks.owe_nothing();
+            }
+        }
     }
 
     /// Ends the calls of a thread that runs on with another program.

@@ -255,7 +255,7 @@ impl Tracker {
         }
         let FunctionInfo { by_order, values, .. } = &self.functions[func.index()];
         let nests = *by_order == Some(ByOrder::Nested);
-        let thread = self.threads.beside(pid, tid, func, &self.ledger);
+        let thread = self.threads.beside(pid, tid, func, &mut self.ledger);
         thread.first.get_or_insert(ts);
         let stacks = &mut thread.stacks;
         match event.kind() {
@@ -312,6 +312,7 @@ impl Sink for Tracker {
         let thread = self.threads.get(event.pid, event.tid, &self.ledger);
         if event.lost_before > 0 {
             thread.stacks.damage();
+            self.threads.damage_beside(event.pid, event.tid);
         }
         self.process_changed(event);
     }

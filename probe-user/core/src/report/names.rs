@@ -1,14 +1,13 @@
 //! The names that people see for the functions that rows of a report refer to.
 
 use super::{CallReport, FunctionReport, Report};
-use crate::function::{FunctionKind, qualified};
+use crate::function::{is_point, qualified};
 use std::borrow::Cow;
 
 impl FunctionReport {
-    /// Returns whether it is a USDT probe whose hits are counted, which have no ends. A pair of such
-    /// probes has their names as aliases.
+    /// See [`FunctionInfo::is_point`](crate::function::FunctionInfo::is_point).
     pub fn is_point(&self) -> bool {
-        self.kind == FunctionKind::Usdt && self.aliases.is_empty()
+        is_point(self.kind, &self.aliases)
     }
 
     /// Returns the name: a marker with its group, a USDT probe with its provider.

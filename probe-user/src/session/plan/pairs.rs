@@ -165,6 +165,20 @@ mod tests {
     }
 
     #[test]
+    fn a_probe_is_part_of_one_pair() {
+        let end = ["apart__abort".to_owned()];
+        let pairs = ["app:apart-start,app:apart-commit,app:apart-abort".to_owned()];
+        let asked = Patterns { pairs: &pairs, ..Patterns::default() };
+        let by_order = |ends| ("apart".to_owned(), Some(Joined::ByOrder), [1, ends], false);
+        assert_eq!(planned(asked), [by_order(2)]);
+        assert_eq!(planned(Patterns { exclude: &end, ..asked }), [by_order(1)]);
+        let pairs = ["a=apart-start,apart-commit", "b=apart-start,apart-abort"].map(str::to_owned);
+        let first = ("a".to_owned(), Some(Joined::ByOrder), [1, 1], false);
+        let rest = ("apart__abort".to_owned(), None, [1, 0], false);
+        assert_eq!(planned(Patterns { pairs: &pairs, ..asked }), [first, rest]);
+    }
+
+    #[test]
     fn pairs_by_hand_come_first_and_no_pairs_leaves_them() {
         let pairs = ["app:lone-start,app:apart-abort".to_owned()];
         let usdt = ["app:apart".to_owned()];

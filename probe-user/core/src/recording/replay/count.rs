@@ -226,6 +226,9 @@ impl Part<'_> {
             self.counts.add_losses(lens, chunk);
         }
         for thread in chunk.threads() {
+            if !lens.has_thread(thread.thread) {
+                continue;
+            }
             if !lens.selects_thread(recording.thread(thread.thread)) {
                 let of_window = |call: &&Call| lens.is_in_window(call.end().0);
                 let filtered = chunk.calls(thread).iter().filter(of_window).count();
@@ -279,7 +282,8 @@ impl Counts {
 
     fn add_losses(&mut self, lens: &Lens<'_>, chunk: &Chunk) {
         self.add_loss(&chunk.loss);
-        let headless = chunk.headless.iter();
+        // Chunks do not tell whose they are.
+        let headless = chunk.headless.iter().filter(|_| !lens.asks_for_threads());
         for (function, count) in headless.filter(|(function, _)| lens.selects_function(*function)) {
             let headless = &mut self.headless[function.index()];
             *headless = headless.saturating_add(*count);

@@ -3,7 +3,7 @@
 use super::Query;
 use crate::calls::paths::{Node, Paths, ROOT};
 use crate::recording::{ChunkEntry, ThreadRecord};
-use crate::units::{FuncId, Nanos};
+use crate::units::{FuncId, Nanos, ThreadId};
 use std::ops::Range;
 
 /// Decides which calls count, and at which nodes of the query's tree.
@@ -71,14 +71,23 @@ impl<'a> Lens<'a> {
         is_in(self.query.functions.as_ref(), function)
     }
 
+    /// True if the query is about some threads, and not all of them.
+    pub(crate) fn asks_for_threads(&self) -> bool {
+        self.query.threads.is_some()
+    }
+
+    /// True if the query is about this thread. Its filter may leave it out.
+    pub(crate) fn has_thread(&self, thread: ThreadId) -> bool {
+        self.query.threads.as_ref().is_none_or(|some| some.contains(&thread))
+    }
+
     pub(crate) fn selects_thread(&self, thread: Option<&ThreadRecord>) -> bool {
-        let Query { filter, threads, .. } = self.query;
+        let filter = &self.query.filter;
         match thread {
             Some(thread) => {
-                threads.as_ref().is_none_or(|some| some.contains(&thread.id))
-                    && filter.selects_thread(thread.tid, &thread.name)
+                self.has_thread(thread.id) && filter.selects_thread(thread.tid, &thread.name)
             }
-            None => threads.is_none() && filter.threads.is_empty(),
+            None => !self.asks_for_threads() && filter.threads.is_empty(),
         }
     }
 

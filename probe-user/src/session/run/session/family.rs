@@ -58,7 +58,7 @@ impl Session {
                     continue;
                 }
                 let Ok(child) = Process::open(pid) else { continue };
-                if ours.has(&child) {
+                if ours.has(pid, child.exe()) {
                     continue;
                 }
                 if found.len() == MOST_FOUND {

@@ -83,8 +83,8 @@ impl Scene<'_> {
     /// Tells the engine that calls under way of disarmed functions have no end.
     pub(super) fn forsake(&mut self, functions: impl Iterator<Item = FuncId>) {
         // Scopes that are switched off still deliver the exits of calls under way.
-        let is_function = |id: &FuncId| self.engine.kind(*id) == Some(FunctionKind::Function);
-        let unseen: HashSet<FuncId> = functions.filter(is_function).collect();
+        let is_scope = |id: &FuncId| self.engine.kind(*id) == Some(FunctionKind::Marker);
+        let unseen: HashSet<FuncId> = functions.filter(|id| !is_scope(id)).collect();
         self.engine.forsake(&unseen);
     }
 }
