@@ -28,7 +28,7 @@ use ctrace_core::{
 };
 use std::ops::Range;
 
-const HEADLESS: &str = "ends without a start (headless) are counted in the first report only: nothing tells whose they are";
+const HEADLESS: &str = "calls that began before (headless) are counted in the first report only: nothing tells whose they were";
 
 /// More than a day of seconds. Nobody reads more, and a file may claim centuries.
 const MOST_REPORTS: u64 = 100_000;

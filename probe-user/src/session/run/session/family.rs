@@ -6,7 +6,7 @@ use crate::{
     target::{maps::MappedObject, ours::Ours, process::Process},
     ui::{text::first_few, units::counted},
 };
-use anyhow::{anyhow, ensure};
+use anyhow::ensure;
 use ctrace_core::units::Pid;
 
 /// The most processes that are found and traced beside the target.
@@ -43,8 +43,9 @@ impl Session {
         let mut remarks = Vec::new();
         let mut parents = vec![self.target.pid];
         for other in others {
-            self.trace_too(other, &mut remarks).map_err(|why| anyhow!("{why}"))?;
-            parents.push(Pid(other.pid()));
+            if self.trace_too(other, &mut remarks) {
+                parents.push(Pid(other.pid()));
+            }
         }
         let mut found = Vec::new();
         while let Some(parent) = parents.pop() {
@@ -68,15 +69,9 @@ impl Session {
                     parents.clear();
                     break;
                 }
-                match self.trace_too(&child, &mut remarks) {
-                    Ok(()) => {
-                        parents.push(Pid(pid));
-                        found.push(pid);
-                    }
-                    Err(why) => {
-                        self.note(why.clone());
-                        remarks.push(why);
-                    }
+                if self.trace_too(&child, &mut remarks) {
+                    parents.push(Pid(pid));
+                    found.push(pid);
                 }
             }
         }
@@ -85,8 +80,17 @@ impl Session {
     }
 
     /// Traces a process unless it cannot be traced along with the target, or its id is another's by
-    /// now. Then it returns the reason.
-    fn trace_too(&mut self, process: &Process, remarks: &mut Vec<String>) -> Result<(), String> {
+    /// now. Then the reason is a remark.
+    fn trace_too(&mut self, process: &Process, remarks: &mut Vec<String>) -> bool {
+        let traced = self.try_to_trace(process, remarks);
+        if let Err(why) = &traced {
+            self.note(why.clone());
+            remarks.push(why.clone());
+        }
+        traced.is_ok()
+    }
+
+    fn try_to_trace(&mut self, process: &Process, remarks: &mut Vec<String>) -> Result<(), String> {
         let pid = process.pid();
         let refused = |why: &dyn std::fmt::Display| format!("process {pid} is not traced: {why}");
         let objects = process.objects().map_err(|error| refused(&error))?;
