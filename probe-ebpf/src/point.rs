@@ -24,13 +24,24 @@ pub fn point(ctx: ProbeContext) -> u32 {
 /// Handles sites with values, in a separate program so that others cost nothing more.
 #[uprobe]
 pub fn point_with_values(ctx: ProbeContext) -> u32 {
+    with_values::<false>(&ctx)
+}
+
+/// Handles sites with texts among their values. Only new kernels check it in an instant.
+#[uprobe]
+pub fn point_with_texts(ctx: ProbeContext) -> u32 {
+    with_values::<true>(&ctx)
+}
+
+#[inline(always)]
+fn with_values<const TEXTS: bool>(ctx: &ProbeContext) -> u32 {
     if let Some(task) = traced_task() {
         // SAFETY: the helper takes the program's own context.
         let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
-        let registers = Registers::of(&ctx);
+        let registers = Registers::of(ctx);
         let time = event(task, cookie.kind(), registers.sp(), cookie.probe(), None);
         if let Some(ts_ns) = time {
-            payload::deliver::<false>(task, ts_ns, cookie, &registers);
+            payload::deliver::<TEXTS>(task, ts_ns, cookie, &registers);
         }
     }
     0

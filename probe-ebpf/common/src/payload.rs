@@ -71,6 +71,11 @@ pub enum ValueForm {
 }
 
 impl ValueSources {
+    /// True if there are texts among the values.
+    pub fn has_texts(&self) -> bool {
+        self.fields.iter().any(|field| *field != 0)
+    }
+
     /// Makes the sources of these values, [`MAX_VALUES`] at most.
     pub fn new(values: &[(Operand, ValueForm)]) -> Self {
         let texts = values.iter().filter(|(_, form)| *form == ValueForm::Text).count();

@@ -56,6 +56,8 @@ pub enum Role {
     Point,
     /// The same with values beside its events; its cookie names them.
     PointWithValues,
+    /// The same, with texts among them.
+    PointWithTexts,
     /// The place where a marker runtime hands over a full buffer.
     Flush,
     /// The same, and the thread waits there while its ring is nearly full.
@@ -267,6 +269,7 @@ const fn programs_of(role: Role) -> &'static [Program] {
         Role::RetSiteWithValues => &[Program::RetSiteWithValues],
         Role::Point => &[Program::Point],
         Role::PointWithValues => &[Program::PointWithValues],
+        Role::PointWithTexts => &[Program::PointWithTexts],
         Role::Flush => &[Program::Flush],
         Role::FlushWaiting => &[Program::FlushWaiting],
         Role::Register => &[Program::Register],

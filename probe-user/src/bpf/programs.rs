@@ -33,6 +33,7 @@ pub(super) enum Program {
     RetSiteWithValues,
     Point,
     PointWithValues,
+    PointWithTexts,
     Flush,
     FlushWaiting,
     Register,
@@ -52,7 +53,7 @@ pub(super) enum Program {
 }
 
 impl Program {
-    const ALL: [Self; 26] = [
+    const ALL: [Self; 27] = [
         Self::Session,
         Self::SessionWithValues,
         Self::Entry,
@@ -63,6 +64,7 @@ impl Program {
         Self::RetSiteWithValues,
         Self::Point,
         Self::PointWithValues,
+        Self::PointWithTexts,
         Self::Flush,
         Self::FlushWaiting,
         Self::Register,
@@ -94,6 +96,7 @@ impl Program {
             Self::RetSiteWithValues => "ret_site_with_values",
             Self::Point => "point",
             Self::PointWithValues => "point_with_values",
+            Self::PointWithTexts => "point_with_texts",
             Self::Flush => "flush",
             Self::FlushWaiting => "flush_waiting",
             Self::Register => "register",

@@ -68,6 +68,17 @@ impl Type {
         (Operand { size, signed: signed.into(), ..base }, self.form())
     }
 
+    /// Returns the source of a USDT argument that is read as this type. `None` if it is too small.
+    pub(crate) fn of_note(self, argument: Operand) -> Option<(Operand, ValueForm)> {
+        let (operand, form) = self.at(argument);
+        (operand.size <= argument.size).then_some((operand, form))
+    }
+
+    /// Returns the source of a value of this type that cannot be read.
+    pub(crate) fn nowhere(self) -> (Operand, ValueForm) {
+        (Operand::NOWHERE, self.form())
+    }
+
     /// Returns the source of a result of this type, which is no floating-point number.
     pub(crate) fn result(self) -> (Operand, ValueForm) {
         self.at(Operand { base: RAX, ..Operand::ZERO })

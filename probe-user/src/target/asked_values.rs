@@ -1,4 +1,4 @@
-//! Parses what `--arg` and `--ret` ask for: values of calls, by function.
+//! Parses what `--arg` and `--ret` ask for: values of calls, by function or USDT probe.
 
 use super::abi::{NoPosition, Position, Type};
 use ctrace_common::MAX_VALUES;
@@ -10,11 +10,13 @@ const LONGEST_NAME: usize = 64;
 /// The name of a result.
 pub(crate) const RESULT: &str = "retval";
 
-/// Values of the functions that match a pattern.
+/// Values of the functions, or of the USDT probes, that match a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AskedValues {
-    /// As for `-f`.
+    /// As for `-f`, or for `-u`.
     pub(crate) functions: String,
+    /// True for USDT probes: arguments are those of their notes.
+    pub(crate) is_usdt: bool,
     pub(crate) arguments: Vec<AskedArgument>,
     pub(crate) result: Option<Type>,
 }
@@ -43,6 +45,10 @@ pub(crate) enum AskedError {
          s1 and so on the 8 bytes each on the stack"
     )]
     Position(String),
+    #[error(
+        "`{0}` is no argument of a USDT probe; they are numbered from 0, as `list -v` shows them"
+    )]
+    OfNote(String),
     #[error(
         "there is no register {position}: only six integers and pointers are in registers, 0 to 5; \
          if all parameters are integers or pointers, parameter {position} is s{slot}, on the stack"
@@ -73,13 +79,20 @@ pub(crate) enum AskedError {
 }
 
 impl AskedValues {
-    /// Parses `FUNCTION: [NAME=]POS:TYPE, …`.
+    /// Parses `FUNCTION: [NAME=]POS:TYPE, …`, or the same with `PROVIDER:PROBE`.
     pub(crate) fn arguments(text: &str) -> Result<Self, AskedError> {
         let no_argument = || AskedError::NoArgument(text.to_owned());
-        let (functions, list) = split(text).ok_or_else(no_argument)?;
-        let arguments = list.split(',').map(|text| argument(text.trim()));
+        let (mut functions, mut list) = split(text).ok_or_else(no_argument)?;
+        let is_usdt = is_probe(list);
+        if is_usdt {
+            let (probe, rest) = list.split_once(':').ok_or_else(no_argument)?;
+            functions = text[..text.len() - list.len() + probe.len()].trim();
+            list = rest.trim();
+        }
+        let arguments = list.split(',').map(|text| argument(text.trim(), is_usdt));
         let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
-        let asked = Self { functions: functions.to_owned(), arguments, result: None };
+        let functions = functions.to_owned();
+        let asked = Self { functions, is_usdt, arguments, result: None };
         check(&asked.arguments, None)?;
         Ok(asked)
     }
@@ -92,7 +105,8 @@ impl AskedValues {
         if result.is_float() {
             return Err(AskedError::FloatResult(of.to_owned()));
         }
-        Ok(Self { functions: functions.to_owned(), arguments: Vec::new(), result: Some(result) })
+        let (functions, arguments) = (functions.to_owned(), Vec::new());
+        Ok(Self { functions, is_usdt: false, arguments, result: Some(result) })
     }
 }
 
@@ -129,8 +143,14 @@ fn split(text: &str) -> Option<(&str, &str)> {
     (!functions.is_empty() && !rest.is_empty()).then_some((functions, rest))
 }
 
+/// Returns whether what is behind the first colon begins with the name of a USDT probe: an argument
+/// has one colon, and the name has another.
+fn is_probe(list: &str) -> bool {
+    list.split(',').next().is_some_and(|first| first.matches(':').count() == 2)
+}
+
 /// Parses `[NAME=]POS:TYPE`.
-fn argument(text: &str) -> Result<AskedArgument, AskedError> {
+fn argument(text: &str, is_usdt: bool) -> Result<AskedArgument, AskedError> {
     let whole = || text.to_owned();
     let (name, place) = match text.split_once('=') {
         Some((name, place)) => (Some(name.trim()), place.trim()),
@@ -145,6 +165,8 @@ fn argument(text: &str) -> Result<AskedArgument, AskedError> {
         return Err(AskedError::Name(name.to_owned()));
     }
     let position: Position = match position.parse() {
+        // A note says itself where its arguments are.
+        _ if is_usdt => of_note(position).ok_or_else(|| AskedError::OfNote(whole()))?,
         Ok(position) => position,
         Err(NoPosition::NoRegister(_)) if of.is_float() => {
             return Err(AskedError::FloatInRegister(whole()));
@@ -156,11 +178,16 @@ fn argument(text: &str) -> Result<AskedArgument, AskedError> {
             return Err(AskedError::Position(position.to_owned()));
         }
     };
-    if position.source(of).is_none() {
+    if !is_usdt && position.source(of).is_none() {
         return Err(AskedError::FloatInRegister(whole()));
     }
     let name = name.map_or_else(|| position.to_string(), str::to_owned);
     Ok(AskedArgument { name, position, of })
+}
+
+fn of_note(text: &str) -> Option<Position> {
+    let number: u8 = text.parse().ok()?;
+    (usize::from(number) < MAX_VALUES).then_some(Position::Register(number))
 }
 
 fn is_name(text: &str) -> bool {
@@ -192,6 +219,22 @@ mod tests {
             ("f@/a:b/libc.so.6: 0:u64", "f@/a:b/libc.so.6"),
         ] {
             assert_eq!(names(text), (function.to_owned(), vec!["arg0".to_owned()]), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_usdt_probe_has_a_provider() {
+        for (text, probe) in [
+            ("postgresql:query: 0:str", "postgresql:query"),
+            ("postgresql:query:text=0:str,1:i32", "postgresql:query"),
+            (" app : x__start : 11:u8", "app : x__start"),
+        ] {
+            let asked = AskedValues::arguments(text).expect("arguments");
+            assert_eq!((asked.functions.as_str(), asked.is_usdt), (probe, true), "{text}");
+        }
+        assert!(!AskedValues::arguments("ns::f: 0:u64, 1:str").expect("arguments").is_usdt);
+        for text in ["p:q: 12:u8", "p:q: s0:u8", "p:q: 0:word", "p:q: a b=0:u8"] {
+            assert!(AskedValues::arguments(text).is_err(), "{text}");
         }
     }
 

@@ -37,7 +37,14 @@ pub struct Patterns<'a> {
     pub exclude: &'a [String],
     pub pairs: &'a [String],
     pub no_pairs: bool,
-    pub values: &'a [&'a str],
+    pub values: &'a [ValuesOf<'a>],
+}
+
+/// A pattern of functions, or of USDT probes, whose values are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct ValuesOf<'a> {
+    pub pattern: &'a str,
+    pub is_usdt: bool,
 }
 
 impl Patterns<'_> {
@@ -75,6 +82,8 @@ pub struct Selection {
     pub(crate) unmatched: Vec<NotFound>,
     /// The patterns of values by which functions were chosen, by their numbers.
     pub(crate) values: BTreeMap<Match, Vec<usize>>,
+    /// The same of USDT probes.
+    usdt_values: BTreeMap<Match, Vec<usize>>,
     /// Further notes for the user, each a short sentence.
     pub notes: Vec<String>,
     /// Functions, probes and scopes that -x took away.
@@ -141,6 +150,11 @@ impl Selection {
         }
     }
 
+    /// Returns the numbers of the values that are asked for a USDT probe.
+    pub(crate) fn usdt_values_of(&self, object: usize, index: usize) -> &[usize] {
+        self.usdt_values.get(&Match { object, index }).map_or(&[], Vec::as_slice)
+    }
+
     /// Returns the numbers of the values that are asked for a function.
     pub(crate) fn values_of(&self, function: &Match) -> &[usize] {
         self.values.get(function).map_or(&[], Vec::as_slice)
@@ -152,12 +166,14 @@ impl Selector {
         let parse = |texts: &[String]| -> Result<Vec<Pattern>, PatternError> {
             texts.iter().map(|text| Pattern::parse(text)).collect()
         };
-        let values = asked.values.iter().enumerate();
-        let values = values.map(|(number, text)| Pattern::parse_of_values(text, number));
-        let values = values.collect::<Result<Vec<_>, _>>()?;
+        let (mut functions, mut usdt) = (parse(asked.functions)?, parse(asked.usdt)?);
+        for (number, of) in asked.values.iter().enumerate() {
+            let list = if of.is_usdt { &mut usdt } else { &mut functions };
+            list.push(Pattern::parse_of_values(of.pattern, number)?);
+        }
         Ok(Self {
-            functions: [parse(asked.functions)?, values].concat(),
-            usdt: parse(asked.usdt)?,
+            functions,
+            usdt,
             pairs: asked
                 .pairs
                 .iter()
@@ -299,6 +315,10 @@ impl Selector {
             }
             if is_settled(pattern, objects, &found) {
                 selection.settled.usdt.push(place);
+            }
+            if let Some(number) = pattern.values {
+                let values = &mut selection.usdt_values;
+                found.iter().for_each(|it| values.entry(*it).or_default().push(number));
             }
             all.extend(found);
         }

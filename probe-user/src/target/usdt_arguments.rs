@@ -28,6 +28,10 @@ pub enum Unread {
     TooLong,
     #[error("the note of this place has no such argument")]
     Missing,
+    #[error(
+        "it is smaller than what is asked for, or only one of the two is a floating-point number"
+    )]
+    OtherType,
 }
 
 /// An argument as the note has it.

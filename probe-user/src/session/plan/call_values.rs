@@ -71,7 +71,7 @@ impl ValuePlanner {
 }
 
 /// Puts together all that is asked for a function.
-fn merge<'a>(
+pub(super) fn merge<'a>(
     asked: impl Iterator<Item = &'a AskedValues>,
 ) -> Result<(Vec<AskedArgument>, Option<Type>), AskedError> {
     let (mut arguments, mut result) = (Vec::new(), None);

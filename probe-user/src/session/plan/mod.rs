@@ -344,7 +344,6 @@ impl Planner {
         let mut unseen = 0;
         for (index, object) in objects.iter().enumerate() {
             let functions = selection.functions.iter().filter(|s| s.object == index);
-            let probes = selection.usdt.iter().filter(|s| s.object == index);
             let mut planned = Vec::new();
             let functions: Vec<(&Function, &[usize])> =
                 functions.map(|s| (&object.functions()[s.index], selection.values_of(s))).collect();
@@ -352,14 +351,7 @@ impl Planner {
                 self.place_functions(object, &functions, &mut planned, &mut plan)?;
                 unseen += self.make_room(&mut planned);
             }
-            let chosen: Vec<usize> = probes.map(|s| s.index).collect();
-            let probes = object.usdt_probes();
-            let variables = self.values.variables(object, chosen.iter().map(|&at| &probes[at]));
-            let pairs = selection.pairs(objects, index);
-            let parts = self.place_pairs(object, &pairs, &variables, &mut planned, &mut plan);
-            for at in chosen.iter().filter(|at| !parts.contains(at)) {
-                self.place_probe(object, &probes[*at], &variables, &mut planned, &mut plan);
-            }
+            self.place_usdt(objects, index, selection, &mut planned, &mut plan)?;
             let scopes = selection.markers.iter().filter(|s| s.object == index);
             let scopes = scopes.map(|s| &object.markers().scopes[s.index]);
             planned.extend(scopes.map(|scope| markers::planned(object, scope)));

@@ -2,10 +2,10 @@
 
 use super::{
     Plan, Planned, Planner, Sites,
-    points::probed_sites,
-    values::{Point, Variables},
+    points::{Chosen, probed_sites},
+    values::Point,
 };
-use crate::target::{object::Object, place::Frames, usdt::UsdtSite, usdt_pairs::UsdtPair};
+use crate::target::{place::Frames, usdt::UsdtSite, usdt_pairs::UsdtPair};
 use ctrace_common::Kind;
 use ctrace_core::function::{ByOrder, ExitSeen, FunctionInfo, FunctionKind};
 use std::{collections::HashSet, sync::Arc};
@@ -40,16 +40,16 @@ impl Planner {
     /// Adds the pairs of an object. Returns the indices of the probes that are parts of them.
     pub(super) fn place_pairs(
         &mut self,
-        object: &Object,
+        chosen: &Chosen<'_>,
         pairs: &[UsdtPair],
-        variables: &Variables,
         planned: &mut Vec<Planned>,
         plan: &mut Plan,
-    ) -> HashSet<usize> {
+    ) -> anyhow::Result<HashSet<usize>> {
         let mut parts = HashSet::new();
         if pairs.is_empty() {
-            return parts;
+            return Ok(parts);
         }
+        let object = chosen.object;
         let (frames, probes) = (Frames::read(object.source()), object.usdt_probes());
         for pair in pairs {
             parts.extend(pair.parts());
@@ -68,7 +68,9 @@ impl Planner {
                 true => Joined::ByFrame,
                 false => Joined::ByOrder,
             };
-            let (values, starts) = self.values.plan(start, starts, variables, &mut plan.notes);
+            let (variables, asked) = (&chosen.variables, chosen.asked(pair.start));
+            let (values, starts) =
+                self.values.plan(start, starts, variables, asked, &mut plan.notes)?;
             let order = if pair.nests { ByOrder::Nested } else { ByOrder::InTurn };
             let aliases = pair.parts();
             let info = FunctionInfo {
@@ -89,7 +91,7 @@ impl Planner {
             }
             planned.push(Planned::new(info, Sites::Pair(PairSites { starts, ends, joined })));
         }
-        parts
+        Ok(parts)
     }
 }
 

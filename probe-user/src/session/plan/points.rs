@@ -4,6 +4,7 @@ use super::{Plan, Planned, Planner, Refused, Sites, values::Variables};
 use crate::target::{
     object::Object,
     place::usdt_site,
+    select::Selection,
     usdt::{UsdtProbe, UsdtSite},
 };
 use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
@@ -12,18 +13,58 @@ use std::sync::Arc;
 /// No instruction is longer.
 const LONGEST_INSTRUCTION: usize = 15;
 
+/// The chosen probes of an object.
+pub(super) struct Chosen<'a> {
+    pub(super) object: &'a Object,
+    pub(super) variables: Variables,
+    selection: &'a Selection,
+    index: usize,
+}
+
+impl Chosen<'_> {
+    /// Returns the numbers of the values that are asked for a probe.
+    pub(super) fn asked(&self, probe: usize) -> &[usize] {
+        self.selection.usdt_values_of(self.index, probe)
+    }
+}
+
 impl Planner {
-    /// Adds a USDT probe as a point.
-    pub(super) fn place_probe(
+    /// Adds the chosen USDT probes of an object: pairs as calls, all others as points.
+    pub(super) fn place_usdt(
         &mut self,
-        object: &Object,
-        probe: &UsdtProbe,
-        variables: &Variables,
+        objects: &[Object],
+        index: usize,
+        selection: &Selection,
         planned: &mut Vec<Planned>,
         plan: &mut Plan,
-    ) {
-        let Some(sites) = probed_sites(object, probe, plan) else { return };
-        let (values, points) = self.values.plan(probe, sites, variables, &mut plan.notes);
+    ) -> anyhow::Result<()> {
+        let object = &objects[index];
+        let probes = selection.usdt.iter().filter(|probe| probe.object == index);
+        let probes: Vec<usize> = probes.map(|probe| probe.index).collect();
+        let all = probes.iter().map(|&at| &object.usdt_probes()[at]);
+        let variables = self.values.variables(object, all);
+        let chosen = Chosen { object, variables, selection, index };
+        let pairs = selection.pairs(objects, index);
+        let parts = self.place_pairs(&chosen, &pairs, planned, plan)?;
+        for at in probes.into_iter().filter(|at| !parts.contains(at)) {
+            self.place_probe(&chosen, at, planned, plan)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a USDT probe as a point.
+    fn place_probe(
+        &mut self,
+        chosen: &Chosen<'_>,
+        at: usize,
+        planned: &mut Vec<Planned>,
+        plan: &mut Plan,
+    ) -> anyhow::Result<()> {
+        let object = chosen.object;
+        let probe = &object.usdt_probes()[at];
+        let Some(sites) = probed_sites(object, probe, plan) else { return Ok(()) };
+        let (variables, asked) = (&chosen.variables, chosen.asked(at));
+        let (values, points) = self.values.plan(probe, sites, variables, asked, &mut plan.notes)?;
         let info = FunctionInfo {
             kind: FunctionKind::Usdt,
             group: Some(Arc::clone(&probe.provider)),
@@ -32,6 +73,7 @@ impl Planner {
             ..FunctionInfo::new(Arc::clone(&probe.name), Arc::clone(object.name()))
         };
         planned.push(Planned::new(info, Sites::Usdt(points)));
+        Ok(())
     }
 }
 

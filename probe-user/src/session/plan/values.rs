@@ -5,16 +5,18 @@
 //! be read in at least one place. If a place has another number of arguments, or one that cannot be
 //! read, that value is missing from its events.
 
-use super::room::Room;
+use super::{call_values::merge, room::Room};
 use crate::{
     bpf::VALUES_LIMIT,
     target::{
-        asked_values::AskedValues,
+        abi::Position,
+        asked_values::{AskedArgument, AskedValues},
         object::Object,
         usdt::{UsdtProbe, UsdtSite},
         usdt_arguments::{Argument, Unread, parse},
     },
 };
+use anyhow::anyhow;
 use ctrace_common::{Operand, ValueForm, ValueSources};
 use ctrace_core::function::{ValueInfo, ValueKind};
 use std::collections::{BTreeSet, HashMap};
@@ -63,18 +65,23 @@ impl ValuePlanner {
         probe: &UsdtProbe,
         sites: Vec<UsdtSite>,
         variables: &Variables,
+        asked: &[usize],
         notes: &mut Vec<String>,
-    ) -> (Vec<ValueInfo>, Vec<Point>) {
-        let found = match self.reads {
-            true => Values::of(&sites, variables),
-            false => Values::default(),
+    ) -> anyhow::Result<(Vec<ValueInfo>, Vec<Point>)> {
+        let asked = asked.iter().filter_map(|number| self.asked.get(*number));
+        let (asked, _) = merge(asked)
+            .map_err(|error| anyhow!("the values of `{}`: {error}", probe.full_name()))?;
+        let found = match (self.reads, asked.is_empty()) {
+            (true, true) => Values::of(&sites, variables),
+            (true, false) => Values::asked(&sites, variables, &asked),
+            (false, _) => Values::default(),
         };
         notes.extend(found.unread.map(|unread| format!("{}: {unread}", probe.full_name())));
         let fits = self.has_room(found.sources.len());
         let infos = if fits { found.infos } else { Vec::new() };
         let mut sources = found.sources.into_iter().filter(|_| fits);
         let points = sites.into_iter().map(|site| Point { site, values: sources.next() });
-        (infos, points.collect())
+        Ok((infos, points.collect()))
     }
 
     /// Takes room in the kernel's table, or counts a probe without room.
@@ -136,6 +143,36 @@ struct Number {
 }
 
 impl Values {
+    /// Returns the values of these arguments, read as these types.
+    fn asked(sites: &[UsdtSite], variables: &Variables, asked: &[AskedArgument]) -> Self {
+        let parsed: Vec<Vec<Argument<'_>>> =
+            sites.iter().map(|site| parse(&site.arguments)).collect();
+        let mut values = Self::default();
+        let mut sources = vec![Vec::new(); sites.len()];
+        let mut unread = Vec::new();
+        for AskedArgument { name, position, of } in asked {
+            let Position::Register(place) = *position else { continue };
+            let place = usize::from(place);
+            let read = sites.iter().zip(&parsed).map(|(site, arguments)| {
+                let argument = arguments.get(place).ok_or(Unread::Missing)?;
+                let number = variables.number(site, argument)?;
+                let is_alike = number.is_float == of.is_float();
+                of.of_note(number.operand).filter(|_| is_alike).ok_or(Unread::OtherType)
+            });
+            let read: Vec<Result<_, Unread>> = read.collect();
+            let text = parsed.iter().find_map(|it| it.get(place)).map_or("", |it| it.text);
+            unread.extend(what_is_unread(place, text, &read));
+            if read.iter().all(Result::is_err) {
+                continue;
+            }
+            for (sources, read) in sources.iter_mut().zip(read) {
+                sources.push(read.unwrap_or(of.nowhere()));
+            }
+            values.infos.push(ValueInfo::new(name.as_str(), of.kind()));
+        }
+        values.finish(sources, unread)
+    }
+
     fn of(sites: &[UsdtSite], variables: &Variables) -> Self {
         let parsed: Vec<Vec<Argument<'_>>> =
             sites.iter().map(|site| parse(&site.arguments)).collect();
@@ -153,13 +190,17 @@ impl Values {
             unread.extend(what_is_unread(place, text, &numbers));
             values.infos.extend(value(place, &numbers, &mut sources));
         }
-        if !values.infos.is_empty() {
-            values.sources = sources.iter().map(|sources| ValueSources::new(sources)).collect();
+        values.finish(sources, unread)
+    }
+
+    fn finish(mut self, sources: Vec<Vec<(Operand, ValueForm)>>, unread: Vec<String>) -> Self {
+        if !self.infos.is_empty() {
+            self.sources = sources.iter().map(|sources| ValueSources::new(sources)).collect();
         }
         if !unread.is_empty() {
-            values.unread = Some(unread.join("; "));
+            self.unread = Some(unread.join("; "));
         }
-        values
+        self
     }
 }
 
@@ -197,7 +238,7 @@ fn of_one_type(mut numbers: Vec<Result<Number, Unread>>) -> Vec<Result<Number, U
 }
 
 /// Returns a note on where an argument is not read, if so, with its text at its first place.
-fn what_is_unread(place: usize, text: &str, numbers: &[Result<Number, Unread>]) -> Option<String> {
+fn what_is_unread<T>(place: usize, text: &str, numbers: &[Result<T, Unread>]) -> Option<String> {
     let reasons: Vec<&Unread> = numbers.iter().filter_map(|it| it.as_ref().err()).collect();
     let why = reasons.first()?;
     let (unread, all) = (reasons.len(), numbers.len());

@@ -42,6 +42,7 @@ pub(crate) struct ByRole {
     entries_with_values: Vec<Site>,
     points: Vec<Site>,
     points_with_values: Vec<Site>,
+    points_with_texts: Vec<Site>,
 }
 
 /// Adds the functions of an object to the engine and returns their ids, in the plan's order.
@@ -80,6 +81,7 @@ impl ByRole {
             (Role::EntryWithValues, &self.entries_with_values),
             (Role::Point, &self.points),
             (Role::PointWithValues, &self.points_with_values),
+            (Role::PointWithTexts, &self.points_with_texts),
             // The return probes come last: if the guard is killed, the kernel closes the last link
             // first, and waits there until no return probe is being taken any more.
             (Role::FunctionWithValues, &self.functions_with_values),
@@ -110,6 +112,7 @@ impl ByRole {
         self.entries_with_values.extend(other.entries_with_values);
         self.points.extend(other.points);
         self.points_with_values.extend(other.points_with_values);
+        self.points_with_texts.extend(other.points_with_texts);
     }
 }
 
@@ -187,7 +190,11 @@ fn add_points(
             None => (&mut sites.points, NO_INDEX),
             Some(values) => {
                 let index = kernel.add_values(std::slice::from_ref(values))?;
-                (&mut sites.points_with_values, index)
+                let list = match values.has_texts() {
+                    true => &mut sites.points_with_texts,
+                    false => &mut sites.points_with_values,
+                };
+                (list, index)
             }
         };
         list.push(usdt_site(site, Cookie::usdt(id.0, kind as u8, index)));

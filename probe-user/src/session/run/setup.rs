@@ -20,7 +20,7 @@ use crate::{
         place::Returns,
         plan::{CostClass, ExitPlacement},
         process::Process,
-        select::{Patterns, Selector},
+        select::{Patterns, Selector, ValuesOf},
     },
     ui,
 };
@@ -323,7 +323,11 @@ pub(crate) fn planner(
         exclude: &select.exclude,
         pairs: &select.pairs,
         no_pairs: select.no_pairs,
-        values: &select.values.iter().map(|asked| asked.functions.as_str()).collect::<Vec<_>>(),
+        values: &select
+            .values
+            .iter()
+            .map(|asked| ValuesOf { pattern: &asked.functions, is_usdt: asked.is_usdt })
+            .collect::<Vec<_>>(),
     })?;
     let planner = Planner::new(selector, limits.max_functions, returns);
     Ok(planner.asking_for_values(&select.values).within(limits.object))
