@@ -58,7 +58,8 @@ fn functions_are_chosen_by_the_values_that_are_asked_for() {
     let (_built, objects) = objects();
     let functions = ["send_all".to_owned()];
     let values = &["parse_*", "/_body$/", "nothing"];
-    let asked = Patterns { functions: &functions, values, ..Patterns::default() };
+    let values = values.map(|pattern| ValuesOf { pattern, is_usdt: false });
+    let asked = Patterns { functions: &functions, values: &values, ..Patterns::default() };
     let selection = Selector::parse(asked).unwrap().select(&objects, 100).unwrap();
     let mut chosen: Vec<_> = selection
         .functions

@@ -245,6 +245,9 @@ fn what_is_unread<T>(place: usize, text: &str, numbers: &[Result<T, Unread>]) ->
     if unread < all {
         return Some(format!("arg{place} is not read at {unread} of {all} places: {why}"));
     }
+    if text.is_empty() {
+        return Some(format!("arg{place} is not read: {why}"));
+    }
     let shown = text.char_indices().nth(SHOWN).map_or(text, |(end, _)| &text[..end]);
     let more = if shown.len() < text.len() { "…" } else { "" };
     Some(format!("arg{place} ({shown}{more}) is not read: {why}"))
@@ -281,6 +284,28 @@ mod tests {
         assert_eq!(sources.sources.map(|it| it.base)[..2], [7, 0]);
         let unread = "arg1 (8f@%xmm0) is not read: it is in a register that ctrace does not read";
         assert_eq!(found.unread.as_deref(), Some(unread));
+    }
+
+    #[test]
+    fn arguments_are_read_as_asked() {
+        let sites = [site(0, "8@%rdi 4@%esi 8f@(%rbx)"), site(16, "8@8(%rbp) 2@%ax 8f@%rbx")];
+        let read = |text: &str| {
+            let asked = AskedValues::arguments(&format!("p:q: {text}")).unwrap().arguments;
+            Values::asked(&sites, &Variables::default(), &asked)
+        };
+        let found = read("key=0:str, 1:i16, 2:f64");
+        let kinds = [("key", ValueKind::Text), ("arg1", Signed), ("arg2", Float)];
+        assert_eq!((names(&found), found.unread.as_deref()), (kinds.to_vec(), None));
+        assert!(found.sources.iter().all(ValueSources::has_texts));
+        assert_eq!(found.sources[0].sources.map(|it| it.size)[..3], [8, 2, 8]);
+        // The second place has two bytes only.
+        let found = read("1:u32, 0:u64");
+        assert_eq!(names(&found), [("arg1", Unsigned), ("arg0", Unsigned)]);
+        assert_eq!(found.sources[1].sources[0].base, Operand::NOWHERE.base);
+        let unread = found.unread.unwrap();
+        assert!(unread.starts_with("arg1 is not read at 1 of 2 places: it is smaller"), "{unread}");
+        let found = read("3:str, 2:u64");
+        assert_eq!((found.infos.len(), found.sources.len()), (0, 0));
     }
 
     #[test]
@@ -353,8 +378,9 @@ mod tests {
         let mut notes = Vec::new();
         let mut with_values = |sites| {
             let probe = probe("probe", sites);
-            let (infos, points) =
-                planner.plan(&probe, probe.sites.clone(), &Variables::default(), &mut notes);
+            let (infos, points) = planner
+                .plan(&probe, probe.sites.clone(), &Variables::default(), &[], &mut notes)
+                .unwrap();
             assert_eq!(points.len(), sites);
             assert!(points.iter().all(|point| point.values.is_some() != infos.is_empty()));
             !infos.is_empty()
@@ -380,7 +406,8 @@ mod tests {
         let planned = |reads: bool| {
             let mut planner = ValuePlanner { reads, ..ValuePlanner::default() };
             let (sites, mut notes) = (probe.sites.clone(), Vec::new());
-            let (infos, points) = planner.plan(&probe, sites, &Variables::default(), &mut notes);
+            let (infos, points) =
+                planner.plan(&probe, sites, &Variables::default(), &[], &mut notes).unwrap();
             (infos.len(), points.len(), points[0].values.is_some(), notes.len())
         };
         assert_eq!(planned(true), (1, 1, true, 1));
