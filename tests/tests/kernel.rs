@@ -81,6 +81,7 @@ kernel_tests! {
     cold_parts
     usdt_values
     pairs_of_usdt_probes
+    texts_of_usdt_probes
     recorded_pairs
     pairs_as_points
     a_recording_is_a_trace

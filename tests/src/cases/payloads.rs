@@ -7,7 +7,7 @@ use crate::recorded::Recorded;
 use crate::targets::program;
 use crate::trace::{LIMIT, Trace};
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::process::Command;
 
@@ -30,6 +30,44 @@ pub(super) fn arguments_of_usdt_probes(env: &Env) -> Result<()> {
         exported.stdout.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let function = |call: &Value| Some(call["function"].as_str()?.to_owned());
     compare(&finished.stdout, &seen(&calls, function)?)
+}
+
+/// A point and a pair have the text of each hit, and the numbers that are asked for beside it.
+pub(super) fn texts_of_usdt_probes(env: &Env) -> Result<()> {
+    let rounds = env.scaled(2_000);
+    let asked = ["--arg", "texts:query: sql=0:str, 1:i64", "--arg", "texts:say: 1:str, n=0:i16"];
+    let mut recorded = Recorded::new(env, [])?.args(asked);
+    let finished = recorded.program(&env.targets.get(&program("usdt_texts.c"))?, &[&rounds])?;
+    ensure!(finished.shell_code() == 0, "record: {}", finished.stderr);
+    recorded.report(&["--view", "calls"])?.check_lossless()?;
+    let mut export = Command::new(&env.ctrace);
+    export.arg("export").arg(&recorded.file).args(["--format", "jsonl", "-o", "-"]);
+    let exported = run(&mut export, LIMIT)?;
+    let (mut queries, mut said) = (0_i64, 0_i64);
+    let mut calls: Vec<Value> =
+        exported.stdout.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    calls.sort_by_key(|call| call["start_ns"].as_u64());
+    for call in calls {
+        let values = &call["values"];
+        let (number, expected) = match call["function"].as_str() {
+            Some("texts:query") => {
+                ensure!(call["timed"] == true, "a pair without an end: {call}");
+                queries += 1;
+                let number = queries - 1;
+                (number, json!({ "sql": format!("select {}", number * 7), "arg1": number }))
+            }
+            _ => {
+                said += 1;
+                let number = said - 1;
+                let short = i64::from(-number as i16);
+                (number, json!({ "arg1": format!("select {}", number * 7), "n": short }))
+            }
+        };
+        ensure!(*values == expected, "hit {number} has {values}, not {expected}");
+    }
+    let rounds: i64 = rounds.parse()?;
+    ensure!((queries, said) == (rounds, rounds), "{queries} queries, {said} said of {rounds}");
+    Ok(())
 }
 
 /// The same in a session that keeps all calls in its temporary file.
