@@ -140,8 +140,9 @@ impl Guarding {
         limits: ObjectLimits,
     ) -> Option<String> {
         let all = Budget::of_all(limits);
-        for one in mapped.iter().filter(|one| !self.known.contains(&identity(one))) {
-            if self.guardable.contains(&identity(one)) {
+        for one in mapped {
+            let file = identity(one);
+            if self.known.contains(&file) || self.guardable.contains(&file) {
                 continue;
             }
             let Ok(object) = Object::open_one_of(one, limits, &all) else {
@@ -150,7 +151,7 @@ impl Guarding {
             if let Err(why) = guards(&object) {
                 return Some(format!("{} {why}", one.name));
             }
-            self.guardable.insert(identity(one));
+            self.guardable.insert(file);
         }
         None
     }

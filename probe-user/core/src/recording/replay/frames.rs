@@ -24,8 +24,8 @@ struct Found {
     over: u64,
 }
 
-/// Returns the frames of a report, if there are any. `timed` is the number of the function's timed calls in it, and
-/// `median` their median.
+/// Returns the frames of a report, if there are any. `timed` is the number of the function's timed
+/// calls in it, and `median` their median.
 pub(crate) fn frames<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
@@ -94,7 +94,7 @@ fn find<R: ReadAt>(
     let parts = each_part(&numbered, |entries| {
         let mut found = new();
         let mut selected = CallReader::new(recording, lens, counted);
-        each_timed(&mut selected, lens, entries, |frame| {
+        each_timed(&mut selected, entries, |frame| {
             if frames.contains(&frame.node) {
                 found.frames += 1;
                 let is_over = |budget: Nanos| frame.call.duration > budget.0;
@@ -117,12 +117,10 @@ fn find<R: ReadAt>(
 
 /// Returns the nodes of a function's calls that are in no other call of it.
 fn outermost(nodes: &[Node], function: FuncId) -> HashSet<u32> {
-    let is_one = |node: &u32| {
-        let on = functions_on(*node, nodes);
-        on.last() == Some(&function) && on.iter().filter(|on| **on == function).count() == 1
-    };
     let of_function = |node: &u32| nodes[*node as usize].func == function;
-    (0..nodes.len() as u32).filter(of_function).filter(is_one).collect()
+    let is_in_none =
+        |node: &u32| !functions_on(nodes[*node as usize].parent, nodes).contains(&function);
+    (0..nodes.len() as u32).filter(of_function).filter(is_in_none).collect()
 }
 
 impl Found {

@@ -80,10 +80,10 @@ impl Slowest {
 /// Shows the timed calls in the window of these chunks, which have their numbers.
 pub(super) fn each_timed<R: ReadAt>(
     selected: &mut CallReader<'_, R>,
-    lens: &Lens<'_>,
     chunks: &[(usize, &ChunkEntry)],
     mut show: impl FnMut(SlowCall),
 ) {
+    let lens = selected.lens;
     for &(number, entry) in chunks {
         let Some(chunk) = selected.read(entry) else { continue };
         for of_thread in chunk.threads() {
@@ -110,7 +110,7 @@ pub(crate) fn slowest<R: ReadAt>(
     let parts = each_part(&numbered, |entries| {
         let mut slowest = Slowest::new(top);
         let mut selected = CallReader::new(recording, lens, counted);
-        each_timed(&mut selected, lens, entries, |call| slowest.offer(call));
+        each_timed(&mut selected, entries, |call| slowest.offer(call));
         slowest
     });
     let mut all = Slowest::new(top);
