@@ -7,7 +7,9 @@ mod fixture;
 mod marks;
 
 use ctrace_core::report::render::clean::is_harmful;
-use ctrace_core::report::{Extras, NamedValues, PointReport, PointsReport, Report};
+use ctrace_core::report::{
+    ByValue, Extras, NamedValues, OneValue, PointReport, PointsReport, Report, ValueCalls,
+};
 use ctrace_core::units::{Nanos, Pid, Tid};
 use ctrace_core::values::{Text, Value};
 use ctrace_user::testing::ui::{
@@ -137,6 +139,38 @@ fn with_values() -> Report {
     (call.values, call.points) =
         (values(42, false), PointsReport { first: vec![inside], ..PointsReport::default() });
     report.loss.payloads = 3;
+    let of = |calls: u64, mean: u64| {
+        let ns = |factor: u64| Some(Nanos(mean * factor));
+        ValueCalls {
+            calls,
+            timed: calls - 1,
+            total_ns: Nanos(mean * calls),
+            mean_ns: ns(1),
+            p50_ns: ns(1),
+            p90_ns: ns(2),
+            p99_ns: ns(3),
+            max_ns: ns(7),
+        }
+    };
+    let text = |text: &str| Value::Text(Text::new(text.as_bytes()).expect("it is short"));
+    let row = |value, calls, mean| OneValue { value, of: of(calls, mean) };
+    let table = |function, name: &str, rows| ByValue {
+        function,
+        name: name.into(),
+        is_result: name == "retval",
+        rows,
+        others: None,
+        unread: None,
+        unsure: false,
+    };
+    let rows = vec![row(text("GET /\x1b[2J"), 1_204, 31_000), row(text("PUT"), 3, 905_000_000)];
+    let keys = ByValue {
+        others: Some(of(77, 2_000)),
+        unread: Some(of(2, 400)),
+        unsure: true,
+        ..table(2, "key\x1b[2J", rows)
+    };
+    report.values = vec![keys, table(4, "retval", vec![row(Value::Signed(-1), 9, 12)])];
     report
 }
 
@@ -167,6 +201,9 @@ fn values_beside_calls() {
     let options = ViewOptions { top: Some(1), ..view("calls") };
     check("values_80", &with_values(), &options, &NARROW);
     check("values_file", &with_values(), &options, &FILE);
+    let by_value = ViewOptions { top: Some(1), ..view("values") };
+    check("by_value_80", &with_values(), &by_value, &NARROW);
+    check("by_value_file", &with_values(), &view("values"), &FILE);
     check("values_of_all_types", &with_values_of_all_types(), &options, &FILE);
 }
 
@@ -314,7 +351,7 @@ fn paths_by_count_or_by_time() {
 fn what_needs_every_call_says_how_to_get_them() {
     for name in ViewName::all() {
         let error = view(&name.to_string()).check_intervals().err().map(|error| error.to_string());
-        let needs = ["calls", "frames", "timeline"].contains(&name.to_string().as_str());
+        let needs = ["calls", "values", "frames", "timeline"].contains(&name.to_string().as_str());
         assert_eq!(error.is_some(), needs, "{name}");
         let report = format!("`ctrace report trace.ctrace --view {name} --interval SECONDS`");
         assert!(
@@ -344,7 +381,8 @@ fn what_is_asked_wrongly() {
     );
     let error = "pie".parse::<ViewName>().expect_err("no such view");
     assert!(error.to_string().contains(
-        "summary, detail, tree, paths, counts, hist, calls, frames, timeline, threads, ctrack"
+        "summary, detail, tree, paths, counts, hist, calls, values, frames, timeline, threads, \
+         ctrack"
     ));
     let two = ViewOptions { views: ViewName::all().collect(), ..ViewOptions::default() };
     let error = render_csv(&fixture::typical(), &two).expect_err("too many views");

@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A value of a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Value {
     /// A signed integer.
     Signed(i64),
@@ -33,7 +33,7 @@ pub enum Value {
 }
 
 /// A floating-point number. Two are equal if all their bits are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Float(u64);
 
 impl Float {
@@ -85,7 +85,7 @@ impl fmt::Display for Float {
 
 /// A text of at most [`MAX_TEXT`] bytes. The target wrote it: it need not be UTF-8, and can drive a
 /// terminal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text(Arc<[u8]>);
 
 impl Text {

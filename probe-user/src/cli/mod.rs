@@ -16,7 +16,7 @@ pub(crate) use diff::{DiffArgs, DiffFormat};
 pub(crate) use internal::{ExecArgs, HealArgs, Internal, InternalCommand};
 use options::RECORDING;
 pub(crate) use options::{
-    By, FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, PairArgs, ProbeArgs,
+    By, FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProgramSelectArgs, ProbeArgs,
     QueryArgs, RecordingArgs, ReportFormat, ReturnsArg, SelectArgs, UserArgs, ValuesArgs,
 };
 pub(crate) use process::ProcessArgs;
@@ -126,7 +126,7 @@ pub(crate) struct ListArgs {
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
-    pub pairs: PairArgs,
+    pub program: ProgramSelectArgs,
     #[command(flatten)]
     pub most: MostArgs,
     /// How to see the ends of calls
@@ -194,7 +194,7 @@ pub(crate) struct TraceArgs {
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
-    pub pairs: PairArgs,
+    pub program: ProgramSelectArgs,
     #[command(flatten)]
     pub values: ValuesArgs,
     #[command(flatten)]
@@ -212,7 +212,7 @@ impl TraceArgs {
     pub(crate) fn what(&self) -> WhatArgs {
         WhatArgs {
             select: self.select.clone(),
-            pairs: self.pairs.clone(),
+            program: self.program.clone(),
             values: self.values.clone(),
             filter: self.filter.clone(),
             probes: self.probes.clone(),
@@ -227,7 +227,7 @@ pub(crate) struct WhatArgs {
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
-    pub pairs: PairArgs,
+    pub program: ProgramSelectArgs,
     #[command(flatten)]
     pub values: ValuesArgs,
     #[command(flatten)]

@@ -29,7 +29,7 @@ pub(crate) struct SelectArgs {
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "What to trace")]
-pub(crate) struct PairArgs {
+pub(crate) struct ProgramSelectArgs {
     /// Time calls from one USDT probe to another, where their names do not say that they are a pair;
     /// repeatable. A call may have several ENDs. Probes are named as with -u
     #[arg(long = "pair", value_name = "[NAME=]START,END")]
@@ -37,6 +37,11 @@ pub(crate) struct PairArgs {
     /// Count the hits of USDT probes that look like pairs, and time no calls between them
     #[arg(long)]
     pub no_pairs: bool,
+    /// Also the functions that the chosen ones call by name, in the program and its libraries. With
+    /// =N: those that these call, too, N calls deep
+    #[arg(long, value_name = "N", default_missing_value = "1", num_args = 0..=1, require_equals = true,
+        value_parser = values::at_least_one::<u32>)]
+    pub with_callees: Option<u32>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]

@@ -3,7 +3,7 @@
 use super::{Failure, process, spec};
 use crate::{
     bpf,
-    cli::{ListArgs, PairArgs, SelectArgs},
+    cli::{ListArgs, ProgramSelectArgs, SelectArgs},
     session::{
         plan::{Planner, jump_room::JumpRoom, markers::cost_text},
         run::setup,
@@ -53,7 +53,7 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
         most.max_functions = usize::MAX;
     }
     let planner =
-        setup::planner(&select(&args.select, &args.pairs), most, spec::returns(args.returns))?;
+        setup::planner(&select(&args.select, &args.program), most, spec::returns(args.returns))?;
     let mut planner = planner.guarding(bpf::return_guards_lacking().is_none());
     let found = planner.select(&mapped);
     let mut scopes = 0;
@@ -157,7 +157,7 @@ fn is_all(asked: &SelectArgs) -> bool {
 }
 
 /// Lists everything without a selection.
-fn select(asked: &SelectArgs, pairs: &PairArgs) -> SelectSpec {
+fn select(asked: &SelectArgs, program: &ProgramSelectArgs) -> SelectSpec {
     let all = is_all(asked);
     let or_all = |given: &[String]| if all { vec!["*".to_owned()] } else { given.to_vec() };
     SelectSpec {
@@ -165,8 +165,9 @@ fn select(asked: &SelectArgs, pairs: &PairArgs) -> SelectSpec {
         usdt: or_all(&asked.usdt),
         markers: or_all(&asked.markers),
         exclude: asked.exclude.clone(),
-        pairs: pairs.pairs.clone(),
-        no_pairs: pairs.no_pairs,
+        pairs: program.pairs.clone(),
+        no_pairs: program.no_pairs,
+        with_callees: program.with_callees.unwrap_or(0),
         values: Vec::new(),
     }
 }

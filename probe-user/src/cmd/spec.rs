@@ -3,7 +3,7 @@
 use crate::{
     bpf::LinkChoice,
     cli::{
-        FilterArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, PairArgs, ProbeArgs,
+        FilterArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProgramSelectArgs, ProbeArgs,
         ReportFormat as FormatArg, ReturnsArg, SelectArgs, TraceArgs, ValuesArgs, WhatArgs,
     },
     session::spec::{
@@ -15,21 +15,22 @@ use ctrace_core::filter::{Filter, ThreadFilter};
 
 pub(super) fn trace(args: &WhatArgs) -> TraceSpec {
     TraceSpec {
-        select: select(&args.select, &args.pairs, &args.values),
+        select: select(&args.select, &args.program, &args.values),
         most: limits(&args.most),
         filter: filter(&args.filter),
         probes: probes(&args.probes),
     }
 }
 
-fn select(args: &SelectArgs, pairs: &PairArgs, values: &ValuesArgs) -> SelectSpec {
+fn select(args: &SelectArgs, program: &ProgramSelectArgs, values: &ValuesArgs) -> SelectSpec {
     SelectSpec {
         functions: args.functions.clone(),
         usdt: args.usdt.clone(),
         markers: args.markers.clone(),
         exclude: args.exclude.clone(),
-        pairs: pairs.pairs.clone(),
-        no_pairs: pairs.no_pairs,
+        pairs: program.pairs.clone(),
+        no_pairs: program.no_pairs,
+        with_callees: program.with_callees.unwrap_or(0),
         values: [values.arguments.as_slice(), &values.results].concat(),
     }
 }
@@ -86,7 +87,11 @@ pub(super) fn live_report(args: &TraceArgs) -> ReportSpec {
     let mut spec = report(&args.output);
     let asks = !args.values.arguments.is_empty() || !args.values.results.is_empty();
     if asks && spec.views.is_empty() && spec.interval.is_none() {
-        spec.views = ["summary", "calls"].map(str::to_owned).into();
+        let views: &[&str] = match spec.format {
+            ReportFormat::Csv => &["values"],
+            _ => &["summary", "values", "calls"],
+        };
+        spec.views = views.iter().map(|view| (*view).to_owned()).collect();
     }
     spec
 }

@@ -3,7 +3,7 @@
 use super::{Failure, process, run, spec};
 use crate::{
     bpf,
-    cli::{PairArgs, SelectArgs, TopArgs, ValuesArgs, WhatArgs},
+    cli::{ProgramSelectArgs, SelectArgs, TopArgs, ValuesArgs, WhatArgs},
     session::run::event_loop,
     top::{self, Column, Subject},
 };
@@ -42,12 +42,13 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
 fn check_nothing_chosen(what: &WhatArgs) -> anyhow::Result<()> {
     let SelectArgs { functions, usdt, markers, exclude } = &what.select;
     let ValuesArgs { arguments, results } = &what.values;
-    if what.pairs != PairArgs::default()
+    if what.program != ProgramSelectArgs::default()
         || [functions, usdt, markers, exclude].iter().any(|list| !list.is_empty())
         || [arguments, results].iter().any(|list| !list.is_empty())
     {
         bail!(
-            "--daemon shows what the daemon has chosen: leave out -f, -u, -m, -x, --pair, --no-pairs, --arg and --ret, or \
+            "--daemon shows what the daemon has chosen: leave out -f, -u, -m, -x, --pair, --no-pairs, \
+             --with-callees, --arg and --ret, or \
              give a process instead of --daemon"
         );
     }

@@ -28,6 +28,8 @@ pub(crate) struct SelectSpec {
     pub pairs: Vec<String>,
     /// USDT probes are points whatever their names are.
     pub no_pairs: bool,
+    /// The number of calls from chosen functions to others that are traced as well.
+    pub with_callees: u32,
     /// Values of calls. Their functions are selected, too.
     pub values: Vec<AskedValues>,
 }

@@ -8,6 +8,7 @@ pub(crate) mod abi;
 pub(crate) mod asked_values;
 pub(crate) mod bias;
 pub(crate) mod budget;
+mod callees;
 mod compiler_made;
 pub(crate) mod debug_files;
 mod debug_sections;

@@ -1,5 +1,6 @@
 //! Selects the functions to trace from what the user asked for.
 
+use super::callees;
 use super::not_found::{NotFound, Wanted, chosen_at_load};
 use super::object::Object;
 use super::pattern::{Pattern, PatternError};
@@ -27,8 +28,8 @@ pub enum SelectError {
     TooMany { found: usize, limit: usize },
 }
 
-/// SELECT as it stands on the command line: -f, -u, -m and -x, --pair and --no-pairs, and the
-/// functions of --arg and --ret.
+/// SELECT as it stands on the command line: -f, -u, -m and -x, --pair and --no-pairs, --with-callees,
+/// and the functions of --arg and --ret.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Patterns<'a> {
     pub functions: &'a [String],
@@ -37,6 +38,7 @@ pub struct Patterns<'a> {
     pub exclude: &'a [String],
     pub pairs: &'a [String],
     pub no_pairs: bool,
+    pub with_callees: u32,
     pub values: &'a [ValuesOf<'a>],
 }
 
@@ -62,6 +64,8 @@ pub struct Selector {
     /// Pairs of USDT probes that are asked for by name.
     pairs: Vec<PairPattern>,
     no_pairs: bool,
+    /// The number of calls from chosen functions to others that are chosen as well.
+    with_callees: u32,
     markers: Vec<Pattern>,
     exclude: Vec<Pattern>,
 }
@@ -180,6 +184,7 @@ impl Selector {
                 .map(|text| PairPattern::parse(text))
                 .collect::<Result<_, _>>()?,
             no_pairs: asked.no_pairs,
+            with_callees: asked.with_callees,
             markers: parse(asked.markers)?,
             exclude: parse(asked.exclude)?,
         })
@@ -233,6 +238,7 @@ impl Selector {
             usdt: open(&self.usdt, &settled.usdt),
             pairs,
             no_pairs: self.no_pairs,
+            with_callees: self.with_callees,
             markers: whole(&self.markers, &settled.whole_markers),
             exclude: self.exclude.clone(),
         }
@@ -253,9 +259,13 @@ impl Selector {
             return Err(SelectError::NothingFound(selection.unmatched));
         }
         self.exclude(objects, &mut selection);
+        selection.excluded = before - selection.len();
+        if self.with_callees > 0 {
+            let exclude = |called: &mut Selection| self.exclude(objects, called);
+            callees::add(&mut selection, objects, self.with_callees, exclude);
+        }
         selection.settle_pairs();
         let found = selection.len();
-        selection.excluded = before - found;
         if found == 0 {
             let asked: [(Wanted, &[Pattern]); 3] = [
                 (Wanted::Function, &self.functions),

@@ -117,6 +117,7 @@ impl Facts<'_> {
             points: PointsReport::default(),
             timeline: None,
             frames: None,
+            values: Vec::new(),
             ctrack,
         }
     }

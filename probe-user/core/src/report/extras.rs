@@ -21,6 +21,8 @@ pub struct Extras {
     pub timeline_lanes: Option<usize>,
     /// The function whose calls are frames. Not from an engine either.
     pub frames: Option<FramesAsked>,
+    /// The number of values of each argument whose calls are counted. Not from an engine either.
+    pub values: Option<usize>,
     /// The number of slices of time.
     pub slices: usize,
 }
@@ -40,6 +42,7 @@ impl Default for Extras {
             slowest_calls: None,
             timeline_lanes: None,
             frames: None,
+            values: None,
             slices: Self::SLICES,
         }
     }

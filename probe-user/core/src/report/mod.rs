@@ -4,6 +4,7 @@
 //! only ever added, integers are integers, absent values are null.
 
 pub(crate) mod assemble;
+mod by_value;
 mod calls;
 pub mod ctrack;
 mod distribution;
@@ -24,6 +25,7 @@ mod timeline;
 mod totals;
 mod values;
 
+pub use by_value::{ByValue, OneValue, ValueCalls};
 pub use calls::{CallReport, InsideReport};
 pub use ctrack::{CtrackReport, CtrackRow};
 pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsReport};
@@ -87,6 +89,9 @@ pub struct Report {
     /// The calls of the frame function, if there is one.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub frames: Option<FramesReport>,
+    /// Calls by their arguments and results, if that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty", skip_deserializing)]
+    pub values: Vec<ByValue>,
     /// CTRACK's tables, if requested and if the report is not approximate.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub ctrack: Option<CtrackReport>,

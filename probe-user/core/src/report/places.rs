@@ -41,8 +41,9 @@ impl Report {
             let parts = frames.parts.iter_mut().map(|part| &mut part.function);
             worst.chain(parts).chain([&mut frames.function])
         });
+        let values = self.values.iter_mut().map(|values| &mut values.function);
         let ctrack = self.ctrack.iter_mut().flat_map(|ctrack| &mut ctrack.functions);
-        let all = all.chain(cells).chain(frames).chain(ctrack.map(|row| &mut row.function));
+        let all = all.chain(cells).chain(frames).chain(values).chain(ctrack.map(|row| &mut row.function));
         all.for_each(|function| *function = places[*function]);
     }
 }

@@ -80,6 +80,7 @@ impl Report {
             points: PointsReport::default(),
             timeline: None,
             frames: None,
+            values: Vec::new(),
             ctrack: None,
         }
     }

@@ -279,6 +279,7 @@ fn csv_rows_have_all_columns() {
                 RowKind::Threads => report.threads.len(),
                 RowKind::Calls => calls,
                 RowKind::Frames => frames,
+                RowKind::Values => 0,
                 RowKind::Ctrack => ctrack,
                 RowKind::Histograms | RowKind::Timeline => rows.len() - 1,
             };
@@ -334,6 +335,7 @@ fn csv_golden() {
         ("calls", RowKind::Calls),
         ("timeline", RowKind::Timeline),
         ("frames", RowKind::Frames),
+        ("values", RowKind::Values),
         ("ctrack", RowKind::Ctrack),
     ] {
         let text = csv::render(&fixture::lossy(), table, &Selection::default());

@@ -1,5 +1,6 @@
 //! Tests that the values of an event reach its call, or are counted as lost.
 
+mod by_value;
 mod losses;
 mod results;
 pub(crate) mod typed;

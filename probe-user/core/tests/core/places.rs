@@ -2,7 +2,7 @@
 
 use crate::fixture;
 
-use ctrace_core::report::Report;
+use ctrace_core::report::{ByValue, Report};
 use ctrace_core::report::render::json;
 use serde_json::Value;
 
@@ -26,6 +26,7 @@ fn named(report: &Report) -> Vec<String> {
         let parts = frames.parts.iter().map(|part| part.function);
         names.extend(functions.chain(parts).chain([frames.function]).map(name));
     }
+    names.extend(report.values.iter().map(|values| name(values.function)));
     names.extend(
         report.ctrack.iter().flat_map(|ctrack| &ctrack.functions).map(|f| name(f.function)),
     );
@@ -52,6 +53,15 @@ fn count(value: &Value) -> usize {
 #[test]
 fn every_index_moves() {
     let mut report = fixture::typical();
+    report.values.push(ByValue {
+        function: 2,
+        name: "key".into(),
+        is_result: false,
+        rows: Vec::new(),
+        others: None,
+        unread: None,
+        unsure: false,
+    });
     let before = named(&report);
     let json: Value = serde_json::from_str(&json::to_line(&report)).expect("JSON");
     assert_eq!(before.len(), count(&json), "an index is not looked at here");

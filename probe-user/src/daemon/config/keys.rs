@@ -204,6 +204,13 @@ pub(crate) const TARGET: [Key<Target>; 46] = [
     target("no_pairs", "false", "Count hits of USDT probes that look like pairs, and time no calls between them.", |c, v| {
         Ok(c.what.select.no_pairs = v.flag()?)
     }),
+    target(
+        "with_callees",
+        "0",
+        "Also trace the functions that the chosen ones call by name, as many calls deep, as `ctrace attach \
+         --with-callees`.",
+        |c, v| Ok(c.what.select.with_callees = v.count()?),
+    ),
     target("markers", "[]", "Marker scopes to trace, as `ctrace attach -m`.", |c, v| {
         Ok(c.what.select.markers = v.texts()?)
     })

@@ -64,7 +64,9 @@ impl Output {
     pub(crate) fn shows_values(&self) -> bool {
         match self {
             Self::Reports(reports) => {
-                reports.spill.is_some() && reports.sink.extras().slowest_calls.is_some()
+                let extras = reports.sink.extras();
+                let shows = extras.slowest_calls.is_some() || extras.values.is_some();
+                reports.spill.is_some() && shows
             }
             Self::Live(_) => false,
             Self::Recording(_) | Self::Stream(_) => true,

@@ -34,7 +34,7 @@ use std::path::Path;
 
 /// A remark on values that nobody would see.
 const UNSEEN_VALUES: &str = "--arg and --ret only choose functions here: their values are in a report \
-    with --view calls and without --interval, and in recordings";
+    with --view values or calls and without --interval, and in recordings";
 
 /// The origin of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -323,6 +323,7 @@ pub(crate) fn planner(
         exclude: &select.exclude,
         pairs: &select.pairs,
         no_pairs: select.no_pairs,
+        with_callees: select.with_callees,
         values: &select
             .values
             .iter()

@@ -4,6 +4,7 @@
 //! This module turns bytes into decisions by the rules in docs/placement.md. Every decision about
 //! safety is made here, before anything is attached.
 
+mod calls;
 mod code;
 mod cost;
 mod deny;
@@ -31,6 +32,7 @@ mod stacks;
 mod switches;
 mod unguardable;
 
+pub(crate) use calls::{Calls, calls};
 pub use code::CodeMap;
 pub use deny::Refusal;
 pub use explain::explain;

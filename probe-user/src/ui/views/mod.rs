@@ -15,6 +15,7 @@ mod summary;
 mod threads;
 mod timeline;
 pub(crate) mod tree;
+mod values;
 
 pub(crate) use needs::Needs;
 pub use options::{ViewError, ViewName, ViewOptions};
@@ -130,6 +131,15 @@ pub(crate) static FRAMES: View = View {
     draw: frames::draw,
 };
 
+pub(crate) static VALUES: View = View {
+    name: "values",
+    help: "calls by their arguments and results (--arg, --ret, -u): for which of them they are slow",
+    table: RowKind::Values,
+    needs: Needs::Values,
+    as_seen: true,
+    draw: values::draw,
+};
+
 pub(crate) static TIMELINE: View = View {
     name: "timeline",
     help: "what ran when in each thread, innermost and by depth",
@@ -159,7 +169,8 @@ pub(crate) static CTRACK: View = View {
 
 /// All views.
 pub(crate) static VIEWS: &[&View] = &[
-    &SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &FRAMES, &TIMELINE, &THREADS, &CTRACK,
+    &SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &VALUES, &FRAMES, &TIMELINE, &THREADS,
+    &CTRACK,
 ];
 
 /// The default views.

@@ -1,6 +1,6 @@
 //! The optional data of a report that a view needs. It is collected only on demand.
 
-use super::{calls, timeline};
+use super::{calls, timeline, values};
 use ctrace_core::report::Extras;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +9,7 @@ pub(crate) enum Needs {
     Histograms,
     PathHistograms,
     SlowestCalls,
+    Values,
     Timeline,
     /// A frame function, which has to be found among those that were traced.
     Frames,
@@ -18,7 +19,7 @@ pub(crate) enum Needs {
 impl Needs {
     /// Returns whether it needs single calls, not only the sums of an interval.
     pub(crate) fn every_call(self) -> bool {
-        matches!(self, Self::SlowestCalls | Self::Timeline | Self::Frames)
+        matches!(self, Self::SlowestCalls | Self::Values | Self::Timeline | Self::Frames)
     }
 
     /// Adds the needs to `extras`. `top` is the requested number of rows.
@@ -28,6 +29,7 @@ impl Needs {
             Self::Histograms => extras.histograms = true,
             Self::PathHistograms => extras.path_histograms = true,
             Self::SlowestCalls => extras.slowest_calls = Some(top.unwrap_or(calls::TOP)),
+            Self::Values => extras.values = Some(top.unwrap_or(values::TOP)),
             Self::Timeline => extras.timeline_lanes = Some(top.unwrap_or(timeline::TOP)),
             Self::Ctrack => extras.ctrack = true,
         }

@@ -33,10 +33,11 @@
 //!
 //! Each of the [`Extras`](crate::report::Extras) takes another pass: `heat`, `timeline` and
 //! `slowest`. After `slowest`, `inside` reads the chunks that the slowest calls span, and `values`
-//! those that have payloads.
+//! those that have payloads. `by_value` reads these twice.
 #![warn(missing_docs)]
 
 mod around;
+mod by_value;
 mod calls;
 mod centers;
 mod clip;

@@ -1,6 +1,7 @@
 //! Runs the passes and makes a report of their results.
 
 use super::Query;
+use super::by_value::by_value;
 use super::calls;
 use super::centers::unions_of;
 use super::count::{FirstPass, count};
@@ -80,6 +81,8 @@ pub fn report_with<R: ReadAt>(
         let median = percentiles.at(500)?.0;
         frames(recording, &lens, chunks, &counted, asked, (timed, median))
     });
+    let values = extras.values.filter(|_| recording.has_values());
+    let values = values.map(|most| by_value(recording, &lens, chunks, &counted, most));
     let open = open(&mut counted, &lens, recording.functions().len());
     let timeline = extras
         .timeline_lanes
@@ -115,7 +118,8 @@ pub fn report_with<R: ReadAt>(
         },
     }
     .report(meta);
-    Report { slowest_calls, points: points.unwrap_or_default(), timeline, frames, ..report }
+    let points = points.unwrap_or_default();
+    Report { slowest_calls, points, timeline, frames, values: values.unwrap_or_default(), ..report }
 }
 
 /// Returns the start and end of the period that the query looks at.

@@ -35,7 +35,7 @@ pub(crate) struct Only {
 
 /// Reads chunks for one worker and shows the calls that count.
 pub(crate) struct CallReader<'a, R> {
-    recording: &'a Recording<R>,
+    pub(super) recording: &'a Recording<R>,
     pub(super) lens: &'a Lens<'a>,
     counted: &'a FirstPass,
     /// Needed to select by callees and for own times.

@@ -6,6 +6,7 @@ use super::count::FirstPass;
 use super::lens::Lens;
 use super::select::{CallReader, each_part};
 use super::slowest::SlowCall;
+use crate::calls::spool::Call;
 use crate::recording::{ChunkEntry, Payload, ReadAt, Recording};
 use crate::report::{NamedValues, PointReport, PointsReport};
 use crate::units::{FuncId, ThreadId};
@@ -102,35 +103,11 @@ pub(crate) fn values<R: ReadAt>(
     found: &[SlowCall],
     top: usize,
 ) -> Values {
-    let nodes = lens.paths.nodes();
-    let around = Around::new(found, nodes);
+    let around = Around::new(found, lens.paths.nodes());
     let parts = each_part(chunks, |entries| {
         let mut values = Values::new(found, top);
         let mut selected = CallReader::new(recording, lens, counted);
-        for entry in entries {
-            let payloads = recording.payloads(entry);
-            if lens.is_in_window(entry.to.0) {
-                let lost = payloads.as_ref().map_or(1, |payloads| payloads.lost);
-                values.lost = values.lost.saturating_add(lost);
-            }
-            let payloads = payloads.unwrap_or_default().each;
-            if payloads.is_empty() {
-                continue;
-            }
-            let mut by_call: BTreeMap<(ThreadId, u64, FuncId), Payload> = BTreeMap::new();
-            for payload in payloads {
-                by_call.insert((payload.thread, payload.time.0, payload.function), payload);
-            }
-            let Some(chunk) = selected.read(entry) else { continue };
-            for thread in chunk.threads() {
-                selected.calls(&chunk, thread, |call, node| {
-                    let key = (thread.thread, call.start, nodes[node as usize].func);
-                    if let Some(payload) = by_call.remove(&key) {
-                        values.add(&payload, &around);
-                    }
-                });
-            }
-        }
+        values.lost = each_payload(&mut selected, entries, |it, _| values.add(it, &around));
         values
     });
     let mut all = Values::new(found, top);
@@ -138,6 +115,42 @@ pub(crate) fn values<R: ReadAt>(
     all.first.cut();
     all.inside.iter_mut().for_each(First::cut);
     all
+}
+
+/// Shows the payloads of calls that count, with their calls. Returns the number of missing ones, as
+/// [`lost_payloads`].
+pub(super) fn each_payload<R: ReadAt>(
+    selected: &mut CallReader<'_, R>,
+    chunks: &[ChunkEntry],
+    mut show: impl FnMut(&Payload, Call),
+) -> u64 {
+    let (recording, lens) = (selected.recording, selected.lens);
+    let nodes = lens.paths.nodes();
+    let mut lost = 0_u64;
+    for entry in chunks {
+        let payloads = recording.payloads(entry);
+        if lens.is_in_window(entry.to.0) {
+            lost = lost.saturating_add(payloads.as_ref().map_or(1, |payloads| payloads.lost));
+        }
+        let payloads = payloads.unwrap_or_default().each;
+        if payloads.is_empty() {
+            continue;
+        }
+        let mut by_call: BTreeMap<(ThreadId, u64, FuncId), Payload> = BTreeMap::new();
+        for payload in payloads {
+            by_call.insert((payload.thread, payload.time.0, payload.function), payload);
+        }
+        let Some(chunk) = selected.read(entry) else { continue };
+        for thread in chunk.threads() {
+            selected.calls(&chunk, thread, |call, node| {
+                let key = (thread.thread, call.start, nodes[node as usize].func);
+                if let Some(payload) = by_call.remove(&key) {
+                    show(&payload, call);
+                }
+            });
+        }
+    }
+    lost
 }
 
 /// Returns the number of missing payloads: those lost, and one for each block that cannot be read.

@@ -5,7 +5,7 @@ use super::RowKind;
 use crate::report::key::Key;
 use crate::report::numbers::{NUMBERS, Number, plain};
 use crate::report::{
-    CallReport, CtrackRow, FramePart, FunctionReport, PathReport, ThreadReport, ctrack,
+    CallReport, CtrackRow, FramePart, FunctionReport, OneValue, PathReport, ThreadReport, ctrack,
 };
 use crate::units::Nanos;
 use std::sync::LazyLock;
@@ -110,6 +110,17 @@ pub static FRAMES: &[Column<FramePart>] = &[
     column("calls", &[], |p| count(p.worst_calls)),
 ];
 
+/// Columns of values; the first is the default.
+pub static VALUES: &[Column<OneValue>] = &[
+    column("total", &[], |v| time(v.of.total_ns)),
+    column("calls", &[], |v| count(v.of.calls)),
+    column("mean", &[], |v| maybe(v.of.mean_ns)),
+    column("p50", &["median", "med"], |v| maybe(v.of.p50_ns)),
+    column("p90", &[], |v| maybe(v.of.p90_ns)),
+    column("p99", &[], |v| maybe(v.of.p99_ns)),
+    column("max", &[], |v| maybe(v.of.max_ns)),
+];
+
 /// Columns of threads; the first is the default.
 pub static THREADS: &[Column<ThreadReport>] = &[
     column("calls", &[], |t| count(t.calls)),
@@ -151,6 +162,7 @@ impl RowKind {
             Self::Calls => names(CALLS),
             Self::Timeline => Vec::new(),
             Self::Frames => names(FRAMES),
+            Self::Values => names(VALUES),
             Self::Ctrack => names(ctrack()),
         }
     }
@@ -163,6 +175,7 @@ impl RowKind {
             Self::Calls => find(CALLS, name).is_some(),
             Self::Timeline => false,
             Self::Frames => find(FRAMES, name).is_some(),
+            Self::Values => find(VALUES, name).is_some(),
             Self::Ctrack => find(ctrack(), name).is_some(),
         }
     }

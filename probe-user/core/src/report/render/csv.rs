@@ -7,12 +7,13 @@
 use super::RowKind;
 use super::clean::clean;
 use super::columns::{self, UnknownColumn};
-use super::flat::{self, Bucket, InCtrack, InFrames, OnPath, Slice};
+use super::flat::{self, Bucket, InCtrack, InFrames, OnPath, Slice, WithValue};
 use super::rows::{self, Rows, Selection};
 use crate::function::FunctionKind;
 use crate::report::numbers::{NUMBERS, Number};
 use crate::report::{CallReport, FunctionReport, PathReport, Report, ThreadReport, ctrack};
 use crate::units::Nanos;
+use crate::values::Value;
 use std::borrow::{Borrow, Cow};
 
 /// A column: its heading, and a function that returns a row's text.
@@ -42,6 +43,7 @@ pub fn render(
         RowKind::Histograms => write_all(&flat::histograms(report, selection), HISTOGRAMS),
         RowKind::Calls => write_all(&flat::calls(report, selection), CALLS),
         RowKind::Timeline => write_all(&flat::timeline(report), TIMELINE),
+        RowKind::Values => write_all(&flat::values(report, selection), VALUES),
         RowKind::Frames => write_all(&flat::frames(report, selection), FRAMES),
         RowKind::Ctrack => write_all(&flat::ctrack(report, selection), &in_ctrack()),
     })
@@ -235,6 +237,31 @@ static FRAMES: &[Field<InFrames>] = &[
     ("worst_self_ns", |f| ns(f.part.worst_self_ns)),
     ("group", |f| maybe_text(f.group.as_deref())),
 ];
+
+static VALUES: &[Field<WithValue>] = &[
+    ("name", |v| text(&v.name).into_owned()),
+    ("object", |v| text(&v.object).into_owned()),
+    ("of", |v| text(&v.of).into_owned()),
+    ("which", |v| v.which.to_owned()),
+    ("value", |v| v.value.as_ref().map(value).unwrap_or_default()),
+    ("calls", |v| v.calls.calls.to_string()),
+    ("timed", |v| v.calls.timed.to_string()),
+    ("total_ns", |v| ns(v.calls.total_ns)),
+    ("mean_ns", |v| maybe(v.calls.mean_ns.map(|ns| ns.0))),
+    ("p50_ns", |v| maybe(v.calls.p50_ns.map(|ns| ns.0))),
+    ("p90_ns", |v| maybe(v.calls.p90_ns.map(|ns| ns.0))),
+    ("p99_ns", |v| maybe(v.calls.p99_ns.map(|ns| ns.0))),
+    ("max_ns", |v| maybe(v.calls.max_ns.map(|ns| ns.0))),
+    ("group", |v| maybe_text(v.group.as_deref())),
+];
+
+/// A number is no formula, even if it is negative.
+fn value(value: &Value) -> String {
+    match value {
+        Value::Text(words) => text(&words.to_string()).into_owned(),
+        other => other.to_string(),
+    }
+}
 
 static THREADS: &[Field<ThreadReport>] = &[
     ("pid", |t| t.pid.0.to_string()),

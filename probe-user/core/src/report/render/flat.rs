@@ -3,9 +3,10 @@
 use super::rows::{self, Selection};
 use crate::report::{
     CallReport, CtrackRow, FramePart, FunctionHistogram, FunctionReport, PathReport, Report,
-    TimelineCell,
+    TimelineCell, ValueCalls,
 };
 use crate::units::{Nanos, Pid, Tid};
+use crate::values::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -64,6 +65,41 @@ pub(super) fn frames(report: &Report, selection: &Selection) -> Vec<InFrames> {
         })
     };
     rows.filter_map(row).collect()
+}
+
+/// Calls by a value of theirs.
+pub(super) struct WithValue {
+    pub(super) name: Arc<str>,
+    pub(super) object: Arc<str>,
+    pub(super) group: Option<Arc<str>>,
+    /// The name of the argument or result.
+    pub(super) of: Arc<str>,
+    /// `value`, `others` or `unread`.
+    pub(super) which: &'static str,
+    pub(super) value: Option<Value>,
+    pub(super) calls: ValueCalls,
+}
+
+/// Returns the values that are shown, those of each argument in a row.
+pub(super) fn values(report: &Report, selection: &Selection) -> Vec<WithValue> {
+    let mut out = Vec::new();
+    for table in &report.values {
+        let Some(function) = report.functions.get(table.function) else { continue };
+        let chosen = rows::values(table, selection).indices.into_iter().map(|at| &table.rows[at]);
+        let one = chosen.map(|row| ("value", Some(row.value.clone()), row.of));
+        let others = table.others.map(|calls| ("others", None, calls));
+        let unread = table.unread.map(|calls| ("unread", None, calls));
+        out.extend(one.chain(others).chain(unread).map(|(which, value, calls)| WithValue {
+            name: function.name.clone(),
+            object: function.object.clone(),
+            group: function.group.clone(),
+            of: table.name.clone(),
+            which,
+            value,
+            calls,
+        }));
+    }
+    out
 }
 
 /// A bucket of a function's durations.

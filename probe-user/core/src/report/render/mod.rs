@@ -25,13 +25,15 @@ pub enum RowKind {
     Timeline,
     /// Functions within frames.
     Frames,
+    /// Values of arguments and results.
+    Values,
     /// The functions in CTRACK's tables.
     Ctrack,
 }
 
 impl RowKind {
     /// All tables.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Functions,
         Self::Paths,
         Self::Counts,
@@ -40,6 +42,7 @@ impl RowKind {
         Self::Calls,
         Self::Timeline,
         Self::Frames,
+        Self::Values,
         Self::Ctrack,
     ];
 }

@@ -2,7 +2,7 @@
 //! report, the same for tables and CSV.
 
 use super::columns::{self, Column};
-use crate::report::{CallReport, CtrackRow, FunctionReport, PathReport, Report};
+use crate::report::{ByValue, CallReport, CtrackRow, FunctionReport, PathReport, Report};
 use crate::units::Nanos;
 
 /// The reader's choice of rows.
@@ -108,6 +108,12 @@ pub fn frames(report: &Report, selection: &Selection) -> Rows {
         |part| report.functions.get(part.function).map_or("", |function| &function.name),
     );
     Rows { left_out: list.len() - indices.len(), indices, never_called: 0 }
+}
+
+/// Returns the chosen values of an argument or result.
+pub fn values(table: &ByValue, selection: &Selection) -> Rows {
+    let indices = choose(&table.rows, columns::VALUES, selection, |_| true, |_| "");
+    Rows { left_out: table.rows.len() - indices.len(), indices, never_called: 0 }
 }
 
 pub fn threads(report: &Report, selection: &Selection) -> Rows {

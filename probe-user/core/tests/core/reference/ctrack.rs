@@ -23,6 +23,7 @@ const ASKED: Extras = Extras {
     slowest_calls: None,
     timeline_lanes: None,
     frames: None,
+    values: None,
     slices: 1,
 };
 

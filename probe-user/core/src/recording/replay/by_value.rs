@@ -1,0 +1,323 @@
+//! The calls of each function by the values of each of its arguments, and by its result.
+//!
+//! A target may have as many different values as calls. So one pass looks for the values that took
+//! the most time, in bounded memory, and a second one counts exactly the calls of those.
+
+use super::count::FirstPass;
+use super::lens::Lens;
+use super::select::{CallReader, each_part};
+use super::values::each_payload;
+use crate::calls::spool::Call;
+use crate::recording::{ChunkEntry, Payload, ReadAt, Recording};
+use crate::report::{ByValue, OneValue, ValueCalls};
+use crate::stats::histogram::{Histogram, HistogramCounter};
+use crate::stats::rank::nearest_rank;
+use crate::stats::tally::Tally;
+use crate::units::Nanos;
+use crate::values::Value;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// Different values of all arguments together that are compared, about.
+const COMPARED: usize = 1 << 18;
+/// The same of one argument, at least.
+const LEAST_COMPARED: usize = 64;
+
+/// Returns the calls by each value that a function has. Each has at most `most` rows.
+pub(crate) fn by_value<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+    counted: &FirstPass,
+    most: usize,
+) -> Vec<ByValue> {
+    let columns = Columns::of(recording);
+    let heaviest = heaviest(recording, lens, chunks, counted, &columns);
+    let chosen: Vec<Chosen> = heaviest.into_iter().map(|heavy| heavy.choose(most)).collect();
+    let sums = sums(recording, lens, chunks, counted, &columns, &chosen);
+    let named = recording
+        .functions()
+        .iter()
+        .enumerate()
+        .flat_map(|(function, info)| info.values.iter().map(move |value| (function, value)));
+    let tables = named.zip(chosen.iter().zip(&sums)).map(|((function, info), (chosen, sums))| {
+        let rows = chosen.values.iter().zip(&sums.tallies).zip(&sums.histograms);
+        let mut rows: Vec<OneValue> = rows
+            .filter_map(|((value, tally), histogram)| {
+                let of = calls(tally, histogram)?;
+                Some(OneValue { value: value.clone(), of })
+            })
+            .collect();
+        rows.sort_by_key(|row| Reverse((row.of.total_ns, row.of.calls)));
+        let at = |row: usize| calls(&sums.tallies[row], &sums.histograms[row]);
+        let (others, unread) = (at(chosen.others()), at(chosen.unread()));
+        let weights = rows.iter().map(|row| row.of.total_ns.0.saturating_add(row.of.calls));
+        let least = weights.min().unwrap_or(0);
+        ByValue {
+            function,
+            name: info.name.clone(),
+            is_result: info.is_result,
+            unsure: others.is_some() && chosen.unlisted > least,
+            rows,
+            others,
+            unread,
+        }
+    });
+    tables.filter(|table| !table.rows.is_empty() || table.unread.is_some()).collect()
+}
+
+fn calls(tally: &Tally, histogram: &Histogram) -> Option<ValueCalls> {
+    let calls = tally.timed.saturating_add(tally.untimed);
+    let percentile = |permille| histogram.at(nearest_rank(tally.timed, permille)).map(Nanos);
+    (calls > 0).then(|| ValueCalls {
+        calls,
+        timed: tally.timed,
+        total_ns: Nanos(tally.total_ns()),
+        mean_ns: tally.mean().map(Nanos),
+        p50_ns: percentile(500),
+        p90_ns: percentile(900),
+        p99_ns: percentile(990),
+        max_ns: tally.max().map(Nanos),
+    })
+}
+
+/// The columns of values, those of all functions one after the other.
+struct Columns {
+    /// The first column of each function.
+    first: Vec<usize>,
+    all: usize,
+}
+
+impl Columns {
+    fn of<R: ReadAt>(recording: &Recording<R>) -> Self {
+        let mut all = 0;
+        let first = recording.functions().iter().map(|info| {
+            all += info.values.len();
+            all - info.values.len()
+        });
+        Self { first: first.collect(), all }
+    }
+
+    /// Shows the values of a call with their columns, but not those that it lacks.
+    fn each<'p>(&self, payload: &'p Payload, mut show: impl FnMut(usize, Option<&'p Value>)) {
+        let first = self.first[payload.function.index()];
+        for (place, value) in payload.values.iter().enumerate() {
+            if payload.absent >> place & 1 == 0 {
+                show(first + place, value.as_ref());
+            }
+        }
+    }
+}
+
+/// The weights of values, in bounded memory (Misra and Gries). A weight is at most `missing` too
+/// small, and what is not here weighs no more than that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Heavy<T: Eq + Hash> {
+    weights: HashMap<T, u64>,
+    missing: u64,
+    most: usize,
+}
+
+impl<T: Clone + Eq + Hash + Ord> Heavy<T> {
+    fn new(most: usize) -> Self {
+        Self { weights: HashMap::new(), missing: 0, most }
+    }
+
+    fn add(&mut self, value: &T, weight: u64) {
+        if let Some(sum) = self.weights.get_mut(value) {
+            *sum = sum.saturating_add(weight);
+            return;
+        }
+        self.weights.insert(value.clone(), weight);
+        if self.weights.len() >= 2 * self.most {
+            self.cut();
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.missing = self.missing.saturating_add(other.missing);
+        for (value, weight) in other.weights {
+            let sum = self.weights.entry(value).or_default();
+            *sum = sum.saturating_add(weight);
+        }
+        self.cut();
+    }
+
+    /// Takes the weight of the heaviest one that does not fit from all.
+    fn cut(&mut self) {
+        if self.weights.len() <= self.most {
+            return;
+        }
+        let mut weights: Vec<u64> = self.weights.values().copied().collect();
+        let (_, &mut heaviest, _) =
+            weights.select_nth_unstable_by_key(self.most, |it| Reverse(*it));
+        self.missing = self.missing.saturating_add(heaviest);
+        self.weights.retain(|_, weight| {
+            *weight = weight.saturating_sub(heaviest);
+            *weight > 0
+        });
+    }
+
+    fn choose(self, most: usize) -> Chosen<T> {
+        let mut all: Vec<(T, u64)> = self.weights.into_iter().collect();
+        all.sort_unstable_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
+        let next = all.get(most).map_or(0, |(_, weight)| *weight);
+        all.truncate(most);
+        let values: Vec<T> = all.into_iter().map(|(value, _)| value).collect();
+        let rows = values.iter().cloned().enumerate().map(|(row, value)| (value, row)).collect();
+        Chosen { values, rows, unlisted: next.saturating_add(self.missing) }
+    }
+}
+
+/// The values of a column that get rows.
+struct Chosen<T: Eq + Hash = Value> {
+    values: Vec<T>,
+    rows: HashMap<T, usize>,
+    /// No other value weighs more.
+    unlisted: u64,
+}
+
+impl<T: Eq + Hash> Chosen<T> {
+    fn others(&self) -> usize {
+        self.values.len()
+    }
+
+    fn unread(&self) -> usize {
+        self.values.len() + 1
+    }
+}
+
+/// Returns a call's weight: its time, and where that is not known, that it was made.
+fn weight(call: Call) -> u64 {
+    if call.timed { call.duration.saturating_add(1) } else { 1 }
+}
+
+fn heaviest<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+    counted: &FirstPass,
+    columns: &Columns,
+) -> Vec<Heavy<Value>> {
+    let most = (COMPARED / columns.all.max(1)).max(LEAST_COMPARED);
+    let new = || vec![Heavy::new(most); columns.all];
+    let parts = each_part(chunks, |entries| {
+        let mut all = new();
+        let mut selected = CallReader::new(recording, lens, counted);
+        each_payload(&mut selected, entries, |payload, call| {
+            columns.each(payload, |column, value| {
+                if let Some(value) = value {
+                    all[column].add(value, weight(call));
+                }
+            });
+        });
+        all
+    });
+    let mut all = new();
+    for part in parts {
+        all.iter_mut().zip(part).for_each(|(all, part)| all.merge(part));
+    }
+    all
+}
+
+/// The sums of a column: of each chosen value, of the others, and of what could not be read.
+struct Sums {
+    tallies: Vec<Tally>,
+    histograms: Vec<Histogram>,
+}
+
+fn sums<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+    counted: &FirstPass,
+    columns: &Columns,
+    chosen: &[Chosen],
+) -> Vec<Sums> {
+    let mut rows = 0;
+    let first: Vec<usize> = chosen
+        .iter()
+        .map(|chosen| {
+            let first = rows;
+            rows = first + chosen.unread() + 1;
+            first
+        })
+        .collect();
+    let parts = each_part(chunks, |entries| {
+        let (mut tallies, mut histograms) =
+            (vec![Tally::default(); rows], vec![Histogram::default(); rows]);
+        let mut counter = HistogramCounter::default();
+        let mut selected = CallReader::new(recording, lens, counted);
+        each_payload(&mut selected, entries, |payload, call| {
+            columns.each(payload, |column, value| {
+                let chosen = &chosen[column];
+                let row = match value {
+                    Some(value) => chosen.rows.get(value).copied().unwrap_or(chosen.others()),
+                    None => chosen.unread(),
+                };
+                let row = first[column] + row;
+                if call.timed {
+                    tallies[row].add_timed(call.duration, 0);
+                    counter.add(&mut histograms, row, call.duration);
+                } else {
+                    tallies[row].add_untimed(call.duration, 0);
+                }
+            });
+        });
+        counter.flush(&mut histograms);
+        (tallies, histograms)
+    });
+    let mut all: Vec<Sums> = chosen
+        .iter()
+        .map(|chosen| {
+            let rows = chosen.unread() + 1;
+            Sums {
+                tallies: vec![Tally::default(); rows],
+                histograms: vec![Histogram::default(); rows],
+            }
+        })
+        .collect();
+    for (tallies, histograms) in parts {
+        let places = all.iter_mut().flat_map(|sums| sums.tallies.iter_mut());
+        places.zip(&tallies).for_each(|(sum, tally)| sum.merge(tally));
+        let places = all.iter_mut().flat_map(|sums| sums.histograms.iter_mut());
+        places.zip(&histograms).for_each(|(sum, histogram)| sum.merge(histogram));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// However the weights arrive, none is missing more than is said.
+        #[test]
+        fn weights_are_off_by_no_more_than_is_said(
+            all in prop::collection::vec((0_u8..60, 1_u64..1_000), 0..400),
+            most in 1_usize..20,
+            split in 0_usize..400,
+        ) {
+            let mut sums = HashMap::<u8, u64>::new();
+            all.iter().for_each(|(value, weight)| *sums.entry(*value).or_default() += weight);
+            let (first, second) = all.split_at(split.min(all.len()));
+            let of = |part: &[(u8, u64)]| {
+                let mut heavy = Heavy::new(most);
+                part.iter().for_each(|(value, weight)| heavy.add(value, *weight));
+                heavy
+            };
+            let mut heavy = of(first);
+            heavy.merge(of(second));
+            prop_assert!(heavy.weights.len() <= most);
+            for (value, sum) in &sums {
+                let weight = heavy.weights.get(value).copied().unwrap_or(0);
+                prop_assert!(weight <= *sum && *sum <= weight + heavy.missing);
+            }
+            let chosen = heavy.choose(3);
+            let unlisted = sums.iter().filter(|(value, _)| !chosen.rows.contains_key(value));
+            prop_assert!(unlisted.map(|(_, sum)| *sum).max().unwrap_or(0) <= chosen.unlisted);
+        }
+    }
+}

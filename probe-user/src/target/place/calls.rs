@@ -1,0 +1,62 @@
+//! Finds what a function calls, by its instructions.
+//!
+//! A call names the address of another function, or a symbol behind a stub of the linker or a slot
+//! of its table. A call through a pointer names nothing: it is only counted.
+
+use super::code::CodeMap;
+use super::flow::{self, Way};
+use super::{Candidate, extent};
+use iced_x86::{FlowControl, Instruction};
+use std::collections::BTreeSet;
+
+/// The calls in a function's code, with the jumps that leave it.
+#[derive(Debug, Default)]
+pub(crate) struct Calls<'data> {
+    /// The addresses that it calls in its own object.
+    pub(crate) inside: BTreeSet<u64>,
+    /// The symbols that it calls in other objects, or in its own where others may replace them.
+    pub(crate) imports: BTreeSet<&'data str>,
+    pub(crate) through_pointers: usize,
+}
+
+/// Returns the calls in a function, none if its code cannot be followed.
+pub(crate) fn calls<'data>(candidate: Candidate<'_>, map: &CodeMap<'data>) -> Calls<'data> {
+    let _look = map.budget().look();
+    let mut calls = Calls::default();
+    let Ok((end, frame)) = extent(candidate, map) else { return calls };
+    let flow = flow::follow(map, candidate.address, end, frame);
+    for instruction in &flow.instructions {
+        match instruction.flow_control() {
+            FlowControl::Call => calls.add(map, instruction.near_branch_target()),
+            FlowControl::IndirectCall => calls.add_indirect(map, instruction),
+            _ => {}
+        }
+    }
+    for (instruction, way) in &flow.ways_out {
+        match way {
+            Way::Ret => {}
+            Way::Jump(Some(target)) => calls.add(map, *target),
+            Way::ConditionalJump(_) => calls.add(map, instruction.near_branch_target()),
+            Way::Jump(None) | Way::IndirectJump => calls.through_pointers += 1,
+        }
+    }
+    calls
+}
+
+impl<'data> Calls<'data> {
+    fn add(&mut self, map: &CodeMap<'data>, target: u64) {
+        match map.import_behind(target) {
+            Some(name) => _ = self.imports.insert(name),
+            None => _ = self.inside.insert(target),
+        }
+    }
+
+    /// Adds a call through a slot that the loader fills, as with `-fno-plt`, or through a pointer.
+    fn add_indirect(&mut self, map: &CodeMap<'data>, call: &Instruction) {
+        let slot = call.is_ip_rel_memory_operand().then(|| call.ip_rel_memory_address());
+        match slot.and_then(|slot| map.import(slot)) {
+            Some(name) => _ = self.imports.insert(name),
+            None => self.through_pointers += 1,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The calls of each function by its arguments and its result: for which of them it is slow.
+
+use super::super::grid::{self, Cell, Column, Group};
+use super::super::style::Tone;
+use super::super::units::{Digits, count, maybe_time, time};
+use super::super::{names, text};
+use super::Context;
+use ctrace_core::report::render::clean::clean;
+use ctrace_core::report::render::rows;
+use ctrace_core::report::{ByValue, UNREADABLE, ValueCalls};
+
+/// Values shown without `--top`.
+pub(super) const TOP: usize = 20;
+const TITLE: &str = "Values: ";
+/// The least width of a value.
+const LEAST_ROOM: usize = 12;
+
+pub(super) fn draw(context: &Context<'_>) -> String {
+    let tables = context.report.values.iter().map(|table| of(context, table));
+    let tables: Vec<String> = tables.collect();
+    match tables.is_empty() {
+        true => text::title("Values") + "No call has values: --arg, --ret and -u choose some.\n",
+        false => tables.join("\n"),
+    }
+}
+
+fn of(context: &Context<'_>, table: &ByValue) -> String {
+    let name = clean(&context.report.name_of(table.function)).into_owned();
+    let name = format!("{name} by {}", clean(&table.name));
+    let room = context.style.width.map_or(usize::MAX, |width| width.saturating_sub(TITLE.len()));
+    let title = text::title(&format!("{TITLE}{}", names::shorten(&name, room)));
+    let chosen = rows::values(table, context.selection);
+    let rows = chosen.indices.iter().map(|&row| &table.rows[row]);
+    let mut rows: Vec<(String, Tone, ValueCalls)> =
+        rows.map(|row| (row.value.to_string(), Tone::Name, row.of)).collect();
+    let others = table.others.map(|of| ("other values".to_owned(), Tone::Dim, of));
+    let unread = table.unread.map(|of| (UNREADABLE.to_owned(), Tone::Dim, of));
+    rows.extend(others.into_iter().chain(unread));
+    let digits = Digits::Short;
+    let numbers = Group::untitled(vec![
+        Column::right("calls", rows.iter().map(|(_, _, of)| count(of.calls))),
+        Column::right("total", rows.iter().map(|(_, _, of)| time(of.total_ns, digits))),
+        Column::right("mean", rows.iter().map(|(_, _, of)| maybe_time(of.mean_ns, digits))),
+        Column::right("p50", rows.iter().map(|(_, _, of)| maybe_time(of.p50_ns, digits))),
+        Column::right("p99", rows.iter().map(|(_, _, of)| maybe_time(of.p99_ns, digits))),
+        Column::right("max", rows.iter().map(|(_, _, of)| maybe_time(of.max_ns, digits))),
+    ]);
+    let room = context.style.width.map_or(usize::MAX, |width| {
+        width.saturating_sub(grid::total_width(&[&numbers]) + 2).max(LEAST_ROOM)
+    });
+    let value = |(value, tone, _): &(String, Tone, ValueCalls)| {
+        Cell::toned(names::cut_end(value, room), *tone)
+    };
+    let values = Group::untitled(vec![Column::left("value", rows.iter().map(value))]);
+    let unsure = match table.unsure {
+        true => text::paragraph(
+            "There are too many different values to compare all: one of the others may have taken more \
+             than one of these.",
+            Tone::Dim,
+            context.style,
+        ),
+        false => String::new(),
+    };
+    title
+        + &grid::draw(&[&numbers, &values])
+        + &context.left_out(chosen.left_out, "value", "values")
+        + &unsure
+}
