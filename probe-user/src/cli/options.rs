@@ -18,8 +18,8 @@ pub(crate) struct SelectArgs {
     /// query__start and query__done are timed as calls of `query`, if both are chosen
     #[arg(short, long = "usdt", value_name = "[PROVIDER:]GLOB[@OBJECT]")]
     pub usdt: Vec<String>,
-    /// Marker scopes, in the program and all its libraries; repeatable. By default (without -f, -u
-    /// and -m) all markers are traced
+    /// Marker scopes, in the program and all its libraries; repeatable. By default (without -f, -u,
+    /// -m, --pair, --arg and --ret) all markers are traced
     #[arg(short, long = "marker", value_name = "[GROUP/]GLOB[@OBJECT]")]
     pub markers: Vec<String>,
     /// Functions, probes and scopes to leave out; repeatable. Part of a name works as with -f

@@ -23,7 +23,7 @@ struct Turns {
 }
 
 struct State {
-    /// The current holder, and the begin of its turn.
+    /// The current holder, and the beginning of its turn.
     holder: Option<(u64, Instant)>,
     turns: u64,
 }

@@ -5,28 +5,29 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A glob. In paths, `*` stops at a slash; elsewhere it matches anything.
+/// A glob on a path, or on any other text. In paths, `*` stops at a slash; elsewhere it matches
+/// anything. It always matches its own text: a path may have brackets in it.
 #[derive(Clone, Debug)]
-pub(crate) struct Glob {
+pub(crate) struct PathGlob {
     text: String,
     glob: Arc<GlobMatcher>,
 }
 
-impl PartialEq for Glob {
+impl PartialEq for PathGlob {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
     }
 }
 
-impl Eq for Glob {}
+impl Eq for PathGlob {}
 
-impl fmt::Display for Glob {
+impl fmt::Display for PathGlob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl Glob {
+impl PathGlob {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let glob = GlobBuilder::new(text)
             .literal_separator(text.starts_with('/'))
@@ -44,7 +45,7 @@ impl Glob {
     }
 
     pub(crate) fn matches(&self, text: &str) -> bool {
-        self.glob.is_match(text)
+        text == self.text || self.glob.is_match(text)
     }
 }
 
@@ -54,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_star_stops_at_a_slash_in_paths_only() {
-        let matches = |pattern: &str, text: &str| Glob::parse(pattern).unwrap().matches(text);
+        let matches = |pattern: &str, text: &str| PathGlob::parse(pattern).unwrap().matches(text);
         assert!(matches("/usr/bin/*", "/usr/bin/redis"));
         assert!(!matches("/usr/*", "/usr/bin/redis"));
         assert!(matches("/usr/**", "/usr/bin/redis"));
@@ -63,6 +64,8 @@ mod tests {
             r"/machine.slice/machine-qemu\x2d1*",
             r"/machine.slice/machine-qemu\x2d1.scope"
         ));
-        assert!(Glob::parse("[").is_err());
+        assert!(matches("/opt/app[1]/server", "/opt/app[1]/server"));
+        assert!(matches("/opt/app[1]/server", "/opt/app1/server"));
+        assert!(PathGlob::parse("[").is_err());
     }
 }

@@ -41,7 +41,7 @@ pub(crate) enum LookupError {
         /// The first of them.
         first: Vec<Candidate>,
     },
-    #[error("{begin} is the begin of {count} containers: {first}; give more of the id")]
+    #[error("{begin} is the beginning of {count} containers: {first}; give more of the id")]
     Containers { begin: String, count: usize, first: String },
     #[error(transparent)]
     Process(#[from] ProcessError),

@@ -2,7 +2,7 @@
 //! container.
 
 use super::facts::{self, Program};
-use super::glob::Glob;
+use super::glob::PathGlob;
 use super::lookup::LookupError;
 use crate::ui::text::first_few;
 use ctrace_core::report::render::clean::clean;
@@ -17,10 +17,10 @@ const MOUNTED: &str = "/sys/fs/cgroup";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ProcessSet {
     /// The files of their programs.
-    Exe(Glob),
+    Exe(PathGlob),
     /// Their control group, or one that it is in.
-    Cgroup(Glob),
-    /// The container's id or name, or the begin of it.
+    Cgroup(PathGlob),
+    /// The container's id or name, or the beginning of it.
     Container(String),
 }
 
@@ -37,7 +37,7 @@ impl ProcessSet {
                 None if text.starts_with(['/', '*', '[', '{']) => text.to_owned(),
                 None => format!("{}/{text}", globset::escape(&here()?)),
             };
-            Glob::parse(&whole).map(Self::Exe)
+            PathGlob::parse(&whole).map(Self::Exe)
         };
         is_glob.then(parse)
     }
@@ -48,18 +48,18 @@ impl ProcessSet {
         if path.is_empty() || !path.starts_with(['/', '*']) {
             return Err("give a path such as /system.slice/nginx.service, or a glob".into());
         }
-        Glob::parse(path).map(Self::Cgroup)
+        PathGlob::parse(path).map(Self::Cgroup)
     }
 
-    /// Parses the begin of a container's id or name.
+    /// Parses the beginning of a container's id or name.
     pub(crate) fn of_container(text: &str) -> Result<Self, String> {
         match text {
-            "" => Err("give the id of a container, or the begin of it".into()),
+            "" => Err("give the id of a container, or the beginning of it".into()),
             id => Ok(Self::Container(id.to_owned())),
         }
     }
 
-    /// Refuses the begin of several ids.
+    /// Refuses the beginning of several ids.
     pub(super) fn check(&self, all: impl Iterator<Item = u32>) -> Result<(), LookupError> {
         const NAMED: usize = 4;
         let Self::Container(begin) = self else { return Ok(()) };

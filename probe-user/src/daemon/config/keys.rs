@@ -11,7 +11,7 @@ use crate::{
     bpf::LinkChoice,
     daemon::{accounts, ids::TargetName},
     session::spec::OnFull,
-    target::{glob::Glob, place::Returns},
+    target::{glob::PathGlob, place::Returns},
     values,
 };
 use ctrace_core::filter::ThreadFilter;
@@ -46,13 +46,13 @@ impl<T> Key<T> {
     }
 }
 
-fn patterns(value: Value<'_>) -> Result<Vec<Glob>, String> {
-    value.texts()?.iter().map(|text| Glob::parse(text)).collect()
+fn patterns(value: Value<'_>) -> Result<Vec<PathGlob>, String> {
+    value.texts()?.iter().map(|text| PathGlob::parse(text)).collect()
 }
 
 /// Parses patterns of whole paths. The kernel names a running program by its file, so a path that
 /// is a link also stands for where it leads.
-fn paths(value: Value<'_>) -> Result<Vec<Glob>, String> {
+fn paths(value: Value<'_>) -> Result<Vec<PathGlob>, String> {
     let never = |text: &&String| !text.starts_with(['/', '*', '?', '[', '{']);
     match value.texts()?.iter().find(never) {
         Some(text) => {
@@ -60,10 +60,10 @@ fn paths(value: Value<'_>) -> Result<Vec<Glob>, String> {
         }
         None => {
             let mut all = patterns(value)?;
-            let leads_to = |pattern: &Glob| {
+            let leads_to = |pattern: &PathGlob| {
                 let path = pattern.literal_path()?;
                 let end = path.canonicalize().ok().filter(|end| end != path)?;
-                Glob::parse(&globset::escape(end.to_str()?)).ok()
+                PathGlob::parse(&globset::escape(end.to_str()?)).ok()
             };
             all.extend(all.iter().filter_map(leads_to).collect::<Vec<_>>());
             Ok(all)
@@ -188,8 +188,8 @@ pub(crate) const TARGET: [Key<Target>; 46] = [
     target(
         "functions",
         "[]",
-        "Functions to trace, as `ctrace attach -f`. With no functions, usdt, markers and groups: all \
-         marker scopes.",
+        "Functions to trace, as `ctrace attach -f`. With no functions, usdt, pairs, markers and groups: \
+         all marker scopes.",
         |c, v| Ok(c.what.select.functions = v.texts()?),
     )
     .example(r#"["handle_*", "malloc@libc*"]"#),

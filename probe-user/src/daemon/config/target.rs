@@ -5,7 +5,7 @@ use crate::{
     session::{keep::flight::TooSlow, spec::TraceSpec},
     target::{
         facts::{Facts, Program},
-        glob::Glob,
+        glob::PathGlob,
         pattern,
     },
     ui::ViewOptions,
@@ -37,12 +37,12 @@ impl Target {
 /// Conditions that must all hold. Of several patterns of one key, one must match.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Matching {
-    pub exe: Vec<Glob>,
-    pub name: Vec<Glob>,
-    pub command: Vec<Glob>,
+    pub exe: Vec<PathGlob>,
+    pub name: Vec<PathGlob>,
+    pub command: Vec<PathGlob>,
     pub user: Vec<u32>,
-    pub cgroup: Vec<Glob>,
-    pub unit: Vec<Glob>,
+    pub cgroup: Vec<PathGlob>,
+    pub unit: Vec<PathGlob>,
     pub container: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ impl Matching {
     }
 
     fn matches_but_for_command(&self, facts: &Facts) -> bool {
-        let optional = |patterns: &[Glob], text: Option<&str>| {
+        let optional = |patterns: &[PathGlob], text: Option<&str>| {
             patterns.is_empty() || text.is_some_and(|text| any(patterns, text))
         };
         !self.is_empty()
@@ -82,7 +82,7 @@ impl Matching {
     }
 }
 
-fn any(patterns: &[Glob], text: &str) -> bool {
+fn any(patterns: &[PathGlob], text: &str) -> bool {
     patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(text))
 }
 

@@ -1,4 +1,4 @@
-//! Tells instructions from bytes that only look like one, by decoding from the begin of the
+//! Tells instructions from bytes that only look like one, by decoding from the beginning of the
 //! function around them.
 
 use super::super::budget::TooLarge;
