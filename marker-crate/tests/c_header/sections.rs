@@ -25,11 +25,11 @@ const NAMES: &[(&str, Option<&str>)] = &[
 
 #[test]
 fn sections() {
-    for (compiler, language) in [("gcc", C), ("g++", CXX), ("clang", C), ("clang++", CXX)] {
+    for (compiler, language, ways) in COMPILERS {
         if !there(compiler) {
             continue;
         }
-        for way in WAYS {
+        for way in *ways {
             let build = Build::new();
             let elf = Elf::open(&build.program(compiler, &[language, way], &["names.c"]));
             let what = format!("{compiler} {way:?}");
@@ -155,7 +155,7 @@ fn readelf_sees_the_notes() {
 
 #[test]
 fn disabled_is_nothing() {
-    for (compiler, language) in [("gcc", C), ("g++", CXX), ("clang", C), ("clang++", CXX)] {
+    for (compiler, language, _) in COMPILERS {
         if !there(compiler) {
             continue;
         }
