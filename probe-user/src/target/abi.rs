@@ -58,7 +58,7 @@ impl Type {
     }
 
     /// Returns the source of a value of this type that is, or lies at, this base.
-    fn at(self, base: Operand) -> (Operand, ValueForm) {
+    pub(super) fn at(self, base: Operand) -> (Operand, ValueForm) {
         let (size, signed) = match self {
             Self::Integer { bytes, signed } => (bytes, signed),
             Self::Bool | Self::Char => (1, false),
@@ -132,16 +132,20 @@ impl Position {
     /// Returns the source of an argument of this type; `None` for a floating-point number in a
     /// register, which programs cannot read.
     pub(crate) fn source(self, of: Type) -> Option<(Operand, ValueForm)> {
+        let is_readable = matches!(self, Self::Stack(_)) || !of.is_float();
+        is_readable.then(|| of.at(self.base()))
+    }
+
+    /// Returns the source of the 8 bytes there.
+    pub(super) fn base(self) -> Operand {
         match self {
-            Self::Register(_) if of.is_float() => None,
             Self::Register(number) => {
-                let base = INTEGERS[usize::from(number)];
-                Some(of.at(Operand { base, ..Operand::ZERO }))
+                Operand { base: INTEGERS[usize::from(number)], ..Operand::ZERO }
             }
             Self::Stack(slot) => {
                 // The return address comes first.
                 let displacement = 8 + 8 * i64::from(slot);
-                Some(of.at(Operand { displacement, base: RSP, memory: 1, ..Operand::ZERO }))
+                Operand { displacement, base: RSP, memory: 1, ..Operand::ZERO }
             }
         }
     }

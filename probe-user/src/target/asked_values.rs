@@ -1,7 +1,9 @@
 //! Parses what `--arg` and `--ret` ask for: values of calls, by function or USDT probe.
 
 use super::abi::{NoPosition, Position, Type};
+use super::named_value::NamedPath;
 use ctrace_common::MAX_VALUES;
+use std::fmt;
 
 /// The largest number of texts among the arguments of a function.
 pub(crate) const MOST_TEXTS: usize = 4;
@@ -18,31 +20,57 @@ pub(crate) struct AskedValues {
     /// True for USDT probes: arguments are those of their notes.
     pub(crate) is_usdt: bool,
     pub(crate) arguments: Vec<AskedArgument>,
-    pub(crate) result: Option<Type>,
+    pub(crate) result: Option<AskedResult>,
 }
 
 /// An argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AskedArgument {
     pub(crate) name: String,
-    pub(crate) position: Position,
-    pub(crate) of: Type,
+    pub(crate) place: AskedPlace,
+}
+
+/// The place and type of an argument, or its name in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AskedPlace {
+    At(Position, Type),
+    /// Without a type, it has the one of the source.
+    Named(NamedPath, Option<Type>),
+}
+
+/// The type of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AskedResult {
+    As(Type),
+    /// The one of the source.
+    Own,
+}
+
+impl AskedPlace {
+    fn is_text(&self) -> bool {
+        matches!(self, Self::At(_, Type::Text) | Self::Named(_, Some(Type::Text)))
+    }
 }
 
 /// The reason why a text asks for no values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AskedError {
-    #[error("`{0}` names no value; write FUNCTION: POS:TYPE, such as 'handle: 0:u64, 1:str'")]
+    #[error(
+        "`{0}` names no value; write FUNCTION: NAME or FUNCTION: POS:TYPE, such as 'handle: req->len, 1:str'"
+    )]
     NoArgument(String),
-    #[error("`{0}` names no type; write FUNCTION: TYPE, such as 'handle: i32'")]
+    #[error("`{0}` names no type; write FUNCTION or FUNCTION: TYPE, such as 'handle: i32'")]
     NoResult(String),
-    #[error("`{0}` is no argument; write POS:TYPE or NAME=POS:TYPE, such as 0:u64 or key=1:str")]
+    #[error(
+        "`{0}` is no argument; write its name in the source, such as req->len, or its place and type, \
+         such as 0:u64 or key=1:str"
+    )]
     Form(String),
     #[error("`{0}` is no type; there are {names}", names = Type::NAMES)]
     Type(String),
     #[error(
         "`{0}` is no place of an argument; 0 to 5 are the integers and pointers in registers, s0, \
-         s1 and so on the 8 bytes each on the stack"
+         s1 and so on the 8 bytes each on the stack; names are like those in the source"
     )]
     Position(String),
     #[error(
@@ -79,7 +107,8 @@ pub(crate) enum AskedError {
 }
 
 impl AskedValues {
-    /// Parses `FUNCTION: [NAME=]POS:TYPE, …`, or the same with `PROVIDER:PROBE`.
+    /// Parses `FUNCTION: [NAME=]POS:TYPE, …` and `FUNCTION: NAME, …`, or the former with
+    /// `PROVIDER:PROBE`.
     pub(crate) fn arguments(text: &str) -> Result<Self, AskedError> {
         let no_argument = || AskedError::NoArgument(text.to_owned());
         let (mut functions, mut list) = split(text).ok_or_else(no_argument)?;
@@ -97,31 +126,51 @@ impl AskedValues {
         Ok(asked)
     }
 
-    /// Parses `FUNCTION: TYPE`.
+    /// Parses `FUNCTION` and `FUNCTION: TYPE`.
     pub(crate) fn result(text: &str) -> Result<Self, AskedError> {
-        let no_result = || AskedError::NoResult(text.to_owned());
-        let (functions, of) = split(text).ok_or_else(no_result)?;
-        let result: Type = of.parse().map_err(|()| AskedError::Type(of.to_owned()))?;
-        if result.is_float() {
-            return Err(AskedError::FloatResult(of.to_owned()));
+        let (functions, result) = match split(text) {
+            Some((functions, of)) => {
+                let result: Type = of.parse().map_err(|()| AskedError::Type(of.to_owned()))?;
+                if result.is_float() {
+                    return Err(AskedError::FloatResult(of.to_owned()));
+                }
+                (functions, AskedResult::As(result))
+            }
+            None => (text.trim(), AskedResult::Own),
+        };
+        if functions.is_empty() || functions.ends_with(':') || functions.starts_with(':') {
+            return Err(AskedError::NoResult(text.to_owned()));
         }
         let (functions, arguments) = (functions.to_owned(), Vec::new());
         Ok(Self { functions, is_usdt: false, arguments, result: Some(result) })
     }
+
+    /// Returns whether it names one function, and not all that a pattern matches.
+    pub(crate) fn is_literal(&self) -> bool {
+        !self.functions.contains(['*', '?', '[', '{', '/'])
+    }
 }
 
 /// Checks all values of one function.
-pub(crate) fn check(arguments: &[AskedArgument], result: Option<Type>) -> Result<(), AskedError> {
+pub(crate) fn check(
+    arguments: &[AskedArgument],
+    result: Option<AskedResult>,
+) -> Result<(), AskedError> {
     if arguments.len() + usize::from(result.is_some()) > MAX_VALUES {
         return Err(AskedError::TooMany);
     }
-    if arguments.iter().filter(|argument| argument.of == Type::Text).count() > MOST_TEXTS {
+    if arguments.iter().filter(|argument| argument.place.is_text()).count() > MOST_TEXTS {
         return Err(AskedError::TooManyTexts);
     }
     for (place, argument) in arguments.iter().enumerate() {
         let others = &arguments[..place];
-        if others.iter().any(|other| other.position == argument.position) {
-            return Err(AskedError::Twice(argument.position.to_string()));
+        let is_same = |other: &AskedArgument| match (&other.place, &argument.place) {
+            (AskedPlace::At(other, _), AskedPlace::At(own, _)) => other == own,
+            (AskedPlace::Named(other, _), AskedPlace::Named(own, _)) => other == own,
+            _ => false,
+        };
+        if others.iter().any(is_same) {
+            return Err(AskedError::Twice(argument.place.to_string()));
         }
         let is_result = result.is_some() && argument.name == RESULT;
         if is_result || others.iter().any(|other| other.name == argument.name) {
@@ -149,21 +198,39 @@ fn is_probe(list: &str) -> bool {
     list.split(',').next().is_some_and(|first| first.matches(':').count() == 2)
 }
 
-/// Parses `[NAME=]POS:TYPE`.
+/// Displays the name of an argument that is given no other.
+impl fmt::Display for AskedPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(position, _) => position.fmt(f),
+            Self::Named(path, _) => path.fmt(f),
+        }
+    }
+}
+
+/// Parses `[NAME=]POS:TYPE`, or `[NAME=]PATH[:TYPE]` with a name of the source.
 fn argument(text: &str, is_usdt: bool) -> Result<AskedArgument, AskedError> {
     let whole = || text.to_owned();
     let (name, place) = match text.split_once('=') {
         Some((name, place)) => (Some(name.trim()), place.trim()),
         None => (None, text),
     };
-    let (position, of) = place.split_once(':').ok_or_else(|| AskedError::Form(whole()))?;
-    let (position, of) = (position.trim(), of.trim());
-    let of: Type = of.parse().map_err(|()| AskedError::Type(of.to_owned()))?;
     if let Some(name) = name
         && !is_name(name)
     {
         return Err(AskedError::Name(name.to_owned()));
     }
+    let named = |place: AskedPlace| AskedArgument {
+        name: name.map_or_else(|| place.to_string(), str::to_owned),
+        place,
+    };
+    let Some((position, of)) = place.split_once(':') else {
+        let path = NamedPath::parse(place).filter(|_| !is_usdt);
+        let path = path.ok_or_else(|| AskedError::Form(whole()))?;
+        return Ok(named(AskedPlace::Named(path, None)));
+    };
+    let (position, of) = (position.trim(), of.trim());
+    let of: Type = of.parse().map_err(|()| AskedError::Type(of.to_owned()))?;
     let position: Position = match position.parse() {
         // A note says itself where its arguments are.
         _ if is_usdt => of_note(position).ok_or_else(|| AskedError::OfNote(whole()))?,
@@ -174,15 +241,17 @@ fn argument(text: &str, is_usdt: bool) -> Result<AskedArgument, AskedError> {
         Err(NoPosition::NoRegister(position)) => {
             return Err(AskedError::NoRegister { position, slot: position - 6 });
         }
-        Err(NoPosition::Unknown | NoPosition::TooFar) => {
-            return Err(AskedError::Position(position.to_owned()));
+        Err(NoPosition::TooFar) => return Err(AskedError::Position(position.to_owned())),
+        Err(NoPosition::Unknown) => {
+            let path = NamedPath::parse(position);
+            let path = path.ok_or_else(|| AskedError::Position(position.to_owned()))?;
+            return Ok(named(AskedPlace::Named(path, Some(of))));
         }
     };
     if !is_usdt && position.source(of).is_none() {
         return Err(AskedError::FloatInRegister(whole()));
     }
-    let name = name.map_or_else(|| position.to_string(), str::to_owned);
-    Ok(AskedArgument { name, position, of })
+    Ok(named(AskedPlace::At(position, of)))
 }
 
 fn of_note(text: &str) -> Option<Position> {
@@ -246,10 +315,31 @@ mod tests {
             ("key", Position::Register(1), Type::Text),
             ("sarg0", Position::Stack(0), Type::Float { bytes: 8 }),
         ];
-        let found: Vec<_> =
-            asked.arguments.iter().map(|it| (&*it.name, it.position, it.of)).collect();
+        let expected =
+            expected.map(|(name, position, of)| (name.to_owned(), AskedPlace::At(position, of)));
+        let found: Vec<_> = asked.arguments.into_iter().map(|it| (it.name, it.place)).collect();
         assert_eq!(found, expected);
-        assert_eq!(AskedValues::result("a::f: bool").unwrap().result, Some(Type::Bool));
+        let result = |text| AskedValues::result(text).unwrap();
+        assert_eq!(result("a::f: bool").result, Some(AskedResult::As(Type::Bool)));
+        let own = result(" a::f ");
+        assert_eq!((own.functions.as_str(), own.result), ("a::f", Some(AskedResult::Own)));
+    }
+
+    #[test]
+    fn arguments_have_names_of_the_source() {
+        let asked = AskedValues::arguments("a::f: req->len, m = req->head.method, n: u8").unwrap();
+        let found: Vec<_> = asked.arguments.into_iter().map(|it| (it.name, it.place)).collect();
+        let path = |text| NamedPath::parse(text).unwrap();
+        let byte = Type::Integer { bytes: 1, signed: false };
+        let expected = [
+            ("req->len".to_owned(), AskedPlace::Named(path("req->len"), None)),
+            ("m".to_owned(), AskedPlace::Named(path("req->head.method"), None)),
+            ("n".to_owned(), AskedPlace::Named(path("n"), Some(byte))),
+        ];
+        assert_eq!(found, expected);
+        for text in ["f: a->", "f: ->a", "f: a->b->", "f: a[0]", "f: *a", "f: a+b", "f: 1a"] {
+            assert!(AskedValues::arguments(text).is_err(), "{text}");
+        }
     }
 
     #[test]
@@ -257,14 +347,15 @@ mod tests {
         let many: Vec<_> = (0..12).map(|slot| format!("s{slot}:u8")).collect();
         let many = format!("f: 0:u8, {}", many.join(", "));
         for (text, told) in [
-            ("f", "`f` names no value; write FUNCTION: POS:TYPE"),
+            ("f", "`f` names no value; write FUNCTION: NAME or FUNCTION: POS:TYPE"),
             ("f:", "`f:` names no value"),
             (": 0:u64", "`: 0:u64` names no value"),
             ("a::f", "`a::f` names no value"),
-            ("f: u64", "`u64` is no argument; write POS:TYPE"),
+            ("f: 64", "`64` is no argument; write its name"),
+            ("f: len, len", "`len` is asked for twice"),
             ("f: 0:u64,", "`` is no argument"),
             ("f: 0:int", "`int` is no type; there are i8 u8 "),
-            ("f: x:u64", "`x` is no place of an argument; 0 to 5 are"),
+            ("f: x y:u64", "`x y` is no place of an argument; 0 to 5 are"),
             ("f: 6:u64", "there is no register 6: only six"),
             ("f: 7:u64", "parameter 7 is s1, on the stack"),
             ("f: s64:u64", "`s64` is no place"),
@@ -281,7 +372,7 @@ mod tests {
             assert!(error.contains(told) && !error.contains('\n'), "{text}: {error}");
         }
         for (text, told) in [
-            ("f", "`f` names no type; write FUNCTION: TYPE"),
+            ("f:", "`f:` names no type; write FUNCTION or FUNCTION: TYPE"),
             ("f: int", "`int` is no type"),
             ("f: f64", "the result f64 is in the register xmm0"),
         ] {
@@ -294,6 +385,7 @@ mod tests {
     fn a_result_needs_its_name() {
         let named = AskedValues::arguments("f: retval=0:u64").unwrap().arguments;
         assert_eq!(check(&named, None), Ok(()));
-        assert_eq!(check(&named, Some(Type::Bool)), Err(AskedError::SameName("retval".into())));
+        let result = Some(AskedResult::As(Type::Bool));
+        assert_eq!(check(&named, result), Err(AskedError::SameName("retval".into())));
     }
 }

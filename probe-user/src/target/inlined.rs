@@ -1,6 +1,7 @@
 //! Finds the source function of inlined code. A symbol table knows only the function around it.
 
 use super::budget::{Budget, TooLarge};
+use super::debug_types::EntryAt;
 use super::demangle;
 use super::lines::{Lines, Reader};
 use gimli::{AttributeValue, DebuggingInformationEntry, Reader as _, UnitOffset, UnitRef};
@@ -67,22 +68,32 @@ impl Lines {
             if let Some(mangled) = linkage_name(reference, &entry) {
                 return Some(demangle::short(&mangled));
             }
-            let own = own_name(reference, &entry);
+            let own = entry.attr_value(gimli::DW_AT_name).and_then(|it| text(reference, it));
             plain = own.map(|name| self.inlined(unit).path(reference, offset, name)).or(plain);
             let origin = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification];
-            match origin.into_iter().find_map(|name| entry.attr_value(name)) {
-                Some(AttributeValue::UnitRef(next)) => offset = next,
-                Some(AttributeValue::DebugInfoRef(next)) => {
-                    let after = self.units.partition_point(|unit| {
-                        unit.unit.header.debug_info_offset().is_some_and(|start| start <= next)
-                    });
-                    unit = after.checked_sub(1)?;
-                    offset = next.to_unit_offset(&self.units[unit].unit.header)?;
-                }
-                _ => return plain,
-            }
+            let origin = origin.into_iter().find_map(|name| entry.attr_value(name));
+            let Some(next) = origin.and_then(|origin| self.referred(unit, origin)) else {
+                return plain;
+            };
+            (unit, offset) = (next.unit, next.offset);
         }
         plain
+    }
+
+    /// Returns the entry that an attribute of an entry in this unit refers to.
+    pub(super) fn referred(&self, unit: usize, value: AttributeValue<Reader>) -> Option<EntryAt> {
+        match value {
+            AttributeValue::UnitRef(offset) => Some(EntryAt { unit, offset }),
+            AttributeValue::DebugInfoRef(next) => {
+                let after = self.units.partition_point(|unit| {
+                    unit.unit.header.debug_info_offset().is_some_and(|start| start <= next)
+                });
+                let unit = after.checked_sub(1)?;
+                let offset = next.to_unit_offset(&self.units[unit].unit.header)?;
+                Some(EntryAt { unit, offset })
+            }
+            _ => None,
+        }
     }
 }
 
@@ -156,7 +167,7 @@ impl Inlined {
         let scopes = std::iter::successors(innermost, |scope| self.scopes[*scope].around);
         scopes.take(DEEPEST).fold(name, |path, scope| {
             let entry = unit.entry(self.scopes[scope].entry).ok();
-            let name = entry.and_then(|entry| own_name(unit, &entry));
+            let name = entry.and_then(|entry| text(unit, entry.attr_value(gimli::DW_AT_name)?));
             format!("{}::{path}", name.as_deref().unwrap_or("(anonymous namespace)"))
         })
     }
@@ -169,13 +180,6 @@ impl Inlined {
     }
 }
 
-fn own_name(
-    unit: UnitRef<'_, Reader>,
-    entry: &DebuggingInformationEntry<Reader>,
-) -> Option<String> {
-    text(unit, entry.attr_value(gimli::DW_AT_name)?)
-}
-
 fn linkage_name(
     unit: UnitRef<'_, Reader>,
     entry: &DebuggingInformationEntry<Reader>,
@@ -184,7 +188,8 @@ fn linkage_name(
     text(unit, names.into_iter().find_map(|name| entry.attr_value(name))?)
 }
 
-fn text(unit: UnitRef<'_, Reader>, value: AttributeValue<Reader>) -> Option<String> {
+/// Returns the text of an attribute, unless it is too long.
+pub(super) fn text(unit: UnitRef<'_, Reader>, value: AttributeValue<Reader>) -> Option<String> {
     let text = unit.attr_string(value).ok()?;
     let text = (text.len() <= LONGEST_NAME).then(|| text.to_string_lossy().ok())??;
     Some(text.into_owned())

@@ -9,6 +9,7 @@ use super::budget::{Budget, TooLarge};
 use super::debug_sections;
 use super::elf::ElfFile;
 use super::inlined::Inlined;
+use super::parameters::FunctionEntries;
 use super::source::Source;
 use gimli::{
     Abbreviations, AttributeValue, DebugLineOffset, EndianArcSlice, LineInstruction, LineRow,
@@ -46,6 +47,7 @@ pub(super) struct Unit {
     rows: OnceCell<Vec<Row>>,
     files: RefCell<HashMap<u64, Option<SourceFile>>>,
     pub(super) inlined: OnceCell<Inlined>,
+    pub(super) functions: OnceCell<FunctionEntries>,
 }
 
 /// The source line of the code from an address on.
@@ -129,6 +131,7 @@ impl Lines {
                 rows: OnceCell::new(),
                 files: RefCell::default(),
                 inlined: OnceCell::new(),
+                functions: OnceCell::new(),
             });
         }
         Ok(())

@@ -330,7 +330,7 @@ impl Object {
         self.with_lines(|lines| lines.find(address))
     }
 
-    fn with_lines<T>(&self, ask: impl FnOnce(&Lines) -> Option<T>) -> Option<T> {
+    pub(super) fn with_lines<T>(&self, ask: impl FnOnce(&Lines) -> Option<T>) -> Option<T> {
         let budget = self.source.budget();
         let _look = budget.look();
         let start = own_time();

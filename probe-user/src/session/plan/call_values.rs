@@ -2,13 +2,21 @@
 
 use super::{Planned, Sites, values::ValuePlanner};
 use crate::target::{
-    abi::Type,
-    asked_values::{AskedArgument, AskedError, AskedValues, RESULT, check},
+    abi::{Position, Type},
+    asked_values::{
+        AskedArgument, AskedError, AskedPlace, AskedResult, AskedValues, MOST_TEXTS, RESULT, check,
+    },
+    named_value::{NoValue, Typed},
+    object::Object,
     plan::ExitPlacement,
+    symbols::Function,
 };
 use anyhow::anyhow;
 use ctrace_common::ValueSources;
-use ctrace_core::{function::ValueInfo, report::render::clean::clean};
+use ctrace_core::{
+    function::{ValueInfo, ValueKind},
+    report::render::clean::clean,
+};
 
 /// What gcc appends to the name of a function when it changes its parameters.
 const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
@@ -21,22 +29,21 @@ pub struct CallSources {
 }
 
 impl ValuePlanner {
-    /// Plans the values of a function. `asked`: the numbers of those that its names match. `raw`:
-    /// its symbol.
+    /// Plans the values of a function. `asked`: the numbers of those that its names match.
     pub(super) fn plan_call(
         &mut self,
         planned: &mut Planned,
         asked: &[usize],
-        raw: &str,
+        function: &impl Described,
         notes: &mut Vec<String>,
     ) -> anyhow::Result<()> {
         if asked.is_empty() {
             return Ok(());
         }
         let name = clean(&planned.info.name).into_owned();
-        let asked = asked.iter().filter_map(|number| self.asked.get(*number));
-        let (arguments, mut result) =
-            merge(asked).map_err(|error| anyhow!("the values of `{name}`: {error}"))?;
+        let raw = function.symbol();
+        let asked: Vec<_> = asked.iter().filter_map(|number| self.asked.get(*number)).collect();
+        merge(asked.iter().copied()).map_err(|error| anyhow!("the values of `{name}`: {error}"))?;
         if !self.reads {
             return Ok(());
         }
@@ -47,20 +54,21 @@ impl ValuePlanner {
             ));
             return Ok(());
         }
+        let (arguments, mut result) = find(&asked, function, &name, notes)?;
         if let Sites::Function(placement) = &planned.sites
             && let ExitPlacement::Unseen(why) = &placement.exit
             && result.take().is_some()
         {
             notes.push(format!("the result of {name} is not read, as its end is not seen: {why}"));
         }
-        let values = arguments.iter().map(|it| ValueInfo::new(it.name.as_str(), it.of.kind()));
+        let values = arguments.iter().map(|(name, it)| ValueInfo::new(name.as_str(), it.kind));
         let of_result =
             |of: Type| ValueInfo { is_result: true, ..ValueInfo::new(RESULT, of.kind()) };
         let values: Vec<_> = values.chain(result.map(of_result)).collect();
         if values.is_empty() || !self.has_room(2) {
             return Ok(());
         }
-        let sources = arguments.iter().filter_map(|it| it.position.source(it.of));
+        let sources = arguments.iter().map(|(_, it)| it.source);
         planned.sources = Some(Box::new(CallSources {
             entry: ValueSources::new(&sources.collect::<Vec<_>>()),
             exit: ValueSources::of_result(result.map(Type::result)),
@@ -70,10 +78,94 @@ impl ValuePlanner {
     }
 }
 
+/// What says where the parameters of a function are.
+pub(super) trait Described {
+    fn symbol(&self) -> &str;
+    fn argument(&self, place: &AskedPlace) -> Result<Typed, NoValue>;
+    fn result(&self) -> Result<Type, NoValue>;
+}
+
+/// A function of an object, which may have debug information.
+pub(super) struct InObject<'a> {
+    pub(super) object: &'a Object,
+    pub(super) function: &'a Function,
+}
+
+impl Described for InObject<'_> {
+    fn symbol(&self) -> &str {
+        self.function.raw()
+    }
+
+    fn argument(&self, place: &AskedPlace) -> Result<Typed, NoValue> {
+        match place {
+            AskedPlace::At(position, of) => at(*position, *of),
+            AskedPlace::Named(path, of) => {
+                self.object.named_value(self.function.address, path, *of)
+            }
+        }
+    }
+
+    fn result(&self) -> Result<Type, NoValue> {
+        self.object.result_type(self.function.address)
+    }
+}
+
+fn at(position: Position, of: Type) -> Result<Typed, NoValue> {
+    let source = position.source(of).ok_or_else(|| NoValue::Elsewhere(position.to_string()))?;
+    Ok(Typed { source, kind: of.kind() })
+}
+
+/// Finds the sources of the arguments, by their names, and the type of the result. What cannot be read
+/// is an error where one function is named, and a note where a pattern matches it.
+fn find(
+    asked: &[&AskedValues],
+    function: &impl Described,
+    name: &str,
+    notes: &mut Vec<String>,
+) -> anyhow::Result<(Vec<(String, Typed)>, Option<Type>)> {
+    let (mut arguments, mut result) = (Vec::new(), None);
+    for asked in asked {
+        let mut refused = |what: &str, why: NoValue| {
+            let what = clean(what).into_owned();
+            if asked.is_literal() {
+                return Err(anyhow!("`{what}` of `{name}` cannot be read: {why}"));
+            }
+            notes.push(format!("{what} of {name} is not read: {why}"));
+            Ok(())
+        };
+        for argument in &asked.arguments {
+            match function.argument(&argument.place) {
+                Ok(typed) => arguments.push((argument.name.clone(), typed)),
+                Err(why) => refused(&argument.name, why)?,
+            }
+        }
+        result = match asked.result {
+            None => result,
+            Some(AskedResult::As(of)) => Some(of),
+            Some(AskedResult::Own) => match function.result() {
+                Ok(of) if !of.is_float() => Some(of),
+                Ok(_) => {
+                    refused(RESULT, NoValue::Elsewhere(RESULT.to_owned()))?;
+                    result
+                }
+                Err(why) => {
+                    refused(RESULT, why)?;
+                    result
+                }
+            },
+        };
+    }
+    let texts = arguments.iter().filter(|(_, it)| it.kind == ValueKind::Text).count();
+    if texts > MOST_TEXTS {
+        return Err(anyhow!("the values of `{name}`: {}", AskedError::TooManyTexts));
+    }
+    Ok((arguments, result))
+}
+
 /// Puts together all that is asked for a function.
 pub(super) fn merge<'a>(
     asked: impl Iterator<Item = &'a AskedValues>,
-) -> Result<(Vec<AskedArgument>, Option<Type>), AskedError> {
+) -> Result<(Vec<AskedArgument>, Option<AskedResult>), AskedError> {
     let (mut arguments, mut result) = (Vec::new(), None);
     for asked in asked {
         arguments.extend(asked.arguments.iter().cloned());
@@ -101,6 +193,26 @@ mod tests {
         ValuePlanner { reads: true, asked, ..ValuePlanner::default() }
     }
 
+    /// A function without debug information.
+    struct Plain(&'static str);
+
+    impl Described for Plain {
+        fn symbol(&self) -> &str {
+            self.0
+        }
+
+        fn argument(&self, place: &AskedPlace) -> Result<Typed, NoValue> {
+            match place {
+                AskedPlace::At(position, of) => at(*position, *of),
+                AskedPlace::Named(..) => Err(NoValue::NotDescribed),
+            }
+        }
+
+        fn result(&self) -> Result<Type, NoValue> {
+            Err(NoValue::NotDescribed)
+        }
+    }
+
     fn planned(exit: ExitPlacement) -> Planned {
         let placement = Placement {
             entry: EntrySite { offset: 0, cost: CostClass::Emulated, skipped: 0 },
@@ -113,10 +225,14 @@ mod tests {
     }
 
     /// Plans a function that all of these match. Returns it with the notes.
-    fn plan(planner: &mut ValuePlanner, exit: ExitPlacement, raw: &str) -> (Planned, Vec<String>) {
+    fn plan(
+        planner: &mut ValuePlanner,
+        exit: ExitPlacement,
+        raw: &'static str,
+    ) -> (Planned, Vec<String>) {
         let (mut planned, mut notes) = (planned(exit), Vec::new());
         let asked: Vec<_> = (0..planner.asked.len()).collect();
-        planner.plan_call(&mut planned, &asked, raw, &mut notes).unwrap();
+        planner.plan_call(&mut planned, &asked, &Plain(raw), &mut notes).unwrap();
         (planned, notes)
     }
 
@@ -150,7 +266,9 @@ mod tests {
         for (arguments, results, told) in cases {
             let mut planner = planner(arguments, results);
             let (mut planned, asked) = (planned(ExitPlacement::ReturnProbe), [0, 1]);
-            let error = planner.plan_call(&mut planned, &asked, "f", &mut Vec::new()).unwrap_err();
+            let function = Plain("f");
+            let planned = planner.plan_call(&mut planned, &asked, &function, &mut Vec::new());
+            let error = planned.unwrap_err();
             assert!(error.to_string().starts_with(told), "{error}");
         }
     }
@@ -168,6 +286,21 @@ mod tests {
         assert!(notes[0].ends_with("has changed the parameters of f.isra.0"), "{notes:?}");
         let (planned, notes) = plan(&mut planner(&[], &["f: u64"]), unseen(), "f");
         assert!(planned.sources.is_none() && notes.len() == 1);
+    }
+
+    #[test]
+    fn names_need_debug_information() {
+        let mut planner = planner(&["f*: key, 0:u64"], &["f*"]);
+        let (planned, notes) = plan(&mut planner, ExitPlacement::ReturnProbe, "f");
+        assert_eq!(planned.info.values.len(), 1);
+        let why = "is not read: there is no debug information about it; name a register and a type, such \
+                   as 0:u64";
+        assert_eq!(notes, [format!("key of f {why}"), format!("retval of f {why}")]);
+        let mut planner = self::planner(&["f: key"], &[]);
+        let mut planned = self::planned(ExitPlacement::ReturnProbe);
+        let error = planner.plan_call(&mut planned, &[0], &Plain("f"), &mut Vec::new());
+        let error = error.unwrap_err().to_string();
+        assert!(error.starts_with("`key` of `f` cannot be read: there is no debug"), "{error}");
     }
 
     #[test]

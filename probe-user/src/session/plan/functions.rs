@@ -1,6 +1,6 @@
 //! Functions in a plan: the places that carry a probe, and the values read there.
 
-use super::{Plan, Planned, Planner, Refused, Sites, placer::info};
+use super::{Plan, Planned, Planner, Refused, Sites, call_values::InObject, placer::info};
 use crate::target::{object::Object, symbols::Function};
 use ctrace_core::{function::ExitSeen, report::render::clean::clean};
 use std::sync::Arc;
@@ -44,7 +44,8 @@ impl Planner {
                 Ok(placement) => {
                     let info = info(object, function, self.naming.of(function), &placement);
                     let mut one = Planned::new(info, Sites::Function(placement));
-                    self.values.plan_call(&mut one, asked, function.raw(), &mut plan.notes)?;
+                    let described = InObject { object, function };
+                    self.values.plan_call(&mut one, asked, &described, &mut plan.notes)?;
                     planned.push(one);
                 }
                 Err(why) => plan.refused.push(Refused {

@@ -10,7 +10,7 @@ use crate::{
     bpf::VALUES_LIMIT,
     target::{
         abi::Position,
-        asked_values::{AskedArgument, AskedValues},
+        asked_values::{AskedArgument, AskedPlace, AskedValues},
         object::Object,
         usdt::{UsdtProbe, UsdtSite},
         usdt_arguments::{Argument, Unread, parse},
@@ -150,8 +150,8 @@ impl Values {
         let mut values = Self::default();
         let mut sources = vec![Vec::new(); sites.len()];
         let mut unread = Vec::new();
-        for AskedArgument { name, position, of } in asked {
-            let Position::Register(place) = *position else { continue };
+        for AskedArgument { name, place } in asked {
+            let AskedPlace::At(Position::Register(place), of) = *place else { continue };
             let place = usize::from(place);
             let read = sites.iter().zip(&parsed).map(|(site, arguments)| {
                 let argument = arguments.get(place).ok_or(Unread::Missing)?;

@@ -1,0 +1,232 @@
+//! Values by the names that the source gives them: a parameter, or a member of what it points to,
+//! such as `req->method`.
+//!
+//! A program reads a register, or follows one pointer in a register to a number or a text. So a path
+//! may follow one pointer, and a text at its end is one more.
+
+use super::abi::{Position, Type};
+use super::debug_types::{DebugTypes, Shape};
+use super::lines::Lines;
+use super::object::Object;
+use super::parameters::{Parameter, Place};
+use ctrace_common::{Operand, ValueForm};
+use ctrace_core::function::ValueKind;
+use std::fmt;
+
+/// Names that an error lists, at most.
+const SHOWN: usize = 12;
+/// Members on a path, at most.
+const LONGEST: usize = 16;
+/// Where libstdc++ has the address of a string's text.
+const STRING: [&str; 2] = ["_M_dataplus", "_M_p"];
+
+/// A parameter, and members that lead on from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamedPath {
+    text: String,
+    names: Vec<String>,
+}
+
+/// The source of a value, and what it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Typed {
+    pub(crate) source: (Operand, ValueForm),
+    pub(crate) kind: ValueKind,
+}
+
+/// The reason why a named value cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NoValue {
+    #[error("there is no debug information about it; name a register and a type, such as 0:u64")]
+    NotDescribed,
+    #[error("it has no parameter `{name}`; {}", known(.there))]
+    NoParameter { name: String, there: Vec<String> },
+    #[error("`{of}` has no member `{name}`; {}", known(.there))]
+    NoMember { of: String, name: String, there: Vec<String> },
+    #[error("`{0}` is no structure and points to none")]
+    NoStructure(String),
+    #[error("`{of}` is a structure: name a member, such as {of}->{}", .there.first().map_or("", |it| it))]
+    Structure { of: String, there: Vec<String> },
+    #[error("`{0}` is in a vector register or in several registers, which are not read")]
+    Elsewhere(String),
+    #[error("`{0}` lies behind a second pointer, and only one is followed")]
+    TooFar(String),
+    #[error("`{0}` is a bit field, which is not read")]
+    BitField(String),
+    #[error("`{0}` has a type that is not read")]
+    OtherType(String),
+}
+
+fn known(there: &[String]) -> String {
+    match there {
+        [] => "there are none".to_owned(),
+        _ => format!("there are {}", there.join(", ")),
+    }
+}
+
+impl NamedPath {
+    /// Parses `NAME`, `NAME->MEMBER` and `NAME.MEMBER`, with further members.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let plain = text.replace("->", ".");
+        let names: Vec<String> = plain.split('.').map(|name| name.trim().to_owned()).collect();
+        let is_name = |name: &String| {
+            name.starts_with(|first: char| first.is_alphabetic() || first == '_')
+                && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+        };
+        let is_path = names.len() <= LONGEST && names.iter().all(is_name);
+        is_path.then(|| Self { text: text.to_owned(), names })
+    }
+}
+
+impl fmt::Display for NamedPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Object {
+    /// Finds a value of the function at an address, read as this type or as its own.
+    pub(crate) fn named_value(
+        &self,
+        function: u64,
+        path: &NamedPath,
+        of: Option<Type>,
+    ) -> Result<Typed, NoValue> {
+        let found = self.with_lines(|lines| {
+            let parameters = lines.parameters(function)?;
+            Some(find(lines, &parameters, path, of))
+        });
+        found.unwrap_or(Err(NoValue::NotDescribed))
+    }
+
+    /// Returns the type of the result of the function at an address.
+    pub(crate) fn result_type(&self, function: u64) -> Result<Type, NoValue> {
+        let found = self.with_lines(|lines| {
+            let of = lines.result_of(function)?;
+            let types = DebugTypes(lines);
+            let shape = of.and_then(|of| types.shape(of));
+            let no_type = NoValue::OtherType("its result".to_owned());
+            Some(shape.and_then(|shape| own_type(types, shape)).ok_or(no_type))
+        });
+        found.unwrap_or(Err(NoValue::NotDescribed))
+    }
+}
+
+fn find(
+    lines: &Lines,
+    parameters: &[Parameter],
+    path: &NamedPath,
+    of: Option<Type>,
+) -> Result<Typed, NoValue> {
+    let types = DebugTypes(lines);
+    let (name, members) = path.names.split_first().ok_or(NoValue::NotDescribed)?;
+    let there = || names(parameters.iter().map(|it| &it.name));
+    let parameter = parameters.iter().find(|it| it.name == *name);
+    let parameter =
+        parameter.ok_or_else(|| NoValue::NoParameter { name: name.clone(), there: there() })?;
+    let other_type = |so_far: &str| NoValue::OtherType(so_far.to_owned());
+    let mut shape = parameter.of.and_then(|of| types.shape(of)).ok_or_else(|| other_type(name))?;
+    let mut operand = match parameter.place {
+        Place::Register(number) => Position::Register(number).base(),
+        Place::Behind(number) => Operand { memory: 1, ..Position::Register(number).base() },
+        Place::Stack(slot) => Position::Stack(slot).base(),
+        Place::Elsewhere => return Err(NoValue::Elsewhere(name.clone())),
+    };
+    let mut so_far = name.clone();
+    for member in members {
+        if let Shape::Pointer { to, .. } = shape {
+            operand =
+                behind(operand).ok_or_else(|| NoValue::TooFar(format!("{so_far}->{member}")))?;
+            let to = to.and_then(|to| types.shape(to));
+            shape = to.ok_or_else(|| NoValue::NoStructure(so_far.clone()))?;
+        }
+        let Shape::Structure { at, .. } = shape else {
+            return Err(NoValue::NoStructure(so_far));
+        };
+        let Some(found) = types.member(at, member) else {
+            let there = names(types.members(at).iter().map(|it| &it.name));
+            return Err(NoValue::NoMember { of: so_far, name: member.clone(), there });
+        };
+        so_far = format!("{so_far}.{member}");
+        if found.is_bit_field {
+            return Err(NoValue::BitField(so_far));
+        }
+        if operand.memory == 0 {
+            return Err(NoValue::Elsewhere(so_far));
+        }
+        operand = further(operand, found.offset).ok_or_else(|| other_type(&so_far))?;
+        shape = types.shape(found.of).ok_or_else(|| other_type(&so_far))?;
+    }
+    if let Shape::Pointer { to: Some(to), is_reference: true } = shape {
+        operand = behind(operand).ok_or_else(|| NoValue::TooFar(so_far.clone()))?;
+        shape = types.shape(to).ok_or_else(|| other_type(&so_far))?;
+    }
+    if let Some(of) = of {
+        let is_readable = operand.memory == 1 || !of.is_float();
+        let typed = Typed { source: of.at(operand), kind: of.kind() };
+        return if is_readable { Ok(typed) } else { Err(NoValue::Elsewhere(so_far)) };
+    }
+    match shape {
+        Shape::Array { of, .. } if types.shape(of) == Some(Shape::Char) && operand.memory == 1 => {
+            // The text is there, not its address.
+            operand.memory = 0;
+            Ok(Typed { source: Type::Text.at(operand), kind: ValueKind::Text })
+        }
+        Shape::Structure { at, .. } => {
+            let text = text_of(types, at).filter(|_| operand.memory == 1);
+            let Some(operand) = text.and_then(|offset| further(operand, offset)) else {
+                let there = names(types.members(at).iter().map(|it| &it.name));
+                return Err(NoValue::Structure { of: so_far, there });
+            };
+            Ok(Typed { source: Type::Text.at(operand), kind: ValueKind::Text })
+        }
+        shape => {
+            let of = own_type(types, shape).ok_or_else(|| other_type(&so_far))?;
+            match of.is_float() && operand.memory == 0 {
+                true => Err(NoValue::Elsewhere(so_far)),
+                false => Ok(Typed { source: of.at(operand), kind: of.kind() }),
+            }
+        }
+    }
+}
+
+/// Returns the source of what a pointer leads to; `None` for a pointer that has to be read first.
+fn behind(pointer: Operand) -> Option<Operand> {
+    (pointer.memory == 0).then_some(Operand { memory: 1, ..pointer })
+}
+
+fn further(operand: Operand, offset: u64) -> Option<Operand> {
+    let displacement = operand.displacement.checked_add(i64::try_from(offset).ok()?)?;
+    Some(Operand { displacement, ..operand })
+}
+
+/// Returns the place of the address of a text in a string of C++.
+fn text_of(types: DebugTypes<'_>, string: super::debug_types::EntryAt) -> Option<u64> {
+    let outer = types.member(string, STRING[0])?;
+    let Some(Shape::Structure { at, .. }) = types.shape(outer.of) else { return None };
+    let inner = types.member(at, STRING[1])?;
+    outer.offset.checked_add(inner.offset)
+}
+
+fn own_type(types: DebugTypes<'_>, shape: Shape) -> Option<Type> {
+    Some(match shape {
+        Shape::Integer { bytes, signed } => Type::Integer { bytes, signed },
+        Shape::Bool => Type::Bool,
+        Shape::Char => Type::Char,
+        Shape::Float { bytes } => Type::Float { bytes },
+        Shape::Pointer { to, .. } => match to.and_then(|to| types.shape(to)) {
+            Some(Shape::Char) => Type::Text,
+            _ => Type::Pointer,
+        },
+        Shape::Structure { .. } | Shape::Array { .. } | Shape::Other { .. } => return None,
+    })
+}
+
+/// Returns the first names that are not empty.
+fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
+    all.filter(|name| !name.is_empty()).take(SHOWN).cloned().collect()
+}
+
+#[cfg(test)]
+#[path = "named_value_tests.rs"]
+mod tests;

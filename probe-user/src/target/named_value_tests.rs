@@ -1,0 +1,241 @@
+use super::super::fixtures::{Built, compile};
+use super::*;
+use std::process::Command;
+
+const C: &str = r#"
+    #include <stdint.h>
+    #include <stdbool.h>
+    enum level { LOW, HIGH = 70 };
+    struct head { char method[8]; const char *path; unsigned flags : 3; uint16_t port; };
+    struct request {
+        int32_t len;
+        union { double weight; long bits; };
+        struct head head;
+        struct request *next;
+    };
+    struct pair { long a; double b; };
+    struct large { long all[5]; };
+    typedef struct request *handle_t;
+    #define F(name, ...) __attribute__((noinline)) long name(__VA_ARGS__)
+    F(handle, handle_t req, double x, bool is_last, const char *key, enum level level, char c)
+        { return req->len + (long)x + is_last + key[0] + level + c; }
+    F(wide, struct pair p, struct large l, unsigned char n, __int128 big, short s)
+        { return p.a + (long)p.b + l.all[1] + n + (long)big + s; }
+    F(many, long a, long b, long c, long d, long e, long f, struct request *g, float h, int8_t i)
+        { return a + b + c + d + e + f + g->len + (long)h + i; }
+    __attribute__((noinline)) struct large make(int seed) { struct large l = {{seed}}; return l; }
+    __attribute__((noinline)) const char *name(void) { return "x"; }
+    int main(int argc, char **argv) {
+        struct request r = {.len = argc};
+        struct pair p = {argc, argc};
+        r.next = &r;
+        return handle(&r, argc, argc, argv[0], argc, argc) + make(argc).all[0] + name()[0]
+            + wide(p, make(argc), argc, argc, argc) + many(1, 2, 3, 4, 5, argc, &r, argc, argc);
+    }
+"#;
+
+const CXX: &str = r#"
+    #include <string>
+    struct Base { int id; };
+    struct Named : Base { std::string title; int extra; };
+    struct Cart {
+        long owner;
+        Named *first;
+        __attribute__((noinline)) long total(const std::string &key, std::string by, int &count);
+    };
+    long Cart::total(const std::string &key, std::string by, int &count) {
+        return owner + key.size() + by.size() + ++count;
+    }
+    __attribute__((noinline)) long show(Named &n, Cart *cart) { return n.id + cart->owner; }
+    int main(int argc, char **argv) {
+        Cart cart = {argc, nullptr};
+        Named n; n.id = argc; n.title = argv[0];
+        return cart.total(argv[0], argv[0], argc) + show(n, &cart);
+    }
+"#;
+
+const RUST: &str = r#"
+    pub struct Order { pub count: u32, pub price: u64, pub items: Vec<u8> }
+    #[inline(never)]
+    pub fn bill(order: &Order, times: u16) -> u64 { order.price * u64::from(order.count) + u64::from(times) }
+    fn main() {
+        let n = std::env::args().count() as u64;
+        println!("{}", bill(&Order { count: n as u32, price: n, items: vec![] }, n as u16));
+    }
+"#;
+
+fn is_there(compiler: &str) -> bool {
+    let name = compiler.split(' ').next().expect("a name");
+    let is_there = Command::new(name).arg("--version").output().is_ok();
+    if !is_there {
+        eprintln!("skipped: there is no {name}");
+    }
+    is_there
+}
+
+/// Finds a value of the function whose symbol contains `name`.
+fn value(built: &Built, name: &str, path: &str) -> Result<Typed, NoValue> {
+    let object = built.object();
+    let found = object.functions().iter().find(|f| f.raw().contains(name)).expect(name);
+    let path = NamedPath::parse(path).expect("a path");
+    object.named_value(found.address, &path, None)
+}
+
+/// Returns the base, displacement, memory and size of a source, and its kind.
+#[track_caller]
+fn source(built: &Built, name: &str, path: &str) -> (u8, i64, u8, u8, ValueKind) {
+    let typed = value(built, name, path).unwrap_or_else(|error| panic!("{name} {path}: {error}"));
+    let operand = typed.source.0;
+    (operand.base, operand.displacement, operand.memory, operand.size, typed.kind)
+}
+
+#[track_caller]
+fn refused(built: &Built, name: &str, path: &str, told: &str) {
+    let error = value(built, name, path).expect_err(path).to_string();
+    assert_eq!(error, told, "{name} {path}");
+}
+
+const RDI: u8 = 7;
+const RSI: u8 = 6;
+const RDX: u8 = 2;
+const RCX: u8 = 1;
+const R8: u8 = 8;
+const R9: u8 = 9;
+const RSP: u8 = 4;
+
+use ValueKind::{Bool, Char, Float, Pointer, Signed, Text, Unsigned};
+
+#[test]
+fn parameters_of_c_are_where_the_abi_puts_them() {
+    for compiler in
+        ["gcc -g -O0", "gcc -g -O2", "gcc -gdwarf-4 -O1", "clang -g -O0", "clang -g -O2"]
+    {
+        if !is_there(compiler) {
+            continue;
+        }
+        let built = &compile(compiler, "c", C);
+        let of = |path| source(built, "handle", path);
+        assert_eq!(of("req"), (RDI, 0, 0, 8, Pointer), "{compiler}");
+        assert_eq!(of("is_last"), (RSI, 0, 0, 1, Bool), "{compiler}");
+        assert_eq!(of("key"), (RDX, 0, 0, 8, Text), "{compiler}");
+        assert_eq!(of("level"), (RCX, 0, 0, 4, Unsigned), "{compiler}");
+        assert_eq!(of("c"), (R8, 0, 0, 1, Char), "{compiler}");
+        assert_eq!(of("req->len"), (RDI, 0, 1, 4, Signed), "{compiler}");
+        assert_eq!(of("req->weight"), (RDI, 8, 1, 8, Float), "{compiler}");
+        assert_eq!(of("req.bits"), (RDI, 8, 1, 8, Signed), "{compiler}");
+        // A text in the structure, and one whose address is there.
+        assert_eq!(of("req->head.method"), (RDI, 16, 0, 8, Text), "{compiler}");
+        assert_eq!(of("req->head.path"), (RDI, 24, 1, 8, Text), "{compiler}");
+        assert_eq!(of("req->head.port"), (RDI, 34, 1, 2, Unsigned), "{compiler}");
+        assert_eq!(of("req->next"), (RDI, 48, 1, 8, Pointer), "{compiler}");
+        // The pair takes rdi and xmm0, the large one the stack, and the 16 bytes two registers.
+        assert_eq!(source(built, "wide", "n"), (RSI, 0, 0, 1, Unsigned), "{compiler}");
+        assert_eq!(source(built, "wide", "s"), (R8, 0, 0, 2, Signed), "{compiler}");
+        let many = |path| source(built, "many", path);
+        assert_eq!(many("f"), (R9, 0, 0, 8, Signed), "{compiler}");
+        assert_eq!(many("g"), (RSP, 8, 1, 8, Pointer), "{compiler}");
+        assert_eq!(many("i"), (RSP, 16, 1, 1, Signed), "{compiler}");
+        // The address of the result takes rdi.
+        assert_eq!(source(built, "make", "seed"), (RSI, 0, 0, 4, Signed), "{compiler}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_says_why() {
+    let built = &compile("gcc -g -O1", "c", C);
+    let vector = "is in a vector register or in several registers, which are not read";
+    for (name, path, told) in [
+        ("handle", "x", format!("`x` {vector}")),
+        (
+            "handle",
+            "len",
+            "it has no parameter `len`; there are req, x, is_last, key, level, c".into(),
+        ),
+        ("handle", "req->size", "`req` has no member `size`; there are len, head, next".into()),
+        ("handle", "key->a", "`key` is no structure and points to none".into()),
+        (
+            "handle",
+            "req->next->len",
+            "`req.next->len` lies behind a second pointer, and only one is followed".into(),
+        ),
+        ("handle", "req->head.flags", "`req.head.flags` is a bit field, which is not read".into()),
+        (
+            "handle",
+            "req->head",
+            "`req.head` is a structure: name a member, such as req.head->method".into(),
+        ),
+        ("wide", "p", format!("`p` {vector}")),
+        ("wide", "big", format!("`big` {vector}")),
+        (
+            "many",
+            "g->len",
+            "`g->len` lies behind a second pointer, and only one is followed".into(),
+        ),
+    ] {
+        refused(built, name, path, &told);
+    }
+    let stripped = compile("gcc -O1", "c", C);
+    refused(&stripped, "handle", "req", &NoValue::NotDescribed.to_string());
+}
+
+#[test]
+fn strings_references_and_base_classes_of_cxx_are_looked_through() {
+    for compiler in ["g++ -g -O0", "g++ -g -O2", "clang++ -g -O1"] {
+        if !is_there(compiler) {
+            continue;
+        }
+        let built = &compile(compiler, "cpp", CXX);
+        let total = |path| source(built, "Cart5total", path);
+        assert_eq!(total("this"), (RDI, 0, 0, 8, Pointer), "{compiler}");
+        assert_eq!(total("this->owner"), (RDI, 0, 1, 8, Signed), "{compiler}");
+        assert_eq!(total("key"), (RSI, 0, 1, 8, Text), "{compiler}");
+        // A string by value is passed by its address.
+        assert_eq!(total("by"), (RDX, 0, 1, 8, Text), "{compiler}");
+        assert_eq!(total("count"), (RCX, 0, 1, 4, Signed), "{compiler}");
+        assert_eq!(source(built, "4show", "n.id"), (RDI, 0, 1, 4, Signed), "{compiler}");
+        assert_eq!(source(built, "4show", "n.title"), (RDI, 8, 1, 8, Text), "{compiler}");
+        let told = "`cart.first->id` lies behind a second pointer, and only one is followed";
+        refused(built, "4show", "cart->first->id", told);
+    }
+}
+
+#[test]
+fn structures_of_rust_are_read_behind_references() {
+    let built = &compile("rustc -g -O --crate-name program", "rs", RUST);
+    let offset = |path| {
+        let typed = value(built, "bill", path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        assert_eq!((typed.source.0.base, typed.source.0.memory), (RDI, 1), "{path}");
+        (typed.source.0.size, typed.kind)
+    };
+    assert_eq!(offset("order.count"), (4, Unsigned));
+    assert_eq!(offset("order.price"), (8, Unsigned));
+    assert_eq!(source(built, "bill", "times"), (RSI, 0, 0, 2, Unsigned));
+}
+
+#[test]
+fn results_have_their_types() {
+    let built = compile("gcc -g -O1", "c", C);
+    let object = built.object();
+    let of = |name: &str| {
+        let function = object.functions().iter().find(|f| f.raw() == name).expect(name);
+        object.result_type(function.address)
+    };
+    assert_eq!(of("handle"), Ok(Type::Integer { bytes: 8, signed: true }));
+    assert_eq!(of("name"), Ok(Type::Text));
+    assert!(of("make").is_err());
+}
+
+#[test]
+fn a_type_can_be_given() {
+    let built = compile("gcc -g -O1", "c", C);
+    let object = built.object();
+    let function = object.functions().iter().find(|f| f.raw() == "handle").expect("it is there");
+    let of = |path: &str, of: &str| {
+        let path = NamedPath::parse(path).expect("a path");
+        object.named_value(function.address, &path, Some(of.parse().expect("a type")))
+    };
+    let typed = of("req->len", "u16").expect("it can be read");
+    assert_eq!((typed.source.0.size, typed.kind), (2, Unsigned));
+    assert_eq!(of("req", "u64").expect("it can be read").kind, Unsigned);
+    assert!(of("is_last", "f32").is_err());
+}
