@@ -47,18 +47,19 @@ pub(crate) struct ProgramSelectArgs {
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "What to trace")]
 pub(crate) struct ValuesArgs {
-    /// Read arguments of functions at each call; repeatable. POS is 0 to 5 for the integers and
+    /// Read arguments of functions at each call; repeatable. With debug information, ARG is a name of
+    /// the source: key, or req->len. Without, it is POS:TYPE. POS is 0 to 5 for the integers and
     /// pointers in registers, or s0, s1, … for 8 bytes each on the stack. TYPE is i8 u8 i16 u16 i32
     /// u32 i64 u64 bool char ptr str, and on the stack f32 f64. With PROVIDER:PROBE for FUNCTION,
     /// POS is the number of a USDT probe's argument
     #[arg(
         long = "arg",
-        value_name = "FUNCTION: [NAME=]POS:TYPE, …",
+        value_name = "FUNCTION: [NAME=]ARG, …",
         value_parser = AskedValues::arguments
     )]
     pub arguments: Vec<AskedValues>,
-    /// Read results of functions; repeatable
-    #[arg(long = "ret", value_name = "FUNCTION: TYPE", value_parser = AskedValues::result)]
+    /// Read results of functions; repeatable. Without TYPE, debug information says what it is
+    #[arg(long = "ret", value_name = "FUNCTION[: TYPE]", value_parser = AskedValues::result)]
     pub results: Vec<AskedValues>,
 }
 

@@ -188,12 +188,14 @@ fn decide(
     });
     let placers = placers.collect::<Result<Vec<_>, _>>()?;
     let mut jumps = JumpRoom::default();
-    let decide = |row: Row| {
+    let decide = |mut row: Row| {
         let function = row.size.and_then(|_| objects[row.object_index].functions().get(row.index));
         let placer = placers[row.object_index].as_ref();
         let mut placement = function.zip(placer).map(|(function, placer)| placer.place(function));
-        if let Some(Ok(placement)) = &mut placement {
+        if let (Some(Ok(placement)), Some(function)) = (&mut placement, function) {
             jumps.fit(placement);
+            let arguments = objects[row.object_index].parameters(function.address);
+            row.arguments = arguments.join(", ").into();
         }
         (row, placement)
     };
@@ -217,7 +219,7 @@ fn lines(decided: &[Decided], detailed: bool) -> impl Iterator<Item = listing::L
         how: match row.kind {
             FunctionKind::Marker if detailed => Some(marker_text(&row.marker_sites)),
             FunctionKind::Usdt => usdt_text(row, detailed),
-            _ => placement.as_ref().map(explain),
+            _ => placement.as_ref().map(|placement| function_text(row, placement)),
         },
         refused: placement.as_ref().is_some_and(Result::is_err),
     };
@@ -234,6 +236,14 @@ fn usdt_text(row: &Row, detailed: bool) -> Option<String> {
     let arguments = arguments.map(|arguments| format!("arguments: {arguments}"));
     let texts: Vec<String> = call.into_iter().chain(arguments).collect();
     (!texts.is_empty()).then(|| texts.join("; "))
+}
+
+/// Returns how a function is traced, and its arguments if they are known.
+fn function_text(row: &Row, placement: &Result<Placement, Refusal>) -> String {
+    match row.arguments.is_empty() || placement.is_err() {
+        true => explain(placement),
+        false => format!("{}; arguments: {}", explain(placement), row.arguments),
+    }
 }
 
 /// Returns the cost of a scope and its places in the code.

@@ -85,6 +85,21 @@ impl Type {
     }
 }
 
+/// Displays the name that [`FromStr`] takes.
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer { bytes, signed: true } => write!(f, "i{}", 8 * bytes),
+            Self::Integer { bytes, signed: false } => write!(f, "u{}", 8 * bytes),
+            Self::Bool => f.write_str("bool"),
+            Self::Char => f.write_str("char"),
+            Self::Pointer => f.write_str("ptr"),
+            Self::Float { bytes } => write!(f, "f{}", 8 * bytes),
+            Self::Text => f.write_str("str"),
+        }
+    }
+}
+
 impl FromStr for Type {
     type Err = ();
 
@@ -218,7 +233,8 @@ mod tests {
     #[test]
     fn every_name_is_a_type() {
         let types: Vec<Type> = Type::NAMES.split(' ').map(|name| name.parse().unwrap()).collect();
-        assert_eq!(types.len(), 14);
+        let names: Vec<String> = types.iter().map(Type::to_string).collect();
+        assert_eq!((types.len(), names.join(" ").as_str()), (14, Type::NAMES));
         assert!("int".parse::<Type>().is_err());
     }
 }

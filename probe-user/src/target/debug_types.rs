@@ -102,7 +102,10 @@ impl DebugTypes<'_> {
 
     /// Calls `each` with the entries directly inside one, in their order.
     pub(super) fn children(self, at: EntryAt, mut each: impl FnMut(EntryAt, &Entry)) {
-        let Some(unit) = self.0.units.get(at.unit) else { return };
+        // A crafted structure may contain itself, and be asked for its members for ever.
+        let Some(unit) = self.0.units.get(at.unit).filter(|_| self.0.budget.check().is_ok()) else {
+            return;
+        };
         let unit = unit.unit.unit_ref(&self.0.dwarf);
         let Ok(mut entries) = unit.entries_at_offset(at.offset) else { return };
         let mut ticker = self.0.budget.ticker();

@@ -31,7 +31,8 @@ pub struct Row {
     pub index: usize,
     /// The index of a USDT probe's site.
     pub site: usize,
-    /// The places of a USDT site's arguments, as in its note.
+    /// The places of a USDT site's arguments, as in its note; the names and types of a function's,
+    /// once they are looked for.
     pub arguments: Box<str>,
     /// For a USDT probe that is part of a pair, the name of the call and whether it begins it.
     pub call: Option<(Arc<str>, bool)>,

@@ -10,11 +10,12 @@ use super::lines::Lines;
 use super::object::Object;
 use super::parameters::{Parameter, Place};
 use ctrace_common::{Operand, ValueForm};
-use ctrace_core::function::ValueKind;
 use std::fmt;
 
 /// Names that an error lists, at most.
 const SHOWN: usize = 12;
+/// Bytes of a name, at most.
+const LONGEST_NAME: usize = 256;
 /// Members on a path, at most.
 const LONGEST: usize = 16;
 /// Where libstdc++ has the address of a string's text.
@@ -31,7 +32,7 @@ pub(crate) struct NamedPath {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Typed {
     pub(crate) source: (Operand, ValueForm),
-    pub(crate) kind: ValueKind,
+    pub(crate) of: Type,
 }
 
 /// The reason why a named value cannot be read.
@@ -69,11 +70,7 @@ impl NamedPath {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let plain = text.replace("->", ".");
         let names: Vec<String> = plain.split('.').map(|name| name.trim().to_owned()).collect();
-        let is_name = |name: &String| {
-            name.starts_with(|first: char| first.is_alphabetic() || first == '_')
-                && name.chars().all(|c| c.is_alphanumeric() || c == '_')
-        };
-        let is_path = names.len() <= LONGEST && names.iter().all(is_name);
+        let is_path = names.len() <= LONGEST && names.iter().all(|name| is_name(name));
         is_path.then(|| Self { text: text.to_owned(), names })
     }
 }
@@ -97,6 +94,25 @@ impl Object {
             Some(find(lines, &parameters, path, of))
         });
         found.unwrap_or(Err(NoValue::NotDescribed))
+    }
+
+    /// Lists the parameters of the function at an address with their types; none without debug
+    /// information.
+    pub(crate) fn parameters(&self, function: u64) -> Vec<String> {
+        let listed = self.with_lines(|lines| {
+            let parameters = lines.parameters(function)?;
+            let text = |name: &String| {
+                let path = NamedPath { text: name.clone(), names: vec![name.clone()] };
+                match find(lines, &parameters, &path, None) {
+                    Ok(typed) => format!("{name}: {}", typed.of),
+                    Err(NoValue::Structure { .. }) => format!("{name}: a structure"),
+                    Err(_) => format!("{name} (not read)"),
+                }
+            };
+            let named = parameters.iter().map(|it| &it.name).filter(|name| is_name(name));
+            Some(named.take(SHOWN).map(text).collect())
+        });
+        listed.unwrap_or_default()
     }
 
     /// Returns the type of the result of the function at an address.
@@ -163,14 +179,14 @@ fn find(
     }
     if let Some(of) = of {
         let is_readable = operand.memory == 1 || !of.is_float();
-        let typed = Typed { source: of.at(operand), kind: of.kind() };
+        let typed = Typed { source: of.at(operand), of };
         return if is_readable { Ok(typed) } else { Err(NoValue::Elsewhere(so_far)) };
     }
     match shape {
         Shape::Array { of, .. } if types.shape(of) == Some(Shape::Char) && operand.memory == 1 => {
             // The text is there, not its address.
             operand.memory = 0;
-            Ok(Typed { source: Type::Text.at(operand), kind: ValueKind::Text })
+            Ok(Typed { source: Type::Text.at(operand), of: Type::Text })
         }
         Shape::Structure { at, .. } => {
             let text = text_of(types, at).filter(|_| operand.memory == 1);
@@ -178,13 +194,13 @@ fn find(
                 let there = names(types.members(at).iter().map(|it| &it.name));
                 return Err(NoValue::Structure { of: so_far, there });
             };
-            Ok(Typed { source: Type::Text.at(operand), kind: ValueKind::Text })
+            Ok(Typed { source: Type::Text.at(operand), of: Type::Text })
         }
         shape => {
             let of = own_type(types, shape).ok_or_else(|| other_type(&so_far))?;
             match of.is_float() && operand.memory == 0 {
                 true => Err(NoValue::Elsewhere(so_far)),
-                false => Ok(Typed { source: of.at(operand), kind: of.kind() }),
+                false => Ok(Typed { source: of.at(operand), of }),
             }
         }
     }
@@ -222,9 +238,15 @@ fn own_type(types: DebugTypes<'_>, shape: Shape) -> Option<Type> {
     })
 }
 
-/// Returns the first names that are not empty.
+/// Returns the first names that people can type.
 fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
-    all.filter(|name| !name.is_empty()).take(SHOWN).cloned().collect()
+    all.filter(|name| is_name(name)).take(SHOWN).cloned().collect()
+}
+
+fn is_name(name: &str) -> bool {
+    name.len() <= LONGEST_NAME
+        && name.starts_with(|first: char| first.is_alphabetic() || first == '_')
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 use super::super::fixtures::{Built, compile};
 use super::*;
+use ctrace_core::function::ValueKind;
 use std::process::Command;
 
 const C: &str = r#"
@@ -86,7 +87,7 @@ fn value(built: &Built, name: &str, path: &str) -> Result<Typed, NoValue> {
 fn source(built: &Built, name: &str, path: &str) -> (u8, i64, u8, u8, ValueKind) {
     let typed = value(built, name, path).unwrap_or_else(|error| panic!("{name} {path}: {error}"));
     let operand = typed.source.0;
-    (operand.base, operand.displacement, operand.memory, operand.size, typed.kind)
+    (operand.base, operand.displacement, operand.memory, operand.size, typed.of.kind())
 }
 
 #[track_caller]
@@ -205,7 +206,7 @@ fn structures_of_rust_are_read_behind_references() {
     let offset = |path| {
         let typed = value(built, "bill", path).unwrap_or_else(|error| panic!("{path}: {error}"));
         assert_eq!((typed.source.0.base, typed.source.0.memory), (RDI, 1), "{path}");
-        (typed.source.0.size, typed.kind)
+        (typed.source.0.size, typed.of.kind())
     };
     assert_eq!(offset("order.count"), (4, Unsigned));
     assert_eq!(offset("order.price"), (8, Unsigned));
@@ -226,6 +227,22 @@ fn results_have_their_types() {
 }
 
 #[test]
+fn parameters_are_listed() {
+    let built = compile("gcc -g -O1", "c", C);
+    let object = built.object();
+    let of = |name: &str| {
+        let function = object.functions().iter().find(|f| f.raw() == name).expect(name);
+        object.parameters(function.address).join(", ")
+    };
+    assert_eq!(
+        of("handle"),
+        "req: ptr, x (not read), is_last: bool, key: str, level: u32, c: char"
+    );
+    assert_eq!(of("wide"), "p (not read), l: a structure, n: u8, big (not read), s: i16");
+    assert_eq!(of("name"), "");
+}
+
+#[test]
 fn a_type_can_be_given() {
     let built = compile("gcc -g -O1", "c", C);
     let object = built.object();
@@ -235,7 +252,7 @@ fn a_type_can_be_given() {
         object.named_value(function.address, &path, Some(of.parse().expect("a type")))
     };
     let typed = of("req->len", "u16").expect("it can be read");
-    assert_eq!((typed.source.0.size, typed.kind), (2, Unsigned));
-    assert_eq!(of("req", "u64").expect("it can be read").kind, Unsigned);
+    assert_eq!((typed.source.0.size, typed.of.kind()), (2, Unsigned));
+    assert_eq!(of("req", "u64").expect("it can be read").of.kind(), Unsigned);
     assert!(of("is_last", "f32").is_err());
 }

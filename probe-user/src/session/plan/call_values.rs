@@ -13,10 +13,7 @@ use crate::target::{
 };
 use anyhow::anyhow;
 use ctrace_common::ValueSources;
-use ctrace_core::{
-    function::{ValueInfo, ValueKind},
-    report::render::clean::clean,
-};
+use ctrace_core::{function::ValueInfo, report::render::clean::clean};
 
 /// What gcc appends to the name of a function when it changes its parameters.
 const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
@@ -61,7 +58,7 @@ impl ValuePlanner {
         {
             notes.push(format!("the result of {name} is not read, as its end is not seen: {why}"));
         }
-        let values = arguments.iter().map(|(name, it)| ValueInfo::new(name.as_str(), it.kind));
+        let values = arguments.iter().map(|(name, it)| ValueInfo::new(name.as_str(), it.of.kind()));
         let of_result =
             |of: Type| ValueInfo { is_result: true, ..ValueInfo::new(RESULT, of.kind()) };
         let values: Vec<_> = values.chain(result.map(of_result)).collect();
@@ -112,7 +109,7 @@ impl Described for InObject<'_> {
 
 fn at(position: Position, of: Type) -> Result<Typed, NoValue> {
     let source = position.source(of).ok_or_else(|| NoValue::Elsewhere(position.to_string()))?;
-    Ok(Typed { source, kind: of.kind() })
+    Ok(Typed { source, of })
 }
 
 /// Finds the sources of the arguments, by their names, and the type of the result. What cannot be read
@@ -155,7 +152,7 @@ fn find(
             },
         };
     }
-    let texts = arguments.iter().filter(|(_, it)| it.kind == ValueKind::Text).count();
+    let texts = arguments.iter().filter(|(_, it)| it.of == Type::Text).count();
     if texts > MOST_TEXTS {
         return Err(anyhow!("the values of `{name}`: {}", AskedError::TooManyTexts));
     }
