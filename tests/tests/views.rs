@@ -239,3 +239,41 @@ fn slow_frames_have_their_reason() {
     let frames = &session.report().expect("a report").0["frames"];
     assert_eq!(integer(frames, "frames"), 100);
 }
+
+/// For which argument a function is slow, by its name in the source, in a recording and live. What the
+/// function of a frame calls is traced with it.
+#[test]
+fn a_function_is_slow_for_one_of_its_arguments() {
+    let env = or_skip!(gate::live(Link::Session));
+    let target = env.targets.get(&program("frames.c")).expect("builds");
+    let target = target.to_str().expect("a path of this workspace");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("values.ctrace").display().to_string();
+    let asked = ["--arg", "load: slow=is_slow", "-f", "frame", "--with-callees"];
+    let recorded = ctrace(&env, &[&["record", "-o", &file], &asked[..], &["--", target]].concat());
+    assert_eq!(recorded.shell_code(), 0, "{}", recorded.stderr);
+    assert!(
+        recorded.stderr.contains("functions that --with-callees adds: "),
+        "{}",
+        recorded.stderr
+    );
+    let report = report(&env, &file, &["--view", "values"]);
+    let drawn = report.0["functions"].as_array().expect("functions").iter();
+    let drawn: Vec<_> = drawn.filter(|it| it["name"] == "draw").map(|it| &it["calls"]).collect();
+    assert_eq!(drawn, [200], "frame calls it");
+    let [table] = &array(&report.0, "values")[..] else { panic!("one argument: {}", report.0) };
+    assert_eq!((&table["name"], &table["unsure"]), (&"slow".into(), &false.into()));
+    let row = |row: &Value| (row["value"].as_u64(), integer(row, "calls"));
+    let rows: Vec<_> = array(table, "rows").iter().map(row).collect();
+    assert_eq!(rows, [(Some(1), 10), (Some(0), 90)]);
+    let typical = |row: usize| integer(&table["rows"][row], "p50_ns");
+    assert!(typical(0) > 20 * MILLI && typical(1) < 20 * MILLI, "{table}");
+
+    let live = ctrace(&env, &[&["run"], &asked[..2], &["--", target]].concat());
+    assert!(live.stderr.contains("Values: load by slow"), "{}", live.stderr);
+    let csv = ctrace(&env, &[&["run"], &asked[..2], &["--format", "csv", "--", target]].concat());
+    let lines = csv.stderr.lines().filter(|line| line.starts_with("load,"));
+    let lines: Vec<_> =
+        lines.map(|line| line.split(',').skip(2).take(4).collect::<Vec<_>>()).collect();
+    assert_eq!(lines, [["slow", "value", "1", "10"], ["slow", "value", "0", "90"]]);
+}

@@ -51,6 +51,27 @@ pub(super) fn arguments_and_results(env: &Env) -> Result<()> {
     compare(&told, &seen)
 }
 
+/// The same by the names that the source gives them, with the types that it gives them.
+pub(super) fn arguments_by_name(env: &Env) -> Result<()> {
+    let arguments = [
+        "narrow: arg0=a, arg1=b, arg2=c, arg3=d, arg4=e, arg5=f",
+        "wide: arg0=a, arg1=b, arg2=c, arg3=d, arg4=e",
+        "mixed: number=b, key=d",
+        "stacked: arg5=f, sarg0=g, sarg1=i, sarg2=j",
+        "floats: sarg0=i, sarg1=j",
+        "text: arg0=a, by=b",
+        "deep: arg0=depth",
+        "/^(found|jumps)$/: arg0=a",
+        "leaves: arg0=a, arg1=b",
+    ];
+    let results = arguments.iter().filter_map(|text| text.split(": ").next());
+    let results = results.flat_map(|function| ["--ret", function]);
+    let values = arguments.iter().flat_map(|text| ["--arg", text]).chain(results);
+    let target = env.targets.get(&program("call_values.c"))?;
+    let (told, seen) = record(env, &target, &[&env.scaled(50)], &values.collect::<Vec<_>>())?;
+    compare(&told, &seen)
+}
+
 /// The same at the ways out. Where a function jumps to another one, its result is not known yet.
 pub(super) fn results_at_ret_sites(env: &Env) -> Result<()> {
     let (mut told, seen) = recorded(env, &["--returns", "ret-sites"])?;

@@ -116,6 +116,12 @@ pub const CASES: &[Case] = &[
         depends: On::Links,
     },
     Case {
+        name: "arguments_by_name",
+        check: call_values::arguments_by_name,
+        unsuited: needs_values,
+        depends: On::Nothing,
+    },
+    Case {
         name: "results_at_ret_sites",
         check: call_values::results_at_ret_sites,
         unsuited: needs_values,
