@@ -128,7 +128,7 @@ fn parameters_of_c_are_where_the_abi_puts_them() {
         assert_eq!(of("req->head.method"), (RDI, 16, 0, 8, Text), "{compiler}");
         assert_eq!(of("req->head.path"), (RDI, 24, 1, 8, Text), "{compiler}");
         assert_eq!(of("req->head.port"), (RDI, 34, 1, 2, Unsigned), "{compiler}");
-        assert_eq!(of("req->next"), (RDI, 48, 1, 8, Pointer), "{compiler}");
+        assert_eq!(of("req->next"), (RDI, 40, 1, 8, Pointer), "{compiler}");
         // The pair takes rdi and xmm0, the large one the stack, and the 16 bytes two registers.
         assert_eq!(source(built, "wide", "n"), (RSI, 0, 0, 1, Unsigned), "{compiler}");
         assert_eq!(source(built, "wide", "s"), (R8, 0, 0, 2, Signed), "{compiler}");

@@ -109,6 +109,11 @@ struct Settled {
 }
 
 impl Selection {
+    /// Returns a selection of functions alone.
+    pub(super) fn of(functions: Vec<Match>) -> Self {
+        Self { functions, ..Self::default() }
+    }
+
     /// Returns the number of functions, probes and scopes.
     pub(crate) fn len(&self) -> usize {
         self.functions.len() + self.usdt.len() + self.markers.len()

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// It takes a second to start and, on some kernels, a tenth to close each probe.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// A running bpftrace.
 #[derive(Debug)]

@@ -44,6 +44,7 @@ pub fn check(bytes: &[u8]) {
         slowest_calls: Some(3),
         timeline_lanes: Some(3),
         frames: Some(FramesAsked { function: FuncId(0), budget: Some(Nanos(1_000)) }),
+        values: Some(2),
     };
     let (start, end) = recording.period();
     let middle = Nanos(start.0.midpoint(end.0));

@@ -33,6 +33,7 @@ impl Report {
             points: _,
             timeline: _,
             frames: _,
+            values: _,
             ctrack: _,
         } = later;
         self.target.clone_from(target);

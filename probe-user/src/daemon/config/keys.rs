@@ -140,7 +140,7 @@ pub(crate) const DAEMON: [Key<Daemon>; 7] = [
 ];
 
 /// `[[target]]`, and `[defaults]` but for `id`.
-pub(crate) const TARGET: [Key<Target>; 46] = [
+pub(crate) const TARGET: [Key<Target>; 47] = [
     target("id", r#""""#, "What this target is called in reports and commands.", |c, v| {
         Ok(c.id = TargetName(v.parsed(name)?.into()))
     })
