@@ -194,7 +194,7 @@ fn decide(
         let mut placement = function.zip(placer).map(|(function, placer)| placer.place(function));
         if let (Some(Ok(placement)), Some(function)) = (&mut placement, function) {
             jumps.fit(placement);
-            let arguments = objects[row.object_index].parameters(function.address);
+            let arguments = objects[row.object_index].parameters(function);
             row.arguments = arguments.join(", ").into();
         }
         (row, placement)

@@ -144,11 +144,6 @@ impl AskedValues {
         let (functions, arguments) = (functions.to_owned(), Vec::new());
         Ok(Self { functions, is_usdt: false, arguments, result: Some(result) })
     }
-
-    /// Returns whether it names one function, and not all that a pattern matches.
-    pub(crate) fn is_literal(&self) -> bool {
-        !self.functions.contains(['*', '?', '[', '{', '/'])
-    }
 }
 
 /// Checks all values of one function.

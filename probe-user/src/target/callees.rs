@@ -1,8 +1,9 @@
 //! Adds what chosen functions call: the way from a slow function to what is slow inside it, without
 //! guesses of names.
 //!
-//! A call to another object names a symbol. The loader takes the first object that has it in its
-//! dynamic symbol table, so that is looked for here.
+//! A call to another object names a symbol. Which definition of it the loader takes depends on the
+//! order in which it loaded the objects, which a running process does not tell. So all of them are
+//! added: those that nobody calls cost nothing.
 
 use super::elf;
 use super::object::Object;
@@ -21,13 +22,15 @@ pub(super) fn add(
     exclude: impl Fn(&mut Selection),
 ) {
     let mut all: BTreeSet<Match> = selection.functions.iter().copied().collect();
+    if all.is_empty() {
+        let note = "--with-callees adds nothing: no function is chosen, which -f does";
+        return selection.notes.push(note.to_owned());
+    }
     let before = all.len();
-    let mut maps = Maps { objects, read: BTreeMap::new() };
+    let mut search = Search { objects, maps: BTreeMap::new(), missed: Missed::default() };
     let mut newest = all.clone();
-    let mut through_pointers = 0;
     for _ in 0..depth {
-        let (called, pointers) = maps.called_by(&newest);
-        through_pointers += pointers;
+        let called = search.called_by(&newest);
         let mut called = Selection::of(called.difference(&all).copied().collect());
         exclude(&mut called);
         newest = called.functions.into_iter().collect();
@@ -36,60 +39,97 @@ pub(super) fn add(
             break;
         }
     }
-    selection.notes.push(note(all.len() - before, through_pointers));
+    let missed = search.end();
+    selection.notes.push(missed.note(all.len() - before));
     selection.functions = all.into_iter().collect();
 }
 
-fn note(added: usize, through_pointers: usize) -> String {
-    let note = format!("functions that --with-callees adds: {added}");
-    match through_pointers {
-        0 => note,
-        _ => format!(
-            "{note}; calls through pointers in the code, which do not say whom they call: \
-             {through_pointers}"
-        ),
+/// What the search does not know.
+#[derive(Default)]
+struct Missed {
+    /// Calls through pointers.
+    through_pointers: usize,
+    /// Called places without a function that has a name, or that is chosen at load.
+    nameless: usize,
+    /// Functions whose code could not be followed to its end.
+    partial: usize,
+}
+
+impl Missed {
+    fn note(&self, added: usize) -> String {
+        let mut note = format!("functions that --with-callees adds: {added}");
+        let parts = [
+            (self.through_pointers, "calls through pointers, which do not say whom they call"),
+            (self.nameless, "called functions without a name, or chosen at load"),
+            (self.partial, "functions whose code could not be followed to its end"),
+        ];
+        for (count, what) in parts.into_iter().filter(|(count, _)| *count > 0) {
+            note += &format!("; {what}: {count}");
+        }
+        note
     }
 }
 
 /// The code of the objects in which calls are looked for.
-struct Maps<'a> {
+struct Search<'a> {
     objects: &'a [Object],
-    /// None for an object whose code cannot be read.
-    read: BTreeMap<usize, Option<CodeMap<'a>>>,
+    /// By object, each with its memory. None for an object whose code cannot be read.
+    maps: BTreeMap<usize, (Option<CodeMap<'a>>, u64)>,
+    missed: Missed,
 }
 
-impl<'a> Maps<'a> {
-    /// Returns what these functions call, and the number of calls through pointers.
-    fn called_by(&mut self, functions: &BTreeSet<Match>) -> (BTreeSet<Match>, usize) {
-        let mut called = BTreeSet::new();
-        let mut symbols = BTreeSet::new();
-        let mut through_pointers = 0;
-        for function in functions {
-            let found = self.calls(*function);
-            let object = function.object;
-            called.extend(found.inside.iter().filter_map(|at| self.function_at(object, *at)));
-            symbols.extend(found.imports);
-            through_pointers += found.through_pointers;
+impl<'a> Search<'a> {
+    /// Gives the memory of the maps back. Whoever places probes reads the code again.
+    fn end(self) -> Missed {
+        for (object, (map, memory)) in self.maps {
+            drop(map);
+            self.objects[object].source().budget().release(memory);
         }
-        for object in 0..self.objects.len() {
-            if symbols.is_empty() {
-                break;
-            }
-            self.take_defined(object, &mut symbols, &mut called);
-        }
-        (called, through_pointers)
+        self.missed
     }
 
-    fn calls(&mut self, function: Match) -> Calls<'a> {
+    fn called_by(&mut self, functions: &BTreeSet<Match>) -> BTreeSet<Match> {
+        let mut called = BTreeSet::new();
+        let mut symbols = BTreeSet::new();
+        for function in functions {
+            let Some(found) = self.calls(*function) else {
+                self.missed.partial += 1;
+                continue;
+            };
+            for address in found.inside {
+                match self.function_at(function.object, address) {
+                    Some(function) => _ = called.insert(function),
+                    None => self.missed.nameless += 1,
+                }
+            }
+            symbols.extend(found.imports);
+            self.missed.through_pointers += found.through_pointers;
+            self.missed.partial += usize::from(found.is_partial);
+        }
+        let mut found = BTreeSet::new();
+        if !symbols.is_empty() {
+            for object in 0..self.objects.len() {
+                self.add_defined(object, &symbols, &mut called, &mut found);
+            }
+        }
+        self.missed.nameless += symbols.len() - found.len();
+        called
+    }
+
+    fn calls(&mut self, function: Match) -> Option<Calls<'a>> {
         let object = &self.objects[function.object];
-        let map = self.read.entry(function.object).or_insert_with(|| {
-            let mut map = CodeMap::parse(object.source()).ok()?;
-            map.learn(object.functions().iter().map(|it| (it.address, it.size, it.raw())));
-            Some(map)
+        let (functions, budget) = (object.functions(), object.source().budget());
+        let (map, _) = self.maps.entry(function.object).or_insert_with(|| {
+            let before = budget.used();
+            let mut map = CodeMap::parse(object.source()).ok();
+            if let Some(map) = &mut map {
+                map.learn(functions.iter().map(|it| (it.address, it.size, it.raw())));
+            }
+            (map, budget.used().saturating_sub(before))
         });
-        let function = &object.functions()[function.index];
+        let function = &functions[function.index];
         let (address, size, name) = (function.address, function.size, function.raw());
-        map.as_ref().map(|map| calls(Candidate { address, size, name }, map)).unwrap_or_default()
+        map.as_ref().map(|map| calls(Candidate { address, size, name }, map))
     }
 
     fn function_at(&self, object: usize, address: u64) -> Option<Match> {
@@ -98,20 +138,25 @@ impl<'a> Maps<'a> {
         Some(Match { object, index })
     }
 
-    /// Moves the symbols that an object defines to the called functions.
-    fn take_defined(
+    /// Adds an object's definitions of these symbols to the called functions.
+    fn add_defined(
         &self,
         object: usize,
-        symbols: &mut BTreeSet<&'a str>,
+        symbols: &BTreeSet<&'a str>,
         called: &mut BTreeSet<Match>,
+        found: &mut BTreeSet<&'a str>,
     ) {
         let source = self.objects[object].source();
         let _look = source.budget().look();
         let Ok(file) = elf::parse(source) else { return };
         for (symbol, name) in NamedSymbols::dynamic(source, &file).named() {
             let (address, _, is_function) = tables::facts(symbol);
-            if is_function && symbols.remove(name) {
-                called.extend(self.function_at(object, address));
+            if is_function
+                && symbols.contains(name)
+                && let Some(function) = self.function_at(object, address)
+            {
+                called.insert(function);
+                found.insert(name);
             }
         }
     }
@@ -161,8 +206,8 @@ mod tests {
         assert_eq!(chosen("start", 0, &[]).0, ["start"]);
         let (names, notes) = chosen("start", 1, &[]);
         assert_eq!(names, ["middle", "other", "start"]);
-        let note = "functions that --with-callees adds: 2; calls through pointers in the code, which do \
-                    not say whom they call: 1";
+        let note = "functions that --with-callees adds: 2; calls through pointers, which do not say whom \
+                    they call: 1";
         assert_eq!(notes, [note]);
         assert_eq!(chosen("start", 2, &[]).0, ["deeper", "middle", "other", "start"]);
         // The last level is in a library.

@@ -2,12 +2,12 @@
 
 use super::inlined::text;
 use super::lines::{Lines, Reader};
-use gimli::{AttributeValue, DebuggingInformationEntry, DwAt, DwAte, UnitOffset};
+use gimli::{AttributeValue, DebuggingInformationEntry, DwAt, UnitOffset};
 
 pub(super) type Entry = DebuggingInformationEntry<Reader>;
 
 /// Longer chains of references, and deeper structures, count as damage.
-const DEEPEST: usize = 32;
+pub(super) const DEEPEST: usize = 32;
 /// Members, parameters and bases of one entry that are looked at.
 const MOST_CHILDREN: usize = 4096;
 
@@ -48,12 +48,12 @@ pub(super) enum Shape {
     },
 }
 
-/// A member of a structure, and the bytes before it.
-#[derive(Clone, Debug)]
+/// A member of a structure, and the bytes before it. Members of a base class, and of a member without
+/// a name, belong to the structure around them.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
-    /// Empty for one without a name, whose members belong to the structure around it, as do those
-    /// of a base class.
-    pub(super) name: String,
+    pub(super) at: EntryAt,
+    pub(super) is_base: bool,
     pub(super) offset: u64,
     pub(super) of: EntryAt,
     pub(super) is_bit_field: bool,
@@ -67,6 +67,11 @@ impl DebugTypes<'_> {
     pub(super) fn entry(self, at: EntryAt) -> Option<Entry> {
         let unit = &self.0.units.get(at.unit)?.unit;
         unit.unit_ref(&self.0.dwarf).entry(at.offset).ok()
+    }
+
+    /// Returns the version of DWARF.
+    pub(super) fn version(self, at: EntryAt) -> u16 {
+        self.0.units.get(at.unit).map_or(0, |unit| unit.unit.header.version())
     }
 
     /// Returns an attribute of an entry, or of one that it completes.
@@ -126,8 +131,17 @@ impl DebugTypes<'_> {
         }
     }
 
-    /// Looks through names and qualifiers of a type. `None` where it is unknown, or `void`.
-    pub(super) fn shape(self, mut at: EntryAt) -> Option<Shape> {
+    /// Looks through names and qualifiers of a type. `None` where it is unknown, only declared, or
+    /// `void`.
+    pub(super) fn shape(self, at: EntryAt) -> Option<Shape> {
+        self.shape_within(at, 0)
+    }
+
+    /// `depth` counts types inside types, which a crafted file may nest without end.
+    fn shape_within(self, mut at: EntryAt, depth: usize) -> Option<Shape> {
+        if depth == DEEPEST {
+            return None;
+        }
         for _ in 0..DEEPEST {
             let entry = self.entry(at)?;
             let bytes = || self.number(at, gimli::DW_AT_byte_size).unwrap_or(0);
@@ -142,32 +156,28 @@ impl DebugTypes<'_> {
                     continue;
                 }
                 gimli::DW_TAG_base_type => self.base(at, bytes()),
-                gimli::DW_TAG_enumeration_type => self.enumeration(at, bytes()),
+                gimli::DW_TAG_enumeration_type => self.enumeration(at, bytes(), depth),
                 gimli::DW_TAG_pointer_type => pointer(false),
                 gimli::DW_TAG_reference_type | gimli::DW_TAG_rvalue_reference_type => pointer(true),
                 gimli::DW_TAG_structure_type
                 | gimli::DW_TAG_class_type
-                | gimli::DW_TAG_union_type => Shape::Structure { at, bytes: bytes() },
+                | gimli::DW_TAG_union_type => {
+                    // Its definition is elsewhere, in a file that we do not read.
+                    let is_declared = entry.attr_value(gimli::DW_AT_declaration).is_some();
+                    if is_declared || entry.attr_value(gimli::DW_AT_signature).is_some() {
+                        return None;
+                    }
+                    Shape::Structure { at, bytes: bytes() }
+                }
                 gimli::DW_TAG_array_type => {
                     let of = self.type_of(at)?;
-                    let each = self.shape(of).map_or(0, |shape| self.bytes(shape));
+                    let each = self.shape_within(of, depth + 1).map_or(0, |it| self.bytes(it));
                     Shape::Array { of, bytes: self.elements(at).saturating_mul(each) }
                 }
                 // It has 8 or 16 bytes, by what it points to.
                 gimli::DW_TAG_ptr_to_member_type => return None,
                 _ => Shape::Other { bytes: bytes() },
             });
-        }
-        None
-    }
-
-    /// Returns the encoding of a number, also through names and qualifiers.
-    pub(super) fn encoding(self, mut at: EntryAt) -> Option<DwAte> {
-        for _ in 0..DEEPEST {
-            match self.entry(at)?.attr_value(gimli::DW_AT_encoding) {
-                Some(AttributeValue::Encoding(encoding)) => return Some(encoding),
-                _ => at = self.type_of(at)?,
-            }
         }
         None
     }
@@ -196,9 +206,9 @@ impl DebugTypes<'_> {
         }
     }
 
-    fn enumeration(self, at: EntryAt, bytes: u64) -> Shape {
+    fn enumeration(self, at: EntryAt, bytes: u64, depth: usize) -> Shape {
         let own = self.base(at, bytes);
-        let of = self.type_of(at).and_then(|of| self.shape(of));
+        let of = self.type_of(at).and_then(|of| self.shape_within(of, depth + 1));
         match (own, of, bytes) {
             (Shape::Integer { signed, .. }, _, 1 | 2 | 4 | 8)
             | (_, Some(Shape::Integer { signed, .. }), 1 | 2 | 4 | 8) => {
@@ -235,31 +245,40 @@ impl DebugTypes<'_> {
         }
     }
 
-    /// Returns the members of a structure and its base classes, as they are declared.
-    pub(super) fn members(self, structure: EntryAt) -> Vec<Member> {
-        let mut members = Vec::new();
+    /// Calls `each` with the members of a structure and its base classes, as they are declared.
+    /// Returns false if one has no fixed place.
+    pub(super) fn members(self, structure: EntryAt, mut each: impl FnMut(Member)) -> bool {
+        let mut is_whole = true;
         self.children(structure, |at, entry| {
             let is_base = entry.tag() == gimli::DW_TAG_inheritance;
+            // The variants of an enumeration of Rust share their place.
+            is_whole &= entry.tag() != gimli::DW_TAG_variant_part;
             // A static member has no place in the structure.
             let is_static = entry.attr_value(gimli::DW_AT_external).is_some();
             if !is_base && (entry.tag() != gimli::DW_TAG_member || is_static) {
                 return;
             }
-            let Some(of) = self.type_of(at) else { return };
-            let bits = [gimli::DW_AT_bit_size, gimli::DW_AT_data_bit_offset];
-            let is_bit_field = bits.into_iter().any(|bit| entry.attr_value(bit).is_some());
-            let offset = match entry.attr_value(gimli::DW_AT_data_member_location) {
-                None => 0,
-                Some(value) => match value.udata_value() {
-                    Some(offset) => offset,
-                    // A virtual base class is where only the object itself says.
-                    None => return,
-                },
+            let bits = entry.attr_value(gimli::DW_AT_data_bit_offset);
+            let is_bit_field = bits.is_some() || entry.attr_value(gimli::DW_AT_bit_size).is_some();
+            let offset = match (bits, entry.attr_value(gimli::DW_AT_data_member_location)) {
+                (Some(bits), _) => bits.udata_value().map(|bits| bits / 8),
+                (None, Some(bytes)) => bytes.udata_value(),
+                (None, None) => Some(0),
             };
-            let name = if is_base { String::new() } else { self.name(at).unwrap_or_default() };
-            members.push(Member { name, offset, of, is_bit_field });
+            // A virtual base class is where only the object itself says.
+            let (Some(of), Some(offset)) = (self.type_of(at), offset) else {
+                is_whole = false;
+                return;
+            };
+            each(Member { at, is_base, offset, of, is_bit_field });
         });
-        members
+        is_whole
+    }
+
+    /// Returns whether a member has this name, which is empty for none.
+    fn is_named(self, member: Member, name: &str) -> bool {
+        let own = if member.is_base { None } else { self.name(member.at) };
+        own.unwrap_or_default() == name
     }
 
     /// Finds a member by its name, also in base classes and in members without a name.
@@ -268,15 +287,21 @@ impl DebugTypes<'_> {
     }
 
     fn member_within(self, structure: EntryAt, name: &str, depth: usize) -> Option<Member> {
-        let members = self.members(structure);
-        if let Some(found) = members.iter().find(|member| member.name == name) {
-            return Some(found.clone());
-        }
-        let mut nameless = members.into_iter().filter(|member| member.name.is_empty());
-        nameless.find_map(|outer| {
-            let Some(Shape::Structure { at, .. }) = self.shape(outer.of) else { return None };
-            let inner = (depth < DEEPEST).then(|| self.member_within(at, name, depth + 1))??;
-            Some(Member { offset: outer.offset.checked_add(inner.offset)?, ..inner })
+        let (mut found, mut nameless) = (None, Vec::new());
+        self.members(structure, |member| {
+            if self.is_named(member, name) {
+                found = found.or(Some(member));
+            } else if self.is_named(member, "") {
+                nameless.push(member);
+            }
+        });
+        found.or_else(|| {
+            nameless.into_iter().find_map(|outer| {
+                let Some(Shape::Structure { at, .. }) = self.shape(outer.of) else { return None };
+                let inner =
+                    (depth < DEEPEST).then(|| self.member_within(at, name, depth + 1))??;
+                Some(Member { offset: outer.offset.checked_add(inner.offset)?, ..inner })
+            })
         })
     }
 }

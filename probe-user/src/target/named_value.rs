@@ -5,10 +5,11 @@
 //! may follow one pointer, and a text at its end is one more.
 
 use super::abi::{Position, Type};
-use super::debug_types::{DebugTypes, Shape};
+use super::debug_types::{DebugTypes, EntryAt, Shape};
 use super::lines::Lines;
 use super::object::Object;
 use super::parameters::{Parameter, Place};
+use super::symbols::Function;
 use ctrace_common::{Operand, ValueForm};
 use std::fmt;
 
@@ -38,15 +39,26 @@ pub(crate) struct Typed {
 /// The reason why a named value cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoValue {
-    #[error("there is no debug information about it; name a register and a type, such as 0:u64")]
+    #[error("no debug information says where it is; name a register and a type, such as 0:u64")]
     NotDescribed,
+    #[error("the compiler has changed its parameters")]
+    Changed,
+    #[error(
+        "where `{0}` is depends on the type of the result or of a parameter before it, of which not \
+         enough is known; name its register and type, such as 1:u64"
+    )]
+    Unknown(String),
+    #[error("it returns nothing")]
+    Nothing,
+    #[error("`{0}` is itself in registers: its members are not read")]
+    InRegisters(String),
     #[error("it has no parameter `{name}`; {}", known(.there))]
     NoParameter { name: String, there: Vec<String> },
     #[error("`{of}` has no member `{name}`; {}", known(.there))]
     NoMember { of: String, name: String, there: Vec<String> },
     #[error("`{0}` is no structure and points to none")]
     NoStructure(String),
-    #[error("`{of}` is a structure: name a member, such as {of}->{}", .there.first().map_or("", |it| it))]
+    #[error("`{of}` is a structure: name a member; {}", known(.there))]
     Structure { of: String, there: Vec<String> },
     #[error("`{0}` is in a vector register or in several registers, which are not read")]
     Elsewhere(String),
@@ -82,25 +94,30 @@ impl fmt::Display for NamedPath {
 }
 
 impl Object {
-    /// Finds a value of the function at an address, read as this type or as its own.
+    /// Finds a value of a function, read as this type or as its own.
     pub(crate) fn named_value(
         &self,
-        function: u64,
+        function: &Function,
         path: &NamedPath,
         of: Option<Type>,
     ) -> Result<Typed, NoValue> {
+        if has_others(function) {
+            return Err(NoValue::Changed);
+        }
         let found = self.with_lines(|lines| {
-            let parameters = lines.parameters(function)?;
+            let parameters = lines.parameters(function.address)?;
             Some(find(lines, &parameters, path, of))
         });
         found.unwrap_or(Err(NoValue::NotDescribed))
     }
 
-    /// Lists the parameters of the function at an address with their types; none without debug
-    /// information.
-    pub(crate) fn parameters(&self, function: u64) -> Vec<String> {
+    /// Lists the parameters of a function with their types; none without debug information.
+    pub(crate) fn parameters(&self, function: &Function) -> Vec<String> {
+        if self.is_go() || has_others(function) {
+            return Vec::new();
+        }
         let listed = self.with_lines(|lines| {
-            let parameters = lines.parameters(function)?;
+            let parameters = lines.parameters(function.address)?;
             let text = |name: &String| {
                 let path = NamedPath { text: name.clone(), names: vec![name.clone()] };
                 match find(lines, &parameters, &path, None) {
@@ -115,17 +132,31 @@ impl Object {
         listed.unwrap_or_default()
     }
 
-    /// Returns the type of the result of the function at an address.
-    pub(crate) fn result_type(&self, function: u64) -> Result<Type, NoValue> {
+    /// Returns the type of a function's result.
+    pub(crate) fn result_type(&self, function: &Function) -> Result<Type, NoValue> {
         let found = self.with_lines(|lines| {
-            let of = lines.result_of(function)?;
+            let Some(of) = lines.result_of(function.address)? else {
+                return Some(Err(NoValue::Nothing));
+            };
             let types = DebugTypes(lines);
-            let shape = of.and_then(|of| types.shape(of));
-            let no_type = NoValue::OtherType("its result".to_owned());
-            Some(shape.and_then(|shape| own_type(types, shape)).ok_or(no_type))
+            let of = types.shape(of).and_then(|shape| own_type(types, shape));
+            Some(of.ok_or_else(|| NoValue::OtherType("its result".to_owned())))
         });
         found.unwrap_or(Err(NoValue::NotDescribed))
     }
+}
+
+/// Returns whether gcc has changed the parameters of the function with this symbol, which it then
+/// marks.
+pub(crate) fn is_changed(symbol: &str) -> bool {
+    [".isra.", ".constprop.", ".part."].iter().any(|mark| symbol.contains(mark))
+}
+
+/// Returns whether a function has other parameters than debug information lists: a closure of Rust has
+/// one more, with what it captures.
+fn has_others(function: &Function) -> bool {
+    const CLOSURES: [&str; 2] = ["{closure", "{async"];
+    is_changed(function.raw()) || CLOSURES.iter().any(|mark| function.name().contains(mark))
 }
 
 fn find(
@@ -147,6 +178,7 @@ fn find(
         Place::Behind(number) => Operand { memory: 1, ..Position::Register(number).base() },
         Place::Stack(slot) => Position::Stack(slot).base(),
         Place::Elsewhere => return Err(NoValue::Elsewhere(name.clone())),
+        Place::Unknown => return Err(NoValue::Unknown(name.clone())),
     };
     let mut so_far = name.clone();
     for member in members {
@@ -160,7 +192,7 @@ fn find(
             return Err(NoValue::NoStructure(so_far));
         };
         let Some(found) = types.member(at, member) else {
-            let there = names(types.members(at).iter().map(|it| &it.name));
+            let there = members_of(types, at);
             return Err(NoValue::NoMember { of: so_far, name: member.clone(), there });
         };
         so_far = format!("{so_far}.{member}");
@@ -168,7 +200,7 @@ fn find(
             return Err(NoValue::BitField(so_far));
         }
         if operand.memory == 0 {
-            return Err(NoValue::Elsewhere(so_far));
+            return Err(NoValue::InRegisters(name.clone()));
         }
         operand = further(operand, found.offset).ok_or_else(|| other_type(&so_far))?;
         shape = types.shape(found.of).ok_or_else(|| other_type(&so_far))?;
@@ -177,13 +209,14 @@ fn find(
         operand = behind(operand).ok_or_else(|| NoValue::TooFar(so_far.clone()))?;
         shape = types.shape(to).ok_or_else(|| other_type(&so_far))?;
     }
-    if let Some(of) = of {
+    let is_array = matches!(shape, Shape::Array { of, .. } if types.shape(of) == Some(Shape::Char));
+    if let Some(of) = of.filter(|of| !(is_array && *of == Type::Text)) {
         let is_readable = operand.memory == 1 || !of.is_float();
         let typed = Typed { source: of.at(operand), of };
         return if is_readable { Ok(typed) } else { Err(NoValue::Elsewhere(so_far)) };
     }
     match shape {
-        Shape::Array { of, .. } if types.shape(of) == Some(Shape::Char) && operand.memory == 1 => {
+        Shape::Array { .. } if is_array && operand.memory == 1 => {
             // The text is there, not its address.
             operand.memory = 0;
             Ok(Typed { source: Type::Text.at(operand), of: Type::Text })
@@ -191,8 +224,10 @@ fn find(
         Shape::Structure { at, .. } => {
             let text = text_of(types, at).filter(|_| operand.memory == 1);
             let Some(operand) = text.and_then(|offset| further(operand, offset)) else {
-                let there = names(types.members(at).iter().map(|it| &it.name));
-                return Err(NoValue::Structure { of: so_far, there });
+                return Err(match operand.memory {
+                    0 => NoValue::InRegisters(so_far),
+                    _ => NoValue::Structure { of: so_far, there: members_of(types, at) },
+                });
             };
             Ok(Typed { source: Type::Text.at(operand), of: Type::Text })
         }
@@ -217,7 +252,7 @@ fn further(operand: Operand, offset: u64) -> Option<Operand> {
 }
 
 /// Returns the place of the address of a text in a string of C++.
-fn text_of(types: DebugTypes<'_>, string: super::debug_types::EntryAt) -> Option<u64> {
+fn text_of(types: DebugTypes<'_>, string: EntryAt) -> Option<u64> {
     let outer = types.member(string, STRING[0])?;
     let Some(Shape::Structure { at, .. }) = types.shape(outer.of) else { return None };
     let inner = types.member(at, STRING[1])?;
@@ -230,12 +265,23 @@ fn own_type(types: DebugTypes<'_>, shape: Shape) -> Option<Type> {
         Shape::Bool => Type::Bool,
         Shape::Char => Type::Char,
         Shape::Float { bytes } => Type::Float { bytes },
+        Shape::Pointer { is_reference: true, .. } => Type::Pointer,
         Shape::Pointer { to, .. } => match to.and_then(|to| types.shape(to)) {
             Some(Shape::Char) => Type::Text,
             _ => Type::Pointer,
         },
         Shape::Structure { .. } | Shape::Array { .. } | Shape::Other { .. } => return None,
     })
+}
+
+fn members_of(types: DebugTypes<'_>, structure: EntryAt) -> Vec<String> {
+    let mut all = Vec::new();
+    types.members(structure, |member| {
+        if all.len() < SHOWN && !member.is_base {
+            all.extend(types.name(member.at));
+        }
+    });
+    names(all.iter())
 }
 
 /// Returns the first names that people can type.

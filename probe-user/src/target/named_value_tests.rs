@@ -24,14 +24,18 @@ const C: &str = r#"
         { return p.a + (long)p.b + l.all[1] + n + (long)big + s; }
     F(many, long a, long b, long c, long d, long e, long f, struct request *g, float h, int8_t i)
         { return a + b + c + d + e + f + g->len + (long)h + i; }
+    struct bits { long a; unsigned b : 3; };
+    F(odd, struct bits b, int n) { return b.a + n; }
     __attribute__((noinline)) struct large make(int seed) { struct large l = {{seed}}; return l; }
     __attribute__((noinline)) const char *name(void) { return "x"; }
+    __attribute__((noinline)) void nothing(int n) { __asm__ volatile("" :: "r"(n)); }
     int main(int argc, char **argv) {
+        nothing(argc);
         struct request r = {.len = argc};
         struct pair p = {argc, argc};
         r.next = &r;
         return handle(&r, argc, argc, argv[0], argc, argc) + make(argc).all[0] + name()[0]
-            + wide(p, make(argc), argc, argc, argc) + many(1, 2, 3, 4, 5, argc, &r, argc, argc);
+            + odd((struct bits){argc, 1}, argc) + wide(p, make(argc), argc, argc, argc) + many(1, 2, 3, 4, 5, argc, &r, argc, argc);
     }
 "#;
 
@@ -48,20 +52,26 @@ const CXX: &str = r#"
         return owner + key.size() + by.size() + ++count;
     }
     __attribute__((noinline)) long show(Named &n, Cart *cart) { return n.id + cart->owner; }
+    struct Point { int x, y; };
+    __attribute__((noinline)) long plot(Point p, int after) { return p.x + after; }
+    __attribute__((noinline)) long given(Named n, int after) { return n.id + after; }
     int main(int argc, char **argv) {
         Cart cart = {argc, nullptr};
         Named n; n.id = argc; n.title = argv[0];
-        return cart.total(argv[0], argv[0], argc) + show(n, &cart);
+        return cart.total(argv[0], argv[0], argc) + show(n, &cart) + plot({argc, 1}, argc) + given(n, argc);
     }
 "#;
 
 const RUST: &str = r#"
+    #[inline(never)]
+    pub fn picked(from: Option<u32>, n: u8) -> u32 { from.unwrap_or(7) + u32::from(n) }
     pub struct Order { pub count: u32, pub price: u64, pub items: Vec<u8> }
     #[inline(never)]
     pub fn bill(order: &Order, times: u16) -> u64 { order.price * u64::from(order.count) + u64::from(times) }
     fn main() {
         let n = std::env::args().count() as u64;
         println!("{}", bill(&Order { count: n as u32, price: n, items: vec![] }, n as u16));
+        println!("{}", picked((n > 1).then_some(n as u32), n as u8));
     }
 "#;
 
@@ -79,7 +89,7 @@ fn value(built: &Built, name: &str, path: &str) -> Result<Typed, NoValue> {
     let object = built.object();
     let found = object.functions().iter().find(|f| f.raw().contains(name)).expect(name);
     let path = NamedPath::parse(path).expect("a path");
-    object.named_value(found.address, &path, None)
+    object.named_value(found, &path, None)
 }
 
 /// Returns the base, displacement, memory and size of a source, and its kind.
@@ -129,9 +139,8 @@ fn parameters_of_c_are_where_the_abi_puts_them() {
         assert_eq!(of("req->head.path"), (RDI, 24, 1, 8, Text), "{compiler}");
         assert_eq!(of("req->head.port"), (RDI, 34, 1, 2, Unsigned), "{compiler}");
         assert_eq!(of("req->next"), (RDI, 40, 1, 8, Pointer), "{compiler}");
-        // The pair takes rdi and xmm0, the large one the stack, and the 16 bytes two registers.
+        // The pair takes rdi and xmm0, and the large one the stack.
         assert_eq!(source(built, "wide", "n"), (RSI, 0, 0, 1, Unsigned), "{compiler}");
-        assert_eq!(source(built, "wide", "s"), (R8, 0, 0, 2, Signed), "{compiler}");
         let many = |path| source(built, "many", path);
         assert_eq!(many("f"), (R9, 0, 0, 8, Signed), "{compiler}");
         assert_eq!(many("g"), (RSP, 8, 1, 8, Pointer), "{compiler}");
@@ -145,6 +154,7 @@ fn parameters_of_c_are_where_the_abi_puts_them() {
 fn what_cannot_be_read_says_why() {
     let built = &compile("gcc -g -O1", "c", C);
     let vector = "is in a vector register or in several registers, which are not read";
+    let unknown = |name: &str| NoValue::Unknown(name.to_owned()).to_string();
     for (name, path, told) in [
         ("handle", "x", format!("`x` {vector}")),
         (
@@ -163,10 +173,13 @@ fn what_cannot_be_read_says_why() {
         (
             "handle",
             "req->head",
-            "`req.head` is a structure: name a member, such as req.head->method".into(),
+            "`req.head` is a structure: name a member; there are method, path, flags, port".into(),
         ),
         ("wide", "p", format!("`p` {vector}")),
-        ("wide", "big", format!("`big` {vector}")),
+        ("wide", "p.a", format!("`p` {vector}")),
+        ("wide", "big", unknown("big")),
+        ("wide", "s", unknown("s")),
+        ("odd", "n", unknown("n")),
         (
             "many",
             "g->len",
@@ -195,6 +208,9 @@ fn strings_references_and_base_classes_of_cxx_are_looked_through() {
         assert_eq!(total("count"), (RCX, 0, 1, 4, Signed), "{compiler}");
         assert_eq!(source(built, "4show", "n.id"), (RDI, 0, 1, 4, Signed), "{compiler}");
         assert_eq!(source(built, "4show", "n.title"), (RDI, 8, 1, 8, Text), "{compiler}");
+        assert_eq!(source(built, "4plot", "after"), (RSI, 0, 0, 4, Signed), "{compiler}");
+        // Its address takes rdi.
+        assert_eq!(source(built, "5given", "after"), (RSI, 0, 0, 4, Signed), "{compiler}");
         let told = "`cart.first->id` lies behind a second pointer, and only one is followed";
         refused(built, "4show", "cart->first->id", told);
     }
@@ -202,7 +218,7 @@ fn strings_references_and_base_classes_of_cxx_are_looked_through() {
 
 #[test]
 fn structures_of_rust_are_read_behind_references() {
-    let built = &compile("rustc -g -O --crate-name program", "rs", RUST);
+    let built = &compile("rustc -g --crate-name program", "rs", RUST);
     let offset = |path| {
         let typed = value(built, "bill", path).unwrap_or_else(|error| panic!("{path}: {error}"));
         assert_eq!((typed.source.0.base, typed.source.0.memory), (RDI, 1), "{path}");
@@ -210,6 +226,8 @@ fn structures_of_rust_are_read_behind_references() {
     };
     assert_eq!(offset("order.count"), (4, Unsigned));
     assert_eq!(offset("order.price"), (8, Unsigned));
+    let told = NoValue::Unknown("n".to_owned()).to_string();
+    refused(built, "picked", "n", &told);
     assert_eq!(source(built, "bill", "times"), (RSI, 0, 0, 2, Unsigned));
 }
 
@@ -219,11 +237,12 @@ fn results_have_their_types() {
     let object = built.object();
     let of = |name: &str| {
         let function = object.functions().iter().find(|f| f.raw() == name).expect(name);
-        object.result_type(function.address)
+        object.result_type(function)
     };
     assert_eq!(of("handle"), Ok(Type::Integer { bytes: 8, signed: true }));
     assert_eq!(of("name"), Ok(Type::Text));
     assert!(of("make").is_err());
+    assert_eq!(of("nothing"), Err(NoValue::Nothing));
 }
 
 #[test]
@@ -232,13 +251,13 @@ fn parameters_are_listed() {
     let object = built.object();
     let of = |name: &str| {
         let function = object.functions().iter().find(|f| f.raw() == name).expect(name);
-        object.parameters(function.address).join(", ")
+        object.parameters(function).join(", ")
     };
     assert_eq!(
         of("handle"),
         "req: ptr, x (not read), is_last: bool, key: str, level: u32, c: char"
     );
-    assert_eq!(of("wide"), "p (not read), l: a structure, n: u8, big (not read), s: i16");
+    assert_eq!(of("wide"), "p (not read), l: a structure, n: u8, big (not read), s (not read)");
     assert_eq!(of("name"), "");
 }
 
@@ -249,7 +268,7 @@ fn a_type_can_be_given() {
     let function = object.functions().iter().find(|f| f.raw() == "handle").expect("it is there");
     let of = |path: &str, of: &str| {
         let path = NamedPath::parse(path).expect("a path");
-        object.named_value(function.address, &path, Some(of.parse().expect("a type")))
+        object.named_value(function, &path, Some(of.parse().expect("a type")))
     };
     let typed = of("req->len", "u16").expect("it can be read");
     assert_eq!((typed.source.0.size, typed.of.kind()), (2, Unsigned));

@@ -349,10 +349,10 @@ impl Object {
         let LineTable::Read { memory, time, .. } = lines else { return None };
         *time += own_time().saturating_sub(start);
         if let Some(why) = refused {
-            // Later requests would otherwise be refused as well.
-            budget.release(*memory);
+            budget.release(*memory); // Later requests would otherwise be refused as well.
             budget.release_time(*time);
             *lines = LineTable::TooLarge(why);
+            return None;
         }
         found
     }

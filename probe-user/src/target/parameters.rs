@@ -1,16 +1,17 @@
 //! The parameters of a function in debug information, and where the System V ABI puts each when the
 //! function is entered.
 
-use super::debug_types::{DebugTypes, EntryAt, Shape};
+use super::debug_types::{DEEPEST, DebugTypes, EntryAt, Shape};
 use super::lines::Lines;
 use gimli::{AttributeValue, UnitOffset};
 use std::collections::HashMap;
-use std::ops::Range;
 
 /// Registers of integers and pointers, and vector registers.
 const REGISTERS: [usize; 2] = [6, 8];
-/// Structures with larger members inside than this, or deeper ones, count as damage.
-const DEEPEST: usize = 16;
+/// Slots of the stack that are given out. Further ones are not read.
+const SLOTS: u64 = 64;
+/// What gcc adds to the parameters of some constructors, and then does not pass.
+const NOT_PASSED: [&str; 2] = ["__in_chrg", "__vtt_parm"];
 
 /// A parameter.
 #[derive(Clone, Debug)]
@@ -32,6 +33,16 @@ pub(super) enum Place {
     Stack(u8),
     /// A vector register, which no program can read, or several registers.
     Elsewhere,
+    /// It depends on a type that is not described, or whose way is not known.
+    Unknown,
+}
+
+/// The language of a unit, as far as it says how parameters are passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Language {
+    C,
+    Cxx,
+    Rust,
 }
 
 /// The registers that a value takes, or how it is passed without.
@@ -41,8 +52,6 @@ enum Class {
     Registers([usize; 2]),
     /// Bytes on the stack.
     Memory(u64),
-    /// The same on 16 bytes that begin at a multiple of 16.
-    LongDouble,
     Address,
 }
 
@@ -53,29 +62,34 @@ pub(super) type FunctionEntries = HashMap<u64, UnitOffset>;
 const ENTRY: u64 = 64;
 
 impl Lines {
-    /// Returns the parameters of the function at an address; `None` if it is not described.
+    /// Returns the parameters of the function at an address; `None` if it is not described, or does
+    /// not follow the ABI.
     pub(super) fn parameters(&self, function: u64) -> Option<Vec<Parameter>> {
         let at = self.function_at(function)?;
         let types = DebugTypes(self);
+        let language = self.language(at.unit)?;
         let mut own = Vec::new();
-        types.children(at, |at, entry| {
-            if entry.tag() == gimli::DW_TAG_formal_parameter {
-                own.push(at);
-            }
+        types.children(at, |at, entry| match entry.tag() {
+            gimli::DW_TAG_formal_parameter => own.push(Some(at)),
+            // Its members are inside, and may be none.
+            gimli::DW_TAG_GNU_formal_parameter_pack => own.push(None),
+            _ => {}
         });
-        let is_rust = self.is_rust(at.unit);
         let mut places = Places::default();
-        // The address of a result in memory comes first.
-        let result = types.type_of(at).and_then(|of| Some((of, types.shape(of)?)));
-        if let Some((of, shape)) = result
-            && matches!(class(types, of, shape, is_rust), Some(Class::Memory(_) | Class::Address))
-        {
-            places.used[0] = 1;
+        if types.attribute(at, gimli::DW_AT_type).is_some() {
+            let of = types.type_of(at);
+            match of.and_then(|of| class(types, of, types.shape(of)?, language, true)) {
+                // The address of a result in memory comes first.
+                Some(Class::Memory(_) | Class::Address) => places.used[0] = 1,
+                Some(Class::Registers(_)) => {}
+                None => places.is_lost = true,
+            }
         }
         let parameters = own.into_iter().map(|at| {
-            let of = types.type_of(at);
-            let class = of.and_then(|of| class(types, of, types.shape(of)?, is_rust));
-            let name = types.name(at).unwrap_or_default();
+            let of = at.and_then(|at| types.type_of(at));
+            let name = at.and_then(|at| types.name(at)).unwrap_or_default();
+            places.is_lost |= NOT_PASSED.contains(&name.as_str());
+            let class = of.and_then(|of| class(types, of, types.shape(of)?, language, false));
             Parameter { name, of, place: places.give(class) }
         });
         Some(parameters.collect())
@@ -84,16 +98,25 @@ impl Lines {
     /// Returns the type of the result of the function at an address; `None` if it is not described.
     pub(super) fn result_of(&self, function: u64) -> Option<Option<EntryAt>> {
         let at = self.function_at(function)?;
+        self.language(at.unit)?;
         Some(DebugTypes(self).type_of(at))
     }
 
     fn function_at(&self, address: u64) -> Option<EntryAt> {
         self.budget.check().ok()?;
         let mut units = self.units_at(address);
-        units.find_map(|unit| {
+        let at = units.find_map(|unit| {
             let offset = *self.functions(unit).get(&address)?;
             Some(EntryAt { unit, offset })
-        })
+        })?;
+        // LLVM marks functions whose parameters it has changed so.
+        match DebugTypes(self).attribute(at, gimli::DW_AT_calling_convention) {
+            Some((_, AttributeValue::CallingConvention(how))) => {
+                let usual = [gimli::DW_CC_normal, gimli::DW_CC_program];
+                usual.contains(&how).then_some(at)
+            }
+            _ => Some(at),
+        }
     }
 
     fn functions(&self, unit: usize) -> &FunctionEntries {
@@ -110,27 +133,39 @@ impl Lines {
                 if entry.tag() != gimli::DW_TAG_subprogram {
                     continue;
                 }
+                // The first range has the entry, the others the cold parts.
                 let Ok(mut ranges) = unit.die_ranges(entry) else { continue };
-                while let Ok(Some(range)) = ranges.next() {
-                    if range.begin == 0 || ticker.tick().is_err() {
-                        continue;
-                    }
-                    if self.budget.charge(ENTRY).is_err() {
-                        return functions;
-                    }
-                    functions.insert(range.begin, entry.offset());
+                let Ok(Some(range)) = ranges.next() else { continue };
+                if range.begin == 0 || self.budget.charge(ENTRY).is_err() {
+                    continue;
                 }
+                functions.insert(range.begin, entry.offset());
             }
             functions
         })
     }
 
-    fn is_rust(&self, unit: usize) -> bool {
+    /// Returns the language of a unit, if its way to pass parameters is known.
+    fn language(&self, unit: usize) -> Option<Language> {
         let unit = self.units[unit].unit.unit_ref(&self.dwarf);
         let mut entries = unit.entries();
-        let root = entries.next_dfs().ok().flatten();
-        let language = root.and_then(|root| root.attr_value(gimli::DW_AT_language));
-        matches!(language, Some(AttributeValue::Language(gimli::DW_LANG_Rust)))
+        let language = entries.next_dfs().ok()??.attr_value(gimli::DW_AT_language)?;
+        let AttributeValue::Language(language) = language else { return None };
+        match language {
+            gimli::DW_LANG_C
+            | gimli::DW_LANG_C89
+            | gimli::DW_LANG_C99
+            | gimli::DW_LANG_C11
+            | gimli::DW_LANG_C17 => Some(Language::C),
+            gimli::DW_LANG_C_plus_plus
+            | gimli::DW_LANG_C_plus_plus_03
+            | gimli::DW_LANG_C_plus_plus_11
+            | gimli::DW_LANG_C_plus_plus_14
+            | gimli::DW_LANG_C_plus_plus_17
+            | gimli::DW_LANG_C_plus_plus_20 => Some(Language::Cxx),
+            gimli::DW_LANG_Rust => Some(Language::Rust),
+            _ => None,
+        }
     }
 }
 
@@ -145,14 +180,9 @@ struct Places {
 
 impl Places {
     fn give(&mut self, class: Option<Class>) -> Place {
-        let Some(class) = class.filter(|_| !self.is_lost) else {
+        let Some(class) = class.filter(|_| !self.is_lost && self.slots < SLOTS) else {
             self.is_lost = true;
-            return Place::Elsewhere;
-        };
-        let on_stack = |slots: &mut u64, bytes: u64| {
-            let first = *slots;
-            *slots = slots.saturating_add(bytes.div_ceil(8).max(1));
-            u8::try_from(first).map_or(Place::Elsewhere, Place::Stack)
+            return Place::Unknown;
         };
         match class {
             Class::Address if self.used[0] < REGISTERS[0] => {
@@ -161,100 +191,152 @@ impl Places {
             }
             // Its address is on the stack, and one more to follow.
             Class::Address => {
-                self.slots = self.slots.saturating_add(1);
+                self.slots += 1;
                 Place::Elsewhere
             }
             Class::Registers(wanted) => {
                 let is_free = |kind: usize| self.used[kind] + wanted[kind] <= REGISTERS[kind];
                 if !(is_free(0) && is_free(1)) {
-                    let bytes = 8 * (wanted[0] + wanted[1]) as u64;
-                    return on_stack(&mut self.slots, bytes);
+                    return self.on_stack(8 * (wanted[0] + wanted[1]) as u64);
                 }
                 let first = self.used[0] as u8;
                 self.used = [self.used[0] + wanted[0], self.used[1] + wanted[1]];
                 if wanted == [1, 0] { Place::Register(first) } else { Place::Elsewhere }
             }
-            Class::Memory(bytes) => on_stack(&mut self.slots, bytes),
-            Class::LongDouble => {
-                self.slots = self.slots.next_multiple_of(2);
-                on_stack(&mut self.slots, 16)
-            }
+            Class::Memory(bytes) => self.on_stack(bytes),
         }
+    }
+
+    fn on_stack(&mut self, bytes: u64) -> Place {
+        let first = self.slots as u8;
+        self.slots = self.slots.saturating_add(bytes.div_ceil(8)).min(SLOTS);
+        Place::Stack(first)
     }
 }
 
-/// Returns how a value of this type is passed, if that is known.
-fn class(types: DebugTypes<'_>, of: EntryAt, shape: Shape, is_rust: bool) -> Option<Class> {
-    let bytes = types.bytes(shape);
-    Some(match shape {
-        Shape::Float { .. } => Class::Registers([0, 1]),
-        Shape::Structure { at, .. } if is_passed_by_address(types, at) => Class::Address,
-        Shape::Structure { .. } if bytes > 16 && is_rust => Class::Address,
-        Shape::Structure { .. } if bytes > 16 => Class::Memory(bytes),
-        Shape::Structure { .. } => {
-            let mut words = [None; 2];
-            classify(types, of, 0..bytes, &mut words, 0);
-            let count = |is_float| words.iter().filter(|word| **word == Some(is_float)).count();
-            Class::Registers([count(false), count(true)])
+/// Returns how a value of this type is passed, or returned as a result. `None` where that depends on
+/// more than is looked at here: the places of all further parameters do, too.
+fn class(
+    types: DebugTypes<'_>,
+    of: EntryAt,
+    shape: Shape,
+    language: Language,
+    is_result: bool,
+) -> Option<Class> {
+    match shape {
+        Shape::Float { .. } => Some(Class::Registers([0, 1])),
+        Shape::Integer { .. } | Shape::Bool | Shape::Char | Shape::Pointer { .. } => {
+            Some(Class::Registers([1, 0]))
         }
-        // __int128 and long double. Others are rare, and have rules of their own.
-        Shape::Other { bytes: 16 } => match types.encoding(of)? {
-            gimli::DW_ATE_signed | gimli::DW_ATE_unsigned => Class::Registers([2, 0]),
-            gimli::DW_ATE_float => Class::LongDouble,
-            _ => return None,
+        Shape::Structure { at, bytes } => match language {
+            // Rust promises nothing. A large result is where C has it, and a small one is not.
+            Language::Rust if is_result => {
+                Some(if bytes > 16 { Class::Address } else { Class::Registers([1, 0]) })
+            }
+            Language::Rust => None,
+            Language::Cxx => match types.attribute(at, gimli::DW_AT_calling_convention) {
+                Some((_, AttributeValue::CallingConvention(how))) => match how {
+                    gimli::DW_CC_pass_by_reference => Some(Class::Address),
+                    gimli::DW_CC_pass_by_value => by_value(types, of, bytes, false),
+                    _ => None,
+                },
+                // gcc does not say.
+                _ if has_destructor(types, at) => Some(Class::Address),
+                _ => by_value(types, of, bytes, true),
+            },
+            Language::C => by_value(types, of, bytes, false),
         },
-        Shape::Other { .. } => return None,
-        _ => Class::Registers([1, 0]),
-    })
+        Shape::Array { .. } | Shape::Other { .. } => None,
+    }
 }
 
-/// Marks the words of a structure of up to 16 bytes: true for floating-point numbers alone.
+/// Returns whether a class of C++ has a destructor of its own: then its address is passed. DWARF 4 does
+/// not tell those that the compiler makes.
+fn has_destructor(types: DebugTypes<'_>, class: EntryAt) -> bool {
+    let mut has_one = false;
+    types.children(class, |at, entry| {
+        has_one |= entry.tag() == gimli::DW_TAG_subprogram
+            && entry.attr_value(gimli::DW_AT_defaulted).is_none()
+            && types.name(at).is_some_and(|name| name.starts_with('~'));
+    });
+    has_one && types.version(class) >= 5
+}
+
+/// Returns whether a class may be one that is not copied byte by byte: it has constructors, a
+/// destructor or virtual functions.
+fn may_be_special(types: DebugTypes<'_>, class: EntryAt) -> bool {
+    let own = types.name(class).unwrap_or_default();
+    let own = own.split('<').next().unwrap_or_default();
+    let mut is_special = false;
+    types.children(class, |at, entry| {
+        if entry.tag() == gimli::DW_TAG_subprogram {
+            let name = types.name(at).unwrap_or_default();
+            let is_virtual = entry.attr_value(gimli::DW_AT_virtuality).is_some();
+            is_special |= is_virtual || name.starts_with('~') || name == own;
+        }
+    });
+    is_special
+}
+
+/// Returns how a structure is passed that is copied byte by byte. `is_unsure`: its members may forbid
+/// that.
+fn by_value(types: DebugTypes<'_>, of: EntryAt, bytes: u64, is_unsure: bool) -> Option<Class> {
+    let mut words = [None; 2];
+    let is_plain = classify(types, of, 0, &mut words, (is_unsure, 0));
+    let count = |is_float| words.iter().filter(|word| **word == Some(is_float)).count();
+    match bytes {
+        _ if !is_plain => None,
+        0 => None,
+        1..=16 => Some(Class::Registers([count(false), count(true)])),
+        _ => Some(Class::Memory(bytes)),
+    }
+}
+
+/// Marks the words of a structure: true for floating-point numbers alone. Returns false if it has
+/// anything but aligned numbers and pointers of up to 8 bytes: then other rules hold.
 fn classify(
     types: DebugTypes<'_>,
     of: EntryAt,
-    within: Range<u64>,
+    offset: u64,
     words: &mut [Option<bool>; 2],
-    depth: usize,
-) {
-    let offset = within.start;
-    let Some(shape) = types.shape(of).filter(|_| depth < DEEPEST && offset < within.end) else {
-        return;
-    };
+    (is_unsure, depth): (bool, usize),
+) -> bool {
+    let Some(shape) = types.shape(of).filter(|_| depth < DEEPEST) else { return false };
+    let deeper = (is_unsure, depth + 1);
+    let bytes = types.bytes(shape);
     let mut mark = |is_float: bool| {
         if let Some(word) = words.get_mut((offset / 8) as usize) {
             *word = Some(word.unwrap_or(true) && is_float);
         }
+        bytes > 0 && offset.is_multiple_of(bytes)
     };
     match shape {
+        Shape::Structure { at, .. } if is_unsure && may_be_special(types, at) => false,
         Shape::Structure { at, .. } => {
-            for member in types.members(at) {
+            let mut is_plain = true;
+            let is_whole = types.members(at, |member| {
                 let from = offset.saturating_add(member.offset);
-                classify(types, member.of, from..within.end, words, depth + 1);
-            }
+                is_plain &= match member.is_bit_field {
+                    true => false,
+                    false => classify(types, member.of, from, words, deeper),
+                };
+            });
+            is_whole && is_plain
         }
-        // Its elements may reach into the second word.
-        Shape::Array { of, bytes } => {
-            let element = types.shape(of).map_or(0, |shape| types.bytes(shape)).clamp(1, 16);
-            for nth in 0..bytes.min(16) / element {
-                classify(types, of, offset + nth * element..within.end, words, depth + 1);
+        // Its elements may reach into the second word. Those of a vector have a register for all.
+        Shape::Array { of: element, bytes } => {
+            let each = types.shape(element).map_or(0, |shape| types.bytes(shape));
+            let is_vector = types.attribute(of, gimli::DW_AT_GNU_vector).is_some();
+            if each == 0 || bytes == 0 || is_vector {
+                return false;
             }
+            let elements = (bytes / each).min(16 / each + 1);
+            (0..elements).all(|nth| {
+                classify(types, element, offset.saturating_add(nth * each), words, deeper)
+            })
         }
         Shape::Float { .. } => mark(true),
-        _ => mark(false),
-    }
-}
-
-/// Returns whether a class of C++ cannot be copied byte by byte: then its address is passed.
-fn is_passed_by_address(types: DebugTypes<'_>, structure: EntryAt) -> bool {
-    match types.attribute(structure, gimli::DW_AT_calling_convention) {
-        Some((_, AttributeValue::CallingConvention(how))) => how == gimli::DW_CC_pass_by_reference,
-        _ => {
-            let mut has_destructor = false;
-            types.children(structure, |at, entry| {
-                has_destructor |= entry.tag() == gimli::DW_TAG_subprogram
-                    && types.name(at).is_some_and(|name| name.starts_with('~'));
-            });
-            has_destructor
-        }
+        Shape::Integer { .. } | Shape::Bool | Shape::Char | Shape::Pointer { .. } => mark(false),
+        Shape::Other { .. } => false,
     }
 }

@@ -11,10 +11,10 @@ use std::sync::Arc;
 pub struct ByValue {
     /// Index in `functions` of the report.
     pub function: usize,
-    /// The name of the argument, or `result`.
+    /// The name of the argument, or `retval`.
     pub name: Arc<str>,
     pub is_result: bool,
-    /// The values that took the most time, and of those without durations the most frequent ones.
+    /// The values whose calls took the most time, and of points, which take none, the most frequent.
     pub rows: Vec<OneValue>,
     /// The calls with other values.
     #[serde(skip_serializing_if = "Option::is_none")]

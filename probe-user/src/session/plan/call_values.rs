@@ -1,12 +1,12 @@
 //! The arguments and results that calls of a function have beside them, and where they are read.
 
-use super::{Planned, Sites, values::ValuePlanner};
+use super::{Planned, Sites, absent::Absent, values::ValuePlanner};
 use crate::target::{
     abi::{Position, Type},
     asked_values::{
         AskedArgument, AskedError, AskedPlace, AskedResult, AskedValues, MOST_TEXTS, RESULT, check,
     },
-    named_value::{NoValue, Typed},
+    named_value::{NoValue, Typed, is_changed},
     object::Object,
     plan::ExitPlacement,
     symbols::Function,
@@ -14,9 +14,6 @@ use crate::target::{
 use anyhow::anyhow;
 use ctrace_common::ValueSources;
 use ctrace_core::{function::ValueInfo, report::render::clean::clean};
-
-/// What gcc appends to the name of a function when it changes its parameters.
-const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
 
 /// The sources of a function's values at both ends of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,19 +36,21 @@ impl ValuePlanner {
         }
         let name = clean(&planned.info.name).into_owned();
         let raw = function.symbol();
-        let asked: Vec<_> = asked.iter().filter_map(|number| self.asked.get(*number)).collect();
-        merge(asked.iter().copied()).map_err(|error| anyhow!("the values of `{name}`: {error}"))?;
+        let asked = asked.iter().filter_map(|number| Some((*number, self.asked.get(*number)?)));
+        let asked: Vec<_> = asked.collect();
+        merge(asked.iter().map(|(_, asked)| *asked))
+            .map_err(|error| anyhow!("the values of `{name}`: {error}"))?;
         if !self.reads {
             return Ok(());
         }
-        if CHANGED.iter().any(|mark| raw.contains(mark)) {
+        if is_changed(raw) {
             notes.push(format!(
                 "the values of {name} are not read: the compiler has changed the parameters of {}",
                 clean(raw)
             ));
             return Ok(());
         }
-        let (arguments, mut result) = find(&asked, function, &name, notes)?;
+        let (arguments, mut result) = find(&asked, function, &name, &mut self.absent)?;
         if let Sites::Function(placement) = &planned.sites
             && let ExitPlacement::Unseen(why) = &placement.exit
             && result.take().is_some()
@@ -96,14 +95,12 @@ impl Described for InObject<'_> {
     fn argument(&self, place: &AskedPlace) -> Result<Typed, NoValue> {
         match place {
             AskedPlace::At(position, of) => at(*position, *of),
-            AskedPlace::Named(path, of) => {
-                self.object.named_value(self.function.address, path, *of)
-            }
+            AskedPlace::Named(path, of) => self.object.named_value(self.function, path, *of),
         }
     }
 
     fn result(&self) -> Result<Type, NoValue> {
-        self.object.result_type(self.function.address)
+        self.object.result_type(self.function)
     }
 }
 
@@ -112,45 +109,30 @@ fn at(position: Position, of: Type) -> Result<Typed, NoValue> {
     Ok(Typed { source, of })
 }
 
-/// Finds the sources of the arguments, by their names, and the type of the result. What cannot be read
-/// is an error where one function is named, and a note where a pattern matches it.
+/// Finds the sources of the arguments, and the type of the result. `absent` gets what the function lacks.
 fn find(
-    asked: &[&AskedValues],
+    asked: &[(usize, &AskedValues)],
     function: &impl Described,
     name: &str,
-    notes: &mut Vec<String>,
+    absent: &mut Absent,
 ) -> anyhow::Result<(Vec<(String, Typed)>, Option<Type>)> {
     let (mut arguments, mut result) = (Vec::new(), None);
-    for asked in asked {
-        let mut refused = |what: &str, why: NoValue| {
-            let what = clean(what).into_owned();
-            if asked.is_literal() {
-                return Err(anyhow!("`{what}` of `{name}` cannot be read: {why}"));
-            }
-            notes.push(format!("{what} of {name} is not read: {why}"));
-            Ok(())
-        };
-        for argument in &asked.arguments {
-            match function.argument(&argument.place) {
-                Ok(typed) => arguments.push((argument.name.clone(), typed)),
-                Err(why) => refused(&argument.name, why)?,
+    for (number, asked) in asked {
+        for AskedArgument { name: value, place } in &asked.arguments {
+            let found = absent.note(*number, value, name, function.argument(place));
+            arguments.extend(found.map(|typed| (value.clone(), typed)));
+        }
+        match asked.result {
+            None => {}
+            Some(AskedResult::As(of)) => result = Some(of),
+            Some(AskedResult::Own) => {
+                let of = function.result().and_then(|of| match of.is_float() {
+                    true => Err(NoValue::Elsewhere(RESULT.to_owned())),
+                    false => Ok(of),
+                });
+                result = absent.note(*number, RESULT, name, of);
             }
         }
-        result = match asked.result {
-            None => result,
-            Some(AskedResult::As(of)) => Some(of),
-            Some(AskedResult::Own) => match function.result() {
-                Ok(of) if !of.is_float() => Some(of),
-                Ok(_) => {
-                    refused(RESULT, NoValue::Elsewhere(RESULT.to_owned()))?;
-                    result
-                }
-                Err(why) => {
-                    refused(RESULT, why)?;
-                    result
-                }
-            },
-        };
     }
     let texts = arguments.iter().filter(|(_, it)| it.of == Type::Text).count();
     if texts > MOST_TEXTS {
@@ -288,16 +270,15 @@ mod tests {
     #[test]
     fn names_need_debug_information() {
         let mut planner = planner(&["f*: key, 0:u64"], &["f*"]);
-        let (planned, notes) = plan(&mut planner, ExitPlacement::ReturnProbe, "f");
-        assert_eq!(planned.info.values.len(), 1);
-        let why = "is not read: there is no debug information about it; name a register and a type, such \
-                   as 0:u64";
-        assert_eq!(notes, [format!("key of f {why}"), format!("retval of f {why}")]);
-        let mut planner = self::planner(&["f: key"], &[]);
-        let mut planned = self::planned(ExitPlacement::ReturnProbe);
-        let error = planner.plan_call(&mut planned, &[0], &Plain("f"), &mut Vec::new());
-        let error = error.unwrap_err().to_string();
-        assert!(error.starts_with("`key` of `f` cannot be read: there is no debug"), "{error}");
+        for raw in ["f", "f", "f", "f"] {
+            let (planned, notes) = plan(&mut planner, ExitPlacement::ReturnProbe, raw);
+            assert_eq!((planned.info.values.len(), notes.len()), (1, 0));
+        }
+        let why =
+            "no debug information says where it is; name a register and a type, such as 0:u64";
+        let note = |value| format!("`{value}` is not read in 4 functions, such as f, f, f: {why}");
+        assert_eq!(planner.absent.take(), (vec![], vec![note("key"), note("retval")]));
+        assert_eq!(planner.absent.take(), (vec![], vec![]));
     }
 
     #[test]

@@ -21,6 +21,13 @@ impl Planner {
         unseen
     }
 
+    /// Adds notes on values that some functions lack. Returns one for each value that all lack.
+    pub(super) fn take_absent(&mut self, plan: &mut Plan) -> Vec<String> {
+        let (of_some, of_all) = self.values.absent.take();
+        plan.notes.extend(of_some);
+        of_all
+    }
+
     /// Places functions, which come with the numbers of the values that are asked for.
     pub(super) fn place_functions(
         &mut self,

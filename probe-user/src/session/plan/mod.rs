@@ -1,6 +1,7 @@
 //! Turns a selection into probes: the traced functions of each object, their places, and the
 //! refusals.
 
+mod absent;
 pub(crate) mod again;
 pub(crate) mod call_values;
 mod functions;
@@ -220,6 +221,9 @@ impl Planner {
         };
         self.late = self.selector.for_late_objects(&selection);
         let mut plan = self.place_all(&objects, &selection)?;
+        if let [first, ..] = self.take_absent(&mut plan).as_slice() {
+            bail!("{first}");
+        }
         plan.remarks.extend(later);
         Ok(plan)
     }
@@ -239,7 +243,10 @@ impl Planner {
         if new_program {
             self.late = self.selector.for_late_objects(&selection);
         }
-        self.place_all(objects, &selection)
+        let mut plan = self.place_all(objects, &selection)?;
+        let of_all = self.take_absent(&mut plan);
+        plan.notes.extend(of_all);
+        Ok(plan)
     }
 
     pub(crate) fn asks_for_markers(&self) -> bool {

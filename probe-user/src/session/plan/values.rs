@@ -5,7 +5,7 @@
 //! be read in at least one place. If a place has another number of arguments, or one that cannot be
 //! read, that value is missing from its events.
 
-use super::{call_values::merge, room::Room};
+use super::{absent::Absent, call_values::merge, room::Room};
 use crate::{
     bpf::VALUES_LIMIT,
     target::{
@@ -48,12 +48,14 @@ pub(crate) struct ValuePlanner {
     pub(super) room: Room,
     /// The number of functions and probes that found no room.
     pub(super) without_room: usize,
+    pub(super) absent: Absent,
 }
 
 impl Default for ValuePlanner {
     fn default() -> Self {
         let room = Room::of(VALUES_LIMIT);
-        Self { reads: false, asked: Vec::new(), room, without_room: 0 }
+        let absent = Absent::default();
+        Self { reads: false, asked: Vec::new(), room, without_room: 0, absent }
     }
 }
 

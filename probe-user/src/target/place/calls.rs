@@ -6,7 +6,7 @@
 use super::code::CodeMap;
 use super::flow::{self, Way};
 use super::{Candidate, extent};
-use iced_x86::{FlowControl, Instruction};
+use iced_x86::{FlowControl, Instruction, OpKind};
 use std::collections::BTreeSet;
 
 /// The calls in a function's code, with the jumps that leave it.
@@ -17,17 +17,25 @@ pub(crate) struct Calls<'data> {
     /// The symbols that it calls in other objects, or in its own where others may replace them.
     pub(crate) imports: BTreeSet<&'data str>,
     pub(crate) through_pointers: usize,
+    /// True if not all of its code could be followed.
+    pub(crate) is_partial: bool,
 }
 
-/// Returns the calls in a function, none if its code cannot be followed.
+/// Returns the calls in a function.
 pub(crate) fn calls<'data>(candidate: Candidate<'_>, map: &CodeMap<'data>) -> Calls<'data> {
     let _look = map.budget().look();
     let mut calls = Calls::default();
-    let Ok((end, frame)) = extent(candidate, map) else { return calls };
+    let Ok((end, frame)) = extent(candidate, map) else {
+        return Calls { is_partial: true, ..calls };
+    };
     let flow = flow::follow(map, candidate.address, end, frame);
+    calls.is_partial = flow.trouble.is_some();
     for instruction in &flow.instructions {
         match instruction.flow_control() {
-            FlowControl::Call => calls.add(map, instruction.near_branch_target()),
+            // A system call counts as one, too.
+            FlowControl::Call if instruction.op0_kind() == OpKind::NearBranch64 => {
+                calls.add(map, instruction.near_branch_target());
+            }
             FlowControl::IndirectCall => calls.add_indirect(map, instruction),
             _ => {}
         }

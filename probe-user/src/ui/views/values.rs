@@ -25,7 +25,8 @@ pub(super) fn draw(context: &Context<'_>) -> String {
 }
 
 fn of(context: &Context<'_>, table: &ByValue) -> String {
-    let name = clean(&context.report.name_of(table.function)).into_owned();
+    let function = context.report.functions.get(table.function);
+    let name = function.map_or_else(String::new, names::label);
     let name = format!("{name} by {}", clean(&table.name));
     let room = context.style.width.map_or(usize::MAX, |width| width.saturating_sub(TITLE.len()));
     let title = text::title(&format!("{TITLE}{}", names::shorten(&name, room)));

@@ -19,7 +19,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Different values of all arguments together that are compared, about.
+/// Different values of all arguments together that are compared, by all workers, about.
 const COMPARED: usize = 1 << 18;
 /// The same of one argument, at least.
 const LEAST_COMPARED: usize = 64;
@@ -188,9 +188,9 @@ impl<T: Eq + Hash> Chosen<T> {
     }
 }
 
-/// Returns a call's weight: its time, and where that is not known, that it was made.
+/// Returns a call's weight: the time that it was seen to last, and that it was made.
 fn weight(call: Call) -> u64 {
-    if call.timed { call.duration.saturating_add(1) } else { 1 }
+    call.duration.saturating_add(1)
 }
 
 fn heaviest<R: ReadAt>(
@@ -200,7 +200,8 @@ fn heaviest<R: ReadAt>(
     counted: &FirstPass,
     columns: &Columns,
 ) -> Vec<Heavy<Value>> {
-    let most = (COMPARED / columns.all.max(1)).max(LEAST_COMPARED);
+    let workers = rayon::current_num_threads().max(1);
+    let most = (COMPARED / workers / columns.all.max(1)).max(LEAST_COMPARED);
     let new = || vec![Heavy::new(most); columns.all];
     let parts = each_part(chunks, |entries| {
         let mut all = new();
