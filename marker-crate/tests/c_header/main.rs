@@ -13,8 +13,9 @@ use std::process::{Command, Output};
 
 const C: &[&str] = &["-std=c11"];
 const CXX: &[&str] = &["-xc++", "-std=c++17"];
-/// The compilers, each with its language and the ways in which a test compiles with it.
-const COMPILERS: &[(&str, &[&str], &[&[&str]])] =
+/// A compiler, the flags of its language, and the ways in which a test compiles with it.
+type Compiler = (&'static str, &'static [&'static str], &'static [&'static [&'static str]]);
+const COMPILERS: &[Compiler] =
     &[("gcc", C, WAYS), ("g++", CXX, CXX_WAYS), ("clang", C, WAYS), ("clang++", CXX, CXX_WAYS)];
 const STRICT: &[&str] = &["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"];
 

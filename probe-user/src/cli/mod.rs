@@ -16,8 +16,9 @@ pub(crate) use diff::{DiffArgs, DiffFormat};
 pub(crate) use internal::{ExecArgs, HealArgs, Internal, InternalCommand};
 use options::RECORDING;
 pub(crate) use options::{
-    By, FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProgramSelectArgs, ProbeArgs,
-    QueryArgs, RecordingArgs, ReportFormat, ReturnsArg, SelectArgs, UserArgs, ValuesArgs,
+    By, FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs,
+    ProgramSelectArgs, QueryArgs, RecordingArgs, ReportFormat, ReturnsArg, SelectArgs, UserArgs,
+    ValuesArgs,
 };
 pub(crate) use process::ProcessArgs;
 pub(crate) use top::TopArgs;

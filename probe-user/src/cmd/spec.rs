@@ -3,7 +3,7 @@
 use crate::{
     bpf::LinkChoice,
     cli::{
-        FilterArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProgramSelectArgs, ProbeArgs,
+        FilterArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs, ProgramSelectArgs,
         ReportFormat as FormatArg, ReturnsArg, SelectArgs, TraceArgs, ValuesArgs, WhatArgs,
     },
     session::spec::{

@@ -43,7 +43,8 @@ impl Report {
         });
         let values = self.values.iter_mut().map(|values| &mut values.function);
         let ctrack = self.ctrack.iter_mut().flat_map(|ctrack| &mut ctrack.functions);
-        let all = all.chain(cells).chain(frames).chain(values).chain(ctrack.map(|row| &mut row.function));
+        let all =
+            all.chain(cells).chain(frames).chain(values).chain(ctrack.map(|row| &mut row.function));
         all.for_each(|function| *function = places[*function]);
     }
 }

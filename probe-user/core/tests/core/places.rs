@@ -2,8 +2,8 @@
 
 use crate::fixture;
 
-use ctrace_core::report::{ByValue, Report};
 use ctrace_core::report::render::json;
+use ctrace_core::report::{ByValue, Report};
 use serde_json::Value;
 
 /// Returns names in place of indices of functions, in order.

@@ -109,13 +109,16 @@ fn at(position: Position, of: Type) -> Result<Typed, NoValue> {
     Ok(Typed { source, of })
 }
 
+/// The arguments that a function has, by name, and the type of its result.
+type Found = (Vec<(String, Typed)>, Option<Type>);
+
 /// Finds the sources of the arguments, and the type of the result. `absent` gets what the function lacks.
 fn find(
     asked: &[(usize, &AskedValues)],
     function: &impl Described,
     name: &str,
     absent: &mut Absent,
-) -> anyhow::Result<(Vec<(String, Typed)>, Option<Type>)> {
+) -> anyhow::Result<Found> {
     let (mut arguments, mut result) = (Vec::new(), None);
     for (number, asked) in asked {
         for AskedArgument { name: value, place } in &asked.arguments {

@@ -169,8 +169,8 @@ pub(crate) static CTRACK: View = View {
 
 /// All views.
 pub(crate) static VIEWS: &[&View] = &[
-    &SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &VALUES, &FRAMES, &TIMELINE, &THREADS,
-    &CTRACK,
+    &SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &VALUES, &FRAMES, &TIMELINE,
+    &THREADS, &CTRACK,
 ];
 
 /// The default views.
