@@ -53,6 +53,7 @@ kernel_tests! {
     arguments_through_the_spool
     arguments_and_results
     arguments_by_name
+    members_by_name
     results_at_ret_sites
     usdt_probes
     an_instruction_the_kernel_refuses

@@ -72,6 +72,47 @@ pub(super) fn arguments_by_name(env: &Env) -> Result<()> {
     compare(&told, &seen)
 }
 
+/// Members, strings and methods of C++ and Rust, by the names of the source, not optimized and
+/// optimized.
+pub(super) fn members_by_name(env: &Env) -> Result<()> {
+    const CXX: &[&str] = &[
+        "--arg",
+        "Shop::sell: total=this->total, level=request.level, length=request.length, \
+         method=request.method, path=request.path, y=request.at.y, weight=request.weight",
+        "--arg",
+        "Shop::sell: tag=request.tag, by, n, last",
+        "--ret",
+        "Shop::sell",
+        "--arg",
+        "pick: which",
+        "--ret",
+        "pick",
+        "--arg",
+        "many: f, small, last",
+        "--ret",
+        "many",
+    ];
+    const RUST: &[&str] = &[
+        "--arg",
+        "*::bill: total=self.total, price=order.price, count=order.count, paid=order.is_paid",
+        "--arg",
+        "*::bill: ratio=order.ratio, times, less",
+        "--ret",
+        "*::bill",
+    ];
+    let rounds = env.scaled(50);
+    for (source, flags, values) in [
+        ("named_values.cpp", ["-O0"].as_slice(), CXX),
+        ("named_values.cpp", &["-O2"], CXX),
+        ("named_values.rs", &["-g"], RUST),
+    ] {
+        let target = env.targets.get(&program(source).flags(flags.iter().copied()))?;
+        let (told, seen) = record(env, &target, &[&rounds], values)?;
+        compare(&told, &seen)?;
+    }
+    Ok(())
+}
+
 /// The same at the ways out. Where a function jumps to another one, its result is not known yet.
 pub(super) fn results_at_ret_sites(env: &Env) -> Result<()> {
     let (mut told, seen) = recorded(env, &["--returns", "ret-sites"])?;

@@ -122,6 +122,12 @@ pub const CASES: &[Case] = &[
         depends: On::Nothing,
     },
     Case {
+        name: "members_by_name",
+        check: call_values::members_by_name,
+        unsuited: needs_values,
+        depends: On::Nothing,
+    },
+    Case {
         name: "results_at_ret_sites",
         check: call_values::results_at_ret_sites,
         unsuited: needs_values,

@@ -1,0 +1,59 @@
+/* Functions whose parameters and members are of many kinds. Each call prints a line
+ * `call {"function":…,"values":{…}}` with what the program itself knows of it, in the form of an
+ * exported call. Usage: named_values [ROUNDS=20] */
+#include "count.h"
+#include <string>
+
+struct Place { int x, y; };
+struct Mixed { double ratio; long count; };
+struct Base { unsigned char level; };
+struct Request : Base {
+    int length;
+    std::string method;
+    const char *path;
+    Place at;
+    double weight;
+    char tag[8];
+};
+
+struct Shop {
+    long total;
+    FN long sell(const Request &request, Place place, Mixed mixed, std::string by, unsigned char n, float f, short last);
+};
+
+FN long Shop::sell(const Request &request, Place place, Mixed mixed, std::string by, unsigned char n, float f, short last) {
+    total += request.length + place.y + (long)mixed.ratio + (long)by.size() + n + (long)f + last;
+    return total;
+}
+
+FN const char *pick(int which) { return which % 2 ? "odd" : "even"; }
+
+FN bool many(long a, long b, long c, long d, long e, long f, Place *on_stack, signed char small, double far, unsigned last) {
+    return a + b + c + d + e + f + on_stack->x + small + (long)far + last > 60;
+}
+
+int main(int argc, char **argv) {
+    long rounds = number(argc, argv, 1, 20);
+    Shop shop = {5};
+    for (int i = 0; i < rounds; i++) {
+        Request request;
+        request.level = i;
+        request.length = -i;
+        request.method = i % 2 ? "GET" : "a method that is longer than what lies in the string itself";
+        request.path = "/path";
+        request.at = {i, i * 1000};
+        request.weight = i * 0.25;
+        snprintf(request.tag, sizeof request.tag, "t%d", i);
+        long before = shop.total;
+        long after = shop.sell(request, {i, 2 * i}, {i * 0.5, i}, i % 3 ? "me" : "another", i, i, -i);
+        printf("call {\"function\":\"Shop::sell\",\"values\":{\"total\":%ld,\"level\":%u,\"length\":%d,\"method\":\"%s\","
+               "\"path\":\"/path\",\"y\":%d,\"weight\":%g,\"tag\":\"%s\",\"by\":\"%s\",\"n\":%d,\"last\":%d,\"retval\":%ld}}\n",
+               before, (unsigned char)i, -i, request.method.c_str(), i * 1000, request.weight, request.tag,
+               i % 3 ? "me" : "another", (unsigned char)i, (short)-i, after);
+        printf("call {\"function\":\"pick\",\"values\":{\"which\":%d,\"retval\":\"%s\"}}\n", i, pick(i));
+        Place place = {i, 7};
+        bool is_more = many(1, 2, 3, 4, 5, i, &place, -i, i * 0.5, i);
+        printf("call {\"function\":\"many\",\"values\":{\"f\":%d,\"small\":%d,\"last\":%d,\"retval\":%s}}\n", i,
+               (signed char)-i, i, is_more ? "true" : "false");
+    }
+}

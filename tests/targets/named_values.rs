@@ -1,0 +1,48 @@
+//! Functions with references and numbers. Each call prints a line `call {"function":…,"values":{…}}`
+//! with what the program itself knows of it. Usage: named_values [ROUNDS=20]
+
+pub struct Order {
+    pub items: Vec<u8>,
+    pub price: u64,
+    pub count: u32,
+    pub is_paid: bool,
+    pub ratio: f64,
+}
+
+pub struct Shop {
+    pub total: i64,
+}
+
+impl Shop {
+    #[inline(never)]
+    pub fn bill(&mut self, order: &Order, times: u16, less: i32) -> i64 {
+        self.total += order.price as i64 * i64::from(order.count) + i64::from(times) - i64::from(less);
+        std::hint::black_box(self.total)
+    }
+}
+
+fn main() {
+    let rounds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(20);
+    let mut shop = Shop { total: 3 };
+    for i in 0..rounds {
+        let order = std::hint::black_box(Order {
+            items: vec![1; i as usize % 5],
+            price: 1 << (i % 40),
+            count: i,
+            is_paid: i % 2 == 1,
+            ratio: f64::from(i) * 0.5,
+        });
+        let before = shop.total;
+        let after = shop.bill(&order, i as u16, -(i as i32));
+        println!(
+            "call {{\"function\":\"named_values::Shop::bill\",\"values\":{{\"total\":{before},\"price\":{},\
+             \"count\":{},\"paid\":{},\"ratio\":{:?},\"times\":{},\"less\":{},\"retval\":{after}}}}}",
+            order.price,
+            order.count,
+            order.is_paid,
+            order.ratio,
+            i as u16,
+            -(i as i32)
+        );
+    }
+}
