@@ -263,10 +263,10 @@ impl Selector {
         if before == 0 {
             return Err(SelectError::NothingFound(selection.unmatched));
         }
-        self.exclude(objects, &mut selection);
+        let exclude = Self::exclude(&self.exclude, objects, &mut selection);
         selection.excluded = before - selection.len();
         if self.with_callees > 0 {
-            let exclude = |called: &mut Selection| self.exclude(objects, called);
+            let exclude = |called: &mut Selection| _ = Self::exclude(&exclude, objects, called);
             callees::add(&mut selection, objects, self.with_callees, exclude);
         }
         selection.settle_pairs();
@@ -379,16 +379,21 @@ impl Selector {
         selection.markers = all.into_iter().collect();
     }
 
-    fn exclude(&self, objects: &[Object], selection: &mut Selection) {
-        for exclude in &self.exclude {
+    /// Takes away what these patterns name. Returns them; those that matched whole names stand for no
+    /// others from now on.
+    fn exclude(all: &[Pattern], objects: &[Object], selection: &mut Selection) -> Vec<Pattern> {
+        let mut one = |exclude: &Pattern| {
             let before = selection.len();
             Self::exclude_one(exclude, objects, selection);
-            if selection.len() == before
-                && let Some(exclude) = exclude.by_last_part()
-            {
+            if selection.len() < before {
+                return exclude.found_whole();
+            }
+            if let Some(exclude) = exclude.by_last_part() {
                 Self::exclude_one(&exclude, objects, selection);
             }
-        }
+            exclude.clone()
+        };
+        all.iter().map(&mut one).collect()
     }
 
     fn exclude_one(exclude: &Pattern, objects: &[Object], selection: &mut Selection) {
