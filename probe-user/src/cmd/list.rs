@@ -81,8 +81,8 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     }
     selection.notes.iter().for_each(|line| ui::say(line));
     let rows = list_functions(&objects, &selection, true);
-    objects.iter().flat_map(Object::left_out).for_each(|line| ui::say(&line));
     let decided = decide(rows, &objects, &planner, verbose > 0 || args.json)?;
+    objects.iter().flat_map(Object::left_out).for_each(|line| ui::say(&line));
     let mut out = BufWriter::new(std::io::stdout().lock());
     let written = match args.json {
         true => to_json(&decided, &mut out),
@@ -188,18 +188,25 @@ fn decide(
     });
     let placers = placers.collect::<Result<Vec<_>, _>>()?;
     let mut jumps = JumpRoom::default();
-    let decide = |mut row: Row| {
+    let decide = |row: Row| {
         let function = row.size.and_then(|_| objects[row.object_index].functions().get(row.index));
         let placer = placers[row.object_index].as_ref();
         let mut placement = function.zip(placer).map(|(function, placer)| placer.place(function));
-        if let (Some(Ok(placement)), Some(function)) = (&mut placement, function) {
+        if let Some(Ok(placement)) = &mut placement {
             jumps.fit(placement);
-            let arguments = objects[row.object_index].parameters(function);
-            row.arguments = arguments.join(", ").into();
         }
         (row, placement)
     };
-    Ok(rows.into_iter().map(decide).collect())
+    let mut decided: Vec<Decided> = rows.into_iter().map(decide).collect();
+    // They take time and memory that places would lack.
+    for (row, placement) in &mut decided {
+        let object = &objects[row.object_index];
+        let function = row.size.and_then(|_| object.functions().get(row.index));
+        if let Some(function) = function.filter(|_| matches!(placement, Some(Ok(_)))) {
+            row.arguments = object.parameters(function).join(", ").into();
+        }
+    }
+    Ok(decided)
 }
 
 fn lines(decided: &[Decided], detailed: bool) -> impl Iterator<Item = listing::Line> {

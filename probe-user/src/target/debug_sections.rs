@@ -20,14 +20,16 @@ use std::sync::Arc;
 const STEP: usize = 1 << 20;
 /// The largest zstd window: unpacked bytes that zstd keeps.
 const LARGEST_WINDOW: u64 = 100 << 20;
+/// The largest section of locations that is loaded.
+const LARGEST_LOCATIONS: u64 = 32 << 20;
 /// An entry with more attributes counts as damaged.
 const MOST_ATTRIBUTES: u64 = 4096;
 
-/// Loads the sections for lines and inlined functions. Returns `None` when one is refused or the
+/// Loads the sections for lines, inlined functions and parameters. Returns `None` when one is refused or the
 /// file is broken. A section that cannot be unpacked is empty.
 pub(super) fn load(source: &Source, file: &ElfFile<'_>) -> Option<Dwarf<Reader>> {
     let section = |id: SectionId| -> Result<Reader, ()> {
-        let bytes = match is_needed(id) {
+        let bytes = match is_needed(id) && is_small_enough(file, id) {
             true => section(file, source, id.name()),
             false => None,
         };
@@ -44,11 +46,21 @@ fn is_needed(id: SectionId) -> bool {
             | SectionId::DebugInfo
             | SectionId::DebugLine
             | SectionId::DebugLineStr
+            | SectionId::DebugLoc
+            | SectionId::DebugLocLists
             | SectionId::DebugRanges
             | SectionId::DebugRngLists
             | SectionId::DebugStr
             | SectionId::DebugStrOffsets
     )
+}
+
+/// Returns whether a section may be loaded. Locations only confirm where arguments are: without them,
+/// arguments are not read by name, and lines still are.
+fn is_small_enough(file: &ElfFile<'_>, id: SectionId) -> bool {
+    let is_locations = matches!(id, SectionId::DebugLoc | SectionId::DebugLocLists);
+    let size = || file.section_by_name(id.name()).map_or(0, |section| section.size());
+    !is_locations || size() <= LARGEST_LOCATIONS
 }
 
 fn section(file: &ElfFile<'_>, source: &Source, name: &str) -> Option<Arc<[u8]>> {

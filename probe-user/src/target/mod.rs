@@ -10,6 +10,7 @@ pub(crate) mod bias;
 pub(crate) mod budget;
 mod callees;
 mod compiler_made;
+mod confirmed;
 pub(crate) mod debug_files;
 mod debug_sections;
 mod debug_types;

@@ -44,8 +44,8 @@ pub(crate) enum NoValue {
     #[error("the compiler has changed its parameters")]
     Changed,
     #[error(
-        "where `{0}` is depends on the type of the result or of a parameter before it, of which not \
-         enough is known; name its register and type, such as 1:u64"
+        "debug information does not tell for sure where `{0}` is; name its register and type, such as \
+         1:u64"
     )]
     Unknown(String),
     #[error("it returns nothing")]
@@ -153,10 +153,13 @@ pub(crate) fn is_changed(symbol: &str) -> bool {
 }
 
 /// Returns whether a function has other parameters than debug information lists: a closure of Rust has
-/// one more, with what it captures.
+/// one more, with what it captures, and a part of a coroutine only its frame.
 fn has_others(function: &Function) -> bool {
     const CLOSURES: [&str; 2] = ["{closure", "{async"];
-    is_changed(function.raw()) || CLOSURES.iter().any(|mark| function.name().contains(mark))
+    const PARTS: [&str; 4] = [".resume", ".destroy", ".cleanup", ".actor"];
+    is_changed(function.raw())
+        || PARTS.iter().any(|part| function.raw().ends_with(part))
+        || CLOSURES.iter().any(|mark| function.name().contains(mark))
 }
 
 fn find(

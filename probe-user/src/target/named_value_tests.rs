@@ -64,6 +64,8 @@ const CXX: &str = r#"
 
 const RUST: &str = r#"
     #[inline(never)]
+    pub fn nameless(_: u64, n: u64) -> u64 { std::hint::black_box(n) + 1 }
+    #[inline(never)]
     pub fn picked(from: Option<u32>, n: u8) -> u32 { from.unwrap_or(7) + u32::from(n) }
     pub struct Order { pub count: u32, pub price: u64, pub items: Vec<u8> }
     #[inline(never)]
@@ -71,6 +73,7 @@ const RUST: &str = r#"
     fn main() {
         let n = std::env::args().count() as u64;
         println!("{}", bill(&Order { count: n as u32, price: n, items: vec![] }, n as u16));
+        println!("{}", nameless(n, n + 1));
         println!("{}", picked((n > 1).then_some(n as u32), n as u8));
     }
 "#;
@@ -193,6 +196,29 @@ fn what_cannot_be_read_says_why() {
 }
 
 #[test]
+fn what_the_compiler_passes_instead_is_not_taken_for_the_parameter() {
+    let source = r#"
+        struct s { int a, b; };
+        static __attribute__((noinline)) int get(struct s *p, int n) { return p->a + n; }
+        int main(int argc, char **argv) { struct s s = {argc, 2}; return get(&s, argc) + get(&s, 3); }
+    "#;
+    for compiler in ["gcc -g -O2", "clang -g -O2"] {
+        if !is_there(compiler) {
+            continue;
+        }
+        let built = &compile(compiler, "c", source);
+        for path in ["p->a", "n"] {
+            let found = value(built, "get", path);
+            let is_right = |typed: Typed| match path {
+                "n" => typed.source.0.base == RSI,
+                _ => typed.source.0.base == RDI && built.object().functions().is_empty(),
+            };
+            assert!(found.is_err() || found.is_ok_and(is_right), "{compiler} {path}");
+        }
+    }
+}
+
+#[test]
 fn strings_references_and_base_classes_of_cxx_are_looked_through() {
     for compiler in ["g++ -g -O0", "g++ -g -O2", "clang++ -g -O1"] {
         if !is_there(compiler) {
@@ -218,7 +244,7 @@ fn strings_references_and_base_classes_of_cxx_are_looked_through() {
 
 #[test]
 fn structures_of_rust_are_read_behind_references() {
-    let built = &compile("rustc -g --crate-name program", "rs", RUST);
+    let built = &compile("rustc -g -O --crate-name program", "rs", RUST);
     let offset = |path| {
         let typed = value(built, "bill", path).unwrap_or_else(|error| panic!("{path}: {error}"));
         assert_eq!((typed.source.0.base, typed.source.0.memory), (RDI, 1), "{path}");
@@ -226,8 +252,12 @@ fn structures_of_rust_are_read_behind_references() {
     };
     assert_eq!(offset("order.count"), (4, Unsigned));
     assert_eq!(offset("order.price"), (8, Unsigned));
-    let told = NoValue::Unknown("n".to_owned()).to_string();
-    refused(built, "picked", "n", &told);
+    let told = |name: &str| NoValue::Unknown(name.to_owned()).to_string();
+    refused(built, "picked", "n", &told("n"));
+    // The first parameter has no name, and is not described.
+    refused(built, "nameless", "n", &told("n"));
+    let plain = &compile("rustc -g --crate-name program", "rs", RUST);
+    refused(plain, "bill", "times", &told("times"));
     assert_eq!(source(built, "bill", "times"), (RSI, 0, 0, 2, Unsigned));
 }
 

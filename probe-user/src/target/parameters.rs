@@ -19,6 +19,7 @@ pub(super) struct Parameter {
     /// Empty if it has none.
     pub(super) name: String,
     pub(super) of: Option<EntryAt>,
+    /// Where the ABI puts it. `Unknown` if debug information says otherwise.
     pub(super) place: Place,
 }
 
@@ -39,7 +40,7 @@ pub(super) enum Place {
 
 /// The language of a unit, as far as it says how parameters are passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Language {
+pub(super) enum Language {
     C,
     Cxx,
     Rust,
@@ -90,7 +91,12 @@ impl Lines {
             let name = at.and_then(|at| types.name(at)).unwrap_or_default();
             places.is_lost |= NOT_PASSED.contains(&name.as_str());
             let class = of.and_then(|of| class(types, of, types.shape(of)?, language, false));
-            Parameter { name, of, place: places.give(class) }
+            let place = match places.give(class) {
+                Place::Elsewhere => Place::Elsewhere,
+                place if at.is_some_and(|at| self.confirms(function, at, place)) => place,
+                _ => Place::Unknown,
+            };
+            Parameter { name, of, place }
         });
         Some(parameters.collect())
     }
@@ -102,7 +108,7 @@ impl Lines {
         Some(DebugTypes(self).type_of(at))
     }
 
-    fn function_at(&self, address: u64) -> Option<EntryAt> {
+    pub(super) fn function_at(&self, address: u64) -> Option<EntryAt> {
         self.budget.check().ok()?;
         let mut units = self.units_at(address);
         let at = units.find_map(|unit| {
@@ -146,7 +152,7 @@ impl Lines {
     }
 
     /// Returns the language of a unit, if its way to pass parameters is known.
-    fn language(&self, unit: usize) -> Option<Language> {
+    pub(super) fn language(&self, unit: usize) -> Option<Language> {
         let unit = self.units[unit].unit.unit_ref(&self.dwarf);
         let mut entries = unit.entries();
         let language = entries.next_dfs().ok()??.attr_value(gimli::DW_AT_language)?;

@@ -104,7 +104,7 @@ pub(super) fn members_by_name(env: &Env) -> Result<()> {
     for (source, flags, values) in [
         ("named_values.cpp", ["-O0"].as_slice(), CXX),
         ("named_values.cpp", &["-O2"], CXX),
-        ("named_values.rs", &["-g"], RUST),
+        ("named_values.rs", &["-O", "-g"], RUST),
     ] {
         let target = env.targets.get(&program(source).flags(flags.iter().copied()))?;
         let (told, seen) = record(env, &target, &[&rounds], values)?;

@@ -40,7 +40,7 @@ use crate::target::{
     select::{SelectError, Selection, Selector},
     symbols::Function,
 };
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use ctrace_core::function::FunctionInfo;
 use std::{path::PathBuf, sync::Arc};
 
@@ -221,8 +221,9 @@ impl Planner {
         };
         self.late = self.selector.for_late_objects(&selection);
         let mut plan = self.place_all(&objects, &selection)?;
-        if let [first, ..] = self.take_absent(&mut plan).as_slice() {
-            bail!("{first}");
+        match self.take_absent(&mut plan) {
+            lines if self.awaits_programs => plan.notes.extend(lines),
+            lines => lines.first().map_or(Ok(()), |line| Err(anyhow!("{line}")))?,
         }
         plan.remarks.extend(later);
         Ok(plan)
