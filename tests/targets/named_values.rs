@@ -13,12 +13,13 @@ pub struct Shop {
     pub total: i64,
 }
 
-impl Shop {
-    #[inline(never)]
-    pub fn bill(&mut self, order: &Order, times: u16, less: i32) -> i64 {
-        self.total += order.price as i64 * i64::from(order.count) + i64::from(times) - i64::from(less);
-        std::hint::black_box(self.total)
-    }
+/// Other files could call it, so the compiler passes what the source says.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub fn bill(shop: &mut Shop, order: &Order, times: u16, less: i32) -> i64 {
+    shop.total += order.price as i64 * i64::from(order.count) + i64::from(times) - i64::from(less);
+    shop.total += i64::from(order.is_paid) + order.ratio as i64 + order.items.len() as i64;
+    std::hint::black_box(shop.total)
 }
 
 fn main() {
@@ -33,9 +34,9 @@ fn main() {
             ratio: f64::from(i) * 0.5,
         });
         let before = shop.total;
-        let after = shop.bill(&order, i as u16, -(i as i32));
+        let after = bill(&mut shop, &order, i as u16, -(i as i32));
         println!(
-            "call {{\"function\":\"named_values::Shop::bill\",\"values\":{{\"total\":{before},\"price\":{},\
+            "call {{\"function\":\"bill\",\"values\":{{\"total\":{before},\"price\":{},\
              \"count\":{},\"paid\":{},\"ratio\":{:?},\"times\":{},\"less\":{},\"retval\":{after}}}}}",
             order.price,
             order.count,

@@ -94,11 +94,11 @@ pub(super) fn members_by_name(env: &Env) -> Result<()> {
     ];
     const RUST: &[&str] = &[
         "--arg",
-        "*::bill: total=self.total, price=order.price, count=order.count, paid=order.is_paid",
+        "bill: total=shop.total, price=order.price, count=order.count, paid=order.is_paid",
         "--arg",
-        "*::bill: ratio=order.ratio, times, less",
+        "bill: ratio=order.ratio, times, less",
         "--ret",
-        "*::bill",
+        "bill",
     ];
     let rounds = env.scaled(50);
     for (source, flags, values) in [
