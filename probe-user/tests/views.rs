@@ -199,12 +199,12 @@ fn with_values_of_all_types() -> Report {
 #[test]
 fn values_beside_calls() {
     let options = ViewOptions { top: Some(1), ..view("calls") };
-    check("values_80", &with_values(), &options, &NARROW);
-    check("values_file", &with_values(), &options, &FILE);
+    check("beside_calls_80", &with_values(), &options, &NARROW);
+    check("beside_calls_file", &with_values(), &options, &FILE);
     let by_value = ViewOptions { top: Some(1), ..view("values") };
     check("by_value_80", &with_values(), &by_value, &NARROW);
     check("by_value_file", &with_values(), &view("values"), &FILE);
-    check("values_of_all_types", &with_values_of_all_types(), &options, &FILE);
+    check("beside_calls_of_all_types", &with_values_of_all_types(), &options, &FILE);
 }
 
 #[test]

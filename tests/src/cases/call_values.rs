@@ -1,7 +1,7 @@
 //! Arguments and results of functions, compared call by call with what the program prints itself.
 
 use crate::env::Env;
-use crate::targets::program;
+use crate::targets::{Build, program};
 use crate::told::{Told, compare, record};
 use anyhow::{Result, ensure};
 
@@ -101,16 +101,22 @@ pub(super) fn members_by_name(env: &Env) -> Result<()> {
         "bill",
     ];
     let rounds = env.scaled(50);
-    for (source, flags, values) in [
-        ("named_values.cpp", ["-O0"].as_slice(), CXX),
-        ("named_values.cpp", &["-O2"], CXX),
-        ("named_values.rs", &["-O", "-g"], RUST),
-    ] {
-        let target = env.targets.get(&program(source).flags(flags.iter().copied()))?;
+    for (build, values) in named().iter().zip([CXX, CXX, RUST]) {
+        let target = env.targets.get(build)?;
         let (told, seen) = record(env, &target, &[&rounds], values)?;
         compare(&told, &seen)?;
     }
     Ok(())
+}
+
+/// Programs of C++, not optimized and optimized, and of Rust.
+pub(super) fn named() -> [Build; 3] {
+    let of = |source: &str, flags: &[&'static str]| program(source).flags(flags.iter().copied());
+    [
+        of("named_values.cpp", &["-O0"]),
+        of("named_values.cpp", &["-O2"]),
+        of("named_values.rs", &["-O", "-g"]),
+    ]
 }
 
 /// The same at the ways out. Where a function jumps to another one, its result is not known yet.

@@ -267,6 +267,7 @@ pub fn builds() -> Vec<Build> {
     .map(program)
     .into();
     all.push(panic_program());
+    all.extend(call_values::named());
     all.extend(markers::builds());
     all
 }
