@@ -121,10 +121,7 @@ impl<'a> Search<'a> {
         let (functions, budget) = (object.functions(), object.source().budget());
         let (map, _) = self.maps.entry(function.object).or_insert_with(|| {
             let before = budget.used();
-            let mut map = CodeMap::parse(object.source()).ok();
-            if let Some(map) = &mut map {
-                map.learn(functions.iter().map(|it| (it.address, it.size, it.raw())));
-            }
+            let map = CodeMap::of(object).ok();
             (map, budget.used().saturating_sub(before))
         });
         let function = &functions[function.index];

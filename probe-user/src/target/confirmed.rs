@@ -38,19 +38,14 @@ impl Lines {
             return false;
         };
         match (place, located) {
-            (Place::Register(number), Located::Register(register)) => {
+            (Place::Register(number) | Place::Behind(number), Located::Register(register))
+            | (Place::Behind(number), Located::At(register, 0)) => {
                 INTEGERS[usize::from(number)] == register
             }
-            (Place::Behind(number), Located::Register(register) | Located::At(register, 0)) => {
-                INTEGERS[usize::from(number)] == register
-            }
-            // Not optimized: it is stored to the frame first. In Rust nothing tells whether there are
-            // nameless ones before it.
-            (Place::Register(_) | Place::Behind(_), Located::InFrame(_) | Located::At(RBP, _)) => {
-                self.language(parameter.unit) != Some(Language::Rust)
-            }
-            // A copy of it, which is not optimized away.
-            (Place::Stack(_), Located::InFrame(..0) | Located::At(RBP, ..0)) => {
+            // Not optimized: it is stored to the frame first, or a copy of it. In Rust nothing tells
+            // whether there are nameless ones before it.
+            (Place::Register(_) | Place::Behind(_), Located::InFrame(_) | Located::At(RBP, _))
+            | (Place::Stack(_), Located::InFrame(..0) | Located::At(RBP, ..0)) => {
                 self.language(parameter.unit) != Some(Language::Rust)
             }
             (Place::Stack(slot), Located::InFrame(offset)) => {
@@ -64,8 +59,7 @@ impl Lines {
         }
     }
 
-    /// Returns the register that the frame of a function begins at; none for the address behind its
-    /// return address.
+    /// Returns the register that the frame of a function begins at, or [`CFA`].
     fn frame_base(&self, function: u64) -> Option<u16> {
         let at = self.function_at(function)?;
         let unit = self.units[at.unit].unit.unit_ref(&self.dwarf);

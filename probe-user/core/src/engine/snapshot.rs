@@ -10,10 +10,9 @@ use crate::report::{Extras, LossReport, Report};
 use crate::stats::grouped::Grouped;
 use crate::stats::heat::Heat;
 use crate::stats::histogram::{Histogram, HistogramCounter};
-use crate::stats::rank::{Center, Durations, Keep, Wanted, nearest_rank};
+use crate::stats::rank::{Center, Durations, Keep, Wanted};
 use crate::stats::selection::Selection;
 use crate::stats::slices::Slices;
-use crate::stats::tally::Tally;
 use crate::stats::unions::{Unions, Window, unions};
 use crate::units::{FuncId, Nanos};
 
@@ -105,12 +104,12 @@ impl Tracker {
             if let Some(function) = histograms.get_mut(node.func.index()) {
                 function.merge(histogram);
             }
-            percentiles(histogram, tally)
+            Percentiles::of(histogram, tally)
         });
         let nodes = nodes.collect();
         let functions = histograms.iter().enumerate().map(|(index, histogram)| {
             let of_function = by_function.nodes_of(FuncId(index as u32));
-            (percentiles(histogram, &sum(tallies, of_function)), Center::default())
+            (Percentiles::of(histogram, &sum(tallies, of_function)), Center::default())
         });
         Ranks { functions: functions.collect(), nodes }
     }
@@ -168,12 +167,4 @@ impl Tracker {
 /// Returns each node of a function that has several. A single node's ranks are the function's.
 fn path_nodes(nodes: &[u32]) -> impl Iterator<Item = &[u32]> {
     nodes.chunks(1).filter(|node| node.len() < nodes.len())
-}
-
-/// Returns percentiles from a histogram, clamped to the exact extremes.
-fn percentiles(histogram: &Histogram, tally: &Tally) -> Percentiles {
-    Percentiles::new(|permille| {
-        let value = histogram.at(nearest_rank(tally.timed, permille))?;
-        Some(Nanos(value.clamp(tally.min()?, tally.max()?)))
-    })
 }

@@ -1,6 +1,9 @@
 //! The list of a function's percentiles, by which they are computed and stored in a row.
 
 use super::DurationReport;
+use crate::stats::histogram::Histogram;
+use crate::stats::rank::nearest_rank;
+use crate::stats::tally::Tally;
 use crate::units::Nanos;
 
 /// Returns the field of a percentile in a row.
@@ -32,9 +35,12 @@ pub(crate) const PERMILLE: [u64; ALL.len()] = {
 pub(crate) struct Percentiles(pub(crate) [Option<Nanos>; PERMILLE.len()]);
 
 impl Percentiles {
-    /// `at` returns the duration that this part of 1,000 of the calls does not exceed.
-    pub(crate) fn new(at: impl FnMut(u64) -> Option<Nanos>) -> Self {
-        Self(PERMILLE.map(at))
+    /// Returns those of a histogram, clamped to the exact extremes.
+    pub(crate) fn of(histogram: &Histogram, tally: &Tally) -> Self {
+        Self(PERMILLE.map(|permille| {
+            let value = histogram.at(nearest_rank(tally.timed, permille))?;
+            Some(Nanos(value.clamp(tally.min()?, tally.max()?)))
+        }))
     }
 
     /// Returns the percentile at this part of 1,000, if it is in the list.

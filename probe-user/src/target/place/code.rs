@@ -78,6 +78,13 @@ impl<'data> CodeMap<'data> {
         }
     }
 
+    /// Reads the code of an object, with the names of its functions.
+    pub(crate) fn of(object: &'data super::super::object::Object) -> Result<Self, PlaceError> {
+        let mut map = Self::parse(object.source())?;
+        map.learn(object.functions().iter().map(|it| (it.address, it.size, it.raw())));
+        Ok(map)
+    }
+
     fn read(source: &'data Source) -> Result<Self, PlaceError> {
         let file = target_elf::parse(source).map_err(PlaceError::NotElf)?;
         let segments = segments(&file, source.length());

@@ -9,9 +9,9 @@ use super::select::{CallReader, each_part};
 use super::values::each_payload;
 use crate::calls::spool::Call;
 use crate::recording::{ChunkEntry, Payload, ReadAt, Recording};
+use crate::report::percentiles::Percentiles;
 use crate::report::{ByValue, OneValue, ValueCalls};
 use crate::stats::histogram::{Histogram, HistogramCounter};
-use crate::stats::rank::nearest_rank;
 use crate::stats::tally::Tally;
 use crate::units::Nanos;
 use crate::values::Value;
@@ -35,22 +35,20 @@ pub(crate) fn by_value<R: ReadAt>(
     let columns = Columns::of(recording);
     let heaviest = heaviest(recording, lens, chunks, counted, &columns);
     let chosen: Vec<Chosen> = heaviest.into_iter().map(|heavy| heavy.choose(most)).collect();
-    let sums = sums(recording, lens, chunks, counted, &columns, &chosen);
+    let first = firsts(chosen.iter().map(Chosen::rows));
+    let (tallies, histograms) = sums(recording, lens, chunks, counted, &columns, &chosen, &first);
     let named = recording
         .functions()
         .iter()
         .enumerate()
         .flat_map(|(function, info)| info.values.iter().map(move |value| (function, value)));
-    let tables = named.zip(chosen.iter().zip(&sums)).map(|((function, info), (chosen, sums))| {
-        let rows = chosen.values.iter().zip(&sums.tallies).zip(&sums.histograms);
-        let mut rows: Vec<OneValue> = rows
-            .filter_map(|((value, tally), histogram)| {
-                let of = calls(tally, histogram)?;
-                Some(OneValue { value: value.clone(), of })
-            })
+    let tables = named.zip(chosen.iter().zip(&first)).map(|((function, info), (chosen, first))| {
+        let at = |row: usize| calls(&tallies[first + row], &histograms[first + row]);
+        let values = chosen.values.iter().enumerate();
+        let mut rows: Vec<OneValue> = values
+            .filter_map(|(row, value)| Some(OneValue { value: value.clone(), of: at(row)? }))
             .collect();
         rows.sort_by_key(|row| Reverse((row.of.total_ns, row.of.calls)));
-        let at = |row: usize| calls(&sums.tallies[row], &sums.histograms[row]);
         let (others, unread) = (at(chosen.others()), at(chosen.unread()));
         let weights = rows.iter().map(|row| row.of.total_ns.0.saturating_add(row.of.calls));
         let least = weights.min().unwrap_or(0);
@@ -69,17 +67,28 @@ pub(crate) fn by_value<R: ReadAt>(
 
 fn calls(tally: &Tally, histogram: &Histogram) -> Option<ValueCalls> {
     let calls = tally.timed.saturating_add(tally.untimed);
-    let percentile = |permille| histogram.at(nearest_rank(tally.timed, permille)).map(Nanos);
+    let percentiles = Percentiles::of(histogram, tally);
     (calls > 0).then(|| ValueCalls {
         calls,
         timed: tally.timed,
         total_ns: Nanos(tally.total_ns()),
         mean_ns: tally.mean().map(Nanos),
-        p50_ns: percentile(500),
-        p90_ns: percentile(900),
-        p99_ns: percentile(990),
+        p50_ns: percentiles.at(500),
+        p90_ns: percentiles.at(900),
+        p99_ns: percentiles.at(990),
         max_ns: tally.max().map(Nanos),
     })
+}
+
+/// Returns the first place of each of these lists, which lie one after the other.
+fn firsts(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut next = 0;
+    lengths
+        .map(|length| {
+            next += length;
+            next - length
+        })
+        .collect()
 }
 
 /// The columns of values, those of all functions one after the other.
@@ -91,12 +100,8 @@ struct Columns {
 
 impl Columns {
     fn of<R: ReadAt>(recording: &Recording<R>) -> Self {
-        let mut all = 0;
-        let first = recording.functions().iter().map(|info| {
-            all += info.values.len();
-            all - info.values.len()
-        });
-        Self { first: first.collect(), all }
+        let of_each = recording.functions().iter().map(|info| info.values.len());
+        Self { all: of_each.clone().sum(), first: firsts(of_each) }
     }
 
     /// Shows the values of a call with their columns, but not those that it lacks.
@@ -186,6 +191,10 @@ impl<T: Eq + Hash> Chosen<T> {
     fn unread(&self) -> usize {
         self.values.len() + 1
     }
+
+    fn rows(&self) -> usize {
+        self.values.len() + 2
+    }
 }
 
 /// Returns a call's weight: the time that it was seen to last, and that it was made.
@@ -222,12 +231,8 @@ fn heaviest<R: ReadAt>(
     all
 }
 
-/// The sums of a column: of each chosen value, of the others, and of what could not be read.
-struct Sums {
-    tallies: Vec<Tally>,
-    histograms: Vec<Histogram>,
-}
-
+/// Sums the calls of each row. A column has one for each chosen value, one for the others and one
+/// for what could not be read, from `first` on.
 fn sums<R: ReadAt>(
     recording: &Recording<R>,
     lens: &Lens<'_>,
@@ -235,19 +240,12 @@ fn sums<R: ReadAt>(
     counted: &FirstPass,
     columns: &Columns,
     chosen: &[Chosen],
-) -> Vec<Sums> {
-    let mut rows = 0;
-    let first: Vec<usize> = chosen
-        .iter()
-        .map(|chosen| {
-            let first = rows;
-            rows = first + chosen.unread() + 1;
-            first
-        })
-        .collect();
+    first: &[usize],
+) -> (Vec<Tally>, Vec<Histogram>) {
+    let rows = chosen.iter().map(Chosen::rows).sum();
+    let new = || (vec![Tally::default(); rows], vec![Histogram::default(); rows]);
     let parts = each_part(chunks, |entries| {
-        let (mut tallies, mut histograms) =
-            (vec![Tally::default(); rows], vec![Histogram::default(); rows]);
+        let (mut tallies, mut histograms) = new();
         let mut counter = HistogramCounter::default();
         let mut selected = CallReader::new(recording, lens, counted);
         each_payload(&mut selected, entries, |payload, call| {
@@ -269,21 +267,10 @@ fn sums<R: ReadAt>(
         counter.flush(&mut histograms);
         (tallies, histograms)
     });
-    let mut all: Vec<Sums> = chosen
-        .iter()
-        .map(|chosen| {
-            let rows = chosen.unread() + 1;
-            Sums {
-                tallies: vec![Tally::default(); rows],
-                histograms: vec![Histogram::default(); rows],
-            }
-        })
-        .collect();
+    let mut all = new();
     for (tallies, histograms) in parts {
-        let places = all.iter_mut().flat_map(|sums| sums.tallies.iter_mut());
-        places.zip(&tallies).for_each(|(sum, tally)| sum.merge(tally));
-        let places = all.iter_mut().flat_map(|sums| sums.histograms.iter_mut());
-        places.zip(&histograms).for_each(|(sum, histogram)| sum.merge(histogram));
+        all.0.iter_mut().zip(&tallies).for_each(|(sum, tally)| sum.merge(tally));
+        all.1.iter_mut().zip(&histograms).for_each(|(sum, histogram)| sum.merge(histogram));
     }
     all
 }

@@ -52,6 +52,10 @@ fn the_values_with_the_most_time_come_first() {
     let expected = "load,app,key,value,9,1,1,1000,1000,1000,1000,1000,1000,\n";
     assert!(csv.contains(expected), "{csv}");
     assert!(csv.contains("load,app,key,others,,3,3,82,27,30,50,50,50,\n"), "{csv}");
+    // The longest call is the end of its bucket or less.
+    let report = by_value(&recorded(&[(4, 2_110_001)], 1), &Query::default(), 1);
+    let of = report.values[0].rows[0].of;
+    assert_eq!([of.p50_ns, of.p99_ns, of.max_ns], [Some(Nanos(2_110_001)); 3]);
 }
 
 #[test]
@@ -101,6 +105,8 @@ proptest! {
         for row in &table.rows {
             let Value::Unsigned(key) = row.value else { panic!("{row:?}") };
             let sum = left.remove(&key).expect("each value once");
+            prop_assert!(row.of.p50_ns <= row.of.p90_ns && row.of.p90_ns <= row.of.p99_ns);
+            prop_assert!(row.of.p99_ns <= row.of.max_ns, "{:?}", row);
             prop_assert_eq!(
                 (row.of.calls, row.of.timed, row.of.total_ns.0, row.of.max_ns),
                 (sum.0, sum.0, sum.1, Some(Nanos(sum.2)))
