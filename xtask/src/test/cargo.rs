@@ -1,14 +1,21 @@
 //! Runs the tests that trace nothing: unit tests, integration tests and documentation tests.
 
 use super::programs::{self, Way, judge};
-use super::{Options, live};
+use super::{Extent, Options, live};
 use crate::summary::{Counts, Outcome};
 use crate::{paths, progress};
 use anyhow::Result;
 
-pub(super) fn unit_tests(_: &Options) -> Result<(Outcome, Counts)> {
+/// Test files that compile and look at many programs of others. The quick run leaves them out.
+const SLOW: &[&str] = &["c_header", "placement"];
+
+pub(super) fn unit_tests(options: &Options) -> Result<(Outcome, Counts)> {
     let mut chosen = programs::build()?;
-    chosen.retain(|program| !live::is_live(program));
+    let is_quick = options.extent() == Extent::Quick;
+    chosen.retain(|program| {
+        let is_left_out = is_quick && SLOW.contains(&program.name.as_str());
+        !live::is_live(program) && !is_left_out
+    });
     // While one program waits, the other works.
     programs::run("unit tests", &chosen, Way { at_once: 2, ..Way::default() })
 }
