@@ -5,6 +5,7 @@
 //! probes.
 
 use crate::{
+    condition,
     maps::{SWITCHES, UNRETURNED},
     output::{Task, event, now, traced_task},
     payload,
@@ -48,14 +49,18 @@ fn is_spared(function: u32) -> bool {
     word >> (function % 64) & 1 != 0
 }
 
-/// Handles both ends of a call. `VALUES`: with its arguments and its result.
+/// Handles both ends of a call. `VALUES`: with its arguments and its result. `CONDITION`: if its
+/// arguments meet one.
 #[inline(always)]
-fn both<const VALUES: bool>(ctx: *mut c_void) -> u32 {
+fn both<const VALUES: bool, const CONDITION: bool>(ctx: *mut c_void) -> u32 {
     let ctx = ProbeContext::new(ctx);
     let Some(task) = traced_task() else { return SKIP_RETURN };
     let registers = Registers::of(&ctx);
     let cookie = cookie(&ctx);
     if is_entry(&ctx, cookie, registers.ip()) {
+        if CONDITION && !condition::is_met(task, cookie, &registers) {
+            return SKIP_RETURN;
+        }
         enter::<VALUES>(task, cookie, &registers);
         if settings::GUARDS.load() != 0 && is_spared(cookie.probe()) {
             return SKIP_RETURN;
@@ -89,32 +94,47 @@ fn leave<const VALUES: bool>(task: Task, ts_ns: u64, cookie: Cookie, registers: 
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "uprobe")]
 pub extern "C" fn session(ctx: *mut c_void) -> u32 {
-    both::<false>(ctx)
+    both::<false, false>(ctx)
 }
 
 /// Handles functions with values, in a separate program so that other calls cost nothing more. The
-/// same holds for the other two.
+/// same holds for those with a condition.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "uprobe")]
 pub extern "C" fn session_with_values(ctx: *mut c_void) -> u32 {
-    both::<true>(ctx)
+    both::<true, false>(ctx)
+}
+
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "uprobe")]
+pub extern "C" fn session_with_condition(ctx: *mut c_void) -> u32 {
+    both::<true, true>(ctx)
 }
 
 #[uprobe]
 pub fn entry(ctx: ProbeContext) -> u32 {
-    entered::<false>(&ctx)
+    entered::<false, false>(&ctx)
 }
 
 #[uprobe]
 pub fn entry_with_values(ctx: ProbeContext) -> u32 {
-    entered::<true>(&ctx)
+    entered::<true, false>(&ctx)
+}
+
+#[uprobe]
+pub fn entry_with_condition(ctx: ProbeContext) -> u32 {
+    entered::<true, true>(&ctx)
 }
 
 #[inline(always)]
-fn entered<const VALUES: bool>(ctx: &ProbeContext) -> u32 {
+fn entered<const VALUES: bool, const CONDITION: bool>(ctx: &ProbeContext) -> u32 {
     if let Some(task) = traced_task() {
-        enter::<VALUES>(task, cookie(ctx), &Registers::of(ctx));
+        let (cookie, registers) = (cookie(ctx), Registers::of(ctx));
+        if !CONDITION || condition::is_met(task, cookie, &registers) {
+            enter::<VALUES>(task, cookie, &registers);
+        }
     }
     0
 }

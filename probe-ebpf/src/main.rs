@@ -1,6 +1,7 @@
 //! The eBPF programs of ctrace: one file per family of programs.
 //!
 //! - `function`: entries and returns, on session, multi and perf links;
+//! - `condition`: the conditions on calls, at entries;
 //! - `exit`: the ways out of a function, where no return probe may be used, and ends of pairs;
 //! - `point`: USDT notes, but for the ends of pairs;
 //! - `payload`: the values of points, entries and exits;
@@ -20,6 +21,7 @@
 compile_error!("ctrace reads x86-64 registers: other architectures need their own registers.rs");
 
 mod atomic;
+mod condition;
 mod control;
 mod exit;
 mod function;

@@ -7,8 +7,8 @@ use aya_ebpf::{
     macros::btf_map,
 };
 use ctrace_common::{
-    BufferKey, JumpTarget, LOSS_COUNTERS, Page, RESTORE_REASONS, RESTORE_WORDS, RestoreRequest,
-    ThreadBuffer, ValueSources,
+    BufferKey, Condition, JumpTarget, LOSS_COUNTERS, Page, RESTORE_REASONS, RESTORE_WORDS,
+    RestoreRequest, ThreadBuffer, ValueSources,
 };
 
 /// The rings, one per CPU, see `ctrace_common::Page` and its neighbours. User space sizes the map.
@@ -60,6 +60,19 @@ pub static JUMPS: Array<JumpTarget, 16384> = Array::new();
 /// The value sources of points and functions, by the index in the cookie. User space sizes it.
 #[btf_map]
 pub static VALUES: Array<ValueSources, 1> = Array::new();
+
+/// The conditions of functions, by the number in their element of `VALUES`. User space sizes it.
+#[btf_map]
+pub static CONDITIONS: Array<Condition, 1> = Array::new();
+
+/// Calls that did not meet a condition, see `ctrace_common::UNMET_COUNTERS`. User space sizes it.
+#[btf_map]
+pub static UNMET: PerCpuArray<u64, 1> = PerCpuArray::new();
+
+/// By thread: where its calls that met a condition may still be open, see `condition`. User space
+/// sizes it.
+#[btf_map]
+pub static MET: Array<u64, 1> = Array::new();
 
 /// Requests to restore return addresses. User space sizes it.
 #[btf_map]

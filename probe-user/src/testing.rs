@@ -3,8 +3,8 @@
 
 pub mod bpf {
     pub use crate::bpf::{
-        Attachment, BpfError, CallElements, Config, Drained, Features, Kernel, LinkChoice,
-        LinkKind, Lost, LostCounter, Rings, Role, Site, attach_nothing, now,
+        Attachment, BpfError, CallElements, CallSources, Config, Drained, Features, Kernel,
+        LinkChoice, LinkKind, Lost, LostCounter, Rings, Role, Site, Unmet, attach_nothing, now,
     };
 }
 

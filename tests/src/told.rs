@@ -3,6 +3,7 @@
 use crate::env::Env;
 use crate::process::run;
 use crate::recorded::Recorded;
+use crate::report::Report;
 use crate::trace::LIMIT;
 use anyhow::{Result, ensure};
 use serde_json::{Map, Value};
@@ -39,10 +40,22 @@ pub fn record(
     arguments: &[&str],
     options: &[&str],
 ) -> Result<(Vec<Told>, Vec<Told>)> {
+    let (told, seen, _) = record_with_report(env, program, arguments, options)?;
+    Ok((told, seen))
+}
+
+/// The same, with the report.
+pub fn record_with_report(
+    env: &Env,
+    program: &Path,
+    arguments: &[&str],
+    options: &[&str],
+) -> Result<(Vec<Told>, Vec<Told>, Report)> {
     let mut recorded = Recorded::new(env, [])?.args(options.iter().copied());
     let finished = recorded.program(program, arguments)?;
     ensure!(finished.shell_code() == 0, "record: {}", finished.stderr);
-    recorded.report(&["--view", "calls"])?.check_lossless()?;
+    let report = recorded.report(&["--view", "calls"])?;
+    report.check_lossless()?;
     let mut export = Command::new(&env.ctrace);
     export.arg("export").arg(&recorded.file).args(["--format", "jsonl", "-o", "-"]);
     let exported = run(&mut export, LIMIT)?;
@@ -50,7 +63,7 @@ pub fn record(
     let mut calls: Vec<Value> =
         exported.stdout.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     calls.sort_by_key(|call| call["start_ns"].as_u64());
-    Ok((told(&finished.stdout)?, calls.iter().filter_map(Told::of).collect()))
+    Ok((told(&finished.stdout)?, calls.iter().filter_map(Told::of).collect(), report))
 }
 
 /// Compares call by call, and value by value.

@@ -16,6 +16,24 @@ struct Request : Base {
     char tag[8];
 };
 
+enum class Kind : short { cold = -300, warm, hot = 400 };
+enum State { IDLE, BUSY = 5, STUCK = 0x7fffffff };
+struct Job { char id; State state; };
+
+static const char *name(Kind kind) {
+    return kind == Kind::cold ? "\"cold\"" : kind == Kind::warm ? "\"warm\"" : kind == Kind::hot ? "\"hot\"" : nullptr;
+}
+
+static const char *name(State state) {
+    return state == IDLE ? "\"IDLE\"" : state == BUSY ? "\"BUSY\"" : state == STUCK ? "\"STUCK\"" : nullptr;
+}
+
+/* Some numbers have no name. */
+FN State grade(Kind kind, Job *job) {
+    job->id++;
+    return kind == Kind::cold ? STUCK : job->state == BUSY ? IDLE : BUSY;
+}
+
 struct Shop {
     long total;
     FN long sell(const Request &request, Place place, Mixed mixed, std::string by, unsigned char n, float f, short last);
@@ -51,6 +69,11 @@ int main(int argc, char **argv) {
                before, (unsigned char)i, -i, request.method.c_str(), i * 1000, request.weight, request.tag,
                i % 3 ? "me" : "another", (unsigned char)i, (short)-i, after);
         printf("call {\"function\":\"pick\",\"values\":{\"which\":%d,\"retval\":\"%s\"}}\n", i, pick(i));
+        Kind kind = i % 4 == 3 ? Kind(17) : i % 4 == 2 ? Kind::hot : i % 4 ? Kind::warm : Kind::cold;
+        Job job = {0, i % 3 ? BUSY : STUCK};
+        const char *state = name(job.state), *result = name(grade(kind, &job));
+        printf("call {\"function\":\"grade\",\"values\":{\"kind\":%s,\"state\":%s,\"retval\":%s}}\n",
+               name(kind) ? name(kind) : "17", state, result);
         Place place = {i, 7};
         bool is_more = many(1, 2, 3, 4, 5, i, &place, -i, i * 0.5, i);
         printf("call {\"function\":\"many\",\"values\":{\"f\":%d,\"small\":%d,\"last\":%d,\"retval\":%s}}\n", i,

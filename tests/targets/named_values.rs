@@ -7,6 +7,14 @@ pub struct Order {
     pub count: u32,
     pub is_paid: bool,
     pub ratio: f64,
+    pub grade: Grade,
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(i8)]
+pub enum Grade {
+    Bad = -5,
+    Good = 7,
 }
 
 pub struct Shop {
@@ -19,6 +27,7 @@ pub struct Shop {
 pub fn bill(shop: &mut Shop, order: &Order, times: u16, less: i32) -> i64 {
     shop.total += order.price as i64 * i64::from(order.count) + i64::from(times) - i64::from(less);
     shop.total += i64::from(order.is_paid) + order.ratio as i64 + order.items.len() as i64;
+    shop.total += order.grade as i64;
     std::hint::black_box(shop.total)
 }
 
@@ -32,16 +41,18 @@ fn main() {
             count: i,
             is_paid: i % 2 == 1,
             ratio: f64::from(i) * 0.5,
+            grade: if i % 3 == 0 { Grade::Bad } else { Grade::Good },
         });
         let before = shop.total;
         let after = bill(&mut shop, &order, i as u16, -(i as i32));
         println!(
             "call {{\"function\":\"bill\",\"values\":{{\"total\":{before},\"price\":{},\
-             \"count\":{},\"paid\":{},\"ratio\":{:?},\"times\":{},\"less\":{},\"retval\":{after}}}}}",
+             \"count\":{},\"paid\":{},\"ratio\":{:?},\"grade\":\"{:?}\",\"times\":{},\"less\":{},\"retval\":{after}}}}}",
             order.price,
             order.count,
             order.is_paid,
             order.ratio,
+            order.grade,
             i as u16,
             -(i as i32)
         );

@@ -83,6 +83,28 @@ fn functions_that_are_not_there() {
 }
 
 #[test]
+fn conditions_that_cannot_be_asked() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("call_values.c")).expect("builds");
+    for (options, words) in [
+        (&["--where", "a > 5"][..], &["no function is chosen", "--where 'FUNCTION: a > 5'"][..]),
+        (&["--where", "deep: depth > 500"], &["500 is no value of `depth`, which is u8"]),
+        (&["--where", "deep: dept > 5"], &["no parameter `dept`; there are depth"]),
+        (&["--where", "deep: depth == \"x\""], &["`depth` is u8, and is not compared with a text"]),
+        (&["-f", "deep", "--where", "dep: depth > 5"], &["dep", "deep"]),
+        (
+            &["--where", "deep: depth > 5", "--where", "dee*: depth < 3"],
+            &["`depth > 5` cannot be asked: deep: it has another one, `depth < 3`"],
+        ),
+        (&["--where", "deep: depth > 5", "--budget", "1%"], &["--where", "--budget"]),
+        (&["--where", "deep: depth = 5"], &["one `=`; write =="]),
+    ] {
+        let arguments = [&["run"], options, &["--", text(&path), "1"]].concat();
+        refused(&env.ctrace, &arguments, 125, words);
+    }
+}
+
+#[test]
 fn a_stripped_program() {
     let env = or_skip!(gate::live(Link::Perf));
     let path = env.targets.get(&program("counts.c").stripped()).expect("builds");

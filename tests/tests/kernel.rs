@@ -55,6 +55,10 @@ kernel_tests! {
     arguments_by_name
     members_by_name
     results_at_ret_sites
+    conditions_by_place
+    conditions_by_name
+    conditions_at_ret_sites
+    calls_that_were_left
     usdt_probes
     an_instruction_the_kernel_refuses
     library_opened_after_attach

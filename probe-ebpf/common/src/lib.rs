@@ -6,6 +6,7 @@
 #![no_std]
 
 mod change;
+mod condition;
 mod cookie;
 mod jump;
 mod loss;
@@ -20,6 +21,10 @@ mod traced;
 mod words;
 
 pub use change::{Change, Comm};
+pub use condition::{
+    COMPARED_TEXT, Comparison, Condition, EQUAL, GREATER, LESS, MAX_COMPARISONS, MET_SLOTS, SIGN,
+    UNMET_COUNTERS,
+};
 pub use cookie::{Cookie, NO_CONDITION, NO_INDEX};
 pub use jump::JumpTarget;
 pub use loss::{
@@ -49,7 +54,7 @@ pub use ring::{
 pub use traced::{HEARTBEAT_NANOS, TRACED, TRACED_HELD, TRACED_LAUNCHED};
 
 /// Version of everything in this crate.
-pub const WIRE_VERSION: u32 = 5;
+pub const WIRE_VERSION: u32 = 6;
 
 /// CPUs with an entry of their own in the table of rings; a power of two. Further CPUs share
 /// entries.

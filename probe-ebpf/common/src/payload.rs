@@ -55,8 +55,8 @@ pub struct ValueSources {
     /// For a text, the slot of the payload where its field begins, and 0 for any other value. The
     /// source of a text is its address.
     pub fields: [u8; MAX_VALUES],
-    /// Always 0; keeps the layout free of implicit padding.
-    pub reserved: u32,
+    /// At the entry of a function with a condition: one more than its index in `CONDITIONS`. Else 0.
+    pub condition: u32,
     pub sources: [Operand; MAX_VALUES],
 }
 

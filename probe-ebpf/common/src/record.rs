@@ -81,6 +81,9 @@ pub enum Kind {
     PairEnter = 11,
     /// The end of such a pair.
     PairExit = 12,
+    /// A function was entered by a call that does not meet its condition, and what was open there may
+    /// be over.
+    Unmet = 13,
     /// A change in a process; each of these is described at its [`Change`](crate::Change).
     Fork = 16,
     Exec = 17,
@@ -93,7 +96,8 @@ pub enum Kind {
 impl Kind {
     /// Returns true if it is an event of a call, in a ring.
     pub const fn is_event(self) -> bool {
-        self as u8 <= Self::ScopeExit as u8 || matches!(self, Self::PairEnter | Self::PairExit)
+        self as u8 <= Self::ScopeExit as u8
+            || matches!(self, Self::PairEnter | Self::PairExit | Self::Unmet)
     }
 
     /// Returns true if it is a [`Change`](crate::Change).
@@ -116,6 +120,7 @@ impl Kind {
             10 => Self::Batch,
             11 => Self::PairEnter,
             12 => Self::PairExit,
+            13 => Self::Unmet,
             16 => Self::Fork,
             17 => Self::Exec,
             18 => Self::ThreadExit,

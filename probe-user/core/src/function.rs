@@ -2,6 +2,7 @@
 //! for the stack rule.
 
 use crate::units::Nanos;
+use crate::values::{Enumerator, MOST_ENUMERATORS, Value};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -62,12 +63,34 @@ pub struct ValueInfo {
     pub kind: ValueKind,
     /// True if it is read at the exit. Such a value comes last.
     pub is_result: bool,
+    /// The names of some of its numbers, by number. None for what is no enumeration.
+    pub names: Arc<[Arc<Enumerator>]>,
 }
 
 impl ValueInfo {
     /// Makes a value that is read at the entry, or at a USDT probe.
     pub fn new(name: impl Into<Arc<str>>, kind: ValueKind) -> Self {
-        Self { name: name.into(), kind, is_result: false }
+        Self { name: name.into(), kind, is_result: false, names: Arc::default() }
+    }
+
+    /// Gives numbers names: the first one of each, and [`MOST_ENUMERATORS`] at most.
+    pub fn with_names(self, mut names: Vec<Arc<Enumerator>>) -> Self {
+        names.sort_by_key(|one| one.number);
+        names.dedup_by_key(|one| one.number);
+        names.truncate(MOST_ENUMERATORS);
+        Self { names: names.into(), ..self }
+    }
+
+    /// Returns a value under its name, if it has one.
+    pub(crate) fn named(&self, value: Value) -> Value {
+        let number = match value {
+            _ if self.names.is_empty() => return value,
+            Value::Signed(number) => number,
+            Value::Unsigned(number) => number as i64,
+            _ => return value,
+        };
+        let found = self.names.binary_search_by_key(&number, |one| one.number);
+        found.map_or(value, |at| Value::Enumerator(Arc::clone(&self.names[at])))
     }
 }
 
@@ -83,6 +106,8 @@ struct ValueRecord {
     form: Form,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     result: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    names: Vec<Arc<Enumerator>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -114,7 +139,7 @@ impl Form {
 }
 
 impl From<ValueInfo> for ValueRecord {
-    fn from(ValueInfo { name, kind, is_result: result }: ValueInfo) -> Self {
+    fn from(ValueInfo { name, kind, is_result: result, names }: ValueInfo) -> Self {
         let (kind, form) = match kind {
             ValueKind::Signed => (Sign::Signed, Form::Integer),
             ValueKind::Unsigned => (Sign::Unsigned, Form::Integer),
@@ -124,12 +149,12 @@ impl From<ValueInfo> for ValueRecord {
             ValueKind::Float => (Sign::Unsigned, Form::Float),
             ValueKind::Text => (Sign::Unsigned, Form::Text),
         };
-        Self { name, kind, form, result }
+        Self { name, kind, form, result, names: names.to_vec() }
     }
 }
 
 impl From<ValueRecord> for ValueInfo {
-    fn from(ValueRecord { name, kind, form, result: is_result }: ValueRecord) -> Self {
+    fn from(ValueRecord { name, kind, form, result: is_result, names }: ValueRecord) -> Self {
         let kind = match (form, kind) {
             (Form::Pointer, _) => ValueKind::Pointer,
             (Form::Bool, _) => ValueKind::Bool,
@@ -139,7 +164,7 @@ impl From<ValueRecord> for ValueInfo {
             (Form::Integer | Form::Unknown, Sign::Signed) => ValueKind::Signed,
             (Form::Integer | Form::Unknown, Sign::Unsigned) => ValueKind::Unsigned,
         };
-        Self { name, kind, is_result }
+        Self { name, kind, is_result, names: Arc::default() }.with_names(names)
     }
 }
 
@@ -189,6 +214,9 @@ pub enum ByOrder {
     Nested,
 }
 
+/// Bytes of the text of a condition, at most.
+pub const LONGEST_CONDITION: usize = 1024;
+
 /// A traced function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionInfo {
@@ -216,6 +244,10 @@ pub struct FunctionInfo {
     pub entry_is_loop_head: bool,
     /// The function may leave by a jump to another function.
     pub may_tail_jump: bool,
+    /// Only calls that meet this condition on their arguments count. The others may have ends, but no
+    /// beginnings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Arc<str>>,
     /// For a pair of USDT probes: only the order of a thread's events tells the ends of calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_order: Option<ByOrder>,
@@ -255,6 +287,7 @@ impl FunctionInfo {
             exit: ExitSeen::ByReturnProbe,
             entry_is_loop_head: false,
             may_tail_jump: false,
+            condition: None,
             by_order: None,
             values: Vec::new(),
             probe: None,

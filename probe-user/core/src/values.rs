@@ -10,6 +10,7 @@ use ctrace_common::{
     MAX_TEXT, MAX_VALUES, RESULT, Record, SINGLES, SLOT_LEN, SLOT_VALUES, TEXT_SLOTS, TEXTS,
     UNREAD, payload_slots,
 };
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
@@ -30,6 +31,18 @@ pub enum Value {
     Float(Float),
     /// A short text.
     Text(Text),
+    /// A number that has a name in the source.
+    Enumerator(Arc<Enumerator>),
+}
+
+/// The numbers of an enumeration that have names, at most.
+pub const MOST_ENUMERATORS: usize = 256;
+
+/// A number of an enumeration, and its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Enumerator {
+    pub number: i64,
+    pub name: Arc<str>,
 }
 
 /// A floating-point number. Two are equal if all their bits are.

@@ -17,7 +17,7 @@ use super::{
     return_guards::ReturnGuards,
     side_table::SideTable,
     sys::AttachType,
-    values::{CallElements, Values},
+    values::{CallElements, CallSources, Unmet, ValueMaps, Values},
 };
 use aya::maps::Map;
 use ctrace_common::{JumpTarget, PAGE_LEN, RestoreReason, TRACED, TRACED_LAUNCHED, ValueSources};
@@ -45,6 +45,8 @@ pub struct Config {
     pub markers: bool,
     /// True if there will be points or functions with values.
     pub values: bool,
+    /// True if there will be functions with a condition.
+    pub conditions: bool,
     /// True if return probes are guarded.
     pub guards: bool,
 }
@@ -106,7 +108,12 @@ impl Kernel {
         let rings = take_map(&mut ebpf, "RINGS")?;
         let lost = LostCounter::new(take_map(&mut ebpf, "LOST")?, cpus.possible as usize);
         let jumps = SideTable::new(take_map(&mut ebpf, "JUMPS")?);
-        let values = Values::new(take_map(&mut ebpf, "VALUES")?);
+        let values = Values::new(ValueMaps {
+            values: take_map(&mut ebpf, "VALUES")?,
+            conditions: take_map(&mut ebpf, "CONDITIONS")?,
+            unmet: take_map(&mut ebpf, "UNMET")?,
+            cpus: cpus.possible as usize,
+        });
         let cut_off = take_map(&mut ebpf, "CUT_OFF")?;
         let buffers = Buffers::new(take_map(&mut ebpf, "BUFFERS")?, cut_off);
         let heartbeat = Heartbeat::new(take_map(&mut ebpf, "HEARTBEAT")?);
@@ -205,13 +212,19 @@ impl Kernel {
         self.values.lock().unwrap_or_else(PoisonError::into_inner).add(values)
     }
 
-    /// Adds the values of a function, at its entry and at its exit, unless they are known.
+    /// Adds the values of a function, at its entry and at its exit, and its condition, unless they
+    /// are known.
     pub fn add_call_values(
         &self,
         function: FuncId,
-        ends: [&ValueSources; 2],
+        sources: &CallSources,
     ) -> Result<CallElements, BpfError> {
-        self.values.lock().unwrap_or_else(PoisonError::into_inner).add_call(function, ends)
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).add_call(function, sources)
+    }
+
+    /// Returns how many calls have not met the conditions of their functions.
+    pub fn unmet(&self) -> Result<Vec<Unmet>, BpfError> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).unmet()
     }
 
     /// Returns the values of a function, if it has any.

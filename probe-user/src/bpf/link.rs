@@ -39,15 +39,19 @@ pub struct Site {
 }
 
 /// The reports that an attachment's probes make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Entry and return.
     Function,
     /// The same with the values of both; their cookies name them.
     FunctionWithValues,
+    /// The same where calls have to meet a condition.
+    FunctionWithCondition,
     Entry,
     /// The same with values.
     EntryWithValues,
+    /// The same where calls have to meet a condition.
+    EntryWithCondition,
     /// A way out of a function.
     ExitSite,
     /// A `ret`, with the function's result.
@@ -84,7 +88,7 @@ impl Role {
 
     /// True if it needs return probes.
     pub(crate) const fn returns(self) -> bool {
-        matches!(self, Self::Function | Self::FunctionWithValues)
+        matches!(self, Self::Function | Self::FunctionWithValues | Self::FunctionWithCondition)
     }
 }
 
@@ -252,6 +256,7 @@ fn choose(support: &impl Support, role: Role, choice: LinkChoice) -> Result<Link
 const fn session_program(role: Role) -> &'static [Program] {
     match role {
         Role::FunctionWithValues => &[Program::SessionWithValues],
+        Role::FunctionWithCondition => &[Program::SessionWithCondition],
         _ => &[Program::Session],
     }
 }
@@ -263,8 +268,10 @@ const fn programs_of(role: Role) -> &'static [Program] {
     match role {
         Role::Function => &[Program::Return, Program::Entry],
         Role::FunctionWithValues => &[Program::ReturnWithValues, Program::EntryWithValues],
+        Role::FunctionWithCondition => &[Program::ReturnWithValues, Program::EntryWithCondition],
         Role::Entry => &[Program::Entry],
         Role::EntryWithValues => &[Program::EntryWithValues],
+        Role::EntryWithCondition => &[Program::EntryWithCondition],
         Role::ExitSite => &[Program::ExitSite],
         Role::RetSiteWithValues => &[Program::RetSiteWithValues],
         Role::Point => &[Program::Point],

@@ -12,10 +12,10 @@ use super::{
     layout::Layout,
     object,
     return_guards::{REQUEST_BYTES, UNRETURNED_WORDS},
-    side_table::VALUES_LIMIT,
+    side_table::{CONDITIONS_LIMIT, VALUES_LIMIT},
 };
 use aya::EbpfLoader;
-use ctrace_common::PAGE_LEN;
+use ctrace_common::{MET_SLOTS, PAGE_LEN, UNMET_COUNTERS};
 use std::{
     error::Error as _,
     io,
@@ -64,6 +64,7 @@ fn loader() -> MutexGuard<'static, EbpfLoader<'static>> {
 pub(super) fn load_maps(settings: &Settings<'_>) -> Result<aya::Ebpf, BpfError> {
     let Settings { config, layout, first_pages, filter, news_bytes } = settings;
     let offsets = Offsets::of_running_kernel()?;
+    let conditions = if config.conditions { CONDITIONS_LIMIT as u32 } else { 1 };
     let mut loader = loader();
     loader
         .map_max_entries("RINGS", layout.pages())
@@ -74,6 +75,9 @@ pub(super) fn load_maps(settings: &Settings<'_>) -> Result<aya::Ebpf, BpfError> 
         .map_max_entries("GUARDED", if config.guards { PROCESSES_LIMIT } else { 1 })
         .map_max_entries("UNRETURNED", if config.guards { UNRETURNED_WORDS } else { 1 })
         .map_max_entries("VALUES", if config.values { VALUES_LIMIT as u32 } else { 1 })
+        .map_max_entries("CONDITIONS", conditions)
+        .map_max_entries("UNMET", conditions * UNMET_COUNTERS)
+        .map_max_entries("MET", if config.conditions { MET_SLOTS } else { 1 })
         .map_max_entries("BUFFERS", if config.markers { 65536 } else { 1 })
         .map_max_entries("CUT_OFF", if config.markers { 16384 } else { 1 })
         .override_global("RING_PAGES", kept(&[layout.slot_pages()]), true)

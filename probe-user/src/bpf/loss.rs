@@ -4,7 +4,7 @@ use super::{BpfError, sys};
 use ctrace_common::{LOST_EVENTS, LOST_MARKS, LOST_PAYLOADS, LOST_UNATTRIBUTED, WAITED_NANOS};
 use ctrace_core::units::Nanos;
 use std::{
-    os::fd::{AsFd as _, OwnedFd},
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
     sync::Arc,
 };
 
@@ -46,11 +46,20 @@ impl LostCounter {
     }
 
     fn sum(&self, counter: u32) -> Result<u64, BpfError> {
-        let mut values = vec![0; self.cpus];
-        sys::map_lookup(self.map.as_fd(), counter, &mut values)
-            .map_err(|source| BpfError::Map { what: "losses", source })?;
-        Ok(values.iter().sum())
+        sum_over_cpus(self.map.as_fd(), self.cpus, counter)
     }
+}
+
+/// Returns the sum of a counter that each of so many CPUs has.
+pub(super) fn sum_over_cpus(
+    map: BorrowedFd<'_>,
+    cpus: usize,
+    counter: u32,
+) -> Result<u64, BpfError> {
+    let mut values = vec![0; cpus];
+    sys::map_lookup(map, counter, &mut values)
+        .map_err(|source| BpfError::Map { what: "counters", source })?;
+    Ok(values.iter().sum())
 }
 
 #[cfg(test)]
@@ -88,6 +97,6 @@ mod tests {
     #[test]
     fn a_refusal_is_told() {
         let _fake = fake::Fake::failing(libc::EPERM);
-        assert!(matches!(counter().read(), Err(BpfError::Map { what: "losses", .. })));
+        assert!(matches!(counter().read(), Err(BpfError::Map { what: "counters", .. })));
     }
 }

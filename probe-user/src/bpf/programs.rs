@@ -25,8 +25,10 @@ const LOG_BYTES: usize = 4 << 20;
 pub(super) enum Program {
     Session,
     SessionWithValues,
+    SessionWithCondition,
     Entry,
     EntryWithValues,
+    EntryWithCondition,
     Return,
     ReturnWithValues,
     ExitSite,
@@ -53,11 +55,13 @@ pub(super) enum Program {
 }
 
 impl Program {
-    const ALL: [Self; 27] = [
+    const ALL: [Self; 29] = [
         Self::Session,
         Self::SessionWithValues,
+        Self::SessionWithCondition,
         Self::Entry,
         Self::EntryWithValues,
+        Self::EntryWithCondition,
         Self::Return,
         Self::ReturnWithValues,
         Self::ExitSite,
@@ -88,8 +92,10 @@ impl Program {
         match self {
             Self::Session => "session",
             Self::SessionWithValues => "session_with_values",
+            Self::SessionWithCondition => "session_with_condition",
             Self::Entry => "entry",
             Self::EntryWithValues => "entry_with_values",
+            Self::EntryWithCondition => "entry_with_condition",
             Self::Return => "ret",
             Self::ReturnWithValues => "ret_with_values",
             Self::ExitSite => "exit_site",

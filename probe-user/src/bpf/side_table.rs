@@ -2,7 +2,7 @@
 //! site's cookie.
 
 use super::{BpfError, sys};
-use ctrace_common::{JumpTarget, NO_INDEX, ValueSources};
+use ctrace_common::{Comparison, Condition, JumpTarget, NO_INDEX, ValueSources};
 use std::{
     marker::PhantomData,
     os::fd::{AsFd as _, OwnedFd},
@@ -24,6 +24,8 @@ pub(super) trait Element {
 pub(crate) const JUMPS_LIMIT: usize = 16384;
 /// The number of elements that the map gets if values are asked for.
 pub(crate) const VALUES_LIMIT: usize = 8192;
+/// The number of elements that the map gets if there will be conditions.
+pub(crate) const CONDITIONS_LIMIT: usize = 1024;
 
 impl Element for JumpTarget {
     const WHAT: &'static str = "indirect jumps";
@@ -46,13 +48,37 @@ impl Element for ValueSources {
 
     fn to_bytes(&self) -> impl AsRef<[u8]> {
         let mut bytes = [0; size_of::<Self>()];
-        let Self { count, slots, forms, fields, reserved: _, sources } = self;
+        let Self { count, slots, forms, fields, condition, sources } = self;
         bytes[..4].copy_from_slice(&count.to_le_bytes());
         bytes[4..8].copy_from_slice(&slots.to_le_bytes());
         bytes[8..16].copy_from_slice(&forms.to_le_bytes());
         bytes[16..28].copy_from_slice(fields);
+        bytes[28..32].copy_from_slice(&condition.to_le_bytes());
         for (place, source) in bytes[32..].chunks_exact_mut(16).zip(sources) {
             place.copy_from_slice(&source.to_bytes());
+        }
+        bytes
+    }
+}
+
+impl Element for Condition {
+    const WHAT: &'static str = "functions with a condition";
+    const LIMIT: usize = CONDITIONS_LIMIT;
+
+    fn to_bytes(&self) -> impl AsRef<[u8]> {
+        let mut bytes = [0; size_of::<Self>()];
+        bytes[..4].copy_from_slice(&self.count.to_le_bytes());
+        let each = bytes[8..].chunks_exact_mut(size_of::<Comparison>());
+        for (place, comparison) in each.zip(&self.comparisons) {
+            let Comparison { operand, number, flip, relation, is_text, begins, reserved: _, text } =
+                comparison;
+            place[..16].copy_from_slice(&operand.to_bytes());
+            place[16..24].copy_from_slice(&number.to_le_bytes());
+            place[24..32].copy_from_slice(&flip.to_le_bytes());
+            place[32..35].copy_from_slice(&[*relation, *is_text, *begins]);
+            for (word, place) in text.iter().zip(place[40..].as_chunks_mut().0) {
+                *place = word.to_le_bytes();
+            }
         }
         bytes
     }
@@ -91,7 +117,7 @@ impl<E: Element> SideTable<E> {
 #[cfg(test)]
 mod tests {
     use super::{super::sys::fake, *};
-    use ctrace_common::Operand;
+    use ctrace_common::{Operand, SIGN};
     use std::fs::File;
 
     fn jumps() -> SideTable<JumpTarget> {
@@ -124,18 +150,42 @@ mod tests {
         assert_eq!(words(&jump), [&[-1, 2, 3, 4, 5, 6, 7, 8][..], &OPERAND_WORDS].concat());
         let forms = 3 << 40;
         let fields = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
-        let mut values =
-            ValueSources { count: 2, slots: 5, forms, fields, ..ValueSources::default() };
+        let mut values = ValueSources {
+            count: 2,
+            slots: 5,
+            forms,
+            fields,
+            condition: 6,
+            ..ValueSources::default()
+        };
         values.sources[1] = OPERAND;
         let mut expected = vec![0; size_of::<ValueSources>() / 8];
         expected[..4].copy_from_slice(&[
             5 << 32 | 2,
             forms as i64,
             0x0807_0605_0403_0201,
-            0x0c0b_0a09,
+            6 << 32 | 0x0c0b_0a09,
         ]);
         expected[6..8].copy_from_slice(&OPERAND_WORDS);
         assert_eq!(words(&values), expected);
+        let mut condition = Condition { count: 3, ..Condition::default() };
+        let (number, flip, text) = (4, SIGN, [5, 6, 7, 8]);
+        let (relation, is_text, begins) = (9, 10, 11);
+        condition.comparisons[1] = Comparison {
+            operand: OPERAND,
+            number,
+            flip,
+            relation,
+            is_text,
+            begins,
+            text,
+            ..Comparison::default()
+        };
+        let mut expected = vec![0; size_of::<Condition>() / 8];
+        expected[0] = 3;
+        expected[10..12].copy_from_slice(&OPERAND_WORDS);
+        expected[12..19].copy_from_slice(&[4, i64::MIN, 0x0b_0a_09, 5, 6, 7, 8]);
+        assert_eq!(words(&condition), expected);
     }
 
     #[test]

@@ -33,6 +33,7 @@ impl Starts {
             launches: false,
             markers: false,
             values: false,
+            conditions: false,
             guards: false,
         };
         let layout = Layout::new(1, config.ring_bytes)?;

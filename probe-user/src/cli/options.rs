@@ -19,7 +19,7 @@ pub(crate) struct SelectArgs {
     #[arg(short, long = "usdt", value_name = "[PROVIDER:]GLOB[@OBJECT]")]
     pub usdt: Vec<String>,
     /// Marker scopes, in the program and all its libraries; repeatable. By default (without -f, -u,
-    /// -m, --pair, --arg and --ret) all markers are traced
+    /// -m, --pair, --arg, --ret and --where) all markers are traced
     #[arg(short, long = "marker", value_name = "[GROUP/]GLOB[@OBJECT]")]
     pub markers: Vec<String>,
     /// Functions, probes and scopes to leave out; repeatable. Part of a name works as with -f
@@ -61,6 +61,15 @@ pub(crate) struct ValuesArgs {
     /// Read results of functions; repeatable. Without TYPE, debug information says what it is
     #[arg(long = "ret", value_name = "FUNCTION[: TYPE]", value_parser = AskedValues::result)]
     pub results: Vec<AskedValues>,
+    /// Count only calls whose arguments meet a condition: 'handle: len > 4096 && method == "GET"';
+    /// repeatable. ARG is as for --arg, VALUE a whole number, 'c', true, false, a "text" or a name of
+    /// an enumeration. Without FUNCTION it holds for all that -f chooses
+    #[arg(
+        long = "where",
+        value_name = "[FUNCTION:] ARG==VALUE",
+        value_parser = AskedValues::condition
+    )]
+    pub conditions: Vec<AskedValues>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]

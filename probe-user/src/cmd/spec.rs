@@ -31,7 +31,7 @@ fn select(args: &SelectArgs, program: &ProgramSelectArgs, values: &ValuesArgs) -
         pairs: program.pairs.clone(),
         no_pairs: program.no_pairs,
         with_callees: program.with_callees.unwrap_or(0),
-        values: [values.arguments.as_slice(), &values.results].concat(),
+        values: [values.arguments.as_slice(), &values.results, &values.conditions].concat(),
     }
 }
 

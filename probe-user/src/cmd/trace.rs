@@ -110,12 +110,12 @@ fn ensure_no_duration(args: &TraceLinesArgs) -> anyhow::Result<()> {
 /// Refuses what is for a process or a command.
 fn check_recorded(args: &TraceLinesArgs) -> anyhow::Result<()> {
     run::check_no_user(&args.user)?;
-    let ValuesArgs { arguments, results } = &args.what.values;
+    let ValuesArgs { arguments, results, conditions } = &args.what.values;
     let probes = &args.what.probes;
     ensure!(
-        arguments.is_empty() && results.is_empty(),
-        "--arg and --ret are for a process: the lines of a recording have the values that `ctrace \
-         record` read"
+        arguments.is_empty() && results.is_empty() && conditions.is_empty(),
+        "--arg, --ret and --where are for a process: the lines of a recording have the values that \
+         `ctrace record` read"
     );
     ensure!(
         args.duration.is_none() && !probes.follow && probes.budget.is_none(),

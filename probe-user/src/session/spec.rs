@@ -5,6 +5,7 @@ use crate::{
     bpf::LinkChoice,
     target::{asked_values::AskedValues, budget::ObjectLimits, place::Returns},
 };
+use anyhow::ensure;
 use ctrace_core::filter::Filter;
 use std::{path::PathBuf, time::Duration};
 
@@ -30,8 +31,35 @@ pub(crate) struct SelectSpec {
     pub no_pairs: bool,
     /// The number of calls from chosen functions to others that are traced as well.
     pub with_callees: u32,
-    /// Values of calls. Their functions are selected, too.
+    /// Values of calls, and conditions on them. Their functions are selected, too.
     pub values: Vec<AskedValues>,
+}
+
+impl SelectSpec {
+    /// Returns the values with their functions. A condition without functions holds for all that are
+    /// chosen by their names.
+    pub(crate) fn asked_of_functions(&self) -> anyhow::Result<Vec<AskedValues>> {
+        let mut all = Vec::new();
+        for asked in &self.values {
+            if !asked.functions.is_empty() {
+                all.push(asked.clone());
+                continue;
+            }
+            let condition = asked.condition.as_ref();
+            ensure!(
+                !self.functions.is_empty(),
+                "no function is chosen to ask `{0}` of: write --where 'FUNCTION: {0}', or choose \
+                 functions with -f",
+                condition.map(ToString::to_string).unwrap_or_default()
+            );
+            all.extend(
+                self.functions
+                    .iter()
+                    .map(|functions| AskedValues { functions: functions.clone(), ..asked.clone() }),
+            );
+        }
+        Ok(all)
+    }
 }
 
 /// Limits beyond which a selection is refused.

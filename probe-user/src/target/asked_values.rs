@@ -1,6 +1,7 @@
-//! Parses what `--arg` and `--ret` ask for: values of calls, by function or USDT probe.
+//! Parses what `--arg`, `--ret` and `--where` ask for: values of calls, by function or USDT probe.
 
 use super::abi::{NoPosition, Position, Type};
+use super::asked_condition::{self, AskedCondition, ConditionError};
 use super::named_value::NamedPath;
 use ctrace_common::MAX_VALUES;
 use std::fmt;
@@ -15,12 +16,14 @@ pub(crate) const RESULT: &str = "retval";
 /// Values of the functions, or of the USDT probes, that match a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AskedValues {
-    /// As for `-f`, or for `-u`.
+    /// As for `-f`, or for `-u`. Empty for all functions that `-f` chooses.
     pub(crate) functions: String,
     /// True for USDT probes: arguments are those of their notes.
     pub(crate) is_usdt: bool,
     pub(crate) arguments: Vec<AskedArgument>,
     pub(crate) result: Option<AskedResult>,
+    /// Only calls that meet it count.
+    pub(crate) condition: Option<AskedCondition>,
 }
 
 /// An argument.
@@ -121,7 +124,7 @@ impl AskedValues {
         let arguments = list.split(',').map(|text| argument(text.trim(), is_usdt));
         let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
         let functions = functions.to_owned();
-        let asked = Self { functions, is_usdt, arguments, result: None };
+        let asked = Self { functions, is_usdt, arguments, result: None, condition: None };
         check(&asked.arguments, None)?;
         Ok(asked)
     }
@@ -142,7 +145,26 @@ impl AskedValues {
             return Err(AskedError::NoResult(text.to_owned()));
         }
         let (functions, arguments) = (functions.to_owned(), Vec::new());
-        Ok(Self { functions, is_usdt: false, arguments, result: Some(result) })
+        let result = Some(result);
+        Ok(Self { functions, is_usdt: false, arguments, result, condition: None })
+    }
+
+    /// Parses `[FUNCTION:] CONDITION`.
+    pub(crate) fn condition(text: &str) -> Result<Self, ConditionError> {
+        let (functions, condition) = asked_condition::split(text)?;
+        let is_of_chosen = functions.is_empty();
+        Ok(Self {
+            functions: functions.to_owned(),
+            is_usdt: false,
+            arguments: Vec::new(),
+            result: None,
+            condition: Some(AskedCondition::parse(condition)?.of_chosen(is_of_chosen)),
+        })
+    }
+
+    /// Returns whether values are to be shown.
+    pub(crate) fn shows(&self) -> bool {
+        self.condition.is_none()
     }
 }
 
@@ -178,13 +200,16 @@ pub(crate) fn check(
 /// Splits at the colon behind the functions: the first one that is no part of `::`. A regular
 /// expression, or the path of an object, may have others, but a slash comes behind them.
 fn split(text: &str) -> Option<(&str, &str)> {
-    let bytes = text.as_bytes();
-    let is_colon = |at: usize| bytes.get(at) == Some(&b':');
     let from = text.rfind('/').unwrap_or(0);
-    let at = (from..bytes.len())
-        .find(|&at| is_colon(at) && !is_colon(at + 1) && !(at > 0 && is_colon(at - 1)))?;
+    let at = (from..text.len()).find(|&at| is_single_colon(text, at))?;
     let (functions, rest) = (text[..at].trim(), text[at + 1..].trim());
     (!functions.is_empty() && !rest.is_empty()).then_some((functions, rest))
+}
+
+/// Returns whether there is a colon at this place that is no part of `::`.
+pub(super) fn is_single_colon(text: &str, at: usize) -> bool {
+    let is_colon = |at: usize| text.as_bytes().get(at) == Some(&b':');
+    is_colon(at) && !is_colon(at + 1) && !(at > 0 && is_colon(at - 1))
 }
 
 /// Returns whether what is behind the first colon begins with the name of a USDT probe: an argument
@@ -204,7 +229,7 @@ impl fmt::Display for AskedPlace {
 }
 
 /// Parses `[NAME=]POS:TYPE`, or `[NAME=]PATH[:TYPE]` with a name of the source.
-fn argument(text: &str, is_usdt: bool) -> Result<AskedArgument, AskedError> {
+pub(super) fn argument(text: &str, is_usdt: bool) -> Result<AskedArgument, AskedError> {
     let whole = || text.to_owned();
     let (name, place) = match text.split_once('=') {
         Some((name, place)) => (Some(name.trim()), place.trim()),

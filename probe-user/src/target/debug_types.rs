@@ -25,6 +25,11 @@ pub(super) enum Shape {
         bytes: u8,
         signed: bool,
     },
+    Enumeration {
+        at: EntryAt,
+        bytes: u8,
+        signed: bool,
+    },
     Bool,
     Char,
     Float {
@@ -212,11 +217,25 @@ impl DebugTypes<'_> {
         match (own, of, bytes) {
             (Shape::Integer { signed, .. }, _, 1 | 2 | 4 | 8)
             | (_, Some(Shape::Integer { signed, .. }), 1 | 2 | 4 | 8) => {
-                Shape::Integer { bytes: bytes as u8, signed }
+                Shape::Enumeration { at, bytes: bytes as u8, signed }
             }
-            (_, _, 1 | 2 | 4 | 8) => Shape::Integer { bytes: bytes as u8, signed: false },
+            (_, _, 1 | 2 | 4 | 8) => Shape::Enumeration { at, bytes: bytes as u8, signed: false },
             _ => Shape::Other { bytes },
         }
+    }
+
+    /// Returns the numbers of an enumeration with their names.
+    pub(super) fn enumerators(self, enumeration: EntryAt) -> Vec<(i64, String)> {
+        let mut all = Vec::new();
+        self.children(enumeration, |at, entry| {
+            let number = match entry.attr_value(gimli::DW_AT_const_value) {
+                _ if entry.tag() != gimli::DW_TAG_enumerator => None,
+                Some(AttributeValue::Sdata(number)) => Some(number),
+                value => value.and_then(|value| value.udata_value()).map(|number| number as i64),
+            };
+            all.extend(number.zip(self.name(at)));
+        });
+        all
     }
 
     /// Returns the number of elements of an array, 0 where it is not known.
@@ -236,7 +255,9 @@ impl DebugTypes<'_> {
     /// Returns the bytes of a value of this type.
     pub(super) fn bytes(self, shape: Shape) -> u64 {
         match shape {
-            Shape::Integer { bytes, .. } | Shape::Float { bytes } => bytes.into(),
+            Shape::Integer { bytes, .. }
+            | Shape::Enumeration { bytes, .. }
+            | Shape::Float { bytes } => bytes.into(),
             Shape::Bool | Shape::Char => 1,
             Shape::Pointer { .. } => 8,
             Shape::Structure { bytes, .. }

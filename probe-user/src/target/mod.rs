@@ -5,6 +5,7 @@
 //! for.
 
 pub(crate) mod abi;
+pub(crate) mod asked_condition;
 pub(crate) mod asked_values;
 pub(crate) mod bias;
 pub(crate) mod budget;

@@ -11,10 +11,11 @@ use super::object::Object;
 use super::parameters::{Parameter, Place};
 use super::symbols::Function;
 use ctrace_common::{Operand, ValueForm};
-use std::fmt;
+use ctrace_core::values::Enumerator;
+use std::{fmt, sync::Arc};
 
 /// Names that an error lists, at most.
-const SHOWN: usize = 12;
+pub(super) const SHOWN: usize = 12;
 /// Bytes of a name, at most.
 const LONGEST_NAME: usize = 256;
 /// Members on a path, at most.
@@ -30,10 +31,21 @@ pub(crate) struct NamedPath {
 }
 
 /// The source of a value, and what it is.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Typed {
     pub(crate) source: (Operand, ValueForm),
     pub(crate) of: Type,
+    /// The names of its numbers, ascending, if it is an enumeration.
+    pub(crate) names: Names,
+}
+
+pub(crate) type Names = Arc<[Arc<Enumerator>]>;
+
+impl Typed {
+    /// Makes one of a type whose numbers have no names.
+    pub(crate) fn plain(source: (Operand, ValueForm), of: Type) -> Self {
+        Self { source, of, names: Names::default() }
+    }
 }
 
 /// The reason why a named value cannot be read.
@@ -48,6 +60,8 @@ pub(crate) enum NoValue {
          1:u64"
     )]
     Unknown(String),
+    #[error("Go passes arguments in its own way; trace its functions without --where")]
+    Go,
     #[error("it returns nothing")]
     Nothing,
     #[error("`{0}` is itself in registers: its members are not read")]
@@ -70,7 +84,7 @@ pub(crate) enum NoValue {
     OtherType(String),
 }
 
-fn known(there: &[String]) -> String {
+pub(super) fn known(there: &[String]) -> String {
     match there {
         [] => "there are none".to_owned(),
         _ => format!("there are {}", there.join(", ")),
@@ -121,7 +135,7 @@ impl Object {
             let text = |name: &String| {
                 let path = NamedPath { text: name.clone(), names: vec![name.clone()] };
                 match find(lines, &parameters, &path, None) {
-                    Ok(typed) => format!("{name}: {}", typed.of),
+                    Ok(typed) => format!("{name}: {}{}", typed.of, listed(&typed.names)),
                     Err(NoValue::Structure { .. }) => format!("{name}: a structure"),
                     Err(_) => format!("{name} (not read)"),
                 }
@@ -132,14 +146,16 @@ impl Object {
         listed.unwrap_or_default()
     }
 
-    /// Returns the type of a function's result.
-    pub(crate) fn result_type(&self, function: &Function) -> Result<Type, NoValue> {
+    /// Returns the type of a function's result, with the names of its numbers.
+    pub(crate) fn result_type(&self, function: &Function) -> Result<(Type, Names), NoValue> {
         let found = self.with_lines(|lines| {
             let Some(of) = lines.result_of(function.address)? else {
                 return Some(Err(NoValue::Nothing));
             };
             let types = DebugTypes(lines);
-            let of = types.shape(of).and_then(|shape| own_type(types, shape));
+            let shape = types.shape(of);
+            let of =
+                shape.and_then(|shape| Some((own_type(types, shape)?, names_of(types, shape))));
             Some(of.ok_or_else(|| NoValue::OtherType("its result".to_owned())))
         });
         found.unwrap_or(Err(NoValue::NotDescribed))
@@ -215,14 +231,14 @@ fn find(
     let is_array = matches!(shape, Shape::Array { of, .. } if types.shape(of) == Some(Shape::Char));
     if let Some(of) = of.filter(|of| !(is_array && *of == Type::Text)) {
         let is_readable = operand.memory == 1 || !of.is_float();
-        let typed = Typed { source: of.at(operand), of };
+        let typed = Typed::plain(of.at(operand), of);
         return if is_readable { Ok(typed) } else { Err(NoValue::Elsewhere(so_far)) };
     }
     match shape {
         Shape::Array { .. } if is_array && operand.memory == 1 => {
             // The text is there, not its address.
             operand.memory = 0;
-            Ok(Typed { source: Type::Text.at(operand), of: Type::Text })
+            Ok(Typed::plain(Type::Text.at(operand), Type::Text))
         }
         Shape::Structure { at, .. } => {
             let text = text_of(types, at).filter(|_| operand.memory == 1);
@@ -232,13 +248,13 @@ fn find(
                     _ => NoValue::Structure { of: so_far, there: members_of(types, at) },
                 });
             };
-            Ok(Typed { source: Type::Text.at(operand), of: Type::Text })
+            Ok(Typed::plain(Type::Text.at(operand), Type::Text))
         }
         shape => {
             let of = own_type(types, shape).ok_or_else(|| other_type(&so_far))?;
             match of.is_float() && operand.memory == 0 {
                 true => Err(NoValue::Elsewhere(so_far)),
-                false => Ok(Typed { source: of.at(operand), of }),
+                false => Ok(Typed { source: of.at(operand), of, names: names_of(types, shape) }),
             }
         }
     }
@@ -264,7 +280,9 @@ fn text_of(types: DebugTypes<'_>, string: EntryAt) -> Option<u64> {
 
 fn own_type(types: DebugTypes<'_>, shape: Shape) -> Option<Type> {
     Some(match shape {
-        Shape::Integer { bytes, signed } => Type::Integer { bytes, signed },
+        Shape::Integer { bytes, signed } | Shape::Enumeration { bytes, signed, .. } => {
+            Type::Integer { bytes, signed }
+        }
         Shape::Bool => Type::Bool,
         Shape::Char => Type::Char,
         Shape::Float { bytes } => Type::Float { bytes },
@@ -275,6 +293,27 @@ fn own_type(types: DebugTypes<'_>, shape: Shape) -> Option<Type> {
         },
         Shape::Structure { .. } | Shape::Array { .. } | Shape::Other { .. } => return None,
     })
+}
+
+/// Returns the first names of an enumeration in parentheses.
+fn listed(names: &Names) -> String {
+    const SOME: usize = 4;
+    let first: Vec<&str> = names.iter().take(SOME).map(|one| &*one.name).collect();
+    match names.len() {
+        0 => String::new(),
+        1..=SOME => format!(" ({})", first.join(", ")),
+        _ => format!(" ({}, …)", first.join(", ")),
+    }
+}
+
+/// Returns the names that people can type, by number, and those of one number as they are declared.
+fn names_of(types: DebugTypes<'_>, shape: Shape) -> Names {
+    let Shape::Enumeration { at, .. } = shape else { return Names::default() };
+    let mut all = types.enumerators(at);
+    all.retain(|(_, name)| is_name(name));
+    all.sort_by_key(|(number, _)| *number);
+    let name = |(number, name): (i64, String)| Arc::new(Enumerator { number, name: name.into() });
+    all.into_iter().map(name).collect()
 }
 
 fn members_of(types: DebugTypes<'_>, structure: EntryAt) -> Vec<String> {
@@ -292,7 +331,7 @@ fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
     all.filter(|name| is_name(name)).take(SHOWN).cloned().collect()
 }
 
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     name.len() <= LONGEST_NAME
         && name.starts_with(|first: char| first.is_alphabetic() || first == '_')
         && name.chars().all(|c| c.is_alphanumeric() || c == '_')

@@ -144,6 +144,10 @@ fn parameters_of_c_are_where_the_abi_puts_them() {
         assert_eq!(of("is_last"), (RSI, 0, 0, 1, Bool), "{compiler}");
         assert_eq!(of("key"), (RDX, 0, 0, 8, Text), "{compiler}");
         assert_eq!(of("level"), (RCX, 0, 0, 4, Unsigned), "{compiler}");
+        let names = value(built, "handle", "level").expect("it is there").names;
+        let names: Vec<_> = names.iter().map(|one| (one.number, &*one.name)).collect();
+        assert_eq!(names, [(0, "LOW"), (70, "HIGH")], "{compiler}");
+        assert!(value(built, "handle", "req->len").expect("it is there").names.is_empty());
         assert_eq!(of("c"), (R8, 0, 0, 1, Char), "{compiler}");
         assert_eq!(of("req->len"), (RDI, 0, 1, 4, Signed), "{compiler}");
         assert_eq!(of("req->weight"), (RDI, 8, 1, 8, Float), "{compiler}");
@@ -257,7 +261,7 @@ fn results_have_their_types() {
     let object = built.object();
     let of = |name: &str| {
         let function = object.functions().iter().find(|f| f.raw() == name).expect(name);
-        object.result_type(function)
+        object.result_type(function).map(|(of, _)| of)
     };
     assert_eq!(of("handle"), Ok(Type::Integer { bytes: 8, signed: true }));
     assert_eq!(of("name"), Ok(Type::Text));
@@ -275,7 +279,7 @@ fn parameters_are_listed() {
     };
     assert_eq!(
         of("handle"),
-        "req: ptr, x (not read), is_last: bool, key: str, level: u32, c: char"
+        "req: ptr, x (not read), is_last: bool, key: str, level: u32 (LOW, HIGH), c: char"
     );
     assert_eq!(of("wide"), "p (not read), l: a structure, n: u8, big (not read), s (not read)");
     assert_eq!(of("name"), "");

@@ -231,9 +231,11 @@ fn class(
 ) -> Option<Class> {
     match shape {
         Shape::Float { .. } => Some(Class::Registers([0, 1])),
-        Shape::Integer { .. } | Shape::Bool | Shape::Char | Shape::Pointer { .. } => {
-            Some(Class::Registers([1, 0]))
-        }
+        Shape::Integer { .. }
+        | Shape::Enumeration { .. }
+        | Shape::Bool
+        | Shape::Char
+        | Shape::Pointer { .. } => Some(Class::Registers([1, 0])),
         Shape::Structure { at, bytes } => match language {
             // Rust promises nothing. A large result is where C has it, and a small one is not.
             Language::Rust if is_result => {
@@ -342,7 +344,11 @@ fn classify(
             })
         }
         Shape::Float { .. } => mark(true),
-        Shape::Integer { .. } | Shape::Bool | Shape::Char | Shape::Pointer { .. } => mark(false),
+        Shape::Integer { .. }
+        | Shape::Enumeration { .. }
+        | Shape::Bool
+        | Shape::Char
+        | Shape::Pointer { .. } => mark(false),
         Shape::Other { .. } => false,
     }
 }

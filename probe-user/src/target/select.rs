@@ -29,7 +29,7 @@ pub enum SelectError {
 }
 
 /// SELECT as it stands on the command line: -f, -u, -m and -x, --pair and --no-pairs, --with-callees,
-/// and the functions of --arg and --ret.
+/// and the functions of --arg, --ret and --where.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Patterns<'a> {
     pub functions: &'a [String],

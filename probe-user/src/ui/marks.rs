@@ -15,17 +15,19 @@ pub(super) enum Mark {
     Recursive,
     UntilTailCall,
     ByOrder,
+    Conditional,
     Unseen,
     MostlyProbes,
 }
 
 impl Mark {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Frame,
         Self::Waits,
         Self::Recursive,
         Self::UntilTailCall,
         Self::ByOrder,
+        Self::Conditional,
         Self::Unseen,
         Self::MostlyProbes,
     ];
@@ -37,6 +39,7 @@ impl Mark {
             Self::Recursive => 'r',
             Self::UntilTailCall => 't',
             Self::ByOrder => 'o',
+            Self::Conditional => 'c',
             Self::Unseen => 'u',
             Self::MostlyProbes => 'p',
         }
@@ -54,6 +57,9 @@ impl Mark {
             }
             Self::ByOrder => {
                 "only the order of events tells its ends: one that is missing makes durations wrong"
+            }
+            Self::Conditional => {
+                "only its calls that meet a condition (--where) are in the numbers"
             }
             Self::Unseen => {
                 "the ends of some calls were not seen: they count up to the last event before"
@@ -78,6 +84,7 @@ impl Marks {
                 Mark::Waits => row.calls > 0 && waiting::waits(&row.name, &row.object),
                 Mark::Recursive => recursive[index],
                 Mark::ByOrder => row.joined_by_order && row.timed > 0,
+                Mark::Conditional => row.condition.is_some(),
                 Mark::UntilTailCall => row.until_tail_call && row.calls > 0,
                 Mark::Unseen => row.untimed > 0 && !row.is_point(),
                 Mark::MostlyProbes => row.is_mostly_probes(),

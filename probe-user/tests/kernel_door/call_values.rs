@@ -7,7 +7,7 @@ use ctrace_core::{
     units::FuncId,
     values::{Text, Value},
 };
-use ctrace_user::testing::bpf::{CallElements, LinkChoice, Role};
+use ctrace_user::testing::bpf::{CallElements, CallSources, LinkChoice, Role};
 
 const RAX: u8 = 0;
 const RSP: u8 = 4;
@@ -90,8 +90,9 @@ fn arguments_and_results_come_through_every_link() {
             let Some(mut session) = Session::start(false) else { return };
             // Not the first of the table.
             session.kernel.add_values(&[arguments(); 3]).unwrap();
-            let elements = session.kernel.add_call_values(FUNCTION, [&entry, &exit]).unwrap();
-            let CallElements { entry: element, has_arguments, has_result } = elements;
+            let sources = CallSources { entry, exit, condition: None };
+            let elements = session.kernel.add_call_values(FUNCTION, &sources).unwrap();
+            let CallElements { entry: element, has_arguments, has_result, .. } = elements;
             let mut target = Target::start(&["labels"]);
             let sites = [site("labelled", Cookie::with_values(FUNCTION.0, element))];
             let (role, pid) = (Role::FunctionWithValues, Some(target.pid()));
@@ -109,8 +110,8 @@ fn arguments_and_results_come_through_every_link() {
 fn results_are_at_rets() {
     for choice in [LinkChoice::Auto, LinkChoice::Perf] {
         let Some(mut session) = Session::start(false) else { return };
-        let ends = [&arguments(), &result()];
-        let elements = session.kernel.add_call_values(FUNCTION, ends).unwrap();
+        let sources = CallSources { entry: arguments(), exit: result(), condition: None };
+        let elements = session.kernel.add_call_values(FUNCTION, &sources).unwrap();
         let mut target = Target::start(&["labels"]);
         let attach = |session: &Session, role, symbol, element| {
             let sites = [site(symbol, Cookie::with_values(FUNCTION.0, element))];

@@ -3,6 +3,7 @@
 //! Without root, or without the eBPF programs in the binary, the tests say so and pass.
 
 mod call_values;
+mod conditions;
 mod exits;
 mod lifetime;
 mod links;

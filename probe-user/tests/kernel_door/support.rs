@@ -240,6 +240,7 @@ impl Session {
             launches: false,
             markers: false,
             values: true,
+            conditions: true,
             guards: false,
         }) {
             Ok(kernel) => {

@@ -91,6 +91,19 @@ static void labels(void) {
     for (int i = 0; i < 7; i++) labelled(-i, texts[i], 1, 2, 3, 4, 0x3ff8000000000000 + i);
 }
 
+/* Texts of 29, 30 and 31 bytes, one that ends with its page, and one that begins like an empty one. */
+static void lengths(void) {
+    long page = sysconf(_SC_PAGESIZE);
+    char *pages = mmap(0, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *edge = pages + page - 4;
+    memcpy(edge, "abc", 4);
+    mprotect(pages + page, page, PROT_NONE);
+    char all[3][32];
+    for (int i = 0; i < 3; i++) memset(all[i], 'a', 29 + i), all[i][29 + i] = 0;
+    const char *texts[] = {all[0], all[1], all[2], edge, "", "\x01"};
+    for (int i = 0; i < 6; i++) labelled(i, texts[i], 1, 2, 3, 4, -i);
+}
+
 int main(int argc, char **argv) {
     long n = argc > 2 ? atol(argv[2]) : 0;
     const char *what = argv[1];
@@ -129,6 +142,8 @@ int main(int argc, char **argv) {
         values(n);
     } else if (!strcmp(what, "labels")) {
         labels();
+    } else if (!strcmp(what, "lengths")) {
+        lengths();
     } else if (!strcmp(what, "forever")) {
         for (long i = 0;; i++)
             if (f(i) != i + 2) return 2;

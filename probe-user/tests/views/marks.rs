@@ -32,6 +32,7 @@ pub(super) fn with_marks(measured: bool) -> Report {
     report.functions[2].until_tail_call = true;
     (report.functions[3].timed, report.functions[3].untimed) = (58, 2);
     report.functions[4].joined_by_order = true;
+    report.functions[4].condition = Some("n > 5".into());
     let main = fixture::path(&mut report, None, "main", 1, 900_000);
     for name in ["walk", "jump", "throw", "tiny"] {
         let path = fixture::path(&mut report, Some(main), name, 30, 60_000);

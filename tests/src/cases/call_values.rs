@@ -6,7 +6,7 @@ use crate::told::{Told, compare, record};
 use anyhow::{Result, ensure};
 
 /// What `call_values.c` tells of.
-const VALUES: &[&str] = &[
+pub(super) const VALUES: &[&str] = &[
     "--arg",
     "narrow: 0:i8, 1:u8, 2:i16, 3:u16, 4:i32, 5:u32",
     "--ret",
@@ -88,6 +88,10 @@ pub(super) fn members_by_name(env: &Env) -> Result<()> {
         "--ret",
         "pick",
         "--arg",
+        "grade: kind, state=job->state",
+        "--ret",
+        "grade",
+        "--arg",
         "many: f, small, last",
         "--ret",
         "many",
@@ -96,7 +100,7 @@ pub(super) fn members_by_name(env: &Env) -> Result<()> {
         "--arg",
         "bill: total=shop.total, price=order.price, count=order.count, paid=order.is_paid",
         "--arg",
-        "bill: ratio=order.ratio, times, less",
+        "bill: ratio=order.ratio, grade=order.grade, times, less",
         "--ret",
         "bill",
     ];

@@ -7,6 +7,7 @@ mod attach;
 mod call_values;
 mod calls;
 mod clock;
+mod conditions;
 mod held;
 mod markers;
 mod objects;
@@ -132,6 +133,30 @@ pub const CASES: &[Case] = &[
         check: call_values::results_at_ret_sites,
         unsuited: needs_values,
         depends: On::Kernel,
+    },
+    Case {
+        name: "conditions_by_place",
+        check: conditions::conditions_by_place,
+        unsuited: needs_values,
+        depends: On::Links,
+    },
+    Case {
+        name: "conditions_by_name",
+        check: conditions::conditions_by_name,
+        unsuited: needs_values,
+        depends: On::Nothing,
+    },
+    Case {
+        name: "conditions_at_ret_sites",
+        check: conditions::conditions_at_ret_sites,
+        unsuited: needs_values,
+        depends: On::Kernel,
+    },
+    Case {
+        name: "calls_that_were_left",
+        check: conditions::calls_that_were_left,
+        unsuited: needs_values,
+        depends: On::Links,
     },
     Case {
         name: "texts_of_usdt_probes",

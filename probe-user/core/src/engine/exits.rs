@@ -128,4 +128,66 @@ mod tests {
         let cost = moved.probes.map(|probes| probes.cost);
         assert_eq!(cost.map(|it| (it.call_ns, it.error_ns)), Some((Nanos(5), Nanos(3))));
     }
+
+    /// A call that does not count may have been reached by a jump out of one that goes on.
+    #[test]
+    fn what_an_unmet_call_shows_to_be_over_is_untimed() {
+        for (jumps, ends) in [(true, (1, 0)), (false, (0, 1))] {
+            let mut engine = Engine::new(EngineConfig::default());
+            let outer = FunctionInfo { may_tail_jump: jumps, ..FunctionInfo::new("h", "program") };
+            engine.add_function(outer);
+            let condition = Some("n > 5".into());
+            engine.add_function(FunctionInfo { condition, ..FunctionInfo::new("g", "program") });
+            engine.push_events(
+                0,
+                &[
+                    event(10, 0, Kind::Enter, 900),
+                    // Left by an exception.
+                    event(20, 1, Kind::Enter, 900),
+                    event(25, 1, Kind::Enter, 800),
+                    event(30, 1, Kind::Unmet, 900),
+                    event(40, 1, Kind::Return, 900),
+                    event(50, 0, Kind::Return, 900),
+                ],
+            );
+            engine.advance(Nanos(100));
+            let report = engine.report(Nanos(100), ReportMeta::default());
+            let [h, g] = &report.functions[..] else { panic!("two functions") };
+            assert_eq!((h.timed, h.untimed), ends, "jumps: {jumps}");
+            assert_eq!((g.calls, g.timed, g.untimed, g.headless), (2, 0, 2, 0));
+        }
+    }
+
+    /// Where only calls that meet a condition have a beginning, an end without one is none. It ends no
+    /// call of another depth either.
+    #[test]
+    fn ends_of_calls_that_do_not_count_are_none() {
+        for (end, has_condition) in
+            [Kind::Return, Kind::ExitRet].map(|end| [(end, true), (end, false)]).concat()
+        {
+            let mut engine = Engine::new(EngineConfig::default());
+            let exit = match end {
+                Kind::Return => ExitSeen::ByReturnProbe,
+                _ => ExitSeen::ByExitSites,
+            };
+            let condition = has_condition.then(|| "n > 5".into());
+            let info = FunctionInfo { condition, exit, ..FunctionInfo::new("f", "program") };
+            engine.add_function(info);
+            engine.push_events(
+                0,
+                &[
+                    event(10, 0, end, 900),
+                    event(20, 0, Kind::Enter, 900),
+                    event(30, 0, end, 800),
+                    event(45, 0, end, 900),
+                ],
+            );
+            engine.advance(Nanos(100));
+            let report = engine.report(Nanos(100), ReportMeta::default());
+            let row = &report.functions[0];
+            let headless = if has_condition { 0 } else { 2 };
+            assert_eq!((row.calls, row.timed, row.total_ns), (1, 1, Nanos(25)));
+            assert_eq!(row.headless, headless, "{end:?}");
+        }
+    }
 }

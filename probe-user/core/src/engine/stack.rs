@@ -6,6 +6,7 @@
 
 mod by_order;
 mod plain;
+mod unmet;
 
 use crate::calls::paths::ROOT;
 use crate::calls::spool::Call;
@@ -347,13 +348,13 @@ impl Stacks {
         !filtered
     }
 
-    /// Leaves a function on the current stack by a return, or by a jump. A jump counts only if a
-    /// frame fits.
-    pub(crate) fn exit(&mut self, at: Place, by_jump: bool, ledger: &mut Ledger) {
+    /// Leaves a function on the current stack. `may_be_none`: it is an end only if a frame fits, as for
+    /// a jump.
+    pub(crate) fn exit(&mut self, at: Place, may_be_none: bool, ledger: &mut Ledger) {
         self.bury(at.sp, ledger);
         if self.top_at(at.sp).is_none_or(|top| !top.is_of(at)) {
             if !self.is_open_at(at) {
-                if !by_jump && self.selected {
+                if !may_be_none && self.selected {
                     ledger.headless(at.func);
                 }
                 return;

@@ -200,7 +200,7 @@ impl Tracker {
                     }
                     stacks.enter_plainly(at, &mut self.ledger)
                 }
-                Some(Kind::Point) | None => false,
+                Some(Kind::Point | Kind::Unmet) | None => false,
                 Some(_) => stacks.exit_plainly(at, &mut self.ledger),
             };
             let mut counts = plain;
@@ -218,13 +218,16 @@ impl Tracker {
                     Some(Kind::Return) => {
                         // A call that was under way when its function lost its return probe may
                         // have ended already.
-                        let is_late = self.functions[func.index()].exit != ExitSeen::ByReturnProbe;
-                        stacks.exit(at, is_late, &mut self.ledger)
+                        let info = &self.functions[func.index()];
+                        let is_late = info.exit != ExitSeen::ByReturnProbe;
+                        stacks.exit(at, is_late || info.condition.is_some(), &mut self.ledger)
                     }
                     Some(Kind::ExitRet | Kind::ScopeExit) => {
-                        stacks.exit(at, false, &mut self.ledger)
+                        let has_condition = self.functions[func.index()].condition.is_some();
+                        stacks.exit(at, has_condition, &mut self.ledger)
                     }
                     Some(Kind::ExitJump) => stacks.exit(at, true, &mut self.ledger),
+                    Some(Kind::Unmet) => stacks.pass_unmet(at, &self.facts, &mut self.ledger),
                     Some(Kind::Point) => counts = stacks.point(at, &mut self.ledger),
                     _ => {}
                 }

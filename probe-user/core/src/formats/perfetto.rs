@@ -108,7 +108,9 @@ fn annotation(name: &str, value: Option<&Value>) -> Message {
         Some(Value::Unsigned(value)) => annotation.number(3, *value),
         Some(Value::Bool(value)) => annotation.number(2, (*value).into()),
         Some(Value::Pointer(value)) => annotation.number(7, *value),
-        Some(value @ Value::Char(_)) => annotation.text(6, &value.to_string()),
+        Some(value @ (Value::Char(_) | Value::Enumerator(_))) => {
+            annotation.text(6, &value.to_string())
+        }
         Some(Value::Float(value)) => annotation.double(5, value.get()),
         Some(Value::Text(value)) => annotation.text(6, &clean(&value.to_string())),
         None => annotation.text(6, UNREADABLE),

@@ -165,13 +165,20 @@ fn pack_call(out: &mut Vec<u8>, ends: &[OfThread], infos: &[ValueInfo]) {
     }
     let missing = (0..values.len()).filter(|&place| values[place].is_none());
     put(out, missing.fold(absent << ABSENT, |bits, place| bits | 1 << place));
-    values.iter().flatten().for_each(|value| pack(out, value));
+    for (info, value) in infos.iter().zip(&values) {
+        value.iter().for_each(|value| pack(out, info.kind, value));
+    }
 }
 
 /// Writes a value. An integer is short if it is close to 0.
-fn pack(out: &mut Vec<u8>, value: &Value) {
+fn pack(out: &mut Vec<u8>, kind: ValueKind, value: &Value) {
     match value {
         Value::Signed(number) => put(out, (number << 1 ^ number >> 63) as u64),
+        // It gets its name back when it is taken.
+        Value::Enumerator(one) => {
+            let number = Value::from_word(kind, one.number as u64);
+            number.iter().for_each(|number| pack(out, kind, number));
+        }
         Value::Unsigned(number) | Value::Pointer(number) => put(out, *number),
         Value::Bool(is_true) => put(out, (*is_true).into()),
         Value::Char(byte) => put(out, (*byte).into()),
@@ -244,7 +251,8 @@ impl Payloads {
                 let missing = take(bytes)?;
                 let values = info.values.iter().take(MAX_VALUES).enumerate().map(|(at, info)| {
                     let is_there = missing >> at & 1 == 0;
-                    is_there.then(|| unpack(bytes, info.kind, &mut room)).transpose()
+                    let value = is_there.then(|| unpack(bytes, info.kind, &mut room));
+                    value.transpose().map(|value| value.map(|value| info.named(value)))
                 });
                 let values = values.collect::<Result<Vec<_>, RecordError>>()?;
                 let of_values = (1_u64 << values.len()) - 1;

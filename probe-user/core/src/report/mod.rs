@@ -258,6 +258,9 @@ pub struct FunctionReport {
     /// durations wrong.
     #[serde(default)]
     pub joined_by_order: bool,
+    /// The condition that calls meet, if only those count that do.
+    #[serde(default)]
+    pub condition: Option<Arc<str>>,
     #[serde(default)]
     pub probes: Option<ProbeTimes>,
     /// The length of the report's stretch. Unknown for a row that was read from JSON.

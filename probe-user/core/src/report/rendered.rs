@@ -38,6 +38,7 @@ impl FunctionReport {
             sampled: None,
             until_tail_call: info.ends_at_tail_call(),
             joined_by_order: info.by_order.is_some(),
+            condition: info.condition.clone(),
             probes: info.probe.map(ProbeTimes::of),
             stretch_ns: Nanos::ZERO,
             summary: None,

@@ -34,6 +34,9 @@ impl Serialize for FunctionReport {
         if self.joined_by_order {
             map.serialize_entry("joined_by_order", &true)?;
         }
+        if let Some(condition) = &self.condition {
+            map.serialize_entry("condition", condition)?;
+        }
         if let Some(probes) = &self.probes {
             map.serialize_entry("probes", probes)?;
         }

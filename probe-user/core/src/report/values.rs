@@ -40,12 +40,13 @@ impl Serialize for Value {
             Self::Float(number) if number.get().is_finite() => number.get().serialize(to),
             Self::Float(number) => to.collect_str(number),
             Self::Text(text) => to.collect_str(text),
+            Self::Enumerator(one) => one.name.serialize(to),
         }
     }
 }
 
 /// Displays a text as JSON has it, and a character as C has it, so that neither can look like
-/// another value.
+/// another value. The number of an enumeration has its name.
 impl Display for Value {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
@@ -56,6 +57,7 @@ impl Display for Value {
             Self::Char(byte) => write!(f, "'{}'", byte.escape_ascii()),
             Self::Float(number) => number.fmt(f),
             Self::Text(_) => f.write_str(&compact(self)),
+            Self::Enumerator(one) => f.write_str(&clean(&one.name)),
         }
     }
 }

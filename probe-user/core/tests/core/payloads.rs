@@ -1,6 +1,7 @@
 //! Tests that the values of an event reach its call, or are counted as lost.
 
 mod by_value;
+mod enumerators;
 mod losses;
 mod results;
 pub(crate) mod typed;

@@ -60,6 +60,7 @@ pub(crate) fn measure() -> anyhow::Result<Calibration> {
         launches: false,
         markers: false,
         values: false,
+        conditions: false,
         guards: false,
     })?;
     let own = Pid(std::process::id());

@@ -1,16 +1,35 @@
-//! Values that are asked for by a name, and that functions lack. A pattern may match a thousand
-//! functions: they get one note together.
+//! Functions that lack what is asked of them: a value by its name, or what a condition needs. A pattern
+//! may match a thousand functions: they get one note together.
 
-use crate::{target::named_value::NoValue, ui::units::count};
+use crate::ui::units::count;
 use ctrace_core::report::render::clean::clean;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 /// Functions that a note names.
 const NAMED: usize = 3;
 
-/// See the module. A key is the number of what was asked for, and the name of a value there.
+/// What is asked of functions.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Wanted {
+    /// A value of this name.
+    Value(String),
+    /// This condition. A function without it is not traced.
+    Condition(String),
+}
+
+/// A note for each thing that functions lack.
+#[derive(Default, Debug, PartialEq, Eq)]
+pub(super) struct Lacking {
+    /// Values that some functions lack, and those that all lack.
+    pub(super) of_some: Vec<String>,
+    pub(super) of_all: Vec<String>,
+    /// Conditions because of which functions are not traced.
+    pub(super) not_traced: Vec<String>,
+}
+
+/// See the module. A key has the number of what was asked for.
 #[derive(Default)]
-pub(super) struct Absent(BTreeMap<(usize, String), Lack>);
+pub(super) struct Absent(BTreeMap<(usize, Wanted), Lack>);
 
 #[derive(Default)]
 struct Lack {
@@ -18,19 +37,19 @@ struct Lack {
     have: u64,
     lack: u64,
     first: Vec<String>,
-    why: Option<NoValue>,
+    why: Option<String>,
 }
 
 impl Absent {
-    /// Notes whether a function has a value.
+    /// Notes whether a function has what is wanted.
     pub(super) fn note<T>(
         &mut self,
         asked: usize,
-        value: &str,
+        wanted: Wanted,
         function: &str,
-        found: Result<T, NoValue>,
+        found: Result<T, impl fmt::Display>,
     ) -> Option<T> {
-        let lack = self.0.entry((asked, value.to_owned())).or_default();
+        let lack = self.0.entry((asked, wanted)).or_default();
         match found {
             Ok(found) => {
                 lack.have += 1;
@@ -41,25 +60,34 @@ impl Absent {
                 if lack.first.len() < NAMED {
                     lack.first.push(function.to_owned());
                 }
-                lack.why.get_or_insert(why);
+                lack.why.get_or_insert_with(|| why.to_string());
                 None
             }
         }
     }
 
-    /// Returns a note for each value that some functions lack, and one for each that all lack.
-    pub(super) fn take(&mut self) -> (Vec<String>, Vec<String>) {
-        let (mut of_some, mut of_all) = (Vec::new(), Vec::new());
-        for ((_, value), lack) in std::mem::take(&mut self.0) {
+    /// Returns the notes, and forgets them.
+    pub(super) fn take(&mut self) -> Lacking {
+        let mut all = Lacking::default();
+        for ((_, wanted), lack) in std::mem::take(&mut self.0) {
             let Some(why) = lack.why else { continue };
-            let (value, first) = (clean(&value).into_owned(), lack.first.join(", "));
+            let first = lack.first.join(", ");
             let functions = match lack.lack {
-                0..=3 => first,
+                few if few <= NAMED as u64 => first,
                 more => format!("{} functions, such as {first}", count(more)),
             };
-            let note = format!("`{value}` is not read in {functions}: {why}");
-            if lack.have == 0 { of_all.push(note) } else { of_some.push(note) }
+            match wanted {
+                Wanted::Value(name) => {
+                    let note = format!("`{}` is not read in {functions}: {why}", clean(&name));
+                    let list = if lack.have == 0 { &mut all.of_all } else { &mut all.of_some };
+                    list.push(note);
+                }
+                Wanted::Condition(text) => all.not_traced.push(format!(
+                    "not traced, because `{}` cannot be asked: {functions}: {why}",
+                    clean(&text)
+                )),
+            }
         }
-        (of_some, of_all)
+        all
     }
 }

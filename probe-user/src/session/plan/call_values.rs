@@ -1,12 +1,16 @@
 //! The arguments and results that calls of a function have beside them, and where they are read.
 
-use super::{Planned, Sites, absent::Absent, values::ValuePlanner};
+use super::{
+    Planned, Sites,
+    absent::{Absent, Wanted},
+    values::ValuePlanner,
+};
 use crate::target::{
     abi::{Position, Type},
     asked_values::{
         AskedArgument, AskedError, AskedPlace, AskedResult, AskedValues, MOST_TEXTS, RESULT, check,
     },
-    named_value::{NoValue, Typed, is_changed},
+    named_value::{Names, NoValue, Typed, is_changed},
     object::Object,
     plan::ExitPlacement,
     symbols::Function,
@@ -14,35 +18,42 @@ use crate::target::{
 use anyhow::anyhow;
 use ctrace_common::ValueSources;
 use ctrace_core::{function::ValueInfo, report::render::clean::clean};
-
-/// The sources of a function's values at both ends of a call.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CallSources {
-    pub(crate) entry: ValueSources,
-    pub(crate) exit: ValueSources,
-}
+use std::sync::Arc;
 
 impl ValuePlanner {
-    /// Plans the values of a function. `asked`: the numbers of those that its names match.
+    /// Plans the values of a function and its condition. `asked`: the numbers of those that its names
+    /// match. Returns false if it must not be traced.
     pub(super) fn plan_call(
         &mut self,
         planned: &mut Planned,
         asked: &[usize],
         function: &impl Described,
         notes: &mut Vec<String>,
-    ) -> anyhow::Result<()> {
-        if asked.is_empty() {
-            return Ok(());
-        }
-        let name = clean(&planned.info.name).into_owned();
-        let raw = function.symbol();
-        let asked = asked.iter().filter_map(|number| Some((*number, self.asked.get(*number)?)));
+    ) -> anyhow::Result<bool> {
+        let all = Arc::clone(&self.asked);
+        let asked = asked.iter().filter_map(|number| Some((*number, all.get(*number)?)));
         let asked: Vec<_> = asked.collect();
+        let name = clean(&planned.info.name).into_owned();
         merge(asked.iter().map(|(_, asked)| *asked))
             .map_err(|error| anyhow!("the values of `{name}`: {error}"))?;
-        if !self.reads {
-            return Ok(());
+        if !self.plan_condition(planned, &asked, function, &name) {
+            return Ok(false);
         }
+        if self.reads && asked.iter().any(|(_, asked)| asked.shows()) {
+            self.plan_values(planned, &asked, function, &name, notes)?;
+        }
+        Ok(true)
+    }
+
+    fn plan_values(
+        &mut self,
+        planned: &mut Planned,
+        asked: &[(usize, &AskedValues)],
+        function: &impl Described,
+        name: &str,
+        notes: &mut Vec<String>,
+    ) -> anyhow::Result<()> {
+        let raw = function.symbol();
         if is_changed(raw) {
             notes.push(format!(
                 "the values of {name} are not read: the compiler has changed the parameters of {}",
@@ -50,25 +61,29 @@ impl ValuePlanner {
             ));
             return Ok(());
         }
-        let (arguments, mut result) = find(&asked, function, &name, &mut self.absent)?;
+        let (arguments, mut result) = find(asked, function, name, &mut self.absent)?;
         if let Sites::Function(placement) = &planned.sites
             && let ExitPlacement::Unseen(why) = &placement.exit
             && result.take().is_some()
         {
             notes.push(format!("the result of {name} is not read, as its end is not seen: {why}"));
         }
-        let values = arguments.iter().map(|(name, it)| ValueInfo::new(name.as_str(), it.of.kind()));
+        let info = |name: &str, of: Type, names: &Names| {
+            ValueInfo::new(name, of.kind()).with_names(names.to_vec())
+        };
+        let values = arguments.iter().map(|(name, it)| info(name, it.of, &it.names));
+        let of_result = result.as_ref();
         let of_result =
-            |of: Type| ValueInfo { is_result: true, ..ValueInfo::new(RESULT, of.kind()) };
-        let values: Vec<_> = values.chain(result.map(of_result)).collect();
-        if values.is_empty() || !self.has_room(2) {
+            of_result.map(|(of, names)| ValueInfo { is_result: true, ..info(RESULT, *of, names) });
+        let values: Vec<_> = values.chain(of_result).collect();
+        // A condition has taken the room already.
+        if values.is_empty() || !(planned.sources.is_some() || self.has_room(2)) {
             return Ok(());
         }
-        let sources = arguments.iter().map(|(_, it)| it.source);
-        planned.sources = Some(Box::new(CallSources {
-            entry: ValueSources::new(&sources.collect::<Vec<_>>()),
-            exit: ValueSources::of_result(result.map(Type::result)),
-        }));
+        let sources: Vec<_> = arguments.iter().map(|(_, it)| it.source).collect();
+        let all = planned.sources.get_or_insert_default();
+        all.entry = ValueSources::new(&sources);
+        all.exit = ValueSources::of_result(result.map(|(of, _)| of.result()));
         planned.info.values = values;
         Ok(())
     }
@@ -78,7 +93,7 @@ impl ValuePlanner {
 pub(super) trait Described {
     fn symbol(&self) -> &str;
     fn argument(&self, place: &AskedPlace) -> Result<Typed, NoValue>;
-    fn result(&self) -> Result<Type, NoValue>;
+    fn result(&self) -> Result<(Type, Names), NoValue>;
 }
 
 /// A function of an object, which may have debug information.
@@ -94,23 +109,24 @@ impl Described for InObject<'_> {
 
     fn argument(&self, place: &AskedPlace) -> Result<Typed, NoValue> {
         match place {
+            _ if self.object.is_go() => Err(NoValue::Go),
             AskedPlace::At(position, of) => at(*position, *of),
             AskedPlace::Named(path, of) => self.object.named_value(self.function, path, *of),
         }
     }
 
-    fn result(&self) -> Result<Type, NoValue> {
+    fn result(&self) -> Result<(Type, Names), NoValue> {
         self.object.result_type(self.function)
     }
 }
 
 fn at(position: Position, of: Type) -> Result<Typed, NoValue> {
     let source = position.source(of).ok_or_else(|| NoValue::Elsewhere(position.to_string()))?;
-    Ok(Typed { source, of })
+    Ok(Typed::plain(source, of))
 }
 
 /// The arguments that a function has, by name, and the type of its result.
-type Found = (Vec<(String, Typed)>, Option<Type>);
+type Found = (Vec<(String, Typed)>, Option<(Type, Names)>);
 
 /// Finds the sources of the arguments, and the type of the result. `absent` gets what the function lacks.
 fn find(
@@ -122,18 +138,19 @@ fn find(
     let (mut arguments, mut result) = (Vec::new(), None);
     for (number, asked) in asked {
         for AskedArgument { name: value, place } in &asked.arguments {
-            let found = absent.note(*number, value, name, function.argument(place));
+            let wanted = Wanted::Value(value.clone());
+            let found = absent.note(*number, wanted, name, function.argument(place));
             arguments.extend(found.map(|typed| (value.clone(), typed)));
         }
         match asked.result {
             None => {}
-            Some(AskedResult::As(of)) => result = Some(of),
+            Some(AskedResult::As(of)) => result = Some((of, Names::default())),
             Some(AskedResult::Own) => {
-                let of = function.result().and_then(|of| match of.is_float() {
+                let of = function.result().and_then(|found| match found.0.is_float() {
                     true => Err(NoValue::Elsewhere(RESULT.to_owned())),
-                    false => Ok(of),
+                    false => Ok(found),
                 });
-                result = absent.note(*number, RESULT, name, of);
+                result = absent.note(*number, Wanted::Value(RESULT.to_owned()), name, of);
             }
         }
     }
@@ -163,7 +180,7 @@ pub(super) fn merge<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::absent::Lacking, *};
     use crate::target::plan::{CostClass, EntrySite, Placement};
     use ctrace_common::RESULT as RESULT_BIT;
     use ctrace_core::function::{FunctionInfo, ValueKind};
@@ -171,7 +188,8 @@ mod tests {
     fn planner(arguments: &[&str], results: &[&str]) -> ValuePlanner {
         let arguments = arguments.iter().map(|text| AskedValues::arguments(text).unwrap());
         let results = results.iter().map(|text| AskedValues::result(text).unwrap());
-        let asked = arguments.chain(results).collect();
+        let asked: Vec<_> = arguments.chain(results).collect();
+        let asked = asked.into();
         ValuePlanner { reads: true, asked, ..ValuePlanner::default() }
     }
 
@@ -190,7 +208,7 @@ mod tests {
             }
         }
 
-        fn result(&self) -> Result<Type, NoValue> {
+        fn result(&self) -> Result<(Type, Names), NoValue> {
             Err(NoValue::NotDescribed)
         }
     }
@@ -280,8 +298,9 @@ mod tests {
         let why =
             "no debug information says where it is; name a register and a type, such as 0:u64";
         let note = |value| format!("`{value}` is not read in 4 functions, such as f, f, f: {why}");
-        assert_eq!(planner.absent.take(), (vec![], vec![note("key"), note("retval")]));
-        assert_eq!(planner.absent.take(), (vec![], vec![]));
+        let of_all = vec![note("key"), note("retval")];
+        assert_eq!(planner.absent.take(), Lacking { of_all, ..Lacking::default() });
+        assert_eq!(planner.absent.take(), Lacking::default());
     }
 
     #[test]

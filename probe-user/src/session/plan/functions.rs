@@ -1,7 +1,14 @@
 //! Functions in a plan: the places that carry a probe, and the values read there.
 
-use super::{Plan, Planned, Planner, Refused, Sites, call_values::InObject, placer::info};
-use crate::target::{object::Object, symbols::Function};
+use super::{
+    Plan, Planned, Planner, Refused, Sites, absent::Lacking, call_values::InObject, placer::info,
+};
+use crate::target::{
+    object::Object,
+    select::{SelectError, Selection},
+    symbols::Function,
+};
+use anyhow::bail;
 use ctrace_core::{function::ExitSeen, report::render::clean::clean};
 use std::sync::Arc;
 
@@ -21,11 +28,33 @@ impl Planner {
         unseen
     }
 
-    /// Adds notes on values that some functions lack. Returns one for each value that all lack.
-    pub(super) fn take_absent(&mut self, plan: &mut Plan) -> Vec<String> {
-        let (of_some, of_all) = self.values.absent.take();
-        plan.notes.extend(of_some);
-        of_all
+    /// Adds notes on what functions lack. Returns an error if all lack something, or none is left to
+    /// trace because of it.
+    pub(super) fn note_absent(&mut self, plan: &mut Plan, may_come: bool) -> anyhow::Result<()> {
+        let Lacking { of_some, of_all, not_traced } = self.values.absent.take();
+        let fatal = if plan.functions() == 0 { not_traced.first() } else { None };
+        if let Some(line) = of_all.first().or(fatal)
+            && !may_come
+        {
+            bail!("{line}");
+        }
+        plan.notes.extend([of_some, of_all, not_traced].concat());
+        Ok(())
+    }
+
+    /// Returns an error if a condition has no function: others would be traced without one.
+    pub(super) fn check_conditions(&self, selection: &Selection) -> Result<(), SelectError> {
+        for (number, asked) in self.values.asked.iter().enumerate() {
+            let is_own = asked.condition.as_ref().is_some_and(|it| !it.is_of_chosen);
+            // A library may come later.
+            let may_come = self.awaits_programs || asked.functions.contains('@');
+            if is_own && !may_come && !selection.values.values().flatten().any(|it| *it == number) {
+                let unmatched =
+                    selection.unmatched.iter().filter(|it| it.pattern == asked.functions);
+                return Err(SelectError::NothingFound(unmatched.cloned().collect()));
+            }
+        }
+        Ok(())
     }
 
     /// Places functions, which come with the numbers of the values that are asked for.
@@ -39,21 +68,25 @@ impl Planner {
         let placer = self.placer(object)?;
         // Go has registers of its own for arguments.
         let has_values = !object.is_go();
-        if !has_values && functions.iter().any(|(_, asked)| !asked.is_empty()) {
+        let shows = |asked: &[usize]| asked.iter().any(|number| self.values.shows(*number));
+        if !has_values && functions.iter().any(|(_, asked)| shows(asked)) {
             let name = clean(object.name());
             plan.notes.push(format!(
                 "the values of functions of {name} are not read: Go passes them in its own way"
             ));
         }
         for (function, asked) in functions {
-            let asked = if has_values { *asked } else { &[] };
+            let asked = asked.iter().copied();
+            let asked = asked.filter(|number| has_values || !self.values.shows(*number));
+            let asked: Vec<usize> = asked.collect();
             match placer.place(function) {
                 Ok(placement) => {
                     let info = info(object, function, self.naming.of(function), &placement);
                     let mut one = Planned::new(info, Sites::Function(placement));
                     let described = InObject { object, function };
-                    self.values.plan_call(&mut one, asked, &described, &mut plan.notes)?;
-                    planned.push(one);
+                    if self.values.plan_call(&mut one, &asked, &described, &mut plan.notes)? {
+                        planned.push(one);
+                    }
                 }
                 Err(why) => plan.refused.push(Refused {
                     name: self.naming.of(function).name,

@@ -4,6 +4,7 @@
 mod absent;
 pub(crate) mod again;
 pub(crate) mod call_values;
+mod conditions;
 mod functions;
 mod guarding;
 pub(crate) mod jump_room;
@@ -18,7 +19,6 @@ pub(crate) mod values;
 pub use self::guarding::ObjectGuards;
 pub(crate) use self::placer::exit_seen;
 use self::{
-    call_values::CallSources,
     guarding::Guarding,
     jump_room::JumpRoom,
     markers::MarkerPlan,
@@ -27,6 +27,7 @@ use self::{
     placer::Placer,
     values::{Point, ValuePlanner},
 };
+use crate::bpf::CallSources;
 use crate::target::{
     asked_values::AskedValues,
     budget::{Budget, ObjectLimits},
@@ -40,7 +41,7 @@ use crate::target::{
     select::{SelectError, Selection, Selector},
     symbols::Function,
 };
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use ctrace_core::function::FunctionInfo;
 use std::{path::PathBuf, sync::Arc};
 
@@ -187,7 +188,7 @@ impl Planner {
 
     /// Sets the values of calls, in the order of the selector's patterns for them.
     pub(crate) fn asking_for_values(mut self, asked: &[AskedValues]) -> Self {
-        self.values.asked = asked.to_vec();
+        self.values.asked = asked.into();
         self
     }
 
@@ -220,11 +221,9 @@ impl Planner {
             selection => selection?,
         };
         self.late = self.selector.for_late_objects(&selection);
+        self.check_conditions(&selection)?;
         let mut plan = self.place_all(&objects, &selection)?;
-        match self.take_absent(&mut plan) {
-            lines if self.awaits_programs => plan.notes.extend(lines),
-            lines => lines.first().map_or(Ok(()), |line| Err(anyhow!("{line}")))?,
-        }
+        self.note_absent(&mut plan, self.awaits_programs)?;
         plan.remarks.extend(later);
         Ok(plan)
     }
@@ -245,8 +244,7 @@ impl Planner {
             self.late = self.selector.for_late_objects(&selection);
         }
         let mut plan = self.place_all(objects, &selection)?;
-        let of_all = self.take_absent(&mut plan);
-        plan.notes.extend(of_all);
+        self.note_absent(&mut plan, true)?;
         Ok(plan)
     }
 
@@ -256,7 +254,7 @@ impl Planner {
 
     /// True if probes may read values.
     pub(crate) fn reads_values(&self) -> bool {
-        self.values.reads && (self.selector.asks_for_usdt() || !self.values.asked.is_empty())
+        self.values.reads_some(self.selector.asks_for_usdt())
     }
 
     /// True if no object seen so far would make a return probe kill the target, or guards prevent
@@ -423,9 +421,8 @@ impl Planner {
 
     /// Returns the placer that finds the places to probe functions of one object.
     pub(crate) fn placer<'a>(&self, object: &'a Object) -> anyhow::Result<Placer<'a>> {
-        let mut map = CodeMap::parse(object.source())
+        let map = CodeMap::of(object)
             .with_context(|| format!("cannot read the code of {}", object.path().display()))?;
-        map.learn(object.functions().iter().map(|f| (f.address, f.size, f.raw())));
         let policy = Policy {
             returns: self.returns,
             unwinding_possible: self.guarding.may_unwind() || map.has_unwinder(),

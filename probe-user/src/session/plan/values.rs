@@ -7,7 +7,7 @@
 
 use super::{absent::Absent, call_values::merge, room::Room};
 use crate::{
-    bpf::VALUES_LIMIT,
+    bpf::{CONDITIONS_LIMIT, VALUES_LIMIT},
     target::{
         abi::Position,
         asked_values::{AskedArgument, AskedPlace, AskedValues},
@@ -19,7 +19,10 @@ use crate::{
 use anyhow::anyhow;
 use ctrace_common::{Operand, ValueForm, ValueSources};
 use ctrace_core::function::{ValueInfo, ValueKind};
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 /// The characters of an argument that a note shows.
 const SHOWN: usize = 40;
@@ -44,8 +47,10 @@ struct Values {
 pub(crate) struct ValuePlanner {
     pub(super) reads: bool,
     /// The values of calls, in the order of the patterns that ask for them.
-    pub(super) asked: Vec<AskedValues>,
+    pub(super) asked: Arc<[AskedValues]>,
     pub(super) room: Room,
+    /// The free room of the table of conditions.
+    pub(super) conditions: Room,
     /// The number of functions and probes that found no room.
     pub(super) without_room: usize,
     pub(super) absent: Absent,
@@ -55,7 +60,8 @@ impl Default for ValuePlanner {
     fn default() -> Self {
         let room = Room::of(VALUES_LIMIT);
         let absent = Absent::default();
-        Self { reads: false, asked: Vec::new(), room, without_room: 0, absent }
+        let conditions = Room::of(CONDITIONS_LIMIT);
+        Self { reads: false, asked: Arc::default(), room, conditions, without_room: 0, absent }
     }
 }
 
@@ -84,6 +90,20 @@ impl ValuePlanner {
         let mut sources = found.sources.into_iter().filter(|_| fits);
         let points = sites.into_iter().map(|site| Point { site, values: sources.next() });
         Ok((infos, points.collect()))
+    }
+
+    /// Returns whether programs may read values. `usdt`: USDT probes are chosen, which have some.
+    pub(super) fn reads_some(&self, usdt: bool) -> bool {
+        self.reads && (usdt || !self.asked.is_empty()) || self.asks_for_conditions()
+    }
+
+    pub(super) fn asks_for_conditions(&self) -> bool {
+        !self.asked.iter().all(AskedValues::shows)
+    }
+
+    /// Returns whether what has this number asks for values to show, and not for a condition.
+    pub(super) fn shows(&self, number: usize) -> bool {
+        self.asked.get(number).is_some_and(AskedValues::shows)
     }
 
     /// Takes room in the kernel's table, or counts a probe without room.

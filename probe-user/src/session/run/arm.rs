@@ -19,7 +19,10 @@ use ctrace_core::{
     function::FunctionInfo,
     units::{FuncId, Pid},
 };
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
 /// The kind and scope of the links to make.
 #[derive(Clone, Copy, Debug)]
@@ -31,18 +34,27 @@ pub(crate) struct LinkOptions {
     pub on_full: OnFull,
 }
 
+/// The order of attaching. The return probes come last: if the guard is killed, the kernel closes the
+/// last link first, and waits there until no return probe is being taken any more.
+const ORDER: [Role; 9] = [
+    Role::Entry,
+    Role::EntryWithValues,
+    Role::EntryWithCondition,
+    Role::Point,
+    Role::PointWithValues,
+    Role::PointWithTexts,
+    Role::FunctionWithCondition,
+    Role::FunctionWithValues,
+    Role::Function,
+];
+
 /// The sites in one file, by the program that is attached there.
 #[derive(Default)]
 pub(crate) struct ByRole {
     path: PathBuf,
     exits: ExitSites,
-    functions: Vec<Site>,
-    functions_with_values: Vec<Site>,
-    entries: Vec<Site>,
-    entries_with_values: Vec<Site>,
-    points: Vec<Site>,
-    points_with_values: Vec<Site>,
-    points_with_texts: Vec<Site>,
+    /// Those of [`ORDER`].
+    sites: HashMap<Role, Vec<Site>>,
 }
 
 /// Adds the functions of an object to the engine and returns their ids, in the plan's order.
@@ -76,17 +88,8 @@ impl ByRole {
     ) -> Result<Vec<Attachment>, BpfError> {
         let mut attachments = Vec::new();
         self.exits.attach(kernel, &self.path, options, &mut attachments)?;
-        for (role, sites) in [
-            (Role::Entry, &self.entries),
-            (Role::EntryWithValues, &self.entries_with_values),
-            (Role::Point, &self.points),
-            (Role::PointWithValues, &self.points_with_values),
-            (Role::PointWithTexts, &self.points_with_texts),
-            // The return probes come last: if the guard is killed, the kernel closes the last link
-            // first, and waits there until no return probe is being taken any more.
-            (Role::FunctionWithValues, &self.functions_with_values),
-            (Role::Function, &self.functions),
-        ] {
+        for role in ORDER {
+            let sites = self.sites.get(&role).map_or(&[][..], Vec::as_slice);
             attach_some(kernel, &self.path, role, sites, options, &mut attachments)?;
         }
         Ok(attachments)
@@ -98,21 +101,20 @@ impl ByRole {
 
     /// Gives up the return probes, which would be deadly.
     pub(crate) fn drop_return_probes(&mut self) {
-        self.functions.clear();
-        self.functions_with_values.clear();
+        self.sites.retain(|role, _| !role.returns());
     }
 
     /// Adds sites in the same file, and takes over the path to it.
     pub(crate) fn extend(&mut self, other: Self) {
         self.path = other.path;
         self.exits.extend(other.exits);
-        self.functions.extend(other.functions);
-        self.functions_with_values.extend(other.functions_with_values);
-        self.entries.extend(other.entries);
-        self.entries_with_values.extend(other.entries_with_values);
-        self.points.extend(other.points);
-        self.points_with_values.extend(other.points_with_values);
-        self.points_with_texts.extend(other.points_with_texts);
+        for (role, sites) in other.sites {
+            self.sites.entry(role).or_default().extend(sites);
+        }
+    }
+
+    fn add(&mut self, role: Role, site: Site) {
+        self.sites.entry(role).or_default().push(site);
     }
 }
 
@@ -149,32 +151,35 @@ fn add_sites(
         Sites::Marker(_) => {}
         Sites::Function(placement) => {
             let values = match &planned.sources {
-                Some(sources) => Some(kernel.add_call_values(id, [&sources.entry, &sources.exit])?),
+                Some(sources) => Some(kernel.add_call_values(id, sources)?),
                 // It may have other probes by now than those that it began with.
                 None => kernel.call_values(id),
             };
             let entry = entry_site(placement, id, values);
-            let has_arguments = values.is_some_and(|values| values.has_arguments);
-            let entries = match has_arguments {
-                true => &mut sites.entries_with_values,
-                false => &mut sites.entries,
-            };
+            let [both, entry_only] = roles(values);
             match &placement.exit {
-                ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) if values.is_some() => {
-                    sites.functions_with_values.push(entry)
-                }
-                ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => {
-                    sites.functions.push(entry)
-                }
-                ExitPlacement::Unseen(_) => entries.push(entry),
+                ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => sites.add(both, entry),
+                ExitPlacement::Unseen(_) => sites.add(entry_only, entry),
                 ExitPlacement::Sites(exits) => {
-                    entries.push(entry);
+                    sites.add(entry_only, entry);
                     sites.exits.extend(ExitSites::new(kernel, exits, id)?);
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Returns the role of a function's probe that sees both ends, and of one that sees the entry only.
+fn roles(values: Option<CallElements>) -> [Role; 2] {
+    match values {
+        Some(values) if values.has_condition() => {
+            [Role::FunctionWithCondition, Role::EntryWithCondition]
+        }
+        Some(values) if values.has_arguments => [Role::FunctionWithValues, Role::EntryWithValues],
+        Some(_) => [Role::FunctionWithValues, Role::Entry],
+        None => [Role::Function, Role::Entry],
+    }
 }
 
 /// Adds USDT sites that report events of this kind.
@@ -186,18 +191,15 @@ fn add_points(
     kind: Kind,
 ) -> Result<(), BpfError> {
     for Point { site, values } in points {
-        let (list, index) = match values {
-            None => (&mut sites.points, NO_INDEX),
+        let (role, index) = match values {
+            None => (Role::Point, NO_INDEX),
             Some(values) => {
                 let index = kernel.add_values(std::slice::from_ref(values))?;
-                let list = match values.has_texts() {
-                    true => &mut sites.points_with_texts,
-                    false => &mut sites.points_with_values,
-                };
-                (list, index)
+                let has_texts = values.has_texts();
+                (if has_texts { Role::PointWithTexts } else { Role::PointWithValues }, index)
             }
         };
-        list.push(usdt_site(site, Cookie::usdt(id.0, kind as u8, index)));
+        sites.add(role, usdt_site(site, Cookie::usdt(id.0, kind as u8, index)));
     }
     Ok(())
 }

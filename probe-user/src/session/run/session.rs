@@ -6,6 +6,7 @@ mod budget;
 mod budgeted;
 mod children;
 mod clock;
+mod conditions;
 mod dear;
 mod delivery;
 mod family;

@@ -16,6 +16,7 @@ use crate::{
         spec::{OnFull, SelectSpec, SelectionLimits, TraceSpec},
     },
     target::{
+        asked_values::AskedValues,
         maps::MappedObject,
         place::Returns,
         plan::{CostClass, ExitPlacement},
@@ -88,7 +89,13 @@ impl<'a> Setup<'a> {
     ) -> anyhow::Result<Self> {
         if !spec.select.values.is_empty() && !bpf::can_read_arguments() {
             bail!(
-                "ctrace reads values from Linux 6.13 on: choose functions with -f, without --arg and --ret"
+                "ctrace reads values from Linux 6.13 on: choose functions with -f, without --arg, --ret \
+                 and --where"
+            );
+        }
+        if spec.probes.budget.is_some() && !spec.select.values.iter().all(AskedValues::shows) {
+            bail!(
+                "--where counts some calls only, and --budget estimates all: leave one of them out"
             );
         }
         let planner = planner(&spec.select, spec.most, spec.probes.returns)?;
@@ -97,7 +104,7 @@ impl<'a> Setup<'a> {
         let mut planner =
             planner.reading_values(values).guarding(may_guard).awaiting_programs(awaits_programs);
         let mut plan = planner.plan(objects)?;
-        if !values && !spec.select.values.is_empty() {
+        if !values && spec.select.values.iter().any(AskedValues::shows) {
             plan.remarks.push(UNSEEN_VALUES.to_owned());
         }
         if plan.functions() == 0 {
@@ -200,6 +207,7 @@ impl<'a> Setup<'a> {
             launches: origin == Origin::Launched,
             markers,
             values: self.planner.reads_values(),
+            conditions: self.planner.asks_for_conditions(),
             guards: !plan.guards.is_empty(),
         })?;
         match origin {
@@ -316,6 +324,7 @@ pub(crate) fn planner(
     limits: SelectionLimits,
     returns: Returns,
 ) -> anyhow::Result<Planner> {
+    let values = select.asked_of_functions()?;
     let selector = Selector::parse(Patterns {
         functions: &select.functions,
         usdt: &select.usdt,
@@ -324,12 +333,11 @@ pub(crate) fn planner(
         pairs: &select.pairs,
         no_pairs: select.no_pairs,
         with_callees: select.with_callees,
-        values: &select
-            .values
+        values: &values
             .iter()
             .map(|asked| ValuesOf { pattern: &asked.functions, is_usdt: asked.is_usdt })
             .collect::<Vec<_>>(),
     })?;
     let planner = Planner::new(selector, limits.max_functions, returns);
-    Ok(planner.asking_for_values(&select.values).within(limits.object))
+    Ok(planner.asking_for_values(&values).within(limits.object))
 }

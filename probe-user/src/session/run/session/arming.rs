@@ -2,7 +2,7 @@
 
 use super::{budgeted::Budgeted, dear::DearCalls, guarding::Guarding, millis};
 use crate::{
-    bpf::{Attachment, LinkKind, Role},
+    bpf::{Attachment, LinkKind, Role, Unmet},
     session::{
         budget::costs::{Costs, HitCosts},
         plan::{Identity, Planner, again::ReturnProbed, identity},
@@ -28,6 +28,8 @@ pub(crate) struct Arming {
     pub(super) dear: DearCalls,
     pub(super) unarmed: Unarmed,
     pub(super) budget: Option<Budgeted>,
+    /// Calls that did not meet a condition, as far as they are counted.
+    pub(super) unmet: Vec<Unmet>,
 }
 
 impl Arming {
@@ -48,6 +50,7 @@ impl Arming {
             dear: DearCalls::default(),
             unarmed: Unarmed::default(),
             budget: budget.map(Budgeted::new),
+            unmet: Vec::new(),
         }
     }
 

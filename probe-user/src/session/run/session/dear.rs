@@ -117,8 +117,7 @@ impl Session {
             let [guards, returns] = self.arming.planner.against_return_probes();
             guards.into_iter().chain(returns).next()
         };
-        let hits = self.engine.counters().hits;
-        self.arming.dear.note(&self.arming.costs, hits, time, process)
+        self.arming.dear.note(&self.arming.costs, &self.hits_with_unmet(), time, process)
     }
 }
 

@@ -235,6 +235,7 @@ impl Session {
         }
         let armed = self.arm_ways_out(&movable);
         let mut exits = Vec::new();
+        let hits = self.hits_with_unmet();
         for Movable { function, mut placement, .. } in movable {
             let is_armed = armed.contains(&function);
             if !is_armed {
@@ -242,8 +243,7 @@ impl Session {
             }
             let info = self.engine.functions()[function.index()].clone();
             let planned = Planned::new(info, Sites::Function(placement));
-            let hits = self.engine.counters().hits[function.index()];
-            self.arming.costs.replace(function.index(), hits, &planned);
+            self.arming.costs.replace(function.index(), hits[function.index()], &planned);
             self.arming.dear.know(function.index(), &planned);
             let ends_by_jump = ends_by_jump(&planned);
             let guarding = &mut self.arming.guarding;

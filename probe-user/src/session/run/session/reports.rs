@@ -86,7 +86,7 @@ impl Session {
             return reports.sink.write(&report);
         }
         let snapshot = self.snapshot(report, &ids);
-        self.delivery.hits = self.engine.counters().hits.to_vec();
+        self.delivery.hits = self.hits_with_unmet();
         match &mut self.delivery.output {
             Output::Live(live) => Ok((live.deliver)(snapshot)),
             _ => Ok(true),
@@ -120,6 +120,7 @@ impl Session {
         let mut notes = self.notes.all();
         notes.extend(self.target.notes());
         notes.extend(self.arming.guarding.moved_note());
+        notes.extend(self.unmet_note());
         notes.extend(self.doubts());
         notes.extend(self.waits());
         notes.extend(self.dear_calls(end));
@@ -129,10 +130,10 @@ impl Session {
 
     /// Returns the report with the cost of its functions, which have these ids, since the last one.
     fn snapshot(&self, report: Report, ids: &[usize]) -> Snapshot {
-        let hits = self.engine.counters().hits;
+        let hits = self.hits_with_unmet();
         let of = |all: &[u64], id: usize| all.get(id).copied().unwrap_or(0);
         let spent = ids.iter().map(|&id| {
-            let events = of(hits, id) - of(&self.delivery.hits, id);
+            let events = of(&hits, id) - of(&self.delivery.hits, id);
             self.arming.costs.of_function(id, events)
         });
         Snapshot { report, spent: spent.collect(), cpu: self.target.clock.time() }
@@ -187,6 +188,7 @@ impl Session {
         let lost = self.kernel.lost().read()?;
         self.engine.set_lost_events(lost.events, lost.marks);
         self.engine.set_lost_payloads(lost.payloads);
+        self.count_unmet()?;
         if !self.markers.is_empty() {
             let dropped = self.kernel.take_cut_off(cut_off)?;
             self.engine.markers().set_cut_off(dropped, bpf::now());

@@ -93,11 +93,11 @@ impl Session {
         let ids = probed.iter().flat_map(ReturnProbed::ids);
         let none = |function| NewExit { function, exit: ExitSeen::Never, probe: None };
         let mut exits: HashMap<_, _> = ids.map(|id| (id, none(id))).collect();
+        let hits = self.hits_with_unmet();
         for (id, planned) in replaced.iter().flat_map(|replaced| &replaced.functions) {
             let probe = Some(self.arming.costs.of_hits().probe(planned));
             exits.insert(*id, NewExit { function: *id, exit: planned.info.exit, probe });
-            let hits = self.engine.counters().hits[id.index()];
-            self.arming.costs.replace(id.index(), hits, planned);
+            self.arming.costs.replace(id.index(), hits[id.index()], planned);
             self.arming.dear.know(id.index(), planned);
         }
         self.engine.change_exits(bpf::now(), exits.into_values().collect());

@@ -27,12 +27,13 @@ impl Session {
         }
     }
 
-    /// Returns the cost of the probes. Hits whose events were lost are included: they cost the
-    /// same. So is the time that threads waited for ctrace.
+    /// Returns the cost of the probes. Hits whose events were lost are included, and those of calls
+    /// that did not meet a condition: they cost about the same. So is the time that threads waited for
+    /// ctrace.
     pub(super) fn spent(&self) -> Nanos {
-        let hits = self.engine.counters().hits;
         let lost = self.engine.lost_events();
-        self.arming.costs.with_lost(hits, lost).saturating_add(self.markers.waited)
+        let spent = self.arming.costs.with_lost(&self.hits_with_unmet(), lost);
+        spent.saturating_add(self.markers.waited)
     }
 
     /// Returns `false` if the cost ends the session.
