@@ -9,7 +9,7 @@ use crate::{
     registers::Registers,
     ring::{Room, reserve},
 };
-use aya_ebpf::helpers::generated::bpf_probe_read_user_str;
+use aya_ebpf::helpers::generated::{bpf_probe_read_user, bpf_probe_read_user_str};
 use core::{ffi::c_void, mem::MaybeUninit};
 use ctrace_common::{
     Cookie, Kind, LOST_PAYLOADS, MAX_TEXT, MAX_VALUES, Operand, Record, SLOT_VALUES, UNREAD,
@@ -78,7 +78,14 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: bool>(
         let (mut value, mut is_unread) = value_of(source);
         let field = site.fields[place];
         if TEXTS && field != 0 {
-            let length = text(&room, field.into(), value, is_unread);
+            let length = match site.lengths[place] {
+                0 => text(&room, field.into(), value, is_unread),
+                behind => {
+                    let source = site.sources.get(behind as usize - 1);
+                    let (length, none) = source.map_or((0, 1), |source| value_of(source));
+                    counted_text(&room, field.into(), value, length, is_unread | none)
+                }
+            };
             is_unread = length >> 63;
             value = length & !UNREADABLE;
         }
@@ -123,4 +130,24 @@ fn text(room: &Room, field: u64, address: u64, is_unread: u64) -> u64 {
     room.write_from(field + 1, &slots[1]);
     // The 0 behind it counts, too.
     (read as u64 - 1) & (2 * MAX_TEXT as u64 - 1)
+}
+
+/// Copies as many bytes from an address to a text's field, or the first ones of them. Returns the same
+/// as [`text`].
+#[inline(always)]
+fn counted_text(room: &Room, field: u64, address: u64, length: u64, is_unread: u64) -> u64 {
+    let mut bytes = [0u64; MAX_TEXT / 8];
+    if is_unread != 0 {
+        return UNREADABLE;
+    }
+    let length = length.min(MAX_TEXT as u64);
+    let (to, from) = (bytes.as_mut_ptr().cast::<c_void>(), address as *const c_void);
+    // SAFETY: there is room for what is read. The helper checks the address itself.
+    if unsafe { bpf_probe_read_user(to, length as u32, from) } < 0 {
+        return UNREADABLE;
+    }
+    let (slots, _) = bytes.as_chunks();
+    room.write_from(field, &slots[0]);
+    room.write_from(field + 1, &slots[1]);
+    length
 }

@@ -3,6 +3,7 @@
  * exported call. Usage: named_values [ROUNDS=20] */
 #include "count.h"
 #include <string>
+#include <string_view>
 
 struct Place { int x, y; };
 struct Mixed { double ratio; long count; };
@@ -32,6 +33,13 @@ static const char *name(State state) {
 FN State grade(Kind kind, Job *job) {
     job->id++;
     return kind == Kind::cold ? STUCK : job->state == BUSY ? IDLE : BUSY;
+}
+
+struct Letter { int stamps; std::string_view to; };
+
+/* The texts are parts of longer ones. */
+FN long post(std::string_view from, const Letter *letter, const std::string_view &seal, std::string *paper, int times) {
+    return (long)(from.size() + letter->to.size() + seal.size() + paper->size()) + times;
 }
 
 struct Shop {
@@ -74,6 +82,17 @@ int main(int argc, char **argv) {
         const char *state = name(job.state), *result = name(grade(kind, &job));
         printf("call {\"function\":\"grade\",\"values\":{\"kind\":%s,\"state\":%s,\"retval\":%s}}\n",
                name(kind) ? name(kind) : "17", state, result);
+        static char all[] = "a text that is longer than what a value shows of it, by some ten words or so";
+        std::string_view from(all + i % 7, i % 11 ? i % 40 : sizeof all - 8), seal(all + 2, i % 3);
+        Letter letter = {i, {all, (size_t)(i % 65)}};
+        std::string paper = i % 2 ? "thin" : "thick";
+        long posted = post(from, &letter, seal, &paper, i);
+        auto shown = [](std::string_view text) {
+            return std::string(text.substr(0, 64)) + (text.size() >= 64 ? "\\u2026" : "");
+        };
+        printf("call {\"function\":\"post\",\"values\":{\"from\":\"%s\",\"to\":\"%s\",\"seal\":\"%s\","
+               "\"paper\":\"%s\",\"times\":%d,\"retval\":%ld}}\n",
+               shown(from).c_str(), shown(letter.to).c_str(), shown(seal).c_str(), paper.c_str(), i, posted);
         Place place = {i, 7};
         bool is_more = many(1, 2, 3, 4, 5, i, &place, -i, i * 0.5, i);
         printf("call {\"function\":\"many\",\"values\":{\"f\":%d,\"small\":%d,\"last\":%d,\"retval\":%s}}\n", i,

@@ -10,6 +10,18 @@ pub struct Order {
     pub grade: Grade,
 }
 
+pub struct Letter {
+    pub to: String,
+    pub seal: &'static str,
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub fn post(from: &str, letter: &Letter, paper: &String, times: u8) -> usize {
+    let texts = from.len() + letter.to.len() + letter.seal.len() + paper.len();
+    std::hint::black_box(texts + usize::from(times))
+}
+
 #[derive(Clone, Copy, Debug)]
 #[repr(i8)]
 pub enum Grade {
@@ -43,6 +55,17 @@ fn main() {
             ratio: f64::from(i) * 0.5,
             grade: if i % 3 == 0 { Grade::Bad } else { Grade::Good },
         });
+        let all = "a text of which only a part is passed";
+        let from = &all[i as usize % 3..3 + i as usize % 30];
+        let to = all[..i as usize % 20].to_owned();
+        let letter = std::hint::black_box(Letter { to, seal: &all[2..2 + i as usize % 9] });
+        let paper = if i % 2 == 0 { "thick".to_owned() } else { "thin".to_owned() };
+        let posted = post(std::hint::black_box(from), &letter, &paper, i as u8);
+        println!(
+            "call {{\"function\":\"post\",\"values\":{{\"from\":{from:?},\"to\":{:?},\"seal\":{:?},\
+             \"paper\":{paper:?},\"times\":{},\"retval\":{posted}}}}}",
+            letter.to, letter.seal, i as u8
+        );
         let before = shop.total;
         let after = bill(&mut shop, &order, i as u16, -(i as i32));
         println!(

@@ -54,7 +54,7 @@ pub use ring::{
 pub use traced::{HEARTBEAT_NANOS, TRACED, TRACED_HELD, TRACED_LAUNCHED};
 
 /// Version of everything in this crate.
-pub const WIRE_VERSION: u32 = 6;
+pub const WIRE_VERSION: u32 = 7;
 
 /// CPUs with an entry of their own in the table of rings; a power of two. Further CPUs share
 /// entries.

@@ -57,6 +57,11 @@ pub struct ValueSources {
     pub fields: [u8; MAX_VALUES],
     /// At the entry of a function with a condition: one more than its index in `CONDITIONS`. Else 0.
     pub condition: u32,
+    /// For a text whose length is known, one more than the place of that in `sources`, behind the
+    /// values. 0 for a text that ends with a 0, and for any other value.
+    pub lengths: [u8; MAX_VALUES],
+    /// Always 0; keeps the layout free of implicit padding.
+    pub reserved: u32,
     pub sources: [Operand; MAX_VALUES],
 }
 
@@ -66,8 +71,17 @@ pub enum ValueForm {
     Word,
     /// A floating-point number of 4 bytes.
     Single,
-    /// The address of a text.
+    /// The address of a text that ends with a 0.
     Text,
+    /// The address of a text, and the number of its bytes.
+    Counted(Operand),
+}
+
+impl ValueForm {
+    /// True for texts.
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::Text | Self::Counted(_))
+    }
 }
 
 impl ValueSources {
@@ -76,25 +90,31 @@ impl ValueSources {
         self.fields.iter().any(|field| *field != 0)
     }
 
-    /// Makes the sources of these values, [`MAX_VALUES`] at most.
+    /// Makes the sources of these values, [`MAX_VALUES`] at most with the lengths of texts.
     pub fn new(values: &[(Operand, ValueForm)]) -> Self {
-        let texts = values.iter().filter(|(_, form)| *form == ValueForm::Text).count();
+        let texts = values.iter().filter(|(_, form)| form.is_text()).count();
         let mut all = Self {
             count: values.len() as u32,
             slots: payload_slots(values.len(), texts) as u32,
             ..Self::default()
         };
         let mut field = payload_slots(values.len(), 0) as u8;
+        let mut length = values.len();
         for (place, (operand, form)) in values.iter().enumerate() {
             all.sources[place] = *operand;
             match form {
                 ValueForm::Word => {}
                 ValueForm::Single => all.forms |= 1 << (SINGLES as usize + place),
-                ValueForm::Text => {
+                ValueForm::Text | ValueForm::Counted(_) => {
                     all.forms |= 1 << (TEXTS as usize + place);
                     all.fields[place] = field;
                     field += TEXT_SLOTS as u8;
                 }
+            }
+            if let ValueForm::Counted(operand) = form {
+                all.sources[length] = *operand;
+                length += 1;
+                all.lengths[place] = length as u8;
             }
         }
         all
@@ -112,5 +132,5 @@ impl ValueSources {
     }
 }
 
-const _: () = assert!(size_of::<ValueSources>() == 32 + MAX_VALUES * size_of::<Operand>());
+const _: () = assert!(size_of::<ValueSources>() == 48 + MAX_VALUES * size_of::<Operand>());
 const _: () = assert!(MAX_VALUES <= (TEXTS - UNREAD) as usize && TEXT_SLOTS * SLOT_LEN == MAX_TEXT);

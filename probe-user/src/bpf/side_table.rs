@@ -48,13 +48,14 @@ impl Element for ValueSources {
 
     fn to_bytes(&self) -> impl AsRef<[u8]> {
         let mut bytes = [0; size_of::<Self>()];
-        let Self { count, slots, forms, fields, condition, sources } = self;
+        let Self { count, slots, forms, fields, condition, lengths, reserved: _, sources } = self;
         bytes[..4].copy_from_slice(&count.to_le_bytes());
         bytes[4..8].copy_from_slice(&slots.to_le_bytes());
         bytes[8..16].copy_from_slice(&forms.to_le_bytes());
         bytes[16..28].copy_from_slice(fields);
         bytes[28..32].copy_from_slice(&condition.to_le_bytes());
-        for (place, source) in bytes[32..].chunks_exact_mut(16).zip(sources) {
+        bytes[32..44].copy_from_slice(lengths);
+        for (place, source) in bytes[48..].chunks_exact_mut(16).zip(sources) {
             place.copy_from_slice(&source.to_bytes());
         }
         bytes
@@ -156,6 +157,7 @@ mod tests {
             forms,
             fields,
             condition: 6,
+            lengths: [7, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
             ..ValueSources::default()
         };
         values.sources[1] = OPERAND;
@@ -166,7 +168,8 @@ mod tests {
             0x0807_0605_0403_0201,
             6 << 32 | 0x0c0b_0a09,
         ]);
-        expected[6..8].copy_from_slice(&OPERAND_WORDS);
+        expected[4..6].copy_from_slice(&[0x0101_0101_0101_0107, 0x0101_0101]);
+        expected[8..10].copy_from_slice(&OPERAND_WORDS);
         assert_eq!(words(&values), expected);
         let mut condition = Condition { count: 3, ..Condition::default() };
         let (number, flip, text) = (4, SIGN, [5, 6, 7, 8]);

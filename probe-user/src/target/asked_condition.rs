@@ -4,7 +4,7 @@ use super::abi::{NoPosition, Position, Type};
 use super::asked_values::{AskedError, AskedPlace, argument, is_single_colon};
 use super::named_value::{SHOWN, Typed, is_name, known};
 use ctrace_common::{
-    COMPARED_TEXT, Comparison, EQUAL, GREATER, LESS, MAX_COMPARISONS, Operand, SIGN,
+    COMPARED_TEXT, Comparison, EQUAL, GREATER, LESS, MAX_COMPARISONS, Operand, SIGN, ValueForm,
 };
 use ctrace_core::function::LONGEST_CONDITION;
 use std::fmt;
@@ -105,6 +105,10 @@ pub(crate) enum ConditionError {
 pub(crate) enum Mismatch {
     #[error("`{0}` is a floating-point number, which is not compared; ask for another argument")]
     Float(String),
+    #[error(
+        "`{0}` is a text without a 0 at its end, which is not compared; ask for another argument"
+    )]
+    Counted(String),
     #[error("`{name}` is {of}, and is not compared with {with}; {}", remedy(name, *of))]
     Kind { name: String, of: Type, with: &'static str },
     #[error("{number} is no value of `{name}`, which is {of}; write one from {least} to {most}")]
@@ -164,6 +168,7 @@ impl AskedComparison {
         let number = |number: i128| self.with_number(operand, number, value.of);
         match (&self.with, value.of) {
             (_, Type::Float { .. }) => Err(Mismatch::Float(name())),
+            _ if matches!(value.source.1, ValueForm::Counted(_)) => Err(Mismatch::Counted(name())),
             (Literal::Text(bytes), Type::Text) => {
                 let mut text = [0; COMPARED_TEXT];
                 text[..bytes.len()].copy_from_slice(bytes);

@@ -19,6 +19,8 @@ const RSP: u16 = 7;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Located {
     Register(u16),
+    /// 8 bytes in each.
+    Registers(u16, u16),
     /// In memory, at a register plus this.
     At(u16, i64),
     /// In memory, at the frame's base plus this.
@@ -42,9 +44,16 @@ impl Lines {
             | (Place::Behind(number), Located::At(register, 0)) => {
                 INTEGERS[usize::from(number)] == register
             }
+            (Place::Pair(number), Located::Registers(first, second)) => {
+                let of = |number: u8| INTEGERS.get(usize::from(number)).copied();
+                (of(number), of(number + 1)) == (Some(first), Some(second))
+            }
             // Not optimized: it is stored to the frame first, or a copy of it. In Rust nothing tells
             // whether there are nameless ones before it.
-            (Place::Register(_) | Place::Behind(_), Located::InFrame(_) | Located::At(RBP, _))
+            (
+                Place::Register(_) | Place::Pair(_) | Place::Behind(_),
+                Located::InFrame(_) | Located::At(RBP, _),
+            )
             | (Place::Stack(_), Located::InFrame(..0) | Located::At(RBP, ..0)) => {
                 self.language(parameter.unit) != Some(Language::Rust)
             }
@@ -116,7 +125,18 @@ fn first(unit: UnitRef<'_, Reader>, location: Expression<Reader>) -> Option<Loca
         Operation::FrameOffset { offset } => Located::InFrame(offset),
         _ => return None,
     };
-    // What is passed by its address may be behind one more.
     let more = operations.next().ok()?;
+    if let (Located::Register(one), Some(Operation::Piece { .. })) = (&located, &more) {
+        let second = operations.next().ok()??;
+        let last = operations.next().ok()??;
+        let is_half = |it: &Operation<Reader>| {
+            matches!(it, Operation::Piece { size_in_bits: 64, bit_offset: None })
+        };
+        let is_whole =
+            is_half(more.as_ref()?) && is_half(&last) && operations.next().ok()?.is_none();
+        let Operation::Register { register } = second else { return None };
+        return is_whole.then_some(Located::Registers(*one, register.0));
+    }
+    // What is passed by its address may be behind one more.
     matches!(more, None | Some(Operation::Deref { .. })).then_some(located)
 }

@@ -55,6 +55,7 @@ pub(crate) mod standstill;
 mod std_names;
 pub(crate) mod symbols;
 mod tables;
+mod texts;
 pub(crate) mod usdt;
 pub mod usdt_arguments;
 pub(crate) mod usdt_pairs;

@@ -3,6 +3,8 @@
 //!
 //! A program reads a register, or follows one pointer in a register to a number or a text. So a path
 //! may follow one pointer, and a text at its end is one more.
+//!
+//! Texts are those that end with a 0, and those of `texts`, whose length is beside their address.
 
 use super::abi::{Position, Type};
 use super::debug_types::{DebugTypes, EntryAt, Shape};
@@ -10,6 +12,7 @@ use super::lines::Lines;
 use super::object::Object;
 use super::parameters::{Parameter, Place};
 use super::symbols::Function;
+use super::texts::{TextAt, text_at};
 use ctrace_common::{Operand, ValueForm};
 use ctrace_core::values::Enumerator;
 use std::{fmt, sync::Arc};
@@ -18,10 +21,10 @@ use std::{fmt, sync::Arc};
 pub(super) const SHOWN: usize = 12;
 /// Bytes of a name, at most.
 const LONGEST_NAME: usize = 256;
+/// Bytes of a register: those before the second half of what is in two.
+const HALF: u64 = 8;
 /// Members on a path, at most.
 const LONGEST: usize = 16;
-/// Where libstdc++ has the address of a string's text.
-const STRING: [&str; 2] = ["_M_dataplus", "_M_p"];
 
 /// A parameter, and members that lead on from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +77,7 @@ pub(crate) enum NoValue {
     NoStructure(String),
     #[error("`{of}` is a structure: name a member; {}", known(.there))]
     Structure { of: String, there: Vec<String> },
-    #[error("`{0}` is in a vector register or in several registers, which are not read")]
+    #[error("`{0}` is in a vector register or in several places, which are not read")]
     Elsewhere(String),
     #[error("`{0}` lies behind a second pointer, and only one is followed")]
     TooFar(String),
@@ -192,7 +195,13 @@ fn find(
         parameter.ok_or_else(|| NoValue::NoParameter { name: name.clone(), there: there() })?;
     let other_type = |so_far: &str| NoValue::OtherType(so_far.to_owned());
     let mut shape = parameter.of.and_then(|of| types.shape(of)).ok_or_else(|| other_type(name))?;
+    // The second half of what is in two registers.
+    let mut second = None;
     let mut operand = match parameter.place {
+        Place::Pair(number) => {
+            second = Some(Position::Register(number + 1).base());
+            Position::Register(number).base()
+        }
         Place::Register(number) => Position::Register(number).base(),
         Place::Behind(number) => Operand { memory: 1, ..Position::Register(number).base() },
         Place::Stack(slot) => Position::Stack(slot).base(),
@@ -218,19 +227,28 @@ fn find(
         if found.is_bit_field {
             return Err(NoValue::BitField(so_far));
         }
-        if operand.memory == 0 {
-            return Err(NoValue::InRegisters(name.clone()));
-        }
-        operand = further(operand, found.offset).ok_or_else(|| other_type(&so_far))?;
+        operand = part(operand, second.take(), found.offset)
+            .ok_or_else(|| NoValue::InRegisters(name.clone()))?;
         shape = types.shape(found.of).ok_or_else(|| other_type(&so_far))?;
     }
     if let Shape::Pointer { to: Some(to), is_reference: true } = shape {
         operand = behind(operand).ok_or_else(|| NoValue::TooFar(so_far.clone()))?;
         shape = types.shape(to).ok_or_else(|| other_type(&so_far))?;
     }
+    // A pointer to an object with a text is one to the text.
+    if let Shape::Pointer { to: Some(to), .. } = shape
+        && operand.memory == 0
+        && let Some(Shape::Structure { at, .. }) = types.shape(to)
+        && of.is_none_or(|of| of == Type::Text)
+        && text_at(types, at).is_some()
+    {
+        operand.memory = 1;
+        shape = types.shape(to).ok_or_else(|| other_type(&so_far))?;
+    }
     let is_array = matches!(shape, Shape::Array { of, .. } if types.shape(of) == Some(Shape::Char));
-    if let Some(of) = of.filter(|of| !(is_array && *of == Type::Text)) {
-        let is_readable = operand.memory == 1 || !of.is_float();
+    let is_structure = matches!(shape, Shape::Structure { .. });
+    if let Some(of) = of.filter(|of| !((is_array || is_structure) && *of == Type::Text)) {
+        let is_readable = operand.memory == 1 || !(of.is_float() || second.is_some());
         let typed = Typed::plain(of.at(operand), of);
         return if is_readable { Ok(typed) } else { Err(NoValue::Elsewhere(so_far)) };
     }
@@ -241,14 +259,14 @@ fn find(
             Ok(Typed::plain(Type::Text.at(operand), Type::Text))
         }
         Shape::Structure { at, .. } => {
-            let text = text_of(types, at).filter(|_| operand.memory == 1);
-            let Some(operand) = text.and_then(|offset| further(operand, offset)) else {
-                return Err(match operand.memory {
-                    0 => NoValue::InRegisters(so_far),
+            let text = text_at(types, at).and_then(|text| text_source(text, operand, second));
+            let Some(source) = text else {
+                return Err(match (operand.memory, second) {
+                    (0, None) => NoValue::InRegisters(so_far),
                     _ => NoValue::Structure { of: so_far, there: members_of(types, at) },
                 });
             };
-            Ok(Typed::plain(Type::Text.at(operand), Type::Text))
+            Ok(Typed::plain(source, Type::Text))
         }
         shape => {
             let of = own_type(types, shape).ok_or_else(|| other_type(&so_far))?;
@@ -265,17 +283,32 @@ fn behind(pointer: Operand) -> Option<Operand> {
     (pointer.memory == 0).then_some(Operand { memory: 1, ..pointer })
 }
 
-fn further(operand: Operand, offset: u64) -> Option<Operand> {
-    let displacement = operand.displacement.checked_add(i64::try_from(offset).ok()?)?;
-    Some(Operand { displacement, ..operand })
+/// Returns the source of what lies at an offset in a structure in memory, or in two registers.
+fn part(operand: Operand, second: Option<Operand>, offset: u64) -> Option<Operand> {
+    match (operand.memory, second, offset) {
+        (1, _, offset) => {
+            let displacement = operand.displacement.checked_add(i64::try_from(offset).ok()?)?;
+            Some(Operand { displacement, ..operand })
+        }
+        (_, Some(_), 0) => Some(operand),
+        (_, Some(half), HALF) => Some(half),
+        _ => None,
+    }
 }
 
-/// Returns the place of the address of a text in a string of C++.
-fn text_of(types: DebugTypes<'_>, string: EntryAt) -> Option<u64> {
-    let outer = types.member(string, STRING[0])?;
-    let Some(Shape::Structure { at, .. }) = types.shape(outer.of) else { return None };
-    let inner = types.member(at, STRING[1])?;
-    outer.offset.checked_add(inner.offset)
+/// Returns the source of the text of a structure in memory, or in two registers.
+fn text_source(
+    text: TextAt,
+    operand: Operand,
+    second: Option<Operand>,
+) -> Option<(Operand, ValueForm)> {
+    let at = |offset| part(operand, second, offset);
+    Some(match text {
+        TextAt::Ended(address) => Type::Text.at(at(address)?),
+        TextAt::Counted { address, length } => {
+            (Type::Pointer.at(at(address)?).0, ValueForm::Counted(at(length)?))
+        }
+    })
 }
 
 fn own_type(types: DebugTypes<'_>, shape: Shape) -> Option<Type> {

@@ -10,6 +10,8 @@ use std::collections::HashMap;
 const REGISTERS: [usize; 2] = [6, 8];
 /// Slots of the stack that are given out. Further ones are not read.
 const SLOTS: u64 = 64;
+/// The name of a text in Rust.
+pub(super) const RUST_TEXT: &str = "&str";
 /// What gcc adds to the parameters of some constructors, and then does not pass.
 const NOT_PASSED: [&str; 2] = ["__in_chrg", "__vtt_parm"];
 
@@ -30,9 +32,11 @@ pub(super) enum Place {
     Register(u8),
     /// Memory to which this register points: the ABI passes an address.
     Behind(u8),
+    /// 16 bytes in the register of this number and the next one.
+    Pair(u8),
     /// 8 bytes or more on the stack, from the one with this number on.
     Stack(u8),
-    /// A vector register, which no program can read, or several registers.
+    /// A vector register, which no program can read, or one beside another.
     Elsewhere,
     /// It depends on a type that is not described, or whose way is not known.
     Unknown,
@@ -207,7 +211,11 @@ impl Places {
                 }
                 let first = self.used[0] as u8;
                 self.used = [self.used[0] + wanted[0], self.used[1] + wanted[1]];
-                if wanted == [1, 0] { Place::Register(first) } else { Place::Elsewhere }
+                match wanted {
+                    [1, 0] => Place::Register(first),
+                    [2, 0] => Place::Pair(first),
+                    _ => Place::Elsewhere,
+                }
             }
             Class::Memory(bytes) => self.on_stack(bytes),
         }
@@ -241,7 +249,11 @@ fn class(
             Language::Rust if is_result => {
                 Some(if bytes > 16 { Class::Address } else { Class::Registers([1, 0]) })
             }
-            Language::Rust => None,
+            // The address and the length are passed as two numbers.
+            Language::Rust => {
+                let is_text = types.name(at).is_some_and(|name| name == RUST_TEXT);
+                is_text.then_some(Class::Registers([2, 0]))
+            }
             Language::Cxx => match types.attribute(at, gimli::DW_AT_calling_convention) {
                 Some((_, AttributeValue::CallingConvention(how))) => match how {
                     gimli::DW_CC_pass_by_reference => Some(Class::Address),

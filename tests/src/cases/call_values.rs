@@ -92,6 +92,10 @@ pub(super) fn members_by_name(env: &Env) -> Result<()> {
         "--ret",
         "grade",
         "--arg",
+        "post: from, to=letter->to, seal, paper, times",
+        "--ret",
+        "post",
+        "--arg",
         "many: f, small, last",
         "--ret",
         "many",
@@ -103,6 +107,10 @@ pub(super) fn members_by_name(env: &Env) -> Result<()> {
         "bill: ratio=order.ratio, grade=order.grade, times, less",
         "--ret",
         "bill",
+        "--arg",
+        "post: from, to=letter.to, seal=letter.seal, paper, times",
+        "--ret",
+        "post",
     ];
     let rounds = env.scaled(50);
     for (build, values) in named().iter().zip([CXX, CXX, RUST]) {

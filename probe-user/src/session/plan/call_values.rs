@@ -16,7 +16,7 @@ use crate::target::{
     symbols::Function,
 };
 use anyhow::anyhow;
-use ctrace_common::ValueSources;
+use ctrace_common::{MAX_VALUES, ValueForm, ValueSources};
 use ctrace_core::{function::ValueInfo, report::render::clean::clean};
 use std::sync::Arc;
 
@@ -155,6 +155,10 @@ fn find(
         }
     }
     let texts = arguments.iter().filter(|(_, it)| it.of == Type::Text).count();
+    let counted = arguments.iter().filter(|(_, it)| matches!(it.source.1, ValueForm::Counted(_)));
+    if arguments.len() + counted.count() > MAX_VALUES {
+        return Err(anyhow!("the values of `{name}`: {}", AskedError::TooMany));
+    }
     if texts > MOST_TEXTS {
         return Err(anyhow!("the values of `{name}`: {}", AskedError::TooManyTexts));
     }
