@@ -41,6 +41,7 @@ const C: &str = r#"
 
 const CXX: &str = r#"
     #include <string>
+    #include <string_view>
     struct Base { int id; };
     struct Named : Base { std::string title; int extra; };
     struct Cart {
@@ -54,11 +55,20 @@ const CXX: &str = r#"
     __attribute__((noinline)) long show(Named &n, Cart *cart) { return n.id + cart->owner; }
     struct Point { int x, y; };
     __attribute__((noinline)) long plot(Point p, int after) { return p.x + after; }
+    struct Letter { long stamps; std::string_view to; std::u16string_view wide; };
+    __attribute__((noinline)) long post(std::string_view from, Letter *letter, std::string *paper, int n) {
+        return from.size() + from[0] + letter->to.size() + letter->wide.size() + paper->size() + n;
+    }
+    struct Two { long a; const char *b; };
+    __attribute__((noinline)) long both(int n, Two two, int after) { return n + two.a + two.b[0] + after; }
     __attribute__((noinline)) long given(Named n, int after) { return n.id + after; }
     int main(int argc, char **argv) {
         Cart cart = {argc, nullptr};
         Named n; n.id = argc; n.title = argv[0];
-        return cart.total(argv[0], argv[0], argc) + show(n, &cart) + plot({argc, 1}, argc) + given(n, argc);
+        Letter letter = {argc, argv[0], u"x"};
+        std::string paper = argv[0];
+        long sum = post(argv[0], &letter, &paper, argc) + both(argc, {argc, argv[0]}, argc);
+        return sum + cart.total(argv[0], argv[0], argc) + show(n, &cart) + plot({argc, 1}, argc) + given(n, argc);
     }
 "#;
 
@@ -70,6 +80,12 @@ const RUST: &str = r#"
     pub fn nameless(_: u64, n: u64) -> u64 { std::hint::black_box(n) + 1 }
     #[inline(never)]
     pub fn picked(from: Option<u32>, n: u8) -> u32 { from.unwrap_or(7) + u32::from(n) }
+    pub struct Letter { pub to: String, pub seal: &'static str }
+    #[no_mangle]
+    #[inline(never)]
+    pub fn post(n: u8, from: &str, letter: &Letter) -> usize {
+        from.len() + letter.to.len() + letter.seal.len() + usize::from(n)
+    }
     pub struct Order { pub count: u32, pub price: u64, pub items: Vec<u8> }
     #[no_mangle]
     #[inline(never)]
@@ -78,6 +94,9 @@ const RUST: &str = r#"
         let n = std::env::args().count() as u64;
         println!("{}", bill(&Order { count: n as u32, price: n, items: vec![] }, n as u16));
         println!("{}", nameless(n, n + 1));
+        let all = "a text";
+        let letter = Letter { to: all.to_owned(), seal: &all[n as usize..] };
+        println!("{}", post(n as u8, &std::hint::black_box(all)[n as usize..], &letter));
         println!("{}", promoted(&Order { count: n as u32, price: n, items: vec![] }, n as u16));
         println!("{}", picked((n > 1).then_some(n as u32), n as u8));
     }
@@ -229,6 +248,19 @@ fn strings_references_and_base_classes_of_cxx_are_looked_through() {
         assert_eq!(source(built, "4plot", "after"), (RSI, 0, 0, 4, Signed), "{compiler}");
         // Its address takes rdi.
         assert_eq!(source(built, "5given", "after"), (RSI, 0, 0, 4, Signed), "{compiler}");
+        // The length comes first.
+        let counted = |path| {
+            let typed = value(built, "4post", path).unwrap_or_else(|why| panic!("{path}: {why}"));
+            let ValueForm::Counted(length) = typed.source.1 else { panic!("{:?}", typed.source) };
+            [typed.source.0, length].map(|it| (it.base, it.displacement, it.memory))
+        };
+        assert_eq!(counted("from"), [(RSI, 0, 0), (RDI, 0, 0)], "{compiler}");
+        assert_eq!(counted("letter->to"), [(RDX, 16, 1), (RDX, 8, 1)], "{compiler}");
+        assert_eq!(source(built, "4post", "paper"), (RCX, 0, 1, 8, Text), "{compiler}");
+        assert_eq!(source(built, "4post", "from._M_len"), (RDI, 0, 0, 8, Unsigned), "{compiler}");
+        assert!(value(built, "4post", "letter->wide").is_err(), "{compiler}");
+        assert_eq!(source(built, "4both", "two.b"), (RDX, 0, 0, 8, Text), "{compiler}");
+        assert_eq!(source(built, "4both", "after"), (RCX, 0, 0, 4, Signed), "{compiler}");
         let told = "`cart.first->id` lies behind a second pointer, and only one is followed";
         refused(built, "4show", "cart->first->id", told);
     }
@@ -244,6 +276,14 @@ fn structures_of_rust_are_read_behind_references() {
     };
     assert_eq!(offset("order.count"), (4, Unsigned));
     assert_eq!(offset("order.price"), (8, Unsigned));
+    let from = value(built, "post", "from").expect("it is in two registers");
+    let ValueForm::Counted(length) = from.source.1 else { panic!("{:?}", from.source) };
+    assert_eq!((from.source.0.base, length.base), (RSI, RDX));
+    for path in ["letter.to", "letter.seal"] {
+        let text = value(built, "post", path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let ValueForm::Counted(length) = text.source.1 else { panic!("{:?}", text.source) };
+        assert_eq!((text.source.0.base, length.base, length.memory), (RCX, RCX, 1), "{path}");
+    }
     let told = |name: &str| NoValue::Unknown(name.to_owned()).to_string();
     refused(built, "picked", "n", &told("n"));
     // The first parameter has no name, and is not described.
