@@ -77,7 +77,7 @@ pub(crate) enum NoValue {
     NoStructure(String),
     #[error("`{of}` is a structure: name a member; {}", known(.there))]
     Structure { of: String, there: Vec<String> },
-    #[error("`{0}` is in a vector register or in several places, which are not read")]
+    #[error("`{0}` is in a vector register or in several registers, which are not read")]
     Elsewhere(String),
     #[error("`{0}` lies behind a second pointer, and only one is followed")]
     TooFar(String),

@@ -84,7 +84,7 @@ const RUST: &str = r#"
     #[no_mangle]
     #[inline(never)]
     pub fn post(n: u8, from: &str, letter: &Letter) -> usize {
-        from.len() + letter.to.len() + letter.seal.len() + usize::from(n)
+        from.bytes().map(usize::from).sum::<usize>() + letter.to.len() + letter.seal.len() + usize::from(n)
     }
     pub struct Order { pub count: u32, pub price: u64, pub items: Vec<u8> }
     #[no_mangle]
@@ -231,7 +231,7 @@ fn what_cannot_be_read_says_why() {
 
 #[test]
 fn strings_references_and_base_classes_of_cxx_are_looked_through() {
-    for compiler in ["g++ -g -O0", "g++ -g -O2", "clang++ -g -O1"] {
+    for compiler in ["g++ -g -O0", "g++ -g -O2", "clang++ -std=c++17 -g -O1"] {
         if !is_there(compiler) {
             continue;
         }

@@ -3,6 +3,7 @@
 
 use super::debug_types::{DEEPEST, DebugTypes, EntryAt, Shape};
 use super::lines::Lines;
+use super::texts::is_view;
 use gimli::{AttributeValue, UnitOffset};
 use std::collections::HashMap;
 
@@ -260,6 +261,7 @@ fn class(
                     gimli::DW_CC_pass_by_value => by_value(types, of, bytes, false),
                     _ => None,
                 },
+                _ if is_view(types, at) => by_value(types, of, bytes, false),
                 // gcc does not say.
                 _ if has_destructor(types, at) => Some(Class::Address),
                 _ => by_value(types, of, bytes, true),

@@ -48,6 +48,14 @@ const ALL: [Known; 6] = [
     },
 ];
 
+/// Returns whether a class is a view of a text, which is copied byte by byte although it has
+/// constructors.
+pub(super) fn is_view(types: DebugTypes<'_>, class: EntryAt) -> bool {
+    let is_named =
+        types.name(class).is_some_and(|name| name.starts_with("basic_string_view<char,"));
+    is_named && matches!(text_at(types, class), Some(TextAt::Counted { .. }))
+}
+
 /// Returns where a structure has its text, if it is one that holds a text.
 pub(super) fn text_at(types: DebugTypes<'_>, structure: EntryAt) -> Option<TextAt> {
     let name = types.name(structure).unwrap_or_default();
