@@ -14,11 +14,9 @@ use crate::{
 use aya_ebpf::helpers::generated::bpf_probe_read_user_str;
 use core::ffi::c_void;
 use ctrace_common::{
-    COMPARED_TEXT, Comparison, Condition, Cookie, Kind, MAX_COMPARISONS, MET_SLOTS, UNMET_COUNTERS,
+    COMPARED_TEXT, Comparison, Condition, Cookie, Kind, MAX_COMPARISONS, MET_SLOTS, STACK_SIZE,
+    UNMET_COUNTERS,
 };
-
-/// Further apart, two places are on different stacks.
-const STACK_SIZE: u64 = 8 << 20;
 
 /// Returns whether a call counts, and counts it here if not. A function without a condition has 0 in
 /// its element of `VALUES`.
@@ -45,8 +43,8 @@ pub fn is_met(task: Task, cookie: Cookie, registers: &Registers<'_>) -> bool {
 }
 
 /// What is known of a thread's calls that met a condition: on the stack of the last one, all that may
-/// be open are at this stack pointer, or above. It is a word of `MET` with 16 bits of the thread's id. Where another thread has
-/// taken the word, nothing is known.
+/// be open are at this stack pointer, or above. It is a word of `MET` with 16 bits of the thread's id.
+/// Where another thread has taken the word, nothing is known.
 struct Open {
     word: Option<*mut u64>,
     thread: u64,

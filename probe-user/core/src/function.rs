@@ -321,6 +321,12 @@ impl FunctionInfo {
     }
 }
 
+/// Returns whether this is a name as source code has them, which no sign of a notation is part of.
+pub fn is_word(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_alphabetic() || first == '_')
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
 /// Returns the name that is shown to people: a marker with its group, a USDT probe with its
 /// provider.
 pub fn qualified<'a>(kind: FunctionKind, group: Option<&str>, name: &'a str) -> Cow<'a, str> {

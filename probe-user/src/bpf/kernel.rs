@@ -13,6 +13,7 @@ use super::{
     link::{self, Attachment, LinkChoice, LinkKind, Request, Role, Site},
     loader::{Settings, load_maps, map_fds, take_map},
     object,
+    per_cpu::PerCpuCounters,
     programs::{Program, Programs},
     return_guards::ReturnGuards,
     side_table::SideTable,
@@ -108,11 +109,11 @@ impl Kernel {
         let rings = take_map(&mut ebpf, "RINGS")?;
         let lost = LostCounter::new(take_map(&mut ebpf, "LOST")?, cpus.possible as usize);
         let jumps = SideTable::new(take_map(&mut ebpf, "JUMPS")?);
+        let unmet = take_map(&mut ebpf, "UNMET")?;
         let values = Values::new(ValueMaps {
             values: take_map(&mut ebpf, "VALUES")?,
             conditions: take_map(&mut ebpf, "CONDITIONS")?,
-            unmet: take_map(&mut ebpf, "UNMET")?,
-            cpus: cpus.possible as usize,
+            unmet: PerCpuCounters::new(unmet, cpus.possible as usize, "counts of calls"),
         });
         let cut_off = take_map(&mut ebpf, "CUT_OFF")?;
         let buffers = Buffers::new(take_map(&mut ebpf, "BUFFERS")?, cut_off);

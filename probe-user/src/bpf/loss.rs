@@ -1,12 +1,9 @@
 //! Counts the events that did not make it into a ring, and the time that threads waited for room.
 
-use super::{BpfError, sys};
+use super::{BpfError, per_cpu::PerCpuCounters};
 use ctrace_common::{LOST_EVENTS, LOST_MARKS, LOST_PAYLOADS, LOST_UNATTRIBUTED, WAITED_NANOS};
 use ctrace_core::units::Nanos;
-use std::{
-    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
-    sync::Arc,
-};
+use std::{os::fd::OwnedFd, sync::Arc};
 
 /// Totals since the kernel was loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,43 +20,24 @@ pub struct Lost {
     pub waited: Nanos,
 }
 
-/// A reader of the totals. Each read is one system call.
+/// A reader of the totals.
 #[derive(Clone)]
-pub struct LostCounter {
-    map: Arc<OwnedFd>,
-    cpus: usize,
-}
+pub struct LostCounter(PerCpuCounters);
 
 impl LostCounter {
     pub(super) fn new(map: Arc<OwnedFd>, cpus: usize) -> Self {
-        Self { map, cpus }
+        Self(PerCpuCounters::new(map, cpus, "counters of losses"))
     }
 
     pub fn read(&self) -> Result<Lost, BpfError> {
         Ok(Lost {
-            events: self.sum(LOST_EVENTS)?,
-            unattributed: self.sum(LOST_UNATTRIBUTED)?,
-            marks: self.sum(LOST_MARKS)?,
-            payloads: self.sum(LOST_PAYLOADS)?,
-            waited: Nanos(self.sum(WAITED_NANOS)?),
+            events: self.0.sum(LOST_EVENTS)?,
+            unattributed: self.0.sum(LOST_UNATTRIBUTED)?,
+            marks: self.0.sum(LOST_MARKS)?,
+            payloads: self.0.sum(LOST_PAYLOADS)?,
+            waited: Nanos(self.0.sum(WAITED_NANOS)?),
         })
     }
-
-    fn sum(&self, counter: u32) -> Result<u64, BpfError> {
-        sum_over_cpus(self.map.as_fd(), self.cpus, counter)
-    }
-}
-
-/// Returns the sum of a counter that each of so many CPUs has.
-pub(super) fn sum_over_cpus(
-    map: BorrowedFd<'_>,
-    cpus: usize,
-    counter: u32,
-) -> Result<u64, BpfError> {
-    let mut values = vec![0; cpus];
-    sys::map_lookup(map, counter, &mut values)
-        .map_err(|source| BpfError::Map { what: "counters", source })?;
-    Ok(values.iter().sum())
 }
 
 #[cfg(test)]
@@ -97,6 +75,6 @@ mod tests {
     #[test]
     fn a_refusal_is_told() {
         let _fake = fake::Fake::failing(libc::EPERM);
-        assert!(matches!(counter().read(), Err(BpfError::Map { what: "counters", .. })));
+        assert!(matches!(counter().read(), Err(BpfError::Map { what: "counters of losses", .. })));
     }
 }

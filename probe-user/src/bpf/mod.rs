@@ -34,6 +34,7 @@ mod memory;
 mod multi;
 mod news;
 mod object;
+mod per_cpu;
 mod perf;
 mod pid_namespace;
 mod programs;

@@ -1,14 +1,10 @@
 //! The tables of what programs read at points and functions, and where in them each function's values
 //! and its condition are. A function can get other probes while it is traced, which read the same.
 
-use super::{BpfError, loss::sum_over_cpus, side_table::SideTable};
+use super::{BpfError, per_cpu::PerCpuCounters, side_table::SideTable};
 use ctrace_common::{Condition, UNMET_COUNTERS, ValueSources};
 use ctrace_core::units::FuncId;
-use std::{
-    collections::HashMap,
-    os::fd::{AsFd as _, OwnedFd},
-    sync::Arc,
-};
+use std::{collections::HashMap, os::fd::OwnedFd, sync::Arc};
 
 /// The sources of a function's values at both ends of a call, and the condition on its arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -24,18 +20,13 @@ pub struct CallElements {
     pub entry: u16,
     pub has_arguments: bool,
     pub has_result: bool,
-    /// One more than the index of its condition; 0: it has none.
-    condition: u32,
+    pub has_condition: bool,
 }
 
 impl CallElements {
     /// Returns the element of the function's result, if it has one.
     pub fn result(self) -> Option<u16> {
         self.has_result.then_some(self.entry + 1)
-    }
-
-    pub fn has_condition(self) -> bool {
-        self.condition > 0
     }
 }
 
@@ -52,16 +43,15 @@ pub struct Unmet {
 pub(super) struct ValueMaps {
     pub(super) values: Arc<OwnedFd>,
     pub(super) conditions: Arc<OwnedFd>,
-    pub(super) unmet: Arc<OwnedFd>,
-    /// The CPUs that the counters are for.
-    pub(super) cpus: usize,
+    pub(super) unmet: PerCpuCounters,
 }
 
 pub(super) struct Values {
     table: SideTable<ValueSources>,
     conditions: SideTable<Condition>,
-    unmet: Arc<OwnedFd>,
-    cpus: usize,
+    /// Functions with a condition, in its order.
+    conditional: Vec<FuncId>,
+    unmet: PerCpuCounters,
     of_functions: HashMap<FuncId, CallElements>,
 }
 
@@ -70,8 +60,8 @@ impl Values {
         Self {
             table: SideTable::new(maps.values),
             conditions: SideTable::new(maps.conditions),
+            conditional: Vec::new(),
             unmet: maps.unmet,
-            cpus: maps.cpus,
             of_functions: HashMap::new(),
         }
     }
@@ -88,15 +78,19 @@ impl Values {
         if let Some(known) = self.of(function) {
             return Ok(known);
         }
+        // One more than the index of the condition.
         let condition = match condition {
             Some(condition) => u32::from(self.conditions.add(&[*condition])?) + 1,
             None => 0,
         };
+        if condition > 0 {
+            self.conditional.push(function);
+        }
         let elements = CallElements {
             entry: self.table.add(&[ValueSources { condition, ..*entry }, *exit])?,
             has_arguments: entry.count > 0,
             has_result: exit.count > 0,
-            condition,
+            has_condition: condition > 0,
         };
         self.of_functions.insert(function, elements);
         Ok(elements)
@@ -108,16 +102,12 @@ impl Values {
 
     /// Returns the counts of all functions with a condition, since the start.
     pub(super) fn unmet(&self) -> Result<Vec<Unmet>, BpfError> {
-        let count = |counter| sum_over_cpus(self.unmet.as_fd(), self.cpus, counter);
-        let conditional = self.of_functions.iter().filter(|(_, of)| of.has_condition());
-        let mut all: Vec<Unmet> = conditional
-            .map(|(&function, of)| {
-                let first = (of.condition - 1) * UNMET_COUNTERS;
-                Ok(Unmet { function, calls: count(first)?, unread: count(first + 1)? })
-            })
-            .collect::<Result<_, BpfError>>()?;
-        all.sort_by_key(|unmet| unmet.function);
-        Ok(all)
+        let firsts = (0..).step_by(UNMET_COUNTERS as usize);
+        let count = |(&function, first)| {
+            let (calls, unread) = (self.unmet.sum(first)?, self.unmet.sum(first + 1)?);
+            Ok(Unmet { function, calls, unread })
+        };
+        self.conditional.iter().zip(firsts).map(count).collect()
     }
 }
 
@@ -131,7 +121,8 @@ mod tests {
 
     fn values() -> Values {
         let map = || Arc::new(File::open("/dev/null").unwrap().into());
-        Values::new(ValueMaps { values: map(), conditions: map(), unmet: map(), cpus: 2 })
+        let unmet = PerCpuCounters::new(map(), 2, "counts of calls");
+        Values::new(ValueMaps { values: map(), conditions: map(), unmet })
     }
 
     #[test]
@@ -152,12 +143,12 @@ mod tests {
         let with = |condition| CallSources { condition, ..CallSources::default() };
         let some = with(Some(Condition::default()));
         let first = values.add_call(FuncId(9), &some).unwrap();
-        assert!(first.has_condition() && !first.has_arguments);
-        assert!(!values.add_call(FuncId(8), &with(None)).unwrap().has_condition());
+        assert!(first.has_condition && !first.has_arguments);
+        assert!(!values.add_call(FuncId(8), &with(None)).unwrap().has_condition);
         values.add_call(FuncId(7), &some).unwrap();
         let expected = [
-            Unmet { function: FuncId(7), calls: 12, unread: 13 },
             Unmet { function: FuncId(9), calls: 10, unread: 11 },
+            Unmet { function: FuncId(7), calls: 12, unread: 13 },
         ];
         assert_eq!(values.unmet().unwrap(), expected);
     }

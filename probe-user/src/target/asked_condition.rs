@@ -242,11 +242,12 @@ fn limits(of: Type) -> (i128, i128, bool) {
 }
 
 /// Splits at the colon behind the functions, if there is one. What is before it is empty otherwise.
-pub(super) fn split(text: &str) -> Result<(&str, &str), ConditionError> {
+pub(super) fn split(text: &str) -> Result<(&str, AskedCondition), ConditionError> {
     // All colons are those of POS:TYPE and NAME:TYPE.
-    if AskedCondition::parse(text).is_ok() {
-        return Ok(("", text));
-    }
+    let whole = match AskedCondition::parse(text) {
+        Ok(condition) => return Ok(("", condition)),
+        Err(error) => error,
+    };
     let outside = outside(text)?;
     // A regular expression, or the path of an object, may have colons and signs.
     let behind = outside.iter().rfind(|(_, c)| *c == '/').map_or(0, |(at, _)| *at);
@@ -264,11 +265,11 @@ pub(super) fn split(text: &str) -> Result<(&str, &str), ConditionError> {
             Ok(_) if behind == 0 && (0..at).any(|at| is_single_colon(text, at)) => {
                 return Err(ConditionError::Usdt(text.to_owned()));
             }
-            Ok(_) => return Ok((functions, condition)),
+            Ok(condition) => return Ok((functions, condition)),
             Err(error) => _ = wrong.get_or_insert(error),
         }
     }
-    wrong.map_or(Ok(("", text)), Err)
+    Err(wrong.unwrap_or(whole))
 }
 
 /// Returns whether a text is a place, or has signs of a comparison that no name of a function has.

@@ -4,6 +4,7 @@ use super::abi::{NoPosition, Position, Type};
 use super::asked_condition::{self, AskedCondition, ConditionError};
 use super::named_value::NamedPath;
 use ctrace_common::MAX_VALUES;
+use ctrace_core::function::is_word;
 use std::fmt;
 
 /// The largest number of texts among the arguments of a function.
@@ -158,7 +159,7 @@ impl AskedValues {
             is_usdt: false,
             arguments: Vec::new(),
             result: None,
-            condition: Some(AskedCondition::parse(condition)?.of_chosen(is_of_chosen)),
+            condition: Some(condition.of_chosen(is_of_chosen)),
         })
     }
 
@@ -280,9 +281,7 @@ fn of_note(text: &str) -> Option<Position> {
 }
 
 fn is_name(text: &str) -> bool {
-    text.len() <= LONGEST_NAME
-        && text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    text.len() <= LONGEST_NAME && text.is_ascii() && is_word(text)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::parameters::{Parameter, Place};
 use super::symbols::Function;
 use super::texts::{TextAt, text_at};
 use ctrace_common::{Operand, ValueForm};
-use ctrace_core::values::Enumerator;
+use ctrace_core::{function::is_word, values::Enumerator};
 use std::{fmt, sync::Arc};
 
 /// Names that an error lists, at most.
@@ -365,9 +365,7 @@ fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
 }
 
 pub(super) fn is_name(name: &str) -> bool {
-    name.len() <= LONGEST_NAME
-        && name.starts_with(|first: char| first.is_alphabetic() || first == '_')
-        && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+    name.len() <= LONGEST_NAME && is_word(name)
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ fn check(what: &str, all: usize, (condition, calls, unread): &(Condition, Vec<i6
         let condition = Some(*condition);
         let sources = CallSources { entry: arguments(), condition, ..CallSources::default() };
         let elements = session.kernel.add_call_values(FUNCTION, &sources).unwrap();
-        assert!(elements.has_condition());
+        assert!(elements.has_condition);
         let mut target = Target::start(&[what]);
         let sites = [site("labelled", Cookie::with_values(FUNCTION.0, elements.entry))];
         let (role, pid) = (Role::FunctionWithCondition, Some(target.pid()));

@@ -77,13 +77,17 @@ static void values(long n) {
 
 extern const char *labelled(char byte, const char *text, long, long, long, long, long on_stack);
 
-/* Texts that are short, as long as fits, longer, empty, and not there. */
-static void labels(void) {
+/* Copies bytes to the end of a page, behind which nothing can be read. */
+static char *at_edge(const char *bytes, size_t length) {
     long page = sysconf(_SC_PAGESIZE);
     char *pages = mmap(0, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    char *edge = pages + page - 3;
-    memcpy(edge, "abc", 3);
     mprotect(pages + page, page, PROT_NONE);
+    return memcpy(pages + page - length, bytes, length);
+}
+
+/* Texts that are short, as long as fits, longer, empty, and not there. */
+static void labels(void) {
+    char *edge = at_edge("abc", 3);
     char fits[65], longer[101];
     memset(fits, 'f', 64), fits[64] = 0;
     memset(longer, 'l', 100), longer[100] = 0;
@@ -93,11 +97,7 @@ static void labels(void) {
 
 /* Texts of 29, 30 and 31 bytes, one that ends with its page, and one that begins like an empty one. */
 static void lengths(void) {
-    long page = sysconf(_SC_PAGESIZE);
-    char *pages = mmap(0, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    char *edge = pages + page - 4;
-    memcpy(edge, "abc", 4);
-    mprotect(pages + page, page, PROT_NONE);
+    char *edge = at_edge("abc", 4);
     char all[3][32];
     for (int i = 0; i < 3; i++) memset(all[i], 'a', 29 + i), all[i][29 + i] = 0;
     const char *texts[] = {all[0], all[1], all[2], edge, "", "\x01"};

@@ -5,21 +5,21 @@
 //! run on several stacks (signal stacks, fibers); pointers are compared only within one of them.
 
 mod by_order;
+mod facts;
 mod plain;
 mod unmet;
+
+pub(crate) use facts::StackFacts;
 
 use crate::calls::paths::ROOT;
 use crate::calls::spool::Call;
 use crate::engine::ledger::{Account, Ledger};
 use crate::engine::region::Regions;
-use crate::function::{ExitSeen, FunctionInfo};
 use crate::units::{FuncId, Pid, ThreadId};
+use ctrace_common::STACK_SIZE;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Where no stack is known, a pointer this far from all frames is on another stack: this is the
-/// usual bound on the size of a stack.
-const STACK_SIZE: u64 = 8 << 20;
 /// The number of stacks of one thread that are kept apart.
 const MAX_STACKS: usize = 32;
 /// The number of frames that can share a stack pointer. The kernel reports at most 64 returns per
@@ -82,23 +82,6 @@ struct Stack {
     from: Option<FrameRef>,
     /// The time at which it was left; the oldest stack is replaced first.
     left: u64,
-}
-
-/// The facts about a function that the stack rule needs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StackFacts {
-    loop_head: bool,
-    /// A tail call leaves its frame open until its successor returns.
-    tail_calls_nest: bool,
-}
-
-impl From<&FunctionInfo> for StackFacts {
-    fn from(info: &FunctionInfo) -> Self {
-        Self {
-            loop_head: info.entry_is_loop_head,
-            tail_calls_nest: info.may_tail_jump && info.exit == ExitSeen::ByReturnProbe,
-        }
-    }
 }
 
 /// The position of an event.
@@ -350,11 +333,17 @@ impl Stacks {
 
     /// Leaves a function on the current stack. `may_be_none`: it is an end only if a frame fits, as for
     /// a jump.
-    pub(crate) fn exit(&mut self, at: Place, may_be_none: bool, ledger: &mut Ledger) {
+    pub(crate) fn exit(
+        &mut self,
+        at: Place,
+        may_be_none: bool,
+        facts: &[StackFacts],
+        ledger: &mut Ledger,
+    ) {
         self.bury(at.sp, ledger);
         if self.top_at(at.sp).is_none_or(|top| !top.is_of(at)) {
             if !self.is_open_at(at) {
-                if !may_be_none && self.selected {
+                if !may_be_none && !facts[at.func.index()].ends_may_be_none && self.selected {
                     ledger.headless(at.func);
                 }
                 return;

@@ -218,15 +218,13 @@ impl Tracker {
                     Some(Kind::Return) => {
                         // A call that was under way when its function lost its return probe may
                         // have ended already.
-                        let info = &self.functions[func.index()];
-                        let is_late = info.exit != ExitSeen::ByReturnProbe;
-                        stacks.exit(at, is_late || info.condition.is_some(), &mut self.ledger)
+                        let is_late = self.functions[func.index()].exit != ExitSeen::ByReturnProbe;
+                        stacks.exit(at, is_late, &self.facts, &mut self.ledger)
                     }
                     Some(Kind::ExitRet | Kind::ScopeExit) => {
-                        let has_condition = self.functions[func.index()].condition.is_some();
-                        stacks.exit(at, has_condition, &mut self.ledger)
+                        stacks.exit(at, false, &self.facts, &mut self.ledger)
                     }
-                    Some(Kind::ExitJump) => stacks.exit(at, true, &mut self.ledger),
+                    Some(Kind::ExitJump) => stacks.exit(at, true, &self.facts, &mut self.ledger),
                     Some(Kind::Unmet) => stacks.pass_unmet(at, &self.facts, &mut self.ledger),
                     Some(Kind::Point) => counts = stacks.point(at, &mut self.ledger),
                     _ => {}

@@ -11,7 +11,7 @@ use super::scan::{Blocks, scan};
 use super::varint::{take, take_u32};
 use super::{ROOT_PATH, RecordError};
 use crate::calls::paths::Node;
-use crate::function::{FunctionInfo, LONGEST_CONDITION};
+use crate::function::{FunctionInfo, LONGEST_CONDITION, is_word};
 use crate::report::{CallValues, NamedValues};
 use crate::units::{FuncId, Nanos, ThreadId};
 use ctrace_common::MAX_VALUES;
@@ -406,14 +406,10 @@ fn ends_before(header: Header, offset: u64, end: u64) -> Result<Header, RecordEr
     }
 }
 
-/// Checks the bounds on values. Their names must be short: reports repeat them with every call.
+/// Checks the bounds on values. Their names must be short: reports repeat them with every call. None
+/// must look like another value.
 fn has_sound_values(function: &FunctionInfo) -> bool {
     let is_short = |name: &str| name.len() <= MOST_VALUE_NAME;
-    // A name must not look like another value.
-    let is_word = |name: &str| {
-        name.starts_with(|c: char| c.is_alphabetic() || c == '_')
-            && name.chars().all(|c| c.is_alphanumeric() || c == '_')
-    };
     function.condition.as_ref().is_none_or(|text| text.len() <= LONGEST_CONDITION)
         && function.values.len() <= MAX_VALUES
         && function.values.iter().all(|value| {

@@ -120,7 +120,7 @@ impl Described for InObject<'_> {
     }
 }
 
-fn at(position: Position, of: Type) -> Result<Typed, NoValue> {
+pub(super) fn at(position: Position, of: Type) -> Result<Typed, NoValue> {
     let source = position.source(of).ok_or_else(|| NoValue::Elsewhere(position.to_string()))?;
     Ok(Typed::plain(source, of))
 }
@@ -184,10 +184,12 @@ pub(super) fn merge<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::{super::absent::Lacking, *};
-    use crate::target::plan::{CostClass, EntrySite, Placement};
+    use super::{
+        super::{absent::Lacking, plain::Plain},
+        *,
+    };
     use ctrace_common::RESULT as RESULT_BIT;
-    use ctrace_core::function::{FunctionInfo, ValueKind};
+    use ctrace_core::function::ValueKind;
 
     fn planner(arguments: &[&str], results: &[&str]) -> ValuePlanner {
         let arguments = arguments.iter().map(|text| AskedValues::arguments(text).unwrap());
@@ -197,44 +199,13 @@ mod tests {
         ValuePlanner { reads: true, asked, ..ValuePlanner::default() }
     }
 
-    /// A function without debug information.
-    struct Plain(&'static str);
-
-    impl Described for Plain {
-        fn symbol(&self) -> &str {
-            self.0
-        }
-
-        fn argument(&self, place: &AskedPlace) -> Result<Typed, NoValue> {
-            match place {
-                AskedPlace::At(position, of) => at(*position, *of),
-                AskedPlace::Named(..) => Err(NoValue::NotDescribed),
-            }
-        }
-
-        fn result(&self) -> Result<(Type, Names), NoValue> {
-            Err(NoValue::NotDescribed)
-        }
-    }
-
-    fn planned(exit: ExitPlacement) -> Planned {
-        let placement = Placement {
-            entry: EntrySite { offset: 0, cost: CostClass::Emulated, skipped: 0 },
-            exit,
-            entry_is_loop_head: false,
-            may_tail_jump: false,
-            no_return_probe: None,
-        };
-        Planned::new(FunctionInfo::new("f", "program"), Sites::Function(placement))
-    }
-
     /// Plans a function that all of these match. Returns it with the notes.
     fn plan(
         planner: &mut ValuePlanner,
         exit: ExitPlacement,
         raw: &'static str,
     ) -> (Planned, Vec<String>) {
-        let (mut planned, mut notes) = (planned(exit), Vec::new());
+        let (mut planned, mut notes) = (Plain(raw).planned(exit, false), Vec::new());
         let asked: Vec<_> = (0..planner.asked.len()).collect();
         planner.plan_call(&mut planned, &asked, &Plain(raw), &mut notes).unwrap();
         (planned, notes)
@@ -269,9 +240,9 @@ mod tests {
         ];
         for (arguments, results, told) in cases {
             let mut planner = planner(arguments, results);
-            let (mut planned, asked) = (planned(ExitPlacement::ReturnProbe), [0, 1]);
             let function = Plain("f");
-            let planned = planner.plan_call(&mut planned, &asked, &function, &mut Vec::new());
+            let mut planned = function.planned(ExitPlacement::ReturnProbe, false);
+            let planned = planner.plan_call(&mut planned, &[0, 1], &function, &mut Vec::new());
             let error = planned.unwrap_err();
             assert!(error.to_string().starts_with(told), "{error}");
         }

@@ -32,8 +32,6 @@ enum NoCondition {
          choose fewer functions"
     )]
     NoRoom,
-    #[error("it has more than {MAX_COMPARISONS} comparisons; leave some out")]
-    TooMany,
 }
 
 impl Planner {
@@ -82,50 +80,20 @@ fn compiled(asked: &AskedCondition, function: &impl Described) -> Result<Conditi
     }
     let mut comparisons = [Comparison::default(); MAX_COMPARISONS];
     let mut count = 0;
-    for alternative in &asked.alternatives {
-        for (place, comparison) in alternative.iter().enumerate() {
-            let value = function.argument(&comparison.place)?;
-            let begins = u8::from(place == 0);
-            let free = comparisons.get_mut(count).ok_or(NoCondition::TooMany)?;
-            *free = Comparison { begins, ..comparison.of(&value)? };
-            count += 1;
-        }
+    // The parser has seen to it that there is room for all.
+    let all = asked.alternatives.iter().flat_map(|alternative| alternative.iter().enumerate());
+    for (free, (place, comparison)) in comparisons.iter_mut().zip(all) {
+        let value = function.argument(&comparison.place)?;
+        *free = Comparison { begins: u8::from(place == 0), ..comparison.of(&value)? };
+        count += 1;
     }
-    Ok(Condition { count: count as u32, reserved: 0, comparisons })
+    Ok(Condition { count, reserved: 0, comparisons })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::{
-        abi::Type,
-        asked_values::AskedPlace,
-        named_value::{Names, Typed},
-        plan::{CostClass, EntrySite, ExitPlacement, Placement},
-    };
-    use ctrace_core::function::FunctionInfo;
-
-    /// A function without debug information.
-    struct Plain(&'static str);
-
-    impl Described for Plain {
-        fn symbol(&self) -> &str {
-            self.0
-        }
-
-        fn argument(&self, place: &AskedPlace) -> Result<Typed, NoValue> {
-            match place {
-                AskedPlace::At(position, of) => {
-                    Ok(Typed::plain(position.source(*of).expect("no float"), *of))
-                }
-                AskedPlace::Named(..) => Err(NoValue::NotDescribed),
-            }
-        }
-
-        fn result(&self) -> Result<(Type, Names), NoValue> {
-            Err(NoValue::NotDescribed)
-        }
-    }
+    use crate::{session::plan::plain::Plain, target::plan::ExitPlacement};
 
     /// Plans a function with these conditions. Returns its condition and the note if it has none.
     fn plan(
@@ -133,15 +101,7 @@ mod tests {
         is_loop: bool,
         asked: &[&str],
     ) -> (Option<Condition>, Vec<String>) {
-        let placement = Placement {
-            entry: EntrySite { offset: 0, cost: CostClass::Emulated, skipped: 0 },
-            exit: ExitPlacement::ReturnProbe,
-            entry_is_loop_head: is_loop,
-            may_tail_jump: false,
-            no_return_probe: None,
-        };
-        let info = FunctionInfo::new(symbol, "program");
-        let mut planned = Planned::new(info, Sites::Function(placement));
+        let mut planned = Plain(symbol).planned(ExitPlacement::ReturnProbe, is_loop);
         let asked: Vec<_> =
             asked.iter().map(|text| AskedValues::condition(text).expect("a condition")).collect();
         // Nobody sees values.

@@ -12,6 +12,8 @@ pub(crate) mod markers;
 mod nothing_chosen;
 mod pairs;
 mod placer;
+#[cfg(test)]
+mod plain;
 mod points;
 mod room;
 pub(crate) mod values;

@@ -173,7 +173,7 @@ fn add_sites(
 /// Returns the role of a function's probe that sees both ends, and of one that sees the entry only.
 fn roles(values: Option<CallElements>) -> [Role; 2] {
     match values {
-        Some(values) if values.has_condition() => {
+        Some(values) if values.has_condition => {
             [Role::FunctionWithCondition, Role::EntryWithCondition]
         }
         Some(values) if values.has_arguments => [Role::FunctionWithValues, Role::EntryWithValues],

@@ -4,6 +4,7 @@
 use super::Session;
 use crate::{bpf::Unmet, ui::units::count};
 use ctrace_core::{report::render::clean::clean, units::FuncId};
+use std::borrow::Cow;
 
 /// Functions that a note names.
 const NAMED: usize = 8;
@@ -19,10 +20,10 @@ impl Session {
 
     /// Returns the events of each function, with the calls that did not meet its condition: a probe was
     /// hit there, too.
-    pub(super) fn hits_with_unmet(&self) -> Vec<u64> {
-        let mut hits = self.engine.counters().hits.to_vec();
-        for unmet in &self.arming.unmet {
-            if let Some(hits) = hits.get_mut(unmet.function.index()) {
+    pub(super) fn hits_with_unmet(&self) -> Cow<'_, [u64]> {
+        let mut hits = Cow::Borrowed(self.engine.counters().hits);
+        for unmet in self.arming.unmet.iter().filter(|unmet| unmet.calls > 0) {
+            if let Some(hits) = hits.to_mut().get_mut(unmet.function.index()) {
                 *hits = hits.saturating_add(unmet.calls);
             }
         }

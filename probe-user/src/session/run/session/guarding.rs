@@ -235,7 +235,7 @@ impl Session {
         }
         let armed = self.arm_ways_out(&movable);
         let mut exits = Vec::new();
-        let hits = self.hits_with_unmet();
+        let hits = self.hits_with_unmet().into_owned();
         for Movable { function, mut placement, .. } in movable {
             let is_armed = armed.contains(&function);
             if !is_armed {

@@ -86,7 +86,7 @@ impl Session {
             return reports.sink.write(&report);
         }
         let snapshot = self.snapshot(report, &ids);
-        self.delivery.hits = self.hits_with_unmet();
+        self.delivery.hits = self.hits_with_unmet().into_owned();
         match &mut self.delivery.output {
             Output::Live(live) => Ok((live.deliver)(snapshot)),
             _ => Ok(true),

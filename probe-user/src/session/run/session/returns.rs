@@ -93,7 +93,7 @@ impl Session {
         let ids = probed.iter().flat_map(ReturnProbed::ids);
         let none = |function| NewExit { function, exit: ExitSeen::Never, probe: None };
         let mut exits: HashMap<_, _> = ids.map(|id| (id, none(id))).collect();
-        let hits = self.hits_with_unmet();
+        let hits = self.hits_with_unmet().into_owned();
         for (id, planned) in replaced.iter().flat_map(|replaced| &replaced.functions) {
             let probe = Some(self.arming.costs.of_hits().probe(planned));
             exits.insert(*id, NewExit { function: *id, exit: planned.info.exit, probe });
