@@ -75,7 +75,7 @@ fn both<const VALUES: bool, const CONDITION: bool>(ctx: *mut c_void) -> u32 {
 fn enter<const VALUES: bool>(task: Task, cookie: Cookie, registers: &Registers<'_>) {
     let time = event(task, Kind::Enter as u8, registers.sp(), cookie.probe(), None);
     if VALUES && let Some(ts_ns) = time {
-        payload::deliver::<true>(task, ts_ns, cookie, registers);
+        payload::deliver::<{ payload::ALL_TEXTS }>(task, ts_ns, cookie, registers);
     }
 }
 

@@ -45,23 +45,11 @@ impl Operands {
     /// Returns the number of an operand, cut to its size, and 0. If it cannot be read: 0 and 1.
     #[inline(always)]
     pub fn value(&self, operand: &Operand) -> (u64, u64) {
-        // The size is forced into 1 to 8, so that the verifier sees that the number has room for
-        // it.
-        let size = (operand.size.wrapping_sub(1) as u32 & 7) + 1;
-        let mut number = (operand.displacement as u64)
+        let number = (operand.displacement as u64)
             .wrapping_add(self.register(operand.base))
             .wrapping_add(self.register(operand.index).wrapping_mul(operand.scale as u64))
             .wrapping_add(self.ip.wrapping_mul(operand.relative as u64));
-        let mut unread = 0;
-        if operand.memory != 0 {
-            let address = number as *const c_void;
-            number = 0;
-            // SAFETY: at most 8 bytes. The helper checks the address itself, and leaves 0 if it is
-            // a bad one.
-            let error = unsafe { bpf_probe_read_user((&raw mut number).cast(), size, address) };
-            unread = error as u64 >> 63;
-        }
-        (cut(operand, number >> (operand.shift & 63), size), unread)
+        read(operand, number)
     }
 
     #[inline(always)]
@@ -71,10 +59,30 @@ impl Operands {
     }
 }
 
-/// Returns a number that is in the operand's register alone, cut to its size.
+/// Returns the number of an operand of a result, and 0 or 1 as [`Operands::value`] does. Its base is
+/// rax or rdx, and these are their contents.
 #[inline(always)]
-pub fn in_register(operand: &Operand, number: u64) -> u64 {
-    cut(operand, number, (operand.size.wrapping_sub(1) as u32 & 7) + 1)
+pub fn of_result(operand: &Operand, [rax, rdx]: [u64; 2]) -> (u64, u64) {
+    let base = if operand.base == 0 { rax } else { rdx };
+    read(operand, base.wrapping_add(operand.displacement as u64))
+}
+
+/// Returns the number that an operand stands for, or that is at this address, cut to its size, and 0.
+/// If it cannot be read: 0 and 1.
+#[inline(always)]
+fn read(operand: &Operand, mut number: u64) -> (u64, u64) {
+    // The size is forced into 1 to 8, so that the verifier sees that the number has room for it.
+    let size = (operand.size.wrapping_sub(1) as u32 & 7) + 1;
+    let mut unread = 0;
+    if operand.memory != 0 {
+        let address = number as *const c_void;
+        number = 0;
+        // SAFETY: at most 8 bytes. The helper checks the address itself, and leaves 0 if it is a bad
+        // one.
+        let error = unsafe { bpf_probe_read_user((&raw mut number).cast(), size, address) };
+        unread = error as u64 >> 63;
+    }
+    (cut(operand, number >> (operand.shift & 63), size), unread)
 }
 
 /// Cuts a number to this many bytes, and extends its sign if it has one.

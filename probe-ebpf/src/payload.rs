@@ -4,7 +4,7 @@
 use crate::{
     loss,
     maps::VALUES,
-    operand::{Operands, in_register},
+    operand::{Operands, of_result},
     output::Task,
     registers::Registers,
     ring::{Room, reserve},
@@ -20,10 +20,17 @@ const UNREADABLE: u64 = 1 << 63;
 /// Bytes read of a text: those that are shown, and the 0 behind them.
 const TEXT_READ: u32 = MAX_TEXT as u32 + 1;
 
-/// Delivers the values of a point or of a function's entry, for its event of this time. `TEXTS`: there
-/// may be texts.
+/// The texts that there may be among values.
+pub type Texts = u8;
+pub const NO_TEXTS: Texts = 0;
+/// Those that end with a 0.
+pub const ENDED_TEXTS: Texts = 1;
+/// These, and those with a length.
+pub const ALL_TEXTS: Texts = 2;
+
+/// Delivers the values of a point or of a function's entry, for its event of this time.
 #[inline(always)]
-pub fn deliver<const TEXTS: bool>(
+pub fn deliver<const TEXTS: Texts>(
     task: Task,
     ts_ns: u64,
     cookie: Cookie,
@@ -42,16 +49,16 @@ pub fn deliver<const TEXTS: bool>(
 /// is like.
 #[inline(always)]
 pub fn deliver_result(element: u32, task: Task, ts_ns: u64, probe: u32, registers: &Registers<'_>) {
-    let result = registers.result();
-    deliver_from::<1, SLOT_VALUES, true>(element, task, ts_ns, probe, |source| {
-        (in_register(source, result), 0)
+    let results = registers.results();
+    deliver_from::<1, SLOT_VALUES, ALL_TEXTS>(element, task, ts_ns, probe, |source| {
+        of_result(source, results)
     });
 }
 
 /// Delivers at most `MOST` values, for which there are `WORDS` words: the verifier follows a loop as
 /// often as it can run.
 #[inline(always)]
-fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: bool>(
+fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: Texts>(
     element: u32,
     task: Task,
     ts_ns: u64,
@@ -77,14 +84,14 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: bool>(
     for (place, source) in (0..count).zip(&site.sources) {
         let (mut value, mut is_unread) = value_of(source);
         let field = site.fields[place];
-        if TEXTS && field != 0 {
+        if TEXTS != NO_TEXTS && field != 0 {
             let length = match site.lengths[place] {
-                0 => text(&room, field.into(), value, is_unread),
-                behind => {
+                behind @ 1.. if TEXTS == ALL_TEXTS => {
                     let source = site.sources.get(behind as usize - 1);
                     let (length, none) = source.map_or((0, 1), |source| value_of(source));
                     counted_text(&room, field.into(), value, length, is_unread | none)
                 }
+                _ => text(&room, field.into(), value, is_unread),
             };
             is_unread = length >> 63;
             value = length & !UNREADABLE;
@@ -132,10 +139,11 @@ fn text(room: &Room, field: u64, address: u64, is_unread: u64) -> u64 {
     (read as u64 - 1) & (2 * MAX_TEXT as u64 - 1)
 }
 
-/// Copies as many bytes from an address to a text's field, or the first ones of them. Returns the same
-/// as [`text`].
+/// Copies this many bytes from an address to a text's field, [`MAX_TEXT`] at most. Returns the same as
+/// [`text`].
 #[inline(always)]
 fn counted_text(room: &Room, field: u64, address: u64, length: u64, is_unread: u64) -> u64 {
+    // The helper writes as many as there are, and to the verifier all must be written.
     let mut bytes = [0u64; MAX_TEXT / 8];
     if is_unread != 0 {
         return UNREADABLE;

@@ -3,7 +3,7 @@
 
 use crate::{
     output::{event, traced_task},
-    payload,
+    payload::{self, ENDED_TEXTS, NO_TEXTS, Texts},
     registers::Registers,
 };
 use aya_ebpf::{
@@ -24,17 +24,17 @@ pub fn point(ctx: ProbeContext) -> u32 {
 /// Handles sites with values, in a separate program so that others cost nothing more.
 #[uprobe]
 pub fn point_with_values(ctx: ProbeContext) -> u32 {
-    with_values::<false>(&ctx)
+    with_values::<NO_TEXTS>(&ctx)
 }
 
 /// Handles sites with texts among their values. Only new kernels check it in an instant.
 #[uprobe]
 pub fn point_with_texts(ctx: ProbeContext) -> u32 {
-    with_values::<true>(&ctx)
+    with_values::<ENDED_TEXTS>(&ctx)
 }
 
 #[inline(always)]
-fn with_values<const TEXTS: bool>(ctx: &ProbeContext) -> u32 {
+fn with_values<const TEXTS: Texts>(ctx: &ProbeContext) -> u32 {
     if let Some(task) = traced_task() {
         // SAFETY: the helper takes the program's own context.
         let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });

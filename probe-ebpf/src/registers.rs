@@ -23,10 +23,10 @@ impl<'a> Registers<'a> {
         self.0.rdi
     }
 
-    /// Returns where a function leaves its result.
+    /// Returns where a function leaves its result, in these two at most.
     #[inline(always)]
-    pub fn result(&self) -> u64 {
-        self.0.rax
+    pub fn results(&self) -> [u64; 2] {
+        [self.0.rax, self.0.rdx]
     }
 
     #[inline(always)]

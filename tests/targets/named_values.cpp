@@ -43,6 +43,10 @@ FN long post(std::string_view from, const Letter *letter, const std::string_view
     return (long)(from.size() + letter->to.size() + seal.size() + paper->size()) + times;
 }
 
+FN std::string_view cut(std::string_view text, const Place &to) { return text.substr(0, to.x); }
+FN std::string joined(const std::string &text, int times) { return times % 2 ? text : text + " and " + text; }
+FN const std::string &longer(const std::string &one, const std::string &other) { return one.size() > other.size() ? one : other; }
+
 struct Shop {
     long total;
     FN long sell(const Request &request, Place place, Mixed mixed, std::string by, unsigned char n, float f, short last);
@@ -94,6 +98,10 @@ int main(int argc, char **argv) {
         printf("call {\"function\":\"post\",\"values\":{\"from\":\"%s\",\"to\":\"%s\",\"seal\":\"%s\","
                "\"paper\":\"%s\",\"times\":%d,\"retval\":%ld}}\n",
                shown(from).c_str(), shown(letter.to).c_str(), shown(seal).c_str(), paper.c_str(), i, posted);
+        printf("call {\"function\":\"cut\",\"values\":{\"text\":\"%s\",\"to\":%d,\"retval\":\"%s\"}}\n", shown(seal).c_str(), i,
+               shown(cut(seal, {i, 1})).c_str());
+        printf("call {\"function\":\"joined\",\"values\":{\"times\":%d,\"retval\":\"%s\"}}\n", i, joined(paper, i).c_str());
+        printf("call {\"function\":\"longer\",\"values\":{\"retval\":\"%s\"}}\n", shown(longer(paper, request.method)).c_str());
         Place place = {i, 7};
         bool is_more = many(1, 2, 3, 4, 5, i, &place, -i, i * 0.5, i);
         printf("call {\"function\":\"many\",\"values\":{\"f\":%d,\"small\":%d,\"last\":%d,\"retval\":%s}}\n", i,

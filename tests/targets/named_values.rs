@@ -23,6 +23,18 @@ pub fn post(from: &str, letter: &Letter, paper: &String, times: u8) -> usize {
     std::hint::black_box(texts + usize::from(times))
 }
 
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub fn cut(text: &str, to: usize) -> &str {
+    std::hint::black_box(&text[..to.min(text.len())])
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub fn repeated(text: &str, times: usize) -> String {
+    text.repeat(times)
+}
+
 #[derive(Clone, Copy, Debug)]
 #[repr(i8)]
 pub enum Grade {
@@ -66,6 +78,15 @@ fn main() {
             "call {{\"function\":\"post\",\"values\":{{\"from\":{from:?},\"to\":{:?},\"seal\":{:?},\
              \"paper\":{paper:?},\"times\":{},\"retval\":{posted}}}}}",
             letter.to, letter.seal, i as u8
+        );
+        let to = i as usize % 7;
+        println!(
+            "call {{\"function\":\"cut\",\"values\":{{\"text\":{from:?},\"to\":{to},\"retval\":{:?}}}}}",
+            cut(from, to)
+        );
+        println!(
+            "call {{\"function\":\"repeated\",\"values\":{{\"text\":\"größer\",\"times\":{to},\"retval\":{:?}}}}}",
+            repeated(std::hint::black_box("größer"), to)
         );
         let before = shop.total;
         let after = bill(&mut shop, &order, i as u16, -(i as i32));

@@ -38,8 +38,8 @@ pub use marker::{
 pub use news::{NEW_PROGRAM, RING_FILLS};
 pub use operand::{NO_REGISTER, Operand};
 pub use payload::{
-    MAX_TEXT, MAX_VALUES, PAYLOAD_SLOTS, RESULT, SINGLES, SLOT_VALUES, TEXT_SLOTS, TEXTS, UNREAD,
-    ValueForm, ValueSources, payload_slots,
+    MAX_TEXT, MAX_TEXTS, MAX_VALUES, PAYLOAD_SLOTS, RESULT, SINGLES, SLOT_VALUES, TEXT_SLOTS,
+    TEXTS, UNREAD, ValueForm, ValueSources, payload_slots,
 };
 pub use record::{CONTROL_LEN, Kind, RECORD_LEN, Record};
 pub use restore::{

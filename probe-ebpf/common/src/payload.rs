@@ -20,6 +20,10 @@ pub const MAX_VALUES: usize = 12;
 pub const SLOT_VALUES: usize = SLOT_LEN / 8;
 /// Bytes of a text, at most. A program cuts a longer one, so a text of this length may go on.
 pub const MAX_TEXT: usize = 64;
+/// The largest number of texts of a function's entry. A point may have more.
+pub const MAX_TEXTS: usize = 4;
+/// Operands of the values at one site, and of the lengths of texts.
+const MAX_SOURCES: usize = 16;
 /// Slots of the field of a text.
 pub const TEXT_SLOTS: usize = MAX_TEXT / SLOT_LEN;
 /// Slots of the largest payload.
@@ -45,7 +49,7 @@ pub const fn payload_slots(values: usize, texts: usize) -> usize {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ValueSources {
-    /// The number of used elements of `sources`. If it is 0, nothing is delivered.
+    /// The number of values. If it is 0, nothing is delivered.
     pub count: u32,
     /// The number of slots of the payload.
     pub slots: u32,
@@ -57,12 +61,12 @@ pub struct ValueSources {
     pub fields: [u8; MAX_VALUES],
     /// At the entry of a function with a condition: one more than its index in `CONDITIONS`. Else 0.
     pub condition: u32,
-    /// For a text whose length is known, one more than the place of that in `sources`, behind the
-    /// values. 0 for a text that ends with a 0, and for any other value.
+    /// For a text whose length is known, one more than the place of the length in `sources`. 0 for a text that ends with a 0, and for any other value.
     pub lengths: [u8; MAX_VALUES],
     /// Always 0; keeps the layout free of implicit padding.
     pub reserved: u32,
-    pub sources: [Operand; MAX_VALUES],
+    /// Those of the values, and behind them those of lengths.
+    pub sources: [Operand; MAX_SOURCES],
 }
 
 /// The form in which a program delivers a number that it has read.
@@ -90,7 +94,7 @@ impl ValueSources {
         self.fields.iter().any(|field| *field != 0)
     }
 
-    /// Makes the sources of these values, [`MAX_VALUES`] at most with the lengths of texts.
+    /// Makes the sources of these values: [`MAX_VALUES`] at most, and [`MAX_TEXTS`] with a length.
     pub fn new(values: &[(Operand, ValueForm)]) -> Self {
         let texts = values.iter().filter(|(_, form)| form.is_text()).count();
         let mut all = Self {
@@ -132,5 +136,6 @@ impl ValueSources {
     }
 }
 
-const _: () = assert!(size_of::<ValueSources>() == 48 + MAX_VALUES * size_of::<Operand>());
+const _: () = assert!(size_of::<ValueSources>() == 48 + MAX_SOURCES * size_of::<Operand>());
+const _: () = assert!(MAX_SOURCES == MAX_VALUES + MAX_TEXTS);
 const _: () = assert!(MAX_VALUES <= (TEXTS - UNREAD) as usize && TEXT_SLOTS * SLOT_LEN == MAX_TEXT);

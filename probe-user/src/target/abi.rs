@@ -14,6 +14,7 @@ use std::{fmt, str::FromStr};
 /// rdx, rcx, r8, r9.
 const INTEGERS: [u8; 6] = [7, 6, 2, 1, 8, 9];
 const RAX: u8 = 0;
+const RDX: u8 = 2;
 const RSP: u8 = 4;
 /// The largest number of a slot on the stack.
 const LAST_SLOT: u8 = 63;
@@ -81,8 +82,13 @@ impl Type {
 
     /// Returns the source of a result of this type, which is no floating-point number.
     pub(crate) fn result(self) -> (Operand, ValueForm) {
-        self.at(Operand { base: RAX, ..Operand::ZERO })
+        self.at(results()[0])
     }
+}
+
+/// Returns the sources of the 8 bytes of a result, and of those behind them.
+pub(super) fn results() -> [Operand; 2] {
+    [RAX, RDX].map(|base| Operand { base, ..Operand::ZERO })
 }
 
 /// Displays the name that [`FromStr`] takes.

@@ -106,7 +106,7 @@ pub(crate) enum Mismatch {
     #[error("`{0}` is a floating-point number, which is not compared; ask for another argument")]
     Float(String),
     #[error(
-        "`{0}` is a text without a 0 at its end, which is not compared; ask for another argument"
+        "`{0}` is a text with a length, which is not compared; compare one of its members, or {0}:ptr"
     )]
     Counted(String),
     #[error("`{name}` is {of}, and is not compared with {with}; {}", remedy(name, *of))]

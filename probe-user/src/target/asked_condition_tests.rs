@@ -188,3 +188,11 @@ fn a_condition_may_name_its_functions() {
         assert!(error.contains(told), "{text}: {error}");
     }
 }
+
+#[test]
+fn texts_with_a_length_are_not_compared() {
+    let comparison = parsed("key == \"x\"").alternatives[0][0].clone();
+    let source = (Operand::ZERO, ValueForm::Counted(Operand::ZERO));
+    let error = comparison.of(&Typed::plain(source, Type::Text)).expect_err("it has a length");
+    assert!(error.to_string().ends_with("compare one of its members, or key:ptr"), "{error}");
+}

@@ -3,12 +3,10 @@
 use super::abi::{NoPosition, Position, Type};
 use super::asked_condition::{self, AskedCondition, ConditionError};
 use super::named_value::NamedPath;
-use ctrace_common::MAX_VALUES;
+use ctrace_common::{MAX_TEXTS, MAX_VALUES};
 use ctrace_core::function::is_word;
 use std::fmt;
 
-/// The largest number of texts among the arguments of a function.
-pub(crate) const MOST_TEXTS: usize = 4;
 /// Characters of a name, at most.
 const LONGEST_NAME: usize = 64;
 /// The name of a result.
@@ -106,7 +104,7 @@ pub(crate) enum AskedError {
     SameName(String),
     #[error("at most {MAX_VALUES} values of a function can be read; leave some out")]
     TooMany,
-    #[error("at most {MOST_TEXTS} texts of a function can be read; ask for some as ptr")]
+    #[error("at most {MAX_TEXTS} texts of a function can be read; ask for some as ptr")]
     TooManyTexts,
 }
 
@@ -177,7 +175,7 @@ pub(crate) fn check(
     if arguments.len() + usize::from(result.is_some()) > MAX_VALUES {
         return Err(AskedError::TooMany);
     }
-    if arguments.iter().filter(|argument| argument.place.is_text()).count() > MOST_TEXTS {
+    if arguments.iter().filter(|argument| argument.place.is_text()).count() > MAX_TEXTS {
         return Err(AskedError::TooManyTexts);
     }
     for (place, argument) in arguments.iter().enumerate() {

@@ -59,6 +59,7 @@ mod texts;
 pub(crate) mod usdt;
 pub mod usdt_arguments;
 pub(crate) mod usdt_pairs;
+mod value_part;
 mod variables;
 
 #[cfg(test)]

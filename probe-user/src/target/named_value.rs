@@ -6,13 +6,14 @@
 //!
 //! Texts are those that end with a 0, and those of `texts`, whose length is beside their address.
 
-use super::abi::{Position, Type};
-use super::debug_types::{DebugTypes, EntryAt, Shape};
+use super::abi::{Position, Type, results};
+use super::asked_values::RESULT;
+use super::debug_types::{DebugTypes, EntryAt};
 use super::lines::Lines;
 use super::object::Object;
 use super::parameters::{Parameter, Place};
 use super::symbols::Function;
-use super::texts::{TextAt, text_at};
+use super::value_part::Part;
 use ctrace_common::{Operand, ValueForm};
 use ctrace_core::{function::is_word, values::Enumerator};
 use std::{fmt, sync::Arc};
@@ -21,8 +22,6 @@ use std::{fmt, sync::Arc};
 pub(super) const SHOWN: usize = 12;
 /// Bytes of a name, at most.
 const LONGEST_NAME: usize = 256;
-/// Bytes of a register: those before the second half of what is in two.
-const HALF: u64 = 8;
 /// Members on a path, at most.
 const LONGEST: usize = 16;
 
@@ -67,8 +66,8 @@ pub(crate) enum NoValue {
     Go,
     #[error("it returns nothing")]
     Nothing,
-    #[error("`{0}` is itself in registers: its members are not read")]
-    InRegisters(String),
+    #[error("`{0}` is in a register in part, and is not read")]
+    Split(String),
     #[error("it has no parameter `{name}`; {}", known(.there))]
     NoParameter { name: String, there: Vec<String> },
     #[error("`{of}` has no member `{name}`; {}", known(.there))]
@@ -149,17 +148,13 @@ impl Object {
         listed.unwrap_or_default()
     }
 
-    /// Returns the type of a function's result, with the names of its numbers.
-    pub(crate) fn result_type(&self, function: &Function) -> Result<(Type, Names), NoValue> {
+    /// Finds the result of a function, of its own type.
+    pub(crate) fn named_result(&self, function: &Function) -> Result<Typed, NoValue> {
         let found = self.with_lines(|lines| {
-            let Some(of) = lines.result_of(function.address)? else {
+            let Some((of, place)) = lines.result_of(function.address)? else {
                 return Some(Err(NoValue::Nothing));
             };
-            let types = DebugTypes(lines);
-            let shape = types.shape(of);
-            let of =
-                shape.and_then(|shape| Some((own_type(types, shape)?, names_of(types, shape))));
-            Some(of.ok_or_else(|| NoValue::OtherType("its result".to_owned())))
+            Some(result(DebugTypes(lines), of, place))
         });
         found.unwrap_or(Err(NoValue::NotDescribed))
     }
@@ -194,138 +189,52 @@ fn find(
     let parameter =
         parameter.ok_or_else(|| NoValue::NoParameter { name: name.clone(), there: there() })?;
     let other_type = |so_far: &str| NoValue::OtherType(so_far.to_owned());
-    let mut shape = parameter.of.and_then(|of| types.shape(of)).ok_or_else(|| other_type(name))?;
-    // The second half of what is in two registers.
-    let mut second = None;
-    let mut operand = match parameter.place {
+    let shape = parameter.of.and_then(|of| types.shape(of)).ok_or_else(|| other_type(name))?;
+    let mut part = Part::new(types, name, shape);
+    match parameter.place {
         Place::Pair(number) => {
-            second = Some(Position::Register(number + 1).base());
-            Position::Register(number).base()
+            part.operand = Position::Register(number).base();
+            part.second = Some(Position::Register(number + 1).base());
         }
-        Place::Register(number) => Position::Register(number).base(),
-        Place::Behind(number) => Operand { memory: 1, ..Position::Register(number).base() },
-        Place::Stack(slot) => Position::Stack(slot).base(),
+        Place::Register(number) => part.operand = Position::Register(number).base(),
+        Place::Behind(number) => {
+            part.operand = Operand { memory: 1, ..Position::Register(number).base() };
+        }
+        Place::Stack(slot) => part.operand = Position::Stack(slot).base(),
         Place::Elsewhere => return Err(NoValue::Elsewhere(name.clone())),
         Place::Unknown => return Err(NoValue::Unknown(name.clone())),
-    };
-    let mut so_far = name.clone();
+    }
     for member in members {
-        if let Shape::Pointer { to, .. } = shape {
-            operand =
-                behind(operand).ok_or_else(|| NoValue::TooFar(format!("{so_far}->{member}")))?;
-            let to = to.and_then(|to| types.shape(to));
-            shape = to.ok_or_else(|| NoValue::NoStructure(so_far.clone()))?;
-        }
-        let Shape::Structure { at, .. } = shape else {
-            return Err(NoValue::NoStructure(so_far));
-        };
-        let Some(found) = types.member(at, member) else {
-            let there = members_of(types, at);
-            return Err(NoValue::NoMember { of: so_far, name: member.clone(), there });
-        };
-        so_far = format!("{so_far}.{member}");
-        if found.is_bit_field {
-            return Err(NoValue::BitField(so_far));
-        }
-        operand = part(operand, second.take(), found.offset)
-            .ok_or_else(|| NoValue::InRegisters(name.clone()))?;
-        shape = types.shape(found.of).ok_or_else(|| other_type(&so_far))?;
+        part.go_to(member)?;
     }
-    if let Shape::Pointer { to: Some(to), is_reference: true } = shape {
-        operand = behind(operand).ok_or_else(|| NoValue::TooFar(so_far.clone()))?;
-        shape = types.shape(to).ok_or_else(|| other_type(&so_far))?;
-    }
+    part.follow_reference()?;
     // A pointer to an object with a text is one to the text.
-    if let Shape::Pointer { to: Some(to), .. } = shape
-        && operand.memory == 0
-        && let Some(Shape::Structure { at, .. }) = types.shape(to)
-        && of.is_none_or(|of| of == Type::Text)
-        && text_at(types, at).is_some()
-    {
-        operand.memory = 1;
-        shape = types.shape(to).ok_or_else(|| other_type(&so_far))?;
+    if of.is_none_or(|of| of == Type::Text) {
+        part.follow_to_text();
     }
-    let is_array = matches!(shape, Shape::Array { of, .. } if types.shape(of) == Some(Shape::Char));
-    let is_structure = matches!(shape, Shape::Structure { .. });
-    if let Some(of) = of.filter(|of| !((is_array || is_structure) && *of == Type::Text)) {
-        let is_readable = operand.memory == 1 || !(of.is_float() || second.is_some());
-        let typed = Typed::plain(of.at(operand), of);
-        return if is_readable { Ok(typed) } else { Err(NoValue::Elsewhere(so_far)) };
-    }
-    match shape {
-        Shape::Array { .. } if is_array && operand.memory == 1 => {
-            // The text is there, not its address.
-            operand.memory = 0;
-            Ok(Typed::plain(Type::Text.at(operand), Type::Text))
-        }
-        Shape::Structure { at, .. } => {
-            let text = text_at(types, at).and_then(|text| text_source(text, operand, second));
-            let Some(source) = text else {
-                return Err(match (operand.memory, second) {
-                    (0, None) => NoValue::InRegisters(so_far),
-                    _ => NoValue::Structure { of: so_far, there: members_of(types, at) },
-                });
-            };
-            Ok(Typed::plain(source, Type::Text))
-        }
-        shape => {
-            let of = own_type(types, shape).ok_or_else(|| other_type(&so_far))?;
-            match of.is_float() && operand.memory == 0 {
-                true => Err(NoValue::Elsewhere(so_far)),
-                false => Ok(Typed { source: of.at(operand), of, names: names_of(types, shape) }),
-            }
-        }
-    }
+    part.read(of)
 }
 
-/// Returns the source of what a pointer leads to; `None` for a pointer that has to be read first.
-fn behind(pointer: Operand) -> Option<Operand> {
-    (pointer.memory == 0).then_some(Operand { memory: 1, ..pointer })
-}
-
-/// Returns the source of what lies at an offset in a structure in memory, or in two registers.
-fn part(operand: Operand, second: Option<Operand>, offset: u64) -> Option<Operand> {
-    match (operand.memory, second, offset) {
-        (1, _, offset) => {
-            let displacement = operand.displacement.checked_add(i64::try_from(offset).ok()?)?;
-            Some(Operand { displacement, ..operand })
-        }
-        (_, Some(_), 0) => Some(operand),
-        (_, Some(half), HALF) => Some(half),
-        _ => None,
+/// Finds a result of this type that a function leaves in this place.
+fn result(types: DebugTypes<'_>, of: EntryAt, place: Place) -> Result<Typed, NoValue> {
+    let other_type = || NoValue::OtherType(RESULT.to_owned());
+    let mut part = Part::new(types, RESULT, types.shape(of).ok_or_else(other_type)?);
+    let [first, second] = results();
+    match place {
+        Place::Register(_) => part.operand = first,
+        Place::Pair(_) => (part.operand, part.second) = (first, Some(second)),
+        Place::Behind(_) => part.operand = Operand { memory: 1, ..first },
+        Place::Elsewhere => return Err(NoValue::Elsewhere(RESULT.to_owned())),
+        Place::Stack(_) | Place::Unknown => return Err(other_type()),
     }
-}
-
-/// Returns the source of the text of a structure in memory, or in two registers.
-fn text_source(
-    text: TextAt,
-    operand: Operand,
-    second: Option<Operand>,
-) -> Option<(Operand, ValueForm)> {
-    let at = |offset| part(operand, second, offset);
-    Some(match text {
-        TextAt::Ended(address) => Type::Text.at(at(address)?),
-        TextAt::Counted { address, length } => {
-            (Type::Pointer.at(at(address)?).0, ValueForm::Counted(at(length)?))
-        }
-    })
-}
-
-fn own_type(types: DebugTypes<'_>, shape: Shape) -> Option<Type> {
-    Some(match shape {
-        Shape::Integer { bytes, signed } | Shape::Enumeration { bytes, signed, .. } => {
-            Type::Integer { bytes, signed }
-        }
-        Shape::Bool => Type::Bool,
-        Shape::Char => Type::Char,
-        Shape::Float { bytes } => Type::Float { bytes },
-        Shape::Pointer { is_reference: true, .. } => Type::Pointer,
-        Shape::Pointer { to, .. } => match to.and_then(|to| types.shape(to)) {
-            Some(Shape::Char) => Type::Text,
-            _ => Type::Pointer,
-        },
-        Shape::Structure { .. } | Shape::Array { .. } | Shape::Other { .. } => return None,
-    })
+    let address = part.clone();
+    part.follow_reference()?;
+    match part.read(None) {
+        Err(_) if address.is_reference() => address.read(Some(Type::Pointer)),
+        // Nothing can name a member of it.
+        Err(NoValue::Structure { .. }) => Err(other_type()),
+        read => read,
+    }
 }
 
 /// Returns the first names of an enumeration in parentheses.
@@ -339,28 +248,8 @@ fn listed(names: &Names) -> String {
     }
 }
 
-/// Returns the names that people can type, by number, and those of one number as they are declared.
-fn names_of(types: DebugTypes<'_>, shape: Shape) -> Names {
-    let Shape::Enumeration { at, .. } = shape else { return Names::default() };
-    let mut all = types.enumerators(at);
-    all.retain(|(_, name)| is_name(name));
-    all.sort_by_key(|(number, _)| *number);
-    let name = |(number, name): (i64, String)| Arc::new(Enumerator { number, name: name.into() });
-    all.into_iter().map(name).collect()
-}
-
-fn members_of(types: DebugTypes<'_>, structure: EntryAt) -> Vec<String> {
-    let mut all = Vec::new();
-    types.members(structure, |member| {
-        if all.len() < SHOWN && !member.is_base {
-            all.extend(types.name(member.at));
-        }
-    });
-    names(all.iter())
-}
-
 /// Returns the first names that people can type.
-fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
+pub(super) fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
     all.filter(|name| is_name(name)).take(SHOWN).cloned().collect()
 }
 

@@ -3,16 +3,15 @@
 
 use super::debug_types::{DEEPEST, DebugTypes, EntryAt, Shape};
 use super::lines::Lines;
-use super::texts::is_view;
+use super::texts::{is_rust_text, is_view};
 use gimli::{AttributeValue, UnitOffset};
 use std::collections::HashMap;
 
 /// Registers of integers and pointers, and vector registers.
-const REGISTERS: [usize; 2] = [6, 8];
+const REGISTERS: [usize; 2] = [REGISTERS_OF_INTEGERS, 8];
+const REGISTERS_OF_INTEGERS: usize = 6;
 /// Slots of the stack that are given out. Further ones are not read.
 const SLOTS: u64 = 64;
-/// The name of a text in Rust.
-pub(super) const RUST_TEXT: &str = "&str";
 /// What gcc adds to the parameters of some constructors, and then does not pass.
 const NOT_PASSED: [&str; 2] = ["__in_chrg", "__vtt_parm"];
 
@@ -37,7 +36,8 @@ pub(super) enum Place {
     Pair(u8),
     /// 8 bytes or more on the stack, from the one with this number on.
     Stack(u8),
-    /// A vector register, which no program can read, or one beside another.
+    /// A vector register, which no program can read, alone or beside a register for integers; or a
+    /// register and the stack.
     Elsewhere,
     /// It depends on a type that is not described, or whose way is not known.
     Unknown,
@@ -54,8 +54,10 @@ pub(super) enum Language {
 /// The registers that a value takes, or how it is passed without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
-    /// So many for integers, and so many vector registers.
+    /// So many for integers, and so many vector registers. If there are fewer, it is on the stack.
     Registers([usize; 2]),
+    /// Two numbers, each of which finds its own place.
+    Words,
     /// Bytes on the stack.
     Memory(u64),
     Address,
@@ -87,7 +89,7 @@ impl Lines {
             match of.and_then(|of| class(types, of, types.shape(of)?, language, true)) {
                 // The address of a result in memory comes first.
                 Some(Class::Memory(_) | Class::Address) => places.used[0] = 1,
-                Some(Class::Registers(_)) => {}
+                Some(Class::Registers(_) | Class::Words) => {}
                 None => places.is_lost = true,
             }
         }
@@ -106,11 +108,20 @@ impl Lines {
         Some(parameters.collect())
     }
 
-    /// Returns the type of the result of the function at an address; `None` if it is not described.
-    pub(super) fn result_of(&self, function: u64) -> Option<Option<EntryAt>> {
+    /// Returns the type of the result of the function at an address, and where it leaves it, as if that
+    /// were its first parameter; `None` if it is not described.
+    pub(super) fn result_of(&self, function: u64) -> Option<Option<(EntryAt, Place)>> {
         let at = self.function_at(function)?;
-        self.language(at.unit)?;
-        Some(DebugTypes(self).type_of(at))
+        let language = self.language(at.unit)?;
+        let types = DebugTypes(self);
+        let Some(of) = types.type_of(at) else { return Some(None) };
+        let class = types.shape(of).and_then(|shape| class(types, of, shape, language, true));
+        // It also returns the address of a result in memory.
+        let place = Places::default().give(match class {
+            Some(Class::Memory(_)) => Some(Class::Address),
+            other => other,
+        });
+        Some(Some((of, place)))
     }
 
     pub(super) fn function_at(&self, address: u64) -> Option<EntryAt> {
@@ -205,6 +216,14 @@ impl Places {
                 self.slots += 1;
                 Place::Elsewhere
             }
+            Class::Words => match self.used[0] + 1 {
+                ..REGISTERS_OF_INTEGERS => self.give(Some(Class::Registers([2, 0]))),
+                REGISTERS_OF_INTEGERS => {
+                    (self.used[0], self.slots) = (REGISTERS_OF_INTEGERS, self.slots + 1);
+                    Place::Elsewhere
+                }
+                _ => self.on_stack(16),
+            },
             Class::Registers(wanted) => {
                 let is_free = |kind: usize| self.used[kind] + wanted[kind] <= REGISTERS[kind];
                 if !(is_free(0) && is_free(1)) {
@@ -246,15 +265,12 @@ fn class(
         | Shape::Char
         | Shape::Pointer { .. } => Some(Class::Registers([1, 0])),
         Shape::Structure { at, bytes } => match language {
+            Language::Rust if is_rust_text(types, at) => Some(Class::Words),
             // Rust promises nothing. A large result is where C has it, and a small one is not.
             Language::Rust if is_result => {
                 Some(if bytes > 16 { Class::Address } else { Class::Registers([1, 0]) })
             }
-            // The address and the length are passed as two numbers.
-            Language::Rust => {
-                let is_text = types.name(at).is_some_and(|name| name == RUST_TEXT);
-                is_text.then_some(Class::Registers([2, 0]))
-            }
+            Language::Rust => None,
             Language::Cxx => match types.attribute(at, gimli::DW_AT_calling_convention) {
                 Some((_, AttributeValue::CallingConvention(how))) => match how {
                     gimli::DW_CC_pass_by_reference => Some(Class::Address),
@@ -333,7 +349,11 @@ fn classify(
         bytes > 0 && offset.is_multiple_of(bytes)
     };
     match shape {
-        Shape::Structure { at, .. } if is_unsure && may_be_special(types, at) => false,
+        Shape::Structure { at, .. }
+            if is_unsure && may_be_special(types, at) && !is_view(types, at) =>
+        {
+            false
+        }
         Shape::Structure { at, .. } => {
             let mut is_plain = true;
             let is_whole = types.members(at, |member| {

@@ -1,7 +1,6 @@
 //! Structures that hold the address of a text, and those that also hold its length.
 
 use super::debug_types::{DebugTypes, EntryAt, Shape};
-use super::parameters::RUST_TEXT;
 
 /// Where a structure has its text, in bytes from its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,71 +13,84 @@ pub(super) enum TextAt {
     },
 }
 
-/// A structure: the beginning of its name, or any, and the members that lead to the address and the
-/// length.
+/// The name of a structure.
+enum Named {
+    Anything,
+    Exactly(&'static str),
+    BeginsWith(&'static str),
+}
+
+/// A structure, and the members that lead to the address and the length.
 struct Known {
-    name: Option<&'static str>,
+    name: Named,
     address: &'static [&'static str],
     length: Option<&'static [&'static str]>,
 }
 
+const fn known(
+    name: Named,
+    address: &'static [&'static str],
+    length: Option<&'static [&'static str]>,
+) -> Known {
+    Known { name, address, length }
+}
+
+const VIEW: Named = Named::BeginsWith("basic_string_view<char,");
+const RUST_TEXT: &str = "&str";
+const RUST_STRING: Named = Named::Exactly("String");
+
 /// Those of libstdc++, libc++ and of Rust since 1.60.
 const ALL: [Known; 6] = [
-    Known { name: None, address: &["_M_dataplus", "_M_p"], length: None },
-    Known {
-        name: Some("basic_string_view<char,"),
-        address: &["_M_str"],
-        length: Some(&["_M_len"]),
-    },
-    Known {
-        name: Some("basic_string_view<char,"),
-        address: &["__data_"],
-        length: Some(&["__size_"]),
-    },
-    Known { name: Some(RUST_TEXT), address: &["data_ptr"], length: Some(&["length"]) },
-    Known {
-        name: Some("String"),
-        address: &["vec", "buf", "inner", "ptr", "pointer", "pointer"],
-        length: Some(&["vec", "len"]),
-    },
-    Known {
-        name: Some("String"),
-        address: &["vec", "buf", "ptr", "pointer", "pointer"],
-        length: Some(&["vec", "len"]),
-    },
+    known(Named::Anything, &["_M_dataplus", "_M_p"], None),
+    known(VIEW, &["_M_str"], Some(&["_M_len"])),
+    known(VIEW, &["__data_"], Some(&["__size_"])),
+    known(Named::Exactly(RUST_TEXT), &["data_ptr"], Some(&["length"])),
+    known(
+        RUST_STRING,
+        &["vec", "buf", "inner", "ptr", "pointer", "pointer"],
+        Some(&["vec", "len"]),
+    ),
+    known(RUST_STRING, &["vec", "buf", "ptr", "pointer", "pointer"], Some(&["vec", "len"])),
 ];
 
 /// Returns whether a class is a view of a text, which is copied byte by byte although it has
 /// constructors.
 pub(super) fn is_view(types: DebugTypes<'_>, class: EntryAt) -> bool {
-    let is_named =
-        types.name(class).is_some_and(|name| name.starts_with("basic_string_view<char,"));
-    is_named && matches!(text_at(types, class), Some(TextAt::Counted { .. }))
+    types.name(class).is_some_and(|name| VIEW.is(&name))
+        && matches!(text_at(types, class), Some(TextAt::Counted { .. }))
+}
+
+/// Returns whether a structure of Rust is an address and a length, which are passed as two numbers.
+pub(super) fn is_rust_text(types: DebugTypes<'_>, structure: EntryAt) -> bool {
+    types.name(structure).is_some_and(|name| name == RUST_TEXT)
 }
 
 /// Returns where a structure has its text, if it is one that holds a text.
 pub(super) fn text_at(types: DebugTypes<'_>, structure: EntryAt) -> Option<TextAt> {
     let name = types.name(structure).unwrap_or_default();
-    ALL.iter().filter(|known| known.is(&name)).find_map(|known| {
+    ALL.iter().filter(|known| known.name.is(&name)).find_map(|known| {
         let (address, shape) = member_at(types, structure, known.address)?;
         let Shape::Pointer { to: Some(to), .. } = shape else { return None };
         let is_text = matches!(types.shape(to)?, Shape::Char | Shape::Integer { bytes: 1, .. });
-        Some(match known.length {
-            _ if !is_text => return None,
-            None => TextAt::Ended(address),
-            Some(length) => {
-                TextAt::Counted { address, length: member_at(types, structure, length)?.0 }
+        match known.length {
+            _ if !is_text => None,
+            None => Some(TextAt::Ended(address)),
+            Some(path) => {
+                let (length, shape) = member_at(types, structure, path)?;
+                let is_length = shape == Shape::Integer { bytes: 8, signed: false };
+                is_length.then_some(TextAt::Counted { address, length })
             }
-        })
+        }
     })
 }
 
-impl Known {
+impl Named {
     fn is(&self, name: &str) -> bool {
-        self.name.is_none_or(|own| match own.ends_with(',') {
-            true => name.starts_with(own),
-            false => name == own,
-        })
+        match self {
+            Self::Anything => true,
+            Self::Exactly(own) => name == *own,
+            Self::BeginsWith(own) => name.starts_with(own),
+        }
     }
 }
 
@@ -87,7 +99,7 @@ fn member_at(types: DebugTypes<'_>, structure: EntryAt, path: &[&str]) -> Option
     let (mut before, mut shape) = (0_u64, Shape::Structure { at: structure, bytes: 0 });
     for name in path {
         let Shape::Structure { at, .. } = shape else { return None };
-        let member = types.member(at, name)?;
+        let member = types.member(at, name).filter(|member| !member.is_bit_field)?;
         before = before.checked_add(member.offset)?;
         shape = types.shape(member.of)?;
     }

@@ -4,6 +4,7 @@
 
 mod call_values;
 mod conditions;
+mod counted_texts;
 mod exits;
 mod lifetime;
 mod links;

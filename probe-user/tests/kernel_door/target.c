@@ -104,6 +104,18 @@ static void lengths(void) {
     for (int i = 0; i < 6; i++) labelled(i, texts[i], 1, 2, 3, 4, -i);
 }
 
+/* Texts with their lengths: with a 0 inside, shorter and longer than fits, empty and not there, up to
+ * the end of a page and beyond, and of an absurd length. */
+static void spans(void) {
+    char *edge = at_edge("abc", 3);
+    char fits[65], longer[101];
+    memset(fits, 'f', 64), fits[64] = 0;
+    memset(longer, 'l', 100), longer[100] = 0;
+    const char *texts[] = {"a\0b", fits, fits, longer, 0, edge, edge, 0, longer};
+    long lengths[] = {3, 63, 64, 65, 0, 3, 4, 5, -1};
+    for (int i = 0; i < 9; i++) labelled(i, texts[i], lengths[i], 1, 2, 3, 2);
+}
+
 int main(int argc, char **argv) {
     long n = argc > 2 ? atol(argv[2]) : 0;
     const char *what = argv[1];
@@ -144,6 +156,8 @@ int main(int argc, char **argv) {
         labels();
     } else if (!strcmp(what, "lengths")) {
         lengths();
+    } else if (!strcmp(what, "spans")) {
+        spans();
     } else if (!strcmp(what, "forever")) {
         for (long i = 0;; i++)
             if (f(i) != i + 2) return 2;

@@ -8,15 +8,15 @@ use super::{
 use crate::target::{
     abi::{Position, Type},
     asked_values::{
-        AskedArgument, AskedError, AskedPlace, AskedResult, AskedValues, MOST_TEXTS, RESULT, check,
+        AskedArgument, AskedError, AskedPlace, AskedResult, AskedValues, RESULT, check,
     },
-    named_value::{Names, NoValue, Typed, is_changed},
+    named_value::{NoValue, Typed, is_changed},
     object::Object,
     plan::ExitPlacement,
     symbols::Function,
 };
 use anyhow::anyhow;
-use ctrace_common::{MAX_VALUES, ValueForm, ValueSources};
+use ctrace_common::{MAX_TEXTS, MAX_VALUES, ValueSources};
 use ctrace_core::{function::ValueInfo, report::render::clean::clean};
 use std::sync::Arc;
 
@@ -68,13 +68,12 @@ impl ValuePlanner {
         {
             notes.push(format!("the result of {name} is not read, as its end is not seen: {why}"));
         }
-        let info = |name: &str, of: Type, names: &Names| {
-            ValueInfo::new(name, of.kind()).with_names(names.to_vec())
+        let info = |name: &str, typed: &Typed| {
+            ValueInfo::new(name, typed.of.kind()).with_names(typed.names.to_vec())
         };
-        let values = arguments.iter().map(|(name, it)| info(name, it.of, &it.names));
+        let values = arguments.iter().map(|(name, typed)| info(name, typed));
         let of_result = result.as_ref();
-        let of_result =
-            of_result.map(|(of, names)| ValueInfo { is_result: true, ..info(RESULT, *of, names) });
+        let of_result = of_result.map(|typed| ValueInfo { is_result: true, ..info(RESULT, typed) });
         let values: Vec<_> = values.chain(of_result).collect();
         // A condition has taken the room already.
         if values.is_empty() || !(planned.sources.is_some() || self.has_room(2)) {
@@ -83,7 +82,7 @@ impl ValuePlanner {
         let sources: Vec<_> = arguments.iter().map(|(_, it)| it.source).collect();
         let all = planned.sources.get_or_insert_default();
         all.entry = ValueSources::new(&sources);
-        all.exit = ValueSources::of_result(result.map(|(of, _)| of.result()));
+        all.exit = ValueSources::of_result(result.map(|typed| typed.source));
         planned.info.values = values;
         Ok(())
     }
@@ -93,7 +92,7 @@ impl ValuePlanner {
 pub(super) trait Described {
     fn symbol(&self) -> &str;
     fn argument(&self, place: &AskedPlace) -> Result<Typed, NoValue>;
-    fn result(&self) -> Result<(Type, Names), NoValue>;
+    fn result(&self) -> Result<Typed, NoValue>;
 }
 
 /// A function of an object, which may have debug information.
@@ -115,8 +114,8 @@ impl Described for InObject<'_> {
         }
     }
 
-    fn result(&self) -> Result<(Type, Names), NoValue> {
-        self.object.result_type(self.function)
+    fn result(&self) -> Result<Typed, NoValue> {
+        self.object.named_result(self.function)
     }
 }
 
@@ -125,10 +124,10 @@ pub(super) fn at(position: Position, of: Type) -> Result<Typed, NoValue> {
     Ok(Typed::plain(source, of))
 }
 
-/// The arguments that a function has, by name, and the type of its result.
-type Found = (Vec<(String, Typed)>, Option<(Type, Names)>);
+/// The arguments that a function has, by name, and its result.
+type Found = (Vec<(String, Typed)>, Option<Typed>);
 
-/// Finds the sources of the arguments, and the type of the result. `absent` gets what the function lacks.
+/// Finds the sources of the arguments and of the result. `absent` gets what the function lacks.
 fn find(
     asked: &[(usize, &AskedValues)],
     function: &impl Described,
@@ -144,22 +143,18 @@ fn find(
         }
         match asked.result {
             None => {}
-            Some(AskedResult::As(of)) => result = Some((of, Names::default())),
+            Some(AskedResult::As(of)) => result = Some(Typed::plain(of.result(), of)),
             Some(AskedResult::Own) => {
-                let of = function.result().and_then(|found| match found.0.is_float() {
-                    true => Err(NoValue::Elsewhere(RESULT.to_owned())),
-                    false => Ok(found),
-                });
-                result = absent.note(*number, Wanted::Value(RESULT.to_owned()), name, of);
+                let wanted = Wanted::Value(RESULT.to_owned());
+                result = absent.note(*number, wanted, name, function.result());
             }
         }
     }
     let texts = arguments.iter().filter(|(_, it)| it.of == Type::Text).count();
-    let counted = arguments.iter().filter(|(_, it)| matches!(it.source.1, ValueForm::Counted(_)));
-    if arguments.len() + counted.count() > MAX_VALUES {
+    if arguments.len() > MAX_VALUES {
         return Err(anyhow!("the values of `{name}`: {}", AskedError::TooMany));
     }
-    if texts > MOST_TEXTS {
+    if texts > MAX_TEXTS {
         return Err(anyhow!("the values of `{name}`: {}", AskedError::TooManyTexts));
     }
     Ok((arguments, result))

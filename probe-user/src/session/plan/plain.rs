@@ -2,9 +2,8 @@
 
 use super::{Planned, Sites, call_values::Described};
 use crate::target::{
-    abi::Type,
     asked_values::AskedPlace,
-    named_value::{Names, NoValue, Typed},
+    named_value::{NoValue, Typed},
     plan::{CostClass, EntrySite, ExitPlacement, Placement},
 };
 use ctrace_core::function::FunctionInfo;
@@ -36,7 +35,7 @@ impl Described for Plain {
         }
     }
 
-    fn result(&self) -> Result<(Type, Names), NoValue> {
+    fn result(&self) -> Result<Typed, NoValue> {
         Err(NoValue::NotDescribed)
     }
 }
