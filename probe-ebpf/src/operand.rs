@@ -59,11 +59,15 @@ impl Operands {
     }
 }
 
-/// Returns the number of an operand of a result, and 0 or 1 as [`Operands::value`] does. Its base is
-/// rax or rdx, and these are their contents.
+/// Returns the number of an operand of a result, and 0 or 1 as [`Operands::value`] does. `results`: rax
+/// and rdx, of which one is its base.
 #[inline(always)]
-pub fn of_result(operand: &Operand, [rax, rdx]: [u64; 2]) -> (u64, u64) {
-    let base = if operand.base == 0 { rax } else { rdx };
+pub fn of_result(operand: &Operand, results: [u64; 2]) -> (u64, u64) {
+    let base = match operand.base {
+        0 => results[0],
+        2 => results[1],
+        _ => 0,
+    };
     read(operand, base.wrapping_add(operand.displacement as u64))
 }
 

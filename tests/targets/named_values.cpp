@@ -43,7 +43,7 @@ FN long post(std::string_view from, const Letter *letter, const std::string_view
     return (long)(from.size() + letter->to.size() + seal.size() + paper->size()) + times;
 }
 
-FN std::string_view cut(std::string_view text, const Place &to) { return text.substr(0, to.x); }
+FN std::string_view cut(std::string_view text, Place to) { return text.substr(0, to.x + to.y % 2); }
 FN std::string joined(const std::string &text, int times) { return times % 2 ? text : text + " and " + text; }
 FN const std::string &longer(const std::string &one, const std::string &other) { return one.size() > other.size() ? one : other; }
 
@@ -98,8 +98,8 @@ int main(int argc, char **argv) {
         printf("call {\"function\":\"post\",\"values\":{\"from\":\"%s\",\"to\":\"%s\",\"seal\":\"%s\","
                "\"paper\":\"%s\",\"times\":%d,\"retval\":%ld}}\n",
                shown(from).c_str(), shown(letter.to).c_str(), shown(seal).c_str(), paper.c_str(), i, posted);
-        printf("call {\"function\":\"cut\",\"values\":{\"text\":\"%s\",\"to\":%d,\"retval\":\"%s\"}}\n", shown(seal).c_str(), i,
-               shown(cut(seal, {i, 1})).c_str());
+        printf("call {\"function\":\"cut\",\"values\":{\"text\":\"%s\",\"to\":%d,\"less\":%d,\"retval\":\"%s\"}}\n", shown(seal).c_str(),
+               i + 1, -i, shown(cut(seal, {i + 1, -i})).c_str());
         printf("call {\"function\":\"joined\",\"values\":{\"times\":%d,\"retval\":\"%s\"}}\n", i, joined(paper, i).c_str());
         printf("call {\"function\":\"longer\",\"values\":{\"retval\":\"%s\"}}\n", shown(longer(paper, request.method)).c_str());
         Place place = {i, 7};

@@ -29,7 +29,8 @@ pub struct Operand {
     pub size: u8,
     /// 1: a shorter number is extended with its sign.
     pub signed: u8,
-    /// The number of bits to shift right before the cut: 8 for `%ah` and the like, 0 elsewhere.
+    /// The number of bits to shift right before the cut: 8 for `%ah` and the like, and those before a
+    /// member of a structure that is in a register. 0 elsewhere, and for targets of jumps.
     pub shift: u8,
 }
 

@@ -61,7 +61,8 @@ pub struct ValueSources {
     pub fields: [u8; MAX_VALUES],
     /// At the entry of a function with a condition: one more than its index in `CONDITIONS`. Else 0.
     pub condition: u32,
-    /// For a text whose length is known, one more than the place of the length in `sources`. 0 for a text that ends with a 0, and for any other value.
+    /// For a text whose length is known, one more than the place of the length in `sources`. 0 for a
+    /// text that ends with a 0, and for any other value.
     pub lengths: [u8; MAX_VALUES],
     /// Always 0; keeps the layout free of implicit padding.
     pub reserved: u32,

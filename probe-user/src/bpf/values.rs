@@ -49,7 +49,7 @@ pub(super) struct ValueMaps {
 pub(super) struct Values {
     table: SideTable<ValueSources>,
     conditions: SideTable<Condition>,
-    /// Functions with a condition, in its order.
+    /// Functions with a condition, in the order of `conditions`.
     conditional: Vec<FuncId>,
     unmet: PerCpuCounters,
     of_functions: HashMap<FuncId, CallElements>,

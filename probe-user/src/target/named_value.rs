@@ -66,7 +66,7 @@ pub(crate) enum NoValue {
     Go,
     #[error("it returns nothing")]
     Nothing,
-    #[error("`{0}` is in a register in part, and is not read")]
+    #[error("`{0}` does not lie in one register; name a member of it, or another argument")]
     Split(String),
     #[error("it has no parameter `{name}`; {}", known(.there))]
     NoParameter { name: String, there: Vec<String> },
@@ -150,6 +150,9 @@ impl Object {
 
     /// Finds the result of a function, of its own type.
     pub(crate) fn named_result(&self, function: &Function) -> Result<Typed, NoValue> {
+        if is_of_coroutine(function) {
+            return Err(NoValue::Changed);
+        }
         let found = self.with_lines(|lines| {
             let Some((of, place)) = lines.result_of(function.address)? else {
                 return Some(Err(NoValue::Nothing));
@@ -170,10 +173,15 @@ pub(crate) fn is_changed(symbol: &str) -> bool {
 /// one more, with what it captures, and a part of a coroutine only its frame.
 fn has_others(function: &Function) -> bool {
     const CLOSURES: [&str; 2] = ["{closure", "{async"];
-    const PARTS: [&str; 4] = [".resume", ".destroy", ".cleanup", ".actor"];
     is_changed(function.raw())
-        || PARTS.iter().any(|part| function.raw().ends_with(part))
+        || is_of_coroutine(function)
         || CLOSURES.iter().any(|mark| function.name().contains(mark))
+}
+
+/// Returns whether a function is a part of a coroutine, which does not return what the source says.
+fn is_of_coroutine(function: &Function) -> bool {
+    const PARTS: [&str; 4] = [".resume", ".destroy", ".cleanup", ".actor"];
+    PARTS.iter().any(|part| function.raw().ends_with(part))
 }
 
 fn find(
@@ -228,8 +236,7 @@ fn result(types: DebugTypes<'_>, of: EntryAt, place: Place) -> Result<Typed, NoV
         Place::Stack(_) | Place::Unknown => return Err(other_type()),
     }
     let address = part.clone();
-    part.follow_reference()?;
-    match part.read(None) {
+    match part.follow_reference().and_then(|()| part.read(None)) {
         Err(_) if address.is_reference() => address.read(Some(Type::Pointer)),
         // Nothing can name a member of it.
         Err(NoValue::Structure { .. }) => Err(other_type()),

@@ -69,6 +69,15 @@ const CXX: &str = r#"
     __attribute__((noinline)) const std::string &title(const Named &n) { return n.title; }
     __attribute__((noinline)) Named &same(Named &n) { return n; }
     __attribute__((noinline)) int &counter(int &n) { return ++n, n; }
+    struct Mixed { long a; double b; };
+    struct Floats { float a, b; };
+    struct Longs { long a, b; };
+    struct Large { long a[3]; };
+    __attribute__((noinline)) Mixed mixed(int n) { return {n, 1.5}; }
+    __attribute__((noinline)) Floats floats(int n) { return {n * 0.5f, 1}; }
+    __attribute__((noinline)) Longs longs(int n) { return {n, 2}; }
+    __attribute__((noinline)) Large large(int n) { return {{n, 2, 3}}; }
+    __attribute__((noinline)) Named named(int n) { Named it; it.id = n; return it; }
     struct Two { long a; const char *b; };
     __attribute__((noinline)) long both(int n, Two two, int after) { return n + two.a + two.b[0] + after; }
     __attribute__((noinline)) long given(Named n, int after) { return n.id + after; }
@@ -79,6 +88,7 @@ const CXX: &str = r#"
         long sum = 0;
         std::string paper = argv[0];
         sum += wrap({argv[0]}, argc) + behind(1, 2, 3, 4, argc, argv[0], argc) + first(argv[0]).size() + copied(argv[0]).size();
+        sum += mixed(argc).a + (long)floats(argc).a + longs(argc).a + large(argc).a[0] + named(argc).id;
         sum += title(n).size() + same(n).id + counter(argc);
         sum += post(argv[0], &letter, &paper, argc) + both(argc, {argc, argv[0]}, argc);
         return sum + cart.total(argv[0], argv[0], argc) + show(n, &cart) + plot({argc, 1}, argc) + given(n, argc);
@@ -110,6 +120,21 @@ const RUST: &str = r#"
     #[no_mangle]
     #[inline(never)]
     pub fn twice(text: &str) -> String { text.repeat(2) }
+    #[no_mangle]
+    #[inline(never)]
+    pub fn maybe(text: &str) -> Option<&str> { text.get(1..2) }
+    #[no_mangle]
+    #[inline(never)]
+    pub fn several(n: u64) -> (u64, u64) { (n, n + 1) }
+    #[no_mangle]
+    #[inline(never)]
+    pub fn bytes(n: u64) -> [u8; 8] { n.to_ne_bytes() }
+    #[no_mangle]
+    #[inline(never)]
+    pub fn huge(n: u64) -> u128 { u128::from(n) << 70 }
+    #[no_mangle]
+    #[inline(never)]
+    pub fn checked(text: &str) -> Result<String, u32> { if text.is_empty() { Err(5) } else { Ok(text.to_owned()) } }
     pub struct Order { pub count: u32, pub price: u64, pub items: Vec<u8> }
     #[no_mangle]
     #[inline(never)]
@@ -118,6 +143,8 @@ const RUST: &str = r#"
         let n = std::env::args().count() as u64;
         println!("{}", bill(&Order { count: n as u32, price: n, items: vec![] }, n as u16));
         println!("{}", nameless(n, n + 1));
+        println!("{:?} {:?} {:?}", maybe(&"a text"[n as usize..]), several(n), bytes(n));
+        println!("{} {:?}", huge(n), checked(&"a text"[n as usize..]));
         println!("{}", parted(n, 1, 2, 3, 4, &"a text"[n as usize..], n));
         println!("{} {}", half(&"a text"[n as usize..]), twice(&"a text"[n as usize..]));
         let all = "a text";
@@ -377,10 +404,13 @@ fn results_have_their_types() {
 
 #[test]
 fn results_are_where_functions_leave_them() {
-    let result = |built: &Built, name: &str| {
+    let found = |built: &Built, name: &str| {
         let object = built.object();
         let function = object.functions().iter().find(|f| f.raw().contains(name)).expect(name);
-        object.named_result(function).unwrap_or_else(|error| panic!("{name}: {error}"))
+        object.named_result(function)
+    };
+    let result = |built: &Built, name: &str| {
+        found(built, name).unwrap_or_else(|error| panic!("{name}: {error}"))
     };
     let cxx = &compile("g++ -g -O1", "cpp", CXX);
     assert_eq!(counted(result(cxx, "5first").source), [(RDX, 0, 0), (RAX, 0, 0)]);
@@ -393,11 +423,32 @@ fn results_are_where_functions_leave_them() {
         let typed = result(cxx, name);
         assert_eq!((typed.source.0.base, typed.source.0.memory, typed.of), (RAX, memory, of));
     }
+    for name in ["5mixed", "6floats", "5longs", "5large", "5named"] {
+        assert!(found(cxx, name).is_err(), "{name}");
+    }
     let rust = &compile("rustc -g -O --crate-name program", "rs", RUST);
     assert_eq!(counted(result(rust, "half").source), [(RAX, 0, 0), (RDX, 0, 0)]);
     let [address, length] = counted(result(rust, "twice").source);
     assert_eq!((address.0, address.2, length.0, length.2), (RAX, 1, RAX, 1));
     assert_ne!(address.1, length.1);
+    for name in ["maybe", "several", "bytes", "huge", "checked"] {
+        assert!(found(rust, name).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_into_a_register_is_refused() {
+    let built = &compile("g++ -g -O1", "cpp", CXX);
+    let of = |path, of: &str| value_as(built, "4plot", path, of.parse().ok());
+    assert_eq!(of("p.y", "u16").expect("two of its four bytes").source.0.shift, 32);
+    for kind in ["i64", "str", "ptr"] {
+        assert_eq!(of("p.y", kind), Err(NoValue::Split("p.y".into())), "{kind}");
+    }
+    // An array of characters has an address, and none in a register.
+    let c = &compile("gcc -g -O1", "c", C);
+    let method = value_as(c, "handle", "req->head.method", Some(Type::Pointer));
+    let source = method.expect("it is in memory").source.0;
+    assert_eq!((source.base, source.displacement, source.memory), (RDI, 16, 0));
 }
 
 #[test]

@@ -106,28 +106,33 @@ impl<'a> Part<'a> {
         match (of, text) {
             (None | Some(Type::Text), Some(text)) => {
                 let source = self.text_source(text);
-                Ok(Typed::plain(source.ok_or_else(|| NoValue::Split(self.name))?, Type::Text))
+                Ok(Typed::plain(source.ok_or(NoValue::Split(self.name))?, Type::Text))
             }
             // The address of the text.
             (
                 Some(Type::Pointer),
                 Some(TextAt::Ended(at) | TextAt::Counted { address: at, .. }),
             ) => {
-                let source = self.at(at, REGISTER).ok_or_else(|| NoValue::Split(self.name))?;
+                let source = self.at(at, REGISTER).ok_or(NoValue::Split(self.name))?;
                 Ok(Typed::plain(Type::Pointer.at(source), Type::Pointer))
             }
-            (None | Some(Type::Text), None) if is_text => match operand.memory {
+            (None | Some(Type::Text | Type::Pointer), None) if is_text => match operand.memory {
                 0 => Err(self.other_type()),
                 // The text is there, not its address.
                 _ => {
-                    let text = Operand { memory: 0, ..operand };
-                    Ok(Typed::plain(Type::Text.at(text), Type::Text))
+                    let of = of.unwrap_or(Type::Text);
+                    Ok(Typed::plain(of.at(Operand { memory: 0, ..operand }), of))
                 }
             },
             (Some(of), _) => {
-                match operand.memory == 0 && (of.is_float() || self.second.is_some()) {
-                    true => Err(NoValue::Elsewhere(self.name)),
-                    false => Ok(Typed::plain(of.at(operand), of)),
+                let typed = Typed::plain(of.at(operand), of);
+                let bits = u32::from(operand.shift) + 8 * u32::from(typed.source.0.size);
+                match operand.memory {
+                    0 if of.is_float() || self.second.is_some() => {
+                        Err(NoValue::Elsewhere(self.name))
+                    }
+                    0 if bits > u64::BITS => Err(NoValue::Split(self.name)),
+                    _ => Ok(typed),
                 }
             }
             (None, _) => match (shape, own_type(types, shape)) {
@@ -155,8 +160,8 @@ impl<'a> Part<'a> {
         })
     }
 
-    /// Returns the source of so many bytes from an offset in it. `None` if they do not begin and end in
-    /// one register; what fills both begins in the first one.
+    /// Returns the source of so many bytes from an offset in it. `None` if they are not in one register;
+    /// what fills both has the source of the first one.
     fn at(&self, offset: u64, bytes: u64) -> Option<Operand> {
         let Self { operand, second, .. } = *self;
         if operand.memory == 1 {
@@ -168,9 +173,9 @@ impl<'a> Part<'a> {
             (Some(inside), Some(second)) => (second, inside),
             (Some(_), None) => return None,
         };
-        let fits = inside.checked_add(bytes)? <= REGISTER || offset == 0 && second.is_some();
-        let shift = operand.shift.checked_add(8 * u8::try_from(inside).ok()?)?;
-        fits.then_some(Operand { shift, ..half })
+        let before = inside.checked_add(u64::from(half.shift) / 8)?;
+        let fits = before.checked_add(bytes)? <= REGISTER || offset == 0 && second.is_some();
+        fits.then(|| Operand { shift: 8 * before as u8, ..half })
     }
 
     fn other_type(&self) -> NoValue {

@@ -36,8 +36,11 @@ fn result() -> ValueSources {
     ValueSources::of_result(Some(text))
 }
 
-/// The texts of each call of `spans`, in their order, and that of its result. `None`: unreadable.
-fn told() -> [([Option<Vec<u8>>; 4], Option<Vec<u8>>); 9] {
+/// A text; `None` if it cannot be read.
+type Told = Option<Vec<u8>>;
+
+/// The texts of each call of `spans`, in their order, and that of its result.
+fn told() -> [([Told; 4], Told); 9] {
     let of = |text: &[u8]| Some(text.to_vec());
     let (f, l) = (&[b'f'; 64], &[b'l'; 64]);
     let f_and_end = [&f[1..], &[0]].concat();
@@ -56,8 +59,7 @@ fn told() -> [([Option<Vec<u8>>; 4], Option<Vec<u8>>); 9] {
 
 #[test]
 fn they_have_as_many_bytes_as_their_length_says() {
-    let text =
-        |text: &Option<Vec<u8>>| text.as_ref().map(|text| Value::Text(Text::new(text).unwrap()));
+    let text = |text: &Told| text.as_ref().map(|text| Value::Text(Text::new(text).unwrap()));
     for choice in [LinkChoice::Auto, LinkChoice::Multi, LinkChoice::Perf] {
         let Some(mut session) = Session::start(false) else { return };
         let sources = CallSources { entry: arguments(), exit: result(), condition: None };

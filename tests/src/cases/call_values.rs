@@ -96,7 +96,7 @@ pub(super) fn members_by_name(env: &Env) -> Result<()> {
         "--ret",
         "post",
         "--arg",
-        "cut: text, to=to.x",
+        "cut: text, to=to.x, less=to.y",
         "--ret",
         "cut",
         "--arg",

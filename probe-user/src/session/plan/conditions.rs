@@ -81,6 +81,7 @@ fn compiled(asked: &AskedCondition, function: &impl Described) -> Result<Conditi
     let mut comparisons = [Comparison::default(); MAX_COMPARISONS];
     let mut count = 0;
     // The parser has seen to it that there is room for all.
+    debug_assert!(asked.alternatives.iter().map(Vec::len).sum::<usize>() <= MAX_COMPARISONS);
     let all = asked.alternatives.iter().flat_map(|alternative| alternative.iter().enumerate());
     for (free, (place, comparison)) in comparisons.iter_mut().zip(all) {
         let value = function.argument(&comparison.place)?;
