@@ -88,7 +88,7 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: Texts>(
             let length = match site.lengths[place] {
                 behind @ 1.. if TEXTS == ALL_TEXTS => {
                     let source = site.sources.get(behind as usize - 1);
-                    let (length, none) = source.map_or((0, 1), |source| value_of(source));
+                    let (length, none) = source.map_or((0, 1), &value_of);
                     counted_text(&room, field.into(), value, length, is_unread | none)
                 }
                 _ => text(&room, field.into(), value, is_unread),
