@@ -3,6 +3,7 @@
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::process::{Running, run};
 use ctrace_tests::recorded::{Recorded, report};
+use ctrace_tests::report::Report;
 use ctrace_tests::targets::program;
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
@@ -55,6 +56,47 @@ fn a_killed_ctrace_leaves_what_it_recorded() {
     target.signal(Signal::TERM).expect("the target lives");
     let finished = target.wait(LIMIT).expect("it ends");
     assert!(finished.stdout.contains("ok "), "{}", finished.stdout);
+}
+
+/// Each report has the calls of the function with one value, and what these called.
+#[test]
+fn the_calls_of_a_function_have_a_report_for_each_value() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("requests.c")).expect("builds");
+    let recorded = Recorded::new(&env, ["step"]).expect("a folder");
+    let mut recorded = recorded.args(["--arg", "serve: key=0:str", "--ret", "serve: i64"]);
+    let finished = recorded.program(&path, &["30"]).expect("runs");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    let report_by = |what: &str| {
+        let mut command = Command::new(&env.ctrace);
+        command.arg("report").arg(&recorded.file).args(["--by", what, "--format", "json"]);
+        run(&mut command, LIMIT).expect("ends")
+    };
+    let parts = |what: &str| -> Vec<(Value, u64, u64)> {
+        let finished = report_by(what);
+        let reports = finished.stdout.lines().map(|line| Report::parse(line).expect("a report"));
+        let part = |report: Report| {
+            report.check_schema().expect("as documented");
+            let calls = |name: &str| report.function(name).map_or(0, |function| function.calls());
+            (report.0["part"]["calls"]["value"].clone(), calls("serve"), calls("step"))
+        };
+        reports.map(part).collect()
+    };
+    let by_key = parts("serve: key");
+    let [whole, .., others] = &by_key[..] else { panic!("{by_key:?}") };
+    assert_eq!(*whole, (Value::Null, 95, 600));
+    assert!(by_key.contains(&(Value::from("dear"), 25, 500)), "{by_key:?}");
+    assert!(by_key.contains(&(Value::from("cheap"), 40, 40)), "{by_key:?}");
+    // Of those that come once, 14 have a part, and the others one together.
+    assert_eq!((by_key.len(), others), (18, &(Value::Null, 16, 32)));
+    // The sums of all parts are the whole.
+    let sums = by_key[1..].iter().fold((0, 0), |sum, part| (sum.0 + part.1, sum.1 + part.2));
+    assert_eq!(sums, (95, 600));
+    let by_result = parts("serve: retval");
+    assert_eq!(by_result.len(), 3, "{by_result:?}");
+    let refused = report_by("serve: size");
+    assert_ne!(refused.shell_code(), 0);
+    assert!(refused.stderr.contains("has no value `size`; there are key, retval"), "{refused:?}");
 }
 
 #[test]

@@ -288,8 +288,10 @@ pub(crate) struct ReportArgs {
     /// for any
     #[arg(long, value_name = "TIME[:PERCENT]", value_parser = values::frames_limit, requires = "frame")]
     pub fail_frames_over: Option<FramesLimit>,
-    /// After the report on all: one for each process, each thread, or all threads of each name
-    #[arg(long, value_name = "PART", value_enum)]
+    /// After the report on all: one for each process, each thread, or all threads of each name. With
+    /// 'FUNCTION: ARG': one for the calls of FUNCTION with each value of an argument, or of its result
+    /// (retval), and what these called. PART is process, thread, name, or that
+    #[arg(long, value_name = "PART", value_parser = values::by)]
     pub by: Option<By>,
     #[command(flatten)]
     pub query: QueryArgs,

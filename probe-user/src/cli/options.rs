@@ -264,12 +264,17 @@ pub(crate) enum ReportFormat {
 }
 
 /// What makes the parts of a recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     Process,
     Thread,
-    /// Threads of one name
+    /// Threads of one name.
     Name,
+    /// The calls of a function with one value of an argument, or of the result.
+    Value {
+        function: String,
+        argument: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

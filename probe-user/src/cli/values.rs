@@ -2,6 +2,7 @@
 
 pub(crate) use crate::values::*;
 
+use super::options::By;
 use crate::ui::ViewName;
 use clap::{
     Arg, Command, Error,
@@ -9,6 +10,26 @@ use clap::{
 };
 use ctrace_core::{diff::Metric, formats::Format, recording::Joined, report::numbers::NumberId};
 use std::{ffi::OsStr, fs::File};
+
+/// Parses what makes the parts of a report.
+pub(crate) fn by(text: &str) -> Result<By, String> {
+    let value = || {
+        let (function, argument) = text.rsplit_once(':')?;
+        let (function, argument) = (function.trim(), argument.trim());
+        let is_one = !function.is_empty() && !function.ends_with(':') && !argument.is_empty();
+        is_one.then(|| By::Value { function: function.into(), argument: argument.into() })
+    };
+    match text {
+        "process" => Ok(By::Process),
+        "thread" => Ok(By::Thread),
+        "name" => Ok(By::Name),
+        _ => value().ok_or_else(|| {
+            "give process, thread or name, or the calls of a function by an argument or by their \
+             result, as in 'handle: key' and 'handle: retval'"
+                .into()
+        }),
+    }
+}
 
 /// Accepts the compared metrics, from the registry of numbers.
 #[derive(Clone)]
@@ -60,4 +81,22 @@ pub(crate) fn format_names() -> PossibleValuesParser {
     PossibleValuesParser::new(
         formats.map(|format| PossibleValue::new(format.name).help(format.help)),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_named() {
+        let value = |function: &str, argument: &str| {
+            Ok(By::Value { function: function.into(), argument: argument.into() })
+        };
+        assert_eq!(by("thread"), Ok(By::Thread));
+        assert_eq!(by("ns::handle: req->len"), value("ns::handle", "req->len"));
+        assert_eq!(by("app:query:arg0"), value("app:query", "arg0"));
+        for text in ["threads", "ns::handle", ": key", "handle: ", ""] {
+            assert!(by(text).is_err(), "{text}");
+        }
+    }
 }

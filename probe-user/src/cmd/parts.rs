@@ -1,11 +1,20 @@
-//! Parts of a recording, each with a report of its own: processes, threads, and threads of one name.
+//! Parts of a recording, each with a report of its own: processes, threads, threads of one name, and
+//! the calls of a function with one value.
 
 use super::open::Files;
-use crate::cli::By;
+use crate::{
+    cli::By,
+    session::keep::one_function::one_function,
+    ui::{say, units::counted},
+};
+use anyhow::bail;
 use ctrace_core::{
-    recording::Recording,
-    report::{PartReport, ThreadReport},
-    units::{Pid, ThreadId, Tid},
+    recording::{
+        Recording,
+        replay::{Query, WithValue, by_values_of},
+    },
+    report::{PartCalls, PartReport, Report, ThreadReport, render::clean::clean},
+    units::{FuncId, Pid, ThreadId, Tid},
 };
 use std::{
     cmp::Reverse,
@@ -16,56 +25,138 @@ use std::{
 /// Each part takes a pass over the recording.
 pub(super) const MOST_PARTS: usize = 64;
 
-/// A part and its threads.
+/// Values that have a part; the others have one together.
+const MOST_VALUES: usize = 16;
+
+/// A part, and what selects it.
 pub(super) struct Part {
     pub(super) report: PartReport,
-    pub(super) threads: HashSet<ThreadId>,
-    calls: u64,
+    pub(super) query: Query,
+}
+
+#[derive(Default)]
+pub(super) struct Parts {
+    pub(super) each: Vec<Part>,
+    /// The number of parts without a report.
+    pub(super) left_out: usize,
+    /// What the reader of a part has to know.
+    pub(super) notes: Vec<String>,
 }
 
 /// A process, a thread or a name.
 type Key = (Option<Pid>, Option<Tid>, Option<Arc<str>>);
 
-impl By {
-    fn key(self, pid: Pid, tid: Tid, name: &Arc<str>) -> Key {
-        match self {
-            Self::Process => (Some(pid), None, None),
-            Self::Thread => (Some(pid), Some(tid), None),
-            Self::Name => (None, None, Some(Arc::clone(name))),
-        }
+fn of_process(pid: Pid, _: Tid, _: &Arc<str>) -> Key {
+    (Some(pid), None, None)
+}
+
+fn of_thread(pid: Pid, tid: Tid, _: &Arc<str>) -> Key {
+    (Some(pid), Some(tid), None)
+}
+
+fn of_name(_: Pid, _: Tid, name: &Arc<str>) -> Key {
+    (None, None, Some(Arc::clone(name)))
+}
+
+/// Returns the parts of what the query selects. `whole` is the report on that.
+pub(super) fn parts(
+    recording: &Recording<Files>,
+    by: &By,
+    query: &Query,
+    whole: &Report,
+) -> anyhow::Result<Parts> {
+    let by_threads = |key| Ok(by_threads(recording, key, query, &whole.threads));
+    match by {
+        By::Process => by_threads(of_process),
+        By::Thread => by_threads(of_thread),
+        By::Name => by_threads(of_name),
+        By::Value { function, argument } => by_value(recording, function, argument, query),
     }
 }
 
-/// Returns the parts that made calls, those with the most first, and the number of those left out.
-/// `rows` are the threads of the whole report.
-pub(super) fn parts(
+/// Returns the parts that made calls, those with the most first.
+fn by_threads(
     recording: &Recording<Files>,
-    by: By,
+    key: fn(Pid, Tid, &Arc<str>) -> Key,
+    query: &Query,
     rows: &[ThreadReport],
-) -> (Vec<Part>, usize) {
+) -> Parts {
     let mut calls = BTreeMap::<Key, u64>::new();
     for ThreadReport { pid, tid, name, calls: more, .. } in rows {
-        let sum = calls.entry(by.key(*pid, *tid, name)).or_default();
+        let sum = calls.entry(key(*pid, *tid, name)).or_default();
         *sum = sum.saturating_add(*more);
     }
-    let mut parts = BTreeMap::<Key, Part>::new();
+    let mut parts = BTreeMap::<Key, (u64, PartReport, HashSet<ThreadId>)>::new();
     for thread in recording.threads() {
-        let key = by.key(thread.pid, thread.tid, &thread.name);
+        let key = key(thread.pid, thread.tid, &thread.name);
         let Some(calls) = calls.get(&key) else { continue };
         let (pid, tid, _) = key;
-        let part = parts.entry(key).or_insert_with(|| Part {
-            report: PartReport { pid, tid, name: Arc::clone(&thread.name) },
-            threads: HashSet::new(),
-            calls: *calls,
-        });
-        part.threads.insert(thread.id);
+        let new = || PartReport { pid, tid, name: Arc::clone(&thread.name), calls: None };
+        let (_, report, threads) =
+            parts.entry(key).or_insert_with(|| (*calls, new(), HashSet::new()));
+        threads.insert(thread.id);
         if thread.tid.0 == thread.pid.0 {
-            part.report.name = Arc::clone(&thread.name);
+            report.name = Arc::clone(&thread.name);
         }
     }
-    let mut parts: Vec<Part> = parts.into_values().collect();
-    parts.sort_by_key(|part| Reverse(part.calls));
+    let mut parts: Vec<_> = parts.into_values().collect();
+    parts.sort_by_key(|(calls, ..)| Reverse(*calls));
     let left_out = parts.len().saturating_sub(MOST_PARTS);
-    parts.truncate(MOST_PARTS);
-    (parts, left_out)
+    let part = |(_, report, threads)| Part {
+        report,
+        query: Query { threads: Some(threads), ..query.clone() },
+    };
+    let each = parts.into_iter().take(MOST_PARTS).map(part).collect();
+    Parts { each, left_out, notes: Vec::new() }
+}
+
+/// Returns a part for each value that took much time, and for the others.
+fn by_value(
+    recording: &Recording<Files>,
+    function: &str,
+    argument: &str,
+    query: &Query,
+) -> anyhow::Result<Parts> {
+    let id = one_function("--by", function, recording.functions())?;
+    let info = &recording.functions()[id.index()];
+    let name = clean(info.full());
+    let Some(place) = info.values.iter().position(|value| *value.name == *argument) else {
+        let there: Vec<_> = info.values.iter().map(|value| clean(&value.name)).collect();
+        match there.is_empty() {
+            true => bail!("no values of {name} were recorded: record with --arg or --ret"),
+            false => bail!("{name} has no value `{argument}`; there are {}", there.join(", ")),
+        }
+    };
+    let values = by_values_of(recording, query, id, place, MOST_VALUES)?;
+    let callers = query.callers.clone().or_else(|| Some(only(id, recording.functions().len())));
+    let part = |WithValue { value, is_unread, within }| {
+        let argument = Arc::clone(&info.values[place].name);
+        let calls = PartCalls { argument, value, is_unreadable: is_unread };
+        let name = Arc::clone(info.full());
+        let report = PartReport { pid: None, tid: None, name, calls: Some(calls) };
+        let (callers, within) = (callers.clone(), Some(within));
+        Part { report, query: Query { callers, within, ..query.clone() } }
+    };
+    let without = (values.without > 0).then(|| {
+        let calls = counted(values.without, "call", "calls");
+        format!("no part has {calls} of {name}: `{argument}` was lost there, or there is none")
+    });
+    if values.each.is_empty() {
+        let why = || {
+            format!("no call of {name} with a `{argument}` is among those that the report counts")
+        };
+        say(&without.unwrap_or_else(why));
+        return Ok(Parts::default());
+    }
+    let unsure = values.unsure.then(|| {
+        "there are too many different values to compare all: one of the others may have taken more \
+         than one with a part of its own"
+            .to_owned()
+    });
+    let notes = without.into_iter().chain(unsure).collect();
+    Ok(Parts { each: values.each.into_iter().map(part).collect(), left_out: 0, notes })
+}
+
+fn only(function: FuncId, functions: usize) -> Vec<bool> {
+    (0..functions).map(|id| id == function.index()).collect()
 }

@@ -68,6 +68,7 @@ fn query_of(
         roots: of(&lens.roots)?,
         fold_recursion: lens.fold_recursion,
         threads: None,
+        within: None,
     })
 }
 

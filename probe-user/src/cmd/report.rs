@@ -3,19 +3,19 @@
 use super::{
     Failure,
     open::{Files, open},
-    parts::{MOST_PARTS, Part, parts},
+    parts::{MOST_PARTS, Part, Parts, parts},
     query::{query, window},
     spec,
 };
 use crate::{
     cli::{FramesLimit, ReportArgs, ReportFormat},
     session::keep::{
-        frame,
+        one_function::one_function,
         sink::{Default, Sink},
     },
     ui::{self, units, views::frames::over_budget},
 };
-use anyhow::{bail, ensure};
+use anyhow::{anyhow, ensure};
 use ctrace_core::{
     engine::ReportMeta,
     function::FunctionInfo,
@@ -40,7 +40,7 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     sink.several |= args.by.is_some();
     let start = recording.start();
     sink.set_epoch_offset(start.epoch_offset_ns.saturating_add(start.zone_ns));
-    let (mut has_failed, mut most_left_out) = (false, 0);
+    let (mut verdicts, mut most_left_out) = (Vec::new(), 0);
     let frames = frames_asked(args, recording.functions())?;
     let extras = Extras { frames, ..sink.extras() };
     let report_of = |query: &Query| {
@@ -54,21 +54,21 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
         let whole = report_of(&query);
         let mut goes_on = sink.write(&whole)?;
         if let Some(limit) = &args.fail_frames_over {
-            has_failed |= exceeds(&whole, limit)?;
+            verdicts.extend(exceeds(&whole, limit));
         }
-        let (parts, left_out) = match args.by {
-            Some(by) => parts(&recording, by, &whole.threads),
-            None => (Vec::new(), 0),
+        let Parts { each, left_out, notes } = match &args.by {
+            Some(by) => parts(&recording, by, &query, &whole)?,
+            None => Parts::default(),
         };
-        for Part { report: part, threads, .. } in parts {
+        for Part { report: part, query } in each {
             if !goes_on {
                 break;
             }
-            let of_part = Query { threads: Some(threads), ..query.clone() };
-            let mut report = Report { part: Some(part), ..report_of(&of_part) };
+            let mut report = Report { part: Some(part), ..report_of(&query) };
             if whole.loss.calls_headless > 0 {
                 report.notes.push(HEADLESS.to_owned());
             }
+            report.notes.extend_from_slice(&notes);
             goes_on = sink.write(&report)?;
         }
         most_left_out = most_left_out.max(left_out);
@@ -80,7 +80,12 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
         let what = "more processes, threads or names had fewer calls and have no report";
         ui::say(&format!("{most_left_out} {what} of their own"));
     }
-    Ok(has_failed.into())
+    if args.fail_frames_over.is_some() && verdicts.is_empty() {
+        return Err(
+            anyhow!("--fail-frames-over cannot be told: no frame has a known duration").into()
+        );
+    }
+    Ok(verdicts.contains(&true).into())
 }
 
 fn check_format(args: &ReportArgs) -> anyhow::Result<()> {
@@ -97,21 +102,18 @@ fn frames_asked(
 ) -> anyhow::Result<Option<FramesAsked>> {
     let Some(pattern) = &args.output.frame else { return Ok(None) };
     let budget = args.fail_frames_over.as_ref().map(|limit| limit.time);
-    Ok(Some(FramesAsked { function: frame::find(pattern, functions)?, budget }))
+    Ok(Some(FramesAsked { function: one_function("--frame", pattern, functions)?, budget }))
 }
 
-/// Returns whether too many frames took too long, and says so.
-fn exceeds(report: &Report, limit: &FramesLimit) -> anyhow::Result<bool> {
-    let over = report.frames.as_ref().and_then(|frames| Some((frames, frames.over_percent()?)));
-    let Some((frames, percent)) = over else {
-        bail!("--fail-frames-over cannot be told: no frame has a known duration")
-    };
-    let has_failed = percent > limit.percent;
+/// Returns whether too many frames took too long, and says so. `None` if there are no frames.
+fn exceeds(report: &Report, limit: &FramesLimit) -> Option<bool> {
+    let frames = report.frames.as_ref()?;
+    let has_failed = frames.over_percent()? > limit.percent;
     if has_failed {
         let told = over_budget(frames).unwrap_or_default();
-        eprintln!("FAILED: {told}; at most {} may", units::percent(limit.percent));
+        ui::say(&format!("FAILED: {told}; at most {} may", units::percent(limit.percent)));
     }
-    Ok(has_failed)
+    Some(has_failed)
 }
 
 /// Returns whether the report would contain calls of the function.

@@ -8,7 +8,7 @@ use super::units::{Digits, counted, percent, time};
 use super::views::Context;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::is_never_called;
-use ctrace_core::report::{PartReport, Report, TargetExit};
+use ctrace_core::report::{PartReport, Report, TargetExit, UNREADABLE};
 use ctrace_core::units::{Nanos, saturating_sum};
 
 /// Returns the line that names the target; empty if nothing is known of it.
@@ -33,12 +33,20 @@ pub(crate) fn target(report: &Report, style: &Style) -> String {
 
 /// Returns the line that names the part of the target; empty if it is all of it.
 pub(crate) fn part(report: &Report, style: &Style) -> String {
-    let Some(PartReport { pid, tid, name }) = &report.part else { return String::new() };
+    let Some(PartReport { pid, tid, name, calls }) = &report.part else { return String::new() };
     let name = clean(name);
-    let line = match (pid, tid) {
-        (_, Some(tid)) => format!("Thread {} · {name}", tid.0),
-        (Some(pid), None) => format!("Process {} · {name}", pid.0),
-        (None, None) => format!("Threads {name}"),
+    let line = match (pid, tid, calls) {
+        (.., Some(calls)) => {
+            let argument = clean(&calls.argument);
+            match &calls.value {
+                Some(value) => format!("Calls of {name} · {argument} = {value}"),
+                None if calls.is_unreadable => format!("Calls of {name} · {argument} {UNREADABLE}"),
+                None => format!("Calls of {name} · other values of {argument}"),
+            }
+        }
+        (_, Some(tid), None) => format!("Thread {} · {name}", tid.0),
+        (Some(pid), None, None) => format!("Process {} · {name}", pid.0),
+        (None, None, None) => format!("Threads {name}"),
     };
     text::paragraph(&line, Tone::Title, style) + "\n"
 }

@@ -40,6 +40,7 @@ pub use values::{CallValues, NamedValues, PointReport, PointsReport, UNREADABLE}
 use crate::function::FunctionKind;
 use crate::stats::Summary;
 use crate::units::{Nanos, Pid, Tid};
+use crate::values::Value;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -111,15 +112,29 @@ pub struct TargetReport {
     pub untraced_children: u64,
 }
 
-/// A process, a thread, or all threads of a name.
+/// A process, a thread, all threads of a name, or calls of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartReport {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub pid: Option<Pid>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tid: Option<Tid>,
-    /// The name of the thread, or of a process's main thread.
+    /// The name of the thread, of a process's main thread, or of the function.
     pub name: Arc<str>,
+    /// Which of the function's calls it is about: these, and the calls inside them.
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub calls: Option<PartCalls>,
+}
+
+/// Calls of a function with one value of an argument or of the result, or with some others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PartCalls {
+    /// The name of the argument, or `retval`.
+    pub argument: Arc<str>,
+    /// `None`: all values without a report of their own, or none that could be read.
+    pub value: Option<Value>,
+    /// True if it could not be read.
+    pub is_unreadable: bool,
 }
 
 /// The way in which the target ended.

@@ -2,9 +2,9 @@
 
 pub(crate) mod behind;
 pub(crate) mod flight;
-pub(crate) mod frame;
 pub(crate) mod lines;
 pub(crate) mod live;
+pub(crate) mod one_function;
 pub(crate) mod output;
 pub(crate) mod recording;
 pub(crate) mod sink;

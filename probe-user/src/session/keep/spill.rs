@@ -1,7 +1,7 @@
 //! Keeps every call of a session that reports once, for exact numbers. The calls are a recording
 //! without a name, in memory as far as `--spool` allows and in a temporary file beyond.
 
-use super::{behind::Behind, frame};
+use super::{behind::Behind, one_function::one_function};
 use anyhow::bail;
 use ctrace_core::{
     engine::ReportMeta,
@@ -95,7 +95,10 @@ impl Spill {
         };
         meta.notes.extend(failure.as_ref().map(stopped_early));
         let recording = Recording::open(store)?;
-        match frame.map(|pattern| frame::find(pattern, recording.functions())).transpose() {
+        match frame
+            .map(|pattern| one_function("--frame", pattern, recording.functions()))
+            .transpose()
+        {
             Ok(function) => {
                 meta.extras.frames =
                     function.map(|function| FramesAsked { function, budget: None });

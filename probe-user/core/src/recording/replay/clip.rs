@@ -17,10 +17,9 @@ pub(crate) fn clip(chunk: Chunk, window: &Range<u64>) -> Chunk {
         let began = |start: u64| start <= at;
         // Outermost first: calls open at the chunk's end enclose those that ended, latest first.
         let mut open: Vec<_> = thread.open.iter().copied().filter(|o| began(o.start.0)).collect();
-        let later =
-            calls.clone().filter(|c| c.start.wrapping_add(c.duration) > at && began(c.start));
+        let later = calls.clone().filter(|c| c.end() > at && began(c.start));
         open.extend(later.map(|c| OpenCall { start: Nanos(c.start), path: c.node }));
-        let ended = calls.filter(|c| c.start.wrapping_add(c.duration) <= at);
+        let ended = calls.filter(|c| c.end() <= at);
         clipped.push(thread.thread, ended, open);
     }
     clipped

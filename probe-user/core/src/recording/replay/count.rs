@@ -240,14 +240,15 @@ impl Part<'_> {
             let about = threads.entry(thread.thread).or_default();
             let nodes = lens.paths.nodes();
             let calls = chunk.calls(thread);
-            let spans = walk.thread(chunk.from.0, calls, &thread.open, |seen| {
+            let spans = walk.thread(thread.thread, chunk.from.0, calls, &thread.open, |seen| {
                 let call = seen.call;
                 let end = call.start.saturating_add(call.duration);
                 if !lens.is_in_window(end) {
                     return;
                 }
                 let Some(node) = seen.counts_at else {
-                    *filtered = filtered.saturating_add(1);
+                    let is_asked = lens.is_within(thread.thread, call.start);
+                    *filtered = filtered.saturating_add(is_asked.into());
                     return;
                 };
                 if call.timed {
@@ -283,7 +284,7 @@ impl Counts {
     fn add_losses(&mut self, lens: &Lens<'_>, chunk: &Chunk) {
         self.add_loss(&chunk.loss);
         // Chunks do not tell whose they are.
-        let headless = chunk.headless.iter().filter(|_| !lens.asks_for_threads());
+        let headless = chunk.headless.iter().filter(|_| !lens.asks_for_a_part());
         for (function, count) in headless.filter(|(function, _)| lens.selects_function(*function)) {
             let headless = &mut self.headless[function.index()];
             *headless = headless.saturating_add(*count);
@@ -305,7 +306,7 @@ impl Counts {
             return;
         }
         let Some(node) = joined.counts_at else {
-            self.filtered = self.filtered.saturating_add(1);
+            self.filtered = self.filtered.saturating_add(lens.is_within(thread, start).into());
             return;
         };
         let tally = &mut self.tallies[node as usize];

@@ -72,8 +72,13 @@ impl<'a> Lens<'a> {
     }
 
     /// True if the query is about some threads, and not all of them.
-    pub(crate) fn asks_for_threads(&self) -> bool {
+    fn asks_for_threads(&self) -> bool {
         self.query.threads.is_some()
+    }
+
+    /// True if the query is about a part of what was traced.
+    pub(crate) fn asks_for_a_part(&self) -> bool {
+        self.asks_for_threads() || self.query.within.is_some()
     }
 
     /// True if the query is about this thread. Its filter may leave it out.
@@ -95,6 +100,12 @@ impl<'a> Lens<'a> {
     #[inline]
     pub(crate) fn node(&self, recorded: u32) -> Option<u32> {
         self.map[recorded as usize]
+    }
+
+    /// True if a call of this thread that begins then is in one that the query asks for.
+    #[inline]
+    pub(crate) fn is_within(&self, thread: ThreadId, start: u64) -> bool {
+        self.query.within.as_ref().is_none_or(|within| within.holds(thread, start))
     }
 
     /// True if a call that ended is long enough.

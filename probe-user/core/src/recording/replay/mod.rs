@@ -56,15 +56,18 @@ mod timeline;
 mod trees;
 pub(crate) mod values;
 mod walk;
+mod within;
 
 pub use report::{meta_of, report, report_with};
 pub use threads::{NoThreads, start_threads};
 pub use trees::{Branch, Tree, Wanted, trees};
+pub use within::{NoValues, WithValue, WithValues, Within, by_values_of};
 
 use crate::filter::Filter;
 use crate::units::{Nanos, ThreadId};
 use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A selection of calls of a recording. The default selects all.
 #[derive(Clone, Debug, Default)]
@@ -86,4 +89,6 @@ pub struct Query {
     pub fold_recursion: bool,
     /// Only the calls of these threads. `None`: of all.
     pub threads: Option<HashSet<ThreadId>>,
+    /// Only calls that begin within these stretches of time of their threads. `None`: all.
+    pub within: Option<Arc<Within>>,
 }

@@ -130,14 +130,15 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
             self.walked.clear();
             self.walked.resize(calls.len(), None);
             let walked = &mut self.walked;
-            walk.thread(chunk.from.0, calls, &thread.open, |seen| {
+            walk.thread(thread.thread, chunk.from.0, calls, &thread.open, |seen| {
                 walked[seen.place] = seen.counts_at.map(|_| seen.own);
             });
         }
         for (place, call) in calls.iter().enumerate() {
             let call = call.0;
             let mut node = self.lens.node(call.node);
-            if !self.lens.is_long_enough(call.duration, call.timed) {
+            let is_long = self.lens.is_long_enough(call.duration, call.timed);
+            if !is_long || !self.lens.is_within(thread.thread, call.start) {
                 node = None;
             }
             let mut own = 0;
@@ -162,7 +163,8 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
         thread.open.iter().filter(move |_| is_selected).filter_map(move |open| {
             let node = self.lens.node(open.path)?;
             let key = (thread.thread, open.start.0, open.path);
-            self.counts_after_all(key).then_some((key, node))
+            let is_within = self.lens.is_within(thread.thread, open.start.0);
+            (is_within && self.counts_after_all(key)).then_some((key, node))
         })
     }
 

@@ -76,7 +76,7 @@ impl Spans {
                 self.open.insert(key, Open { callees, has, chunk });
                 continue;
             };
-            let counts_at = counts_at(lens, recorded, ended, &mut has);
+            let counts_at = counts_at(lens, key, ended, &mut has);
             if counts_at.is_none() && lens.node(recorded).is_some() {
                 self.left_out.insert(key);
             }
@@ -116,7 +116,7 @@ impl Spans {
             }
             has |= inside;
             ended = ended.saturating_add(callees);
-            let counts_at = counts_at(lens, key.2, None, &mut has);
+            let counts_at = counts_at(lens, key, None, &mut has);
             inside |= has;
             match counts_at {
                 Some(node) => {

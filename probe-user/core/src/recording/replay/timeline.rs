@@ -11,13 +11,11 @@ use crate::calls::paths::{Node, ROOT};
 use crate::hash::{IntMap, pair};
 use crate::recording::{ChunkEntry, ReadAt, Recording};
 use crate::report::{LaneReport, TimelineCell, TimelineReport};
-use crate::stats::slices::Slices;
+use crate::stats::slices::{SLICE_BITS, Slices};
 use crate::units::{Nanos, ThreadId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-/// Bits of the number of a slice in a key.
-const SLICE_BITS: u32 = 16;
 const MAX_LANES: usize = 1 << SLICE_BITS;
 
 /// The lanes of some chunks.
@@ -47,7 +45,8 @@ impl<'a> Lanes<'a> {
             let within = end.min(self.slices.edge(slice + 1)).saturating_sub(from);
             if within > 0 {
                 let key = pair(node, (lane << SLICE_BITS | slice) as u32);
-                *self.cells.entry(key).or_default() += within;
+                let sum = self.cells.entry(key).or_default();
+                *sum = sum.saturating_add(within);
             }
         }
     }
@@ -63,7 +62,8 @@ impl<'a> Lanes<'a> {
 
     fn merge(&mut self, other: Self) {
         for (key, time) in other.cells {
-            *self.cells.entry(key).or_default() += time;
+            let sum = self.cells.entry(key).or_default();
+            *sum = sum.saturating_add(time);
         }
         for (mine, other) in self.short.iter_mut().zip(other.short) {
             *mine = (mine.0 + other.0, mine.1.saturating_add(other.1));
@@ -192,7 +192,8 @@ fn dominant(cells: &Cells, nodes: &[Node]) -> Vec<TimelineCell> {
     let cell = |slice: &[((usize, u32), u64)]| {
         let mut by_function = BTreeMap::<usize, u64>::new();
         for ((_, node), time) in slice {
-            *by_function.entry(nodes[*node as usize].func.index()).or_default() += time;
+            let sum = by_function.entry(nodes[*node as usize].func.index()).or_default();
+            *sum = sum.saturating_add(*time);
         }
         let busy = by_function.values().fold(0_u64, |sum, time| sum.saturating_add(*time));
         let most =

@@ -5,9 +5,11 @@
 //! be joined over chunks.
 
 use super::lens::Lens;
+use super::spans::CallKey;
 use crate::calls::paths::Node;
 use crate::calls::spool;
 use crate::recording::{Call, OpenCall};
+use crate::units::ThreadId;
 
 /// A part of a call that began before its chunk, or is open at its end.
 #[derive(Clone, Copy, Debug)]
@@ -91,11 +93,11 @@ struct Slot {
 #[inline]
 pub(crate) fn counts_at(
     lens: &Lens<'_>,
-    recorded: u32,
+    (thread, start, recorded): CallKey,
     ended: Option<(u64, bool)>,
     has: &mut bool,
 ) -> Option<u32> {
-    let node = lens.node(recorded);
+    let node = lens.node(recorded).filter(|_| lens.is_within(thread, start));
     let long = ended.is_none_or(|(duration, timed)| lens.is_long_enough(duration, timed));
     let node = node.filter(|_| long);
     if lens.asks_for_callees() {
@@ -109,6 +111,7 @@ pub(crate) fn counts_at(
 pub(crate) struct Walk<'a> {
     lens: &'a Lens<'a>,
     nodes: &'a [Node],
+    thread: ThreadId,
     from: u64,
     stack: Vec<Slot>,
     spans: Vec<Span>,
@@ -116,7 +119,8 @@ pub(crate) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     pub(crate) fn new(lens: &'a Lens<'a>, nodes: &'a [Node]) -> Self {
-        Self { lens, nodes, from: 0, stack: Vec::new(), spans: Vec::new() }
+        let thread = ThreadId::default();
+        Self { lens, nodes, thread, from: 0, stack: Vec::new(), spans: Vec::new() }
     }
 
     /// Shows every call that is entirely within the chunk, which begins at `from`, in no particular
@@ -124,12 +128,13 @@ impl<'a> Walk<'a> {
     #[inline]
     pub(crate) fn thread(
         &mut self,
+        thread: ThreadId,
         from: u64,
         calls: &[Call],
         open: &[OpenCall],
         mut see: impl FnMut(WholeCall),
     ) -> Vec<Span> {
-        self.from = from;
+        (self.thread, self.from) = (thread, from);
         for open in open {
             let call =
                 spool::Call { start: open.start.0, duration: 0, node: open.path, timed: false };
@@ -198,7 +203,7 @@ impl<'a> Walk<'a> {
         see: &mut impl FnMut(WholeCall),
     ) {
         let ended = Some((call.duration, call.timed));
-        let counts_at = counts_at(self.lens, call.node, ended, &mut has);
+        let counts_at = counts_at(self.lens, (self.thread, call.start, call.node), ended, &mut has);
         let spent = if counts_at.is_some() { call.duration } else { callees };
         if let Some(caller) = self.stack.last_mut() {
             caller.callees = caller.callees.saturating_add(spent);

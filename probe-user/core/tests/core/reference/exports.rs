@@ -69,6 +69,7 @@ fn query() -> impl Strategy<Value = Query> {
             window: window.map(|(from, to)| Nanos(from)..Nanos(from.max(to))),
             fold_recursion: fold,
             threads: None,
+            within: None,
         },
     )
 }

@@ -7,11 +7,12 @@ use crate::reference::{feed, start};
 use crate::support::*;
 use ctrace_core::engine::EngineConfig;
 use ctrace_core::filter::{Filter, ThreadFilter};
-use ctrace_core::recording::replay::{Query, report};
+use ctrace_core::recording::replay::{Query, Within, report};
 use ctrace_core::recording::{End, Recording, Start, Writer};
 use ctrace_core::report::Report;
 use ctrace_core::units::{Nanos, Tid};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 /// Makes a recording with a chunk's end at each of these times.
 pub(crate) fn record(program: &Program, cuts: &[u64]) -> Recording<Vec<u8>> {
@@ -157,5 +158,38 @@ proptest! {
         let kept = pick(calls, &places);
         let query = Query { callees: only(callee), ..Query::default() };
         check(&report(&recording, &query, 10.0), &kept, (0, program.end), 10.0)?;
+    }
+
+    #[test]
+    fn what_is_within_some_calls_of_a_function_counts(
+        steps in steps(true), cuts in cuts(), function in 0..FUNCTIONS, chosen: u64,
+    ) {
+        // No two events of a thread have one time.
+        let steps = steps.into_iter().map(|step| Step { wait: step.wait + 1, ..step });
+        let steps: Vec<Step> = steps.collect();
+        let program = run(&steps);
+        let recording = record(&program, &cuts);
+        let calls = &program.calls;
+        let chosen = |call: usize| calls[call].func == function && chosen >> (call % 64) & 1 == 1;
+        let is_inside = |mut call: usize| loop {
+            match (chosen(call), calls[call].parent) {
+                (true, _) => return true,
+                (false, Some(parent)) => call = parent,
+                (false, None) => return false,
+            }
+        };
+        let places: Vec<usize> = (0..calls.len()).filter(|&call| is_inside(call)).collect();
+        let kept = pick(calls, &places);
+        let stretch = |call: usize| {
+            let Call { thread, start, end, .. } = calls[call];
+            let tid = Tid(PID + thread as u32);
+            let thread = recording.threads().find(|thread| thread.tid == tid).expect("its thread").id;
+            (thread, Nanos(start)..Nanos(end))
+        };
+        let stretches = (0..calls.len()).filter(|&call| chosen(call)).map(stretch);
+        let callers = Some((0..FUNCTIONS).map(|f| f == function).collect());
+        let within = Some(Arc::new(Within::new(stretches)));
+        let query = Query { callers, within, ..Query::default() };
+        check_sums(&report(&recording, &query, 10.0), &kept, (0, program.end), 10.0)?;
     }
 }

@@ -1,4 +1,4 @@
-//! Finds the frame function among those that were traced.
+//! Finds the one function that an option names among those that were traced.
 
 use crate::{
     target::{recorded::choose, select::Patterns},
@@ -10,8 +10,12 @@ use ctrace_core::{function::FunctionInfo, report::render::clean::clean, units::F
 /// Names in the message for a pattern that fits several functions.
 const NAMED: usize = 5;
 
-/// Returns the one function that the pattern fits.
-pub(crate) fn find(pattern: &str, functions: &[FunctionInfo]) -> anyhow::Result<FuncId> {
+/// Returns the one function that the pattern of an option fits.
+pub(crate) fn one_function(
+    option: &str,
+    pattern: &str,
+    functions: &[FunctionInfo],
+) -> anyhow::Result<FuncId> {
     let texts = [pattern.to_owned()];
     let chosen = choose(functions, &Patterns { functions: &texts, ..Patterns::default() })?;
     let found: Vec<usize> =
@@ -22,7 +26,7 @@ pub(crate) fn find(pattern: &str, functions: &[FunctionInfo]) -> anyhow::Result<
     let name = |id: &usize| clean(functions[*id].full()).into_owned();
     let names: Vec<String> = found.iter().map(name).collect();
     bail!(
-        "frames are the calls of one function, and --frame {} fits {}: {}",
+        "{option} is about the calls of one function, and {} fits {}: {}",
         clean(pattern),
         found.len(),
         first_few(NAMED, &names)
@@ -37,7 +41,9 @@ mod tests {
     fn a_frame_is_one_function() {
         let functions = ["app::draw", "app::draw_text", "ui::draw", "poll"]
             .map(|name| FunctionInfo::new(name, "program"));
-        let find = |pattern: &str| find(pattern, &functions).map_err(|error| error.to_string());
+        let find = |pattern: &str| {
+            one_function("--frame", pattern, &functions).map_err(|error| error.to_string())
+        };
         assert_eq!(find("poll"), Ok(FuncId(3)));
         assert_eq!(find("ui::draw"), Ok(FuncId(2)));
         let error = find("draw").expect_err("two of that name");
