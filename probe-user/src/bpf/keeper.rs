@@ -104,11 +104,11 @@ impl ReturnGuard {
         }
     }
 
-    /// Takes the functions of a process whose frames were restored since the last call.
-    pub(super) fn take_restored(&self, pid: u32) -> Vec<u64> {
+    /// Takes the functions whose frames were restored since the last call.
+    pub(super) fn take_restored(&self) -> Vec<Restored> {
         match self {
-            Self::Guarded(returns) => returns.take_restored(pid),
-            Self::Own { restored, .. } => Restored::take(&mut locked(restored), pid),
+            Self::Guarded(returns) => returns.take_restored(),
+            Self::Own { restored, .. } => std::mem::take(&mut locked(restored)),
         }
     }
 }

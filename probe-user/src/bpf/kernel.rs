@@ -27,6 +27,7 @@ use ctrace_core::{
     units::{FuncId, Nanos, Pid, Tid},
 };
 use std::{
+    collections::BTreeMap,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
     path::Path,
     sync::{Arc, Mutex, OnceLock, PoisonError},
@@ -170,10 +171,10 @@ impl Kernel {
         self.guards.as_ref().map_or(Ok(()), |guards| guards.guard(pid))
     }
 
-    /// Takes the addresses of the functions of a process whose frames were restored since the last
-    /// call: their calls end without a return.
-    pub(crate) fn take_restored(&self, pid: Pid) -> Vec<u64> {
-        self.guards.as_ref().map_or_else(Vec::new, |guards| guards.take_restored(pid))
+    /// Takes the functions whose frames were restored since the last call, as the addresses of their
+    /// probes by process: their calls end without a return.
+    pub(crate) fn take_restored(&self) -> BTreeMap<Pid, Vec<u64>> {
+        self.guards.as_ref().map(ReturnGuards::take_restored).unwrap_or_default()
     }
 
     /// Returns the processes in which a thread has loaded a library and is held until

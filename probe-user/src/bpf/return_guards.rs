@@ -18,7 +18,7 @@ use ctrace_common::RestoreReason;
 use ctrace_core::units::{FuncId, Nanos, Pid};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     io,
     os::fd::{AsFd as _, OwnedFd},
     sync::{Arc, Mutex, PoisonError},
@@ -143,9 +143,13 @@ impl ReturnGuards {
         self.guard.looked(pid.0, time.0);
     }
 
-    /// Takes the addresses of the functions of a process whose frames were restored.
-    pub(super) fn take_restored(&self, pid: Pid) -> Vec<u64> {
-        self.guard.take_restored(pid.0)
+    /// Takes the functions whose frames were restored, as the addresses of their probes by process.
+    pub(super) fn take_restored(&self) -> BTreeMap<Pid, Vec<u64>> {
+        let mut all = BTreeMap::<Pid, Vec<u64>>::new();
+        for restored in self.guard.take_restored() {
+            all.entry(Pid(restored.pid)).or_default().push(restored.probe);
+        }
+        all
     }
 
     /// Returns how often a thread was held for this reason, to restore its frames.

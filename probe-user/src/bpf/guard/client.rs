@@ -85,8 +85,8 @@ pub(in super::super) struct Guard {
     sending: Mutex<()>,
     /// The receivers of answers. `None` once the guard is gone.
     waiting: Mutex<Option<HashMap<Id, SyncSender<Answer>>>>,
-    /// Functions whose frames were restored, until somebody asks.
-    restored: Mutex<Vec<Restored>>,
+    /// By guards: functions whose frames were restored, until somebody asks.
+    restored: Mutex<HashMap<Id, Vec<Restored>>>,
     /// By guards: the receiver of processes that have loaded something.
     loads: Mutex<HashMap<Id, UnboundedSender<Pid>>>,
     /// The places of each link, from its request until it is known to be closed.
@@ -130,8 +130,9 @@ impl Guard {
         while let Some(reply) = Reply::receive(socket) {
             let answer = match reply {
                 Reply::Answer(answer) => answer,
-                Reply::Restored(restored) => {
-                    locked(&self.restored).push(restored);
+                Reply::Restored { guards, restored } => {
+                    let mut all = locked(&self.restored);
+                    all.get_mut(&guards).into_iter().for_each(|of| of.push(restored));
                     continue;
                 }
                 Reply::Loaded { guards, pid } => {
@@ -248,6 +249,7 @@ impl Guard {
         let fds = [requests, states, guarded, lister, signals, forks].map(|fd| fd.as_fd());
         let id = self.new_id();
         locked(&self.loads).insert(id, loads);
+        locked(&self.restored).insert(id, Vec::new());
         // It takes the receiver back if there is an error.
         let returns = GuardedReturns { guard: Arc::clone(self), id };
         match self.ask(id, &Request::GuardReturns { id, fds })?.errno {
@@ -353,9 +355,9 @@ impl GuardedReturns {
         Ok(answer.place as usize)
     }
 
-    /// Takes the functions of a process whose frames were restored since the last call.
-    pub(in super::super) fn take_restored(&self, pid: u32) -> Vec<u64> {
-        Restored::take(&mut locked(&self.guard.restored), pid)
+    /// Takes the functions whose frames were restored since the last call.
+    pub(in super::super) fn take_restored(&self) -> Vec<Restored> {
+        locked(&self.guard.restored).get_mut(&self.id).map(std::mem::take).unwrap_or_default()
     }
 
     /// Lets the threads of a process go on that had loaded something by this time.
@@ -368,6 +370,7 @@ impl GuardedReturns {
 impl Drop for GuardedReturns {
     fn drop(&mut self) {
         locked(&self.guard.loads).remove(&self.id);
+        locked(&self.guard.restored).remove(&self.id);
         // Without a guard there is nothing to end.
         let _ = self.guard.tell(&Request::EndGuards { guards: self.id });
     }

@@ -270,7 +270,7 @@ impl Server<'_> {
         };
         let (tell, tell_of_load, owner) = (sender()?, sender()?, Owner::of(self.socket)?);
         let client = Client {
-            restored: Box::new(move |restored| tell(Answer::restored(restored))),
+            restored: Box::new(move |restored| tell(Answer::restored(id, restored))),
             loaded: Box::new(move |pid| tell_of_load(Answer::loaded(id, pid))),
             is_awake: Box::new(move || owner.look() == Sight::Running),
         };

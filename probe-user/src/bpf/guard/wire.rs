@@ -46,7 +46,7 @@ const KEEPS_TO_THE_END: u32 = 4;
 /// The value of `attach` for perf links.
 const PERF: u32 = AttachType::PerfEvent as u32;
 
-const ANSWER_BYTES: usize = 16;
+const ANSWER_BYTES: usize = 24;
 /// Limit of descriptors in a message.
 const MOST_FDS: usize = GuardMaps::FDS;
 
@@ -144,8 +144,11 @@ impl NewLink {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     Answer(Answer),
-    /// Not asked for: the frames of this function do not stay hijacked.
-    Restored(Restored),
+    /// Not asked for: the frames of this function, which these guards watch, do not stay hijacked.
+    Restored {
+        guards: Id,
+        restored: Restored,
+    },
     /// Not asked for: a thread of this process is held until these guards' session has looked.
     Loaded {
         guards: Id,
@@ -162,7 +165,10 @@ impl Reply {
     pub(super) fn receive(socket: &UnixStream) -> Option<Self> {
         let answer = Answer::receive(socket)?;
         Some(match answer.errno {
-            RESTORED => Self::Restored(Restored { pid: answer.place, probe: answer.id }),
+            RESTORED => {
+                let restored = Restored { pid: answer.place, probe: answer.probe };
+                Self::Restored { guards: answer.id, restored }
+            }
             LOADED => Self::Loaded { guards: answer.id, pid: answer.place },
             _ => Self::Answer(answer),
         })
@@ -177,6 +183,8 @@ pub(super) struct Answer {
     pub(super) errno: i32,
     /// The refused place, or `NO_PLACE`. After a sweep, the number of frames that it left.
     pub(super) place: u32,
+    /// The address of a restored function's probe; else 0.
+    pub(super) probe: u64,
 }
 
 pub(super) const NO_PLACE: u32 = u32::MAX;
@@ -185,17 +193,17 @@ impl Answer {
     pub(super) fn done(id: Id, result: &io::Result<()>) -> Self {
         let errno =
             result.as_ref().err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
-        Self { id, errno, place: NO_PLACE }
+        Self { id, errno, place: NO_PLACE, probe: 0 }
     }
 
     /// Makes the message about a restored function.
-    pub(super) fn restored(Restored { pid, probe }: Restored) -> Self {
-        Self { id: probe, errno: RESTORED, place: pid }
+    pub(super) fn restored(guards: Id, Restored { pid, probe }: Restored) -> Self {
+        Self { id: guards, errno: RESTORED, place: pid, probe }
     }
 
     /// Makes the message about a held thread.
     pub(super) fn loaded(guards: Id, pid: u32) -> Self {
-        Self { id: guards, errno: LOADED, place: pid }
+        Self { id: guards, errno: LOADED, place: pid, probe: 0 }
     }
 
     pub(super) fn send(self, mut socket: &UnixStream) -> io::Result<()> {
@@ -212,7 +220,8 @@ impl Answer {
         let mut bytes = [0; ANSWER_BYTES];
         bytes[..8].copy_from_slice(&self.id.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.errno.to_le_bytes());
-        bytes[12..].copy_from_slice(&self.place.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.place.to_le_bytes());
+        bytes[16..].copy_from_slice(&self.probe.to_le_bytes());
         bytes
     }
 
@@ -222,8 +231,9 @@ impl Answer {
         socket.read_exact(&mut bytes).ok()?;
         let word = |at: usize| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
         let id = bytes.first_chunk().map(|id| Id::from_le_bytes(*id))?;
+        let probe = bytes.last_chunk().map(|probe| u64::from_le_bytes(*probe))?;
         let (errno, place) = (i32::from_le_bytes(word(8)), u32::from_le_bytes(word(12)));
-        Some(Self { id, errno, place })
+        Some(Self { id, errno, place, probe })
     }
 }
 

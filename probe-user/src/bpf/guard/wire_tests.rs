@@ -139,8 +139,8 @@ fn headers_are_read_as_they_were_written() {
 #[test]
 fn answers_are_read_as_they_were_written() {
     let answers = [
-        Answer { id: 1 << 50, errno: libc::EINVAL, place: 77 },
-        Answer { id: 2, errno: 0, place: NO_PLACE },
+        Answer { id: 1 << 50, errno: libc::EINVAL, place: 77, probe: 1 << 46 },
+        Answer { id: 2, errno: 0, place: NO_PLACE, probe: 0 },
     ];
     let socket = after(move |socket| {
         answers.iter().for_each(|answer| answer.send(socket).unwrap());

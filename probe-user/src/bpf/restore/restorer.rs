@@ -35,13 +35,6 @@ pub(in super::super) struct Restored {
     pub(in super::super) probe: u64,
 }
 
-impl Restored {
-    /// Takes the functions of one process out of a list.
-    pub(in super::super) fn take(all: &mut Vec<Self>, pid: u32) -> Vec<u64> {
-        all.extract_if(.., |restored| restored.pid == pid).map(|restored| restored.probe).collect()
-    }
-}
-
 /// Serves the requests of one session until it is dropped.
 pub(in super::super) struct Restorer {
     shared: Arc<Shared>,

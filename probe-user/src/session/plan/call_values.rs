@@ -16,7 +16,7 @@ use crate::target::{
     symbols::Function,
 };
 use anyhow::anyhow;
-use ctrace_common::{MAX_TEXTS, MAX_VALUES, ValueSources};
+use ctrace_common::{MAX_TEXTS, ValueSources};
 use ctrace_core::{function::ValueInfo, report::render::clean::clean};
 use std::sync::Arc;
 
@@ -151,9 +151,6 @@ fn find(
         }
     }
     let texts = arguments.iter().filter(|(_, it)| it.of == Type::Text).count();
-    if arguments.len() > MAX_VALUES {
-        return Err(anyhow!("the values of `{name}`: {}", AskedError::TooMany));
-    }
     if texts > MAX_TEXTS {
         return Err(anyhow!("the values of `{name}`: {}", AskedError::TooManyTexts));
     }

@@ -22,6 +22,7 @@ use rustix::{
     process::{PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid},
 };
 use std::{
+    io::{PipeWriter, pipe},
     os::fd::{AsFd as _, OwnedFd},
     time::Duration,
 };
@@ -89,7 +90,7 @@ pub(crate) fn run(
         .context("cannot start the event loop")?;
     runtime.block_on(async {
         let (reader, batches) = session.read()?;
-        let gone = tell_end(watched)?;
+        let gone = TargetEnd::watch(watched)?;
         started()?;
         let Ending { after, signals, commands, awaits_followed } = ending;
         session.set_time_limit(after);
@@ -113,7 +114,7 @@ pub(crate) fn run(
 struct Sources {
     batches: Receiver<Batch>,
     signals: UnboundedReceiver<()>,
-    gone: oneshot::Receiver<Option<TargetExit>>,
+    gone: TargetEnd,
     guard: GuardDeath,
     /// Processes in which a thread has loaded a library, and is held.
     loads: Option<UnboundedReceiver<Pid>>,
@@ -122,24 +123,13 @@ struct Sources {
 }
 
 impl Sources {
-    /// Returns the next process that has loaded a library; waits for ever if none can be told of.
-    async fn load(loads: &mut Option<UnboundedReceiver<Pid>>) -> Pid {
-        if let Some(receiver) = loads {
-            if let Some(pid) = receiver.recv().await {
-                return pid;
+    /// Returns what comes next; waits for ever if nobody can send anything.
+    async fn next<T>(from: &mut Option<UnboundedReceiver<T>>) -> T {
+        if let Some(receiver) = from {
+            if let Some(next) = receiver.recv().await {
+                return next;
             }
-            *loads = None;
-        }
-        std::future::pending().await
-    }
-
-    /// Returns the next command; waits for ever if nobody can send one.
-    async fn command(commands: &mut Option<Commands>) -> Command {
-        if let Some(receiver) = commands {
-            if let Some(command) = receiver.recv().await {
-                return command;
-            }
-            *commands = None;
+            *from = None;
         }
         std::future::pending().await
     }
@@ -187,13 +177,13 @@ async fn collect(
                 go_on && !(is_gone && session.has_lost_all())
             }
             Some(()) = sources.signals.recv() => false,
-            exit = &mut sources.gone, if !is_gone => {
+            exit = &mut sources.gone.told, if !is_gone => {
                 is_gone = true;
                 session.target_ended(exit.ok().flatten());
                 sources.awaits_followed && session.goes_on_with_followed()
             }
             () = sources.guard.wait() => return Ok(End::ProbesGone),
-            pid = Sources::load(&mut sources.loads) => {
+            pid = Sources::next(&mut sources.loads) => {
                 session.arm_loaded(pid);
                 true
             }
@@ -202,7 +192,7 @@ async fn collect(
                 session.tend_budget();
                 true
             }
-            command = Sources::command(&mut sources.commands) => match command {
+            command = Sources::next(&mut sources.commands) => match command {
                 Command::Stop => false,
                 Command::Peek(take) => {
                     peeks.push((bpf::now(), take));
@@ -243,19 +233,31 @@ async fn finish(
     Ok(())
 }
 
-/// Starts a thread that waits for the process to end. The exit status is known for our own child.
-fn tell_end(watched: Watched) -> anyhow::Result<oneshot::Receiver<Option<TargetExit>>> {
-    let (sender, receiver) = oneshot::channel();
-    let thread = std::thread::Builder::new().name("target".into()).spawn(move || {
-        while let Err(Errno::INTR) = poll(&mut [PollFd::new(&watched.0, PollFlags::IN)], None) {}
-        // Nobody listens any more if the session ended first.
-        let _ = sender.send(exit_of(&watched));
-    });
-    thread.context("cannot start a thread")?;
-    Ok(receiver)
+/// Tells of the end of the target. A thread waits for it until this is dropped.
+struct TargetEnd {
+    told: oneshot::Receiver<Option<TargetExit>>,
+    /// The thread sees when this is closed.
+    _open: PipeWriter,
 }
 
-/// Returns the exit status; the process remains to be waited for.
+impl TargetEnd {
+    fn watch(watched: Watched) -> anyhow::Result<Self> {
+        let (over, open) = pipe().context("cannot make a pipe")?;
+        let (sender, told) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("target".into()).spawn(move || {
+            let fd = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+            let mut both = [fd(watched.0.as_fd()), fd(over.as_fd())];
+            while let Err(Errno::INTR) = poll(&mut both, None) {}
+            if !both[0].revents().is_empty() {
+                let _ = sender.send(exit_of(&watched));
+            }
+        });
+        thread.context("cannot start a thread")?;
+        Ok(Self { told, _open: open })
+    }
+}
+
+/// Returns the exit status, which is known for our own child; the process remains to be waited for.
 fn exit_of(ended: &Watched) -> Option<TargetExit> {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     let status = waitid(WaitId::PidFd(ended.0.as_fd()), look).ok().flatten()?;

@@ -135,7 +135,7 @@ impl Session {
     /// Adds a note for the last report.
     pub(crate) fn note_that_probes_are_gone(&mut self) {
         let after = self.progress.seconds();
-        self.note(format!(
+        self.notes.add_in_any_case(format!(
             "the probes went {after:.3} s after the start, because ctrace's guard process was killed: \
              later calls are not counted"
         ));
@@ -156,7 +156,7 @@ impl Session {
         let is_left = !self.has_lost_all();
         if is_left {
             let (Pid(pid), after) = (self.target.pid, self.progress.seconds());
-            self.note(format!(
+            self.notes.add_in_any_case(format!(
                 "process {pid} ended {after:.3} s after the start; the processes that it had started \
                  were followed on"
             ));
@@ -256,7 +256,7 @@ impl Session {
         execed
     }
 
-    /// Adds a note to the reports.
+    /// Adds a note to the reports, of a kind that may come often.
     fn note(&mut self, text: String) {
         self.notes.add(text);
     }

@@ -20,6 +20,9 @@ pub(crate) struct Arming {
     pub(super) planner: Planner,
     pub(super) links: LinkOptions,
     pub(super) attachments: Vec<Attachment>,
+    /// Probes on the ways out of functions that lost their return probes one by one. They go if all
+    /// return probes do: then all these functions get other probes.
+    pub(super) moved_exits: Vec<Attachment>,
     pub(super) guarding: Guarding,
     pub(super) return_probed: Vec<ReturnProbed>,
     /// Objects that have been looked at.
@@ -43,6 +46,7 @@ impl Arming {
             planner,
             links,
             attachments: Vec::new(),
+            moved_exits: Vec::new(),
             guarding: Guarding::default(),
             return_probed: Vec::new(),
             objects: HashSet::new(),
@@ -75,13 +79,15 @@ impl Arming {
     /// Returns the number of places that carry a probe.
     pub(super) fn places(&self) -> usize {
         let groups = self.budget.iter().flat_map(|budgeted| budgeted.groups());
-        let attachments = self.attachments.iter().chain(groups.flat_map(Group::attachments));
+        let attachments = self.own().chain(groups.flat_map(Group::attachments));
         attachments.map(Attachment::sites).sum()
     }
 
     /// Gives up all return probes, and hands over those that are in place.
     pub(super) fn take_return_probes(&mut self) -> Vec<Attachment> {
         let mut taken = take_return_probes(&mut self.attachments);
+        taken.append(&mut self.moved_exits);
+        self.guarding.forget_functions();
         let groups = self.budget.iter_mut().flat_map(Budgeted::groups_mut);
         taken.extend(groups.flat_map(Group::take_return_probes));
         taken
@@ -89,7 +95,12 @@ impl Arming {
 
     pub(super) fn detaches_fast(&self) -> bool {
         // Groups have no perf links.
-        self.attachments.iter().all(|attachment| attachment.kind() != LinkKind::Perf)
+        self.own().all(|attachment| attachment.kind() != LinkKind::Perf)
+    }
+
+    /// Returns the links of probes that are in no group.
+    fn own(&self) -> impl Iterator<Item = &Attachment> {
+        self.attachments.iter().chain(&self.moved_exits)
     }
 
     /// Takes the probes away, except those through which markers deliver the rest of their events.
@@ -97,12 +108,14 @@ impl Arming {
         let is_source = |a: &mut Attachment| {
             !matches!(a.role(), Role::Flush | Role::FlushWaiting | Role::Register)
         };
-        let sources = self.attachments.extract_if(.., is_source).collect();
+        let mut sources: Vec<_> = self.attachments.extract_if(.., is_source).collect();
+        sources.append(&mut self.moved_exits);
         self.take_away(sources);
     }
 
     pub(super) fn detach(&mut self) {
-        let all = std::mem::take(&mut self.attachments);
+        let mut all = std::mem::take(&mut self.attachments);
+        all.append(&mut self.moved_exits);
         self.take_away(all);
     }
 

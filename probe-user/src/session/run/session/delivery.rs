@@ -17,16 +17,16 @@ pub(crate) struct Delivery {
     /// The time at which the next report is due. `last` is the end of the last one.
     next: Option<Nanos>,
     pub(super) last: Option<Nanos>,
-    /// Events of each function up to `last`.
-    pub(super) hits: Vec<u64>,
+    /// The cost of each function's events up to `last`.
+    pub(super) spent: Vec<Nanos>,
     /// The end of the last chunk of a recording.
     chunk_end: Nanos,
 }
 
 impl Delivery {
     pub(crate) fn new(output: Output, flight: Option<Flight>) -> Self {
-        let (next, last, hits, chunk_end) = (None, None, Vec::new(), Nanos::ZERO);
-        Self { output, flight, next, last, hits, chunk_end }
+        let (next, last, spent, chunk_end) = (None, None, Vec::new(), Nanos::ZERO);
+        Self { output, flight, next, last, spent, chunk_end }
     }
 
     fn interval(&self) -> Option<Nanos> {

@@ -57,7 +57,7 @@ pub(crate) struct Guarding {
 }
 
 impl Guarding {
-    /// Knows an object's functions with return probes; `first` is the id of its first function.
+    /// Knows an object's functions with return probes; `ids` are those of its functions.
     pub(super) fn know(&mut self, object: &ObjectPlan, ids: &[FuncId]) {
         for (function, planned) in ids.iter().zip(&object.functions) {
             if let Sites::Function(placement) = &planned.sites
@@ -82,6 +82,11 @@ impl Guarding {
             })
         };
         addresses.iter().filter_map(place).filter_map(|place| self.movable.remove(&place)).collect()
+    }
+
+    /// Forgets all functions with return probes, which lose them.
+    pub(super) fn forget_functions(&mut self) {
+        self.movable.clear();
     }
 
     /// Returns whether there are guards.
@@ -205,14 +210,12 @@ impl Session {
             self.arming.return_probed.clear();
             return self.move_those(all);
         }
-        for pid in self.target.alive() {
-            let addresses = self.kernel.take_restored(pid);
-            if !addresses.is_empty() {
-                let objects = Process::open(pid.0).ok().and_then(|it| it.objects().ok());
-                let objects = objects.unwrap_or_default();
-                let restored = self.arming.guarding.take(&addresses, &objects);
-                self.move_those(restored);
-            }
+        // Of a process that has ended nothing is known any more: others of its file tell it again.
+        for (pid, addresses) in self.kernel.take_restored() {
+            let objects = Process::open(pid.0).ok().and_then(|it| it.objects().ok());
+            let objects = objects.unwrap_or_default();
+            let restored = self.arming.guarding.take(&addresses, &objects);
+            self.move_those(restored);
         }
     }
 
@@ -293,7 +296,7 @@ impl Session {
     }
 
     fn attach_exits(&mut self, path: &Path, sites: &ExitSites) -> Result<(), BpfError> {
-        let (links, attachments) = (self.arming.links, &mut self.arming.attachments);
+        let (links, attachments) = (self.arming.links, &mut self.arming.moved_exits);
         sites.attach(&self.kernel, path, links, attachments)
     }
 }

@@ -61,7 +61,7 @@ impl Session {
                 {
                     let note = stopped_early(&error);
                     self.warn(&note);
-                    self.note(note);
+                    self.notes.add_in_any_case(note);
                     return Ok(false);
                 }
             }

@@ -53,10 +53,12 @@ impl Session {
 
     /// Notes that markers which a target had not delivered when it ended are lost.
     fn tell_what_died_with_the_target(&mut self) {
-        let ended = self.target.report.exit.is_some();
-        if ended && !self.markers.is_empty() && !Release::running().tells_an_end_with_its_memory() {
+        if self.target.is_gone()
+            && !self.markers.is_empty()
+            && !Release::running().tells_an_end_with_its_memory()
+        {
             let unseen = (self.rounds.pace.pass + LOOK_TAKES).as_secs_f64();
-            self.notes.push(format!(
+            self.notes.add_in_any_case(format!(
                 "on kernels before 6.16, what the target's threads marked in their last {unseen:.1} s \
                  may be missing, unless they ended by themselves (at most 252 calls each)"
             ));
@@ -86,7 +88,7 @@ impl Session {
             return reports.sink.write(&report);
         }
         let snapshot = self.snapshot(report, &ids);
-        self.delivery.hits = self.hits_with_unmet().into_owned();
+        self.delivery.spent = self.spent_by_function();
         match &mut self.delivery.output {
             Output::Live(live) => Ok((live.deliver)(snapshot)),
             _ => Ok(true),
@@ -130,13 +132,18 @@ impl Session {
 
     /// Returns the report with the cost of its functions, which have these ids, since the last one.
     fn snapshot(&self, report: Report, ids: &[usize]) -> Snapshot {
-        let hits = self.hits_with_unmet();
-        let of = |all: &[u64], id: usize| all.get(id).copied().unwrap_or(0);
-        let spent = ids.iter().map(|&id| {
-            let events = of(&hits, id) - of(&self.delivery.hits, id);
-            self.arming.costs.of_function(id, events)
-        });
+        let now = self.spent_by_function();
+        let of = |all: &[Nanos], id: usize| all.get(id).copied().unwrap_or(Nanos::ZERO);
+        let spent = ids.iter().map(|&id| of(&now, id).since(of(&self.delivery.spent, id)));
         Snapshot { report, spent: spent.collect(), cpu: self.target.clock.time() }
+    }
+
+    /// Returns the cost of each function's events since the start. Its probes may have been others
+    /// before, so this is not the same for each event.
+    fn spent_by_function(&self) -> Vec<Nanos> {
+        let hits = self.hits_with_unmet();
+        let costs = &self.arming.costs;
+        hits.iter().enumerate().map(|(id, &events)| costs.of_function(id, events)).collect()
     }
 
     /// Returns a note if the target's marker buffers contain impossible counts.

@@ -57,7 +57,7 @@ impl Session {
                 lost.push(format!("{error:#}"));
             }
         }
-        self.note(format!(
+        self.notes.add_in_any_case(format!(
             "the return probes of {} were removed {removed:.3} s after the start, because what was \
              loaded unwinds or switches stacks and would have crashed the target. Probes on the ways \
              out took over at {:.3} s: calls in between are not counted, and those under way ended \
@@ -66,7 +66,8 @@ impl Session {
             self.progress.seconds(),
         ));
         for why in lost {
-            self.note(format!("some of these functions are not traced any more: {why}"));
+            self.notes
+                .add_in_any_case(format!("some of these functions are not traced any more: {why}"));
         }
     }
 

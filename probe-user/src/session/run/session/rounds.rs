@@ -6,7 +6,7 @@ use crate::{
     session::{budget::slowdown::Watch, collect::pace::Pace},
     target::process::Process,
 };
-use ctrace_core::units::{Nanos, Pid};
+use ctrace_core::units::Nanos;
 use std::time::Duration;
 
 /// The number of looks so far, and the pause until the next.
@@ -72,9 +72,7 @@ impl Session {
         // While children are followed, assume that one of them has run.
         let cpu = || if followed.is_empty() { clock.own_time() } else { None };
         if self.rounds.looks_at_maps(cpu) {
-            self.arm_new_objects(self.target.pid);
-            let followed: Vec<Pid> = self.target.followed.iter().copied().collect();
-            followed.into_iter().for_each(|pid| self.arm_new_objects(pid));
+            self.target.alive().into_iter().for_each(|pid| self.arm_new_objects(pid));
         }
         self.target.children.look(self.target.pid);
         let lost = self.engine.lost();

@@ -82,19 +82,19 @@ impl Session {
         if let Some(flight) = &self.delivery.flight {
             self.engine.watch_slow(flight.threshold(), |function| flight.is_watched(function));
         }
-        self.arming.guarding.know(object, &ids);
         let mut groups = Vec::new();
         if self.arming.budget.is_some() {
             groups = groups::attach(&self.kernel, self.arming.links, object, &ids)?;
         } else {
-            let functions = ids.into_iter().zip(&object.functions);
+            let functions = ids.iter().copied().zip(&object.functions);
             let sites = ByRole::new(&self.kernel, &object.open_path, functions)?;
             self.arming.attachments.extend(sites.attach(&self.kernel, self.arming.links)?);
         }
         if object.markers.is_wanted() {
             self.attach_runtimes(object, first)?;
         }
-        // Last: after an error the budget knows nothing of these groups, and their probes go.
+        // Last: after an error nothing knows of these functions and groups, and their probes go.
+        self.arming.guarding.know(object, &ids);
         self.add_groups(groups);
         self.arming.return_probed.extend(ReturnProbed::of(object, first));
         Ok(())

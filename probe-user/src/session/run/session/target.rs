@@ -12,6 +12,7 @@ pub(crate) struct Target {
     /// True for our own child, which may be held at the start of a program.
     pub(super) launched: bool,
     pub(super) report: TargetReport,
+    is_gone: bool,
     /// Children that are traced as well.
     pub(super) followed: HashSet<Pid>,
     /// Children that are not.
@@ -30,6 +31,7 @@ impl Target {
             pid,
             launched,
             report,
+            is_gone: false,
             followed: HashSet::new(),
             children: Children::default(),
             clock: TargetClock::new(pid, follows),
@@ -40,6 +42,7 @@ impl Target {
 
     /// Notes that the target is gone. The first word on its exit is kept.
     pub(super) fn ended(&mut self, exit: Option<TargetExit>) {
+        self.is_gone = true;
         self.report.exit = self.report.exit.or(exit);
     }
 
@@ -49,6 +52,10 @@ impl Target {
         if pid == self.pid {
             self.ended(Some(exit_of(status)));
         }
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.is_gone
     }
 
     pub(super) fn is_our_child(&self, pid: Pid) -> bool {
@@ -86,7 +93,7 @@ impl Target {
 
     /// Returns the processes that may still run.
     pub(super) fn alive(&self) -> BTreeSet<Pid> {
-        let target = self.report.exit.is_none().then_some(self.pid);
+        let target = (!self.is_gone).then_some(self.pid);
         target.into_iter().chain(self.followed.iter().copied()).collect()
     }
 }

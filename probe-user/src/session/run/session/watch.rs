@@ -61,7 +61,7 @@ impl Session {
                     at_least(percent)
                 );
                 self.warn(&note);
-                self.note(note);
+                self.notes.add_in_any_case(note);
                 Ok(false)
             }
         }
