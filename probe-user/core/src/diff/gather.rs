@@ -176,8 +176,8 @@ impl Slots {
         for (slot, union) in self.of_function.iter().zip(&unions.functions) {
             if let Some(slot) = slot {
                 let sums = &mut sums[*slot as usize];
-                sums.active_ns += union.active;
-                sums.exclusive_ns += union.exclusive;
+                sums.active_ns = sums.active_ns.saturating_add(union.active);
+                sums.exclusive_ns = sums.exclusive_ns.saturating_add(union.exclusive);
             }
         }
     }

@@ -13,6 +13,9 @@ use crate::units::{FuncId, Nanos, Pid, ThreadId, Tid};
 use crate::values::RingPayload;
 use std::collections::{HashMap, HashSet};
 
+/// The latest payloads among which those of a call that is too short are looked for.
+const SEARCHED: usize = 1 << 10;
+
 /// An event: its thread, time and function, and whether it is the exit of a call.
 type Awaited = (Pid, Tid, Nanos, FuncId, bool);
 
@@ -28,9 +31,9 @@ pub(crate) struct Payloads {
     held: Vec<OfThread>,
     /// The cost of the texts in `held`.
     texts: usize,
-    /// The number of payloads whose calls no later chunk has, and of those that did not fit here.
-    /// The next field counts those lost in the rings.
+    /// The number of payloads that came too late for their chunk, or found no room here.
     dropped: u64,
+    /// The number of those that found no room in a ring.
     lost_in_rings: u64,
     /// The number of losses, of both kinds, that chunks have reported.
     told: u64,
@@ -69,6 +72,26 @@ impl Payloads {
             // No call that counts has these values.
             Some(None) => {}
             None => self.dropped += 1,
+        }
+    }
+
+    /// Forgets the arguments of a call that turned out to be too short: no call that counts has them.
+    #[cold]
+    pub(crate) fn forget(&mut self, event: &Event, (thread, start): Caller) {
+        let function = event.func();
+        let awaited = (event.pid(), event.tid(), start, function, false);
+        if let Some(call) = self.awaited.get_mut(&awaited) {
+            *call = None;
+            return;
+        }
+        let is_its =
+            |of: &OfThread| (of.thread, of.start, of.payload.function) == (thread, start, function);
+        // Those of calls inside it came later, and are gone if they were as short.
+        let latest = self.held.iter().enumerate().rev().take(SEARCHED);
+        let found =
+            latest.take_while(|(_, of)| of.payload.time >= start).find(|(_, of)| is_its(of));
+        if let Some(place) = found.map(|(place, _)| place) {
+            self.texts -= self.held.swap_remove(place).texts_cost();
         }
     }
 

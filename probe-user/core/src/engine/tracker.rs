@@ -173,14 +173,24 @@ impl Tracker {
             let has_values = VALUES && !self.functions[func.index()].values.is_empty();
             let is_scope = kind == Some(Kind::ScopeEnter);
             let at = Place { func, sp: event.sp(), ts, is_scope, site: event.site() };
+            let has_result = has_values && self.functions[func.index()].has_result();
+            let least = self.ledger.filter.min_duration.0;
             if has_values
-                && let Some(Kind::Return | Kind::ExitRet) = kind
-                && self.functions[func.index()].has_result()
+                && (has_result || least > 0)
+                && let Some(Kind::Return | Kind::ExitRet | Kind::ExitJump) = kind
             {
                 stacks.turn_to(pid, at.sp, &self.regions, &mut self.ledger);
                 let start = stacks.ended_by(at);
-                let call = start.map(|start| (stacks.account.thread(), Nanos(start)));
-                self.payloads.expect_result(event, call);
+                let mut call = start.map(|start| (stacks.account.thread(), Nanos(start)));
+                if start.is_some_and(|start| ts.saturating_sub(start) < least)
+                    && let Some(call) = call.take()
+                    && self.functions[func.index()].has_arguments()
+                {
+                    self.payloads.forget(event, call);
+                }
+                if has_result && kind != Some(Kind::ExitJump) {
+                    self.payloads.expect_result(event, call);
+                }
             }
             let plain = match kind {
                 Some(Kind::Enter | Kind::ScopeEnter) => {

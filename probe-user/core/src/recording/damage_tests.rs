@@ -66,6 +66,18 @@ fn two_functions() -> Vec<Block> {
     vec![a, path_a, chunk(0, 1), chunk(10, 1), b, path_b, chunk(20, 2)]
 }
 
+/// What lies in two chunks would count twice.
+#[test]
+fn a_chunk_that_begins_within_another_is_left_out() {
+    let [a, path_a] = definitions("a");
+    for (from, calls) in [(9, 2), (10, 3), (11, 3)] {
+        let blocks = [a.clone(), path_a.clone(), chunk(0, 1), chunk(from, 1), chunk(30, 1)];
+        let (bytes, begins) = file(&blocks, true);
+        let left_out = if calls == 2 { begins[5] - begins[4] - block::BLOCK_HEADER } else { 0 };
+        check(&bytes, &["a"; 3][..calls], left_out);
+    }
+}
+
 #[test]
 fn what_comes_behind_damage_is_read_if_nothing_it_needs_is_missing() {
     for tell in [true, false] {

@@ -131,29 +131,30 @@ fn a_chunk_takes_little_memory() {
     }
 }
 
-/// Returns a chunk with as many equal calls as it may have.
-fn alike() -> Block {
+/// Returns the chunk from this time on with as many equal calls as it may have.
+fn alike(from: u64) -> Block {
     let calls = 2 * super::CHUNK_CALLS as u64;
-    let mut contents = vec![0, 1, 0, 0, 0, 0, 0, 1, 0];
-    put(&mut contents, calls);
+    let mut contents = Vec::new();
+    for number in [from, 1, 0, 0, 0, 0, 0, 1, 0, calls] {
+        put(&mut contents, number);
+    }
     contents.push(0);
     for number in [0, 0, 2] {
         put(&mut contents, calls);
         contents.resize(contents.len() + calls as usize, number);
     }
     let mut chunk = Block::new(BlockKind::Calls, contents);
-    (chunk.window, chunk.calls) = (0..1, calls);
+    (chunk.window, chunk.calls) = (from..from + 1, calls);
     chunk
 }
 
 #[test]
 fn a_small_file_does_not_tell_of_calls_without_end() {
-    let file = |chunks: usize, ended: bool| {
+    let file = |chunks: u64, ended: bool| {
         let mut writer = writer();
         writer.write(&one_function()).expect("memory takes all");
         writer.write(&Block::new(BlockKind::Paths, vec![0, 0])).expect("memory takes all");
-        let chunk = alike();
-        (0..chunks).for_each(|_| writer.write(&chunk).expect("memory takes all"));
+        (0..chunks).for_each(|nth| writer.write(&alike(nth)).expect("memory takes all"));
         match ended {
             true => writer.finish(&End::default()).expect("memory takes all"),
             false => writer.into_inner(),
@@ -210,19 +211,18 @@ fn many_short_gaps_are_not_looked_through_far() {
     assert!(read < 50 * size, "{read} bytes of {size}");
 }
 
-/// Returns a chunk of one call.
-fn one_call() -> Block {
-    let contents = vec![0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 2];
+/// Returns the chunk of one call from this time on.
+fn one_call(from: u8) -> Block {
+    let contents = vec![from, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 2];
     let mut chunk = Block::new(BlockKind::Calls, contents);
-    (chunk.window, chunk.calls) = (0..1, 1);
+    (chunk.window, chunk.calls) = (u64::from(from)..u64::from(from) + 1, 1);
     chunk
 }
 
 #[test]
 fn a_chunk_cannot_have_others_inside() {
-    let chunk = one_call();
-    let inner = chunk.to_bytes(false);
-    let outer = Block::new(BlockKind::Calls, [&*chunk.contents(), &inner].concat());
+    let inner = one_call(1).to_bytes(false);
+    let outer = Block::new(BlockKind::Calls, [&*one_call(0).contents(), &inner].concat());
     let mut file = Writer::uncompressed(Vec::new(), &Start::default()).expect("memory takes all");
     let mut index = Index::default();
     index.0.push(Entry { kind: BlockKind::Start, offset: 16, window: 0..0, calls: 0 });
@@ -233,7 +233,7 @@ fn a_chunk_cannot_have_others_inside() {
         file.write(&block).expect("memory takes all");
     }
     let (end, last) = (file.written(), index.0.last().cloned().expect("the outer chunk"));
-    index.0.push(Entry { offset: end - inner.len() as u64, ..last });
+    index.0.push(Entry { offset: end - inner.len() as u64, window: 1..2, ..last });
     let mut bytes = file.into_inner();
     bytes.extend(index.to_block().to_bytes(true));
     bytes.extend(Index::tail(end));
@@ -247,7 +247,7 @@ fn a_chunk_cannot_have_others_inside() {
 
 #[test]
 fn a_chunk_cannot_have_more_than_it_says() {
-    let chunk = one_call().contents().into_owned();
+    let chunk = one_call(0).contents().into_owned();
     assert!(Chunk::decode(&chunk, 2, 1).is_ok());
     for column in [11, 13, 15] {
         let mut longer = chunk.clone();
@@ -363,13 +363,12 @@ fn the_files_of_the_attacks() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/attacks");
         std::fs::write(format!("{folder}/{name}.ctrace"), bytes).expect("the folder is there");
     };
-    let with_chunks = |function: Block, chunks: usize| {
+    let with_chunks = |function: Block, chunks: u64| {
         let mut writer = writer();
         let thread = names(r#"{"threads":[{"id":0,"pid":1,"tid":1,"name":"t"}]}"#);
         let blocks = [function, thread, Block::new(BlockKind::Paths, vec![0, 0])];
         blocks.iter().for_each(|block| writer.write(block).expect("memory takes all"));
-        let chunk = alike();
-        (0..chunks).for_each(|_| writer.write(&chunk).expect("memory takes all"));
+        (0..chunks).for_each(|nth| writer.write(&alike(nth)).expect("memory takes all"));
         writer.finish(&End::default()).expect("memory takes all")
     };
     // 100 million calls.

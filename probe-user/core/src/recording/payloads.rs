@@ -17,8 +17,7 @@ use std::collections::HashMap;
 
 /// The limit of payloads in a chunk: ctrace writes no more, and a file with more is refused.
 pub(crate) const MOST_PAYLOADS: usize = 1 << 17;
-/// The limit of payloads that are kept for a chunk. Two of them are one there if they are of the same
-/// call.
+/// Payloads that wait for their chunk, at most. A call has up to two, one for each of its ends.
 pub(crate) const MOST_HELD: usize = 2 * MOST_PAYLOADS;
 
 /// The limit of the [cost](texts_cost) of a chunk's texts.

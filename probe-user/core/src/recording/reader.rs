@@ -175,8 +175,8 @@ impl<R: ReadAt> Recording<R> {
             return Ok(());
         }
         if entry.kind == BlockKind::Calls && entry.window.end > 0 {
-            self.chunks.push(ChunkEntry::new(entry, end));
-            return self.calls.add(entry.calls);
+            let stored = (end - entry.offset).saturating_sub(block::BLOCK_HEADER as u64);
+            return self.push_chunk(ChunkEntry::new(entry, end), stored);
         }
         let header = self.header(entry.offset, entry.kind, end)?;
         let contents = block::contents_at(&self.source, entry.offset, &header);
@@ -210,12 +210,25 @@ impl<R: ReadAt> Recording<R> {
         match contents.and_then(|contents| self.decode(header, &contents)) {
             Ok(chunk) => {
                 let (from, to, calls) = (chunk.from, chunk.to, chunk.len() as u64);
-                self.chunks.push(ChunkEntry { from, to, calls, ..*entry });
-                self.calls.add(calls)?;
+                let entry = ChunkEntry { from, to, calls, ..*entry };
+                self.push_chunk(entry, header.stored.into())?;
             }
             Err(RecordError::Malformed(_)) => self.unreadable += u64::from(header.stored),
             Err(error) => return Err(error),
         }
+        Ok(())
+    }
+
+    /// Adds a chunk of so many bytes, if it comes after the others: sums over time would count twice what
+    /// lies in two.
+    fn push_chunk(&mut self, entry: ChunkEntry, bytes: u64) -> Result<(), RecordError> {
+        let last = self.chunks.last().map_or(Nanos::ZERO, |last| last.to);
+        if entry.from < last || entry.to < entry.from {
+            self.unreadable += bytes;
+            return Ok(());
+        }
+        self.calls.add(entry.calls)?;
+        self.chunks.push(entry);
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use crate::report::ReportMeta;
 use crate::report::ctrack::{CtrackReport, CtrackRow};
 use crate::report::percentiles::Percentiles;
 use crate::report::probes;
+use crate::report::render::rows::percent;
 use crate::report::{
     FunctionHistogram, FunctionReport, HistogramsReport, LossReport, PathReport, PointsReport,
     Report, SCHEMA, ThreadReport,
@@ -86,7 +87,7 @@ impl Facts<'_> {
         let (threads, more_threads) = self.threads;
         let mut notes = meta.notes;
         if more_threads > 0 {
-            notes.push(format!("{more_threads} more threads that ended are not listed"));
+            notes.push(format!("{more_threads} more threads are not listed"));
         }
         Report {
             schema: SCHEMA,
@@ -96,7 +97,7 @@ impl Facts<'_> {
             end_ns: self.end,
             duration_ns: duration,
             tracked_ns: Nanos(self.unions.tracked),
-            tracked_percent: percent(self.unions.tracked, duration),
+            tracked_percent: percent(Nanos(self.unions.tracked), duration),
             approximate: self.approximate,
             center_cut_percent: meta.center_cut,
             filtered_calls: self.filtered,
@@ -149,7 +150,7 @@ impl Facts<'_> {
         let tracked = events.map_or(0, |all| all.tracked);
         CtrackReport {
             tracked_ns: Nanos(tracked),
-            tracked_percent: percent(tracked, duration),
+            tracked_percent: percent(Nanos(tracked), duration),
             functions: rows.collect(),
         }
     }
@@ -248,10 +249,7 @@ fn add_center_unions(report: &mut FunctionReport, unions: FunctionUnions, durati
     if report.center.max_ns.is_some() {
         report.center.active_ns = Some(Nanos(unions.center_active));
         report.center.active_exclusive_ns = Some(Nanos(unions.center_exclusive));
-        report.center.active_exclusive_percent = Some(percent(unions.center_exclusive, duration));
+        report.center.active_exclusive_percent =
+            Some(percent(Nanos(unions.center_exclusive), duration));
     }
-}
-
-fn percent(part: u64, duration: Nanos) -> f64 {
-    if duration == Nanos::ZERO { 0.0 } else { part as f64 * 100.0 / duration.0 as f64 }
 }

@@ -35,12 +35,12 @@ pub(crate) struct EventUnions {
 impl EventUnions {
     /// Adds the lengths of another, disjoint window.
     pub(crate) fn add(&mut self, other: &Self) {
-        self.tracked += other.tracked;
+        self.tracked = self.tracked.saturating_add(other.tracked);
         self.functions.resize(other.functions.len().max(self.functions.len()), Default::default());
         for (mine, other) in self.functions.iter_mut().zip(&other.functions) {
-            mine.active += other.active;
-            mine.callees += other.callees;
-            mine.center_callees += other.center_callees;
+            mine.active = mine.active.saturating_add(other.active);
+            mine.callees = mine.callees.saturating_add(other.callees);
+            mine.center_callees = mine.center_callees.saturating_add(other.center_callees);
         }
     }
 }

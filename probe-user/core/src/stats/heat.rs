@@ -4,12 +4,9 @@
 use crate::hash::{IntMap, pair};
 use crate::report::HeatRow;
 use crate::stats::histogram::{log_bounds, log_bucket};
-use crate::stats::slices::Slices;
+use crate::stats::slices::{SLICE_BITS, Slices};
 use crate::units::{FuncId, Nanos};
 use std::collections::BTreeMap;
-
-/// The bits of a key for the number of a slice.
-const SLICE_BITS: u32 = 16;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Heat {

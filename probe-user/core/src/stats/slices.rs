@@ -3,8 +3,11 @@
 
 use crate::units::Nanos;
 
-/// More slices would not be visible, and cells count them in 16 bits.
+/// More slices would not be visible.
 const MAX: usize = 4_096;
+/// Bits of a cell's key that hold its slice.
+pub(crate) const SLICE_BITS: u32 = 16;
+const _: () = assert!(MAX <= 1 << SLICE_BITS);
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slices {

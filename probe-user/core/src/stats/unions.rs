@@ -94,13 +94,13 @@ pub(crate) struct Unions {
 impl Unions {
     /// Adds the lengths of another, disjoint window.
     pub(crate) fn add(&mut self, other: &Self) {
-        self.tracked += other.tracked;
+        self.tracked = self.tracked.saturating_add(other.tracked);
         self.functions.resize(other.functions.len().max(self.functions.len()), Default::default());
         for (mine, other) in self.functions.iter_mut().zip(&other.functions) {
-            mine.active += other.active;
-            mine.exclusive += other.exclusive;
-            mine.center_active += other.center_active;
-            mine.center_exclusive += other.center_exclusive;
+            mine.active = mine.active.saturating_add(other.active);
+            mine.exclusive = mine.exclusive.saturating_add(other.exclusive);
+            mine.center_active = mine.center_active.saturating_add(other.center_active);
+            mine.center_exclusive = mine.center_exclusive.saturating_add(other.center_exclusive);
         }
         if let Some(events) = &other.events {
             self.events.get_or_insert_default().add(events);

@@ -1,7 +1,7 @@
 //! The stream of calls that happen now: blocks of the engine in, lines out.
 
 use super::order::{MOST_WAITING, Order};
-use super::{Lines, Lost, Scene};
+use super::{Lines, LostSoFar, Scene};
 use crate::formats::{Coverage, ExportError};
 use crate::recording::{Block, Recording, Start};
 use crate::units::{Nanos, ThreadId};
@@ -16,6 +16,7 @@ pub struct Live {
     pub(super) recording: Recording<Vec<u8>>,
     pub(super) order: Order,
     told: Coverage,
+    lost: LostSoFar,
     /// True if the receiver knows all names.
     is_defined: bool,
     /// Threads that have ended, which lines that wait may still mention, and the end of the chunk in
@@ -29,7 +30,8 @@ impl Live {
         let order = Order::new(PATIENCE.max(min_duration), MOST_WAITING);
         let recording = Recording::begun(start);
         let told = Coverage::default();
-        Self { recording, order, told, is_defined: false, ended: VecDeque::new() }
+        let lost = LostSoFar::default();
+        Self { recording, order, told, lost, is_defined: false, ended: VecDeque::new() }
     }
 
     /// Takes the next block, and emits the lines that are complete.
@@ -45,7 +47,7 @@ impl Live {
         let nodes = self.recording.nodes();
         self.told.add(nodes, &chunk);
         self.told.lost.payloads = self.told.lost.payloads.saturating_add(payloads.lost);
-        let lost = Lost::of(chunk.from, chunk.to, &chunk.loss, payloads.lost);
+        let lost = self.lost.add(chunk.from, chunk.to, &chunk.loss, payloads.lost);
         self.order.add(&chunk, nodes, self.recording.values_by_call(&payloads), lost);
         self.ended.extend(block.ended.iter().map(|thread| (chunk.to, *thread)));
         self.release(lines)?;

@@ -108,12 +108,23 @@ pub struct Lost {
     pub payloads: u64,
 }
 
-impl Lost {
-    /// Returns `None` if nothing was lost.
-    fn of(from: Nanos, to: Nanos, loss: &ChunkLoss, payloads: u64) -> Option<Self> {
+/// The sum of lost events, and how many of them lines have told. Events that were counted as lost may
+/// still come: then the sum shrinks, and lines tell of no more until it is larger again.
+#[derive(Debug, Default)]
+struct LostSoFar {
+    sum: ChunkLoss,
+    told: u64,
+}
+
+impl LostSoFar {
+    /// Adds what was lost in a stretch of time. Returns `None` if nothing was.
+    fn add(&mut self, from: Nanos, to: Nanos, loss: &ChunkLoss, payloads: u64) -> Option<Lost> {
+        self.sum.events = self.sum.events.wrapping_add(loss.events);
+        let all = self.sum.lost_events().max(self.told);
+        let events = all - std::mem::replace(&mut self.told, all);
         let ChunkLoss { late, decode_errors, .. } = *loss;
-        let lost = Self { from, to, events: loss.lost_events(), late, decode_errors, payloads };
-        let all = [lost.events, lost.late, lost.decode_errors, lost.payloads];
+        let all = [events, late, decode_errors, payloads];
+        let lost = Lost { from, to, events, late, decode_errors, payloads };
         all.iter().any(|lost| *lost > 0).then_some(lost)
     }
 }

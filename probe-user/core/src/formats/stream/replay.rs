@@ -5,7 +5,7 @@
 //! a recording of ctrace. Of a file that has more than there is room for, the rest are emitted where
 //! they ended.
 
-use super::{CallLine, Lines, Lost, Part, Scene, Waiting};
+use super::{CallLine, Lines, LostSoFar, Part, Scene, Waiting};
 use crate::formats::excerpt::{Excerpt, Row, Step};
 use crate::formats::{Coverage, Export, ExportError, Options};
 use crate::recording::replay::Query;
@@ -39,7 +39,7 @@ pub(super) fn replay_within<R: ReadAt>(
     let scene = Scene { recording, nodes: excerpt.nodes() };
     lines.define(&scene);
     let mut ahead = Ahead::gather(&excerpt, most)?;
-    let (mut crossing, mut now) = (0, Vec::new());
+    let (mut crossing, mut now, mut lost) = (0, Vec::new(), LostSoFar::default());
     let told = excerpt.chunks(|step| {
         let (from, to) = (step.chunk.from, step.chunk.to);
         each_row(&step, |thread, row| {
@@ -55,7 +55,7 @@ pub(super) fn replay_within<R: ReadAt>(
             now.push(Waiting::call(call, values(&step, &call)));
         });
         now.extend(ahead.take(to));
-        now.extend(Lost::of(from, to, &step.chunk.loss, 0).map(Waiting::lost));
+        now.extend(lost.add(from, to, &step.chunk.loss, 0).map(Waiting::lost));
         now.sort_unstable();
         now.drain(..).try_for_each(|waiting| lines.line(&scene, &waiting.line()))?;
         Ok(lines.flush()?)

@@ -175,3 +175,21 @@ fn a_chunk_and_its_values_are_one_write() {
     // The file's header and the start come first.
     assert_eq!(writer.into_inner().0, 2 + blocks.len() as u64);
 }
+
+/// Calls that are too short take no room from the values of those that count.
+#[test]
+fn values_of_calls_that_are_too_short_are_forgotten() {
+    let mut trace = Trace::new(Filter { min_duration: Nanos(15), ..Filter::default() });
+    for call in 0..5 {
+        let start = 20 + 10 * call;
+        trace.push_with(enter(LOAD, 900, start), 0, &[call], 0).push(ret(LOAD, 900, start + 4));
+    }
+    trace.push_with(enter(LOAD, 900, 100), 0, &[77], 0);
+    trace.push_with(enter(LOAD, 800, 101), 0, &[5], 0).push(ret(LOAD, 800, 103));
+    trace.push(ret(LOAD, 900, 130));
+    // Its values come when it has ended.
+    let late = enter(LOAD, 900, 140);
+    trace.push(late).push(ret(LOAD, 900, 142)).push_late(late, &[6]);
+    let recording = open(trace.end(200));
+    assert_eq!((times(&recording), lost(&recording)), (vec![100], 0));
+}
