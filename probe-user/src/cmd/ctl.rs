@@ -1,28 +1,21 @@
 //! `ctrace ctl`: sends one question to the daemon, and prints its answer as text or JSON.
 
-use super::{Failure, process};
+use super::{Failure, print, process};
 use crate::{
     cli::{CtlArgs, CtlCommand, WhomArgs},
     daemon::control::{Ask, Choice, Reply, Whom, client},
     ui::units,
 };
-use anyhow::Context;
 use ctrace_core::report::render::clean::clean;
 use serde_json::{Map, Value};
-use std::io::Write as _;
 
 pub(super) fn main(args: &CtlArgs) -> Result<u8, Failure> {
     let ask = ask(&args.command, args.json)?;
     let show = show_for(&args.command);
     let (reply, line) = client::ask(&args.socket, ask)?;
     let text = if args.json { line } else { show(&reply) };
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(error).context("cannot write to stdout")?
-        }
-        _ => Ok(0),
-    }
+    print(&text)?;
+    Ok(0)
 }
 
 fn ask(command: &CtlCommand, json: bool) -> Result<Ask, Failure> {

@@ -1,6 +1,6 @@
 //! `ctrace doctor`: checks what this kernel and user support, and what ctrace will use.
 
-use super::{Failure, heal, process};
+use super::{Failure, heal, print, process};
 use crate::{
     bpf::{Capability, Features, Needs, Nop, Support},
     cli::DoctorArgs,
@@ -11,7 +11,6 @@ use crate::{
     ui,
 };
 use serde::Serialize;
-use std::io::{Write as _, stdout};
 
 /// The object that `--json` prints.
 #[derive(Serialize)]
@@ -50,9 +49,9 @@ pub(super) fn main(args: &DoctorArgs) -> Result<u8, Failure> {
             features: &features,
             calibration: calibration.as_ref(),
         };
-        writeln!(stdout(), "{}", serde_json::to_string_pretty(&report)?)?;
+        print(&serde_json::to_string_pretty(&report)?)?;
     } else {
-        write!(stdout(), "{}", text(&features, works, calibration.as_ref()))?;
+        print(&text(&features, works, calibration.as_ref()))?;
     }
     Ok(u8::from(!works))
 }

@@ -1,7 +1,7 @@
 //! `ctrace doctor --heal PID` removes breakpoints that a killed tracer left in a process. The child
 //! of ctrace that does it is here, too.
 
-use super::Failure;
+use super::{Failure, print};
 use crate::{
     cli::HealArgs,
     heal::{self, Outcome},
@@ -29,11 +29,10 @@ pub(super) fn asked(pid: u32, json: bool) -> Result<u8, Failure> {
     let remains = outcome.remains();
     if json {
         let report = Report { schema: "ctrace.heal.v1", remains, outcome: &outcome };
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        print(&serde_json::to_string_pretty(&report)?)?;
     } else {
-        for line in outcome.lines() {
-            println!("{}", clean(&line));
-        }
+        let lines: Vec<_> = outcome.lines().iter().map(|line| clean(line).into_owned()).collect();
+        print(&lines.join("\n"))?;
     }
     Ok(u8::from(remains))
 }

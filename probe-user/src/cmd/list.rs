@@ -3,7 +3,7 @@
 use super::{Failure, process, spec};
 use crate::{
     bpf,
-    cli::{ListArgs, ProgramSelectArgs, SelectArgs},
+    cli::{ListArgs, SelectArgs, ValuesArgs},
     session::{
         plan::{Planner, jump_room::JumpRoom, markers::cost_text},
         run::setup,
@@ -52,8 +52,7 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     if is_all(&args.select) {
         most.max_functions = usize::MAX;
     }
-    let planner =
-        setup::planner(&select(&args.select, &args.program), most, spec::returns(args.returns))?;
+    let planner = setup::planner(&select(args), most, spec::returns(args.returns))?;
     let mut planner = planner.guarding(bpf::return_guards_lacking().is_none());
     let found = planner.select(&mapped);
     let mut scopes = 0;
@@ -157,19 +156,13 @@ fn is_all(asked: &SelectArgs) -> bool {
 }
 
 /// Lists everything without a selection.
-fn select(asked: &SelectArgs, program: &ProgramSelectArgs) -> SelectSpec {
-    let all = is_all(asked);
-    let or_all = |given: &[String]| if all { vec!["*".to_owned()] } else { given.to_vec() };
-    SelectSpec {
-        functions: or_all(&asked.functions),
-        usdt: or_all(&asked.usdt),
-        markers: or_all(&asked.markers),
-        exclude: asked.exclude.clone(),
-        pairs: program.pairs.clone(),
-        no_pairs: program.no_pairs,
-        with_callees: program.with_callees.unwrap_or(0),
-        values: Vec::new(),
+fn select(args: &ListArgs) -> SelectSpec {
+    let mut spec = spec::select(&args.select, &args.program, &ValuesArgs::default());
+    if is_all(&args.select) {
+        let all = [&mut spec.functions, &mut spec.usdt, &mut spec.markers];
+        all.into_iter().for_each(|patterns| *patterns = vec!["*".to_owned()]);
     }
+    spec
 }
 
 fn decide(

@@ -25,7 +25,11 @@ mod trace;
 
 use crate::{
     cli::{Cli, Command, Internal, InternalCommand},
-    session::{plan::Plan, run::setup::describe},
+    session::{
+        keep::sink::{Default, Out},
+        plan::Plan,
+        run::setup::describe,
+    },
     ui,
 };
 use ctrace_core::units::Pid;
@@ -59,6 +63,12 @@ pub(crate) fn dispatch_internal(internal: Internal) -> Result<u8, Failure> {
         InternalCommand::Guard => guard::main(),
         InternalCommand::Heal(args) => heal::main(&args),
     }
+}
+
+/// Prints a text to stdout. A reader who has had enough of it is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    Out::open(None, Default::Stdout)?.write(text)?;
+    Ok(())
 }
 
 /// With -v, tells what is going to be traced.

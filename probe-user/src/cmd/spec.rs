@@ -22,7 +22,11 @@ pub(super) fn trace(args: &WhatArgs) -> TraceSpec {
     }
 }
 
-fn select(args: &SelectArgs, program: &ProgramSelectArgs, values: &ValuesArgs) -> SelectSpec {
+pub(super) fn select(
+    args: &SelectArgs,
+    program: &ProgramSelectArgs,
+    values: &ValuesArgs,
+) -> SelectSpec {
     SelectSpec {
         functions: args.functions.clone(),
         usdt: args.usdt.clone(),

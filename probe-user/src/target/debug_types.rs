@@ -1,7 +1,6 @@
 //! Types in debug information: what a value is, how large it is, and where its members are.
 
-use super::inlined::text;
-use super::lines::{Lines, Reader};
+use super::lines::{Lines, Reader, text};
 use gimli::{AttributeValue, DebuggingInformationEntry, DwAt, UnitOffset};
 
 pub(super) type Entry = DebuggingInformationEntry<Reader>;
@@ -68,7 +67,7 @@ pub(super) struct Member {
 #[derive(Clone, Copy)]
 pub(super) struct DebugTypes<'a>(pub(super) &'a Lines);
 
-impl DebugTypes<'_> {
+impl<'a> DebugTypes<'a> {
     pub(super) fn entry(self, at: EntryAt) -> Option<Entry> {
         let unit = &self.0.units.get(at.unit)?.unit;
         unit.unit_ref(&self.0.dwarf).entry(at.offset).ok()
@@ -79,18 +78,23 @@ impl DebugTypes<'_> {
         self.0.units.get(at.unit).map_or(0, |unit| unit.unit.header.version())
     }
 
-    /// Returns an attribute of an entry, or of one that it completes.
-    pub(super) fn attribute(self, mut at: EntryAt, name: DwAt) -> Option<(usize, Value)> {
-        let origins = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification];
-        for _ in 0..DEEPEST {
+    /// Returns an entry, and those that it completes, one after the other.
+    pub(super) fn completed(self, at: EntryAt) -> impl Iterator<Item = (EntryAt, Entry)> + use<'a> {
+        const ORIGINS: [DwAt; 2] = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification];
+        let mut next = Some(at);
+        let step = move || {
+            let at = next.take()?;
             let entry = self.entry(at)?;
-            if let Some(value) = entry.attr_value(name) {
-                return Some((at.unit, value));
-            }
-            let origin = origins.into_iter().find_map(|origin| entry.attr_value(origin))?;
-            at = self.0.referred(at.unit, origin)?;
-        }
-        None
+            let origin = ORIGINS.into_iter().find_map(|name| entry.attr_value(name));
+            next = origin.and_then(|origin| self.0.referred(at.unit, origin));
+            Some((at, entry))
+        };
+        std::iter::from_fn(step).take(DEEPEST)
+    }
+
+    /// Returns an attribute of an entry, or of one that it completes.
+    pub(super) fn attribute(self, at: EntryAt, name: DwAt) -> Option<(usize, Value)> {
+        self.completed(at).find_map(|(at, entry)| Some((at.unit, entry.attr_value(name)?)))
     }
 
     /// Returns the name of an entry, or of one that it completes.

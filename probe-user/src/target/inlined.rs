@@ -1,10 +1,10 @@
 //! Finds the source function of inlined code. A symbol table knows only the function around it.
 
 use super::budget::{Budget, TooLarge};
-use super::debug_types::EntryAt;
+use super::debug_types::{DEEPEST, DebugTypes, EntryAt};
 use super::demangle;
-use super::lines::{Lines, Reader};
-use gimli::{AttributeValue, DebuggingInformationEntry, Reader as _, UnitOffset, UnitRef};
+use super::lines::{Lines, Reader, text};
+use gimli::{AttributeValue, DebuggingInformationEntry, UnitOffset, UnitRef};
 use std::collections::HashMap;
 
 /// Inlined code of a unit.
@@ -33,9 +33,6 @@ struct Scope {
 
 /// Limit for one unit. Sane units have far fewer.
 const MOST_STRETCHES: usize = 1 << 22;
-/// Longer names, deeper namespaces and longer chains of references count as damage.
-const LONGEST_NAME: usize = 4096;
-const DEEPEST: usize = 32;
 /// Bytes that a stretch, a scope or a function in a scope takes.
 const PART: u64 = 64;
 
@@ -47,7 +44,7 @@ impl Lines {
         let mut units = self.units_at(address).take_while(|_| ticker.tick().is_ok());
         units.find_map(|unit| {
             let inlined = self.inlined(unit);
-            self.name(unit, inlined.at(address)?)
+            self.name(EntryAt { unit, offset: inlined.at(address)? })
         })
     }
 
@@ -60,22 +57,15 @@ impl Lines {
     }
 
     /// Follows an entry to those that declare it, until one has a name.
-    fn name(&self, mut unit: usize, mut offset: UnitOffset) -> Option<String> {
+    fn name(&self, at: EntryAt) -> Option<String> {
         let mut plain = None;
-        for _ in 0..DEEPEST {
-            let reference = self.units[unit].unit.unit_ref(&self.dwarf);
-            let entry = reference.entry(offset).ok()?;
-            if let Some(mangled) = linkage_name(reference, &entry) {
+        for (at, entry) in DebugTypes(self).completed(at) {
+            let unit = self.units[at.unit].unit.unit_ref(&self.dwarf);
+            if let Some(mangled) = linkage_name(unit, &entry) {
                 return Some(demangle::short(&mangled));
             }
-            let own = entry.attr_value(gimli::DW_AT_name).and_then(|it| text(reference, it));
-            plain = own.map(|name| self.inlined(unit).path(reference, offset, name)).or(plain);
-            let origin = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification];
-            let origin = origin.into_iter().find_map(|name| entry.attr_value(name));
-            let Some(next) = origin.and_then(|origin| self.referred(unit, origin)) else {
-                return plain;
-            };
-            (unit, offset) = (next.unit, next.offset);
+            let own = entry.attr_value(gimli::DW_AT_name).and_then(|it| text(unit, it));
+            plain = own.map(|name| self.inlined(at.unit).path(unit, at.offset, name)).or(plain);
         }
         plain
     }
@@ -186,13 +176,6 @@ fn linkage_name(
 ) -> Option<String> {
     let names = [gimli::DW_AT_linkage_name, gimli::DW_AT_MIPS_linkage_name];
     text(unit, names.into_iter().find_map(|name| entry.attr_value(name))?)
-}
-
-/// Returns the text of an attribute, unless it is too long.
-pub(super) fn text(unit: UnitRef<'_, Reader>, value: AttributeValue<Reader>) -> Option<String> {
-    let text = unit.attr_string(value).ok()?;
-    let text = (text.len() <= LONGEST_NAME).then(|| text.to_string_lossy().ok())??;
-    Some(text.into_owned())
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ const UNIT: u64 = 1024;
 const FILE: u64 = 160;
 const ROW: u64 = 2 * size_of::<Row>() as u64;
 const RANGE: u64 = 64;
-/// Longer file names count as damage.
+/// Longer names count as damage.
 const LONGEST_NAME: usize = 4096;
 /// Limit for the files and directories of one unit, in bytes. Longer tables count as damage.
 const LARGEST_LINE_HEADER: u64 = 1 << 20;
@@ -259,19 +259,24 @@ fn read_rows(
     Ok(())
 }
 
+/// Returns the text of an attribute, unless it is too long.
+pub(super) fn text(unit: UnitRef<'_, Reader>, value: AttributeValue<Reader>) -> Option<String> {
+    own(&unit.attr_string(value).ok()?)
+}
+
+fn own(text: &Reader) -> Option<String> {
+    let text = (text.len() <= LONGEST_NAME).then(|| text.to_string_lossy().ok())??;
+    Some(text.into_owned())
+}
+
 fn source_file(unit: UnitRef<'_, Reader>, file: u64) -> Option<SourceFile> {
-    let own = |text: &Reader| -> Option<String> {
-        let text = (text.len() <= LONGEST_NAME).then(|| text.to_string_lossy().ok())??;
-        Some(text.into_owned())
-    };
-    let text = |value| own(&unit.attr_string(value).ok()?);
     let header = unit.line_program.as_ref()?.header();
     let entry = header.file(file)?;
-    let name = text(entry.path_name())?;
+    let name = text(unit, entry.path_name())?;
     // Directory 0 is the compiler's working directory.
     let directory = match entry.directory_index() {
         0 => None,
-        _ => entry.directory(header).and_then(text),
+        _ => entry.directory(header).and_then(|it| text(unit, it)),
     };
     let below = match directory {
         Some(directory) => join(&directory, &name),

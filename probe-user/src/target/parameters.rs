@@ -63,8 +63,9 @@ enum Class {
     Address,
 }
 
-/// The functions of a unit, by address.
-pub(super) type FunctionEntries = HashMap<u64, UnitOffset>;
+/// The functions of a unit, by address. `None`: there are several of one address, and nothing tells
+/// which is meant.
+pub(super) type FunctionEntries = HashMap<u64, Option<UnitOffset>>;
 
 /// Bytes that an entry of [`FunctionEntries`] takes.
 const ENTRY: u64 = 64;
@@ -126,11 +127,14 @@ impl Lines {
 
     pub(super) fn function_at(&self, address: u64) -> Option<EntryAt> {
         self.budget.check().ok()?;
-        let mut units = self.units_at(address);
-        let at = units.find_map(|unit| {
+        let mut found = self.units_at(address).filter_map(|unit| {
             let offset = *self.functions(unit).get(&address)?;
-            Some(EntryAt { unit, offset })
-        })?;
+            Some(offset.map(|offset| EntryAt { unit, offset }))
+        });
+        let at = found.next()??;
+        if found.next().is_some() {
+            return None;
+        }
         // LLVM marks functions whose parameters it has changed so.
         match DebugTypes(self).attribute(at, gimli::DW_AT_calling_convention) {
             Some((_, AttributeValue::CallingConvention(how))) => {
@@ -161,7 +165,8 @@ impl Lines {
                 if range.begin == 0 || self.budget.charge(ENTRY).is_err() {
                     continue;
                 }
-                functions.insert(range.begin, entry.offset());
+                let found = functions.entry(range.begin);
+                found.and_modify(|known| *known = None).or_insert(Some(entry.offset()));
             }
             functions
         })
