@@ -6,8 +6,9 @@ use crate::summary::{Counts, Outcome};
 use crate::{paths, progress};
 use anyhow::Result;
 
-/// Test files that compile and look at many programs of others. The quick run leaves them out.
-const SLOW: &[&str] = &["c_header", "placement"];
+/// Test files that compile many programs, look at many of others, or let threads and signals fight for
+/// long. The quick run leaves them out.
+const SLOW: &[&str] = &["builds", "c_header", "placement", "threads"];
 
 pub(super) fn unit_tests(options: &Options) -> Result<(Outcome, Counts)> {
     let mut chosen = programs::build()?;
