@@ -13,6 +13,7 @@
 //! - `CTRACE_BPF_CARGO=none` builds without the programs;
 //! - `CTRACE_BPF_AFTER=FILE` waits for a toolchain that is being installed while that file exists.
 
+mod strip;
 mod toolchain;
 
 use std::{
@@ -70,7 +71,8 @@ fn object(source: Option<&Path>, shipped: &Path, out: &Path) -> (String, Vec<u8>
     let reason = match found {
         Ok((toolchain, source)) => {
             let built = toolchain.build(source, out);
-            return (toolchain.name(), fs::read(built).expect("it was built"));
+            let object = fs::read(built).expect("it was built");
+            return (toolchain.name(), strip::without_debug_information(&object));
         }
         Err(reason) => reason,
     };
