@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Waits up to half a minute. `what` ends the sentence "it never came that".
+/// Waits up to two minutes: the kernel itself takes ten seconds and more to remove probes at times.
+/// `what` ends the sentence "it never came that".
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
-    // Two minutes: the kernel itself takes ten seconds and more to remove probes at times.
     for _ in 0..6000 {
         if is_so() {
             return Ok(());

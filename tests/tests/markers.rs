@@ -4,16 +4,14 @@
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::look::{self, has_thread, wait_until};
 use ctrace_tests::probes::changed_bytes;
-use ctrace_tests::process::Running;
 use ctrace_tests::serve::Server;
 use ctrace_tests::targets::{Build, program};
-use ctrace_tests::tools::has;
+use ctrace_tests::tools::{bpftrace::Bpftrace, has};
 use ctrace_tests::trace::{Started, Trace};
 use ctrace_tests::truth::Truth;
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
 use std::process::Command;
-use std::time::Duration;
 
 fn attach(env: &Env, server: &mut Server, pid: i32) -> Started {
     let started = Trace::attach(env, pid)
@@ -53,13 +51,9 @@ fn beside_bpftrace() {
              uprobe:{0}:worked {{ @worked = count(); }}",
             path.display()
         );
-        let mut command = Command::new("bpftrace");
-        command.args(["-p", &pid.to_string(), "-e", &probes]);
-        let bpftrace = Running::start(&mut command).expect("bpftrace starts");
-        wait_until("bpftrace has its probes", || {
-            changed_bytes(pid, &path).is_ok_and(|changed| changed.len() >= own.len() + 2)
-        })
-        .expect("it has");
+        let armed =
+            || changed_bytes(pid, &path).is_ok_and(|changed| changed.len() >= own.len() + 2);
+        let bpftrace = Bpftrace::attach(pid, &probes, armed).expect("bpftrace starts");
         server.call("alpha", 126 * 10).expect("calls");
         assert_eq!(server.ask("work 100").expect("works"), "worked 100");
         end(before, 126 * 10);
@@ -67,20 +61,13 @@ fn beside_bpftrace() {
         let after = attach(&env, &mut server, pid);
         server.call("alpha", 126 * 5).expect("calls");
         end(after, 126 * 5);
-        bpftrace.signal(Signal::INT).expect("bpftrace runs");
-        let counted = bpftrace.wait(Duration::from_secs(120)).expect("bpftrace ends");
-        let number = |key| number_after(&counted.stdout, key);
+        let counted = bpftrace.end().expect("bpftrace ends");
         // A buffer holds 252 calls, or half as many if they take long.
-        let flushes = number("@flushes: ");
-        assert!((126 * 15 / 252..=15).contains(&flushes), "{}", counted.stdout);
-        assert_eq!(number("@worked: "), 100, "{}", counted.stdout);
+        let flushes = counted["@flushes"].as_u64().unwrap_or(0);
+        assert!((126 * 15 / 252..=15).contains(&flushes), "{counted}");
+        assert_eq!(counted["@worked"], 100, "{counted}");
         server.end().expect("undisturbed");
     }
-}
-
-fn number_after(text: &str, key: &str) -> u64 {
-    let found = text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok());
-    found.unwrap_or(0)
 }
 
 /// Its path does not exist outside.

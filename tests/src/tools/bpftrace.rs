@@ -6,11 +6,14 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::process::Signal;
 use serde_json::{Map, Value};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// It takes a second to start and, on some kernels, a tenth to close each probe.
 const LIMIT: Duration = Duration::from_secs(180);
+
+/// How long it has to see an interrupt.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A running bpftrace.
 #[derive(Debug)]
@@ -48,9 +51,20 @@ impl Bpftrace {
         Ok(bpftrace)
     }
 
-    /// Ends it as Ctrl-C does.
-    pub fn end(self) -> Result<Value> {
+    /// Ends it as Ctrl-C does. Version 0.17 sees an interrupt only when a signal ends its wait for
+    /// events. One that came outside of a wait is seen with the next signal. It prints its maps for
+    /// this one, and never ends by it.
+    pub fn end(mut self) -> Result<Value> {
         self.running.signal(Signal::INT)?;
+        let mut wake_up = Instant::now() + PATIENCE;
+        let end = Instant::now() + LIMIT;
+        while self.running.is_running() && Instant::now() < end {
+            if Instant::now() > wake_up {
+                self.running.signal(Signal::USR1)?;
+                wake_up += PATIENCE;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
         Ok(self.wait()?.0)
     }
 
