@@ -95,9 +95,13 @@ pub fn on_exec(ctx: RawTracePointContext) -> i32 {
     if task.is_traced() {
         // The new program has not run yet, and the exec cannot fail any more.
         EXECUTED.add(1);
-        // The thread that calls exec becomes the process's only one, under the process's id.
+        // The thread that calls exec becomes the process's only one, under the process's id. No exit
+        // is reported under the id that it had.
         let by: u32 = ctx.arg(1);
         marker::forget(by);
+        if by != task.tid {
+            loss::forget(by);
+        }
         let held = hold(task);
         control(task, Change::Exec { comm: current_comm(), by, held });
         news::wake(NEW_PROGRAM);
@@ -180,7 +184,7 @@ pub fn on_rename(ctx: RawTracePointContext) -> i32 {
     // SAFETY: the helper checks the address itself and fails on a bad one.
     let read = unsafe { bpf_probe_read_kernel_str_bytes(name as *const u8, &mut comm) };
     if read.is_err() {
-        loss::note(task.tid);
+        loss::note_of_another();
         warn!(&ctx, "the new name of thread {} is unreadable", task.tid);
         return 0;
     }

@@ -30,6 +30,15 @@ pub fn note(tid: u32) -> u32 {
     0
 }
 
+/// Counts the loss of one event that is not the current thread's.
+#[cold]
+#[inline(never)]
+pub fn note_of_another() -> u32 {
+    add_to(LOST_EVENTS, 1);
+    add_to(LOST_UNATTRIBUTED, 1);
+    0
+}
+
 /// Removes and returns the number of events that thread `tid` lost since its last delivered record.
 #[inline(always)]
 pub fn take(tid: u32) -> u16 {

@@ -10,7 +10,7 @@ use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_ktime_get_ns};
 use ctrace_common::{CONTROL_SLOTS, Change, Record};
 
 /// A process and one of its threads, in the initial pid namespace.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Task {
     pub pid: u32,
     pub tid: u32,
@@ -75,11 +75,13 @@ pub fn event(task: Task, kind: u8, sp: u64, probe: u32, ts_ns: Option<u64>) -> O
     None
 }
 
-/// Delivers a change in a process.
+/// Delivers a change in a process, about the current thread or another one. Only a thread itself may
+/// touch what is noted of its losses.
 #[inline(always)]
 pub fn control(task: Task, change: Change) {
+    let is_own = task == Task::current();
     if let Some(room) = reserve(CONTROL_SLOTS) {
-        let lost_before = loss::take(task.tid);
+        let lost_before = if is_own { loss::take(task.tid) } else { 0 };
         let record = Record {
             ts_ns: now(),
             sp: 0,
@@ -91,7 +93,9 @@ pub fn control(task: Task, change: Change) {
             lost_before,
         };
         room.commit_control(record, change);
-        return;
+    } else if is_own {
+        loss::note(task.tid);
+    } else {
+        loss::note_of_another();
     }
-    loss::note(task.tid);
 }
