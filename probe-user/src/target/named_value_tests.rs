@@ -3,6 +3,9 @@ use super::*;
 use ctrace_core::function::ValueKind;
 use std::process::Command;
 
+#[path = "named_result_tests.rs"]
+mod results;
+
 const C: &str = r#"
     #include <stdint.h>
     #include <stdbool.h>
@@ -164,6 +167,12 @@ fn is_there(compiler: &str) -> bool {
     is_there
 }
 
+/// Finds the function whose symbol contains `name`.
+#[track_caller]
+fn function<'a>(object: &'a Object, name: &str) -> &'a Function {
+    object.functions().iter().find(|f| f.raw().contains(name)).expect(name)
+}
+
 /// Finds a value of the function whose symbol contains `name`.
 fn value(built: &Built, name: &str, path: &str) -> Result<Typed, NoValue> {
     value_as(built, name, path, None)
@@ -171,9 +180,8 @@ fn value(built: &Built, name: &str, path: &str) -> Result<Typed, NoValue> {
 
 fn value_as(built: &Built, name: &str, path: &str, of: Option<Type>) -> Result<Typed, NoValue> {
     let object = built.object();
-    let found = object.functions().iter().find(|f| f.raw().contains(name)).expect(name);
     let path = NamedPath::parse(path).expect("a path");
-    object.named_value(found, &path, of)
+    object.named_value(function(&object, name), &path, of)
 }
 
 /// Returns the base, displacement and memory of a text's address and of its length.
@@ -386,54 +394,6 @@ fn structures_of_rust_are_read_behind_references() {
     let plain = &compile("rustc -g --crate-name program", "rs", RUST);
     refused(plain, "bill", "times", &told("times"));
     assert_eq!(source(built, "bill", "times"), (RSI, 0, 0, 2, Unsigned));
-}
-
-#[test]
-fn results_have_their_types() {
-    let built = compile("gcc -g -O1", "c", C);
-    let object = built.object();
-    let of = |name: &str| {
-        let function = object.functions().iter().find(|f| f.raw() == name).expect(name);
-        object.named_result(function).map(|typed| typed.of)
-    };
-    assert_eq!(of("handle"), Ok(Type::Integer { bytes: 8, signed: true }));
-    assert_eq!(of("name"), Ok(Type::Text));
-    assert!(of("make").is_err());
-    assert_eq!(of("nothing"), Err(NoValue::Nothing));
-}
-
-#[test]
-fn results_are_where_functions_leave_them() {
-    let found = |built: &Built, name: &str| {
-        let object = built.object();
-        let function = object.functions().iter().find(|f| f.raw().contains(name)).expect(name);
-        object.named_result(function)
-    };
-    let result = |built: &Built, name: &str| {
-        found(built, name).unwrap_or_else(|error| panic!("{name}: {error}"))
-    };
-    let cxx = &compile("g++ -g -O1", "cpp", CXX);
-    assert_eq!(counted(result(cxx, "5first").source), [(RDX, 0, 0), (RAX, 0, 0)]);
-    for (name, memory, of) in [
-        ("6copied", 1, Type::Text),
-        ("5title", 1, Type::Text),
-        ("4same", 0, Type::Pointer),
-        ("7counter", 1, Type::Integer { bytes: 4, signed: true }),
-    ] {
-        let typed = result(cxx, name);
-        assert_eq!((typed.source.0.base, typed.source.0.memory, typed.of), (RAX, memory, of));
-    }
-    for name in ["5mixed", "6floats", "5longs", "5large", "5named"] {
-        assert!(found(cxx, name).is_err(), "{name}");
-    }
-    let rust = &compile("rustc -g -O --crate-name program", "rs", RUST);
-    assert_eq!(counted(result(rust, "half").source), [(RAX, 0, 0), (RDX, 0, 0)]);
-    let [address, length] = counted(result(rust, "twice").source);
-    assert_eq!((address.0, address.2, length.0, length.2), (RAX, 1, RAX, 1));
-    assert_ne!(address.1, length.1);
-    for name in ["maybe", "several", "bytes", "huge", "checked"] {
-        assert!(found(rust, name).is_err(), "{name}");
-    }
 }
 
 #[test]
