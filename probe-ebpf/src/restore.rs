@@ -19,13 +19,14 @@ use aya_ebpf::{
         generated::{bpf_probe_read_user, bpf_send_signal_thread},
     },
     macros::{raw_tracepoint, uprobe},
+    maps::ring_buf::RingBufEntry,
     programs::{ProbeContext, RawTracePointContext},
 };
 use core::{arch::asm, ffi::c_void};
 use ctrace_common::{
     Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_CONTINUES, RESTORE_CONTINUES_LOCKED_NANOS,
     RESTORE_CONTINUES_NANOS, RESTORE_FREE, RESTORE_LOAD_NANOS, RESTORE_NANOS, RESTORE_PHASES,
-    RESTORE_WAITING, RestoreReason, RestoreRequest,
+    RESTORE_UNHEARD, RESTORE_WAITING, RestoreReason, RestoreRequest,
 };
 
 const SIGSTOP: u32 = 19;
@@ -108,12 +109,46 @@ pub fn list_hijacked(ctx: RawTracePointContext) -> i32 {
 /// Submits a request without frames. Returns the CPU's number and its state.
 #[inline(always)]
 fn tell_of_none(task: Task, reason: RestoreReason) -> Option<(u32, u64)> {
-    let mut room = RESTORES.reserve(0)?;
+    let mut room = room(reason)?;
     let place = begin_to_wait(reason);
     // SAFETY: what `reserve` returned has room for a whole request.
     unsafe { write_head(room.as_mut_ptr(), &place, task, reason) };
     room.submit(WAKE);
     Some((place.cpu, place.waiting))
+}
+
+/// Takes room for a request. User space empties a full ring soon. A thread that waits in vain goes on
+/// with its frames as they are, and is counted.
+#[inline(always)]
+fn room(reason: RestoreReason) -> Option<RingBufEntry<RestoreRequest>> {
+    let patience = match reason {
+        // User space asks again.
+        RestoreReason::Listed => return RESTORES.reserve(0),
+        RestoreReason::Signal => RESTORE_CONTINUES_LOCKED_NANOS,
+        RestoreReason::Unwind | RestoreReason::Switch | RestoreReason::Load => RESTORE_NANOS,
+    };
+    let until = now() + patience;
+    loop {
+        let room = RESTORES.reserve(0);
+        if room.is_some() {
+            return room;
+        }
+        if now() > until {
+            break;
+        }
+        // SAFETY: it only jumps, see `wait`.
+        unsafe { asm!("may_goto {}", label { break }) };
+    }
+    count(RESTORE_UNHEARD);
+    None
+}
+
+#[inline(always)]
+fn count(counter: u32) {
+    if let Some(count) = RESTORED.get_ptr_mut(counter) {
+        // SAFETY: an element of a map, which lives as long as the program.
+        unsafe { atomic::add(count, 1) };
+    }
 }
 
 /// The number of a request, and where its thread waits.
@@ -178,10 +213,7 @@ fn restore_frames(reason: RestoreReason) -> bool {
         return false;
     }
     let Some((cpu, waiting)) = request(Kernel::current(), task, reason) else { return false };
-    if let Some(count) = RESTORED.get_ptr_mut(reason as u32) {
-        // SAFETY: an element of a map, which lives as long as the program.
-        unsafe { atomic::add(count, 1) };
-    }
+    count(reason as u32);
     match reason {
         RestoreReason::Signal => stop(cpu, waiting, RESTORE_CONTINUES_LOCKED_NANOS),
         _ => {
@@ -204,8 +236,7 @@ fn request(kernel: Kernel, task: Task, reason: RestoreReason) -> Option<(u32, u6
     }
     let area = kernel.pointer(&settings::TASK_MM)?.pointer(&settings::MM_XOL_AREA)?;
     let trampoline: u64 = area.read(&settings::XOL_AREA_VADDR)?;
-    // A full ring: more threads wait at once than it has room for.
-    let mut room = RESTORES.reserve(0)?;
+    let mut room = room(reason)?;
     let request = room.as_mut_ptr();
     // SAFETY: what `reserve` returned has room for a whole request.
     let frames = unsafe { (&raw mut (*request).frames).cast::<Hijacked>() };

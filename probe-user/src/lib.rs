@@ -4,6 +4,7 @@
 //! back, `ctrace_core` turns records into a report, `ui` shows it; `session` connects them and
 //! `cmd` has one file per subcommand.
 
+mod auxv;
 mod bpf;
 mod cli;
 mod cmd;

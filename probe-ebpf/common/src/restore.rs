@@ -46,6 +46,8 @@ impl RestoreReason {
     }
 }
 
+/// The index in `RESTORED` of the requests that found no room. No [`RestoreReason`] has it.
+pub const RESTORE_UNHEARD: u32 = 0;
 /// The number of counters in `RESTORED`, which a [`RestoreReason`] indexes. Only those that restore
 /// frames of their own thread are counted.
 pub const RESTORE_REASONS: usize = RestoreReason::Signal as usize + 1;

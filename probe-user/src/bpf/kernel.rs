@@ -21,7 +21,9 @@ use super::{
     values::{CallElements, CallSources, Unmet, ValueMaps, Values},
 };
 use aya::maps::Map;
-use ctrace_common::{JumpTarget, PAGE_LEN, RestoreReason, TRACED, TRACED_LAUNCHED, ValueSources};
+use ctrace_common::{
+    JumpTarget, PAGE_LEN, RESTORE_UNHEARD, RestoreReason, TRACED, TRACED_LAUNCHED, ValueSources,
+};
 use ctrace_core::{
     marker::BufferId,
     units::{FuncId, Nanos, Pid, Tid},
@@ -190,7 +192,16 @@ impl Kernel {
 
     /// Returns how often a thread was held for this reason, to restore its frames.
     pub(crate) fn restored(&self, reason: RestoreReason) -> u64 {
-        self.guards.as_ref().map_or(0, |guards| guards.count(reason).unwrap_or(0))
+        self.guard_count(reason as u32)
+    }
+
+    /// Returns how often a thread could not ask for its frames, as too many others waited.
+    pub(crate) fn unheard(&self) -> u64 {
+        self.guard_count(RESTORE_UNHEARD)
+    }
+
+    fn guard_count(&self, counter: u32) -> u64 {
+        self.guards.as_ref().map_or(0, |guards| guards.count(counter).unwrap_or(0))
     }
 
     /// Gives calls of a function no return probe any more. Its entries are still seen.

@@ -64,8 +64,8 @@ pub use features::Features;
 pub(crate) use features::{Nop, Support, can_read_arguments, threads_can_wait};
 pub use floor::attach_nothing;
 pub(crate) use guard::{
-    GuardDeath, Hold, Left, Owner, Sight, can_be_started, finish, hold, leave, let_go, serve,
-    wait_for_healing,
+    GuardDeath, Hold, Left, Owner, Sight, can_be_started, finish, hold, is_guard, leave, let_go,
+    serve, wait_for_healing,
 };
 pub(crate) use heap::{give_back, use_one_arena};
 pub use kernel::{Config, Kernel};

@@ -14,7 +14,6 @@ use super::{
     sys::{self, AttachType},
 };
 use crate::process_status::ProcessStatus;
-use ctrace_common::RestoreReason;
 use ctrace_core::units::{FuncId, Nanos, Pid};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::{
@@ -40,11 +39,8 @@ pub(crate) fn lacking() -> Option<String> {
     }
     // A service's filter of system calls may refuse these.
     let own = std::process::id();
-    if write_error(own) != Some(libc::EFAULT)
-        || restore::open_memory(own).is_err()
-        || !restore::may_stop_threads()
-    {
-        return Some("process_vm_writev, ptrace or /proc/PID/mem is not allowed here".into());
+    if restore::open_memory(own).is_err() || !restore::may_stop_threads() {
+        return Some("ptrace or /proc/PID/mem is not allowed here".into());
     }
     if !features::knows(LinkKind::Session) {
         return Some("guards of return probes need session links (Linux 6.13)".into());
@@ -54,13 +50,6 @@ pub(crate) fn lacking() -> Option<String> {
         Ok(Err(field)) => Some(format!("the kernel's type information lacks `{field}`")),
         Err(error) => Some(error.to_string()),
     }
-}
-
-/// Returns the error of a write to a process, which is the only one if return addresses can be
-/// written: it goes to the kernel's half of all addresses, which no process owns.
-fn write_error(pid: u32) -> Option<i32> {
-    const NOWHERE: u64 = 1 << 63;
-    sys::write_process(pid, &[(NOWHERE, 0)]).err()?.raw_os_error()
 }
 
 /// Returns whether the processor keeps return addresses of the process in a place of its own. It may
@@ -117,11 +106,8 @@ impl ReturnGuards {
     /// Guards the return probes of a process, and of its children from now on.
     pub(super) fn guard(&self, pid: Pid) -> Result<(), BpfError> {
         // A process that is gone is no error.
-        let refused = [
-            restore::open_memory(pid.0).err(),
-            write_error(pid.0).map(io::Error::from_raw_os_error),
-        ];
-        if refused.iter().flatten().any(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+        let opened = restore::open_memory(pid.0);
+        if opened.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
             return Err(BpfError::Unrestorable { pid: pid.0, why: "its memory cannot be written" });
         }
         if has_shadow_stack(pid) {
@@ -152,10 +138,10 @@ impl ReturnGuards {
         all
     }
 
-    /// Returns how often a thread was held for this reason, to restore its frames.
-    pub(super) fn count(&self, reason: RestoreReason) -> Result<u64, BpfError> {
+    /// Returns a counter of `RESTORED`.
+    pub(super) fn count(&self, counter: u32) -> Result<u64, BpfError> {
         let mut count = [0];
-        sys::map_lookup(self.counts.as_fd(), reason as u32, &mut count)
+        sys::map_lookup(self.counts.as_fd(), counter, &mut count)
             .map_err(|source| BpfError::Map { what: "restored frames", source })?;
         Ok(count[0])
     }

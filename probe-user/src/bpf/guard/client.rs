@@ -58,6 +58,11 @@ pub(super) fn last() -> Option<Arc<Guard>> {
     locked(&CURRENT).clone()
 }
 
+/// Returns whether this process is the guard.
+pub(crate) fn is_guard(pid: Pid) -> bool {
+    last().is_some_and(|guard| guard.pid == pid.0)
+}
+
 /// Tells the guard to continue this process if ctrace dies while holding it at a program's start.
 pub(crate) fn hold(pid: Pid) -> io::Result<()> {
     let Some(guard) = last() else { return Ok(()) };

@@ -29,7 +29,7 @@ mod wire;
 
 pub(crate) use aftermath::Left;
 pub(super) use client::{Guard, GuardedLink, GuardedReturns, current};
-pub(crate) use client::{GuardDeath, hold, let_go};
+pub(crate) use client::{GuardDeath, hold, is_guard, let_go};
 pub(crate) use leaving::{finish, leave, wait_for_healing};
 pub(crate) use owner::{Owner, Sight};
 pub(crate) use server::Hold;

@@ -74,22 +74,29 @@ impl Request {
     }
 
     /// Restores the frames in the memory of their process. Only slots that hold the trampoline's
-    /// address are written.
-    pub(super) fn restore(&self, memory: &File) {
-        for (slot, address) in self.words() {
+    /// address are written. Returns the number of those that could not be.
+    pub(super) fn restore(&self, memory: &File) -> usize {
+        let is_left = |(slot, address): &(u64, u64)| {
+            memory.write_all_at(&address.to_le_bytes(), *slot).is_err()
+        };
+        self.hijacked(memory).iter().filter(|word| is_left(word)).count()
+    }
+
+    /// Returns each slot that holds the trampoline's address, with the address that belongs there.
+    pub(super) fn hijacked(&self, memory: &File) -> Vec<(u64, u64)> {
+        let mut words = self.words();
+        words.retain(|(slot, _)| {
             let mut word = [0; 8];
-            // The process may have been killed.
-            if memory.read_exact_at(&mut word, slot).is_ok()
+            // The process may have been killed, and a stack may be gone.
+            memory.read_exact_at(&mut word, *slot).is_ok()
                 && u64::from_le_bytes(word) == self.trampoline
-            {
-                let _ = memory.write_all_at(&address.to_le_bytes(), slot);
-            }
-        }
+        });
+        words
     }
 
     /// Returns each slot with the address that belongs there. A slot that two frames had at
     /// different times holds that of the inner.
-    pub(super) fn words(&self) -> Vec<(u64, u64)> {
+    fn words(&self) -> Vec<(u64, u64)> {
         let mut done = BTreeSet::new();
         let inner = self.frames.iter().filter(|frame| done.insert(frame.slot));
         inner.map(|frame| (frame.slot, frame.address)).collect()
@@ -214,11 +221,20 @@ mod tests {
         let frame = |slot, address| Hijacked { slot, address, probe: 1 };
         let frames = vec![frame(8, 81), frame(16, 161), frame(24, 241), frame(24, 242)];
         let request = Request { frames, ..Request::from_wire(&record(0)).unwrap() };
-        request.restore(&file);
+        assert_eq!(request.restore(&file), 0);
         let mut words = [0; 24];
         file.read_exact_at(&mut words, 8).unwrap();
         let words = words.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
         assert_eq!(words.collect::<Vec<_>>(), [81, 55, 241]);
+    }
+
+    #[test]
+    fn slots_that_cannot_be_written_are_counted() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().write_all_at(&0x7fff_0000_u64.to_le_bytes(), 8).unwrap();
+        let frames = [8, 64].map(|slot| Hijacked { slot, address: 81, probe: 1 }).to_vec();
+        let request = Request { frames, ..Request::from_wire(&record(0)).unwrap() };
+        assert_eq!(request.restore(&File::open(file.path()).unwrap()), 1);
     }
 
     #[test]

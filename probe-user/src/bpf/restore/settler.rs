@@ -12,7 +12,7 @@ use super::{
     requests::{Request, Requests},
     states::States,
 };
-use crate::process_status::ProcessStatus;
+use crate::{auxv::has_gained_rights, process_status::ProcessStatus};
 use ctrace_common::RestoreReason;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -166,7 +166,7 @@ impl Settler {
     ) -> Then {
         let until = Instant::now() + limit;
         loop {
-            match Stop::of(request) {
+            match Stop::of(request.pid, request.tid) {
                 Stop::Complete => break,
                 Stop::Gone => return Then::GoesOn,
                 Stop::ToCome if Instant::now() >= until => return Then::StopsLate,
@@ -238,7 +238,7 @@ impl Late {
         self.since.elapsed() >= PATIENCE
             && has_run()
             && !may_be_pending()
-            && matches!(Stop::of(&self.request), Stop::ToCome)
+            && matches!(Stop::of(self.request.pid, self.request.tid), Stop::ToCome)
     }
 }
 
@@ -248,20 +248,15 @@ fn cpu_time(tid: u32) -> Option<u64> {
     text.split(' ').next()?.parse().ok()
 }
 
-/// Returns whether a thread has no more rights than its user.
+/// Returns whether the program of a thread has no rights that its caller lacked. Somebody who may
+/// not write to it could continue it in the wrong moment.
 fn is_plain(tid: u32) -> bool {
-    let Ok(status) = ProcessStatus::of(tid) else { return false };
-    let is_one = |name| {
-        let mut ids = status.words(name);
-        let first = ids.next();
-        first.is_some() && ids.all(|id| Some(id) == first)
-    };
-    let is_root = status.words("Uid").next() == Some("0");
-    is_one("Uid") && is_one("Gid") && (is_root || status.bits("CapPrm") == Some(0))
+    let vector = std::fs::read(format!("/proc/{tid}/auxv"));
+    vector.is_ok_and(|vector| has_gained_rights(&vector) == Some(false))
 }
 
 /// The state of a thread that was told to stop.
-enum Stop {
+pub(super) enum Stop {
     Complete,
     ToCome,
     /// The thread has ended.
@@ -269,7 +264,7 @@ enum Stop {
 }
 
 impl Stop {
-    fn of(Request { pid, tid, .. }: &Request) -> Self {
+    pub(super) fn of(pid: u32, tid: u32) -> Self {
         match ProcessStatus::read(format!("/proc/{pid}/task/{tid}/status")) {
             Err(error) if is_end(&error) => Self::Gone,
             Err(_) => Self::ToCome,

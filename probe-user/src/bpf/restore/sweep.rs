@@ -2,11 +2,17 @@
 //!
 //! Most frames return by themselves soon. The threads of the others are stopped one by one.
 
-use super::{super::sys, GuardMaps, requests::Requests, stopped::Stopped};
+use super::{
+    super::sys,
+    GuardMaps, open_memory,
+    requests::{Request, Requests},
+    settler::Stop,
+    stopped::Stopped,
+};
 use crate::process_status::ProcessStatus;
 use std::{
-    fs,
-    io::IoSliceMut,
+    fs::{self, File},
+    io,
     os::fd::AsFd as _,
     path::Path,
     thread::sleep,
@@ -76,7 +82,7 @@ impl<Serve: FnMut(&mut Requests)> Sweep<'_, Serve> {
     }
 
     fn may_have_frames(&mut self, thread: Thread) -> bool {
-        self.open_frames(thread).is_none_or(|frames| !frames.is_empty())
+        !matches!(self.list(thread), Frames::None)
     }
 
     /// Stops a thread and restores its frames. Returns the number of those that could not be.
@@ -86,25 +92,54 @@ impl<Serve: FnMut(&mut Requests)> Sweep<'_, Serve> {
         let is_held = is_stopped_by_us(thread.tid);
         let stopped =
             if is_held { None } else { Stopped::new(thread.tid, || (self.serve)(self.requests)) };
-        let Some(words) = self.open_frames(thread) else { return 1 };
-        let restored = match is_held || stopped.is_some() {
-            true => sys::write_process(thread.pid, &words).unwrap_or(0),
-            false => 0,
+        let left = match self.list(thread) {
+            Frames::Open(listed, memory) if is_held || stopped.is_some() => listed.restore(&memory),
+            Frames::Open(listed, memory) => listed.hijacked(&memory).len(),
+            Frames::None => 0,
+            Frames::Unknown => 1,
         };
         drop(stopped);
-        words.len() - restored
+        left
     }
 
-    /// Returns the open frames of a thread: each slot that holds the trampoline's address, with the
-    /// address that belongs there. Returns `None` if they are unknown.
-    fn open_frames(&mut self, thread: Thread) -> Option<Vec<(u64, u64)>> {
-        let listed = self.requests.list(self.maps.lister.as_fd(), thread.tid, TRIES);
-        (self.serve)(self.requests);
-        let listed = listed?;
-        let mut words = listed.words();
-        words.retain(|(slot, _)| word_at(thread.pid, *slot) == Some(listed.trampoline));
-        Some(words)
+    /// Lists the frames of a thread. Its memory is opened before. If the process executes another
+    /// program, the old memory is gone, and nothing is written.
+    fn list(&mut self, thread: Thread) -> Frames {
+        let memory = open_memory(thread.tid);
+        for _ in 0..TRIES {
+            if self.has_ended(thread) {
+                return Frames::None;
+            }
+            let listed = self.requests.list(self.maps.lister.as_fd(), thread.tid, 1);
+            // Others wait meanwhile.
+            (self.serve)(self.requests);
+            let Some(listed) = listed else { continue };
+            if listed.frames.is_empty() {
+                return Frames::None;
+            }
+            let Ok(memory) = memory else { break };
+            let are_open = !listed.hijacked(&memory).is_empty();
+            return if are_open { Frames::Open(listed, memory) } else { Frames::None };
+        }
+        Frames::Unknown
     }
+
+    /// Returns whether a thread has ended, or is about to with its process. The first thread of a
+    /// process may end long before the others.
+    fn has_ended(&self, Thread { pid, tid }: Thread) -> bool {
+        let is_guarded = sys::map_lookup(self.maps.guarded.as_fd(), pid, &mut [0]);
+        is_guarded.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+            || matches!(Stop::of(pid, tid), Stop::Gone)
+    }
+}
+
+/// What is known of a thread's frames.
+enum Frames {
+    /// Some slots hold the trampoline's address in this memory.
+    Open(Request, File),
+    /// None does, or the thread has ended.
+    None,
+    Unknown,
 }
 
 fn is_stopped_by_us(tid: u32) -> bool {
@@ -113,10 +148,4 @@ fn is_stopped_by_us(tid: u32) -> bool {
     ProcessStatus::of(tid).is_ok_and(|status| {
         status.field("State").starts_with('t') && is_ours(status.field("TracerPid").trim())
     })
-}
-
-fn word_at(pid: u32, address: u64) -> Option<u64> {
-    let mut word = [0; 8];
-    let read = sys::read_process(pid, std::iter::once(address), &mut [IoSliceMut::new(&mut word)]);
-    (read.ok()? == word.len()).then(|| u64::from_le_bytes(word))
 }

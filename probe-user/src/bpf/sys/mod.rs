@@ -16,12 +16,12 @@ pub(super) use bpf::{
     link_perf, link_uprobes, load_program, map_delete, map_lookup, map_next_key, map_take,
     map_update, next_link, open_raw_tracepoint, places_of_link, visit_thread,
 };
-pub(super) use memory::{MOST_PIECES, read_process, write_process};
+pub(super) use memory::{MOST_PIECES, read_process};
 pub(super) use perf::{UprobeEvent, open_cpu_clock, open_uprobe};
 
 use std::{
     ffi::c_void,
-    io::{self, IoSlice, IoSliceMut},
+    io::{self, IoSliceMut},
     os::fd::{FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd},
 };
 
@@ -38,7 +38,6 @@ pub(super) enum Syscall<'a> {
     Map { fd: RawFd, len: usize, offset: usize },
     Close { fd: RawFd },
     ReadProcess { pid: u32, local: &'a [IoSliceMut<'a>], remote: &'a [libc::iovec] },
-    WriteProcess { pid: u32, local: &'a [IoSlice<'a>], remote: &'a [libc::iovec] },
     NopQuestion,
 }
 
@@ -86,13 +85,6 @@ impl Syscall<'_> {
                 let (to, from) = (local.as_ptr().cast(), remote.as_ptr());
                 let (to_len, from_len) = (local.len() as u64, remote.len() as u64);
                 libc::process_vm_readv(pid as i32, to, to_len, from, from_len, 0) as libc::c_long
-            },
-            // SAFETY: `IoSlice` has the layout of `iovec`; its bytes are borrowed for the call.
-            // `remote` describes memory of another process: the caller vouches for what it changes.
-            Syscall::WriteProcess { pid, local, remote } => unsafe {
-                let (from, to) = (local.as_ptr().cast(), remote.as_ptr());
-                let (from_len, to_len) = (local.len() as u64, remote.len() as u64);
-                libc::process_vm_writev(pid as i32, from, from_len, to, to_len, 0) as libc::c_long
             },
             // SAFETY: it takes no arguments and only answers with an error.
             Syscall::NopQuestion => unsafe { libc::syscall(NOP_QUESTION) },

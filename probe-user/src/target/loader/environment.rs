@@ -1,6 +1,7 @@
 //! Reads what decides about libraries besides files: variables, the current directory, and whether
 //! the program gains rights that its caller lacks.
 
+use crate::auxv::has_gained_rights;
 use crate::target::patience;
 use crate::target::process::proc_path;
 use ctrace_core::units::Pid;
@@ -57,7 +58,7 @@ impl Environment {
             library_path: variable(b"LD_LIBRARY_PATH"),
             preload: variable(b"LD_PRELOAD"),
             directory: std::fs::read_link(proc_path(pid, "cwd"))?,
-            secure: is_secure(&read("auxv")?),
+            secure: has_gained_rights(&read("auxv")?) == Some(true),
         })
     }
 
@@ -75,14 +76,6 @@ impl Environment {
         let value = value.as_ref().map(|value| value.as_bytes());
         value.filter(|value| !value.is_empty() && !self.secure)
     }
-}
-
-/// Parses the kernel's pairs of numbers about a program for its rights.
-fn is_secure(vector: &[u8]) -> bool {
-    const AT_SECURE: u64 = 23;
-    let number = |bytes: &[u8]| u64::from_ne_bytes(std::array::from_fn(|at| bytes[at]));
-    let mut pairs = vector.chunks_exact(16).map(|pair| (number(pair), number(&pair[8..])));
-    pairs.any(|(kind, value)| kind == AT_SECURE && value != 0)
 }
 
 /// Returns whether a program gains rights that its caller lacks: another user, another group, or
@@ -132,9 +125,6 @@ mod tests {
         child.wait().unwrap();
         assert_eq!((found.preload(), found.secure), (None, false));
         assert_eq!(found.directory, std::path::Path::new("/usr"));
-        let pair = |kind: u64, value: u64| [kind.to_ne_bytes(), value.to_ne_bytes()].concat();
-        assert!(is_secure(&[pair(6, 4096), pair(23, 1)].concat()));
-        assert!(!is_secure(&[pair(23, 0), pair(6, 4096)].concat()));
     }
 
     #[test]

@@ -165,6 +165,15 @@ impl Session {
         if let Some(line) = restored_line(|reason| self.kernel.restored(reason)) {
             tracing::info!("{line}");
         }
+        let unheard = self.kernel.unheard();
+        if unheard > 0 {
+            let times = counted(unheard, "time", "times");
+            tracing::warn!(
+                "{times}, no return addresses were put back for an exception, a backtrace, a change \
+                 of stacks or a signal: too many threads waited. `--returns ret-sites` needs none \
+                 put back"
+            );
+        }
     }
 
     /// Puts guards into these files, before any of their return probes.
@@ -200,6 +209,8 @@ impl Session {
     /// Moves functions whose frames were restored to probes on their ways out. In a process that
     /// changes stacks within traced calls, all functions are moved.
     pub(super) fn move_restored(&mut self) {
+        // They are taken in any case: the guard tells more and more.
+        let restored = self.kernel.take_restored();
         if self.arming.guarding.movable.is_empty() {
             return;
         }
@@ -211,7 +222,7 @@ impl Session {
             return self.move_those(all);
         }
         // Of a process that has ended nothing is known any more: others of its file tell it again.
-        for (pid, addresses) in self.kernel.take_restored() {
+        for (pid, addresses) in restored {
             let objects = Process::open(pid.0).ok().and_then(|it| it.objects().ok());
             let objects = objects.unwrap_or_default();
             let restored = self.arming.guarding.take(&addresses, &objects);
@@ -235,6 +246,9 @@ impl Session {
             if self.arming.budget.is_some() {
                 moved.placement.exit = ExitPlacement::Unseen(LOST.to_owned());
             }
+        }
+        if movable.is_empty() {
+            return;
         }
         let armed = self.arm_ways_out(&movable);
         let mut exits = Vec::new();
