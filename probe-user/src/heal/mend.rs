@@ -84,8 +84,10 @@ pub(super) fn mend(pid: u32, limit: Duration) -> Result<Outcome, HealError> {
             continue;
         }
         let debugged = places_under_debuggers(marked, pid);
+        // Those of a process that could not be looked at may be any.
+        let is_debugged = |offset: &u64| debugged.as_ref().is_none_or(|at| at.contains(offset));
         let (spared, left): (Vec<u64>, Vec<u64>) =
-            marked.places.iter().partition(|offset| debugged.contains(offset));
+            marked.places.iter().copied().partition(is_debugged);
         outcome.spared += spared.len() as u64;
         let (tried, refused) = touch(marked, pid, &left, until)?;
         outcome.untried += (left.len() - tried.len()) as u64;
@@ -175,16 +177,22 @@ fn in_turn(offsets: &[u64], semaphores: &HashMap<u64, u64>, start: usize) -> Vec
 }
 
 /// Returns the places of the file where processes under a debugger have breakpoints. The kernel
-/// would remove those as well.
-fn places_under_debuggers(marked: &MarkedFile, except: u32) -> HashSet<u64> {
+/// would remove those as well. Returns `None` if one of the processes cannot be looked at.
+fn places_under_debuggers(marked: &MarkedFile, except: u32) -> Option<HashSet<u64>> {
     let sharing = others::mapping(&HashSet::from([marked.identity.1]));
-    let debugged = sharing.into_iter().filter(|pid| *pid != except && debugger::of(*pid).is_some());
-    let looks = debugged.filter_map(|pid| look::within(LOOK_LIMIT, pid).ok());
-    let files = looks.flat_map(|look| look.files);
-    files
-        .filter(|theirs| theirs.identity == marked.identity)
-        .flat_map(|theirs| theirs.places.into_iter().chain(theirs.own))
-        .collect()
+    let is_debugged = |pid: u32| debugger::of(pid).is_some();
+    let mut places = HashSet::new();
+    for pid in sharing.into_iter().filter(|pid| *pid != except && is_debugged(*pid)) {
+        let files = match look::within(LOOK_LIMIT, pid) {
+            Ok(look) => look.files,
+            // It may have ended.
+            Err(_) if !is_debugged(pid) => continue,
+            Err(_) => return None,
+        };
+        let same = files.into_iter().filter(|theirs| theirs.identity == marked.identity);
+        places.extend(same.flat_map(|theirs| theirs.places.into_iter().chain(theirs.own)));
+    }
+    Some(places)
 }
 
 #[cfg(test)]
