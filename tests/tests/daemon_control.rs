@@ -78,6 +78,7 @@ fn commands_do_what_they_say() {
         (&["attach", "4194303", "-f", "x"], "no process"),
         (&["attach", &h.to_string(), "-f", "x"], "traced already"),
         (&["attach", &s.to_string(), "-f", "nosuch"], "nosuch"),
+        (&["attach", &daemon.pid().to_string(), "-f", "main"], "does not trace itself"),
     ] {
         let refused = daemon.ctl(wrong).expect("runs");
         assert_eq!(refused.shell_code(), 125, "{wrong:?}: {}", refused.stdout);

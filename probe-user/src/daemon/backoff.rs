@@ -14,6 +14,11 @@ const PAUSES: [Duration; 7] = [
     Duration::from_secs(1800),
 ];
 
+/// The pause of a process whose probes slowed it too much. Each further time doubles it: every try
+/// slows the process again.
+const FIRST_REST: Duration = Duration::from_secs(300);
+const LONGEST_REST: Duration = Duration::from_secs(24 * 3600);
+
 /// Failures before the first message.
 const QUIET: usize = 2;
 
@@ -22,6 +27,21 @@ pub(super) struct Failure<'a> {
     pub(super) start_time: u64,
     pub(super) target: &'a TargetName,
     pub(super) why: &'a str,
+}
+
+/// How often a process was let go because its probes slowed it too much.
+#[derive(Clone, Copy)]
+pub(super) struct Slowed {
+    /// The process's start.
+    pub(super) start_time: u64,
+    times: u32,
+}
+
+impl Slowed {
+    pub(super) fn once_more(before: Option<Self>, start_time: u64) -> Self {
+        let before = before.filter(|before| before.start_time == start_time);
+        Self { start_time, times: before.map_or(0, |before| before.times).saturating_add(1) }
+    }
 }
 
 /// The failures of one process.
@@ -45,10 +65,10 @@ impl Retry {
         Self::new(failure, failures + 1, now + PAUSES[failures.min(PAUSES.len() - 1)])
     }
 
-    /// Makes a long pause for a process that was released for its own good.
-    pub(super) fn long(failure: Failure<'_>, now: Instant) -> Self {
-        let failures = PAUSES.len() - 1;
-        Self::new(failure, failures, now + PAUSES[failures - 1])
+    /// Makes a long pause for a process that was let go for its own good.
+    pub(super) fn of_slowed(slowed: Slowed, failure: Failure<'_>, now: Instant) -> Self {
+        let pause = FIRST_REST * 2_u32.saturating_pow(slowed.times - 1);
+        Self::new(failure, PAUSES.len() - 1, now + pause.min(LONGEST_REST))
     }
 
     fn new(failure: Failure<'_>, failures: usize, at: Instant) -> Self {
@@ -85,5 +105,21 @@ mod tests {
             Retry::after(Some(&retry), failure(8), now).at - now,
             Duration::from_millis(200)
         );
+    }
+
+    #[test]
+    fn a_process_that_is_slowed_again_and_again_is_left_alone_for_longer() {
+        let now = Instant::now();
+        let target = TargetName::default();
+        let mut slowed = None;
+        let mut rests = Vec::new();
+        for start_time in [7, 7, 7, 8].into_iter().chain([8; 40]) {
+            let failure = Failure { start_time, target: &target, why: "slow" };
+            let times = Slowed::once_more(slowed, start_time);
+            rests.push((Retry::of_slowed(times, failure, now).at - now).as_secs());
+            slowed = Some(times);
+        }
+        assert_eq!(rests[..6], [300, 600, 1200, 300, 600, 1200]);
+        assert_eq!(rests[43], 86_400);
     }
 }

@@ -10,6 +10,7 @@ use super::{
     supervisor::Supervisor,
 };
 use crate::{
+    bpf,
     target::facts::{self, Facts},
     ui,
 };
@@ -22,11 +23,17 @@ use std::{
 /// The approximate time to plan and arm.
 const POSTPONED: Duration = Duration::from_secs(1);
 
+/// Returns whether this is the daemon itself or its guard. Each record that the daemon reads would
+/// make new ones, and the guard would wait for itself.
+pub(super) fn is_own(pid: Pid) -> bool {
+    pid.0 == std::process::id() || bpf::is_guard(pid)
+}
+
 impl Supervisor {
     /// Decides whether to trace a process. If the command line matters, the decision waits until it
     /// has been read.
     pub(super) fn consider(&mut self, pid: Pid) {
-        if pid.0 == std::process::id() {
+        if is_own(pid) {
             return;
         }
         let facts = Facts::of(pid);

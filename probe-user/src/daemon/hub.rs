@@ -22,6 +22,9 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+/// Targets outside of the configuration that are remembered when their sessions have ended.
+const MOST_BY_HAND: usize = 32;
+
 /// The state of all targets.
 pub(crate) struct Hub {
     writer: Writer,
@@ -149,6 +152,14 @@ impl Hub {
         self.lock().retain(|id, known| {
             !known.sessions.is_empty() || config.targets.iter().any(|target| target.id == *id)
         });
+    }
+
+    /// Forgets as well where there are too many such targets: every process that is attached by hand
+    /// has one.
+    pub(super) fn forget_some(&self, config: &Config) {
+        if self.lock().len() > config.targets.len() + MOST_BY_HAND {
+            self.forget_all_but(config);
+        }
     }
 
     /// Returns the sums of a target.

@@ -2,6 +2,7 @@
 
 use super::{
     backoff::Retry,
+    choosing::is_own,
     config::Target,
     control::{Answer, Ask, Choice, Handle, Reply, Whom},
     ids::{SessionId, TargetName},
@@ -117,6 +118,9 @@ impl Supervisor {
         target: Option<String>,
         choice: Choice,
     ) -> Result<(SessionId, Value), String> {
+        if is_own(pid) {
+            return Err("the daemon does not trace itself or its guard".into());
+        }
         let facts = Facts::of(pid).ok_or_else(|| format!("there is no process {}", pid.0))?;
         if let Some(running) = self.sessions.get(&pid) {
             return Err(format!("process {} is traced already, for {}", pid.0, running.target.id));

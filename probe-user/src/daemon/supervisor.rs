@@ -1,7 +1,7 @@
 //! The thread that decides which processes have sessions.
 
 use super::{
-    backoff::{Failure, Retry},
+    backoff::{Failure, Retry, Slowed},
     commands::Commands,
     config::{Config, Target},
     control,
@@ -74,6 +74,7 @@ pub(crate) fn run(path: &Path) -> anyhow::Result<()> {
         events,
         sessions: HashMap::new(),
         retries: HashMap::new(),
+        slowed: HashMap::new(),
         by_hand: HashMap::new(),
         detached: HashSet::new(),
         let_go: HashSet::new(),
@@ -109,6 +110,8 @@ pub(super) struct Supervisor {
     pub(super) sessions: HashMap<Pid, Running>,
     /// Processes that could not be traced.
     pub(super) retries: HashMap<Pid, Retry>,
+    /// Processes that were let go for their own good.
+    slowed: HashMap<Pid, Slowed>,
     /// Processes attached by hand, which stay whatever the configuration says.
     pub(super) by_hand: HashMap<Pid, ByHand>,
     /// Targets detached by hand.
@@ -151,7 +154,7 @@ impl Supervisor {
         match event {
             Event::Started(pid) => self.consider(pid),
             Event::Known(answer) => self.known(answer),
-            Event::StartsLost => self.next_scan = Instant::now(),
+            Event::StartsLost => self.look_at_all(),
             Event::Session(id, Progress::Armed { traced, in_vain }) => {
                 self.armed(id, traced, in_vain);
             }
@@ -187,6 +190,8 @@ impl Supervisor {
             self.retries.retain(|pid, retry| is_there(pid, retry.start_time));
             self.by_hand.retain(|pid, asked| is_there(pid, asked.start_time));
             self.let_go.retain(|pid| facts::birth(*pid).is_some());
+            self.slowed.retain(|pid, slowed| is_there(pid, slowed.start_time));
+            self.hub.forget_some(&self.config);
         }
         let is_due = |(pid, retry): (&Pid, &Retry)| {
             (retry.at <= now && !self.commands.is_underway(*pid)).then_some(*pid)
@@ -217,7 +222,7 @@ impl Supervisor {
     }
 
     /// Looks at all processes: children older or younger than their parent's session need their
-    /// own. Sessions that begin and end in sequence share a look.
+    /// own, and starts may be lost. Sessions that begin and end in sequence share a look.
     fn look_at_all(&mut self) {
         self.finder.look_again();
         let soon = self.last_scan.map_or_else(Instant::now, |last| last + BETWEEN_SCANS);
@@ -249,7 +254,10 @@ impl Supervisor {
                 let why = "the probes slowed it too much";
                 let (start_time, target) = (running.facts.start_time, &running.target.id);
                 let failure = Failure { start_time, target, why };
-                self.retries.insert(pid, Retry::long(failure, Instant::now()));
+                let before = self.slowed.remove(&pid);
+                let slowed = Slowed::once_more(before, start_time);
+                self.retries.insert(pid, Retry::of_slowed(slowed, failure, Instant::now()));
+                self.slowed.insert(pid, slowed);
                 self.told.say(target, &format!("process {} is let go: {why}", pid.0));
                 self.by_hand.remove(&pid);
                 return;

@@ -2,6 +2,7 @@
 //! `docs/daemon.md` describes the protocol.
 
 pub(crate) mod client;
+mod gone;
 mod patience;
 mod peer;
 mod server;

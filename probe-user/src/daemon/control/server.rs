@@ -4,7 +4,7 @@
 //! Slow or silent clients keep nobody out: see [`Places`] and [`Until`].
 
 use super::{
-    Answer, Ask, Handle, Line, Reply, VERSION,
+    Answer, Ask, Handle, Line, Reply, VERSION, gone,
     patience::Until,
     peer,
     underway::{One, Underway},
@@ -188,7 +188,7 @@ impl Shared {
                 return Ok(());
             }
             let mut underway = None;
-            let reply = self.reply(&line, &mut underway);
+            let reply = self.reply(&line, stream, &mut underway);
             if !place.wait() {
                 return Ok(());
             }
@@ -198,7 +198,12 @@ impl Shared {
     }
 
     /// Answers a line. The caller keeps `underway` until the reply has been sent.
-    fn reply<'a>(&'a self, line: &str, underway: &mut Option<One<'a>>) -> Reply {
+    fn reply<'a>(
+        &'a self,
+        line: &str,
+        stream: &UnixStream,
+        underway: &mut Option<One<'a>>,
+    ) -> Reply {
         let line: Line = match serde_json::from_str(line) {
             Ok(line) => line,
             Err(error) => return Reply::error(format!("not understood: {error}")),
@@ -229,9 +234,14 @@ impl Shared {
             Ask::Report { .. } => self.report(&sessions),
             Ask::Record { seconds, .. } => {
                 let (stop, commands) = unbounded_channel();
-                *underway = self.recording.begin(stop);
+                *underway = self.recording.begin(stop.clone());
                 match underway {
-                    Some(_) => self.record(&sessions, seconds, commands),
+                    Some(_) => gone::meanwhile(
+                        stream,
+                        // Nobody waits for the recording any more.
+                        || drop(stop.send(Command::Stop)),
+                        || self.record(&sessions, seconds, commands),
+                    ),
                     None => Reply::error(session::ENDING),
                 }
             }

@@ -10,7 +10,7 @@ use std::{
     io::{self, Write as _},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
         mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel},
     },
     time::Instant,
@@ -18,6 +18,8 @@ use std::{
 
 /// The limit of waiting reports.
 const WAITING: usize = 256;
+/// The limit of bytes that are not written yet. A report of any size has room if no other waits.
+const WAITING_BYTES: usize = 32 << 20;
 
 pub(super) struct Queue {
     jobs: SyncSender<Job>,
@@ -39,6 +41,8 @@ struct Shared {
     output: Output,
     /// The number of reports that are neither written nor lost.
     waiting: AtomicU64,
+    /// The bytes of reports that are not written yet.
+    bytes: AtomicUsize,
     /// The number of reports without room since the last written one.
     dropped: AtomicU64,
     /// The number of lost reports of all outputs.
@@ -50,8 +54,9 @@ impl Queue {
         let (jobs, coming) = sync_channel(WAITING);
         let (at_end, end) = channel();
         let (waiting, dropped) = (AtomicU64::new(0), AtomicU64::new(0));
-        let shared = Arc::new(Shared { output: output.clone(), waiting, dropped, lost });
-        let file = match output {
+        let (output, bytes) = (output.clone(), AtomicUsize::new(0));
+        let shared = Arc::new(Shared { output, waiting, bytes, dropped, lost });
+        let file = match &shared.output {
             Output::Stdout => None,
             Output::File(path) => Some(File::new(path)),
         };
@@ -63,10 +68,14 @@ impl Queue {
 
     pub(super) fn put(&self, reports: &Reports, text: String) {
         let shared = &self.rest.shared;
+        let size = text.len();
         shared.waiting.fetch_add(1, Ordering::Relaxed);
-        if self.jobs.try_send(Job { reports: reports.clone(), text }).is_ok() {
+        let before = shared.bytes.fetch_add(size, Ordering::Relaxed);
+        let has_room = before == 0 || before.saturating_add(size) <= WAITING_BYTES;
+        if has_room && self.jobs.try_send(Job { reports: reports.clone(), text }).is_ok() {
             return;
         }
+        shared.bytes.fetch_sub(size, Ordering::Relaxed);
         shared.waiting.fetch_sub(1, Ordering::Relaxed);
         shared.lost.fetch_add(1, Ordering::Relaxed);
         if shared.dropped.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -136,6 +145,7 @@ impl Way {
                     out.write_all(text.as_bytes()).and_then(|()| out.flush())
                 }
             };
+            self.shared.bytes.fetch_sub(text.len(), Ordering::Relaxed);
             if !self.shared.take() {
                 return;
             }

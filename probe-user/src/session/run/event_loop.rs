@@ -31,11 +31,8 @@ use tokio::{
         mpsc::{Receiver, UnboundedReceiver, unbounded_channel},
         oneshot,
     },
-    time::{Instant, sleep, sleep_until},
+    time::{Instant, sleep},
 };
-
-/// A stand-in for "for ever", for a sleep that is not wanted.
-const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The events that end a session, apart from the target's end.
 pub(crate) struct Ending {
@@ -135,6 +132,16 @@ impl Sources {
     }
 }
 
+/// Waits until this time, or for ever. A time that is over is ready at once. No sleep is: one that is
+/// begun anew with each batch of records would never end while they come fast.
+async fn at(time: Option<Nanos>) {
+    let Some(time) = time else { return std::future::pending().await };
+    let left = time.since(bpf::now());
+    if left > Nanos::ZERO {
+        sleep(Duration::from_nanos(left.0)).await;
+    }
+}
+
 /// Callers that want the interval so far, and the time at which they asked.
 type Peeks = Vec<(Nanos, Box<dyn FnOnce(Snapshot) + Send>)>;
 
@@ -151,15 +158,11 @@ async fn collect(
     sources: &mut Sources,
     time_up: Option<Nanos>,
 ) -> anyhow::Result<End> {
-    let left = time_up.map_or(FOR_EVER, |at| Duration::from_nanos(at.since(bpf::now()).0));
-    let time_up = Instant::now() + left;
     let mut look = Instant::now();
     let mut peeks = Peeks::new();
     let mut is_gone = false;
     loop {
-        let tend = session
-            .budget_due()
-            .map_or(FOR_EVER, |at| Duration::from_nanos(at.since(bpf::now()).0));
+        let tend = session.budget_due();
         let go_on = tokio::select! {
             batch = sources.batches.recv() => {
                 let mut batch = batch.context("the thread that reads the ring buffers ended")?;
@@ -187,8 +190,8 @@ async fn collect(
                 session.arm_loaded(pid);
                 true
             }
-            () = sleep_until(time_up) => false,
-            () = sleep(tend) => {
+            () = at(time_up) => false,
+            () = at(tend) => {
                 session.tend_budget();
                 true
             }
@@ -263,4 +266,21 @@ fn exit_of(ended: &Watched) -> Option<TargetExit> {
     let status = waitid(WaitId::PidFd(ended.0.as_fd()), look).ok().flatten()?;
     let signal = status.terminating_signal().map(TargetExit::Signal);
     status.exit_status().map(TargetExit::Code).or(signal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        future::Future as _,
+        pin::pin,
+        task::{Context, Poll, Waker},
+    };
+
+    #[test]
+    fn only_a_time_that_is_over_is_ready() {
+        let poll = |time| pin!(at(time)).poll(&mut Context::from_waker(Waker::noop()));
+        assert_eq!(poll(Some(Nanos(1))), Poll::Ready(()));
+        assert_eq!(poll(None), Poll::Pending);
+    }
 }

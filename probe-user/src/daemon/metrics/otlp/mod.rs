@@ -151,7 +151,8 @@ impl Receiver {
             let Refusal { why, again, after } = refusal;
             let Endpoint { host, port, .. } = &self.endpoint;
             let wait = after.unwrap_or(pause);
-            let late = Instant::now() + wait >= until;
+            // A receiver may ask for any wait.
+            let late = Instant::now().checked_add(wait).is_none_or(|at| at >= until);
             ensure!(again && !late, "cannot export to {host}:{port}: {why}");
             sleep(wait).await;
             pause *= 2;

@@ -38,6 +38,19 @@ fn start(metrics: &MetricsHub, options: Options) -> Service {
 }
 
 #[test]
+fn a_receiver_that_asks_for_ever_is_not_waited_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let metrics = MetricsHub::new(Bounds::default());
+    let service = start(&metrics, options(&listener, Duration::from_millis(20)));
+    let busy = format!("503 Service Unavailable\r\nRetry-After: {}\r\nContent-Length: 0", u64::MAX);
+    receive(&listener, &busy);
+    let (head, _) = receive(&listener, "200 OK\r\nContent-Length: 0");
+    assert!(head.starts_with("post /v1/metrics "), "{head}");
+    drop(listener);
+    drop(service);
+}
+
+#[test]
 fn a_receiver_reads_what_is_exported() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let metrics = MetricsHub::new(Bounds::default());
