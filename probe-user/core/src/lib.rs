@@ -23,6 +23,7 @@ pub mod glob;
 mod hash;
 pub mod ingest;
 pub mod marker;
+pub mod ranges;
 pub mod recording;
 pub mod report;
 pub mod stats;

@@ -25,6 +25,11 @@ impl Nanos {
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
+
+    /// Returns its part of `whole` in percent, or zero if `whole` is zero.
+    pub fn percent_of(self, whole: Self) -> f64 {
+        if whole.0 == 0 { 0.0 } else { self.0 as f64 * 100.0 / whole.0 as f64 }
+    }
 }
 
 /// The sum, or the largest number where that is larger.

@@ -8,7 +8,6 @@ use crate::report::ReportMeta;
 use crate::report::ctrack::{CtrackReport, CtrackRow};
 use crate::report::percentiles::Percentiles;
 use crate::report::probes;
-use crate::report::render::rows::percent;
 use crate::report::{
     FunctionHistogram, FunctionReport, HistogramsReport, LossReport, PathReport, PointsReport,
     Report, SCHEMA, ThreadReport,
@@ -97,7 +96,7 @@ impl Facts<'_> {
             end_ns: self.end,
             duration_ns: duration,
             tracked_ns: Nanos(self.unions.tracked),
-            tracked_percent: percent(Nanos(self.unions.tracked), duration),
+            tracked_percent: Nanos(self.unions.tracked).percent_of(duration),
             approximate: self.approximate,
             center_cut_percent: meta.center_cut,
             filtered_calls: self.filtered,
@@ -150,7 +149,7 @@ impl Facts<'_> {
         let tracked = events.map_or(0, |all| all.tracked);
         CtrackReport {
             tracked_ns: Nanos(tracked),
-            tracked_percent: percent(Nanos(tracked), duration),
+            tracked_percent: Nanos(tracked).percent_of(duration),
             functions: rows.collect(),
         }
     }
@@ -250,6 +249,6 @@ fn add_center_unions(report: &mut FunctionReport, unions: FunctionUnions, durati
         report.center.active_ns = Some(Nanos(unions.center_active));
         report.center.active_exclusive_ns = Some(Nanos(unions.center_exclusive));
         report.center.active_exclusive_percent =
-            Some(percent(Nanos(unions.center_exclusive), duration));
+            Some(Nanos(unions.center_exclusive).percent_of(duration));
     }
 }

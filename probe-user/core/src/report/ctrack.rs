@@ -5,7 +5,6 @@
 use super::FunctionReport;
 use super::key::Key;
 use super::numbers::{Kind, Number, Unit};
-use super::render::rows::percent;
 use crate::stats::events::FunctionEvents;
 use crate::stats::rank::Center;
 use crate::stats::tally::Tally;
@@ -83,7 +82,7 @@ impl CtrackRow {
                 median_ns: Nanos(lower.midpoint(ranked.upper_median)),
                 active_ns: Nanos(unions.center_active),
                 active_exclusive_ns: Nanos(exclusive),
-                active_exclusive_percent: percent(Nanos(exclusive), duration),
+                active_exclusive_percent: Nanos(exclusive).percent_of(duration),
                 max_ns,
             }
         });
@@ -96,7 +95,7 @@ impl CtrackRow {
             cv: spread.and_then(|(_, cv)| cv),
             active_ns: Nanos(events.active),
             active_exclusive_ns,
-            active_exclusive_percent: percent(active_exclusive_ns, duration),
+            active_exclusive_percent: active_exclusive_ns.percent_of(duration),
             fastest_min_ns: ranked.fastest.min_ns,
             fastest_mean_ns: low,
             center,

@@ -1,7 +1,6 @@
 //! Renders the row of a function from its [`Summary`]. Rows of several stretches are added and
 //! subtracted by their summaries.
 
-use super::render::rows::percent;
 use super::{CenterReport, DurationReport, FunctionReport, ProbeTimes, SlowTailReport, TailReport};
 use crate::function::FunctionInfo;
 use crate::stats::{Summary, Tally};
@@ -74,7 +73,7 @@ impl FunctionReport {
     /// Sets the length of the report's stretch, and recomputes shares of it.
     pub fn set_stretch(&mut self, stretch: Nanos) {
         self.stretch_ns = stretch;
-        self.active_exclusive_percent = percent(self.active_exclusive_ns, stretch);
+        self.active_exclusive_percent = self.active_exclusive_ns.percent_of(stretch);
     }
 
     /// Returns the number of ended calls, with or without a known duration.

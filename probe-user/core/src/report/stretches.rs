@@ -1,7 +1,6 @@
 //! Adds and subtracts successive stretches: the sums of a report, rows of paths and of threads, and
 //! estimates. [`super::rendered`] does so for functions.
 
-use super::render::rows::percent;
 use super::{FunctionReport, PathReport, PointsReport, Report, SampledReport, ThreadReport};
 use crate::units::Nanos;
 
@@ -40,7 +39,7 @@ impl Report {
         self.end_ns = *end_ns;
         self.duration_ns = end_ns.since(self.start_ns);
         self.tracked_ns = self.tracked_ns.saturating_add(*tracked_ns);
-        self.tracked_percent = percent(self.tracked_ns, self.duration_ns);
+        self.tracked_percent = self.tracked_ns.percent_of(self.duration_ns);
         self.approximate |= approximate;
         self.filtered_calls = self.filtered_calls.saturating_add(*filtered_calls);
         self.loss.add_later(loss);
@@ -65,7 +64,7 @@ impl Report {
             end_ns: self.end_ns,
             duration_ns,
             tracked_ns,
-            tracked_percent: percent(tracked_ns, duration_ns),
+            tracked_percent: tracked_ns.percent_of(duration_ns),
             approximate: self.approximate,
             center_cut_percent: self.center_cut_percent,
             filtered_calls: self.filtered_calls.saturating_sub(earlier.filtered_calls),
@@ -201,7 +200,7 @@ impl SampledReport {
         let armed_ns = self.armed_ns.saturating_add(later.armed_ns);
         *self = Self {
             armed_ns,
-            armed_percent: percent(armed_ns, both),
+            armed_percent: armed_ns.percent_of(both),
             windows: self.windows.saturating_add(later.windows),
             calls: self.calls.zip(later.calls).map(|(a, b)| a.saturating_add(b)),
             calls_error: self
@@ -234,7 +233,7 @@ impl SampledReport {
         });
         Self {
             armed_ns,
-            armed_percent: percent(armed_ns, seen.stretch_ns),
+            armed_percent: armed_ns.percent_of(seen.stretch_ns),
             windows,
             calls,
             calls_error,

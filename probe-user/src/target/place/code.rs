@@ -9,8 +9,8 @@ use super::super::elf::{self as target_elf, ElfError, ElfFile};
 use super::super::source::Source;
 use super::super::tables::{self, NamedSymbols};
 use super::frames::{Frame, FrameTable, Start};
-use super::ranges::Ranges;
 use super::stacks::{self, Place, StackSwitch, Unsearched};
+use ctrace_core::ranges::Ranges;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic};
 use object::elf;
 use object::read::elf::ProgramHeader;
@@ -195,16 +195,16 @@ impl<'data> CodeMap<'data> {
 
     pub(super) fn is_code(&self, address: u64) -> bool {
         let loaded = self.segment(address).is_some_and(|segment| segment.executable);
-        loaded && (self.text.is_empty() || self.text.contain(address) || self.is_stub(address))
+        loaded && (self.text.is_empty() || self.text.contains(address) || self.is_stub(address))
     }
 
     /// Returns whether `address` lies in a procedure linkage table.
     pub(super) fn is_stub(&self, address: u64) -> bool {
-        self.stubs.contain(address)
+        self.stubs.contains(address)
     }
 
     pub(super) fn is_got(&self, address: u64) -> bool {
-        self.got.contain(address)
+        self.got.contains(address)
     }
 
     /// Returns the imported symbol whose address the loader writes at `slot`.

@@ -23,7 +23,6 @@ mod landing;
 mod names;
 mod nops;
 mod probed;
-mod ranges;
 mod references;
 mod runtimes;
 mod same_frame;

@@ -6,6 +6,7 @@ use super::count::count;
 use super::lens::Lens;
 use super::select::CallReader;
 use super::values::each_payload;
+use crate::ranges::Ranges;
 use crate::recording::{ReadAt, Recording};
 use crate::report::{ByValue, OneValue};
 use crate::units::{FuncId, Nanos, ThreadId};
@@ -16,46 +17,22 @@ use std::sync::Arc;
 
 /// Stretches of time of threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Within {
-    /// By thread, in order of time. None touches the next one.
-    stretches: HashMap<ThreadId, Vec<Range<u64>>>,
-}
+pub struct Within(HashMap<ThreadId, Ranges>);
 
 impl Within {
     /// Makes the union of these stretches, both of whose ends belong to them.
     pub fn new(stretches: impl IntoIterator<Item = (ThreadId, Range<Nanos>)>) -> Self {
-        let mut within = Self::default();
-        for (thread, stretch) in stretches {
-            within.add(thread, stretch.start.0..stretch.end.0);
+        let mut threads = HashMap::<ThreadId, Vec<Range<u64>>>::new();
+        for (thread, Range { start, end }) in stretches {
+            threads.entry(thread).or_default().push(start.0..end.0.saturating_add(1));
         }
-        within.join();
-        within
-    }
-
-    fn add(&mut self, thread: ThreadId, stretch: Range<u64>) {
-        self.stretches.entry(thread).or_default().push(stretch);
-    }
-
-    /// Joins what overlaps.
-    fn join(&mut self) {
-        for of_thread in self.stretches.values_mut() {
-            of_thread.sort_unstable_by_key(|stretch| stretch.start);
-            of_thread.dedup_by(|next, last| {
-                let overlaps = next.start <= last.end;
-                if overlaps {
-                    last.end = last.end.max(next.end);
-                }
-                overlaps
-            });
-        }
+        Self(threads.into_iter().map(|(thread, all)| (thread, Ranges::new(all))).collect())
     }
 
     /// Returns whether a call of this thread that begins then is in one of them.
     #[inline]
     pub(crate) fn holds(&self, thread: ThreadId, start: u64) -> bool {
-        let Some(of_thread) = self.stretches.get(&thread) else { return false };
-        let after = of_thread.partition_point(|stretch| stretch.start <= start);
-        after.checked_sub(1).is_some_and(|last| start <= of_thread[last].end)
+        self.0.get(&thread).is_some_and(|stretches| stretches.contains(start))
     }
 }
 
@@ -92,8 +69,8 @@ pub enum NoValues {
     TooMany,
 }
 
-/// The calls that are told apart, at most: 256 MiB.
-const MOST_CALLS: usize = 1 << 24;
+/// The calls that are told apart, at most: 192 MiB, and as much again while they are put in order.
+const MOST_CALLS: usize = 1 << 23;
 
 /// Tells the calls of a function that a query selects apart by the value in this place. `most` values
 /// are told apart from all others.
@@ -121,7 +98,7 @@ pub fn by_values_of<R: ReadAt>(
     let numbers: HashMap<&Value, usize> =
         values.iter().enumerate().map(|(number, value)| (value, number)).collect();
     let (others, unread) = (values.len(), values.len() + 1);
-    let mut all = vec![Within::default(); values.len() + 2];
+    let mut all = vec![Vec::new(); values.len() + 2];
     let mut seen = 0;
     let mut selected = CallReader::new(recording, &lens, &counted);
     each_payload(&mut selected, chunks, |payload, call| {
@@ -135,7 +112,7 @@ pub fn by_values_of<R: ReadAt>(
         };
         seen += 1;
         if seen <= MOST_CALLS {
-            all[number].add(payload.thread, call.start..call.end());
+            all[number].push((payload.thread, Nanos(call.start)..Nanos(call.end())));
         }
     });
     if seen > MOST_CALLS {
@@ -143,10 +120,10 @@ pub fn by_values_of<R: ReadAt>(
     }
     let values = values.into_iter().map(Some).chain([None, None]);
     let each = all.into_iter().zip(values).enumerate();
-    let each = each.filter(|(_, (within, _))| !within.stretches.is_empty());
-    let each = each.map(|(number, (mut within, value))| {
-        within.join();
-        WithValue { value, is_unread: number == unread, within: Arc::new(within) }
+    let each = each.filter(|(_, (stretches, _))| !stretches.is_empty());
+    let each = each.map(|(number, (stretches, value))| {
+        let within = Arc::new(Within::new(stretches));
+        WithValue { value, is_unread: number == unread, within }
     });
     let tallies = lens.paths.nodes().iter().zip(&counted.counts.tallies);
     let calls = tallies.filter(|(node, _)| node.func == function);

@@ -3,7 +3,6 @@
 
 use super::columns::{self, Column};
 use crate::report::{ByValue, CallReport, CtrackRow, FunctionReport, PathReport, Report};
-use crate::units::Nanos;
 
 /// The reader's choice of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,11 +25,6 @@ pub struct Rows {
     pub left_out: usize,
     /// The number of functions without a call that are left out because they were not requested.
     pub never_called: usize,
-}
-
-/// Returns `part` of `whole` in percent, or zero if `whole` is zero.
-pub fn percent(part: Nanos, whole: Nanos) -> f64 {
-    if whole.0 == 0 { 0.0 } else { part.0 as f64 * 100.0 / whole.0 as f64 }
 }
 
 /// Returns true if no event of the function was seen. An end of a call that began before tracing is
@@ -58,7 +52,7 @@ pub fn functions(report: &Report, selection: &Selection) -> Rows {
 
 /// Returns true if the path's share of the duration is large enough to be shown.
 pub fn path_is_large_enough(report: &Report, selection: &Selection, path: &PathReport) -> bool {
-    selection.min_percent.is_none_or(|min| percent(path.total_ns, report.duration_ns) >= min)
+    selection.min_percent.is_none_or(|min| path.total_ns.percent_of(report.duration_ns) >= min)
 }
 
 pub fn paths(report: &Report, selection: &Selection) -> Rows {
