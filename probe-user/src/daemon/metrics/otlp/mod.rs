@@ -3,6 +3,7 @@
 //! Every metric is cumulative, so a failed export loses nothing: the next one includes its numbers.
 //! Nothing here runs on a thread that traces.
 
+mod answer;
 pub(crate) mod encode;
 #[cfg(test)]
 pub(crate) mod fixtures;
@@ -140,8 +141,12 @@ impl Receiver {
         loop {
             let sent = tokio::time::timeout(ATTEMPT, post(self, body.clone())).await;
             let refusal = match sent {
-                Ok(Ok(())) => {
+                Ok(Ok(left_out)) => {
                     metrics.count_own(Own::OtlpExports);
+                    if let Some(what) = left_out {
+                        let Endpoint { host, port, .. } = &self.endpoint;
+                        tracing::warn!("metrics: {host}:{port} {what}");
+                    }
                     return Ok(());
                 }
                 Ok(Err(refusal)) => refusal,

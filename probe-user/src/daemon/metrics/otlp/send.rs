@@ -1,6 +1,9 @@
 //! Sends one POST on its own connection.
 
-use super::Receiver;
+use super::{
+    Receiver,
+    answer::{explanation, left_out},
+};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{
     Method, Request, StatusCode,
@@ -14,6 +17,8 @@ use tokio::net::TcpStream;
 
 /// The limit of a receiver's explanation, in bytes.
 const ANSWER_BYTES: usize = 64 << 10;
+/// The time for it. The export has been taken or refused by then.
+const ANSWER: Duration = Duration::from_secs(1);
 
 /// The reason of a failed export, and whether to try again.
 #[derive(Debug)]
@@ -30,7 +35,8 @@ impl Refusal {
     }
 }
 
-pub(super) async fn post(receiver: &Receiver, body: Bytes) -> Result<(), Refusal> {
+/// Sends a request. Returns what the receiver left out, if anything: that must not be sent again.
+pub(super) async fn post(receiver: &Receiver, body: Bytes) -> Result<Option<String>, Refusal> {
     let endpoint = &receiver.endpoint;
     let stream = TcpStream::connect(endpoint.address()).await.map_err(Refusal::later)?;
     let (mut sender, connection) =
@@ -53,9 +59,6 @@ pub(super) async fn post(receiver: &Receiver, body: Bytes) -> Result<(), Refusal
         headers.extend(receiver.headers.iter().cloned());
         let response = sender.send_request(request).await.map_err(Refusal::later)?;
         let (status, after) = (response.status(), response.headers().get(RETRY_AFTER));
-        if status.is_success() {
-            return Ok(());
-        }
         let after = after.and_then(|after| after.to_str().ok()?.parse().ok());
         let again = matches!(
             status,
@@ -64,15 +67,20 @@ pub(super) async fn post(receiver: &Receiver, body: Bytes) -> Result<(), Refusal
                 | StatusCode::SERVICE_UNAVAILABLE
                 | StatusCode::GATEWAY_TIMEOUT
         );
-        let said = Limited::new(response.into_body(), ANSWER_BYTES).collect().await;
-        let said = said.map(|said| said.to_bytes()).unwrap_or_default();
-        let mut why = format!("it answered {status}");
-        let said = String::from_utf8_lossy(&said);
-        let said = said.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').take(200);
-        let said: String = said.collect();
-        if !said.is_empty() {
-            why = format!("{why}: {said}");
+        let said = Limited::new(response.into_body(), ANSWER_BYTES).collect();
+        let said = tokio::time::timeout(ANSWER, said).await;
+        let said = said.ok().and_then(Result::ok).map(|said| said.to_bytes()).unwrap_or_default();
+        let with = |what: String, said: &str| match said.is_empty() {
+            true => what,
+            false => format!("{what}: {said}"),
+        };
+        if status.is_success() {
+            let left_out = left_out(&said);
+            return Ok(left_out.map(|(number, said)| {
+                with(format!("left out {number} of the points or spans"), &said)
+            }));
         }
+        let why = with(format!("it answered {status}"), &explanation(&said));
         Err(Refusal { why, again, after: after.map(Duration::from_secs) })
     };
     let result = result.await;
