@@ -67,6 +67,12 @@ impl MappedObject {
             code: Vec::new(),
         })
     }
+
+    /// Returns a path that opens this file now. The one through its process ends with the process.
+    pub(crate) fn path_now(&self) -> &Path {
+        let is_named = || stat(&self.path).is_ok_and(|it| it == (self.dev, self.inode));
+        if !self.open_path.exists() && is_named() { &self.path } else { &self.open_path }
+    }
 }
 
 /// A stretch of a file that is mapped executable.
@@ -383,6 +389,25 @@ mod tests {
         let object = sleeper.main();
         assert_eq!(object.path, program);
         assert_eq!(fs::read(&object.open_path).unwrap(), original);
+    }
+
+    /// By its name it is found only while that means the same file.
+    #[test]
+    fn a_file_is_found_by_its_name_when_its_process_has_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("sleeper");
+        install(&fs::read("/bin/sleep").unwrap(), &program);
+        let sleeper = Sleeper::start(&program);
+        let object = sleeper.main();
+        assert_eq!(object.path_now(), object.open_path);
+        drop(sleeper);
+        assert_eq!(object.path_now(), program);
+        fs::remove_file(&program).unwrap();
+        fs::write(&program, "another file").unwrap();
+        // A new file may get the old one's number.
+        if stat(&program).unwrap() != (object.dev, object.inode) {
+            assert_eq!(object.path_now(), object.open_path);
+        }
     }
 
     /// On overlay, the map and stat differ in the device. The mount has its own namespace.

@@ -124,7 +124,7 @@ impl Object {
         all: &Arc<Budget>,
     ) -> Result<Self, ObjectError> {
         let budget = Budget::within(limits, all);
-        let mut object = Self::open_within(&mapped.path, &mapped.open_path, budget)?;
+        let mut object = Self::open_within(&mapped.path, mapped.path_now(), budget)?;
         object.name = mapped.name.as_str().into();
         object.is_main = mapped.is_main;
         Ok(object)
