@@ -72,9 +72,8 @@ fn the_calls_of_a_function_have_a_report_for_each_value() {
         command.arg("report").arg(&recorded.file).args(["--by", what, "--format", "json"]);
         run(&mut command, LIMIT).expect("ends")
     };
-    let parts = |what: &str| -> Vec<(Value, u64, u64)> {
-        let finished = report_by(what);
-        let reports = finished.stdout.lines().map(|line| Report::parse(line).expect("a report"));
+    let parts_of = |text: &str| -> Vec<(Value, u64, u64)> {
+        let reports = text.lines().map(|line| Report::parse(line).expect("a report"));
         let part = |report: Report| {
             report.check_schema().expect("as documented");
             let calls = |name: &str| report.function(name).map_or(0, |function| function.calls());
@@ -82,6 +81,7 @@ fn the_calls_of_a_function_have_a_report_for_each_value() {
         };
         reports.map(part).collect()
     };
+    let parts = |what: &str| parts_of(&report_by(what).stdout);
     let by_key = parts("serve: key");
     let [whole, .., others] = &by_key[..] else { panic!("{by_key:?}") };
     assert_eq!(*whole, (Value::Null, 95, 600));
@@ -94,6 +94,30 @@ fn the_calls_of_a_function_have_a_report_for_each_value() {
     assert_eq!(sums, (95, 600));
     let by_result = parts("serve: retval");
     assert_eq!(by_result.len(), 3, "{by_result:?}");
+    // The same without a recording.
+    let live = |what: &str| {
+        let mut command = Command::new(&env.ctrace);
+        command.args(["run", "-f", "step", "--arg", "serve: key=0:str", "--by", what]);
+        let file = recorded.file.with_extension("json");
+        command.args(["--format", "json", "-o"]).arg(&file).arg("--").arg(&path).arg("30");
+        let finished = run(&mut command, LIMIT).expect("ends");
+        assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+        std::fs::read_to_string(file).expect("reports")
+    };
+    let live_parts = parts_of(&live("serve: key"));
+    let sorted = |parts: &[(Value, u64, u64)]| {
+        let mut parts = parts.to_vec();
+        parts.sort_by_key(|(value, serve, step)| (value.to_string(), *serve, *step));
+        parts
+    };
+    let of_many = |parts: &[(Value, u64, u64)]| -> Vec<_> {
+        sorted(parts).into_iter().filter(|(_, serve, _)| *serve > 1).collect()
+    };
+    // Which of those that come once have a part of their own is left to time.
+    assert_eq!((live_parts.len(), of_many(&live_parts)), (18, of_many(&by_key)));
+    let without = live("serve: size");
+    assert_eq!(parts_of(&without), [(Value::Null, 95, 600)]);
+    assert!(without.contains("there are no parts: serve has no value `size`"), "{without}");
     let refused = report_by("serve: size");
     assert_ne!(refused.shell_code(), 0);
     assert!(refused.stderr.contains("has no value `size`; there are key, retval"), "{refused:?}");

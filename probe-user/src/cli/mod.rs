@@ -16,9 +16,8 @@ pub(crate) use diff::{DiffArgs, DiffFormat};
 pub(crate) use internal::{ExecArgs, HealArgs, Internal, InternalCommand};
 use options::RECORDING;
 pub(crate) use options::{
-    By, FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs,
-    ProgramSelectArgs, QueryArgs, RecordingArgs, ReportFormat, ReturnsArg, SelectArgs, UserArgs,
-    ValuesArgs,
+    FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs, ProgramSelectArgs,
+    QueryArgs, RecordingArgs, ReportFormat, ReturnsArg, SelectArgs, UserArgs, ValuesArgs,
 };
 pub(crate) use process::ProcessArgs;
 pub(crate) use top::TopArgs;
@@ -120,7 +119,7 @@ pub(crate) struct DoctorArgs {
     sudo ctrace list -p redis-server")]
 pub(crate) struct ListArgs {
     /// The program or library to search
-    #[arg(value_name = "BINARY", required_unless_present = "by", conflicts_with = "by")]
+    #[arg(value_name = "BINARY", required_unless_present = "chosen", conflicts_with = "chosen")]
     pub binary: Option<PathBuf>,
     #[command(flatten)]
     pub process: ProcessArgs,
@@ -176,8 +175,8 @@ pub(crate) struct AttachArgs {
     #[arg(
         value_name = "PROCESS",
         value_parser = ProcessName::parse,
-        required_unless_present = "by",
-        conflicts_with = "by"
+        required_unless_present = "chosen",
+        conflicts_with = "chosen"
     )]
     pub processes: Vec<ProcessName>,
     #[command(flatten)]
@@ -264,7 +263,7 @@ pub(crate) struct RecordArgs {
         value_name = "CMD",
         trailing_var_arg = true,
         allow_hyphen_values = true,
-        conflicts_with = "by"
+        conflicts_with = "chosen"
     )]
     pub command: Vec<OsString>,
 }
@@ -288,11 +287,6 @@ pub(crate) struct ReportArgs {
     /// for any
     #[arg(long, value_name = "TIME[:PERCENT]", value_parser = values::frames_limit, requires = "frame")]
     pub fail_frames_over: Option<FramesLimit>,
-    /// After the report on all: one for each process, each thread, or all threads of each name. With
-    /// 'FUNCTION: ARG': one for the calls of FUNCTION with each value of an argument, or of its result
-    /// (retval), and what these called. PART is process, thread, name, or that
-    #[arg(long, value_name = "PART", value_parser = values::by)]
-    pub by: Option<By>,
     #[command(flatten)]
     pub query: QueryArgs,
 }

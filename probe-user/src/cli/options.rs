@@ -3,7 +3,7 @@
 use super::values;
 use crate::{session::budget::slowdown::SlowdownPolicy, target::asked_values::AskedValues};
 use clap::{Args, ValueEnum};
-use ctrace_core::units::Nanos;
+use ctrace_core::{report::By, units::Nanos};
 use std::{path::PathBuf, time::Duration};
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]
@@ -182,6 +182,11 @@ pub(crate) struct OutputArgs {
     /// typical ones (--view frames)
     #[arg(long, value_name = "FUNCTION")]
     pub frame: Option<String>,
+    /// After the report on all: one for each process, each thread, or all threads of each name. With
+    /// 'FUNCTION: ARG': one for the calls of FUNCTION with each value of an argument, or of its result
+    /// (retval), and what these called. PART is process, thread, name, or that
+    #[arg(long, value_name = "PART", value_parser = values::by)]
+    pub by: Option<By>,
     /// Sort rows by a column
     #[arg(long, value_name = "COLUMN")]
     pub sort: Option<String>,
@@ -218,7 +223,8 @@ pub(crate) struct ProbeArgs {
     #[arg(long, help_heading = "What to trace")]
     pub follow: bool,
     /// Limit the cost of probes to this percentage of the target's own CPU time: the costliest
-    /// functions are probed intermittently, and their totals are extrapolated
+    /// functions are probed intermittently, and their rows show what was seen meanwhile. JSON estimates
+    /// all of it
     #[arg(long, value_name = "PERCENT", value_parser = values::budget, help_heading = "Cost")]
     pub budget: Option<f64>,
     /// Reaction if the probes slow the target (with --follow, with its children): warn beyond 50 %
@@ -261,20 +267,6 @@ pub(crate) enum ReportFormat {
     Table,
     Json,
     Csv,
-}
-
-/// What makes the parts of a recording.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum By {
-    Process,
-    Thread,
-    /// Threads of one name.
-    Name,
-    /// The calls of a function with one value of an argument, or of the result.
-    Value {
-        function: String,
-        argument: String,
-    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -8,10 +8,9 @@ use clap::{
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]
-#[group(id = "by", multiple = false)]
+#[group(id = "chosen", multiple = false)]
 pub(crate) struct ProcessArgs {
-    /// The running process: a PID, a name, a systemd unit, or the path of its program. attach, record
-    /// and trace take several
+    /// The running process: a PID, a name, a systemd unit, or the path of its program
     #[arg(short, long, value_name = "PROCESS", value_parser = ProcessName::parse)]
     pub pid: Vec<ProcessName>,
     /// The process that runs this program file. A glob means all that run such a file

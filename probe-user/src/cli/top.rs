@@ -26,19 +26,19 @@ pub(crate) struct TopArgs {
     #[arg(
         value_name = "PROCESS",
         value_parser = ProcessName::parse,
-        required_unless_present_any = ["by", "daemon", "command"],
-        conflicts_with_all = ["by", "daemon", "command"]
+        required_unless_present_any = ["chosen", "daemon", "command"],
+        conflicts_with_all = ["chosen", "daemon", "command"]
     )]
     pub process: Option<ProcessName>,
     #[command(flatten)]
     pub by: ProcessArgs,
     /// A command to launch and watch, from the first instruction of main
-    #[arg(value_name = "CMD", last = true, conflicts_with_all = ["daemon", "by"])]
+    #[arg(value_name = "CMD", last = true, conflicts_with_all = ["daemon", "chosen"])]
     pub command: Vec<OsString>,
     #[command(flatten)]
     pub user: UserArgs,
     /// Watch what `ctrace daemon` traces: choose from a list of its processes
-    #[arg(long, conflicts_with = "by")]
+    #[arg(long, conflicts_with = "chosen")]
     pub daemon: bool,
     /// Path of the daemon's socket
     #[arg(long, value_name = "PATH", default_value = "/run/ctrace/ctrace.sock")]

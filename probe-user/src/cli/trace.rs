@@ -26,14 +26,14 @@ pub(crate) struct TraceLinesArgs {
     /// recording, or all files that `--rotate` made of it
     #[arg(
         value_name = "PROCESS|FILE",
-        required_unless_present_any = ["by", "command"],
-        conflicts_with_all = ["by", "command"]
+        required_unless_present_any = ["chosen", "command"],
+        conflicts_with_all = ["chosen", "command"]
     )]
     pub subject: Vec<PathBuf>,
     #[command(flatten)]
     pub by: ProcessArgs,
     /// A command to launch and trace, from the first instruction of main
-    #[arg(value_name = "CMD", last = true, conflicts_with = "by")]
+    #[arg(value_name = "CMD", last = true, conflicts_with = "chosen")]
     pub command: Vec<OsString>,
     #[command(flatten)]
     pub user: UserArgs,

@@ -2,16 +2,20 @@
 
 pub(crate) use crate::values::*;
 
-use super::options::By;
 use crate::ui::ViewName;
 use clap::{
     Arg, Command, Error,
     builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser},
 };
-use ctrace_core::{diff::Metric, formats::Format, recording::Joined, report::numbers::NumberId};
+use ctrace_core::{
+    diff::Metric,
+    formats::Format,
+    recording::Joined,
+    report::{By, numbers::NumberId},
+};
 use std::{ffi::OsStr, fs::File};
 
-/// Parses what makes the parts of a report.
+/// Parses the rule by which a report is divided into parts.
 pub(crate) fn by(text: &str) -> Result<By, String> {
     let value = || {
         let (function, argument) = text.rsplit_once(':')?;

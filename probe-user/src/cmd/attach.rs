@@ -24,13 +24,14 @@ use ctrace_core::units::Pid;
 use std::time::Duration;
 
 pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
+    let report = spec::live_report(&args.trace)?;
     bpf::require()?;
     let names = args.by.all_chosen(&args.processes);
     let mut spec = spec::trace(&args.trace.what());
     let processes = process::open_all(&names, &mut spec.probes)?;
     let watched = event_loop::watch(Pid(processes[0].pid()))?;
     let output = Output::Reports(Box::new(Reports::open(
-        &spec::live_report(&args.trace),
+        &report,
         args.trace.probes.spool,
         sink::Default::Stdout,
     )?));

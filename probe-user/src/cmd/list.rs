@@ -21,7 +21,7 @@ use crate::{
         plan::Placement,
         select::Selection,
     },
-    ui::{self, Style, listing, terminal, units::counted},
+    ui::{self, Style, listing, pager::Pager, terminal, units::counted},
 };
 use anyhow::Context;
 use ctrace_core::{function::FunctionKind, report::render::json::write_pretty};
@@ -82,7 +82,12 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     let rows = list_functions(&objects, &selection, true);
     let decided = decide(rows, &objects, &planner, verbose > 0 || args.json)?;
     objects.iter().flat_map(Object::left_out).for_each(|line| ui::say(&line));
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let pager = if args.json { None } else { Pager::start() };
+    let out: Box<dyn Write> = match pager {
+        Some(pager) => Box::new(pager),
+        None => Box::new(std::io::stdout().lock()),
+    };
+    let mut out = BufWriter::new(out);
     let written = match args.json {
         true => to_json(&decided, &mut out),
         false => {

@@ -13,7 +13,6 @@ mod heal;
 mod list;
 mod man;
 mod open;
-mod parts;
 mod process;
 mod query;
 mod record;

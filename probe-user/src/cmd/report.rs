@@ -3,14 +3,14 @@
 use super::{
     Failure,
     open::{Files, open},
-    parts::{MOST_PARTS, Part, Parts, parts},
     query::{query, window},
     spec,
 };
 use crate::{
-    cli::{FramesLimit, ReportArgs, ReportFormat},
+    cli::{FramesLimit, ReportArgs},
     session::keep::{
         one_function::one_function,
+        parts::{self, MOST_PARTS, Parts},
         sink::{Default, Sink},
     },
     ui::{self, units, views::frames::over_budget},
@@ -28,16 +28,12 @@ use ctrace_core::{
 };
 use std::ops::Range;
 
-const HEADLESS: &str = "calls that began before (headless) are counted in the first report only: nothing tells whose they were";
-
 /// More than a day of seconds. Nobody reads more, and a file may claim centuries.
 const MOST_REPORTS: u64 = 100_000;
 
 pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     let recording = open(&args.files, &args.query.lens)?;
-    check_format(args)?;
     let mut sink = Sink::open(&spec::report(&args.output), Default::Stdout)?.paged();
-    sink.several |= args.by.is_some();
     let start = recording.start();
     sink.set_epoch_offset(start.epoch_offset_ns.saturating_add(start.zone_ns));
     let (mut verdicts, mut most_left_out) = (Vec::new(), 0);
@@ -56,44 +52,29 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
         if let Some(limit) = &args.fail_frames_over {
             verdicts.extend(exceeds(&whole, limit));
         }
-        let Parts { each, left_out, notes } = match &args.by {
-            Some(by) => parts(&recording, by, &query, &whole)?,
+        let parts = match &args.output.by {
+            Some(by) => Parts::of(&recording, by, &query, &whole)?,
             None => Parts::default(),
         };
-        for Part { report: part, query } in each {
+        parts.none.iter().for_each(|why| ui::say(why));
+        for part in parts.each() {
             if !goes_on {
                 break;
             }
-            let mut report = Report { part: Some(part), ..report_of(&query) };
-            if whole.loss.calls_headless > 0 {
-                report.notes.push(HEADLESS.to_owned());
-            }
-            report.notes.extend_from_slice(&notes);
-            goes_on = sink.write(&report)?;
+            goes_on = sink.write(&parts.report(part, report_of(&part.query)))?;
         }
-        most_left_out = most_left_out.max(left_out);
+        most_left_out = most_left_out.max(parts.left_out);
         if !goes_on {
             break;
         }
     }
-    if most_left_out > 0 {
-        let what = "more processes, threads or names had fewer calls and have no report";
-        ui::say(&format!("{most_left_out} {what} of their own"));
-    }
+    parts::say_left_out(most_left_out);
     if args.fail_frames_over.is_some() && verdicts.is_empty() {
         return Err(
             anyhow!("--fail-frames-over cannot be told: no frame has a known duration").into()
         );
     }
     Ok(verdicts.contains(&true).into())
-}
-
-fn check_format(args: &ReportArgs) -> anyhow::Result<()> {
-    ensure!(
-        args.by.is_none() || args.output.format != ReportFormat::Csv,
-        "--by makes several reports: --format json has them on a line each"
-    );
-    Ok(())
 }
 
 fn frames_asked(
@@ -133,8 +114,11 @@ fn windows(
     let length = whole.end.since(whole.start);
     let step = args.output.interval.map_or(length.0, |interval| interval.as_nanos() as u64).max(1);
     let count = length.0.div_ceil(step).max(1);
-    let most =
-        if args.by.is_some() { MOST_REPORTS / (MOST_PARTS as u64 + 1) } else { MOST_REPORTS };
+    let most = if args.output.by.is_some() {
+        MOST_REPORTS / (MOST_PARTS as u64 + 1)
+    } else {
+        MOST_REPORTS
+    };
     ensure!(
         count <= most,
         "--interval would make {} reports of the {} that the recording says it has; at most {} are \

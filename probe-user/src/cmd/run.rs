@@ -64,9 +64,10 @@ fn trace_command(
     user: &Identity,
     verbose: u8,
 ) -> anyhow::Result<u8> {
+    let report = spec::live_report(&args.trace)?;
     bpf::require()?;
     let output = Output::Reports(Box::new(Reports::open(
-        &spec::live_report(&args.trace),
+        &report,
         args.trace.probes.spool,
         sink::Default::Stderr,
     )?));

@@ -11,7 +11,11 @@ use crate::{
     },
     target::{budget::ObjectLimits, place::Returns},
 };
-use ctrace_core::filter::{Filter, ThreadFilter};
+use anyhow::bail;
+use ctrace_core::{
+    filter::{Filter, ThreadFilter},
+    report::By,
+};
 
 pub(super) fn trace(args: &WhatArgs) -> TraceSpec {
     TraceSpec {
@@ -81,23 +85,43 @@ pub(super) fn report(args: &OutputArgs) -> ReportSpec {
         cumulative: args.cumulative,
         raw: args.raw,
         frame: args.frame.clone(),
+        by: args.by.clone(),
         output: args.output.clone(),
     }
 }
 
 /// Returns the report of `run` and `attach`. Values that are asked for are shown, unless a view was
 /// chosen.
-pub(super) fn live_report(args: &TraceArgs) -> ReportSpec {
+pub(super) fn live_report(args: &TraceArgs) -> anyhow::Result<ReportSpec> {
     let mut spec = report(&args.output);
     let asks = !args.values.arguments.is_empty() || !args.values.results.is_empty();
-    if asks && spec.views.is_empty() && spec.interval.is_none() {
+    if let Some(by) = &spec.by {
+        let wrong = [
+            (spec.interval.is_some(), "--by makes parts of one report: leave out --interval"),
+            (
+                args.probes.budget.is_some(),
+                "--by takes calls apart that were all seen: leave out --budget, and trace fewer \
+                 functions or use --max-slowdown",
+            ),
+            (
+                matches!(by, By::Value { .. }) && !asks && args.select.usdt.is_empty(),
+                "--by takes calls apart by a value: ask for it, as in --arg 'handle: 0:u64' --by \
+                 'handle: arg0'",
+            ),
+        ];
+        if let Some((_, why)) = wrong.into_iter().find(|(is_so, _)| *is_so) {
+            bail!(why);
+        }
+    }
+    let by_value = matches!(spec.by, Some(By::Value { .. }));
+    if asks && !by_value && spec.views.is_empty() && spec.interval.is_none() {
         let views: &[&str] = match spec.format {
             ReportFormat::Csv => &["values"],
             _ => &["summary", "values", "calls"],
         };
         spec.views = views.iter().map(|view| (*view).to_owned()).collect();
     }
-    spec
+    Ok(spec)
 }
 
 fn probes(args: &ProbeArgs) -> ProbeSpec {

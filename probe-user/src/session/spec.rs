@@ -6,7 +6,7 @@ use crate::{
     target::{asked_values::AskedValues, budget::ObjectLimits, place::Returns},
 };
 use anyhow::ensure;
-use ctrace_core::filter::Filter;
+use ctrace_core::{filter::Filter, report::By};
 use std::{path::PathBuf, time::Duration};
 
 /// The subject of a trace, and its options.
@@ -117,6 +117,8 @@ pub(crate) struct ReportSpec {
     pub raw: bool,
     /// The function whose calls are frames.
     pub frame: Option<String>,
+    /// The rule for parts that have reports of their own.
+    pub by: Option<By>,
     /// A file, or `-` for stdout.
     pub output: Option<PathBuf>,
 }

@@ -72,7 +72,7 @@ pub struct Report {
     pub paths: Vec<PathReport>,
     /// The number of calls on paths beyond the bound on paths.
     pub paths_other_calls: u64,
-    /// Of those, the ones that had not ended.
+    /// The number of these calls that had not ended.
     #[serde(default, skip_serializing_if = "is_none")]
     pub paths_other_open: u64,
     pub threads: Vec<ThreadReport>,
@@ -112,6 +112,20 @@ pub struct TargetReport {
     pub untraced_children: u64,
 }
 
+/// The rule by which a report is divided into parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum By {
+    Process,
+    Thread,
+    /// Threads of one name.
+    Name,
+    /// The calls of a function with one value of an argument, or of the result.
+    Value {
+        function: String,
+        argument: String,
+    },
+}
+
 /// A process, a thread, all threads of a name, or calls of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartReport {
@@ -121,7 +135,7 @@ pub struct PartReport {
     pub tid: Option<Tid>,
     /// The name of the thread, of a process's main thread, or of the function.
     pub name: Arc<str>,
-    /// Which of the function's calls it is about: these, and the calls inside them.
+    /// The calls of the function that the part is about. The calls inside them belong to it, too.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub calls: Option<PartCalls>,
 }
@@ -374,7 +388,7 @@ pub struct ThreadReport {
     pub tid: Tid,
     pub name: Arc<str>,
     pub calls: u64,
-    /// Of those, the ones that had not ended.
+    /// The number of these calls that had not ended.
     #[serde(default)]
     pub open: u64,
     pub first_ns: Nanos,

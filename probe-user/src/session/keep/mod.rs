@@ -6,6 +6,7 @@ pub(crate) mod lines;
 pub(crate) mod live;
 pub(crate) mod one_function;
 pub(crate) mod output;
+pub(crate) mod parts;
 pub(crate) mod recording;
 pub(crate) mod sink;
 pub(crate) mod spill;

@@ -9,7 +9,7 @@ use super::{
     stream::Stream,
 };
 use crate::session::spec::ReportSpec;
-use ctrace_core::recording::replay::start_threads;
+use ctrace_core::{recording::replay::start_threads, report::By};
 use std::time::Duration;
 
 pub(crate) enum Output {
@@ -29,6 +29,8 @@ pub(crate) struct Reports {
     pub cumulative: bool,
     /// The function whose calls are frames.
     pub frame: Option<String>,
+    /// The rule for parts that have reports of their own.
+    pub by: Option<By>,
 }
 
 impl Reports {
@@ -46,6 +48,7 @@ impl Reports {
             interval: spec.interval,
             cumulative: spec.cumulative,
             frame: spec.frame.clone(),
+            by: spec.by.clone(),
         })
     }
 }
@@ -65,7 +68,8 @@ impl Output {
         match self {
             Self::Reports(reports) => {
                 let extras = reports.sink.extras();
-                let shows = extras.slowest_calls.is_some() || extras.values.is_some();
+                let by_value = matches!(reports.by, Some(By::Value { .. }));
+                let shows = extras.slowest_calls.is_some() || extras.values.is_some() || by_value;
                 reports.spill.is_some() && shows
             }
             Self::Live(_) => false,
@@ -98,7 +102,7 @@ mod tests {
 
     #[test]
     fn only_a_view_of_single_calls_shows_values() {
-        let shows = |views: &[&str], spill: Option<Spill>| {
+        let shows_by = |views: &[&str], spill: Option<Spill>, by: Option<By>| {
             let spec = ReportSpec {
                 format: ReportFormat::Table,
                 views: views.iter().map(|&name| name.to_owned()).collect(),
@@ -110,13 +114,25 @@ mod tests {
                 cumulative: false,
                 raw: false,
                 frame: None,
+                by: None,
                 output: None,
             };
             let sink = Sink::open(&spec, Default::Stderr).expect("stderr is there");
-            let (center_cut, interval, cumulative) = (1.0, None, false);
-            let reports = Reports { sink, spill, center_cut, interval, cumulative, frame: None };
+            let reports = Reports {
+                sink,
+                spill,
+                center_cut: 1.0,
+                interval: None,
+                cumulative: false,
+                frame: None,
+                by,
+            };
             Output::Reports(Box::new(reports)).shows_values()
         };
+        let shows = |views: &[&str], spill| shows_by(views, spill, None);
+        let value = By::Value { function: "handle".into(), argument: "key".into() };
+        assert!(shows_by(&[], Some(Spill::new(0)), Some(value)));
+        assert!(!shows_by(&[], Some(Spill::new(0)), Some(By::Thread)));
         assert!(shows(&["summary", "calls"], Some(Spill::new(0))));
         assert!(!shows(&[], Some(Spill::new(0))));
         assert!(!shows(&["timeline"], Some(Spill::new(0))));

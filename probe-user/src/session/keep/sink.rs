@@ -110,15 +110,20 @@ pub(crate) struct Sink {
     format: ReportFormat,
     views: ViewOptions,
     /// True for one of several reports: JSON goes on one line each.
-    pub several: bool,
+    several: bool,
 }
 
 impl Sink {
     /// Opens the output and checks the specification, before anything is attached.
     pub(crate) fn open(spec: &ReportSpec, default: Default) -> anyhow::Result<Self> {
         let views = view_options(spec)?;
+        ensure!(
+            spec.by.is_none() || spec.format != ReportFormat::Csv,
+            "--by makes several reports: --format json has them on a line each"
+        );
         let out = Out::open(spec.output.as_deref(), default)?;
-        Ok(Self { out, format: spec.format, views, several: spec.interval.is_some() })
+        let several = spec.interval.is_some() || spec.by.is_some();
+        Ok(Self { out, format: spec.format, views, several })
     }
 
     /// See [`Out::paged`].

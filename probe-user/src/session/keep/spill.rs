@@ -1,7 +1,7 @@
 //! Keeps every call of a session that reports once, for exact numbers. The calls are a recording
 //! without a name, in memory as far as `--spool` allows and in a temporary file beyond.
 
-use super::{behind::Behind, one_function::one_function};
+use super::{behind::Behind, one_function::one_function, parts::Parts};
 use anyhow::bail;
 use ctrace_core::{
     engine::ReportMeta,
@@ -9,7 +9,7 @@ use ctrace_core::{
         Block, End, ReadAt, Recording, Start, Writer,
         replay::{Query, report_with},
     },
-    report::{FramesAsked, Report},
+    report::{By, FramesAsked, Report},
     units::Nanos,
 };
 use std::{
@@ -79,33 +79,54 @@ impl Spill {
         }
     }
 
-    /// Makes the report of everything up to `end_ns`. `frame` names the function whose calls are
-    /// frames.
-    pub(crate) fn report(
-        &mut self,
-        end_ns: Nanos,
-        mut meta: ReportMeta,
-        frame: Option<&str>,
-    ) -> anyhow::Result<Report> {
+    /// Returns the calls up to `end_ns`. Later ones are not kept.
+    pub(crate) fn take(&mut self, end_ns: Nanos) -> anyhow::Result<Kept> {
         let is_full = matches!(self.stage, Stage::Full(_));
         let (writer, failure) = self.end()?;
         let store = match is_full || failure.is_some() {
             true => writer.into_inner(),
             false => writer.finish(&End { end_ns, ..End::default() }).map_err(no_room)?,
         };
-        meta.notes.extend(failure.as_ref().map(stopped_early));
-        let recording = Recording::open(store)?;
-        match frame
-            .map(|pattern| one_function("--frame", pattern, recording.functions()))
-            .transpose()
-        {
+        let note = failure.as_ref().map(stopped_early);
+        Ok(Kept { recording: Recording::open(store)?, note })
+    }
+}
+
+/// All calls of a session.
+pub(crate) struct Kept {
+    recording: Recording<Store>,
+    /// Why there are not more.
+    note: Option<String>,
+}
+
+impl Kept {
+    /// Completes what reports on these calls have in common. `frame` names the function whose calls
+    /// are frames.
+    pub(crate) fn prepare(&self, meta: &mut ReportMeta, frame: Option<&str>) {
+        meta.notes.extend(self.note.clone());
+        let of = |pattern| one_function("--frame", pattern, self.recording.functions());
+        match frame.map(of).transpose() {
             Ok(function) => {
                 meta.extras.frames =
                     function.map(|function| FramesAsked { function, budget: None });
             }
             Err(error) => meta.notes.push(format!("there are no frames: {error}")),
         }
-        Ok(report_with(&recording, &Query::default(), meta))
+    }
+
+    pub(crate) fn report(&self, query: &Query, meta: ReportMeta) -> Report {
+        report_with(&self.recording, query, meta)
+    }
+
+    /// Returns the parts of all calls. `whole` is the report on these. Why there are none is a note
+    /// of that report: the calls are worth it all the same.
+    pub(crate) fn parts(&self, by: Option<&By>, whole: &mut Report) -> Parts {
+        let of = |by| Parts::of(&self.recording, by, &Query::default(), whole);
+        let parts = by.map(of).transpose();
+        let parts = parts.unwrap_or_else(|error| Some(Parts::none(error.to_string())));
+        let parts = parts.unwrap_or_default();
+        whole.notes.extend(parts.none.iter().map(|why| format!("there are no parts: {why}")));
+        parts
     }
 }
 

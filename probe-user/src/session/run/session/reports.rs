@@ -3,11 +3,12 @@
 use super::Session;
 use crate::{
     bpf::{self, Release},
-    session::keep::{live::Snapshot, output::Output},
+    session::keep::{live::Snapshot, output::Output, parts, spill::Kept},
     ui::units::{self, Digits, counted},
 };
 use ctrace_core::{
     engine::ReportMeta,
+    recording::replay::Query,
     report::{Extras, Report},
     units::Nanos,
 };
@@ -72,17 +73,18 @@ impl Session {
         self.count_losses()?;
         let Some(content) = self.delivery.content() else { return Ok(true) };
         let meta = self.meta(end, content);
-        let engine = &mut self.engine;
-        let mut report = match &mut self.delivery.output {
-            Output::Reports(reports) => match &mut reports.spill {
-                Some(spill) => spill.report(end, meta, reports.frame.as_deref())?,
-                None if reports.cumulative => engine.report(end, meta),
-                None => engine.report_interval(end, meta),
-            },
-            _ => engine.report_interval(end, meta),
+        if let Output::Reports(reports) = &mut self.delivery.output
+            && let Some(spill) = &mut reports.spill
+        {
+            let kept = spill.take(end)?;
+            return self.report_kept(end, &kept, meta);
+        }
+        let cumulative = matches!(&self.delivery.output, Output::Reports(r) if r.cumulative);
+        let mut report = match cumulative {
+            true => self.engine.report(end, meta),
+            false => self.engine.report_interval(end, meta),
         };
-        let interval = !matches!(&self.delivery.output, Output::Reports(r) if r.cumulative);
-        self.add_samples(&mut report, end, interval);
+        self.add_samples(&mut report, end, !cumulative);
         let ids = self.arming.unarmed.leave_out(&mut report);
         if let Output::Reports(reports) = &mut self.delivery.output {
             return reports.sink.write(&report);
@@ -93,6 +95,37 @@ impl Session {
             Output::Live(live) => Ok((live.deliver)(snapshot)),
             _ => Ok(true),
         }
+    }
+
+    /// Makes the only report, and those on its parts.
+    fn report_kept(
+        &mut self,
+        end: Nanos,
+        kept: &Kept,
+        mut meta: ReportMeta,
+    ) -> anyhow::Result<bool> {
+        let Output::Reports(reports) = &self.delivery.output else { return Ok(true) };
+        let by = reports.by.clone();
+        kept.prepare(&mut meta, reports.frame.as_deref());
+        let mut whole = kept.report(&Query::default(), meta.clone());
+        let parts = kept.parts(by.as_ref(), &mut whole);
+        let mut goes_on = self.write_kept(end, whole)?;
+        for part in parts.each() {
+            if !goes_on {
+                break;
+            }
+            let report = kept.report(&part.query, meta.clone());
+            goes_on = self.write_kept(end, parts.report(part, report))?;
+        }
+        parts::say_left_out(parts.left_out);
+        Ok(goes_on)
+    }
+
+    fn write_kept(&mut self, end: Nanos, mut report: Report) -> anyhow::Result<bool> {
+        self.add_samples(&mut report, end, true);
+        self.arming.unarmed.leave_out(&mut report);
+        let Output::Reports(reports) = &mut self.delivery.output else { return Ok(true) };
+        reports.sink.write(&report)
     }
 
     /// Returns the interval so far, for a session that somebody watches; the interval goes on.

@@ -1,19 +1,15 @@
-//! Parts of a recording, each with a report of its own: processes, threads, threads of one name, and
-//! the calls of a function with one value.
+//! Parts of what was recorded, each with a report of its own: processes, threads, threads of one name,
+//! and the calls of a function with one value.
 
-use super::open::Files;
-use crate::{
-    cli::By,
-    session::keep::one_function::one_function,
-    ui::{say, units::counted},
-};
+use super::one_function::one_function;
+use crate::ui::{say, units::counted};
 use anyhow::bail;
 use ctrace_core::{
     recording::{
-        Recording,
+        ReadAt, Recording,
         replay::{Query, WithValue, by_values_of},
     },
-    report::{PartCalls, PartReport, Report, ThreadReport, render::clean::clean},
+    report::{By, PartCalls, PartReport, Report, ThreadReport, render::clean::clean},
     units::{FuncId, Pid, ThreadId, Tid},
 };
 use std::{
@@ -23,24 +19,73 @@ use std::{
 };
 
 /// Each part takes a pass over the recording.
-pub(super) const MOST_PARTS: usize = 64;
+pub(crate) const MOST_PARTS: usize = 64;
 
 /// Values that have a part; the others have one together.
 const MOST_VALUES: usize = 16;
 
-/// A part, and what selects it.
-pub(super) struct Part {
-    pub(super) report: PartReport,
-    pub(super) query: Query,
+const HEADLESS: &str = "calls that began before (headless) are counted in the first report only: nothing tells whose they were";
+
+/// A part, with the query that selects it.
+pub(crate) struct Part {
+    report: PartReport,
+    pub(crate) query: Query,
 }
 
 #[derive(Default)]
-pub(super) struct Parts {
-    pub(super) each: Vec<Part>,
+pub(crate) struct Parts {
+    each: Vec<Part>,
     /// The number of parts without a report.
-    pub(super) left_out: usize,
-    /// What the reader of a part has to know.
-    pub(super) notes: Vec<String>,
+    pub(crate) left_out: usize,
+    /// The notes of each part.
+    notes: Vec<String>,
+    /// The reason why there are no parts.
+    pub(crate) none: Option<String>,
+}
+
+impl Parts {
+    /// Returns the parts of what the query selects. `whole` is the report on that.
+    pub(crate) fn of<R: ReadAt>(
+        recording: &Recording<R>,
+        by: &By,
+        query: &Query,
+        whole: &Report,
+    ) -> anyhow::Result<Self> {
+        let by_threads = |key| by_threads(recording, key, query, &whole.threads);
+        let mut parts = match by {
+            By::Process => by_threads(of_process),
+            By::Thread => by_threads(of_thread),
+            By::Name => by_threads(of_name),
+            By::Value { function, argument } => by_value(recording, function, argument, query)?,
+        };
+        if whole.loss.calls_headless > 0 {
+            parts.notes.insert(0, HEADLESS.to_owned());
+        }
+        Ok(parts)
+    }
+
+    /// Returns that there are no parts, for this reason.
+    pub(super) fn none(why: String) -> Self {
+        Self { none: Some(why), ..Self::default() }
+    }
+
+    pub(crate) fn each(&self) -> &[Part] {
+        &self.each
+    }
+
+    /// Makes the report on a part from that on the calls that its query selects.
+    pub(crate) fn report(&self, part: &Part, mut report: Report) -> Report {
+        report.notes.extend_from_slice(&self.notes);
+        Report { part: Some(part.report.clone()), ..report }
+    }
+}
+
+/// Says how many parts have no report.
+pub(crate) fn say_left_out(parts: usize) {
+    if parts > 0 {
+        let what = "more processes, threads or names had fewer calls and have no report";
+        say(&format!("{parts} {what} of their own"));
+    }
 }
 
 /// A process, a thread or a name.
@@ -58,25 +103,9 @@ fn of_name(_: Pid, _: Tid, name: &Arc<str>) -> Key {
     (None, None, Some(Arc::clone(name)))
 }
 
-/// Returns the parts of what the query selects. `whole` is the report on that.
-pub(super) fn parts(
-    recording: &Recording<Files>,
-    by: &By,
-    query: &Query,
-    whole: &Report,
-) -> anyhow::Result<Parts> {
-    let by_threads = |key| Ok(by_threads(recording, key, query, &whole.threads));
-    match by {
-        By::Process => by_threads(of_process),
-        By::Thread => by_threads(of_thread),
-        By::Name => by_threads(of_name),
-        By::Value { function, argument } => by_value(recording, function, argument, query),
-    }
-}
-
 /// Returns the parts that made calls, those with the most first.
-fn by_threads(
-    recording: &Recording<Files>,
+fn by_threads<R: ReadAt>(
+    recording: &Recording<R>,
     key: fn(Pid, Tid, &Arc<str>) -> Key,
     query: &Query,
     rows: &[ThreadReport],
@@ -107,12 +136,12 @@ fn by_threads(
         query: Query { threads: Some(threads), ..query.clone() },
     };
     let each = parts.into_iter().take(MOST_PARTS).map(part).collect();
-    Parts { each, left_out, notes: Vec::new() }
+    Parts { each, left_out, ..Parts::default() }
 }
 
 /// Returns a part for each value that took much time, and for the others.
-fn by_value(
-    recording: &Recording<Files>,
+fn by_value<R: ReadAt>(
+    recording: &Recording<R>,
     function: &str,
     argument: &str,
     query: &Query,
@@ -123,7 +152,7 @@ fn by_value(
     let Some(place) = info.values.iter().position(|value| *value.name == *argument) else {
         let there: Vec<_> = info.values.iter().map(|value| clean(&value.name)).collect();
         match there.is_empty() {
-            true => bail!("no values of {name} were recorded: record with --arg or --ret"),
+            true => bail!("no values of {name} were recorded: ask for them with --arg or --ret"),
             false => bail!("{name} has no value `{argument}`; there are {}", there.join(", ")),
         }
     };
@@ -145,8 +174,7 @@ fn by_value(
         let why = || {
             format!("no call of {name} with a `{argument}` is among those that the report counts")
         };
-        say(&without.unwrap_or_else(why));
-        return Ok(Parts::default());
+        return Ok(Parts::none(without.unwrap_or_else(why)));
     }
     let unsure = values.unsure.then(|| {
         "there are too many different values to compare all: one of the others may have taken more \
@@ -154,7 +182,8 @@ fn by_value(
             .to_owned()
     });
     let notes = without.into_iter().chain(unsure).collect();
-    Ok(Parts { each: values.each.into_iter().map(part).collect(), left_out: 0, notes })
+    let each = values.each.into_iter().map(part).collect();
+    Ok(Parts { each, notes, ..Parts::default() })
 }
 
 fn only(function: FuncId, functions: usize) -> Vec<bool> {
