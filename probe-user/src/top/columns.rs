@@ -20,7 +20,7 @@ use std::{str::FromStr, sync::LazyLock};
 pub(crate) enum Column {
     Name,
     Number(NumberId),
-    /// What probes cost, which reports do not have.
+    /// The cost of probes, which reports do not have.
     Cost,
 }
 

@@ -89,7 +89,7 @@ pub(super) struct Model {
     pub(super) filter: String,
     /// The chosen function. `None` means the first row.
     pub(super) selected: Option<RowId>,
-    /// What is chosen and folded in the tree and the paths.
+    /// The chosen and the folded rows in the tree and the paths.
     pub(super) trees: Outlooks,
     /// The first shown line of a text.
     pub(super) scroll: usize,

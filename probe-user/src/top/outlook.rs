@@ -1,4 +1,4 @@
-//! What the reader looks at in the tree and the paths: a root, a chosen row, and what is folded.
+//! The reader's place in the tree and the paths: a root, a chosen row, and the folded rows.
 //!
 //! All of it is said by chains of functions, so it holds when an interval brings other rows in
 //! another order. A chosen row that is not there now is remembered, and its nearest row above is

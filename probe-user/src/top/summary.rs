@@ -1,5 +1,5 @@
-//! What `top` leaves behind on the normal screen: the first screen of a report on all that it has
-//! counted, also while the screen stood still or compared.
+//! The first screen of a report that `top` leaves behind on the normal screen. The report is on all
+//! that it has counted, also while the screen stood still or compared.
 
 use super::{model::Model, sums::Sums};
 use crate::ui::{self, Style, ViewOptions, style::Tone, text::paragraph, units::counted};
@@ -10,7 +10,7 @@ const AROUND: usize = 16;
 const LEAST: usize = 5;
 const MOST: usize = 40;
 
-/// Why intervals are missing.
+/// The reason why intervals are missing.
 const MISSING: &str = "the terminal stood still, or the daemon did not keep them";
 
 /// Returns the report of all intervals, if there is one. It fits a terminal of so many rows, unless

@@ -4,12 +4,13 @@
 use unicode_width::UnicodeWidthChar as _;
 
 /// Our own characters, and their likeness.
-const LIKE: [(&str, char); 13] = [
+const LIKE: [(&str, char); 14] = [
     ("─▁▂", '-'),
     ("│├└╎", '|'),
-    ("┼", '+'),
-    ("█▓▇▆▅", '#'),
-    ("▉▊▋▌▒▄", '='),
+    ("┼▒", '+'),
+    ("▓", '%'),
+    ("█▇▆▅", '#'),
+    ("▉▊▋▌▄", '='),
     ("▍▎▏░▃", ':'),
     ("·", '.'),
     ("…", '~'),

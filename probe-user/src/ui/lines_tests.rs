@@ -78,7 +78,7 @@ fn engine() -> Engine {
     engine
 }
 
-/// What the probes of a thread see.
+/// The probes of a thread, and what they see.
 struct Probes<'a>(&'a mut Engine, u32);
 
 impl Probes<'_> {

@@ -22,8 +22,8 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
     }
     if loss.late > 0 {
         out.push(format!(
-            "warning: {} came too late to be put in order; time a, time ae and time tracked leave \
-             them out. The machine is overloaded: trace fewer functions (-f, -x).",
+            "warning: {} came too late to be put in order: the active, innermost and tracked times \
+             leave them out. The machine is overloaded: trace fewer functions (-f, -x).",
             counted(loss.late, "event", "events"),
         ));
     }

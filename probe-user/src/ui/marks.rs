@@ -3,6 +3,7 @@
 //! A mark is a letter behind the function's name. The legend below the table explains those that
 //! the table has.
 
+use super::grid::{Cell, Column};
 use super::style::{Style, Tone};
 use super::{text, waiting};
 use ctrace_core::report::Report;
@@ -103,9 +104,30 @@ impl Marks {
         [Mark::Frame, Mark::Waits].into_iter().any(|mark| self.has(function, mark))
     }
 
+    /// Moves the functions whose own time is hardly work to the end.
+    pub(super) fn workers_first(&self, functions: Vec<usize>) -> Vec<usize> {
+        let (others, mut all): (Vec<_>, Vec<_>) =
+            functions.into_iter().partition(|function| self.hardly_works(*function));
+        all.extend(others);
+        all
+    }
+
     /// Returns the letters of a row.
     pub(super) fn letters(&self, function: usize) -> String {
         self.0.get(function).into_iter().flatten().map(|mark| mark.letter()).collect()
+    }
+
+    /// Returns the letters as they stand right behind a name, or nothing.
+    pub(super) fn behind(&self, function: usize) -> String {
+        let letters = self.letters(function);
+        if letters.is_empty() { letters } else { format!(" [{letters}]") }
+    }
+
+    /// Returns the column of letters for these rows, if one of them has any.
+    pub(super) fn column(&self, functions: &[usize]) -> Option<Column> {
+        let letters = functions.iter().map(|&at| Cell::toned(self.letters(at), Tone::Warm));
+        let column = Column::left("", letters);
+        (column.width() > 0).then_some(column)
     }
 
     /// Returns a line for each mark of these rows.

@@ -9,7 +9,9 @@ use ctrace_core::report::{FunctionReport, Report};
 pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
     let mut out = Vec::new();
     let idle: Vec<_> = report.functions.iter().filter(|f| is_never_called(f)).collect();
-    if !idle.is_empty() && idle.len() < report.functions.len() && !show_zero {
+    // What a part has no calls of was called elsewhere.
+    let is_told = report.part.is_none() && !show_zero;
+    if !idle.is_empty() && idle.len() < report.functions.len() && is_told {
         let functions = counted(idle.len() as u64, "selected function", "selected functions");
         let what = match (report.filtered_calls, idle.len()) {
             (0, 1) => "was not called while traced",
@@ -72,6 +74,9 @@ pub(crate) fn nothing_called(report: &Report) -> Vec<String> {
             "No call came through the filters in {seconds}: all {} were filtered out.",
             count(report.filtered_calls),
         )];
+    }
+    if report.loss.decode_errors > 0 {
+        return vec!["No call can be read.".to_owned()];
     }
     match report.functions.len() as u64 {
         0 => return vec!["Nothing was traced: no function was selected.".to_owned()],

@@ -59,10 +59,14 @@ fn folded<N: AsRef<str> + PartialEq>(path: &[N]) -> Vec<String> {
     .collect()
 }
 
-/// Keeps `kept` frames, half of them from each end.
+/// Keeps `kept` frames, half of them from each end; of two, both from the end.
 fn with_ends(frames: &[String], kept: usize) -> String {
     if kept >= frames.len() {
         return frames.join(" → ");
+    }
+    // The direct caller tells more than the root.
+    if let ([.., caller, leaf], 2) = (frames, kept) {
+        return format!("… → {caller} → {leaf}");
     }
     let head = kept / 2;
     let tail = frames.len() - (kept - head);

@@ -56,5 +56,5 @@ pub(crate) fn not_shown(
         return String::new();
     }
     let what = super::units::counted(count as u64, one, many);
-    paragraph(&format!("… {what} not shown{remedy}"), Tone::Dim, style)
+    paragraph(&format!("{what} not shown{remedy}"), Tone::Dim, style)
 }

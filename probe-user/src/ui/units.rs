@@ -158,7 +158,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// And never a thousand of a unit that has a larger one.
+        /// A shown time is short, and never a thousand of a unit that has a larger one.
         #[test]
         fn any_time_is_short(ns: u64, shift in 0_u32..64) {
             for text in [full(ns >> shift), short(ns >> shift)] {

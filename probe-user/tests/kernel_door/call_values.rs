@@ -40,7 +40,7 @@ fn texts() -> [Option<Vec<u8>>; 7] {
     [of(b"key"), of(&fits), of(&longer), of(b"\xff"), of(b""), None, None]
 }
 
-/// What is behind the first letters of the texts. One letter behind an empty text is the next text,
+/// Returns the texts without their first letters. One letter behind an empty text is the next text,
 /// which is not known.
 fn rests() -> [Option<Vec<u8>>; 7] {
     let of = |text: &[u8]| Some(text.to_vec());

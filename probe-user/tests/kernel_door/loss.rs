@@ -1,4 +1,4 @@
-//! What does not fit into a ring is counted.
+//! Events that do not fit into a ring are counted.
 
 use crate::support::{Session, Target};
 use ctrace_common::Kind;

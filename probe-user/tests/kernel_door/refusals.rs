@@ -1,4 +1,4 @@
-//! What the kernel door says of what it cannot do, and of this machine.
+//! The kernel door says what it cannot do, and what this machine is.
 
 use crate::support::{BINARY, Session, site};
 use ctrace_common::Cookie;

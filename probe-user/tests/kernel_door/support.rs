@@ -115,7 +115,7 @@ impl Target {
         code
     }
 
-    /// Where the symbol's place in the file is mapped.
+    /// Returns the address at which the symbol's place in the file is mapped.
     pub(crate) fn address_of(&self, symbol: &str) -> u64 {
         let place = BINARY.offset(symbol);
         let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid().0)).unwrap();

@@ -26,7 +26,7 @@ fn sources(operands: &[Operand]) -> ValueSources {
     ValueSources::new(&words)
 }
 
-/// What `target.c` has there.
+/// The table that `target.c` has.
 const TABLE: [u64; 3] = [0x7172_7374_7576_7778, -2i64 as u64, 0x0102_0304_0506_0708];
 
 #[test]

@@ -185,7 +185,7 @@ fn redis_command(socket: &Path) -> Vec<String> {
     words.map(str::to_owned).into()
 }
 
-/// What redis answers, started by `command`.
+/// Returns the answer of a redis that `command` starts.
 fn ask_redis(mut command: Command, socket: &Path) -> (String, Option<i32>) {
     use std::io::Write as _;
     use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Where probes go, checked against other disassemblers, compilers and the running kernel.
+//! Checks where probes go against other disassemblers, compilers and the running kernel.
 
 mod corpus;
 mod guards;

@@ -1,4 +1,4 @@
-//! How many functions of real programs and libraries have a cheap exit with guards.
+//! Counts the functions of real programs and libraries that have a cheap exit with guards.
 
 use crate::survey::decide;
 use ctrace_user::testing::{

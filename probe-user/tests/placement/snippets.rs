@@ -348,7 +348,7 @@ fn guards_allow_return_probes() {
     check(GUARDED, "ret", "", "entry +0 single-stepped, exit by return probe, guarded");
 }
 
-/// What reads its own return address does so behind the guard, or without any.
+/// A function that reads its own return address does so behind the guard, or has none.
 #[test]
 fn guards_do_not_help_all() {
     let line = "entry +0 single-stepped, exit at 1 ret single-stepped";
@@ -433,7 +433,7 @@ fn broken_files_are_errors() {
     }
 }
 
-/// What a file decides costs bounded time and stack.
+/// A function costs bounded time and stack, whatever its file makes of it.
 #[test]
 fn functions_out_of_all_proportion() {
     let copies = "endbr64\n.rept 60000\nmov %rbx, %rcx\nmov %rcx, %rbx\n.endr\n\

@@ -1,4 +1,4 @@
-//! Which objects switch stacks, and which only restore their own.
+//! Tests which objects switch stacks, and which only restore their own.
 
 use ctrace_user::testing::target::CodeMap;
 use std::process::Command;

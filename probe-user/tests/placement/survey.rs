@@ -83,7 +83,7 @@ pub(crate) fn missed_returns(
     missed
 }
 
-/// What share of the functions can be traced how.
+/// The counts of functions that can be traced, and how.
 pub(crate) struct Tally {
     pub(crate) total: usize,
     pub(crate) seen: usize,

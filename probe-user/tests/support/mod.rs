@@ -42,7 +42,7 @@ fn function(name: &str, object: &str) -> FunctionInfo {
     }
 }
 
-/// What a program did from 0 to `end`.
+/// Returns the recording of a program that ran from 0 to `end`.
 pub(crate) fn record(
     exe: &str,
     functions: &[&str],

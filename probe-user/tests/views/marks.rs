@@ -1,5 +1,5 @@
-//! What rows of the first screen say beside their numbers, and what is said of times with the cost of
-//! probes.
+//! Tests the marks that rows of the first screen have beside their numbers, and the words about
+//! times with the cost of probes.
 
 use super::{WIDE, check, fixture, sound};
 use ctrace_core::function::ProbeCost;

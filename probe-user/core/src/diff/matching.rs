@@ -10,8 +10,8 @@
 //! 3. what is left, by short names, where a side has only one function of that name, or was written
 //!    by a ctrace that did not tell them apart.
 //!
-//! What has equal names on one side is merged, such as `static` functions of two source files. The
-//! traced program itself may have any file name, so that `./app-old` and `./app-new` compare.
+//! Functions of equal names on one side are merged, such as `static` functions of two source files.
+//! The traced program itself may have any file name, so that `./app-old` and `./app-new` compare.
 
 use super::catalogue::Named;
 use crate::function::{FunctionInfo, FunctionKind, without_hashes};
@@ -62,7 +62,7 @@ fn is_file_of(program: Option<&str>, object: &str) -> bool {
     program.and_then(|path| path.rsplit('/').next()) == Some(object)
 }
 
-/// What functions must agree in to be matched by a name.
+/// The properties in which functions must agree to be matched by a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Place {
     /// `None` for the program itself.

@@ -131,7 +131,7 @@ mod tests {
     fn names_are_those_of_the_registry() {
         let names = Metric::all().map(Metric::name).collect::<Vec<_>>().join(" ");
         assert!(
-            names.starts_with("calls p50 p90 p99 mean total self ae timed untimed a p95"),
+            names.starts_with("calls p50 p90 p99 mean total self innermost timed untimed a p95"),
             "{names}"
         );
         for metric in Metric::all() {
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn numbers_that_stretches_lack_are_refused_with_a_list_of_the_others() {
-        for name in ["max", "open", "headless", "ae_percent", "center_mean", "p98", ""] {
+        for name in ["max", "open", "headless", "innermost_percent", "center_mean", "p98", ""] {
             let error = name.parse::<Metric>().expect_err("no metric").to_string();
             assert!(error.contains("choose one of calls, p50,"), "{error}");
         }

@@ -75,7 +75,7 @@ struct Note {
     text: String,
     /// The first is the one that the text is from. Each is in it once.
     files: Vec<String>,
-    /// How many of them have other numbers.
+    /// The number of these files that have other numbers.
     differ: usize,
 }
 

@@ -149,7 +149,7 @@ struct Course<'a> {
     ladder: Ladder,
 }
 
-/// How a metric follows from stretches that are drawn any number of times.
+/// The rule by which a metric follows from stretches that are drawn any number of times.
 enum Measure<'a> {
     /// One sum over another: an amount per second, or time per call.
     Ratio { sums: Vec<f64>, over: Vec<f64> },

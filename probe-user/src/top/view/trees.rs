@@ -81,7 +81,7 @@ impl List<'_> {
         }
         let mut foot = not_shown(left_out, "row", "rows", "", &style(width));
         if self.tree.is_cut {
-            foot += "… callers further up not shown\n";
+            foot += "callers further up not shown\n";
         }
         let foot = marked(&foot, model.colour);
         let room = height.saturating_sub(HEADINGS + foot.len());

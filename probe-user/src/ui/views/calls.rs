@@ -136,7 +136,7 @@ fn inside(context: &Context<'_>, call: &CallReport) -> String {
     let shown: u64 = lines.iter().map(|line| at(line).calls).sum();
     if shown < call.inside_calls {
         let more = counted(call.inside_calls - shown, "more call", "more calls");
-        out += &text::paragraph(&format!("… {more} inside not shown"), Tone::Dim, context.style);
+        out += &text::paragraph(&format!("{more} inside not shown"), Tone::Dim, context.style);
     }
     out
 }

@@ -2,6 +2,7 @@
 //! the center, and the slowest.
 
 use super::super::grid::{Cell, Column, Group};
+use super::super::marks::Marks;
 use super::super::names::label;
 use super::super::number::{Heading, columns, is_in_any, is_something, text as text_of};
 use super::super::stack::{self, Section};
@@ -14,7 +15,7 @@ use ctrace_core::report::numbers::number;
 use ctrace_core::report::render::rows;
 
 static SUMS: [Heading; 6] = [
-    ("time acc", number("total_ns")),
+    ("total", number("total_ns")),
     ("self", number("self_ns")),
     ("sd", number("sd_ns")),
     ("cv", number("cv")),
@@ -22,8 +23,11 @@ static SUMS: [Heading; 6] = [
     ("threads", number("threads")),
 ];
 
-static EXCEPTIONS: [Heading; 3] =
-    [("untimed", number("untimed")), ("open", number("open")), ("headless", number("headless"))];
+static EXCEPTIONS: [Heading; 3] = [
+    ("ended unseen", number("untimed")),
+    ("still running", number("open")),
+    ("began before", number("headless")),
+];
 
 static PERCENTILES: [Heading; 5] = [
     ("p50", number("p50_ns")),
@@ -41,7 +45,7 @@ static CENTER: [Heading; 6] = [
     ("mean", number("center_mean_ns")),
     ("med", number("center_median_ns")),
     ("time a", number("center_active_ns")),
-    ("time ae", number("center_active_exclusive_ns")),
+    ("innermost", number("center_active_exclusive_ns")),
     ("max", number("center_max_ns")),
 ];
 
@@ -53,13 +57,20 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let rows = rows::functions(report, context.selection);
     let list: Vec<&FunctionReport> = rows.indices.iter().map(|&i| &report.functions[i]).collect();
     let names: Vec<String> = list.iter().map(|f| label(f)).collect();
-    let full = sections(context, &list, Digits::Full);
-    let short = sections(context, &list, Digits::Short);
-    let pairs = full.into_iter().zip(short);
+    let marks = Marks::of(report);
+    let sections_of = |digits| {
+        let mut sections = sections(context, &list, digits);
+        if let Some(letters) = marks.column(&rows.indices) {
+            sections[0].insert(0, Group::untitled(vec![letters]));
+        }
+        sections
+    };
+    let pairs = sections_of(Digits::Full).into_iter().zip(sections_of(Digits::Short));
     let sections = pairs.map(|(full, short)| Section { full, short }).collect();
     text::title("Details")
         + &stack::draw(&names, sections, context.style)
         + &text::left_out(rows.left_out, "function", "functions", context.style)
+        + &marks.legend(&rows.indices, context.style)
 }
 
 /// Returns the columns: sums, counts without durations, percentiles, and the three groups of calls.

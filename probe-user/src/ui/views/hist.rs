@@ -1,6 +1,7 @@
 //! The distribution of each function's durations: a histogram on a logarithmic scale beside the
 //! percentiles, and a map of octaves over time.
 
+use super::super::marks::Marks;
 use super::super::names::{self, label};
 use super::super::number::Heading;
 use super::super::style::{Style, Tone};
@@ -27,11 +28,16 @@ const LINE: &str = " │";
 
 pub(super) fn draw(context: &Context<'_>) -> String {
     let report = context.report;
-    let top = context.selection.top.unwrap_or(TOP);
-    let selection = Selection { top: Some(top), ..context.selection.clone() };
-    let rows = rows::functions(report, &selection);
+    let all = rows::functions(report, &Selection { top: None, ..context.selection.clone() });
+    let mut rows = all.indices;
+    if context.selection.sort.is_none() {
+        rows = Marks::of(report).workers_first(rows);
+    }
+    let found = rows.len();
+    rows.truncate(context.selection.top.unwrap_or(TOP));
+    let left_out = all.left_out + found - rows.len();
     let mut out = text::title("Histograms");
-    for (place, &index) in rows.indices.iter().enumerate() {
+    for (place, &index) in rows.iter().enumerate() {
         let function = &report.functions[index];
         out += if place > 0 { "\n" } else { "" };
         out += &match report.histogram_of(index) {
@@ -39,7 +45,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
             None => heading(context, function),
         };
     }
-    out + &text::left_out(rows.left_out, "function", "functions", context.style)
+    out + &text::left_out(left_out, "function", "functions", context.style)
 }
 
 fn heading(context: &Context<'_>, function: &FunctionReport) -> String {

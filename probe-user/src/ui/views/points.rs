@@ -42,8 +42,7 @@ pub(super) fn draw(
     let mut out = grid::draw(&[&facts, &function, &values]);
     if points.more > 0 {
         let more = counted(points.more, "more call", "more calls");
-        out +=
-            &text::paragraph(&format!("… {more} with values not shown"), Tone::Dim, context.style);
+        out += &text::paragraph(&format!("{more} with values not shown"), Tone::Dim, context.style);
     }
     if points.unread > 0 {
         let values = counted(points.unread, "value", "values");

@@ -16,6 +16,8 @@ use ctrace_core::report::render::rows::{self, Selection};
 use ctrace_core::units::saturating_sum;
 use std::cmp::Reverse;
 
+use Numbered::{All, Few, Most};
+
 /// The number of rows without `--top`.
 const TOP: usize = 40;
 /// The width of a name below which less important columns go.
@@ -42,43 +44,52 @@ struct Numbers {
     number: &'static Number,
     /// The same without the cost of probes.
     net: Option<net::Of>,
-    /// True if narrow tables have it, too.
-    always: bool,
+    /// The narrowest table that has it.
+    least: Numbered,
+}
+
+/// The share of the numbers that a table has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Numbered {
+    Few,
+    Most,
+    All,
 }
 
 const fn numbers(
     heading: &'static str,
     key: &'static str,
     net: Option<net::Of>,
-    always: bool,
+    least: Numbered,
 ) -> Numbers {
-    Numbers { heading, number: number(key), net, always }
+    Numbers { heading, number: number(key), net, least }
 }
 
 static NUMBERS: [Numbers; 7] = [
-    numbers("calls", "calls", None, true),
-    numbers("total", "total_ns", Some(FunctionReport::net_total), true),
-    numbers("self", "self_ns", Some(FunctionReport::net_self), true),
-    numbers("mean", "mean_ns", Some(|row| row.net(row.durations.mean_ns)), false),
-    numbers("p50", "p50_ns", Some(|row| row.net(row.durations.p50_ns)), true),
-    numbers("p99", "p99_ns", Some(|row| row.net(row.durations.p99_ns)), true),
-    numbers("max", "max_ns", Some(|row| row.net(row.durations.max_ns)), false),
+    numbers("calls", "calls", None, Few),
+    numbers("total", "total_ns", Some(FunctionReport::net_total), Few),
+    numbers("self", "self_ns", Some(FunctionReport::net_self), Most),
+    numbers("mean", "mean_ns", Some(|row| row.net(row.durations.mean_ns)), All),
+    numbers("p50", "p50_ns", Some(|row| row.net(row.durations.p50_ns)), Most),
+    numbers("p99", "p99_ns", Some(|row| row.net(row.durations.p99_ns)), Few),
+    numbers("max", "max_ns", Some(|row| row.net(row.durations.max_ns)), All),
 ];
 
 /// The contents of a table of some width.
 struct Layout {
-    all: bool,
+    numbers: Numbered,
     bar: bool,
     place: bool,
 }
 
 /// The layouts from the widest to the narrowest.
-const LAYOUTS: [Layout; 5] = [
-    Layout { all: true, bar: true, place: true },
-    Layout { all: true, bar: true, place: false },
-    Layout { all: true, bar: false, place: false },
-    Layout { all: false, bar: true, place: false },
-    Layout { all: false, bar: false, place: false },
+const LAYOUTS: [Layout; 6] = [
+    Layout { numbers: All, bar: true, place: true },
+    Layout { numbers: All, bar: true, place: false },
+    Layout { numbers: All, bar: false, place: false },
+    Layout { numbers: Most, bar: true, place: false },
+    Layout { numbers: Most, bar: false, place: false },
+    Layout { numbers: Few, bar: false, place: false },
 ];
 
 pub(super) fn draw(context: &Context<'_>) -> String {
@@ -131,9 +142,10 @@ fn choose(context: &Context<'_>, marks: &Marks, net: bool) -> (Vec<usize>, usize
     if net && !is_asked {
         rows.indices.sort_by_key(|&at| Reverse(net::own(&context.report.functions[at])));
     }
-    let (frames, mut shown): (Vec<_>, Vec<_>) =
-        rows.indices.into_iter().partition(|&at| !is_asked && marks.hardly_works(at));
-    shown.extend(frames);
+    let mut shown = rows.indices;
+    if !is_asked {
+        shown = marks.workers_first(shown);
+    }
     let all = shown.len();
     shown.truncate(context.selection.top.unwrap_or(TOP));
     let left_out = rows.left_out + all - shown.len();
@@ -143,14 +155,14 @@ fn choose(context: &Context<'_>, marks: &Marks, net: bool) -> (Vec<usize>, usize
 fn table(context: &Context<'_>, rows: &[usize], marks: &Marks, net: bool) -> String {
     let list: Vec<&FunctionReport> = rows.iter().map(|&at| &context.report.functions[at]).collect();
     let names: Vec<String> = list.iter().map(|row| names::label(row)).collect();
-    let letters = rows.iter().map(|&at| Cell::toned(marks.letters(at), Tone::Warm));
-    let letters = Column::left("", letters);
+    let works: Vec<bool> = rows.iter().map(|&at| !marks.hardly_works(at)).collect();
+    let letters = marks.column(rows);
     let heading = stack::name_column(&[], 0).width();
     let longest = names.iter().map(|name| names::width(name)).fold(heading, usize::max);
     let mut groups = Vec::new();
     let mut room = usize::MAX;
     for layout in &LAYOUTS {
-        groups = columns_of(&list, &letters, layout, net);
+        groups = columns_of(&list, &works, letters.as_ref(), layout, net);
         let Some(width) = context.style.width else { break };
         let refs: Vec<&Group> = groups.iter().collect();
         // Two spaces separate the name from the rest.
@@ -166,15 +178,13 @@ fn table(context: &Context<'_>, rows: &[usize], marks: &Marks, net: bool) -> Str
 /// Returns the columns after the name.
 fn columns_of(
     list: &[&FunctionReport],
-    letters: &Column,
+    works: &[bool],
+    letters: Option<&Column>,
     layout: &Layout,
     net: bool,
 ) -> Vec<Group> {
-    let mut all = Vec::new();
-    if letters.width() > 0 {
-        all.push(letters.clone());
-    }
-    let numbers = NUMBERS.iter().filter(|it| layout.all || it.always);
+    let mut all: Vec<Column> = letters.cloned().into_iter().collect();
+    let numbers = NUMBERS.iter().filter(|it| it.least <= layout.numbers);
     all.extend(numbers.map(|it| {
         let less = it.net.filter(|_| net);
         let cells = list.iter().map(|row| match (row.ended(), less) {
@@ -187,7 +197,7 @@ fn columns_of(
         Column::right(it.heading, cells)
     }));
     if layout.bar {
-        all.push(bars(list, net));
+        all.push(bars(list, works, net));
     }
     if layout.place {
         all.push(Column::left("where", list.iter().map(|row| Cell::toned(place(row), Tone::Dim))));
@@ -195,9 +205,13 @@ fn columns_of(
     vec![Group::untitled(all)]
 }
 
-/// Draws the time of its own for each row. The longest bar is the most.
-fn bars(list: &[&FunctionReport], net: bool) -> Column {
-    let own = list.iter().map(|row| if net { net::own(row) } else { row.self_ns }.0);
+/// Draws the time of its own for each row that works. The longest bar is the most.
+fn bars(list: &[&FunctionReport], works: &[bool], net: bool) -> Column {
+    let own = list.iter().zip(works).map(|(row, works)| match (works, net) {
+        (false, _) => 0,
+        (true, true) => net::own(row).0,
+        (true, false) => row.self_ns.0,
+    });
     let (all, most) = (saturating_sum(own.clone()), own.clone().max().unwrap_or(0));
     let cells = own.map(|own| {
         let tone = Tone::of_percent(own as f64 * 100.0 / all.max(1) as f64);

@@ -2,6 +2,7 @@
 
 use super::super::forest::{self, Forest, Line};
 use super::super::grid::{self, Cell, Column, Group};
+use super::super::marks::Marks;
 use super::super::style::Tone;
 use super::super::text;
 use super::super::units::{Digits, count, percent, time};
@@ -18,9 +19,12 @@ const MORE: &str = "of time: total in percent of the report's time; calls that r
 pub(super) fn draw(context: &Context<'_>) -> String {
     let paths = &context.report.paths;
     let lines = forest(context).lines();
+    let marks = Marks::of(context.report);
+    let functions: Vec<usize> = lines.iter().map(|line| paths[line.row].function).collect();
     text::title("Call tree")
-        + &table(context, paths, &lines, |_| String::new())
+        + &table(context, paths, &lines, |row| marks.behind(paths[row].function))
         + &context.left_out(paths.len() - lines.len(), "path", "paths")
+        + &marks.legend(&functions, context.style)
         + &more(context, &lines)
 }
 
@@ -28,7 +32,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
 fn more(context: &Context<'_>, lines: &[Line]) -> String {
     let is_more = |line: &Line| {
         let total = context.report.paths[line.row].total_ns;
-        rows::percent(total, context.report.duration_ns) > 100.0
+        total.percent_of(context.report.duration_ns) > 100.0
     };
     match lines.iter().any(is_more) {
         true => text::paragraph(MORE, Tone::Dim, context.style),
@@ -54,7 +58,7 @@ pub(crate) fn table(
                 Column::right(
                     "of time",
                     lines.iter().map(|l| {
-                        let share = rows::percent(at(l.row).total_ns, duration);
+                        let share = at(l.row).total_ns.percent_of(duration);
                         Cell::toned(percent(share), Tone::of_percent(share))
                     }),
                 ),

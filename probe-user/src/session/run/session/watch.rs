@@ -48,7 +48,7 @@ impl Session {
             Verdict::Fine => Ok(true),
             Verdict::Warn(percent) => {
                 self.warn(&format!(
-                    "these probes slow the target {}: trace fewer functions, or limit their cost \
+                    "with these probes the target is {}: trace fewer functions, or limit their cost \
                      with --budget PERCENT",
                     at_least(percent)
                 ));
@@ -56,7 +56,7 @@ impl Session {
             }
             Verdict::Stop(percent) => {
                 let note = format!(
-                    "tracing stopped early: these probes slowed the target {}, more than \
+                    "tracing stopped early: with these probes the target was {}, more than \
                      --max-slowdown allows",
                     at_least(percent)
                 );
@@ -68,14 +68,10 @@ impl Session {
     }
 }
 
-/// Formats a slowdown as a percentage and as a factor, both rounded down.
+/// Formats a slowdown as a factor, rounded down.
 fn at_least(percent: f64) -> String {
-    // A limit may be below one percent.
-    let digits = if percent < 10.0 { 2 } else { 0 };
-    let step = 10_f64.powi(digits);
-    let (down, factor) = ((percent * step).floor() / step, (100.0 + percent).floor() / 100.0);
-    let digits = digits as usize;
-    format!("by at least {down:.digits$} % (it takes {factor:.2} times as long)")
+    let factor = (100.0 + percent).floor() / 100.0;
+    format!("at least {factor:.2}× slower")
 }
 
 #[cfg(test)]
@@ -85,9 +81,9 @@ mod tests {
     #[test]
     fn a_slowdown_is_never_rounded_up() {
         for (percent, text) in [
-            (4.259, "by at least 4.25 % (it takes 1.04 times as long)"),
-            (50.0, "by at least 50 % (it takes 1.50 times as long)"),
-            (199.99, "by at least 199 % (it takes 2.99 times as long)"),
+            (4.259, "at least 1.04× slower"),
+            (50.0, "at least 1.50× slower"),
+            (199.99, "at least 2.99× slower"),
         ] {
             assert_eq!(at_least(percent), text);
         }
