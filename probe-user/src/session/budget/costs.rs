@@ -7,6 +7,7 @@ use super::{
 use crate::{
     session::plan::{Planned, Sites, markers::MARKER_CALL},
     target::plan::{CostClass, ExitPlacement},
+    ui,
 };
 use ctrace_core::{function::ProbeCost, units::Nanos};
 use std::sync::OnceLock;
@@ -43,15 +44,25 @@ impl Default for HitCosts {
 }
 
 impl HitCosts {
-    /// Measures the costs on this machine, which takes a second or two the first time.
+    /// Returns the costs that `ctrace doctor --calibrate` has left. Without them, measures them, which
+    /// takes some seconds the first time.
     pub(crate) fn measured() -> Self {
         static COSTS: OnceLock<HitCosts> = OnceLock::new();
-        let measure = || match calibrate::measure() {
-            Ok(found) => Self::from(&found),
-            Err(error) => {
-                tracing::warn!("what probes cost could not be measured: {error:#}");
-                Self::default()
+        let measure = || {
+            if let Some(found) = remembered::recall() {
+                return Self::from(&found);
             }
+            ui::say(
+                "measuring what a probe costs here, which takes some seconds; `sudo ctrace doctor \
+                 --calibrate` does so once and for all",
+            );
+            calibrate::measure().map_or_else(
+                |error| {
+                    tracing::warn!("what probes cost could not be measured: {error:#}");
+                    Self::default()
+                },
+                |found| Self::from(&found),
+            )
         };
         *COSTS.get_or_init(measure)
     }
