@@ -106,7 +106,20 @@ impl Report {
 
     /// Checks that no event was dropped, late or malformed.
     pub fn check_lossless(&self) -> Result<()> {
-        for key in ["events", "late", "decode_errors"] {
+        ensure!(self.loss("late") == 0, "{}", self.losses());
+        self.check_complete()
+    }
+
+    /// Checks the same, but for one in a hundred that is late. On a busy host, a thread may lose its
+    /// processor in the middle of a record. Its call is counted and timed all the same.
+    pub fn check_nearly_in_order(&self) -> Result<()> {
+        let calls: u64 = self.functions().map(Function::calls).sum();
+        ensure!(self.loss("late") <= calls / 100, "{} of {calls} calls", self.losses());
+        self.check_complete()
+    }
+
+    fn check_complete(&self) -> Result<()> {
+        for key in ["events", "decode_errors"] {
             ensure!(self.loss(key) == 0, "{}", self.losses());
         }
         Ok(())

@@ -16,12 +16,17 @@ static void doze(long milliseconds) {
     nanosleep(&t, NULL);
 }
 
-static unsigned long time_nap_short, time_nap_long, time_outer;
+static unsigned long time_nap_short, time_nap_long, time_outer, time_hands_on;
 static unsigned long overlap_start[2], overlap_end[2];
 
 FN void nap_short(void) { doze(10); }
 
 FN void nap_long(void) { doze(30); }
+
+FN void doze_behind(void) { doze(20); }
+
+/* Ends in a jump to the function that sleeps. */
+FN void hands_on(void) { doze_behind(); }
 
 FN void outer(void) {
     unsigned long start = now();
@@ -55,6 +60,9 @@ int main(void) {
         unsigned long start = now();
         outer();
         time_outer += now() - start;
+        start = now();
+        hands_on();
+        time_hands_on += now() - start;
     }
     pthread_t threads[2];
     pthread_barrier_init(&barrier, NULL, 2);
@@ -66,6 +74,7 @@ int main(void) {
     unsigned long first = overlap_start[0] < overlap_start[1] ? overlap_start[0] : overlap_start[1];
     unsigned long last = overlap_end[0] > overlap_end[1] ? overlap_end[0] : overlap_end[1];
     printf("calls nap_short 5\ncalls nap_long 5\ncalls outer 5\ncalls overlap 2\n");
+    printf("calls hands_on 5\ntime hands_on %lu\n", time_hands_on);
     printf("time nap_short %lu\ntime nap_long %lu\ntime outer %lu\n", time_nap_short, time_nap_long,
            time_outer);
     printf("time overlap %lu\n",

@@ -56,7 +56,7 @@ fn workers(path: &Path) -> (Running, ChildStdin) {
     (running, input)
 }
 
-/// What runs already when the trace begins is traced as well: children, and theirs.
+/// A child that runs already when the trace begins is traced as well, and so are its own children.
 #[test]
 fn children_of_before_are_traced() {
     let env = or_skip!(gate::live(Link::Session));

@@ -78,6 +78,7 @@ kernel_tests! {
     markers_chosen_by_two
     a_thousand_functions
     known_durations
+    time_behind_a_tail_call
     setjmp_kin
     nothing_of_the_launcher
     switches_and_tail_jumps

@@ -68,7 +68,7 @@ fn is_float((of, ..): Type) -> bool {
     matches!(of, "f32" | "f64")
 }
 
-/// How a value of this type is passed to `printf`.
+/// Returns the expression that passes a value of this type to `printf`.
 fn printed((of, ..): Type, name: &str) -> String {
     match of {
         "bool" => format!("{name} ? \"true\" : \"false\""),
@@ -77,8 +77,8 @@ fn printed((of, ..): Type, name: &str) -> String {
     }
 }
 
-/// Where the ABI puts parameters: the number of the register of its kind, or of the slot on the
-/// stack.
+/// The places that the ABI has given to parameters: the number of the register of its kind, or of
+/// the slot on the stack.
 #[derive(Default)]
 struct Places {
     integers: usize,

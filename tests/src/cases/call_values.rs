@@ -5,7 +5,7 @@ use crate::targets::{Build, program};
 use crate::told::{Told, compare, record};
 use anyhow::{Result, ensure};
 
-/// What `call_values.c` tells of.
+/// The values that `call_values.c` tells of.
 pub(super) const VALUES: &[&str] = &[
     "--arg",
     "narrow: 0:i8, 1:u8, 2:i16, 3:u16, 4:i32, 5:u32",

@@ -46,10 +46,27 @@ pub(super) fn recursion_under_return_probes(env: &Env) -> Result<()> {
     Ok(())
 }
 
+/// By default, the time behind a tail call is the function's. Where its ways out are probed instead,
+/// the row says that its time ends there.
+pub(super) fn time_behind_a_tail_call(env: &Env) -> Result<()> {
+    let of = |options: &[&str]| {
+        let path = env.targets.get(&program("sleeps.c"))?;
+        let trace = Trace::run(env)?.function("hands_on").args(options.iter().copied());
+        let traced = trace.program(&path, []).finish()?.expect_code(0)?;
+        let row = traced.report()?.expect("hands_on")?;
+        anyhow::Ok((row.integer("total_ns")?, row.0["until_tail_call"] == true))
+    };
+    let (total, until) = of(&[])?;
+    ensure!(!until && total >= 100_000_000, "5 calls sleep for 20 ms each: {total} ns, {until}");
+    let (total, until) = of(&["--returns", "ret-sites"])?;
+    ensure!(until && total < 100_000_000, "until the tail call: {total} ns, {until}");
+    Ok(())
+}
+
 /// Durations must lie between the target's sleeps and its own measurements around its calls.
 pub(super) fn known_durations(env: &Env) -> Result<()> {
     let traced = Trace::run(env)?
-        .functions(["outer", "nap_*", "overlap"])
+        .functions(["outer", "nap_*", "overlap", "hands_on"])
         .program(&env.targets.get(&program("sleeps.c"))?, [])
         .finish()?
         .expect_code(0)?;

@@ -46,7 +46,7 @@ pub(super) fn conditions_by_name(env: &Env) -> Result<()> {
     check(env, |(_, _, by_name, _)| by_name, &[])
 }
 
-/// Where a call that does not count has an end all the same.
+/// A call that does not count has an end all the same here.
 pub(super) fn conditions_at_ret_sites(env: &Env) -> Result<()> {
     check(env, |(_, by_place, _, _)| by_place, &["--returns", "ret-sites"])
 }

@@ -92,6 +92,12 @@ pub const CASES: &[Case] = &[
     case("counts_by_ret_sites", On::Kernel, calls::counts_by_ret_sites),
     case("recursion_under_return_probes", On::Links, calls::recursion_under_return_probes),
     case("known_durations", On::Kernel, calls::known_durations),
+    Case {
+        name: "time_behind_a_tail_call",
+        check: calls::time_behind_a_tail_call,
+        unsuited: needs_guards,
+        depends: On::Nothing,
+    },
     case("threads", On::Links, calls::threads),
     case("longjmp", On::Links, unwinding::longjmp),
     case("setjmp_kin", On::Kernel, unwinding::setjmp_kin),

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 /// It takes a second to start and, on some kernels, a tenth to close each probe.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// How long it has to see an interrupt.
+/// The time that it has to see an interrupt.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A running bpftrace.
