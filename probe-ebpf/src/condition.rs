@@ -1,4 +1,4 @@
-//! Whether a call meets the condition of its function, before it makes an event.
+//! Decides whether a call meets the condition of its function, before it makes an event.
 //!
 //! A call that does not meet it has no entry event, but at a way out it has an end. That end must not
 //! pass for the end of an earlier call that met it, which an exception has ended, say. So where such
@@ -42,9 +42,9 @@ pub fn is_met(task: Task, cookie: Cookie, registers: &Registers<'_>) -> bool {
     false
 }
 
-/// What is known of a thread's calls that met a condition: on the stack of the last one, all that may
-/// be open are at this stack pointer, or above. It is a word of `MET` with 16 bits of the thread's id.
-/// Where another thread has taken the word, nothing is known.
+/// The calls of a thread that met a condition. On the stack of the last one, all that may be open
+/// are at this stack pointer, or above. It is a word of `MET` with 16 bits of the thread's id. If
+/// another thread has taken the word, nothing is known.
 struct Open {
     word: Option<*mut u64>,
     thread: u64,

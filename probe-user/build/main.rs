@@ -25,7 +25,7 @@ use std::{
 use toolchain::{OVERRIDE, Toolchain};
 
 const OBJECT: &str = "ctrace.bpf.o";
-/// What built the shipped object, beside it.
+/// The name of the file beside the shipped object that says with what it was built.
 const BUILT_BY: &str = "ctrace.bpf.txt";
 /// The longest wait for a toolchain that is being installed.
 const MOST_WAIT: Duration = Duration::from_secs(600);

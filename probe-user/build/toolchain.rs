@@ -26,7 +26,7 @@ pub(crate) fn is_unwanted() -> bool {
 /// A cargo that can build for [`TARGET`], and the linker.
 pub(crate) struct Toolchain {
     cargo: PathBuf,
-    /// Whether `core` must be compiled as well, or lies in the sysroot.
+    /// True if `core` must be compiled as well, false if it lies in the sysroot.
     build_core: bool,
     linker: PathBuf,
     llvm: Option<PathBuf>,
@@ -141,7 +141,8 @@ impl Toolchain {
     }
 }
 
-/// Whether this cargo's `core` must be built (`true`) or is there (`false`); `None` if neither.
+/// Returns whether `core` must be built for this cargo (`true`) or is there (`false`); `None` if it
+/// can be neither.
 fn core_of(cargo: &Path) -> Option<bool> {
     let rustc = cargo.with_file_name("rustc");
     let version = version(&rustc)?;

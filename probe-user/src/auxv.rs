@@ -1,5 +1,5 @@
-//! What the kernel tells a program about itself when it starts: pairs of numbers, which
-//! /proc/PID/auxv shows.
+//! The auxiliary vector: pairs of numbers by which the kernel tells a program about itself when it
+//! starts. /proc/PID/auxv shows them.
 
 const AT_SECURE: u64 = 23;
 

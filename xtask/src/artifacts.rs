@@ -9,7 +9,7 @@ use std::process::Command;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ebpf {
     pub object: PathBuf,
-    /// What built it.
+    /// The toolchain that built it.
     pub toolchain: String,
     pub script: PathBuf,
 }

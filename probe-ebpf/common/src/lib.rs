@@ -57,8 +57,8 @@ pub use traced::{HEARTBEAT_NANOS, TRACED, TRACED_HELD, TRACED_LAUNCHED};
 /// Version of everything in this crate.
 pub const WIRE_VERSION: u32 = 7;
 
-/// Where no stack is known, two places further apart than this are on different ones: it is the
-/// usual bound on the size of a stack.
+/// The usual bound on the size of a stack. Two places further apart than this are on different
+/// stacks, if no stack is known.
 pub const STACK_SIZE: u64 = 8 << 20;
 
 /// CPUs with an entry of their own in the table of rings; a power of two. Further CPUs share

@@ -53,8 +53,8 @@ pub struct ValueSources {
     pub count: u32,
     /// The number of slots of the payload.
     pub slots: u32,
-    /// What `sp` of the payload is before anything is read: the bits of [`TEXTS`], [`SINGLES`] and
-    /// [`RESULT`].
+    /// The value of the payload's `sp` before anything is read: the bits of [`TEXTS`], [`SINGLES`]
+    /// and [`RESULT`].
     pub forms: u64,
     /// For a text, the slot of the payload where its field begins, and 0 for any other value. The
     /// source of a text is its address.

@@ -204,7 +204,7 @@ pub(crate) fn is_point(kind: FunctionKind, aliases: &[Arc<str>]) -> bool {
     kind == FunctionKind::Usdt && aliases.is_empty()
 }
 
-/// How calls follow each other of which only the order of events tells the ends.
+/// The way in which calls follow each other, if only the order of events tells their ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ByOrder {

@@ -35,6 +35,13 @@ fn if_built(object: &[u8]) -> Result<&[u8], BpfError> {
 mod tests {
     use super::*;
 
+    /// The whole binary may have 20 MB. Debug information, which the kernel does not need, would be
+    /// two of them.
+    #[test]
+    fn the_object_has_no_debug_information() {
+        assert!(OBJECT.len() < 512 << 10, "{}", OBJECT.len());
+    }
+
     #[test]
     fn a_binary_without_programs_says_what_to_do() {
         assert_eq!(if_built(&[7]).unwrap(), [7]);

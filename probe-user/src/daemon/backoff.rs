@@ -29,7 +29,7 @@ pub(super) struct Failure<'a> {
     pub(super) why: &'a str,
 }
 
-/// How often a process was let go because its probes slowed it too much.
+/// The number of times that a process was let go because its probes slowed it too much.
 #[derive(Clone, Copy)]
 pub(super) struct Slowed {
     /// The process's start.

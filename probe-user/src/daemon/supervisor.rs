@@ -211,7 +211,10 @@ impl Supervisor {
         let (pid, target) = (running.pid(), running.target.id.clone());
         self.hub.began(&target, id);
         self.retries.remove(&pid);
-        self.told.forget(&target);
+        // Otherwise processes of the target that can and that cannot be traced would fill the log.
+        if !self.retries.values().any(|retry| retry.target == target) {
+            self.told.forget(&target);
+        }
         if in_vain {
             self.told.watched_in_vain(&target, pid.0);
         }

@@ -1,5 +1,5 @@
-//! Where the System V ABI of x86-64 puts the arguments and the result of a function when it is
-//! entered and left.
+//! The places where the System V ABI of x86-64 puts the arguments and the result of a function when
+//! it is entered and left.
 //!
 //! Integers and pointers are in six registers, floating-point numbers in eight others, and what
 //! finds no register is on the stack. Both kinds of registers are given out in the order of the

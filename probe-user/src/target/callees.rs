@@ -44,7 +44,7 @@ pub(super) fn add(
     selection.functions = all.into_iter().collect();
 }
 
-/// What the search does not know.
+/// The calls and functions that the search could not follow.
 #[derive(Default)]
 struct Missed {
     /// Calls through pointers.

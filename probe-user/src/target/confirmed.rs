@@ -15,7 +15,7 @@ const INTEGERS: [u16; 6] = [5, 4, 1, 2, 8, 9];
 const RBP: u16 = 6;
 const RSP: u16 = 7;
 
-/// Where a parameter is.
+/// The place of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Located {
     Register(u16),

@@ -46,7 +46,7 @@ pub(super) enum Shape {
         of: EntryAt,
         bytes: u64,
     },
-    /// What cannot be read, such as `long double`, with its bytes.
+    /// A type that cannot be read, such as `long double`, with its bytes.
     Other {
         bytes: u64,
     },

@@ -28,7 +28,7 @@ pub(super) fn with_return_type(raw: &str) -> String {
     either(raw, Hashes::Shown, DemangleOptions::new())
 }
 
-/// Whether the names of Rust are shown with their hashes.
+/// The choice whether names of Rust are shown with their hashes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hashes {
     Shown,

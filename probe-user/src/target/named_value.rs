@@ -74,7 +74,7 @@ pub(crate) enum NoValue {
     NoMember { of: String, name: String, there: Vec<String> },
     #[error("`{0}` is no structure and points to none")]
     NoStructure(String),
-    #[error("`{of}` is a structure: name a member; {}", known(.there))]
+    #[error("`{of}` is a structure: {}", members(.there))]
     Structure { of: String, there: Vec<String> },
     #[error("`{0}` is in a vector register or in several registers, which are not read")]
     Elsewhere(String),
@@ -84,6 +84,13 @@ pub(crate) enum NoValue {
     BitField(String),
     #[error("`{0}` has a type that is not read")]
     OtherType(String),
+}
+
+fn members(there: &[String]) -> String {
+    match there {
+        [] => "it has no member that can be read".to_owned(),
+        _ => format!("name a member; {}", known(there)),
+    }
 }
 
 pub(super) fn known(there: &[String]) -> String {

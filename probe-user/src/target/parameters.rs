@@ -12,7 +12,7 @@ const REGISTERS: [usize; 2] = [REGISTERS_OF_INTEGERS, 8];
 const REGISTERS_OF_INTEGERS: usize = 6;
 /// Slots of the stack that are given out. Further ones are not read.
 const SLOTS: u64 = 64;
-/// What gcc adds to the parameters of some constructors, and then does not pass.
+/// Names of the parameters that gcc adds to some constructors, and then does not pass.
 const NOT_PASSED: [&str; 2] = ["__in_chrg", "__vtt_parm"];
 
 /// A parameter.
@@ -21,11 +21,11 @@ pub(super) struct Parameter {
     /// Empty if it has none.
     pub(super) name: String,
     pub(super) of: Option<EntryAt>,
-    /// Where the ABI puts it. `Unknown` if debug information says otherwise.
+    /// The place that the ABI gives it. `Unknown` if debug information says otherwise.
     pub(super) place: Place,
 }
 
-/// Where a parameter is.
+/// The place of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// The register of this number among those for integers and pointers.
@@ -196,7 +196,7 @@ impl Lines {
     }
 }
 
-/// What earlier parameters have taken.
+/// The registers and slots that earlier parameters have taken.
 #[derive(Default)]
 struct Places {
     used: [usize; 2],

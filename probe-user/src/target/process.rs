@@ -198,7 +198,7 @@ impl Process {
     /// Returns the processes that its threads forked, those included that wait to be reaped. `None`
     /// if the kernel does not tell.
     ///
-    /// Where a child ends while its list is read, the kernel may leave out others. They are there
+    /// The kernel may leave out others when a child ends while its list is read. They are there
     /// when the list is read again, so that is done until nothing new comes.
     pub(crate) fn children_of(pid: u32) -> Option<BTreeSet<u32>> {
         const MOST_LOOKS: usize = 10;

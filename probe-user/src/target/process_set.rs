@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, absolute};
 
-/// Where the groups are mounted: people copy paths from there.
+/// The directory where the groups are mounted: people copy paths from there.
 const MOUNTED: &str = "/sys/fs/cgroup";
 
 #[derive(Clone, Debug, PartialEq, Eq)]

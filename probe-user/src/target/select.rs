@@ -95,7 +95,7 @@ pub struct Selection {
     settled: Settled,
 }
 
-/// What the search has decided about patterns, by their indices.
+/// The decisions of the search about patterns, by their indices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Settled {
     /// Patterns without an object that matched in the program itself.

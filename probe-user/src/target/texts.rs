@@ -2,7 +2,7 @@
 
 use super::debug_types::{DebugTypes, EntryAt, Shape};
 
-/// Where a structure has its text, in bytes from its beginning.
+/// The place of the text in a structure, in bytes from its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextAt {
     /// The address of a text that ends with a 0.

@@ -21,7 +21,7 @@ const WORDS: [(&str, &[&str]); 3] = [
 /// The word for calls that may call themselves: functions of a language.
 const ENTRY: &str = "entry";
 
-/// What a probe is to a call.
+/// The part that a probe has in a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     /// The name of the call, without the provider.
@@ -90,7 +90,7 @@ impl PairPattern {
             .unwrap_or(&self.start)
     }
 
-    /// Of several probes that a pattern matches, the first is meant.
+    /// Returns the pair in this object. A pattern that matches several probes means the first.
     fn find_in(&self, object: &Object) -> Option<UsdtPair> {
         let probes = object.usdt_probes();
         let find = |pattern: &Pattern| {

@@ -35,7 +35,7 @@ pub(crate) struct Options {
     url: String,
 }
 
-/// What packages are made of.
+/// The built parts that packages contain.
 pub(crate) struct Parts {
     /// The program for the archive, which needs no library.
     pub alone: PathBuf,
@@ -44,7 +44,7 @@ pub(crate) struct Parts {
     pub ebpf: Ebpf,
 }
 
-/// How the packages are made.
+/// The way in which the packages are made.
 pub(crate) struct Way<'a> {
     pub url: &'a str,
     /// Compress little.

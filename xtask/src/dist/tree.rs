@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use std::process::Command;
 
-/// Where things go below a prefix.
+/// The places of files below a prefix.
 pub(super) struct Layout {
     /// The prefix after installation: the unit file names the program.
     pub prefix: &'static str,

@@ -1,4 +1,4 @@
-//! What must hold for any input, each as a function of the input's bytes.
+//! The properties that must hold for any input, each as a function of the input's bytes.
 //!
 //! The fuzz targets call these functions with bytes that libFuzzer makes up. A test of `ctrace-core`
 //! calls them with the corpus, so that an ordinary build checks every input that ever failed.

@@ -13,7 +13,7 @@ use crate::units::{FuncId, Nanos};
 pub struct NewExit {
     pub function: FuncId,
     pub exit: ExitSeen,
-    /// What its probes cost from then on, if that changes.
+    /// The cost of its probes from then on, if that changes.
     pub probe: Option<ProbeCost>,
 }
 
@@ -158,8 +158,8 @@ mod tests {
         }
     }
 
-    /// Where only calls that meet a condition have a beginning, an end without one is none. It ends no
-    /// call of another depth either.
+    /// An end without a beginning ends no call, if only calls that meet a condition have a
+    /// beginning. It ends no call of another depth either.
     #[test]
     fn ends_of_calls_that_do_not_count_are_none() {
         for (end, has_condition) in

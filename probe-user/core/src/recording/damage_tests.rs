@@ -66,7 +66,7 @@ fn two_functions() -> Vec<Block> {
     vec![a, path_a, chunk(0, 1), chunk(10, 1), b, path_b, chunk(20, 2)]
 }
 
-/// What lies in two chunks would count twice.
+/// A call that lies in two chunks would count twice.
 #[test]
 fn a_chunk_that_begins_within_another_is_left_out() {
     let [a, path_a] = definitions("a");

@@ -81,7 +81,7 @@ impl Names {
     }
 }
 
-/// What the probes of a function cost from now on.
+/// The cost of a function's probes from now on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CostRecord {
     pub(crate) function: FuncId,

@@ -42,7 +42,7 @@ pub struct FrameReport {
     /// The function whose own time was longest beyond that in a typical frame: its index in
     /// `functions` of the report.
     pub function: usize,
-    /// That own time, and what is typical of it.
+    /// The own time of that function, and its typical own time.
     pub self_ns: Nanos,
     pub typical_self_ns: Nanos,
 }

@@ -114,13 +114,13 @@ impl Sum {
     }
 }
 
-/// What is left of a time without the cost of probes.
+/// A time without the cost of probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Net {
     pub ns: Nanos,
     /// The amount by which it may be wrong.
     pub error: Nanos,
-    /// What it is at most, if it is not known.
+    /// The upper bound of the time, for one that is not known.
     pub most: Nanos,
 }
 

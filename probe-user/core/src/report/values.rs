@@ -28,7 +28,7 @@ impl Serialize for NamedValues {
     }
 }
 
-/// What JSON lacks is a string: an address, a character, and some floating-point numbers.
+/// A value that JSON lacks is a string: an address, a character, and some floating-point numbers.
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {

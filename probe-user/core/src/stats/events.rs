@@ -16,18 +16,18 @@ const MOST_AROUND: usize = 1 << 12;
 /// The lengths of one function's unions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FunctionEvents {
-    /// Of its events.
+    /// The length of the union of its events.
     pub(crate) active: u64,
-    /// Of the events that its own events called directly. Calls of itself are no callees.
+    /// The same of the events that its own events called directly. Calls of itself are no callees.
     pub(crate) callees: u64,
-    /// Of the events that those in its center called.
+    /// The same of the events that those in its center called.
     pub(crate) center_callees: u64,
 }
 
 /// The lengths of all functions' unions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventUnions {
-    /// Of all events.
+    /// The length of the union of all events.
     pub(crate) tracked: u64,
     pub(crate) functions: Vec<FunctionEvents>,
 }

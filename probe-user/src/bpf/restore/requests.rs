@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(request.words(), [(100, 101), (103, 104)]);
     }
 
-    /// Of two frames in one slot the inner one counts; a slot with another word stays.
+    /// The inner one of two frames in one slot counts; a slot with another word stays.
     #[test]
     fn only_hijacked_slots_are_written() {
         let file = tempfile::tempfile().unwrap();

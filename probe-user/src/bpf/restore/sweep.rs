@@ -133,7 +133,7 @@ impl<Serve: FnMut(&mut Requests)> Sweep<'_, Serve> {
     }
 }
 
-/// What is known of a thread's frames.
+/// The frames of a thread, as far as they are known.
 enum Frames {
     /// Some slots hold the trampoline's address in this memory.
     Open(Request, File),

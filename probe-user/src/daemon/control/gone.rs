@@ -7,7 +7,7 @@ use std::{
     thread::Builder,
 };
 
-/// How often to look whether the work is done.
+/// The time between two looks whether the work is done.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Works, and calls `tell` if the client goes away meanwhile. One that only says no more is there.

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt};
 /// Functions that a note names.
 const NAMED: usize = 3;
 
-/// What is asked of functions.
+/// A value or a condition that is asked of functions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Wanted {
     /// A value of this name.

@@ -88,7 +88,7 @@ impl ValuePlanner {
     }
 }
 
-/// What says where the parameters of a function are.
+/// A source that says where the parameters of a function are.
 pub(super) trait Described {
     fn symbol(&self) -> &str;
     fn argument(&self, place: &AskedPlace) -> Result<Typed, NoValue>;

@@ -17,7 +17,7 @@ pub struct PairSites {
     pub(crate) joined: Joined,
 }
 
-/// What tells which start an end belongs to.
+/// The clue that tells which start an end belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Joined {
     /// The stack pointer: both are in one function.

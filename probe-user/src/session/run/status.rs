@@ -1,4 +1,4 @@
-//! What the live line says of a running trace: the time, the calls, and what is lost.
+//! Writes the live line of a running trace: the time, the calls, and the losses.
 //!
 //! `attach` and `record -p` have it. A command that ctrace launches writes to the same terminal, at
 //! any time and perhaps all over the screen, and ctrace cannot know when: `run` has none.

@@ -22,7 +22,7 @@ use super::unguardable::Unguardable;
 pub struct Guards {
     /// Sorted by offset, each once.
     pub sites: Vec<GuardSite>,
-    /// How it switches stacks, if it does.
+    /// The way in which the object switches stacks, if it does.
     pub switch: Option<StackSwitch>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether two sets of places are in the same functions, at the same depth of the stack.
+//! Decides whether two sets of places are in the same functions, at the same depth of the stack.
 //!
 //! A pair of USDT probes begins and ends a call. If both ends are in one function, the stack pointer
 //! is the same at both, and tells which start an end belongs to. Elsewhere it tells nothing.

@@ -20,7 +20,7 @@ pub(super) enum Tracer {
     Bpftrace,
 }
 
-/// What a tracer saw.
+/// The counts that a tracer gave.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     /// The calls of each function of the load. bpftrace's are those that returned.

@@ -19,7 +19,7 @@ pub(super) struct Load {
     pub start: Box<dyn Fn() -> Result<Started>>,
 }
 
-/// How to show a load's rate.
+/// The way to show a load's rate.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rate {
     /// Units of work in a second, and the word for one of them.
@@ -69,7 +69,7 @@ pub(super) struct Started {
 pub(super) struct Work {
     pub units: f64,
     pub seconds: f64,
-    /// What the load printed.
+    /// The text that the load printed.
     pub printed: String,
 }
 

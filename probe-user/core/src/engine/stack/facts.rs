@@ -1,4 +1,5 @@
-//! What the stack rule needs to know of a function. It looks here at each event, so this is small.
+//! The facts about a function that the stack rule needs. It looks here at each event, so this is
+//! small.
 
 use crate::function::{ExitSeen, FunctionInfo};
 

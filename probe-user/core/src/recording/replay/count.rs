@@ -19,7 +19,7 @@ const AT_ONCE: usize = 32;
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadCount {
     pub(crate) calls: u64,
-    /// Of those, the ones that are open at the end.
+    /// The number of these calls that are open at the end.
     pub(crate) open: u64,
     pub(crate) first: u64,
     pub(crate) last: u64,

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 /// Frames on either side of the comparison, at most. Of fewer frames, it is a third.
 const COMPARED: u64 = 10;
 
-/// What one pass over all calls finds.
+/// The findings of one pass over all calls.
 struct Found {
     worst: Slowest,
     /// Frames by their distance from the median; the order of `SlowCall` makes it exact.

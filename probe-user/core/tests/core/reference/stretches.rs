@@ -5,7 +5,7 @@ use super::*;
 use ctrace_core::report::{PathReport, ThreadReport};
 use std::collections::BTreeMap;
 
-/// How deep paths are told apart: some of them, or all.
+/// Generates the depth to which paths are told apart: some of them, or all.
 fn depth() -> impl Strategy<Value = usize> {
     prop::sample::select(vec![1, 2, 512])
 }

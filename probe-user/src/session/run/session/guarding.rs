@@ -26,9 +26,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Why a moved function bears no return probe any more.
+/// The reason why a moved function bears no return probe any more.
 const THROUGH: &str = "an exception or a change of stacks went through";
-/// Why the end of a moved function is not seen.
+/// The reason why the end of a moved function is not seen.
 const LOST: &str = "it lost its return probe";
 /// Moved functions that are named.
 const MOST_NAMED: usize = 5;
