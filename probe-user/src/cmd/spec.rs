@@ -100,8 +100,8 @@ pub(super) fn live_report(args: &TraceArgs) -> anyhow::Result<ReportSpec> {
             (spec.interval.is_some(), "--by makes parts of one report: leave out --interval"),
             (
                 args.probes.budget.is_some(),
-                "--by takes calls apart that were all seen: leave out --budget, and trace fewer \
-                 functions or use --max-slowdown",
+                "--by needs every call: leave out --budget, and trace fewer functions or use \
+                 --max-slowdown",
             ),
             (
                 matches!(by, By::Value { .. }) && !asks && args.select.usdt.is_empty(),

@@ -78,10 +78,12 @@ pub(super) struct Marks(Vec<Vec<Mark>>);
 impl Marks {
     pub(super) fn of(report: &Report) -> Self {
         let recursive = recursive(report);
-        let frames = frames(report);
+        // In a part about a function, its calls are outermost.
+        let is_about_calls = report.part.as_ref().is_some_and(|part| part.calls.is_some());
+        let frames = if is_about_calls { Vec::new() } else { frames(report) };
         let marks = report.functions.iter().enumerate().map(|(index, row)| {
             let has = |mark| match mark {
-                Mark::Frame => frames[index],
+                Mark::Frame => frames.get(index) == Some(&true),
                 Mark::Waits => row.calls > 0 && waiting::waits(&row.name, &row.object),
                 Mark::Recursive => recursive[index],
                 Mark::ByOrder => row.joined_by_order && row.timed > 0,

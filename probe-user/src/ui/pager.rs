@@ -3,8 +3,10 @@
 use signal_hook::{consts::SIGINT, flag};
 use std::{
     env,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     io::{self, Write},
+    os::unix::ffi::OsStrExt as _,
+    path::Path,
     process::{Child, Command, Stdio},
     sync::{Arc, atomic::AtomicBool},
 };
@@ -18,8 +20,9 @@ impl Pager {
         if !rustix::termios::isatty(io::stdout()) {
             return None;
         }
+        let chosen = chosen(|name| env::var_os(name)).filter(|chosen| is_there(chosen))?;
         let mut command = Command::new("sh");
-        command.arg("-c").arg(chosen(|name| env::var_os(name))?).stdin(Stdio::piped());
+        command.arg("-c").arg(chosen).stdin(Stdio::piped());
         // As git has it: leave at once if all fits, keep colours and the screen.
         if env::var_os("LESS").is_none() {
             command.env("LESS", "FRX");
@@ -40,6 +43,17 @@ fn chosen(variable: impl Fn(&str) -> Option<OsString>) -> Option<OsString> {
     let chosen = variable("CTRACE_PAGER").or_else(|| variable("PAGER"));
     let chosen = chosen.unwrap_or_else(|| "less".into());
     (!chosen.is_empty() && chosen != "cat").then_some(chosen)
+}
+
+/// Returns whether the program of a command is there. The shell would start without it, and show
+/// nothing.
+fn is_there(command: &OsStr) -> bool {
+    let bytes = command.as_bytes();
+    let program = bytes.split(u8::is_ascii_whitespace).find(|word| !word.is_empty());
+    let program = Path::new(OsStr::from_bytes(program.unwrap_or_default()));
+    let folders = env::var_os("PATH").unwrap_or_default();
+    // A path with a folder stays as it is.
+    env::split_paths(&folders).any(|folder| folder.join(program).is_file())
 }
 
 impl Write for Pager {
@@ -75,5 +89,12 @@ mod tests {
         assert_eq!(of(&[("PAGER", "most"), ("CTRACE_PAGER", "less -S")]), Some("less -S".into()));
         assert_eq!(of(&[("PAGER", "most"), ("CTRACE_PAGER", "")]), None);
         assert_eq!(of(&[("PAGER", "cat")]), None);
+    }
+
+    #[test]
+    fn a_pager_that_is_not_there_is_not_started() {
+        let there = |command: &str| is_there(command.as_ref());
+        assert!(there("sh -c less") && there(" /bin/sh"));
+        assert!(!there("/no/such/pager") && !there("no-such-pager -S") && !there(" "));
     }
 }

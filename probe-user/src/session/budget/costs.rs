@@ -54,7 +54,7 @@ impl HitCosts {
             }
             ui::say(
                 "measuring what a probe costs here, which takes some seconds; `sudo ctrace doctor \
-                 --calibrate` does so once and for all",
+                 --calibrate` keeps the result",
             );
             calibrate::measure().map_or_else(
                 |error| {
