@@ -356,7 +356,7 @@ fn any_sum_mean_or_percentile_can_be_the_metric() {
     let change = value["functions"][1]["changes"]["p95_ns"]["change_percent"].as_f64().unwrap();
     assert!((8.0..12.0).contains(&change), "{change}");
     let others =
-        "choose one of calls, p50, p90, p99, mean, total, self, ae, timed, untimed, a, p95";
+        "choose one of calls, p50, p90, p99, mean, total, self, innermost, timed, untimed, a, p95";
     for name in ["max", "headless", "threads", "cv", "center_mean"] {
         refused(&folder, &["old", "new", "--metric", name], &[name, others]);
         refused(&folder, &["old", "new", "--sort", name], &[name, "p95"]);
