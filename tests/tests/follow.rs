@@ -252,7 +252,7 @@ fn memory_does_not_grow_with_every_child() {
         let first = memory_after(1);
         let last = (2..=4).fold(first, |_, round| memory_after(round));
         let grown = last.saturating_sub(first);
-        // The ids of threads that are counted stay: some 300 bytes each, and more where the heap has gaps.
+        // The ids of threads that are counted stay: 300 bytes each, more in a heap with gaps.
         assert!(grown < 5 << 20, "{options:?}: {grown} bytes more after 6,000 more children");
         target.signal(Signal::TERM).expect("alive");
         target.wait(Duration::from_secs(30)).expect("ends");
