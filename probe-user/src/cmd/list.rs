@@ -10,7 +10,7 @@ use crate::{
         spec::SelectSpec,
     },
     target::{
-        launch::resolve,
+        launch::{is_program, resolve},
         list::{Row, list_functions},
         lookup::ProcessName,
         maps::MappedObject,
@@ -82,7 +82,7 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     let rows = list_functions(&objects, &selection, true);
     let decided = decide(rows, &objects, &planner, verbose > 0 || args.json)?;
     objects.iter().flat_map(Object::left_out).for_each(|line| ui::say(&line));
-    let pager = if args.json { None } else { Pager::start() };
+    let pager = if args.json { None } else { Pager::start(is_program) };
     let out: Box<dyn Write> = match pager {
         Some(pager) => Box::new(pager),
         None => Box::new(std::io::stdout().lock()),

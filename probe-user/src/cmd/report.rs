@@ -57,12 +57,7 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
             None => Parts::default(),
         };
         parts.none.iter().for_each(|why| ui::say(why));
-        for part in parts.each() {
-            if !goes_on {
-                break;
-            }
-            goes_on = sink.write(&parts.report(part, report_of(&part.query)))?;
-        }
+        goes_on = goes_on && parts.write_each(report_of, |report| sink.write(&report))?;
         most_left_out = most_left_out.max(parts.left_out);
         if !goes_on {
             break;

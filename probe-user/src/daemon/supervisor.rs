@@ -257,8 +257,7 @@ impl Supervisor {
                 let why = "the probes slowed it too much";
                 let (start_time, target) = (running.facts.start_time, &running.target.id);
                 let failure = Failure { start_time, target, why };
-                let before = self.slowed.remove(&pid);
-                let slowed = Slowed::once_more(before, start_time);
+                let slowed = Slowed::once_more(self.slowed.get(&pid).copied(), start_time);
                 self.retries.insert(pid, Retry::of_slowed(slowed, failure, Instant::now()));
                 self.slowed.insert(pid, slowed);
                 self.told.say(target, &format!("process {} is let go: {why}", pid.0));

@@ -6,7 +6,7 @@
 use super::grid::{Cell, Column};
 use super::style::{Style, Tone};
 use super::{text, waiting};
-use ctrace_core::report::Report;
+use ctrace_core::report::{Report, render::rows::Rows};
 
 /// A reason to read a row with care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,12 +78,12 @@ pub(super) struct Marks(Vec<Vec<Mark>>);
 impl Marks {
     pub(super) fn of(report: &Report) -> Self {
         let recursive = recursive(report);
+        let frames = frames(report);
         // In a part about a function, its calls are outermost.
         let is_about_calls = report.part.as_ref().is_some_and(|part| part.calls.is_some());
-        let frames = if is_about_calls { Vec::new() } else { frames(report) };
         let marks = report.functions.iter().enumerate().map(|(index, row)| {
             let has = |mark| match mark {
-                Mark::Frame => frames.get(index) == Some(&true),
+                Mark::Frame => frames[index] && !is_about_calls,
                 Mark::Waits => row.calls > 0 && waiting::waits(&row.name, &row.object),
                 Mark::Recursive => recursive[index],
                 Mark::ByOrder => row.joined_by_order && row.timed > 0,
@@ -106,12 +106,16 @@ impl Marks {
         [Mark::Frame, Mark::Waits].into_iter().any(|mark| self.has(function, mark))
     }
 
-    /// Moves the functions whose own time is hardly work to the end.
-    pub(super) fn workers_first(&self, functions: Vec<usize>) -> Vec<usize> {
-        let (others, mut all): (Vec<_>, Vec<_>) =
-            functions.into_iter().partition(|function| self.hardly_works(*function));
-        all.extend(others);
-        all
+    /// Cuts the rows of functions off after `top`, and counts the others as left out. Unless the rows
+    /// are sorted as asked, functions whose own time is hardly work come last.
+    pub(super) fn cut(&self, rows: Rows, is_asked: bool, top: usize) -> (Vec<usize>, usize) {
+        let is_last = |function: &usize| !is_asked && self.hardly_works(*function);
+        let (last, mut shown): (Vec<_>, Vec<_>) = rows.indices.into_iter().partition(is_last);
+        shown.extend(last);
+        let all = shown.len();
+        shown.truncate(top);
+        let left_out = rows.left_out + all - shown.len();
+        (shown, left_out)
     }
 
     /// Returns the letters of a row.

@@ -15,12 +15,13 @@ use std::{
 pub(crate) struct Pager(Child);
 
 impl Pager {
-    /// Starts the pager if stdout is a terminal and the user wants one.
-    pub(crate) fn start() -> Option<Self> {
+    /// Starts the pager if stdout is a terminal, the user wants one, and it is a program.
+    pub(crate) fn start(is_program: fn(&Path) -> bool) -> Option<Self> {
         if !rustix::termios::isatty(io::stdout()) {
             return None;
         }
-        let chosen = chosen(|name| env::var_os(name)).filter(|chosen| is_there(chosen))?;
+        let chosen =
+            chosen(|name| env::var_os(name)).filter(|chosen| is_there(chosen, is_program))?;
         let mut command = Command::new("sh");
         command.arg("-c").arg(chosen).stdin(Stdio::piped());
         // As git has it: leave at once if all fits, keep colours and the screen.
@@ -47,13 +48,10 @@ fn chosen(variable: impl Fn(&str) -> Option<OsString>) -> Option<OsString> {
 
 /// Returns whether the program of a command is there. The shell would start without it, and show
 /// nothing.
-fn is_there(command: &OsStr) -> bool {
+fn is_there(command: &OsStr, is_program: fn(&Path) -> bool) -> bool {
     let bytes = command.as_bytes();
     let program = bytes.split(u8::is_ascii_whitespace).find(|word| !word.is_empty());
-    let program = Path::new(OsStr::from_bytes(program.unwrap_or_default()));
-    let folders = env::var_os("PATH").unwrap_or_default();
-    // A path with a folder stays as it is.
-    env::split_paths(&folders).any(|folder| folder.join(program).is_file())
+    is_program(Path::new(OsStr::from_bytes(program.unwrap_or_default())))
 }
 
 impl Write for Pager {
@@ -77,6 +75,7 @@ impl Drop for Pager {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::launch::is_program;
 
     fn of(set: &[(&str, &str)]) -> Option<OsString> {
         chosen(|name| Some(set.iter().find(|(known, _)| *known == name)?.1.into()))
@@ -93,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_pager_that_is_not_there_is_not_started() {
-        let there = |command: &str| is_there(command.as_ref());
+        let there = |command: &str| is_there(command.as_ref(), is_program);
         assert!(there("sh -c less") && there(" /bin/sh"));
         assert!(!there("/no/such/pager") && !there("no-such-pager -S") && !there(" "));
     }

@@ -56,13 +56,13 @@ impl HitCosts {
                 "measuring what a probe costs here, which takes some seconds; `sudo ctrace doctor \
                  --calibrate` keeps the result",
             );
-            calibrate::measure().map_or_else(
-                |error| {
+            match calibrate::measure() {
+                Ok(found) => Self::from(&found),
+                Err(error) => {
                     tracing::warn!("what probes cost could not be measured: {error:#}");
                     Self::default()
-                },
-                |found| Self::from(&found),
-            )
+                }
+            }
         };
         *COSTS.get_or_init(measure)
     }

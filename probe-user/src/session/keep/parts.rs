@@ -27,9 +27,9 @@ const MOST_VALUES: usize = 16;
 const HEADLESS: &str = "calls that began before (headless) are counted in the first report only: nothing tells whose they were";
 
 /// A part, with the query that selects it.
-pub(crate) struct Part {
+struct Part {
     report: PartReport,
-    pub(crate) query: Query,
+    query: Query,
 }
 
 #[derive(Default)]
@@ -69,14 +69,21 @@ impl Parts {
         Self { none: Some(why), ..Self::default() }
     }
 
-    pub(crate) fn each(&self) -> &[Part] {
-        &self.each
-    }
-
-    /// Makes the report on a part from that on the calls that its query selects.
-    pub(crate) fn report(&self, part: &Part, mut report: Report) -> Report {
-        report.notes.extend_from_slice(&self.notes);
-        Report { part: Some(part.report.clone()), ..report }
+    /// Writes the report on each part, which `of` makes of the calls that a query selects. Returns
+    /// `false` if the reader went away.
+    pub(crate) fn write_each(
+        &self,
+        of: impl Fn(&Query) -> Report,
+        mut write: impl FnMut(Report) -> anyhow::Result<bool>,
+    ) -> anyhow::Result<bool> {
+        for Part { report: part, query } in &self.each {
+            let mut report = of(query);
+            report.notes.extend_from_slice(&self.notes);
+            if !write(Report { part: Some(part.clone()), ..report })? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::{
     files::{Owner, Place},
     session::spec::{ReportFormat, ReportSpec},
+    target::launch::is_program,
     ui::{self, Style, ViewOptions, live, pager::Pager, terminal},
     writing,
 };
@@ -59,7 +60,7 @@ impl Out {
     /// Lets a reader at a terminal leaf through it, if it goes to stdout.
     pub(crate) fn paged(mut self) -> Self {
         if self.is_stdout
-            && let Some(pager) = Pager::start()
+            && let Some(pager) = Pager::start(is_program)
         {
             self.out = Box::new(pager);
         }

@@ -28,14 +28,10 @@ const LINE: &str = " │";
 
 pub(super) fn draw(context: &Context<'_>) -> String {
     let report = context.report;
-    let all = rows::functions(report, &Selection { top: None, ..context.selection.clone() });
-    let mut rows = all.indices;
-    if context.selection.sort.is_none() {
-        rows = Marks::of(report).workers_first(rows);
-    }
-    let found = rows.len();
-    rows.truncate(context.selection.top.unwrap_or(TOP));
-    let left_out = all.left_out + found - rows.len();
+    let selection = context.selection;
+    let all = rows::functions(report, &Selection { top: None, ..selection.clone() });
+    let (is_asked, top) = (selection.sort.is_some(), selection.top.unwrap_or(TOP));
+    let (rows, left_out) = Marks::of(report).cut(all, is_asked, top);
     let mut out = text::title("Histograms");
     for (place, &index) in rows.iter().enumerate() {
         let function = &report.functions[index];

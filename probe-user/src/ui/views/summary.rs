@@ -142,14 +142,7 @@ fn choose(context: &Context<'_>, marks: &Marks, net: bool) -> (Vec<usize>, usize
     if net && !is_asked {
         rows.indices.sort_by_key(|&at| Reverse(net::own(&context.report.functions[at])));
     }
-    let mut shown = rows.indices;
-    if !is_asked {
-        shown = marks.workers_first(shown);
-    }
-    let all = shown.len();
-    shown.truncate(context.selection.top.unwrap_or(TOP));
-    let left_out = rows.left_out + all - shown.len();
-    (shown, left_out)
+    marks.cut(rows, is_asked, context.selection.top.unwrap_or(TOP))
 }
 
 fn table(context: &Context<'_>, rows: &[usize], marks: &Marks, net: bool) -> String {

@@ -109,14 +109,9 @@ impl Session {
         kept.prepare(&mut meta, reports.frame.as_deref());
         let mut whole = kept.report(&Query::default(), meta.clone());
         let parts = kept.parts(by.as_ref(), &mut whole);
-        let mut goes_on = self.write_kept(end, whole)?;
-        for part in parts.each() {
-            if !goes_on {
-                break;
-            }
-            let report = kept.report(&part.query, meta.clone());
-            goes_on = self.write_kept(end, parts.report(part, report))?;
-        }
+        let of = |query: &Query| kept.report(query, meta.clone());
+        let goes_on = self.write_kept(end, whole)?
+            && parts.write_each(of, |report| self.write_kept(end, report))?;
         parts::say_left_out(parts.left_out);
         Ok(goes_on)
     }
