@@ -22,19 +22,21 @@ pub mod program {
 
 pub mod target {
     pub use crate::target::{
-        budget::{Budget, ObjectLimits},
-        demangle::{full, short, without_clone_suffix, without_generics},
         launch::resolve,
         list::list_functions,
+        names::demangle::{full, short, without_clone_suffix, without_generics},
         object::Object,
         place::{
             Candidate, CodeMap, Guards, Policy, Refusal, Returns, StackSwitch, Unguardable,
             explain, guards, place,
         },
         plan::{CostClass, ExitKind, ExitPlacement, GuardKind, GuardSite, Placement},
+        read::{
+            budget::{Budget, ObjectLimits},
+            source::Source,
+        },
         select::{Patterns, Selector},
-        source::Source,
-        usdt_arguments,
+        usdt::arguments as usdt_arguments,
     };
 }
 

@@ -3,7 +3,9 @@
 use super::{
     Capabilities, LinkKind, Release,
     error::ENOTSUPP,
-    multi, object, perf, rings,
+    link::{multi, perf},
+    load::object,
+    rings,
     sys::{self, AttachType, UprobeEvent, UprobeLink},
 };
 use serde::Serialize;
@@ -99,11 +101,13 @@ impl Features {
             }),
             capabilities: Capabilities::of_this_process(),
             process_ids: Support::from(
-                super::pid_namespace::require_initial().map_err(|e| e.to_string()),
+                super::machine::pid_namespace::require_initial().map_err(|e| e.to_string()),
             ),
             lockdown: lockdown(),
             lockdown_is_known: lockdown_is_known(Path::new(SECURITY)),
-            btf: Support::from(super::btf::Offsets::of_running_kernel().map_err(|e| e.to_string())),
+            btf: Support::from(
+                super::machine::btf::Offsets::of_running_kernel().map_err(|e| e.to_string()),
+            ),
             ring_buffer: Support::from(rings::try_out().map_err(|e| reason(&e))),
             guarded_returns: Support::from(super::return_guards::lacking().map_or(Ok(()), Err)),
             semaphores: on_link(AttachType::UprobeMulti, true),

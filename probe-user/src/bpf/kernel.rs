@@ -1,24 +1,26 @@
 //! The loaded programs and maps of one tracing session.
 
 use super::{
-    BpfError, Diagnostics, LostCounter, News, Release, Rings,
-    buffers::Buffers,
-    control::{Control, Traced},
-    cpus::Cpus,
-    features,
+    BpfError, Diagnostics, LostCounter, News, Release, Rings, features,
     guard::GuardDeath,
-    heartbeat::Heartbeat,
-    keeper::Keeper,
-    layout::Layout,
-    link::{self, Attachment, LinkChoice, LinkKind, Request, Role, Site},
-    loader::{Settings, load_maps, map_fds, take_map},
-    object,
-    per_cpu::PerCpuCounters,
-    programs::{Program, Programs},
+    link::{self, Attachment, LinkChoice, LinkKind, Request, Role, Site, keeper::Keeper},
+    load::{
+        loader::{Settings, load_maps, map_fds, take_map},
+        object,
+        programs::{Program, Programs},
+    },
+    machine::cpus::Cpus,
+    maps::{
+        buffers::Buffers,
+        heartbeat::Heartbeat,
+        per_cpu::PerCpuCounters,
+        side_table::SideTable,
+        values::{CallElements, CallSources, Unmet, ValueMaps, Values},
+    },
+    processes::control::{Control, Traced},
     return_guards::ReturnGuards,
-    side_table::SideTable,
+    rings::layout::Layout,
     sys::AttachType,
-    values::{CallElements, CallSources, Unmet, ValueMaps, Values},
 };
 use aya::maps::Map;
 use ctrace_common::{

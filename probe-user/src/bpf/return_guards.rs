@@ -4,12 +4,13 @@
 //! guarded, puts links on the guard sites, and learns which functions were restored.
 
 use super::{
-    BpfError, LinkKind,
-    btf::Offsets,
-    features,
-    keeper::{Keeper, ReturnGuard},
-    loader::take_map,
-    programs::{Program, Programs},
+    BpfError, LinkKind, features,
+    link::keeper::{Keeper, ReturnGuard},
+    load::{
+        loader::take_map,
+        programs::{Program, Programs},
+    },
+    machine::btf::Offsets,
     restore::{self, GuardMaps},
     sys::{self, AttachType},
 };

@@ -1,7 +1,7 @@
 //! The command line of `ctrace ctl`.
 
 use super::values;
-use crate::target::lookup::ProcessName;
+use crate::target::process::lookup::ProcessName;
 use clap::{Args, Subcommand};
 use std::{path::PathBuf, time::Duration};
 

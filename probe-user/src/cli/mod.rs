@@ -23,7 +23,7 @@ pub(crate) use process::ProcessArgs;
 pub(crate) use top::TopArgs;
 pub(crate) use trace::TraceLinesArgs;
 
-use crate::target::lookup::ProcessName;
+use crate::target::process::lookup::ProcessName;
 pub(crate) use crate::values::FramesLimit;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;

@@ -1,7 +1,7 @@
 //! Groups of options that several subcommands share: SELECT, FILTER, OUTPUT and the probes.
 
 use super::values;
-use crate::{session::budget::slowdown::SlowdownPolicy, target::asked_values::AskedValues};
+use crate::{session::budget::slowdown::SlowdownPolicy, target::values::asked::AskedValues};
 use clap::{Args, ValueEnum};
 use ctrace_core::{report::By, units::Nanos};
 use std::{path::PathBuf, time::Duration};

@@ -1,6 +1,6 @@
 //! The running processes that a command is about: the same words wherever they are chosen.
 
-use crate::target::{lookup::ProcessName, process_set::ProcessSet};
+use crate::target::process::{lookup::ProcessName, set::ProcessSet};
 use anyhow::ensure;
 use clap::{
     Args,

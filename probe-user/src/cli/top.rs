@@ -1,7 +1,7 @@
 //! `ctrace top`.
 
 use super::{ProcessArgs, UserArgs, WhatArgs, values};
-use crate::target::lookup::ProcessName;
+use crate::target::process::lookup::ProcessName;
 use clap::Args;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 

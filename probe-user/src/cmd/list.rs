@@ -12,14 +12,12 @@ use crate::{
     target::{
         launch::{is_program, resolve},
         list::{Row, list_functions},
-        lookup::ProcessName,
-        maps::MappedObject,
         markers::MarkerSite,
-        not_found::flawed_markers,
         object::Object,
         place::{Refusal, explain},
         plan::Placement,
-        select::Selection,
+        process::{lookup::ProcessName, maps::MappedObject},
+        select::{Selection, not_found::flawed_markers},
     },
     ui::{self, Style, listing, pager::Pager, terminal, units::counted},
 };

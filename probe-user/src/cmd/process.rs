@@ -3,9 +3,9 @@
 use super::Failure;
 use crate::{
     session::spec::ProbeSpec,
-    target::{
+    target::process::{
+        Process,
         lookup::{Candidate, LookupError, ProcessName},
-        process::Process,
     },
     ui::{self, text::first_few, units},
 };

@@ -3,7 +3,7 @@
 use super::{open::Files, spec::filter};
 use crate::{
     cli::{FilterArgs, LensArgs, QueryArgs},
-    target::{recorded::choose, select::Patterns},
+    target::select::{Patterns, recorded::choose},
     ui::units::{Digits, time},
 };
 use anyhow::{bail, ensure};

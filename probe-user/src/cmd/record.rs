@@ -11,7 +11,7 @@ use crate::{
         },
         run::event_loop,
     },
-    target::lookup::ProcessName,
+    target::process::lookup::ProcessName,
 };
 use anyhow::ensure;
 use ctrace_core::units::Pid;

@@ -9,7 +9,7 @@ use crate::{
     session::spec::{
         OnFull, ProbeSpec, ReportFormat, ReportSpec, SelectSpec, SelectionLimits, TraceSpec,
     },
-    target::{budget::ObjectLimits, place::Returns},
+    target::{place::Returns, read::budget::ObjectLimits},
 };
 use anyhow::bail;
 use ctrace_core::{

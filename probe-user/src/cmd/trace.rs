@@ -19,7 +19,7 @@ use crate::{
         },
         run::event_loop,
     },
-    target::{lookup::ProcessName, regular::open_regular},
+    target::{process::lookup::ProcessName, read::regular::open_regular},
     ui,
 };
 use anyhow::{Context as _, anyhow, ensure};

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     bpf,
-    target::facts::{self, Facts},
+    target::process::facts::{self, Facts},
     ui,
 };
 use ctrace_core::units::Pid;

@@ -2,7 +2,7 @@
 //! process can delay each read by a second.
 
 use super::event::Event;
-use crate::target::facts::Facts;
+use crate::target::process::facts::Facts;
 use ctrace_core::units::Pid;
 use std::{
     collections::HashMap,

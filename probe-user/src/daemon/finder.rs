@@ -4,7 +4,7 @@
 use super::{config::Target, event::Event};
 use crate::{
     bpf::{self, Starts},
-    target::facts::{self, Program},
+    target::process::facts::{self, Program},
 };
 use ctrace_core::units::{Nanos, Pid};
 use rustix::event::{PollFd, PollFlags, poll};

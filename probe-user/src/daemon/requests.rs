@@ -9,7 +9,7 @@ use super::{
     session::Running,
     supervisor::{ByHand, Supervisor},
 };
-use crate::target::facts::Facts;
+use crate::target::process::facts::Facts;
 use ctrace_core::{report::render::clean::clean, units::Pid};
 use serde_json::{Value, json};
 use std::{

@@ -28,7 +28,7 @@ use crate::{
         },
         spec::TraceSpec,
     },
-    target::{facts::Facts, maps::MappedObject, process::Process},
+    target::process::{Process, facts::Facts, maps::MappedObject},
 };
 use anyhow::{Context, ensure};
 use ctrace_core::{report::Extras, units::Pid};

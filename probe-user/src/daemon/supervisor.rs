@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     bpf::{self, Traced},
-    target::facts,
+    target::process::facts,
     ui,
 };
 use anyhow::Context;

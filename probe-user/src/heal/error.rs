@@ -2,7 +2,7 @@
 
 use crate::{
     bpf::BpfError,
-    target::{maps::MapsError, process::ProcessError},
+    target::process::{ProcessError, maps::MapsError},
 };
 use std::{io, time::Duration};
 use thiserror::Error;

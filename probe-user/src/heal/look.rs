@@ -8,7 +8,10 @@ use super::{
 };
 use crate::{
     bpf::{Piece, SITES_LIMIT, read_pieces},
-    target::{maps::MappedObject, patience, process::Process, regular::open_regular},
+    target::{
+        process::{Process, maps::MappedObject, patience},
+        read::regular::open_regular,
+    },
 };
 use ctrace_core::units::Pid;
 use std::{

@@ -2,9 +2,9 @@
 //! places where tracers put probes come first.
 
 use crate::target::{
-    budget::{Budget, ObjectLimits},
     object::Object,
     place::may_be_probed,
+    read::budget::{Budget, ObjectLimits},
 };
 use std::{
     collections::HashSet,

@@ -1,6 +1,6 @@
 //! Lists the processes that map a file: a breakpoint belongs to the file and concerns all of them.
 
-use crate::target::maps;
+use crate::target::process::maps;
 use std::{collections::HashSet, fs};
 
 /// Lists the ids of all processes.

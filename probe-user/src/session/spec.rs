@@ -3,7 +3,7 @@
 use super::budget::slowdown::SlowdownPolicy;
 use crate::{
     bpf::LinkChoice,
-    target::{asked_values::AskedValues, budget::ObjectLimits, place::Returns},
+    target::{place::Returns, read::budget::ObjectLimits, values::asked::AskedValues},
 };
 use anyhow::ensure;
 use ctrace_core::{filter::Filter, report::By};

@@ -53,7 +53,7 @@ pub(crate) fn compile(compiler: &str, extension: &str, source: &str) -> Built {
 
 /// Opens the libc of this test process.
 pub(super) fn system_libc() -> Object {
-    let objects = super::maps::objects(std::process::id()).unwrap();
+    let objects = super::process::maps::objects(std::process::id()).unwrap();
     let libc = objects.iter().find(|object| object.name.starts_with("libc.so")).unwrap();
     Object::open_mapped(libc).unwrap()
 }

@@ -3,10 +3,10 @@
 
 use super::elf::ElfError;
 use super::loader::{self, Libraries};
-use super::maps::MappedObject;
 use super::object::{Object, ObjectError};
+use super::process::maps::MappedObject;
 use super::process::{Process, proc_path};
-use super::regular::open_regular;
+use super::read::regular::open_regular;
 use crate::user::{Identity, UserError};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::collections::HashSet;

@@ -1,8 +1,8 @@
 //! The rows of `ctrace list`: everything that can be traced, as data.
 
 use super::markers::MarkerSite;
-use super::naming::Naming;
 use super::object::Object;
+use super::select::naming::Naming;
 use super::select::{Match, Selection};
 use ctrace_core::function::FunctionKind;
 use std::collections::HashMap;

@@ -1,16 +1,16 @@
 //! ctrace's side: asks the guard from any thread, and tracks the links that it keeps.
 
+use super::super::{
+    BpfError,
+    restore::{GuardMaps, Restored},
+};
 use super::{
-    super::{
-        BpfError,
-        kernel_link::{LinkSpec, Refusal},
-        restore::{GuardMaps, Restored},
-    },
     aftermath::{Left, Places},
     header::Id,
     start,
     wire::{Answer, NO_PLACE, Reply, Request},
 };
+use crate::bpf::link::kernel_link::{LinkSpec, Refusal};
 use ctrace_core::units::Pid;
 use rustix::{
     fs::{Mode, OFlags, fstat, open},

@@ -1,11 +1,7 @@
-use super::{
-    super::{
-        super::{kernel_link::Way, sys::AttachType},
-        owner::Sight,
-        server,
-    },
-    *,
-};
+use super::super::super::sys::AttachType;
+use super::super::{owner::Sight, server};
+use super::*;
+use crate::bpf::link::kernel_link::Way;
 use std::{fs::File, process::Command, time::Duration};
 
 const OFFSETS: [u64; 3] = [16, 32, 48];

@@ -4,17 +4,15 @@
 //! waits until no return probe is being taken, which may never happen while another link still has
 //! some. So no request waits for another, and at the end all links are closed at once.
 
+use super::super::restore::{Client, GuardMaps, Restorer};
 use super::{
-    super::{
-        kernel_link,
-        restore::{Client, GuardMaps, Restorer},
-    },
     aftermath::{Left, Places},
     header::Id,
     owner::{Owner, Sight},
     room::{Room, Taken},
     wire::{Answer, NO_PLACE, NewLink, Order},
 };
+use crate::bpf::link::kernel_link;
 use rustix::{
     fs::fstat,
     process::{Resource, getrlimit},

@@ -1,6 +1,6 @@
 use super::{super::wire::Request, *};
 use crate::bpf::{
-    kernel_link::{LinkSpec, Way},
+    link::kernel_link::{LinkSpec, Way},
     sys::AttachType,
 };
 use std::{

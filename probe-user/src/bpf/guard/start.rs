@@ -1,12 +1,12 @@
 //! Starts the guard's process and gives up the resources that it does not need.
 
 use super::{
-    super::undisturbed,
     aftermath::Left,
     client::Guard,
     owner::{Owner, Sight},
     server::{self, Hold},
 };
+use crate::bpf::own_process::undisturbed;
 use rustix::{
     process::{Resource, Rlimit, getrlimit, setrlimit, setsid},
     thread::set_name,
@@ -72,7 +72,7 @@ pub(crate) fn serve(
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     // Other processes should die first when memory runs out. Setting this takes a capability.
     let _ = std::fs::write("/proc/self/oom_score_adj", "-900");
-    super::super::heap::use_one_arena();
+    crate::bpf::own_process::heap::use_one_arena();
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let owner = Owner::of(&socket)?;
     let look = |held: Option<&Hold>| {

@@ -6,12 +6,12 @@
 //! the guard then closes its links.
 
 use super::super::{
-    kernel_link::{LinkSpec, Way},
     link::SITES_LIMIT,
     restore::{GuardMaps, Restored},
     sys::AttachType,
 };
 use super::header::{HEADER_BYTES, Header, Id};
+use crate::bpf::link::kernel_link::{LinkSpec, Way};
 use rustix::{
     io::Errno,
     net::{

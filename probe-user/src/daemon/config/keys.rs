@@ -11,7 +11,7 @@ use crate::{
     bpf::LinkChoice,
     daemon::{accounts, ids::TargetName},
     session::spec::OnFull,
-    target::{glob::PathGlob, place::Returns},
+    target::{place::Returns, process::glob::PathGlob},
     values,
 };
 use ctrace_core::filter::ThreadFilter;

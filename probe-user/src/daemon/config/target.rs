@@ -4,9 +4,11 @@ use crate::{
     daemon::ids::TargetName,
     session::{keep::flight::TooSlow, spec::TraceSpec},
     target::{
-        facts::{Facts, Program},
-        glob::PathGlob,
-        pattern,
+        process::{
+            facts::{Facts, Program},
+            glob::PathGlob,
+        },
+        select::pattern,
     },
     ui::ViewOptions,
 };

@@ -2,8 +2,8 @@ use super::{keys::TARGET, *};
 use crate::{
     session::budget::slowdown::SlowdownPolicy,
     target::{
-        facts::{Facts, Program},
         place::Returns,
+        process::facts::{Facts, Program},
     },
 };
 

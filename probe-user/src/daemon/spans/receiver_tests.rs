@@ -12,7 +12,7 @@ use crate::{
         },
     },
     session::keep::flight::{Flight, FlightSpec, Flown, TooSlow},
-    target::pattern::Pattern,
+    target::select::pattern::Pattern,
     ui::wall,
 };
 use ctrace_common::Kind;

@@ -5,9 +5,9 @@ use crate::{
     bpf::{Config, Kernel, LinkChoice, Role, Site},
     session::plan::{Planner, Sites},
     target::{
-        maps::MappedObject,
         place::Returns,
         plan::{CostClass, ExitPlacement, Placement},
+        process::maps::MappedObject,
         select::{Patterns, Selector},
     },
 };

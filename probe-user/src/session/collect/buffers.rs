@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     bpf,
-    target::patience::{self, GivenUp},
+    target::process::patience::{self, GivenUp},
 };
 use ctrace_core::{
     marker::{BufferId, Header, Reading},

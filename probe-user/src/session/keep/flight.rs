@@ -3,7 +3,7 @@
 
 use crate::{
     files::{Owner, Place},
-    target::pattern::Pattern,
+    target::select::pattern::Pattern,
 };
 use anyhow::Context;
 use ctrace_core::{

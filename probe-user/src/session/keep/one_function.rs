@@ -1,7 +1,7 @@
 //! Finds the one function that an option names among those that were traced.
 
 use crate::{
-    target::{recorded::choose, select::Patterns},
+    target::select::{Patterns, recorded::choose},
     ui::text::first_few,
 };
 use anyhow::bail;

@@ -6,11 +6,10 @@
 
 use super::{Identity, ObjectPlan, Plan, Planner, Sites, identity};
 use crate::target::{
-    budget::Budget,
-    maps::MapsError,
     object::Object,
     plan::{ExitPlacement, Placement},
-    process::Process,
+    process::{Process, maps::MapsError},
+    read::budget::Budget,
 };
 use anyhow::ensure;
 use ctrace_core::units::FuncId;

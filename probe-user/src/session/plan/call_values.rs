@@ -6,14 +6,13 @@ use super::{
     values::ValuePlanner,
 };
 use crate::target::{
-    abi::{Position, Type},
-    asked_values::{
-        AskedArgument, AskedError, AskedPlace, AskedResult, AskedValues, RESULT, check,
-    },
-    named_value::{NoValue, Typed, is_changed},
-    object::Object,
+    object::{Object, symbols::Function},
     plan::ExitPlacement,
-    symbols::Function,
+    values::{
+        abi::{Position, Type},
+        asked::{AskedArgument, AskedError, AskedPlace, AskedResult, AskedValues, RESULT, check},
+        named::{NoValue, Typed, is_changed},
+    },
 };
 use anyhow::anyhow;
 use ctrace_common::{MAX_TEXTS, ValueSources};

@@ -5,10 +5,10 @@ use super::{
 };
 use crate::{
     bpf::{CONDITIONS_LIMIT, CallSources},
-    target::{
-        asked_condition::{AskedCondition, Mismatch},
-        asked_values::AskedValues,
-        named_value::{NoValue, is_changed},
+    target::values::{
+        asked::AskedValues,
+        condition::{AskedCondition, Mismatch},
+        named::{NoValue, is_changed},
     },
 };
 use ctrace_common::{Comparison, Condition, MAX_COMPARISONS};

@@ -4,9 +4,8 @@ use super::{
     Plan, Planned, Planner, Refused, Sites, absent::Lacking, call_values::InObject, placer::info,
 };
 use crate::target::{
-    object::Object,
+    object::{Object, symbols::Function},
     select::{SelectError, Selection},
-    symbols::Function,
 };
 use anyhow::bail;
 use ctrace_core::{function::ExitSeen, report::render::clean::clean};

@@ -5,12 +5,11 @@
 
 use super::{Identity, identity};
 use crate::target::{
-    budget::{Budget, ObjectLimits},
-    later,
-    maps::MappedObject,
     object::Object,
     place::{CodeMap, Returns, guards},
     plan::GuardSite,
+    process::{later, maps::MappedObject},
+    read::budget::{Budget, ObjectLimits},
 };
 use std::{collections::HashSet, path::PathBuf, sync::Arc};
 

@@ -4,7 +4,7 @@
 use super::{Planned, Sites};
 use crate::{
     bpf::Site,
-    target::{bias::CodeSegments, markers::MarkerScope, object::Object, plan::EntrySite},
+    target::{markers::MarkerScope, object::Object, plan::EntrySite, process::bias::CodeSegments},
 };
 use ctrace_common::Cookie;
 use ctrace_core::{
@@ -118,9 +118,9 @@ mod tests {
     use super::*;
     use crate::target::{
         fixtures::{Built, MARKERS, compile},
-        maps::MappedObject,
         place::Returns,
         plan::CostClass,
+        process::maps::MappedObject,
         select::{Patterns, Selector},
     };
 

@@ -31,17 +31,18 @@ use self::{
 };
 use crate::bpf::CallSources;
 use crate::target::{
-    asked_values::AskedValues,
-    budget::{Budget, ObjectLimits},
-    maps::MappedObject,
     markers::MarkerSite,
-    naming::Naming,
-    not_found::{NotFound, flawed_markers},
-    object::Object,
+    object::{Object, symbols::Function},
     place::{CodeMap, Policy, Refusal, Returns},
     plan::Placement,
-    select::{SelectError, Selection, Selector},
-    symbols::Function,
+    process::maps::MappedObject,
+    read::budget::{Budget, ObjectLimits},
+    select::{
+        SelectError, Selection, Selector,
+        naming::Naming,
+        not_found::{NotFound, flawed_markers},
+    },
+    values::asked::AskedValues,
 };
 use anyhow::{Context, bail};
 use ctrace_core::function::FunctionInfo;

@@ -1,6 +1,9 @@
 //! The message for a user who chose nothing, if there are no markers to trace instead.
 
-use crate::target::{not_found::flawed_markers, object::Object, symbols::Function};
+use crate::target::{
+    object::{Object, symbols::Function},
+    select::not_found::flawed_markers,
+};
 
 /// Returns the message: the functions that there are, and an option that would trace some of them.
 pub(super) fn what_could_be_traced(objects: &[Object]) -> String {

@@ -5,7 +5,10 @@ use super::{
     points::{Chosen, probed_sites},
     values::Point,
 };
-use crate::target::{place::Frames, usdt::UsdtSite, usdt_pairs::UsdtPair};
+use crate::target::{
+    place::Frames,
+    usdt::{UsdtSite, pairs::UsdtPair},
+};
 use ctrace_common::Kind;
 use ctrace_core::function::{ByOrder, ExitSeen, FunctionInfo, FunctionKind};
 use std::{collections::HashSet, sync::Arc};
@@ -100,8 +103,8 @@ mod tests {
     use super::*;
     use crate::target::{
         fixtures::compile,
-        maps::MappedObject,
         place::Returns,
+        process::maps::MappedObject,
         select::{Patterns, Selector},
     };
 

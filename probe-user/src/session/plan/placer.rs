@@ -1,11 +1,10 @@
 //! Decides where the functions of one object are probed.
 
 use crate::target::{
-    naming::Shown,
-    object::Object,
+    object::{Object, symbols::Function},
     place::{Candidate, CodeMap, Policy, Refusal, place},
     plan::{ExitPlacement, Placement},
-    symbols::Function,
+    select::naming::Shown,
 };
 use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
 use std::sync::Arc;

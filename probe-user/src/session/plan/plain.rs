@@ -2,9 +2,11 @@
 
 use super::{Planned, Sites, call_values::Described};
 use crate::target::{
-    asked_values::AskedPlace,
-    named_value::{NoValue, Typed},
     plan::{CostClass, EntrySite, ExitPlacement, Placement},
+    values::{
+        asked::AskedPlace,
+        named::{NoValue, Typed},
+    },
 };
 use ctrace_core::function::FunctionInfo;
 

@@ -9,11 +9,15 @@ use super::{absent::Absent, call_values::merge, room::Room};
 use crate::{
     bpf::{CONDITIONS_LIMIT, VALUES_LIMIT},
     target::{
-        abi::Position,
-        asked_values::{AskedArgument, AskedPlace, AskedValues},
         object::Object,
-        usdt::{UsdtProbe, UsdtSite},
-        usdt_arguments::{Argument, Unread, parse},
+        usdt::{
+            UsdtProbe, UsdtSite,
+            arguments::{Argument, Unread, parse},
+        },
+        values::{
+            abi::Position,
+            asked::{AskedArgument, AskedPlace, AskedValues},
+        },
     },
 };
 use anyhow::anyhow;

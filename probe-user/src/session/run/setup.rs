@@ -16,12 +16,11 @@ use crate::{
         spec::{OnFull, SelectSpec, SelectionLimits, TraceSpec},
     },
     target::{
-        asked_values::AskedValues,
-        maps::MappedObject,
         place::Returns,
         plan::{CostClass, ExitPlacement},
-        process::Process,
+        process::{Process, maps::MappedObject},
         select::{Patterns, Selector, ValuesOf},
+        values::asked::AskedValues,
     },
     ui,
 };

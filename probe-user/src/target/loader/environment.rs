@@ -2,7 +2,7 @@
 //! the program gains rights that its caller lacks.
 
 use crate::auxv::has_gained_rights;
-use crate::target::patience;
+use crate::target::process::patience;
 use crate::target::process::proc_path;
 use ctrace_core::units::Pid;
 use rustix::fs::{StatVfsMountFlags, fgetxattr, fstatvfs};

@@ -5,7 +5,7 @@
 
 use super::budget::{Budget, MOST_LIBRARIES, TooMuch};
 use super::dynamic::{Dynamic, Kind, Need};
-use crate::target::root::Root;
+use crate::target::read::root::Root;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -24,7 +24,7 @@ mod oracle;
 mod tests;
 
 use super::process::has_own_root;
-use super::root::Root;
+use super::read::root::Root;
 use budget::Budget;
 use environment::Environment;
 use graph::{Files, Graph, LOADER};

@@ -1,8 +1,8 @@
 //! The memory of an object as its file fills it, by address.
 
 use super::super::elf::{Layout, Section, Segment};
-use super::super::source::Source;
 use super::flaws::{Flaw, Flaws};
+use crate::target::read::source::Source;
 use std::cell::OnceCell;
 
 /// Longer texts count as damage.

@@ -14,9 +14,9 @@ pub(crate) use runtimes::MarkerRuntime;
 pub(crate) use sites::MarkerScope;
 pub(crate) use sites::MarkerSite;
 
-use super::budget::TooLarge;
 use super::elf::Layout;
-use super::source::Source;
+use super::read::budget::TooLarge;
+use super::read::source::Source;
 use image::{ENTRY_SIZE, Image, MOST_ENTRIES};
 use std::ops::Range;
 

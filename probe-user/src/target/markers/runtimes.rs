@@ -1,7 +1,7 @@
 //! Reads `ctrace_runtime`: the runtimes that deliver the events of an object's scopes.
 
 use super::super::elf::Layout;
-use super::super::place::NopBlock;
+use super::super::place::nops::NopBlock;
 use super::flaws::{Flaw, Flaws};
 use super::image::{Entry, Image, target, word};
 use std::collections::BTreeMap;

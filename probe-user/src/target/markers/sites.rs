@@ -1,9 +1,9 @@
 //! Reads `ctrace_sites`: the scopes that can be switched on.
 
-use super::super::budget::TooLarge;
 use super::super::elf::Layout;
 use super::flaws::{Flaw, Flaws};
 use super::image::{Entry, Image, target, word};
+use crate::target::read::budget::TooLarge;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 

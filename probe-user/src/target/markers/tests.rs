@@ -1,6 +1,6 @@
 use super::super::elf::{Section, Segment};
 use super::super::fixtures::{Built, MARKERS, compile};
-use super::super::place::NopBlock;
+use super::super::place::nops::NopBlock;
 use super::flaws::Flaw;
 use super::*;
 use image::ENTRY_SIZE;
@@ -116,7 +116,7 @@ fn programs_without_markers_have_none() {
 }
 
 fn source(bytes: &[u8]) -> Source {
-    Source::of_bytes(bytes, super::super::budget::ObjectLimits::DEFAULT)
+    Source::of_bytes(bytes, crate::target::read::budget::ObjectLimits::DEFAULT)
 }
 
 const SITES: u64 = 0x400;

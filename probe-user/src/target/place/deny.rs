@@ -4,9 +4,9 @@
 //! are no function or no code. A return probe overwrites the return address. So a function gets
 //! none if anything reads that address, keeps it, or returns through it twice.
 
-use super::super::budget::TooLarge;
 use super::super::plan::GuardKind;
 use super::names;
+use crate::target::read::budget::TooLarge;
 use std::fmt;
 
 /// The reason why a function cannot be traced.

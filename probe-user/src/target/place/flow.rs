@@ -4,13 +4,13 @@
 //! breakpoint in data changes what the program computes. A function is its unwind entry and the
 //! parts that its jumps lead to. If a path cannot be followed, the result says so.
 
-use super::super::budget::Ticker;
 use super::code::CodeMap;
 use super::extent::{Extent, Mark};
 use super::frames::{Cfa, Frame, Row, Start, cfa_at};
 use super::landing::landing_pads;
 use super::slot::touches_return_address;
 use super::switches::{self, Switch};
+use crate::target::read::budget::Ticker;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use std::collections::BTreeSet;
 

@@ -5,9 +5,9 @@
 //! (CFA) is `rsp+8`. A part entered by a jump starts with the frame that its function has built.
 //! That one rule tells real functions from parts that a return probe would destroy.
 
-use super::super::budget::{Budget, TooLarge};
 use super::super::elf::ElfFile;
-use super::super::source::Source;
+use crate::target::read::budget::{Budget, TooLarge};
+use crate::target::read::source::Source;
 use gimli::{
     BaseAddresses, CallFrameInstruction, CfaRule, CieOrFde, CommonInformationEntry, EhFrame,
     EndianSlice, LittleEndian, Register, UnwindContext, UnwindSection,

@@ -1,11 +1,11 @@
 //! Tells instructions from bytes that only look like one, by decoding from the beginning of the
 //! function around them.
 
-use super::super::budget::TooLarge;
-use super::super::source::Source;
-use super::super::tables::{self, NamedSymbols};
 use super::frames::FrameTable;
 use super::stacks::{LONGEST_INSTRUCTION, Place, leaves_stack};
+use crate::target::elf::tables::{self, NamedSymbols};
+use crate::target::read::budget::TooLarge;
+use crate::target::read::source::Source;
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 
 /// Limit of the search, in bytes back to a function's begin: a hostile file must not cost us time.

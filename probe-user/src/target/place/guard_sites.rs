@@ -2,7 +2,6 @@
 //! stacks.
 
 use super::super::plan::GuardKind;
-use super::super::source::Source;
 use super::code::CodeMap;
 use super::cost::cost;
 use super::entry;
@@ -15,6 +14,7 @@ use super::names::{Definition, Names};
 use super::references::{self, Reference};
 use super::stacks::{LONGEST_INSTRUCTION, Place};
 use super::unguardable::Unguardable;
+use crate::target::read::source::Source;
 use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

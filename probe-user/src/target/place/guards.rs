@@ -8,7 +8,6 @@
 use super::super::elf::{self, Layout, Segment};
 use super::super::object::Object;
 use super::super::plan::{GuardKind, GuardSite};
-use super::super::tables::NamedSymbols;
 use super::code::{CodeMap, PlaceError};
 use super::functions::Functions;
 use super::guard_sites::Sites;
@@ -16,6 +15,7 @@ use super::names::Names;
 use super::runtimes;
 use super::stacks::{self, Place, StackSwitch};
 use super::unguardable::Unguardable;
+use crate::target::elf::tables::NamedSymbols;
 
 /// The places to guard in one object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

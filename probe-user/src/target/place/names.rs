@@ -1,11 +1,11 @@
 //! Sorts an object's symbols by what guards need: definitions of unwinders and switches, imports,
 //! and signs of a runtime that walks its own stacks.
 
-use super::super::budget::{Budget, TooLarge};
 use super::super::plan::GuardKind;
-use super::super::tables::{self, NamedSymbols};
 use super::deny::bare;
 use super::{runtimes, stacks};
+use crate::target::elf::tables::{self, NamedSymbols};
+use crate::target::read::budget::{Budget, TooLarge};
 
 /// A function that the object defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@
 //! the target, relative to themselves or not. So it is code only if the control flow from such a
 //! target reaches it.
 
-use super::super::source::Source;
 use super::functions::Extent;
 use super::stacks::{Place, Unsearched};
+use crate::target::read::source::Source;
 use std::ops::ControlFlow;
 
 /// Four bytes that may refer to a target.

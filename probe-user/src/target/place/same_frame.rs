@@ -4,9 +4,9 @@
 //! is the same at both, and tells which start an end belongs to. Elsewhere it tells nothing.
 
 use super::super::elf as target_elf;
-use super::super::source::Source;
 use super::code::{segments, segments_reader};
 use super::frames::{Cfa, FrameTable, cfa_at};
+use crate::target::read::source::Source;
 use std::collections::BTreeMap;
 
 /// The functions of an object by its unwind table, which stripped files have, too.

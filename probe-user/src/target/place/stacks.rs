@@ -6,12 +6,12 @@
 //! argument, from memory, or by addition. Compilers also restore it, but only from where the same
 //! function saved it: a call-preserved register or the frame.
 
-use super::super::budget::TooLarge;
 use super::super::elf::ElfFile;
-use super::super::source::Source;
-use super::super::tables::{self, NamedSymbols};
 use super::frames::FrameTable;
 use super::functions::{Found, Functions};
+use crate::target::elf::tables::{self, NamedSymbols};
+use crate::target::read::budget::TooLarge;
+use crate::target::read::source::Source;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use object::{Object, ObjectSection, SectionFlags, elf};
 use std::fmt;

@@ -1,10 +1,10 @@
 //! Says why an object cannot be guarded.
 
-use super::super::budget::TooLarge;
 use super::code::PlaceError;
 use super::deny::Refusal;
 use super::guard_sites::MOST;
 use super::stacks::Unsearched;
+use crate::target::read::budget::TooLarge;
 use std::fmt;
 
 /// The reason why an object cannot be guarded. It reads as what follows the object's name.

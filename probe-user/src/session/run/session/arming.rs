@@ -12,7 +12,7 @@ use crate::{
             unarmed::Unarmed,
         },
     },
-    target::maps::MappedObject,
+    target::process::maps::MappedObject,
 };
 use std::{collections::HashSet, time::Instant};
 

@@ -3,7 +3,7 @@
 
 use super::Session;
 use crate::{
-    target::{maps::MappedObject, ours::Ours, process::Process},
+    target::process::{Process, maps::MappedObject, ours::Ours},
     ui::{text::first_few, units::counted},
 };
 use anyhow::ensure;

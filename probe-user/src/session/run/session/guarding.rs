@@ -11,9 +11,8 @@ use crate::{
         run::arm::{ExitSites, attach_some},
     },
     target::{
-        maps::MappedObject,
         plan::{ExitKind, ExitPlacement, GuardKind, Placement},
-        process::Process,
+        process::{Process, maps::MappedObject},
     },
     ui::units::counted,
 };

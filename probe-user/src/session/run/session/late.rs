@@ -9,8 +9,7 @@ use crate::{
     },
     target::{
         launch::libraries_of,
-        maps::MappedObject,
-        process::{AtStart, Process},
+        process::{AtStart, Process, maps::MappedObject},
     },
 };
 use ctrace_common::Change;

@@ -19,11 +19,11 @@ use crate::{
         run::arm::attach_some,
         spec::OnFull,
     },
-    target::{
+    target::process::{
+        Process,
         bias::CodeSegments,
         maps::MappedObject,
         patience::{self, GivenUp},
-        process::Process,
     },
 };
 use ctrace_common::Cookie;

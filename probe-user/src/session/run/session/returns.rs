@@ -8,7 +8,7 @@ use crate::{
         plan::{Planned, Sites, again::ReturnProbed, exit_seen, identity},
         run::arm::ByRole,
     },
-    target::maps::MappedObject,
+    target::process::maps::MappedObject,
     ui::units::counted,
 };
 use ctrace_core::{

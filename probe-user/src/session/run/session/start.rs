@@ -10,7 +10,7 @@ use crate::{
             groups,
         },
     },
-    target::maps::MappedObject,
+    target::process::maps::MappedObject,
 };
 use anyhow::ensure;
 use ctrace_core::{

@@ -1,0 +1,362 @@
+//! Finds fields of the running kernel's structures by its type information (BTF).
+//!
+//! The kernel documents the format in `Documentation/bpf/btf.rst`. Only members of structures
+//! matter here, so one pass over the types suffices, without a table of them.
+
+use crate::bpf::BpfError;
+use std::{collections::HashMap, fs, sync::OnceLock};
+
+const VMLINUX: &str = "/sys/kernel/btf/vmlinux";
+const MAGIC: u16 = 0xeb9f;
+
+const STRUCT: u32 = 4;
+const UNION: u32 = 5;
+const FUNCTION: u32 = 12;
+
+/// A global of the programs, and the way to its field: structures and members, each inside the one
+/// before.
+type Field = (&'static str, &'static [(&'static str, &'static str)]);
+
+const FIELDS: [Field; 8] = [
+    ("TASK_PID", &[("task_struct", "pid")]),
+    ("TASK_TGID", &[("task_struct", "tgid")]),
+    ("TASK_EXIT_CODE", &[("task_struct", "exit_code")]),
+    ("TASK_GROUP_LEADER", &[("task_struct", "group_leader")]),
+    ("TASK_SIGNAL", &[("task_struct", "signal")]),
+    ("SIGNAL_LIVE", &[("signal_struct", "live")]),
+    ("SIGNAL_FLAGS", &[("signal_struct", "flags")]),
+    ("SIGNAL_GROUP_EXIT_CODE", &[("signal_struct", "group_exit_code")]),
+];
+
+/// The fields that guards of return probes read.
+const GUARD_FIELDS: [Field; 11] = [
+    ("TASK_UTASK", &[("task_struct", "utask")]),
+    ("TASK_MM", &[("task_struct", "mm")]),
+    ("TASK_SAS_SS_SIZE", &[("task_struct", "sas_ss_size")]),
+    ("UTASK_RETURN_INSTANCES", &[("uprobe_task", "return_instances")]),
+    ("INSTANCE_FUNC", &[("return_instance", "func")]),
+    ("INSTANCE_STACK", &[("return_instance", "stack")]),
+    ("INSTANCE_ORIG_RET_VADDR", &[("return_instance", "orig_ret_vaddr")]),
+    ("INSTANCE_NEXT", &[("return_instance", "next")]),
+    ("MM_XOL_AREA", &[("mm_struct", "uprobes_state"), ("uprobes_state", "xol_area")]),
+    ("XOL_AREA_VADDR", &[("xol_area", "vaddr")]),
+    ("SIGACTION_SA_FLAGS", &[("sigaction", "sa_flags")]),
+];
+
+/// The function whose type an iterator over tasks is attached to.
+const TASK_ITERATOR: &str = "bpf_iter_task";
+
+/// Byte offsets of the fields that the programs read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Offsets {
+    needed: [u32; FIELDS.len()],
+    guards: Result<Guards, &'static str>,
+}
+
+/// The kernel's fields and types that guards of return probes need.
+#[derive(Debug, PartialEq, Eq)]
+struct Guards {
+    offsets: [u32; GUARD_FIELDS.len()],
+    task_iterator: u32,
+}
+
+impl Offsets {
+    /// Reads the offsets once.
+    pub(crate) fn of_running_kernel() -> Result<&'static Self, BpfError> {
+        static READ: OnceLock<Offsets> = OnceLock::new();
+        match READ.get() {
+            Some(read) => Ok(read),
+            None => Self::read().map(|offsets| READ.get_or_init(|| offsets)),
+        }
+    }
+
+    fn read() -> Result<Self, BpfError> {
+        let bytes = fs::read(VMLINUX)
+            .map_err(|source| BpfError::Unreadable { path: VMLINUX.into(), source })?;
+        let types = Types::parse(&bytes).ok_or(BpfError::Malformed { path: VMLINUX.into() })?;
+        Self::find(&types)
+    }
+
+    fn find(types: &Types<'_>) -> Result<Self, BpfError> {
+        let known = types.structures(FIELDS.iter().chain(&GUARD_FIELDS));
+        let needed = types.offsets(&known, &FIELDS).map_err(|field| BpfError::NoField { field })?;
+        let guards = types.offsets(&known, &GUARD_FIELDS).and_then(|offsets| {
+            let task_iterator = types.function(TASK_ITERATOR).ok_or(TASK_ITERATOR)?;
+            Ok(Guards { offsets, task_iterator })
+        });
+        Ok(Self { needed, guards })
+    }
+
+    /// Returns the programs' globals and their values.
+    pub(crate) fn globals(&self) -> impl Iterator<Item = (&'static str, &u32)> {
+        let named = |fields: &'static [Field]| fields.iter().map(|(global, _)| *global);
+        let guards = self.guards.iter().flat_map(|guards| &guards.offsets);
+        named(&FIELDS).zip(&self.needed).chain(named(&GUARD_FIELDS).zip(guards))
+    }
+
+    /// Returns the type of the function that an iterator over tasks is attached to, or what this
+    /// kernel lacks for guards of return probes.
+    pub(crate) fn task_iterator(&self) -> Result<u32, &'static str> {
+        self.guards.as_ref().map(|guards| guards.task_iterator).map_err(|lacking| *lacking)
+    }
+}
+
+/// The types of one BTF blob.
+struct Types<'a> {
+    types: &'a [u8],
+    strings: &'a [u8],
+}
+
+/// A structure or union: its members' records.
+#[derive(Clone, Copy)]
+struct Structure<'a> {
+    members: &'a [u8],
+    /// True if bit-field sizes share the word with the offsets.
+    has_bit_fields: bool,
+}
+
+impl<'a> Types<'a> {
+    fn parse(bytes: &'a [u8]) -> Option<Self> {
+        if u16::from_le_bytes(bytes.get(..2)?.try_into().ok()?) != MAGIC {
+            return None;
+        }
+        let header = |index: usize| word(bytes, 4 + index * 4).map(|value| value as usize);
+        let (length, type_at, type_len) = (header(0)?, header(1)?, header(2)?);
+        let (string_at, string_len) = (header(3)?, header(4)?);
+        let part = |at: usize, len: usize| {
+            let start = length.checked_add(at)?;
+            bytes.get(start..start.checked_add(len)?)
+        };
+        Some(Self { types: part(type_at, type_len)?, strings: part(string_at, string_len)? })
+    }
+
+    /// Calls `each` with every type's number, name offset, kind and record, until it answers.
+    fn find<T>(
+        &self,
+        mut each: impl FnMut(u32, u32, u32, Structure<'a>) -> Option<T>,
+    ) -> Option<T> {
+        // A kernel has more than 100,000 types: this loop is a good part of ctrace's start.
+        let mut rest = self.types;
+        let mut id = 1;
+        while let Some((&[n0, n1, n2, n3, i0, i1, i2, i3, ..], after)) =
+            rest.split_first_chunk::<12>()
+        {
+            let name = u32::from_le_bytes([n0, n1, n2, n3]);
+            let info = u32::from_le_bytes([i0, i1, i2, i3]);
+            let (kind, count) = (info >> 24 & 0x1f, (info & 0xffff) as usize);
+            let extra = match kind {
+                1 | 14 | 17 => 4,
+                3 => 12,
+                STRUCT | UNION | 15 | 19 => 12 * count,
+                6 | 13 => 8 * count,
+                _ => 0,
+            };
+            let (members, after) = after.split_at_checked(extra)?;
+            let structure = Structure { members, has_bit_fields: info >> 31 != 0 };
+            if let Some(found) = each(id, name, kind, structure) {
+                return Some(found);
+            }
+            rest = after;
+            id += 1;
+        }
+        None
+    }
+
+    /// Finds the structures that these fields lie in. One pass over the types finds all.
+    fn structures<'f>(
+        &self,
+        fields: impl Iterator<Item = &'f Field>,
+    ) -> HashMap<&'static str, Structure<'a>> {
+        let mut wanted: Vec<&'static str> =
+            fields.flat_map(|(_, way)| way.iter().map(|(structure, _)| *structure)).collect();
+        let mut found = HashMap::new();
+        self.find(|_, name, kind, structure| -> Option<()> {
+            if kind == STRUCT
+                && !structure.members.is_empty()
+                && let Some(at) = wanted.iter().position(|wanted| self.is_named(name, wanted))
+            {
+                found.insert(wanted[at], structure);
+                wanted.retain(|it| !found.contains_key(it));
+            }
+            wanted.is_empty().then_some(())
+        });
+        found
+    }
+
+    /// Returns the offsets of all these fields, or the name of one that is missing.
+    fn offsets<const N: usize>(
+        &self,
+        known: &HashMap<&'static str, Structure<'a>>,
+        fields: &[Field; N],
+    ) -> Result<[u32; N], &'static str> {
+        let mut offsets = [0; N];
+        for (offset, (_, way)) in offsets.iter_mut().zip(fields) {
+            for (structure, field) in *way {
+                let structure = known.get(structure).ok_or(*field)?;
+                *offset += self.member(*structure, field, 0).ok_or(*field)?;
+            }
+        }
+        Ok(offsets)
+    }
+
+    /// Returns the number of a function's type.
+    fn function(&self, wanted: &str) -> Option<u32> {
+        self.find(|id, name, kind, _| {
+            (kind == FUNCTION && self.is_named(name, wanted)).then_some(id)
+        })
+    }
+
+    /// Returns the byte offset of a member, also of a nameless member's.
+    fn member(&self, structure: Structure<'a>, wanted: &str, depth: u32) -> Option<u32> {
+        structure.members.chunks_exact(12).find_map(|member| {
+            let (name, id, offset) = (word(member, 0)?, word(member, 4)?, word(member, 8)?);
+            let bits = if structure.has_bit_fields { offset & 0xff_ffff } else { offset };
+            if name == 0 && depth < 8 {
+                let inner =
+                    self.find(|number, _, kind, inner| (number == id).then_some((kind, inner)));
+                let (STRUCT | UNION, inner) = inner? else { return None };
+                return Some(bits / 8 + self.member(inner, wanted, depth + 1)?);
+            }
+            self.is_named(name, wanted).then_some(bits / 8)
+        })
+    }
+
+    fn is_named(&self, offset: u32, wanted: &str) -> bool {
+        let Some(name) = self.strings.get(offset as usize..) else { return false };
+        name.strip_prefix(wanted.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Strings and types of a small kernel.
+    #[derive(Default)]
+    struct Builder {
+        types: Vec<u8>,
+        strings: Vec<u8>,
+    }
+
+    impl Builder {
+        fn new() -> Self {
+            Self { types: Vec::new(), strings: vec![0] }
+        }
+
+        fn string(&mut self, text: &str) -> u32 {
+            if text.is_empty() {
+                return 0;
+            }
+            let at = self.strings.len() as u32;
+            self.strings.extend(text.bytes());
+            self.strings.push(0);
+            at
+        }
+
+        fn words(&mut self, words: &[u32]) {
+            self.types.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        }
+
+        fn int(&mut self) {
+            let name = self.string("int");
+            self.words(&[name, 1 << 24, 4, 32]);
+        }
+
+        fn structure(&mut self, name: &str, kind: u32, flag: u32, members: &[(&str, u32, u32)]) {
+            let name = self.string(name);
+            self.words(&[name, flag << 31 | kind << 24 | members.len() as u32, 64]);
+            for (name, id, bits) in members {
+                let name = self.string(name);
+                self.words(&[name, *id, *bits]);
+            }
+        }
+
+        fn build(self) -> Vec<u8> {
+            let (types, strings) = (self.types.len() as u32, self.strings.len() as u32);
+            let mut bytes = vec![0x9f, 0xeb, 1, 0];
+            for word in [24, 0, types, types, strings] {
+                bytes.extend(u32::to_le_bytes(word));
+            }
+            bytes.extend(self.types);
+            bytes.extend(self.strings);
+            bytes
+        }
+    }
+
+    fn small_kernel() -> Vec<u8> {
+        let mut builder = Builder::new();
+        builder.int(); // 1
+        builder.structure("task_struct", 4, 0, &[]); // 2: a declaration elsewhere
+        builder.structure("", 5, 0, &[("tgid", 1, 0), ("tgid_too", 1, 0)]); // 3
+        builder.structure(
+            "task_struct",
+            4,
+            1,
+            &[
+                ("pidx", 1, 0),
+                ("pid", 1, 4 << 24 | 32),
+                ("", 3, 128),
+                ("exit_code", 1, 160),
+                ("group_leader", 1, 192),
+                ("signal", 1, 256),
+            ],
+        ); // 4
+        builder.structure(
+            "signal_struct",
+            4,
+            0,
+            &[("live", 1, 0), ("flags", 1, 64), ("group_exit_code", 1, 96)],
+        ); // 5
+        builder.build()
+    }
+
+    #[test]
+    fn fields_are_found_in_nameless_members_too() {
+        let bytes = small_kernel();
+        let offsets = Offsets::find(&Types::parse(&bytes).unwrap()).unwrap();
+        assert_eq!(offsets.needed, [4, 16, 20, 24, 32, 0, 8, 12]);
+        assert_eq!(offsets.task_iterator(), Err("utask"));
+        assert_eq!(offsets.globals().nth(1), Some(("TASK_TGID", &16)));
+    }
+
+    #[test]
+    fn a_missing_field_is_named() {
+        let bytes = small_kernel();
+        let at = bytes.windows(10).position(|w| w == b"exit_code\0").unwrap();
+        let mut bytes = bytes;
+        bytes[at] = b'E';
+        let error = Offsets::find(&Types::parse(&bytes).unwrap()).unwrap_err();
+        assert!(matches!(error, BpfError::NoField { field: "exit_code" }), "{error}");
+    }
+
+    #[test]
+    fn damage_is_no_panic() {
+        let bytes = small_kernel();
+        for len in 0..bytes.len() {
+            if let Some(types) = Types::parse(&bytes[..len]) {
+                let _ = Offsets::find(&types);
+            }
+        }
+        for at in 0..bytes.len() {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 0xff;
+            if let Some(types) = Types::parse(&bytes) {
+                let _ = Offsets::find(&types);
+            }
+        }
+    }
+
+    #[test]
+    fn the_running_kernel_has_them_all() {
+        if !std::path::Path::new(VMLINUX).exists() {
+            eprintln!("skipped: this kernel has no {VMLINUX}");
+            return;
+        }
+        let offsets = Offsets::of_running_kernel().unwrap();
+        assert_eq!(offsets.needed[1], offsets.needed[0] + 4, "tgid follows pid");
+    }
+}

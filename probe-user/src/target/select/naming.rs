@@ -1,0 +1,210 @@
+//! Decides which functions are shown with their parameters.
+//!
+//! The short name of a C++ function, without tags of interfaces, is that of all its overloads, and Rust's generic functions have
+//! one short name for all their instances. Where several of these are chosen, each gets its full
+//! name: with parameters, or with the hash. All others stay short.
+//!
+//! A name is given once and kept, because reports, recordings and metrics of a session have it
+//! already. So when a library that comes later has an overload of a function with a short name, only
+//! the later one gets its parameters.
+
+use super::Selection;
+use crate::target::names::demangle;
+use crate::target::object::Object;
+use crate::target::object::symbols::Function;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+/// The names that were given so far, by the short name.
+#[derive(Debug, Default)]
+pub(crate) struct Naming {
+    given: HashMap<Box<str>, Given>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Given {
+    /// Functions with the full name of this symbol have the short name.
+    Short { symbol: Arc<str> },
+    /// All of them have full names.
+    Full,
+}
+
+/// The names of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) name: Arc<str>,
+    /// The short name, if it is not the shown one.
+    pub(crate) short: Option<Arc<str>>,
+    /// The full name, if it is not the shown one.
+    pub(crate) full: Option<Arc<str>>,
+}
+
+impl Naming {
+    /// Gives names to the functions of a selection. Those that the user named in full get their full
+    /// names.
+    pub(crate) fn give(&mut self, objects: &[Object], selection: &Selection) {
+        let chosen = selection.functions.iter().map(|found| {
+            let function = &objects[found.object].functions()[found.index];
+            (function, selection.named_in_full.contains(found))
+        });
+        self.give_all(chosen);
+    }
+
+    fn give_all<'a>(&mut self, functions: impl Iterator<Item = (&'a Function, bool)>) {
+        let mut new = HashMap::<Box<str>, Given>::new();
+        for (function, in_full) in functions {
+            let short = of_overloads(function);
+            if self.given.contains_key(&*short) {
+                continue;
+            }
+            let given = || match in_full {
+                true => Given::Full,
+                false => Given::Short { symbol: function.symbol() },
+            };
+            match new.entry(short.into()) {
+                Entry::Vacant(place) => _ = place.insert(given()),
+                Entry::Occupied(mut place) => {
+                    if in_full || !place.get().is_of(function) {
+                        place.insert(Given::Full);
+                    }
+                }
+            }
+        }
+        self.given.extend(new);
+    }
+
+    /// Returns the names of a function.
+    pub(crate) fn of(&self, function: &Function) -> Shown {
+        let (short, full) = (Arc::clone(function.name()), Arc::clone(function.full_name()));
+        let is_short =
+            self.given.get(&*of_overloads(function)).is_none_or(|given| given.is_of(function));
+        let differs = short != full;
+        match is_short {
+            true => Shown { name: short, short: None, full: differs.then_some(full) },
+            false => Shown { name: full, short: differs.then_some(short), full: None },
+        }
+    }
+}
+
+/// Returns the name that a function shares with its overloads. The compiler adds a tag to those that
+/// return a `std::string`.
+fn of_overloads(function: &Function) -> Cow<'_, str> {
+    match demangle::without_abi_tags(function.name()) {
+        Some(bare) => Cow::Owned(bare),
+        None => Cow::Borrowed(function.name()),
+    }
+}
+
+impl Given {
+    /// Returns whether the short name was given to this function, or one with the same full name.
+    fn is_of(&self, function: &Function) -> bool {
+        match self {
+            Self::Short { symbol } => {
+                **symbol == *function.raw() || *demangle::full(symbol) == **function.full_name()
+            }
+            Self::Full => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::fixtures::compile;
+
+    const OVERLOADS: &str = r#"
+        namespace shop {
+            __attribute__((noinline)) int format(int v) { return v + 1; }
+            __attribute__((noinline)) int format(double v) { return v > 2; }
+            __attribute__((noinline)) int load(char const *v) { return *v; }
+        }
+        int main(int c, char **v) { return shop::format(c) + shop::format(c * 2.0) + shop::load(*v); }
+    "#;
+
+    fn named<'a>(object: &'a Object, symbols: &[&str]) -> Vec<&'a Function> {
+        let of = |symbol: &&str| object.functions().iter().find(|f| f.raw() == *symbol);
+        symbols.iter().map(|symbol| of(symbol).unwrap_or_else(|| panic!("{symbol}"))).collect()
+    }
+
+    fn give(naming: &mut Naming, functions: &[&Function]) -> Vec<String> {
+        naming.give_all(functions.iter().map(|function| (*function, false)));
+        functions.iter().map(|function| naming.of(function).name.to_string()).collect()
+    }
+
+    #[test]
+    fn overloads_get_their_parameters() {
+        let built = compile("g++ -O1", "cpp", OVERLOADS);
+        let object = built.object();
+        let all = named(&object, &["_ZN4shop6formatEi", "_ZN4shop6formatEd", "_ZN4shop4loadEPKc"]);
+        let expected = ["shop::format(int)", "shop::format(double)", "shop::load"];
+        assert_eq!(give(&mut Naming::default(), &all), expected);
+        let one = &all[..1];
+        assert_eq!(give(&mut Naming::default(), one), ["shop::format"]);
+        let mut naming = Naming::default();
+        naming.give_all(one.iter().map(|function| (*function, true)));
+        let shown = naming.of(one[0]);
+        assert_eq!((&*shown.name, shown.short.as_deref()), (expected[0], Some("shop::format")));
+    }
+
+    #[test]
+    fn a_tag_makes_no_other_function() {
+        let source = r#"
+            #include <string>
+            #define KEPT __attribute__((noinline, used))
+            namespace shop {
+                KEPT std::string label(int v) { return std::string(v, 'x'); }
+                KEPT long label(long v) { return v + 1; }
+                KEPT std::string title(int v) { return std::string(v, 'y'); }
+            }
+            int main() { return 0; }
+        "#;
+        let built = compile("g++ -O1", "cpp", source);
+        let object = built.object();
+        let symbols = ["_ZN4shop5labelB5cxx11Ei", "_ZN4shop5labelEl", "_ZN4shop5titleB5cxx11Ei"];
+        let expected =
+            ["shop::label[abi:cxx11](int)", "shop::label(long)", "shop::title[abi:cxx11]"];
+        assert_eq!(give(&mut Naming::default(), &named(&object, &symbols)), expected);
+    }
+
+    #[test]
+    fn a_name_that_was_given_is_kept() {
+        let built = compile("g++ -O1", "cpp", OVERLOADS);
+        let object = built.object();
+        let early = named(&object, &["_ZN4shop6formatEd"]);
+        let late = named(&object, &["_ZN4shop6formatEi", "_ZN4shop6formatEd"]);
+        let mut naming = Naming::default();
+        assert_eq!(give(&mut naming, &early), ["shop::format"]);
+        assert_eq!(give(&mut naming, &late), ["shop::format(int)", "shop::format"]);
+    }
+
+    #[test]
+    fn functions_that_parameters_do_not_tell_apart_stay_short() {
+        let one = compile("gcc -O1", "c", "int init(int v) { return v; } int main() { return 0; }");
+        let two = compile("gcc -O1", "c", "int init(int v) { return v; } int main() { return 0; }");
+        let (one, two) = (one.object(), two.object());
+        let all = [named(&one, &["init"])[0], named(&two, &["init"])[0]];
+        assert_eq!(give(&mut Naming::default(), &all), ["init", "init"]);
+    }
+
+    #[test]
+    fn instances_of_rust_get_their_hashes() {
+        let source = r#"
+            #[inline(never)] fn twice<T: std::ops::Add<Output = T> + Copy>(v: T) -> T { v + v }
+            fn main() {
+                let v = std::process::id();
+                let (one, two) = (twice(v), twice(f64::from(v)));
+                std::process::exit(i32::from(f64::from(one) > two))
+            }
+        "#;
+        let built =
+            compile("rustc -O -Zunstable-options -Csymbol-mangling-version=legacy", "rs", source);
+        let object = built.object();
+        let all: Vec<&Function> =
+            object.functions().iter().filter(|f| &**f.name() == "input::twice").collect();
+        let names = give(&mut Naming::default(), &all);
+        let [one, two] = &names[..] else { panic!("{names:?}") };
+        assert!(one.starts_with("input::twice::h") && one != two, "{names:?}");
+    }
+}

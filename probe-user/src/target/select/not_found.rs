@@ -1,0 +1,254 @@
+//! Explains a pattern that matched nothing: objects searched, closest names, likely causes.
+
+use super::pattern::Pattern;
+use crate::target::markers::MarkerScope;
+use crate::target::names::nearest::nearest;
+use crate::target::object::Object;
+use crate::target::usdt::UsdtProbe;
+use crate::ui::text;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A pattern that matched nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotFound {
+    /// As the user typed it.
+    pub pattern: String,
+    pub kind: Wanted,
+    /// File names of the objects that were searched.
+    pub searched: Vec<String>,
+    /// The number of functions, USDT probes or marker scopes in them.
+    pub candidates: usize,
+    /// The closest names.
+    pub nearest: Vec<String>,
+    /// Possible explanations, each a short sentence.
+    pub hints: Vec<String>,
+}
+
+/// The kind of thing that a pattern searches for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    Function,
+    Usdt,
+    Marker,
+}
+
+const NEAREST: usize = 5;
+
+impl NotFound {
+    pub(crate) fn function(pattern: &Pattern, objects: &[Object], searched: &[usize]) -> Self {
+        let searched: Vec<&Object> = searched.iter().map(|object| &objects[*object]).collect();
+        let names = searched.iter().flat_map(|object| {
+            object.functions().iter().flat_map(|function| {
+                std::iter::once(&**function.name()).chain(function.aliases().iter().map(|a| &**a))
+            })
+        });
+        let mut hints = Vec::new();
+        for object in &searched {
+            hints.extend(chosen_at_load(pattern, object));
+            if let Some(reason) = &object.symbols().broken {
+                hints.push(format!("the symbols of {} are broken: {reason}", object.name()));
+            }
+            hints.extend(object.left_out());
+            hints.extend(stripped_hint(object).filter(|_| object.is_main() || searched.len() == 1));
+        }
+        hints.extend(case_hint(pattern, &searched));
+        hints.extend(marker_hint(pattern, &searched));
+        Self {
+            pattern: pattern.text.clone(),
+            kind: Wanted::Function,
+            nearest: nearest(&pattern.stem, names, NEAREST),
+            candidates: searched.iter().map(|object| object.functions().len()).sum(),
+            searched: searched.iter().map(|object| object.name().to_string()).collect(),
+            hints: hints.into_iter().chain(object_hint(pattern, objects, &searched)).collect(),
+        }
+    }
+
+    pub(crate) fn usdt(pattern: &Pattern, objects: &[Object], searched: &[usize]) -> Self {
+        let searched: Vec<&Object> = searched.iter().map(|object| &objects[*object]).collect();
+        let probes: Vec<&UsdtProbe> =
+            searched.iter().flat_map(|object| object.usdt_probes()).collect();
+        let names: Vec<String> = probes.iter().map(|probe| probe.full_name()).collect();
+        let broken: usize = searched.iter().map(|object| object.broken_usdt_notes()).sum();
+        let broken = (broken > 0).then(|| format!("{broken} notes of probes are broken"));
+        let wanted = pattern.stem.rsplit(':').next().unwrap_or_default();
+        let mut close = nearest(wanted, probes.iter().map(|probe| &*probe.name), NEAREST);
+        for name in &mut close {
+            if let Some(full) = names.iter().find(|full| full.ends_with(&format!(":{name}"))) {
+                name.clone_from(full);
+            }
+        }
+        Self {
+            pattern: pattern.text.clone(),
+            kind: Wanted::Usdt,
+            nearest: close,
+            candidates: probes.len(),
+            searched: searched.iter().map(|object| object.name().to_string()).collect(),
+            hints: broken.into_iter().chain(object_hint(pattern, objects, &searched)).collect(),
+        }
+    }
+
+    pub(crate) fn marker(pattern: &Pattern, objects: &[Object], searched: &[usize]) -> Self {
+        let searched: Vec<&Object> = searched.iter().map(|object| &objects[*object]).collect();
+        let scopes: Vec<&MarkerScope> =
+            searched.iter().flat_map(|object| &object.markers().scopes).collect();
+        let flaws: Vec<String> =
+            searched.iter().filter_map(|object| flawed_markers(object)).collect();
+        let none = scopes.is_empty() && flaws.is_empty() && !searched.is_empty();
+        let none = none.then(|| {
+            "none of them has markers for ctrace (those of libraries that are opened later can be \
+             chosen beside something that is there)"
+                .to_owned()
+        });
+        Self {
+            pattern: pattern.text.clone(),
+            kind: Wanted::Marker,
+            nearest: nearest_scopes(&pattern.stem, &scopes),
+            candidates: scopes.len(),
+            searched: searched.iter().map(|object| object.name().to_string()).collect(),
+            hints: flaws
+                .into_iter()
+                .chain(none)
+                .chain(object_hint(pattern, objects, &searched))
+                .collect(),
+        }
+    }
+
+    /// Reports that patterns of -x removed all matches.
+    pub(super) fn all_excluded(patterns: &[(Wanted, &[Pattern])], candidates: usize) -> Self {
+        let asked = || patterns.iter().filter(|(_, patterns)| !patterns.is_empty());
+        let texts: Vec<&str> =
+            asked().flat_map(|(_, patterns)| *patterns).map(|p| p.text.as_str()).collect();
+        Self {
+            pattern: texts.join("`, `"),
+            kind: asked().next().map_or(Wanted::Function, |(kind, _)| *kind),
+            searched: Vec::new(),
+            candidates,
+            nearest: Vec::new(),
+            hints: vec!["-x took all of them away".to_owned()],
+        }
+    }
+
+    /// Returns the line for a pattern that may match in programs that come later.
+    pub(crate) fn until_later(&self) -> String {
+        let program = self.searched.first().map_or("the program", String::as_str);
+        let close = match &self.nearest[..] {
+            [] => String::new(),
+            names => format!(" (close to it: {})", names.join(", ")),
+        };
+        format!(
+            "no {} of {program} matches `{}`{close}; because of --follow, the programs that it starts \
+             are searched",
+            self.kind, self.pattern
+        )
+    }
+
+    pub(crate) fn line(all: &[Self]) -> String {
+        all.iter().map(Self::to_string).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl fmt::Display for NotFound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.kind;
+        write!(f, "no {kind} matches `{}`", self.pattern)?;
+        if !self.searched.is_empty() {
+            let shown = text::first_few(5, &self.searched);
+            write!(f, " (searched {} in {shown})", count(self.candidates, kind))?;
+        }
+        if !self.nearest.is_empty() {
+            write!(f, "; close to it: {}", self.nearest.join(", "))?;
+        }
+        for hint in &self.hints {
+            write!(f, "; {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Function => "function",
+            Self::Usdt => "USDT probe",
+            Self::Marker => "marker scope",
+        })
+    }
+}
+
+fn count(number: usize, what: Wanted) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Explains a pattern that names an absent object.
+fn object_hint(pattern: &Pattern, objects: &[Object], searched: &[&Object]) -> Option<String> {
+    if !(pattern.names_object() && searched.is_empty()) {
+        return None;
+    }
+    let names: Vec<String> = objects.iter().map(|object| object.name().to_string()).collect();
+    Some(format!("no object has this name; there are {}", text::first_few(10, &names)))
+}
+
+/// Explains a function whose implementation is chosen at load, so that its name leads nowhere.
+pub(crate) fn chosen_at_load(pattern: &Pattern, object: &Object) -> Option<String> {
+    let name = object.symbols().chosen_at_load.iter().find(|name| pattern.matches_name(name))?;
+    Some(format!(
+        "{name} of {} is chosen among several implementations at start (IFUNC): trace these, \
+         they have other names, such as *{name}*",
+        object.name()
+    ))
+}
+
+/// Returns the closest scopes by name or group, as `-m` takes them.
+fn nearest_scopes(wanted: &str, scopes: &[&MarkerScope]) -> Vec<String> {
+    let asked_for = scopes.iter().flat_map(|scope| {
+        let full = scope.full_name().to_string();
+        let group = scope.group.as_ref().map(|group| (format!("{group}/"), format!("{group}/*")));
+        [(scope.name.to_string(), full.clone()), (full.clone(), full)].into_iter().chain(group)
+    });
+    let asked_for: BTreeMap<String, String> = asked_for.collect();
+    let mut close = nearest(wanted, asked_for.keys().map(String::as_str), NEAREST);
+    for name in &mut close {
+        name.clone_from(&asked_for[name]);
+    }
+    close.dedup();
+    close
+}
+
+/// Explains a pattern that differs from a name in upper and lower case only.
+fn case_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
+    let lower = Pattern::parse(&pattern.text.to_lowercase()).ok()?;
+    let mut functions = searched.iter().flat_map(|object| object.functions());
+    let function = functions.find(|it| lower.matches_name(&it.name().to_lowercase()))?;
+    Some(format!("`{}` matches but for upper and lower case", function.name()))
+}
+
+/// Explains a scope's name where a function's was expected.
+fn marker_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
+    let mut scopes = searched.iter().flat_map(|object| &object.markers().scopes);
+    let scope = scopes.find(|scope| pattern.matches_marker(scope))?;
+    Some(format!("there is a marker scope {}: choose those with -m", scope.full_name()))
+}
+
+/// Reports markers of an object that were left out.
+pub(crate) fn flawed_markers(object: &Object) -> Option<String> {
+    let flaws = &object.markers().flaws;
+    (!flaws.is_empty()).then(|| format!("markers of {}: {flaws}", object.name()))
+}
+
+fn stripped_hint(object: &Object) -> Option<String> {
+    if !object.is_stripped() || object.debug_file().path().is_some() {
+        return None;
+    }
+    let paths: Vec<String> =
+        object.debug_file().looked_at.iter().map(|(path, _)| path.display().to_string()).collect();
+    let looked = match paths.as_slice() {
+        [] => "it names no debug file".to_owned(),
+        paths => format!("looked for its debug file at {}", text::first_few(2, paths)),
+    };
+    Some(format!(
+        "{} is stripped, its own functions have no names left: install its debug symbols (-dbgsym \
+         or -debuginfo package) or use an unstripped build; {looked}",
+        object.name()
+    ))
+}

@@ -1,0 +1,422 @@
+//! Parses what `--where` asks for: a condition on the arguments of a function.
+
+use super::abi::{NoPosition, Position, Type};
+use super::asked::{AskedError, AskedPlace, argument, is_single_colon};
+use super::named::{SHOWN, Typed, is_name, known};
+use ctrace_common::{
+    COMPARED_TEXT, Comparison, EQUAL, GREATER, LESS, MAX_COMPARISONS, Operand, SIGN, ValueForm,
+};
+use ctrace_core::function::LONGEST_CONDITION;
+use std::fmt;
+
+/// Bytes of a text to compare with, at most.
+const LONGEST_TEXT: usize = COMPARED_TEXT - 2;
+
+/// Every outcome.
+const ANY: u8 = LESS | EQUAL | GREATER;
+
+/// The signs of relations. Longer ones come first.
+const RELATIONS: [(&str, u8); 6] = [
+    ("==", EQUAL),
+    ("!=", LESS | GREATER),
+    ("<=", LESS | EQUAL),
+    (">=", GREATER | EQUAL),
+    ("<", LESS),
+    (">", GREATER),
+];
+
+/// Alternatives of comparisons that hold together, as `a && b || c` writes them.
+#[derive(Clone, Debug, Eq)]
+pub(crate) struct AskedCondition {
+    text: String,
+    /// True if it is asked of all functions that are chosen in another way.
+    pub(crate) is_of_chosen: bool,
+    pub(crate) alternatives: Vec<Vec<AskedComparison>>,
+}
+
+/// An argument and what it is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AskedComparison {
+    pub(crate) place: AskedPlace,
+    /// See [`Comparison::relation`].
+    relation: u8,
+    with: Literal,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Literal {
+    Number(i128),
+    Char(u8),
+    Truth(bool),
+    Text(Vec<u8>),
+    /// A number of an enumeration.
+    Name(String),
+}
+
+impl Literal {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Number(_) => "a number",
+            Self::Char(_) => "a character",
+            Self::Truth(_) => "true or false",
+            Self::Text(_) => "a text",
+            Self::Name(_) => "a name",
+        }
+    }
+}
+
+/// The reason why a text is no condition.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ConditionError {
+    #[error(
+        "`{0}` is no comparison; write ARG == VALUE with one of == != < <= > >=, and join \
+         comparisons by && and ||"
+    )]
+    NoComparison(String),
+    #[error("`{0}` has one `=`; write == to compare")]
+    OneSign(String),
+    #[error("parentheses are not understood; write a && c || b && c for (a || b) && c")]
+    Parentheses,
+    #[error("`{0}` has no end; a text ends with \"")]
+    Endless(String),
+    #[error(
+        "`{0}` is no value to compare with; write a decimal or 0x number, 'c', true, false, a \
+         \"text\", or a name of an enumeration"
+    )]
+    NoLiteral(String),
+    #[error("`{0}` is a text of more than {LONGEST_TEXT} bytes; compare with a shorter one")]
+    LongText(String),
+    #[error("`{0}` compares texts; they can be == and !=")]
+    Order(String),
+    #[error("a condition has at most {MAX_COMPARISONS} comparisons; leave some out")]
+    TooMany,
+    #[error("a condition has at most {LONGEST_CONDITION} bytes; leave some out")]
+    Long,
+    #[error("conditions are for functions, and not for USDT probes as in `{0}`")]
+    Usdt(String),
+    #[error("`{0}` has no function before its colon; write FUNCTION: ARG == VALUE")]
+    NoFunction(String),
+    #[error(transparent)]
+    Argument(#[from] AskedError),
+}
+
+/// The reason why a value cannot be compared so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Mismatch {
+    #[error("`{0}` is a floating-point number, which is not compared; ask for another argument")]
+    Float(String),
+    #[error(
+        "`{0}` is a text with a length, which is not compared; compare one of its members, or {0}:ptr"
+    )]
+    Counted(String),
+    #[error("`{name}` is {of}, and is not compared with {with}; {}", remedy(name, *of))]
+    Kind { name: String, of: Type, with: &'static str },
+    #[error("{number} is no value of `{name}`, which is {of}; write one from {least} to {most}")]
+    Range { number: i128, name: String, of: Type, least: i128, most: i128 },
+    #[error("`{wanted}` is no name of a value of `{name}`; {}", known(.there))]
+    NoName { wanted: String, name: String, there: Vec<String> },
+}
+
+fn remedy(name: &str, of: Type) -> String {
+    match of {
+        Type::Text => format!("write {name} == \"text\", or {name}:ptr == 0 for no text at all"),
+        Type::Char => "write 'c', or a number".to_owned(),
+        Type::Bool => "write true or false".to_owned(),
+        _ => "write a whole number".to_owned(),
+    }
+}
+
+impl AskedCondition {
+    pub(crate) fn parse(text: &str) -> Result<Self, ConditionError> {
+        if text.len() > LONGEST_CONDITION {
+            return Err(ConditionError::Long);
+        }
+        let alternatives = parts(text, "||")?.into_iter().map(|part| {
+            parts(part, "&&")?.into_iter().map(comparison).collect::<Result<Vec<_>, _>>()
+        });
+        let alternatives = alternatives.collect::<Result<Vec<_>, _>>()?;
+        if alternatives.iter().map(Vec::len).sum::<usize>() > MAX_COMPARISONS {
+            return Err(ConditionError::TooMany);
+        }
+        Ok(Self { text: text.trim().to_owned(), is_of_chosen: false, alternatives })
+    }
+
+    pub(super) fn of_chosen(self, is_of_chosen: bool) -> Self {
+        Self { is_of_chosen, ..self }
+    }
+}
+
+/// Two are the same if they ask the same, in whatever spelling.
+impl PartialEq for AskedCondition {
+    fn eq(&self, other: &Self) -> bool {
+        self.alternatives == other.alternatives
+    }
+}
+
+impl fmt::Display for AskedCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl AskedComparison {
+    /// Returns how a program compares this value.
+    pub(crate) fn of(&self, value: &Typed) -> Result<Comparison, Mismatch> {
+        let operand = value.source.0;
+        let common = Comparison { operand, relation: self.relation, ..Comparison::default() };
+        let name = || self.place.to_string();
+        let number = |number: i128| self.with_number(operand, number, value.of);
+        match (&self.with, value.of) {
+            (_, Type::Float { .. }) => Err(Mismatch::Float(name())),
+            _ if matches!(value.source.1, ValueForm::Counted(_)) => Err(Mismatch::Counted(name())),
+            (Literal::Text(bytes), Type::Text) => {
+                let mut text = [0; COMPARED_TEXT];
+                text[..bytes.len()].copy_from_slice(bytes);
+                let mut words = text.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+                let text = std::array::from_fn(|_| words.next().unwrap_or_default());
+                Ok(Comparison { is_text: 1, text, ..common })
+            }
+            // Anything but 0 is true.
+            (with @ (Literal::Truth(_) | Literal::Number(0 | 1)), Type::Bool)
+                if self.is_for_equality() =>
+            {
+                let is_true = !matches!(with, Literal::Truth(false) | Literal::Number(0));
+                let relation = if is_true { !self.relation & ANY } else { self.relation };
+                Ok(Comparison { relation, ..common })
+            }
+            (Literal::Number(with), Type::Integer { .. } | Type::Char | Type::Pointer) => {
+                number(*with)
+            }
+            (Literal::Char(with), Type::Integer { .. } | Type::Char) => number((*with).into()),
+            (Literal::Name(wanted), Type::Integer { .. }) => {
+                match value.names.iter().find(|one| *one.name == **wanted) {
+                    Some(one) if limits(value.of).2 => number(one.number.into()),
+                    Some(one) => number((one.number as u64).into()),
+                    None => {
+                        let there = value.names.iter().take(SHOWN).map(|one| one.name.to_string());
+                        let (wanted, there) = (wanted.clone(), there.collect());
+                        Err(Mismatch::NoName { wanted, name: name(), there })
+                    }
+                }
+            }
+            (with, of) => Err(Mismatch::Kind { name: name(), of, with: with.kind() }),
+        }
+    }
+
+    /// Compares an operand of this type with a number.
+    fn with_number(
+        &self,
+        operand: Operand,
+        number: i128,
+        of: Type,
+    ) -> Result<Comparison, Mismatch> {
+        let (least, most, signed) = limits(of);
+        if !(least..=most).contains(&number) {
+            let name = self.place.to_string();
+            return Err(Mismatch::Range { number, name, of, least, most });
+        }
+        let (flip, relation) = (if signed { SIGN } else { 0 }, self.relation);
+        let number = number as u64 ^ flip;
+        Ok(Comparison { operand, number, flip, relation, ..Comparison::default() })
+    }
+
+    fn is_for_equality(&self) -> bool {
+        [EQUAL, LESS | GREATER].contains(&self.relation)
+    }
+}
+
+/// Returns the least and the largest value of a type, and whether it has a sign.
+fn limits(of: Type) -> (i128, i128, bool) {
+    match of {
+        Type::Integer { bytes, signed: true } => {
+            let most = i128::from(i64::MAX >> (64 - 8 * u32::from(bytes)));
+            (-most - 1, most, true)
+        }
+        Type::Integer { bytes, signed: false } => {
+            (0, i128::from(u64::MAX >> (64 - 8 * u32::from(bytes))), false)
+        }
+        Type::Bool => (0, 1, false),
+        Type::Char => (0, 0xff, false),
+        Type::Pointer | Type::Text | Type::Float { .. } => (0, i128::from(u64::MAX), false),
+    }
+}
+
+/// Splits at the colon behind the functions, if there is one. What is before it is empty otherwise.
+pub(crate) fn split(text: &str) -> Result<(&str, AskedCondition), ConditionError> {
+    // All colons are those of POS:TYPE and NAME:TYPE.
+    let whole = match AskedCondition::parse(text) {
+        Ok(condition) => return Ok(("", condition)),
+        Err(error) => error,
+    };
+    let outside = outside(text)?;
+    // A regular expression, or the path of an object, may have colons and signs.
+    let behind = outside.iter().rfind(|(_, c)| *c == '/').map_or(0, |(at, _)| *at);
+    let mut wrong = None;
+    for &(at, _) in outside.iter().filter(|(at, _)| *at >= behind && is_single_colon(text, *at)) {
+        let (functions, condition) = (text[..at].trim(), &text[at + 1..]);
+        if functions.is_empty() {
+            return Err(ConditionError::NoFunction(text.to_owned()));
+        }
+        if behind == 0 && is_no_function(functions) {
+            continue;
+        }
+        match AskedCondition::parse(condition) {
+            // The name of a USDT probe has a colon.
+            Ok(_) if behind == 0 && (0..at).any(|at| is_single_colon(text, at)) => {
+                return Err(ConditionError::Usdt(text.to_owned()));
+            }
+            Ok(condition) => return Ok((functions, condition)),
+            Err(error) => _ = wrong.get_or_insert(error),
+        }
+    }
+    Err(wrong.unwrap_or(whole))
+}
+
+/// Returns whether a text is a place, or has signs of a comparison that no name of a function has.
+fn is_no_function(text: &str) -> bool {
+    // `f(T&&)` and `operator==` are names.
+    const SIGNS: [&str; 6] = ["&& ", "|| ", "==", "!=", "<=", ">="];
+    let signs = if text.contains("operator") { &SIGNS[..2] } else { &SIGNS };
+    let is_place = !matches!(text.parse::<Position>(), Err(NoPosition::Unknown));
+    is_place || text.starts_with('!') || signs.iter().any(|sign| text.contains(sign))
+}
+
+/// Splits at a sign outside of texts and characters.
+fn parts<'a>(text: &'a str, sign: &str) -> Result<Vec<&'a str>, ConditionError> {
+    let (mut all, mut from) = (Vec::new(), 0);
+    for (at, _) in outside(text)? {
+        if at >= from && text[at..].starts_with(sign) {
+            all.push(&text[from..at]);
+            from = at + sign.len();
+        }
+    }
+    all.push(&text[from..]);
+    Ok(all)
+}
+
+/// Returns the characters that are in no text, with their places.
+fn outside(text: &str) -> Result<Vec<(usize, char)>, ConditionError> {
+    let (mut found, mut quote) = (Vec::new(), None);
+    let mut all = text.char_indices();
+    while let Some((at, c)) = all.next() {
+        match (quote, c) {
+            (Some(_), '\\') => _ = all.next(),
+            (Some(open), _) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, _) => found.push((at, c)),
+        }
+    }
+    match quote {
+        Some(_) => Err(ConditionError::Endless(text.trim().to_owned())),
+        None => Ok(found),
+    }
+}
+
+/// Parses `ARG RELATION VALUE`, `ARG` for one that is not 0, and `!ARG`.
+fn comparison(text: &str) -> Result<AskedComparison, ConditionError> {
+    let text = text.trim();
+    let whole = || text.to_owned();
+    let outside = outside(text)?;
+    if outside.iter().any(|(_, c)| matches!(c, '(' | ')')) {
+        return Err(ConditionError::Parentheses);
+    }
+    // The sign of a member is none of a relation.
+    let is_free = |at: usize| !text[..at].ends_with('-');
+    let sign = outside.iter().find_map(|&(at, _)| {
+        let found = RELATIONS.iter().find(|(sign, _)| text[at..].starts_with(sign))?;
+        is_free(at).then_some((at, *found))
+    });
+    let Some((at, (sign, relation))) = sign else {
+        if outside.iter().any(|(_, c)| *c == '=') {
+            return Err(ConditionError::OneSign(whole()));
+        }
+        let (name, relation) = match text.strip_prefix('!') {
+            Some(name) => (name.trim(), EQUAL),
+            None => (text, LESS | GREATER),
+        };
+        if name.is_empty() || name.starts_with(['"', '\'']) {
+            return Err(ConditionError::NoComparison(whole()));
+        }
+        let place = argument(name, false)?.place;
+        return Ok(AskedComparison { place, relation, with: Literal::Number(0) });
+    };
+    let (name, value) = (text[..at].trim(), text[at + sign.len()..].trim());
+    if name.is_empty() || value.is_empty() || name.starts_with(['"', '\'']) {
+        return Err(ConditionError::NoComparison(whole()));
+    }
+    if name.contains('=') {
+        return Err(ConditionError::OneSign(whole()));
+    }
+    let with = literal(value)?;
+    if matches!(with, Literal::Text(_)) && !matches!(sign, "==" | "!=") {
+        return Err(ConditionError::Order(whole()));
+    }
+    Ok(AskedComparison { place: argument(name, false)?.place, relation, with })
+}
+
+fn literal(text: &str) -> Result<Literal, ConditionError> {
+    let wrong = || ConditionError::NoLiteral(text.to_owned());
+    let inside = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
+    if text.starts_with('"') {
+        let bytes = inside('"').and_then(|text| unescape(text, b'"')).ok_or_else(wrong)?;
+        return match bytes.len() {
+            0..=LONGEST_TEXT => Ok(Literal::Text(bytes)),
+            _ => Err(ConditionError::LongText(text.to_owned())),
+        };
+    }
+    if text.starts_with('\'') {
+        let bytes = inside('\'').and_then(|text| unescape(text, b'\'')).ok_or_else(wrong)?;
+        let [byte] = bytes[..] else { return Err(wrong()) };
+        return Ok(Literal::Char(byte));
+    }
+    match text {
+        "true" | "false" => return Ok(Literal::Truth(text == "true")),
+        _ if is_name(text) => return Ok(Literal::Name(text.to_owned())),
+        _ => {}
+    }
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text),
+    };
+    let number = match digits.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => digits.parse::<u64>(),
+    };
+    // Both parsers take a sign. In C, a leading 0 means another base.
+    let is_octal = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0x");
+    let is_plain = !is_octal && !digits.contains(['+', '-']);
+    let number = number.ok().filter(|_| is_plain).ok_or_else(wrong)?;
+    Ok(Literal::Number(sign * i128::from(number)))
+}
+
+/// Returns the bytes of a text of the source between these quotes. None of them is 0, which would end
+/// it.
+fn unescape(text: &str, quote: u8) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let byte = match byte {
+            // It ends here, and more follows.
+            end if end == quote => return None,
+            b'\\' => match rest.next()? {
+                b'n' => b'\n',
+                b't' => b'\t',
+                b'r' => b'\r',
+                b'x' => {
+                    let mut digit = || char::from(rest.next()?).to_digit(16);
+                    (16 * digit()? + digit()?) as u8
+                }
+                same @ (b'\\' | b'"' | b'\'') => same,
+                _ => return None,
+            },
+            byte => byte,
+        };
+        bytes.push(byte);
+    }
+    (!bytes.contains(&0)).then_some(bytes)
+}
+
+#[cfg(test)]
+#[path = "condition_tests.rs"]
+mod tests;

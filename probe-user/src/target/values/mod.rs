@@ -1,0 +1,8 @@
+//! Values that the user asks for: what is asked, and where a program finds it when a function begins
+//! or ends.
+
+pub(crate) mod abi;
+pub(crate) mod asked;
+pub(crate) mod condition;
+pub(crate) mod named;
+mod part;

@@ -1,0 +1,222 @@
+//! A value that debug information describes, or a part of one: where it is, and what a program reads
+//! of it.
+
+use super::abi::Type;
+use super::named::{Names, NoValue, SHOWN, Typed, is_name, names};
+use crate::target::debug_info::texts::{TextAt, text_at};
+use crate::target::debug_info::types::{DebugTypes, EntryAt, Shape};
+use ctrace_common::{Operand, ValueForm};
+use ctrace_core::values::Enumerator;
+use std::sync::Arc;
+
+/// Bytes of a register.
+const REGISTER: u64 = 8;
+
+#[derive(Clone)]
+pub(crate) struct Part<'a> {
+    types: DebugTypes<'a>,
+    /// The path to it, as the source would have it.
+    name: String,
+    shape: Shape,
+    /// The register or memory where it is.
+    pub(crate) operand: Operand,
+    /// The second half of what is in two registers.
+    pub(crate) second: Option<Operand>,
+}
+
+impl<'a> Part<'a> {
+    /// Makes one that is nowhere yet.
+    pub(crate) fn new(types: DebugTypes<'a>, name: &str, shape: Shape) -> Self {
+        Self { types, name: name.to_owned(), shape, operand: Operand::NOWHERE, second: None }
+    }
+
+    /// Goes on to a member, over a pointer if there is one.
+    pub(super) fn go_to(&mut self, member: &str) -> Result<(), NoValue> {
+        let types = self.types;
+        if let Shape::Pointer { to, .. } = self.shape {
+            self.follow(|so_far| format!("{so_far}->{member}"))?;
+            let to = to.and_then(|to| types.shape(to));
+            self.shape = to.ok_or_else(|| NoValue::NoStructure(self.name.clone()))?;
+        }
+        let Shape::Structure { at, .. } = self.shape else {
+            return Err(NoValue::NoStructure(self.name.clone()));
+        };
+        let Some(found) = types.member(at, member) else {
+            let (of, name) = (self.name.clone(), member.to_owned());
+            return Err(NoValue::NoMember { of, name, there: members_of(types, at) });
+        };
+        self.name = format!("{}.{member}", self.name);
+        if found.is_bit_field {
+            return Err(NoValue::BitField(self.name.clone()));
+        }
+        self.shape = types.shape(found.of).ok_or_else(|| self.other_type())?;
+        let bytes = types.bytes(self.shape);
+        let operand = self.at(found.offset, bytes);
+        self.operand = operand.ok_or_else(|| NoValue::Split(self.name.clone()))?;
+        // One that is as large is in both registers.
+        self.second = self.second.filter(|_| bytes > REGISTER);
+        Ok(())
+    }
+
+    pub(crate) fn is_reference(&self) -> bool {
+        matches!(self.shape, Shape::Pointer { is_reference: true, .. })
+    }
+
+    /// Goes on to what it refers to, if it is a reference.
+    pub(super) fn follow_reference(&mut self) -> Result<(), NoValue> {
+        if let Shape::Pointer { to: Some(to), is_reference: true } = self.shape {
+            self.follow(str::to_owned)?;
+            self.shape = self.types.shape(to).ok_or_else(|| self.other_type())?;
+        }
+        Ok(())
+    }
+
+    /// Goes on to what it points to, if that is an object with a text.
+    pub(super) fn follow_to_text(&mut self) {
+        if let Shape::Pointer { to: Some(to), .. } = self.shape
+            && self.operand.memory == 0
+            && let Some(shape @ Shape::Structure { at, .. }) = self.types.shape(to)
+            && text_at(self.types, at).is_some()
+        {
+            self.operand.memory = 1;
+            self.shape = shape;
+        }
+    }
+
+    /// Goes on to where a pointer leads. One that would have to be read first is refused by this name.
+    fn follow(&mut self, name: impl Fn(&str) -> String) -> Result<(), NoValue> {
+        if self.operand.memory != 0 {
+            return Err(NoValue::TooFar(name(&self.name)));
+        }
+        self.operand.memory = 1;
+        Ok(())
+    }
+
+    /// Returns what a program reads of it, as this type or as its own.
+    pub(crate) fn read(self, of: Option<Type>) -> Result<Typed, NoValue> {
+        let Self { types, shape, operand, .. } = self;
+        let is_text = match shape {
+            Shape::Array { of, .. } => types.shape(of) == Some(Shape::Char),
+            _ => false,
+        };
+        let text = match shape {
+            Shape::Structure { at, .. } => text_at(types, at),
+            _ => None,
+        };
+        match (of, text) {
+            (None | Some(Type::Text), Some(text)) => {
+                let source = self.text_source(text);
+                Ok(Typed::plain(source.ok_or(NoValue::Split(self.name))?, Type::Text))
+            }
+            // The address of the text.
+            (
+                Some(Type::Pointer),
+                Some(TextAt::Ended(at) | TextAt::Counted { address: at, .. }),
+            ) => {
+                let source = self.at(at, REGISTER).ok_or(NoValue::Split(self.name))?;
+                Ok(Typed::plain(Type::Pointer.at(source), Type::Pointer))
+            }
+            (None | Some(Type::Text | Type::Pointer), None) if is_text => match operand.memory {
+                0 => Err(self.other_type()),
+                // The text is there, not its address.
+                _ => {
+                    let of = of.unwrap_or(Type::Text);
+                    Ok(Typed::plain(of.at(Operand { memory: 0, ..operand }), of))
+                }
+            },
+            (Some(of), _) => {
+                let typed = Typed::plain(of.at(operand), of);
+                let bits = u32::from(operand.shift) + 8 * u32::from(typed.source.0.size);
+                match operand.memory {
+                    0 if of.is_float() || self.second.is_some() => {
+                        Err(NoValue::Elsewhere(self.name))
+                    }
+                    0 if bits > u64::BITS => Err(NoValue::Split(self.name)),
+                    _ => Ok(typed),
+                }
+            }
+            (None, _) => match (shape, own_type(types, shape)) {
+                (Shape::Structure { at, .. }, _) => {
+                    Err(NoValue::Structure { of: self.name, there: members_of(types, at) })
+                }
+                (_, None) => Err(self.other_type()),
+                (_, Some(of)) if of.is_float() && operand.memory == 0 => {
+                    Err(NoValue::Elsewhere(self.name))
+                }
+                (_, Some(of)) => {
+                    Ok(Typed { source: of.at(operand), of, names: names_of(types, shape) })
+                }
+            },
+        }
+    }
+
+    fn text_source(&self, text: TextAt) -> Option<(Operand, ValueForm)> {
+        Some(match text {
+            TextAt::Ended(address) => Type::Text.at(self.at(address, REGISTER)?),
+            TextAt::Counted { address, length } => {
+                let length = ValueForm::Counted(self.at(length, REGISTER)?);
+                (Type::Pointer.at(self.at(address, REGISTER)?).0, length)
+            }
+        })
+    }
+
+    /// Returns the source of so many bytes from an offset in it. `None` if they are not in one register;
+    /// what fills both has the source of the first one.
+    fn at(&self, offset: u64, bytes: u64) -> Option<Operand> {
+        let Self { operand, second, .. } = *self;
+        if operand.memory == 1 {
+            let displacement = operand.displacement.checked_add(i64::try_from(offset).ok()?)?;
+            return Some(Operand { displacement, ..operand });
+        }
+        let (half, inside) = match (offset.checked_sub(REGISTER), second) {
+            (None, _) => (operand, offset),
+            (Some(inside), Some(second)) => (second, inside),
+            (Some(_), None) => return None,
+        };
+        let before = inside.checked_add(u64::from(half.shift) / 8)?;
+        let fits = before.checked_add(bytes)? <= REGISTER || offset == 0 && second.is_some();
+        fits.then(|| Operand { shift: 8 * before as u8, ..half })
+    }
+
+    fn other_type(&self) -> NoValue {
+        NoValue::OtherType(self.name.clone())
+    }
+}
+
+/// Returns the type that people would give.
+fn own_type(types: DebugTypes<'_>, shape: Shape) -> Option<Type> {
+    Some(match shape {
+        Shape::Integer { bytes, signed } | Shape::Enumeration { bytes, signed, .. } => {
+            Type::Integer { bytes, signed }
+        }
+        Shape::Bool => Type::Bool,
+        Shape::Char => Type::Char,
+        Shape::Float { bytes } => Type::Float { bytes },
+        Shape::Pointer { is_reference: true, .. } => Type::Pointer,
+        Shape::Pointer { to, .. } => match to.and_then(|to| types.shape(to)) {
+            Some(Shape::Char) => Type::Text,
+            _ => Type::Pointer,
+        },
+        Shape::Structure { .. } | Shape::Array { .. } | Shape::Other { .. } => return None,
+    })
+}
+
+/// Returns the names that people can type, by number, and those of one number as they are declared.
+fn names_of(types: DebugTypes<'_>, shape: Shape) -> Names {
+    let Shape::Enumeration { at, .. } = shape else { return Names::default() };
+    let mut all = types.enumerators(at);
+    all.retain(|(_, name)| is_name(name));
+    all.sort_by_key(|(number, _)| *number);
+    let name = |(number, name): (i64, String)| Arc::new(Enumerator { number, name: name.into() });
+    all.into_iter().map(name).collect()
+}
+
+fn members_of(types: DebugTypes<'_>, structure: EntryAt) -> Vec<String> {
+    let mut all = Vec::new();
+    types.members(structure, |member| {
+        if all.len() < SHOWN && !member.is_base {
+            all.extend(types.name(member.at));
+        }
+    });
+    names(all.iter())
+}
