@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{session::keep::live::Snapshot, ui};
 use ctrace_core::{
-    report::{Extras, Totals},
+    report::{Extras, ReportTotals},
     units::Nanos,
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
@@ -55,7 +55,7 @@ pub(crate) struct SessionSums {
 
 /// The sums of a session's finished intervals. Only some are serialized.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct SeenTotals(pub Totals);
+pub(crate) struct SeenTotals(pub ReportTotals);
 
 impl Serialize for SeenTotals {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -193,7 +193,7 @@ impl SessionSums {
     fn after(&self, snapshot: &Snapshot) -> Self {
         let spent = snapshot.cost().0;
         let cpu = snapshot.cpu.zip(self.cpu).map(|(now, before)| now.since(before).0);
-        let sums = Totals::of(&snapshot.report);
+        let sums = ReportTotals::of(&snapshot.report);
         let cost_percent = cpu.filter(|cpu| *cpu > 0).map(|cpu| 100.0 * spent as f64 / cpu as f64);
         let mut since_start = self.since_start;
         since_start.0.add(&sums);

@@ -2,7 +2,7 @@
 //! never decrease.
 
 use crate::session::keep::live::Snapshot;
-use ctrace_core::report::Totals;
+use ctrace_core::report::ReportTotals;
 use serde::Serialize;
 
 /// The counts of all functions of a target together.
@@ -12,7 +12,7 @@ pub(crate) struct Counts {
     pub processes: u64,
     pub reports: u64,
     #[serde(flatten)]
-    pub sums: Totals,
+    pub sums: ReportTotals,
     /// The probes' cost, from their average cost per hit.
     pub spent_ns: u64,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Counts {
 impl Counts {
     pub(super) fn add(&mut self, snapshot: &Snapshot) {
         self.reports += 1;
-        self.sums.add(&Totals::of(&snapshot.report));
+        self.sums.add(&ReportTotals::of(&snapshot.report));
         self.spent_ns = self.spent_ns.saturating_add(snapshot.cost().0);
     }
 }

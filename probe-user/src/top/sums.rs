@@ -2,7 +2,8 @@
 //! views can show it.
 //!
 //! Sums, unions, extremes, means and spreads are exact. Percentiles come from the added histograms,
-//! with buckets of an eighth of an octave, and are marked as approximate.
+//! with buckets of an eighth of an octave, and are marked as approximate. These are the histograms of
+//! reports ([`ctrace_core::report::Distribution`]), because a daemon sends no others.
 
 use super::{
     catalogue::RowId,

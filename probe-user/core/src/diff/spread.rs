@@ -199,7 +199,7 @@ impl Course<'_> {
         let happened = match (metric.kind(), metric.unit()) {
             (Kind::Mean | Kind::Percentile(_), _) => self.sums(|t| t.timed),
             // Sums of time grow when calls end.
-            (Kind::OfCalls, Unit::Time) => self.sums(|t| t.timed.saturating_add(t.untimed)),
+            (Kind::OfCalls, Unit::Time) => self.sums(Tally::ended),
             _ => self.amounts(metric),
         };
         let counted = match metric.kind() {

@@ -132,7 +132,7 @@ impl Index {
             }
         };
         for (node, tally) in read.counted.counts.tallies.iter().enumerate().skip(1) {
-            let calls = tally.timed.saturating_add(tally.untimed);
+            let calls = tally.ended();
             add(node, Activity { total_ns: tally.total_ns(), calls });
         }
         for (_, node) in &read.counted.open {

@@ -6,7 +6,7 @@
 use super::excerpt::Excerpt;
 use super::labels::Labels;
 use super::out::Out;
-use super::totals::Totals;
+use super::path_sums::PathSums;
 use super::{Coverage, ExportError};
 use crate::calls::paths::Node;
 use crate::recording::ReadAt;
@@ -42,10 +42,10 @@ pub(super) fn write<R: ReadAt>(
 pub(super) fn stacks<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
 ) -> Result<(Vec<Stack>, Coverage), ExportError> {
-    let (totals, told) = Totals::of(excerpt)?;
+    let (all, told) = PathSums::of(excerpt)?;
     let labels = Labels::of(excerpt.recording);
     let (mut stacks, mut room) = (Vec::new(), ROOM);
-    for (path, sum) in totals.paths() {
+    for (path, sum) in all.paths() {
         let frames = frames(excerpt.nodes(), &labels, path);
         room = room.checked_sub(frames.len()).ok_or(ExportError::TooMuch)?;
         stacks.push(Stack { frames, own: sum.own, calls: sum.calls });

@@ -28,6 +28,7 @@ mod lines;
 mod out;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod path_sums;
 mod per_path;
 mod perfetto;
 mod pprof;
@@ -35,7 +36,6 @@ pub mod protobuf;
 mod samples;
 mod speedscope;
 pub mod stream;
-mod totals;
 
 pub use calls_jsonl::JsonLines;
 pub use coverage::Coverage;

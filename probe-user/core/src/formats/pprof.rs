@@ -6,8 +6,8 @@
 use super::excerpt::Excerpt;
 use super::labels::{self, Labels, UNKNOWN_FRAMES};
 use super::out::Out;
+use super::path_sums::{PathSum, PathSums};
 use super::protobuf::Message;
-use super::totals::{Sum, Totals};
 use super::{Coverage, ExportError};
 use crate::recording::ReadAt;
 use crate::units::ThreadId;
@@ -37,10 +37,10 @@ pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
     mut out: Out<'_>,
 ) -> Result<Coverage, ExportError> {
-    let (totals, told) = Totals::of(excerpt)?;
+    let (all, told) = PathSums::of(excerpt)?;
     let mut profile = Profile::new(&mut out);
     profile.head(excerpt)?;
-    for (thread, sums) in totals.threads() {
+    for (thread, sums) in all.threads() {
         profile.thread(excerpt, thread, &sums)?;
     }
     // Each view of pprof begins with the comments, so this is one line.
@@ -143,7 +143,7 @@ impl<W: Write> Profile<W> {
         &mut self,
         excerpt: &Excerpt<'_, R>,
         thread: ThreadId,
-        sums: &[(u32, Sum)],
+        sums: &[(u32, PathSum)],
     ) -> Result<(), ExportError> {
         let label = labels::thread(excerpt.recording, thread);
         let (key, name) = (self.string("thread"), self.string(&label.name));

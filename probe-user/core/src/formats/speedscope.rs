@@ -7,7 +7,7 @@
 use super::excerpt::Excerpt;
 use super::labels::{self, Labels, UNKNOWN_FRAMES};
 use super::out::Out;
-use super::totals::Totals;
+use super::path_sums::PathSums;
 use super::{Coverage, ExportError};
 use crate::recording::ReadAt;
 use crate::report::render::json::compact;
@@ -20,7 +20,7 @@ pub(super) fn write<R: ReadAt>(
     mut out: Out<'_>,
 ) -> Result<Coverage, ExportError> {
     let recording = excerpt.recording;
-    let (totals, told) = Totals::of(excerpt)?;
+    let (all, told) = PathSums::of(excerpt)?;
     let name = format!("{}: {}", labels::target(&recording.start().target), told.in_short());
     let exporter = concat!("ctrace ", env!("CARGO_PKG_VERSION"));
     let head = compact(&json!({
@@ -43,7 +43,7 @@ pub(super) fn write<R: ReadAt>(
     }
     out.text(&compact(&json!({ "name": UNKNOWN_FRAMES })));
     out.text("\n]},\"profiles\":[");
-    for (place, (thread, sums)) in totals.threads().enumerate() {
+    for (place, (thread, sums)) in all.threads().enumerate() {
         let label = labels::thread(recording, thread);
         let name = format!("{} ({})", label.name, label.tid);
         let total = sums.iter().fold(0_u64, |total, (_, sum)| total.saturating_add(sum.own));

@@ -191,10 +191,7 @@ impl Facts<'_> {
     fn paths(&self, with_histograms: bool) -> (Vec<PathReport>, Others) {
         let (nodes, percentiles) = (self.nodes, &self.ranks.nodes);
         let histograms = self.histograms.filter(|_| with_histograms);
-        let calls = |node: usize| {
-            let tally = &self.tallies[node];
-            tally.timed.saturating_add(tally.untimed).saturating_add(self.open.calls[node])
-        };
+        let calls = |node: usize| self.tallies[node].ended().saturating_add(self.open.calls[node]);
         let mut wanted = (0..nodes.len()).map(|node| calls(node) > 0).collect::<Vec<_>>();
         for node in (1..nodes.len()).rev().filter(|&node| !nodes[node].other) {
             wanted[nodes[node].parent as usize] |= wanted[node];

@@ -1,4 +1,7 @@
 //! Distributions of durations: exact counts in buckets of a logarithmic scale.
+//!
+//! They are what JSON has of a `stats::Histogram`, with coarser buckets. They are added and subtracted
+//! here, too, because the reports of a daemon bring nothing else.
 
 use super::Report;
 use crate::stats::histogram::{log_bounds, log_bucket};

@@ -34,7 +34,7 @@ pub use frames::{FramePart, FrameReport, FramesAsked, FramesReport};
 pub use meta::ReportMeta;
 pub use probes::{Net, ProbeTimes};
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
-pub use totals::Totals;
+pub use totals::ReportTotals;
 pub use values::{CallValues, NamedValues, PointReport, PointsReport, UNREADABLE};
 
 use crate::function::FunctionKind;

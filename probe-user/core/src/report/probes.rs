@@ -72,11 +72,11 @@ pub(super) fn fill(functions: &mut [FunctionReport], paths: &[PathReport]) {
         probes.map_or_else(ProbeCost::default, |probes| probes.cost)
     };
     // By path: of the calls directly inside, and of all inside.
-    let mut outside = vec![Sum::default(); paths.len()];
-    let mut inside = vec![Sum::default(); paths.len()];
+    let mut outside = vec![CostSum::default(); paths.len()];
+    let mut inside = vec![CostSum::default(); paths.len()];
     for (at, path) in paths.iter().enumerate().rev() {
         let cost = cost(functions, path.function);
-        let part = |ns: Nanos| Sum::of(ns, &cost, path.calls);
+        let part = |ns: Nanos| CostSum::of(ns, &cost, path.calls);
         let [all, own] = [cost.call_ns, cost.inside_ns].map(part);
         if let Some(probes) = functions.get_mut(path.function).and_then(|row| row.probes.as_mut()) {
             let (total, own_time) = (inside[at].plus(own), outside[at].plus(own));
@@ -94,13 +94,13 @@ pub(super) fn fill(functions: &mut [FunctionReport], paths: &[PathReport]) {
 
 /// The cost of the probes of some calls.
 #[derive(Clone, Copy, Default)]
-struct Sum {
+struct CostSum {
     ns: Nanos,
     /// The amount by which it may be wrong.
     error: Nanos,
 }
 
-impl Sum {
+impl CostSum {
     /// Returns a part of the cost of so many calls.
     fn of(part: Nanos, cost: &ProbeCost, calls: u64) -> Self {
         let share = u128::from(cost.error().0) * u128::from(part.0);

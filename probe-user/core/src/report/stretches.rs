@@ -2,9 +2,14 @@
 //! estimates. [`super::rendered`] does so for functions.
 
 use super::{FunctionReport, PathReport, PointsReport, Report, SampledReport, ThreadReport};
+use crate::stats::CallCount;
 use crate::units::Nanos;
 
 impl Report {
+    fn on_other_paths(&self) -> CallCount {
+        CallCount { calls: self.paths_other_calls, open: self.paths_other_open }
+    }
+
     /// Adds the sums of the stretch that follows, and takes over what is of its end. Rows stay, as
     /// their places may differ, and so does what a single stretch tells.
     pub fn add_sums(&mut self, later: &Self) {
@@ -23,8 +28,8 @@ impl Report {
             loss,
             functions: _,
             paths: _,
-            paths_other_calls,
-            paths_other_open,
+            paths_other_calls: _,
+            paths_other_open: _,
             threads: _,
             notes,
             histograms: _,
@@ -43,9 +48,8 @@ impl Report {
         self.approximate |= approximate;
         self.filtered_calls = self.filtered_calls.saturating_add(*filtered_calls);
         self.loss.add_later(loss);
-        let ended = self.paths_other_calls.saturating_sub(self.paths_other_open);
-        self.paths_other_calls = ended.saturating_add(*paths_other_calls);
-        self.paths_other_open = *paths_other_open;
+        let others = self.on_other_paths().add(later.on_other_paths());
+        (self.paths_other_calls, self.paths_other_open) = (others.calls, others.open);
         self.notes.clone_from(notes);
     }
 
@@ -55,7 +59,7 @@ impl Report {
     pub fn sums_since(&self, earlier: &Self) -> Self {
         let duration_ns = self.end_ns.since(earlier.end_ns);
         let tracked_ns = self.tracked_ns.since(earlier.tracked_ns);
-        let ended = earlier.paths_other_calls.saturating_sub(earlier.paths_other_open);
+        let others = self.on_other_paths().since(earlier.on_other_paths());
         Self {
             schema: self.schema,
             target: self.target.clone(),
@@ -71,8 +75,8 @@ impl Report {
             loss: self.loss.since(&earlier.loss),
             functions: Vec::new(),
             paths: Vec::new(),
-            paths_other_calls: self.paths_other_calls.saturating_sub(ended),
-            paths_other_open: self.paths_other_open,
+            paths_other_calls: others.calls,
+            paths_other_open: others.open,
             threads: Vec::new(),
             notes: self.notes.clone(),
             histograms: None,
@@ -87,6 +91,14 @@ impl Report {
 }
 
 impl PathReport {
+    fn count(&self) -> CallCount {
+        CallCount { calls: self.calls, open: self.open }
+    }
+
+    fn set_count(&mut self, count: CallCount) {
+        (self.calls, self.open) = (count.calls, count.open);
+    }
+
     /// Returns the row without numbers that cannot be combined over stretches.
     #[must_use]
     pub fn sums(&self) -> Self {
@@ -100,8 +112,8 @@ impl PathReport {
             path: _,
             parent: _,
             function: _,
-            calls,
-            open,
+            calls: _,
+            open: _,
             total_ns,
             self_ns,
             p50_ns: _,
@@ -110,9 +122,7 @@ impl PathReport {
             max_ns,
             histogram: _,
         } = later;
-        self.close();
-        self.calls = self.calls.saturating_add(*calls);
-        self.open = *open;
+        self.set_count(self.count().add(later.count()));
         self.total_ns = self.total_ns.saturating_add(*total_ns);
         self.self_ns = self.self_ns.saturating_add(*self_ns);
         self.max_ns = self.max_ns.max(*max_ns);
@@ -120,15 +130,14 @@ impl PathReport {
 
     /// Leaves open calls to the following stretch.
     pub fn close(&mut self) {
-        self.calls = self.calls.saturating_sub(self.open);
-        self.open = 0;
+        self.set_count(self.count().add(CallCount::default()));
     }
 
     /// Removes an earlier stretch with which this one begins. Calls that were open at its end stay.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
-            calls: self.calls.saturating_sub(earlier.calls.saturating_sub(earlier.open)),
+            calls: self.count().since(earlier.count()).calls,
             total_ns: self.total_ns.since(earlier.total_ns),
             self_ns: self.self_ns.since(earlier.self_ns),
             ..self.sums()
@@ -137,6 +146,14 @@ impl PathReport {
 }
 
 impl ThreadReport {
+    fn count(&self) -> CallCount {
+        CallCount { calls: self.calls, open: self.open }
+    }
+
+    fn set_count(&mut self, count: CallCount) {
+        (self.calls, self.open) = (count.calls, count.open);
+    }
+
     /// Adds other calls of the same thread and the same time.
     #[must_use]
     pub(crate) fn with_beside(self, other: Self) -> Self {
@@ -152,10 +169,8 @@ impl ThreadReport {
     /// Adds the following stretch. A call that is open at the end of this one counts in the later
     /// one.
     pub fn add(&mut self, later: &Self) {
-        let Self { pid: _, tid: _, name, calls, open, first_ns, last_ns } = later;
-        self.close();
-        self.calls = self.calls.saturating_add(*calls);
-        self.open = *open;
+        let Self { pid: _, tid: _, name, calls: _, open: _, first_ns, last_ns } = later;
+        self.set_count(self.count().add(later.count()));
         self.first_ns = self.first_ns.min(*first_ns);
         self.last_ns = self.last_ns.max(*last_ns);
         self.name.clone_from(name);
@@ -163,14 +178,13 @@ impl ThreadReport {
 
     /// Leaves open calls to the following stretch.
     pub fn close(&mut self) {
-        self.calls = self.calls.saturating_sub(self.open);
-        self.open = 0;
+        self.set_count(self.count().add(CallCount::default()));
     }
 
     /// Takes away an earlier stretch with which this one begins; nothing if no calls are left. Calls
     /// that were open at its end are calls of what is left, too.
     pub fn since(&self, earlier: &Self) -> Option<Self> {
-        let calls = self.calls.saturating_sub(earlier.calls.saturating_sub(earlier.open));
+        let calls = self.count().since(earlier.count()).calls;
         let first_ns = earlier.last_ns.max(self.first_ns);
         (calls > 0).then(|| Self { calls, first_ns, ..self.clone() })
     }

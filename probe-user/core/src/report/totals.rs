@@ -1,12 +1,16 @@
 //! Sums over all functions of any number of reports.
+//!
+//! [`Tally`] adds the functions. The sums are added as they are serialized: only ended calls are in
+//! them, so nothing is carried from one report to the next.
 
 use super::Report;
+use crate::stats::Tally;
 use crate::units::Nanos;
 use serde::Serialize;
 
 /// Sums of successive reports, or of reports of several processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Totals {
+pub struct ReportTotals {
     /// The time that the reports cover.
     pub covered_ns: Nanos,
     /// The number of ended calls. A call that is open at the end of a report counts where it ends.
@@ -16,16 +20,16 @@ pub struct Totals {
     pub lost: u64,
 }
 
-impl Totals {
+impl ReportTotals {
     pub fn of(report: &Report) -> Self {
-        let functions = report.functions.iter();
-        let none =
-            Self { covered_ns: report.duration_ns, lost: report.loss.events, ..Self::default() };
-        functions.fold(none, |sum, function| Self {
-            calls: sum.calls.saturating_add(function.ended()),
-            total_ns: sum.total_ns.saturating_add(function.total_ns.0),
-            ..sum
-        })
+        let mut all = Tally::default();
+        report.functions.iter().for_each(|function| all.merge(&function.tally()));
+        Self {
+            covered_ns: report.duration_ns,
+            calls: all.ended(),
+            total_ns: all.total_ns(),
+            lost: report.loss.events,
+        }
     }
 
     pub fn add(&mut self, other: &Self) {

@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows where a call comes from: the engine and the reader of recordings share it.
 
+mod call_count;
 pub(crate) mod events;
 pub(crate) mod grouped;
 pub(crate) mod heat;
@@ -14,6 +15,7 @@ mod summary;
 pub(crate) mod tally;
 pub(crate) mod unions;
 
+pub(crate) use call_count::CallCount;
 pub use histogram::Histogram;
 pub use summary::Summary;
 pub use tally::Tally;

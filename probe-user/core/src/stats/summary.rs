@@ -44,7 +44,7 @@ impl Summary {
 
     /// Returns the number of ended calls, with or without a known duration.
     pub fn ended(&self) -> u64 {
-        self.tally.timed.saturating_add(self.tally.untimed)
+        self.tally.ended()
     }
 
     /// Returns the number of calls, including those that have not ended.

@@ -96,6 +96,11 @@ impl Tally {
         }
     }
 
+    /// Returns the number of ended calls, with or without a known duration.
+    pub fn ended(&self) -> u64 {
+        self.timed.saturating_add(self.untimed)
+    }
+
     pub fn total_ns(&self) -> u64 {
         self.timed_ns.saturating_add(self.untimed_ns)
     }

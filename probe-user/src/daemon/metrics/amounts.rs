@@ -1,4 +1,7 @@
 //! Sums that are kept together, by their place in a table of the catalogue.
+//!
+//! These are no `stats::Summary`: what was shown must never go down, although a look at a running
+//! interval may overestimate, and the catalogue, not a report, says which numbers there are.
 
 /// Saturates, so that absurd times cannot wrap into plausible ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use ctrace_core::{
 };
 
 /// A counter, and the source of its increments in a snapshot.
-pub(crate) struct Sum<Of> {
+pub(crate) struct Counter<Of> {
     pub metric: Metric,
     pub of: Of,
 }
@@ -34,7 +34,7 @@ pub(crate) enum OfFunction {
     Else(fn(&FunctionRow<'_>) -> u64),
 }
 
-impl Sum<OfFunction> {
+impl Counter<OfFunction> {
     pub(crate) fn value(&self, row: &FunctionRow<'_>) -> u64 {
         match self.of {
             OfFunction::Numbers(numbers) => {
@@ -47,15 +47,15 @@ impl Sum<OfFunction> {
 }
 
 pub(crate) type OfLoss = fn(&LossReport) -> u64;
-pub(crate) type OfTarget = Sum<fn(&Snapshot) -> u64>;
+pub(crate) type OfTarget = Counter<fn(&Snapshot) -> u64>;
 
 const FUNCTION: &[&str] = &["target", "function", "object", "kind", "group"];
 const TARGET: &[&str] = &["target"];
 
 pub(crate) const FUNCTION_SUMS: usize = 9;
 
-pub(crate) static OF_FUNCTION: [Sum<OfFunction>; FUNCTION_SUMS] = [
-    Sum {
+pub(crate) static OF_FUNCTION: [Counter<OfFunction>; FUNCTION_SUMS] = [
+    Counter {
         metric: Metric::counter(
             "ctrace_function_calls_total",
             FUNCTION,
@@ -63,7 +63,7 @@ pub(crate) static OF_FUNCTION: [Sum<OfFunction>; FUNCTION_SUMS] = [
         ),
         of: OfFunction::Numbers(&[number("timed"), number("untimed")]),
     },
-    Sum {
+    Counter {
         metric: Metric::counter(
             "ctrace_function_untimed_calls_total",
             FUNCTION,
@@ -71,7 +71,7 @@ pub(crate) static OF_FUNCTION: [Sum<OfFunction>; FUNCTION_SUMS] = [
         ),
         of: OfFunction::Numbers(&[number("untimed")]),
     },
-    Sum {
+    Counter {
         metric: Metric::counter(
             "ctrace_function_headless_exits_total",
             FUNCTION,
@@ -79,7 +79,7 @@ pub(crate) static OF_FUNCTION: [Sum<OfFunction>; FUNCTION_SUMS] = [
         ),
         of: OfFunction::Numbers(&[number("headless")]),
     },
-    Sum {
+    Counter {
         metric: Metric::counter(
             "ctrace_function_time_seconds_total",
             FUNCTION,
@@ -87,7 +87,7 @@ pub(crate) static OF_FUNCTION: [Sum<OfFunction>; FUNCTION_SUMS] = [
         ),
         of: OfFunction::Numbers(&[number("total_ns")]),
     },
-    Sum {
+    Counter {
         metric: Metric::counter(
             "ctrace_function_self_seconds_total",
             FUNCTION,
@@ -95,7 +95,7 @@ pub(crate) static OF_FUNCTION: [Sum<OfFunction>; FUNCTION_SUMS] = [
         ),
         of: OfFunction::Numbers(&[number("self_ns")]),
     },
-    Sum {
+    Counter {
         metric: Metric::counter(
             "ctrace_function_active_seconds_total",
             FUNCTION,
@@ -103,7 +103,7 @@ pub(crate) static OF_FUNCTION: [Sum<OfFunction>; FUNCTION_SUMS] = [
         ),
         of: OfFunction::Numbers(&[number("active_ns")]),
     },
-    Sum {
+    Counter {
         metric: Metric::counter(
             "ctrace_function_active_exclusive_seconds_total",
             FUNCTION,
@@ -111,7 +111,7 @@ pub(crate) static OF_FUNCTION: [Sum<OfFunction>; FUNCTION_SUMS] = [
         ),
         of: OfFunction::Numbers(&[number("active_exclusive_ns")]),
     },
-    Sum {
+    Counter {
         metric: Metric::counter(
             "ctrace_function_overhead_seconds_total",
             FUNCTION,
@@ -119,7 +119,7 @@ pub(crate) static OF_FUNCTION: [Sum<OfFunction>; FUNCTION_SUMS] = [
         ),
         of: OfFunction::Else(|row| row.spent.0),
     },
-    Sum {
+    Counter {
         metric: Metric::counter(
             "ctrace_function_disarmed_seconds_total",
             FUNCTION,
@@ -144,7 +144,7 @@ pub(crate) static DURATION: Metric = Metric {
 pub(crate) const TARGET_SUMS: usize = 4;
 
 pub(crate) static OF_TARGET: [OfTarget; TARGET_SUMS] = [
-    Sum {
+    Counter {
         metric: Metric::counter(
             "ctrace_target_observed_seconds_total",
             TARGET,
@@ -152,7 +152,7 @@ pub(crate) static OF_TARGET: [OfTarget; TARGET_SUMS] = [
         ),
         of: |snapshot| snapshot.report.duration_ns.0,
     },
-    Sum {
+    Counter {
         metric: Metric::counter(
             "ctrace_target_tracked_seconds_total",
             TARGET,
@@ -160,7 +160,7 @@ pub(crate) static OF_TARGET: [OfTarget; TARGET_SUMS] = [
         ),
         of: |snapshot| snapshot.report.tracked_ns.0,
     },
-    Sum {
+    Counter {
         metric: Metric::counter(
             "ctrace_target_overhead_seconds_total",
             TARGET,
@@ -168,7 +168,7 @@ pub(crate) static OF_TARGET: [OfTarget; TARGET_SUMS] = [
         ),
         of: |snapshot| snapshot.cost().0,
     },
-    Sum {
+    Counter {
         metric: Metric::counter(
             "ctrace_target_filtered_calls_total",
             TARGET,
@@ -376,7 +376,7 @@ mod tests {
     /// Times are exported in seconds, and the metric names say so.
     #[test]
     fn numbers_add_up_and_have_the_unit_of_their_metric() {
-        for Sum { metric, of } in &OF_FUNCTION {
+        for Counter { metric, of } in &OF_FUNCTION {
             let OfFunction::Numbers(numbers) = of else { continue };
             for number in *numbers {
                 assert!(number.is_additive(), "{} of {}", number.key, metric.name);

@@ -3,7 +3,7 @@
 
 use super::super::excerpt::Excerpt;
 use super::super::labels::{self, Labels};
-use super::super::totals::{Sum, Totals};
+use super::super::path_sums::{PathSum, PathSums};
 use super::super::{Coverage, ExportError};
 use super::File;
 use super::columns::{Columns, signed};
@@ -33,10 +33,10 @@ pub(super) fn write<R: ReadAt>(
     file: &mut File<'_>,
 ) -> Result<Coverage, ExportError> {
     let recording = excerpt.recording;
-    let (totals, told) = Totals::of(excerpt)?;
+    let (all, told) = PathSums::of(excerpt)?;
     let functions = recording.functions();
-    let mut sums = vec![Sum::default(); functions.len()];
-    for (path, sum) in totals.paths() {
+    let mut sums = vec![PathSum::default(); functions.len()];
+    for (path, sum) in all.paths() {
         let function = excerpt.nodes()[path as usize].func;
         if let Some(all) = sums.get_mut(function.index()) {
             all.add(&sum);
@@ -54,7 +54,7 @@ pub(super) fn write<R: ReadAt>(
     let is_chosen = |id: &usize| chosen.is_none_or(|chosen| chosen.get(*id) == Some(&true));
     let ids: Vec<usize> = (0..functions.len()).filter(is_chosen).collect();
     let rows = || ids.iter().map(|&id| &functions[id]);
-    let of_sums = |value: fn(&Sum) -> u64| -> Vec<i64> {
+    let of_sums = |value: fn(&PathSum) -> u64| -> Vec<i64> {
         ids.iter().map(|&id| signed(value(&sums[id]))).collect()
     };
     let mut columns = Columns(file.next_row_group()?);

@@ -66,7 +66,7 @@ pub(crate) fn by_value<R: ReadAt>(
 }
 
 fn calls(tally: &Tally, histogram: &Histogram) -> Option<ValueCalls> {
-    let calls = tally.timed.saturating_add(tally.untimed);
+    let calls = tally.ended();
     let percentiles = Percentiles::of(histogram, tally);
     (calls > 0).then(|| ValueCalls {
         calls,

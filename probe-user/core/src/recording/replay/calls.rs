@@ -1,6 +1,6 @@
 //! Reports of the slowest calls and the calls inside them.
 
-use super::inside::{Inside, PlacedCall, Sum};
+use super::inside::{InnerSum, Inside, PlacedCall};
 use super::lens::Lens;
 use super::slowest::SlowCall;
 use super::walk::callers;
@@ -64,7 +64,7 @@ pub(crate) fn reports<R: ReadAt>(
 struct Row {
     parent: Option<usize>,
     node: u32,
-    sum: Sum,
+    sum: InnerSum,
 }
 
 /// Computes the own times of the call and of each row.
@@ -88,8 +88,8 @@ fn tree(each: &[PlacedCall], nodes: &[Node], recorded: &[Node]) -> Vec<Row> {
     // Groups of calls that make one row each, with the caller's row; the next group is last.
     let mut to_do = groups(&[each.len()], &callees, each, nodes, None);
     while let Some((parent, calls)) = to_do.pop() {
-        let mut sum = Sum::default();
-        calls.iter().for_each(|&call| sum.add(&Sum::of(&each[call].call)));
+        let mut sum = InnerSum::default();
+        calls.iter().for_each(|&call| sum.add(&InnerSum::of(&each[call].call)));
         rows.push(Row { parent, node: each[calls[0]].node, sum });
         to_do.extend(groups(&calls, &callees, each, nodes, Some(rows.len() - 1)));
     }
@@ -125,7 +125,7 @@ fn groups(
 }
 
 /// Makes rows from sums by path.
-fn by_path(sums: &BTreeMap<u32, Sum>, of: u32, nodes: &[Node]) -> Vec<Row> {
+fn by_path(sums: &BTreeMap<u32, InnerSum>, of: u32, nodes: &[Node]) -> Vec<Row> {
     let mut places = HashMap::new();
     let mut rows = Vec::new();
     for (&node, &sum) in sums {
@@ -154,7 +154,7 @@ mod tests {
     fn check(rows: Vec<Row>, nodes: &[Node], expected: &[Expected]) {
         let (_, rows) = with_own(1_000, rows);
         let rows = rows.iter().map(|(row, own)| {
-            let Sum { calls, start, total, .. } = row.sum;
+            let InnerSum { calls, start, total, .. } = row.sum;
             (row.parent, nodes[row.node as usize].func.0, calls, start, total, *own)
         });
         assert_eq!(rows.collect::<Vec<_>>(), expected);
@@ -199,10 +199,10 @@ mod tests {
     #[test]
     fn sums_are_told_by_path() {
         let (paths, [a, ..], calls) = calls();
-        let mut sums = BTreeMap::<u32, Sum>::new();
+        let mut sums = BTreeMap::<u32, InnerSum>::new();
         for (node, start, duration) in calls {
             let sum = sums.entry(node).or_default();
-            sum.add(&Sum::of(&Call { start, duration, node, timed: true }));
+            sum.add(&InnerSum::of(&Call { start, duration, node, timed: true }));
         }
         let expected =
             [(None, 1, 3, 10, 50, 24), (Some(0), 2, 6, 11, 26, 26), (None, 2, 5, 100, 5, 5)];

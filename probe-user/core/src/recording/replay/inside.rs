@@ -30,9 +30,10 @@ impl PlacedCall {
     }
 }
 
-/// The sum of calls of one path inside a call.
+/// The sum of calls of one path inside a call. It is no `Tally`, because a row of such calls has when
+/// the first began, and its longest call may be untimed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sum {
+pub(crate) struct InnerSum {
     pub(crate) calls: u64,
     pub(crate) start: u64,
     pub(crate) total: u64,
@@ -44,10 +45,10 @@ pub(crate) struct Inside {
     /// The calls, latest first, each before those inside it. Empty if there are sums.
     pub(crate) each: Vec<PlacedCall>,
     /// Sums by the query's node, once there is no room for single calls.
-    pub(crate) sums: Option<BTreeMap<u32, Sum>>,
+    pub(crate) sums: Option<BTreeMap<u32, InnerSum>>,
 }
 
-impl Sum {
+impl InnerSum {
     pub(crate) fn add(&mut self, other: &Self) {
         self.start = if self.calls == 0 { other.start } else { self.start.min(other.start) };
         self.calls += other.calls;
@@ -65,14 +66,14 @@ impl Inside {
         if self.sums.is_none() && self.each.len() < room {
             self.each.push(kept);
         } else {
-            self.sums().entry(kept.node).or_default().add(&Sum::of(&kept.call));
+            self.sums().entry(kept.node).or_default().add(&InnerSum::of(&kept.call));
         }
     }
 
-    fn sums(&mut self) -> &mut BTreeMap<u32, Sum> {
+    fn sums(&mut self) -> &mut BTreeMap<u32, InnerSum> {
         let sums = self.sums.get_or_insert_default();
         for kept in std::mem::take(&mut self.each) {
-            sums.entry(kept.node).or_default().add(&Sum::of(&kept.call));
+            sums.entry(kept.node).or_default().add(&InnerSum::of(&kept.call));
         }
         sums
     }

@@ -127,7 +127,7 @@ pub fn by_values_of<R: ReadAt>(
     });
     let tallies = lens.paths.nodes().iter().zip(&counted.counts.tallies);
     let calls = tallies.filter(|(node, _)| node.func == function);
-    let calls = calls.map(|(_, tally)| tally.timed.saturating_add(tally.untimed));
+    let calls = calls.map(|(_, tally)| tally.ended());
     let calls = calls.fold(0, u64::saturating_add);
     Ok(WithValues { each: each.collect(), without: calls.saturating_sub(seen as u64), unsure })
 }

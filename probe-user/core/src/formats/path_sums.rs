@@ -1,4 +1,7 @@
 //! Sums by thread and call path, for formats without single calls.
+//!
+//! A sum here is no `Tally`: the time of open calls counts, and there is one for each path of each
+//! thread, so extremes and squares, which no format has, would double its size and cost every call.
 
 use super::excerpt::{Ended, Excerpt, Row};
 use super::{Coverage, ExportError};
@@ -9,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// Sums over the calls on one path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sum {
+pub(super) struct PathSum {
     pub(super) calls: u64,
     pub(super) untimed: u64,
     pub(super) open: u64,
@@ -17,7 +20,7 @@ pub(super) struct Sum {
     pub(super) own: u64,
 }
 
-impl Sum {
+impl PathSum {
     pub(super) fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.untimed += other.untimed;
@@ -36,34 +39,34 @@ impl Sum {
 }
 
 /// Sums by path.
-type Sums = IntMap<Sum>;
+type ByPath = IntMap<PathSum>;
 
 #[derive(Debug, Default)]
-pub(super) struct Totals {
-    threads: BTreeMap<ThreadId, Sums>,
+pub(super) struct PathSums {
+    threads: BTreeMap<ThreadId, ByPath>,
 }
 
-impl Totals {
+impl PathSums {
     pub(super) fn of<R: ReadAt>(excerpt: &Excerpt<'_, R>) -> Result<(Self, Coverage), ExportError> {
-        let mut totals = Self::default();
+        let mut all = Self::default();
         let told = excerpt.chunks_with_own(|step| {
             for (thread, rows) in step.rows() {
-                let sums = totals.threads.entry(thread).or_default();
+                let sums = all.threads.entry(thread).or_default();
                 rows.for_each(|row| sums.entry(row.path.into()).or_default().count(&row));
             }
             Ok(())
         })?;
-        Ok((totals, told))
+        Ok((all, told))
     }
 
     /// Returns the threads in the order in which they began, with their sums by path.
-    pub(super) fn threads(&self) -> impl Iterator<Item = (ThreadId, Vec<(u32, Sum)>)> {
+    pub(super) fn threads(&self) -> impl Iterator<Item = (ThreadId, Vec<(u32, PathSum)>)> {
         self.threads.iter().map(|(thread, sums)| (*thread, sorted(sums)))
     }
 
     /// Returns the sums of all threads together, by path.
-    pub(super) fn paths(&self) -> Vec<(u32, Sum)> {
-        let mut all = Sums::default();
+    pub(super) fn paths(&self) -> Vec<(u32, PathSum)> {
+        let mut all = ByPath::default();
         for (path, sum) in self.threads.values().flatten() {
             all.entry(*path).or_default().add(sum);
         }
@@ -71,7 +74,7 @@ impl Totals {
     }
 }
 
-fn sorted(sums: &Sums) -> Vec<(u32, Sum)> {
+fn sorted(sums: &ByPath) -> Vec<(u32, PathSum)> {
     let mut sorted: Vec<_> = sums.iter().map(|(path, sum)| (*path as u32, *sum)).collect();
     sorted.sort_unstable_by_key(|(path, _)| *path);
     sorted
