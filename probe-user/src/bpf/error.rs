@@ -1,6 +1,12 @@
 //! Every error of the kernel door, in one line each, with a remedy.
 
-use super::{Capability, LinkKind};
+use super::{
+    link::kind::LinkKind,
+    machine::{
+        capabilities::{Capabilities, Capability},
+        lockdown,
+    },
+};
 use std::{fmt, io, path::PathBuf, time::Duration};
 use thiserror::Error;
 
@@ -169,13 +175,31 @@ fn verifier(log: &str) -> String {
 }
 
 impl BpfError {
+    /// Makes the error of a kernel without links of a kind.
+    pub(super) const fn no_link(kind: LinkKind) -> Self {
+        match kind {
+            LinkKind::Session => Self::Unsupported {
+                what: "uprobe session links",
+                remedy: "they came with Linux 6.13; use --link multi, perf or auto",
+            },
+            LinkKind::Multi => Self::Unsupported {
+                what: "uprobe multi links",
+                remedy: "they came with Linux 6.6; use --link perf or auto",
+            },
+            LinkKind::Perf => Self::Unsupported {
+                what: "uprobes for eBPF programs",
+                remedy: "it needs CONFIG_UPROBE_EVENTS and CONFIG_BPF_EVENTS",
+            },
+        }
+    }
+
     /// Makes a permission error. Returns `None` if `source` is something else.
     pub(super) fn permission(action: impl Into<String>, source: &io::Error) -> Option<Self> {
         matches!(source.raw_os_error(), Some(libc::EPERM | libc::EACCES)).then(|| {
             Self::Permission {
                 action: action.into(),
-                missing: super::Capabilities::of_this_process().missing,
-                lockdown: super::features::lockdown(),
+                missing: Capabilities::of_this_process().missing,
+                lockdown: lockdown::mode(),
             }
         })
     }

@@ -5,6 +5,7 @@ use super::{
     error::ENOTSUPP,
     link::{multi, perf},
     load::object,
+    machine::lockdown,
     rings,
     sys::{self, AttachType, UprobeEvent, UprobeLink},
 };
@@ -103,8 +104,8 @@ impl Features {
             process_ids: Support::from(
                 super::machine::pid_namespace::require_initial().map_err(|e| e.to_string()),
             ),
-            lockdown: lockdown(),
-            lockdown_is_known: lockdown_is_known(Path::new(SECURITY)),
+            lockdown: lockdown::mode(),
+            lockdown_is_known: lockdown::is_known(),
             btf: Support::from(
                 super::machine::btf::Offsets::of_running_kernel().map_err(|e| e.to_string()),
             ),
@@ -130,7 +131,7 @@ pub(super) fn knows(kind: LinkKind) -> bool {
     match kind {
         LinkKind::Session => multi::is_known(AttachType::UprobeSession).unwrap_or(true),
         LinkKind::Multi => multi::is_known(AttachType::UprobeMulti).unwrap_or(true),
-        LinkKind::Perf => perf::Unit::find().is_ok(),
+        LinkKind::Perf => perf::UprobeUnit::find().is_ok(),
     }
 }
 
@@ -144,27 +145,6 @@ pub(crate) fn threads_can_wait() -> bool {
 /// of old kernels follow each way through it; the boundary is not known better than this.
 pub(crate) fn can_read_arguments() -> bool {
     knows(LinkKind::Session)
-}
-
-const SECURITY: &str = "/sys/kernel/security";
-
-/// Returns the mode in brackets, unless it is `none`.
-pub(super) fn lockdown() -> Option<String> {
-    parse_lockdown(&fs::read_to_string(Path::new(SECURITY).join("lockdown")).ok()?)
-}
-
-/// Without lockdown the kernel has no such file. Without securityfs there is none either.
-fn lockdown_is_known(security: &Path) -> bool {
-    match fs::read_to_string(security.join("lockdown")) {
-        Ok(_) => true,
-        Err(error) => error.kind() == io::ErrorKind::NotFound && security.join("lsm").exists(),
-    }
-}
-
-fn parse_lockdown(modes: &str) -> Option<String> {
-    let (_, rest) = modes.split_once('[')?;
-    let (mode, _) = rest.split_once(']')?;
-    (mode != "none").then(|| mode.to_owned())
 }
 
 /// Asks the kernel for its treatment of long nops, by one harmless system call.
@@ -246,7 +226,7 @@ fn try_link(here: &Option<Here>, attach: AttachType, semaphore: bool) -> Result<
 
 fn try_perf(here: &Option<Here>) -> Result<OwnedFd, String> {
     let here = here.as_ref().ok_or(ITSELF)?;
-    let unit = perf::Unit::find().map_err(|error| error.to_string())?;
+    let unit = perf::UprobeUnit::find().map_err(|error| error.to_string())?;
     let program = multi::empty_program(AttachType::Any).map_err(|error| reason(&error))?;
     let event = UprobeEvent {
         unit: unit.number(),

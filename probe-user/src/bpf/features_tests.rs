@@ -1,13 +1,6 @@
 use super::{super::sys::fake, *};
 
 #[test]
-fn the_mode_of_lockdown_is_read() {
-    assert_eq!(parse_lockdown("none [integrity] confidentiality\n"), Some("integrity".into()));
-    assert_eq!(parse_lockdown("[none] integrity confidentiality\n"), None);
-    assert_eq!(parse_lockdown(""), None);
-}
-
-#[test]
 fn nops_are_told_apart() {
     let answer = |errno| nop(&io::Error::from_raw_os_error(errno));
     assert_eq!(answer(libc::ENXIO), Nop::Nop5);
@@ -72,15 +65,4 @@ fn a_machine_that_can_do_nothing_says_why() {
     }
     assert_eq!(features.nop, Nop::Emulated);
     serde_json::to_string(&features).unwrap();
-}
-
-#[test]
-fn lockdown_is_unknown_where_securityfs_is_not_mounted() {
-    let dir = tempfile::tempdir().unwrap();
-    assert!(!lockdown_is_known(dir.path()));
-    fs::write(dir.path().join("lsm"), "capability").unwrap();
-    assert!(lockdown_is_known(dir.path()), "a kernel without it");
-    fs::remove_file(dir.path().join("lsm")).unwrap();
-    fs::write(dir.path().join("lockdown"), "[none] integrity").unwrap();
-    assert!(lockdown_is_known(dir.path()));
 }

@@ -3,11 +3,15 @@
 use super::{
     BpfError, Diagnostics, LostCounter, News, Release, Rings, features,
     guard::GuardDeath,
-    link::{self, Attachment, LinkChoice, LinkKind, Request, Role, Site, keeper::Keeper},
+    link::{
+        self, Attachment, LinkRequest, Role, Site,
+        keeper::Keeper,
+        kind::{LinkChoice, LinkKind},
+    },
     load::{
         loader::{Settings, load_maps, map_fds, take_map},
         object,
-        programs::{Program, Programs},
+        programs::{BpfProgram, Programs},
     },
     machine::cpus::Cpus,
     maps::{
@@ -19,10 +23,9 @@ use super::{
     },
     processes::control::{Control, Traced},
     return_guards::ReturnGuards,
-    rings::layout::Layout,
+    rings::layout::RingLayout,
     sys::AttachType,
 };
-use aya::maps::Map;
 use ctrace_common::{
     JumpTarget, PAGE_LEN, RESTORE_UNHEARD, RestoreReason, TRACED, TRACED_LAUNCHED, ValueSources,
 };
@@ -32,7 +35,7 @@ use ctrace_core::{
 };
 use std::{
     collections::BTreeMap,
-    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    os::fd::{AsFd as _, OwnedFd},
     path::Path,
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
@@ -59,14 +62,19 @@ pub struct Config {
 
 /// Returns the programs that a session needs whatever it traces. The verifier takes longest for the
 /// first ones.
-fn needed(guards: bool) -> Vec<(Program, AttachType)> {
-    let watching =
-        [Program::Exit, Program::PrepareExec, Program::Fork, Program::Rename, Program::Exec];
+fn needed(guards: bool) -> Vec<(BpfProgram, AttachType)> {
+    let watching = [
+        BpfProgram::Exit,
+        BpfProgram::PrepareExec,
+        BpfProgram::Fork,
+        BpfProgram::Rename,
+        BpfProgram::Exec,
+    ];
     let guarding = [
-        (Program::GuardUnwind, AttachType::UprobeMulti),
-        (Program::GuardSwitch, AttachType::UprobeMulti),
-        (Program::GuardSignal, AttachType::Any),
-        (Program::ListHijacked, AttachType::Iterator),
+        (BpfProgram::GuardUnwind, AttachType::UprobeMulti),
+        (BpfProgram::GuardSwitch, AttachType::UprobeMulti),
+        (BpfProgram::GuardSignal, AttachType::Any),
+        (BpfProgram::ListHijacked, AttachType::Iterator),
     ];
     let watching = watching.map(|program| (program, AttachType::Any)).into_iter();
     watching.chain(guarding.into_iter().filter(|_| guards)).collect()
@@ -83,7 +91,7 @@ pub struct Kernel {
     values: Mutex<Values>,
     buffers: Buffers,
     rings: Mutex<Option<Arc<OwnedFd>>>,
-    layout: Layout,
+    layout: RingLayout,
     lost: LostCounter,
     guards: Option<ReturnGuards>,
     /// True if the programs check the set of traced processes, because links are not filtered.
@@ -99,7 +107,7 @@ impl Kernel {
         // The guard starts while the programs are loaded.
         let keeper = Keeper::of_this_process()?;
         let cpus = Cpus::read()?;
-        let layout = Layout::new(cpus.online.len(), config.ring_bytes)?;
+        let layout = RingLayout::new(cpus.online.len(), config.ring_bytes)?;
         let filters_in_programs =
             config.follow || Release::running().filters_threads_not_processes();
         let mut ebpf = load_maps(&Settings {
@@ -279,7 +287,7 @@ impl Kernel {
     ) -> Result<Attachment, BpfError> {
         let everywhere = self.filters_in_programs || role.guards();
         let pid = pid.map(|pid| pid.0).filter(|_| !everywhere);
-        let request = Request { path, pid, role, sites, force };
+        let request = LinkRequest { path, pid, role, sites, force };
         link::attach(&self.keeper, &self.programs, &self.known_links, &request, choice)
     }
 
@@ -314,16 +322,6 @@ impl Kernel {
     /// Returns the programs' own messages. There is only one reader.
     pub fn diagnostics(&mut self) -> Result<Diagnostics, BpfError> {
         Diagnostics::new(&mut self.ebpf)
-    }
-}
-
-/// Returns the descriptor of a map of a known type.
-pub(super) fn map_fd(map: &Map) -> Option<BorrowedFd<'_>> {
-    match map {
-        Map::Array(data) | Map::HashMap(data) | Map::PerCpuArray(data) | Map::RingBuf(data) => {
-            Some(data.fd().as_fd())
-        }
-        _ => None,
     }
 }
 

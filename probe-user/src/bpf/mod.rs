@@ -29,11 +29,15 @@ pub(crate) use guard::{
     serve, wait_for_healing,
 };
 pub use kernel::{Config, Kernel};
-pub(crate) use link::SITES_LIMIT;
-pub use link::{Attachment, LinkChoice, LinkKind, Role, Site, floor::attach_nothing};
+pub use link::{
+    Attachment, Role, Site,
+    floor::attach_nothing,
+    kind::{LinkChoice, LinkKind},
+};
 pub(crate) use link::{
+    kernel_link::SITES_LIMIT,
     live_places::LivePlaces,
-    touch::{Place, Touched, touch, touches_many},
+    touch::{ProbePlace, Touched, touch, touches_many},
 };
 pub(crate) use load::{diagnostics::Diagnostics, object::require};
 pub use machine::clock::now;

@@ -8,7 +8,7 @@ use super::{
     link::keeper::{Keeper, ReturnGuard},
     load::{
         loader::take_map,
-        programs::{Program, Programs},
+        programs::{BpfProgram, Programs},
     },
     machine::btf::Offsets,
     restore::{self, GuardMaps},
@@ -24,11 +24,6 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-
-/// Bytes for requests: each of some hundred threads can wait at the same time.
-pub(super) const REQUEST_BYTES: u32 = 1 << 20;
-/// Words of the map of functions without return probes: a bit for each function.
-pub(super) const UNRETURNED_WORDS: u32 = 1 << 14;
 
 /// Returns why return probes cannot be guarded here, if they cannot.
 pub(crate) fn lacking() -> Option<String> {
@@ -80,7 +75,7 @@ impl ReturnGuards {
         ebpf: &mut aya::Ebpf,
         forks: Arc<OwnedFd>,
     ) -> Result<Self, BpfError> {
-        let signal = programs.get(Program::GuardSignal, AttachType::Any)?;
+        let signal = programs.get(BpfProgram::GuardSignal, AttachType::Any)?;
         let tracepoint = "signal_deliver";
         let signals = sys::open_raw_tracepoint(c"signal_deliver", signal.as_fd())
             .map_err(|source| BpfError::Tracepoint { tracepoint, source })?;
@@ -91,7 +86,7 @@ impl ReturnGuards {
             requests: take_map(ebpf, "RESTORES")?,
             states: take_map(ebpf, "RESTORE_STATES")?,
             guarded: Arc::clone(&guarded),
-            lister: programs.get(Program::ListHijacked, AttachType::Iterator)?,
+            lister: programs.get(BpfProgram::ListHijacked, AttachType::Iterator)?,
             signals: Arc::new(signals),
             forks,
         };

@@ -10,7 +10,7 @@ use clap::{
 use ctrace_core::{
     diff::Metric,
     formats::Format,
-    recording::Joined,
+    recording::JoinedFiles,
     report::{By, numbers::NumberId},
 };
 use std::{ffi::OsStr, fs::File};
@@ -81,7 +81,7 @@ pub(crate) fn view_names() -> PossibleValuesParser {
 
 /// Accepts the names of the export formats, from their registry.
 pub(crate) fn format_names() -> PossibleValuesParser {
-    let formats = Format::<Joined<File>>::ALL.iter();
+    let formats = Format::<JoinedFiles<File>>::ALL.iter();
     PossibleValuesParser::new(
         formats.map(|format| PossibleValue::new(format.name).help(format.help)),
     )

@@ -12,7 +12,7 @@ use crate::{
 };
 use anyhow::{Context, bail};
 use ctrace_core::{
-    diff::{Content, Diff, Options, ReportFacts, RowSelection, Source, check_column, diff},
+    diff::{ComparedFile, Content, Diff, Options, ReportFacts, RowSelection, check_column, diff},
     function::FunctionInfo,
     recording::{Recording, is_recording, replay::Query},
     report::render::json,
@@ -162,8 +162,8 @@ fn check_report(args: &DiffArgs, file: &str, several: bool) -> anyhow::Result<()
     bail!("{file} is a report, without single calls: {unable}; give recordings of `ctrace record`")
 }
 
-fn sources<'a>(files: &'a [Opened], queries: &'a [Query]) -> Vec<Source<'a, Files>> {
-    let source = |(file, query): (&'a Opened, &'a Query)| Source {
+fn sources<'a>(files: &'a [Opened], queries: &'a [Query]) -> Vec<ComparedFile<'a, Files>> {
+    let source = |(file, query): (&'a Opened, &'a Query)| ComparedFile {
         file: file.file.clone(),
         content: match &file.input {
             Input::Recording(recording) => Content::Recording { recording, query },

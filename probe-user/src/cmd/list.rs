@@ -11,7 +11,7 @@ use crate::{
     },
     target::{
         launch::{is_program, resolve},
-        list::{Row, list_functions},
+        list::{ListRow, list_functions},
         markers::MarkerSite,
         object::Object,
         place::{Refusal, explain},
@@ -32,7 +32,7 @@ use std::{
 };
 
 /// A row and, on request, how it would be traced.
-type Decided = (Row, Option<Result<Placement, Refusal>>);
+type Decided = (ListRow, Option<Result<Placement, Refusal>>);
 
 pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     let binary = args.binary.as_deref();
@@ -169,7 +169,7 @@ fn select(args: &ListArgs) -> SelectSpec {
 }
 
 fn decide(
-    rows: Vec<Row>,
+    rows: Vec<ListRow>,
     objects: &[Object],
     planner: &Planner,
     wanted: bool,
@@ -184,7 +184,7 @@ fn decide(
     });
     let placers = placers.collect::<Result<Vec<_>, _>>()?;
     let mut jumps = JumpRoom::default();
-    let decide = |row: Row| {
+    let decide = |row: ListRow| {
         let function = row.size.and_then(|_| objects[row.object_index].functions().get(row.index));
         let placer = placers[row.object_index].as_ref();
         let mut placement = function.zip(placer).map(|(function, placer)| placer.place(function));
@@ -205,8 +205,8 @@ fn decide(
     Ok(decided)
 }
 
-fn lines(decided: &[Decided], detailed: bool) -> impl Iterator<Item = listing::Line> {
-    let line = move |(row, placement): &Decided| listing::Line {
+fn lines(decided: &[Decided], detailed: bool) -> impl Iterator<Item = listing::ListingLine> {
+    let line = move |(row, placement): &Decided| listing::ListingLine {
         kind: row.kind,
         name: match &row.group {
             Some(group) if row.kind == FunctionKind::Marker => format!("{group}/{}", row.name),
@@ -230,7 +230,7 @@ fn lines(decided: &[Decided], detailed: bool) -> impl Iterator<Item = listing::L
 }
 
 /// Returns the part of a USDT probe in a call, and its arguments.
-fn usdt_text(row: &Row, detailed: bool) -> Option<String> {
+fn usdt_text(row: &ListRow, detailed: bool) -> Option<String> {
     let call = row.call.as_ref().map(|(call, is_start)| {
         let verb = if *is_start { "begins" } else { "ends" };
         format!("{verb} calls of {call}")
@@ -242,7 +242,7 @@ fn usdt_text(row: &Row, detailed: bool) -> Option<String> {
 }
 
 /// Returns how a function is traced, and its arguments if they are known.
-fn function_text(row: &Row, placement: &Result<Placement, Refusal>) -> String {
+fn function_text(row: &ListRow, placement: &Result<Placement, Refusal>) -> String {
     match row.arguments.is_empty() || placement.is_err() {
         true => explain(placement),
         false => format!("{}; arguments: {}", explain(placement), row.arguments),
@@ -358,7 +358,7 @@ mod tests {
         let selection = Selector::parse(asked).unwrap().select(&objects, 9).unwrap();
         let rows = list_functions(&objects, &selection, true);
         let decided: Vec<Decided> = rows.into_iter().map(|row| (row, None)).collect();
-        let all: Vec<listing::Line> = lines(&decided, false).collect();
+        let all: Vec<listing::ListingLine> = lines(&decided, false).collect();
         let [line] = &all[..] else { panic!("one line") };
         assert_eq!((&*line.name, &*line.place, &line.how), ("prod/step", "input.c:2", &None));
         let how = lines(&decided, true).next().unwrap().how.unwrap();

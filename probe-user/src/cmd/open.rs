@@ -1,11 +1,11 @@
 //! Opens recordings: one file, or several that `record --rotate` made of one.
 
 use crate::{cli::LensArgs, ui};
-use ctrace_core::recording::{Joined, RecordError, Recording};
+use ctrace_core::recording::{JoinedFiles, RecordError, Recording};
 use std::{fs::File, io::ErrorKind, path::Path};
 
 /// The source of a recording.
-pub(super) type Files = Joined<File>;
+pub(super) type Files = JoinedFiles<File>;
 
 /// Opens a recording. An error is one line that names the file. Files that a killed ctrace had just
 /// begun are left out, with a message.

@@ -5,7 +5,7 @@ use crate::{
     session::spec::ProbeSpec,
     target::process::{
         Process,
-        lookup::{Candidate, LookupError, ProcessName},
+        lookup::{LookupError, ProcessCandidate, ProcessName},
     },
     ui::{self, text::first_few, units},
 };
@@ -78,7 +78,7 @@ fn list(error: &LookupError) {
     }
 }
 
-fn line(Candidate { pid, command, age }: &Candidate) -> String {
+fn line(ProcessCandidate { pid, command, age }: &ProcessCandidate) -> String {
     let age = units::time(*age, units::Digits::Short);
     format!("{pid:>8}  {}  (started {age} ago)", shortened(command))
 }
@@ -103,7 +103,7 @@ mod tests {
     fn a_candidate_is_one_harmless_line() {
         assert_eq!(shortened("nginx: worker process    "), "nginx: worker process");
         let command = format!("nginx: master\n 815  forged \x1b[2J{}", "x".repeat(2000));
-        let line = line(&Candidate { pid: 812, command, age: Nanos(7_200_000_000_000) });
+        let line = line(&ProcessCandidate { pid: 812, command, age: Nanos(7_200_000_000_000) });
         assert!(line.starts_with("     812  nginx: master\\u{a} 815  forged \\u{1b}[2J"), "{line}");
         assert!(line.ends_with("x…  (started 2 h 00 min ago)"), "{line}");
         assert!(line.chars().count() < 140 && !line.contains(['\n', '\x1b']), "{line}");

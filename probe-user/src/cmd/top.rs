@@ -5,13 +5,13 @@ use crate::{
     bpf,
     cli::{ProgramSelectArgs, SelectArgs, TopArgs, ValuesArgs, WhatArgs},
     session::run::event_loop,
-    top::{self, Column, Subject},
+    top::{self, Subject, TopColumn},
 };
 use anyhow::bail;
 use ctrace_core::units::Pid;
 
 pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
-    let sort = args.sort.as_deref().map_or(Ok(Column::DEFAULT), str::parse)?;
+    let sort = args.sort.as_deref().map_or(Ok(TopColumn::DEFAULT), str::parse)?;
     top::check()?;
     if args.command.is_empty() {
         run::check_no_user(&args.user)?;

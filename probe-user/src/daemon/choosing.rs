@@ -48,7 +48,7 @@ impl Supervisor {
     }
 
     /// Decides with the command line, unless it was asked for once more since.
-    pub(super) fn known(&mut self, answer: commands::Answer) {
+    pub(super) fn known(&mut self, answer: commands::ReadCommand) {
         if self.commands.is_latest(&answer) {
             self.decide(answer.pid, answer.facts);
         }

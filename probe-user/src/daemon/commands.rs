@@ -1,7 +1,7 @@
 //! Reads command lines off the supervisor's thread. They are in the memory of the processes, and a
 //! process can delay each read by a second.
 
-use super::event::Event;
+use super::event::DaemonEvent;
 use crate::target::process::facts::Facts;
 use ctrace_core::units::Pid;
 use std::{
@@ -17,7 +17,7 @@ use std::{
 const READERS: usize = 8;
 
 /// A process at the time when its command line was read.
-pub(crate) struct Answer {
+pub(crate) struct ReadCommand {
     pub pid: Pid,
     /// `None` for a process that has ended.
     pub facts: Option<Facts>,
@@ -25,7 +25,7 @@ pub(crate) struct Answer {
 }
 
 pub(super) struct Commands {
-    events: Sender<Event>,
+    events: Sender<DaemonEvent>,
     /// The latest question about each process whose command line is being read.
     underway: HashMap<Pid, u64>,
     asked: u64,
@@ -34,11 +34,11 @@ pub(super) struct Commands {
 }
 
 impl Commands {
-    pub(super) fn new(events: Sender<Event>) -> Self {
+    pub(super) fn new(events: Sender<DaemonEvent>) -> Self {
         Self { events, underway: HashMap::new(), asked: 0, questions: None }
     }
 
-    /// Asks for a command line. The answer comes as an [`Event`]. Answers to earlier questions are
+    /// Asks for a command line. The answer comes as a [`DaemonEvent`]. Answers to earlier questions are
     /// ignored: the process may run another program by now.
     pub(super) fn ask(&mut self, pid: Pid) {
         self.asked += 1;
@@ -57,7 +57,7 @@ impl Commands {
         self.underway.contains_key(&pid)
     }
 
-    pub(super) fn is_latest(&mut self, answer: &Answer) -> bool {
+    pub(super) fn is_latest(&mut self, answer: &ReadCommand) -> bool {
         let is_latest = self.underway.get(&answer.pid) == Some(&answer.number);
         if is_latest {
             self.underway.remove(&answer.pid);
@@ -67,7 +67,7 @@ impl Commands {
 }
 
 /// Starts the readers. They end with the sender. Fewer than wanted may start.
-fn start(events: &Sender<Event>) -> Option<Sender<(Pid, u64)>> {
+fn start(events: &Sender<DaemonEvent>) -> Option<Sender<(Pid, u64)>> {
     let (sender, questions) = channel();
     let questions = Arc::new(Mutex::new(questions));
     let started = (0..READERS).map(|_| {
@@ -80,12 +80,12 @@ fn start(events: &Sender<Event>) -> Option<Sender<(Pid, u64)>> {
     }
 }
 
-fn read(questions: &Mutex<Receiver<(Pid, u64)>>, events: &Sender<Event>) {
+fn read(questions: &Mutex<Receiver<(Pid, u64)>>, events: &Sender<DaemonEvent>) {
     loop {
         let next = questions.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((pid, number)) = next else { return };
         let facts = Facts::with_command(pid);
-        if events.send(Event::Known(Answer { pid, facts, number })).is_err() {
+        if events.send(DaemonEvent::Known(ReadCommand { pid, facts, number })).is_err() {
             return;
         }
     }
@@ -105,7 +105,7 @@ mod tests {
         }
         assert!(commands.is_underway(own));
         let mut counted = [(); 2].map(|()| {
-            let Ok(Event::Known(answer)) = arriving.recv() else { panic!("an answer") };
+            let Ok(DaemonEvent::Known(answer)) = arriving.recv() else { panic!("an answer") };
             let command = answer.facts.as_ref().map_or("", |facts| &facts.command);
             assert!(!command.is_empty());
             (answer.number, commands.is_latest(&answer))

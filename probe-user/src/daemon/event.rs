@@ -1,25 +1,25 @@
 //! The events that reach the supervisor.
 
-use super::{commands::Answer, control::Request, ids::SessionId, signals::Order};
+use super::{commands::ReadCommand, control::ControlRequest, ids::SessionId, signals::SignalOrder};
 use crate::bpf::Traced;
 use ctrace_core::units::Pid;
 
 /// An event for the supervisor.
-pub(crate) enum Event {
+pub(crate) enum DaemonEvent {
     /// A process runs a new program, or is the child of one that is traced.
     Started(Pid),
     /// A process and its requested command line.
-    Known(Answer),
+    Known(ReadCommand),
     /// Some reports of starts were lost.
     StartsLost,
-    Session(SessionId, Progress),
-    Signal(Order),
+    Session(SessionId, SessionProgress),
+    Signal(SignalOrder),
     /// A request from the control socket.
-    Request(Request),
+    ControlRequest(ControlRequest),
 }
 
 /// The progress of a session.
-pub(crate) enum Progress {
+pub(crate) enum SessionProgress {
     /// Its probes are in place.
     Armed {
         /// The processes that it traces.

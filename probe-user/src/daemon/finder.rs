@@ -1,10 +1,10 @@
 //! Finds processes. The kernel reports starts. A look through /proc finds processes that started
 //! earlier or whose report was lost. The running program rules most of them out.
 
-use super::{config::Target, event::Event};
+use super::{config::Target, event::DaemonEvent};
 use crate::{
     bpf::{self, Starts},
-    target::process::facts::{self, Program},
+    target::process::facts::{self, ProgramFacts},
 };
 use ctrace_core::units::{Nanos, Pid};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -44,7 +44,10 @@ struct Interest {
 }
 
 impl Finder {
-    pub(super) fn start(targets: Vec<Arc<Target>>, events: Sender<Event>) -> anyhow::Result<Self> {
+    pub(super) fn start(
+        targets: Vec<Arc<Target>>,
+        events: Sender<DaemonEvent>,
+    ) -> anyhow::Result<Self> {
         let starts = Starts::watch()?;
         let fd = starts.readable()?;
         let interest = Interest { targets, watched: HashSet::new() };
@@ -62,10 +65,10 @@ impl Finder {
                 let interest = lock(&shared.interest);
                 started.retain(|pid| interest.is_in(*pid));
                 drop(interest);
-                let mut told = started.into_iter().map(Event::Started);
+                let mut told = started.into_iter().map(DaemonEvent::Started);
                 let mut listening = told.all(|started| events.send(started).is_ok());
                 if !all {
-                    listening &= events.send(Event::StartsLost).is_ok();
+                    listening &= events.send(DaemonEvent::StartsLost).is_ok();
                 }
                 if !listening {
                     return;
@@ -125,9 +128,10 @@ impl Finder {
 
 impl Interest {
     fn is_in(&self, pid: Pid) -> bool {
-        let admits =
-            |program: &Program| self.targets.iter().any(|target| target.matching.admits(program));
-        self.watched.contains(&pid) || Program::of(pid).as_ref().is_some_and(admits)
+        let admits = |program: &ProgramFacts| {
+            self.targets.iter().any(|target| target.matching.admits(program))
+        };
+        self.watched.contains(&pid) || ProgramFacts::of(pid).as_ref().is_some_and(admits)
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     config::{Config, Target},
     ids::{SessionId, TargetName},
     metrics::{catalog::Own, hub::MetricsHub},
-    reports::{Header, Style, Writer},
+    reports::{ReportHeader, Style, Writer},
     spans::Spans,
     totals::Counts,
 };
@@ -122,7 +122,7 @@ impl Hub {
         };
         let Ok(Some(style)) = Style::of(&target.reports).map(Style::unless_none) else { return };
         let reports_lost = self.writer.lost();
-        let header = Header { target: &target.id, session, totals, reports_lost };
+        let header = ReportHeader { target: &target.id, session, totals, reports_lost };
         match style.render(&header, snapshot) {
             Ok(text) => self.writer.write(&target.reports, text),
             Err(error) => ui::say(&format!("target {}: no report: {error:#}", target.id)),
@@ -168,9 +168,13 @@ impl Hub {
     }
 
     /// Makes the header of a report on request.
-    pub(crate) fn header<'a>(&self, target: &'a TargetName, session: SessionId) -> Header<'a> {
+    pub(crate) fn header<'a>(
+        &self,
+        target: &'a TargetName,
+        session: SessionId,
+    ) -> ReportHeader<'a> {
         let totals = self.known(target).totals;
-        Header { target, session, totals, reports_lost: self.writer.lost() }
+        ReportHeader { target, session, totals, reports_lost: self.writer.lost() }
     }
 
     /// Returns the number of reports that could not be written.

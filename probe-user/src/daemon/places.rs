@@ -13,7 +13,7 @@ use std::{
 /// The time between two searches for a place.
 const STEP: Duration = Duration::from_millis(5);
 
-pub(super) struct Places {
+pub(super) struct ConnectionPlaces {
     most: usize,
     /// The least time that a connection keeps its place.
     grace: Duration,
@@ -44,12 +44,12 @@ enum State {
 }
 
 /// A place, until it is dropped or goes to a newcomer.
-pub(super) struct Place {
+pub(super) struct ConnectionPlace {
     id: u64,
-    places: Arc<Places>,
+    places: Arc<ConnectionPlaces>,
 }
 
-impl Places {
+impl ConnectionPlaces {
     pub(super) fn new(most: usize, grace: Duration) -> Arc<Self> {
         Arc::new(Self { most, grace, taken: Mutex::default() })
     }
@@ -59,7 +59,7 @@ impl Places {
         self: &Arc<Self>,
         patience: Duration,
         close: impl FnOnce() + Send + 'static,
-    ) -> Option<Place> {
+    ) -> Option<ConnectionPlace> {
         let end = Instant::now() + patience;
         let mut taken = self.lock();
         while !self.make_room(&mut taken) {
@@ -75,7 +75,7 @@ impl Places {
         taken.last += 1;
         let (id, since, close) = (taken.last, Instant::now(), Box::new(close));
         taken.connections.push(Connection { id, since, state: State::New, close });
-        Some(Place { id, places: Arc::clone(self) })
+        Some(ConnectionPlace { id, places: Arc::clone(self) })
     }
 
     fn make_room(&self, taken: &mut Taken) -> bool {
@@ -94,7 +94,7 @@ impl Places {
     }
 }
 
-impl Place {
+impl ConnectionPlace {
     /// Keeps the place until the peer's request is answered. Returns false if a newcomer has it.
     pub(super) fn keep(&self) -> bool {
         self.turn(State::Answered)
@@ -119,7 +119,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         self.places.lock().connections.retain(|other| other.id != self.id);
     }
@@ -133,7 +133,7 @@ mod tests {
     const NO_PATIENCE: Duration = Duration::ZERO;
 
     /// Enters a connection that reports when it is closed.
-    fn enter(places: &Arc<Places>) -> Option<(Place, Receiver<()>)> {
+    fn enter(places: &Arc<ConnectionPlaces>) -> Option<(ConnectionPlace, Receiver<()>)> {
         let (closed, tells) = channel();
         let place = places.take(NO_PATIENCE, move || closed.send(()).expect("somebody listens"))?;
         Some((place, tells))
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_newcomer_has_the_place_of_who_waits_longest() {
-        let places = Places::new(3, NO_PATIENCE);
+        let places = ConnectionPlaces::new(3, NO_PATIENCE);
         let [first, second, third] = [(); 3].map(|()| enter(&places).expect("there is room"));
         assert!(first.0.keep() && first.0.wait(), "it has asked and waits again");
         assert!(third.0.keep());
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn who_asks_without_end_gives_way() {
-        let places = Places::new(1, Duration::from_secs(3600));
+        let places = ConnectionPlaces::new(1, Duration::from_secs(3600));
         let hasty = enter(&places).expect("there is room").0;
         assert!(enter(&places).is_none(), "it has just come");
         let asks = std::thread::spawn(move || while hasty.keep() && hasty.wait() {});

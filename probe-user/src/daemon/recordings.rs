@@ -24,7 +24,7 @@ pub(crate) struct Recordings {
 }
 
 /// The place of a future recording.
-pub(crate) struct Place {
+pub(crate) struct RecordingPlace {
     pub path: PathBuf,
     pub target: TargetName,
     /// The size limit of the file, in bytes.
@@ -37,13 +37,18 @@ impl Recordings {
     }
 
     /// Returns the place of a new one, with `why` in its name.
-    pub(crate) fn next(&self, target: &TargetName, pid: Pid, why: &str) -> anyhow::Result<Place> {
+    pub(crate) fn next(
+        &self,
+        target: &TargetName,
+        pid: Pid,
+        why: &str,
+    ) -> anyhow::Result<RecordingPlace> {
         let folder = &self.config.folder;
         files::make_folder(folder, 0o750).context("`recordings` in [daemon]")?;
         let time = self.a_time().format("%Y%m%dT%H%M%S%.3f");
         let name = format!("{target}-{}-{time}-{why}.ctrace", pid.0);
         let (path, target) = (folder.join(name), target.clone());
-        Ok(Place { path, target, bytes: self.config.bytes })
+        Ok(RecordingPlace { path, target, bytes: self.config.bytes })
     }
 
     /// Returns the time in milliseconds, different for each recording.

@@ -4,7 +4,7 @@ use super::{
     backoff::Retry,
     choosing::is_own,
     config::Target,
-    control::{Answer, Ask, Choice, Handle, Reply, Whom},
+    control::{Ask, Choice, ControlAnswer, Handle, Reply, Whom},
     ids::{SessionId, TargetName},
     session::Running,
     supervisor::{ByHand, Supervisor},
@@ -21,7 +21,7 @@ use std::{
 const MOST_UNTRACED: usize = 20;
 
 impl Supervisor {
-    pub(super) fn answer(&mut self, ask: Ask, asker: Sender<Answer>) {
+    pub(super) fn answer(&mut self, ask: Ask, asker: Sender<ControlAnswer>) {
         let result = match ask {
             Ask::Status => Ok(self.status()),
             Ask::Targets => Ok(self.all_targets()),
@@ -36,14 +36,14 @@ impl Supervisor {
             Ask::Reload => self.reload().map(|()| self.status()).map_err(|e| format!("{e:#}")),
             Ask::Report { whom, .. } | Ask::Record { whom, .. } => match self.handles(&whom) {
                 Ok(sessions) => {
-                    let _ = asker.send(Answer::Sessions(sessions));
+                    let _ = asker.send(ControlAnswer::Sessions(sessions));
                     return;
                 }
                 Err(error) => Err(error),
             },
         };
         // The client may have gone.
-        let _ = asker.send(Answer::Now(result.map_or_else(Reply::error, Reply::ok)));
+        let _ = asker.send(ControlAnswer::Now(result.map_or_else(Reply::error, Reply::ok)));
     }
 
     fn status(&self) -> Value {

@@ -3,12 +3,12 @@
 
 use super::{
     config::Target,
-    event::{Event, Progress},
+    event::{DaemonEvent, SessionProgress},
     flight,
     hub::Hub,
     ids::SessionId,
     looks::Looks,
-    recordings::{Place, Recordings},
+    recordings::{RecordingPlace, Recordings},
     turns,
 };
 use crate::{
@@ -89,7 +89,7 @@ impl Running {
 pub(super) struct Shared {
     pub(super) hub: Arc<Hub>,
     pub(super) recordings: Arc<Mutex<Recordings>>,
-    pub(super) events: Sender<Event>,
+    pub(super) events: Sender<DaemonEvent>,
 }
 
 /// Starts a session. The supervisor learns of its progress.
@@ -132,7 +132,7 @@ struct Work {
     hub: Arc<Hub>,
     recordings: Arc<Mutex<Recordings>>,
     looks: Arc<Looks>,
-    events: Sender<Event>,
+    events: Sender<DaemonEvent>,
 }
 
 impl Work {
@@ -161,7 +161,9 @@ impl Work {
         let (traced, in_vain) = (session.traced(), session.watches_in_vain());
         event_loop::run(&mut session, watched, Ending::commanded(commands, None), || {
             // The supervisor goes only when all is over.
-            let _ = self.events.send(Event::Session(self.id, Progress::Armed { traced, in_vain }));
+            let _ = self
+                .events
+                .send(DaemonEvent::Session(self.id, SessionProgress::Armed { traced, in_vain }));
             Ok(())
         })
     }
@@ -209,7 +211,7 @@ impl Work {
 pub(crate) fn record(
     what: &TraceSpec,
     pid: Pid,
-    place: &Place,
+    place: &RecordingPlace,
     time: Duration,
     mut commands: UnboundedReceiver<Command>,
 ) -> anyhow::Result<()> {
@@ -265,7 +267,7 @@ impl Planned<'_> {
 /// Reports how a session ended, whatever became of its thread.
 struct Outcome {
     id: SessionId,
-    events: Sender<Event>,
+    events: Sender<DaemonEvent>,
     result: Option<Result<(), String>>,
 }
 
@@ -273,6 +275,6 @@ impl Drop for Outcome {
     fn drop(&mut self) {
         let panicked = || Err("the session ended by a mistake in ctrace; please report it".into());
         let result = self.result.take().unwrap_or_else(panicked);
-        let _ = self.events.send(Event::Session(self.id, Progress::Ended(result)));
+        let _ = self.events.send(DaemonEvent::Session(self.id, SessionProgress::Ended(result)));
     }
 }

@@ -5,7 +5,7 @@ use super::{
     commands::Commands,
     config::{Config, Target},
     control,
-    event::{Event, Progress},
+    event::{DaemonEvent, SessionProgress},
     finder::Finder,
     hub::Hub,
     ids::{SessionId, TargetName},
@@ -15,7 +15,7 @@ use super::{
     once::SaidOnce,
     recordings::Recordings,
     session::Running,
-    signals::{self, Order},
+    signals::{self, SignalOrder},
     waiting::Waiting,
 };
 use crate::{
@@ -106,7 +106,7 @@ pub(super) struct Supervisor {
     pub(super) manager: Manager,
     pub(super) finder: Finder,
     pub(super) commands: Commands,
-    pub(super) events: Sender<Event>,
+    pub(super) events: Sender<DaemonEvent>,
     pub(super) sessions: HashMap<Pid, Running>,
     /// Processes that could not be traced.
     pub(super) retries: HashMap<Pid, Retry>,
@@ -126,7 +126,7 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    fn run(&mut self, arriving: &Receiver<Event>) {
+    fn run(&mut self, arriving: &Receiver<DaemonEvent>) {
         ui::say(&format!("the daemon runs, with {} from {}", self.in_short(), self.path.display()));
         self.do_what_is_due();
         self.manager.ready(&self.in_short());
@@ -137,7 +137,7 @@ impl Supervisor {
             let pause =
                 alive.map_or(due, |alive| due.min(alive)).saturating_duration_since(Instant::now());
             match arriving.recv_timeout(pause) {
-                Ok(Event::Signal(Order::End)) => return self.end(arriving),
+                Ok(DaemonEvent::Signal(SignalOrder::End)) => return self.end(arriving),
                 Ok(event) => self.take(event),
                 Err(RecvTimeoutError::Timeout) => {}
                 // We hold a sender ourselves.
@@ -150,23 +150,23 @@ impl Supervisor {
         ui::units::counted(self.targets.len() as u64, "target", "targets")
     }
 
-    fn take(&mut self, event: Event) {
+    fn take(&mut self, event: DaemonEvent) {
         match event {
-            Event::Started(pid) => self.consider(pid),
-            Event::Known(answer) => self.known(answer),
-            Event::StartsLost => self.look_at_all(),
-            Event::Session(id, Progress::Armed { traced, in_vain }) => {
+            DaemonEvent::Started(pid) => self.consider(pid),
+            DaemonEvent::Known(answer) => self.known(answer),
+            DaemonEvent::StartsLost => self.look_at_all(),
+            DaemonEvent::Session(id, SessionProgress::Armed { traced, in_vain }) => {
                 self.armed(id, traced, in_vain);
             }
-            Event::Session(id, Progress::Ended(result)) => self.ended(id, result),
-            Event::Signal(Order::Reload) => {
+            DaemonEvent::Session(id, SessionProgress::Ended(result)) => self.ended(id, result),
+            DaemonEvent::Signal(SignalOrder::Reload) => {
                 // A failure was logged.
                 let _ = self.reload();
             }
-            Event::Request(control::Request { ask, answer }) => {
+            DaemonEvent::Request(control::ControlRequest { ask, answer }) => {
                 self.answer(ask, answer);
             }
-            Event::Signal(Order::End) => {}
+            DaemonEvent::Signal(SignalOrder::End) => {}
         }
     }
 
@@ -317,7 +317,7 @@ impl Supervisor {
     }
 
     /// Removes all probes, and writes the last reports.
-    fn end(&mut self, arriving: &Receiver<Event>) {
+    fn end(&mut self, arriving: &Receiver<DaemonEvent>) {
         self.manager.ending(PATIENCE);
         self.sessions.values_mut().for_each(Running::stop);
         let patience = Instant::now() + PATIENCE;
@@ -325,7 +325,7 @@ impl Supervisor {
         while !self.sessions.is_empty() {
             let left = patience.saturating_duration_since(Instant::now());
             match arriving.recv_timeout(left) {
-                Ok(Event::Session(id, Progress::Ended(_))) => {
+                Ok(DaemonEvent::Session(id, SessionProgress::Ended(_))) => {
                     self.hub.metrics().end(id);
                     self.sessions.retain(|_, running| running.id != id);
                 }

@@ -2,7 +2,7 @@
 //! detach when they are gone.
 
 use super::{
-    control::{Answer, Reply},
+    control::{ControlAnswer, Reply},
     ids::SessionId,
 };
 use serde_json::Value;
@@ -15,7 +15,7 @@ struct Asker {
     goal: Goal,
     /// The later answer.
     told: Value,
-    answer: Sender<Answer>,
+    answer: Sender<ControlAnswer>,
 }
 
 enum Goal {
@@ -24,11 +24,21 @@ enum Goal {
 }
 
 impl Waiting {
-    pub(super) fn until_armed(&mut self, id: SessionId, told: Value, answer: Sender<Answer>) {
+    pub(super) fn until_armed(
+        &mut self,
+        id: SessionId,
+        told: Value,
+        answer: Sender<ControlAnswer>,
+    ) {
         self.0.push(Asker { goal: Goal::Armed(id), told, answer });
     }
 
-    pub(super) fn until_gone(&mut self, ids: Vec<SessionId>, told: Value, answer: Sender<Answer>) {
+    pub(super) fn until_gone(
+        &mut self,
+        ids: Vec<SessionId>,
+        told: Value,
+        answer: Sender<ControlAnswer>,
+    ) {
         self.0.push(Asker { goal: Goal::Gone(ids), told, answer });
         self.settle(|_| None);
     }
@@ -69,7 +79,7 @@ impl Waiting {
             // The client may have gone.
             let _ = asker
                 .answer
-                .send(Answer::Now(result.map_or_else(Reply::error, |()| Reply::ok(told))));
+                .send(ControlAnswer::Now(result.map_or_else(Reply::error, |()| Reply::ok(told))));
             false
         });
     }

@@ -3,7 +3,7 @@
 //! The calling process must not be killed meanwhile, or it leaves breakpoints itself.
 
 use super::{HealError, Outcome, debugger, look, look::MarkedFile, order, others, semaphores};
-use crate::bpf::{self, BpfError, LivePlaces, Place, Touched};
+use crate::bpf::{self, BpfError, LivePlaces, ProbePlace, Touched};
 use ctrace_core::units::Pid;
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -130,28 +130,30 @@ fn touch(
     offsets: &[u64],
     until: Instant,
 ) -> Result<(Vec<u64>, HashSet<u64>), BpfError> {
-    let touch = |places: &[Place]| bpf::touch(&marked.file, Pid(pid), places, until);
+    let touch = |places: &[ProbePlace]| bpf::touch(&marked.file, Pid(pid), places, until);
     let many = bpf::touches_many();
     let offsets = order::likeliest_first(offsets, &marked.path, &marked.file);
-    let places: Vec<Place> = if many {
-        offsets.iter().map(|offset| Place { offset: *offset, semaphore: 0 }).collect()
+    let places: Vec<ProbePlace> = if many {
+        offsets.iter().map(|offset| ProbePlace { offset: *offset, semaphore: 0 }).collect()
     } else {
         let semaphores = semaphores::of(&marked.path, &marked.file);
         in_turn(&offsets, &semaphores, std::process::id() as usize)
     };
     let Touched { tried, refused } = touch(&places)?;
-    let again: Vec<Place> = if refused.is_empty() {
+    let again: Vec<ProbePlace> = if refused.is_empty() {
         Vec::new()
     } else if many {
         let semaphores = semaphores::of(&marked.path, &marked.file);
-        let raised = |place: &Place| {
-            semaphores.get(&place.offset).map(|semaphore| Place { semaphore: *semaphore, ..*place })
+        let raised = |place: &ProbePlace| {
+            semaphores
+                .get(&place.offset)
+                .map(|semaphore| ProbePlace { semaphore: *semaphore, ..*place })
         };
         refused.iter().filter_map(raised).collect()
     } else {
         // A place's semaphore may not have been raised by the tracer.
         let raised = refused.iter().filter(|place| place.semaphore != 0);
-        raised.map(|place| Place { semaphore: 0, ..*place }).collect()
+        raised.map(|place| ProbePlace { semaphore: 0, ..*place }).collect()
     };
     let mut refused: HashSet<u64> = refused.iter().map(|place| place.offset).collect();
     let second = touch(&again)?;
@@ -164,8 +166,8 @@ fn touch(
 /// Returns the order for touching places one by one. Those with semaphores come first, as they keep
 /// a probe of the program switched on. The others follow from `start` on, which varies from try to
 /// try: time may not suffice for all, and the first ones may be in use permanently.
-fn in_turn(offsets: &[u64], semaphores: &HashMap<u64, u64>, start: usize) -> Vec<Place> {
-    let places = offsets.iter().map(|offset| Place {
+fn in_turn(offsets: &[u64], semaphores: &HashMap<u64, u64>, start: usize) -> Vec<ProbePlace> {
+    let places = offsets.iter().map(|offset| ProbePlace {
         offset: *offset,
         semaphore: semaphores.get(offset).copied().unwrap_or(0),
     });

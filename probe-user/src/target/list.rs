@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A function, one site of a USDT probe, or a marker scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct ListRow {
     pub kind: FunctionKind,
     /// The name of a function as reports show it, or that of a USDT probe or marker scope.
     pub name: Arc<str>,
@@ -41,7 +41,7 @@ pub struct Row {
 }
 
 /// Returns the rows of a selection. `with_lines` also reads lines from the debug information.
-pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: bool) -> Vec<Row> {
+pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: bool) -> Vec<ListRow> {
     let mut rows = Vec::with_capacity(selection.len());
     let mut naming = Naming::default();
     naming.give(objects, selection);
@@ -49,7 +49,7 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
         let object = &objects[selected.object];
         let function = &object.functions()[selected.index];
         let source = with_lines.then(|| object.line_of(function)).flatten();
-        rows.push(Row {
+        rows.push(ListRow {
             kind: FunctionKind::Function,
             name: naming.of(function).name,
             group: None,
@@ -74,7 +74,7 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
         let probe = &object.usdt_probes()[selected.index];
         for (number, site) in probe.sites.iter().enumerate() {
             let source = with_lines.then(|| object.source_line(site.address)).flatten();
-            rows.push(Row {
+            rows.push(ListRow {
                 kind: FunctionKind::Usdt,
                 name: Arc::clone(&probe.name),
                 group: Some(Arc::clone(&probe.provider)),
@@ -112,11 +112,11 @@ fn calls(objects: &[Object], selection: &Selection) -> HashMap<Match, (Arc<str>,
     calls
 }
 
-fn marker(objects: &[Object], selected: &Match) -> Option<Row> {
+fn marker(objects: &[Object], selected: &Match) -> Option<ListRow> {
     let object = &objects[selected.object];
     let scope = &object.markers().scopes[selected.index];
     let first = scope.sites.first()?;
-    Some(Row {
+    Some(ListRow {
         kind: FunctionKind::Marker,
         name: Arc::clone(&scope.name),
         group: scope.group.clone(),

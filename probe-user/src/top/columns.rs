@@ -1,6 +1,6 @@
 //! The columns of the function table, and the choice of columns for a narrow window.
 //!
-//! Every number of the registry is a column. Only those of [`Column::BY_NEED`] show unasked.
+//! Every number of the registry is a column. Only those of [`TopColumn::BY_NEED`] show unasked.
 
 use super::figures::{Figures, FromHistograms};
 use crate::ui::{
@@ -17,19 +17,19 @@ use ctrace_core::{
 use std::{str::FromStr, sync::LazyLock};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Column {
+pub(crate) enum TopColumn {
     Name,
     Number(NumberId),
     /// The cost of probes, which reports do not have.
     Cost,
 }
 
-static ALL: LazyLock<Vec<Column>> = LazyLock::new(|| {
-    let others = NumberId::all().map(Column::Number).filter(|c| !Column::FIRST.contains(c));
-    Column::FIRST.into_iter().chain(others).collect()
+static ALL: LazyLock<Vec<TopColumn>> = LazyLock::new(|| {
+    let others = NumberId::all().map(TopColumn::Number).filter(|c| !TopColumn::FIRST.contains(c));
+    TopColumn::FIRST.into_iter().chain(others).collect()
 });
 
-impl Column {
+impl TopColumn {
     pub(super) const RATE: Self = Self::Number(NumberId::of("calls_per_second"));
     pub(super) const CALLS: Self = Self::Number(NumberId::of("calls"));
     pub(super) const EXCLUSIVE: Self = Self::Number(NumberId::of("active_exclusive_percent"));
@@ -205,7 +205,7 @@ impl Column {
 }
 
 /// Takes the names that reports sort by, and the cost.
-impl FromStr for Column {
+impl FromStr for TopColumn {
     type Err = UnknownColumn;
 
     fn from_str(name: &str) -> Result<Self, UnknownColumn> {
@@ -220,10 +220,10 @@ impl FromStr for Column {
 }
 
 /// Returns the columns for a table of this width: the sorting column, and as many others as fit.
-pub(super) fn shown(width: usize, sort: Column) -> Vec<Column> {
+pub(super) fn shown(width: usize, sort: TopColumn) -> Vec<TopColumn> {
     let mut left = width.saturating_sub(name_room(width) + trend_room(width));
-    let first = (sort != Column::Name).then_some(sort);
-    let others = Column::BY_NEED.into_iter().filter(|column| *column != sort);
+    let first = (sort != TopColumn::Name).then_some(sort);
+    let others = TopColumn::BY_NEED.into_iter().filter(|column| *column != sort);
     let mut chosen = Vec::new();
     for column in first.into_iter().chain(others) {
         let width = column.width();
@@ -233,7 +233,7 @@ pub(super) fn shown(width: usize, sort: Column) -> Vec<Column> {
         left = left.saturating_sub(width);
         chosen.push(column);
     }
-    Column::all().iter().copied().filter(|column| chosen.contains(column)).collect()
+    TopColumn::all().iter().copied().filter(|column| chosen.contains(column)).collect()
 }
 
 /// Returns the least width of a name.
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn the_column_sorted_by_is_shown() {
-        use Column as C;
+        use TopColumn as C;
         let (rate, ae, p99) = (C::RATE, C::EXCLUSIVE, C::P99);
         assert_eq!(shown(80, ae), [rate, ae, C::P50, p99, C::MAX, C::TOTAL]);
         assert_eq!(shown(80, C::MEAN), [rate, ae, C::P50, p99, C::MEAN, C::TOTAL]);
@@ -272,36 +272,36 @@ mod tests {
     /// A new number is a column without an entry here.
     #[test]
     fn every_number_can_be_asked_for() {
-        assert_eq!(Column::all().len(), Column::COUNT);
+        assert_eq!(TopColumn::all().len(), TopColumn::COUNT);
         for id in NumberId::all() {
-            let column = Column::Number(id);
-            assert!(Column::all().contains(&column), "{column:?}");
+            let column = TopColumn::Number(id);
+            assert!(TopColumn::all().contains(&column), "{column:?}");
             assert!(shown(60, column).contains(&column), "{column:?}");
             for name in [id.number().name].iter().chain(id.number().aliases) {
                 assert_eq!(name.parse(), Ok(column), "{name}");
             }
         }
-        let mut places: Vec<_> = Column::all().iter().map(|column| column.place()).collect();
+        let mut places: Vec<_> = TopColumn::all().iter().map(|column| column.place()).collect();
         places.sort_unstable();
-        assert!(places.into_iter().eq(0..Column::COUNT));
-        assert_eq!(shown(200, Column::P75).len(), 12);
-        assert_eq!(("NAME".parse(), "cost".parse()), (Ok(Column::Name), Ok(Column::Cost)));
-        let error = "p98".parse::<Column>().expect_err("no column").to_string();
+        assert!(places.into_iter().eq(0..TopColumn::COUNT));
+        assert_eq!(shown(200, TopColumn::P75).len(), 12);
+        assert_eq!(("NAME".parse(), "cost".parse()), (Ok(TopColumn::Name), Ok(TopColumn::Cost)));
+        let error = "p98".parse::<TopColumn>().expect_err("no column").to_string();
         assert!(error.contains("'p98'") && error.contains("p95, p999"), "{error}");
     }
 
     /// A long heading takes the place of columns, not of the function's name.
     #[test]
     fn wide_columns_leave_room_for_names() {
-        let wide = Column::Number(NumberId::of("center_active_exclusive_percent"));
-        assert_eq!(shown(80, wide).len(), shown(80, Column::EXCLUSIVE).len() - 1);
+        let wide = TopColumn::Number(NumberId::of("center_active_exclusive_percent"));
+        assert_eq!(shown(80, wide).len(), shown(80, TopColumn::EXCLUSIVE).len() - 1);
     }
 
     #[test]
     fn every_column_has_a_heading_and_a_meaning() {
-        for column in Column::all() {
+        for column in TopColumn::all() {
             assert!(!column.heading().is_empty() && !column.help().is_empty(), "{column:?}");
         }
-        assert_eq!(Column::P99.help(), "all but one in a hundred took no longer");
+        assert_eq!(TopColumn::P99.help(), "all but one in a hundred took no longer");
     }
 }

@@ -1,6 +1,6 @@
 //! Compares the current numbers with frozen ones.
 
-use super::{catalogue::RowId, columns::Column, figures::Figures};
+use super::{catalogue::RowId, columns::TopColumn, figures::Figures};
 use crate::ui::units::ABSENT;
 use ctrace_core::units::Nanos;
 
@@ -15,7 +15,7 @@ pub(super) struct Baseline {
 
 /// A number now and before. Sums are per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Change {
+pub(super) struct NumberChange {
     now: Option<f64>,
     before: Option<f64>,
 }
@@ -25,8 +25,8 @@ const LEAST: f64 = 0.005;
 /// The smallest change of a share that counts, in points.
 const LEAST_POINTS: f64 = 0.05;
 
-impl Change {
-    pub(super) fn of(column: Column, now: &Figures, before: &Figures, id: RowId) -> Self {
+impl NumberChange {
+    pub(super) fn of(column: TopColumn, now: &Figures, before: &Figures, id: RowId) -> Self {
         let value = |figures: &Figures| {
             let place = figures.place(id)?;
             let called = figures.report.functions[place].calls > 0;
@@ -44,7 +44,7 @@ impl Change {
         }
     }
 
-    pub(super) fn text(self, column: Column) -> String {
+    pub(super) fn text(self, column: TopColumn) -> String {
         let (now, before) = match (self.now, self.before) {
             (None, None) => return ABSENT.to_owned(),
             (Some(_), None) => return "new".to_owned(),
@@ -79,19 +79,19 @@ mod tests {
     #[test]
     fn changes_are_words_and_signs() {
         let cases = [
-            (Column::P50, None, None, "–"),
-            (Column::P50, Some(1.0), None, "new"),
-            (Column::P50, None, Some(1.0), "gone"),
-            (Column::P50, Some(1_000.0), Some(1_001.0), "="),
-            (Column::P50, Some(1_100.0), Some(1_000.0), "+10%"),
-            (Column::P50, Some(250.0), Some(1_000.0), "-75%"),
-            (Column::P50, Some(12_000.0), Some(1_000.0), "×12.0"),
-            (Column::P50, Some(5e6), Some(1_000.0), "×5000"),
-            (Column::EXCLUSIVE, Some(12.0), Some(10.5), "+1.5 pp"),
-            (Column::EXCLUSIVE, Some(10.51), Some(10.5), "="),
+            (TopColumn::P50, None, None, "–"),
+            (TopColumn::P50, Some(1.0), None, "new"),
+            (TopColumn::P50, None, Some(1.0), "gone"),
+            (TopColumn::P50, Some(1_000.0), Some(1_001.0), "="),
+            (TopColumn::P50, Some(1_100.0), Some(1_000.0), "+10%"),
+            (TopColumn::P50, Some(250.0), Some(1_000.0), "-75%"),
+            (TopColumn::P50, Some(12_000.0), Some(1_000.0), "×12.0"),
+            (TopColumn::P50, Some(5e6), Some(1_000.0), "×5000"),
+            (TopColumn::EXCLUSIVE, Some(12.0), Some(10.5), "+1.5 pp"),
+            (TopColumn::EXCLUSIVE, Some(10.51), Some(10.5), "="),
         ];
         for (column, now, before, text) in cases {
-            assert_eq!(Change { now, before }.text(column), text);
+            assert_eq!(NumberChange { now, before }.text(column), text);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! filter and order of the screen.
 
 use super::{
-    columns::{Column, shown},
+    columns::{TopColumn, shown},
     figures::{Figures, FromHistograms, WITHIN_PERCENT},
     format::Format,
     lines::{cell, losses, stretch, title},
@@ -12,11 +12,11 @@ use super::{
 use crate::files::{FileError, Owner, Place};
 use crate::ui::{
     self, Style, ViewOptions,
-    grid::{self, Group},
+    grid::{self, ColumnGroup},
     names, views,
 };
 use anyhow::Context;
-use ctrace_core::report::render::{csv, json, rows::Selection};
+use ctrace_core::report::render::{csv, json, rows::RowChoice};
 use rustix::fs::OFlags;
 use std::{
     io::{ErrorKind, Write},
@@ -61,7 +61,7 @@ fn content(model: &Model, figures: &Figures, format: Format) -> anyhow::Result<S
     Ok(match format {
         Format::Json => json::to_pretty(&report),
         Format::Csv => {
-            csv::render(&report, view.table, &Selection { sort, ..Selection::default() })?
+            csv::render(&report, view.table, &RowChoice { sort, ..RowChoice::default() })?
         }
         Format::Text if model.view == View::Functions => table(model, figures),
         Format::Text => {
@@ -77,15 +77,15 @@ fn content(model: &Model, figures: &Figures, format: Format) -> anyhow::Result<S
 fn table(model: &Model, figures: &Figures) -> String {
     let rows = model.rows();
     let report = &figures.report;
-    let mut columns: Vec<grid::Column> = shown(usize::MAX, model.sort.column)
+    let mut columns: Vec<grid::GridColumn> = shown(usize::MAX, model.sort.column)
         .into_iter()
         .map(|column| {
             let cells = rows.iter().map(|&place| cell(model, figures, column, place));
-            grid::Column::right(column.heading(), cells)
+            grid::GridColumn::right(column.heading(), cells)
         })
         .collect();
     let names = rows.iter().map(|&place| names::label(&report.functions[place]));
-    columns.push(grid::Column::left(Column::Name.heading(), names));
+    columns.push(grid::GridColumn::left(TopColumn::Name.heading(), names));
     let mut out = format!("{}\n{}\n", title(model), stretch(model));
     if model.before().is_some() {
         out += "The columns show changes since the numbers were frozen.\n";
@@ -93,7 +93,7 @@ fn table(model: &Model, figures: &Figures) -> String {
     if figures.from_histograms != FromHistograms::Nothing {
         out += &format!("~: durations within {WITHIN_PERCENT} %, costs of probes estimated\n");
     }
-    let table = grid::draw(&[&Group::untitled(columns)]);
+    let table = grid::draw(&[&ColumnGroup::untitled(columns)]);
     out += &Style::default().resolve(&format!("\n{table}\n"));
     out + &losses(model) + "\n"
 }

@@ -2,8 +2,8 @@
 //! the table.
 
 use super::{
-    columns::Column,
-    compare::Change,
+    columns::TopColumn,
+    compare::NumberChange,
     figures::Figures,
     model::{Basis, Model},
 };
@@ -53,9 +53,9 @@ pub(super) fn losses(model: &Model) -> String {
 }
 
 /// Formats a number of the table, or its change while comparing.
-pub(super) fn cell(model: &Model, figures: &Figures, column: Column, place: usize) -> String {
+pub(super) fn cell(model: &Model, figures: &Figures, column: TopColumn, place: usize) -> String {
     match model.before() {
-        Some(before) => Change::of(column, figures, before, figures.ids[place]).text(column),
+        Some(before) => NumberChange::of(column, figures, before, figures.ids[place]).text(column),
         None => column.text(column.value(figures, place), column.is_about(figures, place)),
     }
 }

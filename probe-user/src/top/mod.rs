@@ -34,7 +34,7 @@ mod tree;
 mod trend;
 mod view;
 
-pub(crate) use columns::Column;
+pub(crate) use columns::TopColumn;
 pub(crate) use run::{run, run_with_daemon};
 pub(crate) use screen::check;
 pub(crate) use source::Subject;

@@ -2,7 +2,7 @@
 
 use super::{
     catalogue::RowId,
-    columns::{Column, shown},
+    columns::{TopColumn, shown},
     compare::Baseline,
     daemon::Traced,
     data::Data,
@@ -116,7 +116,7 @@ impl Model {
             view: View::Functions,
             mode: Mode::Look,
             basis: Basis::Interval,
-            sort: Sort { column: Column::DEFAULT, reversed: false },
+            sort: Sort { column: TopColumn::DEFAULT, reversed: false },
             filter: String::new(),
             selected: None,
             trees: Outlooks::default(),
@@ -231,7 +231,7 @@ impl Model {
                 self.step(if by > 0 { Step::In } else { Step::Out });
             }
             Action::Beside(by) | Action::SortBeside(by) => {
-                let all = Column::all();
+                let all = TopColumn::all();
                 let at = all.iter().position(|c| *c == self.sort.column).unwrap_or(0);
                 let at = at.saturating_add_signed(by).min(all.len() - 1);
                 self.sort_by(all[at]);
@@ -244,7 +244,7 @@ impl Model {
                     .into_iter()
                     .for_each(|column| self.sort_by(column));
             }
-            Action::SortByName => self.sort_by(Column::Name),
+            Action::SortByName => self.sort_by(TopColumn::Name),
             Action::Reverse => self.sort.reversed = !self.sort.reversed,
             Action::View(view) => self.look_at(view),
             Action::ViewBeside(by) => {
@@ -332,7 +332,7 @@ impl Model {
         (self.view, self.scroll) = (view, 0);
     }
 
-    fn sort_by(&mut self, column: Column) {
+    fn sort_by(&mut self, column: TopColumn) {
         // The same column again reverses the order.
         let reversed = self.sort.column == column && !self.sort.reversed;
         self.sort = Sort { column, reversed };

@@ -1,12 +1,14 @@
 //! Chooses and sorts the functions in the table.
 
-use super::{catalogue::RowId, columns::Column, compare::Change, data::Data, figures::Figures};
+use super::{
+    catalogue::RowId, columns::TopColumn, compare::NumberChange, data::Data, figures::Figures,
+};
 use crate::ui::names;
 use std::cmp::Ordering;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sort {
-    pub(super) column: Column,
+    pub(super) column: TopColumn,
     /// True for small numbers first, and names from Z to A.
     pub(super) reversed: bool,
 }
@@ -39,7 +41,7 @@ pub(super) fn rows(
             // Absent values come last in either order.
             _ => b.is_some().cmp(&a.is_some()),
         };
-        let by_name = match sort.column == Column::Name && sort.reversed {
+        let by_name = match sort.column == TopColumn::Name && sort.reversed {
             true => b_name.cmp(a_name),
             false => a_name.cmp(b_name),
         };
@@ -48,10 +50,15 @@ pub(super) fn rows(
     rows.into_iter().map(|(_, _, place)| place).collect()
 }
 
-fn key(figures: &Figures, before: Option<&Figures>, column: Column, place: usize) -> Option<f64> {
+fn key(
+    figures: &Figures,
+    before: Option<&Figures>,
+    column: TopColumn,
+    place: usize,
+) -> Option<f64> {
     let id: RowId = figures.ids[place];
     match before {
-        Some(before) => Change::of(column, figures, before, id).growth(),
+        Some(before) => NumberChange::of(column, figures, before, id).growth(),
         None => column.value(figures, place),
     }
 }

@@ -1,12 +1,12 @@
 //! The only loop: snapshots, keys and signals in, screens out.
 
 use super::{
-    columns::Column,
+    columns::TopColumn,
     data::Data,
     export, keys,
     model::{Effect, Model},
     screen::Screen,
-    source::{Source, Subject, Update},
+    source::{IntervalSource, Subject, Update},
     summary::summary,
     view,
 };
@@ -25,7 +25,7 @@ use std::{
 };
 
 /// An event for the loop.
-pub(super) enum Event {
+pub(super) enum ScreenEvent {
     Update(Update),
     Key(KeyEvent),
     Resized,
@@ -44,11 +44,11 @@ const WAITING: usize = 256;
 pub(crate) fn run(
     spec: TraceSpec,
     interval: Duration,
-    sort: Column,
+    sort: TopColumn,
     subject: Subject,
 ) -> anyhow::Result<()> {
     let (sender, events) = sync_channel(WAITING);
-    let source = Source::start(spec, interval, subject, sender.clone())?;
+    let source = IntervalSource::start(spec, interval, subject, sender.clone())?;
     follow(&source, interval, sort, sender, &events)
 }
 
@@ -56,24 +56,24 @@ pub(crate) fn run(
 pub(crate) fn run_with_daemon(
     socket: &Path,
     interval: Duration,
-    sort: Column,
+    sort: TopColumn,
 ) -> anyhow::Result<()> {
     let (sender, events) = sync_channel(WAITING);
-    let source = Source::ask_daemon(socket, interval, sender.clone())?;
+    let source = IntervalSource::ask_daemon(socket, interval, sender.clone())?;
     follow(&source, interval, sort, sender, &events)
 }
 
 fn follow(
-    source: &Source,
+    source: &IntervalSource,
     interval: Duration,
-    sort: Column,
-    sender: SyncSender<Event>,
-    events: &Receiver<Event>,
+    sort: TopColumn,
+    sender: SyncSender<ScreenEvent>,
+    events: &Receiver<ScreenEvent>,
 ) -> anyhow::Result<()> {
     // Report a bad request before the screen appears.
     let cpu = match events.recv().context("the session is gone")? {
-        Event::Update(Update::Begun { cpu }) => cpu,
-        Event::Update(Update::Ended { result, .. }) => return result,
+        ScreenEvent::Update(Update::Begun { cpu }) => cpu,
+        ScreenEvent::Update(Update::Ended { result, .. }) => return result,
         _ => None,
     };
     listen_for_signals(sender.clone())?;
@@ -102,8 +102,8 @@ fn leave_summary(model: &Model, height: usize) {
 fn show(
     model: &mut Model,
     screen: &mut Screen,
-    source: &Source,
-    events: &Receiver<Event>,
+    source: &IntervalSource,
+    events: &Receiver<ScreenEvent>,
 ) -> anyhow::Result<()> {
     loop {
         model.size = screen.size();
@@ -122,20 +122,20 @@ fn show(
 }
 
 /// Handles an event. Returns `false` to quit.
-fn take(model: &mut Model, source: &Source, event: Event) -> anyhow::Result<bool> {
+fn take(model: &mut Model, source: &IntervalSource, event: ScreenEvent) -> anyhow::Result<bool> {
     match event {
-        Event::Resized => {}
-        Event::Update(Update::Begun { cpu }) => model.begun(cpu),
-        Event::Update(Update::Interval { parts, missed }) => model.add(parts, missed),
-        Event::Update(Update::Processes(processes)) => model.list(processes),
-        Event::Update(Update::Ended { result, missed }) => {
+        ScreenEvent::Resized => {}
+        ScreenEvent::Update(Update::Begun { cpu }) => model.begun(cpu),
+        ScreenEvent::Update(Update::Interval { parts, missed }) => model.add(parts, missed),
+        ScreenEvent::Update(Update::Processes(processes)) => model.list(processes),
+        ScreenEvent::Update(Update::Ended { result, missed }) => {
             model.end(missed);
             result?;
         }
-        Event::Said(line) => model.message = Some(line),
-        Event::Deaf(error) => return Err(error).context("cannot read from the terminal"),
-        Event::Signal => return Ok(false),
-        Event::Key(key) => {
+        ScreenEvent::Said(line) => model.message = Some(line),
+        ScreenEvent::Deaf(error) => return Err(error).context("cannot read from the terminal"),
+        ScreenEvent::Signal => return Ok(false),
+        ScreenEvent::Key(key) => {
             let effect = keys::action(model.mode, key).and_then(|action| model.act(action));
             match effect {
                 Some(Effect::Quit) => return Ok(false),
@@ -156,28 +156,34 @@ fn take(model: &mut Model, source: &Source, event: Event) -> anyhow::Result<bool
 
 /// Ends a session, waits while its probes are removed, and takes what it still tells. Another signal
 /// ends the wait.
-fn take_rest(model: &mut Model, source: &Source, events: &Receiver<Event>) -> anyhow::Result<()> {
+fn take_rest(
+    model: &mut Model,
+    source: &IntervalSource,
+    events: &Receiver<ScreenEvent>,
+) -> anyhow::Result<()> {
     let is_awaited = !model.ended && source.stop();
     loop {
         let next = if is_awaited { events.recv().ok() } else { events.try_recv().ok() };
         match next {
-            Some(Event::Update(Update::Ended { result, missed })) => {
+            Some(ScreenEvent::Update(Update::Ended { result, missed })) => {
                 model.end(missed);
                 return result;
             }
-            Some(Event::Update(Update::Interval { parts, missed })) => model.add(parts, missed),
-            Some(Event::Signal) | None => return Ok(()),
+            Some(ScreenEvent::Update(Update::Interval { parts, missed })) => {
+                model.add(parts, missed)
+            }
+            Some(ScreenEvent::Signal) | None => return Ok(()),
             Some(_) => {}
         }
     }
 }
 
-fn listen_for_signals(events: SyncSender<Event>) -> anyhow::Result<()> {
+fn listen_for_signals(events: SyncSender<ScreenEvent>) -> anyhow::Result<()> {
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]);
     let mut signals = signals.context("cannot listen for signals")?;
     let wait = move || {
         for _ in signals.forever() {
-            if events.send(Event::Signal).is_err() {
+            if events.send(ScreenEvent::Signal).is_err() {
                 return;
             }
         }
@@ -200,9 +206,9 @@ mod tests {
         all.figures.report.functions.iter().map(|function| function.calls).sum()
     }
 
-    fn interval() -> Event {
+    fn interval() -> ScreenEvent {
         let parts = vec![snapshot(fixture::typical(), SECOND)];
-        Event::Update(Update::Interval { parts, missed: 2 })
+        ScreenEvent::Update(Update::Interval { parts, missed: 2 })
     }
 
     fn model() -> Model {
@@ -212,11 +218,11 @@ mod tests {
     #[test]
     fn what_a_session_told_before_it_ended_by_itself_is_taken() {
         let (commands, _) = unbounded_channel();
-        let source = Source::Session(commands);
+        let source = IntervalSource::Session(commands);
         let (sender, events) = sync_channel(WAITING);
         sender.send(interval()).unwrap();
         let result = Err(anyhow!("the disk is full"));
-        sender.send(Event::Update(Update::Ended { result, missed: 3 })).unwrap();
+        sender.send(ScreenEvent::Update(Update::Ended { result, missed: 3 })).unwrap();
         let mut model = model();
         let error = take_rest(&mut model, &source, &events).expect_err("it failed");
         assert_eq!(error.to_string(), "the disk is full");
@@ -230,7 +236,7 @@ mod tests {
         let (sender, events) = sync_channel(WAITING);
         sender.send(interval()).unwrap();
         let mut model = model();
-        take_rest(&mut model, &Source::Daemon(chosen), &events).unwrap();
+        take_rest(&mut model, &IntervalSource::Daemon(chosen), &events).unwrap();
         assert!(all_calls(&model) > 0);
         drop(sender);
     }

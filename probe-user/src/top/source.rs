@@ -61,14 +61,14 @@ pub(crate) enum Subject {
 /// changes it.
 type Missed = Arc<AtomicU64>;
 
-pub(super) enum Source {
+pub(super) enum IntervalSource {
     /// Takes commands.
     Session(UnboundedSender<Command>),
     /// Takes the process to look at, or `None` for the list of all.
     Daemon(Sender<Option<u32>>),
 }
 
-impl Source {
+impl IntervalSource {
     /// Starts tracing. The results go to `events`.
     pub(super) fn start(
         spec: TraceSpec,

@@ -5,7 +5,7 @@
 //! screen, in a time that the paths bound: the engine keeps at most 16,384.
 
 use super::{catalogue::RowId, figures::Figures};
-use crate::ui::forest::{Forest, Line};
+use crate::ui::forest::{Forest, TreeLine};
 use ctrace_core::{report::PathReport, units::Nanos};
 use std::{
     cmp::Reverse,
@@ -134,7 +134,7 @@ impl<'a> Tree<'a> {
 
     /// Returns the rows that are not below a folded one, the largest first below each parent, and
     /// the number of further ones.
-    pub(super) fn lines(&self, folded: &HashSet<Chain>) -> (Vec<Line>, usize) {
+    pub(super) fn lines(&self, folded: &HashSet<Chain>) -> (Vec<TreeLine>, usize) {
         let mut is_folded = vec![false; self.rows.len()];
         folded.iter().filter_map(|chain| self.row(chain)).for_each(|row| is_folded[row] = true);
         let mut hidden: Vec<bool> = Vec::with_capacity(self.rows.len());

@@ -1,6 +1,6 @@
 //! Each function's numbers in the last intervals, for its sparkline.
 
-use super::{catalogue::RowId, columns::Column, figures::Figures};
+use super::{catalogue::RowId, columns::TopColumn, figures::Figures};
 use std::collections::VecDeque;
 
 /// The number of intervals to keep.
@@ -8,8 +8,8 @@ pub(super) const KEPT: usize = 32;
 /// The factor for small numbers, since marks are drawn from integers.
 const FINE: f32 = 1_000.0;
 
-/// The numbers of a function by [`Column::place`].
-type Numbers = [Coarse; Column::COUNT];
+/// The numbers of a function by [`TopColumn::place`].
+type Numbers = [Coarse; TopColumn::COUNT];
 
 /// The upper half of a float, within 1 %: marks need no more, and there are many of them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,8 +38,8 @@ impl Trend {
         let places = (0..figures.report.functions.len()).filter(called);
         let mut rows: Vec<(RowId, Numbers)> = places
             .map(|place| {
-                let mut numbers = [Coarse::default(); Column::COUNT];
-                for column in Column::all() {
+                let mut numbers = [Coarse::default(); TopColumn::COUNT];
+                for column in TopColumn::all() {
                     let value = column.value(figures, place);
                     numbers[column.place()] = Coarse::new(value.unwrap_or(0.0));
                 }
@@ -51,7 +51,7 @@ impl Trend {
     }
 
     /// Returns a column's numbers in the last `most` intervals.
-    pub(super) fn of(&self, id: RowId, column: Column, most: usize) -> Vec<u64> {
+    pub(super) fn of(&self, id: RowId, column: TopColumn, most: usize) -> Vec<u64> {
         let skipped = self.0.len().saturating_sub(most);
         let rows = self.0.iter().skip(skipped);
         let number = rows.map(|rows| {

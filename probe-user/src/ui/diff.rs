@@ -1,7 +1,7 @@
 //! Shows a comparison: the verdict on each function or path with the change's confidence interval,
 //! and the changes of the other numbers.
 
-use super::grid::{Cell, Column, Group};
+use super::grid::{Cell, ColumnGroup, GridColumn};
 use super::loss::loss_line;
 use super::names;
 use super::path;
@@ -166,29 +166,35 @@ fn table<T: Row>(
 }
 
 /// Returns the columns: the verdict with its subject, then the other numbers.
-fn compared<T: Row>(diff: &Diff, rows: &[&T], digits: Digits) -> Vec<Vec<Group>> {
+fn compared<T: Row>(diff: &Diff, rows: &[&T], digits: Digits) -> Vec<Vec<ColumnGroup>> {
     let of = |row: &&T| *row.compared().changes.of(diff.metric);
     let verdicts = rows.iter().map(|row| {
         let compared = row.compared();
         let text = if compared.failed { "FAILED" } else { word(&of(row)) };
         Cell::toned(text.to_owned(), tone(compared.verdict))
     });
-    let verdict = Group::untitled(vec![
-        Column::left("verdict", verdicts),
-        Column::right(
+    let verdict = ColumnGroup::untitled(vec![
+        GridColumn::left("verdict", verdicts),
+        GridColumn::right(
             "change",
             rows.iter().map(|row| {
                 let change = of(row);
                 Cell::toned(signed(change.change_percent), tone(change.verdict))
             }),
         ),
-        Column::right("between", rows.iter().map(|row| interval(&of(row)))),
+        GridColumn::right("between", rows.iter().map(|row| interval(&of(row)))),
     ]);
-    let values = Group::titled(
+    let values = ColumnGroup::titled(
         diff.metric.name().to_owned(),
         vec![
-            Column::right("old", rows.iter().map(|row| value(diff.metric, of(row).old, digits))),
-            Column::right("new", rows.iter().map(|row| value(diff.metric, of(row).new, digits))),
+            GridColumn::right(
+                "old",
+                rows.iter().map(|row| value(diff.metric, of(row).old, digits)),
+            ),
+            GridColumn::right(
+                "new",
+                rows.iter().map(|row| value(diff.metric, of(row).new, digits)),
+            ),
         ],
     );
     let others = diff.metrics.iter().copied().filter(|&metric| metric != diff.metric);
@@ -201,20 +207,20 @@ fn compared<T: Row>(diff: &Diff, rows: &[&T], digits: Digits) -> Vec<Vec<Group>>
         } else {
             metric.name().to_owned()
         };
-        is_known.then(|| Column::right(&heading, changes.iter().map(marked)))
+        is_known.then(|| GridColumn::right(&heading, changes.iter().map(marked)))
     });
-    let calls = Group::titled(
+    let calls = ColumnGroup::titled(
         "calls".to_owned(),
         vec![
-            Column::right("old", rows.iter().map(|row| count(row.compared().old_calls))),
-            Column::right("new", rows.iter().map(|row| count(row.compared().new_calls))),
+            GridColumn::right("old", rows.iter().map(|row| count(row.compared().old_calls))),
+            GridColumn::right("new", rows.iter().map(|row| count(row.compared().new_calls))),
         ],
     );
-    let others = Group::titled("change of (* significant)".to_owned(), others.collect());
+    let others = ColumnGroup::titled("change of (* significant)".to_owned(), others.collect());
     vec![vec![verdict, values], vec![others], vec![calls]]
 }
 
-fn on_one_side<T: Row>(rows: &[&T], digits: Digits) -> Vec<Vec<Group>> {
+fn on_one_side<T: Row>(rows: &[&T], digits: Digits) -> Vec<Vec<ColumnGroup>> {
     let side = |row: &&T| match row.compared().presence {
         Presence::Old => "old",
         Presence::New | Presence::Both => "new",
@@ -223,14 +229,14 @@ fn on_one_side<T: Row>(rows: &[&T], digits: Digits) -> Vec<Vec<Group>> {
         let change = row.compared().changes.of(metric);
         value(metric, change.old.or(change.new), digits)
     };
-    vec![vec![Group::untitled(vec![
-        Column::left("only in", rows.iter().map(|row| Cell::from(side(row).to_owned()))),
-        Column::right(
+    vec![vec![ColumnGroup::untitled(vec![
+        GridColumn::left("only in", rows.iter().map(|row| Cell::from(side(row).to_owned()))),
+        GridColumn::right(
             "calls",
             rows.iter().map(|row| count(row.compared().old_calls.max(row.compared().new_calls))),
         ),
-        Column::right("p50", rows.iter().map(|row| of(row, Metric::P50))),
-        Column::right("total/s", rows.iter().map(|row| of(row, Metric::TOTAL))),
+        GridColumn::right("p50", rows.iter().map(|row| of(row, Metric::P50))),
+        GridColumn::right("total/s", rows.iter().map(|row| of(row, Metric::TOTAL))),
     ])]]
 }
 

@@ -37,7 +37,7 @@ impl PartialOrd for Candidate {
 }
 
 /// A row as a line.
-pub(crate) struct Line {
+pub(crate) struct TreeLine {
     pub(crate) row: usize,
     depth: usize,
     /// For each drawn level, true if more siblings follow there.
@@ -83,7 +83,7 @@ impl Forest {
     }
 
     /// Returns the lines from the first root down.
-    pub(crate) fn lines(&self) -> Vec<Line> {
+    pub(crate) fn lines(&self) -> Vec<TreeLine> {
         let mut lines = Vec::new();
         let mut more: Vec<bool> = Vec::new();
         // Each entry is a node, and how many of its children are done.
@@ -98,7 +98,7 @@ impl Forest {
             *next += 1;
             more.push(*next < siblings.len());
             let drawn = more.len().min(DEEPEST + 1);
-            lines.push(Line { row, depth: more.len() - 1, more: more[..drawn].to_vec() });
+            lines.push(TreeLine { row, depth: more.len() - 1, more: more[..drawn].to_vec() });
             stack.push((row, 0));
         }
         lines
@@ -108,8 +108,8 @@ impl Forest {
 /// Returns the cells of lines, each with the name at the end of its branch and a text behind it, in
 /// at most `room` columns.
 pub(super) fn cells(
-    lines: &[Line],
-    texts: impl Fn(&Line) -> (String, String),
+    lines: &[TreeLine],
+    texts: impl Fn(&TreeLine) -> (String, String),
     room: usize,
 ) -> Vec<Cell> {
     let (names, behind): (Vec<_>, Vec<_>) = lines.iter().map(texts).unzip();
@@ -126,7 +126,7 @@ pub(super) fn cells(
     leads.into_iter().zip(short).zip(behind).zip(tones).map(cell).collect()
 }
 
-impl Line {
+impl TreeLine {
     /// Returns the branch before the name.
     fn lead(&self, room: usize) -> String {
         let levels = DEEPEST.min(room / 6);

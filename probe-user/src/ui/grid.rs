@@ -40,13 +40,13 @@ pub(crate) enum Align {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Column {
+pub(crate) struct GridColumn {
     pub(crate) heading: String,
     pub(crate) align: Align,
     pub(crate) cells: Vec<Cell>,
 }
 
-impl Column {
+impl GridColumn {
     pub(crate) fn right<T: Into<Cell>>(heading: &str, cells: impl IntoIterator<Item = T>) -> Self {
         Self::new(heading, Align::Right, cells)
     }
@@ -68,24 +68,24 @@ impl Column {
 
 /// Columns that stay together.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Group {
+pub(crate) struct ColumnGroup {
     pub(crate) title: Option<String>,
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Vec<GridColumn>,
 }
 
-impl Group {
-    pub(crate) fn untitled(columns: Vec<Column>) -> Self {
+impl ColumnGroup {
+    pub(crate) fn untitled(columns: Vec<GridColumn>) -> Self {
         Self { title: None, columns }
     }
 
-    pub(crate) fn titled(title: String, columns: Vec<Column>) -> Self {
+    pub(crate) fn titled(title: String, columns: Vec<GridColumn>) -> Self {
         Self { title: Some(title), columns }
     }
 
     /// Returns the widths of the columns, each with the gap before it. A long title widens the
     /// first.
     fn widths(&self) -> Vec<usize> {
-        let mut widths: Vec<usize> = self.columns.iter().map(Column::width).collect();
+        let mut widths: Vec<usize> = self.columns.iter().map(GridColumn::width).collect();
         for later in widths.iter_mut().skip(1) {
             *later += GAP;
         }
@@ -99,18 +99,18 @@ impl Group {
 }
 
 /// Returns the width of the groups side by side.
-pub(crate) fn total_width(groups: &[&Group]) -> usize {
+pub(crate) fn total_width(groups: &[&ColumnGroup]) -> usize {
     let between: usize = groups.windows(2).map(|pair| joint_width(pair[0], pair[1])).sum();
     between + groups.iter().flat_map(|group| group.widths()).sum::<usize>()
 }
 
-fn joint_width(left: &Group, right: &Group) -> usize {
+fn joint_width(left: &ColumnGroup, right: &ColumnGroup) -> usize {
     if left.title.is_some() || right.title.is_some() { BAR } else { GAP }
 }
 
 /// Returns the lines of the table, each with its line feed.
-pub(crate) fn draw(groups: &[&Group]) -> String {
-    let groups: Vec<(&Group, Vec<usize>)> = groups.iter().map(|&g| (g, g.widths())).collect();
+pub(crate) fn draw(groups: &[&ColumnGroup]) -> String {
+    let groups: Vec<(&ColumnGroup, Vec<usize>)> = groups.iter().map(|&g| (g, g.widths())).collect();
     let columns = groups.iter().flat_map(|(group, _)| &group.columns);
     let rows = columns.map(|column| column.cells.len()).max().unwrap_or(0);
     let mut table = Table::new();
@@ -152,9 +152,9 @@ impl Joint {
 
 /// Returns a row: the cells from `make` for each group, with the joints between groups.
 fn row(
-    groups: &[(&Group, Vec<usize>)],
+    groups: &[(&ColumnGroup, Vec<usize>)],
     joint: Joint,
-    make: impl Fn(&Group, &[usize]) -> Vec<TableCell>,
+    make: impl Fn(&ColumnGroup, &[usize]) -> Vec<TableCell>,
 ) -> Row {
     let mut cells = Vec::new();
     for (i, (group, widths)) in groups.iter().enumerate() {
@@ -168,13 +168,17 @@ fn row(
 }
 
 /// Returns the cells of one row of a group; `content` chooses the row.
-fn cells(group: &Group, widths: &[usize], content: impl Fn(&Column) -> Cell) -> Vec<TableCell> {
+fn cells(
+    group: &ColumnGroup,
+    widths: &[usize],
+    content: impl Fn(&GridColumn) -> Cell,
+) -> Vec<TableCell> {
     let columns = group.columns.iter().zip(widths).enumerate();
     columns.map(|(at, (column, &room))| cell(column, &content(column), at, room)).collect()
 }
 
 /// Returns the centred title of a group, cut into one piece for each column.
-fn title_cells(group: &Group, widths: &[usize]) -> Vec<TableCell> {
+fn title_cells(group: &ColumnGroup, widths: &[usize]) -> Vec<TableCell> {
     let title = group.title.as_deref().unwrap_or("");
     let total: usize = widths.iter().sum();
     let before = total.saturating_sub(width(title)) / 2;
@@ -185,7 +189,7 @@ fn title_cells(group: &Group, widths: &[usize]) -> Vec<TableCell> {
 }
 
 /// Makes a cell, which includes the gap before its column.
-fn cell(column: &Column, content: &Cell, at: usize, room: usize) -> TableCell {
+fn cell(column: &GridColumn, content: &Cell, at: usize, room: usize) -> TableCell {
     let text = match &content.marked {
         Some(marked) => marked.clone(),
         None => content.tone.mark(&content.text),

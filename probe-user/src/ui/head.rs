@@ -1,7 +1,7 @@
 //! Formats the lines above the views: target and times.
 
 use super::clock::{self, Precision};
-use super::grid::{self, Column, Group};
+use super::grid::{self, ColumnGroup, GridColumn};
 use super::style::{Style, Tone};
 use super::text;
 use super::units::{Digits, counted, percent, time};
@@ -111,21 +111,21 @@ pub(super) fn times_with(
     (of_share, share): (&str, f64),
 ) -> String {
     let report = context.report;
-    let numbers = Group::untitled(vec![
-        Column::right("time total", [time(report.duration_ns, Digits::Full)]),
-        Column::right(of_time, [time(tracked, Digits::Full)]),
-        Column::right(of_share, [percent(share)]),
+    let numbers = ColumnGroup::untitled(vec![
+        GridColumn::right("time total", [time(report.duration_ns, Digits::Full)]),
+        GridColumn::right(of_time, [time(tracked, Digits::Full)]),
+        GridColumn::right(of_share, [percent(share)]),
     ]);
     let Some(offset) = context.options.epoch_offset_ns else {
         return grid::draw(&[&numbers]) + "\n";
     };
     let clock = |precision| {
-        Group::untitled(vec![
-            Column::left("start", [clock::date_time(report.start_ns, offset, precision)]),
-            Column::left("end", [clock::date_time(report.end_ns, offset, precision)]),
+        ColumnGroup::untitled(vec![
+            GridColumn::left("start", [clock::date_time(report.start_ns, offset, precision)]),
+            GridColumn::left("end", [clock::date_time(report.end_ns, offset, precision)]),
         ])
     };
-    let fits = |times: &Group| {
+    let fits = |times: &ColumnGroup| {
         context.style.width.is_none_or(|width| grid::total_width(&[times, &numbers]) <= width)
     };
     let forms = [Precision::Millis, Precision::Seconds].map(clock);

@@ -11,7 +11,7 @@ use super::units::{Digits, time};
 use ctrace_core::{
     formats::{
         Ended,
-        stream::{CallLine, Line, Lost, Part, Scene},
+        stream::{CallLine, CallPart, Lost, Scene, StreamLine},
     },
     function::{FunctionInfo, FunctionKind},
     recording::{ReadAt, ThreadRecord},
@@ -103,14 +103,14 @@ impl TextLines {
     pub(crate) fn line<R: ReadAt>(
         &mut self,
         scene: &Scene<'_, R>,
-        line: &Line<'_>,
+        line: &StreamLine<'_>,
         to: &mut Vec<u8>,
     ) {
         self.call.clear();
         self.rest.clear();
         match line {
-            Line::Call(call, values) => self.call(scene, call, *values),
-            Line::Lost(lost) => self.lost(lost),
+            StreamLine::Call(call, values) => self.call(scene, call, *values),
+            StreamLine::Lost(lost) => self.lost(lost),
         }
         if let Some(width) = self.style.width {
             self.cut(width);
@@ -130,7 +130,7 @@ impl TextLines {
         call: &CallLine,
         values: Option<&CallValues>,
     ) {
-        let is_end = matches!(call.part, Part::Resumed | Part::Gone);
+        let is_end = matches!(call.part, CallPart::Resumed | CallPart::Gone);
         self.time(if is_end { call.end() } else { call.start });
         if self.has_threads {
             let record = scene.recording.thread(call.thread);
@@ -153,9 +153,9 @@ impl TextLines {
         }
         self.call += &function.name;
         match call.part {
-            Part::Whole | Part::Begun => arguments(function, values, &mut self.call),
-            Part::Resumed => self.rest += " resumed",
-            Part::Gone => {
+            CallPart::Whole | CallPart::Begun => arguments(function, values, &mut self.call),
+            CallPart::Resumed => self.rest += " resumed",
+            CallPart::Gone => {
                 self.rest += " ended: --min-duration leaves it out, or its end was lost";
                 return;
             }
@@ -164,7 +164,7 @@ impl TextLines {
             self.rest += " [path not recorded]";
         }
         let (is_point, has_result) = (function.is_point, function.has_result);
-        if call.part == Part::Begun {
+        if call.part == CallPart::Begun {
             self.rest += " … still running";
         } else if !is_point {
             if has_result && call.ended != Ended::Open {

@@ -5,7 +5,7 @@ use super::style::Style;
 use ctrace_common::{Kind, MAX_TEXT, RECORD_LEN, RESULT, Record, SLOT_LEN, TEXTS};
 use ctrace_core::{
     engine::{Engine, EngineConfig},
-    formats::stream::{Line, Lines, Live, Scene},
+    formats::stream::{Lines, Live, Scene, StreamLine},
     function::{ByOrder, ExitSeen, FunctionInfo, FunctionKind, ValueInfo, ValueKind},
     recording::{ReadAt, Start},
     units::{Nanos, Pid, Tid},
@@ -30,7 +30,7 @@ impl<R: ReadAt> Lines<R> for Printed {
         self.0.define(scene);
     }
 
-    fn line(&mut self, scene: &Scene<'_, R>, line: &Line<'_>) -> io::Result<()> {
+    fn line(&mut self, scene: &Scene<'_, R>, line: &StreamLine<'_>) -> io::Result<()> {
         self.0.line(scene, line, &mut self.1);
         Ok(())
     }

@@ -5,7 +5,7 @@ use ctrace_core::{function::FunctionKind, report::render::clean::clean};
 use std::io::{self, Write};
 
 /// One function, USDT site or marker scope.
-pub(crate) struct Line {
+pub(crate) struct ListingLine {
     pub kind: FunctionKind,
     pub name: String,
     pub object: String,
@@ -22,7 +22,7 @@ const WIDEST: usize = 48;
 
 /// Writes aligned lines, and for people their number and `more` behind it. The lines are made twice: kept
 /// together they would take more memory than their source.
-pub(crate) fn write<Lines: Iterator<Item = Line>>(
+pub(crate) fn write<Lines: Iterator<Item = ListingLine>>(
     out: &mut impl Write,
     lines: impl Fn() -> Lines,
     more: &str,

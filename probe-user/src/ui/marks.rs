@@ -3,10 +3,10 @@
 //! A mark is a letter behind the function's name. The legend below the table explains those that
 //! the table has.
 
-use super::grid::{Cell, Column};
+use super::grid::{Cell, GridColumn};
 use super::style::{Style, Tone};
 use super::{text, waiting};
-use ctrace_core::report::{Report, render::rows::Rows};
+use ctrace_core::report::{Report, render::rows::ChosenRows};
 
 /// A reason to read a row with care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ impl Marks {
 
     /// Cuts the rows of functions off after `top`, and counts the others as left out. Unless the rows
     /// are sorted as asked, functions whose own time is hardly work come last.
-    pub(super) fn cut(&self, rows: Rows, is_asked: bool, top: usize) -> (Vec<usize>, usize) {
+    pub(super) fn cut(&self, rows: ChosenRows, is_asked: bool, top: usize) -> (Vec<usize>, usize) {
         let is_last = |function: &usize| !is_asked && self.hardly_works(*function);
         let (last, mut shown): (Vec<_>, Vec<_>) = rows.indices.into_iter().partition(is_last);
         shown.extend(last);
@@ -130,9 +130,9 @@ impl Marks {
     }
 
     /// Returns the column of letters for these rows, if one of them has any.
-    pub(super) fn column(&self, functions: &[usize]) -> Option<Column> {
+    pub(super) fn column(&self, functions: &[usize]) -> Option<GridColumn> {
         let letters = functions.iter().map(|&at| Cell::toned(self.letters(at), Tone::Warm));
-        let column = Column::left("", letters);
+        let column = GridColumn::left("", letters);
         (column.width() > 0).then_some(column)
     }
 

@@ -1,7 +1,7 @@
 //! Shows numbers of functions in tables. A view lists the numbers and their headings; the registry
 //! defines their meaning and form.
 
-use super::grid::{Cell, Column};
+use super::grid::{Cell, GridColumn};
 use super::style::Tone;
 use super::units::{ABSENT, Digits, count, maybe_percent, maybe_time, rate, ratio};
 use ctrace_core::report::FunctionReport;
@@ -43,8 +43,8 @@ pub(super) fn column<T: 'static>(
     number: &Number<T>,
     rows: &[&T],
     digits: Digits,
-) -> Column {
-    Column::right(heading, rows.iter().map(|row| cell(number, row, digits)))
+) -> GridColumn {
+    GridColumn::right(heading, rows.iter().map(|row| cell(number, row, digits)))
 }
 
 /// Makes a column for each heading.
@@ -52,7 +52,7 @@ pub(super) fn columns<T: 'static>(
     headings: &[Heading<T>],
     rows: &[&T],
     digits: Digits,
-) -> Vec<Column> {
+) -> Vec<GridColumn> {
     headings.iter().map(|(heading, number)| column(heading, number, rows, digits)).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Columns that tell where functions are in the source.
 
-use super::grid::{Cell, Column};
+use super::grid::{Cell, GridColumn};
 use super::names;
 use super::style::Tone;
 use ctrace_core::report::FunctionReport;
@@ -11,7 +11,7 @@ const FILE_ROOM: usize = 18;
 
 /// Returns the file under this heading, or the object if no file is known. `narrow`: without its
 /// folder.
-pub(super) fn file_column(heading: &str, list: &[&FunctionReport], narrow: bool) -> Column {
+pub(super) fn file_column(heading: &str, list: &[&FunctionReport], narrow: bool) -> GridColumn {
     let heading = if list.iter().any(|f| f.file.is_some()) { heading } else { "object" };
     let cells = list.iter().map(|f| {
         let place = clean(f.file.as_deref().unwrap_or(&f.object)).into_owned();
@@ -22,13 +22,13 @@ pub(super) fn file_column(heading: &str, list: &[&FunctionReport], narrow: bool)
         };
         Cell::toned(place, Tone::Dim)
     });
-    Column::left(heading, cells)
+    GridColumn::left(heading, cells)
 }
 
 /// Returns the lines, if any is known.
-pub(super) fn line_column(list: &[&FunctionReport]) -> Option<Column> {
+pub(super) fn line_column(list: &[&FunctionReport]) -> Option<GridColumn> {
     list.iter().any(|f| f.line.is_some()).then(|| {
         let lines = list.iter().map(|f| f.line.map_or_else(String::new, |n| n.to_string()));
-        Column::right("line", lines)
+        GridColumn::right("line", lines)
     })
 }

@@ -1,7 +1,7 @@
 //! Splits wide tables: the same rows appear in several tables, one below the other, each with the
 //! names in front. So lines do not wrap and numbers are not cut.
 
-use super::grid::{self, Column, Group};
+use super::grid::{self, ColumnGroup, GridColumn};
 use super::style::{Style, Tone};
 use super::{distinct, names};
 
@@ -10,8 +10,8 @@ const NAME_ROOM: usize = 24;
 
 /// Groups of columns that belong together, with all digits and with few.
 pub(super) struct Section {
-    pub(super) full: Vec<Group>,
-    pub(super) short: Vec<Group>,
+    pub(super) full: Vec<ColumnGroup>,
+    pub(super) short: Vec<ColumnGroup>,
 }
 
 /// Draws the sections in as few tables as the width allows, with the names in front of each.
@@ -21,19 +21,20 @@ pub(super) fn draw(names: &[String], sections: Vec<Section>, style: &Style) -> S
         let left = tables.iter().map(|table| width.saturating_sub(width_of(table, names, 0)));
         left.min().unwrap_or(width) + name_column(names, 0).width()
     });
-    let name = Group::untitled(vec![name_column(names, room.max(least_room(names)))]);
+    let name = ColumnGroup::untitled(vec![name_column(names, room.max(least_room(names)))]);
     let drawn = tables.iter().map(|table| {
-        let all: Vec<&Group> = std::iter::once(&name).chain(table).collect();
+        let all: Vec<&ColumnGroup> = std::iter::once(&name).chain(table).collect();
         grid::draw(&all)
     });
     drawn.collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the groups of each table.
-fn pack(names: &[String], sections: Vec<Section>, width: Option<usize>) -> Vec<Vec<Group>> {
+fn pack(names: &[String], sections: Vec<Section>, width: Option<usize>) -> Vec<Vec<ColumnGroup>> {
     let room = least_room(names);
-    let fits = |table: &[Group]| width.is_none_or(|width| width_of(table, names, room) <= width);
-    let mut tables: Vec<Vec<Group>> = Vec::new();
+    let fits =
+        |table: &[ColumnGroup]| width.is_none_or(|width| width_of(table, names, room) <= width);
+    let mut tables: Vec<Vec<ColumnGroup>> = Vec::new();
     for section in sections {
         let whole = if fits(&section.full) {
             section.full
@@ -55,10 +56,10 @@ fn pack(names: &[String], sections: Vec<Section>, width: Option<usize>) -> Vec<V
 
 /// Adds groups to the first table from `start` on that has room, or to a new one.
 fn add(
-    tables: &mut Vec<Vec<Group>>,
+    tables: &mut Vec<Vec<ColumnGroup>>,
     start: usize,
-    groups: Vec<Group>,
-    fits: impl Fn(&[Group]) -> bool,
+    groups: Vec<ColumnGroup>,
+    fits: impl Fn(&[ColumnGroup]) -> bool,
 ) {
     for table in tables.iter_mut().skip(start) {
         let before = table.len();
@@ -72,23 +73,23 @@ fn add(
 }
 
 /// Returns the width of a table whose names have `room`.
-fn width_of(table: &[Group], names: &[String], room: usize) -> usize {
-    let name = Group::untitled(vec![name_column(names, room)]);
+fn width_of(table: &[ColumnGroup], names: &[String], room: usize) -> usize {
+    let name = ColumnGroup::untitled(vec![name_column(names, room)]);
     grid::total_width(&std::iter::once(&name).chain(table).collect::<Vec<_>>())
 }
 
 /// Splits groups that are too wide by themselves, column by column.
-fn narrow_groups(names: &[String], groups: Vec<Group>, width: usize) -> Vec<Group> {
-    let least = Group::untitled(vec![name_column(names, least_room(names))]);
+fn narrow_groups(names: &[String], groups: Vec<ColumnGroup>, width: usize) -> Vec<ColumnGroup> {
+    let least = ColumnGroup::untitled(vec![name_column(names, least_room(names))]);
     let mut out = Vec::new();
     for group in groups {
-        let mut part = Group { title: group.title.clone(), columns: Vec::new() };
+        let mut part = ColumnGroup { title: group.title.clone(), columns: Vec::new() };
         for column in group.columns {
             part.columns.push(column);
             if part.columns.len() > 1 && grid::total_width(&[&least, &part]) > width {
                 let next = part.columns.pop().into_iter().collect();
                 let title = part.title.clone();
-                out.push(std::mem::replace(&mut part, Group { title, columns: next }));
+                out.push(std::mem::replace(&mut part, ColumnGroup { title, columns: next }));
             }
         }
         out.push(part);
@@ -101,10 +102,10 @@ fn least_room(names: &[String]) -> usize {
 }
 
 /// Returns the column of names, in at most `room` columns.
-pub(super) fn name_column(names: &[String], room: usize) -> Column {
+pub(super) fn name_column(names: &[String], room: usize) -> GridColumn {
     let room = room.max("function".len());
     let short = distinct::shorten_all(names, room).into_iter();
     let cells =
         short.zip(names).map(|(short, name)| grid::Cell::toned(short, Tone::of_function(name)));
-    Column::left("function", cells)
+    GridColumn::left("function", cells)
 }

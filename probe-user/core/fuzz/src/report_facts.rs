@@ -1,13 +1,13 @@
 //! Any file is a report that can be compared or a clear error, and whatever a report claims, it can
 //! be compared with itself.
 
-use ctrace_core::diff::{Content, Options, ReportFacts, Source, diff};
+use ctrace_core::diff::{ComparedFile, Content, Options, ReportFacts, diff};
 
 pub fn check(bytes: &[u8]) {
     let Ok(facts) = ReportFacts::parse(bytes) else { return };
     let chosen = vec![true; facts.functions().len()];
     for functions in [None, Some(chosen.as_slice())] {
-        let source = || Source::<Vec<u8>> {
+        let source = || ComparedFile::<Vec<u8>> {
             file: String::new(),
             content: Content::Report { facts: &facts, functions },
         };

@@ -22,7 +22,7 @@ pub enum FactsError {
 #[derive(Clone, Debug, Deserialize)]
 pub struct ReportFacts {
     schema: String,
-    pub(crate) target: Target,
+    pub(crate) target: TargetFacts,
     pub(crate) duration_ns: Nanos,
     #[serde(default)]
     pub(crate) loss: LossReport,
@@ -31,7 +31,7 @@ pub struct ReportFacts {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Target {
+pub(crate) struct TargetFacts {
     pub(crate) exe: Option<String>,
 }
 

@@ -36,7 +36,7 @@ pub use model::{
     Change, Changes, Compared, Diff, FunctionDiff, PathDiff, Presence, SCHEMA, SideReport,
     SourceKind,
 };
-pub use rows::{Row, RowSelection, Rows, check_column, choose, columns};
+pub use rows::{DiffRows, Row, RowSelection, check_column, choose, columns};
 pub use verdict::Verdict;
 
 use crate::recording::replay::Query;
@@ -50,7 +50,7 @@ use survey::{Chosen, Survey, described};
 const MAX_ROWS: usize = 1_000;
 
 /// A file to compare, and its compared part.
-pub struct Source<'a, R> {
+pub struct ComparedFile<'a, R> {
     /// The name that the reader gave.
     pub file: String,
     pub content: Content<'a, R>,
@@ -101,12 +101,12 @@ impl Options {
 
 /// Compares several files of the new side with those of the old.
 pub fn diff<'a, R: ReadAt>(
-    old: &[Source<'a, R>],
-    new: &[Source<'a, R>],
+    old: &[ComparedFile<'a, R>],
+    new: &[ComparedFile<'a, R>],
     options: &Options,
 ) -> Diff {
     let mut catalogue = Catalogue::new([old, new].map(|side| side.iter().flat_map(described)));
-    let mut survey = |sources: &[Source<'a, R>]| -> Vec<Survey<'a, R>> {
+    let mut survey = |sources: &[ComparedFile<'a, R>]| -> Vec<Survey<'a, R>> {
         sources.iter().map(|source| Survey::new(source, &mut catalogue)).collect()
     };
     let surveys = [survey(old), survey(new)];

@@ -7,7 +7,7 @@ use super::metric::Metric;
 use super::resample::ROUNDS;
 use super::survey::{Chosen, Survey, Surveyed};
 use super::verdict::Verdict;
-use super::{Options, Source, notes};
+use super::{ComparedFile, Options, notes};
 use crate::function::{FunctionKind, qualified};
 use crate::report::LossReport;
 use crate::units::{FuncId, Nanos};
@@ -140,7 +140,7 @@ impl Serialize for Changes {
 }
 
 pub(super) fn assemble<R>(
-    sources: &[&[Source<'_, R>]; 2],
+    sources: &[&[ComparedFile<'_, R>]; 2],
     surveys: &[Vec<Survey<'_, R>>; 2],
     sides: &[Side; 2],
     catalogue: &Catalogue,
@@ -198,7 +198,7 @@ where
 }
 
 impl SideReport {
-    fn new<R>(sources: &[Source<'_, R>], surveys: &[Survey<'_, R>], side: &Side) -> Self {
+    fn new<R>(sources: &[ComparedFile<'_, R>], surveys: &[Survey<'_, R>], side: &Side) -> Self {
         let mut report = Self {
             files: sources.iter().map(|source| source.file.clone()).collect(),
             kind: SourceKind::Recording,

@@ -1,6 +1,6 @@
 //! Notes about a comparison besides its numbers.
 
-use super::Source;
+use super::ComparedFile;
 use super::model::{SideReport, SourceKind};
 use super::stretches::Stretches;
 use super::survey::{Survey, Surveyed};
@@ -11,7 +11,7 @@ use crate::recording::{Host, ReadAt};
 const FEW: usize = 8;
 
 pub(super) fn notes<R: ReadAt>(
-    sources: &[&[Source<'_, R>]; 2],
+    sources: &[&[ComparedFile<'_, R>]; 2],
     surveys: &[Vec<Survey<'_, R>>; 2],
     sides: [&SideReport; 2],
 ) -> Vec<String> {

@@ -18,7 +18,7 @@ pub struct RowSelection {
 
 /// The chosen rows, as indices of the list, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rows {
+pub struct DiffRows {
     pub indices: Vec<usize>,
     pub left_out: usize,
 }
@@ -77,7 +77,12 @@ pub fn check_column(name: &str) -> Result<(), UnknownColumn> {
 }
 
 /// Chooses rows that were called on both sides (`both`), or on one.
-pub fn choose<T: Row>(list: &[T], metric: Metric, selection: &RowSelection, both: bool) -> Rows {
+pub fn choose<T: Row>(
+    list: &[T],
+    metric: Metric,
+    selection: &RowSelection,
+    both: bool,
+) -> DiffRows {
     let is_asked = |row: &T| (row.compared().presence == Presence::Both) == both;
     let all = (0..list.len()).filter(|&at| is_asked(&list[at]));
     let mut indices: Vec<usize> =
@@ -85,7 +90,7 @@ pub fn choose<T: Row>(list: &[T], metric: Metric, selection: &RowSelection, both
     let sort = selection.sort.as_deref().unwrap_or(VERDICT);
     indices.sort_by(|&a, &b| order(&list[a], &list[b], sort, metric).then(a.cmp(&b)));
     indices.truncate(selection.top.unwrap_or(usize::MAX));
-    Rows { left_out: all.count() - indices.len(), indices }
+    DiffRows { left_out: all.count() - indices.len(), indices }
 }
 
 /// Returns the larger value of the sides, such as nanoseconds per second.

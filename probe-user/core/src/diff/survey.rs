@@ -3,7 +3,7 @@
 
 use super::catalogue::Catalogue;
 use super::matching::Description;
-use super::{Content, ReportFacts, Source};
+use super::{ComparedFile, Content, ReportFacts};
 use crate::recording::replay::count::{FirstPass, count};
 use crate::recording::replay::lens::Lens;
 use crate::recording::replay::report::period;
@@ -80,7 +80,7 @@ pub(crate) struct Index {
 }
 
 impl<'a, R: ReadAt> Survey<'a, R> {
-    pub(crate) fn new(source: &Source<'a, R>, catalogue: &mut Catalogue) -> Self {
+    pub(crate) fn new(source: &ComparedFile<'a, R>, catalogue: &mut Catalogue) -> Self {
         let functions = described(source).iter().map(|told| catalogue.function(told)).collect();
         match source.content {
             Content::Recording { recording, query } => {
@@ -101,7 +101,7 @@ impl<'a, R: ReadAt> Survey<'a, R> {
 }
 
 /// Returns the functions of a file.
-pub(super) fn described<'a, R: ReadAt>(source: &Source<'a, R>) -> Vec<Description<'a>> {
+pub(super) fn described<'a, R: ReadAt>(source: &ComparedFile<'a, R>) -> Vec<Description<'a>> {
     match source.content {
         Content::Recording { recording, .. } => {
             let program = recording.start().target.exe.as_deref();

@@ -25,7 +25,7 @@ use crate::engine::tracker::Tracker;
 use crate::filter::Filter;
 use crate::function::{FunctionInfo, FunctionKind};
 use crate::ingest::event::Event;
-use crate::ingest::order::Order;
+use crate::ingest::order::EventOrder;
 use crate::ingest::{
     change::ProcessEvent,
     decode::{Decoded, decode},
@@ -94,14 +94,14 @@ pub struct Counters<'a> {
 }
 
 /// Passes on the events of marker buffers. Their lanes follow the rings.
-fn into_lanes(order: &mut Order, rings: usize) -> impl FnMut(usize, &[Event]) {
+fn into_lanes(order: &mut EventOrder, rings: usize) -> impl FnMut(usize, &[Event]) {
     move |lane, events| order.push_sorted(rings + lane, events)
 }
 
 /// Makes reports from the records of all rings. The crate's documentation shows the way.
 #[derive(Debug)]
 pub struct Engine {
-    order: Order,
+    order: EventOrder,
     pub(crate) tracker: Tracker,
     markers: Markers,
     /// The number of the kernel's rings. Events of the marker buffers come in lanes after them.
@@ -124,7 +124,7 @@ impl Engine {
             tracker.begin(config.start.0);
         }
         Self {
-            order: Order::new(config.rings),
+            order: EventOrder::new(config.rings),
             tracker,
             markers: Markers::new(config.rings),
             rings: config.rings,

@@ -10,8 +10,8 @@ use crate::report::{Extras, LossReport, Report};
 use crate::stats::grouped::Grouped;
 use crate::stats::heat::Heat;
 use crate::stats::histogram::{Histogram, HistogramCounter};
-use crate::stats::rank::{Center, Durations, Keep, Wanted};
-use crate::stats::selection::Selection;
+use crate::stats::rank::{Center, Durations, Keep, WantedRanks};
+use crate::stats::selection::RankSelection;
 use crate::stats::slices::Slices;
 use crate::stats::unions::{Unions, Window, unions};
 use crate::units::{FuncId, Nanos};
@@ -68,12 +68,13 @@ impl Tracker {
         let Ledger { spool, tallies, .. } = &self.ledger;
         let nodes_of = |func: usize| by_function.nodes_of(FuncId(func as u32));
         let functions = || (0..self.functions.len()).map(nodes_of);
-        let mut selection = Selection::new(spool, functions(), tallies);
+        let mut selection = RankSelection::new(spool, functions(), tallies);
         for nodes in functions() {
-            selection.want(nodes, &Wanted::new(sum(tallies, nodes).timed, center_cut).ranges());
+            selection
+                .want(nodes, &WantedRanks::new(sum(tallies, nodes).timed, center_cut).ranges());
             for node in path_nodes(nodes) {
                 let timed = sum(tallies, node).timed;
-                selection.want(node, &Wanted::percentiles(timed).map(|rank| rank..rank + 1));
+                selection.want(node, &WantedRanks::percentiles(timed).map(|rank| rank..rank + 1));
             }
         }
         let selected = spool.timed().filter(|call| selection.selects(call));

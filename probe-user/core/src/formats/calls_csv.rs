@@ -1,7 +1,7 @@
 //! Every call as a row of comma-separated values.
 
 use super::excerpt::{Ended, Excerpt};
-use super::lines::{self, Layout};
+use super::lines::{self, LineLayout};
 use super::out::Out;
 use super::{Coverage, ExportError};
 use crate::recording::ReadAt;
@@ -11,7 +11,7 @@ const HEADING: &str = "pid,tid,thread,start_ns,duration_ns,timed,open,function,d
 /// An additional column if calls of the recording may have values.
 const VALUES: &str = ",values";
 
-const LAYOUT: Layout = Layout {
+const LAYOUT: LineLayout = LineLayout {
     thread: |thread| format!("{},{},{},", thread.pid, thread.tid, quoted(&text(&thread.name))),
     between: b",",
     ended: |ended| match ended {

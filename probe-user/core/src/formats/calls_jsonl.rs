@@ -1,18 +1,18 @@
 //! Every call as a line with a JSON object: of a recording, or of a [stream](super::stream).
 
-use super::excerpt::{Ended, Excerpt, Row};
+use super::excerpt::{CallRow, Ended, Excerpt};
 use super::labels::{self, Labels};
-use super::lines::{self, Layout};
+use super::lines::{self, LineLayout};
 use super::out::Out;
 use super::per_path::PerPath;
-use super::stream::{Line, Part, Scene};
+use super::stream::{CallPart, Scene, StreamLine};
 use super::{Coverage, ExportError};
 use crate::recording::ReadAt;
 use crate::report::render::json::compact;
 use crate::units::ThreadId;
 use std::collections::HashMap;
 
-const LAYOUT: Layout = Layout {
+const LAYOUT: LineLayout = LineLayout {
     thread: |thread| {
         let (pid, tid, name) = (thread.pid, thread.tid, compact(&thread.name));
         format!("{{\"pid\":{pid},\"tid\":{tid},\"thread\":{name},\"start_ns\":")
@@ -57,9 +57,14 @@ impl JsonLines {
     }
 
     /// Appends the line, if it is one of a whole call.
-    pub fn line<R: ReadAt>(&mut self, scene: &Scene<'_, R>, line: &Line<'_>, to: &mut Vec<u8>) {
-        let Line::Call(call, values) = line else { return };
-        if matches!(call.part, Part::Begun | Part::Gone) {
+    pub fn line<R: ReadAt>(
+        &mut self,
+        scene: &Scene<'_, R>,
+        line: &StreamLine<'_>,
+        to: &mut Vec<u8>,
+    ) {
+        let StreamLine::Call(call, values) = line else { return };
+        if matches!(call.part, CallPart::Begun | CallPart::Gone) {
             return;
         }
         let head = self.heads.entry(call.thread);
@@ -70,7 +75,7 @@ impl JsonLines {
         });
         let values = values.map_or_else(String::new, |it| (LAYOUT.values)(Some(&it.named)));
         let (start, duration) = (call.start.0, call.duration.0);
-        let row = Row { start, duration, path: call.path, ended: call.ended, own: 0 };
+        let row = CallRow { start, duration, path: call.path, ended: call.ended, own: 0 };
         LAYOUT.line((head.as_str(), &row), path, &values, to);
     }
 }

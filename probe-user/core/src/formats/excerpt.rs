@@ -38,7 +38,7 @@ pub enum Ended {
 
 /// A call with its duration, which `Ended` qualifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct CallRow {
     pub(super) start: u64,
     pub(super) duration: u64,
     pub(super) path: u32,
@@ -48,7 +48,7 @@ pub(super) struct Row {
 }
 
 /// A thread's calls in a chunk, latest first.
-pub(super) struct Rows<'a> {
+pub(super) struct CallRows<'a> {
     open: Iter<'a, OpenCall>,
     calls: Iter<'a, Call>,
     /// The times of these calls, as in [`Only::times`].
@@ -56,17 +56,17 @@ pub(super) struct Rows<'a> {
     end: u64,
 }
 
-impl Iterator for Rows<'_> {
-    type Item = Row;
+impl Iterator for CallRows<'_> {
+    type Item = CallRow;
 
     #[inline]
-    fn next(&mut self) -> Option<Row> {
+    fn next(&mut self) -> Option<CallRow> {
         let Some(open) = self.open.next() else {
             let call = self.calls.next()?;
             let own = self.times.next().copied().unwrap_or(0);
             let ended = if call.is_timed() { Ended::Timed } else { Ended::Untimed };
             let (start, duration) = (call.start().0, call.duration().0);
-            return Some(Row { start, duration, path: call.path(), ended, own });
+            return Some(CallRow { start, duration, path: call.path(), ended, own });
         };
         let (start, path) = (open.start.0, open.path);
         let duration = self.end.saturating_sub(start);
@@ -74,7 +74,7 @@ impl Iterator for Rows<'_> {
         let inside = self.open.as_slice().first();
         let inside = inside.map_or(0, |inside| self.end.saturating_sub(inside.start.0));
         let own = duration.saturating_sub(ended).saturating_sub(inside);
-        Some(Row { start, duration, path, ended: Ended::Open, own })
+        Some(CallRow { start, duration, path, ended: Ended::Open, own })
     }
 }
 
@@ -111,7 +111,7 @@ impl<'a> Step<'a> {
     }
 
     /// Returns the threads with calls, and the calls.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (ThreadId, Rows<'a>)> + use<'a> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = (ThreadId, CallRows<'a>)> + use<'a> {
         let (chunk, end, mut times) = (self.chunk, self.end, self.times);
         chunk.threads().iter().map(move |thread| {
             let calls = chunk.calls(thread);
@@ -122,7 +122,7 @@ impl<'a> Step<'a> {
                 None => (&[][..], &of_thread[thread.open.len()..]),
             };
             let (open, calls, times) = (open.iter(), calls.iter(), of_thread.iter());
-            (thread.thread, Rows { open, calls, times, end: end.unwrap_or(0) })
+            (thread.thread, CallRows { open, calls, times, end: end.unwrap_or(0) })
         })
     }
 }

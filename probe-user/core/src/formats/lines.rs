@@ -2,7 +2,7 @@
 //!
 //! Lines have no place for what is missing from the recording; the caller prints that elsewhere.
 
-use super::excerpt::{Ended, Excerpt, Row};
+use super::excerpt::{CallRow, Ended, Excerpt};
 use super::labels::{self, Labels, ThreadLabel};
 use super::out::Out;
 use super::per_path::PerPath;
@@ -12,7 +12,7 @@ use crate::recording::ReadAt;
 use crate::report::NamedValues;
 
 /// The text around the numbers of a call, in the order of the line.
-pub(super) struct Layout {
+pub(super) struct LineLayout {
     pub(super) thread: fn(&ThreadLabel) -> String,
     /// Between start and duration.
     pub(super) between: &'static [u8],
@@ -24,13 +24,13 @@ pub(super) struct Layout {
     pub(super) end: &'static [u8],
 }
 
-impl Layout {
+impl LineLayout {
     /// Appends the line of a call. `head`: the text of its thread. `path`: that of its function and
     /// path. `values`: that of its values.
     #[inline]
     pub(super) fn line(
         &self,
-        (head, row): (&str, &Row),
+        (head, row): (&str, &CallRow),
         path: &[u8],
         values: &str,
         to: &mut Vec<u8>,
@@ -54,7 +54,7 @@ impl Layout {
 
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
-    layout: &Layout,
+    layout: &LineLayout,
     mut out: Out<'_>,
 ) -> Result<Coverage, ExportError> {
     let labels = Labels::of(excerpt.recording);

@@ -3,7 +3,7 @@
 //! A sum here is no `Tally`: the time of open calls counts, and there is one for each path of each
 //! thread, so extremes and squares, which no format has, would double its size and cost every call.
 
-use super::excerpt::{Ended, Excerpt, Row};
+use super::excerpt::{CallRow, Ended, Excerpt};
 use super::{Coverage, ExportError};
 use crate::hash::IntMap;
 use crate::recording::ReadAt;
@@ -29,7 +29,7 @@ impl PathSum {
         self.own = self.own.saturating_add(other.own);
     }
 
-    fn count(&mut self, row: &Row) {
+    fn count(&mut self, row: &CallRow) {
         self.calls += 1;
         self.untimed += u64::from(row.ended == Ended::Untimed);
         self.open += u64::from(row.ended == Ended::Open);

@@ -133,7 +133,7 @@ impl Owners {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Order {
+pub(crate) struct EventOrder {
     rings: Vec<Ring>,
     /// Held process changes by time and arrival.
     changes: BTreeMap<(u64, u64), ProcessEvent>,
@@ -147,7 +147,7 @@ pub(crate) struct Order {
     in_order: Vec<Event>,
 }
 
-impl Order {
+impl EventOrder {
     pub(crate) fn new(rings: usize) -> Self {
         let owners = Owners { places: vec![0; PLACES], slice: 0, any_shared: false };
         let mut order = Self {
@@ -301,7 +301,7 @@ mod tests {
     /// Pushes events numbered in order of arrival, releases at each watermark, and compares the
     /// numbers of thread 1 in order of release.
     fn check(steps: &[(&[Pushed], u64)], expected: &[u32], late: &[u32]) {
-        let (mut order, mut seen, mut number) = (Order::new(1), Seen::default(), 0);
+        let (mut order, mut seen, mut number) = (EventOrder::new(1), Seen::default(), 0);
         for (events, watermark) in steps {
             for &(ring, tid, ts_ns) in *events {
                 let kind = Kind::Enter as u8;
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_process_change_comes_after_the_events_up_to_it() {
-        let (mut order, mut seen) = (Order::new(2), Seen::default());
+        let (mut order, mut seen) = (EventOrder::new(2), Seen::default());
         let event = |ts_ns| {
             let probe = ts_ns as u32;
             Record { ts_ns, tid: probe, probe, kind: Kind::Enter as u8, ..Record::default() }.into()

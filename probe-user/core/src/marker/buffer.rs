@@ -13,7 +13,7 @@ type Slots = [u64; BUFFER_SLOTS.div_ceil(64)];
 
 /// The state of one buffer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct BufferState {
     batch: u64,
     /// The slots of this batch that were taken.
     seen: Slots,
@@ -34,7 +34,7 @@ pub(super) const MOST_EVENTS_PER_BATCH: u64 = 2 * BUFFER_SLOTS as u64;
 
 /// The verdict on a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum ReadingVerdict {
     /// The reading is new; `missing` events were lost before its first new one. A negative number
     /// is of events that arrived after they were counted as lost.
     New { missing: i64 },
@@ -44,7 +44,7 @@ pub(super) enum Verdict {
     Malformed,
 }
 
-impl Progress {
+impl BufferState {
     /// Makes the state of a buffer that was made while tracing, at `time`.
     pub(super) fn new(time: Nanos) -> Self {
         Self { time, ..Self::default() }
@@ -74,19 +74,21 @@ impl Progress {
     }
 
     /// Turns to the batch of a reading, which is to be [taken](Self::take) if it is new.
-    pub(super) fn turn_to(&mut self, header: &Header, time: Nanos) -> Verdict {
-        let Some(batches) = header.batch.checked_sub(self.batch) else { return Verdict::Old };
+    pub(super) fn turn_to(&mut self, header: &Header, time: Nanos) -> ReadingVerdict {
+        let Some(batches) = header.batch.checked_sub(self.batch) else {
+            return ReadingVerdict::Old;
+        };
         if batches == 0 {
-            return Verdict::New { missing: 0 };
+            return ReadingVerdict::New { missing: 0 };
         }
         let most = time.since(self.time).0 / LEAST_NANOS_PER_BATCH + BATCHES_AT_ONCE;
         let difference = header.events.abs_diff(self.accounted);
         if batches > most || difference > batches.saturating_mul(MOST_EVENTS_PER_BATCH) {
-            return Verdict::Malformed;
+            return ReadingVerdict::Malformed;
         }
         let missing = difference as i64 * if header.events < self.accounted { -1 } else { 1 };
         *self = Self { batch: header.batch, accounted: header.events, time, ..Self::default() };
-        Verdict::New { missing }
+        ReadingVerdict::New { missing }
     }
 
     /// Takes the new slots of a reading. `before` is an earlier reading of a buffer in use: only
@@ -193,16 +195,17 @@ mod tests {
     type Buffer = Box<[u8; BUFFER_LEN]>;
 
     fn check(
-        progress: &mut Progress,
+        progress: &mut BufferState,
         bytes: &Buffer,
         before: Option<&Buffer>,
-        verdict: Verdict,
+        verdict: ReadingVerdict,
         times: impl IntoIterator<Item = u64>,
     ) {
         let header = Header::parse(&bytes[..]);
-        let got = header.map_or(Verdict::Malformed, |header| progress.turn_to(&header, TIME));
+        let got =
+            header.map_or(ReadingVerdict::Malformed, |header| progress.turn_to(&header, TIME));
         let mut taken = Vec::new();
-        if let Verdict::New { .. } = got {
+        if let ReadingVerdict::New { .. } = got {
             let news = progress.take(bytes, before.map(|b| &**b));
             news.read(bytes, |slot| taken.push(slot.time - 1));
         }
@@ -210,21 +213,21 @@ mod tests {
         assert_eq!(taken, times.into_iter().collect::<Vec<_>>());
     }
 
-    const FINE: Verdict = Verdict::New { missing: 0 };
+    const FINE: ReadingVerdict = ReadingVerdict::New { missing: 0 };
 
     #[test]
     fn nothing_is_taken_twice() {
-        let mut progress = Progress::default();
+        let mut progress = BufferState::default();
         check(&mut progress, &filled(0, 0, 0..3), None, FINE, 0..3);
         check(&mut progress, &filled(0, 0, 0..5), None, FINE, 3..5);
         check(&mut progress, &filled(0, 0, 0..252), None, FINE, 5..252);
         check(&mut progress, &filled(1, 252, 0..2), None, FINE, 0..2);
-        check(&mut progress, &filled(0, 0, 0..252), None, Verdict::Old, []);
+        check(&mut progress, &filled(0, 0, 0..252), None, ReadingVerdict::Old, []);
     }
 
     #[test]
     fn of_a_call_that_was_begun_the_end_comes_later() {
-        let mut progress = Progress::default();
+        let mut progress = BufferState::default();
         let mut bytes = filled(0, 0, 0..3);
         complete(&mut bytes, 0, 100);
         check(&mut progress, &bytes, None, FINE, 0..3);
@@ -240,18 +243,18 @@ mod tests {
 
     #[test]
     fn a_lost_batch_may_have_held_whole_calls() {
-        let mut progress = Progress::default();
+        let mut progress = BufferState::default();
         check(&mut progress, &filled(0, 0, 0..1), None, FINE, 0..1);
-        let lost = Verdict::New { missing: 503 };
+        let lost = ReadingVerdict::New { missing: 503 };
         check(&mut progress, &filled(1, 504, 0..1), None, lost, 0..1);
-        check(&mut progress, &filled(2, 505 + 505, 0..1), None, Verdict::Malformed, []);
+        check(&mut progress, &filled(2, 505 + 505, 0..1), None, ReadingVerdict::Malformed, []);
     }
 
     #[test]
     fn of_a_call_that_was_there_at_the_start_the_end_is_ours() {
         let mut bytes = filled(7, 9000, 0..10);
         complete(&mut bytes, 0, 100);
-        let mut progress = Progress::adopt(&bytes, Nanos::ZERO).expect("a buffer");
+        let mut progress = BufferState::adopt(&bytes, Nanos::ZERO).expect("a buffer");
         complete(&mut bytes, 9, 100);
         check(&mut progress, &bytes, None, FINE, [109]);
         check(&mut progress, &filled(8, 9012, 0..1), None, FINE, 0..1);
@@ -259,7 +262,7 @@ mod tests {
 
     #[test]
     fn only_what_was_there_before_is_whole() {
-        let mut progress = Progress::default();
+        let mut progress = BufferState::default();
         let before = filled(0, 0, 0..3);
         check(&mut progress, &filled(0, 0, 0..5), Some(&before), FINE, 0..3);
         check(&mut progress, &filled(0, 0, 0..5), None, FINE, 3..5);
@@ -267,69 +270,76 @@ mod tests {
 
     #[test]
     fn a_lost_batch_is_counted() {
-        let mut progress = Progress::default();
+        let mut progress = BufferState::default();
         check(&mut progress, &filled(0, 0, 0..252), None, FINE, 0..252);
-        let lost = Verdict::New { missing: 504 };
+        let lost = ReadingVerdict::New { missing: 504 };
         check(&mut progress, &filled(3, 756, 0..1), None, lost, 0..1);
     }
 
     #[test]
     fn of_a_lost_batch_a_part_may_be_known() {
-        let mut progress = Progress::default();
+        let mut progress = BufferState::default();
         check(&mut progress, &filled(0, 0, 0..200), None, FINE, 0..200);
-        let lost = Verdict::New { missing: 52 };
+        let lost = ReadingVerdict::New { missing: 52 };
         check(&mut progress, &filled(1, 252, 0..1), None, lost, 0..1);
     }
 
     #[test]
     fn a_slot_written_late_comes_with_the_next_batch() {
-        let mut progress = Progress::default();
+        let mut progress = BufferState::default();
         let hole = (0..100).chain(101..252);
         check(&mut progress, &filled(0, 0, hole.clone()), None, FINE, hole.map(|i| i as u64));
-        let lost = Verdict::New { missing: 1 };
+        let lost = ReadingVerdict::New { missing: 1 };
         check(&mut progress, &filled(1, 252, [0, 1, 100]), None, lost, [0, 1, 100]);
         // Two slots were taken and three delivered: none is missing in the end.
-        let found = Verdict::New { missing: -1 };
+        let found = ReadingVerdict::New { missing: -1 };
         check(&mut progress, &filled(2, 254, 0..1), None, found, 0..1);
     }
 
     #[test]
     fn what_was_there_at_the_start_is_not_ours() {
-        let mut progress = Progress::adopt(&filled(7, 9000, 0..10), Nanos::ZERO).expect("a buffer");
+        let mut progress =
+            BufferState::adopt(&filled(7, 9000, 0..10), Nanos::ZERO).expect("a buffer");
         check(&mut progress, &filled(7, 9000, 0..12), None, FINE, 10..12);
         check(&mut progress, &filled(8, 9012, 0..1), None, FINE, 0..1);
     }
 
     #[test]
     fn batches_do_not_come_faster_than_they_are_written() {
-        let mut progress = Progress::default();
+        let mut progress = BufferState::default();
         let number = 1 << 40;
-        check(&mut progress, &filled(number, number * 252, 0..1), None, Verdict::Malformed, []);
+        check(
+            &mut progress,
+            &filled(number, number * 252, 0..1),
+            None,
+            ReadingVerdict::Malformed,
+            [],
+        );
         check(&mut progress, &filled(0, 0, 0..1), None, FINE, 0..1);
     }
 
     #[test]
     fn a_torn_slot_is_missing() {
-        let mut progress = Progress::default();
+        let mut progress = BufferState::default();
         let mut bytes = filled(0, 0, 0..3);
         bytes[64 + 16..64 + 24].fill(0);
         check(&mut progress, &bytes, None, FINE, [0, 2]);
-        check(&mut progress, &filled(1, 3, []), None, Verdict::New { missing: 1 }, []);
+        check(&mut progress, &filled(1, 3, []), None, ReadingVerdict::New { missing: 1 }, []);
     }
 
     #[test]
     fn what_is_missing_in_all_is_known_from_the_count() {
-        let mut progress = Progress::default();
+        let mut progress = BufferState::default();
         check(&mut progress, &filled(0, 0, 0..3), None, FINE, 0..3);
         assert_eq!([0, 3, 10].map(|events| progress.missing_of(events)), [0, 0, 7]);
     }
 
     #[test]
     fn numbers_that_cannot_be_are_refused() {
-        let mut progress = Progress::default();
-        check(&mut progress, &filled(1, 1 << 60, 0..1), None, Verdict::Malformed, []);
-        check(&mut progress, &filled(1, u64::MAX, 0..1), None, Verdict::Malformed, []);
-        check(&mut progress, &Box::new([0; BUFFER_LEN]), None, Verdict::Malformed, []);
+        let mut progress = BufferState::default();
+        check(&mut progress, &filled(1, 1 << 60, 0..1), None, ReadingVerdict::Malformed, []);
+        check(&mut progress, &filled(1, u64::MAX, 0..1), None, ReadingVerdict::Malformed, []);
+        check(&mut progress, &Box::new([0; BUFFER_LEN]), None, ReadingVerdict::Malformed, []);
         check(&mut progress, &filled(0, 0, 0..1), None, FINE, 0..1);
     }
 }

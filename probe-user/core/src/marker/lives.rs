@@ -1,9 +1,9 @@
 //! The state of each process in each of its lives. A target can name any number of buffers and
 //! sections, so their numbers are limited.
 
-use super::buffer::Progress;
+use super::buffer::BufferState;
 use super::losses::Losses;
-use super::sites::Sites;
+use super::sites::ProcessSites;
 use crate::units::{Nanos, Pid};
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ const MOST_LANES: usize = 1 << 10;
 /// The state of one buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffer {
-    pub(super) progress: Progress,
+    pub(super) progress: BufferState,
     pub(super) lane: usize,
     /// The number of events lost since the last delivered one.
     pub(super) lost_before: u64,
@@ -40,7 +40,7 @@ pub(super) struct CutOff {
 /// One life of a process.
 #[derive(Debug, Default)]
 pub(super) struct Alive {
-    pub(super) sites: Sites,
+    pub(super) sites: ProcessSites,
     /// Buffers by address.
     pub(super) buffers: HashMap<u64, Buffer>,
     /// Buffers whose last batch was dropped.
@@ -103,7 +103,7 @@ impl Alive {
         match self.buffers.entry(address) {
             std::collections::hash_map::Entry::Occupied(known) => Some(known.into_mut()),
             std::collections::hash_map::Entry::Vacant(new) if has_room => {
-                let (progress, lane) = (Progress::new(begun), lanes.take());
+                let (progress, lane) = (BufferState::new(begun), lanes.take());
                 let due = Nanos::ZERO;
                 Some(new.insert(Buffer { progress, lane, lost_before: 0, lost: 0, due }))
             }

@@ -23,7 +23,7 @@ const MOST_SECTIONS: usize = 4_096;
 
 /// The sections of a process.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sites {
+pub(super) struct ProcessSites {
     /// Disjoint sections by start address.
     sections: BTreeMap<u64, Section>,
     /// The section of the last address.
@@ -42,7 +42,7 @@ fn end_of(start: u64, functions: &[Option<MarkerPlace>]) -> u64 {
     start.saturating_add(functions.len() as u64 * ENTRY)
 }
 
-impl Sites {
+impl ProcessSites {
     /// Returns whether exactly this section is mapped at `start`.
     pub(super) fn has(&self, start: u64, functions: &Arc<[Option<MarkerPlace>]>) -> bool {
         let known = self.sections.get(&start);
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn an_address_is_an_entry() {
-        let mut sites = Sites::default();
+        let mut sites = ProcessSites::default();
         sites.add(0x1000, [Some(place(7)), None].into());
         sites.add(0x2000, [Some(place(8))].into());
         for (address, expected) in [
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn what_is_mapped_later_takes_the_place() {
-        let mut sites = Sites::default();
+        let mut sites = ProcessSites::default();
         sites.add(0x1000, [Some(place(1)); 4].into());
         sites.add(0x1020, [Some(place(2))].into());
         assert_eq!(sites.find(0x1020), Site::Chosen(place(2)));
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_process_that_maps_an_object_again_and_again_is_bounded() {
-        let (mut sites, functions) = (Sites::default(), Arc::from([Some(place(7))]));
+        let (mut sites, functions) = (ProcessSites::default(), Arc::from([Some(place(7))]));
         let added = (0..1_000_000_u64).filter(|n| sites.add(n << 12, Arc::clone(&functions)));
         assert_eq!(added.count(), MOST_SECTIONS);
         let found = (0..1_000_000_u64).filter(|n| sites.find(n << 12) == Site::Chosen(place(7)));

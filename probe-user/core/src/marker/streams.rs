@@ -1,6 +1,6 @@
 //! Converts the readings of all processes' buffers into events.
 
-use super::buffer::{News, Progress, Verdict};
+use super::buffer::{BufferState, News, ReadingVerdict};
 use super::clock::{ClockMap, ClockResidual, ClockSample};
 use super::layout::{BUFFER_LEN, Header, Moment, written_times};
 use super::lives::{Alive, Buffer, Lanes, Life};
@@ -79,7 +79,7 @@ impl Markers {
 
     /// Adopts a buffer older than tracing: its contents are not of this trace.
     pub fn adopt(&mut self, id: BufferId, bytes: &[u8; BUFFER_LEN], time: Nanos) {
-        if let Some(progress) = Progress::adopt(bytes, time) {
+        if let Some(progress) = BufferState::adopt(bytes, time) {
             match self.buffer(self.life(id.pid), id.address) {
                 Some(buffer) => buffer.progress = progress,
                 None => self.malformed += 1,
@@ -301,15 +301,16 @@ impl Markers {
         }
         let mut buffer = *self.buffer(life, address)?;
         let header = Header::parse(&reading.bytes[..]).filter(|header| !header.is_reserved_set);
-        let verdict = header
-            .map_or(Verdict::Malformed, |header| buffer.progress.turn_to(&header, reading.time));
+        let verdict = header.map_or(ReadingVerdict::Malformed, |header| {
+            buffer.progress.turn_to(&header, reading.time)
+        });
         match (verdict, header) {
-            (Verdict::New { missing }, Some(header)) => {
+            (ReadingVerdict::New { missing }, Some(header)) => {
                 buffer.lose(missing, &mut self.losses, reading.time.since(self.begun));
                 let news = buffer.progress.take(&reading.bytes, reading.before.as_deref());
                 self.add_events(life, reading, &header, &news, events);
             }
-            (Verdict::Old, _) => {}
+            (ReadingVerdict::Old, _) => {}
             _ => self.malformed += 1,
         }
         if buffer.lost_before > 0

@@ -220,7 +220,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 
 /// A block's header, checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct BlockHeader {
     /// `None` for a kind that a later ctrace added.
     pub(crate) kind: Option<BlockKind>,
     /// The number of name and path blocks before it, as encoded by [`told`]. Earlier versions of
@@ -232,7 +232,7 @@ pub(crate) struct Header {
     check: u32,
 }
 
-impl Header {
+impl BlockHeader {
     /// Returns `None` unless `bytes` begin with a whole, valid header.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..BLOCK_HEADER).filter(|bytes| bytes.starts_with(&BLOCK_MAGIC))?;
@@ -276,17 +276,20 @@ impl Header {
 }
 
 /// Reads the header at `offset`.
-pub(crate) fn header_at(source: &impl ReadAt, offset: u64) -> Result<Option<Header>, RecordError> {
+pub(crate) fn header_at(
+    source: &impl ReadAt,
+    offset: u64,
+) -> Result<Option<BlockHeader>, RecordError> {
     let mut bytes = [0; BLOCK_HEADER];
     let read = source.read_at(&mut bytes, offset)?;
-    Ok(Header::parse(&bytes[..read]))
+    Ok(BlockHeader::parse(&bytes[..read]))
 }
 
 /// Reads the contents of the block at `offset`.
 pub(crate) fn contents_at(
     source: &impl ReadAt,
     offset: u64,
-    header: &Header,
+    header: &BlockHeader,
 ) -> Result<Vec<u8>, RecordError> {
     let is_of_chunk =
         header.kind.is_some_and(|kind| kind == BlockKind::Calls || kind.is_of_values());

@@ -5,7 +5,7 @@
 //! children.
 
 use super::RecordError;
-use super::reused::Calls;
+use super::reused::ChunkCalls;
 use super::varint::{take, take_count, take_u32};
 use crate::units::{FuncId, Nanos, ThreadId};
 use std::ops::Range;
@@ -94,7 +94,7 @@ pub struct Chunk {
     /// Numbers of exits whose entries were before arming, by function.
     pub headless: Vec<(FuncId, u64)>,
     threads: Vec<ThreadCalls>,
-    calls: Calls,
+    calls: ChunkCalls,
 }
 
 impl Chunk {
@@ -189,7 +189,7 @@ impl Chunk {
             }
         }
         let [distances, durations, tags] = &mut columns;
-        self.calls = Calls::with_capacity(calls);
+        self.calls = ChunkCalls::with_capacity(calls);
         for thread in &self.threads {
             let mut end = self.to.0;
             for _ in thread.calls.clone() {

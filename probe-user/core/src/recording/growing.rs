@@ -5,14 +5,14 @@ use super::block::{Block, BlockKind};
 use super::chunk::Chunk;
 use super::payloads::Payloads;
 use super::reader::json;
-use super::room::Calls;
+use super::room::CallsRoom;
 use super::{RecordError, Recording, Start};
 use crate::units::ThreadId;
 
 impl Recording<Vec<u8>> {
     /// Makes one without any block.
     pub(crate) fn begun(start: Start) -> Self {
-        Self { start, ..Self::empty(Vec::new(), Calls::of_file(0)) }
+        Self { start, ..Self::empty(Vec::new(), CallsRoom::of_file(0)) }
     }
 
     /// Takes the next block. Returns the calls of a chunk, and their values.

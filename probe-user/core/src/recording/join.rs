@@ -8,13 +8,13 @@ use crate::calls::paths::Node;
 use std::io;
 
 /// Concatenated files. No read crosses from one file to the next.
-pub struct Joined<R> {
+pub struct JoinedFiles<R> {
     /// The files and their offsets.
     parts: Vec<(u64, R)>,
     len: u64,
 }
 
-impl<R: ReadAt> ReadAt for Joined<R> {
+impl<R: ReadAt> ReadAt for JoinedFiles<R> {
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         let behind = self.parts.partition_point(|(begin, _)| *begin <= offset);
         match behind.checked_sub(1).and_then(|at| self.parts.get(at)) {
@@ -33,7 +33,7 @@ pub struct Whole<R> {
     /// Names as they were given.
     pub files: Vec<String>,
     /// The joined recording.
-    pub recording: Recording<Joined<R>>,
+    pub recording: Recording<JoinedFiles<R>>,
 }
 
 /// The reason why files are not one recording.
@@ -82,7 +82,7 @@ pub enum JoinError {
 
 impl<R: ReadAt> Recording<R> {
     /// Joins the files of one recording, given in any order. Their names are for error messages.
-    pub fn join(mut files: Vec<(String, Self)>) -> Result<Recording<Joined<R>>, JoinError> {
+    pub fn join(mut files: Vec<(String, Self)>) -> Result<Recording<JoinedFiles<R>>, JoinError> {
         files.sort_by_key(|(_, file)| file.start.start_ns);
         let mut files = files.into_iter();
         let (mut before, first) = files.next().ok_or(JoinError::Nothing)?;
@@ -144,9 +144,9 @@ fn goes_with<R: ReadAt>(others: &[(String, Recording<R>)], file: &Recording<R>) 
     })
 }
 
-impl<R: ReadAt> Recording<Joined<R>> {
+impl<R: ReadAt> Recording<JoinedFiles<R>> {
     fn of_one(file: Recording<R>) -> io::Result<Self> {
-        let source = Joined { len: file.source.len()?, parts: vec![(0, file.source)] };
+        let source = JoinedFiles { len: file.source.len()?, parts: vec![(0, file.source)] };
         let Recording { start, end, functions, objects, threads, nodes, chunks, .. } = file;
         let Recording { unreadable, room, calls, .. } = file;
         Ok(Self {

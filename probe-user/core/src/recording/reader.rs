@@ -1,12 +1,12 @@
 //! Reads a recording: names at once, calls chunk by chunk.
 
-use super::block::{self, BlockKind, Header};
+use super::block::{self, BlockHeader, BlockKind};
 use super::chunk::Chunk;
 use super::extent;
 use super::index::{ChunkEntry, Entry, Index};
 use super::names::{End, Names, ObjectRecord, Start, ThreadRecord};
 use super::payloads::{Payload, Payloads, ValuesByCall};
-use super::room::{Calls, Room};
+use super::room::{CallsRoom, NamesRoom};
 use super::scan::{Blocks, scan};
 use super::varint::{take, take_u32};
 use super::{ROOT_PATH, RecordError};
@@ -98,26 +98,26 @@ pub struct Recording<R> {
     pub(super) nodes: Vec<Node>,
     pub(super) chunks: Vec<ChunkEntry>,
     pub(super) unreadable: u64,
-    pub(super) room: Room,
+    pub(super) room: NamesRoom,
     /// The limit on the calls of this file.
-    pub(super) calls: Calls,
+    pub(super) calls: CallsRoom,
 }
 
 impl<R: ReadAt> Recording<R> {
     /// Reads everything but the calls. A file that claims more calls than ctrace writes in so many
     /// bytes is refused.
     pub fn open(source: R) -> Result<Self, RecordError> {
-        let calls = Calls::of_file(source.len()?);
+        let calls = CallsRoom::of_file(source.len()?);
         Self::open_with(source, calls)
     }
 
     /// Like [`open`](Self::open), but accepts up to `most_calls` calls.
     pub fn open_up_to(source: R, most_calls: u64) -> Result<Self, RecordError> {
-        let calls = Calls::of_file(source.len()?).up_to(most_calls);
+        let calls = CallsRoom::of_file(source.len()?).up_to(most_calls);
         Self::open_with(source, calls)
     }
 
-    fn open_with(source: R, calls: Calls) -> Result<Self, RecordError> {
+    fn open_with(source: R, calls: CallsRoom) -> Result<Self, RecordError> {
         let mut header = [0; block::FILE_HEADER];
         let read = source.read_at(&mut header, 0)?;
         block::check_file_header(&header[..read])?;
@@ -153,7 +153,7 @@ impl<R: ReadAt> Recording<R> {
     }
 
     /// Makes one of which nothing was read yet.
-    pub(super) fn empty(source: R, calls: Calls) -> Self {
+    pub(super) fn empty(source: R, calls: CallsRoom) -> Self {
         Self {
             source,
             start: Start::default(),
@@ -164,7 +164,7 @@ impl<R: ReadAt> Recording<R> {
             nodes: vec![Node::root()],
             chunks: Vec::new(),
             unreadable: 0,
-            room: Room::default(),
+            room: NamesRoom::default(),
             calls,
         }
     }
@@ -204,7 +204,7 @@ impl<R: ReadAt> Recording<R> {
     fn add_chunk(
         &mut self,
         entry: &ChunkEntry,
-        header: &Header,
+        header: &BlockHeader,
         contents: Result<Vec<u8>, RecordError>,
     ) -> Result<(), RecordError> {
         match contents.and_then(|contents| self.decode(header, &contents)) {
@@ -232,13 +232,13 @@ impl<R: ReadAt> Recording<R> {
         Ok(())
     }
 
-    fn decode(&self, header: &Header, contents: &[u8]) -> Result<Chunk, RecordError> {
+    fn decode(&self, header: &BlockHeader, contents: &[u8]) -> Result<Chunk, RecordError> {
         extent::check(contents, header.stored)?;
         Chunk::decode(contents, self.nodes.len(), self.functions.len())
     }
 
     /// Reads the header of a block of this kind, which ends at `end` at the latest.
-    fn header(&self, offset: u64, kind: BlockKind, end: u64) -> Result<Header, RecordError> {
+    fn header(&self, offset: u64, kind: BlockKind, end: u64) -> Result<BlockHeader, RecordError> {
         let header = block::header_at(&self.source, offset)?
             .filter(|header| header.kind == Some(kind))
             .ok_or(RecordError::Malformed("a block is not where the index says"))?;
@@ -382,7 +382,10 @@ impl<R: ReadAt> Recording<R> {
     }
 
     /// Reads the block of payloads behind a chunk, if there is one.
-    fn payload_block(&self, entry: &ChunkEntry) -> Result<Option<(Header, Vec<u8>)>, RecordError> {
+    fn payload_block(
+        &self,
+        entry: &ChunkEntry,
+    ) -> Result<Option<(BlockHeader, Vec<u8>)>, RecordError> {
         if !self.has_values() {
             return Ok(None);
         }
@@ -412,7 +415,7 @@ impl<R> Recording<R> {
 
 /// Refuses a block at `offset` that does not end at `end` or before: otherwise a file of many
 /// headers could be read once for each of them.
-fn ends_before(header: Header, offset: u64, end: u64) -> Result<Header, RecordError> {
+fn ends_before(header: BlockHeader, offset: u64, end: u64) -> Result<BlockHeader, RecordError> {
     match header.end(offset) <= end {
         true => Ok(header),
         false => Err(RecordError::Malformed("a block does not end before the next one")),

@@ -17,9 +17,9 @@ thread_local! {
 
 /// The calls of a chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Calls(Vec<Call>);
+pub(crate) struct ChunkCalls(Vec<Call>);
 
-impl Calls {
+impl ChunkCalls {
     pub(crate) fn with_capacity(calls: usize) -> Self {
         let spare = SPARE.with_borrow_mut(Vec::pop).filter(|spare| spare.capacity() >= calls);
         // An allocation for a full chunk can be reused for most chunks.
@@ -27,7 +27,7 @@ impl Calls {
     }
 }
 
-impl Drop for Calls {
+impl Drop for ChunkCalls {
     fn drop(&mut self) {
         let mut memory = std::mem::take(&mut self.0);
         if (1..=MOST).contains(&(memory.capacity() * size_of::<Call>())) {
@@ -43,7 +43,7 @@ impl Drop for Calls {
     }
 }
 
-impl Deref for Calls {
+impl Deref for ChunkCalls {
     type Target = Vec<Call>;
 
     fn deref(&self) -> &Vec<Call> {
@@ -51,7 +51,7 @@ impl Deref for Calls {
     }
 }
 
-impl DerefMut for Calls {
+impl DerefMut for ChunkCalls {
     fn deref_mut(&mut self) -> &mut Vec<Call> {
         &mut self.0
     }

@@ -2,20 +2,20 @@
 //! hostile file must not fill.
 
 use super::RecordError;
-use super::block::Header;
+use super::block::BlockHeader;
 use super::extent::CALLS_IN_A_BYTE;
 use crate::calls::paths::Node;
 
 /// The number of calls in a file, and its limit. Processing time grows with the number of calls,
 /// and a small file can hold any number of equal ones.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Calls {
+pub(super) struct CallsRoom {
     so_far: u64,
     most: u64,
     bytes: u64,
 }
 
-impl Calls {
+impl CallsRoom {
     /// Calls accepted from any file: they take seconds at most.
     const FREE: u64 = 4 << 20;
 
@@ -40,7 +40,7 @@ impl Calls {
 
 /// The names and paths read so far.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct NamesRoom {
     /// Sizes of their blocks, in the file and unpacked.
     stored: u64,
     unpacked: u64,
@@ -49,7 +49,7 @@ pub(super) struct Room {
     frames: u64,
 }
 
-impl Room {
+impl NamesRoom {
     /// Unpacked bytes allowed for each byte in the file, beyond [`Self::FREE`]. Names compress to
     /// about a tenth.
     const RATIO: u64 = 64;
@@ -60,7 +60,7 @@ impl Room {
 
     pub(super) fn take_block(
         &mut self,
-        header: &Header,
+        header: &BlockHeader,
         contents: &[u8],
     ) -> Result<(), RecordError> {
         self.stored += u64::from(header.stored);

@@ -3,7 +3,7 @@
 //! Ids are counted by position. Blocks behind damage are therefore usable only if the damaged part
 //! held no names or paths. To show this, each block states how many such blocks precede it.
 
-use super::block::{self, BLOCK_HEADER, BlockKind, Header};
+use super::block::{self, BLOCK_HEADER, BlockHeader, BlockKind};
 use super::index::{Entry, Index};
 use super::{ReadAt, RecordError};
 use std::ops::Range;
@@ -60,7 +60,7 @@ fn block_from(
     source: &impl ReadAt,
     mut offset: u64,
     piece: &mut [u8],
-) -> Result<Option<(u64, Header)>, RecordError> {
+) -> Result<Option<(u64, BlockHeader)>, RecordError> {
     if let Some(header) = block::header_at(source, offset)? {
         return Ok(Some((offset, header)));
     }
@@ -68,7 +68,7 @@ fn block_from(
     loop {
         let read = source.read_at(&mut piece[..size], offset)?;
         let whole = (read + 1).saturating_sub(BLOCK_HEADER);
-        let header = |at| Some((offset + at as u64, Header::parse(&piece[at..read])?));
+        let header = |at| Some((offset + at as u64, BlockHeader::parse(&piece[at..read])?));
         match (0..whole).find_map(header) {
             None if read == size => {
                 offset += whole as u64;

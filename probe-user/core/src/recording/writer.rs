@@ -1,6 +1,6 @@
 //! Writes blocks, and finally their index.
 
-use super::block::{self, BLOCK_HEADER, Block, BlockKind, Header, file_header};
+use super::block::{self, BLOCK_HEADER, Block, BlockHeader, BlockKind, file_header};
 use super::index::{ChunkEntry, Entry, Index, MOST_OF_ENTRY, TAIL};
 use super::names::{End, Start};
 use super::payloads;
@@ -22,7 +22,7 @@ impl Framed {
         let behind = chunk.offset.saturating_add(bytes.len() as u64);
         let payloads = match block::header_at(source, behind)? {
             _ if behind >= chunk.end => Vec::new(),
-            Some(Header { kind: Some(kind), .. }) if kind.is_of_values() => {
+            Some(BlockHeader { kind: Some(kind), .. }) if kind.is_of_values() => {
                 block::bytes_at(source, behind)?
             }
             Some(_) => Vec::new(),

@@ -14,7 +14,7 @@ pub(crate) struct Grouped {
 }
 
 /// The durations of one group, in any order.
-pub(crate) struct Group<'a> {
+pub(crate) struct DurationGroup<'a> {
     /// The durations; [`LONG`] stands for one that is in `long`.
     pub(crate) short: &'a mut [u32],
     pub(crate) long: Vec<u64>,
@@ -49,7 +49,7 @@ impl Grouped {
     }
 
     /// Returns the durations of nodes that lie together.
-    pub(crate) fn group(&mut self, nodes: &[u32]) -> Group<'_> {
+    pub(crate) fn group(&mut self, nodes: &[u32]) -> DurationGroup<'_> {
         let long = nodes.iter().filter_map(|node| self.long.get(node)).flatten().copied().collect();
         let range = match (nodes.first(), nodes.last()) {
             (Some(&first), Some(&last)) => {
@@ -57,6 +57,6 @@ impl Grouped {
             }
             _ => 0..0,
         };
-        Group { short: &mut self.durations[range], long }
+        DurationGroup { short: &mut self.durations[range], long }
     }
 }

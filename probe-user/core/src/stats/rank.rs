@@ -7,7 +7,7 @@
 use crate::calls::spool::LONG;
 use crate::report::percentiles::{PERMILLE, Percentiles};
 use crate::report::{CenterReport, SlowTailReport, TailReport};
-use crate::stats::grouped::Group;
+use crate::stats::grouped::DurationGroup;
 use crate::stats::tally::mean;
 use crate::units::Nanos;
 use std::ops::Range;
@@ -73,7 +73,7 @@ impl Keep {
 }
 
 /// The ranks that a function's report needs.
-pub(crate) struct Wanted {
+pub(crate) struct WantedRanks {
     percentiles: [usize; PERMILLE.len()],
     low: Range<usize>,
     middle: Range<usize>,
@@ -82,7 +82,7 @@ pub(crate) struct Wanted {
     median: [usize; 2],
 }
 
-impl Wanted {
+impl WantedRanks {
     /// Makes the ranks for `count` durations, with `percent` cut off at each end.
     pub(crate) fn new(count: u64, percent: f64) -> Self {
         let (cut, percentiles) = (cut(count, percent) as usize, Self::percentiles(count));
@@ -159,7 +159,10 @@ pub(crate) struct Center {
 }
 
 impl<'a> Durations<'a> {
-    pub(crate) fn new(Group { short, mut long }: Group<'a>, gaps: Vec<Range<usize>>) -> Self {
+    pub(crate) fn new(
+        DurationGroup { short, mut long }: DurationGroup<'a>,
+        gaps: Vec<Range<usize>>,
+    ) -> Self {
         long.sort_unstable();
         let count = short.len() + gaps.iter().map(ExactSizeIterator::len).sum::<usize>();
         Self { short, long, gaps, count }
@@ -171,7 +174,7 @@ impl<'a> Durations<'a> {
         if self.count == 0 {
             return Default::default();
         }
-        let wanted = Wanted::new(self.count as u64, percent);
+        let wanted = WantedRanks::new(self.count as u64, percent);
         self.select(&wanted.singles());
         let center =
             if wanted.middle.is_empty() { Center::default() } else { self.center(&wanted, sum) };
@@ -182,7 +185,7 @@ impl<'a> Durations<'a> {
         if self.count == 0 {
             return Default::default();
         }
-        let ranks = Wanted::percentiles(self.count as u64);
+        let ranks = WantedRanks::percentiles(self.count as u64);
         self.select(&ranks);
         self.percentiles_at(ranks)
     }
@@ -204,7 +207,11 @@ impl<'a> Durations<'a> {
         rank - gaps.map(|gap| gap.end.min(rank) - gap.start).sum::<usize>()
     }
 
-    fn center(&self, Wanted { low, middle, high, median, .. }: &Wanted, sum: u64) -> Center {
+    fn center(
+        &self,
+        WantedRanks { low, middle, high, median, .. }: &WantedRanks,
+        sum: u64,
+    ) -> Center {
         let places = |ranks: &Range<usize>| self.place(ranks.start)..self.place(ranks.end);
         let (shortest, longest) = (self.at(middle.start), self.at(middle.end - 1));
         let (below, above) = (places(low), places(high));
@@ -334,14 +341,14 @@ mod tests {
             let mut sorted = durations.clone();
             sorted.sort_unstable();
             let is_long = |d: &u64| *d >= u64::from(LONG);
-            let wanted = Wanted::new(sorted.len() as u64, percent).ranges();
+            let wanted = WantedRanks::new(sorted.len() as u64, percent).ranges();
             let wanted = wanted.into_iter().flatten().map(|rank| sorted[rank] / bucket).collect::<Vec<_>>();
             let is_here = |d: &u64| wanted.contains(&(d / bucket));
             let gaps = (0..sorted.len()).filter(|&rank| !is_here(&sorted[rank]));
             let gaps = gaps.map(|rank| rank..rank + 1).collect();
             let here = durations.iter().copied().filter(is_here);
             let mut short = here.clone().map(|d| u32::try_from(d).unwrap_or(LONG)).collect::<Vec<_>>();
-            let group = Group { short: &mut short, long: here.filter(is_long).collect() };
+            let group = DurationGroup { short: &mut short, long: here.filter(is_long).collect() };
             let (percentiles, got) = Durations::new(group, gaps).rank(percent, sorted.iter().sum());
             for (permille, got) in PERMILLE.into_iter().zip(percentiles.0) {
                 let rank = nearest_rank(sorted.len() as u64, permille) as usize;

@@ -24,7 +24,7 @@ struct Table {
 }
 
 #[derive(Debug)]
-pub(crate) struct Selection {
+pub(crate) struct RankSelection {
     /// The tables by path node.
     tables: Vec<Table>,
     /// The number of calls by node and bucket.
@@ -41,7 +41,7 @@ fn bucket_of(duration: u64, sub_bits: u32) -> usize {
     ((signed as f64).to_bits() >> (f64::MANTISSA_DIGITS - 1 - sub_bits)) as usize
 }
 
-impl Selection {
+impl RankSelection {
     /// Counts the spooled durations. `functions` has the nodes of each function, `tallies` has the
     /// sums of the same calls by node.
     pub(crate) fn new<'a>(
@@ -136,7 +136,7 @@ mod tests {
     use crate::calls::spool::LogId;
     use crate::report::percentiles::PERMILLE;
     use crate::stats::grouped::Grouped;
-    use crate::stats::rank::{Durations, Wanted, nearest_rank};
+    use crate::stats::rank::{Durations, WantedRanks, nearest_rank};
     use crate::units::{FuncId, Nanos};
     use proptest::prelude::*;
 
@@ -175,10 +175,10 @@ mod tests {
             }
             let by_function = ByFunction::new(paths.nodes());
             let nodes_of = |func| by_function.nodes_of(FuncId(func));
-            let mut selection = Selection::new(&spool, [0, 1].map(nodes_of).into_iter(), &tallies);
+            let mut selection = RankSelection::new(&spool, [0, 1].map(nodes_of).into_iter(), &tallies);
             for (func, sorted) in sorted.iter_mut().enumerate() {
                 sorted.sort_unstable();
-                let wanted = Wanted::new(sorted.len() as u64, percent).ranges();
+                let wanted = WantedRanks::new(sorted.len() as u64, percent).ranges();
                 selection.want(nodes_of(func as u32), &wanted);
             }
             let selected = selection.selected();

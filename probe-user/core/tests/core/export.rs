@@ -5,7 +5,7 @@ use crate::fixture;
 use ctrace_core::report::numbers::{NUMBERS, Number, Unit};
 use ctrace_core::report::render::RowKind;
 use ctrace_core::report::render::columns;
-use ctrace_core::report::render::rows::{self, Selection};
+use ctrace_core::report::render::rows::{self, RowChoice};
 use ctrace_core::report::render::{csv, json};
 use ctrace_core::report::{FramePart, Report, TargetExit, ctrack};
 use serde_json::Value;
@@ -264,7 +264,7 @@ fn read_csv(text: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn csv_rows_have_all_columns() {
-    let everything = Selection { show_zero: true, ..Selection::default() };
+    let everything = RowChoice { show_zero: true, ..RowChoice::default() };
     for report in reports() {
         let calls = report.slowest_calls.as_ref().map_or(0, Vec::len);
         let ctrack = report.ctrack.as_ref().map_or(0, |ctrack| ctrack.functions.len());
@@ -291,7 +291,7 @@ fn csv_rows_have_all_columns() {
 
 #[test]
 fn csv_has_raw_numbers_and_quotes() {
-    let text = csv::render(&fixture::hostile(), RowKind::Functions, &Selection::default());
+    let text = csv::render(&fixture::hostile(), RowKind::Functions, &RowChoice::default());
     let rows = read_csv(&text.expect("no sort is asked for"));
     let column = |name| rows[0].iter().position(|n| n == name).expect("a column of that name");
     let slow = &rows[1];
@@ -304,7 +304,7 @@ fn csv_has_raw_numbers_and_quotes() {
 
 #[test]
 fn scopes_of_one_name_are_told_apart_in_csv() {
-    let all = Selection::default();
+    let all = RowChoice::default();
     let render =
         |table| csv::render(&fixture::scopes(), table, &all).expect("no sort is asked for");
     for table in [RowKind::Paths, RowKind::Counts, RowKind::Calls] {
@@ -338,7 +338,7 @@ fn csv_golden() {
         ("values", RowKind::Values),
         ("ctrack", RowKind::Ctrack),
     ] {
-        let text = csv::render(&fixture::lossy(), table, &Selection::default());
+        let text = csv::render(&fixture::lossy(), table, &RowChoice::default());
         insta::assert_snapshot!(format!("csv_{name}"), text.expect("no sort is asked for"));
     }
 }
@@ -348,7 +348,7 @@ fn rows_are_sorted_and_cut() {
     let report = fixture::typical();
     let names = |sort: &str, top, min_percent| {
         let selection =
-            Selection { sort: Some(sort.to_owned()), top, min_percent, show_zero: false };
+            RowChoice { sort: Some(sort.to_owned()), top, min_percent, show_zero: false };
         let rows = rows::functions(&report, &selection);
         let name = |&i: &usize| report.functions[i].name.split('(').next().map(str::to_owned);
         (rows.indices.iter().filter_map(name).collect::<Vec<_>>(), rows.left_out)
@@ -358,16 +358,16 @@ fn rows_are_sorted_and_cut() {
     assert_eq!(names("name", Some(2), None).0, ["http::Connection::handle_request", "main"]);
     assert_eq!(names("p50", None, None).0.last().map(String::as_str), Some("main"));
     assert_eq!(names("ae", None, Some(20.0)).1, 3);
-    let all = Selection { show_zero: true, ..Selection::default() };
+    let all = RowChoice { show_zero: true, ..RowChoice::default() };
     assert_eq!(rows::functions(&report, &all).indices.len(), 7);
-    assert_eq!(rows::functions(&report, &Selection::default()).never_called, 1);
+    assert_eq!(rows::functions(&report, &RowChoice::default()).never_called, 1);
 }
 
 #[test]
 fn every_column_sorts_without_panic() {
     for report in reports().iter().chain([&fixture::extreme()]) {
         for name in columns::names(&RowKind::ALL) {
-            let selection = Selection { sort: Some(name.to_owned()), ..Selection::default() };
+            let selection = RowChoice { sort: Some(name.to_owned()), ..RowChoice::default() };
             rows::functions(report, &selection);
             rows::paths(report, &selection);
             rows::threads(report, &selection);
@@ -380,7 +380,7 @@ fn every_column_sorts_without_panic() {
 
 #[test]
 fn an_unknown_column_is_told_with_those_there_are() {
-    let selection = Selection { sort: Some("p98".to_owned()), ..Selection::default() };
+    let selection = RowChoice { sort: Some("p98".to_owned()), ..RowChoice::default() };
     let error = csv::render(&fixture::typical(), RowKind::Paths, &selection).expect_err("no p98");
     assert_eq!(
         error.to_string(),

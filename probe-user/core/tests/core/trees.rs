@@ -1,7 +1,7 @@
 //! Slow calls in a recording, and the calls inside them.
 
 use crate::support::{Event, enter, function, point, recorded, ret};
-use ctrace_core::recording::replay::{Tree, Wanted, trees};
+use ctrace_core::recording::replay::{SlowCallCriteria, Tree, trees};
 use ctrace_core::recording::{Recording, Start};
 use ctrace_core::units::Nanos;
 
@@ -14,12 +14,12 @@ fn groups() -> [Vec<Event>; 3] {
     ]
 }
 
-fn wanted() -> Wanted {
+fn wanted() -> SlowCallCriteria {
     let functions = vec![true, false, false];
-    Wanted { threshold: Nanos(30), functions, since: Nanos::ZERO, most: 9, inside: 9 }
+    SlowCallCriteria { threshold: Nanos(30), functions, since: Nanos::ZERO, most: 9, inside: 9 }
 }
 
-fn read(groups: &[Vec<Event>], wanted: &Wanted) -> Vec<Tree> {
+fn read(groups: &[Vec<Event>], wanted: &SlowCallCriteria) -> Vec<Tree> {
     let functions = ["outer", "inner", "leaf"].map(function);
     let groups: Vec<&[Event]> = groups.iter().map(Vec::as_slice).collect();
     let bytes = recorded::record(&functions, &Start::default(), &groups, true);
@@ -52,15 +52,15 @@ fn a_slow_call_has_the_calls_inside_it_from_all_chunks() {
 
 #[test]
 fn the_longest_are_told_and_the_others_counted() {
-    let all = read(&groups(), &Wanted { inside: 1, ..wanted() });
+    let all = read(&groups(), &SlowCallCriteria { inside: 1, ..wanted() });
     assert_eq!(told(&all[0]), [(10, 100, None, true), (20, 30, Some(0), false)]);
     assert_eq!(all[0].left_out, 3);
-    assert_eq!(read(&groups(), &Wanted { most: 1, ..wanted() }).len(), 1);
+    assert_eq!(read(&groups(), &SlowCallCriteria { most: 1, ..wanted() }).len(), 1);
 }
 
 #[test]
 fn slow_calls_inside_slow_ones_are_told_once() {
-    let all = read(&groups(), &Wanted { functions: vec![true; 3], ..wanted() });
+    let all = read(&groups(), &SlowCallCriteria { functions: vec![true; 3], ..wanted() });
     assert_eq!(all.len(), 2);
     assert_eq!(told(&all[0])[2], (20, 30, Some(0), true));
 }
@@ -68,8 +68,8 @@ fn slow_calls_inside_slow_ones_are_told_once() {
 #[test]
 fn what_was_told_before_is_not_told_again() {
     let functions = vec![false, true, false];
-    let wanted = Wanted { functions, ..wanted() };
+    let wanted = SlowCallCriteria { functions, ..wanted() };
     assert_eq!(read(&groups(), &wanted).len(), 1);
     let since = Nanos(65);
-    assert_eq!(read(&groups(), &Wanted { since, ..wanted }).len(), 0);
+    assert_eq!(read(&groups(), &SlowCallCriteria { since, ..wanted }).len(), 0);
 }

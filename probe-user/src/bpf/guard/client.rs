@@ -8,9 +8,9 @@ use super::{
     aftermath::{Left, Places},
     header::Id,
     start,
-    wire::{Answer, NO_PLACE, Reply, Request},
+    wire::{GuardAnswer, GuardRequest, NO_PLACE, Reply},
 };
-use crate::bpf::link::kernel_link::{LinkSpec, Refusal};
+use crate::bpf::link::kernel_link::{LinkRefusal, LinkSpec};
 use ctrace_core::units::Pid;
 use rustix::{
     fs::{Mode, OFlags, fstat, open},
@@ -68,7 +68,7 @@ pub(crate) fn hold(pid: Pid) -> io::Result<()> {
     let Some(guard) = last() else { return Ok(()) };
     let raw = rustix::process::Pid::from_raw(pid.0 as i32).ok_or(io::ErrorKind::NotFound)?;
     let command = pidfd_open(raw, PidfdFlags::empty())?;
-    let hold = Request::Hold { pid: pid.0, fds: [command.as_fd()] };
+    let hold = GuardRequest::Hold { pid: pid.0, fds: [command.as_fd()] };
     guard.holds.store(true, Ordering::Relaxed);
     guard.tell(&hold)
 }
@@ -78,7 +78,7 @@ pub(crate) fn let_go() {
     if let Some(guard) = last() {
         guard.holds.store(false, Ordering::Relaxed);
         // A dead guard holds nothing either.
-        let _ = guard.tell(&Request::LetGo);
+        let _ = guard.tell(&GuardRequest::LetGo);
     }
 }
 
@@ -89,7 +89,7 @@ pub(in super::super) struct Guard {
     /// Lock around each message.
     sending: Mutex<()>,
     /// The receivers of answers. `None` once the guard is gone.
-    waiting: Mutex<Option<HashMap<Id, SyncSender<Answer>>>>,
+    waiting: Mutex<Option<HashMap<Id, SyncSender<GuardAnswer>>>>,
     /// By guards: functions whose frames were restored, until somebody asks.
     restored: Mutex<HashMap<Id, Vec<Restored>>>,
     /// By guards: the receiver of processes that have loaded something.
@@ -185,7 +185,7 @@ impl Guard {
         program: BorrowedFd<'_>,
         path: &Path,
         spec: &LinkSpec<'_>,
-    ) -> Result<GuardedLink, Refusal> {
+    ) -> Result<GuardedLink, LinkRefusal> {
         // The guard has another folder, and the path may name another file by then.
         let file =
             open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(
@@ -199,13 +199,13 @@ impl Guard {
         let places = Places { pid: spec.pid, inode, count: spec.offsets.len() };
         locked(&self.places).insert(id, places);
         let fds = [program, file.as_fd()];
-        let answer = self.ask(id, &Request::Link { id, spec: *spec, fds });
+        let answer = self.ask(id, &GuardRequest::Link { id, spec: *spec, fds });
         let refused = match answer {
-            Ok(Answer { errno: 0, .. }) => {
+            Ok(GuardAnswer { errno: 0, .. }) => {
                 let links = spec.links();
                 return Ok(GuardedLink { guard: Arc::clone(self), id, links, state: State::Open });
             }
-            Ok(Answer { errno, place, .. }) => Refusal {
+            Ok(GuardAnswer { errno, place, .. }) => LinkRefusal {
                 source: io::Error::from_raw_os_error(errno),
                 index: (place != NO_PLACE).then_some(place as usize),
             },
@@ -219,13 +219,13 @@ impl Guard {
         self.last_id.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    fn ask(&self, id: Id, request: &Request<'_>) -> io::Result<Answer> {
+    fn ask(&self, id: Id, request: &GuardRequest<'_>) -> io::Result<GuardAnswer> {
         let answer = self.question(id, request)?;
         answer.recv().map_err(|_| io::Error::from_raw_os_error(GONE))
     }
 
     /// Sends a question. The receiver gets the answer, or an error when the guard dies.
-    fn question(&self, id: Id, request: &Request<'_>) -> io::Result<Receiver<Answer>> {
+    fn question(&self, id: Id, request: &GuardRequest<'_>) -> io::Result<Receiver<GuardAnswer>> {
         let (sender, receiver) = sync_channel(1);
         match locked(&self.waiting).as_mut() {
             Some(waiting) => waiting.insert(id, sender),
@@ -236,7 +236,7 @@ impl Guard {
         Ok(receiver)
     }
 
-    fn tell(&self, request: &Request<'_>) -> io::Result<()> {
+    fn tell(&self, request: &GuardRequest<'_>) -> io::Result<()> {
         let _alone = locked(&self.sending);
         request.send(&self.socket).inspect_err(|_| {
             // Half a message is useless: the connection ends.
@@ -257,16 +257,16 @@ impl Guard {
         locked(&self.restored).insert(id, Vec::new());
         // It takes the receiver back if there is an error.
         let returns = GuardedReturns { guard: Arc::clone(self), id };
-        match self.ask(id, &Request::GuardReturns { id, fds })?.errno {
+        match self.ask(id, &GuardRequest::GuardReturns { id, fds })?.errno {
             0 => Ok(returns),
             errno => Err(io::Error::from_raw_os_error(errno)),
         }
     }
 
     /// Asks the guard to close all links and make no more.
-    pub(super) fn close_all(&self) -> io::Result<Receiver<Answer>> {
+    pub(super) fn close_all(&self) -> io::Result<Receiver<GuardAnswer>> {
         let id = self.new_id();
-        self.question(id, &Request::CloseAll { id })
+        self.question(id, &GuardRequest::CloseAll { id })
     }
 
     /// Ends the guard by closing the socket, and waits for its end.
@@ -299,7 +299,7 @@ pub(in super::super) struct GuardedLink {
 enum State {
     Open,
     /// The answer will arrive here.
-    Closing(Receiver<Answer>),
+    Closing(Receiver<GuardAnswer>),
     Closed,
 }
 
@@ -307,7 +307,7 @@ impl GuardedLink {
     /// Asks for its end without waiting.
     pub(in super::super) fn begin_to_close(&mut self) {
         if let State::Open = self.state {
-            let answer = self.guard.question(self.id, &Request::Close { link: self.id });
+            let answer = self.guard.question(self.id, &GuardRequest::Close { link: self.id });
             // Without a guard there is no link.
             self.state = answer.map_or(State::Closed, State::Closing);
         }
@@ -328,7 +328,7 @@ impl GuardedLink {
             return Ok(());
         };
         match answer.recv() {
-            Ok(Answer { errno, .. }) => {
+            Ok(GuardAnswer { errno, .. }) => {
                 locked(&self.guard.places).remove(&self.id);
                 if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
             }
@@ -356,7 +356,7 @@ impl GuardedReturns {
     /// those that are left.
     pub(in super::super) fn sweep(&self) -> io::Result<usize> {
         let id = self.guard.new_id();
-        let answer = self.guard.ask(id, &Request::Sweep { id, guards: self.id })?;
+        let answer = self.guard.ask(id, &GuardRequest::Sweep { id, guards: self.id })?;
         Ok(answer.place as usize)
     }
 
@@ -368,7 +368,7 @@ impl GuardedReturns {
     /// Lets the threads of a process go on that had loaded something by this time.
     pub(in super::super) fn looked(&self, pid: u32, time: u64) {
         // A dead guard holds none.
-        let _ = self.guard.tell(&Request::Looked { guards: self.id, pid, time });
+        let _ = self.guard.tell(&GuardRequest::Looked { guards: self.id, pid, time });
     }
 }
 
@@ -377,7 +377,7 @@ impl Drop for GuardedReturns {
         locked(&self.guard.loads).remove(&self.id);
         locked(&self.guard.restored).remove(&self.id);
         // Without a guard there is nothing to end.
-        let _ = self.guard.tell(&Request::EndGuards { guards: self.id });
+        let _ = self.guard.tell(&GuardRequest::EndGuards { guards: self.id });
     }
 }
 

@@ -6,7 +6,7 @@ pub(super) const HEADER_BYTES: usize = 40;
 pub(super) type Id = u64;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct MessageHeader {
     pub(super) what: u32,
     pub(super) flags: u32,
     pub(super) id: Id,
@@ -17,7 +17,7 @@ pub(super) struct Header {
     pub(super) return_bit: u32,
 }
 
-impl Header {
+impl MessageHeader {
     /// Makes a header with the number of guards in two words.
     pub(super) fn of_guards(guards: Id) -> Self {
         Self { count: guards as u32, pid: (guards >> 32) as u32, ..Self::default() }

@@ -12,17 +12,17 @@ use std::sync::{
 const SPARE: usize = 32;
 
 /// The number of links that still fit.
-pub(super) struct Room {
+pub(super) struct LinkRoom {
     free: AtomicUsize,
 }
 
 /// Room for some links, taken until drop.
 pub(super) struct Taken {
-    room: Arc<Room>,
+    room: Arc<LinkRoom>,
     links: usize,
 }
 
-impl Room {
+impl LinkRoom {
     /// Counts for a table of this many files; `None` means no limit.
     pub(super) fn new(limit: Option<u64>) -> Arc<Self> {
         let limit = limit.map_or(usize::MAX, |limit| limit as usize);
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_comes_back() {
-        let room = Room::new(Some(SPARE as u64 + 10));
+        let room = LinkRoom::new(Some(SPARE as u64 + 10));
         let first = room.take(6);
         assert!(first.is_some() && room.take(5).is_none());
         let second = room.take(4);
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_small_table_has_room_for_none() {
-        assert!(Room::new(Some(3)).take(1).is_none());
-        assert!(Room::new(None).take(1 << 20).is_some());
+        assert!(LinkRoom::new(Some(3)).take(1).is_none());
+        assert!(LinkRoom::new(None).take(1 << 20).is_some());
     }
 }

@@ -9,8 +9,8 @@ use super::{
     aftermath::{Left, Places},
     header::Id,
     owner::{Owner, Sight},
-    room::{Room, Taken},
-    wire::{Answer, NO_PLACE, NewLink, Order},
+    room::{LinkRoom, Taken},
+    wire::{GuardAnswer, NO_PLACE, NewLink, ReceivedRequest},
 };
 use crate::bpf::link::kernel_link;
 use rustix::{
@@ -60,7 +60,7 @@ pub(super) fn serve(
         sending: Arc::default(),
         state: Mutex::default(),
         idle: Condvar::new(),
-        room: Room::new(getrlimit(Resource::Nofile).current),
+        room: LinkRoom::new(getrlimit(Resource::Nofile).current),
     };
     let outlive = &outlive;
     std::thread::scope(|scope| {
@@ -70,46 +70,48 @@ pub(super) fn serve(
         let watch = move || watching.watch(&end, look);
         // Without the thread, only the end of the socket tells, later.
         let _ = thread.spawn_scoped(scope, watch);
-        while let Ok(Some(asked)) = Order::receive(socket) {
+        while let Ok(Some(asked)) = ReceivedRequest::receive(socket) {
             match asked {
-                Order::Link(link) => {
+                ReceivedRequest::Link(link) => {
                     let turn = Turn::new(&server, link.id);
                     start(scope, turn, || server.link(link));
                 }
-                Order::Close { link } => match server.take(link) {
+                ReceivedRequest::Close { link } => match server.take(link) {
                     Some(kept) => {
                         let turn = Turn::new(&server, link);
                         start(scope, turn, || Reply::to(kept.close()));
                     }
                     // All links are being closed, this one among them.
                     None if server.state().is_leaving => start_end(scope, &server, link),
-                    None => server.answer(Answer::done(link, &Ok(()))),
+                    None => server.answer(GuardAnswer::done(link, &Ok(()))),
                 },
-                Order::CloseAll { id } => {
+                ReceivedRequest::CloseAll { id } => {
                     server.state().is_leaving = true;
                     start_end(scope, &server, id);
                 }
-                Order::Hold { pid, command } => {
+                ReceivedRequest::Hold { pid, command } => {
                     server.state().held = Some(Arc::new(Hold { pid, command }));
                 }
-                Order::LetGo => server.state().held = None,
-                Order::GuardReturns { id, maps } => {
-                    server.answer(Answer::done(id, &server.guard_returns(id, maps)));
+                ReceivedRequest::LetGo => server.state().held = None,
+                ReceivedRequest::GuardReturns { id, maps } => {
+                    server.answer(GuardAnswer::done(id, &server.guard_returns(id, maps)));
                 }
-                Order::Sweep { id, guards } => {
+                ReceivedRequest::Sweep { id, guards } => {
                     let (turn, server) = (Turn::new(&server, id), &server);
                     let sweep = move || Reply { place: server.sweep(guards), ..Reply::to(Ok(())) };
                     start(scope, turn, sweep);
                 }
-                Order::Looked { guards, pid, time } => {
+                ReceivedRequest::Looked { guards, pid, time } => {
                     let restorer = server.state().restorers.get(&guards).cloned();
                     restorer.into_iter().for_each(|restorer| restorer.looked(pid, time));
                 }
-                Order::EndGuards { guards } => {
+                ReceivedRequest::EndGuards { guards } => {
                     let ended = server.state().restorers.remove(&guards);
                     drop(ended);
                 }
-                Order::Lost { id } => server.answer(Answer::done(id, &Err(no_room()))),
+                ReceivedRequest::Lost { id } => {
+                    server.answer(GuardAnswer::done(id, &Err(no_room())))
+                }
             }
         }
         drop::<Sender<()>>(watched);
@@ -162,7 +164,7 @@ struct Server<'a> {
     state: Mutex<State>,
     /// Notified when a thread has done its work.
     idle: Condvar,
-    room: Arc<Room>,
+    room: Arc<LinkRoom>,
 }
 
 #[derive(Default)]
@@ -221,7 +223,7 @@ impl Server<'_> {
         }
     }
 
-    fn answer(&self, answer: Answer) {
+    fn answer(&self, answer: GuardAnswer) {
         let _alone = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
         // The receiver may be gone.
         let _ = answer.send(self.socket);
@@ -261,15 +263,15 @@ impl Server<'_> {
         let sender = || {
             let (socket, sending) = (self.socket.try_clone()?, Arc::clone(&self.sending));
             // While ctrace is stopped, answers find no room. Held threads must not wait for that.
-            let send = move |answer: Answer| {
+            let send = move |answer: GuardAnswer| {
                 sending.try_lock().is_ok_and(|_alone| answer.send_now(&socket))
             };
             io::Result::Ok(send)
         };
         let (tell, tell_of_load, owner) = (sender()?, sender()?, Owner::of(self.socket)?);
         let client = Client {
-            restored: Box::new(move |restored| tell(Answer::restored(id, restored))),
-            loaded: Box::new(move |pid| tell_of_load(Answer::loaded(id, pid))),
+            restored: Box::new(move |restored| tell(GuardAnswer::restored(id, restored))),
+            loaded: Box::new(move |pid| tell_of_load(GuardAnswer::loaded(id, pid))),
             is_awake: Box::new(move || owner.look() == Sight::Running),
         };
         let restorer = Restorer::start(maps, client)?;
@@ -362,7 +364,7 @@ impl<'a> Turn<'a> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let Reply { result, place } = &self.reply;
-        self.server.answer(Answer { place: *place, ..Answer::done(self.id, result) });
+        self.server.answer(GuardAnswer { place: *place, ..GuardAnswer::done(self.id, result) });
         if self.is_counted {
             self.server.state().busy -= 1;
             self.server.idle.notify_all();

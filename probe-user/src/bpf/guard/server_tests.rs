@@ -1,4 +1,4 @@
-use super::{super::wire::Request, *};
+use super::{super::wire::GuardRequest, *};
 use crate::bpf::{
     link::kernel_link::{LinkSpec, Way},
     sys::AttachType,
@@ -35,7 +35,7 @@ fn ask_for_link(socket: &UnixStream, id: Id) {
         ref_ctr_offsets: &[],
     };
     let fds = [file.as_fd(), file.as_fd()];
-    Request::Link { id, spec, fds }.send(socket).unwrap();
+    GuardRequest::Link { id, spec, fds }.send(socket).unwrap();
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn every_question_is_answered() {
         // The descriptor is no program.
         assert!(answer.id == id && answer.errno != 0, "{answer:?}");
     }
-    Request::Close { link: 99 }.send(&socket).unwrap();
+    GuardRequest::Close { link: 99 }.send(&socket).unwrap();
     assert_eq!(Answer::receive(&socket), Some(Answer::done(99, &Ok(()))));
     drop(socket);
     thread.join().unwrap();
@@ -60,7 +60,7 @@ fn every_question_is_answered() {
 fn after_the_end_of_all_links_there_are_no_further_ones() {
     let (socket, thread, _) = guard();
     for id in [5, 6] {
-        Request::CloseAll { id }.send(&socket).unwrap();
+        GuardRequest::CloseAll { id }.send(&socket).unwrap();
     }
     let mut ended = [5, 6].map(|_| Answer::receive(&socket).unwrap());
     ended.sort_unstable_by_key(|answer| answer.id);
@@ -91,8 +91,8 @@ fn what_is_held_at_the_end_is_handed_on() {
     let file = File::open("/dev/null").unwrap();
     let fds = [file.as_fd()];
     for (messages, expected) in [
-        (vec![Request::Hold { pid: 41, fds }, Request::Hold { pid: 42, fds }], vec![42]),
-        (vec![Request::Hold { pid: 43, fds }, Request::LetGo], vec![]),
+        (vec![GuardRequest::Hold { pid: 41, fds }, GuardRequest::Hold { pid: 42, fds }], vec![42]),
+        (vec![GuardRequest::Hold { pid: 43, fds }, GuardRequest::LetGo], vec![]),
     ] {
         let (socket, thread, held) = guard();
         messages.iter().for_each(|message| message.send(&socket).unwrap());
@@ -106,7 +106,7 @@ fn what_is_held_at_the_end_is_handed_on() {
 fn an_asker_that_dies_is_the_end_while_its_socket_is_open() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let file = File::open("/dev/null").unwrap();
-    Request::Hold { pid: 44, fds: [file.as_fd()] }.send(&ours).unwrap();
+    GuardRequest::Hold { pid: 44, fds: [file.as_fd()] }.send(&ours).unwrap();
     // Half a message ends the guard.
     (&ours).write_all(&[0; 8]).unwrap();
     let (sender, held) = channel();

@@ -6,12 +6,11 @@
 //! the guard then closes its links.
 
 use super::super::{
-    link::SITES_LIMIT,
     restore::{GuardMaps, Restored},
     sys::AttachType,
 };
-use super::header::{HEADER_BYTES, Header, Id};
-use crate::bpf::link::kernel_link::{LinkSpec, Way};
+use super::header::{HEADER_BYTES, Id, MessageHeader};
+use crate::bpf::link::kernel_link::{LinkSpec, SITES_LIMIT, Way};
 use rustix::{
     io::Errno,
     net::{
@@ -54,7 +53,7 @@ const MOST_FDS: usize = GuardMaps::FDS;
 const PIECE: usize = 64 << 10;
 
 /// A request of ctrace.
-pub(super) enum Request<'a> {
+pub(super) enum GuardRequest<'a> {
     /// Answered. Carries the program and the file.
     Link { id: Id, spec: LinkSpec<'a>, fds: [BorrowedFd<'a>; 2] },
     /// Answered under the link's id.
@@ -77,7 +76,7 @@ pub(super) enum Request<'a> {
 
 /// A request as the guard receives it.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum ReceivedRequest {
     Link(NewLink),
     Close {
         link: Id,
@@ -143,7 +142,7 @@ impl NewLink {
 /// A message of the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
-    Answer(Answer),
+    GuardAnswer(GuardAnswer),
     /// Not asked for: the frames of this function, which these guards watch, do not stay hijacked.
     Restored {
         guards: Id,
@@ -163,7 +162,7 @@ const LOADED: i32 = -2;
 impl Reply {
     /// Receives a message; `None` at the end.
     pub(super) fn receive(socket: &UnixStream) -> Option<Self> {
-        let answer = Answer::receive(socket)?;
+        let answer = GuardAnswer::receive(socket)?;
         Some(match answer.errno {
             RESTORED => {
                 let restored = Restored { pid: answer.place, probe: answer.probe };
@@ -177,7 +176,7 @@ impl Reply {
 
 /// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct GuardAnswer {
     pub(super) id: Id,
     /// 0 for success.
     pub(super) errno: i32,
@@ -189,7 +188,7 @@ pub(super) struct Answer {
 
 pub(super) const NO_PLACE: u32 = u32::MAX;
 
-impl Answer {
+impl GuardAnswer {
     pub(super) fn done(id: Id, result: &io::Result<()>) -> Self {
         let errno =
             result.as_ref().err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
@@ -237,28 +236,32 @@ impl Answer {
     }
 }
 
-impl Request<'_> {
+impl GuardRequest<'_> {
     pub(super) fn send(&self, socket: &UnixStream) -> io::Result<()> {
         let (header, fds): (_, &[BorrowedFd<'_>]) = match self {
             Self::Link { id, spec, fds } => (link_header(*id, spec), fds),
-            Self::Close { link } => (Header { what: CLOSE, id: *link, ..Header::default() }, &[]),
-            Self::CloseAll { id } => {
-                (Header { what: CLOSE_ALL, id: *id, ..Header::default() }, &[])
+            Self::Close { link } => {
+                (MessageHeader { what: CLOSE, id: *link, ..MessageHeader::default() }, &[])
             }
-            Self::Hold { pid, fds } => (Header { what: HOLD, pid: *pid, ..Header::default() }, fds),
-            Self::LetGo => (Header { what: LET_GO, ..Header::default() }, &[]),
+            Self::CloseAll { id } => {
+                (MessageHeader { what: CLOSE_ALL, id: *id, ..MessageHeader::default() }, &[])
+            }
+            Self::Hold { pid, fds } => {
+                (MessageHeader { what: HOLD, pid: *pid, ..MessageHeader::default() }, fds)
+            }
+            Self::LetGo => (MessageHeader { what: LET_GO, ..MessageHeader::default() }, &[]),
             Self::GuardReturns { id, fds } => {
-                (Header { what: GUARD_RETURNS, id: *id, ..Header::default() }, fds)
+                (MessageHeader { what: GUARD_RETURNS, id: *id, ..MessageHeader::default() }, fds)
             }
             Self::Sweep { id, guards } => {
-                (Header { what: SWEEP, id: *id, ..Header::of_guards(*guards) }, &[])
+                (MessageHeader { what: SWEEP, id: *id, ..MessageHeader::of_guards(*guards) }, &[])
             }
             Self::Looked { guards, pid, time } => {
-                let header = Header::of_guards(*guards);
-                (Header { what: LOOKED, id: *time, unit: *pid, ..header }, &[])
+                let header = MessageHeader::of_guards(*guards);
+                (MessageHeader { what: LOOKED, id: *time, unit: *pid, ..header }, &[])
             }
             Self::EndGuards { guards } => {
-                (Header { what: END_GUARDS, ..Header::of_guards(*guards) }, &[])
+                (MessageHeader { what: END_GUARDS, ..MessageHeader::of_guards(*guards) }, &[])
             }
         };
         let mut bytes = header.to_bytes().to_vec();
@@ -271,7 +274,7 @@ impl Request<'_> {
     }
 }
 
-fn link_header(id: Id, spec: &LinkSpec<'_>) -> Header {
+fn link_header(id: Id, spec: &LinkSpec<'_>) -> MessageHeader {
     let (attach, unit, return_bit) = match spec.way {
         Way::Multi(attach) => (attach as u32, 0, 0),
         Way::Perf { unit, return_bit } => (PERF, unit, return_bit),
@@ -279,7 +282,7 @@ fn link_header(id: Id, spec: &LinkSpec<'_>) -> Header {
     let at_return = if spec.at_return { AT_RETURN } else { 0 };
     let counts = if spec.ref_ctr_offsets.is_empty() { 0 } else { COUNTS };
     let keeps = if spec.keeps_to_the_end { KEEPS_TO_THE_END } else { 0 };
-    Header {
+    MessageHeader {
         what: LINK,
         flags: at_return | counts | keeps,
         id,
@@ -306,7 +309,7 @@ fn send_all(mut socket: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io
     socket.write_all(&bytes[sent..])
 }
 
-impl Order {
+impl ReceivedRequest {
     /// Receives the next request; `None` when the connection has ended, even within a request.
     pub(super) fn receive(socket: &UnixStream) -> io::Result<Option<Self>> {
         match read(socket) {
@@ -316,7 +319,7 @@ impl Order {
     }
 }
 
-fn read(socket: &UnixStream) -> io::Result<Order> {
+fn read(socket: &UnixStream) -> io::Result<ReceivedRequest> {
     let (header, fds, is_cut) = read_header(socket)?;
     let senseless = || io::Error::from(ErrorKind::InvalidData);
     let mut fds = fds.into_iter();
@@ -338,7 +341,7 @@ fn read(socket: &UnixStream) -> io::Result<Order> {
                 _ => read_numbers(socket, header.count)?,
             };
             match program.zip(file) {
-                Some((program, file)) => Order::Link(NewLink {
+                Some((program, file)) => ReceivedRequest::Link(NewLink {
                     id,
                     program,
                     file,
@@ -350,31 +353,33 @@ fn read(socket: &UnixStream) -> io::Result<Order> {
                     cookies,
                     ref_ctr_offsets,
                 }),
-                None => Order::Lost { id },
+                None => ReceivedRequest::Lost { id },
             }
         }
-        CLOSE => Order::Close { link: id },
-        CLOSE_ALL => Order::CloseAll { id },
+        CLOSE => ReceivedRequest::Close { link: id },
+        CLOSE_ALL => ReceivedRequest::CloseAll { id },
         HOLD => match fds.next() {
-            Some(command) => Order::Hold { pid: header.pid, command },
-            None if is_cut => Order::Lost { id },
+            Some(command) => ReceivedRequest::Hold { pid: header.pid, command },
+            None if is_cut => ReceivedRequest::Lost { id },
             None => return Err(senseless()),
         },
-        LET_GO => Order::LetGo,
+        LET_GO => ReceivedRequest::LetGo,
         GUARD_RETURNS => {
             let fds: Vec<Arc<OwnedFd>> = fds.by_ref().map(Arc::new).collect();
             match <[Arc<OwnedFd>; GuardMaps::FDS]>::try_from(fds) {
                 Ok([requests, states, guarded, lister, signals, forks]) => {
                     let maps = GuardMaps { requests, states, guarded, lister, signals, forks };
-                    Order::GuardReturns { id, maps }
+                    ReceivedRequest::GuardReturns { id, maps }
                 }
-                Err(_) if is_cut => Order::Lost { id },
+                Err(_) if is_cut => ReceivedRequest::Lost { id },
                 Err(_) => return Err(senseless()),
             }
         }
-        SWEEP => Order::Sweep { id, guards: header.guards() },
-        LOOKED => Order::Looked { guards: header.guards(), pid: header.unit, time: header.id },
-        END_GUARDS => Order::EndGuards { guards: header.guards() },
+        SWEEP => ReceivedRequest::Sweep { id, guards: header.guards() },
+        LOOKED => {
+            ReceivedRequest::Looked { guards: header.guards(), pid: header.unit, time: header.id }
+        }
+        END_GUARDS => ReceivedRequest::EndGuards { guards: header.guards() },
         _ => return Err(senseless()),
     };
     if fds.next().is_some() { Err(senseless()) } else { Ok(asked) }
@@ -382,7 +387,7 @@ fn read(socket: &UnixStream) -> io::Result<Order> {
 
 /// Reads a header and its descriptors. The flag tells that the kernel dropped some, because the
 /// table of open files was full.
-fn read_header(mut socket: &UnixStream) -> io::Result<(Header, Vec<OwnedFd>, bool)> {
+fn read_header(mut socket: &UnixStream) -> io::Result<(MessageHeader, Vec<OwnedFd>, bool)> {
     let mut bytes = [0; HEADER_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -405,7 +410,7 @@ fn read_header(mut socket: &UnixStream) -> io::Result<(Header, Vec<OwnedFd>, boo
         return Err(ErrorKind::UnexpectedEof.into());
     }
     socket.read_exact(&mut bytes[read..])?;
-    Ok((Header::from_bytes(&bytes), fds, is_cut))
+    Ok((MessageHeader::from_bytes(&bytes), fds, is_cut))
 }
 
 fn read_numbers(mut socket: &UnixStream, count: u32) -> io::Result<Vec<u64>> {

@@ -29,8 +29,8 @@ fn null() -> File {
 }
 
 fn receive_link(socket: &UnixStream) -> NewLink {
-    match Order::receive(socket) {
-        Ok(Some(Order::Link(link))) => link,
+    match ReceivedRequest::receive(socket) {
+        Ok(Some(ReceivedRequest::Link(link))) => link,
         other => panic!("{other:?}"),
     }
 }
@@ -50,7 +50,7 @@ fn links_arrive_as_they_were_asked_for() {
             let file = null();
             let fds = [file.as_fd(), file.as_fd()];
             let spec = spec(way, &offsets, &counts);
-            Request::Link { id, spec, fds }.send(socket).unwrap();
+            GuardRequest::Link { id, spec, fds }.send(socket).unwrap();
         }
     });
     for (way, id) in ways.into_iter().zip(11..) {
@@ -62,7 +62,7 @@ fn links_arrive_as_they_were_asked_for() {
         assert_eq!(spec.cookies, spec.offsets);
         assert_eq!(spec.ref_ctr_offsets.first(), if id == 12 { Some(&5) } else { None });
     }
-    assert!(Order::receive(&socket).unwrap().is_none());
+    assert!(ReceivedRequest::receive(&socket).unwrap().is_none());
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_message_that_is_cut_is_the_end() {
     let fds = [file.as_fd(), file.as_fd()];
     let offsets = [1, 2, 3];
     let spec = spec(Way::Multi(AttachType::UprobeMulti), &offsets, &[]);
-    Request::Link { id: 1, spec, fds }.send(&first).unwrap();
+    GuardRequest::Link { id: 1, spec, fds }.send(&first).unwrap();
     drop(first);
     let mut whole = Vec::new();
     (&second).read_to_end(&mut whole).unwrap();
@@ -86,7 +86,7 @@ fn a_message_that_is_cut_is_the_end() {
                 send_all(socket, &part, &fds).unwrap();
             }
         });
-        assert!(Order::receive(&socket).unwrap().is_none(), "{length} bytes");
+        assert!(ReceivedRequest::receive(&socket).unwrap().is_none(), "{length} bytes");
     }
 }
 
@@ -99,7 +99,7 @@ fn refused(header: Header, fds: usize) -> bool {
         // Enough bytes for numbers, if they are read.
         let _ = (&*socket).write_all(&[0; 4096]);
     });
-    matches!(Order::receive(&socket), Err(error) if error.kind() == ErrorKind::InvalidData)
+    matches!(ReceivedRequest::receive(&socket), Err(error) if error.kind() == ErrorKind::InvalidData)
 }
 
 #[test]
@@ -139,16 +139,16 @@ fn headers_are_read_as_they_were_written() {
 #[test]
 fn answers_are_read_as_they_were_written() {
     let answers = [
-        Answer { id: 1 << 50, errno: libc::EINVAL, place: 77, probe: 1 << 46 },
-        Answer { id: 2, errno: 0, place: NO_PLACE, probe: 0 },
+        GuardAnswer { id: 1 << 50, errno: libc::EINVAL, place: 77, probe: 1 << 46 },
+        GuardAnswer { id: 2, errno: 0, place: NO_PLACE, probe: 0 },
     ];
     let socket = after(move |socket| {
         answers.iter().for_each(|answer| answer.send(socket).unwrap());
         (&*socket).write_all(&[0; ANSWER_BYTES - 1]).unwrap();
     });
-    assert_eq!(Answer::receive(&socket), Some(answers[0]));
-    assert_eq!(Answer::receive(&socket), Some(answers[1]));
-    assert_eq!(Answer::receive(&socket), None);
+    assert_eq!(GuardAnswer::receive(&socket), Some(answers[0]));
+    assert_eq!(GuardAnswer::receive(&socket), Some(answers[1]));
+    assert_eq!(GuardAnswer::receive(&socket), None);
 }
 
 /// A separate process, whose table of open files is full.
@@ -173,16 +173,22 @@ fn full_table() {
     let ask = |id| {
         let spec = spec(Way::Multi(AttachType::UprobeMulti), &[1, 2], &[]);
         let fds = [file.as_fd(), file.as_fd()];
-        Request::Link { id, spec, fds }.send(&theirs).unwrap();
+        GuardRequest::Link { id, spec, fds }.send(&theirs).unwrap();
     };
     let mut others: Vec<_> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
     for room in [0, 1] {
         others.truncate(others.len() - room);
         ask(7);
-        assert!(matches!(Order::receive(&ours), Ok(Some(Order::Lost { id: 7 }))), "{room}");
+        assert!(
+            matches!(ReceivedRequest::receive(&ours), Ok(Some(ReceivedRequest::Lost { id: 7 }))),
+            "{room}"
+        );
     }
-    Request::Hold { pid: 9, fds: [file.as_fd()] }.send(&theirs).unwrap();
-    assert!(matches!(Order::receive(&ours), Ok(Some(Order::Hold { pid: 9, .. }))));
+    GuardRequest::Hold { pid: 9, fds: [file.as_fd()] }.send(&theirs).unwrap();
+    assert!(matches!(
+        ReceivedRequest::receive(&ours),
+        Ok(Some(ReceivedRequest::Hold { pid: 9, .. }))
+    ));
     drop(others);
     ask(8);
     assert_eq!(receive_link(&ours).id, 8);

@@ -1,6 +1,6 @@
 //! Measures the kernel's own share in the cost of a probe: a link with an empty program.
 
-use super::{Attachment, LinkKind, Request, Role, Site, keeper::Keeper, multi};
+use super::{Attachment, LinkRequest, Role, Site, keeper::Keeper, kind::LinkKind, multi};
 use crate::bpf::{BpfError, sys::AttachType};
 use ctrace_core::units::Pid;
 use std::{os::fd::AsFd as _, path::Path};
@@ -9,10 +9,11 @@ use std::{os::fd::AsFd as _, path::Path};
 /// For benchmarks: nothing is reported.
 pub fn attach_nothing(path: &Path, pid: Pid, sites: &[Site]) -> Result<Attachment, BpfError> {
     let (attach, kind) = (AttachType::UprobeSession, LinkKind::Session);
-    let request = Request { path, pid: Some(pid.0), role: Role::Function, sites, force: false };
+    let request = LinkRequest { path, pid: Some(pid.0), role: Role::Function, sites, force: false };
     let keeper = Keeper::of_this_process()?;
     let program = multi::empty_program(attach).map_err(|source| {
-        BpfError::permission("load an empty program", &source).unwrap_or_else(|| kind.unsupported())
+        BpfError::permission("load an empty program", &source)
+            .unwrap_or_else(|| BpfError::no_link(kind))
     })?;
     let link = multi::link_loaded(&keeper, program.as_fd(), false, attach, kind, &request)?;
     Ok(Attachment::new(Role::Function, kind, sites.len(), vec![link]))

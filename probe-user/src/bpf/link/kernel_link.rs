@@ -11,6 +11,9 @@ use std::{
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
 };
 
+/// The most places of one session or multi link that the kernel accepts.
+pub(crate) const SITES_LIMIT: usize = 1 << 20;
+
 /// The method of linking places to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -48,13 +51,13 @@ impl LinkSpec<'_> {
 
 /// The reason why there is no link.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct LinkRefusal {
     pub(crate) source: io::Error,
     /// The refused place, where the kernel was asked about one at a time.
     pub(crate) index: Option<usize>,
 }
 
-impl From<io::Error> for Refusal {
+impl From<io::Error> for LinkRefusal {
     fn from(source: io::Error) -> Self {
         Self { source, index: None }
     }
@@ -65,7 +68,7 @@ pub(crate) fn make(
     program: BorrowedFd<'_>,
     path: &CStr,
     spec: &LinkSpec<'_>,
-) -> Result<Vec<OwnedFd>, Refusal> {
+) -> Result<Vec<OwnedFd>, LinkRefusal> {
     match spec.way {
         Way::Multi(attach) => {
             let link = UprobeLink {
@@ -94,7 +97,7 @@ pub(crate) fn make(
                 };
                 let link = sys::open_uprobe(&event)
                     .and_then(|event| sys::link_perf(program, event.as_fd(), cookie))
-                    .map_err(|source| Refusal { source, index: Some(index) })?;
+                    .map_err(|source| LinkRefusal { source, index: Some(index) })?;
                 links.push(link);
             }
             Ok(links)

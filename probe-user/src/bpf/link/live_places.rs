@@ -3,7 +3,7 @@
 //! The kernel names the places of multi and session links only. It names their files by path, so
 //! one that is in another mount namespace is not known.
 
-use super::SITES_LIMIT;
+use super::kernel_link::SITES_LIMIT;
 use crate::bpf::sys::{self, LinkPlaces};
 use std::{
     collections::HashSet,

@@ -10,6 +10,7 @@ mod bisection;
 pub(super) mod floor;
 pub(super) mod keeper;
 pub(super) mod kernel_link;
+pub(super) mod kind;
 pub(super) mod live_places;
 pub(super) mod multi;
 pub(super) mod perf;
@@ -19,20 +20,19 @@ pub(super) mod touch;
 use super::{
     BpfError,
     error::ENOTSUPP,
-    load::programs::{Program, Programs},
+    load::programs::{BpfProgram, Programs},
     sys::AttachType,
 };
 use ctrace_common::Cookie;
 use keeper::{Keeper, LinkHandle};
-use serde::Serialize;
+use kernel_link::SITES_LIMIT;
+use kind::{LinkChoice, LinkKind};
 use std::{
     fmt, fs, io,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
-/// The most places of one session or multi link that the kernel accepts.
-pub(crate) const SITES_LIMIT: usize = 1 << 20;
 /// The most places that are attached by perf links, unless forced.
 pub(crate) const PERF_SITES_LIMIT: usize = 500;
 
@@ -100,58 +100,8 @@ impl Role {
     }
 }
 
-/// The link that the user asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LinkChoice {
-    /// The cheapest that the kernel has.
-    #[default]
-    Auto,
-    /// For roles without return probes the same as `Multi`.
-    Session,
-    Multi,
-    Perf,
-}
-
-/// The link that was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LinkKind {
-    Session,
-    Multi,
-    Perf,
-}
-
-impl LinkKind {
-    pub(super) const fn unsupported(self) -> BpfError {
-        match self {
-            Self::Session => BpfError::Unsupported {
-                what: "uprobe session links",
-                remedy: "they came with Linux 6.13; use --link multi, perf or auto",
-            },
-            Self::Multi => BpfError::Unsupported {
-                what: "uprobe multi links",
-                remedy: "they came with Linux 6.6; use --link perf or auto",
-            },
-            Self::Perf => BpfError::Unsupported {
-                what: "uprobes for eBPF programs",
-                remedy: "it needs CONFIG_UPROBE_EVENTS and CONFIG_BPF_EVENTS",
-            },
-        }
-    }
-}
-
-impl fmt::Display for LinkKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Session => "session",
-            Self::Multi => "multi",
-            Self::Perf => "perf",
-        })
-    }
-}
-
 /// The places to attach, and the role of their probes.
-pub(super) struct Request<'a> {
+pub(super) struct LinkRequest<'a> {
     pub(super) path: &'a Path,
     /// `None` means every process that maps the file.
     pub(super) pid: Option<u32>,
@@ -160,7 +110,7 @@ pub(super) struct Request<'a> {
     pub(super) force: bool,
 }
 
-impl Request<'_> {
+impl LinkRequest<'_> {
     /// Turns the kernel's refusal into an error about the request, and about the refused place if
     /// it is known.
     pub(super) fn refusal(
@@ -221,7 +171,7 @@ pub(super) fn attach(
     keeper: &Keeper,
     programs: &Programs,
     support: &impl Support,
-    request: &Request<'_>,
+    request: &LinkRequest<'_>,
     choice: LinkChoice,
 ) -> Result<Attachment, BpfError> {
     let sites = request.sites.len();
@@ -240,7 +190,7 @@ pub(super) fn attach(
     let mut links = Vec::new();
     for &program in programs_of {
         links.extend(timed_placement::place(request.path, request.sites, |sites| {
-            let part = Request { sites, ..*request };
+            let part = LinkRequest { sites, ..*request };
             multi::link(keeper, programs, program, attach, kind, &part)
         })?);
     }
@@ -248,7 +198,7 @@ pub(super) fn attach(
 }
 
 fn choose(support: &impl Support, role: Role, choice: LinkChoice) -> Result<LinkKind, BpfError> {
-    let has = |kind| if support.has(kind) { Ok(kind) } else { Err(kind.unsupported()) };
+    let has = |kind| if support.has(kind) { Ok(kind) } else { Err(BpfError::no_link(kind)) };
     match choice {
         LinkChoice::Session if role.returns() => has(LinkKind::Session),
         LinkChoice::Session | LinkChoice::Multi => has(LinkKind::Multi),
@@ -261,37 +211,39 @@ fn choose(support: &impl Support, role: Role, choice: LinkChoice) -> Result<Link
 }
 
 /// Returns the program of a session link.
-const fn session_program(role: Role) -> &'static [Program] {
+const fn session_program(role: Role) -> &'static [BpfProgram] {
     match role {
-        Role::FunctionWithValues => &[Program::SessionWithValues],
-        Role::FunctionWithCondition => &[Program::SessionWithCondition],
-        _ => &[Program::Session],
+        Role::FunctionWithValues => &[BpfProgram::SessionWithValues],
+        Role::FunctionWithCondition => &[BpfProgram::SessionWithCondition],
+        _ => &[BpfProgram::Session],
     }
 }
 
 /// Returns the programs in the order of attaching. Returns come first: a call that begins in
 /// between then has a return without an entry, which the reader recognizes. Otherwise it would have
 /// an entry without a return.
-const fn programs_of(role: Role) -> &'static [Program] {
+const fn programs_of(role: Role) -> &'static [BpfProgram] {
     match role {
-        Role::Function => &[Program::Return, Program::Entry],
-        Role::FunctionWithValues => &[Program::ReturnWithValues, Program::EntryWithValues],
-        Role::FunctionWithCondition => &[Program::ReturnWithValues, Program::EntryWithCondition],
-        Role::Entry => &[Program::Entry],
-        Role::EntryWithValues => &[Program::EntryWithValues],
-        Role::EntryWithCondition => &[Program::EntryWithCondition],
-        Role::ExitSite => &[Program::ExitSite],
-        Role::RetSiteWithValues => &[Program::RetSiteWithValues],
-        Role::Point => &[Program::Point],
-        Role::PointWithValues => &[Program::PointWithValues],
-        Role::PointWithTexts => &[Program::PointWithTexts],
-        Role::Flush => &[Program::Flush],
-        Role::FlushWaiting => &[Program::FlushWaiting],
-        Role::Register => &[Program::Register],
-        Role::Switch => &[Program::Nothing],
-        Role::GuardUnwind => &[Program::GuardUnwind],
-        Role::GuardSwitch => &[Program::GuardSwitch],
-        Role::GuardLoad => &[Program::GuardLoad],
+        Role::Function => &[BpfProgram::Return, BpfProgram::Entry],
+        Role::FunctionWithValues => &[BpfProgram::ReturnWithValues, BpfProgram::EntryWithValues],
+        Role::FunctionWithCondition => {
+            &[BpfProgram::ReturnWithValues, BpfProgram::EntryWithCondition]
+        }
+        Role::Entry => &[BpfProgram::Entry],
+        Role::EntryWithValues => &[BpfProgram::EntryWithValues],
+        Role::EntryWithCondition => &[BpfProgram::EntryWithCondition],
+        Role::ExitSite => &[BpfProgram::ExitSite],
+        Role::RetSiteWithValues => &[BpfProgram::RetSiteWithValues],
+        Role::Point => &[BpfProgram::Point],
+        Role::PointWithValues => &[BpfProgram::PointWithValues],
+        Role::PointWithTexts => &[BpfProgram::PointWithTexts],
+        Role::Flush => &[BpfProgram::Flush],
+        Role::FlushWaiting => &[BpfProgram::FlushWaiting],
+        Role::Register => &[BpfProgram::Register],
+        Role::Switch => &[BpfProgram::Nothing],
+        Role::GuardUnwind => &[BpfProgram::GuardUnwind],
+        Role::GuardSwitch => &[BpfProgram::GuardSwitch],
+        Role::GuardLoad => &[BpfProgram::GuardLoad],
     }
 }
 

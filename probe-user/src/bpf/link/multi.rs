@@ -1,14 +1,15 @@
 //! Session and multi links: one link for all places of a file.
 
 use super::{
-    LinkKind, Request, Site,
+    LinkRequest, Site,
     keeper::{Keeper, LinkHandle},
     kernel_link::{LinkSpec, Way},
+    kind::LinkKind,
 };
 use crate::bpf::{
     BpfError,
     error::ENOTSUPP,
-    load::programs::{Program, Programs},
+    load::programs::{BpfProgram, Programs},
     sys::{self, AttachType, Insn, ProgramSpec, ProgramType, UprobeLink},
 };
 use std::{
@@ -22,10 +23,10 @@ use std::{
 pub(crate) fn link(
     keeper: &Keeper,
     programs: &Programs,
-    program: Program,
+    program: BpfProgram,
     attach: AttachType,
     kind: LinkKind,
-    request: &Request<'_>,
+    request: &LinkRequest<'_>,
 ) -> Result<LinkHandle, BpfError> {
     let loaded = programs.get(program, attach)?;
     link_loaded(keeper, loaded.as_fd(), program.is_at_return(), attach, kind, request)
@@ -38,7 +39,7 @@ pub(super) fn link_loaded(
     at_return: bool,
     attach: AttachType,
     kind: LinkKind,
-    request: &Request<'_>,
+    request: &LinkRequest<'_>,
 ) -> Result<LinkHandle, BpfError> {
     let sites = request.sites;
     let offsets: Vec<_> = sites.iter().map(|site| site.offset).collect();

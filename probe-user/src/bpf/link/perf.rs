@@ -1,13 +1,14 @@
 //! Perf-event links, one for each place and each end, for kernels without multi links.
 
 use super::{
-    LinkKind, PERF_SITES_LIMIT, Request,
+    LinkRequest, PERF_SITES_LIMIT,
     keeper::{Keeper, LinkHandle},
     kernel_link::{LinkSpec, Way},
+    kind::LinkKind,
 };
 use crate::bpf::{
     BpfError,
-    load::programs::{Program, Programs},
+    load::programs::{BpfProgram, Programs},
     sys::AttachType,
 };
 use std::{fs, os::fd::AsFd as _, path::PathBuf};
@@ -15,16 +16,16 @@ use std::{fs, os::fd::AsFd as _, path::PathBuf};
 const UNIT: &str = "/sys/bus/event_source/devices/uprobe";
 
 /// The kernel's uprobe unit.
-pub(crate) struct Unit {
+pub(crate) struct UprobeUnit {
     number: u32,
     return_bit: u32,
 }
 
-impl Unit {
+impl UprobeUnit {
     pub(crate) fn find() -> Result<Self, BpfError> {
         let read = |name: &str| {
             let path = PathBuf::from(UNIT).join(name);
-            let text = fs::read_to_string(&path).map_err(|_| LinkKind::Perf.unsupported())?;
+            let text = fs::read_to_string(&path).map_err(|_| BpfError::no_link(LinkKind::Perf))?;
             Ok((text, path))
         };
         let (number, path) = read("type")?;
@@ -52,18 +53,18 @@ fn parse_bit(format: &str) -> Option<u32> {
 pub(crate) fn link(
     keeper: &Keeper,
     programs: &Programs,
-    roles: &[Program],
-    request: &Request<'_>,
+    roles: &[BpfProgram],
+    request: &LinkRequest<'_>,
 ) -> Result<Vec<LinkHandle>, BpfError> {
-    link_on(&Unit::find()?, keeper, programs, roles, request)
+    link_on(&UprobeUnit::find()?, keeper, programs, roles, request)
 }
 
 pub(super) fn link_on(
-    unit: &Unit,
+    unit: &UprobeUnit,
     keeper: &Keeper,
     programs: &Programs,
-    roles: &[Program],
-    request: &Request<'_>,
+    roles: &[BpfProgram],
+    request: &LinkRequest<'_>,
 ) -> Result<Vec<LinkHandle>, BpfError> {
     let sites = request.sites;
     if sites.len() > PERF_SITES_LIMIT && !request.force {
@@ -74,7 +75,7 @@ pub(super) fn link_on(
     let offsets: Vec<_> = sites.iter().map(|site| site.offset).collect();
     let cookies: Vec<_> = sites.iter().map(|site| site.cookie.0).collect();
     let ref_ctr_offsets: Vec<_> = sites.iter().map(|site| site.ref_ctr_offset).collect();
-    let link = |&program: &Program| {
+    let link = |&program: &BpfProgram| {
         let loaded = programs.get(program, AttachType::Any)?;
         let at_return = program.is_at_return();
         let spec = LinkSpec {
@@ -95,7 +96,7 @@ pub(super) fn link_on(
 }
 
 #[cfg(test)]
-impl Unit {
+impl UprobeUnit {
     pub(crate) fn fake() -> Self {
         Self { number: 8, return_bit: 0 }
     }

@@ -1,5 +1,5 @@
 use super::super::sys::{Syscall, fake};
-use super::{perf::Unit, *};
+use super::{perf::UprobeUnit, *};
 use std::{
     cell::RefCell,
     io::Read as _,
@@ -31,8 +31,8 @@ fn sites(count: usize) -> Vec<Site> {
         .collect()
 }
 
-fn request(role: Role, sites: &[Site]) -> Request<'_> {
-    Request { path: Path::new("/bin/true"), pid: Some(7), role, sites, force: false }
+fn request(role: Role, sites: &[Site]) -> LinkRequest<'_> {
+    LinkRequest { path: Path::new("/bin/true"), pid: Some(7), role, sites, force: false }
 }
 
 /// The calls to the kernel, in order: `load TYPE`, `link TYPE`, `return TYPE`, `close`.
@@ -130,7 +130,7 @@ fn perf_links_attach_every_place_and_returns_first() {
     let request = request(Role::Function, &sites);
     let programs = Programs::fake();
     let links = perf::link_on(
-        &Unit::fake(),
+        &UprobeUnit::fake(),
         &Keeper::Itself,
         &programs,
         programs_of(Role::Function),
@@ -151,8 +151,14 @@ fn many_perf_links_need_force() {
     let sites = sites(PERF_SITES_LIMIT + 1);
     let mut request = request(Role::Entry, &sites);
     let programs = Programs::fake();
-    let link = |request: &Request<'_>| {
-        perf::link_on(&Unit::fake(), &Keeper::Itself, &programs, programs_of(Role::Entry), request)
+    let link = |request: &LinkRequest<'_>| {
+        perf::link_on(
+            &UprobeUnit::fake(),
+            &Keeper::Itself,
+            &programs,
+            programs_of(Role::Entry),
+            request,
+        )
     };
     let error = link(&request).err().unwrap();
     assert!(matches!(error, BpfError::TooManyPerfSites { sites: 501, seconds: 51, .. }), "{error}");
@@ -164,7 +170,7 @@ fn many_perf_links_need_force() {
 /// Attaches with the `failing`th link refused. Returns whether all earlier links are gone.
 fn is_undone(
     failing: usize,
-    attach: impl FnOnce(&Programs, &Request<'_>) -> Result<(), BpfError>,
+    attach: impl FnOnce(&Programs, &LinkRequest<'_>) -> Result<(), BpfError>,
 ) -> bool {
     // Every link is an end of this socket. The other end sees when all are closed.
     let (mut ours, theirs) = UnixStream::pair().unwrap();
@@ -197,7 +203,7 @@ fn nothing_stays_half_attached() {
     for failing in 1..=6 {
         assert!(is_undone(failing, |programs, request| {
             perf::link_on(
-                &Unit::fake(),
+                &UprobeUnit::fake(),
                 &Keeper::Itself,
                 programs,
                 programs_of(Role::Function),
@@ -232,7 +238,7 @@ fn no_places_take_no_links() {
 fn a_path_with_a_zero_byte_is_no_file() {
     let _fake = fake::Fake::new(|_| fake::fd());
     let sites = sites(1);
-    let request = Request { path: Path::new("a\0b"), ..request(Role::Entry, &sites) };
+    let request = LinkRequest { path: Path::new("a\0b"), ..request(Role::Entry, &sites) };
     let error = attach(&Keeper::Itself, &Programs::fake(), &EVERYTHING, &request, LinkChoice::Auto)
         .unwrap_err();
     assert!(matches!(error, BpfError::NoFile { .. }), "{error}");
@@ -241,7 +247,7 @@ fn a_path_with_a_zero_byte_is_no_file() {
 fn refusal(errno: i32, pid: Option<u32>) -> BpfError {
     let _fake = Calls::default().record(Some((1, errno)));
     let sites = sites(1);
-    let request = Request { pid, ..request(Role::Function, &sites) };
+    let request = LinkRequest { pid, ..request(Role::Function, &sites) };
     attach(&Keeper::Itself, &Programs::fake(), &EVERYTHING, &request, LinkChoice::Auto).unwrap_err()
 }
 

@@ -3,9 +3,10 @@
 //! affected.
 
 use super::{
-    LinkKind, Request, Role, Site,
+    LinkRequest, Role, Site,
     bisection::Bisection,
     kernel_link::{self, LinkSpec, Way},
+    kind::LinkKind,
     multi, perf,
 };
 use crate::bpf::{
@@ -34,7 +35,7 @@ const MOST_REFUSED: usize = 256;
 
 /// A place in a file to touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ProbePlace {
     /// File offset.
     pub offset: u64,
     /// File offset of the semaphore that the earlier probe raised; 0 for none.
@@ -48,7 +49,7 @@ pub(crate) struct Touched {
     pub tried: usize,
     /// Places that the kernel refused: another tracer has them with another semaphore, or nothing
     /// can be probed. Their breakpoints may be gone all the same: undoing its work mends them.
-    pub refused: Vec<Place>,
+    pub refused: Vec<ProbePlace>,
 }
 
 /// Returns whether many places are touched at once, in milliseconds. Otherwise each takes 0.1 s.
@@ -62,19 +63,24 @@ pub(crate) fn touches_many() -> bool {
 pub(crate) fn touch(
     file: &File,
     pid: Pid,
-    places: &[Place],
+    places: &[ProbePlace],
     until: Instant,
 ) -> Result<Touched, BpfError> {
     // The file that was compared, whatever its path names by now.
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    let site = |place: &Place| Site {
+    let site = |place: &ProbePlace| Site {
         offset: place.offset,
         ref_ctr_offset: place.semaphore,
         cookie: Cookie::plain(0),
     };
     let sites: Vec<Site> = places.iter().map(site).collect();
-    let request =
-        Request { path: &path, pid: Some(pid.0), role: Role::Switch, sites: &sites, force: true };
+    let request = LinkRequest {
+        path: &path,
+        pid: Some(pid.0),
+        role: Role::Switch,
+        sites: &sites,
+        force: true,
+    };
     let c_path = CString::new(path.as_os_str().as_bytes())
         .map_err(|_| BpfError::NoFile { path: path.clone() })?;
     let (tried, refused) = match touches_many() {
@@ -82,13 +88,14 @@ pub(crate) fn touch(
         false => by_events(&request, &c_path, until)?,
     };
     let refused = refused.into_iter();
-    let refused = refused.map(|site| Place { offset: site.offset, semaphore: site.ref_ctr_offset });
+    let refused =
+        refused.map(|site| ProbePlace { offset: site.offset, semaphore: site.ref_ctr_offset });
     Ok(Touched { tried, refused: refused.collect() })
 }
 
 /// Makes links, each as large as possible. Returns the number of places and the refused ones.
 fn by_multi_links(
-    request: &Request<'_>,
+    request: &LinkRequest<'_>,
     path: &CStr,
     until: Instant,
 ) -> Result<(usize, Vec<Site>), BpfError> {
@@ -130,11 +137,11 @@ fn by_multi_links(
 
 /// Makes events, one by one. Returns the number of places and the refused ones.
 fn by_events(
-    request: &Request<'_>,
+    request: &LinkRequest<'_>,
     path: &CStr,
     until: Instant,
 ) -> Result<(usize, Vec<Site>), BpfError> {
-    let unit = perf::Unit::find()?;
+    let unit = perf::UprobeUnit::find()?;
     let mut refused = Vec::new();
     for (tried, site) in request.sites.iter().enumerate() {
         if Instant::now() >= until || refused.len() >= MOST_REFUSED {
@@ -171,8 +178,8 @@ mod tests {
 
     const LINK_CREATE: u32 = 28;
 
-    fn places(offsets: &[u64]) -> Vec<Place> {
-        offsets.iter().map(|offset| Place { offset: *offset, semaphore: 0 }).collect()
+    fn places(offsets: &[u64]) -> Vec<ProbePlace> {
+        offsets.iter().map(|offset| ProbePlace { offset: *offset, semaphore: 0 }).collect()
     }
 
     /// Touches places on a kernel that refuses links with offsets from 100 on. Returns the number
@@ -235,7 +242,7 @@ mod tests {
     /// A kernel without multi links.
     #[test]
     fn else_each_place_has_an_event() {
-        if perf::Unit::find().is_err() {
+        if perf::UprobeUnit::find().is_err() {
             return eprintln!("skipped: no uprobes here");
         }
         let _fake = fake::Fake::new(|call| match call {

@@ -7,22 +7,25 @@
 use super::object;
 use crate::bpf::{
     BpfError, Config,
-    kernel::map_fd,
     machine::btf::Offsets,
     maps::side_table::{CONDITIONS_LIMIT, VALUES_LIMIT},
     processes::control::PROCESSES_LIMIT,
-    return_guards::{REQUEST_BYTES, UNRETURNED_WORDS},
-    rings::layout::Layout,
+    rings::layout::RingLayout,
 };
-use aya::EbpfLoader;
+use aya::{EbpfLoader, maps::Map};
 use ctrace_common::{MET_SLOTS, PAGE_LEN, UNMET_COUNTERS};
 use std::{
     error::Error as _,
     io,
-    os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd},
+    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     thread,
 };
+
+/// Bytes for requests: each of some hundred threads can wait at the same time.
+const REQUEST_BYTES: u32 = 1 << 20;
+/// Words of the map of functions without return probes: a bit for each function.
+const UNRETURNED_WORDS: u32 = 1 << 14;
 
 /// Warnings and errors, in the numbers of aya-log's levels.
 const LOG_LEVEL: u8 = 2;
@@ -35,7 +38,7 @@ static KEPT: Mutex<Vec<&'static [u32]>> = Mutex::new(Vec::new());
 /// The settings in the programs' globals and maps.
 pub(crate) struct Settings<'a> {
     pub(crate) config: &'a Config,
-    pub(crate) layout: Layout,
+    pub(crate) layout: RingLayout,
     /// The first page of each CPU's ring.
     pub(crate) first_pages: &'a [u32],
     /// True if the programs check the set of traced processes.
@@ -133,4 +136,14 @@ pub(crate) fn take_map(ebpf: &mut aya::Ebpf, name: &str) -> Result<Arc<OwnedFd>,
         .try_clone_to_owned()
         .map(Arc::new)
         .map_err(|source| BpfError::Create { what: "a file descriptor".into(), source })
+}
+
+/// Returns the descriptor of a map of a known type.
+fn map_fd(map: &Map) -> Option<BorrowedFd<'_>> {
+    match map {
+        Map::Array(data) | Map::HashMap(data) | Map::PerCpuArray(data) | Map::RingBuf(data) => {
+            Some(data.fd().as_fd())
+        }
+        _ => None,
+    }
 }

@@ -22,7 +22,7 @@ const LOG_BYTES: usize = 4 << 20;
 
 /// One of the programs in the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Program {
+pub(crate) enum BpfProgram {
     Session,
     SessionWithValues,
     SessionWithCondition,
@@ -54,7 +54,7 @@ pub(crate) enum Program {
     ListHijacked,
 }
 
-impl Program {
+impl BpfProgram {
     const ALL: [Self; 29] = [
         Self::Session,
         Self::SessionWithValues,
@@ -145,8 +145,8 @@ impl Program {
 
 pub(crate) struct Programs {
     license: CString,
-    code: HashMap<Program, Vec<Insn>>,
-    loaded: Mutex<HashMap<(Program, AttachType), Arc<OwnedFd>>>,
+    code: HashMap<BpfProgram, Vec<Insn>>,
+    loaded: Mutex<HashMap<(BpfProgram, AttachType), Arc<OwnedFd>>>,
 }
 
 impl Programs {
@@ -165,7 +165,7 @@ impl Programs {
             .map_err(|error| damaged(error.to_string()))?;
         let mut code = HashMap::new();
         let mut license = CString::default();
-        for program in Program::ALL {
+        for program in BpfProgram::ALL {
             let missing = || damaged(format!("it has no program `{}`", program.name()));
             let found = object.programs.get(program.name()).ok_or_else(missing)?;
             let function = object.functions.get(&found.function_key()).ok_or_else(missing)?;
@@ -178,7 +178,7 @@ impl Programs {
     /// Returns the program, loaded for this type of link.
     pub(crate) fn get(
         &self,
-        program: Program,
+        program: BpfProgram,
         attach: AttachType,
     ) -> Result<Arc<OwnedFd>, BpfError> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
@@ -192,7 +192,7 @@ impl Programs {
 
     /// Loads programs that will be needed, side by side: the verifier takes milliseconds for some.
     /// One that it refuses is loaded again by [`Self::get`], which tells why.
-    pub(crate) fn load_ahead(&self, wanted: &[(Program, AttachType)]) {
+    pub(crate) fn load_ahead(&self, wanted: &[(BpfProgram, AttachType)]) {
         let queue = Mutex::new(wanted.iter());
         let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
         let load = || {
@@ -212,7 +212,7 @@ impl Programs {
         });
     }
 
-    fn load(&self, program: Program, attach: AttachType) -> Result<OwnedFd, BpfError> {
+    fn load(&self, program: BpfProgram, attach: AttachType) -> Result<OwnedFd, BpfError> {
         let attach_function = match attach {
             AttachType::Iterator => Offsets::of_running_kernel()?
                 .task_iterator()
@@ -251,7 +251,7 @@ impl Programs {
     /// Returns programs without instructions, for a fake kernel.
     #[cfg(test)]
     pub(crate) fn fake() -> Self {
-        let code = Program::ALL.into_iter().map(|program| (program, Vec::new())).collect();
+        let code = BpfProgram::ALL.into_iter().map(|program| (program, Vec::new())).collect();
         Self { license: c"Dual MIT/GPL".into(), code, loaded: Mutex::default() }
     }
 }
@@ -272,8 +272,8 @@ mod tests {
         });
         let programs = Programs::fake();
         for _ in 0..3 {
-            programs.get(Program::Entry, AttachType::Any).unwrap();
-            programs.get(Program::Entry, AttachType::UprobeMulti).unwrap();
+            programs.get(BpfProgram::Entry, AttachType::Any).unwrap();
+            programs.get(BpfProgram::Entry, AttachType::UprobeMulti).unwrap();
         }
         assert_eq!(calls.get(), 2);
     }
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn missing_rights_are_no_verdict() {
         let _fake = fake::Fake::failing(libc::EPERM);
-        let error = Programs::fake().get(Program::Entry, AttachType::Any).unwrap_err();
+        let error = Programs::fake().get(BpfProgram::Entry, AttachType::Any).unwrap_err();
         assert!(matches!(error, BpfError::Permission { .. }), "{error}");
     }
 
@@ -298,7 +298,7 @@ mod tests {
                 }
                 fake::error(errno)
             });
-            let error = Programs::fake().get(Program::Session, AttachType::Any).unwrap_err();
+            let error = Programs::fake().get(BpfProgram::Session, AttachType::Any).unwrap_err();
             assert!(matches!(error, BpfError::Rejected { program: "session", .. }), "{error}");
             assert!(error.to_string().ends_with("the verifier says:\nbad insn"), "{error}");
         }
@@ -314,7 +314,7 @@ mod tests {
             refusals -= 1;
             fake::error(libc::EAGAIN)
         });
-        Programs::fake().get(Program::Entry, AttachType::Any).unwrap();
+        Programs::fake().get(BpfProgram::Entry, AttachType::Any).unwrap();
     }
 
     #[test]

@@ -4,5 +4,6 @@ pub(super) mod btf;
 pub(super) mod capabilities;
 pub(super) mod clock;
 pub(super) mod cpus;
+pub(super) mod lockdown;
 pub(super) mod pid_namespace;
 pub(super) mod release;

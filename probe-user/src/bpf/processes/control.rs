@@ -2,7 +2,7 @@
 
 use crate::bpf::{
     BpfError,
-    load::programs::{Program, Programs},
+    load::programs::{BpfProgram, Programs},
     sys::{self, AttachType},
 };
 use ctrace_core::units::Pid;
@@ -20,14 +20,14 @@ pub(crate) const PROCESSES_LIMIT: u32 = 32768;
 const OPTIONAL: &str = "sched_prepare_exec";
 
 /// A program, its tracepoint, and the tracepoint's name for people.
-pub(crate) type Tracepoint = (Program, &'static CStr, &'static str);
+pub(crate) type Tracepoint = (BpfProgram, &'static CStr, &'static str);
 
 const TRACEPOINTS: [Tracepoint; 5] = [
-    (Program::Fork, c"sched_process_fork", "sched_process_fork"),
-    (Program::Exec, c"sched_process_exec", "sched_process_exec"),
-    (Program::PrepareExec, c"sched_prepare_exec", OPTIONAL),
-    (Program::Exit, c"sched_process_exit", "sched_process_exit"),
-    (Program::Rename, c"task_rename", "task_rename"),
+    (BpfProgram::Fork, c"sched_process_fork", "sched_process_fork"),
+    (BpfProgram::Exec, c"sched_process_exec", "sched_process_exec"),
+    (BpfProgram::PrepareExec, c"sched_prepare_exec", OPTIONAL),
+    (BpfProgram::Exit, c"sched_process_exit", "sched_process_exit"),
+    (BpfProgram::Rename, c"task_rename", "task_rename"),
 ];
 
 /// The processes that a session traces, in the kernel's map.

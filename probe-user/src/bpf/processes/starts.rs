@@ -6,10 +6,10 @@ use crate::bpf::{
     load::{
         loader::{Settings, load_maps, map_fds, take_map},
         object,
-        programs::{Program, Programs},
+        programs::{BpfProgram, Programs},
     },
     machine::cpus::Cpus,
-    rings::layout::Layout,
+    rings::layout::RingLayout,
 };
 use ctrace_common::{PAGE_LEN, TRACED};
 use ctrace_core::units::Pid;
@@ -38,7 +38,7 @@ impl Starts {
             conditions: false,
             guards: false,
         };
-        let layout = Layout::new(1, config.ring_bytes)?;
+        let layout = RingLayout::new(1, config.ring_bytes)?;
         let mut ebpf = load_maps(&Settings {
             config: &config,
             layout,
@@ -53,8 +53,8 @@ impl Starts {
             &programs,
             traced,
             &[
-                (Program::Start, c"sched_process_exec", "sched_process_exec"),
-                (Program::Birth, c"sched_process_fork", "sched_process_fork"),
+                (BpfProgram::Start, c"sched_process_exec", "sched_process_exec"),
+                (BpfProgram::Birth, c"sched_process_fork", "sched_process_fork"),
             ],
         )?;
         Ok(Self { control, news: News::take(&mut ebpf)?, lost, lost_before: 0 })

@@ -4,7 +4,7 @@
 //! anything of it runs. The thread then waits in the program until it is stopped by ptrace, and
 //! stays so until the session has looked. Its parent does not see that.
 
-use super::{Client, requests::Request, states::States, stopped};
+use super::{Client, requests::FramesRequest, states::States, stopped};
 use crate::process_status::ProcessStatus;
 use std::{
     collections::HashMap,
@@ -69,7 +69,7 @@ impl Loads {
     }
 
     /// Holds the thread of a request until the session has looked, if there is something new.
-    pub(super) fn hold(self: &Arc<Self>, request: Request) {
+    pub(super) fn hold(self: &Arc<Self>, request: FramesRequest) {
         let Some(end) = self.begin(&request) else {
             self.states.finish(&request);
             return;
@@ -92,8 +92,8 @@ impl Loads {
     }
 
     /// Returns a channel that ends when the thread may go on. `None` means at once.
-    fn begin(&self, request: &Request) -> Option<Receiver<()>> {
-        let Request { pid, tid, number, .. } = *request;
+    fn begin(&self, request: &FramesRequest) -> Option<Receiver<()>> {
+        let FramesRequest { pid, tid, number, .. } = *request;
         if !(self.client.is_awake)() {
             return None;
         }

@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// The hijacked frames of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct FramesRequest {
     pub(super) number: u64,
     pub(super) trampoline: u64,
     pub(super) pid: u32,
@@ -34,7 +34,7 @@ pub(super) struct Request {
     pub(super) frames: Vec<Hijacked>,
 }
 
-impl Request {
+impl FramesRequest {
     /// Reads a record. The programs write no others than this accepts.
     fn from_wire(bytes: &[u8]) -> Option<Self> {
         if bytes.len() != size_of::<RestoreRequest>() {
@@ -106,7 +106,7 @@ impl Request {
 pub(super) struct Requests {
     ring: RingBuf<MapData>,
     /// Those that were looked at before their turn.
-    seen: VecDeque<Request>,
+    seen: VecDeque<FramesRequest>,
     /// The processes that threads have stopped, or are about to.
     pub(super) stopped: BTreeMap<u32, Stopping>,
 }
@@ -118,7 +118,7 @@ impl Requests {
         Ok(Self { ring, seen: VecDeque::new(), stopped: BTreeMap::new() })
     }
 
-    pub(super) fn next(&mut self) -> Option<Request> {
+    pub(super) fn next(&mut self) -> Option<FramesRequest> {
         self.seen.pop_front().or_else(|| self.read())
     }
 
@@ -140,12 +140,17 @@ impl Requests {
 
     /// Lists the hijacked frames of a thread. Requests of others keep their turn. Returns `None` if
     /// its frames are unknown.
-    pub(super) fn list(&mut self, lister: BorrowedFd<'_>, tid: u32, tries: u32) -> Option<Request> {
+    pub(super) fn list(
+        &mut self,
+        lister: BorrowedFd<'_>,
+        tid: u32,
+        tries: u32,
+    ) -> Option<FramesRequest> {
         for _ in 0..tries {
             match sys::visit_thread(lister, tid) {
                 Ok(()) => {}
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
-                    return Some(Request::of_none(tid));
+                    return Some(FramesRequest::of_none(tid));
                 }
                 // Errors of memory or of a signal pass.
                 Err(_) => {
@@ -168,10 +173,10 @@ impl Requests {
         None
     }
 
-    fn read(&mut self) -> Option<Request> {
+    fn read(&mut self) -> Option<FramesRequest> {
         loop {
             let record = self.ring.next()?;
-            if let Some(request) = Request::from_wire(&record) {
+            if let Some(request) = FramesRequest::from_wire(&record) {
                 return Some(request);
             }
         }
@@ -196,9 +201,9 @@ mod tests {
 
     #[test]
     fn a_record_is_read_as_it_is_laid_out() {
-        let request = Request::from_wire(&record(2)).unwrap();
+        let request = FramesRequest::from_wire(&record(2)).unwrap();
         let frame = |n| Hijacked { slot: n, address: n + 1, probe: n + 2 };
-        let expected = Request {
+        let expected = FramesRequest {
             number: 40,
             trampoline: 0x7fff_0000,
             pid: 6,
@@ -220,7 +225,7 @@ mod tests {
         }
         let frame = |slot, address| Hijacked { slot, address, probe: 1 };
         let frames = vec![frame(8, 81), frame(16, 161), frame(24, 241), frame(24, 242)];
-        let request = Request { frames, ..Request::from_wire(&record(0)).unwrap() };
+        let request = FramesRequest { frames, ..FramesRequest::from_wire(&record(0)).unwrap() };
         assert_eq!(request.restore(&file), 0);
         let mut words = [0; 24];
         file.read_exact_at(&mut words, 8).unwrap();
@@ -233,14 +238,14 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().write_all_at(&0x7fff_0000_u64.to_le_bytes(), 8).unwrap();
         let frames = [8, 64].map(|slot| Hijacked { slot, address: 81, probe: 1 }).to_vec();
-        let request = Request { frames, ..Request::from_wire(&record(0)).unwrap() };
+        let request = FramesRequest { frames, ..FramesRequest::from_wire(&record(0)).unwrap() };
         assert_eq!(request.restore(&File::open(file.path()).unwrap()), 1);
     }
 
     #[test]
     fn other_records_are_none() {
-        assert_eq!(Request::from_wire(&record(65)), None);
-        assert_eq!(Request::from_wire(&record(1)[8..]), None);
-        assert!(Request::from_wire(&record(64)).is_some());
+        assert_eq!(FramesRequest::from_wire(&record(65)), None);
+        assert_eq!(FramesRequest::from_wire(&record(1)[8..]), None);
+        assert!(FramesRequest::from_wire(&record(64)).is_some());
     }
 }

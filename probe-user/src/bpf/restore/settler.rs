@@ -9,7 +9,7 @@ use super::{
     loads::Loads,
     open_memory,
     pace::PAUSE,
-    requests::{Request, Requests},
+    requests::{FramesRequest, Requests},
     states::States,
 };
 use crate::{auxv::has_gained_rights, process_status::ProcessStatus};
@@ -55,7 +55,7 @@ pub(super) struct Stopping {
 }
 
 struct Late {
-    request: Request,
+    request: FramesRequest,
     since: Instant,
     /// The CPU time that it had then, in nanoseconds.
     ran: Option<u64>,
@@ -90,7 +90,7 @@ impl Settler {
     }
 
     /// Restores the frames of a thread that waits or stops, and lets it go on if it waits.
-    pub(super) fn serve(&self, request: Request, requests: &mut Requests) {
+    pub(super) fn serve(&self, request: FramesRequest, requests: &mut Requests) {
         match request.reason {
             // Whoever has asked for it waits no more.
             RestoreReason::Listed => return,
@@ -159,7 +159,7 @@ impl Settler {
     /// Waits for the stop of a thread that waits no more, and restores its frames.
     fn await_stop(
         &self,
-        request: &Request,
+        request: &FramesRequest,
         requests: &mut Requests,
         limit: Duration,
         tries: u32,
@@ -181,7 +181,7 @@ impl Settler {
 
     /// Writes the true addresses if the thread waits. The memory is that of the request even if the
     /// process executes another program meanwhile: it was opened while the thread waited.
-    fn restore_waiting(&self, request: &Request) -> bool {
+    fn restore_waiting(&self, request: &FramesRequest) -> bool {
         let Ok(memory) = open_memory(request.tid) else { return false };
         let waits = self.states.is_waiting(request);
         if waits {
@@ -205,7 +205,7 @@ impl Settler {
         true
     }
 
-    fn tell_of(&self, request: &Request) {
+    fn tell_of(&self, request: &FramesRequest) {
         for frame in &request.frames {
             let restored = Restored { pid: request.pid, probe: frame.probe };
             let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,6 @@
 //! The states of threads that wait in the programs, in memory shared with them.
 
-use super::{super::sys::Mapping, requests::Request};
+use super::{super::sys::Mapping, requests::FramesRequest};
 use ctrace_common::{
     MAX_CPUS, RESTORE_CONTINUES, RESTORE_DONE, RESTORE_PHASES, RESTORE_WAITING, RESTORE_WORDS,
 };
@@ -22,14 +22,14 @@ impl States {
     }
 
     /// Returns whether the thread of a request still waits in the program.
-    pub(super) fn is_waiting(&self, request: &Request) -> bool {
+    pub(super) fn is_waiting(&self, request: &FramesRequest) -> bool {
         let waiting = request.number & !RESTORE_PHASES | RESTORE_WAITING;
         self.word(request.cpu % MAX_CPUS).load(Ordering::Acquire) == waiting
     }
 
     /// Lets the thread of a request go on. Returns `false` if it does not wait any more, because it
     /// stops.
-    pub(super) fn finish(&self, request: &Request) -> bool {
+    pub(super) fn finish(&self, request: &FramesRequest) -> bool {
         let number = request.number & !RESTORE_PHASES;
         let state = self.word(request.cpu % MAX_CPUS);
         let (waiting, done) = (number | RESTORE_WAITING, number | RESTORE_DONE);

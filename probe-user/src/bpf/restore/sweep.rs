@@ -5,7 +5,7 @@
 use super::{
     super::sys,
     GuardMaps, open_memory,
-    requests::{Request, Requests},
+    requests::{FramesRequest, Requests},
     settler::Stop,
     stopped::Stopped,
 };
@@ -136,7 +136,7 @@ impl<Serve: FnMut(&mut Requests)> Sweep<'_, Serve> {
 /// The frames of a thread, as far as they are known.
 enum Frames {
     /// Some slots hold the trampoline's address in this memory.
-    Open(Request, File),
+    Open(FramesRequest, File),
     /// None does, or the thread has ended.
     None,
     Unknown,

@@ -5,12 +5,12 @@ use ctrace_common::{MAX_CPUS, PAGE_LEN};
 
 /// The number, size and places of the rings.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct RingLayout {
     pub(crate) rings: usize,
     pub(crate) ring_bytes: usize,
 }
 
-impl Layout {
+impl RingLayout {
     pub(crate) fn new(rings: usize, ring_bytes: u32) -> Result<Self, BpfError> {
         let least = PAGE_LEN as u32;
         if !ring_bytes.is_power_of_two() || !(least..=1 << 30).contains(&ring_bytes) {
@@ -51,20 +51,20 @@ mod tests {
     #[test]
     fn sizes_that_cannot_be_are_refused() {
         for bytes in [0, 1, 100, 2048, 4095, 5000, 1 << 31] {
-            assert!(matches!(Layout::new(1, bytes), Err(BpfError::RingSize { .. })), "{bytes}");
+            assert!(matches!(RingLayout::new(1, bytes), Err(BpfError::RingSize { .. })), "{bytes}");
         }
     }
 
     #[test]
     fn rings_lie_one_behind_the_other() {
-        let layout = Layout::new(3, 16384).unwrap();
+        let layout = RingLayout::new(3, 16384).unwrap();
         assert_eq!((layout.slot_pages(), layout.pages()), (4, 15));
         assert_eq!(layout.first_pages(&[0, 1, 2])[..3], [0, 5, 10]);
     }
 
     #[test]
     fn cpus_that_are_not_there_yet_share_rings() {
-        let pages = Layout::new(2, 4096).unwrap().first_pages(&[0, 2]);
+        let pages = RingLayout::new(2, 4096).unwrap().first_pages(&[0, 2]);
         assert_eq!(pages.len(), MAX_CPUS);
         assert_eq!(pages[..5], [0, 2, 2, 2, 0]);
     }

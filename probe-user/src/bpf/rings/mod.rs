@@ -16,7 +16,7 @@ use ctrace_common::{
     COMMIT_WORD, Kind, PAGE_LEN, PAYLOAD_SLOTS, READER_WORD, SLOT_LEN, WRITER_WORD, committed_kind,
     slots_of,
 };
-use layout::Layout;
+use layout::RingLayout;
 use std::{
     os::fd::{AsRawFd as _, OwnedFd},
     sync::atomic::{AtomicU64, Ordering},
@@ -36,7 +36,7 @@ pub struct Rings {
 }
 
 impl Rings {
-    pub(super) fn map(map: &OwnedFd, layout: Layout) -> Result<Self, BpfError> {
+    pub(super) fn map(map: &OwnedFd, layout: RingLayout) -> Result<Self, BpfError> {
         let rings = (0..layout.rings).map(|ring| Ring::map(map, layout, ring));
         Ok(Self { rings: rings.collect::<Result<_, _>>()? })
     }
@@ -68,7 +68,7 @@ struct Ring {
 }
 
 impl Ring {
-    fn map(map: &OwnedFd, layout: Layout, ring: usize) -> Result<Self, BpfError> {
+    fn map(map: &OwnedFd, layout: RingLayout, ring: usize) -> Result<Self, BpfError> {
         let start = layout.first_page(ring) as usize * PAGE_LEN;
         let pages = Mapping::new(map.as_raw_fd(), PAGE_LEN + layout.ring_bytes, start)
             .map_err(|source| BpfError::Create { what: "a view of a ring".into(), source })?;

@@ -3,7 +3,7 @@
 use super::{
     Config, Daemon, METRICS, Metrics, Mistake, Target,
     keys::{DAEMON, Key, TARGET},
-    value::Value,
+    value::TomlValue,
 };
 use std::{collections::HashSet, ops::Range};
 use toml::{
@@ -99,7 +99,7 @@ fn defaults<T: Default>(keys: &[Key<T>]) -> T {
         if let Ok(document) = DeTable::parse(&text)
             && let Some(value) = document.get_ref().get(key.name)
         {
-            let done = (key.set)(&mut made, Value(value.get_ref()));
+            let done = (key.set)(&mut made, TomlValue(value.get_ref()));
             debug_assert!(done.is_ok(), "{}: {done:?}", key.name);
         }
     }
@@ -112,7 +112,7 @@ fn set_all<T>(into: &mut T, keys: &[Key<T>], table: &DeTable<'_>) -> Result<(), 
         let Some(key) = keys.iter().find(|key| key.name == text) else {
             return Err((name.span(), unknown("key", text, keys.iter().map(|key| key.name))));
         };
-        (key.set)(into, Value(value.get_ref())).map_err(|what| {
+        (key.set)(into, TomlValue(value.get_ref())).map_err(|what| {
             let such = key.example.unwrap_or(key.default);
             (value.span(), format!("{0}: {what}; such as {0} = {such}", key.name))
         })?;

@@ -6,7 +6,7 @@
     reason = "a key's setter is an assignment that may fail: Ok(c.key = value?)"
 )]
 
-use super::{Daemon, Output, ReportKind, Target, value::Value};
+use super::{Daemon, Output, ReportKind, Target, value::TomlValue};
 use crate::{
     bpf::LinkChoice,
     daemon::{accounts, ids::TargetName},
@@ -28,7 +28,7 @@ pub(crate) struct Key<T> {
     pub set: Set<T>,
 }
 
-type Set<T> = fn(&mut T, Value<'_>) -> Result<(), String>;
+type Set<T> = fn(&mut T, TomlValue<'_>) -> Result<(), String>;
 type Text = &'static str;
 
 const fn daemon(name: Text, default: Text, help: Text, set: Set<Daemon>) -> Key<Daemon> {
@@ -46,13 +46,13 @@ impl<T> Key<T> {
     }
 }
 
-fn patterns(value: Value<'_>) -> Result<Vec<PathGlob>, String> {
+fn patterns(value: TomlValue<'_>) -> Result<Vec<PathGlob>, String> {
     value.texts()?.iter().map(|text| PathGlob::parse(text)).collect()
 }
 
 /// Parses patterns of whole paths. The kernel names a running program by its file, so a path that
 /// is a link also stands for where it leads.
-fn paths(value: Value<'_>) -> Result<Vec<PathGlob>, String> {
+fn paths(value: TomlValue<'_>) -> Result<Vec<PathGlob>, String> {
     let never = |text: &&String| !text.starts_with(['/', '*', '?', '[', '{']);
     match value.texts()?.iter().find(never) {
         Some(text) => {
@@ -71,7 +71,7 @@ fn paths(value: Value<'_>) -> Result<Vec<PathGlob>, String> {
     }
 }
 
-fn path(value: Value<'_>) -> Result<PathBuf, String> {
+fn path(value: TomlValue<'_>) -> Result<PathBuf, String> {
     value.parsed(|text| match PathBuf::from(text) {
         path if path.is_absolute() => Ok(path),
         _ => Err("a path from the root is needed".to_owned()),
@@ -79,11 +79,11 @@ fn path(value: Value<'_>) -> Result<PathBuf, String> {
 }
 
 /// Parses a number, with `None` for 0.
-fn unless_zero(value: Value<'_>) -> Result<Option<u32>, String> {
+fn unless_zero(value: TomlValue<'_>) -> Result<Option<u32>, String> {
     value.count().map(|number| Some(number).filter(|number| *number > 0))
 }
 
-pub(super) fn at_least_one(value: Value<'_>) -> Result<u32, String> {
+pub(super) fn at_least_one(value: TomlValue<'_>) -> Result<u32, String> {
     unless_zero(value)?.ok_or_else(|| "at least 1".to_owned())
 }
 

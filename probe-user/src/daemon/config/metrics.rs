@@ -2,7 +2,7 @@
 
 use super::{
     keys::{Key, at_least_one, group},
-    value::Value,
+    value::TomlValue,
 };
 use crate::{
     daemon::{
@@ -71,7 +71,7 @@ impl Metrics {
     }
 }
 
-type Set = fn(&mut Metrics, Value<'_>) -> Result<(), String>;
+type Set = fn(&mut Metrics, TomlValue<'_>) -> Result<(), String>;
 
 const fn key(
     name: &'static str,

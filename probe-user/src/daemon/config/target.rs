@@ -5,7 +5,7 @@ use crate::{
     session::{keep::flight::TooSlow, spec::TraceSpec},
     target::{
         process::{
-            facts::{Facts, Program},
+            facts::{Facts, ProgramFacts},
             glob::PathGlob,
         },
         select::pattern,
@@ -54,7 +54,7 @@ impl Matching {
     }
 
     /// Returns whether a process that runs this program may match.
-    pub(crate) fn admits(&self, program: &Program) -> bool {
+    pub(crate) fn admits(&self, program: &ProgramFacts) -> bool {
         any(&self.exe, &program.exe)
             && (any(&self.name, &program.name) || any(&self.name, program.file_name()))
     }

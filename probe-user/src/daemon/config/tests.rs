@@ -3,7 +3,7 @@ use crate::{
     session::budget::slowdown::SlowdownPolicy,
     target::{
         place::Returns,
-        process::facts::{Facts, Program},
+        process::facts::{Facts, ProgramFacts},
     },
 };
 
@@ -120,7 +120,7 @@ fn mistakes_name_their_place_and_the_nearest_key() {
 #[test]
 fn all_that_is_given_must_match() {
     let facts = Facts {
-        program: Program { exe: "/usr/bin/web".into(), name: "web".into() },
+        program: ProgramFacts { exe: "/usr/bin/web".into(), name: "web".into() },
         command: "/usr/bin/web --port 80".into(),
         user: 33,
         cgroup: "/system.slice/web.service".into(),

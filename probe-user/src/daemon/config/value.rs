@@ -4,9 +4,9 @@ use toml::de::DeValue;
 
 /// A value, with error messages for a wrong type.
 #[derive(Clone, Copy)]
-pub(crate) struct Value<'a>(pub &'a DeValue<'a>);
+pub(crate) struct TomlValue<'a>(pub &'a DeValue<'a>);
 
-impl Value<'_> {
+impl TomlValue<'_> {
     pub(crate) fn text(self) -> Result<String, String> {
         self.0.as_str().map(str::to_owned).ok_or_else(|| self.wrong("a text in quotes"))
     }
@@ -17,7 +17,7 @@ impl Value<'_> {
             let one = self.0.as_str().ok_or_else(|| self.wrong("a text or a list of texts"))?;
             return Ok(vec![one.to_owned()]);
         };
-        list.iter().map(|item| Value(item.get_ref()).text()).collect()
+        list.iter().map(|item| TomlValue(item.get_ref()).text()).collect()
     }
 
     pub(crate) fn flag(self) -> Result<bool, String> {

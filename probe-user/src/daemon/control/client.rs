@@ -1,6 +1,6 @@
 //! The client's end of the socket.
 
-use super::{Ask, Line, Reply, VERSION, Whom};
+use super::{Ask, Reply, RequestLine, VERSION, Whom};
 use anyhow::{Context, bail};
 use ctrace_core::report::render::clean::clean;
 use std::{
@@ -30,7 +30,7 @@ pub(crate) fn ask(socket: &Path, ask: Ask) -> anyhow::Result<(Reply, String)> {
         anyhow::anyhow!("cannot ask the daemon at {}: {error}; {remedy}", socket.display())
     })?;
     stream.set_read_timeout(patience(&ask))?;
-    let line = serde_json::to_string(&Line { v: VERSION, ask })?;
+    let line = serde_json::to_string(&RequestLine { v: VERSION, ask })?;
     // A refused client may fail to write, but still gets an answer.
     let written = stream.write_all(line.as_bytes()).and_then(|()| stream.write_all(b"\n"));
     let mut line = String::new();

@@ -8,7 +8,7 @@ mod peer;
 mod server;
 mod underway;
 
-pub(crate) use server::{Listener, Request};
+pub(crate) use server::{ControlRequest, Listener};
 
 use crate::{
     daemon::{
@@ -26,7 +26,7 @@ pub(crate) const VERSION: u32 = 1;
 
 /// A request line.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Line {
+pub(crate) struct RequestLine {
     pub v: u32,
     #[serde(flatten)]
     pub ask: Ask,
@@ -141,7 +141,7 @@ impl Reply {
 }
 
 /// The supervisor's answer.
-pub(crate) enum Answer {
+pub(crate) enum ControlAnswer {
     Now(Reply),
     /// Sessions with which the connection's thread goes on itself.
     Sessions(Vec<Handle>),
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn lines_are_as_documented() {
-        let ask = |text: &str| serde_json::from_str::<Line>(text).map(|line| line.ask).ok();
+        let ask = |text: &str| serde_json::from_str::<RequestLine>(text).map(|line| line.ask).ok();
         assert_eq!(ask(r#"{"v":1,"do":"status"}"#), Some(Ask::Status));
         let whom = Whom { target: Some("web".into()), pid: None };
         assert_eq!(
@@ -178,7 +178,7 @@ mod tests {
         let whom = Whom { target: None, pid: Some(4711) };
         let report = |full, since_ns| {
             let ask = Ask::Report { whom: whom.clone(), table: false, full, since_ns };
-            serde_json::to_string(&Line { v: VERSION, ask }).unwrap()
+            serde_json::to_string(&RequestLine { v: VERSION, ask }).unwrap()
         };
         assert_eq!(report(false, None), r#"{"v":1,"do":"report","pid":4711}"#);
         assert_eq!(

@@ -1,10 +1,10 @@
 //! The daemon's end of the socket: one thread for each of a few connections. The supervisor makes
 //! decisions; slow work is done here.
 //!
-//! Slow or silent clients keep nobody out: see [`Places`] and [`Until`].
+//! Slow or silent clients keep nobody out: see [`ConnectionPlaces`] and [`Until`].
 
 use super::{
-    Answer, Ask, Handle, Line, Reply, VERSION, gone,
+    Ask, ControlAnswer, Handle, Reply, RequestLine, VERSION, gone,
     patience::Until,
     peer,
     underway::{One, Underway},
@@ -12,9 +12,9 @@ use super::{
 use crate::{
     bpf,
     daemon::{
-        event::Event,
+        event::DaemonEvent,
         hub::Hub,
-        places::{Place, Places},
+        places::{ConnectionPlace, ConnectionPlaces},
         recordings::Recordings,
         reports::{Style, style},
         session,
@@ -64,9 +64,9 @@ const NOBODY: u32 = u32::MAX;
 const BUSY: &str = "too many ask at once; try again";
 
 /// A request to the supervisor, and the way back.
-pub(crate) struct Request {
+pub(crate) struct ControlRequest {
     pub ask: Ask,
-    pub answer: Sender<Answer>,
+    pub answer: Sender<ControlAnswer>,
 }
 
 /// The socket, which is removed on drop.
@@ -79,11 +79,11 @@ pub(crate) struct Listener {
 /// The needs of a connection.
 #[derive(Clone)]
 struct Shared {
-    events: Sender<Event>,
+    events: Sender<DaemonEvent>,
     hub: Arc<Hub>,
     recordings: Arc<Mutex<Recordings>>,
     group: Arc<AtomicU32>,
-    places: Arc<Places>,
+    places: Arc<ConnectionPlaces>,
     long: Arc<Semaphore>,
     recording: Arc<Underway>,
 }
@@ -92,7 +92,7 @@ impl Listener {
     pub(crate) fn start(
         path: &Path,
         group: Option<u32>,
-        events: Sender<Event>,
+        events: Sender<DaemonEvent>,
         hub: Arc<Hub>,
         recordings: Arc<Mutex<Recordings>>,
     ) -> anyhow::Result<Self> {
@@ -104,7 +104,7 @@ impl Listener {
             hub,
             recordings,
             group: Arc::clone(&group),
-            places: Places::new(MOST, GRACE),
+            places: ConnectionPlaces::new(MOST, GRACE),
             long: Arc::new(Semaphore::new(MOST_LONG)),
             recording: Arc::clone(&recording),
         };
@@ -166,7 +166,7 @@ impl Shared {
         spawned.map(drop).map_err(|_| BUSY.to_owned())
     }
 
-    fn serve(&self, stream: &UnixStream, place: &Place) -> std::io::Result<()> {
+    fn serve(&self, stream: &UnixStream, place: &ConnectionPlace) -> std::io::Result<()> {
         let mut reader = BufReader::new(Until::after(LINE, stream));
         loop {
             reader.get_mut().end = Instant::now() + LINE;
@@ -204,7 +204,7 @@ impl Shared {
         stream: &UnixStream,
         underway: &mut Option<One<'a>>,
     ) -> Reply {
-        let line: Line = match serde_json::from_str(line) {
+        let line: RequestLine = match serde_json::from_str(line) {
             Ok(line) => line,
             Err(error) => return Reply::error(format!("not understood: {error}")),
         };
@@ -217,14 +217,14 @@ impl Shared {
             permit => permit,
         };
         let (sender, receiver) = channel();
-        let request = Request { ask: line.ask.clone(), answer: sender };
-        let sent = self.events.send(Event::Request(request));
+        let request = ControlRequest { ask: line.ask.clone(), answer: sender };
+        let sent = self.events.send(DaemonEvent::Request(request));
         let Ok(answer) = sent.map_err(drop).and_then(|()| receiver.recv().map_err(drop)) else {
             return Reply::error(session::ENDING);
         };
         let sessions = match answer {
-            Answer::Now(reply) => return reply,
-            Answer::Sessions(sessions) => sessions,
+            ControlAnswer::Now(reply) => return reply,
+            ControlAnswer::Sessions(sessions) => sessions,
         };
         match line.ask {
             Ask::Report { table: true, .. } => self.table(&sessions),

@@ -2,7 +2,7 @@
 //!
 //! Pure: no clock, no kernel, no sockets.
 
-use super::{family::Families, latency::Edges, target::Target};
+use super::{family::Families, latency::Edges, target::TargetMetrics};
 use crate::{daemon::ids::SessionId, session::keep::live::Snapshot};
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,7 +23,7 @@ impl Default for Bounds {
 pub(crate) struct Accumulator {
     bounds: Bounds,
     /// Sorted by name, so that the output order is stable.
-    targets: BTreeMap<String, Target>,
+    targets: BTreeMap<String, TargetMetrics>,
     sessions: HashMap<SessionId, String>,
 }
 
@@ -37,9 +37,9 @@ impl Accumulator {
         self.target(name).budget = budget;
     }
 
-    fn target(&mut self, name: &str) -> &mut Target {
+    fn target(&mut self, name: &str) -> &mut TargetMetrics {
         if !self.targets.contains_key(name) {
-            let target = Target::new(name, self.bounds.functions);
+            let target = TargetMetrics::new(name, self.bounds.functions);
             self.targets.insert(name.to_owned(), target);
         }
         self.targets.get_mut(name).expect("it was made")
@@ -87,7 +87,7 @@ impl Accumulator {
         self.sessions.remove(&id);
     }
 
-    fn target_of(&mut self, id: SessionId) -> Option<&mut Target> {
+    fn target_of(&mut self, id: SessionId) -> Option<&mut TargetMetrics> {
         self.targets.get_mut(self.sessions.get(&id)?)
     }
 

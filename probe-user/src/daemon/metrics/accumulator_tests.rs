@@ -1,10 +1,10 @@
 use super::{
     accumulator::{Accumulator, Bounds},
     catalog,
-    family::{Families, Family, Value},
+    family::{Families, Family, MetricValue},
     fixtures::{Did, snapshot},
     latency::{Edges, Latency},
-    metric::{Kind, Metric},
+    metric::{Metric, MetricKind},
 };
 use crate::daemon::ids::SessionId;
 use ctrace_core::{report::LossReport, units::Nanos};
@@ -24,7 +24,7 @@ fn told(accumulator: &mut Accumulator) -> Vec<Family> {
 }
 
 /// Returns the value of the series with all these label values.
-fn find<'a>(families: &'a [Family], metric: &str, values: &[&str]) -> Option<&'a Value> {
+fn find<'a>(families: &'a [Family], metric: &str, values: &[&str]) -> Option<&'a MetricValue> {
     let family = families.iter().find(|family| family.metric.name == metric)?;
     let mut points = family.points.iter();
     let point = points.find(|point| {
@@ -35,8 +35,8 @@ fn find<'a>(families: &'a [Family], metric: &str, values: &[&str]) -> Option<&'a
 
 fn number(accumulator: &mut Accumulator, metric: &str, values: &[&str]) -> Option<f64> {
     match find(&told(accumulator), metric, values)? {
-        Value::Number(value) => Some(*value),
-        Value::Histogram(latency) => Some(latency.count() as f64),
+        MetricValue::Number(value) => Some(*value),
+        MetricValue::Histogram(latency) => Some(latency.count() as f64),
     }
 }
 
@@ -236,7 +236,7 @@ enum Step {
     },
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<MetricValue = Step> {
     let calls = (0..4usize, 0..3usize, prop::collection::vec(0..1u64 << 40, 0..4), 0..3u64);
     prop_oneof![
         1 => Just(Step::Start),
@@ -264,13 +264,13 @@ fn nothing() -> Vec<Did> {
 
 /// Returns each number that must not decrease, by its series.
 fn counters(families: &[Family]) -> BTreeMap<String, f64> {
-    let counters = families.iter().filter(|family| family.metric.kind != Kind::Gauge);
+    let counters = families.iter().filter(|family| family.metric.kind != MetricKind::Gauge);
     let mut all = BTreeMap::new();
     for (metric, point) in counters.flat_map(|f| f.points.iter().map(|point| (f.metric, point))) {
         let name = format!("{}{:?}", metric.name, point.labels);
         match &point.value {
-            Value::Number(value) => drop(all.insert(name, *value)),
-            Value::Histogram(latency) => {
+            MetricValue::Number(value) => drop(all.insert(name, *value)),
+            MetricValue::Histogram(latency) => {
                 all.insert(format!("{name} sum"), latency.sum.0 as f64);
                 for (first, counts) in latency.spans() {
                     for (place, count) in counts.iter().enumerate() {
@@ -350,8 +350,8 @@ proptest! {
         let (mut told_calls, mut told_latency) = (0.0, Latency::default());
         for point in families.iter().flat_map(|family| family.points.iter().map(move |p| (family, p))) {
             match (point.0.metric.name, &point.1.value) {
-                (CALLS, Value::Number(value)) => told_calls += value,
-                (DURATION, Value::Histogram(latency)) => told_latency.add(latency),
+                (CALLS, MetricValue::Number(value)) => told_calls += value,
+                (DURATION, MetricValue::Histogram(latency)) => told_latency.add(latency),
                 _ => {}
             }
         }

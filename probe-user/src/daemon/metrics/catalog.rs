@@ -2,7 +2,7 @@
 //!
 //! `docs/metrics.md` is checked against this list.
 
-use super::metric::{Kind, Metric};
+use super::metric::{Metric, MetricKind};
 use crate::session::keep::live::Snapshot;
 use ctrace_core::{
     report::{
@@ -136,7 +136,7 @@ pub(crate) static OPEN_CALLS: Metric =
 
 pub(crate) static DURATION: Metric = Metric {
     name: "ctrace_function_duration_seconds",
-    kind: Kind::Histogram,
+    kind: MetricKind::Histogram,
     help: "Durations of the calls whose duration is known.",
     labels: FUNCTION,
 };
@@ -205,7 +205,7 @@ pub(crate) static OF_LOSS: [(&str, OfLoss); LOSS_KINDS] = [
 
 /// An event of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum TargetEvent {
     Started,
     Ended,
     Interval,
@@ -214,7 +214,7 @@ pub(crate) enum Event {
 
 pub(crate) const EVENTS: usize = 4;
 
-/// The metrics of events, by [`Event`].
+/// The metrics of events, by [`TargetEvent`].
 pub(crate) static OF_EVENT: [Metric; EVENTS] = [
     Metric::counter(
         "ctrace_target_starts_total",
@@ -366,7 +366,7 @@ mod tests {
         let mut names: Vec<&str> = all().map(|metric| metric.name).collect();
         for metric in all() {
             let total = metric.name.ends_with("_total");
-            assert_eq!(total, metric.kind == Kind::Counter, "{}", metric.name);
+            assert_eq!(total, metric.kind == MetricKind::Counter, "{}", metric.name);
             assert!(metric.help.ends_with('.') && !metric.help.contains('\n'), "{}", metric.name);
         }
         names.sort_unstable();
@@ -388,8 +388,8 @@ mod tests {
 
     #[test]
     fn the_numbers_of_events_fit_their_names() {
-        assert!(OF_EVENT[Event::AttachFailed as usize].name.contains("attach"));
-        assert!(OF_EVENT[Event::Ended as usize].name.contains("ends"));
+        assert!(OF_EVENT[TargetEvent::AttachFailed as usize].name.contains("attach"));
+        assert!(OF_EVENT[TargetEvent::Ended as usize].name.contains("ends"));
         assert!(OF_OWN[Own::OtlpGivenUp as usize].name.contains("given_up"));
         assert!(OF_OWN[Own::SlowCallsDropped as usize].name.contains("slow_calls_dropped"));
         assert!(OF_OWN[Own::Unanswered as usize].name.contains("unanswered"));

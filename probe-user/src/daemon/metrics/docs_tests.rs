@@ -1,7 +1,7 @@
 //! Checks the documentation of metrics: `docs/metrics.md` and the dashboard.
 
 use super::catalog;
-use crate::daemon::metrics::metric::{Kind, Metric};
+use crate::daemon::metrics::metric::{Metric, MetricKind};
 use regex::Regex;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -29,7 +29,7 @@ fn every_metric_is_documented_as_it_is() {
 /// Returns the series that a query may name, with the labels to group by.
 fn series() -> Vec<(String, &'static Metric)> {
     let ends = |metric: &Metric| match metric.kind {
-        Kind::Histogram => vec!["", "_bucket", "_sum", "_count"],
+        MetricKind::Histogram => vec!["", "_bucket", "_sum", "_count"],
         _ => vec![""],
     };
     let all = catalog::all();

@@ -16,11 +16,11 @@ pub(crate) struct Family {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Point {
     pub labels: Labels,
-    pub value: Value,
+    pub value: MetricValue,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum MetricValue {
     Number(f64),
     Histogram(Latency),
 }
@@ -37,7 +37,7 @@ impl Default for Families {
 
 impl Families {
     pub(crate) fn push(&mut self, metric: &'static Metric, labels: Labels, value: f64) {
-        self.put(metric, Point { labels, value: Value::Number(value) });
+        self.put(metric, Point { labels, value: MetricValue::Number(value) });
     }
 
     pub(crate) fn push_latency(
@@ -46,7 +46,7 @@ impl Families {
         labels: Labels,
         latency: Latency,
     ) {
-        self.put(metric, Point { labels, value: Value::Histogram(latency) });
+        self.put(metric, Point { labels, value: MetricValue::Histogram(latency) });
     }
 
     fn put(&mut self, metric: &'static Metric, point: Point) {

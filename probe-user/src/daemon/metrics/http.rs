@@ -2,10 +2,10 @@
 //!
 //! It uses hyper, not axum: two paths need no router, and axum's server cannot limit the size and
 //! the time of a request's head, or the connections. Each connection is closed after one answer, so
-//! that one time limit covers all of it. Silent connections keep nobody out: see [`Places`].
+//! that one time limit covers all of it. Silent connections keep nobody out: see [`ConnectionPlaces`].
 
 use super::{catalog::Own, hosts::Hosts, hub::MetricsHub, listen::Bound, protobuf, text};
-use crate::daemon::places::{Place, Places};
+use crate::daemon::places::{ConnectionPlace, ConnectionPlaces};
 use http_body_util::Full;
 use hyper::{
     Method, Request, Response, StatusCode,
@@ -40,7 +40,11 @@ const STRANGE: &str = "not asked for by a name of this machine: use its address,
 /// check: browsers cannot reach it.
 pub(super) async fn serve(bound: Bound, hosts: Hosts, metrics: MetricsHub) -> io::Result<()> {
     let server = |hosts| {
-        Arc::new(Server { places: Places::new(CONNECTIONS, Duration::ZERO), hosts, metrics })
+        Arc::new(Server {
+            places: ConnectionPlaces::new(CONNECTIONS, Duration::ZERO),
+            hosts,
+            metrics,
+        })
     };
     match bound {
         Bound::Address(listener) => {
@@ -71,7 +75,7 @@ async fn pause(error: &io::Error) {
 }
 
 struct Server {
-    places: Arc<Places>,
+    places: Arc<ConnectionPlaces>,
     hosts: Option<Hosts>,
     metrics: MetricsHub,
 }
@@ -103,7 +107,7 @@ impl Server {
     async fn connection(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin,
-        place: &Place,
+        place: &ConnectionPlace,
     ) -> hyper::Result<()> {
         let service = service_fn(|request| async move {
             place.keep();

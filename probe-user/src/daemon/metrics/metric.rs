@@ -5,14 +5,14 @@
 
 /// The way in which a metric's values change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum MetricKind {
     /// Never decreases.
     Counter,
     Gauge,
     Histogram,
 }
 
-impl Kind {
+impl MetricKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -25,7 +25,7 @@ impl Kind {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Metric {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: MetricKind,
     pub help: &'static str,
     pub labels: &'static [&'static str],
 }
@@ -39,7 +39,7 @@ impl Metric {
         labels: &'static [&'static str],
         help: &'static str,
     ) -> Self {
-        Self { name, kind: Kind::Counter, help, labels }
+        Self { name, kind: MetricKind::Counter, help, labels }
     }
 
     pub(crate) const fn gauge(
@@ -47,7 +47,7 @@ impl Metric {
         labels: &'static [&'static str],
         help: &'static str,
     ) -> Self {
-        Self { name, kind: Kind::Gauge, help, labels }
+        Self { name, kind: MetricKind::Gauge, help, labels }
     }
 
     fn stem(&self) -> &'static str {

@@ -2,9 +2,9 @@
 //! `io.prometheus.client.MetricFamily`, each preceded by its length.
 
 use super::{
-    family::{Family, Point, Value},
+    family::{Family, MetricValue, Point},
     latency::{Edges, Latency, SCHEMA},
-    metric::Kind,
+    metric::MetricKind,
 };
 use ctrace_core::formats::protobuf::{Message, zigzag};
 
@@ -22,9 +22,9 @@ pub(crate) fn encode(families: &[Family], edges: &Edges) -> Vec<u8> {
 fn message(family: &Family, edges: &Edges) -> Message {
     let metric = family.metric;
     let kind = match metric.kind {
-        Kind::Counter => 0,
-        Kind::Gauge => 1,
-        Kind::Histogram => 4,
+        MetricKind::Counter => 0,
+        MetricKind::Gauge => 1,
+        MetricKind::Histogram => 4,
     };
     let mut out = Message::default();
     out.text(1, metric.name).text(2, metric.help).number(3, kind);
@@ -34,17 +34,17 @@ fn message(family: &Family, edges: &Edges) -> Message {
     out
 }
 
-fn one(kind: Kind, point: &Point, edges: &Edges) -> Message {
+fn one(kind: MetricKind, point: &Point, edges: &Edges) -> Message {
     let mut out = Message::default();
     for (name, value) in &point.labels {
         out.message(1, Message::default().text(1, name).text(2, value));
     }
     match &point.value {
-        Value::Number(value) => {
-            let field = if kind == Kind::Counter { 3 } else { 2 };
+        MetricValue::Number(value) => {
+            let field = if kind == MetricKind::Counter { 3 } else { 2 };
             out.message(field, Message::default().double(1, *value))
         }
-        Value::Histogram(latency) => out.message(7, &histogram(latency, edges)),
+        MetricValue::Histogram(latency) => out.message(7, &histogram(latency, edges)),
     };
     out
 }

@@ -20,17 +20,17 @@ use std::{
 
 /// An index into a target's series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place(usize);
+pub(super) struct SeriesIndex(usize);
 
 /// The place of all functions without their own series.
-const OTHER: Place = Place(0);
+const OTHER: SeriesIndex = SeriesIndex(0);
 /// The limit up to which such functions are counted.
 const MOST_LEFT_OUT: usize = 1 << 16;
 
 /// The data of a function in a stretch of time.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
-    pub(super) place: Place,
+pub(super) struct SeriesRow {
+    pub(super) place: SeriesIndex,
     pub(super) open: u64,
     /// True if its probes were absent for a part of the time.
     pub(super) is_sampled: bool,
@@ -54,7 +54,7 @@ impl Series {
 pub(super) struct Functions {
     target: Arc<str>,
     most: usize,
-    places: HashMap<FunctionKey, Place>,
+    places: HashMap<FunctionKey, SeriesIndex>,
     series: Vec<Series>,
     left_out: HashSet<u64>,
     hasher: RandomState,
@@ -74,7 +74,7 @@ impl Functions {
     }
 
     /// Returns rows for the functions in a snapshot that had calls or were sampled.
-    pub(super) fn rows(&mut self, snapshot: &Snapshot, edges: &Edges) -> Vec<Row> {
+    pub(super) fn rows(&mut self, snapshot: &Snapshot, edges: &Edges) -> Vec<SeriesRow> {
         let functions = snapshot.report.functions.iter().enumerate();
         let seen = functions.filter(|(_, f)| f.calls > 0 || f.headless > 0 || f.sampled.is_some());
         let rows = seen.map(|(index, function)| {
@@ -82,7 +82,7 @@ impl Functions {
             let observed = snapshot.report.duration_ns;
             let summary = function.summary.as_ref();
             let row = FunctionRow { report: function, spent, observed };
-            Row {
+            SeriesRow {
                 place: self.place(function),
                 open: function.open,
                 is_sampled: function.sampled.is_some(),
@@ -93,7 +93,7 @@ impl Functions {
         rows.collect()
     }
 
-    fn place(&mut self, function: &FunctionReport) -> Place {
+    fn place(&mut self, function: &FunctionReport) -> SeriesIndex {
         let key = FunctionKey::new(function);
         if let Some(place) = self.places.get(&key) {
             return *place;
@@ -107,7 +107,7 @@ impl Functions {
         let labels = key.labels(&self.target);
         // Cleaned names may become equal, and a series must be unique.
         let same = self.series.iter().position(|series| series.labels == labels);
-        let place = Place(same.unwrap_or(self.series.len()));
+        let place = SeriesIndex(same.unwrap_or(self.series.len()));
         if same.is_none() {
             self.series.push(Series::new(labels));
         }
@@ -116,7 +116,7 @@ impl Functions {
     }
 
     /// Adds a row to the finished sums.
-    pub(super) fn add(&mut self, row: &Row) {
+    pub(super) fn add(&mut self, row: &SeriesRow) {
         let series = &mut self.series[row.place.0];
         series.sums.ended.add(&row.sums);
         series.latency.add(&row.latency);
@@ -125,8 +125,8 @@ impl Functions {
     /// Returns the series to publish, each with its rows of the current intervals.
     pub(super) fn with<'a>(
         &mut self,
-        present: impl Iterator<Item = &'a Row>,
-    ) -> impl Iterator<Item = (&mut Series, Vec<&'a Row>)> {
+        present: impl Iterator<Item = &'a SeriesRow>,
+    ) -> impl Iterator<Item = (&mut Series, Vec<&'a SeriesRow>)> {
         let mut rows = vec![Vec::new(); self.series.len()];
         present.for_each(|row| rows[row.place.0].push(row));
         let skip = usize::from(self.left_out.is_empty());

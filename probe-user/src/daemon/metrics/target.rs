@@ -7,12 +7,13 @@
 use super::{
     amounts::{Amounts, Rising},
     catalog::{
-        self, EVENTS, Event, LOSS_KINDS, OF_EVENT, OF_FUNCTION, OF_LOSS, OF_TARGET, TARGET_SUMS,
+        self, EVENTS, LOSS_KINDS, OF_EVENT, OF_FUNCTION, OF_LOSS, OF_TARGET, TARGET_SUMS,
+        TargetEvent,
     },
     family::{Families, Labels},
     latency::Edges,
     names,
-    series::{Functions, Row},
+    series::{Functions, SeriesRow},
 };
 use crate::{daemon::ids::SessionId, session::keep::live::Snapshot};
 use ctrace_core::units::{Nanos, saturating_sum};
@@ -23,7 +24,7 @@ use std::{collections::HashMap, sync::Arc};
 struct Stretch {
     sums: Amounts<TARGET_SUMS>,
     losses: Amounts<LOSS_KINDS>,
-    rows: Vec<Row>,
+    rows: Vec<SeriesRow>,
 }
 
 #[derive(Default)]
@@ -35,7 +36,7 @@ struct Session {
     present: Stretch,
 }
 
-pub(super) struct Target {
+pub(super) struct TargetMetrics {
     name: Arc<str>,
     functions: Functions,
     sums: Rising<TARGET_SUMS>,
@@ -47,7 +48,7 @@ pub(super) struct Target {
     sessions: HashMap<SessionId, Session>,
 }
 
-impl Target {
+impl TargetMetrics {
     pub(super) fn new(name: &str, most_functions: usize) -> Self {
         let name = names::label(name);
         Self {
@@ -62,7 +63,7 @@ impl Target {
         }
     }
 
-    fn count(&mut self, event: Event) {
+    fn count(&mut self, event: TargetEvent) {
         let count = &mut self.events[event as usize];
         *count = count.saturating_add(1);
     }
@@ -74,7 +75,7 @@ impl Target {
     pub(super) fn armed(&mut self, id: SessionId) {
         if let Some(session) = self.sessions.get_mut(&id) {
             session.is_armed = true;
-            self.count(Event::Started);
+            self.count(TargetEvent::Started);
         }
     }
 
@@ -89,7 +90,7 @@ impl Target {
         self.cpu = self.cpu.saturating_add(session.used(snapshot.cpu));
         session.present = Stretch { rows: stretch.still(), ..Stretch::default() };
         self.add(&stretch);
-        self.count(Event::Interval);
+        self.count(TargetEvent::Interval);
     }
 
     /// Takes in the current interval so far.
@@ -106,7 +107,11 @@ impl Target {
     /// Ends a session. If its last interval was not finished, the last look counts.
     pub(super) fn end(&mut self, id: SessionId) {
         if let Some(session) = self.sessions.remove(&id) {
-            self.count(if session.is_armed { Event::Ended } else { Event::AttachFailed });
+            self.count(if session.is_armed {
+                TargetEvent::Ended
+            } else {
+                TargetEvent::AttachFailed
+            });
             self.add(&session.present);
         }
     }
@@ -187,9 +192,9 @@ impl Session {
 impl Stretch {
     /// Returns the rows that outlast the stretch until there is new data: open calls, and sampled
     /// functions.
-    fn still(&self) -> Vec<Row> {
+    fn still(&self) -> Vec<SeriesRow> {
         let rows = self.rows.iter().filter(|row| row.open > 0 || row.is_sampled);
-        let rows = rows.map(|row| Row {
+        let rows = rows.map(|row| SeriesRow {
             place: row.place,
             open: row.open,
             is_sampled: row.is_sampled,

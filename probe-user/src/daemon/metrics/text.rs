@@ -4,7 +4,7 @@
 //! has counted them already. It also writes OpenMetrics, which has no exponential histograms.
 
 use super::{
-    family::{Family, Point, Value},
+    family::{Family, MetricValue, Point},
     latency::Edges,
     metric::Metric,
 };
@@ -27,8 +27,8 @@ pub(crate) fn encode(families: &[Family], edges: &Edges) -> String {
 fn write_point(out: &mut String, name: &str, point: &Point, edges: &Edges) {
     let labels = labels(point);
     let latency = match &point.value {
-        Value::Number(value) => return line(out, name, "", &labels, *value),
-        Value::Histogram(latency) => latency,
+        MetricValue::Number(value) => return line(out, name, "", &labels, *value),
+        MetricValue::Histogram(latency) => latency,
     };
     for (edge, count) in latency.cumulative(edges) {
         let labels = with_le(&labels, &seconds(edge.0).to_string());

@@ -1,6 +1,6 @@
 use super::{
     catalog,
-    family::{Families, Value},
+    family::{Families, MetricValue},
     fixtures::{Did, snapshot},
     latency::Edges,
     names,
@@ -95,8 +95,8 @@ proptest! {
         let samples = samples(&text);
         let numbers = families.iter().flat_map(|family| {
             family.points.iter().filter_map(|point| match point.value {
-                Value::Number(value) => Some((family.metric.name, &point.labels, value)),
-                Value::Histogram(_) => None,
+                MetricValue::Number(value) => Some((family.metric.name, &point.labels, value)),
+                MetricValue::Histogram(_) => None,
             })
         });
         let written = samples.iter().filter(|(name, ..)| !name.starts_with("ctrace_function_duration"));

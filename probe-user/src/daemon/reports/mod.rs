@@ -6,5 +6,5 @@ mod queue;
 pub(crate) mod style;
 mod writer;
 
-pub(crate) use style::{Header, Style};
+pub(crate) use style::{ReportHeader, Style};
 pub(crate) use writer::Writer;

@@ -27,7 +27,7 @@ pub(crate) struct Style {
 }
 
 /// Data of a report that its session does not know.
-pub(crate) struct Header<'a> {
+pub(crate) struct ReportHeader<'a> {
     pub target: &'a TargetName,
     pub session: SessionId,
     pub totals: Counts,
@@ -93,7 +93,7 @@ impl Style {
     /// Returns whole lines.
     pub(crate) fn render(
         &self,
-        header: &Header<'_>,
+        header: &ReportHeader<'_>,
         snapshot: &Snapshot,
     ) -> anyhow::Result<String> {
         match self.kind {
@@ -103,7 +103,11 @@ impl Style {
     }
 
     /// Returns a table for people.
-    pub(crate) fn table(&self, header: &Header<'_>, snapshot: &Snapshot) -> anyhow::Result<String> {
+    pub(crate) fn table(
+        &self,
+        header: &ReportHeader<'_>,
+        snapshot: &Snapshot,
+    ) -> anyhow::Result<String> {
         let report = &snapshot.report;
         let (from, to) = times_of_day(report);
         let views = ViewOptions {
@@ -128,11 +132,15 @@ impl Style {
 }
 
 /// Returns a value for an answer.
-pub(crate) fn value(header: &Header<'_>, snapshot: &Snapshot, full: bool) -> serde_json::Value {
+pub(crate) fn value(
+    header: &ReportHeader<'_>,
+    snapshot: &Snapshot,
+    full: bool,
+) -> serde_json::Value {
     serde_json::to_value(line(header, snapshot, full)).unwrap_or_default()
 }
 
-fn line<'a>(header: &Header<'a>, snapshot: &'a Snapshot, full: bool) -> Line<'a> {
+fn line<'a>(header: &ReportHeader<'a>, snapshot: &'a Snapshot, full: bool) -> Line<'a> {
     let (from, to) = times_of_day(&snapshot.report);
     let time = |time: DateTime<Local>| time.to_rfc3339_opts(SecondsFormat::Millis, false);
     Line {

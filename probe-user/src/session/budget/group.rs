@@ -10,7 +10,7 @@ const FIRST_PAUSE: f64 = 10e9;
 
 /// Costs are in nanoseconds per nanosecond in which a group is armed.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Group {
+pub(super) enum CostGroup {
     Always {
         cost: f64,
     },
@@ -31,7 +31,7 @@ pub(super) enum Group {
     },
 }
 
-impl Group {
+impl CostGroup {
     pub(super) fn in_windows(cost: f64, own: f64) -> Self {
         Self::InWindows { cost, own, calm: 0, pause: 0.0, resumes: Nanos::ZERO }
     }

@@ -19,7 +19,7 @@ mod tests;
 mod window;
 
 use ctrace_core::units::Nanos;
-use group::Group;
+use group::CostGroup;
 use window::{is_telling, plan};
 
 pub(crate) use window::Window;
@@ -68,7 +68,7 @@ pub(crate) struct Reading<'a> {
 #[derive(Debug)]
 pub(crate) struct Budget {
     share: f64,
-    groups: Vec<Group>,
+    groups: Vec<CostGroup>,
     at: Nanos,
     cpu: Nanos,
     spent: Vec<Nanos>,
@@ -105,13 +105,13 @@ impl Budget {
 
     /// Adds a group, which is armed.
     pub(crate) fn add(&mut self) {
-        self.groups.push(Group::Always { cost: 0.0 });
+        self.groups.push(CostGroup::Always { cost: 0.0 });
         self.spent.push(Nanos::ZERO);
     }
 
     /// Returns whether the group is disarmed outside of windows.
     pub(crate) fn in_windows(&self, group: usize) -> bool {
-        !matches!(self.groups[group], Group::Always { .. })
+        !matches!(self.groups[group], CostGroup::Always { .. })
     }
 
     /// The kernel refused the group's probes. It has windows until it is calm, after a pause.
@@ -126,13 +126,13 @@ impl Budget {
     pub(crate) fn let_return(&mut self, group: usize, at: Nanos) -> bool {
         let cost = self.groups[group].cost();
         let since = match self.groups[group] {
-            Group::Returning { since, .. } => since,
+            CostGroup::Returning { since, .. } => since,
             _ => at,
         };
         let goes_on = at.since(since) < LONGEST_RETURN;
         self.groups[group] = match goes_on {
-            true => Group::Returning { cost, since },
-            false => Group::in_windows(cost, self.own_time()),
+            true => CostGroup::Returning { cost, since },
+            false => CostGroup::in_windows(cost, self.own_time()),
         };
         self.windows = self.plan_windows();
         goes_on
@@ -140,7 +140,7 @@ impl Budget {
 
     /// The group is armed again, and stays so.
     pub(crate) fn take_out_of_windows(&mut self, group: usize) {
-        self.groups[group] = Group::Always { cost: self.groups[group].cost() };
+        self.groups[group] = CostGroup::Always { cost: self.groups[group].cost() };
         self.windows = self.plan_windows();
     }
 
@@ -159,17 +159,17 @@ impl Budget {
     }
 
     fn always(&self) -> f64 {
-        self.cost_of(|group| matches!(group, Group::Always { .. }))
+        self.cost_of(|group| matches!(group, CostGroup::Always { .. }))
     }
 
     /// Returns the expected cost of groups that are going to be armed again.
     fn returning(&self) -> f64 {
-        self.cost_of(|group| matches!(group, Group::Returning { .. }))
+        self.cost_of(|group| matches!(group, CostGroup::Returning { .. }))
     }
 
-    fn cost_of(&self, is_meant: fn(&Group) -> bool) -> f64 {
+    fn cost_of(&self, is_meant: fn(&CostGroup) -> bool) -> f64 {
         let groups = self.groups.iter().copied().filter(is_meant);
-        groups.map(Group::cost).sum()
+        groups.map(CostGroup::cost).sum()
     }
 
     /// Returns whether a look would show anything new: a reading takes time itself.
@@ -192,7 +192,7 @@ impl Budget {
         let length = now.at.since(self.at).0 as f64;
         self.learn_own(now.cpu.since(self.cpu).0 as f64, all as f64, length);
         for (group, spent) in self.groups.iter_mut().zip(&spent) {
-            if let Group::Always { cost } = group {
+            if let CostGroup::Always { cost } = group {
                 *cost = spent.0 as f64 / length;
             }
         }
@@ -236,7 +236,7 @@ impl Budget {
             .iter()
             .enumerate()
             .filter_map(|(index, group)| match group {
-                Group::Always { cost } if *cost > 0.0 => Some((*cost, index)),
+                CostGroup::Always { cost } if *cost > 0.0 => Some((*cost, index)),
                 _ => None,
             })
             .collect();
@@ -248,7 +248,7 @@ impl Budget {
                 break;
             }
             left -= cost;
-            self.groups[index] = Group::in_windows(cost, self.own_time());
+            self.groups[index] = CostGroup::in_windows(cost, self.own_time());
             shed.push(index);
         }
         shed
@@ -270,7 +270,7 @@ impl Budget {
         for &(index, spent) in spent {
             let group = &mut self.groups[index];
             let expected = group.expected(own_now);
-            let Group::InWindows { cost, own, calm, pause, .. } = group else { continue };
+            let CostGroup::InWindows { cost, own, calm, pause, .. } = group else { continue };
             *pause = 0.0;
             if !is_telling(armed) {
                 continue;
@@ -283,7 +283,7 @@ impl Budget {
             *calm = if is_calm { *calm + 1 } else { 0 };
             if *calm >= CALM_WINDOWS {
                 always += seen;
-                *group = Group::Always { cost: seen };
+                *group = CostGroup::Always { cost: seen };
                 back.push(index);
             }
         }
@@ -309,8 +309,8 @@ impl Budget {
     fn plan_windows(&self) -> [Option<Window>; 2] {
         let own_now = self.own_time();
         let limit = DROWNING * own_now;
-        let cost = |(index, group): (usize, &Group)| match group {
-            Group::InWindows { resumes, .. } if *resumes <= self.at => {
+        let cost = |(index, group): (usize, &CostGroup)| match group {
+            CostGroup::InWindows { resumes, .. } if *resumes <= self.at => {
                 Some((index, group.expected(own_now)))
             }
             _ => None,

@@ -23,7 +23,7 @@ pub(crate) enum SlowdownPolicy {
 
 /// The action to take now.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum BudgetAction {
     Fine,
     Warn(f64),
     Stop(f64),
@@ -53,9 +53,9 @@ impl Watch {
     }
 
     /// Checks the totals since the start: the cost of the probes and the CPU time used.
-    pub(crate) fn check(&mut self, spent: Nanos, cpu: Nanos) -> Verdict {
+    pub(crate) fn check(&mut self, spent: Nanos, cpu: Nanos) -> BudgetAction {
         if !self.is_due(cpu) {
-            return Verdict::Fine;
+            return BudgetAction::Fine;
         }
         let used = cpu.since(self.cpu);
         let (cost, used) = (spent.since(self.spent).0 as f64, used.0 as f64);
@@ -71,12 +71,12 @@ impl Watch {
         };
         self.bad = if percent > limit { self.bad + 1 } else { 0 };
         match self.policy {
-            _ if self.bad < BAD_STRETCHES => Verdict::Fine,
-            SlowdownPolicy::StopBeyond(_) => Verdict::Stop(percent),
-            _ if self.warned => Verdict::Fine,
+            _ if self.bad < BAD_STRETCHES => BudgetAction::Fine,
+            SlowdownPolicy::StopBeyond(_) => BudgetAction::Stop(percent),
+            _ if self.warned => BudgetAction::Fine,
             _ => {
                 self.warned = true;
-                Verdict::Warn(percent)
+                BudgetAction::Warn(percent)
             }
         }
     }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(policy: SlowdownPolicy, millis: &[(u64, u64)], want: &[Verdict]) {
+    fn check(policy: SlowdownPolicy, millis: &[(u64, u64)], want: &[BudgetAction]) {
         let mut watch = Watch::new(policy);
         let nanos = Nanos::from_millis;
         let got: Vec<_> =
@@ -98,21 +98,27 @@ mod tests {
     #[test]
     fn a_slow_target_is_told_once() {
         let steps = [(10, 1000), (510, 2000), (1010, 3000), (1510, 4000)];
-        let warned = [Verdict::Fine, Verdict::Fine, Verdict::Warn(100.0), Verdict::Fine];
+        let warned =
+            [BudgetAction::Fine, BudgetAction::Fine, BudgetAction::Warn(100.0), BudgetAction::Fine];
         check(SlowdownPolicy::Warn, &steps, &warned);
-        check(SlowdownPolicy::Off, &steps, &[const { Verdict::Fine }; 4]);
+        check(SlowdownPolicy::Off, &steps, &[const { BudgetAction::Fine }; 4]);
     }
 
     #[test]
     fn a_limit_stops_after_two_bad_stretches() {
         let limit = SlowdownPolicy::StopBeyond(20.0);
         let steps = [(500, 1000), (510, 2000), (1010, 3000), (1510, 4000)];
-        let stopped = [Verdict::Fine, Verdict::Fine, Verdict::Fine, Verdict::Stop(100.0)];
+        let stopped =
+            [BudgetAction::Fine, BudgetAction::Fine, BudgetAction::Fine, BudgetAction::Stop(100.0)];
         check(limit, &steps, &stopped);
     }
 
     #[test]
     fn a_burst_in_an_idle_target_is_none() {
-        check(SlowdownPolicy::Warn, &[(50, 60), (90, 100)], &[Verdict::Fine, Verdict::Fine]);
+        check(
+            SlowdownPolicy::Warn,
+            &[(50, 60), (90, 100)],
+            &[BudgetAction::Fine, BudgetAction::Fine],
+        );
     }
 }

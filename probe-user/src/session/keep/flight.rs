@@ -10,7 +10,7 @@ use ctrace_core::{
     function::FunctionInfo,
     recording::{
         Block, BlockKind, Definitions, End, Recording, Slow, Start, Writer,
-        replay::{self, Tree, Wanted},
+        replay::{self, SlowCallCriteria, Tree},
     },
     units::{FuncId, Nanos},
 };
@@ -154,7 +154,7 @@ impl Flown {
         let writer = Writer::uncompressed(Vec::new(), &self.start)?;
         let recording = Recording::open(self.write_to(writer, String::new())?)?;
         let functions = recording.functions().iter();
-        let wanted = Wanted {
+        let wanted = SlowCallCriteria {
             threshold: self.too_slow.threshold,
             functions: functions.map(|function| self.too_slow.is_watched(function)).collect(),
             since: self.since,

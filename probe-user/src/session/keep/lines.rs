@@ -5,7 +5,7 @@ use crate::ui::TextLines;
 use ctrace_core::{
     formats::{
         ExportError, JsonLines,
-        stream::{Line, Lines, Scene},
+        stream::{Lines, Scene, StreamLine},
     },
     recording::ReadAt,
 };
@@ -65,7 +65,7 @@ impl<R: ReadAt> Lines<R> for Printer {
         }
     }
 
-    fn line(&mut self, scene: &Scene<'_, R>, line: &Line<'_>) -> io::Result<()> {
+    fn line(&mut self, scene: &Scene<'_, R>, line: &StreamLine<'_>) -> io::Result<()> {
         match &mut self.form {
             Form::Text(lines) => lines.line(scene, line, &mut self.buffer),
             Form::Json(lines) => lines.line(scene, line, &mut self.buffer),

@@ -10,7 +10,7 @@ const NAMED: usize = 3;
 
 /// A value or a condition that is asked of functions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Wanted {
+pub(super) enum Requirement {
     /// A value of this name.
     Value(String),
     /// This condition. A function without it is not traced.
@@ -29,7 +29,7 @@ pub(super) struct Lacking {
 
 /// See the module. A key has the number of what was asked for.
 #[derive(Default)]
-pub(super) struct Absent(BTreeMap<(usize, Wanted), Lack>);
+pub(super) struct Absent(BTreeMap<(usize, Requirement), Lack>);
 
 #[derive(Default)]
 struct Lack {
@@ -45,7 +45,7 @@ impl Absent {
     pub(super) fn note<T>(
         &mut self,
         asked: usize,
-        wanted: Wanted,
+        wanted: Requirement,
         function: &str,
         found: Result<T, impl fmt::Display>,
     ) -> Option<T> {
@@ -77,12 +77,12 @@ impl Absent {
                 more => format!("{} functions, such as {first}", count(more)),
             };
             match wanted {
-                Wanted::Value(name) => {
+                Requirement::Value(name) => {
                     let note = format!("`{}` is not read in {functions}: {why}", clean(&name));
                     let list = if lack.have == 0 { &mut all.of_all } else { &mut all.of_some };
                     list.push(note);
                 }
-                Wanted::Condition(text) => all.not_traced.push(format!(
+                Requirement::Condition(text) => all.not_traced.push(format!(
                     "not traced, because `{}` cannot be asked: {functions}: {why}",
                     clean(&text)
                 )),

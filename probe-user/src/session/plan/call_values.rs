@@ -2,7 +2,7 @@
 
 use super::{
     Planned, Sites,
-    absent::{Absent, Wanted},
+    absent::{Absent, Requirement},
     values::ValuePlanner,
 };
 use crate::target::{
@@ -136,7 +136,7 @@ fn find(
     let (mut arguments, mut result) = (Vec::new(), None);
     for (number, asked) in asked {
         for AskedArgument { name: value, place } in &asked.arguments {
-            let wanted = Wanted::Value(value.clone());
+            let wanted = Requirement::Value(value.clone());
             let found = absent.note(*number, wanted, name, function.argument(place));
             arguments.extend(found.map(|typed| (value.clone(), typed)));
         }
@@ -144,7 +144,7 @@ fn find(
             None => {}
             Some(AskedResult::As(of)) => result = Some(Typed::plain(of.result(), of)),
             Some(AskedResult::Own) => {
-                let wanted = Wanted::Value(RESULT.to_owned());
+                let wanted = Requirement::Value(RESULT.to_owned());
                 result = absent.note(*number, wanted, name, function.result());
             }
         }

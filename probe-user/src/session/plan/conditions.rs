@@ -1,7 +1,7 @@
 //! The conditions on calls: which comparisons a program makes at the entry of a function.
 
 use super::{
-    Planned, Planner, Sites, absent::Wanted, call_values::Described, values::ValuePlanner,
+    Planned, Planner, Sites, absent::Requirement, call_values::Described, values::ValuePlanner,
 };
 use crate::{
     bpf::{CONDITIONS_LIMIT, CallSources},
@@ -59,7 +59,7 @@ impl ValuePlanner {
             None => compiled(asked, function).and_then(|condition| self.with_room(condition)),
         };
         // One note for all patterns that it stands for.
-        let wanted = Wanted::Condition(asked.to_string());
+        let wanted = Requirement::Condition(asked.to_string());
         let condition = self.absent.note(0, wanted, name, found);
         if condition.is_some() {
             planned.info.condition = Some(asked.to_string().into());

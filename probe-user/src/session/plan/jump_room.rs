@@ -1,14 +1,14 @@
 //! Room in the kernel's table of indirect jumps. Functions that find none are traced without their
 //! ends, so that a large selection is not refused.
 
-use super::room::Room;
+use super::room::TableRoom;
 use crate::{
     bpf::JUMPS_LIMIT,
     target::plan::{ExitKind, ExitPlacement, Placement},
 };
 
 /// The free room of the table for the plans to come.
-pub(crate) struct JumpRoom(Room);
+pub(crate) struct JumpRoom(TableRoom);
 
 impl Default for JumpRoom {
     fn default() -> Self {
@@ -18,7 +18,7 @@ impl Default for JumpRoom {
 
 impl JumpRoom {
     fn of(limit: usize) -> Self {
-        Self(Room::of(limit))
+        Self(TableRoom::of(limit))
     }
 
     /// Takes room for the ways out of a function. Returns `false` if there is too little; the

@@ -17,19 +17,19 @@ use std::{collections::HashSet, sync::Arc};
 pub struct PairSites {
     pub(crate) starts: Vec<Point>,
     pub(crate) ends: Vec<UsdtSite>,
-    pub(crate) joined: Joined,
+    pub(crate) joined: JoinClue,
 }
 
 /// The clue that tells which start an end belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Joined {
+pub(crate) enum JoinClue {
     /// The stack pointer: both are in one function.
     ByFrame,
     /// The order of the thread's events.
     ByOrder,
 }
 
-impl Joined {
+impl JoinClue {
     /// Returns the kinds of the records of starts and of ends.
     pub(crate) fn kinds(self) -> [Kind; 2] {
         match self {
@@ -68,8 +68,8 @@ impl Planner {
             };
             let at = |sites: &[UsdtSite]| sites.iter().map(|it| it.address).collect::<Vec<_>>();
             let joined = match frames.are_alike(&at(&starts), &at(&ends)) {
-                true => Joined::ByFrame,
-                false => Joined::ByOrder,
+                true => JoinClue::ByFrame,
+                false => JoinClue::ByOrder,
             };
             let (variables, asked) = (&chosen.variables, chosen.asked(pair.start));
             let (values, starts) =
@@ -81,7 +81,7 @@ impl Planner {
                 group: Some(Arc::clone(&start.provider)),
                 exit: ExitSeen::ByExitSites,
                 aliases: aliases.map(|probe| Arc::clone(&probes[probe].name)).collect(),
-                by_order: (joined == Joined::ByOrder).then_some(order),
+                by_order: (joined == JoinClue::ByOrder).then_some(order),
                 values,
                 ..FunctionInfo::new(Arc::clone(&pair.name), Arc::clone(object.name()))
             };
@@ -130,7 +130,7 @@ mod tests {
 
     /// Returns each planned thing with what joins its ends, the numbers of its starts and ends, and
     /// whether it nests.
-    fn planned(asked: Patterns<'_>) -> Vec<(String, Option<Joined>, [usize; 2], bool)> {
+    fn planned(asked: Patterns<'_>) -> Vec<(String, Option<JoinClue>, [usize; 2], bool)> {
         let built = compile("gcc -O1", "c", SOURCE);
         let mapped = [MappedObject::from_file(&built.program, true).unwrap()];
         let selector = Selector::parse(asked).unwrap();
@@ -159,9 +159,9 @@ mod tests {
     fn ends_are_joined_by_the_frame_where_they_share_one() {
         let usdt = ["*".to_owned()];
         let expected = [
-            ("apart", Some(Joined::ByOrder), [1, 2], false),
-            ("in_one", Some(Joined::ByFrame), [1, 2], false),
-            ("language", Some(Joined::ByOrder), [1, 1], true),
+            ("apart", Some(JoinClue::ByOrder), [1, 2], false),
+            ("in_one", Some(JoinClue::ByFrame), [1, 2], false),
+            ("language", Some(JoinClue::ByOrder), [1, 1], true),
             ("lone__start", None, [1, 0], false),
         ];
         let expected =
@@ -174,11 +174,11 @@ mod tests {
         let end = ["apart__abort".to_owned()];
         let pairs = ["app:apart-start,app:apart-commit,app:apart-abort".to_owned()];
         let asked = Patterns { pairs: &pairs, ..Patterns::default() };
-        let by_order = |ends| ("apart".to_owned(), Some(Joined::ByOrder), [1, ends], false);
+        let by_order = |ends| ("apart".to_owned(), Some(JoinClue::ByOrder), [1, ends], false);
         assert_eq!(planned(asked), [by_order(2)]);
         assert_eq!(planned(Patterns { exclude: &end, ..asked }), [by_order(1)]);
         let pairs = ["a=apart-start,apart-commit", "b=apart-start,apart-abort"].map(str::to_owned);
-        let first = ("a".to_owned(), Some(Joined::ByOrder), [1, 1], false);
+        let first = ("a".to_owned(), Some(JoinClue::ByOrder), [1, 1], false);
         let rest = ("apart__abort".to_owned(), None, [1, 0], false);
         assert_eq!(planned(Patterns { pairs: &pairs, ..asked }), [first, rest]);
     }
@@ -188,8 +188,8 @@ mod tests {
         let pairs = ["app:lone-start,app:apart-abort".to_owned()];
         let usdt = ["app:apart".to_owned()];
         let asked = Patterns { usdt: &usdt, pairs: &pairs, ..Patterns::default() };
-        let by_hand = ("lone__start".to_owned(), Some(Joined::ByOrder), [1, 1], false);
-        let rest = ("apart".to_owned(), Some(Joined::ByOrder), [1, 1], false);
+        let by_hand = ("lone__start".to_owned(), Some(JoinClue::ByOrder), [1, 1], false);
+        let rest = ("apart".to_owned(), Some(JoinClue::ByOrder), [1, 1], false);
         assert_eq!(planned(asked), [rest, by_hand.clone()]);
         let points =
             ["apart__commit", "apart__start"].map(|it| (it.to_owned(), None, [1, 0], false));

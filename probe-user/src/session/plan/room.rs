@@ -2,12 +2,12 @@
 //! selection is not refused.
 
 /// The free room of a table for the plans to come.
-pub(super) struct Room {
+pub(super) struct TableRoom {
     left: usize,
     limit: usize,
 }
 
-impl Room {
+impl TableRoom {
     pub(super) fn of(limit: usize) -> Self {
         Self { left: limit, limit }
     }

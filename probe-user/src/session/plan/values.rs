@@ -5,7 +5,7 @@
 //! be read in at least one place. If a place has another number of arguments, or one that cannot be
 //! read, that value is missing from its events.
 
-use super::{absent::Absent, call_values::merge, room::Room};
+use super::{absent::Absent, call_values::merge, room::TableRoom};
 use crate::{
     bpf::{CONDITIONS_LIMIT, VALUES_LIMIT},
     target::{
@@ -52,9 +52,9 @@ pub(crate) struct ValuePlanner {
     pub(super) reads: bool,
     /// The values of calls, in the order of the patterns that ask for them.
     pub(super) asked: Arc<[AskedValues]>,
-    pub(super) room: Room,
+    pub(super) room: TableRoom,
     /// The free room of the table of conditions.
-    pub(super) conditions: Room,
+    pub(super) conditions: TableRoom,
     /// The number of functions and probes that found no room.
     pub(super) without_room: usize,
     pub(super) absent: Absent,
@@ -62,9 +62,9 @@ pub(crate) struct ValuePlanner {
 
 impl Default for ValuePlanner {
     fn default() -> Self {
-        let room = Room::of(VALUES_LIMIT);
+        let room = TableRoom::of(VALUES_LIMIT);
         let absent = Absent::default();
-        let conditions = Room::of(CONDITIONS_LIMIT);
+        let conditions = TableRoom::of(CONDITIONS_LIMIT);
         Self { reads: false, asked: Arc::default(), room, conditions, without_room: 0, absent }
     }
 }
@@ -400,7 +400,7 @@ mod tests {
             part: None,
         };
         let mut planner =
-            ValuePlanner { reads: true, room: Room::of(5), ..ValuePlanner::default() };
+            ValuePlanner { reads: true, room: TableRoom::of(5), ..ValuePlanner::default() };
         let mut notes = Vec::new();
         let mut with_values = |sites| {
             let probe = probe("probe", sites);

@@ -19,7 +19,7 @@ use std::{
 /// descriptor.
 const MOST_GROUPS: usize = 128;
 
-pub(crate) struct Group {
+pub(crate) struct LinkGroup {
     /// The object's file.
     pub identity: Identity,
     /// Their ids, ascending.
@@ -42,7 +42,7 @@ pub(crate) fn attach(
     options: LinkOptions,
     object: &ObjectPlan,
     ids: &[FuncId],
-) -> anyhow::Result<Vec<Group>> {
+) -> anyhow::Result<Vec<LinkGroup>> {
     let mut groups = split(kernel, object, ids)?;
     for group in &mut groups {
         group.probe(kernel, options)?;
@@ -54,12 +54,12 @@ pub(crate) fn attach(
 }
 
 /// Splits the functions to trace in an object into groups. Nothing is attached.
-fn split(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> Result<Vec<Group>, BpfError> {
+fn split(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> Result<Vec<LinkGroup>, BpfError> {
     let each = object.functions.len().div_ceil(MOST_GROUPS).max(1);
     let functions: Vec<_> = ids.iter().copied().zip(&object.functions).collect();
     let groups = functions.chunks(each).map(|functions| {
         let scopes = functions.iter().map(|(_, planned)| *planned);
-        Ok(Group {
+        Ok(LinkGroup {
             identity: object.identity,
             functions: functions.iter().map(|(id, _)| *id).collect(),
             sites: ByRole::new(kernel, &object.open_path, functions.iter().copied())?,
@@ -78,7 +78,7 @@ pub(crate) fn take_return_probes(attachments: &mut Vec<Attachment>) -> Vec<Attac
     attachments.extract_if(.., |attachment| attachment.role().returns()).collect()
 }
 
-impl Group {
+impl LinkGroup {
     /// Puts its probes in place, except those that switch marker scopes on.
     fn probe(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<(), BpfError> {
         self.attachments = self.sites.attach(kernel, options)?;
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_told_once() {
-        let mut group = Group::without_sites(vec![FuncId(3), FuncId(4)]);
+        let mut group = LinkGroup::without_sites(vec![FuncId(3), FuncId(4)]);
         let error = "the kernel refused";
         let told = group.failure(error, Nanos(1_500_000_000)).expect("a note");
         let begin = "2 functions could not be armed again 1.500 s after the start: ";

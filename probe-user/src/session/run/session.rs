@@ -28,7 +28,7 @@ mod watch;
 pub(crate) use arming::Arming;
 pub(crate) use delivery::Delivery;
 pub(crate) use rounds::Rounds;
-pub(crate) use target::Target;
+pub(crate) use target::TracedTarget;
 
 use super::status::Status;
 use crate::{
@@ -45,7 +45,7 @@ use ctrace_core::{
 };
 use markers::MarkerProbes;
 use notes::Notes;
-use progress::Progress;
+use progress::ProgressNews;
 use std::{
     ops::Range,
     time::{Duration, Instant},
@@ -55,14 +55,14 @@ use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
 pub(crate) struct Session {
     kernel: Kernel,
     engine: Engine,
-    target: Target,
+    target: TracedTarget,
     arming: Arming,
     markers: MarkerProbes,
     delivery: Delivery,
     rounds: Rounds,
     status: Status,
     notes: Notes,
-    progress: Progress,
+    progress: ProgressNews,
 }
 
 /// The room that the kernel keeps free below the main stack for it to grow.
@@ -72,7 +72,7 @@ impl Session {
     pub(crate) fn new(
         kernel: Kernel,
         engine: Engine,
-        target: Target,
+        target: TracedTarget,
         arming: Arming,
         delivery: Delivery,
         rounds: Rounds,
@@ -88,7 +88,7 @@ impl Session {
             rounds,
             status,
             notes: Notes::default(),
-            progress: Progress::default(),
+            progress: ProgressNews::default(),
         }
     }
 

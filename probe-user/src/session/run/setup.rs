@@ -3,7 +3,7 @@
 use super::{
     arm::LinkOptions,
     before,
-    session::{Arming, Delivery, Rounds, Session, Target},
+    session::{Arming, Delivery, Rounds, Session, TracedTarget},
     status::Status,
 };
 use crate::{
@@ -237,7 +237,7 @@ impl<'a> Setup<'a> {
         let session = Session::new(
             kernel,
             engine,
-            Target::new(pid, launched, probes.follow, target),
+            TracedTarget::new(pid, launched, probes.follow, target),
             Arming::new(self.planner, links, probes.budget),
             Delivery::new(output, self.flight),
             rounds,

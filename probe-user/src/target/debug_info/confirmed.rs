@@ -5,7 +5,7 @@
 //! it, or one that has no name and is not described. In optimized code, locations show that.
 
 use super::lines::{Lines, Reader};
-use super::parameters::{Language, Place};
+use super::parameters::{Language, ParameterPlace};
 use super::types::{DebugTypes, EntryAt};
 use gimli::{AttributeValue, Expression, Operation, UnitRef};
 
@@ -29,7 +29,12 @@ enum Located {
 
 impl Lines {
     /// Returns whether a parameter of the function at an address is in this place.
-    pub(super) fn confirms(&self, function: u64, parameter: EntryAt, place: Place) -> bool {
+    pub(super) fn confirms(
+        &self,
+        function: u64,
+        parameter: EntryAt,
+        place: ParameterPlace,
+    ) -> bool {
         let unit = self.units[parameter.unit].unit.unit_ref(&self.dwarf);
         let types = DebugTypes(self);
         let location = types
@@ -40,28 +45,31 @@ impl Lines {
             return false;
         };
         match (place, located) {
-            (Place::Register(number) | Place::Behind(number), Located::Register(register))
-            | (Place::Behind(number), Located::At(register, 0)) => {
+            (
+                ParameterPlace::Register(number) | ParameterPlace::Behind(number),
+                Located::Register(register),
+            )
+            | (ParameterPlace::Behind(number), Located::At(register, 0)) => {
                 INTEGERS[usize::from(number)] == register
             }
-            (Place::Pair(number), Located::Registers(first, second)) => {
+            (ParameterPlace::Pair(number), Located::Registers(first, second)) => {
                 let of = |number: u8| INTEGERS.get(usize::from(number)).copied();
                 (of(number), of(number + 1)) == (Some(first), Some(second))
             }
             // Not optimized: it is stored to the frame first, or a copy of it. In Rust nothing tells
             // whether there are nameless ones before it.
             (
-                Place::Register(_) | Place::Pair(_) | Place::Behind(_),
+                ParameterPlace::Register(_) | ParameterPlace::Pair(_) | ParameterPlace::Behind(_),
                 Located::InFrame(_) | Located::At(RBP, _),
             )
-            | (Place::Stack(_), Located::InFrame(..0) | Located::At(RBP, ..0)) => {
+            | (ParameterPlace::Stack(_), Located::InFrame(..0) | Located::At(RBP, ..0)) => {
                 self.language(parameter.unit) != Some(Language::Rust)
             }
-            (Place::Stack(slot), Located::InFrame(offset)) => {
+            (ParameterPlace::Stack(slot), Located::InFrame(offset)) => {
                 let base = self.frame_base(function);
                 base.is_some_and(|register| offset == stack_offset(register, slot))
             }
-            (Place::Stack(slot), Located::At(register, offset)) => {
+            (ParameterPlace::Stack(slot), Located::At(register, offset)) => {
                 offset == stack_offset(register, slot)
             }
             _ => false,

@@ -34,7 +34,7 @@ pub(crate) struct SourceLine {
 /// The line information of an object.
 pub(crate) struct Lines {
     pub(super) dwarf: gimli::Dwarf<Reader>,
-    pub(crate) units: Vec<Unit>,
+    pub(crate) units: Vec<CompileUnit>,
     /// Begin, end and unit of stretches of code, sorted by begin.
     ranges: Vec<(u64, u64, usize)>,
     /// Units that do not list their code: hand-written assembly.
@@ -42,7 +42,7 @@ pub(crate) struct Lines {
     pub(crate) budget: Arc<Budget>,
 }
 
-pub(crate) struct Unit {
+pub(crate) struct CompileUnit {
     pub(crate) unit: gimli::Unit<Reader>,
     rows: OnceCell<Vec<Row>>,
     files: RefCell<HashMap<u64, Option<SourceFile>>>,
@@ -126,7 +126,7 @@ impl Lines {
             if self.ranges.len() == known {
                 self.elsewhere.push(number);
             }
-            self.units.push(Unit {
+            self.units.push(CompileUnit {
                 unit,
                 rows: OnceCell::new(),
                 files: RefCell::default(),
@@ -179,7 +179,7 @@ impl Lines {
         ranged.chain(self.elsewhere.iter().copied())
     }
 
-    fn find_in(&self, unit: &Unit, address: u64) -> Option<SourceLine> {
+    fn find_in(&self, unit: &CompileUnit, address: u64) -> Option<SourceLine> {
         let rows = unit.rows.get_or_init(|| rows(&unit.unit, &self.budget));
         let at = rows.partition_point(|row| row.address <= address).checked_sub(1)?;
         let (number, line) = rows[at].place?;

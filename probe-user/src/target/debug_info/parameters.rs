@@ -22,12 +22,12 @@ pub(crate) struct Parameter {
     pub(crate) name: String,
     pub(crate) of: Option<EntryAt>,
     /// The place that the ABI gives it. `Unknown` if debug information says otherwise.
-    pub(crate) place: Place,
+    pub(crate) place: ParameterPlace,
 }
 
 /// The place of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ParameterPlace {
     /// The register of this number among those for integers and pointers.
     Register(u8),
     /// Memory to which this register points: the ABI passes an address.
@@ -100,9 +100,9 @@ impl Lines {
             places.is_lost |= NOT_PASSED.contains(&name.as_str());
             let class = of.and_then(|of| class(types, of, types.shape(of)?, language, false));
             let place = match places.give(class) {
-                Place::Elsewhere => Place::Elsewhere,
+                ParameterPlace::Elsewhere => ParameterPlace::Elsewhere,
                 place if at.is_some_and(|at| self.confirms(function, at, place)) => place,
-                _ => Place::Unknown,
+                _ => ParameterPlace::Unknown,
             };
             Parameter { name, of, place }
         });
@@ -111,7 +111,7 @@ impl Lines {
 
     /// Returns the type of the result of the function at an address, and where it leaves it, as if that
     /// were its first parameter; `None` if it is not described.
-    pub(crate) fn result_of(&self, function: u64) -> Option<Option<(EntryAt, Place)>> {
+    pub(crate) fn result_of(&self, function: u64) -> Option<Option<(EntryAt, ParameterPlace)>> {
         let at = self.function_at(function)?;
         let language = self.language(at.unit)?;
         let types = DebugTypes(self);
@@ -206,26 +206,26 @@ struct Places {
 }
 
 impl Places {
-    fn give(&mut self, class: Option<Class>) -> Place {
+    fn give(&mut self, class: Option<Class>) -> ParameterPlace {
         let Some(class) = class.filter(|_| !self.is_lost && self.slots < SLOTS) else {
             self.is_lost = true;
-            return Place::Unknown;
+            return ParameterPlace::Unknown;
         };
         match class {
             Class::Address if self.used[0] < REGISTERS[0] => {
                 self.used[0] += 1;
-                Place::Behind(self.used[0] as u8 - 1)
+                ParameterPlace::Behind(self.used[0] as u8 - 1)
             }
             // Its address is on the stack, and one more to follow.
             Class::Address => {
                 self.slots += 1;
-                Place::Elsewhere
+                ParameterPlace::Elsewhere
             }
             Class::Words => match self.used[0] + 1 {
                 ..REGISTERS_OF_INTEGERS => self.give(Some(Class::Registers([2, 0]))),
                 REGISTERS_OF_INTEGERS => {
                     (self.used[0], self.slots) = (REGISTERS_OF_INTEGERS, self.slots + 1);
-                    Place::Elsewhere
+                    ParameterPlace::Elsewhere
                 }
                 _ => self.on_stack(16),
             },
@@ -237,19 +237,19 @@ impl Places {
                 let first = self.used[0] as u8;
                 self.used = [self.used[0] + wanted[0], self.used[1] + wanted[1]];
                 match wanted {
-                    [1, 0] => Place::Register(first),
-                    [2, 0] => Place::Pair(first),
-                    _ => Place::Elsewhere,
+                    [1, 0] => ParameterPlace::Register(first),
+                    [2, 0] => ParameterPlace::Pair(first),
+                    _ => ParameterPlace::Elsewhere,
                 }
             }
             Class::Memory(bytes) => self.on_stack(bytes),
         }
     }
 
-    fn on_stack(&mut self, bytes: u64) -> Place {
+    fn on_stack(&mut self, bytes: u64) -> ParameterPlace {
         let first = self.slots as u8;
         self.slots = self.slots.saturating_add(bytes.div_ceil(8)).min(SLOTS);
-        Place::Stack(first)
+        ParameterPlace::Stack(first)
     }
 }
 

@@ -81,7 +81,7 @@ pub(crate) struct Section {
 
 /// The headers of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct ElfLayout {
     pub segments: Vec<Segment>,
     pub sections: Vec<Section>,
     /// The dynamic loader that the program asks for.
@@ -93,7 +93,7 @@ pub(crate) struct Layout {
     pub debug_link: Option<(Vec<u8>, u32)>,
 }
 
-impl Layout {
+impl ElfLayout {
     /// Reads the headers. A debug file has segments without bytes: `is_debug_file` allows them.
     pub(crate) fn parse(data: &Source, is_debug_file: bool) -> Result<Self, ElfError> {
         match data.budget().watch(|| Self::read(data, is_debug_file)) {

@@ -28,19 +28,19 @@ pub(super) enum TooMuch {
 }
 
 /// The bytes, paths and time that are left.
-pub(super) struct Budget {
+pub(super) struct SearchBudget {
     pub(super) bytes: u64,
     paths: u32,
     end: Instant,
 }
 
-impl Default for Budget {
+impl Default for SearchBudget {
     fn default() -> Self {
         Self { bytes: MOST_BYTES, paths: MOST_PATHS, end: Instant::now() + LONGEST }
     }
 }
 
-impl Budget {
+impl SearchBudget {
     /// Charges one path before it is tried.
     pub(super) fn path(&mut self) -> Result<(), TooMuch> {
         self.paths = self.paths.checked_sub(1).ok_or(TooMuch::Paths)?;
@@ -90,16 +90,16 @@ mod tests {
     fn ends() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(1 << 40).unwrap();
-        let mut budget = Budget::default();
+        let mut budget = SearchBudget::default();
         assert_eq!(budget.read(&file, 7, 5).unwrap(), [0; 5]);
         assert_eq!(budget.read(&file, (1 << 40) - 2, 5).unwrap(), [0; 2]);
         assert!(budget.read(&file, u64::MAX, 5).unwrap().is_empty());
         let left = (MOST_BYTES - 15) as usize;
         assert_eq!(budget.read(&file, 0, left + 1), Err(TooMuch::Bytes));
-        let mut paths = Budget::default();
+        let mut paths = SearchBudget::default();
         assert!((0..MOST_PATHS).all(|_| paths.path().is_ok()));
         assert_eq!(paths.path(), Err(TooMuch::Paths));
-        let mut late = Budget { end: Instant::now() - LONGEST, ..Budget::default() };
+        let mut late = SearchBudget { end: Instant::now() - LONGEST, ..SearchBudget::default() };
         assert_eq!(late.path(), Err(TooMuch::Time));
         assert_eq!(late.time(), Err(TooMuch::Time));
         assert_eq!(late.read(&file, 0, 1), Err(TooMuch::Time));

@@ -3,7 +3,7 @@
 //! They differ between distributions, and the loader states them only in its file. So they are
 //! searched there. A file without them counts as a common build.
 
-use super::budget::{Budget, TooMuch};
+use super::budget::{SearchBudget, TooMuch};
 use regex::bytes::Regex;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -32,7 +32,7 @@ impl Default for Build {
 const LONGEST: usize = 8 << 20;
 
 impl Build {
-    pub(super) fn read(file: &File, budget: &mut Budget) -> Result<Self, TooMuch> {
+    pub(super) fn read(file: &File, budget: &mut SearchBudget) -> Result<Self, TooMuch> {
         let length = file.metadata().map_or(0, |meta| meta.len());
         let length = usize::try_from(length).unwrap_or(LONGEST).min(LONGEST);
         Ok(Self::find(&budget.read(file, 0, length)?))

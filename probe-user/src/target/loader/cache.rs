@@ -3,7 +3,7 @@
 //! There are two formats: an old one, and a new one that stands alone or follows an old one.
 //! Offsets count from the new part, but those of its extension from the file's start.
 
-use super::budget::{Budget, TooMuch};
+use super::budget::{SearchBudget, TooMuch};
 use super::dynamic::LONGEST_PATH;
 use super::processor::{FIRST_WITHOUT_LEGACY, Processor};
 use std::fs::File;
@@ -41,7 +41,7 @@ pub(super) struct Cache {
 
 impl Cache {
     /// Returns `None` for a cache that glibc would reject, too.
-    pub(super) fn read(file: &File, budget: &mut Budget) -> Result<Option<Self>, TooMuch> {
+    pub(super) fn read(file: &File, budget: &mut SearchBudget) -> Result<Option<Self>, TooMuch> {
         let length = file.metadata().ok().and_then(|meta| usize::try_from(meta.len()).ok());
         match length {
             Some(length) if length <= LONGEST => Ok(Self::new(budget.read(file, 0, length)?)),

@@ -2,8 +2,8 @@
 //! better CPUs.
 
 use super::budget::TooMuch;
-use super::dynamic::Kind;
-use super::graph::{Candidate, Files};
+use super::dynamic::FileKind;
+use super::graph::{Files, LibraryCandidate};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -31,7 +31,7 @@ impl Directories {
         name: &[u8],
         list: &[Vec<u8>],
         files: &mut Files<'_>,
-    ) -> Result<Option<Candidate>, TooMuch> {
+    ) -> Result<Option<LibraryCandidate>, TooMuch> {
         for directory in list {
             files.budget.time()?;
             for below in &self.below {
@@ -53,7 +53,7 @@ impl Directories {
                 }
                 path.extend_from_slice(name);
                 match files.look(&path)? {
-                    Some(Candidate { kind: Kind::Foreign, .. }) | None => {}
+                    Some(LibraryCandidate { kind: FileKind::Foreign, .. }) | None => {}
                     found => return Ok(found),
                 }
             }

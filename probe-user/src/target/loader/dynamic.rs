@@ -1,7 +1,7 @@
 //! Reads the loader's instructions in an object's dynamic section, by small reads through the
 //! program headers. The file is not trusted: all numbers are checked where they are used.
 
-use super::budget::{Budget, MOST_LIBRARIES, TooMuch};
+use super::budget::{MOST_LIBRARIES, SearchBudget, TooMuch};
 use object::elf as constants;
 use std::fs::File;
 
@@ -39,7 +39,7 @@ pub(super) struct Dynamic {
 
 /// The kind of a file, as a loader of 64-bit x86 programs sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FileKind {
     Object(Dynamic),
     /// An object for another machine or class. The loader searches on.
     Foreign,
@@ -47,8 +47,8 @@ pub(super) enum Kind {
     Broken,
 }
 
-impl Kind {
-    pub(super) fn read(file: &File, budget: &mut Budget) -> Result<Self, TooMuch> {
+impl FileKind {
+    pub(super) fn read(file: &File, budget: &mut SearchBudget) -> Result<Self, TooMuch> {
         let header = budget.read(file, 0, HEADER)?;
         let class = header.get(4);
         if header.len() < HEADER || !header.starts_with(b"\x7fELF") || header[5] != 1 {
@@ -105,7 +105,7 @@ impl Segments {
         })
     }
 
-    fn dynamic(&self, file: &File, budget: &mut Budget) -> Result<Dynamic, TooMuch> {
+    fn dynamic(&self, file: &File, budget: &mut SearchBudget) -> Result<Dynamic, TooMuch> {
         let mut dynamic = Dynamic::default();
         let segment = self.0.iter().rfind(|segment| segment.kind == constants::PT_DYNAMIC.0);
         let Some((offset, rest)) = segment.and_then(|segment| self.place(segment.address)) else {
@@ -147,7 +147,7 @@ fn entries(
     file: &File,
     offset: u64,
     rest: u64,
-    budget: &mut Budget,
+    budget: &mut SearchBudget,
 ) -> Result<Vec<(i64, u64)>, TooMuch> {
     // Most sections have some thirty entries.
     const STEP: usize = 64 * ENTRY;
@@ -180,7 +180,7 @@ fn text(
     offset: u64,
     rest: u64,
     most: usize,
-    budget: &mut Budget,
+    budget: &mut SearchBudget,
 ) -> Result<Option<Vec<u8>>, TooMuch> {
     const STEP: usize = 256;
     let most = most.min(usize::try_from(rest).unwrap_or(usize::MAX));

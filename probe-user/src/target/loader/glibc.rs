@@ -8,9 +8,9 @@ use super::budget::TooMuch;
 use super::build::Build;
 use super::cache::Cache;
 use super::directories::{Directories, List, split};
-use super::dynamic::Kind;
+use super::dynamic::FileKind;
 use super::environment::Environment;
-use super::graph::{Candidate, Files, Graph, LOADER, PROGRAM, Resolution, Rules};
+use super::graph::{Files, Graph, LOADER, LibraryCandidate, PROGRAM, Resolution, Rules};
 use super::processor::Processor;
 use super::tokens::Tokens;
 use std::collections::HashMap;
@@ -165,7 +165,7 @@ impl Glibc {
         name: &[u8],
         no_default: bool,
         files: &mut Files<'_>,
-    ) -> Result<Option<Candidate>, TooMuch> {
+    ) -> Result<Option<LibraryCandidate>, TooMuch> {
         files.budget.path()?;
         let cache = self.cache.as_ref();
         let found = cache.and_then(|it| it.find(name, self.processor, self.build.version));
@@ -174,7 +174,7 @@ impl Glibc {
             return Ok(None);
         }
         let found = files.look(path)?;
-        Ok(found.filter(|candidate| candidate.kind != Kind::Foreign))
+        Ok(found.filter(|candidate| candidate.kind != FileKind::Foreign))
     }
 
     fn without_slash(
@@ -183,7 +183,7 @@ impl Glibc {
         needed_by: usize,
         graph: &Graph,
         files: &mut Files<'_>,
-    ) -> Result<Option<Candidate>, TooMuch> {
+    ) -> Result<Option<LibraryCandidate>, TooMuch> {
         if graph.nodes[needed_by].dynamic.runpath.is_none() {
             let mut at = Some(needed_by);
             // The program's DT_RPATH applies to all, even to libraries not loaded for it.
@@ -237,7 +237,7 @@ impl Rules for Glibc {
             return Ok(Resolution::Known(known));
         }
         let found = match name.contains(&b'/') {
-            true => files.look(&name)?.filter(|candidate| candidate.kind != Kind::Foreign),
+            true => files.look(&name)?.filter(|candidate| candidate.kind != FileKind::Foreign),
             false => self.without_slash(&name, needed_by, graph, files)?,
         };
         Ok(found.map_or(Resolution::Nothing, Resolution::File))

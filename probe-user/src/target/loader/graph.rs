@@ -3,8 +3,8 @@
 //!
 //! Loaders differ in how they look up a name: see [`Rules`].
 
-use super::budget::{Budget, MOST_LIBRARIES, TooMuch};
-use super::dynamic::{Dynamic, Kind, Need};
+use super::budget::{MOST_LIBRARIES, SearchBudget, TooMuch};
+use super::dynamic::{Dynamic, FileKind, Need};
 use crate::target::read::root::Root;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -38,10 +38,10 @@ pub(super) struct Graph {
 }
 
 /// A file that may be the library.
-pub(super) struct Candidate {
+pub(super) struct LibraryCandidate {
     pub(super) path: PathBuf,
     identity: (u64, u64),
-    pub(super) kind: Kind,
+    pub(super) kind: FileKind,
 }
 
 /// The file system, and the budget for reading it.
@@ -49,23 +49,23 @@ pub(super) struct Files<'a> {
     pub(super) root: &'a Root,
     /// The base of relative paths.
     pub(super) directory: &'a Path,
-    pub(super) budget: Budget,
+    pub(super) budget: SearchBudget,
 }
 
 impl Files<'_> {
     /// Looks at the file of a path. Returns `None` if it cannot be opened.
-    pub(super) fn look(&mut self, path: &[u8]) -> Result<Option<Candidate>, TooMuch> {
+    pub(super) fn look(&mut self, path: &[u8]) -> Result<Option<LibraryCandidate>, TooMuch> {
         self.budget.path()?;
         let path = self.directory.join(OsStr::from_bytes(path));
         let Ok(Some(file)) = self.root.open(&path) else { return Ok(None) };
         let Ok(meta) = file.metadata() else { return Ok(None) };
         // Files of the kernel seem empty, and reading some of them consumes their content.
         let kind = match meta.len() {
-            0 => Kind::Broken,
-            _ => Kind::read(&file, &mut self.budget)?,
+            0 => FileKind::Broken,
+            _ => FileKind::read(&file, &mut self.budget)?,
         };
         let identity = (meta.dev(), meta.ino());
-        Ok(Some(Candidate { path, identity, kind }))
+        Ok(Some(LibraryCandidate { path, identity, kind }))
     }
 }
 
@@ -85,7 +85,7 @@ pub(super) trait Rules {
 
 pub(super) enum Resolution {
     Known(usize),
-    File(Candidate),
+    File(LibraryCandidate),
     Nothing,
 }
 
@@ -101,13 +101,13 @@ impl Graph {
     /// Adds an object, unless its file is known already.
     pub(super) fn add(
         &mut self,
-        candidate: Candidate,
+        candidate: LibraryCandidate,
         needed_by: Option<usize>,
     ) -> Result<Option<usize>, TooMuch> {
         if let Some(known) = self.files.get(&candidate.identity) {
             return Ok(Some(*known));
         }
-        let Kind::Object(dynamic) = candidate.kind else { return Ok(None) };
+        let FileKind::Object(dynamic) = candidate.kind else { return Ok(None) };
         if self.nodes.len() == MOST_LIBRARIES {
             return Err(TooMuch::Libraries);
         }

@@ -25,7 +25,7 @@ mod tests;
 
 use super::process::has_own_root;
 use super::read::root::Root;
-use budget::Budget;
+use budget::SearchBudget;
 use environment::Environment;
 use graph::{Files, Graph, LOADER};
 use processor::Processor;
@@ -100,7 +100,8 @@ fn find(
     let interpreter = Path::new(OsStr::from_bytes(interpreter));
     let told = |why: &str| format!("its loader {} {why}", interpreter.display());
     let rules = Rules::of(interpreter).ok_or_else(|| told("is none that ctrace knows"))?;
-    let mut files = Files { root, directory: &environment.directory, budget: Budget::default() };
+    let mut files =
+        Files { root, directory: &environment.directory, budget: SearchBudget::default() };
     let mut graph = Graph::default();
     let mut look = |path: &Path, graph: &mut Graph| match files.look(path.as_os_str().as_bytes()) {
         Ok(Some(candidate)) => graph.add(candidate, None).map_err(|why| why.to_string()),

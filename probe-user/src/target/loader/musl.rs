@@ -6,7 +6,7 @@
 
 use super::budget::TooMuch;
 use super::environment::Environment;
-use super::graph::{Candidate, Files, Graph, LOADER, PROGRAM, Resolution, Rules};
+use super::graph::{Files, Graph, LOADER, LibraryCandidate, PROGRAM, Resolution, Rules};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -90,7 +90,7 @@ impl Musl {
         name: &[u8],
         list: &[u8],
         files: &mut Files<'_>,
-    ) -> Result<Option<Candidate>, TooMuch> {
+    ) -> Result<Option<LibraryCandidate>, TooMuch> {
         let directories = list.split(|byte| matches!(byte, b':' | b'\n' | 0));
         for directory in directories.filter(|directory| !directory.is_empty()) {
             if let Some(found) = files.look(&[directory, b"/", name].concat())? {

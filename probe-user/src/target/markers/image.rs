@@ -1,6 +1,6 @@
 //! The memory of an object as its file fills it, by address.
 
-use super::super::elf::{Layout, Section, Segment};
+use super::super::elf::{ElfLayout, Section, Segment};
 use super::flaws::{Flaw, Flaws};
 use crate::target::read::source::Source;
 use std::cell::OnceCell;
@@ -27,7 +27,7 @@ struct Loaded<'a> {
 }
 
 impl<'a> Image<'a> {
-    pub(super) fn new(source: &'a Source, layout: &'a Layout) -> Self {
+    pub(super) fn new(source: &'a Source, layout: &'a ElfLayout) -> Self {
         let loaded = |segment| Loaded { segment, bytes: OnceCell::new() };
         let segments = layout.segments.iter().filter(|segment| !segment.addresses.is_empty());
         let mut segments: Vec<Loaded<'_>> = segments.map(loaded).collect();
@@ -82,7 +82,7 @@ impl<'a> Image<'a> {
     }
 
     /// Returns the entries of all sections of a name. Zeros fill a linker's gaps.
-    pub(super) fn entries(&self, layout: &Layout, name: &str, flaws: &mut Flaws) -> Vec<Entry> {
+    pub(super) fn entries(&self, layout: &ElfLayout, name: &str, flaws: &mut Flaws) -> Vec<Entry> {
         let mut entries = Vec::new();
         // The limit holds for all sections together and counts zeros, too.
         let mut left = MOST_ENTRIES;

@@ -14,7 +14,7 @@ pub(crate) use runtimes::MarkerRuntime;
 pub(crate) use sites::MarkerScope;
 pub(crate) use sites::MarkerSite;
 
-use super::elf::Layout;
+use super::elf::ElfLayout;
 use super::read::budget::TooLarge;
 use super::read::source::Source;
 use image::{ENTRY_SIZE, Image, MOST_ENTRIES};
@@ -35,7 +35,7 @@ pub(crate) struct Markers {
 }
 
 /// Returns whether an object has markers at all.
-pub(super) fn are_in(layout: &Layout) -> bool {
+pub(super) fn are_in(layout: &ElfLayout) -> bool {
     [sites::SECTION, runtimes::SECTION].iter().any(|name| layout.section(name).is_some())
 }
 
@@ -43,7 +43,7 @@ pub(super) fn are_in(layout: &Layout) -> bool {
 /// name.
 pub(super) fn read(
     source: &Source,
-    layout: &Layout,
+    layout: &ElfLayout,
     function_around: impl Fn(u64) -> Option<String>,
 ) -> Markers {
     let read = || {

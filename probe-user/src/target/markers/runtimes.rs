@@ -1,6 +1,6 @@
 //! Reads `ctrace_runtime`: the runtimes that deliver the events of an object's scopes.
 
-use super::super::elf::Layout;
+use super::super::elf::ElfLayout;
 use super::super::place::nops::NopBlock;
 use super::flaws::{Flaw, Flaws};
 use super::image::{Entry, Image, target, word};
@@ -23,7 +23,7 @@ pub(crate) struct MarkerRuntime {
     pub list: u64,
 }
 
-pub(super) fn read(image: &Image<'_>, layout: &Layout, flaws: &mut Flaws) -> Vec<MarkerRuntime> {
+pub(super) fn read(image: &Image<'_>, layout: &ElfLayout, flaws: &mut Flaws) -> Vec<MarkerRuntime> {
     let mut runtimes = BTreeMap::new();
     for entry in image.entries(layout, SECTION, flaws) {
         match runtime(image, &entry) {

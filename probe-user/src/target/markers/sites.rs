@@ -1,6 +1,6 @@
 //! Reads `ctrace_sites`: the scopes that can be switched on.
 
-use super::super::elf::Layout;
+use super::super::elf::ElfLayout;
 use super::flaws::{Flaw, Flaws};
 use super::image::{Entry, Image, target, word};
 use crate::target::read::budget::TooLarge;
@@ -66,7 +66,7 @@ struct Identity {
 
 pub(super) fn read(
     image: &Image<'_>,
-    layout: &Layout,
+    layout: &ElfLayout,
     function_around: impl Fn(u64) -> Option<String>,
     flaws: &mut Flaws,
 ) -> Result<Vec<MarkerScope>, TooLarge> {

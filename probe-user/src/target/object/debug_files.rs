@@ -3,7 +3,7 @@
 //! The wrong file would give names to the wrong addresses. So a file is taken only if its build-id
 //! matches or, where there is none, its checksum.
 
-use crate::target::elf::{ElfError, Layout};
+use crate::target::elf::{ElfError, ElfLayout};
 use crate::target::process::{has_own_root, proc_path};
 use crate::target::read::budget::{Budget, TooLarge};
 use crate::target::read::regular::open_regular;
@@ -48,7 +48,7 @@ impl DebugFile {
 /// Looks for the debug file of the object with this layout, shown as `display`, opened as `open`.
 /// It draws from the object's budget.
 pub(crate) fn find(
-    layout: &Layout,
+    layout: &ElfLayout,
     display: &Path,
     open: &Path,
     budget: &Arc<Budget>,
@@ -69,7 +69,7 @@ pub(crate) fn find(
     result
 }
 
-fn candidates(layout: &Layout, display: &Path, open: &Path) -> Vec<PathBuf> {
+fn candidates(layout: &ElfLayout, display: &Path, open: &Path) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     let display = std::path::absolute(display).unwrap_or_else(|_| display.to_owned());
     let relative = |path: &Path| path.strip_prefix("/").unwrap_or(path).to_owned();
@@ -116,7 +116,7 @@ fn roots(open: &Path) -> Vec<PathBuf> {
     roots
 }
 
-fn take(layout: &Layout, path: &Path, budget: &Arc<Budget>) -> Result<Source, Rejected> {
+fn take(layout: &ElfLayout, path: &Path, budget: &Arc<Budget>) -> Result<Source, Rejected> {
     let file = match open_regular(path) {
         Ok(Some(file)) => file,
         Ok(None) => return Err(Rejected::Absent),
@@ -124,7 +124,7 @@ fn take(layout: &Layout, path: &Path, budget: &Arc<Budget>) -> Result<Source, Re
         Err(_) => return Err(Rejected::Unreadable),
     };
     let source = Source::of_file(file, Arc::clone(budget)).map_err(|_| Rejected::Unreadable)?;
-    let debug = Layout::parse(&source, true).map_err(|error| match error {
+    let debug = ElfLayout::parse(&source, true).map_err(|error| match error {
         ElfError::TooLarge(why) => Rejected::TooLarge(why),
         _ => Rejected::NoDebugFile,
     })?;
@@ -211,13 +211,13 @@ mod tests {
 
     #[test]
     fn names_the_places() {
-        let layout = Layout {
+        let layout = ElfLayout {
             build_id: Some(vec![0xab, 0xcd, 0xef]),
             debug_link: Some((b"tool.debug".to_vec(), 0)),
-            ..Layout::default()
+            ..ElfLayout::default()
         };
         let check = |link: &[u8], expected: &[&str]| {
-            let layout = Layout { debug_link: Some((link.to_vec(), 0)), ..layout.clone() };
+            let layout = ElfLayout { debug_link: Some((link.to_vec(), 0)), ..layout.clone() };
             let path = Path::new("/nowhere/bin/tool");
             let paths = candidates(&layout, path, path);
             let paths: Vec<&str> = paths.iter().filter_map(|path| path.to_str()).collect();

@@ -9,7 +9,7 @@ mod parts;
 pub(crate) mod symbols;
 
 use super::debug_info::lines::{Lines, SourceLine};
-use super::elf::{self, ElfError, Layout};
+use super::elf::{self, ElfError, ElfLayout};
 use super::markers::{self, Markers};
 use super::names::demangle;
 use super::process::maps::{MappedObject, file_name};
@@ -38,7 +38,7 @@ pub struct Object {
     identity: (u64, u64),
     is_main: bool,
     source: Source,
-    layout: Layout,
+    layout: ElfLayout,
     traits: Traits,
     debug: OnceLock<DebugFile>,
     symbols: OnceLock<Symbols>,
@@ -82,7 +82,7 @@ impl Object {
         let source = Source::of_file(file, Arc::clone(&budget)).map_err(io)?;
         let look = budget.look();
         let read = || {
-            let layout = Layout::parse(&source, false)?;
+            let layout = ElfLayout::parse(&source, false)?;
             let traits = Traits::read(&source, &layout, &file_name(display))?;
             Ok((layout, traits))
         };
@@ -155,7 +155,7 @@ impl Object {
         self.is_main = is_main;
     }
 
-    pub(crate) fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &ElfLayout {
         &self.layout
     }
 
@@ -376,7 +376,7 @@ impl std::fmt::Debug for Object {
 }
 
 impl Traits {
-    fn read(source: &Source, layout: &Layout, name: &str) -> Result<Self, ElfError> {
+    fn read(source: &Source, layout: &ElfLayout, name: &str) -> Result<Self, ElfError> {
         let mut traits = Self {
             go: [".gopclntab", ".note.go.buildid", ".go.buildinfo"]
                 .iter()

@@ -6,7 +6,7 @@
 
 use super::parts::Parts;
 use crate::target::elf::tables::NamedSymbols;
-use crate::target::elf::{self, Layout};
+use crate::target::elf::{self, ElfLayout};
 use crate::target::names::demangle::{self, without_version};
 use crate::target::read::budget::{Budget, TooLarge};
 use crate::target::read::source::{LONGEST_TEXT, Source};
@@ -133,14 +133,14 @@ impl Symbols {
     }
 
     /// Reads the tables of an object, and of its debug file where there is one.
-    pub(crate) fn read(source: &Source, layout: &Layout, debug: Option<&Source>) -> Self {
+    pub(crate) fn read(source: &Source, layout: &ElfLayout, debug: Option<&Source>) -> Self {
         Self::try_read(source, layout, debug)
             .unwrap_or_else(|why| Self { too_large: Some(why), ..Self::default() })
     }
 
     fn try_read(
         source: &Source,
-        layout: &Layout,
+        layout: &ElfLayout,
         debug: Option<&Source>,
     ) -> Result<Self, TooLarge> {
         let mut symbols = Self::default();
@@ -149,10 +149,10 @@ impl Symbols {
         let mut text = symbols.collect(source, &code, 0, &mut entries)?;
         if let Some(debug) = debug {
             // A prelinked object has other addresses than its debug file.
-            let start = |layout: &Layout| {
+            let start = |layout: &ElfLayout| {
                 layout.segments.iter().find(|s| s.executable).map(|s| s.addresses.start)
             };
-            let theirs = Layout::parse(debug, true).ok().and_then(|layout| start(&layout));
+            let theirs = ElfLayout::parse(debug, true).ok().and_then(|layout| start(&layout));
             let shift = start(layout).zip(theirs).map_or(0, |(our, their)| our.wrapping_sub(their));
             text += symbols.collect(debug, &code, shift, &mut entries)?;
         }
@@ -267,7 +267,7 @@ struct Code {
 }
 
 impl Code {
-    fn new(layout: &Layout) -> Self {
+    fn new(layout: &ElfLayout) -> Self {
         let is_stubs = |name: &str| name.starts_with(".plt") || name.starts_with(".iplt");
         let mut sections: Vec<Range<u64>> = layout
             .sections
@@ -294,7 +294,7 @@ impl Code {
 fn merge(
     mut entries: Vec<Entry<'_>>,
     code: &Code,
-    layout: &Layout,
+    layout: &ElfLayout,
     budget: &Arc<Budget>,
     text_left: &mut u64,
 ) -> Result<Vec<Function>, TooLarge> {

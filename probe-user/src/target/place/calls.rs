@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 /// The calls in a function's code, with the jumps that leave it.
 #[derive(Debug, Default)]
-pub(crate) struct Calls<'data> {
+pub(crate) struct CodeCalls<'data> {
     /// The addresses that it calls in its own object.
     pub(crate) inside: BTreeSet<u64>,
     /// The symbols that it calls in other objects, or in its own where others may replace them.
@@ -22,11 +22,11 @@ pub(crate) struct Calls<'data> {
 }
 
 /// Returns the calls in a function.
-pub(crate) fn calls<'data>(candidate: Candidate<'_>, map: &CodeMap<'data>) -> Calls<'data> {
+pub(crate) fn calls<'data>(candidate: Candidate<'_>, map: &CodeMap<'data>) -> CodeCalls<'data> {
     let _look = map.budget().look();
-    let mut calls = Calls::default();
+    let mut calls = CodeCalls::default();
     let Ok((end, frame)) = extent(candidate, map) else {
-        return Calls { is_partial: true, ..calls };
+        return CodeCalls { is_partial: true, ..calls };
     };
     let flow = flow::follow(map, candidate.address, end, frame);
     calls.is_partial = flow.trouble.is_some();
@@ -51,7 +51,7 @@ pub(crate) fn calls<'data>(candidate: Candidate<'_>, map: &CodeMap<'data>) -> Ca
     calls
 }
 
-impl<'data> Calls<'data> {
+impl<'data> CodeCalls<'data> {
     fn add(&mut self, map: &CodeMap<'data>, target: u64) {
         match map.import_behind(target) {
             Some(name) => _ = self.imports.insert(name),

@@ -5,7 +5,7 @@
 //! later, one function at a time, so a large binary costs only what is selected in it.
 
 use super::super::elf::{self as target_elf, ElfError, ElfFile};
-use super::frames::{Frame, FrameTable, Start};
+use super::frames::{FrameEntry, FrameTable, Start};
 use super::stacks::{self, Place, StackSwitch, Unsearched};
 use crate::target::elf::tables::{self, NamedSymbols};
 use crate::target::read::budget::{Budget, TooLarge};
@@ -232,12 +232,12 @@ impl<'data> CodeMap<'data> {
     }
 
     /// Returns the function, or the part of one, that contains `address`.
-    pub(super) fn frame(&self, address: u64) -> Option<&Frame> {
+    pub(super) fn frame(&self, address: u64) -> Option<&FrameEntry> {
         self.frames.containing(address)
     }
 
     /// Returns whether the frame is a real function: entered by calls, at its first byte.
-    pub(super) fn is_function(&self, frame: &Frame) -> bool {
+    pub(super) fn is_function(&self, frame: &FrameEntry) -> bool {
         frame.first == Start::Function && !self.is_named_part(frame.start)
     }
 

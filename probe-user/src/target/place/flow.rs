@@ -6,7 +6,7 @@
 
 use super::code::CodeMap;
 use super::extent::{Extent, Mark};
-use super::frames::{Cfa, Frame, Row, Start, cfa_at};
+use super::frames::{Cfa, FrameEntry, FrameRule, Start, cfa_at};
 use super::landing::landing_pads;
 use super::slot::touches_return_address;
 use super::switches::{self, Switch};
@@ -44,7 +44,7 @@ pub(super) struct Flow {
 }
 
 /// Follows the function in `entry..end`. `frame` is its unwind entry, if any.
-pub(super) fn follow(map: &CodeMap<'_>, entry: u64, end: u64, frame: Option<&Frame>) -> Flow {
+pub(super) fn follow(map: &CodeMap<'_>, entry: u64, end: u64, frame: Option<&FrameEntry>) -> Flow {
     let mut walk = Walk {
         map,
         entry,
@@ -72,7 +72,7 @@ struct Walk<'map, 'data> {
     entry: u64,
     flow: Flow,
     /// The rules for the frame's base of all parts, by address.
-    rows: Vec<Row>,
+    rows: Vec<FrameRule>,
     pending: Vec<u64>,
     /// Indirect jumps not yet looked at: the begin and end of their straight line in
     /// `instructions`.
@@ -85,7 +85,7 @@ struct Walk<'map, 'data> {
 }
 
 impl Walk<'_, '_> {
-    fn add_part(&mut self, start: u64, end: u64, frame: Option<&Frame>) {
+    fn add_part(&mut self, start: u64, end: u64, frame: Option<&FrameEntry>) {
         if self.flow.extent.parts() >= MAX_PARTS {
             return self.trouble("it is in too many pieces");
         }
@@ -426,10 +426,10 @@ fn is_framed(cfa: Option<Cfa>) -> bool {
 
 enum Outside {
     /// A part of some function, entered by a jump.
-    Part(Frame),
+    Part(FrameEntry),
     /// The start of another function.
     Function,
     /// The middle of another function.
-    Middle(Frame),
+    Middle(FrameEntry),
     Unknown,
 }

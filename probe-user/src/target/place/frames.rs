@@ -38,7 +38,7 @@ pub(super) enum Start {
 
 /// One entry of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct FrameEntry {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) first: Start,
@@ -57,7 +57,7 @@ pub(super) enum Cfa {
 
 /// The rule for the frame's base over a range of code.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
+pub(super) struct FrameRule {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) cfa: Cfa,
@@ -68,7 +68,7 @@ pub(super) struct Row {
 pub(super) struct FrameTable<'data> {
     section: EhFrame<Slice<'data>>,
     bases: BaseAddresses,
-    frames: Vec<Frame>,
+    frames: Vec<FrameEntry>,
 }
 
 impl<'data> FrameTable<'data> {
@@ -90,7 +90,7 @@ impl<'data> FrameTable<'data> {
         Ok(Self { section, bases, frames })
     }
 
-    pub(super) fn containing(&self, address: u64) -> Option<&Frame> {
+    pub(super) fn containing(&self, address: u64) -> Option<&FrameEntry> {
         let to = self.frames.partition_point(|frame| frame.start <= address);
         let frame = self.frames[..to].last()?;
         (address < frame.end).then_some(frame)
@@ -109,7 +109,7 @@ impl<'data> FrameTable<'data> {
     }
 
     /// Returns the rules for the frame's base, instruction by instruction.
-    pub(super) fn rows(&self, frame: &Frame) -> Vec<Row> {
+    pub(super) fn rows(&self, frame: &FrameEntry) -> Vec<FrameRule> {
         let parsed = self.section.fde_from_offset(
             &self.bases,
             gimli::EhFrameOffset(frame.entry),
@@ -129,14 +129,14 @@ impl<'data> FrameTable<'data> {
                 CfaRule::RegisterAndOffset { register: RBP, offset } => Cfa::Rbp(offset),
                 _ => Cfa::Other,
             };
-            rows.push(Row { start: row.start_address(), end: row.end_address(), cfa });
+            rows.push(FrameRule { start: row.start_address(), end: row.end_address(), cfa });
         }
         rows
     }
 }
 
 /// Returns the rule in force at `address`.
-pub(super) fn cfa_at(rows: &[Row], address: u64) -> Option<Cfa> {
+pub(super) fn cfa_at(rows: &[FrameRule], address: u64) -> Option<Cfa> {
     let to = rows.partition_point(|row| row.start <= address);
     let row = rows[..to].last()?;
     (address < row.end).then_some(row.cfa)
@@ -165,7 +165,7 @@ fn frames<'data>(
     bases: &BaseAddresses,
     bytes: &impl Fn(u64) -> Option<&'data [u8]>,
     budget: &Budget,
-) -> Result<Vec<Frame>, TooLarge> {
+) -> Result<Vec<FrameEntry>, TooLarge> {
     let mut ticker = budget.ticker();
     let mut cies: HashMap<usize, CommonInformationEntry<Slice<'data>>> = HashMap::new();
     let mut frames = Vec::new();
@@ -202,7 +202,7 @@ fn frames<'data>(
             }
         });
         let lsda = lsda.filter(|&address| address != 0);
-        frames.push(Frame { start, end, first, lsda, entry: fde.offset() });
+        frames.push(FrameEntry { start, end, first, lsda, entry: fde.offset() });
     }
     frames.sort_unstable_by_key(|frame| (frame.start, frame.end));
     frames.dedup_by_key(|frame| frame.start);

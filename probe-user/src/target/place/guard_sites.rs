@@ -23,9 +23,9 @@ pub(super) const MOST: usize = 4096;
 
 /// The sites found so far, by file offset.
 #[derive(Default)]
-pub(super) struct Sites(pub(super) BTreeMap<u64, GuardKind>);
+pub(super) struct GuardSites(pub(super) BTreeMap<u64, GuardKind>);
 
-impl Sites {
+impl GuardSites {
     fn add(&mut self, offset: u64, kind: GuardKind) -> Result<(), Unguardable> {
         self.0.entry(offset).or_insert(kind);
         if self.0.len() > MOST { Err(Unguardable::TooMany) } else { Ok(()) }

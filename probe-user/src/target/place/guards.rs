@@ -5,12 +5,12 @@
 //! begins puts the true addresses back. All such places must be known: an object that may have
 //! others cannot be guarded, and its process gets no return probes by this rule.
 
-use super::super::elf::{self, Layout, Segment};
+use super::super::elf::{self, ElfLayout, Segment};
 use super::super::object::Object;
 use super::super::plan::{GuardKind, GuardSite};
 use super::code::{CodeMap, PlaceError};
 use super::functions::Functions;
-use super::guard_sites::Sites;
+use super::guard_sites::GuardSites;
 use super::names::Names;
 use super::runtimes;
 use super::stacks::{self, Place, StackSwitch};
@@ -67,7 +67,7 @@ fn look(object: &Object) -> Result<Guards, Unguardable> {
     if names.is_static && map.has_unwinder() && !names.defines_unwinder() {
         return Err(Unguardable::NamelessUnwinder);
     }
-    let mut sites = Sites::default();
+    let mut sites = GuardSites::default();
     for (definition, kind) in &names.guarded {
         match sites.add_function(&map, definition, *kind) {
             // Libraries are noticed without it as well, later.
@@ -88,7 +88,7 @@ fn look(object: &Object) -> Result<Guards, Unguardable> {
     Ok(Guards { sites: sites.collect(), switch })
 }
 
-fn segments(layout: &Layout, wanted: impl Fn(&Segment) -> bool) -> Vec<Place> {
+fn segments(layout: &ElfLayout, wanted: impl Fn(&Segment) -> bool) -> Vec<Place> {
     let place = |segment: &Segment| {
         let end = segment.offset.saturating_add(segment.file_size);
         (segment.addresses.start, segment.offset..end)

@@ -31,7 +31,7 @@ mod stacks;
 mod switches;
 mod unguardable;
 
-pub(crate) use calls::{Calls, calls};
+pub(crate) use calls::{CodeCalls, calls};
 pub use code::CodeMap;
 pub use deny::Refusal;
 pub use explain::explain;
@@ -44,7 +44,7 @@ pub use unguardable::Unguardable;
 
 use super::plan::{EntrySite, ExitPlacement, Placement};
 use flow::{Flow, Way};
-use frames::{Frame, Start};
+use frames::{FrameEntry, Start};
 
 /// The user's choice of how the ends of calls are seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,7 +111,7 @@ pub fn place(
 fn extent<'map>(
     candidate: Candidate<'_>,
     map: &'map CodeMap<'_>,
-) -> Result<(u64, Option<&'map Frame>), Refusal> {
+) -> Result<(u64, Option<&'map FrameEntry>), Refusal> {
     let address = candidate.address;
     if let Some(refusal) = deny::refused_by_name(candidate.name) {
         return Err(refusal);
@@ -174,7 +174,7 @@ fn no_return_probe(
     map: &CodeMap<'_>,
     policy: &Policy,
     flow: &Flow,
-    frame: Option<&Frame>,
+    frame: Option<&FrameEntry>,
 ) -> Option<&'static str> {
     if policy.is_go || map.is_go() {
         return Some("Go moves its stacks");

@@ -1,7 +1,7 @@
 //! The load bias of an object: the distance between the addresses in its headers and in a process.
 
 use super::maps::MappedObject;
-use crate::target::elf::{Layout, Segment};
+use crate::target::elf::{ElfLayout, Segment};
 
 /// The executable segments of an object, by which its mappings are recognised.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,7 +14,7 @@ const MOST_BIASES: usize = 1_024;
 const PAGE: u64 = 4096;
 
 impl CodeSegments {
-    pub(crate) fn of(layout: &Layout) -> Self {
+    pub(crate) fn of(layout: &ElfLayout) -> Self {
         Self(layout.segments.iter().filter(|segment| segment.executable).cloned().collect())
     }
 

@@ -12,7 +12,7 @@ pub(crate) struct Facts {
     pub pid: Pid,
     /// Together with the id, tells this process from a later one.
     pub start_time: u64,
-    pub program: Program,
+    pub program: ProgramFacts,
     /// Empty until [`Facts::with_command`] reads it.
     pub command: String,
     pub user: u32,
@@ -21,12 +21,12 @@ pub(crate) struct Facts {
 
 /// The facts that suffice to rule out most processes. They are cheap to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Program {
+pub(crate) struct ProgramFacts {
     pub exe: String,
     pub name: String,
 }
 
-impl Program {
+impl ProgramFacts {
     /// Returns `None` for kernel threads and ended processes.
     pub(crate) fn of(pid: Pid) -> Option<Self> {
         let exe = fs::read_link(proc_path(pid.0, "exe")).ok()?;
@@ -48,7 +48,7 @@ impl Facts {
     /// ended processes. All reads are of the kernel's own data, so none can block.
     pub(crate) fn of(pid: Pid) -> Option<Self> {
         let stat = read_stat(pid.0).ok().filter(|stat| !stat.is_kernel_thread())?;
-        let program = Program::of(pid)?;
+        let program = ProgramFacts::of(pid)?;
         Some(Self {
             pid,
             start_time: stat.start_time,

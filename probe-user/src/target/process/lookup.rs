@@ -1,7 +1,7 @@
 //! Finds the process that a user names: by its id, its name, its systemd unit, or the program that it
 //! runs. A name must fit one process only: a guess would trace the wrong one.
 
-use super::facts::{self, Program};
+use super::facts::{self, ProgramFacts};
 use super::ours::Ours;
 use super::set::ProcessSet;
 use super::{Process, ProcessError, Stat, read_command, read_stat};
@@ -39,7 +39,7 @@ pub(crate) enum LookupError {
         are: String,
         count: usize,
         /// The first of them.
-        first: Vec<Candidate>,
+        first: Vec<ProcessCandidate>,
     },
     #[error("{begin} is the beginning of {count} containers: {first}; give more of the id")]
     Containers { begin: String, count: usize, first: String },
@@ -57,7 +57,7 @@ fn close_to(nearest: &[String]) -> String {
 
 /// A process that may be meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Candidate {
+pub(crate) struct ProcessCandidate {
     pub(crate) pid: u32,
     /// Its command line, or its name where it has none.
     pub(crate) command: String,
@@ -115,7 +115,7 @@ impl ProcessName {
         // A shell's name, for example, also fits the one in which ctrace was started.
         let ours = Ours::new();
         let is_ours = |(pid, _): &(u32, Stat)| {
-            let program = Program::of(Pid(*pid));
+            let program = ProgramFacts::of(Pid(*pid));
             program.is_some_and(|program| ours.has(*pid, Path::new(&program.exe)))
         };
         let (own, others): (Vec<_>, Vec<_>) = self.fitting()?.into_iter().partition(is_ours);
@@ -234,7 +234,7 @@ fn living() -> impl Iterator<Item = (u32, Stat)> {
 fn has_name(pid: u32, stat: &Stat, name: &str) -> bool {
     let is_cut = || stat.comm.len() == LONGEST_COMM && name.starts_with(&stat.comm);
     stat.comm == name
-        || Program::of(Pid(pid)).is_some_and(|program| program.file_name() == name)
+        || ProgramFacts::of(Pid(pid)).is_some_and(|program| program.file_name() == name)
         || (is_cut() && starts_file(&read_command(pid), name))
 }
 
@@ -261,14 +261,14 @@ fn wanted(path: &Path) -> PathBuf {
 }
 
 fn runs(pid: u32, path: &Path) -> bool {
-    Program::of(Pid(pid)).is_some_and(|program| Path::new(&program.exe) == path)
+    ProgramFacts::of(Pid(pid)).is_some_and(|program| Path::new(&program.exe) == path)
 }
 
-fn candidate((pid, stat): &(u32, Stat)) -> Candidate {
+fn candidate((pid, stat): &(u32, Stat)) -> ProcessCandidate {
     let command = read_command(*pid).join(" ");
     let now = clock_gettime(ClockId::Boottime);
     let now = Nanos((now.tv_sec as u64).saturating_mul(1_000_000_000) + now.tv_nsec as u64);
-    Candidate {
+    ProcessCandidate {
         pid: *pid,
         command: if command.is_empty() { stat.comm.clone() } else { command },
         age: now.since(stat.started()),
@@ -279,7 +279,7 @@ fn candidate((pid, stat): &(u32, Stat)) -> Candidate {
 fn nearest_names(wanted: &str) -> Vec<String> {
     const NEAREST: usize = 3;
     let names = living().flat_map(|(pid, stat)| {
-        let program = Program::of(Pid(pid)).map(|program| program.file_name().to_owned());
+        let program = ProgramFacts::of(Pid(pid)).map(|program| program.file_name().to_owned());
         [Some(stat.comm), program].into_iter().flatten()
     });
     let names: HashSet<String> = names.filter(|name| !name.is_empty()).collect();

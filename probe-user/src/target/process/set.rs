@@ -1,7 +1,7 @@
 //! Processes that are meant together: all whose program fits a glob, and all of a control group or a
 //! container.
 
-use super::facts::{self, Program};
+use super::facts::{self, ProgramFacts};
 use super::glob::PathGlob;
 use super::lookup::LookupError;
 use crate::ui::text::first_few;
@@ -78,7 +78,7 @@ impl ProcessSet {
 
     pub(crate) fn has(&self, pid: u32) -> bool {
         match self {
-            Self::Exe(glob) => Program::of(Pid(pid)).is_some_and(|it| glob.matches(&it.exe)),
+            Self::Exe(glob) => ProgramFacts::of(Pid(pid)).is_some_and(|it| glob.matches(&it.exe)),
             Self::Cgroup(glob) => {
                 let group = facts::control_group_of(Pid(pid));
                 let above = Path::new(&group).ancestors().filter_map(Path::to_str);

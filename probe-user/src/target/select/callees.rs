@@ -10,7 +10,7 @@ use super::search::Match;
 use crate::target::elf;
 use crate::target::elf::tables::{self, NamedSymbols};
 use crate::target::object::Object;
-use crate::target::place::{Calls, Candidate, CodeMap, calls};
+use crate::target::place::{Candidate, CodeCalls, CodeMap, calls};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Adds the functions that the chosen ones call, and what those call, this many calls deep.
@@ -116,7 +116,7 @@ impl<'a> Search<'a> {
         called
     }
 
-    fn calls(&mut self, function: Match) -> Option<Calls<'a>> {
+    fn calls(&mut self, function: Match) -> Option<CodeCalls<'a>> {
         let object = &self.objects[function.object];
         let (functions, budget) = (object.functions(), object.source().budget());
         let (map, _) = self.maps.entry(function.object).or_insert_with(|| {

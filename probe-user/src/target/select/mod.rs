@@ -14,7 +14,7 @@ mod search;
 
 use super::object::Object;
 use super::usdt::pairs::{UsdtPair, pairs};
-use not_found::{NotFound, Wanted, chosen_at_load};
+use not_found::{NotFound, SearchedKind, chosen_at_load};
 use pairs::PairPattern;
 use pattern::{Pattern, PatternError};
 use search::{Found, find, matching, matching_functions, objects_that, search};
@@ -268,10 +268,10 @@ impl Selector {
         selection.settle_pairs();
         let found = selection.len();
         if found == 0 {
-            let asked: [(Wanted, &[Pattern]); 3] = [
-                (Wanted::Function, &self.functions),
-                (Wanted::Usdt, &self.usdt),
-                (Wanted::Marker, &self.markers),
+            let asked: [(SearchedKind, &[Pattern]); 3] = [
+                (SearchedKind::Function, &self.functions),
+                (SearchedKind::Usdt, &self.usdt),
+                (SearchedKind::Marker, &self.markers),
             ];
             return Err(SelectError::NothingFound(vec![NotFound::all_excluded(&asked, before)]));
         }

@@ -14,7 +14,7 @@ use std::fmt;
 pub struct NotFound {
     /// As the user typed it.
     pub pattern: String,
-    pub kind: Wanted,
+    pub kind: SearchedKind,
     /// File names of the objects that were searched.
     pub searched: Vec<String>,
     /// The number of functions, USDT probes or marker scopes in them.
@@ -27,7 +27,7 @@ pub struct NotFound {
 
 /// The kind of thing that a pattern searches for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum SearchedKind {
     Function,
     Usdt,
     Marker,
@@ -56,7 +56,7 @@ impl NotFound {
         hints.extend(marker_hint(pattern, &searched));
         Self {
             pattern: pattern.text.clone(),
-            kind: Wanted::Function,
+            kind: SearchedKind::Function,
             nearest: nearest(&pattern.stem, names, NEAREST),
             candidates: searched.iter().map(|object| object.functions().len()).sum(),
             searched: searched.iter().map(|object| object.name().to_string()).collect(),
@@ -80,7 +80,7 @@ impl NotFound {
         }
         Self {
             pattern: pattern.text.clone(),
-            kind: Wanted::Usdt,
+            kind: SearchedKind::Usdt,
             nearest: close,
             candidates: probes.len(),
             searched: searched.iter().map(|object| object.name().to_string()).collect(),
@@ -102,7 +102,7 @@ impl NotFound {
         });
         Self {
             pattern: pattern.text.clone(),
-            kind: Wanted::Marker,
+            kind: SearchedKind::Marker,
             nearest: nearest_scopes(&pattern.stem, &scopes),
             candidates: scopes.len(),
             searched: searched.iter().map(|object| object.name().to_string()).collect(),
@@ -115,13 +115,13 @@ impl NotFound {
     }
 
     /// Reports that patterns of -x removed all matches.
-    pub(super) fn all_excluded(patterns: &[(Wanted, &[Pattern])], candidates: usize) -> Self {
+    pub(super) fn all_excluded(patterns: &[(SearchedKind, &[Pattern])], candidates: usize) -> Self {
         let asked = || patterns.iter().filter(|(_, patterns)| !patterns.is_empty());
         let texts: Vec<&str> =
             asked().flat_map(|(_, patterns)| *patterns).map(|p| p.text.as_str()).collect();
         Self {
             pattern: texts.join("`, `"),
-            kind: asked().next().map_or(Wanted::Function, |(kind, _)| *kind),
+            kind: asked().next().map_or(SearchedKind::Function, |(kind, _)| *kind),
             searched: Vec::new(),
             candidates,
             nearest: Vec::new(),
@@ -166,7 +166,7 @@ impl fmt::Display for NotFound {
     }
 }
 
-impl fmt::Display for Wanted {
+impl fmt::Display for SearchedKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Function => "function",
@@ -176,7 +176,7 @@ impl fmt::Display for Wanted {
     }
 }
 
-fn count(number: usize, what: Wanted) -> String {
+fn count(number: usize, what: SearchedKind) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 

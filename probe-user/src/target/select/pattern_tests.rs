@@ -1,5 +1,5 @@
 use super::*;
-use crate::target::usdt::pairs::Part;
+use crate::target::usdt::pairs::PairPart;
 
 #[track_caller]
 fn check(pattern: &str, names: &[&str], others: &[&str]) {
@@ -132,7 +132,7 @@ fn matches_probes() {
 
 #[test]
 fn matches_probes_as_documentation_spells_them_and_by_their_calls() {
-    let part = Part { call: "query__parse".into(), is_start: true };
+    let part = PairPart { call: "query__parse".into(), is_start: true };
     let (provider, name) = ("postgresql".into(), "query__parse__start".into());
     let probe = UsdtProbe { provider, name, sites: vec![], part: Some(part) };
     let check = |text: &str, expected: bool| {

@@ -38,12 +38,12 @@ pub enum Unread {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Argument<'a> {
     pub text: &'a str,
-    pub source: Result<Source<'a>, Unread>,
+    pub source: Result<ArgumentSource<'a>, Unread>,
 }
 
 /// The place of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source<'a> {
+pub struct ArgumentSource<'a> {
     operand: Operand,
     /// It is a floating-point number of the operand's size.
     pub is_float: bool,
@@ -51,7 +51,7 @@ pub struct Source<'a> {
     pub symbol: Option<&'a str>,
 }
 
-impl Source<'_> {
+impl ArgumentSource<'_> {
     /// Returns the operand that the program at the site reads. `address_of` returns the address of
     /// a symbol in the same terms as `site`.
     pub fn operand(
@@ -90,7 +90,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Parses `N@OPERAND` and `Nf@OPERAND`.
-fn argument(text: &str) -> Result<Source<'_>, Unread> {
+fn argument(text: &str) -> Result<ArgumentSource<'_>, Unread> {
     let (size, place) = text.split_once('@').ok_or(Unread::Form)?;
     let signed = size.starts_with('-');
     let size = size.strip_prefix('-').unwrap_or(size);
@@ -110,7 +110,7 @@ fn argument(text: &str) -> Result<Source<'_>, Unread> {
         Some(("%", name)) => {
             let Register { number, size: width, shift } = register(name)?;
             let operand = Operand { base: number, shift, size: width, ..Operand::ZERO };
-            Source { operand, is_float: false, symbol: None }
+            ArgumentSource { operand, is_float: false, symbol: None }
         }
         _ => memory(place)?,
     };
@@ -125,7 +125,7 @@ fn argument(text: &str) -> Result<Source<'_>, Unread> {
 }
 
 /// Parses `DISPLACEMENT(BASE,INDEX,SCALE)`: any part may be missing, but not all.
-fn memory(text: &str) -> Result<Source<'_>, Unread> {
+fn memory(text: &str) -> Result<ArgumentSource<'_>, Unread> {
     let (displacement, registers) = match text.split_once('(') {
         Some((displacement, rest)) => (displacement, rest.strip_suffix(')').ok_or(Unread::Form)?),
         None => (text, ""),
@@ -138,7 +138,7 @@ fn memory(text: &str) -> Result<Source<'_>, Unread> {
         return Err(Unread::Form);
     }
     let mut source = match displacement {
-        "" => Source { operand: Operand::ZERO, is_float: false, symbol: None },
+        "" => ArgumentSource { operand: Operand::ZERO, is_float: false, symbol: None },
         sum_of => sum(sum_of)?,
     };
     let operand = &mut source.operand;
@@ -164,7 +164,7 @@ fn memory(text: &str) -> Result<Source<'_>, Unread> {
 }
 
 /// Parses `8`, `-24`, `symbol`, `symbol+4-0x10`: numbers and at most one symbol.
-fn sum(text: &str) -> Result<Source<'_>, Unread> {
+fn sum(text: &str) -> Result<ArgumentSource<'_>, Unread> {
     let mut total = 0i128;
     let mut symbol = None;
     let mut rest = text;
@@ -200,7 +200,7 @@ fn sum(text: &str) -> Result<Source<'_>, Unread> {
     };
     let is_something = !is_first;
     is_something
-        .then_some(Source {
+        .then_some(ArgumentSource {
             operand: Operand { displacement, ..Operand::ZERO },
             is_float: false,
             symbol,

@@ -7,10 +7,10 @@ pub mod arguments;
 pub(crate) mod pairs;
 pub(super) mod variables;
 
-use super::elf::Layout;
+use super::elf::ElfLayout;
 use super::read::budget::TooLarge;
 use super::read::source::Source;
-use pairs::Part;
+use pairs::PairPart;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) struct UsdtProbe {
     pub name: Arc<str>,
     pub sites: Vec<UsdtSite>,
     /// Its part in a call, if it is one of the two ends of a pair.
-    pub part: Option<Part>,
+    pub part: Option<PairPart>,
 }
 
 /// One site of a USDT probe.
@@ -57,12 +57,12 @@ const NOTE_TYPE: u32 = 3;
 /// Bytes that a note takes beside its texts.
 const NOTE: u64 = 256;
 
-pub(super) fn read(source: &Source, layout: &Layout) -> UsdtNotes {
+pub(super) fn read(source: &Source, layout: &ElfLayout) -> UsdtNotes {
     try_read(source, layout)
         .unwrap_or_else(|why| UsdtNotes { too_large: Some(why), ..UsdtNotes::default() })
 }
 
-fn try_read(source: &Source, layout: &Layout) -> Result<UsdtNotes, TooLarge> {
+fn try_read(source: &Source, layout: &ElfLayout) -> Result<UsdtNotes, TooLarge> {
     let budget = source.budget();
     let mut ticker = budget.ticker();
     let mut notes = UsdtNotes::default();
@@ -130,7 +130,7 @@ fn split_note(bytes: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
 }
 
 /// Parses a note's body: three addresses, then the provider, name and arguments.
-fn site(body: &[u8], layout: &Layout) -> Option<(String, String, UsdtSite)> {
+fn site(body: &[u8], layout: &ElfLayout) -> Option<(String, String, UsdtSite)> {
     let address = |at: usize| {
         let word = body.get(at..at + 8)?;
         Some(u64::from_le_bytes(word.try_into().ok()?))
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    fn layout(size: usize) -> Layout {
+    fn layout(size: usize) -> ElfLayout {
         let text = super::super::elf::Segment {
             addresses: 0..0x1000,
             offset: 0,
@@ -237,7 +237,7 @@ mod tests {
             executable: false,
             writable: false,
         };
-        Layout { segments: vec![text], sections: vec![section], ..Layout::default() }
+        ElfLayout { segments: vec![text], sections: vec![section], ..ElfLayout::default() }
     }
 
     fn note(pc: u64, semaphore: u64, strings: &[u8]) -> Vec<u8> {

@@ -21,7 +21,7 @@ const ENTRY: &str = "entry";
 
 /// The part that a probe has in a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct PairPart {
     /// The name of the call, without the provider.
     pub call: Arc<str>,
     pub is_start: bool,
@@ -67,7 +67,7 @@ pub(crate) fn mark(probes: &mut [UsdtProbe]) {
             let ends: Vec<usize> = ends.copied().filter(|&at| probes[at].part.is_none()).collect();
             let call: Arc<str> = stem.trim_end_matches(SEPARATORS).into();
             if !ends.is_empty() && !call.is_empty() {
-                let part = |is_start| Some(Part { call: Arc::clone(&call), is_start });
+                let part = |is_start| Some(PairPart { call: Arc::clone(&call), is_start });
                 ends.into_iter().for_each(|at| probes[at].part = part(false));
                 probes[start].part = part(true);
             }

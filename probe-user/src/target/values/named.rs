@@ -8,9 +8,9 @@
 
 use super::abi::{Position, Type, results};
 use super::asked::RESULT;
-use super::part::Part;
+use super::part::ValuePart;
 use crate::target::debug_info::lines::Lines;
-use crate::target::debug_info::parameters::{Parameter, Place};
+use crate::target::debug_info::parameters::{Parameter, ParameterPlace};
 use crate::target::debug_info::types::{DebugTypes, EntryAt};
 use crate::target::object::Object;
 use crate::target::object::symbols::Function;
@@ -205,19 +205,19 @@ fn find(
         parameter.ok_or_else(|| NoValue::NoParameter { name: name.clone(), there: there() })?;
     let other_type = |so_far: &str| NoValue::OtherType(so_far.to_owned());
     let shape = parameter.of.and_then(|of| types.shape(of)).ok_or_else(|| other_type(name))?;
-    let mut part = Part::new(types, name, shape);
+    let mut part = ValuePart::new(types, name, shape);
     match parameter.place {
-        Place::Pair(number) => {
+        ParameterPlace::Pair(number) => {
             part.operand = Position::Register(number).base();
             part.second = Some(Position::Register(number + 1).base());
         }
-        Place::Register(number) => part.operand = Position::Register(number).base(),
-        Place::Behind(number) => {
+        ParameterPlace::Register(number) => part.operand = Position::Register(number).base(),
+        ParameterPlace::Behind(number) => {
             part.operand = Operand { memory: 1, ..Position::Register(number).base() };
         }
-        Place::Stack(slot) => part.operand = Position::Stack(slot).base(),
-        Place::Elsewhere => return Err(NoValue::Elsewhere(name.clone())),
-        Place::Unknown => return Err(NoValue::Unknown(name.clone())),
+        ParameterPlace::Stack(slot) => part.operand = Position::Stack(slot).base(),
+        ParameterPlace::Elsewhere => return Err(NoValue::Elsewhere(name.clone())),
+        ParameterPlace::Unknown => return Err(NoValue::Unknown(name.clone())),
     }
     for member in members {
         part.go_to(member)?;
@@ -231,16 +231,16 @@ fn find(
 }
 
 /// Finds a result of this type that a function leaves in this place.
-fn result(types: DebugTypes<'_>, of: EntryAt, place: Place) -> Result<Typed, NoValue> {
+fn result(types: DebugTypes<'_>, of: EntryAt, place: ParameterPlace) -> Result<Typed, NoValue> {
     let other_type = || NoValue::OtherType(RESULT.to_owned());
-    let mut part = Part::new(types, RESULT, types.shape(of).ok_or_else(other_type)?);
+    let mut part = ValuePart::new(types, RESULT, types.shape(of).ok_or_else(other_type)?);
     let [first, second] = results();
     match place {
-        Place::Register(_) => part.operand = first,
-        Place::Pair(_) => (part.operand, part.second) = (first, Some(second)),
-        Place::Behind(_) => part.operand = Operand { memory: 1, ..first },
-        Place::Elsewhere => return Err(NoValue::Elsewhere(RESULT.to_owned())),
-        Place::Stack(_) | Place::Unknown => return Err(other_type()),
+        ParameterPlace::Register(_) => part.operand = first,
+        ParameterPlace::Pair(_) => (part.operand, part.second) = (first, Some(second)),
+        ParameterPlace::Behind(_) => part.operand = Operand { memory: 1, ..first },
+        ParameterPlace::Elsewhere => return Err(NoValue::Elsewhere(RESULT.to_owned())),
+        ParameterPlace::Stack(_) | ParameterPlace::Unknown => return Err(other_type()),
     }
     let address = part.clone();
     match part.follow_reference().and_then(|()| part.read(None)) {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 const REGISTER: u64 = 8;
 
 #[derive(Clone)]
-pub(crate) struct Part<'a> {
+pub(crate) struct ValuePart<'a> {
     types: DebugTypes<'a>,
     /// The path to it, as the source would have it.
     name: String,
@@ -24,7 +24,7 @@ pub(crate) struct Part<'a> {
     pub(crate) second: Option<Operand>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> ValuePart<'a> {
     /// Makes one that is nowhere yet.
     pub(crate) fn new(types: DebugTypes<'a>, name: &str, shape: Shape) -> Self {
         Self { types, name: name.to_owned(), shape, operand: Operand::NOWHERE, second: None }

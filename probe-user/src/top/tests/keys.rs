@@ -1,7 +1,7 @@
 //! Tests of keys: sort, choose, filter, pause, compare.
 
 use super::{SECOND, fixture, functions, model, nth, press, screen, snapshot, typed};
-use crate::top::{columns::Column, model::Mode};
+use crate::top::{columns::TopColumn, model::Mode};
 use ctrace_core::{report::numbers::NumberId, units::Nanos};
 use fixture::MILLI;
 use ratatui::crossterm::event::KeyCode;
@@ -9,7 +9,7 @@ use ratatui::crossterm::event::KeyCode;
 #[test]
 fn rows_are_sorted_by_any_column_either_way() {
     let mut model = model();
-    for column in &Column::all()[1..] {
+    for column in &TopColumn::all()[1..] {
         model.sort.column = *column;
         for reversed in [false, true] {
             model.sort.reversed = reversed;
@@ -29,9 +29,9 @@ fn rows_are_sorted_by_any_column_either_way() {
     assert!(functions(&model).is_sorted());
     // The name comes first; go one column to the right.
     press(&mut model, KeyCode::Right);
-    assert_eq!(model.sort.column, Column::RATE);
+    assert_eq!(model.sort.column, TopColumn::RATE);
     press(&mut model, KeyCode::Char('3'));
-    assert_eq!(model.sort.column, Column::P50);
+    assert_eq!(model.sort.column, TopColumn::P50);
     press(&mut model, KeyCode::Char('3'));
     assert!(model.sort.reversed);
 }
@@ -42,14 +42,14 @@ fn the_arrows_go_through_all_columns() {
     let mut model = model();
     press(&mut model, KeyCode::Char('n'));
     let mut reached = vec![model.sort.column];
-    for column in &Column::all()[1..] {
+    for column in &TopColumn::all()[1..] {
         press(&mut model, KeyCode::Right);
         reached.push(model.sort.column);
         let screen = screen(&mut model, 80, 24);
         assert!(screen.contains(&format!("{}▼", column.heading())), "{column:?}: {screen}");
     }
     for id in NumberId::all() {
-        assert!(reached.contains(&Column::Number(id)), "{id:?}");
+        assert!(reached.contains(&TopColumn::Number(id)), "{id:?}");
     }
 }
 
@@ -110,7 +110,7 @@ fn frozen_numbers_are_compared() {
     slower.functions[6] = fixture::function("on_reload", 2, 5 * MILLI, slower.duration_ns);
     model.add(vec![snapshot(slower, 3 * SECOND)], 0);
     model.message = None;
-    model.sort.column = Column::P50;
+    model.sort.column = TopColumn::P50;
     model.detail = true;
     // The largest growth comes first.
     assert_eq!(functions(&model)[0], "on_reload");

@@ -2,7 +2,7 @@
 
 use super::{TIED, paragraph};
 use crate::{
-    top::{columns::Column, compare::Change, figures::Figures, model::Model},
+    top::{columns::TopColumn, compare::NumberChange, figures::Figures, model::Model},
     ui::{
         distinct::shorten_all,
         names, number,
@@ -114,8 +114,8 @@ fn numbers(row: Row, figures: &Figures, place: usize) -> String {
 
 /// Formats a number with its name. Only the rate of a sampled function is an estimate here.
 fn part(id: NumberId, figures: &Figures, place: usize) -> String {
-    let column = Column::Number(id);
-    if column == Column::RATE {
+    let column = TopColumn::Number(id);
+    if column == TopColumn::RATE {
         let rate = column.text(column.value(figures, place), column.is_about(figures, place));
         return format!("{rate}/s");
     }
@@ -187,7 +187,7 @@ fn changes(model: &Model, figures: &Figures, place: usize) -> Option<String> {
     let before = model.before()?;
     let id = figures.ids[place];
     let was = before.place(id);
-    let text = |column: Column| {
+    let text = |column: TopColumn| {
         let of = |figures: &Figures, place: Option<usize>| match place {
             Some(place) => {
                 column.text(column.value(figures, place), column.is_about(figures, place))
@@ -195,10 +195,11 @@ fn changes(model: &Model, figures: &Figures, place: usize) -> Option<String> {
             None => column.text(None, false),
         };
         let (old, new) = (of(before, was), of(figures, Some(place)));
-        let change = Change::of(column, figures, before, id).text(column);
+        let change = NumberChange::of(column, figures, before, id).text(column);
         format!("{} {old} → {new} ({change})", column.heading())
     };
-    let columns = [Column::RATE, Column::EXCLUSIVE, Column::P50, Column::P99, Column::MAX];
+    let columns =
+        [TopColumn::RATE, TopColumn::EXCLUSIVE, TopColumn::P50, TopColumn::P99, TopColumn::MAX];
     Some(joined(columns.map(text)))
 }
 

@@ -2,7 +2,7 @@
 
 use super::paragraph;
 use crate::{
-    top::{columns::Column, keys::BINDINGS},
+    top::{columns::TopColumn, keys::BINDINGS},
     ui::names,
 };
 use ratatui::text::Line;
@@ -26,10 +26,10 @@ pub(super) fn lines(width: usize) -> Vec<Line<'static>> {
     ));
     lines.push(Line::default());
     lines.extend(paragraph("Columns", width));
-    let column = |column: &Column| (column.heading(), column.help());
-    lines.extend(list(Column::FIRST.iter().map(column), width));
+    let column = |column: &TopColumn| (column.heading(), column.help());
+    lines.extend(list(TopColumn::FIRST.iter().map(column), width));
     lines.extend(list([("trend", TREND.to_owned())].into_iter(), width));
-    lines.extend(list(Column::all()[Column::FIRST.len()..].iter().map(column), width));
+    lines.extend(list(TopColumn::all()[TopColumn::FIRST.len()..].iter().map(column), width));
     lines.push(Line::default());
     lines.extend(paragraph(ABSENT_IS, width));
     lines.extend(paragraph(FOLDED_IS, width));

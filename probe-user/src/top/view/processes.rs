@@ -5,7 +5,7 @@ use crate::ui::style::Tone;
 use crate::{
     top::{daemon::Traced, model::Model},
     ui::{
-        grid::{self, Column, Group},
+        grid::{self, ColumnGroup, GridColumn},
         names,
         units::{Digits, count, maybe_percent, time},
     },
@@ -44,27 +44,27 @@ pub(super) fn lines(model: &Model, width: usize, height: usize) -> Vec<Line<'sta
 fn table(list: &[Traced], width: usize) -> String {
     let last = |of: &Traced| of.process.last.clone();
     let numbers = vec![
-        Column::right("pid", list.iter().map(|of| of.process.pid.to_string())),
-        Column::right(
+        GridColumn::right("pid", list.iter().map(|of| of.process.pid.to_string())),
+        GridColumn::right(
             "since",
             list.iter().map(|of| {
                 time(Nanos(of.process.since_s.saturating_mul(1_000_000_000)), Digits::Short)
             }),
         ),
-        Column::right("calls", list.iter().map(|of| count(last(of).calls))),
-        Column::right("lost", list.iter().map(|of| count(last(of).lost))),
-        Column::right("~cost %", list.iter().map(|of| maybe_percent(last(of).cost_percent))),
+        GridColumn::right("calls", list.iter().map(|of| count(last(of).calls))),
+        GridColumn::right("lost", list.iter().map(|of| count(last(of).lost))),
+        GridColumn::right("~cost %", list.iter().map(|of| maybe_percent(last(of).cost_percent))),
     ];
-    let numbers = Group::untitled(numbers);
+    let numbers = ColumnGroup::untitled(numbers);
     let name = |text: &str, most: usize| names::cut_middle(&clean(text), most);
     let targets = list.iter().map(|of| name(&of.target, 24));
-    let target = Group::untitled(vec![Column::left("target", targets)]);
+    let target = ColumnGroup::untitled(vec![GridColumn::left("target", targets)]);
     let taken = grid::total_width(&[&target, &numbers]) + 3;
     let room = width.saturating_sub(taken).max(8);
     let programs = list.iter().map(|of| {
         let exe = of.process.exe.as_str().unwrap_or(&of.process.state);
         names::cut_start(&clean(exe), room)
     });
-    let program = Group::untitled(vec![Column::left("program", programs)]);
+    let program = ColumnGroup::untitled(vec![GridColumn::left("program", programs)]);
     crate::ui::Style::default().resolve(&grid::draw(&[&target, &numbers, &program]))
 }

@@ -3,7 +3,7 @@
 use super::{MARK, look, window};
 use crate::{
     top::{
-        columns::{Column, shown, trend_room},
+        columns::{TopColumn, shown, trend_room},
         figures::Figures,
         lines::cell,
         model::Model,
@@ -38,7 +38,7 @@ pub(super) fn lines(model: &Model, width: usize, height: usize) -> Vec<Line<'sta
 
 /// The texts of the visible cells, and the widths of the columns.
 struct Layout {
-    columns: Vec<Column>,
+    columns: Vec<TopColumn>,
     /// By column, then by row.
     cells: Vec<Vec<String>>,
     widths: Vec<usize>,
@@ -49,11 +49,11 @@ struct Layout {
 impl Layout {
     fn new(model: &Model, figures: &Figures, visible: &[usize], width: usize) -> Self {
         let columns = shown(width, model.sort.column);
-        let texts = |&column: &Column| -> Vec<String> {
+        let texts = |&column: &TopColumn| -> Vec<String> {
             visible.iter().map(|&place| cell(model, figures, column, place)).collect()
         };
         let cells: Vec<Vec<String>> = columns.iter().map(texts).collect();
-        let width_of = |(column, cells): (&Column, &Vec<String>)| {
+        let width_of = |(column, cells): (&TopColumn, &Vec<String>)| {
             let heading = names::width(&heading(model, *column));
             cells.iter().map(|cell| names::width(cell)).fold(heading.max(LEAST), usize::max)
         };
@@ -66,7 +66,7 @@ impl Layout {
     }
 
     fn headings(&self, model: &Model) -> Line<'static> {
-        let mut text = format!(" {}", padded(&heading(model, Column::Name), self.name));
+        let mut text = format!(" {}", padded(&heading(model, TopColumn::Name), self.name));
         for (column, width) in self.columns.iter().zip(&self.widths) {
             text += &format!(" {:>width$}", heading(model, *column));
         }
@@ -94,7 +94,7 @@ impl Layout {
         for ((column, cells), width) in self.columns.iter().zip(&self.cells).zip(&self.widths) {
             let value = column.value(figures, place);
             let tone = match (*column, value) {
-                (Column::EXCLUSIVE, Some(share)) => Tone::of_percent(share),
+                (TopColumn::EXCLUSIVE, Some(share)) => Tone::of_percent(share),
                 _ => Tone::Plain,
             };
             let fill = width.saturating_sub(names::width(&cells[at])) + 1;
@@ -115,11 +115,11 @@ impl Layout {
 }
 
 /// Returns the column of the sparklines: the sorting one.
-fn trend_column(model: &Model) -> Column {
-    if model.sort.column == Column::Name { Column::RATE } else { model.sort.column }
+fn trend_column(model: &Model) -> TopColumn {
+    if model.sort.column == TopColumn::Name { TopColumn::RATE } else { model.sort.column }
 }
 
-fn heading(model: &Model, column: Column) -> String {
+fn heading(model: &Model, column: TopColumn) -> String {
     match (model.sort.column == column, model.sort.reversed) {
         (true, false) => format!("{}▼", column.heading()),
         (true, true) => format!("{}▲", column.heading()),

@@ -15,7 +15,7 @@ use crate::{
         warnings,
     },
 };
-use ctrace_core::report::render::rows::Selection;
+use ctrace_core::report::render::rows::RowChoice;
 use ratatui::text::Line;
 
 /// The limit of drawn threads. Scrolling ends there.
@@ -81,7 +81,7 @@ pub(super) fn threads(model: &Model, figures: &Figures, width: usize) -> Vec<Lin
         return paragraph("Nothing to show here.", width);
     }
     let options = ViewOptions { fixed: true, ..ViewOptions::default() };
-    let selection = Selection { top: Some(MOST), ..Selection::default() };
+    let selection = RowChoice { top: Some(MOST), ..RowChoice::default() };
     let style = style(width);
     let context = Context { report, options: &options, selection: &selection, style: &style };
     let text = (views::THREADS.draw)(&context);

@@ -15,7 +15,7 @@ use crate::{
         views::{Context, paths, tree},
     },
 };
-use ctrace_core::report::render::rows::Selection;
+use ctrace_core::report::render::rows::RowChoice;
 use ratatui::{
     style::{Modifier, Style},
     text::{Line, Span},
@@ -90,7 +90,7 @@ impl List<'_> {
         let context = Context {
             report: &figures.report,
             options: &ViewOptions::default(),
-            selection: &Selection::default(),
+            selection: &RowChoice::default(),
             style: &style(width.saturating_sub(1)),
         };
         let text = table(&context, part);

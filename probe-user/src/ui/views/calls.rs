@@ -1,7 +1,7 @@
 //! The slowest calls, each with the calls inside it: the outlier and its reason.
 
-use super::super::forest::{self, Forest, Line};
-use super::super::grid::{self, Column, Group};
+use super::super::forest::{self, Forest, TreeLine};
+use super::super::grid::{self, ColumnGroup, GridColumn};
 use super::super::style::Tone;
 use super::super::units::{Digits, count, counted, time};
 use super::super::{names, path, text};
@@ -107,7 +107,7 @@ fn inside(context: &Context<'_>, call: &CallReport) -> String {
     let mut forest = Forest::choose(rows.iter().map(|row| row.parent), weight, INSIDE);
     forest.sort_children(usize::cmp);
     let lines = forest.lines();
-    let at = |line: &Line| &rows[line.row];
+    let at = |line: &TreeLine| &rows[line.row];
     let digits = Digits::Short;
     let since = |start: Nanos| format!("+{}", time(start.since(call.start_ns), digits));
     let several = |row: &InsideReport| match row.calls {
@@ -115,23 +115,24 @@ fn inside(context: &Context<'_>, call: &CallReport) -> String {
         _ => time(row.max_ns, digits),
     };
     let mut columns = vec![
-        Column::right("at", lines.iter().map(|line| since(at(line).start_ns))),
-        Column::right("total", lines.iter().map(|line| time(at(line).total_ns, digits))),
-        Column::right("self", lines.iter().map(|line| time(at(line).self_ns, digits))),
+        GridColumn::right("at", lines.iter().map(|line| since(at(line).start_ns))),
+        GridColumn::right("total", lines.iter().map(|line| time(at(line).total_ns, digits))),
+        GridColumn::right("self", lines.iter().map(|line| time(at(line).self_ns, digits))),
     ];
     if lines.iter().any(|line| at(line).calls > 1) {
-        columns.push(Column::right("longest", lines.iter().map(|line| several(at(line)))));
+        columns.push(GridColumn::right("longest", lines.iter().map(|line| several(at(line)))));
     }
-    let numbers = Group::untitled(columns);
+    let numbers = ColumnGroup::untitled(columns);
     let room = context.style.width.map_or(usize::MAX, |width| {
         width.saturating_sub(grid::total_width(&[&numbers]) + 2).max("inside".len())
     });
-    let name = |line: &Line| {
+    let name = |line: &TreeLine| {
         let row = at(line);
         let times = if row.calls == 1 { String::new() } else { format!(" ×{}", count(row.calls)) };
         (clean(&context.report.name_of(row.function)).into_owned(), times)
     };
-    let tree = Group::untitled(vec![Column::left("inside", forest::cells(&lines, name, room))]);
+    let tree =
+        ColumnGroup::untitled(vec![GridColumn::left("inside", forest::cells(&lines, name, room))]);
     let mut out = grid::draw(&[&numbers, &tree]);
     let shown: u64 = lines.iter().map(|line| at(line).calls).sum();
     if shown < call.inside_calls {

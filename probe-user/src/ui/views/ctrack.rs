@@ -1,7 +1,7 @@
 //! CTRACK's two tables, with its columns in its order, and with its definitions of the numbers: for
 //! people who know its output, or compare the two. docs/statistics.md says what differs from ours.
 
-use super::super::grid::{self, Column, Group};
+use super::super::grid::{self, ColumnGroup, GridColumn};
 use super::super::names::{label, width};
 use super::super::number::{Heading, column, columns};
 use super::super::stack::{self, Section};
@@ -112,24 +112,24 @@ fn summary(context: &Context<'_>, rows: &Rows<'_>) -> String {
         groups = summary_columns(context, rows, layout);
         let Some(width) = context.style.width else { break };
         // Two spaces are between the names and the numbers.
-        let beside: Vec<&Group> = groups.iter().collect();
+        let beside: Vec<&ColumnGroup> = groups.iter().collect();
         room = width.saturating_sub(grid::total_width(&beside) + 2);
         if room >= longest.min(NAME_ROOM) {
             break;
         }
     }
-    let names = Group::untitled(vec![stack::name_column(&rows.names, room)]);
+    let names = ColumnGroup::untitled(vec![stack::name_column(&rows.names, room)]);
     groups.insert(groups.len().saturating_sub(1), names);
     grid::draw(&groups.iter().collect::<Vec<_>>())
 }
 
 /// Returns the file, if it is to be shown, and the numbers.
-fn summary_columns(context: &Context<'_>, rows: &Rows<'_>, layout: &Layout) -> Vec<Group> {
+fn summary_columns(context: &Context<'_>, rows: &Rows<'_>, layout: &Layout) -> Vec<ColumnGroup> {
     let narrow = context.style.width.is_some();
     let (mut groups, mut numbers) = (Vec::new(), Vec::new());
     if layout.place {
         let file = place::file_column("filename", &rows.functions, narrow);
-        groups.push(Group::untitled(vec![file]));
+        groups.push(ColumnGroup::untitled(vec![file]));
         numbers.extend(place::line_column(&rows.functions));
     }
     let (low, high) = center_range(context.report);
@@ -142,7 +142,7 @@ fn summary_columns(context: &Context<'_>, rows: &Rows<'_>, layout: &Layout) -> V
     ];
     let made = headings.map(|(heading, of)| column(heading, of, &rows.numbers, layout.digits));
     numbers.extend(made);
-    groups.push(Group::untitled(numbers));
+    groups.push(ColumnGroup::untitled(numbers));
     groups
 }
 
@@ -153,14 +153,14 @@ fn details(context: &Context<'_>, rows: &Rows<'_>) -> String {
         format!("center[{low}-{high}]%"),
         format!("slowest[{high}-100]%"),
     ];
-    let sums = |digits| vec![Group::untitled(columns(&SUMS, &rows.numbers, digits))];
-    let groups = |digits| -> Vec<Group> {
-        let made: [Vec<Column>; 3] = [
+    let sums = |digits| vec![ColumnGroup::untitled(columns(&SUMS, &rows.numbers, digits))];
+    let groups = |digits| -> Vec<ColumnGroup> {
+        let made: [Vec<GridColumn>; 3] = [
             columns(&FASTEST, &rows.numbers, digits),
             columns(&CENTER, &rows.numbers, digits),
             columns(&SLOWEST, &rows.numbers, digits),
         ];
-        titles.iter().cloned().zip(made).map(|(title, of)| Group::titled(title, of)).collect()
+        titles.iter().cloned().zip(made).map(|(title, of)| ColumnGroup::titled(title, of)).collect()
     };
     let sections = vec![
         Section { full: sums(Digits::Full), short: sums(Digits::Short) },

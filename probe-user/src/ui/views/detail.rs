@@ -1,7 +1,7 @@
 //! Durations of calls: sums, spread and percentiles, and CTRACK's three groups: the fastest calls,
 //! the center, and the slowest.
 
-use super::super::grid::{Cell, Column, Group};
+use super::super::grid::{Cell, ColumnGroup, GridColumn};
 use super::super::marks::Marks;
 use super::super::names::label;
 use super::super::number::{Heading, columns, is_in_any, is_something, text as text_of};
@@ -61,7 +61,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let sections_of = |digits| {
         let mut sections = sections(context, &list, digits);
         if let Some(letters) = marks.column(&rows.indices) {
-            sections[0].insert(0, Group::untitled(vec![letters]));
+            sections[0].insert(0, ColumnGroup::untitled(vec![letters]));
         }
         sections
     };
@@ -74,26 +74,30 @@ pub(super) fn draw(context: &Context<'_>) -> String {
 }
 
 /// Returns the columns: sums, counts without durations, percentiles, and the three groups of calls.
-fn sections(context: &Context<'_>, list: &[&FunctionReport], digits: Digits) -> Vec<Vec<Group>> {
+fn sections(
+    context: &Context<'_>,
+    list: &[&FunctionReport],
+    digits: Digits,
+) -> Vec<Vec<ColumnGroup>> {
     let (low, high) = center_range(context.report);
     let columns = |headings: &[Heading]| columns(headings, list, digits);
-    let mut sections = vec![vec![Group::untitled(columns(&SUMS))]];
+    let mut sections = vec![vec![ColumnGroup::untitled(columns(&SUMS))]];
     if EXCEPTIONS.iter().any(|(_, number)| is_in_any(number, list)) {
         let exceptions = EXCEPTIONS.iter().map(|(heading, number)| {
             let cell = |row: &&FunctionReport| {
                 let tone = if is_something(number, row) { Tone::Warm } else { Tone::Dim };
                 Cell::toned(text_of(number, row, digits), tone)
             };
-            Column::right(heading, list.iter().map(cell))
+            GridColumn::right(heading, list.iter().map(cell))
         });
         let columns = exceptions.collect();
-        sections.push(vec![Group::titled("without a duration".to_owned(), columns)]);
+        sections.push(vec![ColumnGroup::titled("without a duration".to_owned(), columns)]);
     }
-    sections.push(vec![Group::untitled(columns(&PERCENTILES))]);
+    sections.push(vec![ColumnGroup::untitled(columns(&PERCENTILES))]);
     sections.push(vec![
-        Group::titled(format!("fastest[0-{low}]%"), columns(&FASTEST)),
-        Group::titled(format!("center[{low}-{high}]%"), columns(&CENTER)),
-        Group::titled(format!("slowest[{high}-100]%"), columns(&SLOWEST)),
+        ColumnGroup::titled(format!("fastest[0-{low}]%"), columns(&FASTEST)),
+        ColumnGroup::titled(format!("center[{low}-{high}]%"), columns(&CENTER)),
+        ColumnGroup::titled(format!("slowest[{high}-100]%"), columns(&SLOWEST)),
     ]);
     sections
 }

@@ -1,7 +1,7 @@
 //! The calls of one function as frames: how long they take, and what made the longest of them longer
 //! than typical ones.
 
-use super::super::grid::{self, Cell, Column, Group};
+use super::super::grid::{self, Cell, ColumnGroup, GridColumn};
 use super::super::style::Tone;
 use super::super::units::{Digits, count, counted, maybe_percent, maybe_time, time};
 use super::super::{names, text};
@@ -68,7 +68,7 @@ pub(crate) fn over_budget(frames: &FramesReport) -> Option<String> {
 /// Draws the functions by what they take more in the worst frames.
 fn parts(context: &Context<'_>, frames: &FramesReport) -> String {
     let top = context.selection.top.unwrap_or(TOP);
-    let selection = rows::Selection { top: Some(top), ..context.selection.clone() };
+    let selection = rows::RowChoice { top: Some(top), ..context.selection.clone() };
     let rows = rows::frames(context.report, &selection);
     let list: Vec<_> = rows.indices.iter().map(|&index| &frames.parts[index]).collect();
     let digits = Digits::Short;
@@ -76,22 +76,26 @@ fn parts(context: &Context<'_>, frames: &FramesReport) -> String {
     let more = own(0).zip(own(1)).map(|(typical, worst)| difference(typical, worst));
     let calls = |calls: u64, frames: u64| format!("{:.1}", calls as f64 / frames.max(1) as f64);
     let (typical, worst) = (frames.typical_frames, frames.worst.len() as u64);
-    let times = Group::titled(
+    let times = ColumnGroup::titled(
         "self in a frame".to_owned(),
         vec![
-            Column::right("typical", own(0).map(|ns| time(ns, digits))),
-            Column::right("worst", own(1).map(|ns| time(ns, digits))),
-            Column::right("more", more),
+            GridColumn::right("typical", own(0).map(|ns| time(ns, digits))),
+            GridColumn::right("worst", own(1).map(|ns| time(ns, digits))),
+            GridColumn::right("more", more),
         ],
     );
-    let numbers = Group::titled(
+    let numbers = ColumnGroup::titled(
         "calls in a frame".to_owned(),
         vec![
-            Column::right("typical", list.iter().map(|part| calls(part.typical_calls, typical))),
-            Column::right("worst", list.iter().map(|part| calls(part.worst_calls, worst))),
+            GridColumn::right(
+                "typical",
+                list.iter().map(|part| calls(part.typical_calls, typical)),
+            ),
+            GridColumn::right("worst", list.iter().map(|part| calls(part.worst_calls, worst))),
         ],
     );
-    let used = grid::total_width(&[&times, &numbers, &Group::titled(String::new(), Vec::new())]);
+    let used =
+        grid::total_width(&[&times, &numbers, &ColumnGroup::titled(String::new(), Vec::new())]);
     let name = |function: usize| {
         let name = clean(&context.report.name_of(function)).into_owned();
         let room = context.style.width.map_or(usize::MAX, |width| width.saturating_sub(used));
@@ -99,8 +103,8 @@ fn parts(context: &Context<'_>, frames: &FramesReport) -> String {
         let tone = Tone::of_function(&name);
         Cell::toned(short, tone)
     };
-    let names = Column::left("function", list.iter().map(|part| name(part.function)));
-    let names = Group::titled(String::new(), vec![names]);
+    let names = GridColumn::left("function", list.iter().map(|part| name(part.function)));
+    let names = ColumnGroup::titled(String::new(), vec![names]);
     grid::draw(&[&times, &numbers, &names])
         + &context.left_out(rows.left_out, "function", "functions")
         + &text::paragraph(
@@ -121,11 +125,11 @@ fn worst(context: &Context<'_>, frames: &FramesReport) -> String {
     let list = &frames.worst;
     let thread =
         |frame: &FrameReport| calls::thread(frame.tid, frame.thread.as_deref()).unwrap_or_default();
-    let numbers = Group::untitled(vec![
-        Column::right("worst frames", list.iter().map(|frame| time(frame.duration_ns, digits))),
-        Column::right("at", list.iter().map(|frame| since(frame.start_ns))),
-        Column::left("thread", list.iter().map(thread)),
-        Column::right("more", list.iter().map(|f| difference(f.typical_self_ns, f.self_ns))),
+    let numbers = ColumnGroup::untitled(vec![
+        GridColumn::right("worst frames", list.iter().map(|frame| time(frame.duration_ns, digits))),
+        GridColumn::right("at", list.iter().map(|frame| since(frame.start_ns))),
+        GridColumn::left("thread", list.iter().map(thread)),
+        GridColumn::right("more", list.iter().map(|f| difference(f.typical_self_ns, f.self_ns))),
     ]);
     let room = context.style.width.map_or(usize::MAX, |width| {
         width.saturating_sub(grid::total_width(&[&numbers]) + 2).max(LEAST_ROOM)
@@ -134,7 +138,7 @@ fn worst(context: &Context<'_>, frames: &FramesReport) -> String {
         let name = clean(&context.report.name_of(frame.function)).into_owned();
         Cell::toned(names::shorten(&name, room), Tone::of_function(&name))
     };
-    let mostly = Group::untitled(vec![Column::left("mostly in", list.iter().map(name))]);
+    let mostly = ColumnGroup::untitled(vec![GridColumn::left("mostly in", list.iter().map(name))]);
     grid::draw(&[&numbers, &mostly])
 }
 

@@ -9,7 +9,7 @@ use super::super::units::{ABSENT, Digits, count, counted, maybe_time, time};
 use super::super::{plot, text};
 use super::Context;
 use ctrace_core::report::numbers::{Number, number};
-use ctrace_core::report::render::rows::{self, Selection};
+use ctrace_core::report::render::rows::{self, RowChoice};
 use ctrace_core::report::{Distribution, FunctionHistogram, FunctionReport, HeatRow};
 use ctrace_core::units::Nanos;
 
@@ -29,7 +29,7 @@ const LINE: &str = " │";
 pub(super) fn draw(context: &Context<'_>) -> String {
     let report = context.report;
     let selection = context.selection;
-    let all = rows::functions(report, &Selection { top: None, ..selection.clone() });
+    let all = rows::functions(report, &RowChoice { top: None, ..selection.clone() });
     let (is_asked, top) = (selection.sort.is_some(), selection.top.unwrap_or(TOP));
     let (rows, left_out) = Marks::of(report).cut(all, is_asked, top);
     let mut out = text::title("Histograms");

@@ -23,14 +23,14 @@ pub use options::{ViewError, ViewName, ViewOptions};
 use super::style::Style;
 use super::text;
 use ctrace_core::report::render::RowKind;
-use ctrace_core::report::render::rows::Selection;
+use ctrace_core::report::render::rows::RowChoice;
 use ctrace_core::report::{FunctionReport, Report};
 
 /// The input of a view.
 pub(crate) struct Context<'a> {
     pub report: &'a Report,
     pub options: &'a ViewOptions,
-    pub selection: &'a Selection,
+    pub selection: &'a RowChoice,
     pub style: &'a Style,
 }
 

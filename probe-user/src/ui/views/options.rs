@@ -3,7 +3,7 @@
 use super::{DEFAULT, VIEWS, View};
 use ctrace_core::report::Extras;
 use ctrace_core::report::render::columns::{self, UnknownColumn};
-use ctrace_core::report::render::rows::Selection;
+use ctrace_core::report::render::rows::RowChoice;
 use std::fmt;
 use std::str::FromStr;
 
@@ -113,8 +113,8 @@ impl ViewOptions {
         extras
     }
 
-    pub(in crate::ui) fn selection(&self) -> Selection {
-        Selection {
+    pub(in crate::ui) fn selection(&self) -> RowChoice {
+        RowChoice {
             sort: self.sort.clone(),
             top: self.top,
             min_percent: self.min_percent,

@@ -1,6 +1,6 @@
 //! The call paths that take the most time, each on one line from root to leaf.
 
-use super::super::grid::{self, Cell, Column, Group};
+use super::super::grid::{self, Cell, ColumnGroup, GridColumn};
 use super::super::names::width as width_of;
 use super::super::path::{joined, joined_all};
 use super::super::style::Tone;
@@ -8,7 +8,7 @@ use super::super::units::{Digits, count, maybe_time, time};
 use super::super::{plot, text};
 use super::Context;
 use ctrace_core::report::PathReport;
-use ctrace_core::report::render::rows::{self, Selection};
+use ctrace_core::report::render::rows::{self, RowChoice};
 use ctrace_core::units::Nanos;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ const LEAST_ROOM: usize = 12;
 
 pub(super) fn draw(context: &Context<'_>) -> String {
     let top = context.selection.top.unwrap_or(TOP);
-    let selection = Selection { top: Some(top), ..context.selection.clone() };
+    let selection = RowChoice { top: Some(top), ..context.selection.clone() };
     let rows = rows::paths(context.report, &selection);
     text::title("Paths")
         + &table(context, &rows.indices)
@@ -39,20 +39,24 @@ pub(crate) fn table(context: &Context<'_>, chosen: &[usize]) -> String {
     let names: Vec<_> = chosen.iter().map(|&path| report.names_on_path(path)).collect();
     let (numbers, room) = fit(&list, &names, context.style.width);
     let paths = joined_all(&names, room).into_iter().map(|path| Cell::toned(path, Tone::Name));
-    let path = Group::untitled(vec![Column::left("path", paths)]);
+    let path = ColumnGroup::untitled(vec![GridColumn::left("path", paths)]);
     grid::draw(&[&numbers, &path])
 }
 
 /// Returns the numbers that leave enough room for the paths, and that room. First decimals go, then
 /// columns.
-fn fit(list: &[&PathReport], names: &[Vec<Cow<'_, str>>], width: Option<usize>) -> (Group, usize) {
+fn fit(
+    list: &[&PathReport],
+    names: &[Vec<Cow<'_, str>>],
+    width: Option<usize>,
+) -> (ColumnGroup, usize) {
     let Some(width) = width else { return (numbers(list, Digits::Full, &[]), usize::MAX) };
     let longest = names.iter().map(|path| width_of(&joined(path, usize::MAX))).max();
     let longest = longest.unwrap_or(0);
     let mut chosen = numbers(list, Digits::Full, &[]);
     let dropped: [&[&str]; 5] =
         [&[], &["p90"], &["p90", "self"], &["p90", "self", "p50"], &["p90", "self", "p50", "p99"]];
-    let room = |group: &Group| width.saturating_sub(grid::total_width(&[group]) + 2);
+    let room = |group: &ColumnGroup| width.saturating_sub(grid::total_width(&[group]) + 2);
     if room(&chosen) < longest.min(GENEROUS_ROOM) {
         for without in dropped {
             chosen = numbers(list, Digits::Short, without);
@@ -65,12 +69,12 @@ fn fit(list: &[&PathReport], names: &[Vec<Cow<'_, str>>], width: Option<usize>) 
     (chosen, room)
 }
 
-fn numbers(list: &[&PathReport], digits: Digits, without: &[&str]) -> Group {
+fn numbers(list: &[&PathReport], digits: Digits, without: &[&str]) -> ColumnGroup {
     let times = |heading: &str, get: fn(&PathReport) -> Option<Nanos>| {
-        Column::right(heading, list.iter().map(|path| maybe_time(get(path), digits)))
+        GridColumn::right(heading, list.iter().map(|path| maybe_time(get(path), digits)))
     };
     let mut columns = vec![
-        Column::right("calls", list.iter().map(|path| count(path.calls))),
+        GridColumn::right("calls", list.iter().map(|path| count(path.calls))),
         times("total", |path| Some(path.total_ns)),
         times("self", |path| Some(path.self_ns)),
         times("p50", |path| path.p50_ns),
@@ -80,11 +84,11 @@ fn numbers(list: &[&PathReport], digits: Digits, without: &[&str]) -> Group {
     ];
     columns.extend(sparklines(list, if digits == Digits::Full { SPARKS } else { FEW_SPARKS }));
     columns.retain(|column| !without.contains(&column.heading.as_str()));
-    Group::untitled(columns)
+    ColumnGroup::untitled(columns)
 }
 
 /// Draws each path's durations on a common scale, from short to long.
-fn sparklines(list: &[&PathReport], room: usize) -> Option<Column> {
+fn sparklines(list: &[&PathReport], room: usize) -> Option<GridColumn> {
     let of_path = |path: &PathReport| -> BTreeMap<u32, u64> {
         let histogram = path.histogram.iter();
         let buckets = histogram.flat_map(|h| h.edges_ns.iter().zip(&h.counts));
@@ -107,5 +111,5 @@ fn sparklines(list: &[&PathReport], room: usize) -> Option<Column> {
     let edge = |octave: u32| Nanos(1_u64.checked_shl(octave).map_or(u64::MAX, |edge| edge / 2));
     let heading =
         format!("{}–{}", time(edge(*first), Digits::Short), time(edge(last + 1), Digits::Short));
-    Some(Column::left(&heading, lines))
+    Some(GridColumn::left(&heading, lines))
 }

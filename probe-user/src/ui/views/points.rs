@@ -1,6 +1,6 @@
 //! Calls with values, in order of time: part of the view of single calls.
 
-use super::super::grid::{self, Column, Group};
+use super::super::grid::{self, ColumnGroup, GridColumn};
 use super::super::style::Tone;
 use super::super::units::{Digits, counted, time};
 use super::super::{names, text};
@@ -22,12 +22,12 @@ pub(super) fn draw(
 ) -> String {
     let rows = &points.first;
     let at = |point: &PointReport| format!("+{}", time(point.start_ns.since(start), Digits::Full));
-    let mut columns = vec![Column::right("at", rows.iter().map(at))];
+    let mut columns = vec![GridColumn::right("at", rows.iter().map(at))];
     if with_threads {
         let of = rows.iter().map(|row| thread(row.tid, row.thread.as_deref()).unwrap_or_default());
-        columns.push(Column::left("thread", of));
+        columns.push(GridColumn::left("thread", of));
     }
-    let facts = Group::untitled(columns);
+    let facts = ColumnGroup::untitled(columns);
     // Names and values share the rest of the width, with two columns between groups.
     let left = context.style.width.map_or(usize::MAX, |width| {
         width.saturating_sub(grid::total_width(&[&facts]) + 4).max(2 * LEAST)
@@ -35,10 +35,10 @@ pub(super) fn draw(
     let name = |point: &PointReport| {
         names::shorten(&clean(&context.report.name_of(point.function)), left / 2)
     };
-    let function = Group::untitled(vec![Column::left("function", rows.iter().map(name))]);
+    let function = ColumnGroup::untitled(vec![GridColumn::left("function", rows.iter().map(name))]);
     let room = left - left.min(grid::total_width(&[&function]));
     let values = rows.iter().map(|row| names::shorten(&row.values.to_string(), room));
-    let values = Group::untitled(vec![Column::left("values", values)]);
+    let values = ColumnGroup::untitled(vec![GridColumn::left("values", values)]);
     let mut out = grid::draw(&[&facts, &function, &values]);
     if points.more > 0 {
         let more = counted(points.more, "more call", "more calls");

@@ -1,6 +1,6 @@
 //! The first screen: one row for each function, the one with the most time of its own first.
 
-use super::super::grid::{self, Cell, Column, Group};
+use super::super::grid::{self, Cell, ColumnGroup, GridColumn};
 use super::super::marks::Marks;
 use super::super::net;
 use super::super::number::cell;
@@ -12,7 +12,7 @@ use ctrace_core::function::FunctionKind;
 use ctrace_core::report::FunctionReport;
 use ctrace_core::report::numbers::{Number, Unit, number};
 use ctrace_core::report::render::clean::clean;
-use ctrace_core::report::render::rows::{self, Selection};
+use ctrace_core::report::render::rows::{self, RowChoice};
 use ctrace_core::units::saturating_sum;
 use std::cmp::Reverse;
 
@@ -137,7 +137,7 @@ fn choose(context: &Context<'_>, marks: &Marks, net: bool) -> (Vec<usize>, usize
     let sort = context.selection.sort.clone();
     let is_asked = sort.is_some();
     let sort = sort.or_else(|| Some("self".to_owned()));
-    let selection = Selection { sort, top: None, ..context.selection.clone() };
+    let selection = RowChoice { sort, top: None, ..context.selection.clone() };
     let mut rows = rows::functions(context.report, &selection);
     if net && !is_asked {
         rows.indices.sort_by_key(|&at| Reverse(net::own(&context.report.functions[at])));
@@ -157,14 +157,14 @@ fn table(context: &Context<'_>, rows: &[usize], marks: &Marks, net: bool) -> Str
     for layout in &LAYOUTS {
         groups = columns_of(&list, &works, letters.as_ref(), layout, net);
         let Some(width) = context.style.width else { break };
-        let refs: Vec<&Group> = groups.iter().collect();
+        let refs: Vec<&ColumnGroup> = groups.iter().collect();
         // Two spaces separate the name from the rest.
         room = width.saturating_sub(grid::total_width(&refs) + 2);
         if room >= longest.min(NAME_ROOM) {
             break;
         }
     }
-    groups.insert(0, Group::untitled(vec![stack::name_column(&names, room)]));
+    groups.insert(0, ColumnGroup::untitled(vec![stack::name_column(&names, room)]));
     grid::draw(&groups.iter().collect::<Vec<_>>())
 }
 
@@ -172,11 +172,11 @@ fn table(context: &Context<'_>, rows: &[usize], marks: &Marks, net: bool) -> Str
 fn columns_of(
     list: &[&FunctionReport],
     works: &[bool],
-    letters: Option<&Column>,
+    letters: Option<&GridColumn>,
     layout: &Layout,
     net: bool,
-) -> Vec<Group> {
-    let mut all: Vec<Column> = letters.cloned().into_iter().collect();
+) -> Vec<ColumnGroup> {
+    let mut all: Vec<GridColumn> = letters.cloned().into_iter().collect();
     let numbers = NUMBERS.iter().filter(|it| it.least <= layout.numbers);
     all.extend(numbers.map(|it| {
         let less = it.net.filter(|_| net);
@@ -187,19 +187,22 @@ fn columns_of(
             (_, Some(_)) => Cell::toned(ABSENT.to_owned(), Tone::Dim),
             (_, None) => cell(it.number, row, Digits::Short),
         });
-        Column::right(it.heading, cells)
+        GridColumn::right(it.heading, cells)
     }));
     if layout.bar {
         all.push(bars(list, works, net));
     }
     if layout.place {
-        all.push(Column::left("where", list.iter().map(|row| Cell::toned(place(row), Tone::Dim))));
+        all.push(GridColumn::left(
+            "where",
+            list.iter().map(|row| Cell::toned(place(row), Tone::Dim)),
+        ));
     }
-    vec![Group::untitled(all)]
+    vec![ColumnGroup::untitled(all)]
 }
 
 /// Draws the time of its own for each row that works. The longest bar is the most.
-fn bars(list: &[&FunctionReport], works: &[bool], net: bool) -> Column {
+fn bars(list: &[&FunctionReport], works: &[bool], net: bool) -> GridColumn {
     let own = list.iter().zip(works).map(|(row, works)| match (works, net) {
         (false, _) => 0,
         (true, true) => net::own(row).0,
@@ -210,7 +213,7 @@ fn bars(list: &[&FunctionReport], works: &[bool], net: bool) -> Column {
         let tone = Tone::of_percent(own as f64 * 100.0 / all.max(1) as f64);
         Cell::toned(plot::bar(own, most, BAR_ROOM), tone)
     });
-    Column::left("self", cells)
+    GridColumn::left("self", cells)
 }
 
 /// Returns the file and the line, or the object if they are not known.

@@ -1,6 +1,6 @@
 //! The threads that made calls, with times from the start of tracing.
 
-use super::super::grid::{self, Cell, Column, Group};
+use super::super::grid::{self, Cell, ColumnGroup, GridColumn};
 use super::super::style::Tone;
 use super::super::units::{Digits, count, time};
 use super::super::{names, text};
@@ -22,13 +22,13 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let names = list
         .iter()
         .map(|thread| Cell::toned(names::cut_middle(&clean(&thread.name), room), Tone::Name));
-    let group = Group::untitled(vec![
-        Column::right("pid", list.iter().map(|t| t.pid.0.to_string())),
-        Column::right("tid", list.iter().map(|t| t.tid.0.to_string())),
-        Column::left("name", names),
-        Column::right("calls", list.iter().map(|t| count(t.calls))),
-        Column::right("first", list.iter().map(|t| since_start(t.first_ns))),
-        Column::right("last", list.iter().map(|t| since_start(t.last_ns))),
+    let group = ColumnGroup::untitled(vec![
+        GridColumn::right("pid", list.iter().map(|t| t.pid.0.to_string())),
+        GridColumn::right("tid", list.iter().map(|t| t.tid.0.to_string())),
+        GridColumn::left("name", names),
+        GridColumn::right("calls", list.iter().map(|t| count(t.calls))),
+        GridColumn::right("first", list.iter().map(|t| since_start(t.first_ns))),
+        GridColumn::right("last", list.iter().map(|t| since_start(t.last_ns))),
     ]);
     text::title("Threads")
         + &grid::draw(&[&group])

@@ -1,7 +1,7 @@
 //! The call paths as an indented tree, with children ordered by the sorting column.
 
-use super::super::forest::{self, Forest, Line};
-use super::super::grid::{self, Cell, Column, Group};
+use super::super::forest::{self, Forest, TreeLine};
+use super::super::grid::{self, Cell, ColumnGroup, GridColumn};
 use super::super::marks::Marks;
 use super::super::style::Tone;
 use super::super::text;
@@ -29,8 +29,8 @@ pub(super) fn draw(context: &Context<'_>) -> String {
 }
 
 /// Explains shares of more than the whole.
-fn more(context: &Context<'_>, lines: &[Line]) -> String {
-    let is_more = |line: &Line| {
+fn more(context: &Context<'_>, lines: &[TreeLine]) -> String {
+    let is_more = |line: &TreeLine| {
         let total = context.report.paths[line.row].total_ns;
         total.percent_of(context.report.duration_ns) > 100.0
     };
@@ -44,18 +44,18 @@ fn more(context: &Context<'_>, lines: &[Line]) -> String {
 pub(crate) fn table(
     context: &Context<'_>,
     paths: &[PathReport],
-    lines: &[Line],
+    lines: &[TreeLine],
     behind: impl Fn(usize) -> String,
 ) -> String {
-    let groups: Vec<Group> = [Digits::Full, Digits::Short]
+    let groups: Vec<ColumnGroup> = [Digits::Full, Digits::Short]
         .map(|digits| {
             let at = |row: usize| &paths[row];
             let duration = context.report.duration_ns;
-            Group::untitled(vec![
-                Column::right("total", lines.iter().map(|l| time(at(l.row).total_ns, digits))),
-                Column::right("self", lines.iter().map(|l| time(at(l.row).self_ns, digits))),
-                Column::right("calls", lines.iter().map(|l| count(at(l.row).calls))),
-                Column::right(
+            ColumnGroup::untitled(vec![
+                GridColumn::right("total", lines.iter().map(|l| time(at(l.row).total_ns, digits))),
+                GridColumn::right("self", lines.iter().map(|l| time(at(l.row).self_ns, digits))),
+                GridColumn::right("calls", lines.iter().map(|l| count(at(l.row).calls))),
+                GridColumn::right(
                     "of time",
                     lines.iter().map(|l| {
                         let share = at(l.row).total_ns.percent_of(duration);
@@ -72,12 +72,12 @@ pub(crate) fn table(
         .width
         .map_or(usize::MAX, |width| width.saturating_sub(grid::total_width(&[numbers]) + 2));
     let room = room.max("function".len());
-    let name = |line: &Line| {
+    let name = |line: &TreeLine| {
         let name = context.report.name_of(paths[line.row].function);
         (clean(&name).into_owned(), behind(line.row))
     };
     let functions = forest::cells(lines, name, room);
-    let tree = Group::untitled(vec![Column::left("function", functions)]);
+    let tree = ColumnGroup::untitled(vec![GridColumn::left("function", functions)]);
     grid::draw(&[numbers, &tree])
 }
 

@@ -1,6 +1,6 @@
 //! The calls of each function by its arguments and its result: for which of them it is slow.
 
-use super::super::grid::{self, Cell, Column, Group};
+use super::super::grid::{self, Cell, ColumnGroup, GridColumn};
 use super::super::style::Tone;
 use super::super::units::{Digits, count, maybe_time, time};
 use super::super::{names, text};
@@ -38,13 +38,13 @@ fn of(context: &Context<'_>, table: &ByValue) -> String {
     let unread = table.unread.map(|of| (UNREADABLE.to_owned(), Tone::Dim, of));
     rows.extend(others.into_iter().chain(unread));
     let digits = Digits::Short;
-    let numbers = Group::untitled(vec![
-        Column::right("calls", rows.iter().map(|(_, _, of)| count(of.calls))),
-        Column::right("total", rows.iter().map(|(_, _, of)| time(of.total_ns, digits))),
-        Column::right("mean", rows.iter().map(|(_, _, of)| maybe_time(of.mean_ns, digits))),
-        Column::right("p50", rows.iter().map(|(_, _, of)| maybe_time(of.p50_ns, digits))),
-        Column::right("p99", rows.iter().map(|(_, _, of)| maybe_time(of.p99_ns, digits))),
-        Column::right("max", rows.iter().map(|(_, _, of)| maybe_time(of.max_ns, digits))),
+    let numbers = ColumnGroup::untitled(vec![
+        GridColumn::right("calls", rows.iter().map(|(_, _, of)| count(of.calls))),
+        GridColumn::right("total", rows.iter().map(|(_, _, of)| time(of.total_ns, digits))),
+        GridColumn::right("mean", rows.iter().map(|(_, _, of)| maybe_time(of.mean_ns, digits))),
+        GridColumn::right("p50", rows.iter().map(|(_, _, of)| maybe_time(of.p50_ns, digits))),
+        GridColumn::right("p99", rows.iter().map(|(_, _, of)| maybe_time(of.p99_ns, digits))),
+        GridColumn::right("max", rows.iter().map(|(_, _, of)| maybe_time(of.max_ns, digits))),
     ]);
     let room = context.style.width.map_or(usize::MAX, |width| {
         width.saturating_sub(grid::total_width(&[&numbers]) + 2).max(LEAST_ROOM)
@@ -52,7 +52,7 @@ fn of(context: &Context<'_>, table: &ByValue) -> String {
     let value = |(value, tone, _): &(String, Tone, ValueCalls)| {
         Cell::toned(names::cut_end(value, room), *tone)
     };
-    let values = Group::untitled(vec![Column::left("value", rows.iter().map(value))]);
+    let values = ColumnGroup::untitled(vec![GridColumn::left("value", rows.iter().map(value))]);
     let unsure = match table.unsure {
         true => text::paragraph(
             "There are too many different values to compare all: one of the others may have taken more \

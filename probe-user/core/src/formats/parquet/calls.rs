@@ -1,6 +1,6 @@
 //! The calls table: a row for each call, in row groups of a bounded size.
 
-use super::super::excerpt::{Ended, Excerpt, Row};
+use super::super::excerpt::{CallRow, Ended, Excerpt};
 use super::super::labels::{self, Labels};
 use super::super::{Coverage, ExportError};
 use super::File;
@@ -97,7 +97,7 @@ impl<'a, R: ReadAt> Group<'a, R> {
         }
     }
 
-    fn push(&mut self, row: &Row) {
+    fn push(&mut self, row: &CallRow) {
         self.starts.push(signed(row.start));
         self.durations.push(signed(row.duration));
         self.timed.push(row.ended == Ended::Timed);

@@ -1,6 +1,6 @@
 //! The stream of calls that happen now: blocks of the engine in, lines out.
 
-use super::order::{MOST_WAITING, Order};
+use super::order::{CallOrder, MOST_WAITING};
 use super::{Lines, LostSoFar, Scene};
 use crate::formats::{Coverage, ExportError};
 use crate::recording::{Block, Recording, Start};
@@ -14,7 +14,7 @@ const PATIENCE: Nanos = Nanos::from_millis(500);
 /// The lines of a session. See the module.
 pub struct Live {
     pub(super) recording: Recording<Vec<u8>>,
-    pub(super) order: Order,
+    pub(super) order: CallOrder,
     told: Coverage,
     lost: LostSoFar,
     /// True if the receiver knows all names.
@@ -27,7 +27,7 @@ pub struct Live {
 impl Live {
     /// `min_duration`: shorter calls are left out, so a shorter one is not announced.
     pub fn new(start: Start, min_duration: Nanos) -> Self {
-        let order = Order::new(PATIENCE.max(min_duration), MOST_WAITING);
+        let order = CallOrder::new(PATIENCE.max(min_duration), MOST_WAITING);
         let recording = Recording::begun(start);
         let told = Coverage::default();
         let lost = LostSoFar::default();

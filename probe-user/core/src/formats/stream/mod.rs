@@ -14,7 +14,7 @@ mod tests;
 pub use live::Live;
 pub use replay::replay;
 
-use super::excerpt::{Ended, Row};
+use super::excerpt::{CallRow, Ended};
 use crate::calls::paths::Node;
 use crate::recording::{ChunkLoss, Recording};
 use crate::report::CallValues;
@@ -26,7 +26,7 @@ use std::io;
 pub trait Lines<R> {
     /// Called before the first line, and again after names, threads or paths were added.
     fn define(&mut self, scene: &Scene<'_, R>);
-    fn line(&mut self, scene: &Scene<'_, R>, line: &Line<'_>) -> io::Result<()>;
+    fn line(&mut self, scene: &Scene<'_, R>, line: &StreamLine<'_>) -> io::Result<()>;
     /// Called when the next line may take a while.
     fn flush(&mut self) -> io::Result<()>;
 }
@@ -39,14 +39,14 @@ pub struct Scene<'a, R> {
 
 /// A line of the stream.
 #[derive(Clone, Copy, Debug)]
-pub enum Line<'a> {
+pub enum StreamLine<'a> {
     Call(&'a CallLine, Option<&'a CallValues>),
     Lost(&'a Lost),
 }
 
 /// The part of a call that a line shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum CallPart {
     /// All of it, where it began.
     Whole,
     /// Its beginning: it has been open for long.
@@ -60,7 +60,7 @@ pub enum Part {
 /// A call in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallLine {
-    pub part: Part,
+    pub part: CallPart,
     pub thread: ThreadId,
     pub function: FuncId,
     pub(super) path: u32,
@@ -75,7 +75,7 @@ pub struct CallLine {
 }
 
 impl CallLine {
-    fn new(part: Part, nodes: &[Node], thread: ThreadId, row: &Row) -> Self {
+    fn new(part: CallPart, nodes: &[Node], thread: ThreadId, row: &CallRow) -> Self {
         let node = &nodes[row.path as usize];
         Self {
             part,
@@ -146,8 +146,8 @@ enum What {
 impl Waiting {
     fn call(call: CallLine, values: Option<Box<CallValues>>) -> Self {
         let time = match call.part {
-            Part::Whole | Part::Begun => call.start,
-            Part::Resumed | Part::Gone => call.end(),
+            CallPart::Whole | CallPart::Begun => call.start,
+            CallPart::Resumed | CallPart::Gone => call.end(),
         };
         let at = (time, call.thread, call.depth, Reverse(call.duration));
         Self { at, what: What::Call(call, values) }
@@ -162,10 +162,10 @@ impl Waiting {
         self.at.0
     }
 
-    fn line(&self) -> Line<'_> {
+    fn line(&self) -> StreamLine<'_> {
         match &self.what {
-            What::Call(call, values) => Line::Call(call, values.as_deref()),
-            What::Lost(lost) => Line::Lost(lost),
+            What::Call(call, values) => StreamLine::Call(call, values.as_deref()),
+            What::Lost(lost) => StreamLine::Lost(lost),
         }
     }
 }

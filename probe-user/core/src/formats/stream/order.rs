@@ -4,9 +4,9 @@
 //! that began before it have ended or are announced. A call is announced when it has been open for
 //! long, or when so many lines wait for it that there is no more room.
 
-use super::{CallLine, Lost, Part, Waiting};
+use super::{CallLine, CallPart, Lost, Waiting};
 use crate::calls::paths::Node;
-use crate::formats::excerpt::{Ended, Row};
+use crate::formats::excerpt::{CallRow, Ended};
 use crate::recording::{Chunk, ValuesByCall};
 use crate::report::CallValues;
 use crate::units::{Nanos, ThreadId};
@@ -27,7 +27,7 @@ struct Open {
 }
 
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct CallOrder {
     waiting: BinaryHeap<Reverse<Waiting>>,
     open: BTreeMap<Key, Open>,
     /// Calls that are open for so long are announced.
@@ -37,7 +37,7 @@ pub(super) struct Order {
     to: Nanos,
 }
 
-impl Order {
+impl CallOrder {
     pub(super) fn new(patience: Nanos, most: usize) -> Self {
         let (waiting, open) = Default::default();
         Self { waiting, open, patience, most, to: Nanos::ZERO }
@@ -57,9 +57,9 @@ impl Order {
             for call in chunk.calls(thread) {
                 let (start, path) = (call.start().0, call.path());
                 let ended = if call.is_timed() { Ended::Timed } else { Ended::Untimed };
-                let row = Row { start, duration: call.duration().0, path, ended, own: 0 };
+                let row = CallRow { start, duration: call.duration().0, path, ended, own: 0 };
                 let open = before.remove(&(start, thread.thread, path)).unwrap_or_default();
-                let part = if open.is_announced { Part::Resumed } else { Part::Whole };
+                let part = if open.is_announced { CallPart::Resumed } else { CallPart::Whole };
                 let call = CallLine::new(part, nodes, thread.thread, &row);
                 let values = values.remove(&(thread.thread, start, call.function));
                 self.wait(Waiting::call(call, values.map(Box::new).or(open.values)));
@@ -75,7 +75,7 @@ impl Order {
         }
         for (key, open) in before {
             if open.is_announced {
-                let call = self.line(Part::Gone, nodes, &key, Ended::Untimed);
+                let call = self.line(CallPart::Gone, nodes, &key, Ended::Untimed);
                 self.wait(Waiting::call(call, None));
             }
         }
@@ -86,7 +86,7 @@ impl Order {
     pub(super) fn end(&mut self, nodes: &[Node], end: Nanos) {
         self.to = self.to.max(end);
         for (key, open) in std::mem::take(&mut self.open) {
-            let part = if open.is_announced { Part::Resumed } else { Part::Whole };
+            let part = if open.is_announced { CallPart::Resumed } else { CallPart::Whole };
             let call = self.line(part, nodes, &key, Ended::Open);
             self.wait(Waiting::call(call, open.values));
         }
@@ -106,7 +106,7 @@ impl Order {
             if start > long_ago && self.waiting.len() <= self.most {
                 return Ok(());
             }
-            let call = self.line(Part::Begun, nodes, &key, Ended::Open);
+            let call = self.line(CallPart::Begun, nodes, &key, Ended::Open);
             if let Some(open) = self.open.get_mut(&key) {
                 open.is_announced = true;
                 let values = open.values.clone();
@@ -146,9 +146,9 @@ impl Order {
     }
 
     /// Returns the line of an open call, up to the end of the last chunk.
-    fn line(&self, part: Part, nodes: &[Node], key: &Key, ended: Ended) -> CallLine {
+    fn line(&self, part: CallPart, nodes: &[Node], key: &Key, ended: Ended) -> CallLine {
         let &(start, thread, path) = key;
         let duration = self.to.since(Nanos(start)).0;
-        CallLine::new(part, nodes, thread, &Row { start, duration, path, ended, own: 0 })
+        CallLine::new(part, nodes, thread, &CallRow { start, duration, path, ended, own: 0 })
     }
 }

@@ -5,8 +5,8 @@
 //! a recording of ctrace. Of a file that has more than there is room for, the rest are emitted where
 //! they ended.
 
-use super::{CallLine, Lines, LostSoFar, Part, Scene, Waiting};
-use crate::formats::excerpt::{Excerpt, Row, Step};
+use super::{CallLine, CallPart, Lines, LostSoFar, Scene, Waiting};
+use crate::formats::excerpt::{CallRow, Excerpt, Step};
 use crate::formats::{Coverage, Export, ExportError, Options};
 use crate::recording::replay::Query;
 use crate::recording::{ReadAt, Recording};
@@ -43,13 +43,13 @@ pub(super) fn replay_within<R: ReadAt>(
     let told = excerpt.chunks(|step| {
         let (from, to) = (step.chunk.from, step.chunk.to);
         each_row(&step, |thread, row| {
-            let mut part = Part::Whole;
+            let mut part = CallPart::Whole;
             if row.start < from.0 {
                 crossing += 1;
                 if crossing <= ahead.gathered {
                     return;
                 }
-                part = Part::Resumed;
+                part = CallPart::Resumed;
             }
             let call = CallLine::new(part, scene.nodes, thread, &row);
             now.push(Waiting::call(call, values(&step, &call)));
@@ -66,7 +66,7 @@ pub(super) fn replay_within<R: ReadAt>(
     Ok(told)
 }
 
-fn each_row(step: &Step<'_>, mut each: impl FnMut(ThreadId, Row)) {
+fn each_row(step: &Step<'_>, mut each: impl FnMut(ThreadId, CallRow)) {
     for (thread, rows) in step.rows() {
         rows.for_each(|row| each(thread, row));
     }
@@ -95,7 +95,7 @@ impl Ahead {
                 if row.start >= step.chunk.from.0 || is_full {
                     return;
                 }
-                let call = CallLine::new(Part::Whole, excerpt.nodes(), thread, &row);
+                let call = CallLine::new(CallPart::Whole, excerpt.nodes(), thread, &row);
                 let values = values(&step, &call);
                 let left = room.checked_sub(values.as_deref().map_or(0, size));
                 match left.filter(|_| calls.len() < most) {

@@ -1,4 +1,4 @@
-use super::order::Order;
+use super::order::CallOrder;
 use super::replay::replay_within;
 use super::*;
 use crate::engine::{Engine, EngineConfig};
@@ -20,14 +20,14 @@ struct Seen(Vec<String>);
 impl<R: ReadAt> Lines<R> for Seen {
     fn define(&mut self, _: &Scene<'_, R>) {}
 
-    fn line(&mut self, scene: &Scene<'_, R>, line: &Line<'_>) -> io::Result<()> {
+    fn line(&mut self, scene: &Scene<'_, R>, line: &StreamLine<'_>) -> io::Result<()> {
         self.0.push(match line {
-            Line::Call(call, _) => {
+            StreamLine::Call(call, _) => {
                 let part = match call.part {
-                    Part::Whole => "",
-                    Part::Begun => "begun ",
-                    Part::Resumed => "resumed ",
-                    Part::Gone => "gone ",
+                    CallPart::Whole => "",
+                    CallPart::Begun => "begun ",
+                    CallPart::Resumed => "resumed ",
+                    CallPart::Gone => "gone ",
                 };
                 let ended = match call.ended {
                     Ended::Timed => "",
@@ -38,7 +38,9 @@ impl<R: ReadAt> Lines<R> for Seen {
                 let CallLine { depth, start, duration, .. } = call;
                 format!("{part}{name}{depth} {}+{}{ended}", start.0, duration.0)
             }
-            Line::Lost(lost) => format!("lost {} {}..{}", lost.events, lost.from.0, lost.to.0),
+            StreamLine::Lost(lost) => {
+                format!("lost {} {}..{}", lost.events, lost.from.0, lost.to.0)
+            }
         });
         Ok(())
     }
@@ -96,7 +98,7 @@ fn blocks(calls: &[[Event; 2]], ends: &[u64]) -> Vec<Block> {
 /// Returns the lines while the blocks come, with room for so many that wait.
 fn live_within(blocks: &[Block], end: u64, most: usize) -> Vec<String> {
     let mut live = Live::new(Start::default(), Nanos::ZERO);
-    live.order = Order::new(Nanos(500 * MS), most);
+    live.order = CallOrder::new(Nanos(500 * MS), most);
     let mut seen = Seen::default();
     for block in blocks {
         live.take(block, &mut seen).expect("blocks of an engine are sound");

@@ -9,7 +9,7 @@ use super::lens::Lens;
 use super::select::CallReader;
 use super::spans::CallKey;
 use crate::calls::spool::Call;
-use crate::recording::{Calls, Chunk, ChunkEntry, ReadAt, Recording};
+use crate::recording::{Chunk, ChunkCalls, ChunkEntry, ReadAt, Recording};
 use crate::stats::rank::Keep;
 use crate::stats::unions::Unions;
 use rayon::prelude::*;
@@ -24,7 +24,7 @@ const AT_ONCE: usize = 4;
 struct Unpacked {
     chunk: Chunk,
     /// The calls that count, at the query's nodes: thread by thread, latest first.
-    calls: Calls,
+    calls: ChunkCalls,
     threads: Vec<Range<usize>>,
     edges: AtEdges,
 }
@@ -106,7 +106,7 @@ fn unpack<R: ReadAt>(
         (call.timed && at != (0, 0)).then_some((function, at))
     };
     let chunk = selected.read(entry)?;
-    let (mut calls, mut threads) = (Calls::with_capacity(chunk.len()), Vec::new());
+    let (mut calls, mut threads) = (ChunkCalls::with_capacity(chunk.len()), Vec::new());
     let mut counts = vec![(0, 0); keep.len()];
     let mut crossing = Vec::new();
     for (number, thread) in chunk.threads().iter().enumerate() {

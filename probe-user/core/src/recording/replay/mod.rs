@@ -60,7 +60,7 @@ mod within;
 
 pub use report::{meta_of, report, report_with};
 pub use threads::{NoThreads, start_threads};
-pub use trees::{Branch, Tree, Wanted, trees};
+pub use trees::{Branch, SlowCallCriteria, Tree, trees};
 pub use within::{NoValues, WithValue, WithValues, Within, by_values_of};
 
 use crate::filter::Filter;

@@ -11,7 +11,7 @@ use crate::report::assemble::{Ranks, sum};
 use crate::report::percentiles::Percentiles;
 use crate::report::{CenterReport, SlowTailReport, TailReport};
 use crate::stats::histogram::{Histogram, bounds_of, bucket_of};
-use crate::stats::rank::{Center, Keep, Wanted};
+use crate::stats::rank::{Center, Keep, WantedRanks};
 use crate::stats::tally::{Tally, mean};
 use crate::units::{FuncId, Nanos};
 use std::collections::HashMap;
@@ -115,7 +115,7 @@ pub(crate) fn ranks<R: ReadAt>(
         let mut histogram = Histogram::default();
         nodes.iter().for_each(|&node| histogram.merge(&counted.counts.histograms[node as usize]));
         let timed = sum(tallies, nodes).timed;
-        let wanted = Wanted::new(timed, center_cut);
+        let wanted = WantedRanks::new(timed, center_cut);
         let mut order = Order { histogram, slots: HashMap::new() };
         order.want(wanted.edges(), nodes, &mut interests, &mut slots);
         let tails = wanted.tails().map(|tail| tail.and_then(|rank| order.bucket(rank)));
@@ -126,7 +126,7 @@ pub(crate) fn ranks<R: ReadAt>(
             if nodes.len() > 1 {
                 let histogram = counted.counts.histograms[node as usize].clone();
                 let mut order = Order { histogram, slots: HashMap::new() };
-                let wanted = Wanted::percentiles(tallies[node as usize].timed);
+                let wanted = WantedRanks::percentiles(tallies[node as usize].timed);
                 order.want(wanted.map(|rank| rank as u64), &[node], &mut interests, &mut slots);
                 node_orders[node as usize] = Some(order);
             }
@@ -252,7 +252,7 @@ fn sorted(values: Values) -> Vec<(u64, u64)> {
 fn percentiles(order: &Order, timed: u64, gathered: &[Vec<(u64, u64)>]) -> Percentiles {
     let mut percentiles = Percentiles::default();
     if timed > 0 {
-        let ranks = Wanted::percentiles(timed);
+        let ranks = WantedRanks::percentiles(timed);
         for (at, rank) in percentiles.0.iter_mut().zip(ranks) {
             *at = order.at(rank as u64, gathered).map(|at| Nanos(at.duration));
         }
@@ -262,7 +262,7 @@ fn percentiles(order: &Order, timed: u64, gathered: &[Vec<(u64, u64)>]) -> Perce
 
 fn center(
     order: &Order,
-    wanted: &Wanted,
+    wanted: &WantedRanks,
     tally: &Tally,
     [low, high]: [u64; 2],
     gathered: &[Vec<(u64, u64)>],

@@ -11,7 +11,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 /// Criteria for slow calls, and bounds on the result.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct SlowCallCriteria {
     /// Calls are slow if they took at least this long.
     pub threshold: Nanos,
     /// True for functions whose calls can be slow, by id.
@@ -110,7 +110,7 @@ impl Growing {
 /// Fails if a chunk cannot be read.
 pub fn trees<R: ReadAt>(
     recording: &Recording<R>,
-    wanted: &Wanted,
+    wanted: &SlowCallCriteria,
 ) -> Result<Vec<Tree>, RecordError> {
     let nodes = recording.nodes();
     let is_slow = |call: &Call| {

@@ -8,7 +8,7 @@ use super::RowKind;
 use super::clean::clean;
 use super::columns::{self, UnknownColumn};
 use super::flat::{self, Bucket, InCtrack, InFrames, OnPath, Slice, WithValue};
-use super::rows::{self, Rows, Selection};
+use super::rows::{self, ChosenRows, RowChoice};
 use crate::function::FunctionKind;
 use crate::report::numbers::{NUMBERS, Number};
 use crate::report::{CallReport, FunctionReport, PathReport, Report, ThreadReport, ctrack};
@@ -24,7 +24,7 @@ type PathField<T> = (&'static str, fn(&OnPath<'_, T>) -> String);
 pub fn render(
     report: &Report,
     table: RowKind,
-    selection: &Selection,
+    selection: &RowChoice,
 ) -> Result<String, UnknownColumn> {
     if let Some(sort) = &selection.sort {
         columns::check(sort, &[table])?;
@@ -49,7 +49,7 @@ pub fn render(
     })
 }
 
-fn write<T>(list: &[T], rows: &Rows, fields: &[(&str, impl Fn(&T) -> String)]) -> String {
+fn write<T>(list: &[T], rows: &ChosenRows, fields: &[(&str, impl Fn(&T) -> String)]) -> String {
     write_rows(rows.indices.iter().map(|&index| &list[index]), fields)
 }
 

@@ -1,6 +1,6 @@
 //! Nested parts of a report as rows, for formats that have only rows.
 
-use super::rows::{self, Selection};
+use super::rows::{self, RowChoice};
 use crate::report::{
     CallReport, CtrackRow, FramePart, FunctionHistogram, FunctionReport, PathReport, Report,
     TimelineCell, ValueCalls,
@@ -24,7 +24,7 @@ pub(super) fn paths<'a>(report: &'a Report, indices: &[usize]) -> Vec<OnPath<'a,
 }
 
 /// Returns the slowest calls that are shown.
-pub(super) fn calls<'a>(report: &'a Report, selection: &Selection) -> Vec<OnPath<'a, CallReport>> {
+pub(super) fn calls<'a>(report: &'a Report, selection: &RowChoice) -> Vec<OnPath<'a, CallReport>> {
     let calls = report.slowest_calls.as_deref().unwrap_or_default();
     let rows = rows::calls(report, selection).indices.into_iter().map(|index| &calls[index]);
     rows.map(|call| OnPath { names: report.names_of_call(call), of: call }).collect()
@@ -37,7 +37,7 @@ pub(super) struct InCtrack<'a> {
 }
 
 /// Returns the rows of CTRACK's tables that are shown.
-pub(super) fn ctrack<'a>(report: &'a Report, selection: &Selection) -> Vec<InCtrack<'a>> {
+pub(super) fn ctrack<'a>(report: &'a Report, selection: &RowChoice) -> Vec<InCtrack<'a>> {
     let list = report.ctrack.as_ref().map_or(&[][..], |ctrack| &ctrack.functions);
     let rows = rows::ctrack(report, selection).indices.into_iter().map(|index| &list[index]);
     rows.filter_map(|row| Some(InCtrack { function: row.of(&report.functions)?, row })).collect()
@@ -52,7 +52,7 @@ pub(super) struct InFrames {
 }
 
 /// Returns the functions within frames that are shown.
-pub(super) fn frames(report: &Report, selection: &Selection) -> Vec<InFrames> {
+pub(super) fn frames(report: &Report, selection: &RowChoice) -> Vec<InFrames> {
     let list = report.frames.as_ref().map_or(&[][..], |frames| &frames.parts);
     let rows = rows::frames(report, selection).indices.into_iter().map(|index| list[index]);
     let row = |part: FramePart| {
@@ -81,7 +81,7 @@ pub(super) struct WithValue {
 }
 
 /// Returns the values that are shown, those of each argument in a row.
-pub(super) fn values(report: &Report, selection: &Selection) -> Vec<WithValue> {
+pub(super) fn values(report: &Report, selection: &RowChoice) -> Vec<WithValue> {
     let mut out = Vec::new();
     for table in &report.values {
         let Some(function) = report.functions.get(table.function) else { continue };
@@ -113,7 +113,7 @@ pub(super) struct Bucket {
 }
 
 /// Returns the buckets with calls, of the functions that are shown.
-pub(super) fn histograms(report: &Report, selection: &Selection) -> Vec<Bucket> {
+pub(super) fn histograms(report: &Report, selection: &RowChoice) -> Vec<Bucket> {
     let mut out = Vec::new();
     for index in rows::functions(report, selection).indices {
         let Some(FunctionHistogram { durations, .. }) = report.histogram_of(index) else {

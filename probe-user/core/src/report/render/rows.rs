@@ -6,7 +6,7 @@ use crate::report::{ByValue, CallReport, CtrackRow, FunctionReport, PathReport, 
 
 /// The reader's choice of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Selection {
+pub struct RowChoice {
     /// A column's name; a table without that column keeps its default order.
     pub sort: Option<String>,
     pub top: Option<usize>,
@@ -19,7 +19,7 @@ pub struct Selection {
 
 /// The chosen rows in order, as indices into the report's list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rows {
+pub struct ChosenRows {
     pub indices: Vec<usize>,
     /// The number of rows that `--top` or `--min-percent` left out.
     pub left_out: usize,
@@ -33,7 +33,7 @@ pub fn is_never_called(function: &FunctionReport) -> bool {
     function.calls == 0 && function.headless == 0
 }
 
-pub fn functions(report: &Report, selection: &Selection) -> Rows {
+pub fn functions(report: &Report, selection: &RowChoice) -> ChosenRows {
     let list = &report.functions;
     let never_called = list.iter().filter(|f| is_never_called(f)).count();
     let hide_zero = !selection.show_zero;
@@ -43,7 +43,7 @@ pub fn functions(report: &Report, selection: &Selection) -> Rows {
             && selection.min_percent.is_none_or(|min| f.active_exclusive_percent >= min)
     };
     let indices = choose(list, columns::functions(), selection, keep, |f| &f.name);
-    Rows {
+    ChosenRows {
         left_out: listed - indices.len(),
         indices,
         never_called: if hide_zero { never_called } else { 0 },
@@ -51,11 +51,11 @@ pub fn functions(report: &Report, selection: &Selection) -> Rows {
 }
 
 /// Returns true if the path's share of the duration is large enough to be shown.
-pub fn path_is_large_enough(report: &Report, selection: &Selection, path: &PathReport) -> bool {
+pub fn path_is_large_enough(report: &Report, selection: &RowChoice, path: &PathReport) -> bool {
     selection.min_percent.is_none_or(|min| path.total_ns.percent_of(report.duration_ns) >= min)
 }
 
-pub fn paths(report: &Report, selection: &Selection) -> Rows {
+pub fn paths(report: &Report, selection: &RowChoice) -> ChosenRows {
     let indices = choose(
         &report.paths,
         columns::PATHS,
@@ -63,24 +63,24 @@ pub fn paths(report: &Report, selection: &Selection) -> Rows {
         |path| path_is_large_enough(report, selection, path),
         |path| path.path.last().map_or("", |name| name),
     );
-    Rows { left_out: report.paths.len() - indices.len(), indices, never_called: 0 }
+    ChosenRows { left_out: report.paths.len() - indices.len(), indices, never_called: 0 }
 }
 
 /// Returns the paths by their counts, unless another column is requested.
-pub fn counts(report: &Report, selection: &Selection) -> Rows {
+pub fn counts(report: &Report, selection: &RowChoice) -> ChosenRows {
     let sort = selection.sort.clone().or_else(|| Some("calls".to_owned()));
-    paths(report, &Selection { sort, ..selection.clone() })
+    paths(report, &RowChoice { sort, ..selection.clone() })
 }
 
 /// Returns the chosen ones of the slowest calls in the report.
-pub fn calls(report: &Report, selection: &Selection) -> Rows {
+pub fn calls(report: &Report, selection: &RowChoice) -> ChosenRows {
     let list = report.slowest_calls.as_deref().unwrap_or_default();
     let indices = choose(list, columns::CALLS, selection, |_| true, CallReport::name);
-    Rows { left_out: list.len() - indices.len(), indices, never_called: 0 }
+    ChosenRows { left_out: list.len() - indices.len(), indices, never_called: 0 }
 }
 
 /// Returns the chosen rows of CTRACK's tables.
-pub fn ctrack(report: &Report, selection: &Selection) -> Rows {
+pub fn ctrack(report: &Report, selection: &RowChoice) -> ChosenRows {
     let list = report.ctrack.as_ref().map_or(&[][..], |ctrack| &ctrack.functions);
     let keep = |row: &CtrackRow| {
         selection.min_percent.is_none_or(|min| row.active_exclusive_percent >= min)
@@ -88,11 +88,11 @@ pub fn ctrack(report: &Report, selection: &Selection) -> Rows {
     let indices = choose(list, columns::ctrack(), selection, keep, |row| {
         row.of(&report.functions).map_or("", |function| &function.name)
     });
-    Rows { left_out: list.len() - indices.len(), indices, never_called: 0 }
+    ChosenRows { left_out: list.len() - indices.len(), indices, never_called: 0 }
 }
 
 /// Returns the chosen functions within frames, those first that take more in the worst ones.
-pub fn frames(report: &Report, selection: &Selection) -> Rows {
+pub fn frames(report: &Report, selection: &RowChoice) -> ChosenRows {
     let list = report.frames.as_ref().map_or(&[][..], |frames| &frames.parts);
     let indices = choose(
         list,
@@ -101,25 +101,25 @@ pub fn frames(report: &Report, selection: &Selection) -> Rows {
         |_| true,
         |part| report.functions.get(part.function).map_or("", |function| &function.name),
     );
-    Rows { left_out: list.len() - indices.len(), indices, never_called: 0 }
+    ChosenRows { left_out: list.len() - indices.len(), indices, never_called: 0 }
 }
 
 /// Returns the chosen values of an argument or result.
-pub fn values(table: &ByValue, selection: &Selection) -> Rows {
+pub fn values(table: &ByValue, selection: &RowChoice) -> ChosenRows {
     let indices = choose(&table.rows, columns::VALUES, selection, |_| true, |_| "");
-    Rows { left_out: table.rows.len() - indices.len(), indices, never_called: 0 }
+    ChosenRows { left_out: table.rows.len() - indices.len(), indices, never_called: 0 }
 }
 
-pub fn threads(report: &Report, selection: &Selection) -> Rows {
+pub fn threads(report: &Report, selection: &RowChoice) -> ChosenRows {
     let indices =
         choose(&report.threads, columns::THREADS, selection, |_| true, |thread| &thread.name);
-    Rows { left_out: report.threads.len() - indices.len(), indices, never_called: 0 }
+    ChosenRows { left_out: report.threads.len() - indices.len(), indices, never_called: 0 }
 }
 
 fn choose<'a, T>(
     list: &'a [T],
     columns: &'static [Column<T>],
-    selection: &Selection,
+    selection: &RowChoice,
     keep: impl Fn(&T) -> bool,
     name: impl Fn(&'a T) -> &'a str,
 ) -> Vec<usize> {
@@ -136,6 +136,6 @@ fn choose<'a, T>(
 }
 
 /// Returns the requested column, or the table's default.
-pub fn sort_column<T>(columns: &'static [Column<T>], selection: &Selection) -> &'static Column<T> {
+pub fn sort_column<T>(columns: &'static [Column<T>], selection: &RowChoice) -> &'static Column<T> {
     selection.sort.as_deref().and_then(|name| columns::find(columns, name)).unwrap_or(&columns[0])
 }

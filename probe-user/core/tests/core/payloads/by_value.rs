@@ -3,7 +3,7 @@
 use super::*;
 use ctrace_core::report::render::RowKind;
 use ctrace_core::report::render::csv;
-use ctrace_core::report::render::rows::Selection;
+use ctrace_core::report::render::rows::RowChoice;
 use ctrace_core::report::{ByValue, ValueCalls};
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ fn the_values_with_the_most_time_come_first() {
     let others = table.others.expect("there are some");
     assert_eq!((others.calls, others.total_ns, others.p50_ns), (3, Nanos(82), Some(Nanos(30))));
     assert_eq!((table.unread, table.unsure), (None, false));
-    let csv = csv::render(&report, RowKind::Values, &Selection::default()).expect("no sort");
+    let csv = csv::render(&report, RowKind::Values, &RowChoice::default()).expect("no sort");
     let expected = "load,app,key,value,9,1,1,1000,1000,1000,1000,1000,1000,\n";
     assert!(csv.contains(expected), "{csv}");
     assert!(csv.contains("load,app,key,others,,3,3,82,27,30,50,50,50,\n"), "{csv}");

@@ -2,7 +2,9 @@
 
 use crate::reference::program::*;
 use crate::reference::replay::{cuts, long, record};
-use ctrace_core::diff::{Content, Diff, FunctionDiff, Metric, Options, Source, Verdict, diff};
+use ctrace_core::diff::{
+    ComparedFile, Content, Diff, FunctionDiff, Metric, Options, Verdict, diff,
+};
 use ctrace_core::recording::Recording;
 use ctrace_core::recording::replay::{Query, report};
 use ctrace_core::report::FunctionReport;
@@ -15,7 +17,7 @@ const FACTOR: u64 = 100_000;
 
 /// Compares by all metrics, two at a time.
 fn compare(old: &Recording<Vec<u8>>, new: &Recording<Vec<u8>>, query: &Query) -> Vec<Diff> {
-    let source = |recording| Source {
+    let source = |recording| ComparedFile {
         file: String::new(),
         content: Content::Recording { recording, query },
     };

@@ -6,9 +6,9 @@
 
 use super::Resource;
 use crate::daemon::metrics::{
-    family::{Family, Point, Value},
+    family::{Family, MetricValue, Point},
     latency::{Latency, SCHEMA},
-    metric::Kind,
+    metric::MetricKind,
 };
 use ctrace_core::formats::protobuf::Message;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -50,12 +50,12 @@ fn metric(family: &Family, times: Times) -> Message {
         data.message(1, &data_point(point, times));
     }
     let field = match metric.kind {
-        Kind::Gauge => 5,
-        Kind::Counter => {
+        MetricKind::Gauge => 5,
+        MetricKind::Counter => {
             data.number(2, CUMULATIVE).number(3, 1);
             7
         }
-        Kind::Histogram => {
+        MetricKind::Histogram => {
             data.number(2, CUMULATIVE);
             10
         }
@@ -70,11 +70,11 @@ fn data_point(point: &Point, times: Times) -> Message {
     let mut out = Message::default();
     out.fixed(2, nanos(times.start)).fixed(3, nanos(times.now));
     let attributes = match &point.value {
-        Value::Number(value) => {
+        MetricValue::Number(value) => {
             out.double(4, *value);
             7
         }
-        Value::Histogram(latency) => {
+        MetricValue::Histogram(latency) => {
             put_latency(&mut out, latency);
             1
         }

@@ -19,7 +19,7 @@ use hyper::{
     body::Bytes,
     header::{HeaderName, HeaderValue},
 };
-use send::{Refusal, post};
+use send::{ExportFailure, post};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 
@@ -150,10 +150,10 @@ impl Receiver {
                     return Ok(());
                 }
                 Ok(Err(refusal)) => refusal,
-                Err(_) => Refusal::later("it did not answer in time"),
+                Err(_) => ExportFailure::later("it did not answer in time"),
             };
             metrics.count_own(Own::OtlpFailures);
-            let Refusal { why, again, after } = refusal;
+            let ExportFailure { why, again, after } = refusal;
             let Endpoint { host, port, .. } = &self.endpoint;
             let wait = after.unwrap_or(pause);
             // A receiver may ask for any wait.

@@ -22,30 +22,33 @@ const ANSWER: Duration = Duration::from_secs(1);
 
 /// The reason of a failed export, and whether to try again.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct ExportFailure {
     pub(super) why: String,
     pub(super) again: bool,
     /// The pause that the receiver asked for.
     pub(super) after: Option<Duration>,
 }
 
-impl Refusal {
+impl ExportFailure {
     pub(super) fn later(why: impl ToString) -> Self {
         Self { why: why.to_string(), again: true, after: None }
     }
 }
 
 /// Sends a request. Returns what the receiver left out, if anything: that must not be sent again.
-pub(super) async fn post(receiver: &Receiver, body: Bytes) -> Result<Option<String>, Refusal> {
+pub(super) async fn post(
+    receiver: &Receiver,
+    body: Bytes,
+) -> Result<Option<String>, ExportFailure> {
     let endpoint = &receiver.endpoint;
-    let stream = TcpStream::connect(endpoint.address()).await.map_err(Refusal::later)?;
+    let stream = TcpStream::connect(endpoint.address()).await.map_err(ExportFailure::later)?;
     let (mut sender, connection) =
-        http1::handshake(TokioIo::new(stream)).await.map_err(Refusal::later)?;
+        http1::handshake(TokioIo::new(stream)).await.map_err(ExportFailure::later)?;
     let driver = tokio::spawn(connection);
     let result = async {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
-        let never = |why: &dyn std::fmt::Display| Refusal {
+        let never = |why: &dyn std::fmt::Display| ExportFailure {
             why: why.to_string(),
             again: false,
             after: None,
@@ -57,7 +60,7 @@ pub(super) async fn post(receiver: &Receiver, body: Bytes) -> Result<Option<Stri
         let kind = "application/x-protobuf";
         headers.insert(CONTENT_TYPE, kind.parse().map_err(|error| never(&error))?);
         headers.extend(receiver.headers.iter().cloned());
-        let response = sender.send_request(request).await.map_err(Refusal::later)?;
+        let response = sender.send_request(request).await.map_err(ExportFailure::later)?;
         let (status, after) = (response.status(), response.headers().get(RETRY_AFTER));
         let after = after.and_then(|after| after.to_str().ok()?.parse().ok());
         let again = matches!(
@@ -81,7 +84,7 @@ pub(super) async fn post(receiver: &Receiver, body: Bytes) -> Result<Option<Stri
             }));
         }
         let why = with(format!("it answered {status}"), &explanation(&said));
-        Err(Refusal { why, again, after: after.map(Duration::from_secs) })
+        Err(ExportFailure { why, again, after: after.map(Duration::from_secs) })
     };
     let result = result.await;
     driver.abort();

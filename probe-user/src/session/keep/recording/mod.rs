@@ -14,7 +14,7 @@ use super::behind::{Behind, Gone};
 use crate::files::{Owner, Place};
 use anyhow::{Context, anyhow};
 use ctrace_core::recording::{Block, End, Start};
-use progress::Progress;
+use progress::RecordingProgress;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -25,7 +25,7 @@ pub(crate) struct Recording {
     /// The files, until the recording begins.
     segments: Option<Segments>,
     thread: Option<Behind<Segments>>,
-    progress: Arc<Progress>,
+    progress: Arc<RecordingProgress>,
     daemon_target: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Recording {
 
     fn at(place: Place, limit: Limit, replace: Replace) -> anyhow::Result<Self> {
         let path = place.path().to_owned();
-        let progress = Arc::new(Progress::default());
+        let progress = Arc::new(RecordingProgress::default());
         let segments = Segments::create(place, replace, limit, Arc::clone(&progress))?;
         Ok(Self { path, segments: Some(segments), thread: None, progress, daemon_target: None })
     }

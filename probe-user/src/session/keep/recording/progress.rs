@@ -6,12 +6,12 @@ use std::sync::{
 };
 
 #[derive(Default)]
-pub(super) struct Progress {
+pub(super) struct RecordingProgress {
     written: AtomicU64,
     remarks: Mutex<Vec<String>>,
 }
 
-impl Progress {
+impl RecordingProgress {
     /// Returns the number of bytes on disk.
     pub(super) fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)

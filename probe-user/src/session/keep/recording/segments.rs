@@ -2,7 +2,7 @@
 
 use super::{
     files::{Replace, check_later, numbered, open},
-    progress::Progress,
+    progress::RecordingProgress,
 };
 use crate::files::{FileId, Place};
 use anyhow::{Context, bail};
@@ -54,7 +54,7 @@ pub(super) struct Segments {
     done: Vec<Done>,
     /// The start of the kept calls, if older ones were dropped.
     newest_from: Option<Nanos>,
-    progress: Arc<Progress>,
+    progress: Arc<RecordingProgress>,
 }
 
 struct Done {
@@ -80,7 +80,7 @@ impl Segments {
         place: Place,
         replace: Replace,
         limit: Limit,
-        progress: Arc<Progress>,
+        progress: Arc<RecordingProgress>,
     ) -> anyhow::Result<Self> {
         let file = open(&place, replace)?;
         if matches!(limit, Limit::Rotate { .. }) {

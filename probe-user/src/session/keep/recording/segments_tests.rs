@@ -2,7 +2,7 @@
 
 use super::{
     files::Replace,
-    progress::Progress,
+    progress::RecordingProgress,
     segments::{Limit, RecordingSummary, Segments},
 };
 use crate::files::{Owner, Place};
@@ -41,7 +41,7 @@ fn noise(random: &mut u64, length: usize) -> String {
 /// A recording in progress.
 struct Making {
     segments: Segments,
-    progress: Arc<Progress>,
+    progress: Arc<RecordingProgress>,
     engine: Engine,
     random: u64,
     end: u64,
@@ -49,7 +49,7 @@ struct Making {
 
 fn started(path: &Path, limit: Limit) -> Making {
     let place = Place::find(path, Owner::Ours).expect("a place");
-    let progress = Arc::new(Progress::default());
+    let progress = Arc::new(RecordingProgress::default());
     let mut segments =
         Segments::create(place, Replace::Nothing, limit, Arc::clone(&progress)).expect("a file");
     segments.begin(Start::default()).expect("written");

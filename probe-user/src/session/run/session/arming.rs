@@ -8,7 +8,7 @@ use crate::{
         plan::{Identity, Planner, again::ReturnProbed, identity},
         run::{
             arm::LinkOptions,
-            groups::{Group, take_return_probes},
+            groups::{LinkGroup, take_return_probes},
             unarmed::Unarmed,
         },
     },
@@ -79,7 +79,7 @@ impl Arming {
     /// Returns the number of places that carry a probe.
     pub(super) fn places(&self) -> usize {
         let groups = self.budget.iter().flat_map(|budgeted| budgeted.groups());
-        let attachments = self.own().chain(groups.flat_map(Group::attachments));
+        let attachments = self.own().chain(groups.flat_map(LinkGroup::attachments));
         attachments.map(Attachment::sites).sum()
     }
 
@@ -89,7 +89,7 @@ impl Arming {
         taken.append(&mut self.moved_exits);
         self.guarding.forget_functions();
         let groups = self.budget.iter_mut().flat_map(Budgeted::groups_mut);
-        taken.extend(groups.flat_map(Group::take_return_probes));
+        taken.extend(groups.flat_map(LinkGroup::take_return_probes));
         taken
     }
 

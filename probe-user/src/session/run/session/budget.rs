@@ -3,7 +3,7 @@
 use super::{Arming, Session, budgeted::Budgeted, scene::Scene};
 use crate::{
     bpf::{self, BpfError},
-    session::{plan::ObjectPlan, run::groups::Group},
+    session::{plan::ObjectPlan, run::groups::LinkGroup},
 };
 use ctrace_core::{report::Report, units::Nanos};
 
@@ -25,7 +25,7 @@ impl Session {
     }
 
     /// Adds an object's groups, all of whose probes are in place.
-    pub(super) fn add_groups(&mut self, groups: Vec<Group>) {
+    pub(super) fn add_groups(&mut self, groups: Vec<LinkGroup>) {
         if let Some((budget, scene)) = self.budgeted() {
             let now = scene.known(bpf::now()).time;
             groups.into_iter().for_each(|group| budget.add(group, now));

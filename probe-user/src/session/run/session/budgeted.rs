@@ -11,7 +11,7 @@ use crate::{
             sampling::{Sampling, Time},
         },
         plan::ObjectPlan,
-        run::groups::Group,
+        run::groups::LinkGroup,
     },
 };
 use ctrace_core::{
@@ -24,7 +24,7 @@ pub(super) struct Budgeted {
     percent: f64,
     control: Budget,
     books: Books,
-    groups: Vec<Group>,
+    groups: Vec<LinkGroup>,
     phase: Phase,
     /// Groups that are calm again, but that the kernel has not let go of yet.
     returning: Vec<usize>,
@@ -93,11 +93,11 @@ impl Budgeted {
         self.books.begin(Time { at, own: cpu });
     }
 
-    pub(super) fn groups(&self) -> &[Group] {
+    pub(super) fn groups(&self) -> &[LinkGroup] {
         &self.groups
     }
 
-    pub(super) fn groups_mut(&mut self) -> &mut [Group] {
+    pub(super) fn groups_mut(&mut self) -> &mut [LinkGroup] {
         &mut self.groups
     }
 
@@ -154,7 +154,7 @@ impl Budgeted {
     }
 
     /// Adds a group that is armed from then on.
-    pub(super) fn add(&mut self, group: Group, at: Time) {
+    pub(super) fn add(&mut self, group: LinkGroup, at: Time) {
         self.control.add();
         self.books.add(&group.functions, at);
         self.groups.push(group);
@@ -165,7 +165,7 @@ impl Budgeted {
         object: &ObjectPlan,
         scene: &Scene<'_>,
     ) -> Result<(), BpfError> {
-        let of_object = |group: &&mut Group| group.identity == object.identity;
+        let of_object = |group: &&mut LinkGroup| group.identity == object.identity;
         for group in self.groups.iter_mut().filter(of_object) {
             group.switch_on(scene.kernel, scene.links)?;
         }
@@ -193,7 +193,7 @@ impl Budgeted {
     /// Returns the cost of each group so far.
     fn spent(&self, scene: &Scene<'_>) -> Vec<Nanos> {
         let hits = scene.engine.counters().hits;
-        let cost = |group: &Group| {
+        let cost = |group: &LinkGroup| {
             let of = |id: &FuncId| scene.costs.of_function(id.index(), hits[id.index()]).0;
             Nanos(group.functions.iter().map(of).sum())
         };

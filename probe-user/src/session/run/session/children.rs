@@ -1,7 +1,7 @@
 //! The programs of child processes that are not traced: a reader of an empty report learns which
 //! program to trace instead.
 
-use crate::{target::process::facts::Program, ui::units::counted};
+use crate::{target::process::facts::ProgramFacts, ui::units::counted};
 use ctrace_core::units::Pid;
 use std::collections::BTreeMap;
 
@@ -33,12 +33,12 @@ impl Children {
         if self.fresh.is_empty() {
             return;
         }
-        if let Some(program) = Program::of(parent) {
+        if let Some(program) = ProgramFacts::of(parent) {
             self.own = program.exe;
         }
         let Self { fresh, own, programs } = self;
         fresh.retain_mut(|(child, looks)| {
-            let Some(program) = Program::of(*child) else { return false };
+            let Some(program) = ProgramFacts::of(*child) else { return false };
             *looks += 1;
             if *own == program.exe {
                 return *looks < LOOKS;
@@ -94,7 +94,7 @@ mod tests {
         }
         let note = children.note().expect("sleep was seen");
         assert!(note.contains("/sleep (2 processes): --follow"), "{note}");
-        let own = Program::of(own).expect("alive").exe;
+        let own = ProgramFacts::of(own).expect("alive").exe;
         assert!(!note.contains(&own), "{note}");
         assert!(children.fresh.is_empty());
     }

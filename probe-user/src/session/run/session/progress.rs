@@ -4,7 +4,7 @@ use crate::bpf;
 use ctrace_core::units::Nanos;
 
 #[derive(Default)]
-pub(super) struct Progress {
+pub(super) struct ProgressNews {
     /// The time at which calls began to count.
     pub(super) start: Nanos,
     /// Everything older has been seen.
@@ -13,7 +13,7 @@ pub(super) struct Progress {
     pub(super) finishing: bool,
 }
 
-impl Progress {
+impl ProgressNews {
     /// Returns the time since the start, in seconds.
     pub(super) fn seconds(&self) -> f64 {
         bpf::now().since(self.start).0 as f64 / 1e9

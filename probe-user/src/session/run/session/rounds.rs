@@ -1,6 +1,6 @@
 //! The occasional looks of a session, besides its events.
 
-use super::{Session, Target};
+use super::{Session, TracedTarget};
 use crate::{
     bpf::{self, Diagnostics, Kernel},
     session::{budget::slowdown::Watch, collect::pace::Pace},
@@ -68,7 +68,7 @@ impl Session {
             // The record of it is still on its way, or was lost.
             self.release_found(self.target.pid);
         }
-        let Target { clock, followed, .. } = &self.target;
+        let TracedTarget { clock, followed, .. } = &self.target;
         // While children are followed, assume that one of them has run.
         let cpu = || if followed.is_empty() { clock.own_time() } else { None };
         if self.rounds.looks_at_maps(cpu) {

@@ -5,7 +5,7 @@ use crate::{
     bpf::{self, Kernel},
     session::{
         budget::{costs::Costs, sampling::Time},
-        run::{arm::LinkOptions, groups::Group},
+        run::{arm::LinkOptions, groups::LinkGroup},
     },
 };
 use ctrace_core::{
@@ -62,7 +62,7 @@ impl Scene<'_> {
         Now { events, spent, time: Time { at, own } }
     }
 
-    pub(super) fn arm(&mut self, group: &mut Group) -> Armed {
+    pub(super) fn arm(&mut self, group: &mut LinkGroup) -> Armed {
         match group.arm(self.kernel, self.links) {
             Ok(true) => Armed::Yes,
             Ok(false) => Armed::StillHeld,
@@ -74,7 +74,7 @@ impl Scene<'_> {
     }
 
     /// Notes why a group could not be armed, if it is the first time.
-    pub(super) fn note_failure(&mut self, group: &mut Group, why: impl Display) {
+    pub(super) fn note_failure(&mut self, group: &mut LinkGroup, why: impl Display) {
         if let Some(note) = group.failure(why, bpf::now().since(self.start)) {
             self.notes.add(note);
         }

@@ -7,7 +7,7 @@ use ctrace_core::{
 };
 use std::collections::{BTreeSet, HashSet};
 
-pub(crate) struct Target {
+pub(crate) struct TracedTarget {
     pub(super) pid: Pid,
     /// True for our own child, which may be held at the start of a program.
     pub(super) launched: bool,
@@ -24,7 +24,7 @@ pub(crate) struct Target {
     unseen: Option<(Pid, u64)>,
 }
 
-impl Target {
+impl TracedTarget {
     /// `follows`: its children are traced as well.
     pub(crate) fn new(pid: Pid, launched: bool, follows: bool, report: TargetReport) -> Self {
         Self {

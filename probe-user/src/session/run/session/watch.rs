@@ -1,7 +1,7 @@
 //! Watches the cost of the probes, and acts on it.
 
 use super::Session;
-use crate::{bpf::CpuClock, session::budget::slowdown::Verdict, target::process::Process};
+use crate::{bpf::CpuClock, session::budget::slowdown::BudgetAction, target::process::Process};
 use ctrace_core::units::{Nanos, Tid};
 
 impl Session {
@@ -45,8 +45,8 @@ impl Session {
         self.count_losses()?;
         let spent = self.spent();
         match self.rounds.watch.check(spent, cpu) {
-            Verdict::Fine => Ok(true),
-            Verdict::Warn(percent) => {
+            BudgetAction::Fine => Ok(true),
+            BudgetAction::Warn(percent) => {
                 self.warn(&format!(
                     "with these probes the target is {}: trace fewer functions, or limit their cost \
                      with --budget PERCENT",
@@ -54,7 +54,7 @@ impl Session {
                 ));
                 Ok(true)
             }
-            Verdict::Stop(percent) => {
+            BudgetAction::Stop(percent) => {
                 let note = format!(
                     "tracing stopped early: with these probes the target was {}, more than \
                      --max-slowdown allows",
