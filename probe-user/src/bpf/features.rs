@@ -13,7 +13,6 @@ use serde::Serialize;
 use std::{
     fs, io,
     os::fd::{AsFd as _, OwnedFd},
-    path::Path,
     process,
     sync::atomic::AtomicU16,
 };

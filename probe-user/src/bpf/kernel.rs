@@ -35,7 +35,7 @@ use ctrace_core::{
 };
 use std::{
     collections::BTreeMap,
-    os::fd::{AsFd as _, OwnedFd},
+    os::fd::OwnedFd,
     path::Path,
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };

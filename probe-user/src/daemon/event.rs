@@ -15,7 +15,7 @@ pub(crate) enum DaemonEvent {
     Session(SessionId, SessionProgress),
     Signal(SignalOrder),
     /// A request from the control socket.
-    ControlRequest(ControlRequest),
+    Request(ControlRequest),
 }
 
 /// The progress of a session.

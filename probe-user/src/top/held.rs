@@ -1,7 +1,7 @@
 //! Holds back stderr while the screen is up, since its lines would garble the screen. They appear
 //! on the screen one at a time, and on stderr when the screen is gone.
 
-use super::run::Event;
+use super::run::ScreenEvent;
 use anyhow::Context;
 use std::{
     collections::VecDeque,
@@ -23,7 +23,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    pub(super) fn begin(events: SyncSender<Event>) -> anyhow::Result<Self> {
+    pub(super) fn begin(events: SyncSender<ScreenEvent>) -> anyhow::Result<Self> {
         let (from, to) = io::pipe().context("cannot make a pipe")?;
         let stderr = io::stderr().as_fd().try_clone_to_owned().context("stderr is closed")?;
         let lines = Lines::default();
@@ -53,7 +53,7 @@ impl Drop for Held {
     }
 }
 
-fn read(from: PipeReader, kept: &Lines, events: &SyncSender<Event>) {
+fn read(from: PipeReader, kept: &Lines, events: &SyncSender<ScreenEvent>) {
     for line in BufReader::new(from).split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line).into_owned();
         let mut lines = kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,6 +63,6 @@ fn read(from: PipeReader, kept: &Lines, events: &SyncSender<Event>) {
         lines.push_back(line.clone());
         drop(lines);
         // If the screen is busy, the line is still kept.
-        let _ = events.try_send(Event::Said(line));
+        let _ = events.try_send(ScreenEvent::Said(line));
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     catalogue::Catalogue,
     daemon,
-    run::Event,
+    run::ScreenEvent,
     source::Update,
     stretch::{self, Look},
 };
@@ -24,9 +24,9 @@ pub(super) fn look_again(
     socket: &Path,
     interval: Duration,
     choices: &Receiver<Option<u32>>,
-    events: &SyncSender<Event>,
+    events: &SyncSender<ScreenEvent>,
 ) -> anyhow::Result<()> {
-    let tell = |update| events.send(Event::Update(update));
+    let tell = |update| events.send(ScreenEvent::Update(update));
     let (mut chosen, mut series) = (None, Series::default());
     let mut has_begun = false;
     loop {
@@ -47,7 +47,7 @@ pub(super) fn look_again(
             Err(error) if !has_begun => {
                 return Ok(tell(Update::Ended { result: Err(error), missed: 0 })?);
             }
-            Err(error) => events.send(Event::Said(format!("{error:#}")))?,
+            Err(error) => events.send(ScreenEvent::Said(format!("{error:#}")))?,
         }
         match choices.recv_timeout(interval.max(asked.elapsed() * REST)) {
             Ok(choice) => (chosen, series) = (choice, Series::default()),

@@ -1,6 +1,6 @@
 //! The terminal: taken over by the screen, and restored however it ends.
 
-use super::{held::Held, run::Event, view::Drawn};
+use super::{held::Held, run::ScreenEvent, view::Drawn};
 use anyhow::{Context, bail};
 use ratatui::{
     Terminal,
@@ -46,7 +46,7 @@ pub(super) struct Screen {
 
 impl Screen {
     /// Opens the screen. Keys, sizes and lines of stderr go to `events`.
-    pub(super) fn open(events: SyncSender<Event>) -> anyhow::Result<Self> {
+    pub(super) fn open(events: SyncSender<ScreenEvent>) -> anyhow::Result<Self> {
         let held = Held::begin(events.clone())?;
         leave_on_panic(&held)?;
         enable_raw_mode().context("cannot take the terminal")?;
@@ -108,16 +108,16 @@ fn leave_on_panic(held: &Held) -> anyhow::Result<()> {
 }
 
 /// Starts the thread that waits for keys and new sizes.
-fn listen(events: SyncSender<Event>) -> anyhow::Result<()> {
+fn listen(events: SyncSender<ScreenEvent>) -> anyhow::Result<()> {
     let read = move || {
         loop {
             let event = match event::read() {
-                Ok(event::Event::Key(key)) => Event::Key(key),
-                Ok(event::Event::Resize(..)) => Event::Resized,
+                Ok(event::Event::Key(key)) => ScreenEvent::Key(key),
+                Ok(event::Event::Resize(..)) => ScreenEvent::Resized,
                 Ok(_) => continue,
                 Err(error) => {
                     // If the screen is gone, nobody needs the event.
-                    let _ = events.send(Event::Deaf(error));
+                    let _ = events.send(ScreenEvent::Deaf(error));
                     return;
                 }
             };

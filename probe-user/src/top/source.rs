@@ -1,6 +1,6 @@
 //! The source of snapshots: a session on its own thread, or repeated requests to the daemon.
 
-use super::{daemon::Traced, observer, run::Event};
+use super::{daemon::Traced, observer, run::ScreenEvent};
 use crate::{
     session::{
         keep::{
@@ -74,7 +74,7 @@ impl IntervalSource {
         spec: TraceSpec,
         interval: Duration,
         subject: Subject,
-        events: SyncSender<Event>,
+        events: SyncSender<ScreenEvent>,
     ) -> anyhow::Result<Self> {
         let (commands, received) = unbounded_channel();
         let missed = Missed::default();
@@ -98,7 +98,7 @@ impl IntervalSource {
             let result = traced.unwrap_or_else(|_| Err(anyhow!("the session ended by a fault")));
             let missed = missed.load(Ordering::Relaxed);
             // Nobody listens once the screen is gone.
-            let _ = events.send(Event::Update(Update::Ended { result, missed }));
+            let _ = events.send(ScreenEvent::Update(Update::Ended { result, missed }));
         };
         let thread = std::thread::Builder::new().name("session".into());
         thread.spawn(session).context("cannot start a thread")?;
@@ -109,7 +109,7 @@ impl IntervalSource {
     pub(super) fn ask_daemon(
         socket: &Path,
         interval: Duration,
-        events: SyncSender<Event>,
+        events: SyncSender<ScreenEvent>,
     ) -> anyhow::Result<Self> {
         let (chosen, choices) = channel();
         let socket = socket.to_owned();
@@ -148,7 +148,7 @@ fn trace(
     process: &Process,
     watched: Watched,
     live: Live,
-    events: &SyncSender<Event>,
+    events: &SyncSender<ScreenEvent>,
     commands: Commands,
 ) -> anyhow::Result<()> {
     let objects = process.objects()?;
@@ -165,7 +165,7 @@ fn trace(
         // With children, CPU time counts from here on.
         let follow = spec.probes.follow;
         let cpu = if follow { Some(Nanos::ZERO) } else { Process::cpu_time(process.pid()) };
-        events.send(Event::Update(Update::Begun { cpu })).context("the screen is gone")
+        events.send(ScreenEvent::Update(Update::Begun { cpu })).context("the screen is gone")
     };
     event_loop::run(&mut session, watched, ending, begun)
 }
@@ -175,12 +175,12 @@ fn launch(
     spec: &TraceSpec,
     program: &Program<'_>,
     live: Live,
-    events: &SyncSender<Event>,
+    events: &SyncSender<ScreenEvent>,
     commands: Commands,
 ) -> anyhow::Result<()> {
     let ending = Ending::commanded(commands, None).awaiting_followed();
     let begun = || {
-        let begun = Event::Update(Update::Begun { cpu: Some(Nanos::ZERO) });
+        let begun = ScreenEvent::Update(Update::Begun { cpu: Some(Nanos::ZERO) });
         events.send(begun).context("the screen is gone")
     };
     let output = Output::Live(live);
@@ -194,11 +194,11 @@ fn launch(
 }
 
 /// Sends snapshots to `events`. While a stopped terminal takes none, they are counted as missed.
-fn live(interval: Duration, events: SyncSender<Event>, missed: Missed) -> Live {
+fn live(interval: Duration, events: SyncSender<ScreenEvent>, missed: Missed) -> Live {
     let deliver = move |snapshot| {
         let before = missed.load(Ordering::Relaxed);
         let update = Update::Interval { parts: vec![snapshot], missed: before };
-        match events.try_send(Event::Update(update)) {
+        match events.try_send(ScreenEvent::Update(update)) {
             Ok(()) => missed.store(0, Ordering::Relaxed),
             Err(TrySendError::Full(_)) => missed.store(before + 1, Ordering::Relaxed),
             Err(TrySendError::Disconnected(_)) => return false,
@@ -225,7 +225,7 @@ mod tests {
         assert!(deliver() && deliver() && deliver());
         assert_eq!(missed.load(Ordering::Relaxed), 2);
         let told = |event| match event {
-            Event::Update(Update::Interval { missed, .. }) => missed,
+            ScreenEvent::Update(Update::Interval { missed, .. }) => missed,
             _ => panic!("no interval"),
         };
         assert_eq!(told(events.recv().unwrap()), 0);

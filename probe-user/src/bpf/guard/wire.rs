@@ -142,7 +142,7 @@ impl NewLink {
 /// A message of the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
-    GuardAnswer(GuardAnswer),
+    Answer(GuardAnswer),
     /// Not asked for: the frames of this function, which these guards watch, do not stay hijacked.
     Restored {
         guards: Id,

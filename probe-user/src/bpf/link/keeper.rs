@@ -3,7 +3,7 @@
 //! This process does so only where that harms nobody: in unit tests, whose kernel is a fake, and in
 //! programs that use this library but cannot be a guard, such as tests with their own targets.
 
-use super::kernel_link::{self, LinkSpec, Refusal};
+use super::kernel_link::{self, LinkRefusal, LinkSpec};
 use crate::bpf::{
     BpfError,
     guard::{self, Guard, GuardedLink, GuardedReturns},
@@ -40,7 +40,7 @@ impl Keeper {
         program: BorrowedFd<'_>,
         path: &Path,
         spec: &LinkSpec<'_>,
-    ) -> Result<LinkHandle, Refusal> {
+    ) -> Result<LinkHandle, LinkRefusal> {
         match self {
             Self::Guard(guard) => guard.link(program, path, spec).map(LinkHandle::Guarded),
             Self::Itself => {
