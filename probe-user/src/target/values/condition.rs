@@ -2,6 +2,7 @@
 
 use super::abi::{NoPosition, Position, Type};
 use super::asked::{AskedError, AskedPlace, argument, is_single_colon};
+use super::joined::{self, Alternatives};
 use super::named::{SHOWN, Typed, is_name, known};
 use ctrace_common::{
     COMPARED_TEXT, Comparison, EQUAL, GREATER, LESS, MAX_COMPARISONS, Operand, SIGN, ValueForm,
@@ -25,13 +26,13 @@ const RELATIONS: [(&str, u8); 6] = [
     (">", GREATER),
 ];
 
-/// Alternatives of comparisons that hold together, as `a && b || c` writes them.
+/// A condition as it was written, and what it asks.
 #[derive(Clone, Debug, Eq)]
 pub(crate) struct AskedCondition {
     text: String,
     /// True if it is asked of all functions that are chosen in another way.
     pub(crate) is_of_chosen: bool,
-    pub(crate) alternatives: Vec<Vec<AskedComparison>>,
+    pub(crate) alternatives: Alternatives,
 }
 
 /// An argument and what it is compared with.
@@ -75,8 +76,10 @@ pub(crate) enum ConditionError {
     NoComparison(String),
     #[error("`{0}` has one `=`; write == to compare")]
     OneSign(String),
-    #[error("parentheses are not understood; write a && c || b && c for (a || b) && c")]
-    Parentheses,
+    #[error("in `{0}`, parentheses stand around whole comparisons; write (a == 1 || b) && c")]
+    Parentheses(String),
+    #[error("`{0}` has a parenthesis without its other")]
+    Unpaired(String),
     #[error("`{0}` has no end; a text ends with \"")]
     Endless(String),
     #[error(
@@ -88,7 +91,10 @@ pub(crate) enum ConditionError {
     LongText(String),
     #[error("`{0}` compares texts; they can be == and !=")]
     Order(String),
-    #[error("a condition has at most {MAX_COMPARISONS} comparisons; leave some out")]
+    #[error(
+        "a condition has at most {MAX_COMPARISONS} comparisons, counted without parentheses: \
+         a && (b || c) is a && b || a && c; leave some out"
+    )]
     TooMany,
     #[error("a condition has at most {LONGEST_CONDITION} bytes; leave some out")]
     Long,
@@ -131,13 +137,7 @@ impl AskedCondition {
         if text.len() > LONGEST_CONDITION {
             return Err(ConditionError::Long);
         }
-        let alternatives = parts(text, "||")?.into_iter().map(|part| {
-            parts(part, "&&")?.into_iter().map(comparison).collect::<Result<Vec<_>, _>>()
-        });
-        let alternatives = alternatives.collect::<Result<Vec<_>, _>>()?;
-        if alternatives.iter().map(Vec::len).sum::<usize>() > MAX_COMPARISONS {
-            return Err(ConditionError::TooMany);
-        }
+        let alternatives = joined::alternatives(text)?;
         Ok(Self { text: text.trim().to_owned(), is_of_chosen: false, alternatives })
     }
 
@@ -220,6 +220,11 @@ impl AskedComparison {
         Ok(Comparison { operand, number, flip, relation, ..Comparison::default() })
     }
 
+    /// Returns the comparison that holds where this one does not.
+    pub(super) fn negated(self) -> Self {
+        Self { relation: !self.relation & ANY, ..self }
+    }
+
     fn is_for_equality(&self) -> bool {
         [EQUAL, LESS | GREATER].contains(&self.relation)
     }
@@ -278,24 +283,14 @@ fn is_no_function(text: &str) -> bool {
     const SIGNS: [&str; 6] = ["&& ", "|| ", "==", "!=", "<=", ">="];
     let signs = if text.contains("operator") { &SIGNS[..2] } else { &SIGNS };
     let is_place = !matches!(text.parse::<Position>(), Err(NoPosition::Unknown));
-    is_place || text.starts_with('!') || signs.iter().any(|sign| text.contains(sign))
-}
-
-/// Splits at a sign outside of texts and characters.
-fn parts<'a>(text: &'a str, sign: &str) -> Result<Vec<&'a str>, ConditionError> {
-    let (mut all, mut from) = (Vec::new(), 0);
-    for (at, _) in outside(text)? {
-        if at >= from && text[at..].starts_with(sign) {
-            all.push(&text[from..at]);
-            from = at + sign.len();
-        }
-    }
-    all.push(&text[from..]);
-    Ok(all)
+    is_place
+        || text.starts_with('!')
+        || joined::is_unpaired(text)
+        || signs.iter().any(|sign| text.contains(sign))
 }
 
 /// Returns the characters that are in no text, with their places.
-fn outside(text: &str) -> Result<Vec<(usize, char)>, ConditionError> {
+pub(super) fn outside(text: &str) -> Result<Vec<(usize, char)>, ConditionError> {
     let (mut found, mut quote) = (Vec::new(), None);
     let mut all = text.char_indices();
     while let Some((at, c)) = all.next() {
@@ -314,12 +309,12 @@ fn outside(text: &str) -> Result<Vec<(usize, char)>, ConditionError> {
 }
 
 /// Parses `ARG RELATION VALUE`, `ARG` for one that is not 0, and `!ARG`.
-fn comparison(text: &str) -> Result<AskedComparison, ConditionError> {
+pub(super) fn comparison(text: &str) -> Result<AskedComparison, ConditionError> {
     let text = text.trim();
     let whole = || text.to_owned();
     let outside = outside(text)?;
     if outside.iter().any(|(_, c)| matches!(c, '(' | ')')) {
-        return Err(ConditionError::Parentheses);
+        return Err(ConditionError::Parentheses(whole()));
     }
     // The sign of a member is none of a relation.
     let is_free = |at: usize| !text[..at].ends_with('-');

@@ -125,7 +125,7 @@ fn what_is_no_condition_is_told_with_a_remedy() {
         ("\"x\" == a", "`\"x\" == a` is no comparison"),
         ("!", "`!` is no comparison"),
         ("a = 1", "`a = 1` has one `=`; write == to compare"),
-        ("(a > 1)", "parentheses are not understood"),
+        ("(a > 1", "`(a > 1` has a parenthesis without its other"),
         ("a == \"x", "`a == \"x` has no end"),
         ("a == b.c", "`b.c` is no value to compare with; write a decimal"),
         ("a == 1.5", "`1.5` is no value"),
@@ -173,6 +173,9 @@ fn a_condition_may_name_its_functions() {
         ("a < 5 || 1:u64 == 3", "", "a < 5 || 1:u64 == 3"),
         ("len:u32 > 5", "", "len:u32 > 5"),
         ("done", "", "done"),
+        ("(a:u32 > 5 || !b) && c", "", "(a:u32 > 5 || !b) && c"),
+        ("f(int): (a > 5 || b) && c", "f(int)", "(a > 5 || b) && c"),
+        ("(anonymous namespace)::f: a == 5", "(anonymous namespace)::f", "a == 5"),
     ] {
         let found = split(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!((found.0, found.1.to_string()), (functions, condition.to_owned()), "{text}");
@@ -182,7 +185,8 @@ fn a_condition_may_name_its_functions() {
         ("app:query: 0:u64 > 5 && 1:u8 == 3", "conditions are for functions"),
         (": a > 5", "`: a > 5` has no function before its colon"),
         ("f: a = 5", "`a = 5` has one `=`"),
-        ("f: a > 5 && (b)", "parentheses"),
+        ("f: a > 5 && (b", "parenthesis"),
+        ("(a:u32 > 5", "parenthesis"),
     ] {
         let error = split(text).unwrap_err().to_string();
         assert!(error.contains(told), "{text}: {error}");
@@ -195,4 +199,60 @@ fn texts_with_a_length_are_not_compared() {
     let source = (Operand::ZERO, ValueForm::Counted(Operand::ZERO));
     let error = comparison.of(&Typed::plain(source, Type::Text)).expect_err("it has a length");
     assert!(error.to_string().ends_with("compare one of its members, or key:ptr"), "{error}");
+}
+
+/// Writes the alternatives that a condition has: names, relations and numbers.
+fn written(text: &str) -> String {
+    let one = |it: &AskedComparison| {
+        let sign = RELATIONS.iter().find(|(_, relation)| *relation == it.relation).expect("one").0;
+        match &it.with {
+            Literal::Number(number) => format!("{}{sign}{number}", it.place),
+            with => format!("{}{sign}{}", it.place, with.kind()),
+        }
+    };
+    let all = parsed(text).alternatives;
+    let all = all.iter().map(|part| part.iter().map(one).collect::<Vec<_>>().join(" && "));
+    all.collect::<Vec<_>>().join(" || ")
+}
+
+#[test]
+fn parentheses_are_multiplied_out() {
+    for (text, expected) in [
+        ("(a > 1)", "a>1"),
+        ("((a > 1) && (b))", "a>1 && b!=0"),
+        ("a && (b == 2 || c < 3)", "a!=0 && b==2 || a!=0 && c<3"),
+        ("(a || b) && (c && !d || e)", "too many"),
+        ("(a || b) || c", "a!=0 || b!=0 || c!=0"),
+        ("a == ')' && (b == \"(\")", "a==a character && b==a text"),
+        ("!(a > 1)", "a<=1"),
+        ("!(a && b < 2)", "a==0 || b>=2"),
+        ("! (a == 1 || !b)", "a!=1 && b!=0"),
+        ("!(!(a <= 5) && b)", "a<=5 || b==0"),
+        ("!(a == \"x\") && c", "a!=a text && c!=0"),
+    ] {
+        match expected {
+            "too many" => assert_eq!(AskedCondition::parse(text), Err(ConditionError::TooMany)),
+            _ => assert_eq!(written(text), expected, "{text}"),
+        }
+    }
+}
+
+#[test]
+fn parentheses_stay_bounded_and_are_closed() {
+    let deep = format!("{}a{}", "(".repeat(100), ")".repeat(100));
+    assert_eq!(written(&deep), "a!=0");
+    let grows = ["(a || b)"; 20].join(" && ");
+    assert_eq!(AskedCondition::parse(&grows), Err(ConditionError::TooMany));
+    for (text, told) in [
+        ("a > 1)", "`a > 1)` has a parenthesis without its other"),
+        ("a && (b || c", "has a parenthesis without its other"),
+        (")a(", "has a parenthesis without its other"),
+        ("f(a) == 1", "in `f(a) == 1`, parentheses stand around whole comparisons"),
+        ("(a) == 1", "parentheses stand around whole comparisons"),
+        ("a == (1)", "parentheses stand around whole comparisons"),
+        ("a && ()", "`` is no comparison"),
+    ] {
+        let error = AskedCondition::parse(text).unwrap_err().to_string();
+        assert!(error.contains(told), "{text}: {error}");
+    }
 }

@@ -4,5 +4,6 @@
 pub(crate) mod abi;
 pub(crate) mod asked;
 pub(crate) mod condition;
+mod joined;
 pub(crate) mod named;
 mod part;
