@@ -51,8 +51,8 @@ struct Function {
     name: String,
     /// True for a point, which has no duration.
     is_point: bool,
-    /// True if a call has brackets, even without arguments.
-    has_brackets: bool,
+    /// What stands behind the name where no argument was asked for.
+    brackets: &'static str,
     has_arguments: bool,
     has_result: bool,
 }
@@ -89,11 +89,10 @@ impl TextLines {
 
     fn function(&self, info: &FunctionInfo) -> Function {
         let label = names::label_of(info.kind, info.group.as_deref(), &info.name);
-        let is_function = info.kind == FunctionKind::Function;
         Function {
             name: self.toned(Tone::of_function(&label), &names::cut_middle(&label, MOST_NAME)),
             is_point: info.is_point(),
-            has_brackets: is_function && !label.ends_with(')'),
+            brackets: brackets(info, &label),
             has_arguments: info.values.iter().any(|value| !value.is_result),
             has_result: info.values.iter().any(|value| value.is_result),
         }
@@ -235,15 +234,23 @@ fn thread(record: &ThreadRecord) -> String {
     }
 }
 
+/// Returns what stands behind a name if no argument was asked for: `()` only for a function that is
+/// known to take none, by its full name.
+fn brackets(info: &FunctionInfo, label: &str) -> &'static str {
+    let takes_none = info.full_name.as_deref().is_some_and(|name| name.ends_with("()"));
+    match info.kind {
+        FunctionKind::Function if label.ends_with(')') => "",
+        FunctionKind::Function if takes_none => "()",
+        FunctionKind::Function => "(…)",
+        FunctionKind::Usdt | FunctionKind::Marker => "",
+    }
+}
+
 /// Appends the arguments. A question mark stands for those that were asked for and are missing.
 fn arguments(function: &Function, values: Option<&CallValues>, to: &mut String) {
     let values = values.map(CallValues::arguments).unwrap_or_default();
     if values.is_empty() {
-        *to += match (function.has_arguments, function.has_brackets) {
-            (true, _) => "(?)",
-            (false, true) => "()",
-            (false, false) => "",
-        };
+        *to += if function.has_arguments { "(?)" } else { function.brackets };
         return;
     }
     for (place, (name, value)) in values.iter().enumerate() {
@@ -269,5 +276,28 @@ fn append(value: Option<&Value>, to: &mut String) {
         // Writing to a String cannot fail.
         Some(value) => _ = write!(to, "{value}"),
         None => *to += UNREADABLE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_brackets_are_for_functions_without_parameters() {
+        let with = |name: &str, full: Option<&str>, kind| {
+            let info = FunctionInfo {
+                full_name: full.map(Into::into),
+                kind,
+                ..FunctionInfo::new(name, "program")
+            };
+            brackets(&info, name)
+        };
+        use FunctionKind::{Function, Marker};
+        assert_eq!(with("main", None, Function), "(…)");
+        assert_eq!(with("shop::open", Some("shop::open()"), Function), "()");
+        assert_eq!(with("shop::open", Some("shop::open(int)"), Function), "(…)");
+        assert_eq!(with("shop::open(int)", None, Function), "");
+        assert_eq!(with("check out", None, Marker), "");
     }
 }
