@@ -66,7 +66,8 @@ impl Mark {
                 "the ends of some calls were not seen: they count up to the last event before"
             }
             Self::MostlyProbes => {
-                "half of its time or more is the cost of probes: it is faster untraced"
+                "half of its total or of its median, or more, is the cost of probes: it is faster \
+                 untraced"
             }
         }
     }

@@ -173,10 +173,16 @@ impl FunctionReport {
         Some(Net { most: duration.since(own), ..net })
     }
 
-    /// Returns whether at least half of its time is the cost of probes.
+    /// Returns whether at least half of its total, or of its median, is the cost of probes. A few long
+    /// calls hide it in the total.
     pub fn is_mostly_probes(&self) -> bool {
         let probes = self.probes.map_or(Nanos::ZERO, |probes| probes.total_ns);
-        probes.0 > 0 && probes.0.saturating_mul(2) >= self.total_ns.0
+        let in_a_call = Nanos(probes.0 / self.calls.max(1));
+        let is_mostly =
+            |probes: Nanos, time: Nanos| probes.0 > 0 && probes.0.saturating_mul(2) >= time.0;
+        let median = self.durations.p50_ns.filter(|_| self.timed > 0);
+        is_mostly(probes, self.total_ns)
+            || median.is_some_and(|median| is_mostly(in_a_call, median))
     }
 }
 
@@ -246,6 +252,18 @@ mod tests {
             probes.cost.measured = false;
         }
         assert_eq!((rows[0].net_total(), rows[0].net(Some(Nanos(5)))), (None, None));
+    }
+
+    #[test]
+    fn a_few_long_calls_do_not_hide_what_the_median_shows() {
+        let mostly = |p50: Option<u64>| {
+            let mut rows = [row(100, 80)];
+            fill(&mut rows, &[path(0, None, 10)]);
+            (rows[0].timed, rows[0].durations.p50_ns) = (10, p50.map(Nanos));
+            rows[0].is_mostly_probes()
+        };
+        // 800 of a total of 9,000, and 80 of the median.
+        assert_eq!([Some(160), Some(161), None].map(mostly), [true, false, false]);
     }
 
     #[test]
