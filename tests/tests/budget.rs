@@ -105,6 +105,35 @@ fn the_target_is_not_slowed() {
     sampled(report.expect("tiny").expect("tiny"));
 }
 
+/// Returns the slowdown that a report tells, at least and at most.
+fn told_slowdown(report: &Report) -> (f64, f64) {
+    let notes = report.0["notes"].as_array().expect("notes");
+    let mut notes = notes.iter().filter_map(|note| note.as_str());
+    let told = notes.find_map(|note| {
+        note.split_once("with the probes the target is ")?.1.strip_suffix("× slower")
+    });
+    let told = told.unwrap_or_else(|| panic!("{}", report.0["notes"]));
+    let factors: Vec<f64> = told.split([' ', '×']).filter_map(|word| word.parse().ok()).collect();
+    let is_open = told.starts_with("at least") || told.starts_with("more than");
+    (factors[0], if is_open { f64::INFINITY } else { factors[factors.len() - 1] })
+}
+
+/// The slowdown in the report is near the true one, whatever a hit costs here. The target's own clock
+/// tells both.
+#[test]
+fn the_slowdown_is_told() {
+    let env = or_skip!(gate::live(Link::Session));
+    for (tiny, options) in [("300", &[][..]), ("40", &["--returns", "ret-sites"])] {
+        let alone = || speed(&start(&env, &["2", "0", tiny]).wait(LIMIT).expect("ends"));
+        let before = alone();
+        let (report, finished) = traced(&env, &["5", "0", tiny], options);
+        let untraced = (before + alone()) / 2.0;
+        let (truth, (least, most)) = (untraced / speed(&finished), told_slowdown(&report));
+        assert!(truth > 1.2, "{truth}: not slowed");
+        assert!(least < 1.5 * truth && most > truth / 1.5, "{least} to {most}, in truth {truth}");
+    }
+}
+
 /// When the target becomes calm, everything is armed all the time again.
 #[test]
 fn what_is_calm_comes_back() {

@@ -15,6 +15,10 @@ use std::sync::OnceLock;
 /// The time that reading the values of a call takes at most, mostly. It is not calibrated.
 const READING: Nanos = Nanos(600);
 
+/// The part of a trap that the kernel's clock tick counts as user time: ticks wait while interrupts
+/// are off. It is measured on one virtual machine (docs/overhead.md).
+const UNSEEN: Nanos = Nanos(110);
+
 /// The cost of hits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HitCosts {
@@ -141,13 +145,35 @@ impl HitCosts {
     }
 
     /// Returns the cost of one event. A call whose end is seen is two events.
-    fn event(&self, planned: &Planned) -> Nanos {
-        let events = match &planned.sites {
-            Sites::Function(placement) if !matches!(placement.exit, ExitPlacement::Unseen(_)) => 2,
-            Sites::Pair(_) | Sites::Marker(_) => 2,
-            _ => 1,
+    fn event(&self, planned: &Planned) -> Spent {
+        let traps = |class| match class {
+            CostClass::Emulated => 1,
+            CostClass::SingleStep => 2,
         };
-        Nanos(self.call(planned).0 / events)
+        let (events, traps) = match &planned.sites {
+            Sites::Function(placement) => {
+                let entry = traps(placement.entry.cost);
+                match &placement.exit {
+                    ExitPlacement::Unseen(_) => (1, entry),
+                    ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => (2, entry + 1),
+                    ExitPlacement::Sites(sites) => {
+                        let exits = sites.iter().map(|site| traps(site.cost));
+                        (2, entry + exits.max().unwrap_or_default())
+                    }
+                }
+            }
+            Sites::Usdt(_) => (1, 1),
+            Sites::Pair(_) => (2, 2),
+            Sites::Marker(_) => (2, 0),
+        };
+        let cost = Nanos(self.call(planned).0 / events);
+        let trapped = if traps > 0 { cost } else { Nanos::ZERO };
+        Spent { cost, trapped, unseen: Nanos(UNSEEN.0 * traps / events) }
+    }
+
+    /// True if they were measured on this machine.
+    pub(crate) fn are_measured(&self) -> bool {
+        self.measured
     }
 }
 
@@ -172,18 +198,43 @@ fn in_virtual_machine() -> bool {
     })
 }
 
+/// The cost of some events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spent {
+    pub(crate) cost: Nanos,
+    /// The part of it for traps into the kernel, which the target's system time contains.
+    pub(crate) trapped: Nanos,
+    /// The part of that which the kernel counts as user time nevertheless.
+    pub(crate) unseen: Nanos,
+}
+
+impl Spent {
+    fn times(self, factor: f64) -> Self {
+        let times = |ns: Nanos| Nanos((ns.0 as f64 * factor) as u64);
+        Self { cost: times(self.cost), trapped: times(self.trapped), unseen: times(self.unseen) }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            cost: self.cost.saturating_add(other.cost),
+            trapped: self.trapped.saturating_add(other.trapped),
+            unseen: self.unseen.saturating_add(other.unseen),
+        }
+    }
+}
+
 /// The cost of the events of one function.
 #[derive(Clone, Copy, Default)]
 struct Cost {
-    each: Nanos,
+    each: Spent,
     /// The number of events under other probes, and what they cost.
-    before: (u64, Nanos),
+    before: (u64, Spent),
 }
 
 impl Cost {
-    fn of(&self, events: u64) -> Nanos {
+    fn of(&self, events: u64) -> Spent {
         let (earlier, cost) = self.before;
-        cost.saturating_add(Nanos(self.each.0.saturating_mul(events.saturating_sub(earlier))))
+        cost.plus(self.each.times(events.saturating_sub(earlier) as f64))
     }
 }
 
@@ -228,20 +279,23 @@ impl Costs {
 
     /// Returns the cost of this many events of one function.
     pub(crate) fn of_function(&self, id: usize, events: u64) -> Nanos {
-        self.functions.get(id).copied().unwrap_or_default().of(events)
+        self.functions.get(id).copied().unwrap_or_default().of(events).cost
     }
 
     /// Returns the cost of all these events, given by function.
     pub(crate) fn of(&self, events: &[u64]) -> Nanos {
+        self.spent(events).cost
+    }
+
+    fn spent(&self, events: &[u64]) -> Spent {
         let each = self.functions.iter().zip(events).map(|(cost, events)| cost.of(*events));
-        each.fold(Nanos::ZERO, Nanos::saturating_add)
+        each.fold(Spent::default(), Spent::plus)
     }
 
     /// Returns the same with the cost of lost events: as much as the others on average.
-    pub(crate) fn with_lost(&self, events: &[u64], lost: u64) -> Nanos {
-        let (seen, all) = (self.of(events), events.iter().sum::<u64>());
-        let lost = seen.0 as f64 * lost as f64 / all.max(1) as f64;
-        seen.saturating_add(Nanos(lost as u64))
+    pub(crate) fn with_lost(&self, events: &[u64], lost: u64) -> Spent {
+        let all = events.iter().sum::<u64>();
+        self.spent(events).times(1.0 + lost as f64 / all.max(1) as f64)
     }
 }
 

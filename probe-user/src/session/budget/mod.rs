@@ -9,6 +9,7 @@
 pub(crate) mod books;
 pub(crate) mod calibrate;
 pub(crate) mod costs;
+pub(crate) mod evidence;
 mod group;
 pub(crate) mod note;
 pub(crate) mod remembered;

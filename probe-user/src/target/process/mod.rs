@@ -4,7 +4,9 @@
 //! profiler must not refuse a process because of its name.
 
 pub(crate) mod bias;
+pub(crate) mod cpu_times;
 pub(crate) mod facts;
+pub(crate) mod frames;
 pub(crate) mod glob;
 mod invoked;
 pub(crate) mod later;
@@ -17,6 +19,7 @@ mod standstill;
 
 use crate::process_status::ProcessStatus;
 use ctrace_core::units::{Nanos, Pid};
+use cpu_times::CpuTimes;
 use maps::{MappedObject, MapsError, Region};
 use std::collections::BTreeSet;
 use std::fs;
@@ -91,7 +94,9 @@ pub(super) struct Stat {
     pub(super) parent: u32,
     flags: u64,
     pub(super) start_time: u64,
-    cpu_ticks: u64,
+    cpu: CpuTimes,
+    /// The CPU time of its children that it has waited for.
+    cpu_of_children: CpuTimes,
     start_stack: u64,
 }
 
@@ -183,7 +188,14 @@ impl Process {
 
     /// Returns the CPU time that a process has used, if it still exists.
     pub(crate) fn cpu_time(pid: u32) -> Option<Nanos> {
-        Some(of_ticks(read_stat(pid).ok()?.cpu_ticks))
+        let CpuTimes { user, system } = read_stat(pid).ok()?.cpu;
+        Some(user.saturating_add(system))
+    }
+
+    /// Returns the same by kind, and that of its children that it has waited for.
+    pub(crate) fn cpu_times(pid: u32) -> Option<[CpuTimes; 2]> {
+        let stat = read_stat(pid).ok()?;
+        Some([stat.cpu, stat.cpu_of_children])
     }
 
     /// Returns its threads with their names, by id.
@@ -338,6 +350,8 @@ fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     let comm = text(bytes.get(open + 1..close)?);
     let rest = std::str::from_utf8(bytes.get(close + 1..)?).ok()?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let ticks = |at: usize| Some(of_ticks(fields.get(at)?.parse().ok()?));
+    let times = |at| Some(CpuTimes { user: ticks(at)?, system: ticks(at + 1)? });
     Some(Stat {
         comm,
         state: *fields.first()?.as_bytes().first()?,
@@ -345,7 +359,8 @@ fn parse_stat(bytes: &[u8]) -> Option<Stat> {
         flags: fields.get(6)?.parse().ok()?,
         start_time: fields.get(19)?.parse().ok()?,
         start_stack: fields.get(25).and_then(|field| field.parse().ok()).unwrap_or_default(),
-        cpu_ticks: fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?,
+        cpu: times(11)?,
+        cpu_of_children: times(13)?,
     })
 }
 

@@ -1,6 +1,7 @@
 //! The processes that a session traces, and their ends.
 
 use super::{children::Children, clock::TargetClock, holding::Holding};
+use crate::session::budget::evidence::Used;
 use ctrace_core::{
     report::{TargetExit, TargetReport},
     units::Pid,
@@ -38,6 +39,24 @@ impl TracedTarget {
             holding: Holding::default(),
             unseen: None,
         }
+    }
+
+    /// Begins to count the CPU time that the target uses, by kind.
+    pub(super) fn begin_clock(&mut self) {
+        let readable = self.readable();
+        self.clock.begin(&readable);
+    }
+
+    /// Returns the CPU time that the target has used since then.
+    pub(super) fn used(&self) -> Option<Used> {
+        self.clock.used(&self.readable())
+    }
+
+    /// Returns the processes whose times count. A child of ours can be read until it is waited for.
+    fn readable(&self) -> Vec<Pid> {
+        let target = (self.launched || !self.is_gone).then_some(self.pid);
+        let others = self.followed.iter().copied().filter(|_| self.clock.follows());
+        target.into_iter().chain(others).collect()
     }
 
     /// Notes that the target is gone. The first word on its exit is kept.

@@ -1,8 +1,12 @@
 //! Watches the cost of the probes, and acts on it.
 
 use super::Session;
-use crate::{bpf::CpuClock, session::budget::slowdown::BudgetAction, target::process::Process};
-use ctrace_core::units::{Nanos, Tid};
+use crate::{
+    bpf::CpuClock,
+    session::budget::{evidence::Estimate, slowdown::BudgetAction},
+    target::process::Process,
+};
+use ctrace_core::units::Tid;
 
 impl Session {
     /// Starts the clock of the target. While children are followed, it counts the CPU time of all.
@@ -10,6 +14,7 @@ impl Session {
         /// The limit for threads: each costs a file descriptor.
         const MOST_THREADS: usize = 512;
         let follows = self.target.clock.follows();
+        self.target.begin_clock();
         if self.arming.budget.is_none() && !(follows && self.rounds.watch.is_on()) {
             return;
         }
@@ -30,10 +35,12 @@ impl Session {
     /// Returns the cost of the probes. Hits whose events were lost are included, and those of calls
     /// that did not meet a condition: they cost about the same. So is the time that threads waited for
     /// ctrace.
-    pub(super) fn spent(&self) -> Nanos {
+    pub(super) fn spent(&self) -> Estimate {
         let lost = self.engine.lost_events();
-        let spent = self.arming.costs.with_lost(&self.hits_with_unmet(), lost);
-        spent.saturating_add(self.markers.waited)
+        let costs = &self.arming.costs;
+        let mut spent = costs.with_lost(&self.hits_with_unmet(), lost);
+        spent.cost = spent.cost.saturating_add(self.markers.waited);
+        Estimate::of(&spent, costs.of_hits().are_measured(), self.target.used())
     }
 
     /// Returns `false` if the cost ends the session.
@@ -46,46 +53,22 @@ impl Session {
         let spent = self.spent();
         match self.rounds.watch.check(spent, cpu) {
             BudgetAction::Fine => Ok(true),
-            BudgetAction::Warn(percent) => {
+            BudgetAction::Warn(slowdown) => {
                 self.warn(&format!(
-                    "with these probes the target is {}: trace fewer functions, or limit their cost \
-                     with --budget PERCENT",
-                    at_least(percent)
+                    "with these probes the target is {slowdown}: trace fewer functions, or limit \
+                     their cost with --budget PERCENT"
                 ));
                 Ok(true)
             }
-            BudgetAction::Stop(percent) => {
+            BudgetAction::Stop(slowdown) => {
                 let note = format!(
-                    "tracing stopped early: with these probes the target was {}, more than \
-                     --max-slowdown allows",
-                    at_least(percent)
+                    "tracing stopped early: with these probes the target was {slowdown}, more than \
+                     --max-slowdown allows"
                 );
                 self.warn(&note);
                 self.notes.add_in_any_case(note);
                 Ok(false)
             }
-        }
-    }
-}
-
-/// Formats a slowdown as a factor, rounded down.
-fn at_least(percent: f64) -> String {
-    let factor = (100.0 + percent).floor() / 100.0;
-    format!("at least {factor:.2}× slower")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::at_least;
-
-    #[test]
-    fn a_slowdown_is_never_rounded_up() {
-        for (percent, text) in [
-            (4.259, "at least 1.04× slower"),
-            (50.0, "at least 1.50× slower"),
-            (199.99, "at least 2.99× slower"),
-        ] {
-            assert_eq!(at_least(percent), text);
         }
     }
 }
