@@ -42,6 +42,7 @@ pub mod target {
 
 pub mod ui {
     pub use crate::ui::{
-        Style, ViewError, ViewName, ViewOptions, loss_line, render_csv, render_table,
+        Style, ViewError, ViewName, ViewOptions, loss_line, render_csv, render_interval_csv,
+        render_table,
     };
 }

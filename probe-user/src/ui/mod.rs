@@ -104,9 +104,34 @@ pub fn render_table(
 
 /// Renders the one view in `options` as CSV. Print [`warnings`] and [`loss_line`] elsewhere.
 pub fn render_csv(report: &Report, options: &ViewOptions) -> Result<String, ViewError> {
-    match options.views.as_slice() {
-        [] => Ok(csv::render(report, views::DEFAULT[0].table, &options.selection())?),
-        [one] => Ok(csv::render(report, one.view().table, &options.selection())?),
-        many => Err(ViewError::OneViewForCsv { given: many.len() }),
-    }
+    csv_with(report, options, &[])
+}
+
+/// Renders the same for one of several intervals: its rows end with the interval's time.
+pub fn render_interval_csv(report: &Report, options: &ViewOptions) -> Result<String, ViewError> {
+    let [start, end] = [report.start_ns, report.end_ns];
+    let of_day = |time| {
+        let offset = options.epoch_offset_ns?;
+        Some(clock::date_time(time, offset, clock::Precision::Millis))
+    };
+    let cells = [
+        ("interval_start_ns", start.0.to_string()),
+        ("interval_end_ns", end.0.to_string()),
+        ("interval_start", of_day(start).unwrap_or_default()),
+        ("interval_end", of_day(end).unwrap_or_default()),
+    ];
+    csv_with(report, options, &cells)
+}
+
+fn csv_with(
+    report: &Report,
+    options: &ViewOptions,
+    more: &csv::MoreCells,
+) -> Result<String, ViewError> {
+    let table = match options.views.as_slice() {
+        [] => views::DEFAULT[0].table,
+        [one] => one.view().table,
+        many => return Err(ViewError::OneViewForCsv { given: many.len() }),
+    };
+    Ok(csv::render_with(report, table, &options.selection(), more)?)
 }

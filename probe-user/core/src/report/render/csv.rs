@@ -26,53 +26,79 @@ pub fn render(
     table: RowKind,
     selection: &RowChoice,
 ) -> Result<String, UnknownColumn> {
+    render_with(report, table, selection, &[])
+}
+
+/// Renders the same. Each row ends with the cells of `more`.
+pub fn render_with(
+    report: &Report,
+    table: RowKind,
+    selection: &RowChoice,
+    more: &MoreCells,
+) -> Result<String, UnknownColumn> {
     if let Some(sort) = &selection.sort {
         columns::check(sort, &[table])?;
     }
+    let out = Table { more };
     Ok(match table {
         RowKind::Functions => {
-            write(&report.functions, &rows::functions(report, selection), &functions())
+            out.rows(&report.functions, &rows::functions(report, selection), &functions())
         }
         RowKind::Paths => {
-            write_all(&flat::paths(report, &rows::paths(report, selection).indices), PATHS)
+            out.all(&flat::paths(report, &rows::paths(report, selection).indices), PATHS)
         }
         RowKind::Counts => {
-            write_all(&flat::paths(report, &rows::counts(report, selection).indices), COUNTS)
+            out.all(&flat::paths(report, &rows::counts(report, selection).indices), COUNTS)
         }
-        RowKind::Threads => write(&report.threads, &rows::threads(report, selection), THREADS),
-        RowKind::Histograms => write_all(&flat::histograms(report, selection), HISTOGRAMS),
-        RowKind::Calls => write_all(&flat::calls(report, selection), CALLS),
-        RowKind::Timeline => write_all(&flat::timeline(report), TIMELINE),
-        RowKind::Values => write_all(&flat::values(report, selection), VALUES),
-        RowKind::Frames => write_all(&flat::frames(report, selection), FRAMES),
-        RowKind::Ctrack => write_all(&flat::ctrack(report, selection), &in_ctrack()),
+        RowKind::Threads => out.rows(&report.threads, &rows::threads(report, selection), THREADS),
+        RowKind::Histograms => out.all(&flat::histograms(report, selection), HISTOGRAMS),
+        RowKind::Calls => out.all(&flat::calls(report, selection), CALLS),
+        RowKind::Timeline => out.all(&flat::timeline(report), TIMELINE),
+        RowKind::Values => out.all(&flat::values(report, selection), VALUES),
+        RowKind::Frames => out.all(&flat::frames(report, selection), FRAMES),
+        RowKind::Ctrack => out.all(&flat::ctrack(report, selection), &in_ctrack()),
     })
 }
 
-fn write<T>(list: &[T], rows: &ChosenRows, fields: &[(&str, impl Fn(&T) -> String)]) -> String {
-    write_rows(rows.indices.iter().map(|&index| &list[index]), fields)
+/// Cells that are the same in all rows, with their headings.
+pub type MoreCells = [(&'static str, String)];
+
+/// A table, and what its rows end with.
+struct Table<'a> {
+    more: &'a MoreCells,
 }
 
-fn write_all<T>(list: &[T], fields: &[(&str, impl Fn(&T) -> String)]) -> String {
-    write_rows(list.iter(), fields)
-}
-
-fn write_rows<'a, T: 'a>(
-    rows: impl Iterator<Item = &'a T>,
-    fields: &[(&str, impl Fn(&T) -> String)],
-) -> String {
-    let mut out = fields.iter().map(|(heading, _)| *heading).collect::<Vec<_>>().join(",");
-    out.push('\n');
-    for row in rows {
-        for (i, (_, text)) in fields.iter().enumerate() {
-            if i > 0 {
-                out.push(',');
-            }
-            out.push_str(&quoted(&text(row)));
-        }
-        out.push('\n');
+impl Table<'_> {
+    fn rows<T>(&self, list: &[T], rows: &ChosenRows, fields: &[(&str, impl Fn(&T) -> String)]) -> String {
+        self.write(rows.indices.iter().map(|&index| &list[index]), fields)
     }
-    out
+
+    fn all<T>(&self, list: &[T], fields: &[(&str, impl Fn(&T) -> String)]) -> String {
+        self.write(list.iter(), fields)
+    }
+
+    fn write<'a, T: 'a>(
+        &self,
+        rows: impl Iterator<Item = &'a T>,
+        fields: &[(&str, impl Fn(&T) -> String)],
+    ) -> String {
+        let headings = fields.iter().map(|(heading, _)| *heading);
+        let headings = headings.chain(self.more.iter().map(|(heading, _)| *heading));
+        let mut out = headings.collect::<Vec<_>>().join(",");
+        out.push('\n');
+        for row in rows {
+            let cells = fields.iter().map(|(_, text)| text(row));
+            let cells = cells.chain(self.more.iter().map(|(_, text)| text.clone()));
+            for (i, text) in cells.enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                out.push_str(&quoted(&text));
+            }
+            out.push('\n');
+        }
+        out
+    }
 }
 
 pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
