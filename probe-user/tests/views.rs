@@ -5,6 +5,8 @@
 mod fixture;
 #[path = "views/marks.rs"]
 mod marks;
+#[path = "views/told_below.rs"]
+mod told_below;
 
 use ctrace_core::report::render::clean::is_harmful;
 use ctrace_core::report::{

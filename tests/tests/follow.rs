@@ -47,6 +47,25 @@ fn a_slowdown_is_that_of_all_processes() {
     assert!(busy.expect_note(&["stopped early"]).is_err(), "{}", busy.0["notes"]);
 }
 
+/// What no program has is an error in the end, and leaves no file.
+#[test]
+fn nothing_that_matches_is_an_error() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("forks.c")).expect("builds");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("out");
+    for subcommand in ["run", "record"] {
+        let mut command = Command::new(&env.ctrace);
+        command.args([subcommand, "--follow", "-f", "no_such_*", "-o"]).arg(&file);
+        command.arg("--").arg(&path).args(["2", "3", "0"]);
+        let finished = run(&mut command, Duration::from_secs(60)).expect("ends");
+        assert_eq!((finished.shell_code(), &*finished.stdout), (125, "ok\n"), "{subcommand}");
+        let last = finished.stderr.lines().last().expect("a line");
+        assert!(last.contains("nothing was traced") && last.contains("`no_such_*`"), "{last}");
+        assert!(!file.exists(), "{subcommand} leaves a file");
+    }
+}
+
 /// Starts processes that wait for the end of their input, which is returned.
 fn workers(path: &Path) -> (Running, ChildStdin) {
     let (running, input, output) = Running::start_piped(&mut Command::new(path)).expect("starts");

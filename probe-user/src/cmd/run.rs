@@ -100,7 +100,11 @@ pub(super) fn launch(
     let failed = match traced {
         Err(error) if launched.has_started() => {
             let why = Failure::from(error).message();
-            ui::say(&format!("{why}; the command goes on without being traced"));
+            let goes_on = match launched.goes_on() {
+                true => "; the command goes on without being traced",
+                false => "",
+            };
+            ui::say(&format!("{why}{goes_on}"));
             true
         }
         traced => traced.map(|()| false)?,

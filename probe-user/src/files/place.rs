@@ -215,6 +215,15 @@ impl Place {
         }
     }
 
+    /// Removes the file if it still has its name and nothing is in it.
+    pub(crate) fn remove_if_empty(&self, file: &File) {
+        let is_empty = file.metadata().is_ok_and(|file| file.is_file() && file.len() == 0);
+        if is_empty && self.is_still(file) {
+            // What remains is an empty file.
+            _ = self.remove();
+        }
+    }
+
     /// Returns whether the name is still this file's.
     pub(crate) fn is_still(&self, file: &File) -> bool {
         FileId::of(file).is_ok_and(|id| self.id() == Some(id))

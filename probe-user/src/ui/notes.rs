@@ -8,10 +8,15 @@ use ctrace_core::report::{FunctionReport, Report};
 /// Returns a sentence for each fact.
 pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
     let mut out = Vec::new();
-    let idle: Vec<_> = report.functions.iter().filter(|f| is_never_called(f)).collect();
+    let idle = report.functions.iter().filter(|f| is_never_called(f));
+    let (running, idle): (Vec<_>, Vec<_>) = idle.partition(|f| was_running(report, f));
     // What a part has no calls of was called elsewhere.
     let is_told = report.part.is_none() && !show_zero;
-    if !idle.is_empty() && idle.len() < report.functions.len() && is_told {
+    let is_some_called = idle.len() + running.len() < report.functions.len();
+    if is_told && is_some_called {
+        out.extend(already_running(&running));
+    }
+    if !idle.is_empty() && is_some_called && is_told {
         let functions = counted(idle.len() as u64, "selected function", "selected functions");
         let what = match (report.filtered_calls, idle.len()) {
             (0, 1) => "was not called while traced",
@@ -45,6 +50,25 @@ pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
     }
     out.extend(report.notes.iter().map(|note| clean(note).into_owned()));
     out
+}
+
+/// Returns whether a thread was in the function when tracing began.
+fn was_running(report: &Report, function: &FunctionReport) -> bool {
+    let known = &report.target.already_running;
+    known.iter().any(|it| it.name == function.name && it.object == function.object)
+}
+
+/// Returns a sentence on functions that were running already and not called again.
+fn already_running(functions: &[&FunctionReport]) -> Option<String> {
+    let were = if functions.len() == 1 { "was" } else { "were" };
+    (!functions.is_empty()).then(|| {
+        format!(
+            "{} {were} running already when tracing began, and not called again: {}. A call that \
+             began before is not counted.",
+            counted(functions.len() as u64, "selected function", "selected functions"),
+            names(functions)
+        )
+    })
 }
 
 /// Names the first of some functions.
@@ -83,6 +107,11 @@ pub(crate) fn nothing_called(report: &Report) -> Vec<String> {
         1 => out.push(format!("The selected function was not called in {seconds}.")),
         n => out
             .push(format!("None of the {} selected functions was called in {seconds}.", count(n))),
+    }
+    let running: Vec<_> = report.functions.iter().filter(|f| was_running(report, f)).collect();
+    if let Some(line) = already_running(&running) {
+        out.push(line);
+        return out;
     }
     out.push(
         "The program may do its work elsewhere, or have been idle: trace longer (-d), give it \

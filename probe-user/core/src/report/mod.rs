@@ -110,6 +110,16 @@ pub struct TargetReport {
     pub exit: Option<TargetExit>,
     /// The number of child processes that were not traced.
     pub untraced_children: u64,
+    /// Functions that a thread was in, as it seems, when tracing began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub already_running: Vec<RunningBefore>,
+}
+
+/// A function that was running when tracing began: that call was not seen to begin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningBefore {
+    pub name: Arc<str>,
+    pub object: Arc<str>,
 }
 
 /// The rule by which a report is divided into parts.

@@ -155,7 +155,10 @@ impl Sink {
                     ui::say(remark);
                 }
                 ui::say(&ui::loss_line(&report.loss));
-                ui::render_csv(report, &self.views)?
+                match self.several {
+                    true => ui::render_interval_csv(report, &self.views)?,
+                    false => ui::render_csv(report, &self.views)?,
+                }
             }
         };
         self.out.write(&text)
@@ -165,13 +168,15 @@ impl Sink {
 /// Opens a file for writing. Its contents stay until there is a report to replace them. A recording
 /// is not replaced: it may have taken hours, and only `record --force` does that.
 pub(crate) fn open(path: &Path) -> anyhow::Result<Replaced> {
-    let file = Place::find(path, Owner::Caller)?.open(OFlags::WRONLY)?;
+    let place = Place::find(path, Owner::Caller)?;
+    let is_new = place.id().is_none();
+    let file = place.open(OFlags::WRONLY)?;
     ensure!(
         !holds_recording(&file),
         "{} is a recording: give -o another file, or remove it first",
         path.display()
     );
-    Ok(Replaced { file, begun: false })
+    Ok(Replaced { file, begun: false, made: is_new.then_some(place) })
 }
 
 /// Reads the beginning of a file that is open for writing only.
@@ -188,6 +193,17 @@ fn holds_recording(file: &File) -> bool {
 pub(crate) struct Replaced {
     file: File,
     begun: bool,
+    /// Its place, if it is a new one.
+    made: Option<Place>,
+}
+
+/// Removes a new file if nothing came to be written: an empty one looks like a report.
+impl Drop for Replaced {
+    fn drop(&mut self) {
+        if let Some(place) = self.made.take().filter(|_| !self.begun) {
+            place.remove_if_empty(&self.file);
+        }
+    }
 }
 
 impl Replaced {
@@ -261,5 +277,10 @@ mod tests {
         std::fs::write(&path, "an older report").expect("written");
         open(&path).expect("opened").write_all(b"new").expect("written");
         assert_eq!(std::fs::read(&path).expect("it is there"), b"new");
+        drop(open(&path).expect("opened"));
+        assert_eq!(std::fs::read(&path).expect("it is there"), b"new");
+        let other = folder.path().join("report.txt");
+        drop(open(&other).expect("opened"));
+        assert!(!other.exists(), "nothing was written");
     }
 }

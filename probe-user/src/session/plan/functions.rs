@@ -82,6 +82,8 @@ impl Planner {
                 Ok(placement) => {
                     let info = info(object, function, self.naming.of(function), &placement);
                     let mut one = Planned::new(info, Sites::Function(placement));
+                    let begin = function.file_offset;
+                    one.code = begin..begin.saturating_add(function.size);
                     let described = InObject { object, function };
                     if self.values.plan_call(&mut one, &asked, &described, &mut plan.notes)? {
                         planned.push(one);

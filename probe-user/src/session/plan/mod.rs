@@ -15,6 +15,7 @@ mod placer;
 #[cfg(test)]
 mod plain;
 mod points;
+mod remarks;
 mod room;
 pub(crate) mod values;
 
@@ -40,13 +41,13 @@ use crate::target::{
     select::{
         SelectError, Selection, Selector,
         naming::Naming,
-        not_found::{NotFound, flawed_markers},
+        not_found::NotFound,
     },
     values::asked::AskedValues,
 };
 use anyhow::{Context, bail};
 use ctrace_core::function::FunctionInfo;
-use std::{path::PathBuf, sync::Arc};
+use std::{ops::Range, path::PathBuf, sync::Arc};
 
 /// A file, whatever its path: device and inode.
 pub(crate) type Identity = (u64, u64);
@@ -106,11 +107,13 @@ pub struct Planned {
     pub sites: Sites,
     /// For a function, the sources of its values, if it has any.
     pub sources: Option<Box<CallSources>>,
+    /// For a function, its code as offsets in the file.
+    pub(crate) code: Range<u64>,
 }
 
 impl Planned {
     pub(crate) fn new(info: FunctionInfo, sites: Sites) -> Self {
-        Self { info, sites, sources: None }
+        Self { info, sites, sources: None, code: 0..0 }
     }
 
     pub(crate) fn is_marker(&self) -> bool {
@@ -152,6 +155,8 @@ pub struct Planner {
     objects: ObjectLimits,
     /// True if programs may come later that have what the first one lacks.
     awaits_programs: bool,
+    /// What the first one lacks.
+    awaited: Option<String>,
     naming: Naming,
 }
 
@@ -168,6 +173,7 @@ impl Planner {
             values: ValuePlanner::default(),
             objects: ObjectLimits::DEFAULT,
             awaits_programs: false,
+            awaited: None,
             naming: Naming::default(),
         }
     }
@@ -211,6 +217,7 @@ impl Planner {
                 is_small_enough(&objects)?;
                 bail!("{}", what_could_be_traced(&objects));
             }
+            self.awaited = (!scopes).then(|| "a marker scope".to_owned());
             self.selector.ask_for_all_markers()?;
         }
         let selection = self.selector.select(&objects, self.limit);
@@ -219,6 +226,7 @@ impl Planner {
         let selection = match selection {
             Err(SelectError::NothingFound(unmatched)) if self.awaits_programs => {
                 later = unmatched.iter().map(NotFound::until_later).collect();
+                self.awaited = Some(NotFound::wanted(&unmatched));
                 Selection::default()
             }
             selection => selection?,
@@ -249,6 +257,11 @@ impl Planner {
         let mut plan = self.place_all(objects, &selection)?;
         self.note_absent(&mut plan, true)?;
         Ok(plan)
+    }
+
+    /// Returns what programs that come later must have, as the first one has nothing of it.
+    pub(crate) fn awaited(&self) -> Option<&str> {
+        self.awaited.as_deref()
     }
 
     pub(crate) fn asks_for_markers(&self) -> bool {
@@ -394,32 +407,6 @@ impl Planner {
         // In the report as well: functions may be missing because they were not looked for.
         plan.notes.extend(objects.iter().flat_map(Object::left_out));
         Ok(plan)
-    }
-
-    fn remarks(&self, objects: &[Object], selection: &Selection) -> Vec<String> {
-        let mut remarks: Vec<String> =
-            selection.unmatched.iter().map(ToString::to_string).collect();
-        remarks.extend(selection.notes.iter().cloned());
-        if self.selector.asks_for_markers() {
-            remarks.extend(objects.iter().filter_map(flawed_markers));
-        }
-        let unwinds = self.guarding.may_unwind() && !self.guarding.guards();
-        let by_force = self.returns == Returns::ReturnProbe && unwinds;
-        if by_force && !selection.functions.is_empty() {
-            remarks.push(
-                "--returns uretprobe: an exception or a panic that passes through a traced function \
-                 kills the program; --returns auto avoids it"
-                    .to_owned(),
-            );
-        }
-        if !selection.markers.is_empty() && !self.has_runtime {
-            remarks.push(
-                "the chosen marker scopes have no runtime in the program, so nothing will come of \
-                 them: link it with ctrace-marker or ctrace.h as a whole"
-                    .to_owned(),
-            );
-        }
-        remarks
     }
 
     /// Returns the placer that finds the places to probe functions of one object.

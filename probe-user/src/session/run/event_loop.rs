@@ -11,7 +11,7 @@ use crate::{
         keep::live::{Command, Commands, Snapshot},
     },
 };
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use ctrace_core::{
     report::TargetExit,
     units::{Nanos, Pid},
@@ -101,7 +101,7 @@ pub(crate) fn run(
         }
         finish(session, &reader, &mut sources.batches, time_up).await?;
         match end {
-            End::AsAsked => Ok(()),
+            End::AsAsked => session.found_nothing().map_or(Ok(()), |why| Err(anyhow!(why))),
             End::ProbesGone => Err(BpfError::GuardGone.into()),
         }
     })

@@ -1,6 +1,7 @@
 //! The state of one session: kernel, engine, armed probes, and the destination of the reports.
 
 mod after;
+mod already_running;
 mod arming;
 mod budget;
 mod budgeted;
@@ -149,6 +150,18 @@ impl Session {
     /// Notes that the target is gone. The record that tells it may be lost.
     pub(crate) fn target_ended(&mut self, exit: Option<TargetExit>) {
         self.target.ended(exit);
+    }
+
+    /// Returns an error for the user if programs were awaited that have what is asked for, and none
+    /// had it.
+    pub(crate) fn found_nothing(&self) -> Option<String> {
+        let wanted = self.arming.planner.awaited()?;
+        self.engine.functions().is_empty().then(|| {
+            format!(
+                "nothing was traced: because of --follow, {wanted} was awaited until the end, in the \
+                 program and in those that it started"
+            )
+        })
     }
 
     /// Returns whether followed processes are left of a target that has ended. Then a note tells it.

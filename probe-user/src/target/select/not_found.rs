@@ -143,6 +143,12 @@ impl NotFound {
         )
     }
 
+    /// Returns what these patterns ask for.
+    pub(crate) fn wanted(all: &[Self]) -> String {
+        let each = all.iter().map(|one| format!("a {} that matches `{}`", one.kind, one.pattern));
+        each.collect::<Vec<_>>().join(" or ")
+    }
+
     pub(crate) fn line(all: &[Self]) -> String {
         all.iter().map(Self::to_string).collect::<Vec<_>>().join("; ")
     }

@@ -38,8 +38,9 @@ impl Recording {
 
     /// Creates a new one, of this target of the daemon.
     pub(crate) fn of_daemon(path: &Path, limit: Limit, target: &str) -> anyhow::Result<Self> {
-        let recording = Self::at(Place::find(path, Owner::Ours)?, limit, Replace::Nothing)?;
-        Ok(Self { daemon_target: Some(target.to_owned()), ..recording })
+        let mut recording = Self::at(Place::find(path, Owner::Ours)?, limit, Replace::Nothing)?;
+        recording.daemon_target = Some(target.to_owned());
+        Ok(recording)
     }
 
     fn at(place: Place, limit: Limit, replace: Replace) -> anyhow::Result<Self> {
@@ -85,6 +86,12 @@ impl Recording {
         finished.with_context(|| format!("cannot write {}", self.path.display()))
     }
 
+    /// Leaves no file behind: nothing was there to record.
+    pub(crate) fn discard(&mut self) -> anyhow::Result<()> {
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        thread.join()?.discard()
+    }
+
     /// Returns the number of bytes on disk.
     pub(crate) fn written(&self) -> u64 {
         self.progress.written()
@@ -93,5 +100,14 @@ impl Recording {
     /// Takes the remarks on the writing since the last time.
     pub(crate) fn take_remarks(&self) -> Vec<String> {
         self.progress.take_remarks()
+    }
+}
+
+/// Removes a new file if the recording has not begun.
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if let Some(segments) = self.segments.take() {
+            segments.remove_if_new();
+        }
     }
 }

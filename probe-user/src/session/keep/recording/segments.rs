@@ -41,6 +41,8 @@ pub(super) struct Segments {
     writer: Option<Writer<BufWriter<File>>>,
     /// The current file, opened for reading.
     file: File,
+    /// True if there was no file of the name before.
+    is_new: bool,
     /// Names and paths that the next chunk needs: they go into the same file as the chunk.
     pending: Vec<Framed>,
     /// True if the current file has chunks.
@@ -82,6 +84,7 @@ impl Segments {
         limit: Limit,
         progress: Arc<RecordingProgress>,
     ) -> anyhow::Result<Self> {
+        let is_new = place.id().is_none();
         let file = open(&place, replace)?;
         if matches!(limit, Limit::Rotate { .. }) {
             check_later(&place, replace)?;
@@ -92,6 +95,7 @@ impl Segments {
             limit,
             writer: None,
             file,
+            is_new,
             pending: Vec::new(),
             has_chunks: false,
             start: Start::default(),
@@ -109,6 +113,21 @@ impl Segments {
         let file = self.file.try_clone()?;
         self.writer = Some(Writer::new(BufWriter::new(file), &self.start)?);
         Ok(())
+    }
+
+    /// Removes the file, which has no calls.
+    pub(super) fn discard(self) -> anyhow::Result<()> {
+        drop(self.writer);
+        self.file.set_len(0)?;
+        self.place.remove_if_empty(&self.file);
+        Ok(())
+    }
+
+    /// Removes a file that has not begun, if there was none before.
+    pub(super) fn remove_if_new(self) {
+        if self.is_new {
+            self.place.remove_if_empty(&self.file);
+        }
     }
 
     pub(super) fn write(&mut self, block: Block) -> anyhow::Result<()> {

@@ -79,6 +79,14 @@ impl Delivery {
         ends
     }
 
+    /// Leaves no empty output behind.
+    pub(super) fn discard(&mut self) -> anyhow::Result<()> {
+        match &mut self.output {
+            Output::Recording(recording) => recording.discard(),
+            Output::Reports(_) | Output::Live(_) | Output::Stream(_) => Ok(()),
+        }
+    }
+
     /// Returns the center cut and the extras that reports need; `None` if there are none.
     pub(super) fn content(&self) -> Option<(f64, Extras)> {
         match &self.output {

@@ -3,7 +3,10 @@
 use super::Session;
 use crate::{
     bpf::{self, Release},
-    session::keep::{live::Snapshot, output::Output, parts, spill::Kept},
+    session::{
+        budget::evidence::Estimate,
+        keep::{live::Snapshot, output::Output, parts, spill::Kept},
+    },
     ui::units::{self, Digits, counted},
 };
 use ctrace_core::{
@@ -43,6 +46,10 @@ impl Session {
                 residual.mean.0,
                 residual.largest.0,
             );
+        }
+        if self.found_nothing().is_some() {
+            self.notes(end).iter().for_each(|note| self.warn(note));
+            return self.delivery.discard();
         }
         self.end_chunks(end)?;
         // The last interval may have ended just now.
@@ -201,17 +208,13 @@ impl Session {
     /// Returns a note on the time that the probes took, if it is much: the times of the report
     /// include it.
     fn cost_of_probes(&self, end: Nanos) -> Option<String> {
-        /// Percent of the time since the start.
-        const MUCH: u64 = 10;
-        let spent = self.spent().0;
-        let percent = spent.saturating_mul(100) / end.since(self.progress.start).0.max(1);
-        (percent >= MUCH).then(|| {
-            format!(
-                "probe overhead: about {}, {percent} % of the time since the start; times as seen \
-                 are too long for functions that are called often, and for their callers",
-                units::time(Nanos(spent), Digits::Short)
-            )
-        })
+        let spent = self.spent();
+        let mut note = cost_note(&spent, end.since(self.progress.start))?;
+        if let Some(used) = self.target.used() {
+            let cpu = used.user.saturating_add(used.system);
+            note += &format!("; with the probes the target is {}", spent.slowdown(cpu));
+        }
+        Some(note)
     }
 
     /// Takes the losses that the kernel counted, and batches of markers that found no room.
@@ -230,5 +233,43 @@ impl Session {
             self.markers.waited = lost.waited;
         }
         Ok(())
+    }
+}
+
+/// Returns a note on the cost of the probes in this time, if it is much.
+fn cost_note(spent: &Estimate, time: Nanos) -> Option<String> {
+    /// Percent of the time.
+    const MUCH: u64 = 10;
+    let percent = |spent: Nanos| spent.0.saturating_mul(100) / time.0.max(1);
+    let told = |spent| units::time(spent, Digits::Short);
+    let (least, most) = (spent.least, spent.most.unwrap_or(spent.least));
+    let (low, high) = (percent(least), percent(most));
+    let how_much = match told(least) == told(most) {
+        true => format!("about {}, {low} %", told(least)),
+        false => format!("{} to {}, {low} to {high} %", told(least), told(most)),
+    };
+    (high >= MUCH).then(|| {
+        format!(
+            "probe overhead: {how_much} of the time since the start; times as seen are too long for \
+             functions that are called often, and for their callers"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cost_between_bounds_is_told_with_both() {
+        let ms = Nanos::from_millis;
+        let note = |least, most| {
+            let note = cost_note(&Estimate { least: ms(least), most: most.map(ms) }, ms(8_000));
+            note.map(|note| note.split(" of the time").next().expect("a part").to_owned())
+        };
+        assert_eq!(note(500, Some(799)), None);
+        let wide = note(500, Some(1_604)).expect("told");
+        assert_eq!(wide, "probe overhead: 500 ms to 1.6 s, 6 to 20 %");
+        assert_eq!(note(2_000, None).expect("told"), "probe overhead: about 2 s, 25 %");
     }
 }

@@ -35,6 +35,9 @@ impl Session {
             "the processes cannot be traced together, as what one of them runs cannot be guarded: \
              --returns ret-sites needs no guards"
         );
+        if !self.target.launched {
+            self.find_running(self.target.pid, plan, objects);
+        }
         for object in &plan.objects {
             self.attach(object)?;
         }

@@ -1,0 +1,36 @@
+//! Functions that are running already when tracing begins, such as `main` or an event loop: nothing
+//! tells of these calls until they end. Without this, a report says that they were not called.
+
+use super::Session;
+use crate::{
+    session::plan::{Plan, identity},
+    target::{frames::Frames, maps::MappedObject, patience},
+};
+use ctrace_core::{report::RunningBefore, units::Pid};
+use std::sync::Arc;
+
+impl Session {
+    /// Looks which of these functions the threads of the process are in. Return addresses must not be
+    /// replaced yet.
+    pub(super) fn find_running(&mut self, pid: Pid, plan: &Plan, mapped: &[MappedObject]) {
+        let mut frames = Frames::default();
+        let mut found = Vec::new();
+        for object in &plan.objects {
+            let same = |it: &&MappedObject| identity(it) == object.identity;
+            let Some(mapped) = mapped.iter().find(same) else { continue };
+            for planned in object.functions.iter().filter(|planned| !planned.code.is_empty()) {
+                frames.add(mapped, &planned.code, found.len());
+                let (name, object) = (Arc::clone(&planned.info.name), Arc::clone(&object.name));
+                found.push(RunningBefore { name, object });
+            }
+        }
+        // The target may keep its memory from being read.
+        match patience::within(pid, move || frames.find(pid)) {
+            Ok(running) => {
+                let running = running.into_iter().map(|at| found[at].clone());
+                self.target.report.already_running = running.collect();
+            }
+            Err(error) => tracing::info!("its stacks are not read: {error}"),
+        }
+    }
+}

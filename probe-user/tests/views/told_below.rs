@@ -1,0 +1,38 @@
+//! Tests what is told beside the numbers of a report: which functions ran already, and in CSV which
+//! interval a row is about.
+
+use super::{FILE, fixture};
+use ctrace_core::report::RunningBefore;
+use ctrace_core::units::Nanos;
+use ctrace_user::testing::ui::{ViewOptions, render_csv, render_interval_csv, render_table};
+
+#[test]
+fn what_ran_already_is_not_said_to_be_idle() {
+    let mut report = fixture::empty();
+    let row = |name: &str, calls| fixture::function(name, calls, 700, Nanos::from_millis(900));
+    report.functions = vec![row("main", 0), row("idle", 0), row("work", 12)];
+    let main = &report.functions[0];
+    let (name, object) = (main.name.clone(), main.object.clone());
+    report.target.already_running = vec![RunningBefore { name, object }];
+    let text = render_table(&report, &ViewOptions::default(), &FILE).expect("it can be shown");
+    assert!(text.contains("1 selected function was running already when tracing began"), "{text}");
+    assert!(text.contains("and not called again: main."), "{text}");
+    assert!(text.contains("1 selected function was not called while traced: idle."), "{text}");
+    report.functions.truncate(2);
+    let text = render_table(&report, &ViewOptions::default(), &FILE).expect("it can be shown");
+    assert!(text.contains("and not called again: main."), "{text}");
+}
+
+#[test]
+fn rows_of_an_interval_say_which() {
+    let options = ViewOptions { epoch_offset_ns: Some(0), ..ViewOptions::default() };
+    let mut report = fixture::typical();
+    (report.start_ns, report.end_ns) = (Nanos::from_millis(1_500), Nanos::from_millis(62_250));
+    let one = render_csv(&report, &options).expect("it can be written");
+    let each = render_interval_csv(&report, &options).expect("it can be written");
+    let (one, each): (Vec<_>, Vec<_>) = (one.lines().collect(), each.lines().collect());
+    let heading = "interval_start_ns,interval_end_ns,interval_start,interval_end";
+    assert_eq!(each[0], format!("{},{heading}", one[0]));
+    let cells = "1500000000,62250000000,1970-01-01 00:00:01.500,1970-01-01 00:01:02.250";
+    assert_eq!((each.len(), each[2].to_owned()), (one.len(), format!("{},{cells}", one[2])));
+}
