@@ -4,7 +4,7 @@
 //! target's own system time is known, they cost the rest.
 
 use super::costs::Spent;
-use crate::target::cpu_times::CpuTimes;
+use crate::target::process::cpu_times::CpuTimes;
 use ctrace_core::units::Nanos;
 
 /// A hit costs this many times as much where the target has used the caches for other things.
