@@ -31,4 +31,6 @@ pub mod tmux;
 pub mod told;
 pub mod tools;
 pub mod trace;
+pub mod trampolines;
 pub mod truth;
+pub mod unwind;

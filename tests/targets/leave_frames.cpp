@@ -19,8 +19,11 @@ struct Guard {
     ~Guard() { destroyed++; }
 };
 
-// Exceptions in eight threads at once.
+// Exceptions in eight threads at one moment.
+static pthread_barrier_t all_are_here;
+
 FN int thrower(int value) {
+    pthread_barrier_wait(&all_are_here);
     throw std::runtime_error(std::to_string(value));
 }
 
@@ -34,6 +37,7 @@ FN int passer(int depth, int value) {
 static long exceptions() {
     std::vector<long> caught(8);
     std::vector<std::thread> threads;
+    pthread_barrier_init(&all_are_here, nullptr, 8);
     for (int i = 0; i < 8; i++)
         threads.emplace_back([i, &caught] {
             for (int j = 0; j < 5; j++)
@@ -45,6 +49,7 @@ static long exceptions() {
         });
     for (std::thread &thread : threads)
         thread.join();
+    pthread_barrier_destroy(&all_are_here);
     long sum = 0;
     for (long one : caught)
         sum += one;

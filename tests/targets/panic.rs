@@ -1,4 +1,5 @@
-//! Panics through frames with destructors, caught and counted. Built with rustc alone.
+//! Panics through frames with destructors, caught and counted, with pauses if there are several
+//! rounds. Built with rustc alone. Usage: panic [ROUNDS=1] [EACH=300]
 
 use std::hint::black_box;
 use std::panic::{catch_unwind, resume_unwind};
@@ -59,7 +60,15 @@ fn plain(x: u64) -> u64 {
 
 fn main() {
     std::panic::set_hook(Box::new(|_| ()));
-    let sum: u64 = (0..300).map(|x| plain(catcher(x))).sum();
+    let mut numbers = std::env::args().skip(1).map(|it| it.parse().expect("a number"));
+    let (rounds, each) = (numbers.next().unwrap_or(1), numbers.next().unwrap_or(300));
+    let mut sum = 0;
+    for round in 0..rounds {
+        sum += (0..each).map(|x| plain(catcher(x))).sum::<u64>();
+        if round > 0 {
+            std::thread::sleep(std::time::Duration::from_millis(8));
+        }
+    }
     println!("sum {sum}\ndropped {}", DROPPED.load(Relaxed));
     for (name, counter) in
         [("thrower", &THROWER), ("passer", &PASSER), ("catcher", &CATCHER), ("plain", &PLAIN)]

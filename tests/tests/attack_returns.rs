@@ -7,11 +7,10 @@ use ctrace_tests::env::{Env, Link};
 use ctrace_tests::probes::wait_until_armed;
 use ctrace_tests::process::Running;
 use ctrace_tests::targets::program;
+use ctrace_tests::trampolines::{self, Calls};
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
-use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::FileExt as _;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -19,27 +18,6 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(120);
 /// The frames that return probes hijack in each thread of the target.
 const OPEN_EACH: usize = 3;
-
-/// Returns the number of words in writable memory that hold the address of the kernel's trampoline.
-fn trampolines(pid: i32) -> Result<usize> {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
-    let range = |line: &str| -> Option<(u64, u64)> {
-        let (start, end) = line.split_once(' ')?.0.split_once('-')?;
-        Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
-    };
-    let area = maps.lines().find(|line| line.ends_with("[uprobes]")).and_then(range);
-    let Some((trampoline, _)) = area else { return Ok(0) };
-    let memory = File::open(format!("/proc/{pid}/mem"))?;
-    let mut found = 0;
-    for (start, end) in maps.lines().filter(|line| line.contains(" rw-p ")).filter_map(range) {
-        let mut bytes = vec![0; (end - start) as usize];
-        if memory.read_exact_at(&mut bytes, start).is_ok() {
-            let (words, _) = bytes.as_chunks::<8>();
-            found += words.iter().filter(|word| u64::from_le_bytes(**word) == trampoline).count();
-        }
-    }
-    Ok(found)
-}
 
 fn wait_for(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
     let until = Instant::now() + LIMIT;
@@ -62,12 +40,25 @@ fn once(env: &Env, signal: Signal, threads: usize, random: &mut Random) -> Resul
     let ctrace = Running::start(&mut command)?;
     wait_until_armed(pid, &path)?;
     input.write_all(b"go\n").context("the target reads")?;
-    wait_for("the calls are open", || Ok(trampolines(pid)? == open))?;
+    wait_for("the calls are open", || Ok(trampolines::words(pid)? == open))?;
     random.sleep_up_to(Duration::from_millis(300));
+    // The stacks of a thousand threads would take long. The innermost replaced address of a thread
+    // hides the calls behind it.
+    let looks = threads <= 2;
+    let before = if looks { trampolines::calls(env, pid)? } else { Calls::default() };
+    ensure!(!looks || before.replaced == threads, "{before:?} in {threads} threads");
     ctrace.signal(signal)?;
     let ended = ctrace.wait(LIMIT)?;
-    wait_for("no return address is left", || Ok(trampolines(pid)? == 0))
-        .with_context(|| format!("{} left; {}", trampolines(pid).unwrap_or(0), ended.stderr))?;
+    wait_for("no return address is left", || Ok(trampolines::words(pid)? == 0)).with_context(
+        || format!("{} left; {}", trampolines::words(pid).unwrap_or(0), ended.stderr),
+    )?;
+    if looks {
+        let after = trampolines::calls(env, pid)?;
+        ensure!(
+            after.replaced == 0 && after.seen >= before.seen + open - threads,
+            "{before:?}, then {after:?}"
+        );
+    }
     target.signal(Signal::USR1)?;
     let mut told = String::new();
     output.read_to_string(&mut told)?;

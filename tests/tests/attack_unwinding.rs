@@ -1,18 +1,19 @@
 //! Frames that are left without returning, in every way and runtime that is at hand: exceptions,
 //! cancelled threads, handlers that throw or jump, children that throw through their parent's
-//! frames, coroutines that move between threads. The target does the same as untraced, also when
-//! ctrace is killed or detached at a random moment.
+//! frames, coroutines that move between threads, backtraces. The target does the same as untraced,
+//! also when ctrace is killed or detached at a random moment. Then none of its calls returns by a
+//! return probe any more.
 //!
 //! Few rounds by default; `CTRACE_ATTACK_ROUNDS=100` for more. Other runtimes only if asked for:
 //! `cargo test -p ctrace-tests --test attack_unwinding -- --ignored`.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use ctrace_tests::attack::{Random, rounds};
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::process::{Finished, Running, run};
 use ctrace_tests::targets::{Build, program};
 use ctrace_tests::trace::Trace;
-use ctrace_tests::{gate, or_skip};
+use ctrace_tests::{gate, look, or_skip, trampolines};
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -63,10 +64,22 @@ impl Leaver {
         command.args(self.globs.iter().flat_map(|glob| ["-f", glob]));
         let ctrace = Running::start(&mut command)?;
         random.sleep_up_to(MOMENTS);
+        let guards = look::children(ctrace.pid());
         // It may have ended, with its target.
         let _ = ctrace.signal(signal);
         let ended = ctrace.wait(LIMIT)?;
+        look::wait_until("the guard has ended", || guards.iter().all(|it| look::has_ended(*it)))?;
+        returns_as_untraced(env, target.pid())?;
         same(alone, &target.wait(LIMIT)?).with_context(|| format!("ctrace said: {}", ended.stderr))
+    }
+}
+
+/// Checks that nothing of ctrace is left on the stacks of the target, if that still runs.
+fn returns_as_untraced(env: &Env, pid: i32) -> Result<()> {
+    match trampolines::calls(env, pid) {
+        _ if look::has_ended(pid) => Ok(()),
+        Ok(calls) if calls.seen > 0 && calls.replaced == 0 => Ok(()),
+        calls => bail!("on its stacks are {:?}", calls?),
     }
 }
 
@@ -108,19 +121,62 @@ fn frames_are_left_as_untraced() {
     attack(&env, &Leaver::new(path, &["100"], &["*"])).unwrap();
 }
 
+/// Copies a library, as a program opens each file only once.
+fn copies(env: &Env, library: &Build, dir: &Path, count: usize) -> Vec<String> {
+    let library = env.targets.get(library).unwrap();
+    let copy = |number: usize| {
+        let copy = dir.join(format!("lib{number}.so"));
+        std::fs::copy(&library, &copy).unwrap();
+        copy.to_str().unwrap().to_owned()
+    };
+    (0..count).map(copy).collect()
+}
+
+/// Coroutines without a library, and those of Boost.Context, in several threads and between them.
+#[test]
+fn stacks_are_left_as_untraced() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("leave_stacks.c")).unwrap();
+    attack(&env, &Leaver::new(path, &["80"], &["*"])).unwrap();
+}
+
+/// What they show is as complete and true as untraced.
+#[test]
+fn own_backtraces_are_as_untraced() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("own_backtraces.c")).unwrap();
+    attack(&env, &Leaver::new(path, &["150"], &["*"])).unwrap();
+}
+
+#[test]
+fn panics_are_as_untraced() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("panic.rs").flags(["-O"])).unwrap();
+    attack(&env, &Leaver::new(path, &["150", "20"], &["thrower", "passer", "catcher", "plain"]))
+        .unwrap();
+}
+
+/// Their unwinders are linked into them. Every other one has no symbols that tell of it.
+#[test]
+fn plugins_that_come_with_an_unwinder_are_guarded() {
+    let env = or_skip!(gate::live(Link::Session));
+    let dir = tempfile::tempdir().unwrap();
+    let plugins = copies(&env, &program("libunwound.c").flag("-static-libgcc"), dir.path(), 16);
+    for plugin in plugins.iter().step_by(2) {
+        assert!(Command::new("strip").arg(plugin).status().unwrap().success());
+    }
+    let plugins: Vec<&str> = plugins.iter().map(String::as_str).collect();
+    let path = env.targets.get(&program("opened_unwinder.c")).unwrap();
+    attack(&env, &Leaver::new(path, &plugins, &["begin", "dive", "plain"])).unwrap();
+}
+
 /// It opens them from its start on, so some come after ctrace has looked at its libraries and before
 /// it has armed anything.
 #[test]
 fn libraries_that_come_while_ctrace_attaches_are_guarded() {
     let env = or_skip!(gate::live(Link::Session));
-    let library = env.targets.get(&program("libfiber.c")).unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let copy = |number: u32| {
-        let copy = dir.path().join(format!("libfiber{number}.so"));
-        std::fs::copy(&library, &copy).unwrap();
-        copy.to_str().unwrap().to_owned()
-    };
-    let copies: Vec<String> = (0..30).map(copy).collect();
+    let copies = copies(&env, &program("libfiber.c"), dir.path(), 30);
     let copies: Vec<&str> = copies.iter().map(String::as_str).collect();
     let path = env.targets.get(&program("opened_fiber.c")).unwrap();
     attack(&env, &Leaver::new(path, &copies, &["begin", "dive", "resume"])).unwrap();

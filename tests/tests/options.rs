@@ -1,11 +1,14 @@
 //! Tests the effect of options on a report, on the running kernel.
 
 use ctrace_tests::env::{Env, Link};
+use ctrace_tests::process::{Running, run};
 use ctrace_tests::report::Report;
 use ctrace_tests::targets::program;
-use ctrace_tests::trace::Trace;
+use ctrace_tests::trace::{LIMIT, Trace};
 use ctrace_tests::{gate, or_skip};
 use serde_json::Value;
+use std::ffi::OsStr;
+use std::process::Command;
 
 /// Runs a target with options, and returns its report.
 #[track_caller]
@@ -211,4 +214,44 @@ fn what_cannot_be_armed_later_is_in_a_note_only() {
     let functions: Vec<_> = report.functions().map(|f| (f.name(), f.calls())).collect();
     assert_eq!(functions, [("work", 100)]);
     report.expect_note(&["1000 functions of many1000 are not traced"]).expect("it is told");
+}
+
+/// One object of a process forbids guards, and another switches stacks, so there are no return
+/// probes. Both are named: before a trace, for a program and for a process, and in the report.
+#[test]
+fn what_stands_against_return_probes_is_named() {
+    let env = or_skip!(gate::live(Link::Session));
+    let with_runtime = |source: &str| {
+        let build = program(source).flag("-Wl,--no-as-needed").with("libruntime.c");
+        env.targets.get(&build).expect("builds")
+    };
+    let said = |arguments: &[&str]| {
+        let finished = run(Command::new(&env.ctrace).args(["list", "-v"]).args(arguments), LIMIT);
+        finished.expect("lists").stderr
+    };
+    let runtime = "libruntime.so walks its own stacks (a Java virtual machine)";
+    let switches = with_runtime("ownstack.c");
+    let file = switches.file_name().and_then(OsStr::to_str).expect("a name");
+    let unguarded = format!("return probes cannot be guarded here: {runtime}");
+    let none = format!("no return probes here: {file} may switch stacks at 0x");
+    let of_program = said(&[switches.to_str().expect("a path")]);
+    assert!(of_program.contains(&unguarded) && of_program.contains(&none), "{of_program}");
+
+    let library = env.targets.get(&program("libplug.c")).expect("builds");
+    let mut waits = Command::new(with_runtime("dl.c"));
+    let target = Running::start_ready(waits.arg(library).args(["1", "wait"])).expect("starts");
+    let of_process = said(&["-p", &target.pid().to_string()]);
+    assert!(of_process.contains(&unguarded), "{of_process}");
+    assert!(!of_process.contains("no return probes here"), "{of_process}");
+
+    // Multi links have no guards: the switch alone stands against return probes.
+    for (link, why) in
+        [(Link::Session, runtime.to_owned()), (Link::Multi, format!("{file} may switch stacks at"))]
+    {
+        let trace = Trace::run(&Env { link, ..env.clone() }).expect("starts").function("dive");
+        let traced = trace.program(&switches, []).finish().expect("runs");
+        let report = traced.report().expect("reports");
+        let reason = format!("because it has no return probe ({why}");
+        report.expect_note(&["each call of dive costs", &reason]).expect("the reason");
+    }
 }

@@ -71,7 +71,7 @@ fn text(features: &Features, works: bool, calibration: Option<&Calibration>) -> 
         row("session links", &support(&features.session_link)),
         row("multi links", &support(&features.multi_link)),
         row("perf links", &support(&features.perf_link)),
-        row("guarded returns", &support(&features.guarded_returns)),
+        row("guarded returns", &guarded_returns(&features.guarded_returns)),
         row("semaphores", &support(&features.semaphores)),
         row(
             "long nops under probes",
@@ -103,6 +103,14 @@ fn row(name: &str, value: &str) -> String {
 fn support(support: &Support) -> String {
     match &support.reason {
         None => "yes".into(),
+        Some(reason) => format!("no: {reason}"),
+    }
+}
+
+/// A process may have objects that stand against it where the host has all it takes.
+fn guarded_returns(support: &Support) -> String {
+    match &support.reason {
+        None => "yes; for a process: ctrace list -v -p PID".into(),
         Some(reason) => format!("no: {reason}"),
     }
 }

@@ -62,10 +62,12 @@ impl Guarding {
         self.guards() || !self.switches_stacks() && !unwinds
     }
 
-    /// Ends return probes in the process, for a reason that only its run shows.
+    /// Ends return probes in the process, for a reason that only its run shows. It is told with the
+    /// object that switches stacks.
     pub(super) fn give_up(&mut self, why: &str) {
-        self.switch.get_or_insert_with(|| why.to_owned());
-        self.unguardable.push(why.to_owned());
+        let known = self.switch.get_or_insert_with(|| why.to_owned());
+        let both = if known == why { why.to_owned() } else { format!("{known}, and {why}") };
+        self.unguardable.push(both);
     }
 
     /// Takes note of an object that cannot be read: its contents are unknown.

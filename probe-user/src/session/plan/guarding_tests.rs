@@ -91,6 +91,19 @@ fn one_object_can_forbid_all_guards() {
     assert_eq!(planner.against_return_probes(), expected);
 }
 
+/// A reason that only the run shows is told with the object that switches stacks.
+#[test]
+fn what_a_run_shows_is_told_with_its_object() {
+    let (_built, mapped) = files(&[UNWINDER, SWITCHER]);
+    let mut planner = planner(Returns::Auto);
+    planner.plan(&mapped).unwrap();
+    planner.give_up_return_probes("the process changes stacks");
+    let [guards, returns] = planner.against_return_probes();
+    assert_eq!(guards, ["lib2.so uses makecontext, and the process changes stacks"]);
+    let unwinder = "lib1.so has an unwinder (_Unwind_RaiseException)";
+    assert_eq!(returns, [unwinder, "lib2.so uses makecontext"]);
+}
+
 /// Nobody asks for guards where there are no return probes.
 #[test]
 fn probes_on_ways_out_need_no_guards() {

@@ -150,12 +150,7 @@ fn exit(
     entry: &EntrySite,
     bears_return_probe: bool,
 ) -> ExitPlacement {
-    let wanted = match policy.returns {
-        Returns::Auto => policy.guarded || !policy.unwinding_possible,
-        Returns::ReturnProbe => true,
-        Returns::RetSites => false,
-    };
-    let by_return_probe = wanted && bears_return_probe;
+    let by_return_probe = bears_return_probe && allows_return_probes(map, policy);
     if by_return_probe && !policy.guarded {
         return ExitPlacement::ReturnProbe;
     }
@@ -167,8 +162,16 @@ fn exit(
     }
 }
 
-/// Returns why a return probe would change the target's behaviour, apart from unwinding. A guard
-/// does not help these functions: it may run before the function's own address is replaced.
+/// Returns whether the process bears return probes. What stands against them there is known for the
+/// whole process, with the object that it is in (`session/plan/guarding.rs`).
+fn allows_return_probes(map: &CodeMap<'_>, policy: &Policy) -> bool {
+    let unwinds = policy.returns == Returns::Auto && policy.unwinding_possible;
+    let wanted = policy.returns != Returns::RetSites;
+    wanted && (policy.guarded || !(unwinds || policy.switches_stacks || map.switches_stacks()))
+}
+
+/// Returns why a return probe on this function would change the target's behaviour. A guard does
+/// not help: it may run before the function's own address is replaced.
 fn no_return_probe(
     candidate: Candidate<'_>,
     map: &CodeMap<'_>,
@@ -178,9 +181,6 @@ fn no_return_probe(
 ) -> Option<&'static str> {
     if policy.is_go || map.is_go() {
         return Some("Go moves its stacks");
-    }
-    if !policy.guarded && (policy.switches_stacks || map.switches_stacks()) {
-        return Some("its process may switch stacks");
     }
     if policy.guarded && flow.instructions.iter().any(stacks::leaves_stack) {
         return Some("it switches stacks");

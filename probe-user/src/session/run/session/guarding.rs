@@ -215,7 +215,9 @@ impl Session {
         }
         if self.kernel.restored(RestoreReason::Switch) > 0 {
             let all = self.arming.guarding.movable.drain().map(|(_, movable)| movable).collect();
-            self.arming.planner.give_up_return_probes("it changes stacks within traced calls");
+            self.arming
+                .planner
+                .give_up_return_probes("the process changes stacks within traced calls");
             // They get none any more.
             self.arming.return_probed.clear();
             return self.move_those(all);
