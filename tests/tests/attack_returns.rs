@@ -8,8 +8,8 @@ use ctrace_tests::probes::wait_until_armed;
 use ctrace_tests::process::Running;
 use ctrace_tests::targets::program;
 use ctrace_tests::trampolines::{self, Calls};
-use ctrace_tests::{gate, or_skip};
-use rustix::process::Signal;
+use ctrace_tests::{gate, look, or_skip};
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read as _, Write as _};
 use std::process::Command;
 use std::thread::sleep;
@@ -28,18 +28,34 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
     Ok(())
 }
 
-/// Ends ctrace by this signal at a random moment while calls are open in so many threads.
-fn once(env: &Env, signal: Signal, threads: usize, random: &mut Random) -> Result<()> {
+/// The process whose calls stay open.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// Those of so many threads.
+    Target(usize),
+    /// A child that the target forks within its calls, and that is not followed.
+    Child,
+}
+
+/// Ends ctrace by this signal at a random moment while calls are open.
+fn once(env: &Env, signal: Signal, whose: Whose, random: &mut Random) -> Result<()> {
+    let threads = if let Whose::Target(threads) = whose { threads } else { 1 };
     let open = threads * OPEN_EACH;
     let path = env.targets.get(&program("open_calls.cpp"))?;
-    let (target, mut input, mut output) =
-        Running::start_piped(Command::new(&path).arg((threads - 1).to_string()))?;
-    let pid = target.pid();
+    let (target, mut input, mut output) = Running::start_piped(
+        Command::new(&path)
+            .arg((threads - 1).to_string())
+            .args((whose == Whose::Child).then_some("fork")),
+    )?;
+    let mut pid = target.pid();
     let mut command = Command::new(&env.ctrace);
     command.args(["attach", &pid.to_string(), "-f", "outer", "-f", "middle", "-f", "innermost"]);
     let ctrace = Running::start(&mut command)?;
     wait_until_armed(pid, &path)?;
     input.write_all(b"go\n").context("the target reads")?;
+    if whose == Whose::Child {
+        pid = look::child_running(pid, &path)?;
+    }
     wait_for("the calls are open", || Ok(trampolines::words(pid)? == open))?;
     random.sleep_up_to(Duration::from_millis(300));
     // The stacks of a thousand threads would take long. The innermost replaced address of a thread
@@ -59,7 +75,7 @@ fn once(env: &Env, signal: Signal, threads: usize, random: &mut Random) -> Resul
             "{before:?}, then {after:?}"
         );
     }
-    target.signal(Signal::USR1)?;
+    kill_process(Pid::from_raw(pid).context("a process")?, Signal::USR1)?;
     let mut told = String::new();
     output.read_to_string(&mut told)?;
     let code = target.wait(LIMIT)?.shell_code();
@@ -73,7 +89,8 @@ fn once(env: &Env, signal: Signal, threads: usize, random: &mut Random) -> Resul
 fn each(env: &Env, signal: Signal) {
     let mut random = Random::new();
     for round in 0..rounds(4) {
-        once(env, signal, 2, &mut random)
+        let whose = if round % 2 == 0 { Whose::Target(2) } else { Whose::Child };
+        once(env, signal, whose, &mut random)
             .unwrap_or_else(|error| panic!("round {round}: {error:#}"));
     }
 }
@@ -94,5 +111,5 @@ fn a_killed_ctrace_leaves_open_calls_restored() {
 #[test]
 fn open_calls_of_a_thousand_threads_are_restored() {
     let env = or_skip!(gate::live(Link::Session));
-    once(&env, Signal::INT, 1000, &mut Random::new()).unwrap();
+    once(&env, Signal::INT, Whose::Target(1000), &mut Random::new()).unwrap();
 }
