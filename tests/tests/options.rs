@@ -251,7 +251,7 @@ fn what_stands_against_return_probes_is_named() {
         let trace = Trace::run(&Env { link, ..env.clone() }).expect("starts").function("dive");
         let traced = trace.program(&switches, []).finish().expect("runs");
         let report = traced.report().expect("reports");
-        let reason = format!("because it has no return probe ({why}");
+        let reason = format!("it has no return probe ({why}");
         report.expect_note(&["each call of dive costs", &reason]).expect("the reason");
     }
 }
