@@ -244,6 +244,10 @@ fn what_stands_against_return_probes_is_named() {
     assert!(of_process.contains(&unguarded), "{of_process}");
     assert!(!of_process.contains("no return probes here"), "{of_process}");
 
+    let doctor = run(Command::new(&env.ctrace).arg("doctor"), LIMIT).expect("looks").stdout;
+    let line = doctor.lines().find(|line| line.starts_with("guarded returns")).expect("a line");
+    assert!(line.ends_with("ctrace list -v -p PID"), "{line}");
+
     // Multi links have no guards: the switch alone stands against return probes.
     for (link, why) in
         [(Link::Session, runtime.to_owned()), (Link::Multi, format!("{file} may switch stacks at"))]
