@@ -3,10 +3,10 @@
 //! Only selected functions are looked up. The unit headers are parsed once for each object, line
 //! tables only for the units in question. The tables are read here and not by `addr2line`:
 //! optimised code has several rows at a function's first byte. The first is the function's own
-//! line, which debuggers show. `addr2line` keeps the last.
+//! line, unless inlined code begins there (see `function_entries`). `addr2line` keeps the last.
 
+use super::function_entries::FunctionEntries;
 use super::inlined::Inlined;
-use super::parameters::FunctionEntries;
 use super::sections;
 use crate::target::elf::ElfFile;
 use crate::target::read::budget::{Budget, TooLarge};
@@ -168,7 +168,7 @@ impl Lines {
         self.budget.check().ok()?;
         let mut ticker = self.budget.ticker();
         let mut units = self.units_at(address).take_while(|_| ticker.tick().is_ok());
-        units.find_map(|unit| self.find_in(&self.units[unit], address))
+        units.find_map(|unit| self.find_in(unit, address))
     }
 
     /// Returns the units that may contain the code at an address.
@@ -179,10 +179,17 @@ impl Lines {
         ranged.chain(self.elsewhere.iter().copied())
     }
 
-    fn find_in(&self, unit: &CompileUnit, address: u64) -> Option<SourceLine> {
-        let rows = unit.rows.get_or_init(|| rows(&unit.unit, &self.budget));
+    fn find_in(&self, unit: usize, address: u64) -> Option<SourceLine> {
+        let of = &self.units[unit];
+        let rows = of.rows.get_or_init(|| rows(&of.unit, &self.budget));
         let at = rows.partition_point(|row| row.address <= address).checked_sub(1)?;
         let (number, line) = rows[at].place?;
+        self.place(unit, number, line)
+    }
+
+    /// Returns the place with this number of a file in a unit.
+    pub(super) fn place(&self, unit: usize, number: u64, line: Option<u32>) -> Option<SourceLine> {
+        let unit = self.units.get(unit)?;
         let mut files = unit.files.borrow_mut();
         let file = files.entry(number).or_insert_with(|| {
             let file = source_file(unit.unit.unit_ref(&self.dwarf), number)?;

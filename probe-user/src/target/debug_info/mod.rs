@@ -3,6 +3,7 @@
 //! It is read for chosen functions only, because that of a large program takes seconds.
 
 mod confirmed;
+mod function_entries;
 mod inlined;
 pub(super) mod lines;
 pub(super) mod parameters;

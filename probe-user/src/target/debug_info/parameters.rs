@@ -4,8 +4,7 @@
 use super::lines::Lines;
 use super::texts::{is_rust_text, is_view};
 use super::types::{DEEPEST, DebugTypes, EntryAt, Shape};
-use gimli::{AttributeValue, UnitOffset};
-use std::collections::HashMap;
+use gimli::AttributeValue;
 
 /// Registers of integers and pointers, and vector registers.
 const REGISTERS: [usize; 2] = [REGISTERS_OF_INTEGERS, 8];
@@ -62,13 +61,6 @@ enum Class {
     Memory(u64),
     Address,
 }
-
-/// The functions of a unit, by address. `None`: there are several of one address, and nothing tells
-/// which is meant.
-pub(crate) type FunctionEntries = HashMap<u64, Option<UnitOffset>>;
-
-/// Bytes that an entry of [`FunctionEntries`] takes.
-const ENTRY: u64 = 64;
 
 impl Lines {
     /// Returns the parameters of the function at an address; `None` if it is not described, or does
@@ -127,10 +119,7 @@ impl Lines {
 
     pub(crate) fn function_at(&self, address: u64) -> Option<EntryAt> {
         self.budget.check().ok()?;
-        let mut found = self.units_at(address).filter_map(|unit| {
-            let offset = *self.functions(unit).get(&address)?;
-            Some(offset.map(|offset| EntryAt { unit, offset }))
-        });
+        let mut found = self.entries_at(address);
         let at = found.next()??;
         if found.next().is_some() {
             return None;
@@ -143,33 +132,6 @@ impl Lines {
             }
             _ => Some(at),
         }
-    }
-
-    fn functions(&self, unit: usize) -> &FunctionEntries {
-        self.units[unit].functions.get_or_init(|| {
-            let mut functions = HashMap::new();
-            let unit = self.units[unit].unit.unit_ref(&self.dwarf);
-            let mut entries = unit.entries();
-            let mut ticker = self.budget.ticker();
-            // A partial result is not kept: see `Object::with_lines`.
-            while let Ok(Some(entry)) = entries.next_dfs() {
-                if ticker.tick().is_err() {
-                    break;
-                }
-                if entry.tag() != gimli::DW_TAG_subprogram {
-                    continue;
-                }
-                // The first range has the entry, the others the cold parts.
-                let Ok(mut ranges) = unit.die_ranges(entry) else { continue };
-                let Ok(Some(range)) = ranges.next() else { continue };
-                if range.begin == 0 || self.budget.charge(ENTRY).is_err() {
-                    continue;
-                }
-                let found = functions.entry(range.begin);
-                found.and_modify(|known| *known = None).or_insert(Some(entry.offset()));
-            }
-            functions
-        })
     }
 
     /// Returns the language of a unit, if its way to pass parameters is known.

@@ -35,7 +35,8 @@ impl Object {
     pub(crate) fn line_of(&self, function: &Function) -> Option<SourceLine> {
         let whole = is_part(function.raw())
             .then(|| self.symbols().parts().0.get(&function.address).copied());
-        self.source_line(whole.flatten().unwrap_or(function.address))
+        let address = whole.flatten().unwrap_or(function.address);
+        self.with_lines(|lines| lines.of_function(address))
     }
 }
 

@@ -1,0 +1,150 @@
+//! The functions of a unit's debug information by address, and the places where they are declared.
+//!
+//! The line table has no such place: where a function begins with the code of one that was inlined,
+//! the first row is a line of that one, perhaps in another file.
+
+use super::types::{DebugTypes, EntryAt};
+use super::lines::{Lines, SourceLine};
+use gimli::{AttributeValue, UnitOffset};
+use std::collections::HashMap;
+
+/// The functions of a unit, by address. `None`: there are several of one address, and nothing tells
+/// which is meant.
+pub(super) type FunctionEntries = HashMap<u64, Option<UnitOffset>>;
+
+/// Bytes that an entry of [`FunctionEntries`] takes.
+const ENTRY: u64 = 64;
+
+impl Lines {
+    /// Returns the place of a function: where it is declared, or else what the line table says of its
+    /// first byte.
+    pub(crate) fn of_function(&self, address: u64) -> Option<SourceLine> {
+        self.declared(address).or_else(|| self.find(address))
+    }
+
+    fn declared(&self, address: u64) -> Option<SourceLine> {
+        self.budget.check().ok()?;
+        let at = self.entries_at(address).next()??;
+        // A definition has only what differs from its declaration.
+        let types = DebugTypes(self);
+        let (unit, AttributeValue::FileIndex(file)) =
+            types.attribute(at, gimli::DW_AT_decl_file)?
+        else {
+            return None;
+        };
+        let (_, line) = types.attribute(at, gimli::DW_AT_decl_line)?;
+        self.place(unit, file, u32::try_from(line.udata_value()?).ok())
+    }
+
+    /// Returns the functions that begin at an address, as units tell; `None` for several of one unit.
+    pub(super) fn entries_at(&self, address: u64) -> impl Iterator<Item = Option<EntryAt>> {
+        let mut ticker = self.budget.ticker();
+        let units = self.units_at(address).take_while(move |_| ticker.tick().is_ok());
+        units.filter_map(move |unit| {
+            let offset = *self.functions(unit).get(&address)?;
+            Some(offset.map(|offset| EntryAt { unit, offset }))
+        })
+    }
+
+    fn functions(&self, unit: usize) -> &FunctionEntries {
+        self.units[unit].functions.get_or_init(|| {
+            let mut functions = HashMap::new();
+            // A partial result is not kept: see `Object::with_lines`.
+            let _ = self.read_functions(unit, &mut functions);
+            functions
+        })
+    }
+
+    /// Reads the functions of a unit. Entries of other kinds are passed over, not parsed: they are
+    /// most of a unit. `None`: the budget is used up, or what follows is broken.
+    fn read_functions(&self, unit: usize, functions: &mut FunctionEntries) -> Option<()> {
+        let unit = self.units[unit].unit.unit_ref(&self.dwarf);
+        let mut entries = unit.entries_raw(None).ok()?;
+        let mut ticker = self.budget.ticker();
+        while !entries.is_empty() {
+            ticker.tick().ok()?;
+            let offset = entries.next_offset();
+            let Some(abbreviation) = entries.read_abbreviation().ok()? else { continue };
+            entries.skip_attributes(abbreviation.attributes()).ok()?;
+            if abbreviation.tag() != gimli::DW_TAG_subprogram {
+                continue;
+            }
+            // The first range has the entry, the others the cold parts.
+            let entry = unit.entry(offset).ok()?;
+            let Ok(mut ranges) = unit.die_ranges(&entry) else { continue };
+            let Ok(Some(range)) = ranges.next() else { continue };
+            if range.begin == 0 {
+                continue;
+            }
+            self.budget.charge(ENTRY).ok()?;
+            let found = functions.entry(range.begin);
+            found.and_modify(|known| *known = None).or_insert(Some(offset));
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::compile;
+
+    /// Checks the line of the function whose name contains `name`.
+    #[track_caller]
+    fn check(compiler: &str, extension: &str, source: &str, (name, line): (&str, u32)) {
+        let built = compile(compiler, extension, source);
+        let object = built.object();
+        let mut functions = object.functions().iter();
+        let function = functions.find(|function| function.name().contains(name)).unwrap();
+        let found = object.line_of(function).map(|found| (found.file.to_string(), found.line));
+        let file = format!("input.{extension}");
+        assert_eq!(found, Some((file, Some(line))), "{compiler} {name}");
+    }
+
+    #[test]
+    fn the_line_is_the_functions_own_and_not_that_of_inlined_code() {
+        let rust = "
+            use std::hint::black_box;
+            struct Kept(Vec<u64>);
+            impl Kept {
+                #[inline(never)]
+                fn largest(&self) -> u64 { self.0.iter().copied().max().unwrap_or_default() }
+            }
+            #[inline(always)]
+            fn seventh(of: u64) -> u64 { black_box(of / 7) }
+            #[inline(never)]
+            fn begins_with_another(of: u64) -> u64 {
+                seventh(of) + 1
+            }
+            fn main() {
+                let kept = Kept(std::env::args().map(|a| a.len() as u64).collect());
+                println!(\"{}\", begins_with_another(kept.largest()));
+            }
+        ";
+        for flags in ["-g", "-g -O", "-g -C opt-level=3 -C lto=fat"] {
+            let rustc = format!("rustc {flags} --crate-name program");
+            check(&rustc, "rs", rust, ("begins_with_another", 11));
+            check(&rustc, "rs", rust, ("largest", 6));
+        }
+        let cpp = "
+            #include <algorithm>
+            #include <vector>
+            static inline __attribute__((always_inline)) int third(int of) {
+                return of / 3;
+            }
+            __attribute__((noinline)) int begins_with_another(int of) {
+                return third(of);
+            }
+            struct Shop {
+                std::vector<int> stock;
+                int most() const;
+            };
+            __attribute__((noinline))
+            int Shop::most() const { return *std::max_element(stock.begin(), stock.end()); }
+            int main(int c, char **) { return begins_with_another(c) + Shop{{c, 2}}.most(); }
+        ";
+        for compiler in ["g++ -g", "g++ -g -O2", "g++ -gdwarf-4 -O2", "clang++ -g -O2"] {
+            check(compiler, "cpp", cpp, ("begins_with_another", 7));
+            check(compiler, "cpp", cpp, ("Shop::most", 15));
+        }
+    }
+}
