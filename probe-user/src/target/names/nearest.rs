@@ -6,6 +6,15 @@ pub(crate) fn nearest<'a>(
     names: impl IntoIterator<Item = &'a str>,
     limit: usize,
 ) -> Vec<String> {
+    nearest_of(wanted, names.into_iter().map(|name| (name, 0)), limit)
+}
+
+/// Does the same for names that are farther than they look, each by its number of wrong letters.
+pub(super) fn nearest_of<'a>(
+    wanted: &str,
+    names: impl IntoIterator<Item = (&'a str, usize)>,
+    limit: usize,
+) -> Vec<String> {
     let needle: String =
         wanted.chars().filter(|c| !matches!(c, '*' | '?')).collect::<String>().to_lowercase();
     if needle.len() < 2 {
@@ -13,14 +22,15 @@ pub(crate) fn nearest<'a>(
     }
     let last = last_part(&needle).to_owned();
     let mut best: Vec<(usize, &str)> = Vec::new();
-    for name in names {
+    for (name, farther) in names {
         let Some(distance) = distance(&needle, &last, name) else { continue };
-        let entry = (distance, name);
-        if best.contains(&entry) {
+        let entry = (distance + farther, name);
+        let at = best.partition_point(|seen| *seen < entry);
+        if best[..at].iter().any(|(_, known)| *known == name) {
             continue;
         }
-        let at = best.partition_point(|seen| *seen <= entry);
         if at < limit {
+            best.retain(|(_, known)| *known != name);
             best.insert(at, entry);
             best.truncate(limit);
         }
@@ -61,7 +71,7 @@ fn last_part(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{nearest, nearest_of};
 
     const NAMES: [&str; 7] =
         ["main", "ns::compute", "compute_all", "parse_header", "parse_body", "x", "Parser::run"];
@@ -83,5 +93,12 @@ mod tests {
         check("mian", &["main"]);
         check("moan", &[]);
         check("*", &[]);
+    }
+
+    #[test]
+    fn names_that_are_farther_come_later_and_once() {
+        let names =
+            [("lib::total", 3), ("totals", 0), ("std::total", 3), ("total", 3), ("total", 0)];
+        assert_eq!(nearest_of("x::total", names, 3), ["total", "totals", "lib::total"]);
     }
 }

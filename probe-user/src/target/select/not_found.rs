@@ -2,7 +2,8 @@
 
 use super::pattern::Pattern;
 use crate::target::markers::MarkerScope;
-use crate::target::names::nearest::nearest;
+use crate::target::names::home::Home;
+use crate::target::names::nearest::{nearest, nearest_of};
 use crate::target::object::Object;
 use crate::target::usdt::UsdtProbe;
 use crate::ui::text;
@@ -38,11 +39,12 @@ const NEAREST: usize = 5;
 impl NotFound {
     pub(crate) fn function(pattern: &Pattern, objects: &[Object], searched: &[usize]) -> Self {
         let searched: Vec<&Object> = searched.iter().map(|object| &objects[*object]).collect();
+        let home = Home::of(names_of(objects.iter().filter(|object| object.is_main())));
         let names = searched.iter().flat_map(|object| {
-            object.functions().iter().flat_map(|function| {
-                std::iter::once(&**function.name()).chain(function.aliases().iter().map(|a| &**a))
-            })
+            let is_main = object.is_main();
+            names_of([*object]).map(move |name| (name, is_main))
         });
+        let names = names.map(|(name, is_main)| (name, home.distance(name, is_main)));
         let mut hints = Vec::new();
         for object in &searched {
             hints.extend(chosen_at_load(pattern, object));
@@ -57,7 +59,7 @@ impl NotFound {
         Self {
             pattern: pattern.text.clone(),
             kind: SearchedKind::Function,
-            nearest: nearest(&pattern.stem, names, NEAREST),
+            nearest: nearest_of(&pattern.stem, names, NEAREST),
             candidates: searched.iter().map(|object| object.functions().len()).sum(),
             searched: searched.iter().map(|object| object.name().to_string()).collect(),
             hints: hints.into_iter().chain(object_hint(pattern, objects, &searched)).collect(),
@@ -184,6 +186,14 @@ impl fmt::Display for SearchedKind {
 
 fn count(number: usize, what: SearchedKind) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Returns all names of functions.
+fn names_of<'a>(objects: impl IntoIterator<Item = &'a Object>) -> impl Iterator<Item = &'a str> {
+    let functions = objects.into_iter().flat_map(Object::functions);
+    functions.flat_map(|function| {
+        std::iter::once(&**function.name()).chain(function.aliases().iter().map(|alias| &**alias))
+    })
 }
 
 /// Explains a pattern that names an absent object.

@@ -1,0 +1,84 @@
+//! How far a name is from the code that the user wrote: suggestions begin with their own functions,
+//! of which the standard library, with a thousand times as many, may have all the names.
+
+/// Crates and namespaces that come with a compiler.
+const STANDARD: [&str; 8] = [
+    "std",
+    "core",
+    "alloc",
+    "proc_macro",
+    "compiler_builtins",
+    "hashbrown",
+    "__gnu_cxx",
+    "__cxxabiv1",
+];
+
+/// What a name of the program, but of another crate than that of `main`, counts as: one wrong letter.
+const OTHER_CRATE: usize = 1;
+/// What a name of the standard library or of a library counts as.
+const FOREIGN: usize = 3;
+
+/// The code that the user wrote.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in crate::target) struct Home<'a> {
+    /// The crate of a Rust program. In other programs all but the standard library is theirs.
+    program: Option<&'a str>,
+}
+
+impl<'a> Home<'a> {
+    /// Finds it by the names of a program's functions: Rust's `main` is in the root of its crate.
+    pub(in crate::target) fn of(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let crates = names.into_iter().filter_map(|name| name.strip_suffix("::main"));
+        let mut crates =
+            crates.filter(|name| name.bytes().all(|c| c == b'_' || c.is_ascii_alphanumeric()));
+        Self { program: crates.next() }
+    }
+
+    /// Returns how many wrong letters the origin of a name counts as.
+    pub(in crate::target) fn distance(&self, name: &str, is_of_program: bool) -> usize {
+        let first = root(name);
+        match self.program {
+            _ if !is_of_program || STANDARD.contains(&first) || name.starts_with("__") => FOREIGN,
+            Some(program) if program != first => OTHER_CRATE,
+            _ => 0,
+        }
+    }
+}
+
+/// Returns the crate or outermost namespace of a name; of an implementation, that of its type.
+fn root(name: &str) -> &str {
+    let begin = name.trim_start_matches(['<', '&', '*', '[', '(', ' ']);
+    let begin = ["impl ", "dyn ", "mut ", "const "]
+        .iter()
+        .fold(begin, |rest, word| rest.strip_prefix(word).unwrap_or(rest));
+    begin.split(':').next().unwrap_or(begin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FOREIGN, Home, OTHER_CRATE};
+
+    #[test]
+    fn the_crate_of_main_is_home() {
+        let rust = Home::of(["std::rt::main", "core::fmt::write", "shop::main", "main"]);
+        assert_eq!(rust, Home { program: Some("shop") });
+        for (name, distance) in [
+            ("shop::cart::total", 0),
+            ("<shop::Cart as core::fmt::Display>::fmt", 0),
+            ("serde::de::total", OTHER_CRATE),
+            ("<&mut alloc::vec::Vec<shop::Cart>>::total", FOREIGN),
+            ("core::iter::total", FOREIGN),
+        ] {
+            assert_eq!(rust.distance(name, true), distance, "{name}");
+        }
+        assert_eq!(rust.distance("shop::cart::total", false), FOREIGN);
+    }
+
+    #[test]
+    fn a_program_without_crates_is_home_as_a_whole() {
+        let cpp = Home::of(["main", "shop::total(int)"]);
+        let distances =
+            ["total", "shop::total(int)", "std::vector<shop::Cart>::total", "__libc_total"];
+        assert_eq!(distances.map(|name| cpp.distance(name, true)), [0, 0, FOREIGN, FOREIGN]);
+    }
+}
