@@ -1,7 +1,8 @@
 /* Forks three workers, the first of which forks another. All wait for the end of standard input. Then
- * the parent calls `work` 50 times, and the workers 100, 200, 300 and 400 times. `ready` is printed
- * first. */
+ * the parent calls `work` 50 times, and the workers, whose threads are named `shelf`, 100, 200, 300 and
+ * 400 times. `ready` is printed first. */
 #include "count.h"
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@ static void calls(int times) {
 }
 
 static void worker(int number, int told) {
+    prctl(PR_SET_NAME, "shelf");
     if (number == 0) {
         if (fork() == 0) {
             calls(400);

@@ -13,6 +13,7 @@ use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{ChildStdin, Command};
@@ -144,9 +145,13 @@ fn each_process_has_a_report_of_its_own() {
     let last = parts[8..].iter().map(|part| part.0["part"]["pid"].as_i64().expect("a number"));
     assert_eq!(last.collect::<BTreeSet<_>>(), pids.map(i64::from).into());
     assert_eq!(parts[0].0["threads"].as_array().map(Vec::len), Some(1));
+    // A process has the name of its program, whatever its threads are called.
+    let program = path.file_name().and_then(OsStr::to_str).expect("a name");
+    assert!(parts.iter().all(|part| part.0["part"]["name"] == program), "{program}");
     let of_names = reports("name");
-    let [_, named] = &of_names[..] else { panic!("they have one name") };
-    assert_eq!((calls(named), &named.0["part"]["pid"]), (2_100, &Value::Null));
+    let [_, of_workers, of_parents] = &of_names[..] else { panic!("they have two names") };
+    assert_eq!((calls(of_workers), &of_workers.0["part"]["name"]), (2_000, &"shelf".into()));
+    assert_eq!((calls(of_parents), &of_parents.0["part"]["pid"]), (100, &Value::Null));
 }
 
 /// A daemon is traced to its end, and ctrace ends with the exit code of the program that it started.

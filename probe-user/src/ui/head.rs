@@ -35,6 +35,7 @@ pub(crate) fn target(report: &Report, style: &Style) -> String {
 pub(crate) fn part(report: &Report, style: &Style) -> String {
     let Some(PartReport { pid, tid, name, calls }) = &report.part else { return String::new() };
     let name = clean(name);
+    let behind = if name.is_empty() { String::new() } else { format!(" · {name}") };
     let line = match (pid, tid, calls) {
         (.., Some(calls)) => {
             let argument = clean(&calls.argument);
@@ -44,8 +45,8 @@ pub(crate) fn part(report: &Report, style: &Style) -> String {
                 None => format!("Calls of {name} · other values of {argument}"),
             }
         }
-        (_, Some(tid), None) => format!("Thread {} · {name}", tid.0),
-        (Some(pid), None, None) => format!("Process {} · {name}", pid.0),
+        (_, Some(tid), None) => format!("Thread {}{behind}", tid.0),
+        (Some(pid), None, None) => format!("Process {}{behind}", pid.0),
         (None, None, None) => format!("Threads {name}"),
     };
     text::paragraph(&line, Tone::Title, style) + "\n"

@@ -8,6 +8,7 @@ mod loss_tests;
 pub(crate) mod payloads;
 mod period;
 mod process;
+mod programs;
 mod recorder;
 mod region;
 mod snapshot;
@@ -152,6 +153,11 @@ impl Engine {
     pub fn name_thread(&mut self, pid: Pid, tid: Tid, name: &str) {
         let Tracker { threads, ledger, .. } = &mut self.tracker;
         threads.rename(pid, tid, name, ledger);
+    }
+
+    /// Names the program that a process runs already.
+    pub fn name_program(&mut self, pid: Pid, program: &str) {
+        self.tracker.threads.programs.name(pid, program);
     }
 
     /// Sets the stacks of a process, each from the lowest address to which it may grow. They

@@ -34,6 +34,7 @@ impl Tracker {
                 let name = if name.is_empty() { &inherited } else { name.as_str() };
                 threads.rename(child, child_tid, name, ledger);
                 if child != pid {
+                    threads.programs.inherit(pid, child);
                     self.regions.copy(pid, child);
                     self.changes.push(ProcessChange::Fork { parent: pid, child });
                 }
@@ -42,6 +43,7 @@ impl Tracker {
                 let name = name_of(&comm);
                 threads.end_all(pid, Some(tid), ledger);
                 threads.close(pid, tid, ledger);
+                threads.programs.name(pid, &name);
                 threads.rename(pid, tid, &name, ledger);
                 self.regions.forget(pid);
                 self.changes.push(ProcessChange::Exec { pid, name, by: Tid(by) });
@@ -49,6 +51,7 @@ impl Tracker {
             Change::ThreadExit { .. } => threads.end(pid, tid, ledger),
             Change::ProcessExit { status, .. } => {
                 threads.end_all(pid, None, ledger);
+                threads.programs.end(pid);
                 self.regions.forget(pid);
                 self.changes.push(ProcessChange::Exit { pid, status });
             }

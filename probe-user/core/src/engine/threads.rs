@@ -5,6 +5,7 @@
 //! other.
 
 use crate::engine::ledger::Ledger;
+use crate::engine::programs::Programs;
 use crate::engine::stack::Stacks;
 use crate::hash::{IntMap, pair};
 use crate::report::ThreadReport;
@@ -45,7 +46,8 @@ impl Thread {
     fn named(&self) -> ThreadName {
         let &Self { pid, tid, ref name, .. } = self;
         let beside = self.beside.map(|(thread, _)| thread);
-        ThreadName { id: self.stacks.account.thread(), pid, tid, name: Arc::clone(name), beside }
+        let (id, name) = (self.stacks.account.thread(), Arc::clone(name));
+        ThreadName { id, pid, tid, name, program: None, beside }
     }
 
     /// Returns a row for the report, if the thread made calls.
@@ -71,6 +73,8 @@ pub(crate) struct ThreadName {
     pub(crate) pid: Pid,
     pub(crate) tid: Tid,
     pub(crate) name: Arc<str>,
+    /// The program of its process, from when the name is taken.
+    pub(crate) program: Option<Arc<str>>,
     pub(crate) beside: Option<ThreadId>,
 }
 
@@ -101,6 +105,7 @@ pub(crate) struct Threads {
     /// For a recording: names since they were last taken, and ended threads.
     names: Option<Vec<ThreadName>>,
     ended: Vec<ThreadId>,
+    pub(crate) programs: Programs,
 }
 
 impl Threads {
@@ -116,6 +121,7 @@ impl Threads {
             beside: HashMap::new(),
             names: None,
             ended: Vec::new(),
+            programs: Programs::default(),
         }
     }
 
@@ -126,7 +132,9 @@ impl Threads {
 
     /// Returns the threads that began or were renamed since the last time; the last name counts.
     pub(crate) fn take_names(&mut self) -> Vec<ThreadName> {
-        self.names.as_mut().map(std::mem::take).unwrap_or_default()
+        let mut names = self.names.as_mut().map(std::mem::take).unwrap_or_default();
+        names.iter_mut().for_each(|thread| thread.program = self.programs.of(thread.pid));
+        names
     }
 
     /// Returns the threads that ended since the last time, if names are kept.

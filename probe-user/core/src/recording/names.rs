@@ -115,6 +115,9 @@ pub struct ThreadRecord {
     pub tid: Tid,
     /// The last name it had.
     pub name: Arc<str>,
+    /// The name of the program that its process ran, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Arc<str>>,
     /// For calls of a pair of USDT probes that overlap with other calls of their thread, the id of
     /// that thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -143,7 +143,7 @@ pub struct PartReport {
     pub pid: Option<Pid>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tid: Option<Tid>,
-    /// The name of the thread, of a process's main thread, or of the function.
+    /// The name of the thread, of a process's program, or of the function.
     pub name: Arc<str>,
     /// The calls of the function that the part is about. The calls inside them belong to it, too.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]

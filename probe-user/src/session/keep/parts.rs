@@ -123,7 +123,9 @@ fn by_threads<R: ReadAt>(
         *sum = sum.saturating_add(*more);
     }
     let mut parts = BTreeMap::<Key, (u64, PartReport, HashSet<ThreadId>)>::new();
-    for thread in recording.threads() {
+    let mut in_order: Vec<_> = recording.threads().collect();
+    in_order.sort_unstable_by_key(|thread| thread.id);
+    for thread in in_order {
         let key = key(thread.pid, thread.tid, &thread.name);
         let Some(calls) = calls.get(&key) else { continue };
         let (pid, tid, _) = key;
@@ -131,8 +133,16 @@ fn by_threads<R: ReadAt>(
         let (_, report, threads) =
             parts.entry(key).or_insert_with(|| (*calls, new(), HashSet::new()));
         threads.insert(thread.id);
-        if thread.tid.0 == thread.pid.0 {
-            report.name = Arc::clone(&thread.name);
+        let is_process = report.pid.is_some() && report.tid.is_none();
+        let is_first = thread.tid.0 == thread.pid.0;
+        let name = match &thread.program {
+            // The last one that the process executed.
+            Some(program) if is_process => program,
+            _ if report.name.is_empty() || is_first => &thread.name,
+            _ => continue,
+        };
+        if !name.is_empty() {
+            report.name = Arc::clone(name);
         }
     }
     let mut parts: Vec<_> = parts.into_values().collect();
