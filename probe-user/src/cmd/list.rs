@@ -5,12 +5,13 @@ use crate::{
     bpf,
     cli::{ListArgs, SelectArgs, ValuesArgs},
     session::{
+        keep::sink::{self, Out},
         plan::{Planner, jump_room::JumpRoom, markers::cost_text},
         run::setup,
         spec::SelectSpec,
     },
     target::{
-        launch::{is_program, resolve},
+        launch::resolve,
         list::{ListRow, list_functions},
         markers::MarkerSite,
         object::Object,
@@ -19,7 +20,7 @@ use crate::{
         process::{lookup::ProcessName, maps::MappedObject},
         select::{Selection, not_found::flawed_markers},
     },
-    ui::{self, Style, listing, pager::Pager, terminal, units::counted},
+    ui::{self, listing, units::counted},
 };
 use anyhow::Context;
 use ctrace_core::{function::FunctionKind, report::render::json::write_pretty};
@@ -80,12 +81,10 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     let rows = list_functions(&objects, &selection, true);
     let decided = decide(rows, &objects, &planner, verbose > 0 || args.json)?;
     objects.iter().flat_map(Object::left_out).for_each(|line| ui::say(&line));
-    let pager = if args.json { None } else { Pager::start(is_program) };
-    let out: Box<dyn Write> = match pager {
-        Some(pager) => Box::new(pager),
-        None => Box::new(std::io::stdout().lock()),
-    };
-    let mut out = BufWriter::new(out);
+    let out = Out::open(None, sink::Default::Stdout)?;
+    let style = out.style;
+    let out = if args.json { out } else { out.paged() };
+    let mut out = BufWriter::new(out.into_writer());
     let written = match args.json {
         true => to_json(&decided, &mut out),
         false => {
@@ -96,7 +95,7 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
                     format!("; {} of its libraries: -m '*'", counted(n as u64, one, many))
                 }
             };
-            listing::write(&mut out, || lines(&decided, verbose > 0), &more, &style())
+            listing::write(&mut out, || lines(&decided, verbose > 0), &more, &style)
         }
     };
     match written.and_then(|()| out.flush()) {
@@ -308,10 +307,6 @@ fn to_json(decided: &[Decided], out: &mut impl Write) -> std::io::Result<()> {
     }
     let list = List { functions: Functions(decided), schema: "ctrace.list.v1" };
     write_pretty(&list, out)
-}
-
-fn style() -> Style {
-    terminal::detect(std::io::stdout())
 }
 
 #[cfg(test)]

@@ -67,6 +67,11 @@ impl Out {
         self
     }
 
+    /// Returns where it leads, for text that is written in many parts.
+    pub(crate) fn into_writer(self) -> Box<dyn Write + Send> {
+        self.out
+    }
+
     /// Writes whole lines. Returns `false` if the reader went away (`| head`): this is no error,
     /// but there is no point in going on.
     pub(crate) fn write(&mut self, text: &str) -> anyhow::Result<bool> {
