@@ -19,8 +19,8 @@
 // a row of zeros.
 //
 // Differences
-//   - A name is kept in the file. So CTRACK_NAME(x) with an x that is known only at run time is named by
-//     its source text, and all its names are one row. Use a scope for each name to tell them apart. A
+//   - A name is kept in the file. So CTRACK_NAME(x) with an x that is known only at run time is one row
+//     for all its names, which says so: `x (any name)`. Use a scope for each name to tell them apart. A
 //     constant that is no literal, such as a `constexpr const char *`, is known with gcc and with
 //     optimization.
 //   - A ctrack::EventHandler made without the macros measures nothing.
@@ -299,12 +299,14 @@ constexpr bool begins_as_literal(const char *text) {
 } // namespace CTRACK_VERSION_NAMESPACE
 } // namespace ctrack
 
-// A name that is no constant cannot be kept in the file. Its source text is kept instead. Without
-// optimization, clang must see which of the two it is before it makes code.
+// A name that is no constant cannot be kept in the file. Its source text is kept instead, with a mark:
+// the row has the calls of all names. Without optimization, clang must see which of the two it is before
+// it makes code.
+#define CTRACK_ANY_(name) #name " (any name)"
 #if defined(__clang__) && !defined(__OPTIMIZE__)
-#define CTRACK_LABEL_(name) (::ctrack::begins_as_literal(#name) ? (name) : #name)
+#define CTRACK_LABEL_(name) (::ctrack::begins_as_literal(#name) ? (name) : CTRACK_ANY_(name))
 #else
-#define CTRACK_LABEL_(name) (__builtin_constant_p(name) ? (name) : #name)
+#define CTRACK_LABEL_(name) (__builtin_constant_p(name) ? (name) : CTRACK_ANY_(name))
 #endif
 
 // A function's scope has the name that CTRACK gives it. Of a template, gcc's has the arguments, and each
