@@ -24,6 +24,7 @@ pub(crate) mod names;
 mod net;
 pub(crate) mod notes;
 pub(crate) mod number;
+mod others;
 pub(crate) mod pager;
 mod path;
 mod place;

@@ -88,6 +88,7 @@ pub(crate) fn run(
     runtime.block_on(async {
         let (reader, batches) = session.read()?;
         let gone = TargetEnd::watch(watched)?;
+        session.make_way();
         started()?;
         let Ending { after, signals, commands, awaits_followed } = ending;
         session.set_time_limit(after);

@@ -93,8 +93,11 @@ impl Session {
         }
     }
 
-    /// Tells the engine the thread names and stacks of a process that runs already.
+    /// Tells the engine the program, thread names and stacks of a process that runs already.
     pub(crate) fn introduce(&mut self, process: &Process) {
+        if let Some(program) = process.exe().file_name() {
+            self.engine.name_program(Pid(process.pid()), &program.to_string_lossy());
+        }
         for thread in process.threads() {
             self.engine.name_thread(Pid(process.pid()), Tid(thread.tid), &thread.name);
         }
@@ -181,6 +184,11 @@ impl Session {
     pub(crate) fn has_lost_all(&self) -> bool {
         let Self { kernel, target, .. } = self;
         !target.clock.follows() || !kernel.traced().has_others(target.pid)
+    }
+
+    /// Leaves the terminal to the command that is about to begin, as far as it needs it.
+    pub(crate) fn make_way(&mut self) {
+        self.status.make_way();
     }
 
     pub(crate) fn set_time_limit(&mut self, limit: Option<Duration>) {

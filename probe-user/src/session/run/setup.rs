@@ -4,7 +4,7 @@ use super::{
     arm::LinkOptions,
     before,
     session::{Arming, Delivery, Rounds, Session, TracedTarget},
-    status::Status,
+    status::{Drawn, Status},
 };
 use crate::{
     bpf::{self, Config, Kernel, LinkChoice},
@@ -230,8 +230,11 @@ impl<'a> Setup<'a> {
             on_full,
         };
         let launched = origin == Origin::Launched;
-        let terminal_is_taken = launched || matches!(output, Output::Live(_) | Output::Stream(_));
-        let status = Status::new(!terminal_is_taken);
+        let status = Status::new(match output {
+            Output::Live(_) | Output::Stream(_) => Drawn::Never,
+            _ if launched => Drawn::beside_command(),
+            _ => Drawn::Always,
+        });
         let watch = Watch::new(probes.max_slowdown);
         let rounds = Rounds::new(self.pace, watch, &mut kernel);
         let session = Session::new(

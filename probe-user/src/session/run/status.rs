@@ -1,32 +1,74 @@
 //! Writes the live line of a running trace: the time, the calls, and the losses.
 //!
-//! `attach` and `record -p` have it. A command that ctrace launches writes to the same terminal, at
-//! any time and perhaps all over the screen, and ctrace cannot know when: `run` has none.
+//! A command that ctrace launches may write to the same terminal at any time, and perhaps all over the
+//! screen. So `run` and `record -- COMMAND` have the line only where the command's output goes to a
+//! file. Its errors still come to the terminal: the first one ends the line (see `ui::live`).
 
 use crate::ui::{live, units};
 use ctrace_core::{engine::Counters, units::Nanos};
-use std::time::{Duration, Instant};
+use rustix::fs::{FileType, fstat};
+use std::{
+    io::{self, IsTerminal as _},
+    time::{Duration, Instant},
+};
 
 /// The time between two drawings.
 const PAUSE: Duration = Duration::from_millis(400);
 
+/// The stretch of a trace in which the line is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Drawn {
+    /// The terminal belongs to something else.
+    Never,
+    /// Until the command begins, which may write to the terminal.
+    BeforeStart,
+    /// To the end, unless the command writes to the terminal.
+    UnlessWrittenTo,
+    Always,
+}
+
+impl Drawn {
+    /// Returns the stretch for a command that shares ctrace's streams.
+    pub(crate) fn beside_command() -> Self {
+        // What goes through a pipe may reach the terminal, too.
+        let output = fstat(io::stdout()).map(|stat| FileType::from_raw_mode(stat.st_mode));
+        match output {
+            Ok(FileType::RegularFile) => Self::UnlessWrittenTo,
+            Ok(FileType::CharacterDevice) if !io::stdout().is_terminal() => Self::UnlessWrittenTo,
+            _ => Self::BeforeStart,
+        }
+    }
+}
+
 /// The live line of a session.
 pub(crate) struct Status {
-    is_visible: bool,
+    drawn: Drawn,
     /// The time limit of the trace.
     limit: Option<Duration>,
-    drawn: Option<Instant>,
+    last: Option<Instant>,
 }
 
 impl Status {
-    pub(crate) fn new(is_visible: bool) -> Self {
-        Self { is_visible, limit: None, drawn: None }
+    pub(crate) fn new(drawn: Drawn) -> Self {
+        Self { drawn, limit: None, last: None }
     }
 
     /// Says that probes are being placed, which can take seconds.
     pub(crate) fn begin(&self) {
-        if self.is_visible {
+        if self.drawn != Drawn::Never {
             live::show("placing probes…");
+        }
+    }
+
+    /// Makes way for the command, which begins now.
+    pub(crate) fn make_way(&mut self) {
+        if let Drawn::BeforeStart | Drawn::UnlessWrittenTo = self.drawn {
+            live::without(|| ());
+        }
+        match self.drawn {
+            Drawn::BeforeStart => self.drawn = Drawn::Never,
+            Drawn::UnlessWrittenTo => live::share(),
+            Drawn::Never | Drawn::Always => {}
         }
     }
 
@@ -42,16 +84,17 @@ impl Status {
         lost: u64,
         written: Option<u64>,
     ) {
-        if self.is_visible && self.drawn.is_none_or(|drawn| drawn.elapsed() >= PAUSE) {
-            self.drawn = Some(Instant::now());
-            live::show(&text(elapsed, self.limit, counters.calls, lost, written));
+        if self.drawn != Drawn::Never && self.last.is_none_or(|last| last.elapsed() >= PAUSE) {
+            self.last = Some(Instant::now());
+            let end = if self.drawn == Drawn::Always { " (Ctrl-C ends)" } else { "" };
+            live::show(&(text(elapsed, self.limit, counters.calls, lost, written) + end));
         }
     }
 }
 
 impl Drop for Status {
     fn drop(&mut self) {
-        if self.is_visible {
+        if self.drawn != Drawn::Never {
             live::without(|| ());
         }
     }
@@ -75,7 +118,7 @@ fn text(
     };
     let written = written.map(|bytes| format!(", {}", units::bytes(bytes)));
     format!(
-        "{}{}, {calls}, {lost}{} (Ctrl-C ends)",
+        "{}{}, {calls}, {lost}{}",
         time(elapsed),
         limit.unwrap_or_default(),
         written.unwrap_or_default()
@@ -104,11 +147,11 @@ mod tests {
         let ten = Some(Duration::from_secs(10));
         assert_eq!(
             text(seconds(3.21), ten, 1_234_567, 0, None),
-            "3.2 s of 10 s, 1.23 M calls, none lost (Ctrl-C ends)"
+            "3.2 s of 10 s, 1.23 M calls, none lost"
         );
         assert_eq!(
             text(seconds(700.5), None, 1, 1_340, Some(3 << 20)),
-            "11 min 40 s, 1 call, 1,340 events lost, 3.0 MiB (Ctrl-C ends)"
+            "11 min 40 s, 1 call, 1,340 events lost, 3.0 MiB"
         );
     }
 }
