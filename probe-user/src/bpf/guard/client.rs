@@ -1,16 +1,16 @@
 //! ctrace's side: asks the guard from any thread, and tracks the links that it keeps.
 
-use super::super::{
-    BpfError,
-    restore::{GuardMaps, Restored},
-};
 use super::{
     aftermath::{Left, Places},
     header::Id,
     start,
     wire::{GuardAnswer, GuardRequest, NO_PLACE, Reply},
 };
-use crate::bpf::link::kernel_link::{LinkRefusal, LinkSpec};
+use crate::bpf::{
+    BpfError,
+    link::kernel_link::{LinkRefusal, LinkSpec},
+    restore::{GuardMaps, Restored},
+};
 use ctrace_core::units::Pid;
 use rustix::{
     fs::{Mode, OFlags, fstat, open},

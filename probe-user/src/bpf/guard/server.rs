@@ -4,7 +4,6 @@
 //! waits until no return probe is being taken, which may never happen while another link still has
 //! some. So no request waits for another, and at the end all links are closed at once.
 
-use super::super::restore::{Client, GuardMaps, Restorer};
 use super::{
     aftermath::{Left, Places},
     header::Id,
@@ -12,7 +11,10 @@ use super::{
     room::{LinkRoom, Taken},
     wire::{GuardAnswer, NO_PLACE, NewLink, ReceivedRequest},
 };
-use crate::bpf::link::kernel_link;
+use crate::bpf::{
+    link::kernel_link,
+    restore::{Client, GuardMaps, Restorer},
+};
 use rustix::{
     fs::fstat,
     process::{Resource, getrlimit},

@@ -5,12 +5,12 @@
 //! program, but messages are checked all the same. A bad or cut message ends the connection, and
 //! the guard then closes its links.
 
-use super::super::{
+use super::header::{HEADER_BYTES, Id, MessageHeader};
+use crate::bpf::{
+    link::kernel_link::{LinkSpec, SITES_LIMIT, Way},
     restore::{GuardMaps, Restored},
     sys::AttachType,
 };
-use super::header::{HEADER_BYTES, Id, MessageHeader};
-use crate::bpf::link::kernel_link::{LinkSpec, SITES_LIMIT, Way};
 use rustix::{
     io::Errno,
     net::{

@@ -1,7 +1,7 @@
 //! The memory of an object as its file fills it, by address.
 
-use super::super::elf::{ElfLayout, Section, Segment};
 use super::flaws::{Flaw, Flaws};
+use crate::target::elf::{ElfLayout, Section, Segment};
 use crate::target::read::source::Source;
 use std::cell::OnceCell;
 

@@ -1,8 +1,8 @@
 //! Reads `ctrace_sites`: the scopes that can be switched on.
 
-use super::super::elf::ElfLayout;
 use super::flaws::{Flaw, Flaws};
 use super::image::{Entry, Image, target, word};
+use crate::target::elf::ElfLayout;
 use crate::target::read::budget::TooLarge;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

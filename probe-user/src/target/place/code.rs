@@ -4,10 +4,10 @@
 //! Everything is read once per object and borrowed from the file's bytes. Instructions are decoded
 //! later, one function at a time, so a large binary costs only what is selected in it.
 
-use super::super::elf::{self as target_elf, ElfError, ElfFile};
 use super::frames::{FrameEntry, FrameTable, Start};
 use super::stacks::{self, Place, StackSwitch, Unsearched};
 use crate::target::elf::tables::{self, NamedSymbols};
+use crate::target::elf::{self as target_elf, ElfError, ElfFile};
 use crate::target::read::budget::{Budget, TooLarge};
 use crate::target::read::source::Source;
 use ctrace_core::ranges::Ranges;

@@ -4,8 +4,8 @@
 //! are no function or no code. A return probe overwrites the return address. So a function gets
 //! none if anything reads that address, keeps it, or returns through it twice.
 
-use super::super::plan::GuardKind;
 use super::names;
+use crate::target::plan::GuardKind;
 use crate::target::read::budget::TooLarge;
 use std::fmt;
 

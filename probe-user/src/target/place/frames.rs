@@ -5,7 +5,7 @@
 //! (CFA) is `rsp+8`. A part entered by a jump starts with the frame that its function has built.
 //! That one rule tells real functions from parts that a return probe would destroy.
 
-use super::super::elf::ElfFile;
+use crate::target::elf::ElfFile;
 use crate::target::read::budget::{Budget, TooLarge};
 use crate::target::read::source::Source;
 use gimli::{

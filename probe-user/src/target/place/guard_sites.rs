@@ -1,7 +1,6 @@
 //! Collects the guard sites of an object: the entries of functions, and instructions that switch
 //! stacks.
 
-use super::super::plan::GuardKind;
 use super::code::CodeMap;
 use super::cost::cost;
 use super::entry;
@@ -14,6 +13,7 @@ use super::names::{Definition, Names};
 use super::references::{self, Reference};
 use super::stacks::{LONGEST_INSTRUCTION, Place};
 use super::unguardable::Unguardable;
+use crate::target::plan::GuardKind;
 use crate::target::read::source::Source;
 use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
 use std::collections::{BTreeMap, BTreeSet, HashSet};

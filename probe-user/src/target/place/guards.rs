@@ -5,9 +5,6 @@
 //! begins puts the true addresses back. All such places must be known: an object that may have
 //! others cannot be guarded, and its process gets no return probes by this rule.
 
-use super::super::elf::{self, ElfLayout, Segment};
-use super::super::object::Object;
-use super::super::plan::{GuardKind, GuardSite};
 use super::code::{CodeMap, PlaceError};
 use super::functions::Functions;
 use super::guard_sites::GuardSites;
@@ -16,6 +13,9 @@ use super::runtimes;
 use super::stacks::{self, Place, StackSwitch};
 use super::unguardable::Unguardable;
 use crate::target::elf::tables::NamedSymbols;
+use crate::target::elf::{self, ElfLayout, Segment};
+use crate::target::object::Object;
+use crate::target::plan::{GuardKind, GuardSite};
 
 /// The places to guard in one object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Sorts an object's symbols by what guards need: definitions of unwinders and switches, imports,
 //! and signs of a runtime that walks its own stacks.
 
-use super::super::plan::GuardKind;
 use super::deny::bare;
 use super::{runtimes, stacks};
 use crate::target::elf::tables::{self, NamedSymbols};
+use crate::target::plan::GuardKind;
 use crate::target::read::budget::{Budget, TooLarge};
 
 /// A function that the object defines.

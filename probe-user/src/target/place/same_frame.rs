@@ -3,9 +3,9 @@
 //! A pair of USDT probes begins and ends a call. If both ends are in one function, the stack pointer
 //! is the same at both, and tells which start an end belongs to. Elsewhere it tells nothing.
 
-use super::super::elf as target_elf;
 use super::code::{segments, segments_reader};
 use super::frames::{Cfa, FrameTable, cfa_at};
+use crate::target::elf as target_elf;
 use crate::target::read::source::Source;
 use std::collections::BTreeMap;
 

@@ -6,9 +6,9 @@
 //! argument, from memory, or by addition. Compilers also restore it, but only from where the same
 //! function saved it: a call-preserved register or the frame.
 
-use super::super::elf::ElfFile;
 use super::frames::FrameTable;
 use super::functions::{Found, Functions};
+use crate::target::elf::ElfFile;
 use crate::target::elf::tables::{self, NamedSymbols};
 use crate::target::read::budget::TooLarge;
 use crate::target::read::source::Source;
