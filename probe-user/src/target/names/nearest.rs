@@ -10,7 +10,7 @@ pub(crate) fn nearest<'a>(
 }
 
 /// Does the same for names that are farther than they look, each by its number of wrong letters.
-pub(super) fn nearest_of<'a>(
+pub(crate) fn nearest_of<'a>(
     wanted: &str,
     names: impl IntoIterator<Item = (&'a str, usize)>,
     limit: usize,

@@ -4,7 +4,7 @@
 use super::Session;
 use crate::{
     session::plan::{Plan, identity},
-    target::{frames::Frames, maps::MappedObject, patience},
+    target::process::{frames::Frames, maps::MappedObject, patience},
 };
 use ctrace_core::{report::RunningBefore, units::Pid};
 use std::sync::Arc;

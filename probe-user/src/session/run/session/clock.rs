@@ -3,7 +3,7 @@
 use crate::{
     bpf::CpuClock,
     session::budget::evidence::{self, Used},
-    target::{cpu_times::CpuTimes, process::Process},
+    target::process::{Process, cpu_times::CpuTimes},
 };
 use ctrace_core::units::{Nanos, Pid};
 use std::cell::Cell;
