@@ -167,7 +167,7 @@ fn calls_have_arguments_results_and_durations() {
     probes.event(8 * MS, POINT, Kind::Point).values((8 * MS, POINT), &[13], None, 0);
     probes.event(9 * MS, HANDLE, Kind::Return);
     probes.event(11 * MS, HANDLE, Kind::Enter);
-    let expected = "   0.002000  handle() <7.00 ms>
+    let expected = "   0.002000  handle(…) <7.00 ms>
    0.003000    find(size=41, key=\"a \\\"b\\\"\") = -7 <1.50 µs>
    0.004000    db:hit(arg0=12)
    0.005000    find(?) = ? <830 ns>
@@ -175,7 +175,7 @@ fn calls_have_arguments_results_and_durations() {
    0.006000  db:query <840 ns>
    0.007000    shop::price(int) <end not seen, 1.00 ms or more>
    0.008000      db:hit(arg0=13)
-   0.011000  handle() <still running after 9.00 ms>
+   0.011000  handle(…) <still running after 9.00 ms>
 ";
     assert_eq!(lines(PLAIN_STYLE, engine, &[20 * MS]), expected);
 }
@@ -199,7 +199,7 @@ fn a_call_that_stays_open_has_two_lines_and_threads_are_named() {
     probes.event(1_210 * MS, FIND, Kind::Return);
     probes.values((1_210 * MS, FIND), &[0], None, 1 << RESULT);
     let expected = "   0.010000  wor\\u{1b}ker/1234  find(size=3, key=\"no\") … still running
-   0.020000  main/7             handle() <10.00 ms>
+   0.020000  main/7             handle(…) <10.00 ms>
    0.600000  -- 1,312 events lost since 0.100000 --
    1.210000  wor\\u{1b}ker/1234  … find resumed = 0 <1.20 s>
 ";

@@ -263,13 +263,13 @@ mod tests {
     #[test]
     fn a_cost_between_bounds_is_told_with_both() {
         let ms = Nanos::from_millis;
-        let note = |least, most| {
+        let note = |least, most: Option<u64>| {
             let note = cost_note(&Estimate { least: ms(least), most: most.map(ms) }, ms(8_000));
             note.map(|note| note.split(" of the time").next().expect("a part").to_owned())
         };
         assert_eq!(note(500, Some(799)), None);
         let wide = note(500, Some(1_604)).expect("told");
-        assert_eq!(wide, "probe overhead: 500 ms to 1.6 s, 6 to 20 %");
-        assert_eq!(note(2_000, None).expect("told"), "probe overhead: about 2 s, 25 %");
+        assert_eq!(wide, "probe overhead: 500 ms to 1.60 s, 6 to 20 %");
+        assert_eq!(note(2_000, None).expect("told"), "probe overhead: about 2.00 s, 25 %");
     }
 }
