@@ -66,7 +66,7 @@ impl Mark {
                 "the ends of some calls were not seen: they count up to the last event before"
             }
             Self::MostlyProbes => {
-                "half of its total or of its median, or more, is the cost of probes: it is faster \
+                "at least half of its total or of its median is the cost of probes: it is faster \
                  untraced"
             }
         }
