@@ -38,11 +38,7 @@ use crate::target::{
     plan::Placement,
     process::maps::MappedObject,
     read::budget::{Budget, ObjectLimits},
-    select::{
-        SelectError, Selection, Selector,
-        naming::Naming,
-        not_found::NotFound,
-    },
+    select::{SelectError, Selection, Selector, naming::Naming, not_found::NotFound},
     values::asked::AskedValues,
 };
 use anyhow::{Context, bail};

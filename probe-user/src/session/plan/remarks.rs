@@ -1,7 +1,11 @@
 //! Remarks on a selection for the user, before anything is traced.
 
 use super::Planner;
-use crate::target::{object::Object, place::Returns, select::{Selection, not_found::flawed_markers}};
+use crate::target::{
+    object::Object,
+    place::Returns,
+    select::{Selection, not_found::flawed_markers},
+};
 
 impl Planner {
     pub(super) fn remarks(&self, objects: &[Object], selection: &Selection) -> Vec<String> {

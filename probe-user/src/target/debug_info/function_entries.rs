@@ -3,8 +3,8 @@
 //! The line table has no such place: where a function begins with the code of one that was inlined,
 //! the first row is a line of that one, perhaps in another file.
 
-use super::types::{DebugTypes, EntryAt};
 use super::lines::{Lines, SourceLine};
+use super::types::{DebugTypes, EntryAt};
 use gimli::{AttributeValue, UnitOffset};
 use std::collections::HashMap;
 

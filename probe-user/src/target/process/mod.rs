@@ -18,8 +18,8 @@ pub(crate) mod set;
 mod standstill;
 
 use crate::process_status::ProcessStatus;
-use ctrace_core::units::{Nanos, Pid};
 use cpu_times::CpuTimes;
+use ctrace_core::units::{Nanos, Pid};
 use maps::{MappedObject, MapsError, Region};
 use std::collections::BTreeSet;
 use std::fs;

@@ -69,7 +69,12 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    fn rows<T>(&self, list: &[T], rows: &ChosenRows, fields: &[(&str, impl Fn(&T) -> String)]) -> String {
+    fn rows<T>(
+        &self,
+        list: &[T],
+        rows: &ChosenRows,
+        fields: &[(&str, impl Fn(&T) -> String)],
+    ) -> String {
         self.write(rows.indices.iter().map(|&index| &list[index]), fields)
     }
 
