@@ -144,16 +144,16 @@ fn a_call_that_stays_open_holds_up_no_other() {
     command.args(["-f", "event_loop", "-f", "leaf", "-o"]).arg(&file).arg("--").arg(target);
     let running = Running::start(&mut command).expect("starts");
     let lines = || read_to_string(&file).unwrap_or_default();
-    wait_for("a line inside the open call", || lines().matches("leaf() <").count() > 10);
+    wait_for("a line inside the open call", || lines().matches("leaf(…) <").count() > 10);
     // It passes the signal on.
     running.signal(Signal::TERM).expect("ctrace runs");
     let finished = running.wait(LIMIT).expect("it ends");
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
     let lines = lines();
     let (first, last) = (lines.lines().next().expect("one"), lines.lines().last().expect("one"));
-    assert!(first.ends_with("  event_loop() … still running"), "{first}");
+    assert!(first.ends_with("  event_loop(…) … still running"), "{first}");
     assert!(last.contains("  … event_loop resumed <"), "{last}");
-    assert!(lines.lines().nth(1).is_some_and(|line| line.contains("    leaf() <")), "{lines}");
+    assert!(lines.lines().nth(1).is_some_and(|line| line.contains("    leaf(…) <")), "{lines}");
 }
 
 /// Reads a line of ctrace, and no more.
@@ -172,7 +172,7 @@ fn a_reader_that_goes_away_ends_it_quietly() {
     let target = Running::start_ready(Command::new(path).args(["0", "20000"])).expect("starts");
     let pid = target.pid().to_string();
     let (running, line) = read_one(trace(&env).args([&pid, "-f", "step"]));
-    assert!(line.contains("  step() <"), "{line}");
+    assert!(line.contains("  step(…) <"), "{line}");
     let finished = running.wait(LIMIT).expect("it ends by itself");
     assert_eq!((finished.shell_code(), finished.stderr.as_str()), (0, ""));
     target.signal(Signal::TERM).expect("the target lives");
