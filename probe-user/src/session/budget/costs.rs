@@ -17,7 +17,7 @@ const READING: Nanos = Nanos(600);
 
 /// The part of a trap that the kernel's clock tick counts as user time: ticks wait while interrupts
 /// are off. It is measured on one virtual machine (docs/overhead.md).
-const UNSEEN: Nanos = Nanos(110);
+const UNSEEN: Nanos = Nanos(120);
 
 /// The cost of hits.
 #[derive(Clone, Copy, Debug)]

@@ -120,28 +120,31 @@ impl Place {
         }
     }
 
-    /// Returns the parts of its stack to read.
-    fn parts(&self, is_main: bool, regions: &[Region]) -> Vec<Range<u64>> {
+    /// Returns the parts of its stack to read. Empty ones need no read.
+    fn parts(&self, is_main: bool, regions: &[Region]) -> [Range<u64>; 2] {
+        let nothing = || 0..0;
         match self {
             Self::Waits { stack, .. } => {
                 let stack = stack & !7;
                 let region = regions.iter().find(|region| region.addresses.contains(&stack));
-                let Some(end) = region.map(|region| region.addresses.end) else { return vec![] };
+                let Some(end) = region.map(|region| region.addresses.end) else {
+                    return [nothing(), nothing()];
+                };
                 if end - stack <= MOST_OF_STACK {
-                    return vec![stack..end];
+                    return [stack..end, nothing()];
                 }
                 let half = MOST_OF_STACK / 2;
-                vec![stack..stack + half, end - half..end]
+                [stack..stack + half, end - half..end]
             }
             Self::Runs if is_main => {
                 let main = regions.iter().find(|region| region.name == "[stack]");
-                let part = main.map(|main| {
+                let outermost = main.map(|main| {
                     let Range { start, end } = main.addresses;
                     end.saturating_sub(OUTERMOST).max(start)..end
                 });
-                part.into_iter().collect()
+                [outermost.unwrap_or_else(nothing), nothing()]
             }
-            Self::Runs => Vec::new(),
+            Self::Runs => [nothing(), nothing()],
         }
     }
 }
