@@ -180,13 +180,13 @@ fn a_line_shows_the_state_beside_a_command() {
     let (ctrace, path) = (env.ctrace.display(), path.display());
     // ctrace follows the program beside a shell that asks for a word when it is told to.
     let asks =
-        format!("{path} 2 & while [ ! -e asked ]; do sleep 0.1; done; printf 'a word: ' >&2; wait");
+        format!("{path} 2 & while [ ! -e asked ]; do sleep 0.1; done; printf 'a word:' >&2; wait");
     let run = format!("{ctrace} run --follow -f request -- sh -c \"{asks}\"");
     let terminal = Terminal::start(&format!("{run} >output"), 100, 40).expect("starts");
     let before = terminal.shows(&[" s, ", " calls, none lost"]);
     assert!(!before.contains("Ctrl-C"), "{before}");
     std::fs::write(terminal.folder().join("asked"), "").expect("written");
-    let asked = terminal.shows(&["a word: "]);
+    let asked = terminal.shows(&["a word:"]);
     // Some ten times as long as a line stays.
     std::thread::sleep(Duration::from_secs(4));
     assert_eq!(terminal.screen().expect("tmux"), asked);
