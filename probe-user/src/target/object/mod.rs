@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use symbols::{Function, Symbols};
 
-pub use error::ObjectError;
+pub(crate) use error::ObjectError;
 
 /// An ELF object.
 pub struct Object {

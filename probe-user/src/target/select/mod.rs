@@ -21,7 +21,7 @@ use search::{Found, find, matching, matching_functions, objects_that, search};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-pub use error::SelectError;
+pub(crate) use error::SelectError;
 pub(crate) use search::Match;
 
 /// SELECT as it stands on the command line: -f, -u, -m and -x, --pair and --no-pairs, --with-callees,
