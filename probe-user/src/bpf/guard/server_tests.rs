@@ -44,14 +44,14 @@ fn every_question_is_answered() {
     for id in 1..=50 {
         ask_for_link(&socket, id);
     }
-    let mut answered: Vec<_> = (0..50).map(|_| Answer::receive(&socket).unwrap()).collect();
+    let mut answered: Vec<_> = (0..50).map(|_| GuardAnswer::receive(&socket).unwrap()).collect();
     answered.sort_unstable_by_key(|answer| answer.id);
     for (answer, id) in answered.iter().zip(1..) {
         // The descriptor is no program.
         assert!(answer.id == id && answer.errno != 0, "{answer:?}");
     }
     GuardRequest::Close { link: 99 }.send(&socket).unwrap();
-    assert_eq!(Answer::receive(&socket), Some(Answer::done(99, &Ok(()))));
+    assert_eq!(GuardAnswer::receive(&socket), Some(GuardAnswer::done(99, &Ok(()))));
     drop(socket);
     thread.join().unwrap();
 }
@@ -62,11 +62,11 @@ fn after_the_end_of_all_links_there_are_no_further_ones() {
     for id in [5, 6] {
         GuardRequest::CloseAll { id }.send(&socket).unwrap();
     }
-    let mut ended = [5, 6].map(|_| Answer::receive(&socket).unwrap());
+    let mut ended = [5, 6].map(|_| GuardAnswer::receive(&socket).unwrap());
     ended.sort_unstable_by_key(|answer| answer.id);
-    assert_eq!(ended, [Answer::done(5, &Ok(())), Answer::done(6, &Ok(()))]);
+    assert_eq!(ended, [GuardAnswer::done(5, &Ok(())), GuardAnswer::done(6, &Ok(()))]);
     ask_for_link(&socket, 7);
-    let answer = Answer::receive(&socket).unwrap();
+    let answer = GuardAnswer::receive(&socket).unwrap();
     assert_eq!((answer.id, answer.errno), (7, libc::ECANCELED));
     drop(socket);
     thread.join().unwrap();

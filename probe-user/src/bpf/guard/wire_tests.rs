@@ -91,7 +91,7 @@ fn a_message_that_is_cut_is_the_end() {
 }
 
 /// Returns whether a header with this many descriptors is refused.
-fn refused(header: Header, fds: usize) -> bool {
+fn refused(header: MessageHeader, fds: usize) -> bool {
     let socket = after(move |socket| {
         let file = null();
         let fds = vec![file.as_fd(); fds];
@@ -104,26 +104,29 @@ fn refused(header: Header, fds: usize) -> bool {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    let link = Header { what: LINK, attach: 48, count: 1, ..Header::default() };
+    let link = MessageHeader { what: LINK, attach: 48, count: 1, ..MessageHeader::default() };
     assert!(!refused(link, 2));
     for header in [
-        Header { what: 0, ..link },
-        Header { what: 99, ..link },
-        Header { attach: 0, ..link },
-        Header { attach: 49, ..link },
-        Header { count: SITES_LIMIT as u32 + 1, ..link },
-        Header { count: u32::MAX, ..link },
+        MessageHeader { what: 0, ..link },
+        MessageHeader { what: 99, ..link },
+        MessageHeader { attach: 0, ..link },
+        MessageHeader { attach: 49, ..link },
+        MessageHeader { count: SITES_LIMIT as u32 + 1, ..link },
+        MessageHeader { count: u32::MAX, ..link },
     ] {
         assert!(refused(header, 2), "{header:?}");
     }
     assert!(refused(link, 0) && refused(link, 1));
-    assert!(refused(Header { what: CLOSE, ..link }, 1));
-    assert!(refused(Header { what: HOLD, ..link }, 0) && refused(Header { what: HOLD, ..link }, 2));
+    assert!(refused(MessageHeader { what: CLOSE, ..link }, 1));
+    assert!(
+        refused(MessageHeader { what: HOLD, ..link }, 0)
+            && refused(MessageHeader { what: HOLD, ..link }, 2)
+    );
 }
 
 #[test]
 fn headers_are_read_as_they_were_written() {
-    let header = Header {
+    let header = MessageHeader {
         what: 1,
         flags: 2,
         id: 1 << 40 | 3,
@@ -133,7 +136,7 @@ fn headers_are_read_as_they_were_written() {
         unit: 7,
         return_bit: 8,
     };
-    assert_eq!(Header::from_bytes(&header.to_bytes()), header);
+    assert_eq!(MessageHeader::from_bytes(&header.to_bytes()), header);
 }
 
 #[test]

@@ -65,7 +65,7 @@ impl FakeRing {
     }
 
     fn ring(&self) -> Ring {
-        Ring::map(&self.file, Layout::new(1, BYTES as u32).unwrap(), 0).unwrap()
+        Ring::map(&self.file, RingLayout::new(1, BYTES as u32).unwrap(), 0).unwrap()
     }
 
     fn memory(&mut self) -> &mut [u64] {
@@ -226,7 +226,7 @@ fn room_comes_back_in_pieces() {
 
 #[test]
 fn refusals_are_told() {
-    let layout = Layout::new(2, 4096).unwrap();
+    let layout = RingLayout::new(2, 4096).unwrap();
     let null: OwnedFd = File::open("/dev/null").unwrap().into();
     let _fake = fake::Fake::failing(libc::ENOMEM);
     assert!(matches!(Rings::map(&null, layout), Err(BpfError::Create { .. })));

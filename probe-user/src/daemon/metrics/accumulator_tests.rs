@@ -236,7 +236,7 @@ enum Step {
     },
 }
 
-fn step() -> impl Strategy<MetricValue = Step> {
+fn step() -> impl Strategy<Value = Step> {
     let calls = (0..4usize, 0..3usize, prop::collection::vec(0..1u64 << 40, 0..4), 0..3u64);
     prop_oneof![
         1 => Just(Step::Start),

@@ -159,7 +159,7 @@ fn broken_caches_say_nothing() {
 fn too_large_a_cache_is_none() {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(&new_format(0, &ENTRIES, &[])).unwrap();
-    let mut budget = Budget::default();
+    let mut budget = SearchBudget::default();
     assert!(Cache::read(&file, &mut budget).unwrap().is_some());
     file.set_len(1 << 40).unwrap();
     assert!(Cache::read(&file, &mut budget).unwrap().is_none());

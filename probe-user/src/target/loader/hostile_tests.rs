@@ -156,10 +156,11 @@ fn fifos_devices_and_directories_are_not_opened() {
 #[test]
 fn files_of_the_kernel_are_not_read() {
     let root = Root::ours().unwrap();
-    let mut files = Files { root: &root, directory: Path::new("/"), budget: Budget::default() };
+    let mut files =
+        Files { root: &root, directory: Path::new("/"), budget: SearchBudget::default() };
     let before = files.budget.bytes;
     let found = files.look(b"/proc/version").unwrap().unwrap();
-    assert_eq!((found.kind, files.budget.bytes), (dynamic::Kind::Broken, before));
+    assert_eq!((found.kind, files.budget.bytes), (dynamic::FileKind::Broken, before));
     files.look(GLIBC.as_bytes()).unwrap().unwrap();
     assert!(files.budget.bytes < before);
 }

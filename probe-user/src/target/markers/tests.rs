@@ -128,7 +128,7 @@ const CODE: u64 = 0x300;
 
 /// A layout of 0x1800 bytes: code, and data from 0x2000. The second half of the data is zeros that
 /// are not in the file.
-fn layout(sections: Vec<Section>) -> Layout {
+fn layout(sections: Vec<Section>) -> ElfLayout {
     let segment = |addresses: std::ops::Range<u64>, offset, file_size, writable: bool| Segment {
         addresses,
         offset,
@@ -138,7 +138,7 @@ fn layout(sections: Vec<Section>) -> Layout {
     };
     let segments =
         vec![segment(0..0x1000, 0, 0x1000, false), segment(0x2000..0x3000, 0x1000, 0x800, true)];
-    Layout { segments, sections, ..Layout::default() }
+    ElfLayout { segments, sections, ..ElfLayout::default() }
 }
 
 fn section(name: &str, start: u64, size: u64) -> Section {
@@ -255,7 +255,7 @@ fn entries_are_bounded() {
         writable: true,
     };
     let sections = vec![section("ctrace_sites", 0, size)];
-    let layout = Layout { segments: vec![segment], sections, ..Layout::default() };
+    let layout = ElfLayout { segments: vec![segment], sections, ..ElfLayout::default() };
     let markers = read(&source(&bytes), &layout, |_| None);
     assert_eq!((markers.flaws.count(Flaw::TooMany), markers.scopes.len()), (1, 0));
 }

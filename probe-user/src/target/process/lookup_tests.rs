@@ -31,7 +31,7 @@ impl Named {
         // Until it has executed, it is this program. Its arguments come last.
         let has_arguments =
             || std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|it| !it.is_empty());
-        while Program::of(Pid(pid)).is_none_or(|program| program.file_name() != self.name)
+        while ProgramFacts::of(Pid(pid)).is_none_or(|program| program.file_name() != self.name)
             || !has_arguments()
         {
             std::thread::yield_now();

@@ -21,7 +21,7 @@ fn now(at: u64, events: &[u64], spent: u64) -> Now<'_> {
 fn settling() -> Budgeted {
     let mut budgeted = Budgeted::new(1.0);
     let (functions, start) = (vec![FuncId(0)], Time::default());
-    budgeted.add(Group::without_sites(functions), start);
+    budgeted.add(LinkGroup::without_sites(functions), start);
     budgeted.begin(Nanos::ZERO, Nanos::ZERO);
     let (at, cpu, spent) = (Nanos(2 * SECOND), Nanos(2 * SECOND), vec![Nanos(SECOND)]);
     assert_eq!(budgeted.control.look(Reading { at, cpu, spent: &spent }), [0]);
