@@ -86,7 +86,7 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::compile;
+    use crate::target::fixtures::compile;
 
     /// Checks the line of the function whose name contains `name`.
     #[track_caller]
