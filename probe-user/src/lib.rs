@@ -17,6 +17,7 @@ mod process_status;
 mod program;
 mod session;
 mod target;
+mod timeline_server;
 mod top;
 mod ui;
 mod user;

@@ -10,7 +10,7 @@
 //! - [`stats`] adds them up.
 //! - [`report`] is the source of all tables, exports and screens.
 //! - [`recording`] keeps calls in a file and makes the same reports from it; [`formats`] writes
-//!   single calls for other tools; [`diff`] compares two reports.
+//!   single calls for other tools; [`diff`] compares two reports; [`timeline`] makes pictures of calls.
 #![forbid(unsafe_code)]
 
 mod calls;
@@ -27,5 +27,6 @@ pub mod ranges;
 pub mod recording;
 pub mod report;
 pub mod stats;
+pub mod timeline;
 pub mod units;
 pub mod values;

@@ -8,6 +8,7 @@ mod options;
 mod process;
 mod top;
 mod trace;
+mod ui;
 pub(crate) mod values;
 
 pub(crate) use ctl::{CtlArgs, CtlCommand, WhomArgs};
@@ -22,6 +23,7 @@ pub(crate) use options::{
 pub(crate) use process::ProcessArgs;
 pub(crate) use top::TopArgs;
 pub(crate) use trace::TraceLinesArgs;
+pub(crate) use ui::UiArgs;
 
 use crate::target::process::lookup::ProcessName;
 pub(crate) use crate::values::FramesLimit;
@@ -47,6 +49,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
         sudo ctrace record -f 'handle_*' -p 4711 -d 60       into a file, for later reports\n  \
         ctrace report trace.ctrace --view tree               who calls whom\n  \
         ctrace report trace.ctrace --view calls --top 3      the slowest calls, with the calls inside\n  \
+        ctrace ui trace.ctrace                               every call on a timeline, in the browser\n  \
         ctrace diff old.ctrace new.ctrace                    changes, apart from noise\n  \
         sudo ctrace doctor                                   what this kernel and user support"
 )]
@@ -77,6 +80,7 @@ pub(crate) enum Command {
     Trace(Box<TraceLinesArgs>),
     Record(Box<RecordArgs>),
     Report(Box<ReportArgs>),
+    Ui(UiArgs),
     Diff(Box<DiffArgs>),
     Export(Box<ExportArgs>),
     Daemon(DaemonArgs),

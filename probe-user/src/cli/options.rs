@@ -1,7 +1,10 @@
 //! Groups of options that several subcommands share: SELECT, FILTER, OUTPUT and the probes.
 
 use super::values;
-use crate::{session::budget::slowdown::SlowdownPolicy, target::values::asked::AskedValues};
+use crate::{
+    session::{budget::slowdown::SlowdownPolicy, keep::replayed::CENTER},
+    target::values::asked::AskedValues,
+};
 use clap::{Args, ValueEnum};
 use ctrace_core::{report::By, units::Nanos};
 use std::{path::PathBuf, time::Duration};
@@ -211,7 +214,7 @@ pub(crate) struct OutputArgs {
     #[arg(long)]
     pub raw: bool,
     /// Percentage of calls to cut off each end for the center (--view detail, --view ctrack)
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = values::center)]
+    #[arg(long, value_name = "PERCENT", default_value_t = CENTER, value_parser = values::center)]
     pub center: f64,
 }
 

@@ -19,6 +19,7 @@ mod record;
 mod report;
 mod run;
 mod spec;
+mod timeline;
 mod top;
 mod trace;
 
@@ -46,6 +47,7 @@ pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Trace(args) => trace::main(*args, verbose),
         Command::Record(args) => record::main(&args, verbose),
         Command::Report(args) => report::main(&args),
+        Command::Ui(args) => timeline::main(args),
         Command::Diff(args) => diff::main(&args),
         Command::Export(args) => export::main(&args),
         Command::Ctl(args) => ctl::main(&args),

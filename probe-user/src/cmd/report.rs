@@ -2,7 +2,7 @@
 
 use super::{
     Failure,
-    open::{Files, open},
+    open::open,
     query::{query, window},
     spec,
 };
@@ -11,20 +11,17 @@ use crate::{
     session::keep::{
         one_function::one_function,
         parts::{self, MOST_PARTS, Parts},
+        replayed::report_of,
         sink::{Default, Sink},
     },
     ui::{self, units, views::frames::over_budget},
 };
 use anyhow::{anyhow, ensure};
 use ctrace_core::{
-    engine::ReportMeta,
     function::FunctionInfo,
-    recording::{
-        Recording,
-        replay::{Query, meta_of, report_with},
-    },
+    recording::replay::Query,
     report::{Extras, FramesAsked, Report},
-    units::{FuncId, Nanos},
+    units::Nanos,
 };
 use std::ops::Range;
 
@@ -39,12 +36,7 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     let (mut verdicts, mut most_left_out) = (Vec::new(), 0);
     let frames = frames_asked(args, recording.functions())?;
     let extras = Extras { frames, ..sink.extras() };
-    let report_of = |query: &Query| {
-        let meta = meta_of(&recording, args.output.center);
-        let mut report = report_with(&recording, query, ReportMeta { extras, ..meta });
-        report.leave_out(|function| !is_asked(&recording, query, function));
-        report
-    };
+    let report_of = |query: &Query| report_of(&recording, query, args.output.center, extras);
     for window in windows(args, recording.period())? {
         let query = query(&args.query, &recording, window)?;
         let whole = report_of(&query);
@@ -90,13 +82,6 @@ fn exceeds(report: &Report, limit: &FramesLimit) -> Option<bool> {
         ui::say(&format!("FAILED: {told}; at most {} may", units::percent(limit.percent)));
     }
     Some(has_failed)
-}
-
-/// Returns whether the report would contain calls of the function.
-fn is_asked(recording: &Recording<Files>, query: &Query, function: usize) -> bool {
-    let is_chosen = query.functions.as_ref().is_none_or(|chosen| chosen[function]);
-    let unarmed = recording.end().map_or(&[][..], |end| &end.unarmed);
-    is_chosen && unarmed.binary_search(&FuncId(function as u32)).is_err()
 }
 
 /// Returns the times of the reports: one, or one for each interval.

@@ -13,7 +13,7 @@ use std::{
 /// The time between two searches for a place.
 const STEP: Duration = Duration::from_millis(5);
 
-pub(super) struct ConnectionPlaces {
+pub(crate) struct ConnectionPlaces {
     most: usize,
     /// The least time that a connection keeps its place.
     grace: Duration,
@@ -44,18 +44,18 @@ enum State {
 }
 
 /// A place, until it is dropped or goes to a newcomer.
-pub(super) struct ConnectionPlace {
+pub(crate) struct ConnectionPlace {
     id: u64,
     places: Arc<ConnectionPlaces>,
 }
 
 impl ConnectionPlaces {
-    pub(super) fn new(most: usize, grace: Duration) -> Arc<Self> {
+    pub(crate) fn new(most: usize, grace: Duration) -> Arc<Self> {
         Arc::new(Self { most, grace, taken: Mutex::default() })
     }
 
     /// Takes a place for a connection that `close` can end. Returns `None` after the time limit.
-    pub(super) fn take(
+    pub(crate) fn take(
         self: &Arc<Self>,
         patience: Duration,
         close: impl FnOnce() + Send + 'static,
@@ -96,12 +96,12 @@ impl ConnectionPlaces {
 
 impl ConnectionPlace {
     /// Keeps the place until the peer's request is answered. Returns false if a newcomer has it.
-    pub(super) fn keep(&self) -> bool {
+    pub(crate) fn keep(&self) -> bool {
         self.turn(State::Answered)
     }
 
     /// Waits for the peer again. Returns false if a newcomer has the place.
-    pub(super) fn wait(&self) -> bool {
+    pub(crate) fn wait(&self) -> bool {
         self.turn(State::Again)
     }
 

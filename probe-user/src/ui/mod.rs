@@ -44,6 +44,7 @@ pub(crate) use lines::TextLines;
 pub use loss::loss_line;
 pub(crate) use loss::{is_damaged, warnings};
 pub use style::Style;
+pub(crate) use style::tone_of;
 pub use views::{ViewError, ViewName, ViewOptions};
 
 use crate::writing;

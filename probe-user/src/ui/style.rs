@@ -97,6 +97,13 @@ impl Tone {
         PALETTE.get(usize::from(place)).copied()
     }
 
+    /// Returns the same colour as red, green and blue: the palette has colours of the cube only.
+    fn of_cube(self) -> [u8; 3] {
+        let place = self.of_256().unwrap_or_default().saturating_sub(16);
+        [place / 36, place / 6 % 6, place % 6]
+            .map(|step| if step == 0 { 0 } else { 55 + step * 40 })
+    }
+
     fn code(self) -> String {
         let code = match self {
             Self::Plain => "",
@@ -113,6 +120,11 @@ impl Tone {
         };
         code.to_owned()
     }
+}
+
+/// Returns the colour of a function's name for a browser: red, green and blue.
+pub(crate) fn tone_of(name: &str) -> [u8; 3] {
+    Tone::of_function(name).of_cube()
 }
 
 /// A place on the scale of a heat map, from rare to frequent, for terminals with all colours.

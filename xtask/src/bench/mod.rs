@@ -14,6 +14,7 @@ mod recording;
 mod redis;
 mod target;
 mod throughput;
+mod ui;
 mod watch;
 
 use crate::setup::{self, Need};
@@ -66,6 +67,7 @@ const BENCHES: &[(&str, Bench)] = &[
     ("throughput", throughput::run),
     ("engine", engine::run),
     ("exports", exports::run),
+    ("ui", ui::run),
     ("footprint", footprint::run),
     ("daemon", daemon::run),
     ("marker-cost", marker::cost),

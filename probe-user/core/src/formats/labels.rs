@@ -14,30 +14,30 @@ const MAX_PATH: usize = 256 << 10;
 /// Limit of frames in a path, the innermost ones: more than ctrace records.
 const MAX_FRAMES: usize = 2_048;
 /// The name that replaces frames that are unknown or too many.
-pub(super) const UNKNOWN_FRAMES: &str = "[path not recorded]";
+pub(crate) const UNKNOWN_FRAMES: &str = "[path not recorded]";
 
 /// The names of all functions.
 #[derive(Default)]
-pub(super) struct Labels(Vec<String>);
+pub(crate) struct Labels(Vec<String>);
 
 impl Labels {
-    pub(super) fn of<R: ReadAt>(recording: &Recording<R>) -> Self {
+    pub(crate) fn of<R: ReadAt>(recording: &Recording<R>) -> Self {
         let label = |info: &crate::function::FunctionInfo| {
             short(&clean(&qualified(info.kind, info.group.as_deref(), &info.name))).to_owned()
         };
         Self(recording.functions().iter().map(label).collect())
     }
 
-    pub(super) fn all(&self) -> &[String] {
+    pub(crate) fn all(&self) -> &[String] {
         &self.0
     }
 
-    pub(super) fn function(&self, id: FuncId) -> &str {
+    pub(crate) fn function(&self, id: FuncId) -> &str {
         self.0.get(id.index()).map_or("?", String::as_str)
     }
 
     /// Returns the frames of a path, outermost first.
-    pub(super) fn path(&self, nodes: &[Node], path: u32) -> Vec<&str> {
+    pub(crate) fn path(&self, nodes: &[Node], path: u32) -> Vec<&str> {
         let (functions, is_whole) = frames(nodes, path);
         let unknown = (!is_whole).then_some(UNKNOWN_FRAMES);
         let functions = functions.into_iter().map(|f| self.function(f));
@@ -51,7 +51,7 @@ impl Labels {
 }
 
 /// Returns the functions of a path, outermost first, and whether they are complete.
-pub(super) fn frames(nodes: &[Node], path: u32) -> (Vec<FuncId>, bool) {
+pub(crate) fn frames(nodes: &[Node], path: u32) -> (Vec<FuncId>, bool) {
     let (mut frames, mut at) = (Vec::new(), path);
     let mut is_whole = true;
     while at != ROOT {
@@ -65,13 +65,13 @@ pub(super) fn frames(nodes: &[Node], path: u32) -> (Vec<FuncId>, bool) {
 }
 
 /// A thread's name for viewers.
-pub(super) struct ThreadLabel {
-    pub(super) pid: u32,
-    pub(super) tid: u32,
-    pub(super) name: String,
+pub(crate) struct ThreadLabel {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) name: String,
 }
 
-pub(super) fn thread<R: ReadAt>(recording: &Recording<R>, id: ThreadId) -> ThreadLabel {
+pub(crate) fn thread<R: ReadAt>(recording: &Recording<R>, id: ThreadId) -> ThreadLabel {
     match recording.thread(id) {
         Some(thread) => ThreadLabel {
             pid: thread.pid.0,
@@ -83,7 +83,7 @@ pub(super) fn thread<R: ReadAt>(recording: &Recording<R>, id: ThreadId) -> Threa
 }
 
 /// Returns the name of a process, or of the program for the recorded one.
-pub(super) fn process<R: ReadAt>(recording: &Recording<R>, pid: u32) -> String {
+pub(crate) fn process<R: ReadAt>(recording: &Recording<R>, pid: u32) -> String {
     let target = &recording.start().target;
     match target.pid {
         Some(target_pid) if target_pid.0 == pid => self::target(target),
@@ -92,12 +92,12 @@ pub(super) fn process<R: ReadAt>(recording: &Recording<R>, pid: u32) -> String {
 }
 
 /// Escapes any other text of the recording, such as a path or the kernel's name.
-pub(super) fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     short(&clean(text)).to_owned()
 }
 
 /// Returns the file name of the recorded program.
-pub(super) fn target(target: &TargetReport) -> String {
+pub(crate) fn target(target: &TargetReport) -> String {
     let exe = target.exe.as_deref().or(target.command.first().map(String::as_str));
     let name = exe.and_then(|exe| exe.rsplit('/').next()).unwrap_or("unknown program");
     short(&clean(name)).to_owned()

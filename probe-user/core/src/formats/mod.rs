@@ -23,7 +23,7 @@ mod firefox;
 mod flamegraph;
 mod folded;
 mod frame_titles;
-mod labels;
+pub(crate) mod labels;
 mod lines;
 mod out;
 #[cfg(feature = "parquet")]

@@ -77,7 +77,7 @@ pub use reader::{PathNode, ReadAt, Recording};
 pub(crate) use reused::ChunkCalls;
 pub use slow::Slow;
 pub(crate) use slow::SlowWatch;
-pub(crate) use varint::put as put_varint;
+pub(crate) use varint::{put as put_varint, take as take_varint};
 pub use writer::{Framed, Writer};
 
 /// Calls in a chunk, or a few more: they must fit a CPU's cache.

@@ -8,6 +8,7 @@ pub(crate) mod one_function;
 pub(crate) mod output;
 pub(crate) mod parts;
 pub(crate) mod recording;
+pub(crate) mod replayed;
 pub(crate) mod sink;
 pub(crate) mod spill;
 pub(crate) mod stream;

@@ -1,0 +1,96 @@
+//! What a page must know of a recording before the first picture. All names are harmless.
+
+use super::Timeline;
+use crate::formats::labels::{self, Labels};
+use crate::recording::replay::report::{damage, notes};
+use crate::recording::{ReadAt, Recording};
+use serde::Serialize;
+
+/// A recording, with times in nanoseconds since its start.
+#[derive(Debug, Serialize)]
+pub struct About {
+    /// The file name of the recorded program.
+    pub program: String,
+    /// How long the recording is.
+    pub length_ns: u64,
+    /// The number of calls, those open at the end included.
+    pub calls: u64,
+    /// The functions, by id.
+    pub functions: Vec<FunctionAbout>,
+    /// The threads that have calls, in the order in which they began.
+    pub threads: Vec<ThreadAbout>,
+    /// Remarks, such as on what is missing.
+    pub notes: Vec<String>,
+}
+
+/// A function.
+#[derive(Debug, Serialize)]
+pub struct FunctionAbout {
+    /// Its name, as exports have it.
+    pub name: String,
+    /// The program or library that contains it.
+    pub object: String,
+}
+
+/// A thread.
+#[derive(Debug, Serialize)]
+pub struct ThreadAbout {
+    /// Its id in this recording.
+    pub id: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Its system thread id.
+    pub tid: u32,
+    /// Its last name.
+    pub name: String,
+    /// The number of its rows.
+    pub depths: u32,
+    /// The number of its calls.
+    pub calls: u64,
+    /// The time at which its first call began. It may be before the start.
+    pub first_ns: i64,
+    /// The time at which its last call ended.
+    pub last_ns: i64,
+}
+
+impl Timeline {
+    /// Describes the recording.
+    pub fn about<R: ReadAt>(&self, recording: &Recording<R>) -> About {
+        let (start, end) = recording.period();
+        let since = |time: crate::units::Nanos| time.0.wrapping_sub(start.0) as i64;
+        let mut threads: Vec<ThreadAbout> = self
+            .threads()
+            .iter()
+            .map(|(id, facts)| {
+                let label = labels::thread(recording, *id);
+                ThreadAbout {
+                    id: id.0,
+                    pid: label.pid,
+                    tid: label.tid,
+                    name: label.name,
+                    depths: facts.depths,
+                    calls: facts.calls,
+                    first_ns: since(facts.first),
+                    last_ns: since(facts.last),
+                }
+            })
+            .collect();
+        threads.sort_by_key(|thread| (thread.pid, thread.first_ns, thread.id));
+        let names = Labels::of(recording);
+        let functions = recording.functions().iter().zip(names.all());
+        let functions = functions.map(|(function, name)| FunctionAbout {
+            name: name.clone(),
+            object: labels::text(&function.object),
+        });
+        let mut notes: Vec<String> = notes(recording);
+        notes.extend(damage(self.unreadable_calls()));
+        About {
+            program: labels::target(&recording.start().target),
+            length_ns: end.since(start).0,
+            calls: self.threads().values().map(|thread| thread.calls).sum(),
+            functions: functions.collect(),
+            threads,
+            notes: notes.iter().map(|note| labels::text(note)).collect(),
+        }
+    }
+}

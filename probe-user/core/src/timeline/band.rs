@@ -1,0 +1,94 @@
+//! Rows at one level, while the pyramid is built: cells, and the calls at least as long as a cell.
+
+use super::cell::{Cell, RowKey, Span, settle};
+use crate::calls::paths::Node;
+use std::collections::BTreeMap;
+
+/// A row at the level of its band.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BandRow {
+    /// In order of time.
+    pub(super) cells: Vec<Cell>,
+    /// Calls at least as long as a cell, in order of time.
+    pub(super) spans: Vec<Span>,
+}
+
+/// The rows of a stretch of time at one level.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Band {
+    pub(super) level: u32,
+    pub(super) rows: BTreeMap<RowKey, BandRow>,
+}
+
+impl BandRow {
+    /// Adds a call. [`Self::settle`] is due after the last one.
+    #[inline]
+    pub(super) fn push(&mut self, span: Span, level: u32, nodes: &[Node]) {
+        if !span.is_small(level) {
+            self.spans.push(span);
+            return;
+        }
+        let function = nodes[span.path as usize].func.0;
+        Cell::each(&span, function, level, |cell| match self.cells.last_mut() {
+            Some(last) if last.at == cell.at => last.add(&cell),
+            _ => self.cells.push(cell),
+        });
+    }
+
+    /// Puts everything in order of time.
+    pub(super) fn settle(&mut self) {
+        // Calls of a chunk come latest first.
+        self.cells.reverse();
+        settle(&mut self.cells);
+        self.spans.sort_by_key(Span::order);
+    }
+
+    /// Goes one level up: calls that are shorter than the longer cells are added to these.
+    fn coarsen(&mut self, level: u32, nodes: &[Node]) {
+        self.cells.iter_mut().for_each(|cell| cell.at >>= 1);
+        let cells = &mut self.cells;
+        self.spans.retain(|span| {
+            let is_small = span.is_small(level);
+            if is_small {
+                let function = nodes[span.path as usize].func.0;
+                Cell::each(span, function, level, |cell| cells.push(cell));
+            }
+            !is_small
+        });
+        settle(cells);
+    }
+}
+
+impl Band {
+    pub(super) fn new(level: u32) -> Self {
+        Self { level, rows: BTreeMap::new() }
+    }
+
+    /// Goes up to a level.
+    pub(super) fn coarsen_to(&mut self, level: u32, nodes: &[Node]) {
+        while self.level < level {
+            self.level += 1;
+            self.rows.values_mut().for_each(|row| row.coarsen(self.level, nodes));
+        }
+    }
+
+    /// Adds a band of the same level that has a later stretch of time.
+    pub(super) fn append(&mut self, later: Self) {
+        for (key, mut row) in later.rows {
+            let here = self.rows.entry(key).or_default();
+            here.cells.append(&mut row.cells);
+            here.spans.append(&mut row.spans);
+        }
+    }
+
+    /// Adds single calls and puts all in order.
+    pub(super) fn finish(&mut self, calls: &[(RowKey, Span)], nodes: &[Node]) {
+        for (key, span) in calls {
+            self.rows.entry(*key).or_default().push(*span, self.level, nodes);
+        }
+        for row in self.rows.values_mut() {
+            settle(&mut row.cells);
+            row.spans.sort_by_key(Span::order);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The two things that a picture has in a row: cells, and the calls that are as long as a cell.
+//!
+//! At level L a cell has 2^L nanoseconds and begins at a multiple of that. A call that lasts shorter
+//! than a cell touches one cell or two, and is added to them. Everything in a cell is a sum, a
+//! maximum or a union, so two cells make the one above them exactly, in any order.
+
+use crate::formats::Ended;
+use crate::units::{Nanos, ThreadId};
+
+/// A row of the timeline: the calls of a thread at one depth. Depth 0 has the outermost calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RowKey {
+    /// The thread: see [`Recording::thread`](crate::recording::Recording::thread).
+    pub thread: ThreadId,
+    /// The number of traced calls around the calls of this row.
+    pub depth: u32,
+}
+
+/// A call of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The time at which it began.
+    pub start: Nanos,
+    /// Its duration, which `ended` qualifies.
+    pub duration: Nanos,
+    /// Its node in the tree of call paths: see [`Recording::path`](crate::recording::Recording::path).
+    pub path: u32,
+    /// How it ended.
+    pub ended: Ended,
+}
+
+impl Span {
+    /// Returns the time at which it ended, or the last that is known of it.
+    pub fn end(&self) -> Nanos {
+        self.start.saturating_add(self.duration)
+    }
+
+    /// Returns a key that sorts spans by time, the outer one first.
+    pub(super) fn order(&self) -> impl Ord + use<> {
+        (self.start, std::cmp::Reverse(self.duration), self.path, self.ended as u8)
+    }
+
+    /// True if some of it, or its beginning, is at or after `from` and before `to`.
+    pub(super) fn touches(&self, from: u64, to: u64) -> bool {
+        self.start.0 < to && (self.end().0 > from || self.start.0 >= from)
+    }
+
+    /// Returns the level whose cells are at most as long, while those of the next are longer. `None`
+    /// without a duration.
+    pub(super) fn class(&self) -> Option<u32> {
+        self.duration.0.checked_ilog2()
+    }
+
+    /// True if it is shorter than a cell of this level.
+    #[inline]
+    pub(super) fn is_small(&self, level: u32) -> bool {
+        self.duration.0 >> level == 0
+    }
+}
+
+/// The calls of a row that touch a cell and are shorter than it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// The cell's beginning, in cells since time 0.
+    pub at: u64,
+    /// The time in the cell that calls cover, added up: more than the cell if they overlap.
+    pub covered: u64,
+    /// The duration of the longest call that touches it.
+    pub longest: u64,
+    /// The number of calls that begin in it.
+    pub count: u64,
+    /// The function of the longest call; of several, the one with the lowest id.
+    pub function: u32,
+    /// The ways in which calls that touch it ended: [`TIMED`](Self::TIMED) and so on.
+    pub ends: u8,
+}
+
+impl Cell {
+    /// The end of a call was seen.
+    pub const TIMED: u8 = 1;
+    /// The end of a call was not seen.
+    pub const UNTIMED: u8 = 2;
+    /// A call is open at the end of the recording.
+    pub const OPEN: u8 = 4;
+
+    /// Shows the cells that a call shorter than a cell touches, the latest first.
+    #[inline]
+    pub(super) fn each(span: &Span, function: u32, level: u32, mut show: impl FnMut(Self)) {
+        let (start, end) = (span.start.0, span.end().0);
+        let at = start >> level;
+        let ends = match span.ended {
+            Ended::Timed => Self::TIMED,
+            Ended::Untimed => Self::UNTIMED,
+            Ended::Open => Self::OPEN,
+        };
+        let longest = span.duration.0;
+        let next = (u128::from(at) + 1) << level;
+        let after = u128::from(end).saturating_sub(next) as u64;
+        if after > 0 {
+            show(Self { at: at + 1, covered: after, longest, count: 0, function, ends });
+        }
+        let covered = end.saturating_sub(start) - after;
+        show(Self { at, covered, longest, count: 1, function, ends });
+    }
+
+    /// Adds the calls of another part of the same cell.
+    #[inline]
+    pub(super) fn add(&mut self, other: &Self) {
+        self.covered = self.covered.saturating_add(other.covered);
+        self.count = self.count.saturating_add(other.count);
+        self.ends |= other.ends;
+        if other.longest > self.longest
+            || other.longest == self.longest && other.function < self.function
+        {
+            (self.longest, self.function) = (other.longest, other.function);
+        }
+    }
+}
+
+/// Sorts cells by time and adds those of one place.
+pub(super) fn settle(cells: &mut Vec<Cell>) {
+    if !cells.is_sorted_by_key(|cell| cell.at) {
+        cells.sort_by_key(|cell| cell.at);
+    }
+    cells.dedup_by(|next, cell| {
+        let is_same = next.at == cell.at;
+        if is_same {
+            cell.add(next);
+        }
+        is_same
+    });
+}

@@ -1,0 +1,96 @@
+//! The timeline of a recording: pictures of all calls, at any zoom.
+//!
+//! [`Timeline::picture`] answers what is visible in some rows (a thread at a depth), from one time
+//! to another, in so many pixels. A call at least as long as a cell (at most a pixel) is a span of
+//! its own; shorter ones are added up in cells. Both are exact: a picture equals the one that
+//! is made by looking at every call.
+//!
+//! Most pictures read no call. `pyramid` is a tree over the chunks of the recording, built in one
+//! pass. Each node has a `tile`: the rows of its stretch of time at several levels, packed, where
+//! cells of a level are twice as long as those of the level below. Only where cells are shorter than
+//! those of a chunk's tile, the chunk is read (`leaf`), and kept for the next pictures. All memory is
+//! bounded, and there is no file beside the recording (docs/decisions/051-timeline-in-memory.md).
+//!
+//! [`Timeline::near`] tells about one call, [`Timeline::hits`] where calls of some functions are.
+#![warn(missing_docs)]
+
+mod about;
+mod band;
+mod cell;
+mod hits;
+mod leaf;
+mod near;
+mod picture;
+mod pyramid;
+#[cfg(test)]
+mod tests;
+mod tile;
+
+pub use about::{About, FunctionAbout, ThreadAbout};
+pub use cell::{Cell, RowKey, Span};
+pub use hits::Hits;
+pub use near::{Inside, Near};
+pub use picture::{MOST_PIXELS, MOST_SPANS, Picture, PictureRow, View};
+pub use pyramid::ThreadFacts;
+
+use crate::recording::{ReadAt, Recording};
+use crate::units::ThreadId;
+use leaf::Leaves;
+use pyramid::{Builder, Pyramid};
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+
+/// A timeline cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TimelineError {
+    /// Calls that cross the edges of chunks are kept in memory one by one.
+    #[error(
+        "has too many calls that go on from one chunk to the next: `ctrace report` and `ctrace trace` \
+         can read it"
+    )]
+    TooManyCrossing,
+}
+
+/// What pictures of a recording are made from. Its methods take the recording that it was built of.
+#[derive(Debug)]
+pub struct Timeline {
+    pyramid: Pyramid,
+    leaves: Leaves,
+}
+
+impl Timeline {
+    /// Reads all calls once. `progress` counts those that were read.
+    pub fn build<R: ReadAt>(
+        recording: &Recording<R>,
+        progress: &AtomicU64,
+    ) -> Result<Self, TimelineError> {
+        Self::build_scaled(recording, progress, 1.0)
+    }
+
+    /// `scale`: how many times the usual bytes tiles may have.
+    fn build_scaled<R: ReadAt>(
+        recording: &Recording<R>,
+        progress: &AtomicU64,
+        scale: f64,
+    ) -> Result<Self, TimelineError> {
+        let pyramid = Builder::new(recording, progress, scale).build();
+        let pyramid = pyramid.ok_or(TimelineError::TooManyCrossing)?;
+        Ok(Self { pyramid, leaves: Leaves::default() })
+    }
+
+    /// Returns the threads that have calls, by id.
+    pub fn threads(&self) -> &BTreeMap<ThreadId, ThreadFacts> {
+        &self.pyramid.facts.threads
+    }
+
+    /// Returns the number of calls that are missing because their chunks cannot be read.
+    pub fn unreadable_calls(&self) -> u64 {
+        self.pyramid.facts.unreadable_calls
+    }
+
+    /// Returns the bytes of the tiles, and those of calls that cross the edges of chunks.
+    pub fn memory(&self) -> (usize, usize) {
+        let (tiles, own) = self.pyramid.root.as_ref().map_or((0, 0), pyramid::Node::memory);
+        (tiles, own + self.pyramid.loose.capacity() * size_of::<(RowKey, Span)>())
+    }
+}

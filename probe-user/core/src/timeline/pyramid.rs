@@ -1,0 +1,252 @@
+//! The tree of tiles over the chunks of a recording, built in one pass.
+//!
+//! A leaf stands for a chunk, a node above for up to 16 nodes. Each has a tile with the calls that
+//! are entirely within its stretch of time. A call that is not within a child of a node is kept at
+//! the node by itself: there are few, as each thread has few calls open where a chunk ends. So each
+//! call is in exactly one leaf, or kept at exactly one node.
+
+use super::band::{Band, BandRow};
+use super::cell::{RowKey, Span};
+use super::leaf::{Leaf, is_within, open_calls};
+use super::tile::Tile;
+use crate::recording::{ChunkEntry, ReadAt, Recording};
+use crate::units::{Nanos, ThreadId};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// The children of a node.
+const FAN: usize = 16;
+/// Levels between the longest cell of a leaf and its shortest, and the same of other nodes.
+const LEAF_LEVELS: u32 = 11;
+const LEVELS: u32 = 12;
+/// Bytes of tiles for each call: of leaves, and of each layer above.
+const OF_LEAVES: f64 = 0.3;
+const OF_LAYER: f64 = 0.04;
+/// Bytes of all tiles, about.
+const MOST_BYTES: f64 = 128.0 * 1024.0 * 1024.0;
+/// Calls kept by themselves, at most.
+const MOST_CROSSING: usize = 6 << 20;
+
+/// A stretch of time.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// The number of its first chunk.
+    pub(super) chunk: usize,
+    pub(super) children: Vec<Node>,
+    pub(super) tile: Option<Tile>,
+    /// Calls that are within it and within none of its children, by row.
+    pub(super) own: Vec<(RowKey, Span)>,
+}
+
+/// The calls of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadFacts {
+    /// The number of its rows: one more than the depth of its deepest call.
+    pub depths: u32,
+    /// The number of its calls.
+    pub calls: u64,
+    /// The time at which the first of them began.
+    pub first: Nanos,
+    /// The time at which the last of them ended.
+    pub last: Nanos,
+}
+
+/// What a node's parent needs of it.
+struct Built {
+    node: Node,
+    band: Band,
+    /// Calls that began before it or end after it.
+    loose: Vec<(RowKey, Span)>,
+    facts: Facts,
+}
+
+/// The facts that are gathered while the pyramid is built.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    pub(super) threads: BTreeMap<ThreadId, ThreadFacts>,
+    /// Stretches of time from which something is missing, in order.
+    pub(super) lost: Vec<(u64, u64)>,
+    pub(super) unreadable_calls: u64,
+}
+
+impl Facts {
+    fn saw(&mut self, key: RowKey, span: &Span) {
+        let thread = self.threads.entry(key.thread).or_insert(ThreadFacts {
+            depths: 0,
+            calls: 0,
+            first: Nanos::MAX,
+            last: Nanos::ZERO,
+        });
+        thread.depths = thread.depths.max(key.depth.saturating_add(1));
+        thread.calls += 1;
+        thread.first = thread.first.min(span.start);
+        thread.last = thread.last.max(span.end());
+    }
+
+    fn add(&mut self, later: Self) {
+        for (id, other) in later.threads {
+            let thread = self.threads.entry(id).or_insert(ThreadFacts { calls: 0, ..other });
+            thread.depths = thread.depths.max(other.depths);
+            thread.calls += other.calls;
+            thread.first = thread.first.min(other.first);
+            thread.last = thread.last.max(other.last);
+        }
+        for (from, to) in later.lost {
+            match self.lost.last_mut() {
+                Some(last) if last.1 >= from => last.1 = last.1.max(to),
+                _ => self.lost.push((from, to)),
+            }
+        }
+        self.unreadable_calls = self.unreadable_calls.saturating_add(later.unreadable_calls);
+    }
+}
+
+/// The tree of a recording, and what was found on the way.
+#[derive(Debug, Default)]
+pub(super) struct Pyramid {
+    /// `None` without chunks.
+    pub(super) root: Option<Node>,
+    /// Calls that are not within the root, such as open ones, by row.
+    pub(super) loose: Vec<(RowKey, Span)>,
+    pub(super) facts: Facts,
+}
+
+/// Builds the tree of a recording.
+pub(super) struct Builder<'a, R> {
+    recording: &'a Recording<R>,
+    /// Bytes of tiles for each call, of leaves and of a layer above.
+    rates: [f64; 2],
+    crossing: AtomicUsize,
+    /// The number of calls read.
+    progress: &'a AtomicU64,
+}
+
+impl<'a, R: ReadAt> Builder<'a, R> {
+    /// `scale`: how many times the usual bytes tiles may have.
+    pub(super) fn new(recording: &'a Recording<R>, progress: &'a AtomicU64, scale: f64) -> Self {
+        let calls: u64 = recording.chunks().iter().map(|entry| entry.calls).sum();
+        let fits = MOST_BYTES / (calls.max(1) as f64 * (OF_LEAVES + 4.0 * OF_LAYER));
+        let scale = scale * fits.min(1.0);
+        let rates = [OF_LEAVES, OF_LAYER].map(|rate| rate * scale);
+        Self { recording, rates, crossing: AtomicUsize::new(0), progress }
+    }
+
+    /// Builds it. `None` if there are too many calls to keep by themselves.
+    pub(super) fn build(&self) -> Option<Pyramid> {
+        let chunks = self.recording.chunks();
+        if chunks.is_empty() {
+            return Some(Pyramid::default());
+        }
+        let Built { node, mut loose, facts, .. } = self.stretch(chunks, 0);
+        loose.sort_by_key(|(key, span)| (*key, span.order()));
+        let is_room = self.crossing.load(Ordering::Relaxed) <= MOST_CROSSING;
+        is_room.then_some(Pyramid { root: Some(node), loose, facts })
+    }
+
+    fn stretch(&self, chunks: &[ChunkEntry], first: usize) -> Built {
+        if let [entry] = chunks {
+            return self.leaf(entry, first);
+        }
+        let mut step = 1;
+        while step * FAN < chunks.len() {
+            step *= FAN;
+        }
+        let parts = chunks.par_chunks(step).enumerate();
+        let parts = parts.map(|(part, chunks)| self.stretch(chunks, first + part * step));
+        self.join(parts.collect(), chunks, first)
+    }
+
+    fn leaf(&self, entry: &ChunkEntry, number: usize) -> Built {
+        let nodes = self.recording.nodes();
+        let (from, to) = (entry.from.0, entry.to.0);
+        let mut facts = Facts::default();
+        let top = top(from, to);
+        let mut band = Band::new(top.saturating_sub(LEAF_LEVELS));
+        let mut loose = Vec::new();
+        match self.recording.chunk(entry) {
+            Ok(chunk) => {
+                let (leaf, crossing) = Leaf::of(&chunk, nodes);
+                loose = crossing;
+                if number + 1 == self.recording.chunks().len() {
+                    loose.extend(open_calls(&chunk, self.recording.period().1, nodes));
+                }
+                loose.iter().for_each(|(key, span)| facts.saw(*key, span));
+                for (key, calls) in &leaf.rows {
+                    let mut row = BandRow::default();
+                    for span in calls {
+                        row.push(*span, band.level, nodes);
+                        facts.saw(*key, span);
+                    }
+                    row.settle();
+                    band.rows.insert(*key, row);
+                }
+                let loss = &chunk.loss;
+                if loss.lost_events() > 0 || loss.late > 0 || loss.decode_errors > 0 {
+                    facts.lost.push((from, to));
+                }
+            }
+            Err(_) => {
+                facts.lost.push((from, to));
+                facts.unreadable_calls = entry.calls;
+            }
+        }
+        self.progress.fetch_add(entry.calls, Ordering::Relaxed);
+        self.take_crossing(&mut loose);
+        let most = (entry.calls as f64 * self.rates[0]) as usize;
+        let tile = Tile::pack(&mut band, from, top, most, nodes);
+        let node = Node { from, to, chunk: number, children: Vec::new(), tile, own: Vec::new() };
+        Built { node, band, loose, facts }
+    }
+
+    /// Makes the node above.
+    fn join(&self, parts: Vec<Built>, chunks: &[ChunkEntry], chunk: usize) -> Built {
+        let nodes = self.recording.nodes();
+        let from = parts.first().map_or(0, |part| part.node.from);
+        let to = parts.last().map_or(from, |part| part.node.to);
+        let top = top(from, to);
+        let lowest = parts.iter().map(|part| part.band.level).max().unwrap_or(top);
+        let mut band = Band::new(lowest.max(top.saturating_sub(LEVELS)).min(top));
+        let (mut children, mut calls) = (Vec::new(), Vec::new());
+        let mut facts = Facts::default();
+        for mut part in parts {
+            part.band.coarsen_to(band.level, nodes);
+            band.append(part.band);
+            facts.add(part.facts);
+            calls.extend(part.loose);
+            children.push(part.node);
+        }
+        let (mut own, loose): (Vec<_>, Vec<_>) =
+            calls.into_iter().partition(|(_, span)| is_within(span, (from, to)));
+        own.sort_by_key(|(key, span)| (*key, span.order()));
+        own.shrink_to_fit();
+        band.finish(&own, nodes);
+        let of_calls: u64 = chunks.iter().map(|entry| entry.calls).sum();
+        let most = (of_calls as f64 * self.rates[1]) as usize;
+        let tile = Tile::pack(&mut band, from, top, most, nodes);
+        Built { node: Node { from, to, chunk, children, tile, own }, band, loose, facts }
+    }
+
+    /// Counts calls that are kept by themselves. Those beyond the limit are not kept.
+    fn take_crossing(&self, calls: &mut Vec<(RowKey, Span)>) {
+        let before = self.crossing.fetch_add(calls.len(), Ordering::Relaxed);
+        calls.truncate(MOST_CROSSING.saturating_sub(before));
+    }
+}
+
+/// Returns the level whose cells are longer than a stretch of time, or the highest.
+fn top(from: u64, to: u64) -> u32 {
+    (u64::BITS - to.saturating_sub(from).leading_zeros()).min(63)
+}
+
+impl Node {
+    /// Adds up the bytes of tiles and of single calls, below and here.
+    pub(super) fn memory(&self) -> (usize, usize) {
+        let tile = self.tile.as_ref().map_or(0, Tile::bytes) + size_of::<Self>();
+        let own = self.own.capacity() * size_of::<(RowKey, Span)>();
+        let below = self.children.iter().map(Self::memory);
+        below.fold((tile, own), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+}

@@ -1,0 +1,201 @@
+//! The rows of a stretch of time at several levels, packed.
+//!
+//! A row has a table with the length of each level's cells and of the calls that are as long as a
+//! cell of that level but not of the next, then all cells, the finest level first, then all those
+//! calls in the same order. So a picture reads the cells of one level and a tail of the calls.
+
+use super::band::Band;
+use super::cell::{Cell, RowKey, Span};
+use crate::calls::paths::Node;
+use crate::formats::Ended;
+use crate::recording::{put_varint as put, take_varint};
+use crate::units::Nanos;
+
+/// Rows of a stretch of time, packed. The cells of its highest level are longer than the stretch.
+#[derive(Debug)]
+pub(super) struct Tile {
+    from: u64,
+    /// The lowest level.
+    pub(super) level: u32,
+    levels: u32,
+    /// The rows, in order, each with the place of its bytes.
+    rows: Box<[(RowKey, u32)]>,
+    bytes: Box<[u8]>,
+}
+
+/// The bytes of a row, level by level.
+struct PackedRow {
+    key: RowKey,
+    cells: Vec<Vec<u8>>,
+    spans: Vec<Vec<u8>>,
+}
+
+impl PackedRow {
+    fn bytes(&self, level: usize) -> usize {
+        self.cells[level].len() + self.spans[level].len() + 2
+    }
+}
+
+impl Tile {
+    /// Packs the levels of a band from its own to `top`. The lowest are left out until the tile has
+    /// at most `most` bytes. `None` if nothing would be left. The band ends at the tile's level.
+    pub(super) fn pack(
+        band: &mut Band,
+        from: u64,
+        top: u32,
+        most: usize,
+        nodes: &[Node],
+    ) -> Option<Self> {
+        let lowest = band.level;
+        let levels = (top + 1).saturating_sub(lowest) as usize;
+        let mut rows: Vec<PackedRow> = band
+            .rows
+            .keys()
+            .map(|&key| PackedRow { key, cells: Vec::new(), spans: Vec::new() })
+            .collect();
+        let mut coarse = band.clone();
+        for level in lowest..=top {
+            for (packed, row) in rows.iter_mut().zip(coarse.rows.values()) {
+                packed.cells.push(pack_cells(&row.cells, from >> level));
+                let of_class = row.spans.iter().filter(|span| span.class() == Some(level));
+                packed.spans.push(pack_spans(of_class, from));
+            }
+            coarse.coarsen_to((level + 1).min(top), nodes);
+        }
+        let of_level = |level| rows.iter().map(|row| row.bytes(level)).sum::<usize>();
+        let mut bytes = rows.len() * size_of::<(RowKey, u32)>();
+        let mut skipped = levels;
+        while skipped > 0 && bytes + of_level(skipped - 1) <= most {
+            skipped -= 1;
+            bytes += of_level(skipped);
+        }
+        if skipped == levels || u32::try_from(bytes).is_err() {
+            return None;
+        }
+        band.coarsen_to(lowest + skipped as u32, nodes);
+        let mut out = Vec::with_capacity(bytes);
+        let mut places = Vec::with_capacity(rows.len());
+        for row in &rows {
+            places.push((row.key, out.len() as u32));
+            let (cells, spans) = (&row.cells[skipped..], &row.spans[skipped..]);
+            for (cells, spans) in cells.iter().zip(spans) {
+                put(&mut out, cells.len() as u64);
+                put(&mut out, spans.len() as u64);
+            }
+            cells.iter().chain(spans).for_each(|bytes| out.extend_from_slice(bytes));
+        }
+        Some(Self {
+            from,
+            level: lowest + skipped as u32,
+            levels: (levels - skipped) as u32,
+            rows: places.into(),
+            bytes: out.into(),
+        })
+    }
+
+    /// Returns the memory that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len() + size_of_val(&*self.rows) + size_of::<Self>()
+    }
+
+    /// Shows the cells and the calls of a row at a level, which is at least the tile's own.
+    pub(super) fn read(
+        &self,
+        key: RowKey,
+        level: u32,
+        mut cell: impl FnMut(Cell),
+        span: impl FnMut(Span),
+    ) {
+        let Ok(place) = self.rows.binary_search_by_key(&key, |(key, _)| *key) else { return };
+        let mut bytes = &self.bytes[self.rows[place].1 as usize..];
+        let top = self.level + self.levels - 1;
+        let stored = level.min(top);
+        let skipped = stored - self.level;
+        // Lengths of all cells, of those before the level, of the calls before it, and of its cells.
+        let (mut all, mut before, mut spans_before, mut here) = (0, 0, 0, 0);
+        let mut spans_here = 0;
+        for place in 0..self.levels {
+            let (cells, spans) = (take(&mut bytes) as usize, take(&mut bytes) as usize);
+            all += cells;
+            match place.cmp(&skipped) {
+                std::cmp::Ordering::Less => {
+                    before += cells;
+                    spans_before += spans;
+                }
+                std::cmp::Ordering::Equal => {
+                    here = cells;
+                    spans_here += spans;
+                }
+                std::cmp::Ordering::Greater => spans_here += spans,
+            }
+        }
+        unpack_cells(&bytes[before..before + here], self.from >> stored, |mut found| {
+            found.at >>= level - stored;
+            cell(found);
+        });
+        let first = all + spans_before;
+        unpack_spans(&bytes[first..first + spans_here], self.from, span);
+    }
+}
+
+fn take(bytes: &mut &[u8]) -> u64 {
+    // The bytes were put by this file.
+    take_varint(bytes).unwrap_or_default()
+}
+
+fn pack_cells(cells: &[Cell], mut at: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    for cell in cells {
+        put(&mut out, cell.at.wrapping_sub(at));
+        put(&mut out, cell.covered);
+        put(&mut out, cell.longest);
+        put(&mut out, cell.count);
+        put(&mut out, u64::from(cell.function) << 3 | u64::from(cell.ends));
+        at = cell.at;
+    }
+    out
+}
+
+fn unpack_cells(mut bytes: &[u8], mut at: u64, mut show: impl FnMut(Cell)) {
+    let bytes = &mut bytes;
+    while !bytes.is_empty() {
+        at = at.wrapping_add(take(bytes));
+        let (covered, longest, count, tag) = (take(bytes), take(bytes), take(bytes), take(bytes));
+        let (function, ends) = ((tag >> 3) as u32, (tag & 7) as u8);
+        show(Cell { at, covered, longest, count, function, ends });
+    }
+}
+
+/// Packs calls of one class. A start is a distance from the one before; the first of a class has a
+/// mark, and its distance is from `from`: several classes are read as one.
+fn pack_spans<'a>(spans: impl Iterator<Item = &'a Span>, from: u64) -> Vec<u8> {
+    let (mut out, mut start, mut is_first) = (Vec::new(), from, true);
+    for span in spans {
+        put(&mut out, span.start.0.wrapping_sub(start));
+        put(&mut out, span.duration.0);
+        put(&mut out, u64::from(span.path) << 3 | (span.ended as u64) << 1 | u64::from(is_first));
+        (start, is_first) = (span.start.0, false);
+    }
+    out
+}
+
+fn unpack_spans(mut bytes: &[u8], from: u64, mut show: impl FnMut(Span)) {
+    let bytes = &mut bytes;
+    let mut before = from;
+    while !bytes.is_empty() {
+        let (distance, duration, tag) = (take(bytes), take(bytes), take(bytes));
+        let start = if tag & 1 == 1 { from } else { before }.wrapping_add(distance);
+        let ended = match tag >> 1 & 3 {
+            0 => Ended::Timed,
+            1 => Ended::Untimed,
+            _ => Ended::Open,
+        };
+        show(Span {
+            start: Nanos(start),
+            duration: Nanos(duration),
+            path: (tag >> 3) as u32,
+            ended,
+        });
+        before = start;
+    }
+}

@@ -1,0 +1,159 @@
+// Asks the server. All addresses are relative, so they have the token of the page's own.
+
+/**
+ * @typedef {{ name: string, object: string }} Function
+ * @typedef {{ program: string, length_ns: number, calls: number, functions: Function[],
+ *   threads: import('./rows.js').Thread[], notes: string[], colours: number[][], files: string }} About
+ * @typedef {{ thread: number, depth: number, function: number, start_ns: number,
+ *   duration_ns: number, ended: 'timed' | 'untimed' | 'open' }} Call
+ * @typedef {{ call: Call, parents: Call[], inside: Call[], inside_calls: number, inside_ns: number,
+ *   self_ns: number | null, inside_is_partial: boolean, values: Record<string, unknown> | null }} Near
+ * @typedef {{ functions: number[], count: number, columns: number[], longest: Call[] }} Hits
+ * @typedef {{ thread: number, depth: number, cells: Uint32Array, cellFunctions: Uint32Array,
+ *   counts: Uint32Array, starts: Float64Array, durations: Float64Array, functions: Uint32Array,
+ *   ends: Uint32Array, leftOut: number }} PictureRow
+ * @typedef {{ cell: number, first: number, cells: number, lost: Uint32Array, rows: PictureRow[],
+ *   byRow: Map<string, PictureRow> }} Picture
+ */
+
+export const TIMED = 1;
+
+/** What the server says instead of an answer. */
+export class Refused extends Error {}
+
+/**
+ * @param {string} name
+ * @param {Record<string, string | number>} params
+ * @param {AbortSignal} [signal]
+ */
+async function ask(name, params, signal) {
+  const query = new URLSearchParams(Object.entries(params).map(([key, value]) => [key, String(value)]));
+  const answer = await fetch(`api/${name}?${query}`, { signal });
+  if (answer.status === 400) throw new Refused((await answer.text()).trim());
+  return answer;
+}
+
+/**
+ * @param {string} name
+ * @param {Record<string, string | number>} params
+ */
+async function json(name, params) {
+  const answer = await ask(name, params);
+  if (!answer.ok) throw new Refused(`the server answers ${answer.status}`);
+  return answer.json();
+}
+
+/**
+ * Describes the recording. Until all calls were read, `progress` is told how far that is.
+ * @param {(part: number) => void} progress
+ * @returns {Promise<About>}
+ */
+export async function about(progress) {
+  for (;;) {
+    const answer = await ask('about', {});
+    if (answer.ok) return answer.json();
+    if (answer.status !== 503) throw new Refused(`the server answers ${answer.status}`);
+    const { read, calls } = await answer.json();
+    progress(calls ? read / calls : 0);
+    await new Promise((done) => setTimeout(done, 100));
+  }
+}
+
+/**
+ * @param {number} from
+ * @param {number} to
+ * @param {number} pixels
+ * @param {{ thread: number, depth: number }[]} rows
+ * @param {AbortSignal} signal
+ * @returns {Promise<Picture>}
+ */
+export async function picture(from, to, pixels, rows, signal) {
+  const params = { from: Math.floor(from), to: Math.ceil(to), pixels, rows: inRanges(rows) };
+  const answer = await ask('picture', params, signal);
+  if (!answer.ok) throw new Refused(`the server answers ${answer.status}`);
+  return decode(await answer.arrayBuffer(), rows);
+}
+
+/** @param {{ thread: number, depth: number }[]} rows */
+function inRanges(rows) {
+  /** @type {{ thread: number, first: number, last: number }[]} */
+  const ranges = [];
+  for (const { thread, depth } of rows) {
+    const last = ranges.at(-1);
+    if (last && last.thread === thread && last.last + 1 === depth) last.last = depth;
+    else ranges.push({ thread, first: depth, last: depth });
+  }
+  return ranges.map(({ thread, first, last }) => `${thread}.${first}-${last}`).join(',');
+}
+
+/**
+ * The bytes are described in picture.rs.
+ * @param {ArrayBuffer} bytes
+ * @param {{ thread: number, depth: number }[]} asked
+ * @returns {Picture}
+ */
+export function decode(bytes, asked) {
+  const head = new Uint32Array(bytes, 0, 6);
+  const [magic, level, cells, count, stretches] = head;
+  if (magic !== 0x31505443) throw new Refused('the server is of another version');
+  let at = 24;
+  const first = new Float64Array(bytes, at, 1)[0];
+  at += 8;
+  const words = (/** @type {number} */ n) => {
+    const found = new Uint32Array(bytes, at, n);
+    at += 4 * n;
+    return found;
+  };
+  const numbers = (/** @type {number} */ n) => {
+    const found = new Float64Array(bytes, at, n);
+    at += 8 * n;
+    return found;
+  };
+  const lost = words(2 * stretches);
+  const rows = Array.from({ length: count }, (_, place) => {
+    const [ofCells, ofSpans, leftOut] = words(4);
+    const row = {
+      ...asked[place],
+      leftOut,
+      cells: words(ofCells),
+      cellFunctions: words(ofCells),
+      counts: words(ofCells),
+    };
+    words(ofCells % 2);
+    return {
+      ...row,
+      starts: numbers(ofSpans),
+      durations: numbers(ofSpans),
+      functions: words(ofSpans),
+      ends: words(ofSpans),
+    };
+  });
+  const byRow = new Map(rows.map((row) => [`${row.thread}.${row.depth}`, row]));
+  return { cell: 2 ** level, first, cells, lost, rows, byRow };
+}
+
+/**
+ * @param {number} thread
+ * @param {number} depth
+ * @param {number} time
+ * @param {number} slack
+ * @returns {Promise<Near | null>}
+ */
+export const call = (thread, depth, time, slack) =>
+  json('call', { thread, depth, time: Math.floor(time), slack: Math.ceil(slack) });
+
+/**
+ * @param {number} from
+ * @param {number} to
+ */
+export const report = (from, to) => json('report', { from, to });
+
+/**
+ * @param {string} text
+ * @param {number} from
+ * @param {number} to
+ * @param {number} columns
+ * @returns {Promise<Hits>}
+ */
+export const find = (text, from, to, columns) =>
+  json('find', { text, from: Math.floor(from), to: Math.ceil(to), columns });

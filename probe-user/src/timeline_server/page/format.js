@@ -1,0 +1,61 @@
+// Numbers and colours as people read them.
+
+const UNITS = /** @type {const} */ ([['ns', 1], ['µs', 1e3], ['ms', 1e6], ['s', 1e9]]);
+
+/**
+ * A duration with three digits or more, such as 1.23 ms.
+ * @param {number} ns
+ */
+export function duration(ns) {
+  const size = Math.abs(ns);
+  const [unit, scale] = [...UNITS].reverse().find(([, scale]) => size >= scale) ?? UNITS[0];
+  const value = ns / scale;
+  const digits = scale === 1 ? 0 : Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0;
+  return `${value.toFixed(digits)} ${unit}`;
+}
+
+/**
+ * A time since the start, with as many digits as steps of `step` nanoseconds need.
+ * @param {number} ns
+ * @param {number} step
+ */
+export function time(ns, step = 1) {
+  const [unit, scale] = [...UNITS].reverse().find(([, scale]) => step >= scale / 1000 && Math.abs(ns) >= scale)
+    ?? UNITS[0];
+  const digits = Math.max(0, Math.ceil(Math.log10(scale / Math.max(step, 1)) - 1e-9));
+  return `${(ns / scale).toFixed(Math.min(9, digits))} ${unit}`;
+}
+
+/** @param {number} n */
+export function count(n) {
+  return n.toLocaleString('en');
+}
+
+/**
+ * A time for `--time`, exact to the nanosecond.
+ * @param {number} ns
+ */
+export function exact(ns) {
+  return `${Math.round(ns)}ns`;
+}
+
+/** @param {number[]} colour */
+export function css([red, green, blue]) {
+  return `rgb(${red} ${green} ${blue})`;
+}
+
+/**
+ * Makes an element with text. Names from a recording come into the page only here and as text.
+ * @param {string} tag
+ * @param {string} [text]
+ * @param {string} [name] the class
+ */
+export function element(tag, text = '', name = '') {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  if (name) made.className = name;
+  return made;
+}
+
+/** @template {HTMLElement} T @param {string} id @returns {T} */
+export const byId = (id) => /** @type {T} */ (document.getElementById(id));

@@ -1,0 +1,353 @@
+// The page: what is on the screen, what the mouse and the keys do, and when to ask and to draw.
+
+import * as data from './data.js';
+import { Painter, ruler, theme } from './draw.js';
+import { byId, count, duration, element } from './format.js';
+import { Pointer } from './pointer.js';
+import { showCall, showHits, showRange, showText } from './panel.js';
+import { ROW, Rows } from './rows.js';
+import { Search } from './search.js';
+import { RULER, View } from './view.js';
+
+
+export class Page {
+  /** @param {data.About} about */
+  constructor(about) {
+    this.about = about;
+    this.view = new View(about.length_ns);
+    this.rows = new Rows(about.threads);
+    this.search = new Search();
+    /** @type {data.Picture | null} */
+    this.picture = null;
+    /** @type {{ from: number, to: number } | null} */
+    this.range = null;
+    /** @type {data.Call | null} */
+    this.call = null;
+    this.pointer = new Pointer(this);
+    this.stage = byId('stage');
+    this.panel = byId('panel');
+    this.ruler = /** @type {HTMLCanvasElement} */ (byId('ruler'));
+    this.canvas = /** @type {HTMLCanvasElement} */ (byId('picture'));
+    this.painter = new Painter(this.canvas, about.colours, about.functions.map((f) => f.name));
+    this.around = { about, goTo: (/** @type {data.Call} */ call) => this.goTo(call), close: () => this.close() };
+    /** @type {AbortController | null} */
+    this.asking = null;
+    this.asked = '';
+    this.wanted = false;
+    this.isDrawing = false;
+  }
+
+  start() {
+    this.listen();
+    this.resize();
+    this.fromHash();
+    this.change();
+  }
+
+  get height() {
+    return this.stage.clientHeight - RULER;
+  }
+
+  // Drawing.
+
+  resize() {
+    const ratio = window.devicePixelRatio || 1;
+    const { clientWidth: width, clientHeight } = this.stage;
+    this.view.width = Math.max(width, 1);
+    for (const [canvas, top, height] of /** @type {const} */ ([[this.ruler, 0, RULER], [this.canvas, RULER, clientHeight - RULER]])) {
+      canvas.width = Math.max(1, Math.round(width * ratio));
+      canvas.height = Math.max(1, Math.round(height * ratio));
+      canvas.style.cssText = `top:${top}px;width:${width}px;height:${Math.max(height, 0)}px`;
+    }
+  }
+
+  /** Something moved: draws what is known, and asks for the rest. */
+  change() {
+    this.view.scroll = Math.min(Math.max(0, this.view.scroll), Math.max(0, this.rows.height - this.height + 40));
+    if (!this.isDrawing) {
+      this.isDrawing = true;
+      requestAnimationFrame(() => {
+        this.isDrawing = false;
+        this.draw();
+      });
+    }
+    this.ask();
+  }
+
+  draw() {
+    const rows = this.rows.visible(this.view.scroll, this.height);
+    this.painter.chosen = this.search.functions;
+    this.painter.draw(this.view, rows, this.picture);
+    ruler(this.ruler, this.view, this.search.found, this.painter.theme);
+    this.drawNames();
+    this.drawRange();
+    document.documentElement.dataset.ready = String(!this.asking && !this.wanted);
+  }
+
+  drawNames() {
+    const names = byId('names');
+    const tracks = this.rows.visibleTracks(this.view.scroll, this.height);
+    names.replaceChildren(...tracks.map((track) => {
+      const label = element('div', track.thread.name || 'thread');
+      label.append(element('span', ` ${track.thread.tid} · ${count(track.thread.calls)} calls`));
+      const top = Math.min(Math.max(track.top - this.view.scroll, 0), track.bottom - this.view.scroll - 16);
+      label.style.top = `${RULER + top}px`;
+      return label;
+    }));
+  }
+
+  drawRange() {
+    const shown = this.pointer.drag?.range ?? this.range;
+    const box = byId('range');
+    box.hidden = !shown;
+    if (shown) {
+      const left = this.view.xAt(shown.from);
+      box.style.left = `${left}px`;
+      box.style.width = `${Math.max(1, this.view.xAt(shown.to) - left)}px`;
+    }
+  }
+
+  // Asking.
+
+  /** Asks for the picture of now. While one is on its way, only the newest wish is kept. */
+  ask() {
+    const rows = this.rows.visible(this.view.scroll, this.height);
+    const pixels = Math.min(8192, Math.max(1, this.canvas.width));
+    const key = [this.view.from, this.view.to, pixels, ...rows.map((row) => `${row.thread}.${row.depth}`)].join(' ');
+    if (key === this.asked) return;
+    if (this.asking) {
+      this.wanted = true;
+      return;
+    }
+    this.asked = key;
+    this.wanted = false;
+    const asking = new AbortController();
+    this.asking = asking;
+    data.picture(this.view.from, this.view.to, pixels, rows, asking.signal)
+      .then((picture) => {
+        this.picture = picture;
+        this.status();
+      }, (error) => this.say(error))
+      .finally(() => {
+        this.asking = null;
+        this.change();
+      });
+    this.toHash();
+  }
+
+  status() {
+    const { from, to } = this.view;
+    const leftOut = this.picture?.rows.reduce((sum, row) => sum + row.leftOut, 0) ?? 0;
+    const text = `${duration(to - from)} of ${duration(this.about.length_ns)} · ${count(this.about.calls)} calls`;
+    byId('status').textContent = leftOut ? `${text} · ${count(leftOut)} overlapping calls are not drawn` : text;
+  }
+
+  /** @param {unknown} error */
+  say(error) {
+    if (error instanceof DOMException && error.name === 'AbortError') return;
+    const why = error instanceof data.Refused ? error.message : 'ctrace has ended, or cannot be reached';
+    byId('status').textContent = why;
+  }
+
+  // Choosing.
+
+  /** @param {number} thread @param {number} depth @param {number} when @param {number} slack */
+  async choose(thread, depth, when, slack) {
+    try {
+      const near = await data.call(thread, depth, when, slack);
+      if (!near) return;
+      this.call = near.call;
+      showCall(this.panel, this.around, near);
+      this.resized();
+    } catch (error) {
+      this.say(error);
+    }
+  }
+
+  /** @param {data.Call} call */
+  goTo(call) {
+    const top = this.rows.top(call.thread, call.depth);
+    if (top !== undefined && (top < this.view.scroll || top > this.view.scroll + this.height - ROW)) {
+      this.view.scroll = top - this.height / 2;
+    }
+    this.view.showAround(call.start_ns, call.start_ns + call.duration_ns, 1);
+    this.change();
+    return this.choose(call.thread, call.depth, call.start_ns, 0);
+  }
+
+  /** @param {number} from @param {number} to */
+  async chooseRange(from, to) {
+    const range = { from: Math.max(0, Math.round(from)), to: Math.round(Math.min(to, this.about.length_ns)) };
+    if (range.to <= range.from) return;
+    this.range = range;
+    showText(this.panel, this.around, `range of ${duration(range.to - range.from)}`, 'counting …');
+    this.resized();
+    try {
+      const report = await data.report(range.from, range.to);
+      if (this.range === range) showRange(this.panel, this.around, range, report);
+    } catch (error) {
+      showText(this.panel, this.around, 'no report', error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  async find() {
+    const text = /** @type {HTMLInputElement} */ (byId('find')).value.trim();
+    try {
+      if (!await this.search.start(text, this.about.length_ns)) return;
+      if (this.search.found) showHits(this.panel, this.around, text, this.search.found.hits);
+      this.status();
+    } catch (error) {
+      this.search.found = null;
+      this.say(error);
+    }
+    this.resized();
+    this.toHash();
+  }
+
+  close() {
+    this.panel.hidden = true;
+    [this.range, this.call] = [null, null];
+    this.resized();
+  }
+
+  resized() {
+    this.resize();
+    this.change();
+  }
+
+  // The state in the address.
+
+  toHash() {
+    const { from, to, scroll } = this.view;
+    /** @type {Record<string, string>} */
+    const state = { from: String(Math.floor(from)), to: String(Math.ceil(to)) };
+    if (scroll) state.y = String(Math.round(scroll));
+    for (const id of ['find', 'threads', 'depth']) {
+      const { value } = /** @type {HTMLInputElement} */ (byId(id));
+      if (value) state[id] = value;
+    }
+    if (this.range) state.range = `${this.range.from}..${this.range.to}`;
+    history.replaceState(null, '', `#${new URLSearchParams(state)}`);
+  }
+
+  fromHash() {
+    const state = new URLSearchParams(location.hash.slice(1));
+    const number = (/** @type {string} */ name) => Number.parseFloat(state.get(name) ?? '');
+    for (const id of ['find', 'threads', 'depth']) {
+      /** @type {HTMLInputElement} */ (byId(id)).value = state.get(id) ?? '';
+    }
+    this.filter();
+    if (number('to') > number('from')) this.view.show(number('from'), number('to'));
+    this.view.scroll = number('y') || 0;
+    const [from, to] = (state.get('range') ?? '').split('..').map(Number);
+    if (to > from) this.chooseRange(from, to);
+    if (state.get('find')) this.find();
+  }
+
+  filter() {
+    this.rows.pattern = /** @type {HTMLInputElement} */ (byId('threads')).value;
+    this.rows.depth = Math.max(1, Number.parseInt(/** @type {HTMLInputElement} */ (byId('depth')).value, 10)) || null;
+    this.rows.place();
+  }
+
+  // The mouse and the keys.
+
+  listen() {
+    window.addEventListener('resize', () => this.resized());
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+      this.painter.theme = theme();
+      this.change();
+    });
+    this.pointer.listen();
+    document.addEventListener('keydown', (event) => this.key(event));
+    byId('all').addEventListener('click', () => this.all());
+    byId('keys').addEventListener('click', () => this.help());
+    byId('find').addEventListener('change', () => this.find());
+    for (const id of ['threads', 'depth']) {
+      byId(id).addEventListener('input', () => {
+        this.filter();
+        this.change();
+      });
+    }
+  }
+
+  help() {
+    /** @type {HTMLDialogElement} */ (byId('help')).showModal();
+  }
+
+  all() {
+    this.view.show(0, this.about.length_ns);
+    this.change();
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const isTyping = event.target instanceof HTMLInputElement;
+    if (event.key === 'Escape') {
+      if (isTyping) /** @type {HTMLElement} */ (event.target).blur();
+      else this.close();
+      return;
+    }
+    if (isTyping) {
+      if (event.key === 'Enter') /** @type {HTMLElement} */ (event.target).blur();
+      return;
+    }
+    const action = this.actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+    this.change();
+  }
+
+  /** @type {Record<string, () => void>} */
+  actions = {
+    w: () => this.view.zoom(this.pointer.x || this.view.width / 2, 0.7),
+    s: () => this.view.zoom(this.pointer.x || this.view.width / 2, 1 / 0.7),
+    a: () => this.view.move(-this.view.width / 8),
+    d: () => this.view.move(this.view.width / 8),
+    ArrowLeft: () => this.view.move(-this.view.width / 8),
+    ArrowRight: () => this.view.move(this.view.width / 8),
+    ArrowUp: () => { this.view.scroll -= 3 * ROW; },
+    ArrowDown: () => { this.view.scroll += 3 * ROW; },
+    PageUp: () => { this.view.scroll -= this.height; },
+    PageDown: () => { this.view.scroll += this.height; },
+    0: () => this.all(),
+    '/': () => byId('find').focus(),
+    '?': () => this.help(),
+    f: () => {
+      const chosen = this.call && { from: this.call.start_ns, to: this.call.start_ns + this.call.duration_ns };
+      const shown = chosen ?? this.range;
+      if (shown) this.view.showAround(shown.from, shown.to);
+    },
+    m: () => {
+      if (this.call) this.chooseRange(this.call.start_ns, this.call.start_ns + this.call.duration_ns);
+    },
+    n: () => this.step(1),
+    p: () => this.step(-1),
+  };
+
+  /** @param {1 | -1} by */
+  step(by) {
+    const call = this.search.step(by);
+    if (call) this.goTo(call);
+  }
+}
+
+async function start() {
+  const status = byId('status');
+  try {
+    const about = await data.about((part) => { status.textContent = `reading ${Math.round(part * 100)} %`; });
+    document.title = `${about.program} · ctrace`;
+    byId('program').textContent = about.program;
+    const notes = byId('notes');
+    notes.hidden = !about.notes.length;
+    notes.replaceChildren(...about.notes.map((note) => element('p', note)));
+    if (!about.threads.length) status.textContent = 'there is no call in this recording';
+    else new Page(about).start();
+  } catch (error) {
+    status.textContent = error instanceof data.Refused ? error.message : 'ctrace has ended, or cannot be reached';
+  }
+}
+
+start();

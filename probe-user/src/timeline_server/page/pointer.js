@@ -1,0 +1,145 @@
+// The mouse: what it is at, and what it does.
+
+import { byId, count, duration, time } from './format.js';
+import { ROW } from './rows.js';
+import { RULER } from './view.js';
+
+/** Pixels around the mouse in which a call is found. */
+const NEAR = 3;
+
+/**
+ * @typedef {{ x: number, y: number, far: boolean, first: number,
+ *   range: { from: number, to: number } | null }} Drag
+ */
+
+export class Pointer {
+  /** @param {import('./main.js').Page} page */
+  constructor(page) {
+    this.page = page;
+    [this.x, this.y] = [0, 0];
+    /** @type {Drag | null} */
+    this.drag = null;
+  }
+
+  listen() {
+    const { stage } = this.page;
+    stage.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
+    stage.addEventListener('pointerdown', (event) => this.down(event));
+    stage.addEventListener('pointermove', (event) => this.moved(event));
+    stage.addEventListener('pointerup', (event) => this.up(event));
+    stage.addEventListener('pointerleave', () => { byId('tip').hidden = true; });
+  }
+
+  /**
+   * The row and the function at a place of the stage.
+   * @param {number} x
+   * @param {number} y
+   */
+  at(x, y) {
+    const below = y - RULER;
+    const row = this.page.rows.visible(this.page.view.scroll, this.page.height).find((row) => below >= row.y && below < row.y + ROW);
+    const drawn = row && this.page.picture?.byRow.get(`${row.thread}.${row.depth}`);
+    if (!row || !drawn || !this.page.picture) return null;
+    const when = this.page.view.timeAt(x);
+    const slack = NEAR * this.page.view.pixel;
+    let best = -1;
+    for (let n = 0; n < drawn.starts.length; n++) {
+      const end = drawn.starts[n] + drawn.durations[n];
+      if (drawn.starts[n] <= when + slack && end >= when - slack && (best < 0 || drawn.starts[n] <= when)) best = n;
+    }
+    if (best >= 0) {
+      const { starts, durations, functions, ends } = drawn;
+      return { row, when, span: { start: starts[best], duration: durations[best], function: functions[best], ended: ends[best] } };
+    }
+    const place = (when - this.page.picture.first) / this.page.picture.cell;
+    const most = NEAR * Math.max(1, this.page.view.pixel / this.page.picture.cell);
+    let near = -1;
+    let least = most;
+    for (let n = 0; n < drawn.cells.length; n++) {
+      const distance = Math.abs((drawn.cells[n] & 0xffff) + 0.5 - place);
+      if (distance < least) [near, least] = [n, distance];
+    }
+    if (near < 0) return null;
+    return { row, when, cell: { function: drawn.cellFunctions[near], count: drawn.counts[near], share: (drawn.cells[near] >>> 16 & 255) / 255 } };
+  }
+
+  hover() {
+    const tip = byId('tip');
+    const found = this.drag ? null : this.at(this.x, this.y);
+    tip.hidden = !found;
+    if (!found) return;
+    const name = (/** @type {number} */ id) => this.page.about.functions[id]?.name ?? '?';
+    if (found.span) {
+      const { start, duration: length, function: id, ended } = found.span;
+      const end = ['', ' or longer: its end was not seen', ', still open'][ended];
+      tip.textContent = `${name(id)}\n${duration(length)}${end}\nat ${time(start, this.page.view.pixel)}`;
+    } else if (found.cell) {
+      const { function: id, count: calls, share } = found.cell;
+      tip.textContent = `${name(id)} is the longest here\n${count(calls)} calls begin in ${duration(this.page.picture?.cell ?? 0)}, `
+        + `${Math.round(share * 100)} % covered`;
+    }
+    const { x, y } = this;
+    tip.style.left = `${Math.min(x + 14, this.page.view.width - tip.offsetWidth - 4)}px`;
+    tip.style.top = `${Math.min(y + 14, this.page.stage.clientHeight - tip.offsetHeight - 4)}px`;
+  }
+
+  /** @param {MouseEvent} event */
+  place(event) {
+    const box = this.page.stage.getBoundingClientRect();
+    [this.x, this.y] = [event.clientX - box.left, event.clientY - box.top];
+  }
+
+  /** @param {WheelEvent} event */
+  wheel(event) {
+    event.preventDefault();
+    this.place(event);
+    const lines = event.deltaMode === 1 ? 16 : 1;
+    if (event.shiftKey) this.page.view.scroll += (event.deltaY || event.deltaX) * lines;
+    else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.page.view.move(event.deltaX * lines);
+    else this.page.view.zoom(this.x, Math.exp(Math.max(-400, Math.min(400, event.deltaY * lines)) / 300));
+    this.page.change();
+  }
+
+  /** @param {PointerEvent} event */
+  down(event) {
+    if (event.button !== 0) return;
+    this.place(event);
+    this.page.stage.setPointerCapture(event.pointerId);
+    this.page.stage.focus();
+    const { x, y } = this;
+    const when = this.page.view.timeAt(x);
+    this.drag = { x, y, far: false, first: when, range: event.shiftKey ? { from: when, to: when } : null };
+  }
+
+  /** @param {PointerEvent} event */
+  moved(event) {
+    const before = { x: this.x, y: this.y };
+    this.place(event);
+    if (!this.drag) return this.hover();
+    byId('tip').hidden = true;
+    this.drag.far ||= Math.hypot(this.x - this.drag.x, this.y - this.drag.y) > 4;
+    if (!this.drag.far) return;
+    if (this.drag.range) {
+      const when = this.page.view.timeAt(this.x);
+      this.drag.range = { from: Math.min(when, this.drag.first), to: Math.max(when, this.drag.first) };
+    } else {
+      this.page.view.move(before.x - this.x);
+      this.page.view.scroll += before.y - this.y;
+    }
+    this.page.change();
+  }
+
+  /** @param {PointerEvent} event */
+  up(event) {
+    const { drag } = this;
+    this.drag = null;
+    if (!drag) return;
+    this.place(event);
+    if (drag.far) {
+      if (drag.range) this.page.chooseRange(drag.range.from, drag.range.to);
+      return;
+    }
+    const found = this.at(this.x, this.y);
+    if (found) this.page.choose(found.row.thread, found.row.depth, found.when, NEAR * this.page.view.pixel);
+  }
+}

@@ -1,0 +1,45 @@
+// What was found, and the way from one call to the next.
+
+import * as data from './data.js';
+
+/** Columns of the strip. */
+const COLUMNS = 1000;
+
+export class Search {
+  constructor() {
+    /** @type {{ text: string, hits: data.Hits, from: number, to: number, columns: number[] } | null} */
+    this.found = null;
+    this.place = -1;
+    this.turn = 0;
+  }
+
+  /**
+   * Counts the calls in the whole recording. Only the newest search matters.
+   * @param {string} text
+   * @param {number} length
+   */
+  async start(text, length) {
+    const turn = ++this.turn;
+    const hits = text ? await data.find(text, 0, Math.max(length, 1), COLUMNS) : null;
+    if (turn !== this.turn) return false;
+    this.place = -1;
+    this.found = hits && { text, hits, from: 0, to: Math.max(length, 1), columns: hits.columns };
+    return true;
+  }
+
+  /** The functions that were found, or null. */
+  get functions() {
+    return this.found && new Set(this.found.hits.functions);
+  }
+
+  /**
+   * The next or the previous of the longest calls, in order of their lengths.
+   * @param {1 | -1} by
+   */
+  step(by) {
+    const longest = this.found?.hits.longest ?? [];
+    if (!longest.length) return null;
+    this.place = (this.place + by + longest.length) % longest.length;
+    return longest[this.place];
+  }
+}

@@ -1,0 +1,69 @@
+// The part of the timeline that is on the screen: from one time to another, and from a row on.
+
+/** The height of the ruler, in pixels. */
+export const RULER = 34;
+/** The shortest time across the screen, in nanoseconds. */
+const SHORTEST = 20;
+
+export class View {
+  /** @param {number} length of the recording, in nanoseconds */
+  constructor(length) {
+    this.length = Math.max(length, 1);
+    this.from = 0;
+    this.to = this.length;
+    this.scroll = 0;
+    this.width = 1;
+  }
+
+  /** @param {number} x */
+  timeAt(x) {
+    return this.from + (this.to - this.from) * x / this.width;
+  }
+
+  /** @param {number} time */
+  xAt(time) {
+    return (time - this.from) / (this.to - this.from) * this.width;
+  }
+
+  /** Nanoseconds of a pixel. */
+  get pixel() {
+    return (this.to - this.from) / this.width;
+  }
+
+  /**
+   * @param {number} from
+   * @param {number} to
+   */
+  show(from, to) {
+    const most = this.length * 1.2;
+    const middle = (from + to) / 2;
+    const length = Math.min(Math.max(to - from, SHORTEST), Math.max(most, SHORTEST));
+    const first = Math.min(Math.max(middle - length / 2, -0.1 * this.length - SHORTEST), 1.1 * this.length - length + SHORTEST);
+    this.from = length >= most ? this.length / 2 - length / 2 : first;
+    this.to = this.from + length;
+  }
+
+  /** @param {number} margin part of the length at either side */
+  showAround(/** @type {number} */ from, /** @type {number} */ to, margin = 0.1) {
+    const extra = Math.max(to - from, 1) * margin;
+    this.show(from - extra, to + extra);
+  }
+
+  /**
+   * Makes the time across the screen `factor` times as long; what is at x stays there.
+   * @param {number} x
+   * @param {number} factor
+   */
+  zoom(x, factor) {
+    const at = this.timeAt(x);
+    const length = Math.max((this.to - this.from) * factor, SHORTEST);
+    const from = at - length * x / this.width;
+    this.show(from, from + length);
+  }
+
+  /** @param {number} pixels */
+  move(pixels) {
+    const by = pixels * this.pixel;
+    this.show(this.from + by, this.to + by);
+  }
+}

@@ -1,0 +1,57 @@
+//! The timeline over a sweep of random zooms, by an example of ctrace-core.
+
+use super::{Row, output};
+use crate::paths;
+use anyhow::{Context, Result};
+
+pub(super) fn run() -> Result<Vec<Row>> {
+    let mut command = paths::cargo();
+    command.args(["run", "--release", "--package", "ctrace-core", "--example", "timeline", "20"]);
+    let printed = output("timeline", &mut command)?;
+    let built = number(&printed, "built", " s,")?;
+    let bytes = number(&printed, "built", " bytes of tiles")?;
+    let [median, last] = ["p50 ", "p99 "].map(|name| after(&printed, name));
+    let (median, last) = (median?, last?);
+    Ok(vec![
+        Row::new("timeline of 20 M calls, ready after", format!("{built:.2} s")),
+        Row::new("its tiles", format!("{bytes:.3} bytes a call"))
+            .goal("at most 0.5 bytes a call", bytes <= 0.5),
+        Row::new("a picture of 1920 pixels, median", format!("{median:.2} ms")),
+        Row::new("a picture of 1920 pixels, p99 of 1,000 zooms", format!("{last:.2} ms"))
+            .goal("at most 2.5 ms", last <= 2.5),
+    ])
+}
+
+fn line<'a>(printed: &'a str, name: &str) -> Result<&'a str> {
+    let found = printed.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    found.with_context(|| format!("no line of {name} in: {printed}"))
+}
+
+/// Returns the number before `unit` in a line.
+fn number(printed: &str, name: &str, unit: &str) -> Result<f64> {
+    let line = line(printed, name)?;
+    let number = line.split(unit).next().and_then(|before| before.rsplit(' ').next());
+    number.and_then(|number| number.parse().ok()).with_context(|| format!("no number in {line}"))
+}
+
+/// Returns the number after a word of the line of pictures.
+fn after(printed: &str, word: &str) -> Result<f64> {
+    let line = line(printed, "pictures")?;
+    let number = line.split(word).nth(1).and_then(|rest| rest.split(' ').next());
+    number.and_then(|number| number.parse().ok()).with_context(|| format!("no {word} in {line}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found() {
+        let printed = "built: 20.0 M calls in 0.71 s, 28.2 M calls/s, 0.312 bytes of tiles a call, 0.001 \
+            of single calls\npictures: p50 0.42 ms, p90 1.00 ms, p99 1.73 ms, longest 9.00 ms; 6 rows\n";
+        assert_eq!(number(printed, "built", " s,").ok(), Some(0.71));
+        assert_eq!(number(printed, "built", " bytes of tiles").ok(), Some(0.312));
+        assert_eq!(after(printed, "p99 ").ok(), Some(1.73));
+        assert!(after(printed, "p98 ").is_err());
+    }
+}
