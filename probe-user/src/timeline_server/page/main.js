@@ -35,6 +35,8 @@ export class Page {
     this.asked = '';
     this.wanted = false;
     this.isDrawing = false;
+    /** @type {number | undefined} */
+    this.hashing = undefined;
   }
 
   start() {
@@ -208,6 +210,7 @@ export class Page {
     this.panel.hidden = true;
     [this.range, this.call] = [null, null];
     this.resized();
+    this.toHash();
   }
 
   resized() {
@@ -218,6 +221,18 @@ export class Page {
   // The state in the address.
 
   toHash() {
+    // Browsers limit how often an address changes.
+    clearTimeout(this.hashing);
+    this.hashing = setTimeout(() => this.rest(), 200);
+  }
+
+  /** Nothing has moved for a while. */
+  rest() {
+    this.writeHash();
+    this.search.refine(this.view).then((isNew) => isNew && this.change(), (error) => this.say(error));
+  }
+
+  writeHash() {
     const { from, to, scroll } = this.view;
     /** @type {Record<string, string>} */
     const state = { from: String(Math.floor(from)), to: String(Math.ceil(to)) };

@@ -7,7 +7,7 @@ const COLUMNS = 1000;
 
 export class Search {
   constructor() {
-    /** @type {{ text: string, hits: data.Hits, from: number, to: number, columns: number[] } | null} */
+    /** @type {{ text: string, hits: data.Hits, length: number, from: number, to: number, columns: number[] } | null} */
     this.found = null;
     this.place = -1;
     this.turn = 0;
@@ -23,7 +23,27 @@ export class Search {
     const hits = text ? await data.find(text, 0, Math.max(length, 1), COLUMNS) : null;
     if (turn !== this.turn) return false;
     this.place = -1;
-    this.found = hits && { text, hits, from: 0, to: Math.max(length, 1), columns: hits.columns };
+    const to = Math.max(length, 1);
+    this.found = hits && { text, hits, length: to, from: 0, to, columns: hits.columns };
+    return true;
+  }
+
+  /**
+   * Counts again for what is on the screen, as far as the strip is too coarse for it.
+   * @param {import('./view.js').View} view
+   */
+  async refine(view) {
+    const { found, turn } = this;
+    if (!found) return false;
+    const [from, to] = [Math.max(0, view.from), Math.min(view.to, found.length)];
+    const isFine = found.from <= from && to <= found.to && (found.to - found.from) < 3 * (to - from);
+    if (isFine || to <= from) return false;
+    const margin = (to - from) / 2;
+    const first = Math.max(0, Math.floor(from - margin));
+    const last = Math.min(found.length, Math.ceil(to + margin));
+    const { columns } = await data.find(found.text, first, last, COLUMNS);
+    if (turn !== this.turn || this.found !== found) return false;
+    Object.assign(found, { from: first, to: last, columns });
     return true;
   }
 
