@@ -275,3 +275,17 @@ fn a_damaged_chunk_is_lost_and_nothing_else() {
     let lost: u64 = picture.lost.iter().map(|cells| cells.end - cells.start).sum();
     assert!((19..=21).contains(&(lost * (1 << view.level) / 512)), "{lost} cells of 512 ns");
 }
+
+#[test]
+fn of_too_many_overlapping_calls_the_longest_are_shown() {
+    let calls = (0..40_000).map(|n| (0, n % 5_000, 1_000 + n, 1, true)).collect();
+    let recording = record(&[Made { length: 100_000, is_lossy: false, calls, open: Vec::new() }]);
+    let timeline = Timeline::build(&recording, &AtomicU64::new(0)).expect("there is room");
+    let row = RowKey { thread: ThreadId(0), depth: 0 };
+    let view = View::new(vec![row], Nanos(BEGIN)..Nanos(BEGIN + 100_000), 200);
+    let picture = timeline.picture(&recording, &view);
+    let PictureRow { spans, left_out, .. } = &picture.rows[0];
+    assert_eq!((spans.len(), *left_out), (MOST_SPANS, 40_000 - MOST_SPANS as u64));
+    let shortest = spans.iter().map(|span| span.duration.0).min();
+    assert_eq!(shortest, Some(1_000 + left_out));
+}
