@@ -20,8 +20,8 @@ const FAN: usize = 16;
 /// Levels between the longest cell of a leaf and its shortest, and the same of other nodes.
 const LEAF_LEVELS: u32 = 11;
 const LEVELS: u32 = 12;
-/// Bytes of tiles for each call: of leaves, and of each layer above.
-const OF_LEAVES: f64 = 0.3;
+/// Bytes of tiles for each call: of all nodes, and of them those of each layer above the leaves.
+const OF_ALL: f64 = 0.48;
 const OF_LAYER: f64 = 0.04;
 /// Bytes of all tiles, about.
 const MOST_BYTES: f64 = 128.0 * 1024.0 * 1024.0;
@@ -128,9 +128,14 @@ impl<'a, R: ReadAt> Builder<'a, R> {
     /// `scale`: how many times the usual bytes tiles may have.
     pub(super) fn new(recording: &'a Recording<R>, progress: &'a AtomicU64, scale: f64) -> Self {
         let calls: u64 = recording.chunks().iter().map(|entry| entry.calls).sum();
-        let fits = MOST_BYTES / (calls.max(1) as f64 * (OF_LEAVES + 4.0 * OF_LAYER));
+        let fits = MOST_BYTES / (calls.max(1) as f64 * OF_ALL);
         let scale = scale * fits.min(1.0);
-        let rates = [OF_LEAVES, OF_LAYER].map(|rate| rate * scale);
+        let (mut layers, mut nodes) = (0, recording.chunks().len());
+        while nodes > 1 {
+            (layers, nodes) = (layers + 1, nodes.div_ceil(FAN));
+        }
+        let of_leaves = OF_ALL - OF_LAYER * f64::from(layers);
+        let rates = [of_leaves, OF_LAYER].map(|rate| rate * scale);
         Self { recording, rates, crossing: AtomicUsize::new(0), progress }
     }
 
