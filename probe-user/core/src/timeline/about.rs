@@ -6,6 +6,9 @@ use crate::recording::replay::report::{damage, notes};
 use crate::recording::{ReadAt, Recording};
 use serde::Serialize;
 
+/// Threads that are listed, those with the most calls.
+const MOST_THREADS: usize = 10_000;
+
 /// A recording, with times in nanoseconds since its start.
 #[derive(Debug, Serialize)]
 pub struct About {
@@ -75,6 +78,11 @@ impl Timeline {
                 }
             })
             .collect();
+        let left_out = threads.len().saturating_sub(MOST_THREADS);
+        if left_out > 0 {
+            threads.sort_by_key(|thread| (std::cmp::Reverse(thread.calls), thread.id));
+            threads.truncate(MOST_THREADS);
+        }
         threads.sort_by_key(|thread| (thread.pid, thread.first_ns, thread.id));
         let names = Labels::of(recording);
         let functions = recording.functions().iter().zip(names.all());
@@ -84,6 +92,9 @@ impl Timeline {
         });
         let mut notes: Vec<String> = notes(recording);
         notes.extend(damage(self.unreadable_calls()));
+        if left_out > 0 {
+            notes.push(format!("{left_out} threads are not shown: those with the fewest calls"));
+        }
         About {
             program: labels::target(&recording.start().target),
             length_ns: end.since(start).0,

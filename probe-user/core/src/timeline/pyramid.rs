@@ -9,6 +9,7 @@ use super::band::{Band, BandRow};
 use super::cell::{RowKey, Span};
 use super::leaf::{Leaf, is_within, open_calls};
 use super::tile::Tile;
+use crate::calls::paths::Node as Path;
 use crate::recording::{ChunkEntry, ReadAt, Recording};
 use crate::units::{Nanos, ThreadId};
 use rayon::prelude::*;
@@ -25,6 +26,9 @@ const OF_ALL: f64 = 0.48;
 const OF_LAYER: f64 = 0.04;
 /// Bytes of all tiles, about.
 const MOST_BYTES: f64 = 128.0 * 1024.0 * 1024.0;
+/// Rows of a tile, at most: while it is packed, each takes about a kilobyte. Where there are more,
+/// pictures read chunks.
+const MOST_ROWS: usize = 1 << 15;
 /// Calls kept by themselves, at most.
 const MOST_CROSSING: usize = 6 << 20;
 
@@ -57,7 +61,8 @@ pub struct ThreadFacts {
 /// What a node's parent needs of it.
 struct Built {
     node: Node,
-    band: Band,
+    /// `None` if there are too many rows.
+    band: Option<Band>,
     /// Calls that began before it or end after it.
     loose: Vec<(RowKey, Span)>,
     facts: Facts,
@@ -169,7 +174,7 @@ impl<'a, R: ReadAt> Builder<'a, R> {
         let (from, to) = (entry.from.0, entry.to.0);
         let mut facts = Facts::default();
         let top = top(from, to);
-        let mut band = Band::new(top.saturating_sub(LEAF_LEVELS));
+        let mut band = Some(Band::new(top.saturating_sub(LEAF_LEVELS)));
         let mut loose = Vec::new();
         match self.recording.chunk(entry) {
             Ok(chunk) => {
@@ -180,13 +185,11 @@ impl<'a, R: ReadAt> Builder<'a, R> {
                 }
                 loose.iter().for_each(|(key, span)| facts.saw(*key, span));
                 for (key, calls) in &leaf.rows {
-                    let mut row = BandRow::default();
-                    for span in calls {
-                        row.push(*span, band.level, nodes);
-                        facts.saw(*key, span);
-                    }
-                    row.settle();
-                    band.rows.insert(*key, row);
+                    calls.iter().for_each(|span| facts.saw(*key, span));
+                }
+                band = band.filter(|_| leaf.rows.len() <= MOST_ROWS);
+                if let Some(band) = &mut band {
+                    fill(band, &leaf, nodes);
                 }
                 let loss = &chunk.loss;
                 if loss.lost_events() > 0 || loss.late > 0 || loss.decode_errors > 0 {
@@ -201,7 +204,7 @@ impl<'a, R: ReadAt> Builder<'a, R> {
         self.progress.fetch_add(entry.calls, Ordering::Relaxed);
         self.take_crossing(&mut loose);
         let most = (entry.calls as f64 * self.rates[0]) as usize;
-        let tile = Tile::pack(&mut band, from, top, most, nodes);
+        let tile = band.as_mut().and_then(|band| Tile::pack(band, from, top, most, nodes));
         let node = Node { from, to, chunk: number, children: Vec::new(), tile, own: Vec::new() };
         Built { node, band, loose, facts }
     }
@@ -212,13 +215,18 @@ impl<'a, R: ReadAt> Builder<'a, R> {
         let from = parts.first().map_or(0, |part| part.node.from);
         let to = parts.last().map_or(from, |part| part.node.to);
         let top = top(from, to);
-        let lowest = parts.iter().map(|part| part.band.level).max().unwrap_or(top);
-        let mut band = Band::new(lowest.max(top.saturating_sub(LEVELS)).min(top));
+        let levels = parts.iter().map(|part| part.band.as_ref().map(|band| band.level));
+        let lowest = levels.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
+        let mut band =
+            lowest.map(|lowest| Band::new(lowest.max(top.saturating_sub(LEVELS)).min(top)));
         let (mut children, mut calls) = (Vec::new(), Vec::new());
         let mut facts = Facts::default();
-        for mut part in parts {
-            part.band.coarsen_to(band.level, nodes);
-            band.append(part.band);
+        for part in parts {
+            if let Some((band, mut of_part)) = band.as_mut().zip(part.band) {
+                of_part.coarsen_to(band.level, nodes);
+                band.append(of_part);
+            }
+            band = band.filter(|band| band.rows.len() <= MOST_ROWS);
             facts.add(part.facts);
             calls.extend(part.loose);
             children.push(part.node);
@@ -227,10 +235,12 @@ impl<'a, R: ReadAt> Builder<'a, R> {
             calls.into_iter().partition(|(_, span)| is_within(span, (from, to)));
         own.sort_by_key(|(key, span)| (*key, span.order()));
         own.shrink_to_fit();
-        band.finish(&own, nodes);
+        if let Some(band) = &mut band {
+            band.finish(&own, nodes);
+        }
         let of_calls: u64 = chunks.iter().map(|entry| entry.calls).sum();
         let most = (of_calls as f64 * self.rates[1]) as usize;
-        let tile = Tile::pack(&mut band, from, top, most, nodes);
+        let tile = band.as_mut().and_then(|band| Tile::pack(band, from, top, most, nodes));
         Built { node: Node { from, to, chunk, children, tile, own }, band, loose, facts }
     }
 
@@ -238,6 +248,16 @@ impl<'a, R: ReadAt> Builder<'a, R> {
     fn take_crossing(&self, calls: &mut Vec<(RowKey, Span)>) {
         let before = self.crossing.fetch_add(calls.len(), Ordering::Relaxed);
         calls.truncate(MOST_CROSSING.saturating_sub(before));
+    }
+}
+
+/// Adds the calls of a chunk.
+fn fill(band: &mut Band, leaf: &Leaf, nodes: &[Path]) {
+    for (key, calls) in &leaf.rows {
+        let mut row = BandRow::default();
+        calls.iter().for_each(|span| row.push(*span, band.level, nodes));
+        row.settle();
+        band.rows.insert(*key, row);
     }
 }
 
