@@ -78,7 +78,8 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    fn saw(&mut self, key: RowKey, span: &Span) {
+    /// Adds calls of one row.
+    fn saw(&mut self, key: RowKey, calls: &[Span]) {
         let thread = self.threads.entry(key.thread).or_insert(ThreadFacts {
             depths: 0,
             calls: 0,
@@ -86,9 +87,11 @@ impl Facts {
             last: Nanos::ZERO,
         });
         thread.depths = thread.depths.max(key.depth.saturating_add(1));
-        thread.calls += 1;
-        thread.first = thread.first.min(span.start);
-        thread.last = thread.last.max(span.end());
+        thread.calls += calls.len() as u64;
+        for span in calls {
+            thread.first = thread.first.min(span.start);
+            thread.last = thread.last.max(span.end());
+        }
     }
 
     fn add(&mut self, later: Self) {
@@ -183,10 +186,8 @@ impl<'a, R: ReadAt> Builder<'a, R> {
                 if number + 1 == self.recording.chunks().len() {
                     loose.extend(open_calls(&chunk, self.recording.period().1, nodes));
                 }
-                loose.iter().for_each(|(key, span)| facts.saw(*key, span));
-                for (key, calls) in &leaf.rows {
-                    calls.iter().for_each(|span| facts.saw(*key, span));
-                }
+                loose.iter().for_each(|(key, span)| facts.saw(*key, &[*span]));
+                leaf.rows.iter().for_each(|(key, calls)| facts.saw(*key, calls));
                 band = band.filter(|_| leaf.rows.len() <= MOST_ROWS);
                 if let Some(band) = &mut band {
                     fill(band, &leaf, nodes);
