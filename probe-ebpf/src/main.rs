@@ -8,7 +8,8 @@
 //! - `marker`: the buffers of markers;
 //! - `restore`: puts true return addresses back before they are missed;
 //! - `control`: forks, execs, exits and renames of the traced processes;
-//! - `start`: starts of all programs.
+//! - `start`: starts of all programs;
+//! - `wait`: when threads of the traced processes have no processor, and why.
 //!
 //! `output` makes the records, `ring` takes them, `loss` counts those that find no room there, and
 //! `news` wakes user space.
@@ -40,6 +41,7 @@ mod restore;
 mod ring;
 mod settings;
 mod start;
+mod wait;
 
 #[cfg(not(test))]
 #[panic_handler]

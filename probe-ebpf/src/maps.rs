@@ -41,6 +41,10 @@ pub static SWITCHES: Counter = Counter::new();
 #[btf_map]
 pub static TRACED: HashMap<u32, u8, 32768> = HashMap::new();
 
+/// Not 0: threads may be inside traced calls that have no return probe, see `wait`.
+#[btf_map]
+pub static ALL_WAITS: Array<u32, 1> = Array::new();
+
 /// The time at which user space last showed that it runs, by the clock of the records; 0: never.
 #[btf_map]
 pub static HEARTBEAT: Array<u64, 1, { BPF_F_MMAPABLE as usize }> = Array::new();

@@ -75,6 +75,18 @@ pub fn event(task: Task, kind: u8, sp: u64, probe: u32, ts_ns: Option<u64>) -> O
     None
 }
 
+/// Delivers an event of a thread that may be running elsewhere.
+#[inline(always)]
+pub fn event_of_another(task: Task, kind: u8, probe: u32) {
+    let Some(room) = reserve(1) else {
+        loss::note_of_another();
+        return;
+    };
+    let Task { pid, tid } = task;
+    let ts_ns = now();
+    room.commit(Record { ts_ns, sp: 0, pid, tid, probe, kind, reserved: 0, lost_before: 0 });
+}
+
 /// Delivers a change in a process, about the current thread or another one. Only a thread itself may
 /// touch what is noted of its losses.
 #[inline(always)]

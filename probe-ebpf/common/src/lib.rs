@@ -18,6 +18,7 @@ mod record;
 mod restore;
 mod ring;
 mod traced;
+mod wait;
 mod words;
 
 pub use change::{Change, Comm};
@@ -53,9 +54,10 @@ pub use ring::{
     SLOT_LEN, Slot, WRITER_WORD, committed_kind, slots_of, slots_to_multiple,
 };
 pub use traced::{HEARTBEAT_NANOS, TRACED, TRACED_HELD, TRACED_LAUNCHED};
+pub use wait::{Cause, NO_SYSCALL, WaitState};
 
 /// Version of everything in this crate.
-pub const WIRE_VERSION: u32 = 7;
+pub const WIRE_VERSION: u32 = 8;
 
 /// The usual bound on the size of a stack. Two places further apart than this are on different
 /// stacks, if no stack is known.

@@ -84,6 +84,11 @@ pub enum Kind {
     /// A function was entered by a call that does not meet its condition, and what was open there may
     /// be over.
     Unmet = 13,
+    /// The thread has no processor from here on, or another reason for that. `probe` is a
+    /// [`Cause`](crate::Cause); `sp` is 0.
+    WaitBegin = 14,
+    /// The thread has a processor again.
+    WaitEnd = 15,
     /// A change in a process; each of these is described at its [`Change`](crate::Change).
     Fork = 16,
     Exec = 17,
@@ -97,7 +102,10 @@ impl Kind {
     /// Returns true if it is an event of a call, in a ring.
     pub const fn is_event(self) -> bool {
         self as u8 <= Self::ScopeExit as u8
-            || matches!(self, Self::PairEnter | Self::PairExit | Self::Unmet)
+            || matches!(
+                self,
+                Self::PairEnter | Self::PairExit | Self::Unmet | Self::WaitBegin | Self::WaitEnd
+            )
     }
 
     /// Returns true if it is a [`Change`](crate::Change).
@@ -121,6 +129,8 @@ impl Kind {
             11 => Self::PairEnter,
             12 => Self::PairExit,
             13 => Self::Unmet,
+            14 => Self::WaitBegin,
+            15 => Self::WaitEnd,
             16 => Self::Fork,
             17 => Self::Exec,
             18 => Self::ThreadExit,

@@ -3,6 +3,7 @@
 
 use crate::units::Nanos;
 use crate::values::{Enumerator, MOST_ENUMERATORS, Value};
+use crate::waits::WaitClass;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -254,6 +255,9 @@ pub struct FunctionInfo {
     /// The values that come with each hit, in order, and with each end of a call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueInfo>,
+    /// The kind of waits that its calls are, if it is no function of a program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<WaitClass>,
     /// The time that the probes of one call take, as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbeCost>,
@@ -290,6 +294,7 @@ impl FunctionInfo {
             condition: None,
             by_order: None,
             values: Vec::new(),
+            wait: None,
             probe: None,
         }
     }

@@ -6,7 +6,8 @@
 //! Data flows through the modules in this order:
 //! - [`ingest`] decodes records and puts every thread's events in order of time. Marker buffers
 //!   come in through [`marker`].
-//! - [`engine`] rebuilds the calls of each thread.
+//! - [`engine`] rebuilds the calls of each thread. The times in which it has no processor are calls, too:
+//!   [`waits`].
 //! - [`stats`] adds them up.
 //! - [`report`] is the source of all tables, exports and screens.
 //! - [`recording`] keeps calls in a file and makes the same reports from it; [`formats`] writes
@@ -30,3 +31,4 @@ pub mod stats;
 pub mod timeline;
 pub mod units;
 pub mod values;
+pub mod waits;

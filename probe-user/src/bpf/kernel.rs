@@ -21,7 +21,10 @@ use super::{
         side_table::SideTable,
         values::{CallElements, CallSources, Unmet, ValueMaps, Values},
     },
-    processes::control::{Control, Traced},
+    processes::{
+        control::{Control, Traced},
+        waits::{self, Waits},
+    },
     return_guards::ReturnGuards,
     rings::layout::RingLayout,
     sys::AttachType,
@@ -58,11 +61,13 @@ pub struct Config {
     pub conditions: bool,
     /// True if return probes are guarded.
     pub guards: bool,
+    /// True if it is watched when threads have no processor.
+    pub waits: bool,
 }
 
 /// Returns the programs that a session needs whatever it traces. The verifier takes longest for the
 /// first ones.
-fn needed(guards: bool) -> Vec<(BpfProgram, AttachType)> {
+fn needed(guards: bool, waits: bool) -> Vec<(BpfProgram, AttachType)> {
     let watching = [
         BpfProgram::Exit,
         BpfProgram::PrepareExec,
@@ -77,7 +82,8 @@ fn needed(guards: bool) -> Vec<(BpfProgram, AttachType)> {
         (BpfProgram::ListHijacked, AttachType::Iterator),
     ];
     let watching = watching.map(|program| (program, AttachType::Any)).into_iter();
-    watching.chain(guarding.into_iter().filter(|_| guards)).collect()
+    let guarding = guarding.into_iter().filter(|_| guards);
+    watching.chain(guarding).chain(waits::PROGRAMS.into_iter().filter(|_| waits)).collect()
 }
 
 /// The programs in the kernel. Attachments may outlive it.
@@ -87,6 +93,7 @@ pub struct Kernel {
     keeper: Keeper,
     heartbeat: Heartbeat,
     control: Control,
+    waits: Option<Waits>,
     jumps: Mutex<SideTable<JumpTarget>>,
     values: Mutex<Values>,
     buffers: Buffers,
@@ -118,7 +125,7 @@ impl Kernel {
             news_bytes: PAGE_LEN as u32,
         })?;
         let programs = Programs::parse(bytes, &map_fds(&ebpf))?;
-        programs.load_ahead(&needed(config.guards));
+        programs.load_ahead(&needed(config.guards, config.waits));
         let rings = take_map(&mut ebpf, "RINGS")?;
         let lost = LostCounter::new(take_map(&mut ebpf, "LOST")?, cpus.possible as usize);
         let jumps = SideTable::new(take_map(&mut ebpf, "JUMPS")?);
@@ -132,6 +139,10 @@ impl Kernel {
         let buffers = Buffers::new(take_map(&mut ebpf, "BUFFERS")?, cut_off);
         let heartbeat = Heartbeat::new(take_map(&mut ebpf, "HEARTBEAT")?);
         let control = Control::attach(&programs, take_map(&mut ebpf, "TRACED")?)?;
+        let waits = match config.waits {
+            true => Some(Waits::watch(&programs, take_map(&mut ebpf, "ALL_WAITS")?)?),
+            false => None,
+        };
         let guards = match control.forks().filter(|_| config.guards) {
             Some(forks) => Some(ReturnGuards::start(&keeper, &programs, &mut ebpf, forks)?),
             None => None,
@@ -142,6 +153,7 @@ impl Kernel {
             keeper,
             heartbeat,
             control,
+            waits,
             jumps: Mutex::new(jumps),
             values: Mutex::new(values),
             buffers,
@@ -285,6 +297,7 @@ impl Kernel {
         choice: LinkChoice,
         force: bool,
     ) -> Result<Attachment, BpfError> {
+        self.waits.as_ref().map_or(Ok(()), |waits| waits.prepare(role))?;
         let everywhere = self.filters_in_programs || role.guards();
         let pid = pid.map(|pid| pid.0).filter(|_| !everywhere);
         let request = LinkRequest { path, pid, role, sites, force };

@@ -225,6 +225,11 @@ pub(crate) struct ProbeArgs {
     /// With attach, record and trace, a name then means all processes that have it
     #[arg(long, help_heading = "What to trace")]
     pub follow: bool,
+    /// Tell waiting from working: the time of each call in which its thread ran, waited for a processor
+    /// (runnable), or waited for something else (blocked), and for what. The first screen is in order of
+    /// the time in which threads ran
+    #[arg(long, help_heading = "What to trace")]
+    pub cpu: bool,
     /// Limit the cost of probes to this percentage of the target's own CPU time: the costliest
     /// functions are probed intermittently, and their rows show what was seen meanwhile. JSON estimates
     /// all of it

@@ -142,6 +142,7 @@ fn probes(args: &ProbeArgs) -> ProbeSpec {
         }),
         spool: args.spool,
         budget: args.budget,
+        waits: args.cpu,
         max_slowdown: args.max_slowdown,
     }
 }

@@ -96,6 +96,8 @@ pub(crate) struct ProbeSpec {
     pub spool: u64,
     /// Percent of the target's own CPU time.
     pub budget: Option<f64>,
+    /// Waits of threads are told apart from their work.
+    pub waits: bool,
     pub max_slowdown: SlowdownPolicy,
 }
 

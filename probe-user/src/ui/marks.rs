@@ -85,7 +85,10 @@ impl Marks {
         let marks = report.functions.iter().enumerate().map(|(index, row)| {
             let has = |mark| match mark {
                 Mark::Frame => frames[index] && !is_about_calls,
-                Mark::Waits => row.calls > 0 && waiting::waits(&row.name, &row.object),
+                Mark::Waits => {
+                    let waits = row.wait.is_some() || waiting::waits(&row.name, &row.object);
+                    row.calls > 0 && waits
+                }
                 Mark::Recursive => recursive[index],
                 Mark::ByOrder => row.joined_by_order && row.timed > 0,
                 Mark::Conditional => row.condition.is_some(),
@@ -164,7 +167,10 @@ fn frames(report: &Report) -> Vec<bool> {
     };
     for path in &report.paths {
         let Some(outer) = path.parent.and_then(|parent| report.paths.get(parent)) else { continue };
-        set(&mut calls, outer.function);
+        // A wait is no call to somebody.
+        if report.functions.get(path.function).is_none_or(|row| row.wait.is_none()) {
+            set(&mut calls, outer.function);
+        }
         set(&mut is_called, path.function);
         if !names.get(outer.function).is_some_and(|is_frame| *is_frame) {
             set(&mut is_called_by_others, path.function);

@@ -8,11 +8,11 @@ use ctrace_core::report::{FunctionReport, Report};
 /// Returns a sentence for each fact.
 pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
     let mut out = Vec::new();
-    let idle = report.functions.iter().filter(|f| is_never_called(f));
+    let idle = selected(report).filter(|f| is_never_called(f));
     let (running, idle): (Vec<_>, Vec<_>) = idle.partition(|f| was_running(report, f));
     // What a part has no calls of was called elsewhere.
     let is_told = report.part.is_none() && !show_zero;
-    let is_some_called = idle.len() + running.len() < report.functions.len();
+    let is_some_called = idle.len() + running.len() < selected(report).count();
     if is_told && is_some_called {
         out.extend(already_running(&running));
     }
@@ -71,6 +71,11 @@ fn already_running(functions: &[&FunctionReport]) -> Option<String> {
     })
 }
 
+/// Returns the functions that somebody chose: waits come with them.
+fn selected(report: &Report) -> impl Iterator<Item = &FunctionReport> {
+    report.functions.iter().filter(|function| function.wait.is_none())
+}
+
 /// Names the first of some functions.
 fn names(functions: &[&FunctionReport]) -> String {
     const MOST_NAMED: usize = 3;
@@ -102,7 +107,7 @@ pub(crate) fn nothing_called(report: &Report) -> Vec<String> {
     if report.loss.decode_errors > 0 {
         return vec!["No call can be read.".to_owned()];
     }
-    match report.functions.len() as u64 {
+    match selected(report).count() as u64 {
         0 => return vec!["Nothing was traced: no function was selected.".to_owned()],
         1 => out.push(format!("The selected function was not called in {seconds}.")),
         n => out

@@ -242,6 +242,7 @@ impl Session {
             values: true,
             conditions: true,
             guards: false,
+            waits: false,
         }) {
             Ok(kernel) => {
                 let (rings, lost) = (kernel.rings().unwrap(), kernel.lost());

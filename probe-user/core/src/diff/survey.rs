@@ -84,7 +84,7 @@ impl<'a, R: ReadAt> Survey<'a, R> {
         let functions = described(source).iter().map(|told| catalogue.function(told)).collect();
         match source.content {
             Content::Recording { recording, query } => {
-                let lens = Lens::new(query, recording.nodes());
+                let lens = Lens::new(query, recording.nodes(), recording.functions());
                 let chunks = lens.chunks(recording.chunks());
                 let counted = count(recording, &lens, chunks);
                 let (Nanos(start), Nanos(end)) = period(recording, &lens);

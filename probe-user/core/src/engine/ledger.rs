@@ -6,6 +6,7 @@ use crate::calls::spool::{Call, LogId, Spool};
 use crate::filter::Filter;
 use crate::stats::tally::Tally;
 use crate::units::{FuncId, ThreadId};
+use crate::waits::Waits;
 
 /// The ledger's data for one thread.
 #[derive(Debug, Default)]
@@ -86,7 +87,7 @@ impl Ledger {
         node
     }
 
-    /// Enters a call that is over. Returns the time that does not belong to its caller itself.
+    /// Enters a call that is over, with the waits in it. Returns the time that does not belong to its caller itself.
     #[inline]
     pub(crate) fn finish(
         &mut self,
@@ -94,9 +95,10 @@ impl Ledger {
         func: FuncId,
         call: Call,
         callees: u64,
+        waits: Waits,
     ) -> u64 {
         let Call { duration, node, timed, .. } = call;
-        if timed && duration < self.filter.min_duration.0 {
+        if timed && duration < self.filter.min_duration.0 && !self.is_wait(func) {
             self.filtered += 1;
             return callees;
         }
@@ -107,9 +109,19 @@ impl Ledger {
         } else {
             tally.add_untimed(duration, own);
         }
+        if waits != Waits::default() {
+            tally.add_waits(waits);
+        }
         self.count(who, func);
         self.enter(who, call);
         duration
+    }
+
+    /// Returns true if its calls are waits. These count however short they are: the time of the calls
+    /// around them is divided by them.
+    #[cold]
+    fn is_wait(&self, func: FuncId) -> bool {
+        self.functions[func.index()].is_wait
     }
 
     /// Enters a call that has no duration.
@@ -149,7 +161,7 @@ impl Ledger {
     /// Begins a new period.
     pub(crate) fn reset(&mut self) {
         self.tallies.fill(Tally::default());
-        self.functions.fill(FunctionCounts::default());
+        self.functions.iter_mut().for_each(FunctionCounts::reset);
         self.spool.clear();
         self.filtered = 0;
     }

@@ -37,6 +37,7 @@ use crate::report::Report;
 pub use crate::report::ReportMeta;
 use crate::units::{FuncId, Nanos, Pid, Tid};
 use crate::values::RingPayload;
+use crate::waits::Wait;
 pub use exits::NewExit;
 pub use process::ProcessChange;
 use std::collections::{HashSet, VecDeque};
@@ -65,6 +66,8 @@ pub struct EngineConfig {
     /// True if a chunk also has the values of calls that are open at its end. They come again with
     /// the chunk in which these calls end, so this is for readers that show open calls.
     pub open_values: bool,
+    /// True if waits of threads are among the records.
+    pub waits: bool,
 }
 
 impl Default for EngineConfig {
@@ -80,6 +83,7 @@ impl Default for EngineConfig {
             record: false,
             keep: false,
             open_values: false,
+            waits: false,
         }
     }
 }
@@ -118,6 +122,10 @@ impl Engine {
         let paths = Paths::new(config.max_paths, config.max_path_depth);
         let ledger = Ledger::new(paths, Spool::new(config.spool_bytes), config.filter);
         let mut tracker = Tracker::new(ledger, config.start.0, config.follow);
+        if config.waits {
+            // It tells a reader of the report that waits are told apart, even if there are none.
+            tracker.wait(Wait::Runnable);
+        }
         if config.record || config.keep {
             tracker.ledger.kept = config.keep.then(|| Spool::new(usize::MAX));
             tracker.recorder = Some(Recorder::new(config.open_values));

@@ -8,6 +8,7 @@ mod by_order;
 mod facts;
 mod plain;
 mod unmet;
+mod waits;
 
 pub(crate) use facts::StackFacts;
 
@@ -16,6 +17,7 @@ use crate::calls::spool::Call;
 use crate::engine::ledger::{Account, Ledger};
 use crate::engine::region::Regions;
 use crate::units::{FuncId, Pid, ThreadId};
+use crate::waits::Waits;
 use ctrace_common::STACK_SIZE;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -45,18 +47,28 @@ pub(crate) struct Frame {
     pub(crate) filtered: bool,
     /// Events were lost while it was open, so its exit proves nothing about its duration.
     damaged: bool,
+    /// The waits of the thread before it.
+    waited: Waits,
 }
 
 impl Frame {
-    /// Enters the call, which is over. Returns the time that does not belong to its caller itself.
+    /// Enters the call, which is over. `waited`: the waits of the thread until then. Returns the time
+    /// that does not belong to its caller itself.
     #[inline]
-    fn finish(&self, who: &mut Account, ledger: &mut Ledger, end: u64, timed: bool) -> u64 {
+    fn finish(
+        &self,
+        who: &mut Account,
+        ledger: &mut Ledger,
+        end: u64,
+        timed: bool,
+        waited: Waits,
+    ) -> u64 {
         if self.filtered {
             return self.callees;
         }
         let duration = end.saturating_sub(self.start);
         let call = Call { start: self.start, duration, node: self.node, timed };
-        ledger.finish(who, self.func, call, self.callees)
+        ledger.finish(who, self.func, call, self.callees, waited.since(self.waited))
     }
 }
 
@@ -106,6 +118,8 @@ pub(crate) struct Stacks {
     /// The time of the last event.
     pub(crate) last: u64,
     pub(crate) account: Account,
+    /// All waits of the thread inside its calls.
+    waited: Waits,
     /// For calls that are joined by order: the number of ends that may still come of calls that
     /// were given up.
     owed: u64,
@@ -114,7 +128,8 @@ pub(crate) struct Stacks {
 impl Stacks {
     pub(crate) fn new(thread: ThreadId, selected: bool) -> Self {
         let account = Account::of(thread);
-        Self { stacks: Vec::new(), current: 0, selected, last: 0, account, owed: 0 }
+        let (stacks, waited) = (Vec::new(), Waits::default());
+        Self { stacks, current: 0, selected, last: 0, account, waited, owed: 0 }
     }
 
     /// Returns the open calls, the earliest first.
@@ -241,7 +256,7 @@ impl Stacks {
         let Some(frame) = self.stacks[stack].frames.pop() else { return };
         let timed = timed && !frame.damaged;
         let end = if timed { end } else { self.last };
-        let spent = frame.finish(&mut self.account, ledger, end, timed);
+        let spent = frame.finish(&mut self.account, ledger, end, timed, self.waited);
         let caller = match self.stacks[stack].frames.last_mut() {
             Some(caller) => Some(caller),
             None => {
@@ -324,6 +339,7 @@ impl Stacks {
                 chain,
                 filtered,
                 damaged: false,
+                waited: self.waited,
             });
         } else if !filtered {
             ledger.point(&mut self.account, at.func, at.ts, node);

@@ -1,5 +1,6 @@
 //! Applies events in order: to the stacks of their threads, and through them to the ledger.
 
+use crate::calls::FunctionCounts;
 use crate::calls::spool::{Backward, Log};
 use crate::engine::exits::NewExit;
 use crate::engine::ledger::Ledger;
@@ -18,12 +19,15 @@ use crate::stats::histogram::HistogramCounter;
 use crate::stats::unions::{OpenCall, ThreadCalls, with_open};
 use crate::units::{FuncId, Nanos};
 use crate::values::RingPayload;
-use ctrace_common::Kind;
+use crate::waits::Wait;
+use ctrace_common::{Cause, Kind, WaitState};
 
 #[derive(Debug)]
 pub(crate) struct Tracker {
     pub(crate) functions: Vec<FunctionInfo>,
     facts: Vec<StackFacts>,
+    /// The functions that stand for waits, by reason.
+    waits: [Option<FuncId>; Wait::COUNT],
     /// The number of events by function, to watch the cost of tracing.
     pub(crate) hits: Vec<u64>,
     pub(crate) events: u64,
@@ -52,6 +56,7 @@ impl Tracker {
         Self {
             functions: Vec::new(),
             facts: Vec::new(),
+            waits: [None; Wait::COUNT],
             hits: Vec::new(),
             events: 0,
             threads: Threads::new(),
@@ -73,9 +78,10 @@ impl Tracker {
         let id = FuncId(self.functions.len() as u32);
         self.facts.push(StackFacts::from(&info));
         self.keeps_values |= self.recorder.is_some() && !info.values.is_empty();
+        let counts = FunctionCounts { is_wait: info.wait.is_some(), ..FunctionCounts::default() };
+        self.ledger.functions.push(counts);
         self.functions.push(info);
         self.hits.push(0);
-        self.ledger.functions.push(Default::default());
         id
     }
 
@@ -153,8 +159,8 @@ impl Tracker {
             }
             self.events += 1;
             let Some(hits) = self.hits.get_mut(func.index()) else {
-                self.period.decode_errors += 1;
-                continue;
+                self.apply_wait(event, lost);
+                return rest;
             };
             *hits += 1;
             if event.lost_before() > 0 {
@@ -253,6 +259,57 @@ impl Tracker {
             self.threads.damage_beside(pid, first.tid());
         }
         rest
+    }
+
+    /// Applies the beginning or the end of a wait. No other event has a function that is not known.
+    #[cold]
+    fn apply_wait(&mut self, event: &Event, mut lost: bool) {
+        let (pid, tid, ts) = (event.pid(), event.tid(), event.ts());
+        let cause = Cause(event.func().0);
+        let (kind, state) = match (event.kind(), cause.state()) {
+            (Some(kind @ (Kind::WaitBegin | Kind::WaitEnd)), Some(state)) => (kind, state),
+            _ => {
+                self.period.decode_errors += 1;
+                return;
+            }
+        };
+        let thread = self.threads.get(pid, tid, &self.ledger);
+        let stacks = &mut thread.stacks;
+        let is_late = ts < stacks.last;
+        if event.lost_before() > 0 || is_late {
+            stacks.damage();
+            lost = true;
+        }
+        let counts = match kind {
+            _ if is_late => false,
+            Kind::WaitBegin if state == WaitState::Woken => stacks.is_blocked(&self.facts),
+            _ => stacks.is_inside(),
+        };
+        if counts {
+            if kind == Kind::WaitBegin {
+                let func = self.wait(Wait::of(state, cause.syscall()));
+                let stacks = &mut self.threads.get(pid, tid, &self.ledger).stacks;
+                stacks.begin_wait(func, ts, &self.facts, &mut self.ledger);
+            } else {
+                stacks.end_wait(ts, &self.facts, &mut self.ledger);
+            }
+            self.now = self.now.max(ts);
+        }
+        if lost {
+            self.threads.damage_beside(pid, tid);
+        }
+    }
+
+    /// Returns the function that stands for these waits.
+    pub(crate) fn wait(&mut self, wait: Wait) -> FuncId {
+        match self.waits[wait as usize] {
+            Some(known) => known,
+            None => {
+                let new = self.add_function(wait.info());
+                self.waits[wait as usize] = Some(new);
+                new
+            }
+        }
     }
 
     /// Applies an end of a pair that only the order of a thread's events joins. Such a pair has

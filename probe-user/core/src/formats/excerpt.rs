@@ -131,7 +131,7 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
     /// Without `values`, [`Step::values`] has none.
     pub(super) fn new(export: &'a Export<'a, R>, values: bool) -> Self {
         let Export { recording, query, ref options, progress } = *export;
-        let lens = Lens::new(query, recording.nodes());
+        let lens = Lens::new(query, recording.nodes(), recording.functions());
         Self { recording, query, options, progress, values, lens }
     }
 

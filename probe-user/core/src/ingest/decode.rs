@@ -96,7 +96,9 @@ mod tests {
         check(12, 32, Ok(12));
         check(11, 64, Err(DecodeError::Kind(11)));
         check(13, 32, Ok(13));
-        check(14, 32, Err(DecodeError::Kind(14)));
+        check(14, 32, Ok(14));
+        check(15, 32, Ok(15));
+        check(15, 64, Err(DecodeError::Kind(15)));
         check(8, 32, Err(DecodeError::Kind(8)));
         check(21, 64, Ok(21));
         check(22, 64, Err(DecodeError::Kind(22)));

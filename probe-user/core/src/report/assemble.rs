@@ -10,7 +10,7 @@ use crate::report::percentiles::Percentiles;
 use crate::report::probes;
 use crate::report::{
     FunctionHistogram, FunctionReport, HistogramsReport, LossReport, PathReport, PointsReport,
-    Report, SCHEMA, ThreadReport,
+    Report, SCHEMA, SplitReport, ThreadReport,
 };
 use crate::stats::Summary;
 use crate::stats::heat::Heat;
@@ -67,6 +67,7 @@ impl Facts<'_> {
         let histograms = meta.extras.histograms.then(|| self.histograms());
         let duration = self.end.since(self.start);
         let ctrack = (meta.extras.ctrack && !self.approximate).then(|| self.ctrack(duration));
+        let waits = self.functions.iter().any(|function| function.wait.is_some());
         let mut functions = (0..self.functions.len())
             .map(|index| {
                 let nodes = self.by_function.nodes_of(FuncId(index as u32));
@@ -75,6 +76,9 @@ impl Facts<'_> {
                 let mut report = FunctionReport::new(&self.functions[index]);
                 report.threads =
                     self.counts[index].threads.saturating_add(self.open.threads[index]);
+                if waits && self.functions[index].by_order.is_none() {
+                    report.split = SplitReport::of(&summary.tally);
+                }
                 report.render(summary, duration);
                 self.add_ranks(&mut report, self.ranks.functions[index]);
                 add_center_unions(&mut report, unions, duration);

@@ -20,6 +20,7 @@ mod probes;
 pub mod render;
 mod rendered;
 mod row;
+mod split;
 mod stretches;
 mod timeline;
 mod totals;
@@ -33,6 +34,7 @@ pub use extras::Extras;
 pub use frames::{FramePart, FrameReport, FramesAsked, FramesReport};
 pub use meta::ReportMeta;
 pub use probes::{Net, ProbeTimes};
+pub use split::SplitReport;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
 pub use totals::ReportTotals;
 pub use values::{CallValues, NamedValues, PointReport, PointsReport, UNREADABLE};
@@ -41,6 +43,7 @@ use crate::function::FunctionKind;
 use crate::stats::Summary;
 use crate::units::{Nanos, Pid, Tid};
 use crate::values::Value;
+use crate::waits::WaitClass;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -300,6 +303,11 @@ pub struct FunctionReport {
     /// The condition that calls meet, if only those count that do.
     #[serde(default)]
     pub condition: Option<Arc<str>>,
+    /// The kind of waits that its calls are, if it is no function of a program.
+    #[serde(default)]
+    pub wait: Option<WaitClass>,
+    #[serde(flatten)]
+    pub split: SplitReport,
     #[serde(default)]
     pub probes: Option<ProbeTimes>,
     /// The length of the report's stretch. Unknown for a row that was read from JSON.

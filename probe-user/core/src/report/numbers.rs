@@ -279,6 +279,9 @@ pub const NUMBERS: &[Number] = &[
     Number::new("net_p50_ns", Time, Other, "The median less the mean cost of probes in a call, if that was measured here.", |f| net(f.net(f.durations.p50_ns))).headed("net p50"),
     Number::new("net_p99_ns", Time, Other, "The 99th percentile less the same.", |f| net(f.net(f.durations.p99_ns))).headed("net p99"),
     Number::new("net_max_ns", Time, Other, "The longest call less the same.", |f| net(f.net(f.durations.max_ns))).headed("net max"),
+    Number::new("running_ns", Time, Other, "Part of the total in which the thread had a processor, if waits were asked for.", |f| maybe(f.split.running_ns)),
+    Number::new("runnable_ns", Time, Other, "Part of the total in which it waited for a processor.", |f| maybe(f.split.runnable_ns)),
+    Number::new("blocked_ns", Time, Other, "Part of the total in which it waited for something else.", |f| maybe(f.split.blocked_ns)),
 ];
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Renders the row of a function from its [`Summary`]. Rows of several stretches are added and
 //! subtracted by their summaries.
 
-use super::{CenterReport, DurationReport, FunctionReport, ProbeTimes, SlowTailReport, TailReport};
+use super::{
+    CenterReport, DurationReport, FunctionReport, ProbeTimes, SlowTailReport, SplitReport, TailReport,
+};
 use crate::function::FunctionInfo;
 use crate::stats::{Summary, Tally};
 use crate::units::Nanos;
@@ -38,6 +40,8 @@ impl FunctionReport {
             until_tail_call: info.ends_at_tail_call(),
             joined_by_order: info.by_order.is_some(),
             condition: info.condition.clone(),
+            wait: info.wait,
+            split: SplitReport::default(),
             probes: info.probe.map(ProbeTimes::of),
             stretch_ns: Nanos::ZERO,
             summary: None,
@@ -66,6 +70,9 @@ impl FunctionReport {
             cv: spread.and_then(|(_, cv)| cv),
             ..self.durations
         };
+        if self.split.is_known() {
+            self.split = SplitReport::of(tally);
+        }
         self.summary = Some(summary);
         self.set_stretch(stretch);
     }
@@ -97,6 +104,9 @@ impl FunctionReport {
             }
             (one, other) => one.or(other),
         };
+        if later.split.is_known() {
+            self.split = later.split;
+        }
         // The threads' identities are not known, so the true number may be larger.
         self.threads = self.threads.max(later.threads);
         self.render(summary, both);
@@ -146,6 +156,8 @@ impl FunctionReport {
             timed_ns: timed as u64,
             untimed_ns: (total - timed) as u64,
             self_ns: self.self_ns.0,
+            runnable_ns: self.split.runnable_ns.unwrap_or_default().0,
+            blocked_ns: self.split.blocked_ns.unwrap_or_default().0,
             min_ns: min_ns.map_or(u64::MAX, |ns| ns.0),
             max_ns: max_ns.map_or(0, |ns| ns.0),
             squares: squares.unwrap_or(0),

@@ -37,6 +37,9 @@ impl Serialize for FunctionReport {
         if let Some(condition) = &self.condition {
             map.serialize_entry("condition", condition)?;
         }
+        if let Some(wait) = &self.wait {
+            map.serialize_entry("wait", wait)?;
+        }
         if let Some(probes) = &self.probes {
             map.serialize_entry("probes", probes)?;
         }

@@ -52,10 +52,12 @@ pub(crate) enum BpfProgram {
     GuardLoad,
     GuardSignal,
     ListHijacked,
+    Switch,
+    Wakeup,
 }
 
 impl BpfProgram {
-    const ALL: [Self; 29] = [
+    const ALL: [Self; 31] = [
         Self::Session,
         Self::SessionWithValues,
         Self::SessionWithCondition,
@@ -85,6 +87,8 @@ impl BpfProgram {
         Self::GuardLoad,
         Self::GuardSignal,
         Self::ListHijacked,
+        Self::Switch,
+        Self::Wakeup,
     ];
 
     /// Returns its name in the object.
@@ -119,6 +123,8 @@ impl BpfProgram {
             Self::GuardLoad => "guard_load",
             Self::GuardSignal => "guard_signal",
             Self::ListHijacked => "list_hijacked",
+            Self::Switch => "on_switch",
+            Self::Wakeup => "on_wakeup",
         }
     }
 
@@ -136,7 +142,9 @@ impl BpfProgram {
             | Self::Rename
             | Self::Start
             | Self::Birth
-            | Self::GuardSignal => ProgramType::RawTracepoint,
+            | Self::GuardSignal
+            | Self::Switch
+            | Self::Wakeup => ProgramType::RawTracepoint,
             Self::ListHijacked => ProgramType::Tracing,
             _ => ProgramType::Kprobe,
         }

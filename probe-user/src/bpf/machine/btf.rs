@@ -94,6 +94,11 @@ impl Offsets {
         named(&FIELDS).zip(&self.needed).chain(named(&GUARD_FIELDS).zip(guards))
     }
 
+    /// Returns true if the kernel's list of open return probes can be read.
+    pub(super) fn know_return_probes(&self) -> bool {
+        self.guards.is_ok()
+    }
+
     /// Returns the type of the function that an iterator over tasks is attached to, or what this
     /// kernel lacks for guards of return probes.
     pub(crate) fn task_iterator(&self) -> Result<u32, &'static str> {

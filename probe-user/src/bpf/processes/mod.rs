@@ -4,3 +4,4 @@ pub(super) mod control;
 pub(super) mod cpu_clock;
 pub(super) mod memory;
 pub(super) mod starts;
+pub(super) mod waits;

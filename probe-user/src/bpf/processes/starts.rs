@@ -37,6 +37,7 @@ impl Starts {
             values: false,
             conditions: false,
             guards: false,
+            waits: false,
         };
         let layout = RingLayout::new(1, config.ring_bytes)?;
         let mut ebpf = load_maps(&Settings {

@@ -208,6 +208,7 @@ impl<'a> Setup<'a> {
             values: self.planner.reads_values(),
             conditions: self.planner.asks_for_conditions(),
             guards: !plan.guards.is_empty(),
+            waits: probes.waits,
         })?;
         match origin {
             Origin::Running => kernel.trace_process(pid)?,
@@ -221,6 +222,7 @@ impl<'a> Setup<'a> {
             keep: self.flight.is_some(),
             open_values: matches!(output, Output::Stream(_)),
             rings: kernel.ring_count(),
+            waits: probes.waits,
             ..EngineConfig::default()
         });
         let links = LinkOptions {

@@ -32,6 +32,9 @@ const NET: &str = "Times are wall time, waiting included, less the measured cost
 const AS_SEEN: &str = "Times are wall time: waiting and the cost of probes are included.";
 /// Said below times of markers and points alone.
 const UNPROBED: &str = "Times are wall time: waiting is included.";
+/// Said where waits are told apart.
+const SPLIT: &str = "total = running + runnable (waiting for a processor) + blocked (waiting for something \
+                     else), each with what was called. The rows in brackets say what was waited for.";
 /// Said where no call has a time.
 const NOT_ENDED: &str = "–: no call of it has ended yet";
 /// Said where calls have ended, but not so that a time is known.
@@ -65,6 +68,7 @@ const fn numbers(
     Numbers { heading, number: number(key), net, least }
 }
 
+/// Where waits are not told apart.
 static NUMBERS: [Numbers; 7] = [
     numbers("calls", "calls", None, Few),
     numbers("total", "total_ns", Some(FunctionReport::net_total), Few),
@@ -74,6 +78,29 @@ static NUMBERS: [Numbers; 7] = [
     numbers("p99", "p99_ns", Some(|row| row.net(row.durations.p99_ns)), Few),
     numbers("max", "max_ns", Some(|row| row.net(row.durations.max_ns)), All),
 ];
+
+/// Where they are. The parts of the total follow it.
+static WITH_WAITS: [Numbers; 10] = [
+    numbers("calls", "calls", None, Few),
+    numbers("total", "total_ns", Some(FunctionReport::net_total), Few),
+    numbers("running", "running_ns", None, Few),
+    numbers("runnable", "runnable_ns", None, Few),
+    numbers("blocked", "blocked_ns", None, Few),
+    numbers("self", "self_ns", Some(FunctionReport::net_self), Most),
+    numbers("mean", "mean_ns", Some(|row| row.net(row.durations.mean_ns)), All),
+    numbers("p50", "p50_ns", Some(|row| row.net(row.durations.p50_ns)), All),
+    numbers("p99", "p99_ns", Some(|row| row.net(row.durations.p99_ns)), Most),
+    numbers("max", "max_ns", Some(|row| row.net(row.durations.max_ns)), All),
+];
+
+fn numbers_of(context: &Context<'_>) -> &'static [Numbers] {
+    if has_waits(context) { &WITH_WAITS } else { &NUMBERS }
+}
+
+/// Returns whether waits are told apart.
+fn has_waits(context: &Context<'_>) -> bool {
+    context.report.functions.iter().any(|row| row.split.is_known())
+}
 
 /// The contents of a table of some width.
 struct Layout {
@@ -111,18 +138,22 @@ fn is_net(context: &Context<'_>) -> bool {
 /// Explains absent times, and says what the times include.
 fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> String {
     let rows: Vec<&FunctionReport> = rows.iter().map(|&at| &context.report.functions[at]).collect();
-    let shown = |row| NUMBERS.iter().filter_map(move |it| it.net.filter(|_| net)?(row));
-    let ended = rows.iter().copied().filter(|row| row.ended() > 0);
+    let numbers = numbers_of(context);
+    let shown = |row| numbers.iter().filter_map(move |it| it.net.filter(|_| net)?(row));
+    let ended = rows.iter().copied().filter(|row| row.ended() > 0 && row.wait.is_none());
     let mut lines = net::legend(ended.flat_map(shown));
     let lacks_time = |row: &&FunctionReport| {
         let has_time = row.timed > 0 && (!net || row.measured_probes().is_some());
-        row.ended() > 0 && !row.is_point() && !has_time
+        row.ended() > 0 && !row.is_point() && row.wait.is_none() && !has_time
     };
     let reasons = [
         (rows.iter().any(|row| row.ended() == 0), NOT_ENDED),
         (rows.iter().any(lacks_time), NO_TIME),
     ];
     lines.extend(reasons.into_iter().filter(|it| it.0).map(|it| it.1));
+    if has_waits(context) {
+        lines.push(SPLIT);
+    }
     lines.push(match net {
         true => NET,
         false if rows.iter().any(|row| row.kind == FunctionKind::Function) => AS_SEEN,
@@ -136,10 +167,12 @@ fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> String {
 fn choose(context: &Context<'_>, marks: &Marks, net: bool) -> (Vec<usize>, usize) {
     let sort = context.selection.sort.clone();
     let is_asked = sort.is_some();
-    let sort = sort.or_else(|| Some("self".to_owned()));
+    let has_waits = has_waits(context);
+    let usual = if has_waits { "running" } else { "self" };
+    let sort = sort.or_else(|| Some(usual.to_owned()));
     let selection = RowChoice { sort, top: None, ..context.selection.clone() };
     let mut rows = rows::functions(context.report, &selection);
-    if net && !is_asked {
+    if net && !is_asked && !has_waits {
         rows.indices.sort_by_key(|&at| Reverse(net::own(&context.report.functions[at])));
     }
     marks.cut(rows, is_asked, context.selection.top.unwrap_or(TOP))
@@ -155,7 +188,7 @@ fn table(context: &Context<'_>, rows: &[usize], marks: &Marks, net: bool) -> Str
     let mut groups = Vec::new();
     let mut room = usize::MAX;
     for layout in &LAYOUTS {
-        groups = columns_of(&list, &works, letters.as_ref(), layout, net);
+        groups = columns_of(numbers_of(context), &list, &works, letters.as_ref(), layout, net);
         let Some(width) = context.style.width else { break };
         let refs: Vec<&ColumnGroup> = groups.iter().collect();
         // Two spaces separate the name from the rest.
@@ -170,6 +203,7 @@ fn table(context: &Context<'_>, rows: &[usize], marks: &Marks, net: bool) -> Str
 
 /// Returns the columns after the name.
 fn columns_of(
+    numbers: &[Numbers],
     list: &[&FunctionReport],
     works: &[bool],
     letters: Option<&GridColumn>,
@@ -177,12 +211,14 @@ fn columns_of(
     net: bool,
 ) -> Vec<ColumnGroup> {
     let mut all: Vec<GridColumn> = letters.cloned().into_iter().collect();
-    let numbers = NUMBERS.iter().filter(|it| it.least <= layout.numbers);
+    let numbers = numbers.iter().filter(|it| it.least <= layout.numbers);
     all.extend(numbers.map(|it| {
         let less = it.net.filter(|_| net);
         let cells = list.iter().map(|row| match (row.ended(), less) {
             // Calls that have not ended have no time yet.
             (0, _) if it.number.unit == Unit::Time => Cell::toned(ABSENT.to_owned(), Tone::Dim),
+            // A wait has no probe.
+            (_, Some(_)) if row.wait.is_some() => cell(it.number, row, Digits::Short),
             (_, Some(less)) if row.measured_probes().is_some() => net::cell(less(row)),
             (_, Some(_)) => Cell::toned(ABSENT.to_owned(), Tone::Dim),
             (_, None) => cell(it.number, row, Digits::Short),

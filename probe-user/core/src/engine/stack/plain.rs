@@ -9,6 +9,7 @@ use crate::calls::paths::ROOT;
 use crate::calls::spool::Call;
 use crate::engine::ledger::Ledger;
 use crate::filter::Filter;
+use crate::waits::Waits;
 
 impl Stacks {
     /// Returns the path node of the caller of a function entered at `sp`, and the number of frames
@@ -50,6 +51,7 @@ impl Stacks {
             chain: 0,
             filtered: false,
             damaged: false,
+            waited: self.waited,
         });
         true
     }
@@ -63,7 +65,7 @@ impl Stacks {
         stack.reach(at.sp);
         let node = ledger.node(parent, at.func);
         let call = Call { start: at.ts, duration: end - at.ts, node, timed: true };
-        let spent = ledger.finish(&mut self.account, at.func, call, 0);
+        let spent = ledger.finish(&mut self.account, at.func, call, 0, Waits::default());
         if let Some(caller) = stack.frames.last_mut() {
             caller.callees = caller.callees.saturating_add(spent);
         }
@@ -81,7 +83,7 @@ impl Stacks {
             && !top.damaged
             && (caller.is_some() || stack.below.is_none());
         if plain {
-            let spent = top.finish(&mut self.account, ledger, at.ts, true);
+            let spent = top.finish(&mut self.account, ledger, at.ts, true, self.waited);
             if let Some(caller) = caller {
                 caller.callees = caller.callees.saturating_add(spent);
             }

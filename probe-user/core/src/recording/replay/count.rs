@@ -251,6 +251,7 @@ impl Part<'_> {
                     *filtered = filtered.saturating_add(is_asked.into());
                     return;
                 };
+                tallies[node as usize].add_waits(seen.waits);
                 if call.timed {
                     tallies[node as usize].add_timed(call.duration, seen.own);
                     counter.add(histograms, node as usize, call.duration);
@@ -310,6 +311,7 @@ impl Counts {
             return;
         };
         let tally = &mut self.tallies[node as usize];
+        tally.add_waits(joined.waits);
         if joined.timed {
             tally.add_timed(joined.duration, joined.own);
             durations.push((node as usize, joined.duration));
@@ -336,7 +338,7 @@ impl Counts {
 
     /// Returns, by function, the numbers of exits without entry and of threads with finished calls.
     pub(crate) fn by_function(&self) -> Vec<FunctionCounts> {
-        let count = |&headless: &u64| FunctionCounts { headless, threads: 0 };
+        let count = |&headless: &u64| FunctionCounts { headless, ..FunctionCounts::default() };
         let mut counts: Vec<_> = self.headless.iter().map(count).collect();
         for thread in self.threads.values() {
             thread.each_called(|function| {

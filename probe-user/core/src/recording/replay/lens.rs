@@ -2,8 +2,10 @@
 
 use super::Query;
 use crate::calls::paths::{Node, Paths, ROOT};
+use crate::function::FunctionInfo;
 use crate::recording::{ChunkEntry, ThreadRecord};
 use crate::units::{FuncId, Nanos, ThreadId};
+use crate::waits::WaitClass;
 use std::ops::Range;
 
 /// Decides which calls count, and at which nodes of the query's tree.
@@ -12,6 +14,8 @@ pub(crate) struct Lens<'a> {
     query: &'a Query,
     /// The node at which calls count, by recorded node.
     map: Vec<Option<u32>>,
+    /// The waits among the recorded nodes. Empty if there are none.
+    waits: Vec<Option<WaitClass>>,
     pub(crate) paths: Paths,
     min_duration: u64,
     pub(crate) window: Range<u64>,
@@ -22,7 +26,12 @@ fn is_in(functions: Option<&Vec<bool>>, function: FuncId) -> bool {
 }
 
 impl<'a> Lens<'a> {
-    pub(crate) fn new(query: &'a Query, nodes: &[Node]) -> Self {
+    pub(crate) fn new(query: &'a Query, nodes: &[Node], functions: &[FunctionInfo]) -> Self {
+        let wait = |node: &Node| functions.get(node.func.index())?.wait;
+        let mut waits: Vec<_> = nodes.iter().map(wait).collect();
+        if waits.iter().all(Option::is_none) {
+            waits.clear();
+        }
         let mut paths = Paths::new(usize::MAX, usize::MAX);
         let mut map = vec![None; nodes.len()];
         // By recorded node: the children's parent, and whether a root and a caller are on the path.
@@ -32,10 +41,15 @@ impl<'a> Lens<'a> {
             let function = node.func;
             let rooted = rooted || is_in(query.roots.as_ref(), function);
             let called = called || is_in(query.callers.as_ref(), function);
-            let counts = rooted
-                && called
-                && is_in(query.functions.as_ref(), function)
-                && query.filter.selects_depth(paths.nodes()[above as usize].depth);
+            // A wait divides the time of the call around it, so it counts wherever that does.
+            let is_chosen = match waits.get(id) {
+                Some(Some(_)) => above != ROOT || node.other,
+                _ => {
+                    is_in(query.functions.as_ref(), function)
+                        && query.filter.selects_depth(paths.nodes()[above as usize].depth)
+                }
+            };
+            let counts = rooted && called && is_chosen;
             let place = match counts {
                 false => above,
                 true if node.other => paths.other(function),
@@ -45,7 +59,7 @@ impl<'a> Lens<'a> {
             places[id] = (place, rooted, called);
         }
         let window = query.window.as_ref().map_or(0..u64::MAX, |w| w.start.0..w.end.0);
-        Self { query, map, paths, min_duration: query.filter.min_duration.0, window }
+        Self { query, map, waits, paths, min_duration: query.filter.min_duration.0, window }
     }
 
     fn place(query: &Query, paths: &mut Paths, above: u32, function: FuncId) -> u32 {
@@ -96,6 +110,12 @@ impl<'a> Lens<'a> {
         }
     }
 
+    /// Returns the class of the waits of a recorded node, if it is one of waits.
+    #[inline]
+    pub(crate) fn wait(&self, recorded: u32) -> Option<WaitClass> {
+        self.waits.get(recorded as usize).copied().flatten()
+    }
+
     /// Returns the node at which calls of a recorded node count.
     #[inline]
     pub(crate) fn node(&self, recorded: u32) -> Option<u32> {
@@ -108,10 +128,10 @@ impl<'a> Lens<'a> {
         self.query.within.as_ref().is_none_or(|within| within.holds(thread, start))
     }
 
-    /// True if a call that ended is long enough.
+    /// True if a call of this recorded node that ended is long enough. A wait always is.
     #[inline]
-    pub(crate) fn is_long_enough(&self, duration: u64, timed: bool) -> bool {
-        !timed || duration >= self.min_duration
+    pub(crate) fn is_long_enough(&self, recorded: u32, duration: u64, timed: bool) -> bool {
+        !timed || duration >= self.min_duration || self.wait(recorded).is_some()
     }
 
     /// True if `end` is after the window's start. Calls that end later are clipped before.
@@ -156,7 +176,7 @@ mod tests {
         let ab = paths.child(a, FuncId(1));
         let (abc, abb) = (paths.child(ab, FuncId(2)), paths.child(ab, FuncId(1)));
         let c = paths.child(ROOT, FuncId(2));
-        let lens = Lens::new(&query, paths.nodes());
+        let lens = Lens::new(&query, paths.nodes(), &[]);
         let path = |recorded| {
             let Some(mut node) = lens.node(recorded) else { return "-".to_owned() };
             let mut names = String::new();

@@ -44,7 +44,7 @@ pub fn report_with<R: ReadAt>(
     mut meta: ReportMeta,
 ) -> Report {
     let extras = meta.extras;
-    let lens = Lens::new(query, recording.nodes());
+    let lens = Lens::new(query, recording.nodes(), recording.functions());
     let chunks = lens.chunks(recording.chunks());
     let mut counted = count(recording, &lens, chunks);
     let by_function = ByFunction::new(lens.paths.nodes());

@@ -137,7 +137,7 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
         for (place, call) in calls.iter().enumerate() {
             let call = call.0;
             let mut node = self.lens.node(call.node);
-            let is_long = self.lens.is_long_enough(call.duration, call.timed);
+            let is_long = self.lens.is_long_enough(call.node, call.duration, call.timed);
             if !is_long || !self.lens.is_within(thread.thread, call.start) {
                 node = None;
             }

@@ -4,6 +4,7 @@ use super::lens::Lens;
 use super::walk::{Span, counts_at};
 use crate::calls::paths::Node;
 use crate::units::ThreadId;
+use crate::waits::Waits;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
@@ -17,6 +18,8 @@ pub(crate) struct Joined {
     pub(crate) timed: bool,
     pub(crate) counts_at: Option<u32>,
     pub(crate) own: u64,
+    /// The waits inside it. A wait is inside itself.
+    pub(crate) waits: Waits,
 }
 
 /// The state after the last chunk.
@@ -32,6 +35,7 @@ pub(crate) struct AtEnd {
 #[derive(Clone, Copy, Default)]
 struct Open {
     callees: u64,
+    waits: Waits,
     has: bool,
     chunk: usize,
 }
@@ -71,11 +75,16 @@ impl Spans {
             let key = (thread, start, recorded);
             let earlier = self.open.remove(&key).unwrap_or_default();
             let callees = spans[index].callees.saturating_add(earlier.callees);
+            let mut waits = spans[index].waits;
+            waits.add(earlier.waits);
             let mut has = spans[index].has || earlier.has;
             let Some((duration, timed)) = ended else {
-                self.open.insert(key, Open { callees, has, chunk });
+                self.open.insert(key, Open { callees, waits, has, chunk });
                 continue;
             };
+            if let Some(class) = lens.wait(recorded) {
+                waits.add(Waits::one(class, duration));
+            }
             let counts_at = counts_at(lens, key, ended, &mut has);
             if counts_at.is_none() && lens.node(recorded).is_some() {
                 self.left_out.insert(key);
@@ -83,10 +92,11 @@ impl Spans {
             if let Some(caller) = parent.and_then(|parent| spans.get_mut(parent)) {
                 let spent = if counts_at.is_some() { duration } else { callees };
                 caller.callees = caller.callees.saturating_add(spent);
+                caller.waits.add(waits);
                 caller.has |= has;
             }
             let own = duration.saturating_sub(callees);
-            see(Joined { key, duration, timed, counts_at, own });
+            see(Joined { key, duration, timed, counts_at, own, waits });
         }
     }
 

@@ -10,6 +10,7 @@ use crate::calls::paths::Node;
 use crate::calls::spool;
 use crate::recording::{Call, OpenCall};
 use crate::units::ThreadId;
+use crate::waits::Waits;
 
 /// A part of a call that began before its chunk, or is open at its end.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,8 @@ pub(crate) struct Span {
     pub(crate) ended: Option<(u64, bool)>,
     /// Time of counted calls inside it that are within the chunk.
     pub(crate) callees: u64,
+    /// The waits inside it that are within the chunk.
+    pub(crate) waits: Waits,
     /// True if a call that the query asks for is inside.
     pub(crate) has: bool,
     /// The index of the span around it, which precedes it in the same walk.
@@ -36,6 +39,8 @@ pub(crate) struct WholeCall {
     /// The query's node if the call counts.
     pub(crate) counts_at: Option<u32>,
     pub(crate) own: u64,
+    /// The waits inside it. A wait is inside itself.
+    pub(crate) waits: Waits,
 }
 
 /// The extent of a call. The calls behind it are inside it up to the first that is not.
@@ -84,6 +89,7 @@ struct Slot {
     call: spool::Call,
     frame: Frame,
     callees: u64,
+    waits: Waits,
     has: bool,
     span: Option<usize>,
 }
@@ -98,7 +104,7 @@ pub(crate) fn counts_at(
     has: &mut bool,
 ) -> Option<u32> {
     let node = lens.node(recorded).filter(|_| lens.is_within(thread, start));
-    let long = ended.is_none_or(|(duration, timed)| lens.is_long_enough(duration, timed));
+    let long = ended.is_none_or(|(duration, timed)| lens.is_long_enough(recorded, duration, timed));
     let node = node.filter(|_| long);
     if lens.asks_for_callees() {
         *has |= lens.is_callee(node);
@@ -152,7 +158,7 @@ impl<'a> Walk<'a> {
             if calls_the_next || call.start < from {
                 self.push(*call, place, false);
             } else {
-                self.see(*call, place, 0, false, &mut see);
+                self.see(*call, place, 0, Waits::default(), false, &mut see);
             }
         }
         while !self.stack.is_empty() {
@@ -170,6 +176,7 @@ impl<'a> Walk<'a> {
                 recorded: call.node,
                 ended: (!is_open).then_some((call.duration, call.timed)),
                 callees: 0,
+                waits: Waits::default(),
                 has: false,
                 parent: self.stack.last().and_then(|above| above.span),
             });
@@ -177,7 +184,8 @@ impl<'a> Walk<'a> {
         });
         let end = if is_open { u64::MAX } else { call.end() };
         let frame = Frame::new(call.start, end, node);
-        self.stack.push(Slot { place, call, frame, callees: 0, has: false, span });
+        let waits = Waits::default();
+        self.stack.push(Slot { place, call, frame, callees: 0, waits, has: false, span });
     }
 
     /// Completes the call on top of the stack: all calls inside it have been seen.
@@ -186,10 +194,10 @@ impl<'a> Walk<'a> {
         let Some(slot) = self.stack.pop() else { return };
         if let Some(span) = slot.span {
             let span = &mut self.spans[span];
-            (span.callees, span.has) = (slot.callees, slot.has);
+            (span.callees, span.waits, span.has) = (slot.callees, slot.waits, slot.has);
             return;
         }
-        self.see(slot.call, slot.place, slot.callees, slot.has, see);
+        self.see(slot.call, slot.place, slot.callees, slot.waits, slot.has, see);
     }
 
     /// Shows a call that is directly inside the top of the stack.
@@ -199,16 +207,22 @@ impl<'a> Walk<'a> {
         call: spool::Call,
         place: usize,
         callees: u64,
+        mut waits: Waits,
         mut has: bool,
         see: &mut impl FnMut(WholeCall),
     ) {
         let ended = Some((call.duration, call.timed));
         let counts_at = counts_at(self.lens, (self.thread, call.start, call.node), ended, &mut has);
         let spent = if counts_at.is_some() { call.duration } else { callees };
+        if let Some(class) = self.lens.wait(call.node) {
+            waits.add(Waits::one(class, call.duration));
+        }
         if let Some(caller) = self.stack.last_mut() {
+            caller.waits.add(waits);
             caller.callees = caller.callees.saturating_add(spent);
             caller.has |= has;
         }
-        see(WholeCall { place, call, counts_at, own: call.duration.saturating_sub(callees) });
+        let own = call.duration.saturating_sub(callees);
+        see(WholeCall { place, call, counts_at, own, waits });
     }
 }

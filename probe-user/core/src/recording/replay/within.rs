@@ -81,7 +81,7 @@ pub fn by_values_of<R: ReadAt>(
     place: usize,
     most: usize,
 ) -> Result<WithValues, NoValues> {
-    let lens = Lens::new(query, recording.nodes());
+    let lens = Lens::new(query, recording.nodes(), recording.functions());
     let chunks = lens.chunks(recording.chunks());
     let counted = count(recording, &lens, chunks);
     let name = recording

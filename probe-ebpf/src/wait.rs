@@ -1,0 +1,109 @@
+//! When threads of the traced processes have no processor, and why.
+//!
+//! A wait has a record where its thread loses the processor, one where it is woken, and one where it
+//! gets a processor again. So user space takes a wait for a call inside the calls of its thread, and
+//! a lost record costs that wait alone. Loaded only where somebody asks for waits.
+
+use crate::{
+    kernel::Kernel,
+    maps::{ALL_WAITS, EXECUTED},
+    output::{Task, event, event_of_another},
+    settings,
+};
+use aya_ebpf::{
+    helpers::{
+        bpf_probe_read_kernel,
+        generated::{bpf_get_current_task_btf, bpf_task_pt_regs},
+    },
+    macros::raw_tracepoint,
+    programs::RawTracePointContext,
+};
+use ctrace_common::{Cause, Kind, NO_SYSCALL, WaitState};
+
+/// The kernel's bits for states of threads.
+const UNINTERRUPTIBLE: u32 = 2;
+const STOPPED_OR_TRACED: u32 = 4 | 8;
+/// A thread that never runs again.
+const GONE: u32 = 0x10 | 0x20 | 0x80;
+
+/// The offset of `orig_ax` in `pt_regs` on x86-64, which never changes.
+const ORIG_AX: u64 = 15 * 8;
+
+/// Returns true if waits of this thread count.
+#[inline(always)]
+fn counts(task: Task, kernel: Kernel) -> bool {
+    task.pid != 0
+        && task.is_traced()
+        && (settings::LAUNCHES.load() == 0 || EXECUTED.get() != 0)
+        && may_be_inside(kernel)
+}
+
+/// Returns false if the thread is surely in no traced call: where all traced calls have return probes,
+/// the kernel keeps a list of those that are open.
+#[inline(always)]
+fn may_be_inside(task: Kernel) -> bool {
+    // SAFETY: the map's values live as long as the map, and user space writes the word whole.
+    if ALL_WAITS.get_ptr(0).is_none_or(|all| unsafe { all.read_volatile() } != 0) {
+        return true;
+    }
+    let utask = task.word(&settings::TASK_UTASK);
+    utask != 0 && Kernel(utask).word(&settings::UTASK_RETURN_INSTANCES) != 0
+}
+
+/// Returns the number of the system call that the current thread is in.
+#[inline(always)]
+fn syscall() -> u16 {
+    // SAFETY: the helpers return the current thread and its saved registers, which exist. The read is
+    // checked by its helper.
+    let number = unsafe {
+        let registers = bpf_task_pt_regs(bpf_get_current_task_btf()) as u64;
+        bpf_probe_read_kernel((registers + ORIG_AX) as *const u64)
+    };
+    // Outside of system calls it is -1.
+    number.ok().and_then(|number| u16::try_from(number).ok()).unwrap_or(NO_SYSCALL)
+}
+
+/// Returns the state of the thread that is losing its processor. `None`: it is gone.
+#[inline(always)]
+fn state(is_preempted: bool, state: u32) -> Option<WaitState> {
+    Some(match state {
+        _ if is_preempted || state == 0 => WaitState::Preempted,
+        _ if state & GONE != 0 => return None,
+        _ if state & STOPPED_OR_TRACED != 0 => WaitState::Stopped,
+        _ if state & UNINTERRUPTIBLE != 0 => WaitState::Uninterruptible,
+        _ => WaitState::Interruptible,
+    })
+}
+
+/// Its arguments are: whether the thread is preempted, the thread, the next one, the thread's state.
+/// Before Linux 5.18 there is no state, and the kernel refuses the program.
+#[raw_tracepoint(tracepoint = "sched_switch")]
+pub fn on_switch(ctx: RawTracePointContext) -> i32 {
+    let task = Task::current();
+    if counts(task, Kernel(ctx.arg(1)))
+        && let Some(state) = state(ctx.arg::<u64>(0) as u8 != 0, ctx.arg(3))
+    {
+        let syscall = if state == WaitState::Preempted { NO_SYSCALL } else { syscall() };
+        event(task, Kind::WaitBegin as u8, 0, Cause::new(state, syscall).0, None);
+    }
+    let next = Kernel(ctx.arg(2));
+    if let Some(task) = next.task()
+        && counts(task, next)
+    {
+        // It does not run yet, so nobody else touches what is noted of its losses.
+        event(task, Kind::WaitEnd as u8, 0, Cause::new(WaitState::Preempted, NO_SYSCALL).0, None);
+    }
+    0
+}
+
+#[raw_tracepoint(tracepoint = "sched_wakeup")]
+pub fn on_wakeup(ctx: RawTracePointContext) -> i32 {
+    let woken = Kernel(ctx.arg(0));
+    if let Some(task) = woken.task()
+        && counts(task, woken)
+    {
+        let cause = Cause::new(WaitState::Woken, NO_SYSCALL);
+        event_of_another(task, Kind::WaitBegin as u8, cause.0);
+    }
+    0
+}

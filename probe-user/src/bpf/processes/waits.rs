@@ -1,0 +1,92 @@
+//! Watches when threads of the traced processes have no processor. Nothing is watched unless a session
+//! asks for it.
+
+use crate::bpf::{
+    BpfError,
+    link::Role,
+    load::programs::{BpfProgram, Programs},
+    machine::btf::Offsets,
+    sys::{self, AttachType},
+};
+use std::{
+    ffi::CStr,
+    os::fd::{AsFd as _, OwnedFd},
+    sync::Arc,
+};
+
+const TRACEPOINTS: [(BpfProgram, &CStr, &str); 2] = [
+    (BpfProgram::Switch, c"sched_switch", "sched_switch"),
+    (BpfProgram::Wakeup, c"sched_wakeup", "sched_wakeup"),
+];
+
+/// The programs, to load ahead.
+pub(crate) const PROGRAMS: [(BpfProgram, AttachType); 2] =
+    [(BpfProgram::Switch, AttachType::Any), (BpfProgram::Wakeup, AttachType::Any)];
+
+/// See the module.
+pub(crate) struct Waits {
+    /// Dropping a link stops its program.
+    _links: Vec<OwnedFd>,
+    all: Arc<OwnedFd>,
+}
+
+impl Waits {
+    /// `all`: the map that says whether all waits are reported, or only those of threads with a
+    /// return probe.
+    pub(crate) fn watch(programs: &Programs, all: Arc<OwnedFd>) -> Result<Self, BpfError> {
+        let mut links = Vec::new();
+        for (program, name, tracepoint) in TRACEPOINTS {
+            let loaded = programs.get(program, AttachType::Any)?;
+            let link = sys::open_raw_tracepoint(name, loaded.as_fd());
+            links.push(link.map_err(|source| match source.raw_os_error() {
+                // The tracepoint has fewer arguments than the program reads.
+                Some(libc::EINVAL) => BpfError::Unsupported {
+                    what: "state of a thread in `sched_switch`",
+                    remedy: "leave out --cpu, or use Linux 5.18 or later",
+                },
+                _ => BpfError::permission(format!("watch `{tracepoint}`"), &source)
+                    .unwrap_or(BpfError::Tracepoint { tracepoint, source }),
+            })?);
+        }
+        let waits = Self { _links: links, all };
+        if !Offsets::of_running_kernel()?.know_return_probes() {
+            waits.report_all()?;
+        }
+        Ok(waits)
+    }
+
+    /// Prepares for probes of this kind: calls that have no return probe leave no trace in the kernel.
+    pub(crate) fn prepare(&self, role: Role) -> Result<(), BpfError> {
+        if role.returns() || role.guards() { Ok(()) } else { self.report_all() }
+    }
+
+    fn report_all(&self) -> Result<(), BpfError> {
+        sys::map_update(self.all.as_fd(), 0_u32, &1_u32.to_ne_bytes())
+            .map_err(|source| BpfError::Map { what: "waits", source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::sys::{Syscall, fake},
+        *,
+    };
+    use std::fs::File;
+
+    fn refusal(errno: i32) -> String {
+        let _fake = fake::Fake::new(move |call| match call {
+            Syscall::Bpf { command: 17, .. } => fake::error(errno),
+            _ => fake::fd(),
+        });
+        let all = Arc::new(File::open("/dev/null").unwrap().into());
+        Waits::watch(&Programs::fake(), all).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn a_kernel_that_cannot_tell_is_refused_in_a_line() {
+        assert!(refusal(libc::EINVAL).contains("leave out --cpu"));
+        assert!(refusal(libc::ENOENT).contains("`sched_switch`"));
+        assert!(refusal(libc::EPERM).contains("permission"));
+    }
+}

@@ -1,0 +1,129 @@
+//! Tests that waiting is told from working, on the running kernel.
+
+use ctrace_tests::env::{Env, Link};
+use ctrace_tests::report::{Function, Report};
+use ctrace_tests::targets::program;
+use ctrace_tests::trace::Trace;
+use ctrace_tests::{gate, or_skip};
+use std::process::Command;
+
+const FUNCTIONS: [&str; 5] = ["naps", "takes_lock", "reads_pipe", "works", "serves"];
+
+/// Runs the target. Returns its report, and what it printed.
+#[track_caller]
+fn traced(env: &Env, options: &[&str]) -> (Report, String) {
+    let path = env.targets.get(&program("waits.c").flag("-pthread")).expect("builds");
+    let traced = Trace::run(env)
+        .expect("starts")
+        .functions(FUNCTIONS)
+        .args(options.iter().copied())
+        .program(&path, [])
+        .finish()
+        .and_then(|traced| traced.expect_code(0))
+        .expect("runs");
+    let report = traced.report().expect("reports");
+    report.check_sums().expect("the sums are right");
+    report.check_lossless().expect("no losses");
+    report.check_schema().expect("as the schema says");
+    (Report(report.0.clone()), traced.finished.stdout.clone())
+}
+
+/// Returns `running`, `runnable` and `blocked`, which must be parts of the total.
+#[track_caller]
+fn parts(function: Function<'_>) -> [f64; 3] {
+    let parts = ["running_ns", "runnable_ns", "blocked_ns"];
+    let parts = parts.map(|key| function.integer(key).expect("it is told"));
+    let total = function.integer("total_ns").expect("it is told");
+    assert_eq!(parts.iter().sum::<u64>(), total, "{}", function.name());
+    parts.map(|ns| ns as f64)
+}
+
+/// Checks that a part of the rows is what the kernel accounted, give or take 1 % and `within`.
+#[track_caller]
+fn check(report: &Report, stdout: &str, part: usize, key: &str, within: f64) {
+    for name in FUNCTIONS {
+        let line = stdout.lines().find_map(|line| line.strip_prefix(&format!("{key} {name} ")));
+        let truth: f64 = line.expect("a line").parse().expect("a number");
+        let told = parts(report.expect(name).expect("it was called"))[part];
+        // The probes and what the target does to measure take a little.
+        assert!((told - truth).abs() < truth * 0.01 + within, "{name} {key}: {told}, not {truth}");
+    }
+}
+
+/// Returns how long calls of a function waited for this, by the tree.
+fn waited(report: &Report, function: &str, wait: &str) -> f64 {
+    let paths = report.0["paths"].as_array().expect("paths");
+    let is_it = |path: &&serde_json::Value| {
+        let names: Vec<_> = path["path"].as_array().into_iter().flatten().collect();
+        matches!(names[..], [.., caller, callee] if caller == function && callee == wait)
+    };
+    paths.iter().filter(is_it).filter_map(|path| path["total_ns"].as_f64()).sum()
+}
+
+/// Return probes and probes on the ways out: the programs find out in two ways whether a thread is in a
+/// traced call.
+#[test]
+fn times_are_split_as_the_kernel_accounts_them() {
+    let env = or_skip!(gate::live(Link::Session));
+    for options in [&["--cpu"][..], &["--cpu", "--returns", "ret-sites"]] {
+        let (report, stdout) = traced(&env, options);
+        check(&report, &stdout, 0, "running", 2e6);
+        if stdout.lines().any(|line| line.starts_with("runnable") && !line.ends_with(" 0")) {
+            check(&report, &stdout, 1, "runnable", 5e6);
+        }
+        for (name, wait) in [
+            ("naps", "[blocked: sleep]"),
+            ("takes_lock", "[blocked: futex]"),
+            ("reads_pipe", "[blocked: read]"),
+        ] {
+            let [_, _, blocked] = parts(report.expect(name).expect("it was called"));
+            let share = waited(&report, name, wait) / blocked;
+            assert!((0.99..1.001).contains(&share), "{name}: {share} of it is {wait}");
+            // Those who hold it for 20 ms began to do so a little before the call.
+            assert!(blocked > 5.0 * 15e6, "{name}: {blocked}");
+        }
+        let [_, _, blocked] = parts(report.expect("works").expect("it was called"));
+        assert!(blocked < 20e6, "works: {blocked}");
+        // What is called is part of it: all that it waits for is in another function.
+        assert!(parts(report.expect("serves").expect("it was called"))[2] > 5.0 * 15e6);
+    }
+}
+
+#[test]
+fn a_recording_tells_the_same() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("waits.c").flag("-pthread")).expect("builds");
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("waits.ctrace");
+    let mut record = Command::new(&env.ctrace);
+    record.args(["record", "--cpu", "-o"]).arg(&file);
+    FUNCTIONS.iter().for_each(|name| _ = record.args(["-f", name]));
+    let recorded = record.arg("--").arg(&path).output().expect("runs");
+    assert!(recorded.status.success(), "{}", String::from_utf8_lossy(&recorded.stderr));
+    let stdout = String::from_utf8_lossy(&recorded.stdout);
+    let report = |options: &[&str]| {
+        let mut command = Command::new(&env.ctrace);
+        command.arg("report").arg(&file).args(options).args(["--format", "json"]);
+        let output = command.output().expect("runs");
+        Report::parse(&String::from_utf8_lossy(&output.stdout)).expect("a report")
+    };
+    let whole = report(&[]);
+    check(&whole, &stdout, 0, "running", 2e6);
+    // No filter takes waits from the calls that it leaves.
+    for options in [&["-f", "serves"][..], &["--depth", "1"], &["--min-duration", "1ms"]] {
+        let filtered = report(options);
+        let [all, some] = [&whole, &filtered].map(|of| parts(of.expect("serves").expect("called")));
+        assert_eq!(all, some, "{options:?}");
+    }
+    let unasked = Command::new(&env.ctrace).args(["report", "--sort", "running"]).arg(&file).output();
+    let unasked = String::from_utf8_lossy(&unasked.expect("runs").stdout).into_owned();
+    assert!(unasked.contains("runnable") && unasked.contains("[blocked: futex]"), "{unasked}");
+}
+
+#[test]
+fn nobody_pays_unasked() {
+    let env = or_skip!(gate::live(Link::Session));
+    let (report, _) = traced(&env, &[]);
+    assert!(report.functions().all(|row| row.0["running_ns"].is_null()));
+    assert!(report.functions().all(|row| row.0["object"] != "kernel"));
+}
