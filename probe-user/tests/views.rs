@@ -7,6 +7,8 @@ mod fixture;
 mod marks;
 #[path = "views/told_below.rs"]
 mod told_below;
+#[path = "views/waits.rs"]
+mod waits;
 
 use ctrace_core::report::render::clean::is_harmful;
 use ctrace_core::report::{

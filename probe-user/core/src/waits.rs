@@ -2,7 +2,7 @@
 //! kernel, inside the traced calls of its thread.
 
 use crate::function::FunctionInfo;
-use ctrace_common::{Cause, WaitState};
+use ctrace_common::WaitState;
 use serde::{Deserialize, Serialize};
 
 /// The object of waits in reports.

@@ -262,41 +262,45 @@ impl Tracker {
     }
 
     /// Applies the beginning or the end of a wait. No other event has a function that is not known.
+    /// `lost`: events of the thread were lost before.
     #[cold]
-    fn apply_wait(&mut self, event: &Event, mut lost: bool) {
+    fn apply_wait(&mut self, event: &Event, lost: bool) {
         let (pid, tid, ts) = (event.pid(), event.tid(), event.ts());
-        let cause = Cause(event.func().0);
-        let (kind, state) = match (event.kind(), cause.state()) {
-            (Some(kind @ (Kind::WaitBegin | Kind::WaitEnd)), Some(state)) => (kind, state),
-            _ => {
-                self.period.decode_errors += 1;
-                return;
-            }
-        };
-        let thread = self.threads.get(pid, tid, &self.ledger);
-        let stacks = &mut thread.stacks;
+        let stacks = &mut self.threads.get(pid, tid, &self.ledger).stacks;
+        self.now = self.now.max(stacks.last);
         let is_late = ts < stacks.last;
-        if event.lost_before() > 0 || is_late {
+        let damages = event.lost_before() > 0 || is_late;
+        if damages {
             stacks.damage();
-            lost = true;
         }
-        let counts = match kind {
-            _ if is_late => false,
-            Kind::WaitBegin if state == WaitState::Woken => stacks.is_blocked(&self.facts),
-            _ => stacks.is_inside(),
-        };
-        if counts {
-            if kind == Kind::WaitBegin {
-                let func = self.wait(Wait::of(state, cause.syscall()));
-                let stacks = &mut self.threads.get(pid, tid, &self.ledger).stacks;
-                stacks.begin_wait(func, ts, &self.facts, &mut self.ledger);
-            } else {
-                stacks.end_wait(ts, &self.facts, &mut self.ledger);
-            }
-            self.now = self.now.max(ts);
-        }
-        if lost {
+        if damages || lost {
             self.threads.damage_beside(pid, tid);
+        }
+        let cause = Cause(event.func().0);
+        match (event.kind(), cause.state()) {
+            _ if is_late => {}
+            (Some(Kind::WaitBegin), Some(state)) => {
+                self.begin_wait(event, state, cause.syscall());
+            }
+            (Some(Kind::WaitEnd), Some(_)) => {
+                let stacks = &mut self.threads.get(pid, tid, &self.ledger).stacks;
+                stacks.end_wait(ts, &self.facts, &mut self.ledger);
+                self.now = self.now.max(stacks.last);
+            }
+            _ => self.period.decode_errors += 1,
+        }
+    }
+
+    fn begin_wait(&mut self, event: &Event, state: WaitState, syscall: u16) {
+        let (pid, tid, ts) = (event.pid(), event.tid(), event.ts());
+        let stacks = &self.threads.get(pid, tid, &self.ledger).stacks;
+        // A thread can be woken just before it waits.
+        let is_due = state != WaitState::Woken || stacks.is_blocked(&self.facts);
+        if stacks.is_inside() && is_due {
+            let func = self.wait(Wait::of(state, syscall));
+            let stacks = &mut self.threads.get(pid, tid, &self.ledger).stacks;
+            stacks.begin_wait(func, ts, &self.facts, &mut self.ledger);
+            self.now = self.now.max(ts);
         }
     }
 

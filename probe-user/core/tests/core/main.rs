@@ -18,3 +18,4 @@ mod segments;
 #[path = "../support/mod.rs"]
 mod support;
 mod trees;
+mod waits;

@@ -51,6 +51,7 @@ pub(super) fn info(
         condition: None,
         by_order: None,
         values: Vec::new(),
+        wait: None,
         probe: None,
     }
 }

@@ -84,6 +84,10 @@ const FIRST: [NumberId; 20] = [
 const LEFT_OUT: [NumberId; 3] =
     [NumberId::of("timed"), NumberId::of("active_exclusive_percent"), NumberId::of("p75_ns")];
 
+/// Numbers that are here only where waits are told apart.
+const SPLIT: [NumberId; 3] =
+    [NumberId::of("running_ns"), NumberId::of("runnable_ns"), NumberId::of("blocked_ns")];
+
 /// Returns the numbers in their order. Those of single calls, such as of the center, are known of
 /// one interval only and not here.
 fn listed() -> impl Iterator<Item = NumberId> {
@@ -97,6 +101,7 @@ fn row_of(id: NumberId) -> Row {
     let number = id.number();
     match number.unit {
         _ if number.key.starts_with("net_") => Row::Net,
+        _ if SPLIT.contains(&id) => Row::Times,
         Unit::Count | Unit::Rate => Row::Calls,
         Unit::Time if number.is_additive() => Row::Times,
         Unit::Time | Unit::Percent | Unit::Ratio => Row::Durations,
@@ -104,7 +109,8 @@ fn row_of(id: NumberId) -> Row {
 }
 
 fn numbers(row: Row, figures: &Figures, place: usize) -> String {
-    let numbers = listed().filter(|id| row_of(*id) == row);
+    let is_split = figures.report.functions[place].split.is_known();
+    let numbers = listed().filter(|id| row_of(*id) == row && (is_split || !SPLIT.contains(id)));
     let mut parts: Vec<String> = numbers.map(|id| part(id, figures, place)).collect();
     if row == Row::Times {
         parts.push(cost(figures, place));

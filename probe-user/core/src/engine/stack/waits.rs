@@ -58,7 +58,8 @@ impl Stacks {
     pub(crate) fn end_wait(&mut self, ts: u64, facts: &[StackFacts], ledger: &mut Ledger) {
         let Some((class, frame)) = self.wait(facts) else { return };
         let end = if frame.damaged { self.last } else { ts };
-        self.waited.add(Waits::one(class, end.saturating_sub(frame.start)));
+        let waited = Waits::one(class, end.saturating_sub(frame.start));
+        self.waited.add(waited);
         self.end_top(self.current, ledger, ts, true);
         self.last = ts;
     }

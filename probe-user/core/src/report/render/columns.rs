@@ -65,8 +65,8 @@ fn in_order<T: 'static>(columns: impl Iterator<Item = Column<T>>) -> Vec<Column<
 
 /// The order in which people see the columns of functions: the most useful for sorting first.
 /// Others follow.
-const ORDER: &str = "innermost a total self calls threads min mean p50 p75 p90 p95 p99 p999 max sd cv \
-                     innermost_center a_center timed untimed open headless calls_per_second name object file";
+const ORDER: &str = "innermost a total self running runnable blocked calls threads min mean p50 p75 p90 p95 p99 \
+                     p999 max sd cv innermost_center a_center timed untimed open headless calls_per_second name object file";
 
 /// Returns the columns of functions, see [`FUNCTIONS`].
 pub fn functions() -> &'static [Column<FunctionReport>] {

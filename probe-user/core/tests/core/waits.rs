@@ -1,0 +1,177 @@
+//! Waits split the durations of the calls around them, in sessions and in recordings alike.
+
+use crate::support::recorded::record;
+use crate::support::*;
+use ctrace_common::WaitState::{Interruptible, Preempted, Woken};
+use ctrace_common::{Cause, Kind, NO_SYSCALL, WaitState};
+use ctrace_core::engine::EngineConfig;
+use ctrace_core::filter::Filter;
+use ctrace_core::recording::replay::{Query, report};
+use ctrace_core::recording::{Recording, Start};
+use ctrace_core::report::Report;
+use ctrace_core::units::Nanos;
+
+const MAIN: u32 = 0;
+const F: u32 = 1;
+
+const FUTEX: u16 = 202;
+const NANOSLEEP: u16 = 35;
+
+fn begin(state: WaitState, syscall: u16, ts: u64) -> Event {
+    Event { kind: Kind::WaitBegin, ..enter(Cause::new(state, syscall).0, 0, ts) }
+}
+
+fn woken(ts: u64) -> Event {
+    begin(Woken, NO_SYSCALL, ts)
+}
+
+fn end_of_wait(ts: u64) -> Event {
+    Event { kind: Kind::WaitEnd, ..enter(Cause::new(Preempted, NO_SYSCALL).0, 0, ts) }
+}
+
+fn session(events: &[Event], filter: Filter) -> Report {
+    let config = EngineConfig { waits: true, filter, ..EngineConfig::default() };
+    // Its first function is that of waits for a processor.
+    let mut engine = engine(&[function("main"), function("f")], config);
+    for event in events {
+        let func = match event.kind {
+            Kind::WaitBegin | Kind::WaitEnd => event.func,
+            _ => event.func + 1,
+        };
+        engine.push(0, &Event { func, ..*event }.bytes());
+    }
+    let last = events.iter().map(|event| event.ts).max().unwrap_or(0);
+    engine.advance(end(last));
+    engine.report(end(last), meta(0.0))
+}
+
+/// Returns the calls of each function, and `running`, `runnable` and `blocked`, in order of names.
+fn split(report: &Report) -> Vec<String> {
+    let called = report.functions.iter().filter(|row| row.calls > 0);
+    let mut lines: Vec<_> = called
+        .map(|row| {
+            let parts = [row.split.running_ns, row.split.runnable_ns, row.split.blocked_ns];
+            let [running, runnable, blocked] = parts.map(|ns| ns.expect("it is known").0);
+            assert_eq!(running + runnable + blocked, row.total_ns.0, "{}", row.name);
+            format!("{} {}: {running} + {runnable} + {blocked}", row.calls, row.name)
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// Calls that wait, and a wait outside of them.
+fn events() -> [Event; 13] {
+    [
+        begin(Interruptible, FUTEX, 2),
+        end_of_wait(4),
+        enter(MAIN, 900, 10),
+        enter(F, 800, 20),
+        begin(Interruptible, FUTEX, 30),
+        woken(70),
+        end_of_wait(75),
+        ret(F, 800, 100),
+        begin(Preempted, NO_SYSCALL, 110),
+        end_of_wait(131),
+        begin(Interruptible, NANOSLEEP, 140),
+        end_of_wait(202),
+        ret(MAIN, 900, 300),
+    ]
+}
+
+const WHOLE: [&str; 5] = [
+    "1 [blocked: futex]: 0 + 0 + 40",
+    "1 [blocked: sleep]: 0 + 0 + 62",
+    "1 f: 35 + 5 + 40",
+    "1 main: 162 + 26 + 102",
+    "2 [runnable]: 0 + 26 + 0",
+];
+
+#[test]
+fn waits_are_calls_and_parts_of_the_calls_around_them() {
+    let told = session(&events(), Filter::default());
+    assert_eq!(split(&told), WHOLE);
+    let main = told.functions.iter().find(|row| &*row.name == "main").expect("it was called");
+    // Less f and its own two waits.
+    assert_eq!(main.self_ns.0, 290 - 80 - 21 - 62);
+    let paths: Vec<_> = told.paths.iter().map(|path| path.path.join(" ")).collect();
+    assert!(paths.contains(&"main f [blocked: futex]".into()), "{paths:?}");
+}
+
+#[test]
+fn a_call_keeps_the_waits_of_calls_that_do_not_count() {
+    for filter in [
+        Filter { max_depth: Some(1), ..Filter::default() },
+        Filter { min_duration: Nanos(100), ..Filter::default() },
+    ] {
+        let told = split(&session(&events(), filter.clone()));
+        assert!(told.contains(&"1 main: 162 + 26 + 102".into()), "{told:?}");
+        assert!(told.contains(&"1 [blocked: futex]: 0 + 0 + 40".into()), "{told:?}");
+        let query = Query { filter, ..Query::default() };
+        assert_eq!(split(&replayed(&[&events()], &query)), told);
+    }
+    let only_main = Query { functions: Some(vec![true, false]), ..Query::default() };
+    let told = split(&replayed(&[&events()], &only_main));
+    assert!(told.contains(&"1 main: 162 + 26 + 102".into()) && told.len() == 4, "{told:?}");
+}
+
+fn replayed(groups: &[&[Event]], query: &Query) -> Report {
+    let functions = [function("main"), function("f")];
+    let bytes = record(&functions, &Start::default(), groups, true);
+    report(&Recording::open(bytes).expect("it was just written"), query, 0.0)
+}
+
+#[test]
+fn a_recording_that_is_cut_anywhere_tells_the_same() {
+    let (events, query) = (events(), Query::default());
+    for one in 0..events.len() {
+        for other in one..events.len() {
+            let groups = [&events[..one], &events[one..other], &events[other..]];
+            assert_eq!(split(&replayed(&groups, &query)), WHOLE, "cut at {one} and {other}");
+        }
+    }
+}
+
+/// What a call without a duration waited for is a part of the time that is told of it.
+#[test]
+fn a_lost_end_of_a_wait_costs_the_calls_around_it() {
+    let told = session(
+        &[
+            enter(F, 800, 10),
+            begin(Interruptible, FUTEX, 30),
+            woken(50),
+            // The end of the wait is lost.
+            ret(F, 800, 100).lost(1),
+        ],
+        Filter::default(),
+    );
+    let expected = ["1 [blocked: futex]: 0 + 0 + 20", "1 [runnable]: 0 + 0 + 0", "1 f: 20 + 0 + 20"];
+    assert_eq!(split(&told), expected);
+    let f = told.functions.iter().find(|row| &*row.name == "f").expect("it was called");
+    assert_eq!((f.timed, f.untimed), (0, 1));
+}
+
+#[test]
+fn what_has_not_ended_is_open() {
+    let told = session(&[enter(F, 800, 10), begin(Interruptible, FUTEX, 30)], Filter::default());
+    let open: u64 = told.functions.iter().map(|row| row.open).sum();
+    assert_eq!(open, 2);
+    assert_eq!(split(&told), ["1 [blocked: futex]: 0 + 0 + 0", "1 f: 0 + 0 + 0"]);
+}
+
+#[test]
+fn an_interval_has_the_waits_of_the_calls_that_ended_in_it() {
+    let mut engine = engine(&[function("main"), function("f")], EngineConfig::default());
+    let mut interval = |events: &[Event], to: u64| {
+        events.iter().for_each(|event| engine.push(0, &event.bytes()));
+        engine.advance(Nanos(to));
+        split(&engine.report_interval(Nanos(to), meta(0.0)))
+    };
+    let first = interval(
+        &[enter(F, 800, 10), begin(Interruptible, FUTEX, 20), end_of_wait(27), enter(MAIN, 700, 30)],
+        40,
+    );
+    assert_eq!(first, ["1 [blocked: futex]: 0 + 0 + 7", "1 f: 0 + 0 + 0", "1 main: 0 + 0 + 0"]);
+    let second = interval(&[ret(MAIN, 700, 50), ret(F, 800, 100)], 110);
+    assert_eq!(second, ["1 f: 83 + 0 + 7", "1 main: 20 + 0 + 0"]);
+}

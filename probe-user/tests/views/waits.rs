@@ -1,0 +1,66 @@
+//! Tests the first screen where waits are told apart.
+
+use super::{NARROW, WIDE, check, fixture, sound};
+use ctrace_core::report::{Report, SplitReport};
+use ctrace_core::units::Nanos;
+use ctrace_core::waits::WaitClass;
+use ctrace_user::testing::ui::ViewOptions;
+
+/// A server that mostly waits for requests and for a lock.
+fn with_waits() -> Report {
+    let mut report = fixture::empty();
+    let rows: [(&str, u64, u64, [u64; 3]); 5] = [
+        ("serve", 40, 200_000_000, [1_200, 300, 6_500]),
+        ("checksum", 900, 1_400_000, [1_150, 110, 0]),
+        ("[runnable]", 700, 585_000, [0, 410, 0]),
+        ("[blocked: futex]", 35, 60_000_000, [0, 0, 2_100]),
+        ("[blocked: poll]", 40, 110_000_000, [0, 0, 4_400]),
+    ];
+    for (name, calls, typical, parts) in rows {
+        let mut row = fixture::function(name, calls, typical, report.duration_ns);
+        let [running, runnable, blocked] = parts.map(|ms| Some(Nanos(ms * fixture::MILLI)));
+        row.split =
+            SplitReport { running_ns: running, runnable_ns: runnable, blocked_ns: blocked };
+        row.total_ns = Nanos(parts.iter().sum::<u64>() * fixture::MILLI);
+        if name.starts_with('[') {
+            let class = if runnable.is_some_and(|ns| ns.0 > 0) {
+                WaitClass::Runnable
+            } else {
+                WaitClass::Blocked
+            };
+            (row.wait, row.object, row.file) = (Some(class), "kernel".into(), None);
+        }
+        report.functions.push(row);
+    }
+    report
+}
+
+/// What works comes first, and waits last.
+#[test]
+fn waits_have_columns_and_rows() {
+    let options = ViewOptions::default();
+    check("waits_80", &with_waits(), &options, &NARROW);
+    let text = check("waits_120", &with_waits(), &options, &WIDE);
+    let place = |name: &str| text.find(name).expect("a row");
+    assert!(place("serve") < place("checksum") && place("checksum") < place("[blocked: poll]"));
+    let by_blocked = ViewOptions { sort: Some("blocked".into()), ..ViewOptions::default() };
+    let text = sound(&with_waits(), &by_blocked, &WIDE);
+    let place = |name: &str| text.find(name).expect("a row");
+    assert!(place("[blocked: poll]") < place("checksum"), "{text}");
+}
+
+/// No selected function of these is called, and waits are none.
+#[test]
+fn waits_are_no_selected_functions() {
+    let mut report = with_waits();
+    for row in &mut report.functions {
+        *row = ctrace_core::report::FunctionReport {
+            wait: row.wait,
+            split: row.split,
+            ..fixture::function(&row.name.clone(), 0, 0, report.duration_ns)
+        };
+    }
+    let text = sound(&report, &ViewOptions::default(), &WIDE);
+    assert!(text.contains("None of the 2 selected functions was called"), "{text}");
+    assert!(!text.contains("[blocked"), "{text}");
+}
