@@ -115,7 +115,8 @@ fn a_recording_tells_the_same() {
         let [all, some] = [&whole, &filtered].map(|of| parts(of.expect("serves").expect("called")));
         assert_eq!(all, some, "{options:?}");
     }
-    let unasked = Command::new(&env.ctrace).args(["report", "--sort", "running"]).arg(&file).output();
+    let unasked =
+        Command::new(&env.ctrace).args(["report", "--sort", "running"]).arg(&file).output();
     let unasked = String::from_utf8_lossy(&unasked.expect("runs").stdout).into_owned();
     assert!(unasked.contains("runnable") && unasked.contains("[blocked: futex]"), "{unasked}");
 }

@@ -19,8 +19,7 @@ fn with_waits() -> Report {
     for (name, calls, typical, parts) in rows {
         let mut row = fixture::function(name, calls, typical, report.duration_ns);
         let [running, runnable, blocked] = parts.map(|ms| Some(Nanos(ms * fixture::MILLI)));
-        row.split =
-            SplitReport { running_ns: running, runnable_ns: runnable, blocked_ns: blocked };
+        row.split = SplitReport { running_ns: running, runnable_ns: runnable, blocked_ns: blocked };
         row.total_ns = Nanos(parts.iter().sum::<u64>() * fixture::MILLI);
         if name.starts_with('[') {
             let class = if runnable.is_some_and(|ns| ns.0 > 0) {

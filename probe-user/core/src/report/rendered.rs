@@ -2,7 +2,8 @@
 //! subtracted by their summaries.
 
 use super::{
-    CenterReport, DurationReport, FunctionReport, ProbeTimes, SlowTailReport, SplitReport, TailReport,
+    CenterReport, DurationReport, FunctionReport, ProbeTimes, SlowTailReport, SplitReport,
+    TailReport,
 };
 use crate::function::FunctionInfo;
 use crate::stats::{Summary, Tally};

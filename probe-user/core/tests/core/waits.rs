@@ -145,7 +145,8 @@ fn a_lost_end_of_a_wait_costs_the_calls_around_it() {
         ],
         Filter::default(),
     );
-    let expected = ["1 [blocked: futex]: 0 + 0 + 20", "1 [runnable]: 0 + 0 + 0", "1 f: 20 + 0 + 20"];
+    let expected =
+        ["1 [blocked: futex]: 0 + 0 + 20", "1 [runnable]: 0 + 0 + 0", "1 f: 20 + 0 + 20"];
     assert_eq!(split(&told), expected);
     let f = told.functions.iter().find(|row| &*row.name == "f").expect("it was called");
     assert_eq!((f.timed, f.untimed), (0, 1));
@@ -168,7 +169,12 @@ fn an_interval_has_the_waits_of_the_calls_that_ended_in_it() {
         split(&engine.report_interval(Nanos(to), meta(0.0)))
     };
     let first = interval(
-        &[enter(F, 800, 10), begin(Interruptible, FUTEX, 20), end_of_wait(27), enter(MAIN, 700, 30)],
+        &[
+            enter(F, 800, 10),
+            begin(Interruptible, FUTEX, 20),
+            end_of_wait(27),
+            enter(MAIN, 700, 30),
+        ],
         40,
     );
     assert_eq!(first, ["1 [blocked: futex]: 0 + 0 + 7", "1 f: 0 + 0 + 0", "1 main: 0 + 0 + 0"]);

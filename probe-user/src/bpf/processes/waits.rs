@@ -38,14 +38,16 @@ impl Waits {
         for (program, name, tracepoint) in TRACEPOINTS {
             let loaded = programs.get(program, AttachType::Any)?;
             let link = sys::open_raw_tracepoint(name, loaded.as_fd());
-            links.push(link.map_err(|source| match source.raw_os_error() {
-                // The tracepoint has fewer arguments than the program reads.
-                Some(libc::EINVAL) => BpfError::Unsupported {
-                    what: "state of a thread in `sched_switch`",
-                    remedy: "leave out --cpu, or use Linux 5.18 or later",
-                },
-                _ => BpfError::permission(format!("watch `{tracepoint}`"), &source)
-                    .unwrap_or(BpfError::Tracepoint { tracepoint, source }),
+            links.push(link.map_err(|source| {
+                match source.raw_os_error() {
+                    // The tracepoint has fewer arguments than the program reads.
+                    Some(libc::EINVAL) => BpfError::Unsupported {
+                        what: "state of a thread in `sched_switch`",
+                        remedy: "leave out --cpu, or use Linux 5.18 or later",
+                    },
+                    _ => BpfError::permission(format!("watch `{tracepoint}`"), &source)
+                        .unwrap_or(BpfError::Tracepoint { tracepoint, source }),
+                }
             })?);
         }
         let waits = Self { _links: links, all };

@@ -62,7 +62,7 @@ pub(crate) fn measure() -> anyhow::Result<Calibration> {
         values: false,
         conditions: false,
         guards: false,
-            waits: false,
+        waits: false,
     })?;
     let own = Pid(std::process::id());
     kernel.trace_process(own)?;
