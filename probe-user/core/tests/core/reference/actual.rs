@@ -8,9 +8,12 @@ use std::collections::BTreeMap;
 /// Returns the integer numbers of each function that `choose` selects.
 fn told(report: &Report, choose: impl Fn(&Number) -> bool) -> Vec<Row> {
     let is_whole = |number: &&Number| matches!(number.unit, Unit::Count | Unit::Time);
-    // Costs of probes are not measured here.
-    let is_net = |number: &&Number| number.key.starts_with("net_");
-    let chosen = NUMBERS.iter().filter(is_whole).filter(|n| choose(n) && !is_net(n));
+    // Costs of probes are not measured here, and waits are not told apart.
+    let is_absent = |number: &&Number| {
+        number.key.starts_with("net_")
+            || ["running_ns", "runnable_ns", "blocked_ns"].contains(&number.key)
+    };
+    let chosen = NUMBERS.iter().filter(is_whole).filter(|n| choose(n) && !is_absent(n));
     let chosen: Vec<&Number> = chosen.collect();
     let row = |function| {
         let told = chosen.iter().map(|n| (n.key, (n.of)(function).whole().unwrap_or(0)));
