@@ -119,7 +119,7 @@ fn every_call_of_a_busy_program_is_there() {
     let truth = Truth::parse(&finished.stdout);
     for name in ["leaf", "ping", "pong"] {
         let expected = truth.calls.iter().find(|(known, _)| known == name).expect("it counts").1;
-        let call = format!(" {name}() <");
+        let call = format!(" {name}(…) <");
         let seen = lines.lines().filter(|line| line.contains(&call)).count() as u64;
         assert!(expected > 0 && seen == expected, "{name}: {seen}, not {expected}");
     }
@@ -209,7 +209,7 @@ fn a_recording_has_the_same_lines() {
     assert!(seen == exported, "{} lines, {} exported", seen.len(), exported.len());
     let of_pong = trace_file(&env, &recorded.file, &["-f", "pong"]);
     let pongs = seen.iter().filter(|line| line.contains(r#""function":"pong""#)).count();
-    assert_eq!(of_pong.lines().filter(|line| line.contains("  pong() <")).count(), pongs);
+    assert_eq!(of_pong.lines().filter(|line| line.contains("  pong(…) <")).count(), pongs);
     assert_eq!(of_pong.lines().count(), pongs);
     let mut command = Command::new(&env.ctrace);
     let (running, line) = read_one(command.arg("trace").arg(&recorded.file));

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     session::keep::replayed::{CENTER, report_of},
-    target::{recorded::choose, select::Patterns},
+    target::select::{Patterns, recorded::choose},
     ui::tone_of,
 };
 use ctrace_core::{

@@ -6,7 +6,7 @@ use super::{
     gate::Gate,
     page::Page,
 };
-use crate::daemon::places::{Place, Places};
+use crate::daemon::places::{ConnectionPlace, ConnectionPlaces};
 use ctrace_core::recording::ReadAt;
 use hyper::{
     Method, Request, StatusCode, body::Incoming, server::conn::http1, service::service_fn,
@@ -30,7 +30,7 @@ const HEAD_BYTES: usize = 16 << 10;
 const HEAD_LINES: usize = 64;
 
 struct Service<R> {
-    places: Arc<Places>,
+    places: Arc<ConnectionPlaces>,
     gate: Gate,
     api: Arc<Api<R>>,
     page: Page,
@@ -44,7 +44,7 @@ pub(super) async fn serve<R: ReadAt + Send + Sync + 'static>(
     page: Page,
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
-    let places = Places::new(CONNECTIONS, Duration::ZERO);
+    let places = ConnectionPlaces::new(CONNECTIONS, Duration::ZERO);
     let service = Arc::new(Service { places, gate, api, page });
     loop {
         match listener.accept().await {
@@ -74,7 +74,7 @@ impl<R: ReadAt + Send + Sync + 'static> Service<R> {
         tokio::task::yield_now().await;
     }
 
-    async fn connection(&self, stream: TcpStream, place: &Place) -> hyper::Result<()> {
+    async fn connection(&self, stream: TcpStream, place: &ConnectionPlace) -> hyper::Result<()> {
         // A picture must not wait for more to send.
         let _ = stream.set_nodelay(true);
         let service = service_fn(|request| async move {

@@ -95,7 +95,7 @@ impl Offsets {
     }
 
     /// Returns true if the kernel's list of open return probes can be read.
-    pub(super) fn know_return_probes(&self) -> bool {
+    pub(crate) fn know_return_probes(&self) -> bool {
         self.guards.is_ok()
     }
 
