@@ -71,7 +71,7 @@ impl Waits {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::sys::{Syscall, fake},
+        crate::bpf::sys::{Syscall, fake},
         *,
     };
     use std::fs::File;
