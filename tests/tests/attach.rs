@@ -170,32 +170,26 @@ fn a_line_shows_the_state() {
     assert!(!after.contains("of 5 s"), "{after}");
 }
 
-/// Beside a command there is such a line where the command's output goes to a file, until the command
-/// writes to the terminal: nothing is drawn over that.
+/// Once a command runs, the terminal is its own, also where its output goes to a file: it may ask a
+/// question on the terminal and wait for the answer.
 #[test]
-fn a_line_shows_the_state_beside_a_command() {
+fn no_line_is_drawn_beside_a_command() {
     let env = or_skip!(gate::live(Link::Session));
     or_skip!(tmux::installed());
     let path = env.targets.get(&program("steady.c")).expect("builds");
     let (ctrace, path) = (env.ctrace.display(), path.display());
-    // ctrace follows the program beside a shell that asks for a word when it is told to.
-    let asks =
-        format!("{path} 2 & while [ ! -e asked ]; do sleep 0.1; done; printf 'a word:' >&2; wait");
+    let asks = format!("{path} 2 & printf 'a word: ' >/dev/tty; read word </dev/tty; wait");
     let run = format!("{ctrace} run --follow -f request -- sh -c \"{asks}\"");
-    let terminal = Terminal::start(&format!("{run} >output"), 100, 40).expect("starts");
-    let before = terminal.shows(&[" s, ", " calls, none lost"]);
-    assert!(!before.contains("Ctrl-C"), "{before}");
-    std::fs::write(terminal.folder().join("asked"), "").expect("written");
-    let asked = terminal.shows(&["a word:"]);
-    // Some ten times as long as a line stays.
-    std::thread::sleep(Duration::from_secs(4));
-    assert_eq!(terminal.screen().expect("tmux"), asked);
-    // Where its output comes to the terminal, nothing of ctrace is on it.
-    let shared = format!("{ctrace} run -f request -- {path} 2");
-    let terminal = Terminal::start(&shared, 100, 40).expect("starts");
-    terminal.shows(&["ready"]);
-    std::thread::sleep(Duration::from_secs(2));
-    assert_eq!(terminal.screen().expect("tmux").trim(), "ready");
+    for (run, shown) in [
+        (format!("{run} >output"), "a word:"),
+        (format!("{ctrace} run -f request -- {path} 2"), "ready"),
+    ] {
+        let terminal = Terminal::start(&run, 100, 40).expect("starts");
+        terminal.shows(&[shown]);
+        // Some five times as long as a line stays.
+        std::thread::sleep(Duration::from_secs(2));
+        assert_eq!(terminal.screen().expect("tmux").trim(), shown);
+    }
 }
 
 /// Ctrl-C ends it with a report and exit code 0.

@@ -24,7 +24,6 @@ pub(crate) mod names;
 mod net;
 pub(crate) mod notes;
 pub(crate) mod number;
-mod others;
 pub(crate) mod pager;
 mod path;
 mod place;

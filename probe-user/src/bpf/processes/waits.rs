@@ -70,10 +70,8 @@ impl Waits {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        crate::bpf::sys::{Syscall, fake},
-        *,
-    };
+    use super::*;
+    use crate::bpf::sys::{Syscall, fake};
     use std::fs::File;
 
     fn refusal(errno: i32) -> String {

@@ -234,7 +234,7 @@ impl<'a> Setup<'a> {
         let launched = origin == Origin::Launched;
         let status = Status::new(match output {
             Output::Live(_) | Output::Stream(_) => Drawn::Never,
-            _ if launched => Drawn::beside_command(),
+            _ if launched => Drawn::BeforeStart,
             _ => Drawn::Always,
         });
         let watch = Watch::new(probes.max_slowdown);

@@ -1,16 +1,12 @@
 //! Writes the live line of a running trace: the time, the calls, and the losses.
 //!
-//! A command that ctrace launches may write to the same terminal at any time, and perhaps all over the
-//! screen. So `run` and `record -- COMMAND` have the line only where the command's output goes to a
-//! file. Its errors still come to the terminal: the first one ends the line (see `ui::live`).
+//! A command that ctrace launches has the same terminal. It may write there at any time, ask a question
+//! on `/dev/tty` and wait for the answer, or draw all over the screen, and ctrace cannot see all of
+//! this. So for `run` and `record -- COMMAND` the line ends before the command begins.
 
 use crate::ui::{live, units};
 use ctrace_core::{engine::Counters, units::Nanos};
-use rustix::fs::{FileType, fstat};
-use std::{
-    io::{self, IsTerminal as _},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 /// The time between two drawings.
 const PAUSE: Duration = Duration::from_millis(400);
@@ -20,24 +16,9 @@ const PAUSE: Duration = Duration::from_millis(400);
 pub(crate) enum Drawn {
     /// The terminal belongs to something else.
     Never,
-    /// Until the command begins, which may write to the terminal.
+    /// Until the command begins, which may use the terminal.
     BeforeStart,
-    /// To the end, unless the command writes to the terminal.
-    UnlessWrittenTo,
     Always,
-}
-
-impl Drawn {
-    /// Returns the stretch for a command that shares ctrace's streams.
-    pub(crate) fn beside_command() -> Self {
-        // What goes through a pipe may reach the terminal, too.
-        let output = fstat(io::stdout()).map(|stat| FileType::from_raw_mode(stat.st_mode));
-        match output {
-            Ok(FileType::RegularFile) => Self::UnlessWrittenTo,
-            Ok(FileType::CharacterDevice) if !io::stdout().is_terminal() => Self::UnlessWrittenTo,
-            _ => Self::BeforeStart,
-        }
-    }
 }
 
 /// The live line of a session.
@@ -60,15 +41,11 @@ impl Status {
         }
     }
 
-    /// Makes way for the command, which begins now.
+    /// Leaves the terminal to the command, which begins now.
     pub(crate) fn make_way(&mut self) {
-        if let Drawn::BeforeStart | Drawn::UnlessWrittenTo = self.drawn {
+        if self.drawn == Drawn::BeforeStart {
             live::without(|| ());
-        }
-        match self.drawn {
-            Drawn::BeforeStart => self.drawn = Drawn::Never,
-            Drawn::UnlessWrittenTo => live::share(),
-            Drawn::Never | Drawn::Always => {}
+            self.drawn = Drawn::Never;
         }
     }
 
@@ -86,8 +63,7 @@ impl Status {
     ) {
         if self.drawn != Drawn::Never && self.last.is_none_or(|last| last.elapsed() >= PAUSE) {
             self.last = Some(Instant::now());
-            let end = if self.drawn == Drawn::Always { " (Ctrl-C ends)" } else { "" };
-            live::show(&(text(elapsed, self.limit, counters.calls, lost, written) + end));
+            live::show(&text(elapsed, self.limit, counters.calls, lost, written));
         }
     }
 }
@@ -118,7 +94,7 @@ fn text(
     };
     let written = written.map(|bytes| format!(", {}", units::bytes(bytes)));
     format!(
-        "{}{}, {calls}, {lost}{}",
+        "{}{}, {calls}, {lost}{} (Ctrl-C ends)",
         time(elapsed),
         limit.unwrap_or_default(),
         written.unwrap_or_default()
@@ -147,11 +123,11 @@ mod tests {
         let ten = Some(Duration::from_secs(10));
         assert_eq!(
             text(seconds(3.21), ten, 1_234_567, 0, None),
-            "3.2 s of 10 s, 1.23 M calls, none lost"
+            "3.2 s of 10 s, 1.23 M calls, none lost (Ctrl-C ends)"
         );
         assert_eq!(
             text(seconds(700.5), None, 1, 1_340, Some(3 << 20)),
-            "11 min 40 s, 1 call, 1,340 events lost, 3.0 MiB"
+            "11 min 40 s, 1 call, 1,340 events lost, 3.0 MiB (Ctrl-C ends)"
         );
     }
 }
