@@ -66,8 +66,8 @@ impl Mark {
                 "the ends of some calls were not seen: they count up to the last event before"
             }
             Self::MostlyProbes => {
-                "at least half of its total or of its median is the cost of probes: it is faster \
-                 untraced"
+                "at least half of its total is the cost of probes, or half of its median that of its \
+                 own: it is faster untraced"
             }
         }
     }

@@ -173,16 +173,16 @@ impl FunctionReport {
         Some(Net { most: duration.since(own), ..net })
     }
 
-    /// Returns whether at least half of its total, or of its median, is the cost of probes. A few long
-    /// calls hide it in the total.
+    /// Returns whether at least half of its total is the cost of probes, or at least half of its median
+    /// is that of its own. A few long calls hide it in the total. How the probes of calls inside are
+    /// spread over its calls is not known: the one in the middle may have none inside.
     pub fn is_mostly_probes(&self) -> bool {
         let probes = self.probes.map_or(Nanos::ZERO, |probes| probes.total_ns);
-        let in_a_call = Nanos(probes.0 / self.calls.max(1));
+        let own = self.probes.map_or(Nanos::ZERO, |probes| probes.cost.inside_ns);
         let is_mostly =
             |probes: Nanos, time: Nanos| probes.0 > 0 && probes.0.saturating_mul(2) >= time.0;
         let median = self.durations.p50_ns.filter(|_| self.timed > 0);
-        is_mostly(probes, self.total_ns)
-            || median.is_some_and(|median| is_mostly(in_a_call, median))
+        is_mostly(probes, self.total_ns) || median.is_some_and(|median| is_mostly(own, median))
     }
 }
 
@@ -257,12 +257,13 @@ mod tests {
     #[test]
     fn a_few_long_calls_do_not_hide_what_the_median_shows() {
         let mostly = |p50: Option<u64>| {
-            let mut rows = [row(100, 80)];
-            fill(&mut rows, &[path(0, None, 10)]);
+            let mut rows = [row(100, 80), row(300, 120)];
+            // All calls inside may be in the longest of the ten.
+            fill(&mut rows, &[path(0, None, 10), path(1, Some(0), 10)]);
             (rows[0].timed, rows[0].durations.p50_ns) = (10, p50.map(Nanos));
             rows[0].is_mostly_probes()
         };
-        // 800 of a total of 9,000, and 80 of the median.
+        // 800 and 3,000 of a total of 9,000, and 80 of the median.
         assert_eq!([Some(160), Some(161), None].map(mostly), [true, false, false]);
     }
 
