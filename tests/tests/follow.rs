@@ -114,6 +114,14 @@ fn several_processes_are_traced_together() {
     report.check_lossless().expect("nothing is lost");
 }
 
+/// Returns the report of a recording, and those of its parts.
+fn reports_by(env: &Env, recorded: &Recorded, by: &str) -> Vec<Report> {
+    let mut command = Command::new(&env.ctrace);
+    command.arg("report").arg(&recorded.file).args(["--by", by, "--format", "json"]);
+    let finished = run(&mut command, Duration::from_secs(60)).expect("ends");
+    finished.stdout.lines().map(|line| Report::parse(line).expect("a report")).collect()
+}
+
 /// A recording of several processes has a report for each, that with the most calls first.
 #[test]
 fn each_process_has_a_report_of_its_own() {
@@ -130,14 +138,8 @@ fn each_process_has_a_report_of_its_own() {
     second.wait(Duration::from_secs(60)).expect("ends");
     let finished = recording.wait(Duration::from_secs(60)).expect("ends");
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
-    let reports = |by: &str| -> Vec<Report> {
-        let mut command = Command::new(&env.ctrace);
-        command.arg("report").arg(&recorded.file).args(["--by", by, "--format", "json"]);
-        let finished = run(&mut command, Duration::from_secs(60)).expect("ends");
-        finished.stdout.lines().map(|line| Report::parse(line).expect("a report")).collect()
-    };
     let calls = |report: &Report| report.expect("work").expect("recorded").calls();
-    let of_processes = reports("process");
+    let of_processes = reports_by(&env, &recorded, "process");
     let [whole, parts @ ..] = &of_processes[..] else { panic!("no report") };
     assert_eq!((calls(whole), &whole.0["part"]), (2_100, &Value::Null));
     let each: Vec<u64> = parts.iter().map(calls).collect();
@@ -148,10 +150,26 @@ fn each_process_has_a_report_of_its_own() {
     // A process has the name of its program, whatever its threads are called.
     let program = path.file_name().and_then(OsStr::to_str).expect("a name");
     assert!(parts.iter().all(|part| part.0["part"]["name"] == program), "{program}");
-    let of_names = reports("name");
+    let of_names = reports_by(&env, &recorded, "name");
     let [_, of_workers, of_parents] = &of_names[..] else { panic!("they have two names") };
     assert_eq!((calls(of_workers), &of_workers.0["part"]["name"]), (2_000, &"shelf".into()));
     assert_eq!((calls(of_parents), &of_parents.0["part"]["pid"]), (100, &Value::Null));
+}
+
+/// A program that is executed during the trace has its whole name, of which the kernel keeps 15 bytes.
+#[test]
+fn an_executed_program_has_its_whole_name() {
+    let env = or_skip!(gate::live(Link::Session));
+    let built = env.targets.get(&program("workers.c")).expect("builds");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a-shop-with-a-long-name");
+    std::fs::copy(built, &path).expect("copied");
+    let mut recorded = Recorded::new(&env, ["work"]).expect("a folder").args(["--follow"]);
+    let finished = recorded.program(&path, &[]).expect("ends");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    let reports = reports_by(&env, &recorded, "process");
+    let names: Vec<_> = reports[1..].iter().map(|part| &part.0["part"]["name"]).collect();
+    assert_eq!(names, ["a-shop-with-a-long-name"; 5]);
 }
 
 /// A daemon is traced to its end, and ctrace ends with the exit code of the program that it started.

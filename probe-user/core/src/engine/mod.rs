@@ -168,6 +168,12 @@ impl Engine {
         self.tracker.threads.programs.name(pid, program);
     }
 
+    /// Names the program that a process has executed at this time, before the change is pushed. The
+    /// change itself has the first 15 bytes of the name only.
+    pub fn name_executed(&mut self, pid: Pid, time: Nanos, program: &str) {
+        self.tracker.threads.programs.expect(pid, time, program);
+    }
+
     /// Sets the stacks of a process, each from the lowest address to which it may grow. They
     /// replace those known before.
     pub fn set_stack_regions(&mut self, pid: Pid, stacks: impl IntoIterator<Item = Range<u64>>) {

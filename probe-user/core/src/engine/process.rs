@@ -43,8 +43,8 @@ impl Tracker {
                 let name = name_of(&comm);
                 threads.end_all(pid, Some(tid), ledger);
                 threads.close(pid, tid, ledger);
-                threads.programs.name(pid, &name);
                 threads.rename(pid, tid, &name, ledger);
+                threads.execute(pid, tid, event.time, &name, ledger);
                 self.regions.forget(pid);
                 self.changes.push(ProcessChange::Exec { pid, name, by: Tid(by) });
             }

@@ -246,6 +246,14 @@ impl Threads {
         }
     }
 
+    /// Notes that a thread has executed a program. `name` is what the kernel's record has of it. The
+    /// thread is named again, as a recording has the program along with the name.
+    pub(crate) fn execute(&mut self, pid: Pid, tid: Tid, at: Nanos, name: &str, ledger: &Ledger) {
+        self.programs.execute(pid, at, name);
+        let named = self.get(pid, tid, ledger).named();
+        self.names.iter_mut().for_each(|names| names.push(named.clone()));
+    }
+
     /// Returns the live threads.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Thread> {
         self.slots.iter().flatten()

@@ -186,7 +186,7 @@ impl Session {
         !target.clock.follows() || !kernel.traced().has_others(target.pid)
     }
 
-    /// Leaves the terminal to the command that is about to begin, as far as it needs it.
+    /// Leaves the terminal to the command that is about to begin.
     pub(crate) fn make_way(&mut self) {
         self.status.make_way();
     }
@@ -219,6 +219,7 @@ impl Session {
     /// the reports any more.
     pub(crate) fn feed(&mut self, batch: &mut Batch) -> anyhow::Result<bool> {
         for event in batch.changes.drain(..) {
+            self.name_executed(&event);
             self.release_if_held(&event);
             self.engine.push_change(event);
         }

@@ -9,7 +9,7 @@ use crate::{
     },
     target::{
         launch::libraries_of,
-        process::{AtStart, Process, maps::MappedObject},
+        process::{AtStart, Process, facts::ProgramFacts, maps::MappedObject},
     },
 };
 use ctrace_common::Change;
@@ -41,6 +41,17 @@ pub(super) struct Come {
 }
 
 impl Session {
+    /// Names the program that a process has executed by its file, as those that run already are named.
+    /// For one that has ended, the 15 bytes in the kernel's record must do.
+    pub(super) fn name_executed(&mut self, event: &ProcessEvent) {
+        if let Change::Exec { .. } = event.change
+            && let Some(program) = ProgramFacts::of(event.pid)
+            && !program.file_name().is_empty()
+        {
+            self.engine.name_executed(event.pid, event.time, program.file_name());
+        }
+    }
+
     /// Lets a process that was stopped at the start of a new program go on once the program has its
     /// probes.
     pub(super) fn release_if_held(&mut self, event: &ProcessEvent) {
