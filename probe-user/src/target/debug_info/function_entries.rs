@@ -1,9 +1,11 @@
 //! The functions of a unit's debug information by address, and the places where they are declared.
 //!
 //! The line table has no such place: where a function begins with the code of one that was inlined,
-//! the first row is a line of that one, perhaps in another file.
+//! the first row is a line of that one, perhaps in another file. But the entries of a unit
+//! can be far larger than its line table. So they are read for places up to a limit, beyond which the
+//! line table must do.
 
-use super::lines::{Lines, SourceLine};
+use super::lines::{CompileUnit, Lines, SourceLine};
 use super::types::{DebugTypes, EntryAt};
 use gimli::{AttributeValue, UnitOffset};
 use std::collections::HashMap;
@@ -15,6 +17,10 @@ pub(super) type FunctionEntries = HashMap<u64, Option<UnitOffset>>;
 /// Bytes that an entry of [`FunctionEntries`] takes.
 const ENTRY: u64 = 64;
 
+/// Bytes of the entries of units that are read for the places of an object's functions: a part of what
+/// the object's budget has time for.
+pub(super) const MOST_ENTRIES: u64 = 128 << 20;
+
 impl Lines {
     /// Returns the place of a function: where it is declared, or else what the line table says of its
     /// first byte.
@@ -24,7 +30,8 @@ impl Lines {
 
     fn declared(&self, address: u64) -> Option<SourceLine> {
         self.budget.check().ok()?;
-        let at = self.entries_at(address).next()??;
+        let units = self.units_at(address).filter(|unit| self.may_read_functions(*unit));
+        let at = self.entries_in(units, address).next()??;
         // A definition has only what differs from its declaration.
         let types = DebugTypes(self);
         let (unit, AttributeValue::FileIndex(file)) =
@@ -38,12 +45,32 @@ impl Lines {
 
     /// Returns the functions that begin at an address, as units tell; `None` for several of one unit.
     pub(super) fn entries_at(&self, address: u64) -> impl Iterator<Item = Option<EntryAt>> {
+        self.entries_in(self.units_at(address), address)
+    }
+
+    /// Returns the same of these units.
+    fn entries_in(
+        &self,
+        units: impl Iterator<Item = usize>,
+        address: u64,
+    ) -> impl Iterator<Item = Option<EntryAt>> {
         let mut ticker = self.budget.ticker();
-        let units = self.units_at(address).take_while(move |_| ticker.tick().is_ok());
+        let units = units.take_while(move |_| ticker.tick().is_ok());
         units.filter_map(move |unit| {
             let offset = *self.functions(unit).get(&address)?;
             Some(offset.map(|offset| EntryAt { unit, offset }))
         })
+    }
+
+    /// Returns whether the functions of a unit are known, or small enough to be read for a place. Then
+    /// the unit counts as read.
+    fn may_read_functions(&self, unit: usize) -> bool {
+        let CompileUnit { unit, functions, .. } = &self.units[unit];
+        if functions.get().is_some() {
+            return true;
+        }
+        let left = self.entries_left.get().checked_sub(unit.header.unit_length() as u64);
+        left.inspect(|left| self.entries_left.set(*left)).is_some()
     }
 
     fn functions(&self, unit: usize) -> &FunctionEntries {
@@ -87,6 +114,7 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use crate::target::fixtures::compile;
+    use crate::target::{debug_info::lines::Lines, elf};
 
     /// Checks the line of the function whose name contains `name`.
     #[track_caller]
@@ -146,5 +174,36 @@ mod tests {
             check(compiler, "cpp", cpp, ("begins_with_another", 7));
             check(compiler, "cpp", cpp, ("Shop::most", 15));
         }
+    }
+
+    #[test]
+    fn the_line_table_tells_what_takes_too_much_to_find() {
+        let source = "
+            struct Kept(Vec<u64>);
+            impl Kept {
+                #[inline(never)]
+                fn largest(&self) -> u64 { self.0.iter().copied().max().unwrap_or_default() }
+            }
+            fn main() {
+                println!(\"{}\", Kept(std::env::args().map(|a| a.len() as u64).collect()).largest());
+            }
+        ";
+        let built = compile("rustc -g -C opt-level=3 --crate-name program", "rs", source);
+        let object = built.object();
+        let largest = object.functions().iter().find(|f| f.name().contains("largest")).unwrap();
+        let lines = || Lines::read(object.source(), &elf::parse(object.source()).unwrap()).unwrap();
+        let of_function = |lines: &Lines| lines.of_function(largest.address).unwrap();
+        let (unlimited, limited) = (lines(), lines());
+        let unit = unlimited.units_at(largest.address).next().unwrap();
+        let length = unlimited.units[unit].unit.header.unit_length() as u64;
+        limited.entries_left.set(length);
+        assert_eq!(of_function(&limited), of_function(&unlimited));
+        // What was read is not read again.
+        assert_eq!(limited.entries_left.get(), 0);
+        assert_eq!(of_function(&limited).line, Some(5));
+        let limited = lines();
+        limited.entries_left.set(length - 1);
+        assert_eq!(Some(of_function(&limited)), limited.find(largest.address));
+        assert_ne!(of_function(&limited), of_function(&unlimited));
     }
 }

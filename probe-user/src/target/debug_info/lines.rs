@@ -5,7 +5,7 @@
 //! optimised code has several rows at a function's first byte. The first is the function's own
 //! line, unless inlined code begins there (see `function_entries`). `addr2line` keeps the last.
 
-use super::function_entries::FunctionEntries;
+use super::function_entries::{FunctionEntries, MOST_ENTRIES};
 use super::inlined::Inlined;
 use super::sections;
 use crate::target::elf::ElfFile;
@@ -15,7 +15,7 @@ use gimli::{
     Abbreviations, AttributeValue, DebugLineOffset, EndianArcSlice, LineInstruction, LineRow,
     LittleEndian, Reader as _, UnitHeader, UnitRef,
 };
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -40,6 +40,8 @@ pub(crate) struct Lines {
     /// Units that do not list their code: hand-written assembly.
     elsewhere: Vec<usize>,
     pub(crate) budget: Arc<Budget>,
+    /// Bytes of entries that may still be read for the places of functions.
+    pub(super) entries_left: Cell<u64>,
 }
 
 pub(crate) struct CompileUnit {
@@ -92,6 +94,7 @@ impl Lines {
             ranges: Vec::new(),
             elsewhere: Vec::new(),
             budget: Arc::clone(source.budget()),
+            entries_left: Cell::new(MOST_ENTRIES),
         };
         lines.read_units().ok()?;
         lines.ranges.sort_unstable();
