@@ -92,7 +92,7 @@ impl TextLines {
         Function {
             name: self.toned(Tone::of_function(&label), &names::cut_middle(&label, MOST_NAME)),
             is_point: info.is_point(),
-            brackets: brackets(info, &label),
+            brackets: brackets(info),
             has_arguments: info.values.iter().any(|value| !value.is_result),
             has_result: info.values.iter().any(|value| value.is_result),
         }
@@ -235,14 +235,20 @@ fn thread(record: &ThreadRecord) -> String {
 }
 
 /// Returns what stands behind a name if no argument was asked for: `()` only for a function that is
-/// known to take none, by its full name.
-fn brackets(info: &FunctionInfo, label: &str) -> &'static str {
-    let takes_none = info.full_name.as_deref().is_some_and(|name| name.ends_with("()"));
-    match info.kind {
-        FunctionKind::Function if label.ends_with(')') => "",
-        FunctionKind::Function if takes_none => "()",
-        FunctionKind::Function => "(…)",
-        FunctionKind::Usdt | FunctionKind::Marker => "",
+/// known to take none, as its full name continues the short one with `()`. The full name of one that
+/// returns a pointer to a function has its parameters elsewhere: `void (*get<int>(int))()`.
+fn brackets(info: &FunctionInfo) -> &'static str {
+    let FunctionKind::Function = info.kind else { return "" };
+    let continues = |full: &str, short: &str, with| {
+        full.strip_prefix(short).is_some_and(|rest| rest.starts_with(with))
+    };
+    let name = &info.name;
+    match (&info.full_name, &info.short_name) {
+        (Some(full), _) if continues(full, name, "()") => "()",
+        (Some(_), _) => "(…)",
+        (None, Some(short)) if continues(name, short, "(") => "",
+        (None, _) if name.ends_with(')') && !name.ends_with("operator()") => "",
+        (None, _) => "(…)",
     }
 }
 
@@ -285,19 +291,28 @@ mod tests {
 
     #[test]
     fn empty_brackets_are_for_functions_without_parameters() {
-        let with = |name: &str, full: Option<&str>, kind| {
-            let info = FunctionInfo {
-                full_name: full.map(Into::into),
-                kind,
-                ..FunctionInfo::new(name, "program")
-            };
-            brackets(&info, name)
+        let info = |name: &str| FunctionInfo::new(name, "program");
+        let short = |name: &str, full: &str| {
+            brackets(&FunctionInfo { full_name: Some(full.into()), ..info(name) })
         };
-        use FunctionKind::{Function, Marker};
-        assert_eq!(with("main", None, Function), "(…)");
-        assert_eq!(with("shop::open", Some("shop::open()"), Function), "()");
-        assert_eq!(with("shop::open", Some("shop::open(int)"), Function), "(…)");
-        assert_eq!(with("shop::open(int)", None, Function), "");
-        assert_eq!(with("check out", None, Marker), "");
+        assert_eq!(brackets(&info("main")), "(…)");
+        assert_eq!(short("shop::open", "shop::open()"), "()");
+        assert_eq!(short("shop::open", "shop::open() const"), "()");
+        assert_eq!(short("shop::open", "shop::open(int)"), "(…)");
+        assert_eq!(short("Compare::operator()", "Compare::operator()() const"), "()");
+        assert_eq!(short("Compare::operator()", "Compare::operator()(int, int) const"), "(…)");
+        assert_eq!(short("get<int>", "void (*get<int>(int))()"), "(…)");
+        assert_eq!(short("main::work", "main::work::h0123456789abcdef"), "(…)");
+        // Recordings of before have no short name beside a full one.
+        assert_eq!(
+            ["shop::open(int)", "Compare::operator()"].map(|n| brackets(&info(n))),
+            ["", "(…)"]
+        );
+        let full = |name: &str, short: &str| {
+            brackets(&FunctionInfo { short_name: Some(short.into()), ..info(name) })
+        };
+        assert_eq!(full("shop::open(int) const", "shop::open"), "");
+        assert_eq!(full("main::work::h0123456789abcdef", "main::work"), "(…)");
+        assert_eq!(brackets(&FunctionInfo { kind: FunctionKind::Marker, ..info("check out") }), "");
     }
 }
