@@ -239,8 +239,10 @@ fn thread(record: &ThreadRecord) -> String {
 /// returns a pointer to a function has its parameters elsewhere: `void (*get<int>(int))()`.
 fn brackets(info: &FunctionInfo) -> &'static str {
     let FunctionKind::Function = info.kind else { return "" };
+    // That of a lambda ends in ` const` already.
     let continues = |full: &str, short: &str, with| {
-        full.strip_prefix(short).is_some_and(|rest| rest.starts_with(with))
+        let rest = full.strip_prefix(short.strip_suffix(" const").unwrap_or(short));
+        rest.is_some_and(|rest| rest.starts_with(with))
     };
     let name = &info.name;
     match (&info.full_name, &info.short_name) {
@@ -312,6 +314,10 @@ mod tests {
             brackets(&FunctionInfo { short_name: Some(short.into()), ..info(name) })
         };
         assert_eq!(full("shop::open(int) const", "shop::open"), "");
+        let of_lambda = ["(int) const", " const"]
+            .map(|end| format!("run()::{{lambda(int)#1}}::operator(){end}"));
+        assert_eq!(full(&of_lambda[0], &of_lambda[1]), "");
+        assert_eq!(short(&of_lambda[1], &of_lambda[0]), "(…)");
         assert_eq!(full("main::work::h0123456789abcdef", "main::work"), "(…)");
         assert_eq!(brackets(&FunctionInfo { kind: FunctionKind::Marker, ..info("check out") }), "");
     }
