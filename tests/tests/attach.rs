@@ -43,20 +43,21 @@ fn many_times_in_a_row() {
     assert!(finished.stdout.starts_with("ok "), "{}", finished.stdout);
 }
 
-/// A function that a thread is in all the time is not said to be idle.
+/// A function that a thread is in all the time is not said to be idle. That may be said of one as well
+/// that has left words on the stack, so it is told as what seems to be.
 #[test]
 fn what_runs_already_is_told() {
     let env = or_skip!(gate::live(Link::Session));
     let path = env.targets.get(&program("sleeper.c")).expect("builds");
     let target = Running::start_ready(&mut Command::new(path)).expect("starts");
     let traced = Trace::attach(&env, target.pid()).expect("starts");
-    let traced = traced.functions(["main", "wait_for_ever", "tick", "never"]);
+    let traced = traced.functions(["main", "wait_for_ever", "returned", "tick", "never"]);
     let traced = traced.args(["-d", "0.5"]).finish().and_then(|it| it.expect_code(0));
     let report = traced.expect("traces").report().expect("a report").clone();
     assert!(report.expect("tick").expect("selected").calls() > 0);
     let running = report.0["target"]["already_running"].as_array().expect("there are some");
     let names: BTreeSet<_> = running.iter().filter_map(|it| it["name"].as_str()).collect();
-    assert_eq!(names, ["main", "wait_for_ever"].into());
+    assert_eq!(names, ["main", "returned", "wait_for_ever"].into());
 }
 
 /// A process by its name, by its program and by `-p`; of several, none is chosen.

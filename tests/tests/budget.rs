@@ -118,6 +118,9 @@ fn told_slowdown(report: &Report) -> (f64, f64) {
     (factors[0], if is_open { f64::INFINITY } else { factors[factors.len() - 1] })
 }
 
+/// Has the cost of a hit measured, and never stops.
+const MEASURED: [&str; 2] = ["--max-slowdown", "100000%"];
+
 /// The slowdown in the report is near the true one, whatever a hit costs here. The target's own clock
 /// tells both.
 #[test]
@@ -126,12 +129,29 @@ fn the_slowdown_is_told() {
     for (tiny, options) in [("300", &[][..]), ("40", &["--returns", "ret-sites"])] {
         let alone = || speed(&start(&env, &["2", "0", tiny]).wait(LIMIT).expect("ends"));
         let before = alone();
-        let (report, finished) = traced(&env, &["5", "0", tiny], options);
+        let (report, finished) = traced(&env, &["5", "0", tiny], &[options, &MEASURED].concat());
         let untraced = (before + alone()) / 2.0;
         let (truth, (least, most)) = (untraced / speed(&finished), told_slowdown(&report));
         assert!(truth > 1.2, "{truth}: not slowed");
-        assert!(least < 1.5 * truth && most > truth / 1.5, "{least} to {most}, in truth {truth}");
+        assert!(least < 1.2 * truth && most > truth / 1.2, "{least} to {most}, in truth {truth}");
+        assert!(most < 3.0 * least, "{least} to {most} tells nothing of {truth}");
     }
+}
+
+/// What the target did before says nothing of what it does while traced: its system calls are its own.
+#[test]
+fn a_slowdown_is_not_that_of_system_calls() {
+    let env = or_skip!(gate::live(Link::Session));
+    let arguments = |seconds: &'static str| [seconds, "0", "30", "1000"];
+    let untraced = speed(&start(&env, &arguments("2")).wait(LIMIT).expect("ends"));
+    let target = start(&env, &arguments("600"));
+    let trace = Trace::attach(&env, target.pid()).expect("starts");
+    let trace = trace.functions(["round_", "often", "tiny"]).args(["-d", "5"]).args(MEASURED);
+    let traced = trace.finish().and_then(|traced| traced.expect_code(0)).expect("traces");
+    target.signal(Signal::USR1).expect("it lives");
+    let truth = untraced / speed(&target.wait(LIMIT).expect("ends"));
+    let (least, most) = told_slowdown(traced.report().expect("a report"));
+    assert!(least < 1.2 * truth && most > truth / 1.2, "{least} to {most}, in truth {truth}");
 }
 
 /// When the target becomes calm, everything is armed all the time again.

@@ -52,19 +52,19 @@ pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
     out
 }
 
-/// Returns whether a thread was in the function when tracing began.
+/// Returns whether a thread seems to have been in the function when tracing began.
 fn was_running(report: &Report, function: &FunctionReport) -> bool {
     let known = &report.target.already_running;
     known.iter().any(|it| it.name == function.name && it.object == function.object)
 }
 
-/// Returns a sentence on functions that were running already and not called again.
+/// Returns a sentence on functions that seem to have been running already, and have no counted call.
 fn already_running(functions: &[&FunctionReport]) -> Option<String> {
-    let were = if functions.len() == 1 { "was" } else { "were" };
+    let (seem, have) = if functions.len() == 1 { ("seems", "has") } else { ("seem", "have") };
     (!functions.is_empty()).then(|| {
         format!(
-            "{} {were} running already when tracing began, and not called again: {}. A call that \
-             began before is not counted.",
+            "{} {seem} to have been running already when tracing began, and {have} no counted call \
+             since: {}. A call that began before is not counted.",
             counted(functions.len() as u64, "selected function", "selected functions"),
             names(functions)
         )

@@ -118,7 +118,7 @@ pub struct TargetReport {
     pub already_running: Vec<RunningBefore>,
 }
 
-/// A function that was running when tracing began: that call was not seen to begin.
+/// A function that seems to have been running when tracing began: that call was not seen to begin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunningBefore {
     pub name: Arc<str>,

@@ -15,9 +15,16 @@ use std::sync::OnceLock;
 /// The time that reading the values of a call takes at most, mostly. It is not calibrated.
 const READING: Nanos = Nanos(600);
 
-/// The part of a trap that the kernel's clock tick counts as user time: ticks wait while interrupts
-/// are off. It is measured on one virtual machine (docs/overhead.md).
-const UNSEEN: Nanos = Nanos(120);
+/// The part of a trap that the kernel's clock tick counts as user time, at most: ticks wait while
+/// interrupts are off. It is measured on one virtual machine (docs/overhead.md).
+const UNSEEN: Nanos = Nanos(110);
+
+/// A hit costs this many times as much, mostly at most, where the target has used the caches for
+/// other things.
+const COLD: u64 = 4;
+
+/// No machine is known on which the kernel steps over an instruction in less.
+const LEAST_SINGLE_STEP: Nanos = Nanos(500);
 
 /// The cost of hits.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +81,21 @@ impl HitCosts {
     /// Returns the costs that `ctrace doctor --calibrate` has left, or else a guess.
     pub(crate) fn known() -> Self {
         remembered::recall().map_or_else(Self::default, |found| Self::from(&found))
+    }
+
+    /// Returns the least that hits cost. What is guessed costs more than half of the guess on all
+    /// machines that are known. A guessed single step may cost a tenth, outside a virtual machine and
+    /// in some.
+    fn least(&self) -> Self {
+        if self.measured {
+            return *self;
+        }
+        Self {
+            emulated: Nanos(self.emulated.0 / 2),
+            single_step: LEAST_SINGLE_STEP,
+            return_probe: Nanos(self.return_probe.0 / 2),
+            ..*self
+        }
     }
 
     pub(crate) fn hit(&self, class: CostClass) -> Nanos {
@@ -166,9 +188,17 @@ impl HitCosts {
             Sites::Pair(_) => (2, 2),
             Sites::Marker(_) => (2, 0),
         };
-        let cost = Nanos(self.call(planned).0 / events);
-        let trapped = if traps > 0 { cost } else { Nanos::ZERO };
-        Spent { cost, trapped, unseen: Nanos(UNSEEN.0 * traps / events) }
+        let each = |call: Nanos| Nanos(call.0 / events);
+        let cost = each(self.call(planned));
+        if traps == 0 {
+            return Spent { aside: cost, ..Spent::default() };
+        }
+        Spent {
+            traps: cost,
+            least: each(self.least().call(planned)),
+            unseen: Nanos(UNSEEN.0 * traps / events),
+            aside: Nanos::ZERO,
+        }
     }
 
     /// True if they were measured on this machine.
@@ -201,24 +231,44 @@ fn in_virtual_machine() -> bool {
 /// The cost of some events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spent {
-    pub(crate) cost: Nanos,
-    /// The part of it for traps into the kernel, which the target's system time contains.
-    pub(crate) trapped: Nanos,
-    /// The part of that which the kernel counts as user time nevertheless.
+    /// The cost of traps into the kernel, which the target's system time contains.
+    pub(crate) traps: Nanos,
+    /// The part of that which is certain.
+    pub(crate) least: Nanos,
+    /// The part of it which the kernel may count as user time nevertheless, at most.
     pub(crate) unseen: Nanos,
+    /// The cost of all else.
+    pub(crate) aside: Nanos,
 }
 
 impl Spent {
-    fn times(self, factor: f64) -> Self {
-        let times = |ns: Nanos| Nanos((ns.0 as f64 * factor) as u64);
-        Self { cost: times(self.cost), trapped: times(self.trapped), unseen: times(self.unseen) }
+    pub(crate) fn cost(&self) -> Nanos {
+        self.traps.saturating_add(self.aside)
+    }
+
+    /// Returns the cost of the traps on cold caches.
+    pub(crate) fn cold(&self) -> Nanos {
+        Nanos(self.traps.0.saturating_mul(COLD))
+    }
+
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        self.with(earlier, Nanos::since)
     }
 
     fn plus(self, other: Self) -> Self {
+        self.with(other, Nanos::saturating_add)
+    }
+
+    fn times(self, factor: f64) -> Self {
+        self.with(Self::default(), |ns, _| Nanos((ns.0 as f64 * factor) as u64))
+    }
+
+    fn with(self, other: Self, f: impl Fn(Nanos, Nanos) -> Nanos) -> Self {
         Self {
-            cost: self.cost.saturating_add(other.cost),
-            trapped: self.trapped.saturating_add(other.trapped),
-            unseen: self.unseen.saturating_add(other.unseen),
+            traps: f(self.traps, other.traps),
+            least: f(self.least, other.least),
+            unseen: f(self.unseen, other.unseen),
+            aside: f(self.aside, other.aside),
         }
     }
 }
@@ -279,12 +329,12 @@ impl Costs {
 
     /// Returns the cost of this many events of one function.
     pub(crate) fn of_function(&self, id: usize, events: u64) -> Nanos {
-        self.functions.get(id).copied().unwrap_or_default().of(events).cost
+        self.functions.get(id).copied().unwrap_or_default().of(events).cost()
     }
 
     /// Returns the cost of all these events, given by function.
     pub(crate) fn of(&self, events: &[u64]) -> Nanos {
-        self.spent(events).cost
+        self.spent(events).cost()
     }
 
     fn spent(&self, events: &[u64]) -> Spent {
@@ -323,6 +373,21 @@ mod tests {
         assert_eq!(error(CostClass::SingleStep, ExitPlacement::ReturnProbe), Nanos(4_530));
         let stepped = ExitSite { offset: 9, kind: ExitKind::Ret, cost: CostClass::SingleStep };
         assert_eq!(error(CostClass::Emulated, ExitPlacement::Sites(vec![stepped])), Nanos(4_550));
+    }
+
+    #[test]
+    fn a_guess_is_certain_in_part() {
+        let event = |hits: HitCosts, entry| hits.event(&planned(entry, ExitPlacement::ReturnProbe));
+        let (emulated, single_step, return_probe) = (Nanos(500), Nanos(9_000), Nanos(300));
+        let guess = HitCosts { emulated, single_step, return_probe, ..HitCosts::default() };
+        let of = |hits, entry| {
+            let Spent { traps, least, unseen, aside } = event(hits, entry);
+            [traps, least, unseen, aside].map(|ns| ns.0)
+        };
+        assert_eq!(of(guess, CostClass::Emulated), [400, 200, 110, 0]);
+        assert_eq!(of(guess, CostClass::SingleStep), [4_650, 325, 165, 0]);
+        let measured = HitCosts { measured: true, ..guess };
+        assert_eq!(of(measured, CostClass::SingleStep), [4_650, 4_650, 165, 0]);
     }
 
     #[test]

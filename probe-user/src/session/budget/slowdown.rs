@@ -1,7 +1,10 @@
 //! Acts if the probes slow the target. The cost of the probes is an estimate ([`super::evidence`]);
 //! nothing is done unless the least that it can be is too much.
 
-use super::evidence::Estimate;
+use super::{
+    costs::Spent,
+    evidence::{Estimate, Used},
+};
 use ctrace_core::units::Nanos;
 
 /// Warn beyond this share of the target's own CPU time.
@@ -21,6 +24,13 @@ pub(crate) enum SlowdownPolicy {
     StopBeyond(f64),
 }
 
+impl SlowdownPolicy {
+    /// Returns whether it needs the cost of a hit here: a guess may be ten times too low or too high.
+    pub(crate) fn needs_costs(self) -> bool {
+        matches!(self, Self::StopBeyond(_))
+    }
+}
+
 /// The action to take now, with the slowdown in words.
 #[derive(Debug, PartialEq)]
 pub(crate) enum BudgetAction {
@@ -29,18 +39,39 @@ pub(crate) enum BudgetAction {
     Stop(String),
 }
 
+/// Totals since the start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) spent: Spent,
+    /// The CPU time of the target.
+    pub(crate) cpu: Nanos,
+    /// The same by kind, if that is known.
+    pub(crate) used: Option<Used>,
+}
+
+impl Totals {
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            spent: self.spent.since(earlier.spent),
+            cpu: self.cpu.since(earlier.cpu),
+            used: self.used.zip(earlier.used).map(|(now, earlier)| now.since(earlier)),
+        }
+    }
+}
+
 /// Compares the cost of the hits of each stretch with the CPU time that the target had in it.
 pub(crate) struct Watch {
     policy: SlowdownPolicy,
     warned: bool,
     bad: u32,
-    spent: Estimate,
-    cpu: Nanos,
+    /// At the end of the last stretch.
+    last: Totals,
 }
 
 impl Watch {
     pub(crate) fn new(policy: SlowdownPolicy) -> Self {
-        Self { policy, warned: false, bad: 0, spent: Estimate::default(), cpu: Nanos::ZERO }
+        let last = Totals { used: Some(Used::default()), ..Totals::default() };
+        Self { policy, warned: false, bad: 0, last }
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -49,16 +80,17 @@ impl Watch {
 
     /// True if a check at this CPU time would tell anything.
     pub(crate) fn is_due(&self, cpu: Nanos) -> bool {
-        cpu.since(self.cpu) >= LEAST_CPU
+        cpu.since(self.last.cpu) >= LEAST_CPU
     }
 
-    /// Checks the totals since the start: the cost of the probes and the CPU time used.
-    pub(crate) fn check(&mut self, spent: Estimate, cpu: Nanos) -> BudgetAction {
-        if !self.is_due(cpu) {
+    /// Judges the stretch since the last check. `measured`: the cost of a hit was measured here.
+    pub(crate) fn check(&mut self, now: Totals, measured: bool) -> BudgetAction {
+        if !self.is_due(now.cpu) {
             return BudgetAction::Fine;
         }
-        let (stretch, length) = (spent.since(&self.spent), cpu.since(self.cpu));
-        (self.spent, self.cpu) = (spent, cpu);
+        let Totals { spent, cpu: length, used } = now.since(&self.last);
+        self.last = now;
+        let stretch = Estimate::of(&spent, measured, used);
         let (cost, used) = (stretch.least.0 as f64, length.0 as f64);
         // The target's own work is its CPU time less that of the probes. If the probes took most of
         // it, a small error of their cost is a large one of the rest.
@@ -85,14 +117,17 @@ impl Watch {
 mod tests {
     use super::*;
 
-    /// Checks totals of the least and the most cost, and of CPU time, in milliseconds.
+    /// Checks totals of the certain cost of hits, of system time, and of CPU time, in milliseconds.
     #[track_caller]
     fn check(policy: SlowdownPolicy, millis: &[(u64, u64, u64)], want: &[&str]) {
         let mut watch = Watch::new(policy);
         let nanos = Nanos::from_millis;
-        let each = millis.iter().map(|(least, most, cpu)| {
-            let spent = Estimate { least: nanos(*least), most: Some(nanos(*most)) };
-            match watch.check(spent, nanos(*cpu)) {
+        let each = millis.iter().map(|(least, system, cpu)| {
+            let (traps, least) = (nanos(2 * least), nanos(*least));
+            let spent = Spent { traps, least, ..Spent::default() };
+            let used = Used { user: nanos(cpu - system), system: nanos(*system) };
+            let now = Totals { spent, cpu: nanos(*cpu), used: Some(used) };
+            match watch.check(now, false) {
                 BudgetAction::Fine => String::new(),
                 BudgetAction::Warn(slowdown) => format!("warn: {slowdown}"),
                 BudgetAction::Stop(slowdown) => format!("stop: {slowdown}"),
@@ -115,12 +150,16 @@ mod tests {
         check(limit, &steps, &["", "", "", "stop: about 2.0× slower"]);
     }
 
+    /// The target may use the rest of the system time itself, in any stretch.
     #[test]
     fn only_a_certain_slowdown_is_acted_on() {
         let steps = [(100, 600, 1000), (200, 1200, 2000), (300, 1800, 3000)];
         check(SlowdownPolicy::StopBeyond(20.0), &steps, &[""; 3]);
         let stopped = ["", "stop: between 1.11 and 2.5× slower"];
         check(SlowdownPolicy::StopBeyond(10.0), &steps[..2], &stopped);
+        // No stretch has what a bound cut off the ones before.
+        let bound = [(400, 100, 1000), (450, 1000, 2000), (500, 1900, 3000), (550, 2800, 4000)];
+        check(SlowdownPolicy::StopBeyond(20.0), &bound, &[""; 4]);
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod rounds;
 mod scene;
 mod start;
 mod target;
+mod times_by_kind;
 mod watch;
 
 pub(crate) use arming::Arming;

@@ -243,7 +243,7 @@ impl<'a> Setup<'a> {
             kernel,
             engine,
             TracedTarget::new(pid, launched, probes.follow, target),
-            Arming::new(self.planner, links, probes.budget),
+            Arming::new(self.planner, links, probes.budget, probes.max_slowdown),
             Delivery::new(output, self.flight),
             rounds,
             status,

@@ -5,10 +5,10 @@
 //! functions that are not seen to be called.
 
 use super::maps::{MappedObject, Region};
-use super::{Process, proc_path};
+use super::{Process, proc_path, read_stat};
 use ctrace_core::units::Pid;
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashSet},
     fs::{self, File},
     ops::Range,
     os::unix::fs::FileExt as _,
@@ -24,6 +24,8 @@ const MOST_OF_STACK: u64 = 128 << 10;
 const OUTERMOST: u64 = 16 << 10;
 /// The longest call instruction that has its kind in its last bytes.
 const LONGEST_CALL: u64 = 7;
+/// Words that are taken for return addresses and are none. A stack may be full of them.
+const MOST_REFUSED: usize = 16_384;
 
 /// Functions by their addresses in a process.
 #[derive(Default)]
@@ -46,31 +48,31 @@ impl Frames {
         }
     }
 
-    /// Returns the numbers of the functions that threads of the process are in. This reads its memory,
-    /// which it may keep from being read.
+    /// Returns the numbers of the functions that threads of the process seem to be in. This reads its
+    /// memory, which it may keep from being read.
     pub(crate) fn find(mut self, pid: Pid) -> BTreeSet<usize> {
-        let mut found = BTreeSet::new();
         self.code.sort_by_key(|(code, _)| code.start);
         let regions = Process::open(pid.0).ok().and_then(|it| it.stack_regions().ok());
-        let Ok(memory) = File::open(proc_path(pid.0, "mem")) else { return found };
+        let Ok(memory) = File::open(proc_path(pid.0, "mem")) else { return BTreeSet::new() };
+        let stack_top = read_stat(pid.0).map_or(0, |stat| stat.start_stack);
+        let mut search = Search::new(&self, memory);
         let mut left = MOST_BYTES;
         for thread in Process::threads_of(pid.0).into_iter().take(MOST_THREADS) {
             let place = Place::of(pid, thread.tid);
             if let Place::Waits { instruction, .. } = place {
-                found.extend(self.at(instruction));
+                search.found.extend(self.at(instruction));
             }
-            for part in place.parts(thread.tid == pid.0, regions.as_deref().unwrap_or_default()) {
+            let main = (thread.tid == pid.0).then_some(stack_top);
+            for part in place.parts(main, regions.as_deref().unwrap_or_default()) {
                 let length = (part.end - part.start).min(left);
                 left -= length;
-                let mut bytes = vec![0; length as usize];
-                if memory.read_exact_at(&mut bytes, part.start).is_ok() {
-                    let words = bytes.chunks_exact(8).filter_map(|word| word.try_into().ok());
-                    let words = words.map(u64::from_le_bytes);
-                    found.extend(words.filter_map(|word| self.returned_to(word, &memory)));
+                search.look(part.start..part.start + length);
+                if search.is_over() {
+                    return search.found;
                 }
             }
         }
-        found
+        search.found
     }
 
     /// Returns the function at an address.
@@ -79,13 +81,63 @@ impl Frames {
         let (code, number) = self.code.get(next.checked_sub(1)?)?;
         code.contains(&address).then_some(*number)
     }
+}
 
-    /// Returns the function that a call returns to at this address.
-    fn returned_to(&self, address: u64, memory: &File) -> Option<usize> {
-        let number = self.at(address.checked_sub(1)?)?;
+/// A search of stacks for words that a call may have left there.
+struct Search<'a> {
+    frames: &'a Frames,
+    memory: File,
+    /// The number of functions that can be found.
+    wanted: usize,
+    found: BTreeSet<usize>,
+    /// Addresses that no call returns to.
+    refused: HashSet<u64>,
+}
+
+impl<'a> Search<'a> {
+    fn new(frames: &'a Frames, memory: File) -> Self {
+        let wanted = frames.code.iter().map(|(_, number)| *number).collect::<BTreeSet<_>>().len();
+        Self { frames, memory, wanted, found: BTreeSet::new(), refused: HashSet::new() }
+    }
+
+    /// Returns whether more stacks would tell nothing more, or take too long.
+    fn is_over(&self) -> bool {
+        self.found.len() == self.wanted || self.refused.len() >= MOST_REFUSED
+    }
+
+    /// Looks at a part of a stack.
+    fn look(&mut self, part: Range<u64>) {
+        let mut bytes = vec![0; (part.end - part.start) as usize];
+        if self.memory.read_exact_at(&mut bytes, part.start).is_err() {
+            return;
+        }
+        let words = bytes.chunks_exact(8).filter_map(|word| word.try_into().ok());
+        for word in words.map(u64::from_le_bytes) {
+            if self.is_over() {
+                return;
+            }
+            self.take(word);
+        }
+    }
+
+    /// Adds the function that a call returns to at this address. Each address is read once.
+    fn take(&mut self, address: u64) {
+        let Some(number) = address.checked_sub(1).and_then(|last| self.frames.at(last)) else {
+            return;
+        };
+        if self.found.contains(&number) || self.refused.contains(&address) {
+            return;
+        }
+        match self.is_behind_a_call(address) {
+            true => self.found.insert(number),
+            false => self.refused.insert(address),
+        };
+    }
+
+    fn is_behind_a_call(&self, address: u64) -> bool {
         let mut before = [0; LONGEST_CALL as usize];
-        memory.read_exact_at(&mut before, address.checked_sub(LONGEST_CALL)?).ok()?;
-        ends_with_call(&before).then_some(number)
+        let Some(start) = address.checked_sub(LONGEST_CALL) else { return false };
+        self.memory.read_exact_at(&mut before, start).is_ok() && ends_with_call(&before)
     }
 }
 
@@ -120,31 +172,33 @@ impl Place {
         }
     }
 
-    /// Returns the parts of its stack to read. Empty ones need no read.
-    fn parts(&self, is_main: bool, regions: &[Region]) -> [Range<u64>; 2] {
-        let nothing = || 0..0;
+    /// Returns the parts of its stack to read. `main`: the address where the stack of the process's
+    /// first thread began. Its arguments and environment lie above, and may take megabytes.
+    fn parts(&self, main: Option<u64>, regions: &[Region]) -> Vec<Range<u64>> {
+        let region_of = |address: u64| {
+            let region = regions.iter().find(|region| region.addresses.contains(&address));
+            region.map(|region| region.addresses.clone())
+        };
+        let main = main.map(|top| top & !7);
         match self {
             Self::Waits { stack, .. } => {
                 let stack = stack & !7;
-                let region = regions.iter().find(|region| region.addresses.contains(&stack));
-                let Some(end) = region.map(|region| region.addresses.end) else {
-                    return [nothing(), nothing()];
-                };
+                let Some(region) = region_of(stack) else { return vec![] };
+                let top = main.filter(|top| (stack..region.end).contains(top));
+                let end = top.unwrap_or(region.end);
                 if end - stack <= MOST_OF_STACK {
-                    return [stack..end, nothing()];
+                    return vec![stack..end];
                 }
                 let half = MOST_OF_STACK / 2;
-                [stack..stack + half, end - half..end]
+                vec![stack..stack + half, end - half..end]
             }
-            Self::Runs if is_main => {
-                let main = regions.iter().find(|region| region.name == "[stack]");
-                let outermost = main.map(|main| {
-                    let Range { start, end } = main.addresses;
-                    end.saturating_sub(OUTERMOST).max(start)..end
+            Self::Runs => {
+                let part = main.and_then(|top| {
+                    let region = region_of(top)?;
+                    Some(top.saturating_sub(OUTERMOST).max(region.start)..top)
                 });
-                [outermost.unwrap_or_else(nothing), nothing()]
+                part.into_iter().collect()
             }
-            Self::Runs => [nothing(), nothing()],
         }
     }
 }
@@ -165,6 +219,23 @@ mod tests {
         ] {
             assert_eq!(ends_with_call(&bytes), is_call, "{bytes:x?}");
         }
+    }
+
+    /// Megabytes of arguments and environment may lie above.
+    #[test]
+    fn the_first_calls_of_a_process_are_below_its_arguments() {
+        let region = |addresses, name: &str| Region { addresses, name: name.to_owned() };
+        let regions = [region(0x10_000..0x90_000, "[stack]"), region(0xa0_000..0xb0_000, "")];
+        let parts = |place: Place, main| place.parts(main, &regions);
+        assert_eq!(parts(Place::Runs, Some(0x60_008)), [0x5c_008..0x60_008]);
+        assert_eq!(parts(Place::Runs, Some(0x12_000)), [0x10_000..0x12_000]);
+        assert!(parts(Place::Runs, None).is_empty());
+        assert!(parts(Place::Runs, Some(0x99_000)).is_empty(), "no such region");
+        let waits = |stack| Place::Waits { stack, instruction: 0 };
+        assert_eq!(parts(waits(0x5f_00c), Some(0x60_008)), [0x5f_008..0x60_008]);
+        let deep = [0x20_000..0x30_000, 0x50_008..0x60_008];
+        assert_eq!(parts(waits(0x20_000), Some(0x60_008)), deep);
+        assert_eq!(parts(waits(0xaf_000), Some(0x60_008)), [0xaf_000..0xb0_000], "another stack");
     }
 
     #[test]

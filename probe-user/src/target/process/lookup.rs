@@ -4,10 +4,9 @@
 use super::facts::{self, ProgramFacts};
 use super::ours::Ours;
 use super::set::ProcessSet;
-use super::{Process, ProcessError, Stat, read_command, read_stat};
+use super::{Process, ProcessError, Stat, read_command, read_stat, since_boot};
 use crate::target::names::nearest::nearest;
 use ctrace_core::units::{Nanos, Pid};
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -266,12 +265,10 @@ fn runs(pid: u32, path: &Path) -> bool {
 
 fn candidate((pid, stat): &(u32, Stat)) -> ProcessCandidate {
     let command = read_command(*pid).join(" ");
-    let now = clock_gettime(ClockId::Boottime);
-    let now = Nanos((now.tv_sec as u64).saturating_mul(1_000_000_000) + now.tv_nsec as u64);
     ProcessCandidate {
         pid: *pid,
         command: if command.is_empty() { stat.comm.clone() } else { command },
-        age: now.since(stat.started()),
+        age: since_boot().since(stat.started()),
     }
 }
 

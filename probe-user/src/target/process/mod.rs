@@ -21,6 +21,7 @@ use crate::process_status::ProcessStatus;
 use cpu_times::CpuTimes;
 use ctrace_core::units::{Nanos, Pid};
 use maps::{MappedObject, MapsError, Region};
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read};
@@ -95,8 +96,6 @@ pub(super) struct Stat {
     flags: u64,
     pub(super) start_time: u64,
     cpu: CpuTimes,
-    /// The CPU time of its children that it has waited for.
-    cpu_of_children: CpuTimes,
     start_stack: u64,
 }
 
@@ -192,10 +191,10 @@ impl Process {
         Some(user.saturating_add(system))
     }
 
-    /// Returns the same by kind, and that of its children that it has waited for.
-    pub(crate) fn cpu_times(pid: u32) -> Option<[CpuTimes; 2]> {
+    /// Returns the same by kind, and its start as the time since boot.
+    pub(crate) fn cpu_times(pid: u32) -> Option<(Nanos, CpuTimes)> {
         let stat = read_stat(pid).ok()?;
-        Some([stat.cpu, stat.cpu_of_children])
+        Some((stat.started(), stat.cpu))
     }
 
     /// Returns its threads with their names, by id.
@@ -291,6 +290,12 @@ fn of_ticks(ticks: u64) -> Nanos {
     Nanos(ticks.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second()))
 }
 
+/// Returns the time since boot, from which the starts of processes count.
+pub(crate) fn since_boot() -> Nanos {
+    let now = clock_gettime(ClockId::Boottime);
+    Nanos((now.tv_sec as u64).saturating_mul(1_000_000_000) + now.tv_nsec as u64)
+}
+
 /// Returns whether /proc/PID/root differs from our own root.
 pub(super) fn has_own_root(pid: u32) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -351,7 +356,6 @@ fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     let rest = std::str::from_utf8(bytes.get(close + 1..)?).ok()?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let ticks = |at: usize| Some(of_ticks(fields.get(at)?.parse().ok()?));
-    let times = |at| Some(CpuTimes { user: ticks(at)?, system: ticks(at + 1)? });
     Some(Stat {
         comm,
         state: *fields.first()?.as_bytes().first()?,
@@ -359,8 +363,7 @@ fn parse_stat(bytes: &[u8]) -> Option<Stat> {
         flags: fields.get(6)?.parse().ok()?,
         start_time: fields.get(19)?.parse().ok()?,
         start_stack: fields.get(25).and_then(|field| field.parse().ok()).unwrap_or_default(),
-        cpu: times(11)?,
-        cpu_of_children: times(13)?,
+        cpu: CpuTimes { user: ticks(11)?, system: ticks(12)? },
     })
 }
 

@@ -86,7 +86,7 @@ impl Recording {
         finished.with_context(|| format!("cannot write {}", self.path.display()))
     }
 
-    /// Leaves no file behind: nothing was there to record.
+    /// Leaves no file behind that was not there before: nothing was there to record.
     pub(crate) fn discard(&mut self) -> anyhow::Result<()> {
         let Some(thread) = self.thread.take() else { return Ok(()) };
         thread.join()?.discard()

@@ -115,11 +115,11 @@ impl Segments {
         Ok(())
     }
 
-    /// Removes the file, which has no calls.
-    pub(super) fn discard(self) -> anyhow::Result<()> {
-        drop(self.writer);
+    /// Empties the file, which has no calls, and removes it if there was none before.
+    pub(super) fn discard(mut self) -> anyhow::Result<()> {
+        drop(self.writer.take());
         self.file.set_len(0)?;
-        self.place.remove_if_empty(&self.file);
+        self.remove_if_new();
         Ok(())
     }
 

@@ -4,7 +4,10 @@ use super::{budgeted::Budgeted, dear::DearCalls, guarding::Guarding, millis};
 use crate::{
     bpf::{Attachment, LinkKind, Role, Unmet},
     session::{
-        budget::costs::{Costs, HitCosts},
+        budget::{
+            costs::{Costs, HitCosts},
+            slowdown::SlowdownPolicy,
+        },
         plan::{Identity, Planner, again::ReturnProbed, identity},
         run::{
             arm::LinkOptions,
@@ -37,10 +40,15 @@ pub(crate) struct Arming {
 
 impl Arming {
     /// `budget`: the percentage of the target's CPU time that the probes may cost.
-    pub(crate) fn new(planner: Planner, links: LinkOptions, budget: Option<f64>) -> Self {
-        let costs = match budget {
-            Some(_) => HitCosts::measured(),
-            None => HitCosts::known(),
+    pub(crate) fn new(
+        planner: Planner,
+        links: LinkOptions,
+        budget: Option<f64>,
+        max_slowdown: SlowdownPolicy,
+    ) -> Self {
+        let costs = match budget.is_some() || max_slowdown.needs_costs() {
+            true => HitCosts::measured(),
+            false => HitCosts::known(),
         };
         Self {
             planner,

@@ -4,7 +4,7 @@ use super::Session;
 use crate::{
     bpf::{self, Release},
     session::{
-        budget::evidence::Estimate,
+        budget::{costs::Spent, evidence::Estimate},
         keep::{live::Snapshot, output::Output, parts, spill::Kept},
     },
     ui::units::{self, Digits, counted},
@@ -92,6 +92,9 @@ impl Session {
             false => self.engine.report_interval(end, meta),
         };
         self.add_samples(&mut report, end, !cumulative);
+        if !cumulative {
+            self.forget_running(&report);
+        }
         let ids = self.arming.unarmed.leave_out(&mut report);
         if let Output::Reports(reports) = &mut self.delivery.output {
             return reports.sink.write(&report);
@@ -208,11 +211,13 @@ impl Session {
     /// Returns a note on the time that the probes took, if it is much: the times of the report
     /// include it.
     fn cost_of_probes(&self, end: Nanos) -> Option<String> {
-        let spent = self.spent();
-        let mut note = cost_note(&spent, end.since(self.progress.start))?;
-        if let Some(used) = self.target.used() {
+        let (spent, used) = (self.spent(), self.target.used());
+        let measured = self.arming.costs.of_hits().are_measured();
+        let estimate = Estimate::of(&spent, measured, used);
+        let mut note = cost_note(&spent, &estimate, end.since(self.progress.start))?;
+        if let Some(used) = used {
             let cpu = used.user.saturating_add(used.system);
-            note += &format!("; with the probes the target is {}", spent.slowdown(cpu));
+            note += &format!("; with the probes the target is {}", estimate.slowdown(cpu));
         }
         Some(note)
     }
@@ -236,18 +241,24 @@ impl Session {
     }
 }
 
-/// Returns a note on the cost of the probes in this time, if it is much.
-fn cost_note(spent: &Estimate, time: Nanos) -> Option<String> {
+/// Returns a note on the cost of the probes in this time, if it may be much.
+fn cost_note(spent: &Spent, estimate: &Estimate, time: Nanos) -> Option<String> {
     /// Percent of the time.
     const MUCH: u64 = 10;
     let percent = |spent: Nanos| spent.0.saturating_mul(100) / time.0.max(1);
     let told = |spent| units::time(spent, Digits::Short);
-    let (least, most) = (spent.least, spent.most.unwrap_or(spent.least));
-    let (low, high) = (percent(least), percent(most));
-    let how_much = match told(least) == told(most) {
-        true => format!("about {}, {low} %", told(least)),
-        false => format!("{} to {}, {low} to {high} %", told(least), told(most)),
+    let Estimate { least, most } = *estimate;
+    let low = percent(least);
+    let how_much = match most {
+        None => format!("at least {}, {low} %", told(least)),
+        Some(most) if told(least) == told(most) => format!("about {}, {low} %", told(least)),
+        Some(most) => {
+            format!("{} to {}, {low} to {} %", told(least), told(most), percent(most) + 1)
+        }
     };
+    // Of a target that is in the kernel for long, a few hits may be to blame for nothing.
+    let cold = spent.aside.saturating_add(spent.cold());
+    let high = percent(most.unwrap_or(cold).min(cold));
     (high >= MUCH).then(|| {
         format!(
             "probe overhead: {how_much} of the time since the start; times as seen are too long for \
@@ -263,13 +274,19 @@ mod tests {
     #[test]
     fn a_cost_between_bounds_is_told_with_both() {
         let ms = Nanos::from_millis;
-        let note = |least, most: Option<u64>| {
-            let note = cost_note(&Estimate { least: ms(least), most: most.map(ms) }, ms(8_000));
+        let note = |traps, least, most: Option<u64>| {
+            let spent = Spent { traps: ms(traps), ..Spent::default() };
+            let estimate = Estimate { least: ms(least), most: most.map(ms) };
+            let note = cost_note(&spent, &estimate, ms(8_000));
             note.map(|note| note.split(" of the time").next().expect("a part").to_owned())
         };
-        assert_eq!(note(500, Some(799)), None);
-        let wide = note(500, Some(1_604)).expect("told");
-        assert_eq!(wide, "probe overhead: 500 ms to 1.60 s, 6 to 20 %");
-        assert_eq!(note(2_000, None).expect("told"), "probe overhead: about 2.00 s, 25 %");
+        assert_eq!(note(1_000, 500, Some(799)), None);
+        assert_eq!(note(60, 30, Some(5_000)), None, "the target's own system time");
+        let wide = note(1_000, 500, Some(1_604)).expect("told");
+        assert_eq!(wide, "probe overhead: 500 ms to 1.60 s, 6 to 21 %");
+        let near = note(2_000, 2_000, Some(2_001)).expect("told");
+        assert_eq!(near, "probe overhead: about 2.00 s, 25 %");
+        let open = note(4_000, 2_000, None).expect("told");
+        assert_eq!(open, "probe overhead: at least 2.00 s, 25 %");
     }
 }

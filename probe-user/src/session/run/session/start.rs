@@ -26,6 +26,10 @@ impl Session {
         plan.notes.iter().for_each(|note| self.note(note.clone()));
         let begun = Instant::now();
         self.status.begin();
+        // While nobody is held yet: the target may let its memory be read slowly.
+        if !self.target.launched {
+            self.find_running(self.target.pid, plan, objects);
+        }
         self.guard(&plan.guards)?;
         // Who loads a library is held from now on. Those that came since the plan, and those of other
         // processes, get their guards before any return address is replaced.
@@ -35,9 +39,6 @@ impl Session {
             "the processes cannot be traced together, as what one of them runs cannot be guarded: \
              --returns ret-sites needs no guards"
         );
-        if !self.target.launched {
-            self.find_running(self.target.pid, plan, objects);
-        }
         for object in &plan.objects {
             self.attach(object)?;
         }

@@ -3,7 +3,10 @@
 use super::Session;
 use crate::{
     bpf::CpuClock,
-    session::budget::{evidence::Estimate, slowdown::BudgetAction},
+    session::budget::{
+        costs::Spent,
+        slowdown::{BudgetAction, Totals},
+    },
     target::process::Process,
 };
 use ctrace_core::units::Tid;
@@ -32,15 +35,14 @@ impl Session {
         }
     }
 
-    /// Returns the cost of the probes. Hits whose events were lost are included, and those of calls
+    /// Returns the cost of the probes by the cost of a hit. Hits whose events were lost are included, and those of calls
     /// that did not meet a condition: they cost about the same. So is the time that threads waited for
     /// ctrace.
-    pub(super) fn spent(&self) -> Estimate {
+    pub(super) fn spent(&self) -> Spent {
         let lost = self.engine.lost_events();
-        let costs = &self.arming.costs;
-        let mut spent = costs.with_lost(&self.hits_with_unmet(), lost);
-        spent.cost = spent.cost.saturating_add(self.markers.waited);
-        Estimate::of(&spent, costs.of_hits().are_measured(), self.target.used())
+        let mut spent = self.arming.costs.with_lost(&self.hits_with_unmet(), lost);
+        spent.aside = spent.aside.saturating_add(self.markers.waited);
+        spent
     }
 
     /// Returns `false` if the cost ends the session.
@@ -50,8 +52,9 @@ impl Session {
             return Ok(true);
         };
         self.count_losses()?;
-        let spent = self.spent();
-        match self.rounds.watch.check(spent, cpu) {
+        let now = Totals { spent: self.spent(), cpu, used: self.target.used() };
+        let measured = self.arming.costs.of_hits().are_measured();
+        match self.rounds.watch.check(now, measured) {
             BudgetAction::Fine => Ok(true),
             BudgetAction::Warn(slowdown) => {
                 self.warn(&format!(
