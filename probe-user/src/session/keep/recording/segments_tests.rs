@@ -208,3 +208,18 @@ fn names_that_are_taken_are_stepped_over() {
     assert!(path("trace.2.ctrace").is_symlink() && path("trace.3.ctrace").is_dir());
     assert!(path("trace.5.ctrace").exists(), "it was nobody's of ours");
 }
+
+/// A file that was there before, such as one of mktemp(1), is its owner's.
+#[test]
+fn only_a_new_file_is_removed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (of_before, new) = (folder.path().join("before"), folder.path().join("new"));
+    File::create(&of_before).expect("made");
+    for path in [&of_before, &new] {
+        let mut making = started(path, Limit::None);
+        making.chunks(&[3]);
+        making.segments.discard().expect("discarded");
+    }
+    assert_eq!(std::fs::metadata(&of_before).expect("it is left").len(), 0);
+    assert!(!new.exists());
+}

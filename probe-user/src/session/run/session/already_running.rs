@@ -14,8 +14,8 @@ use ctrace_core::{
 use std::sync::Arc;
 
 impl Session {
-    /// Looks which of these functions the threads of the process seem to be in. Return addresses must not be
-    /// replaced yet.
+    /// Looks which of these functions the threads of the process seem to be in. Return addresses must
+    /// not be replaced yet.
     pub(super) fn find_running(&mut self, pid: Pid, plan: &Plan, mapped: &[MappedObject]) {
         let mut frames = Frames::default();
         let mut found = Vec::new();

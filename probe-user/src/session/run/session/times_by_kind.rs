@@ -55,7 +55,7 @@ impl TimesByKind {
         self.read.values().map(Times::used).fold(self.of_ended, CpuTimes::plus)
     }
 
-    /// Returns whether a process of the start could be read until now.
+    /// Returns whether a process could be read at the last look.
     pub(super) fn has_one(&self) -> bool {
         !self.read.is_empty()
     }
@@ -113,7 +113,8 @@ mod tests {
         let mut times = TimesByKind { begun: MS(500), ..TimesByKind::default() };
         let mut look = |pids: std::ops::Range<u32>, ms| {
             let pids: Vec<_> = pids.rev().map(Pid).collect();
-            let read = |pid| Some((MS(100), CpuTimes { user: MS(ms), system: MS(u64::from(pid)) }));
+            let read =
+                |pid: u32| Some((MS(100), CpuTimes { user: MS(ms), system: MS(u64::from(pid)) }));
             times.look(&pids, read);
             times.used().user.0 / 1_000_000
         };

@@ -35,9 +35,9 @@ impl Session {
         }
     }
 
-    /// Returns the cost of the probes by the cost of a hit. Hits whose events were lost are included, and those of calls
-    /// that did not meet a condition: they cost about the same. So is the time that threads waited for
-    /// ctrace.
+    /// Returns the cost of the probes by the cost of a hit. Hits whose events were lost are included,
+    /// and those of calls that did not meet a condition: they cost about the same. So is the time that
+    /// threads waited for ctrace.
     pub(super) fn spent(&self) -> Spent {
         let lost = self.engine.lost_events();
         let mut spent = self.arming.costs.with_lost(&self.hits_with_unmet(), lost);
