@@ -172,9 +172,10 @@ impl Place {
         }
     }
 
-    /// Returns the parts of its stack to read. `main`: the address where the stack of the process's
-    /// first thread began. Its arguments and environment lie above, and may take megabytes.
-    fn parts(&self, main: Option<u64>, regions: &[Region]) -> Vec<Range<u64>> {
+    /// Returns the parts of its stack to read, which may be empty. `main`: the address where the stack
+    /// of the process's first thread began. Its arguments and environment lie above, and may take
+    /// megabytes.
+    fn parts(&self, main: Option<u64>, regions: &[Region]) -> [Range<u64>; 2] {
         let region_of = |address: u64| {
             let region = regions.iter().find(|region| region.addresses.contains(&address));
             region.map(|region| region.addresses.clone())
@@ -183,21 +184,21 @@ impl Place {
         match self {
             Self::Waits { stack, .. } => {
                 let stack = stack & !7;
-                let Some(region) = region_of(stack) else { return vec![] };
+                let Some(region) = region_of(stack) else { return [0..0, 0..0] };
                 let top = main.filter(|top| (stack..region.end).contains(top));
                 let end = top.unwrap_or(region.end);
                 if end - stack <= MOST_OF_STACK {
-                    return vec![stack..end];
+                    return [stack..end, 0..0];
                 }
                 let half = MOST_OF_STACK / 2;
-                vec![stack..stack + half, end - half..end]
+                [stack..stack + half, end - half..end]
             }
             Self::Runs => {
                 let part = main.and_then(|top| {
                     let region = region_of(top)?;
                     Some(top.saturating_sub(OUTERMOST).max(region.start)..top)
                 });
-                part.into_iter().collect()
+                [part.unwrap_or(0..0), 0..0]
             }
         }
     }
@@ -227,15 +228,19 @@ mod tests {
         let region = |addresses, name: &str| Region { addresses, name: name.to_owned() };
         let regions = [region(0x10_000..0x90_000, "[stack]"), region(0xa0_000..0xb0_000, "")];
         let parts = |place: Place, main| place.parts(main, &regions);
-        assert_eq!(parts(Place::Runs, Some(0x60_008)), [0x5c_008..0x60_008]);
-        assert_eq!(parts(Place::Runs, Some(0x12_000)), [0x10_000..0x12_000]);
-        assert!(parts(Place::Runs, None).is_empty());
-        assert!(parts(Place::Runs, Some(0x99_000)).is_empty(), "no such region");
+        assert_eq!(parts(Place::Runs, Some(0x60_008)), [0x5c_008..0x60_008, 0..0]);
+        assert_eq!(parts(Place::Runs, Some(0x12_000)), [0x10_000..0x12_000, 0..0]);
+        assert_eq!(parts(Place::Runs, None), [0..0, 0..0]);
+        assert_eq!(parts(Place::Runs, Some(0x99_000)), [0..0, 0..0], "no such region");
         let waits = |stack| Place::Waits { stack, instruction: 0 };
-        assert_eq!(parts(waits(0x5f_00c), Some(0x60_008)), [0x5f_008..0x60_008]);
+        assert_eq!(parts(waits(0x5f_00c), Some(0x60_008)), [0x5f_008..0x60_008, 0..0]);
         let deep = [0x20_000..0x30_000, 0x50_008..0x60_008];
         assert_eq!(parts(waits(0x20_000), Some(0x60_008)), deep);
-        assert_eq!(parts(waits(0xaf_000), Some(0x60_008)), [0xaf_000..0xb0_000], "another stack");
+        assert_eq!(
+            parts(waits(0xaf_000), Some(0x60_008)),
+            [0xaf_000..0xb0_000, 0..0],
+            "another stack"
+        );
     }
 
     #[test]
