@@ -138,22 +138,6 @@ fn the_slowdown_is_told() {
     }
 }
 
-/// What the target did before says nothing of what it does while traced: its system calls are its own.
-#[test]
-fn a_slowdown_is_not_that_of_system_calls() {
-    let env = or_skip!(gate::live(Link::Session));
-    let arguments = |seconds: &'static str| [seconds, "0", "30", "1000"];
-    let untraced = speed(&start(&env, &arguments("2")).wait(LIMIT).expect("ends"));
-    let target = start(&env, &arguments("600"));
-    let trace = Trace::attach(&env, target.pid()).expect("starts");
-    let trace = trace.functions(["round_", "often", "tiny"]).args(["-d", "5"]);
-    let traced = trace.finish().and_then(|traced| traced.expect_code(0)).expect("traces");
-    target.signal(Signal::USR1).expect("it lives");
-    let truth = untraced / speed(&target.wait(LIMIT).expect("ends"));
-    let (least, most) = told_slowdown(traced.report().expect("a report"));
-    assert!(least < 1.2 * truth && most > truth / 1.2, "{least} to {most}, in truth {truth}");
-}
-
 /// When the target becomes calm, everything is armed all the time again.
 #[test]
 fn what_is_calm_comes_back() {

@@ -44,7 +44,10 @@ impl Estimate {
         // Without traps, the probes add nothing to the system time.
         let is_known = measured || spent.traps == Nanos::ZERO;
         let most = if is_known { bound.min(spent.cold()) } else { bound };
-        Self { least: with_aside(spent.least.min(most)), most: Some(with_aside(most)) }
+        // A kernel that cannot tick within a trap charges all of it as user time. What was measured
+        // holds there as well.
+        let least = if measured { spent.least } else { spent.least.min(most) };
+        Self { least: with_aside(least), most: Some(with_aside(most.max(least))) }
     }
 
     /// Returns how many times as long the target takes, at least and at most, in this CPU time.
