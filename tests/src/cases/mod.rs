@@ -199,7 +199,7 @@ pub const CASES: &[Case] = &[
         unsuited: needs_guards,
         depends: On::Nothing,
     },
-    case("exec_after_a_stop_for_slowness", On::Links, held::exec_after_a_stop_for_slowness),
+    case("exec_after_a_stop_for_slowness", On::Nothing, held::exec_after_a_stop_for_slowness),
     case("a_held_command_outlives_ctrace", On::Links, held::a_held_command_outlives_ctrace),
     case("exec_with_full_rings", On::Kernel, held::exec_with_full_rings),
     case("attach_for_a_while", On::Links, attach::attach_for_a_while),
