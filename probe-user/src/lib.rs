@@ -8,6 +8,7 @@ mod auxv;
 mod bpf;
 mod cli;
 mod cmd;
+mod connections;
 mod daemon;
 mod files;
 mod heal;

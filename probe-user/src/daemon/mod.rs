@@ -22,7 +22,6 @@ pub(crate) mod looks;
 pub(crate) mod metrics;
 pub(crate) mod notify;
 pub(crate) mod once;
-pub(crate) mod places;
 pub(crate) mod recordings;
 pub(crate) mod reports;
 pub(crate) mod requests;

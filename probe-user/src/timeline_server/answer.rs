@@ -1,13 +1,12 @@
 //! Answers, with the headers that keep the page to itself.
 
+use crate::connections::http::Answer;
 use http_body_util::Full;
 use hyper::{
     Response, StatusCode,
     body::Bytes,
     header::{CONTENT_TYPE, HeaderName, HeaderValue},
 };
-
-pub(super) type Answer = Response<Full<Bytes>>;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";

@@ -2,12 +2,13 @@
 
 use super::{
     Source,
-    answer::{Answer, BINARY, JSON, answer, refused},
+    answer::{BINARY, JSON, answer, refused},
     call::{CallJson, NearJson},
     params::Params,
     picture::{encode, stretch, time, view},
 };
 use crate::{
+    connections::http::Answer,
     session::keep::replayed::{CENTER, report_of},
     target::select::{Patterns, recorded::choose},
     ui::tone_of,

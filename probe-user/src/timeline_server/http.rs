@@ -1,36 +1,13 @@
-//! Takes connections and requests, with limits on both.
+//! Hands requests to the page's files and to the interface behind them.
 
-use super::{
-    answer::{Answer, refused},
-    api::Api,
-    gate::Gate,
-    page::Page,
-};
-use crate::daemon::places::{ConnectionPlace, ConnectionPlaces};
+use super::{answer::refused, api::Api, gate::Gate, page::Page};
+use crate::connections::http::{Answer, HttpServer, Service};
 use ctrace_core::recording::ReadAt;
-use hyper::{
-    Method, Request, StatusCode, body::Incoming, server::conn::http1, service::service_fn,
-};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use std::{convert::Infallible, io, sync::Arc, time::Duration};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::oneshot,
-    time::{sleep, timeout},
-};
+use hyper::{Method, Request, StatusCode, body::Incoming};
+use std::{io, sync::Arc, time::Duration};
+use tokio::net::TcpListener;
 
-/// The limit of connections at a time. A browser opens six.
-const CONNECTIONS: usize = 16;
-/// Time limit for the head of a request.
-const HEAD: Duration = Duration::from_secs(5);
-/// Time limit for a whole connection: a report of a large recording takes long.
-const ALL: Duration = Duration::from_secs(600);
-/// Limits of a request's head in bytes and lines.
-const HEAD_BYTES: usize = 16 << 10;
-const HEAD_LINES: usize = 64;
-
-struct Service<R> {
-    places: Arc<ConnectionPlaces>,
+struct Timeline<R> {
     gate: Gate,
     api: Arc<Api<R>>,
     page: Page,
@@ -44,54 +21,23 @@ pub(super) async fn serve<R: ReadAt + Send + Sync + 'static>(
     page: Page,
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
-    let places = ConnectionPlaces::new(CONNECTIONS, Duration::ZERO);
-    let service = Arc::new(Service { places, gate, api, page });
+    let server = HttpServer::new(Timeline { gate, api, page });
     loop {
-        match listener.accept().await {
-            Ok((stream, _)) => service.admit(stream).await,
-            // Probably for lack of descriptors.
-            Err(error) => {
-                tracing::warn!("cannot take a connection: {error}");
-                sleep(Duration::from_secs(1)).await;
-            }
-        }
+        let accepted = listener.accept().await.map(|(stream, _)| {
+            // A picture must not wait for more to send.
+            let _ = stream.set_nodelay(true);
+            stream
+        });
+        server.take(accepted).await;
     }
 }
 
-impl<R: ReadAt + Send + Sync + 'static> Service<R> {
-    async fn admit(self: &Arc<Self>, stream: TcpStream) {
-        let (close, closed) = oneshot::channel();
-        let close = move || close.send(()).unwrap_or_default();
-        let Some(place) = self.places.take(Duration::ZERO, close) else { return };
-        let service = Arc::clone(self);
-        tokio::spawn(async move {
-            tokio::select! {
-                _ = timeout(ALL, service.connection(stream, &place)) => {}
-                _ = closed => {}
-            }
-        });
-        // Read what it has sent before the next one can take its place.
-        tokio::task::yield_now().await;
-    }
-
-    async fn connection(&self, stream: TcpStream, place: &ConnectionPlace) -> hyper::Result<()> {
-        // A picture must not wait for more to send.
-        let _ = stream.set_nodelay(true);
-        let service = service_fn(|request| async move {
-            place.keep();
-            let answer = self.answer(&request).await;
-            place.wait();
-            Ok::<_, Infallible>(answer)
-        });
-        http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD)
-            .max_buf_size(HEAD_BYTES)
-            .max_headers(HEAD_LINES)
-            .keep_alive(false)
-            .serve_connection(TokioIo::new(stream), service)
-            .await
-    }
+impl<R: ReadAt + Send + Sync + 'static> Service for Timeline<R> {
+    const NAME: &'static str = "timeline";
+    /// A browser opens six.
+    const CONNECTIONS: usize = 16;
+    /// A report of a large recording takes long.
+    const TIME: Duration = Duration::from_secs(600);
 
     async fn answer(&self, request: &Request<Incoming>) -> Answer {
         let path = match self.gate.pass(request) {

@@ -1,6 +1,7 @@
 //! The files of the page.
 
-use super::answer::{Answer, answer, refused};
+use super::answer::{answer, refused};
+use crate::connections::http::Answer;
 use hyper::StatusCode;
 use std::path::PathBuf;
 

@@ -11,10 +11,10 @@ use super::{
 };
 use crate::{
     bpf,
+    connections::places::{ConnectionPlace, ConnectionPlaces},
     daemon::{
         event::DaemonEvent,
         hub::Hub,
-        places::{ConnectionPlace, ConnectionPlaces},
         recordings::Recordings,
         reports::{Style, style},
         session,

@@ -1,37 +1,16 @@
 //! Serves `GET /metrics` and `GET /healthz`, and nothing else.
-//!
-//! It uses hyper, not axum: two paths need no router, and axum's server cannot limit the size and
-//! the time of a request's head, or the connections. Each connection is closed after one answer, so
-//! that one time limit covers all of it. Silent connections keep nobody out: see [`ConnectionPlaces`].
 
 use super::{catalog::Own, hosts::Hosts, hub::MetricsHub, listen::Bound, protobuf, text};
-use crate::daemon::places::{ConnectionPlace, ConnectionPlaces};
+use crate::connections::http::{Answer, Ending, HttpServer, Service};
 use http_body_util::Full;
 use hyper::{
     Method, Request, Response, StatusCode,
     body::{Bytes, Incoming},
     header::{ACCEPT, ALLOW, CONTENT_TYPE},
-    server::conn::http1,
-    service::service_fn,
 };
-use hyper_util::rt::{TokioIo, TokioTimer};
-use std::{convert::Infallible, io, sync::Arc, time::Duration};
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, UnixListener},
-    sync::oneshot,
-    time::{sleep, timeout},
-};
+use std::{io, time::Duration};
+use tokio::net::{TcpListener, UnixListener};
 
-/// The limit of connections at a time.
-const CONNECTIONS: usize = 32;
-/// Time limit for the head of a request.
-const HEAD: Duration = Duration::from_secs(5);
-/// Time limit for a whole connection.
-const ALL: Duration = Duration::from_secs(30);
-/// Limits of a request's head in bytes and lines.
-const HEAD_BYTES: usize = 16 << 10;
-const HEAD_LINES: usize = 64;
 /// The answer to requests for another host.
 const STRANGE: &str = "not asked for by a name of this machine: use its address, or add the name \
                        to `hosts` in [metrics]\n";
@@ -39,99 +18,51 @@ const STRANGE: &str = "not asked for by a name of this machine: use its address,
 /// Answers until it is dropped. `hosts` lists the allowed names for an address. A socket needs no
 /// check: browsers cannot reach it.
 pub(super) async fn serve(bound: Bound, hosts: Hosts, metrics: MetricsHub) -> io::Result<()> {
-    let server = |hosts| {
-        Arc::new(Server {
-            places: ConnectionPlaces::new(CONNECTIONS, Duration::ZERO),
-            hosts,
-            metrics,
-        })
-    };
     match bound {
         Bound::Address(listener) => {
-            let (listener, server) = (TcpListener::from_std(listener)?, server(Some(hosts)));
+            let listener = TcpListener::from_std(listener)?;
+            let server = HttpServer::new(Metrics { hosts: Some(hosts), metrics });
             loop {
-                match listener.accept().await {
-                    Ok((stream, _)) => server.admit(stream).await,
-                    Err(error) => pause(&error).await,
-                }
+                server.take(listener.accept().await.map(|(stream, _)| stream)).await;
             }
         }
         Bound::Socket(listener, _file) => {
-            let (listener, server) = (UnixListener::from_std(listener)?, server(None));
+            let listener = UnixListener::from_std(listener)?;
+            let server = HttpServer::new(Metrics { hosts: None, metrics });
             loop {
-                match listener.accept().await {
-                    Ok((stream, _)) => server.admit(stream).await,
-                    Err(error) => pause(&error).await,
-                }
+                server.take(listener.accept().await.map(|(stream, _)| stream)).await;
             }
         }
     }
 }
 
-/// Waits after a failed accept, probably for lack of descriptors.
-async fn pause(error: &io::Error) {
-    tracing::warn!("metrics: cannot take a connection: {error}");
-    sleep(Duration::from_secs(1)).await;
-}
-
-struct Server {
-    places: Arc<ConnectionPlaces>,
+struct Metrics {
     hosts: Option<Hosts>,
     metrics: MetricsHub,
 }
 
-impl Server {
-    async fn admit(self: &Arc<Self>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-        let (close, closed) = oneshot::channel();
-        let Some(place) =
-            self.places.take(Duration::ZERO, move || close.send(()).unwrap_or_default())
-        else {
-            self.metrics.count_own(Own::Refused);
-            return;
-        };
-        let server = Arc::clone(self);
-        tokio::spawn(async move {
-            tokio::select! {
-                served = timeout(ALL, server.connection(stream, &place)) => {
-                    if !matches!(served, Ok(Ok(()))) {
-                        server.metrics.count_own(Own::HttpErrors);
-                    }
-                }
-                _ = closed => server.metrics.count_own(Own::Refused),
-            }
-        });
-        // Read what it has sent before the next one can take its place.
-        tokio::task::yield_now().await;
+impl Service for Metrics {
+    const NAME: &'static str = "metrics";
+    const CONNECTIONS: usize = 32;
+    const TIME: Duration = Duration::from_secs(30);
+
+    async fn answer(&self, request: &Request<Incoming>) -> Answer {
+        match &self.hosts {
+            Some(hosts) if !hosts.allow(request) => plain(StatusCode::MISDIRECTED_REQUEST, STRANGE),
+            _ => answer(request, &self.metrics).await,
+        }
     }
 
-    async fn connection(
-        &self,
-        stream: impl AsyncRead + AsyncWrite + Unpin,
-        place: &ConnectionPlace,
-    ) -> hyper::Result<()> {
-        let service = service_fn(|request| async move {
-            place.keep();
-            let response = match &self.hosts {
-                Some(hosts) if !hosts.allow(&request) => {
-                    plain(StatusCode::MISDIRECTED_REQUEST, STRANGE)
-                }
-                _ => answer(&request, &self.metrics).await,
-            };
-            place.wait();
-            Ok::<_, Infallible>(response)
-        });
-        http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD)
-            .max_buf_size(HEAD_BYTES)
-            .max_headers(HEAD_LINES)
-            .keep_alive(false)
-            .serve_connection(TokioIo::new(stream), service)
-            .await
+    fn ended(&self, ending: Ending) {
+        match ending {
+            Ending::Served => {}
+            Ending::Failed => self.metrics.count_own(Own::HttpErrors),
+            Ending::Refused => self.metrics.count_own(Own::Refused),
+        }
     }
 }
 
-async fn answer(request: &Request<Incoming>, metrics: &MetricsHub) -> Response<Full<Bytes>> {
+async fn answer(request: &Request<Incoming>, metrics: &MetricsHub) -> Answer {
     let path = request.uri().path();
     if !["/metrics", "/healthz"].contains(&path) {
         return plain(StatusCode::NOT_FOUND, "there are /metrics and /healthz\n");
@@ -177,13 +108,13 @@ fn wants_protobuf(accept: &str) -> bool {
     binary > 0.0 && binary >= text
 }
 
-fn with_type(kind: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+fn with_type(kind: &'static str, body: impl Into<Bytes>) -> Answer {
     let mut response = Response::new(Full::new(body.into()));
     response.headers_mut().insert(CONTENT_TYPE, kind.parse().expect("a header's value"));
     response
 }
 
-fn plain(status: StatusCode, body: &'static str) -> Response<Full<Bytes>> {
+fn plain(status: StatusCode, body: &'static str) -> Answer {
     let mut response = with_type("text/plain; charset=utf-8", body);
     *response.status_mut() = status;
     response
