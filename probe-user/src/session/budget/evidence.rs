@@ -4,6 +4,7 @@
 //! before the probes came is no proof, as it may do other work now.
 
 use super::costs::Spent;
+use crate::target::process::cpu_times::CpuTimes;
 use ctrace_core::units::Nanos;
 
 /// Above this factor a slowdown is not told in figures: hardly anything is left to compare with.
@@ -11,18 +12,11 @@ const MOST: f64 = 10.0;
 /// Factors that differ by less are one.
 const SAME: f64 = 1.25;
 
-/// The CPU time of the target since its probes are in place.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Used {
-    pub(crate) user: Nanos,
-    /// This includes the time of which nobody could read the kind.
-    pub(crate) system: Nanos,
-}
-
-impl Used {
-    pub(crate) fn since(self, earlier: Self) -> Self {
-        Self { user: self.user.since(earlier.user), system: self.system.since(earlier.system) }
-    }
+/// Returns the target's own work: its CPU time less that of the probes. If the probes took most of it,
+/// a small error of their cost is a large one of the rest.
+pub(super) fn own(cpu: Nanos, cost: Nanos) -> f64 {
+    let (cpu, cost) = (cpu.0 as f64, cost.0 as f64);
+    (cpu - cost).max(cpu * 0.01)
 }
 
 /// The cost of the probes, as far as it is known.
@@ -34,10 +28,11 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// Judges the cost of hits. `measured`: the cost of a hit was measured on this machine.
-    pub(crate) fn of(spent: &Spent, measured: bool, used: Option<Used>) -> Self {
+    /// Judges the cost of hits. `measured`: the cost of a hit was measured on this machine. `used`: the
+    /// CPU time of the target since its probes are in place.
+    pub(crate) fn of(spent: &Spent, measured: bool, used: Option<CpuTimes>) -> Self {
         let with_aside = |trapped: Nanos| trapped.saturating_add(spent.aside);
-        let Some(Used { user, system }) = used else {
+        let Some(CpuTimes { user, system }) = used else {
             return Self { least: with_aside(spent.least), most: None };
         };
         let bound = system.saturating_add(spent.unseen.min(user));
@@ -52,10 +47,7 @@ impl Estimate {
 
     /// Returns how many times as long the target takes, at least and at most, in this CPU time.
     fn factors(&self, cpu: Nanos) -> (f64, Option<f64>) {
-        let factor = |cost: Nanos| {
-            let (cpu, cost) = (cpu.0 as f64, cost.0 as f64);
-            cpu / (cpu - cost).max(cpu * 0.01)
-        };
+        let factor = |cost| cpu.0 as f64 / own(cpu, cost);
         (factor(self.least), self.most.map(factor))
     }
 
@@ -91,7 +83,7 @@ mod tests {
         let traps = if measured { MS(hits) } else { MS(2 * hits) };
         let (least, unseen) = (MS(hits), MS(hits / 10));
         let spent = Spent { traps, least, unseen, aside: Nanos::ZERO };
-        let used = Used { user: MS(user), system: MS(system) };
+        let used = CpuTimes { user: MS(user), system: MS(system) };
         Estimate::of(&spent, measured, Some(used)).slowdown(MS(user + system))
     }
 
@@ -120,7 +112,7 @@ mod tests {
     #[test]
     fn scopes_are_no_system_time() {
         let spent = Spent { aside: MS(500), ..Spent::default() };
-        let used = Used { user: MS(1_000), system: MS(10) };
+        let used = CpuTimes { user: MS(1_000), system: MS(10) };
         let estimate = |measured| Estimate::of(&spent, measured, Some(used));
         assert_eq!(estimate(true), Estimate { least: MS(500), most: Some(MS(500)) });
         assert_eq!(estimate(false), estimate(true));

@@ -3,8 +3,9 @@
 
 use super::{
     costs::Spent,
-    evidence::{Estimate, Used},
+    evidence::{Estimate, own},
 };
+use crate::target::process::cpu_times::CpuTimes;
 use ctrace_core::units::Nanos;
 
 /// Warn beyond this share of the target's own CPU time.
@@ -46,7 +47,7 @@ pub(crate) struct Totals {
     /// The CPU time of the target.
     pub(crate) cpu: Nanos,
     /// The same by kind, if that is known.
-    pub(crate) used: Option<Used>,
+    pub(crate) used: Option<CpuTimes>,
 }
 
 impl Totals {
@@ -70,7 +71,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn new(policy: SlowdownPolicy) -> Self {
-        let last = Totals { used: Some(Used::default()), ..Totals::default() };
+        let last = Totals { used: Some(CpuTimes::default()), ..Totals::default() };
         Self { policy, warned: false, bad: 0, last }
     }
 
@@ -91,10 +92,7 @@ impl Watch {
         let Totals { spent, cpu: length, used } = now.since(&self.last);
         self.last = now;
         let stretch = Estimate::of(&spent, measured, used);
-        let (cost, used) = (stretch.least.0 as f64, length.0 as f64);
-        // The target's own work is its CPU time less that of the probes. If the probes took most of
-        // it, a small error of their cost is a large one of the rest.
-        let percent = 100.0 * cost / (used - cost).max(used * 0.01);
+        let percent = 100.0 * stretch.least.0 as f64 / own(length, stretch.least);
         let limit = match self.policy {
             SlowdownPolicy::Off => f64::INFINITY,
             SlowdownPolicy::Warn => WARN_PERCENT,
@@ -125,7 +123,7 @@ mod tests {
         let each = millis.iter().map(|(least, system, cpu)| {
             let (traps, least) = (nanos(2 * least), nanos(*least));
             let spent = Spent { traps, least, ..Spent::default() };
-            let used = Used { user: nanos(cpu - system), system: nanos(*system) };
+            let used = CpuTimes { user: nanos(cpu - system), system: nanos(*system) };
             let now = Totals { spent, cpu: nanos(*cpu), used: Some(used) };
             match watch.check(now, false) {
                 BudgetAction::Fine => String::new(),

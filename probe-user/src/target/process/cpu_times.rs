@@ -10,6 +10,11 @@ pub(crate) struct CpuTimes {
 }
 
 impl CpuTimes {
+    /// Returns both kinds together.
+    pub(crate) fn total(self) -> Nanos {
+        self.user.saturating_add(self.system)
+    }
+
     pub(crate) fn plus(self, other: Self) -> Self {
         let user = self.user.saturating_add(other.user);
         Self { user, system: self.system.saturating_add(other.system) }

@@ -4,7 +4,7 @@
 //! from a call that has ended, as no word is known to be a frame's without unwinding. So this is for
 //! functions that are not seen to be called.
 
-use super::maps::{MappedObject, Region};
+use super::maps::{MappedObject, Region, stack_regions};
 use super::{Process, proc_path, read_stat};
 use ctrace_core::units::Pid;
 use std::{
@@ -12,6 +12,7 @@ use std::{
     fs::{self, File},
     ops::Range,
     os::unix::fs::FileExt as _,
+    path::Path,
 };
 
 /// Threads that are looked at, and the bytes of all of their stacks.
@@ -52,7 +53,7 @@ impl Frames {
     /// memory, which it may keep from being read.
     pub(crate) fn find(mut self, pid: Pid) -> BTreeSet<usize> {
         self.code.sort_by_key(|(code, _)| code.start);
-        let regions = Process::open(pid.0).ok().and_then(|it| it.stack_regions().ok());
+        let regions = stack_regions(pid.0).unwrap_or_default();
         let Ok(memory) = File::open(proc_path(pid.0, "mem")) else { return BTreeSet::new() };
         let stack_top = read_stat(pid.0).map_or(0, |stat| stat.start_stack);
         let mut search = Search::new(&self, memory);
@@ -63,7 +64,7 @@ impl Frames {
                 search.found.extend(self.at(instruction));
             }
             let main = (thread.tid == pid.0).then_some(stack_top);
-            for part in place.parts(main, regions.as_deref().unwrap_or_default()) {
+            for part in place.parts(main, &regions) {
                 let length = (part.end - part.start).min(left);
                 left -= length;
                 search.look(part.start..part.start + length);
@@ -148,7 +149,17 @@ fn ends_with_call(bytes: &[u8; LONGEST_CALL as usize]) -> bool {
     from_end(5) == 0xe8 || [2, 3, 4, 6, 7].into_iter().any(is_indirect)
 }
 
-/// What is known of where a thread is.
+/// Returns the stack and the instruction pointer with which a thread entered the kernel, if it waits
+/// there. `folder`: the thread's in /proc.
+pub(super) fn outside_pointers(folder: &Path) -> Option<(u64, u64)> {
+    let text = fs::read_to_string(folder.join("syscall")).ok()?;
+    let pointer = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();
+    let mut words = text.split_ascii_whitespace().rev().map(pointer);
+    let instruction = words.next()??;
+    Some((words.next()??, instruction))
+}
+
+/// The state of a thread, as far as the kernel tells it.
 enum Place {
     /// It waits in the kernel, and this is its state outside.
     Waits {
@@ -160,15 +171,9 @@ enum Place {
 
 impl Place {
     fn of(pid: Pid, tid: u32) -> Self {
-        let path = proc_path(pid.0, "task").join(tid.to_string()).join("syscall");
-        let text = fs::read_to_string(path).unwrap_or_default();
-        let mut words = text
-            .split_ascii_whitespace()
-            .rev()
-            .map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok());
-        match (words.next().flatten(), words.next().flatten()) {
-            (Some(instruction), Some(stack)) => Self::Waits { stack, instruction },
-            _ => Self::Runs,
+        match outside_pointers(&proc_path(pid.0, "task").join(tid.to_string())) {
+            Some((stack, instruction)) => Self::Waits { stack, instruction },
+            None => Self::Runs,
         }
     }
 

@@ -172,12 +172,7 @@ impl Process {
     /// pointer is still where the kernel put it.
     pub(crate) fn at_start(pid: u32) -> AtStart {
         let Ok(stat) = read_stat(pid) else { return AtStart::Left };
-        let registers = fs::read_to_string(proc_path(pid, "syscall")).unwrap_or_default();
-        let stack_pointer = registers
-            .split_whitespace()
-            .nth_back(1)
-            .and_then(|text| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok());
-        match stack_pointer {
+        match frames::outside_pointers(&proc_path(pid, "")).map(|(stack, _)| stack) {
             Some(pointer) if pointer != stat.start_stack => AtStart::Left,
             Some(_) if stat.state == b'T' => AtStart::Held,
             _ if matches!(stat.state, b'Z' | b'X') => AtStart::Left,
@@ -187,8 +182,7 @@ impl Process {
 
     /// Returns the CPU time that a process has used, if it still exists.
     pub(crate) fn cpu_time(pid: u32) -> Option<Nanos> {
-        let CpuTimes { user, system } = read_stat(pid).ok()?.cpu;
-        Some(user.saturating_add(system))
+        Some(read_stat(pid).ok()?.cpu.total())
     }
 
     /// Returns the same by kind, and its start as the time since boot.

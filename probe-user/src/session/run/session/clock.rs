@@ -3,7 +3,6 @@
 use super::times_by_kind::TimesByKind;
 use crate::{
     bpf::CpuClock,
-    session::budget::evidence::Used,
     target::process::{Process, cpu_times::CpuTimes},
 };
 use ctrace_core::units::{Nanos, Pid};
@@ -46,19 +45,19 @@ impl TargetClock {
         self.by_kind = RefCell::new(TimesByKind::begin(readable));
     }
 
-    /// Returns the times by kind since the start. `None` if nothing tells: a process that is gone tells
-    /// only counters what it used at last.
-    pub(super) fn used(&self, readable: &[Pid]) -> Option<Used> {
+    /// Returns the times by kind since the start. Time of which nobody could read the kind is system
+    /// time. `None` if nothing tells: a process that is gone tells only counters what it used at last.
+    pub(super) fn used(&self, readable: &[Pid]) -> Option<CpuTimes> {
         let mut by_kind = self.by_kind.borrow_mut();
         by_kind.update(if self.follows { readable } else { &[] });
-        let CpuTimes { user, system } = by_kind.used();
+        let used = by_kind.used();
         match &self.counters {
             Some(counters) => {
-                let unread = counters.read().ok()?.since(user.saturating_add(system));
-                Some(Used { user, system: system.saturating_add(unread) })
+                let unread = counters.read().ok()?.since(used.total());
+                Some(CpuTimes { system: used.system.saturating_add(unread), ..used })
             }
             None if self.follows => None,
-            None => by_kind.has_one().then_some(Used { user, system }),
+            None => by_kind.has_one().then_some(used),
         }
     }
 }

@@ -216,8 +216,7 @@ impl Session {
         let estimate = Estimate::of(&spent, measured, used);
         let mut note = cost_note(&spent, &estimate, end.since(self.progress.start))?;
         if let Some(used) = used {
-            let cpu = used.user.saturating_add(used.system);
-            note += &format!("; with the probes the target is {}", estimate.slowdown(cpu));
+            note += &format!("; with the probes the target is {}", estimate.slowdown(used.total()));
         }
         Some(note)
     }

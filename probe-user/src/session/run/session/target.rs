@@ -1,7 +1,7 @@
 //! The processes that a session traces, and their ends.
 
 use super::{children::Children, clock::TargetClock, holding::Holding};
-use crate::session::budget::evidence::Used;
+use crate::target::process::cpu_times::CpuTimes;
 use ctrace_core::{
     report::{TargetExit, TargetReport},
     units::Pid,
@@ -48,7 +48,7 @@ impl TracedTarget {
     }
 
     /// Returns the CPU time that the target has used since then.
-    pub(super) fn used(&self) -> Option<Used> {
+    pub(super) fn used(&self) -> Option<CpuTimes> {
         self.clock.used(&self.readable())
     }
 
