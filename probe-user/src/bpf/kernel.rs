@@ -83,7 +83,7 @@ fn needed(guards: bool, waits: bool) -> Vec<(BpfProgram, AttachType)> {
     ];
     let watching = watching.map(|program| (program, AttachType::Any)).into_iter();
     let guarding = guarding.into_iter().filter(|_| guards);
-    watching.chain(guarding).chain(waits::PROGRAMS.into_iter().filter(|_| waits)).collect()
+    watching.chain(guarding).chain(waits::programs().filter(|_| waits)).collect()
 }
 
 /// The programs in the kernel. Attachments may outlive it.

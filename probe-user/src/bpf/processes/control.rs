@@ -30,6 +30,18 @@ const TRACEPOINTS: [Tracepoint; 5] = [
     (BpfProgram::Rename, c"task_rename", "task_rename"),
 ];
 
+/// Runs the program at its tracepoint, as long as the link is open.
+pub(super) fn watch(
+    programs: &Programs,
+    &(program, name, tracepoint): &Tracepoint,
+) -> Result<OwnedFd, BpfError> {
+    let loaded = programs.get(program, AttachType::Any)?;
+    sys::open_raw_tracepoint(name, loaded.as_fd()).map_err(|source| {
+        BpfError::permission(format!("watch `{tracepoint}`"), &source)
+            .unwrap_or(BpfError::Tracepoint { tracepoint, source })
+    })
+}
+
 /// The processes that a session traces, in the kernel's map.
 pub(crate) struct Traced(Arc<OwnedFd>);
 
@@ -74,16 +86,12 @@ impl Control {
         tracepoints: &[Tracepoint],
     ) -> Result<Self, BpfError> {
         let mut links = Vec::new();
-        for &(program, name, tracepoint) in tracepoints {
-            let loaded = programs.get(program, AttachType::Any)?;
-            match sys::open_raw_tracepoint(name, loaded.as_fd()) {
+        for tracepoint in tracepoints {
+            match watch(programs, tracepoint) {
                 Ok(link) => links.push(Arc::new(link)),
-                Err(source)
-                    if tracepoint == OPTIONAL && source.raw_os_error() == Some(libc::ENOENT) => {}
-                Err(source) => {
-                    return Err(BpfError::permission(format!("watch `{tracepoint}`"), &source)
-                        .unwrap_or(BpfError::Tracepoint { tracepoint, source }));
-                }
+                Err(BpfError::Tracepoint { tracepoint: OPTIONAL, source })
+                    if source.raw_os_error() == Some(libc::ENOENT) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(Self { links, traced })

@@ -1,6 +1,7 @@
 //! Watches when threads of the traced processes have no processor. Nothing is watched unless a session
 //! asks for it.
 
+use super::control::{Tracepoint, watch};
 use crate::bpf::{
     BpfError,
     link::Role,
@@ -9,19 +10,19 @@ use crate::bpf::{
     sys::{self, AttachType},
 };
 use std::{
-    ffi::CStr,
     os::fd::{AsFd as _, OwnedFd},
     sync::Arc,
 };
 
-const TRACEPOINTS: [(BpfProgram, &CStr, &str); 2] = [
+const TRACEPOINTS: [Tracepoint; 2] = [
     (BpfProgram::Switch, c"sched_switch", "sched_switch"),
     (BpfProgram::Wakeup, c"sched_wakeup", "sched_wakeup"),
 ];
 
-/// The programs, to load ahead.
-pub(crate) const PROGRAMS: [(BpfProgram, AttachType); 2] =
-    [(BpfProgram::Switch, AttachType::Any), (BpfProgram::Wakeup, AttachType::Any)];
+/// Returns the programs, to load ahead.
+pub(crate) fn programs() -> impl Iterator<Item = (BpfProgram, AttachType)> {
+    TRACEPOINTS.into_iter().map(|(program, ..)| (program, AttachType::Any))
+}
 
 /// See the module.
 pub(crate) struct Waits {
@@ -34,22 +35,17 @@ impl Waits {
     /// `all`: the map that says whether all waits are reported, or only those of threads with a
     /// return probe.
     pub(crate) fn watch(programs: &Programs, all: Arc<OwnedFd>) -> Result<Self, BpfError> {
-        let mut links = Vec::new();
-        for (program, name, tracepoint) in TRACEPOINTS {
-            let loaded = programs.get(program, AttachType::Any)?;
-            let link = sys::open_raw_tracepoint(name, loaded.as_fd());
-            links.push(link.map_err(|source| {
-                match source.raw_os_error() {
-                    // The tracepoint has fewer arguments than the program reads.
-                    Some(libc::EINVAL) => BpfError::Unsupported {
-                        what: "state of a thread in `sched_switch`",
-                        remedy: "leave out --cpu, or use Linux 5.18 or later",
-                    },
-                    _ => BpfError::permission(format!("watch `{tracepoint}`"), &source)
-                        .unwrap_or(BpfError::Tracepoint { tracepoint, source }),
+        let links = TRACEPOINTS.iter().map(|tracepoint| watch(programs, tracepoint));
+        let links = links.collect::<Result<_, _>>().map_err(|error| match error {
+            // The tracepoint has fewer arguments than the program reads.
+            BpfError::Tracepoint { source, .. } if source.raw_os_error() == Some(libc::EINVAL) => {
+                BpfError::Unsupported {
+                    what: "state of a thread in `sched_switch`",
+                    remedy: "leave out --cpu, or use Linux 5.18 or later",
                 }
-            })?);
-        }
+            }
+            error => error,
+        })?;
         let waits = Self { _links: links, all };
         if !Offsets::of_running_kernel()?.know_return_probes() {
             waits.report_all()?;
