@@ -5,13 +5,4 @@
 pub(crate) struct FunctionCounts {
     pub(crate) headless: u64,
     pub(crate) threads: u64,
-    /// True if its calls are waits.
-    pub(crate) is_wait: bool,
-}
-
-impl FunctionCounts {
-    /// Begins a new period.
-    pub(crate) fn reset(&mut self) {
-        (self.headless, self.threads) = (0, 0);
-    }
 }

@@ -62,6 +62,9 @@ pub(crate) struct Ledger {
     pub(crate) kept: Option<Spool>,
     /// The counts by function.
     pub(crate) functions: Vec<FunctionCounts>,
+    /// By function, true if its calls are waits. These count however short they are: the time of the
+    /// calls around them is divided by them.
+    pub(crate) waits: Vec<bool>,
     pub(crate) filter: Filter,
     pub(crate) filtered: u64,
     /// The number of calls since the engine was made.
@@ -71,8 +74,8 @@ pub(crate) struct Ledger {
 impl Ledger {
     pub(crate) fn new(paths: Paths, spool: Spool, filter: Filter) -> Self {
         let tallies = vec![Tally::default()];
-        let functions = Vec::new();
-        Self { paths, tallies, spool, kept: None, functions, filter, filtered: 0, calls: 0 }
+        let (functions, waits) = (Vec::new(), Vec::new());
+        Self { paths, tallies, spool, kept: None, functions, waits, filter, filtered: 0, calls: 0 }
     }
 
     #[inline]
@@ -87,7 +90,8 @@ impl Ledger {
         node
     }
 
-    /// Enters a call that is over, with the waits in it. Returns the time that does not belong to its caller itself.
+    /// Enters a call that is over, with the waits in it. Returns the time that does not belong to its
+    /// caller itself.
     #[inline]
     pub(crate) fn finish(
         &mut self,
@@ -98,7 +102,7 @@ impl Ledger {
         waits: Waits,
     ) -> u64 {
         let Call { duration, node, timed, .. } = call;
-        if timed && duration < self.filter.min_duration.0 && !self.is_wait(func) {
+        if timed && duration < self.filter.min_duration.0 && !self.waits[func.index()] {
             self.filtered += 1;
             return callees;
         }
@@ -110,18 +114,11 @@ impl Ledger {
             tally.add_untimed(duration, own);
         }
         if waits != Waits::default() {
-            tally.add_waits(waits);
+            tally.waits.add(waits);
         }
         self.count(who, func);
         self.enter(who, call);
         duration
-    }
-
-    /// Returns true if its calls are waits. These count however short they are: the time of the calls
-    /// around them is divided by them.
-    #[cold]
-    fn is_wait(&self, func: FuncId) -> bool {
-        self.functions[func.index()].is_wait
     }
 
     /// Enters a call that has no duration.
@@ -161,7 +158,7 @@ impl Ledger {
     /// Begins a new period.
     pub(crate) fn reset(&mut self) {
         self.tallies.fill(Tally::default());
-        self.functions.iter_mut().for_each(FunctionCounts::reset);
+        self.functions.fill(FunctionCounts::default());
         self.spool.clear();
         self.filtered = 0;
     }

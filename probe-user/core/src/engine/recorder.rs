@@ -94,9 +94,15 @@ impl Tracker {
     }
 
     fn record_names(&mut self, recorder: &mut Recorder) {
-        let threads = self.threads.take_names().into_iter();
-        let threads = threads.map(|ThreadName { id, pid, tid, name, program, beside }| {
-            ThreadRecord { id, pid, tid, name, program, beside }
+        let named = self.threads.take_names().into_iter();
+        let programs = &self.threads.programs;
+        let threads = named.map(|ThreadName { id, pid, tid, name, beside }| ThreadRecord {
+            id,
+            pid,
+            tid,
+            name,
+            program: programs.of(pid),
+            beside,
         });
         let names = Names {
             functions: self.functions[recorder.functions..].to_vec(),

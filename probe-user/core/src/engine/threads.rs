@@ -47,7 +47,7 @@ impl Thread {
         let &Self { pid, tid, ref name, .. } = self;
         let beside = self.beside.map(|(thread, _)| thread);
         let (id, name) = (self.stacks.account.thread(), Arc::clone(name));
-        ThreadName { id, pid, tid, name, program: None, beside }
+        ThreadName { id, pid, tid, name, beside }
     }
 
     /// Returns a row for the report, if the thread made calls.
@@ -73,8 +73,6 @@ pub(crate) struct ThreadName {
     pub(crate) pid: Pid,
     pub(crate) tid: Tid,
     pub(crate) name: Arc<str>,
-    /// The program of its process, from when the name is taken.
-    pub(crate) program: Option<Arc<str>>,
     pub(crate) beside: Option<ThreadId>,
 }
 
@@ -132,9 +130,7 @@ impl Threads {
 
     /// Returns the threads that began or were renamed since the last time; the last name counts.
     pub(crate) fn take_names(&mut self) -> Vec<ThreadName> {
-        let mut names = self.names.as_mut().map(std::mem::take).unwrap_or_default();
-        names.iter_mut().for_each(|thread| thread.program = self.programs.of(thread.pid));
-        names
+        self.names.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Returns the threads that ended since the last time, if names are kept.
@@ -194,7 +190,9 @@ impl Threads {
             beside.beside = Some((id, func));
             beside.take_name(name, selected);
             let named = beside.named();
-            self.names.iter_mut().for_each(|names| names.push(named.clone()));
+            if let Some(names) = &mut self.names {
+                names.push(named);
+            }
         }
         let slot = self.slot(key);
         self.occupied(slot, pid, tid, ledger)
@@ -251,7 +249,9 @@ impl Threads {
     pub(crate) fn execute(&mut self, pid: Pid, tid: Tid, at: Nanos, name: &str, ledger: &Ledger) {
         self.programs.execute(pid, at, name);
         let named = self.get(pid, tid, ledger).named();
-        self.names.iter_mut().for_each(|names| names.push(named.clone()));
+        if let Some(names) = &mut self.names {
+            names.push(named);
+        }
     }
 
     /// Returns the live threads.

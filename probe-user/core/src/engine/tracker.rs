@@ -1,6 +1,5 @@
 //! Applies events in order: to the stacks of their threads, and through them to the ledger.
 
-use crate::calls::FunctionCounts;
 use crate::calls::spool::{Backward, Log};
 use crate::engine::exits::NewExit;
 use crate::engine::ledger::Ledger;
@@ -78,8 +77,8 @@ impl Tracker {
         let id = FuncId(self.functions.len() as u32);
         self.facts.push(StackFacts::from(&info));
         self.keeps_values |= self.recorder.is_some() && !info.values.is_empty();
-        let counts = FunctionCounts { is_wait: info.wait.is_some(), ..FunctionCounts::default() };
-        self.ledger.functions.push(counts);
+        self.ledger.functions.push(Default::default());
+        self.ledger.waits.push(info.wait.is_some());
         self.functions.push(info);
         self.hits.push(0);
         id

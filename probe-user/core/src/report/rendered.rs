@@ -8,6 +8,7 @@ use super::{
 use crate::function::FunctionInfo;
 use crate::stats::{Summary, Tally};
 use crate::units::Nanos;
+use crate::waits::Waits;
 
 impl FunctionReport {
     /// Makes the row of a function without numbers.
@@ -157,8 +158,10 @@ impl FunctionReport {
             timed_ns: timed as u64,
             untimed_ns: (total - timed) as u64,
             self_ns: self.self_ns.0,
-            runnable_ns: self.split.runnable_ns.unwrap_or_default().0,
-            blocked_ns: self.split.blocked_ns.unwrap_or_default().0,
+            waits: Waits {
+                runnable: self.split.runnable_ns.unwrap_or_default().0,
+                blocked: self.split.blocked_ns.unwrap_or_default().0,
+            },
             min_ns: min_ns.map_or(u64::MAX, |ns| ns.0),
             max_ns: max_ns.map_or(0, |ns| ns.0),
             squares: squares.unwrap_or(0),

@@ -2,6 +2,7 @@
 
 use crate::stats::Tally;
 use crate::units::Nanos;
+use crate::waits::Waits;
 use serde::Deserialize;
 
 /// The parts of `total_ns`; all null where nobody asked for waits.
@@ -19,7 +20,7 @@ pub struct SplitReport {
 impl SplitReport {
     /// Splits the durations of these calls.
     pub(super) fn of(tally: &Tally) -> Self {
-        let (runnable, blocked) = (tally.runnable_ns, tally.blocked_ns);
+        let Waits { runnable, blocked } = tally.waits;
         let running = tally.total_ns().saturating_sub(runnable).saturating_sub(blocked);
         Self {
             running_ns: Some(Nanos(running)),

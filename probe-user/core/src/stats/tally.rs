@@ -12,10 +12,8 @@ pub struct Tally {
     /// The time that untimed calls were seen to last.
     pub untimed_ns: u64,
     pub self_ns: u64,
-    /// The part of the durations in which the thread waited for a processor.
-    pub runnable_ns: u64,
-    /// The part in which it waited for something else.
-    pub blocked_ns: u64,
+    /// The parts of the durations in which the thread waited.
+    pub(crate) waits: Waits,
     /// The shortest timed call; the largest number if there is none.
     pub min_ns: u64,
     pub max_ns: u64,
@@ -31,8 +29,7 @@ impl Default for Tally {
             timed_ns: 0,
             untimed_ns: 0,
             self_ns: 0,
-            runnable_ns: 0,
-            blocked_ns: 0,
+            waits: Waits::default(),
             min_ns: u64::MAX,
             max_ns: 0,
             squares: 0,
@@ -57,13 +54,6 @@ impl Tally {
         self.self_ns = self.self_ns.saturating_add(own);
     }
 
-    /// Adds the waits in a call.
-    #[inline]
-    pub(crate) fn add_waits(&mut self, waits: Waits) {
-        self.runnable_ns = self.runnable_ns.saturating_add(waits.runnable);
-        self.blocked_ns = self.blocked_ns.saturating_add(waits.blocked);
-    }
-
     pub(crate) fn sum<'a>(tallies: impl Iterator<Item = &'a Self>) -> Self {
         tallies.fold(Self::default(), |mut sum, tally| {
             sum.merge(tally);
@@ -77,8 +67,7 @@ impl Tally {
         self.timed_ns = self.timed_ns.saturating_add(other.timed_ns);
         self.untimed_ns = self.untimed_ns.saturating_add(other.untimed_ns);
         self.self_ns = self.self_ns.saturating_add(other.self_ns);
-        self.runnable_ns = self.runnable_ns.saturating_add(other.runnable_ns);
-        self.blocked_ns = self.blocked_ns.saturating_add(other.blocked_ns);
+        self.waits.add(other.waits);
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
         self.squares = self.squares.saturating_add(other.squares);
@@ -96,8 +85,7 @@ impl Tally {
             timed_ns: self.timed_ns.saturating_sub(earlier.timed_ns),
             untimed_ns: self.untimed_ns.saturating_sub(earlier.untimed_ns),
             self_ns: self.self_ns.saturating_sub(earlier.self_ns),
-            runnable_ns: self.runnable_ns.saturating_sub(earlier.runnable_ns),
-            blocked_ns: self.blocked_ns.saturating_sub(earlier.blocked_ns),
+            waits: self.waits.since(earlier.waits),
             min_ns: extremes.min_ns,
             max_ns: extremes.max_ns,
             squares: self.squares.saturating_sub(earlier.squares),

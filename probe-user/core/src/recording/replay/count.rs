@@ -251,7 +251,7 @@ impl Part<'_> {
                     *filtered = filtered.saturating_add(is_asked.into());
                     return;
                 };
-                tallies[node as usize].add_waits(seen.waits);
+                tallies[node as usize].waits.add(seen.waits);
                 if call.timed {
                     tallies[node as usize].add_timed(call.duration, seen.own);
                     counter.add(histograms, node as usize, call.duration);
@@ -311,7 +311,7 @@ impl Counts {
             return;
         };
         let tally = &mut self.tallies[node as usize];
-        tally.add_waits(joined.waits);
+        tally.waits.add(joined.waits);
         if joined.timed {
             tally.add_timed(joined.duration, joined.own);
             durations.push((node as usize, joined.duration));
