@@ -1,6 +1,6 @@
 //! Rows at one level, while the pyramid is built: cells, and the calls at least as long as a cell.
 
-use super::cell::{Cell, RowKey, Span, settle};
+use super::cell::{Cell, RowKey, Span, append, settle};
 use crate::calls::paths::Node;
 use std::collections::BTreeMap;
 
@@ -28,11 +28,7 @@ impl BandRow {
             self.spans.push(span);
             return;
         }
-        let function = nodes[span.path as usize].func.0;
-        Cell::each(&span, function, level, |cell| match self.cells.last_mut() {
-            Some(last) if last.at == cell.at => last.add(&cell),
-            _ => self.cells.push(cell),
-        });
+        Cell::each(&span, level, nodes, |cell| append(&mut self.cells, cell));
     }
 
     /// Puts everything in order of time.
@@ -50,8 +46,7 @@ impl BandRow {
         self.spans.retain(|span| {
             let is_small = span.is_small(level);
             if is_small {
-                let function = nodes[span.path as usize].func.0;
-                Cell::each(span, function, level, |cell| cells.push(cell));
+                Cell::each(span, level, nodes, |cell| cells.push(cell));
             }
             !is_small
         });

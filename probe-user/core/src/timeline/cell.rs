@@ -4,6 +4,7 @@
 //! than a cell touches one cell or two, and is added to them. Everything in a cell is a sum, a
 //! maximum or a union, so two cells make the one above them exactly, in any order.
 
+use crate::calls::paths::Node;
 use crate::formats::Ended;
 use crate::units::{Nanos, ThreadId};
 
@@ -85,7 +86,8 @@ impl Cell {
 
     /// Shows the cells that a call shorter than a cell touches, the latest first.
     #[inline]
-    pub(super) fn each(span: &Span, function: u32, level: u32, mut show: impl FnMut(Self)) {
+    pub(super) fn each(span: &Span, level: u32, nodes: &[Node], mut show: impl FnMut(Self)) {
+        let function = nodes[span.path as usize].func.0;
         let (start, end) = (span.start.0, span.end().0);
         let at = start >> level;
         let ends = match span.ended {
@@ -114,6 +116,15 @@ impl Cell {
         {
             (self.longest, self.function) = (other.longest, other.function);
         }
+    }
+}
+
+/// Adds a cell behind the others, or to the last if that has its place.
+#[inline]
+pub(super) fn append(cells: &mut Vec<Cell>, cell: Cell) {
+    match cells.last_mut() {
+        Some(last) if last.at == cell.at => last.add(&cell),
+        _ => cells.push(cell),
     }
 }
 

@@ -149,14 +149,13 @@ impl Timeline {
     ) {
         let (from, to) = (time.start, time.end);
         let mut show_all = |kept: &[(RowKey, Span)]| {
-            let touching = of_row(kept, row).iter().filter(|(_, span)| span.touches(from, to));
-            touching.for_each(|(_, span)| show(span));
+            of_row(kept, row, from, to).for_each(&mut show);
         };
         show_all(&self.pyramid.loose);
         let mut leaves = Vec::new();
         let mut to_do: Vec<&Node> = self.pyramid.root.iter().collect();
         while let Some(node) = to_do.pop() {
-            if node.from < to && node.to >= from {
+            if node.touches(from, to) {
                 show_all(&node.own);
                 if node.children.is_empty() {
                     leaves.push(node.chunk);

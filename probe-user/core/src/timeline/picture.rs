@@ -1,7 +1,7 @@
 //! Makes pictures: what is visible in some rows, from one time to another, in so many pixels.
 
 use super::Timeline;
-use super::cell::{Cell, RowKey, Span, settle};
+use super::cell::{Cell, RowKey, Span, append, settle};
 use super::pyramid::Node;
 use crate::calls::paths::Node as Path;
 use crate::recording::{ReadAt, Recording};
@@ -70,26 +70,18 @@ impl PictureRow {
     #[inline]
     fn cell(&mut self, cell: Cell, view: &View) {
         if view.cells.contains(&cell.at) {
-            match self.cells.last_mut() {
-                Some(last) if last.at == cell.at => last.add(&cell),
-                _ => self.cells.push(cell),
-            }
+            append(&mut self.cells, cell);
         }
     }
 
-    /// Adds a call of the row.
+    /// Adds a call of the row that touches the view.
     #[inline]
     fn push(&mut self, span: &Span, view: &View, paths: &[Path]) {
-        let (from, to) = view.times();
-        if !span.touches(from, to) {
-            return;
-        }
         if !span.is_small(view.level) {
             self.spans.push(*span);
             return;
         }
-        let function = paths[span.path as usize].func.0;
-        Cell::each(span, function, view.level, |cell| self.cell(cell, view));
+        Cell::each(span, view.level, paths, |cell| self.cell(cell, view));
     }
 
     fn finish(mut self) -> Self {
@@ -119,12 +111,13 @@ impl Timeline {
             for node in &whole {
                 let Some(tile) = &node.tile else { continue };
                 let mut spans = Vec::new();
-                tile.read(*key, view.level, |cell| row.cell(cell, view), |span| spans.push(span));
+                let mut keep = |span: Span| spans.extend(span.touches(from, to).then_some(span));
+                tile.read(*key, view.level, |cell| row.cell(cell, view), &mut keep);
                 spans.iter().for_each(|span| row.push(span, view, paths));
             }
             let kept = split.iter().map(|node| &node.own).chain([&self.pyramid.loose]);
-            kept.flat_map(|kept| of_row(kept, *key))
-                .for_each(|(_, span)| row.push(span, view, paths));
+            kept.flat_map(|kept| of_row(kept, *key, from, to))
+                .for_each(|span| row.push(span, view, paths));
         });
         for numbers in leaves.chunks(AT_ONCE) {
             let get =
@@ -172,24 +165,31 @@ fn sort_out<'a>(
     split: &mut Vec<&'a Node>,
     leaves: &mut Vec<usize>,
 ) {
+    if !node.touches(from, to) {
+        return;
+    }
     if node.tile.as_ref().is_some_and(|tile| tile.level <= level) {
-        if node.from < to && node.to >= from {
-            whole.push(node);
-        }
+        whole.push(node);
         return;
     }
     split.push(node);
     if node.children.is_empty() {
         leaves.push(node.chunk);
     }
-    for child in node.children.iter().filter(|child| child.from < to && child.to >= from) {
+    for child in &node.children {
         sort_out(child, level, (from, to), whole, split, leaves);
     }
 }
 
-/// Returns the calls of a row among those that are kept by row.
-pub(super) fn of_row(kept: &[(RowKey, Span)], key: RowKey) -> &[(RowKey, Span)] {
+/// Returns the calls of a row that touch a stretch of time, among those that are kept by row.
+pub(super) fn of_row(
+    kept: &[(RowKey, Span)],
+    key: RowKey,
+    from: u64,
+    to: u64,
+) -> impl Iterator<Item = &Span> {
     let first = kept.partition_point(|(other, _)| *other < key);
     let rest = &kept[first..];
-    &rest[..rest.partition_point(|(other, _)| *other == key)]
+    let of_row = &rest[..rest.partition_point(|(other, _)| *other == key)];
+    of_row.iter().map(|(_, span)| span).filter(move |span| span.touches(from, to))
 }

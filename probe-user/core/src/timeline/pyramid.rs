@@ -45,6 +45,13 @@ pub(super) struct Node {
     pub(super) own: Vec<(RowKey, Span)>,
 }
 
+impl Node {
+    /// True if its time touches this stretch.
+    pub(super) fn touches(&self, from: u64, to: u64) -> bool {
+        self.from < to && self.to >= from
+    }
+}
+
 /// The calls of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadFacts {

@@ -24,11 +24,10 @@ export class Refused extends Error {}
 /**
  * @param {string} name
  * @param {Record<string, string | number>} params
- * @param {AbortSignal} [signal]
  */
-async function ask(name, params, signal) {
+async function ask(name, params) {
   const query = new URLSearchParams(Object.entries(params).map(([key, value]) => [key, String(value)]));
-  const answer = await fetch(`api/${name}?${query}`, { signal });
+  const answer = await fetch(`api/${name}?${query}`);
   if (answer.status === 400) throw new Refused((await answer.text()).trim());
   return answer;
 }
@@ -64,12 +63,11 @@ export async function about(progress) {
  * @param {number} to
  * @param {number} pixels
  * @param {{ thread: number, depth: number }[]} rows
- * @param {AbortSignal} signal
  * @returns {Promise<Picture>}
  */
-export async function picture(from, to, pixels, rows, signal) {
+export async function picture(from, to, pixels, rows) {
   const params = { from: Math.floor(from), to: Math.ceil(to), pixels, rows: inRanges(rows) };
-  const answer = await ask('picture', params, signal);
+  const answer = await ask('picture', params);
   if (!answer.ok) throw new Refused(`the server answers ${answer.status}`);
   return decode(await answer.arrayBuffer(), rows);
 }

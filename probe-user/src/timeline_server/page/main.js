@@ -30,10 +30,8 @@ export class Page {
     this.canvas = /** @type {HTMLCanvasElement} */ (byId('picture'));
     this.painter = new Painter(this.canvas, about.colours, about.functions.map((f) => f.name));
     this.around = { about, goTo: (/** @type {data.Call} */ call) => this.goTo(call), close: () => this.close() };
-    /** @type {AbortController | null} */
-    this.asking = null;
+    this.asking = false;
     this.asked = '';
-    this.wanted = false;
     this.isDrawing = false;
     /** @type {number | undefined} */
     this.hashing = undefined;
@@ -83,7 +81,7 @@ export class Page {
     ruler(this.ruler, this.view, this.search.found, this.painter.theme);
     this.drawNames();
     this.drawRange();
-    document.documentElement.dataset.ready = String(!this.asking && !this.wanted);
+    document.documentElement.dataset.ready = String(!this.asking);
   }
 
   drawNames() {
@@ -111,27 +109,21 @@ export class Page {
 
   // Asking.
 
-  /** Asks for the picture of now. While one is on its way, only the newest wish is kept. */
+  /** Asks for the picture of now. While one is on its way, the end of it asks again. */
   ask() {
     const rows = this.rows.visible(this.view.scroll, this.height);
     const pixels = Math.min(8192, Math.max(1, this.canvas.width));
     const key = [this.view.from, this.view.to, pixels, ...rows.map((row) => `${row.thread}.${row.depth}`)].join(' ');
-    if (key === this.asked) return;
-    if (this.asking) {
-      this.wanted = true;
-      return;
-    }
+    if (key === this.asked || this.asking) return;
     this.asked = key;
-    this.wanted = false;
-    const asking = new AbortController();
-    this.asking = asking;
-    data.picture(this.view.from, this.view.to, pixels, rows, asking.signal)
+    this.asking = true;
+    data.picture(this.view.from, this.view.to, pixels, rows)
       .then((picture) => {
         this.picture = picture;
         this.status();
       }, (error) => this.say(error))
       .finally(() => {
-        this.asking = null;
+        this.asking = false;
         this.change();
       });
     this.toHash();
@@ -146,7 +138,6 @@ export class Page {
 
   /** @param {unknown} error */
   say(error) {
-    if (error instanceof DOMException && error.name === 'AbortError') return;
     const why = error instanceof data.Refused ? error.message : 'ctrace has ended, or cannot be reached';
     byId('status').textContent = why;
   }

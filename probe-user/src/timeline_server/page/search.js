@@ -7,7 +7,7 @@ const COLUMNS = 1000;
 
 export class Search {
   constructor() {
-    /** @type {{ text: string, hits: data.Hits, length: number, from: number, to: number, columns: number[] } | null} */
+    /** @type {{ text: string, hits: data.Hits, functions: Set<number>, length: number, from: number, to: number, columns: number[] } | null} */
     this.found = null;
     this.place = -1;
     this.turn = 0;
@@ -24,7 +24,8 @@ export class Search {
     if (turn !== this.turn) return false;
     this.place = -1;
     const to = Math.max(length, 1);
-    this.found = hits && { text, hits, length: to, from: 0, to, columns: hits.columns };
+    const functions = new Set(hits?.functions);
+    this.found = hits && { text, hits, functions, length: to, from: 0, to, columns: hits.columns };
     return true;
   }
 
@@ -49,7 +50,7 @@ export class Search {
 
   /** The functions that were found, or null. */
   get functions() {
-    return this.found && new Set(this.found.hits.functions);
+    return this.found?.functions ?? null;
   }
 
   /**
