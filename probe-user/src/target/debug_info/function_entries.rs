@@ -54,8 +54,6 @@ impl Lines {
         units: impl Iterator<Item = usize>,
         address: u64,
     ) -> impl Iterator<Item = Option<EntryAt>> {
-        let mut ticker = self.budget.ticker();
-        let units = units.take_while(move |_| ticker.tick().is_ok());
         units.filter_map(move |unit| {
             let offset = *self.functions(unit).get(&address)?;
             Some(offset.map(|offset| EntryAt { unit, offset }))
@@ -198,7 +196,7 @@ mod tests {
         let length = unlimited.units[unit].unit.header.unit_length() as u64;
         limited.entries_left.set(length);
         assert_eq!(of_function(&limited), of_function(&unlimited));
-        // What was read is not read again.
+        // A unit is read only once.
         assert_eq!(limited.entries_left.get(), 0);
         assert_eq!(of_function(&limited).line, Some(5));
         let limited = lines();

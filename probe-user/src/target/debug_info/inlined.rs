@@ -40,9 +40,7 @@ impl Lines {
     /// Returns the name of the innermost inlined function at an address.
     pub(crate) fn inlined_function(&self, address: u64) -> Option<String> {
         self.budget.check().ok()?;
-        let mut ticker = self.budget.ticker();
-        let mut units = self.units_at(address).take_while(|_| ticker.tick().is_ok());
-        units.find_map(|unit| {
+        self.units_at(address).find_map(|unit| {
             let inlined = self.inlined(unit);
             self.name(EntryAt { unit, offset: inlined.at(address)? })
         })

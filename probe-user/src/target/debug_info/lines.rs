@@ -169,17 +169,17 @@ impl Lines {
 
     pub(crate) fn find(&self, address: u64) -> Option<SourceLine> {
         self.budget.check().ok()?;
-        let mut ticker = self.budget.ticker();
-        let mut units = self.units_at(address).take_while(|_| ticker.tick().is_ok());
-        units.find_map(|unit| self.find_in(unit, address))
+        self.units_at(address).find_map(|unit| self.find_in(unit, address))
     }
 
-    /// Returns the units that may contain the code at an address.
+    /// Returns the units that may contain the code at an address, as long as the budget lasts.
     pub(super) fn units_at(&self, address: u64) -> impl Iterator<Item = usize> {
         let after = self.ranges.partition_point(|(begin, ..)| *begin <= address);
         let near = self.ranges[..after].iter().rev().take(OVERLAPS);
         let ranged = near.filter(move |(_, end, _)| address < *end).map(|(.., unit)| *unit);
-        ranged.chain(self.elsewhere.iter().copied())
+        let mut ticker = self.budget.ticker();
+        let all = ranged.chain(self.elsewhere.iter().copied());
+        all.take_while(move |_| ticker.tick().is_ok())
     }
 
     fn find_in(&self, unit: usize, address: u64) -> Option<SourceLine> {

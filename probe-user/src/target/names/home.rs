@@ -13,9 +13,9 @@ const STANDARD: [&str; 8] = [
     "__cxxabiv1",
 ];
 
-/// What a name of the program, but of another crate than that of `main`, counts as: one wrong letter.
+/// The distance of a name of the program's other crates: that of one wrong letter.
 const OTHER_CRATE: usize = 1;
-/// What a name of the standard library or of a library counts as.
+/// The distance of a name of the standard library or of another library.
 const FOREIGN: usize = 3;
 
 /// The code that the user wrote.

@@ -162,8 +162,8 @@ fn exit(
     }
 }
 
-/// Returns whether the process bears return probes. What stands against them there is known for the
-/// whole process, with the object that it is in (`session/plan/guarding.rs`).
+/// Returns whether the process bears return probes. The reasons against them, with their objects, are
+/// found for the whole process (`session/plan/guarding.rs`).
 fn allows_return_probes(map: &CodeMap<'_>, policy: &Policy) -> bool {
     let unwinds = policy.returns == Returns::Auto && policy.unwinding_possible;
     let wanted = policy.returns != Returns::RetSites;

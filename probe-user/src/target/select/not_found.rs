@@ -37,7 +37,7 @@ pub enum SearchedKind {
 const NEAREST: usize = 5;
 
 impl NotFound {
-    pub(crate) fn function(pattern: &Pattern, objects: &[Object], searched: &[usize]) -> Self {
+    pub(super) fn function(pattern: &Pattern, objects: &[Object], searched: &[usize]) -> Self {
         let searched: Vec<&Object> = searched.iter().map(|object| &objects[*object]).collect();
         let home = Home::of(names_of(objects.iter().filter(|object| object.is_main())));
         let names = searched.iter().flat_map(|object| {
@@ -66,7 +66,7 @@ impl NotFound {
         }
     }
 
-    pub(crate) fn usdt(pattern: &Pattern, objects: &[Object], searched: &[usize]) -> Self {
+    pub(super) fn usdt(pattern: &Pattern, objects: &[Object], searched: &[usize]) -> Self {
         let searched: Vec<&Object> = searched.iter().map(|object| &objects[*object]).collect();
         let probes: Vec<&UsdtProbe> =
             searched.iter().flat_map(|object| object.usdt_probes()).collect();
@@ -90,7 +90,7 @@ impl NotFound {
         }
     }
 
-    pub(crate) fn marker(pattern: &Pattern, objects: &[Object], searched: &[usize]) -> Self {
+    pub(super) fn marker(pattern: &Pattern, objects: &[Object], searched: &[usize]) -> Self {
         let searched: Vec<&Object> = searched.iter().map(|object| &objects[*object]).collect();
         let scopes: Vec<&MarkerScope> =
             searched.iter().flat_map(|object| &object.markers().scopes).collect();
@@ -151,7 +151,7 @@ impl NotFound {
         each.collect::<Vec<_>>().join(" or ")
     }
 
-    pub(crate) fn line(all: &[Self]) -> String {
+    pub(super) fn line(all: &[Self]) -> String {
         all.iter().map(Self::to_string).collect::<Vec<_>>().join("; ")
     }
 }

@@ -198,7 +198,7 @@ impl Pattern {
     }
 
     /// The same without the call.
-    pub(crate) fn matches_usdt_itself(&self, probe: &UsdtProbe) -> bool {
+    pub(super) fn matches_usdt_itself(&self, probe: &UsdtProbe) -> bool {
         self.matches_of(&probe.provider, &probe.name)
     }
 

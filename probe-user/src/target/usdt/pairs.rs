@@ -56,7 +56,7 @@ impl UsdtPair {
 }
 
 /// Marks the probes that are parts of calls. They must be sorted by provider and name.
-pub(crate) fn mark(probes: &mut [UsdtProbe]) {
+pub(super) fn mark(probes: &mut [UsdtProbe]) {
     for of_provider in providers(probes) {
         let names = probes[of_provider.clone()].iter().zip(of_provider);
         let names: BTreeMap<Arc<str>, usize> =

@@ -46,8 +46,8 @@ fn in_parentheses(text: &str) -> Result<Option<&str>, ConditionError> {
         return Ok(None);
     }
     let depths = depths(text)?;
-    let closed = depths.iter().find(|(at, _, depth)| *at > 0 && *depth == 0);
-    let is_whole = closed.is_some_and(|(at, ..)| *at == text.len() - 1);
+    let closed = depths.iter().find(|(at, depth)| *at > 0 && *depth == 0);
+    let is_whole = closed.is_some_and(|(at, _)| *at == text.len() - 1);
     Ok(is_whole.then(|| &text[1..text.len() - 1]))
 }
 
@@ -85,7 +85,7 @@ fn check(alternatives: &Alternatives) -> Result<(), ConditionError> {
 /// Splits at a sign outside of texts, characters and parentheses.
 fn parts<'a>(text: &'a str, sign: &str) -> Result<Vec<&'a str>, ConditionError> {
     let (mut all, mut from) = (Vec::new(), 0);
-    for (at, _, depth) in depths(text)? {
+    for (at, depth) in depths(text)? {
         if depth == 0 && at >= from && text[at..].starts_with(sign) {
             all.push(&text[from..at]);
             from = at + sign.len();
@@ -95,9 +95,9 @@ fn parts<'a>(text: &'a str, sign: &str) -> Result<Vec<&'a str>, ConditionError> 
     Ok(all)
 }
 
-/// Returns the characters that are in no text, with their places and the number of parentheses that
-/// are open behind them.
-fn depths(text: &str) -> Result<Vec<(usize, char, usize)>, ConditionError> {
+/// Returns the places of the characters that are in no text, each with the number of parentheses that
+/// are open behind it.
+fn depths(text: &str) -> Result<Vec<(usize, usize)>, ConditionError> {
     let unpaired = || ConditionError::Unpaired(text.trim().to_owned());
     let (mut found, mut depth) = (Vec::new(), 0_usize);
     for (at, c) in outside(text)? {
@@ -106,7 +106,7 @@ fn depths(text: &str) -> Result<Vec<(usize, char, usize)>, ConditionError> {
             ')' => depth = depth.checked_sub(1).ok_or_else(unpaired)?,
             _ => {}
         }
-        found.push((at, c, depth));
+        found.push((at, depth));
     }
     if depth == 0 { Ok(found) } else { Err(unpaired()) }
 }

@@ -93,7 +93,7 @@ fn members(there: &[String]) -> String {
     }
 }
 
-pub(crate) fn known(there: &[String]) -> String {
+pub(super) fn known(there: &[String]) -> String {
     match there {
         [] => "there are none".to_owned(),
         _ => format!("there are {}", there.join(", ")),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 const REGISTER: u64 = 8;
 
 #[derive(Clone)]
-pub(crate) struct ValuePart<'a> {
+pub(super) struct ValuePart<'a> {
     types: DebugTypes<'a>,
     /// The path to it, as the source would have it.
     name: String,
@@ -26,7 +26,7 @@ pub(crate) struct ValuePart<'a> {
 
 impl<'a> ValuePart<'a> {
     /// Makes one that is nowhere yet.
-    pub(crate) fn new(types: DebugTypes<'a>, name: &str, shape: Shape) -> Self {
+    pub(super) fn new(types: DebugTypes<'a>, name: &str, shape: Shape) -> Self {
         Self { types, name: name.to_owned(), shape, operand: Operand::NOWHERE, second: None }
     }
 
@@ -58,7 +58,7 @@ impl<'a> ValuePart<'a> {
         Ok(())
     }
 
-    pub(crate) fn is_reference(&self) -> bool {
+    pub(super) fn is_reference(&self) -> bool {
         matches!(self.shape, Shape::Pointer { is_reference: true, .. })
     }
 
@@ -93,7 +93,7 @@ impl<'a> ValuePart<'a> {
     }
 
     /// Returns what a program reads of it, as this type or as its own.
-    pub(crate) fn read(self, of: Option<Type>) -> Result<Typed, NoValue> {
+    pub(super) fn read(self, of: Option<Type>) -> Result<Typed, NoValue> {
         let Self { types, shape, operand, .. } = self;
         let is_text = match shape {
             Shape::Array { of, .. } => types.shape(of) == Some(Shape::Char),
