@@ -19,6 +19,7 @@ pub mod install;
 pub mod left;
 pub mod loader_takeover;
 pub mod look;
+mod maps;
 pub mod probes;
 pub mod process;
 pub mod prometheus;

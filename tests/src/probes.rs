@@ -1,5 +1,6 @@
 //! Sees breakpoints in a process from outside, by its own memory file.
 
+use crate::maps;
 use anyhow::{Context, Result, bail};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,10 +13,9 @@ pub fn changed_bytes(pid: i32, file: &Path) -> Result<Vec<u64>> {
     let inode = std::fs::canonicalize(file)?;
     let disk = File::open(&inode)?;
     let memory = File::open(format!("/proc/{pid}/mem"))?;
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
     let mut changed = Vec::new();
-    for mapping in maps.lines().filter_map(parse_mapping) {
-        if !mapping.executable || Path::new(mapping.path) != inode {
+    for mapping in maps::of(pid)? {
+        if !mapping.is_code() || Path::new(&mapping.path) != inode {
             continue;
         }
         let length = usize::try_from(mapping.end - mapping.start)?;
@@ -46,29 +46,6 @@ pub fn wait_until_armed(pid: i32, file: &Path) -> Result<()> {
         std::thread::sleep(PAUSE);
     }
     bail!("no probe was armed within two minutes")
-}
-
-struct Mapping<'a> {
-    start: u64,
-    end: u64,
-    executable: bool,
-    offset: u64,
-    path: &'a str,
-}
-
-fn parse_mapping(line: &str) -> Option<Mapping<'_>> {
-    let mut words = line.split_whitespace();
-    let (start, end) = words.next()?.split_once('-')?;
-    let permissions = words.next()?;
-    let offset = words.next()?;
-    let path = words.nth(2)?;
-    Some(Mapping {
-        start: u64::from_str_radix(start, 16).ok()?,
-        end: u64::from_str_radix(end, 16).ok()?,
-        executable: permissions.as_bytes().get(2) == Some(&b'x'),
-        offset: u64::from_str_radix(offset, 16).ok()?,
-        path,
-    })
 }
 
 fn read_up_to(file: &File, buffer: &mut [u8], offset: u64) -> Result<usize> {

@@ -59,6 +59,13 @@ impl Recorded {
         Running::start(&mut self.command)
     }
 
+    /// Runs `ctrace report --by` for lines of JSON.
+    pub fn by(&self, by: &str) -> Result<Finished> {
+        let mut command = Command::new(&self.ctrace);
+        command.arg("report").arg(&self.file).args(["--by", by, "--format", "json"]);
+        run(&mut command, LIMIT)
+    }
+
     /// Returns the result of `ctrace report` with these options.
     pub fn report(&self, options: &[&str]) -> Result<Report> {
         report(&self.ctrace, &self.file, options)

@@ -2,11 +2,12 @@
 //! the place of a return address. Once ctrace is gone, no live call may return by it.
 
 use crate::env::Env;
+use crate::maps::{self, Mapping};
 use crate::process::Running;
 use crate::targets::program;
 use crate::unwind::{Registers, Unwinder};
 use anyhow::{Context, Result};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt as _;
 use std::process::Command;
@@ -15,26 +16,20 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Returns the address of the trampoline, if the process has one.
-fn trampoline(maps: &str) -> Option<u64> {
-    let area = maps.lines().find(|line| line.ends_with("[uprobes]"))?;
-    Some(range(area)?.0)
-}
-
-fn range(line: &str) -> Option<(u64, u64)> {
-    let (start, end) = line.split_once(' ')?.0.split_once('-')?;
-    Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
+fn trampoline(maps: &[Mapping]) -> Option<u64> {
+    maps.iter().find(|mapping| mapping.path == "[uprobes]").map(|area| area.start)
 }
 
 /// Returns the number of words in writable memory that hold the address of the trampoline. Words of
 /// calls that are over count as well.
 pub fn words(pid: i32) -> Result<usize> {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    let maps = maps::of(pid)?;
     let Some(trampoline) = trampoline(&maps) else { return Ok(0) };
     let memory = File::open(format!("/proc/{pid}/mem"))?;
     let mut found = 0;
-    for (start, end) in maps.lines().filter(|line| line.contains(" rw-p ")).filter_map(range) {
-        let mut bytes = vec![0; (end - start) as usize];
-        if memory.read_exact_at(&mut bytes, start).is_ok() {
+    for mapping in maps.iter().filter(|mapping| mapping.rights == "rw-p") {
+        let mut bytes = vec![0; (mapping.end - mapping.start) as usize];
+        if memory.read_exact_at(&mut bytes, mapping.start).is_ok() {
             let (words, _) = bytes.as_chunks::<8>();
             found += words.iter().filter(|word| u64::from_le_bytes(**word) == trampoline).count();
         }
@@ -46,9 +41,9 @@ pub fn words(pid: i32) -> Result<usize> {
 /// nothing tells the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// Those whose return address was found.
+    /// The calls whose return address was found.
     pub seen: usize,
-    /// Those that return by the trampoline.
+    /// The calls among them that return by the trampoline.
     pub replaced: usize,
 }
 
@@ -67,8 +62,7 @@ pub fn calls(env: &Env, pid: i32) -> Result<Calls> {
 }
 
 fn look(pid: i32, registers: &[String]) -> Result<Calls> {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
-    let trampoline = trampoline(&maps);
+    let trampoline = trampoline(&maps::of(pid)?);
     let unwinder = Unwinder::new(pid)?;
     let mut calls = Calls::default();
     for registers in registers.iter().filter_map(|line| parse(line)) {

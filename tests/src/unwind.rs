@@ -3,6 +3,7 @@
 //! Words of calls that are over remain on stacks, also where no live call has overwritten them. So
 //! only the unwind tables tell which words a call will return by.
 
+use crate::maps::{self, Mapping};
 use anyhow::{Context, Result};
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, Encoding, EndianSlice, EvaluationResult, Expression, Format,
@@ -24,17 +25,10 @@ const RIP: usize = X86_64::RA.0 as usize;
 const MOST_FRAMES: usize = 1000;
 const ENCODING: Encoding = Encoding { format: Format::Dwarf32, version: 4, address_size: 8 };
 
-/// A mapping of code of a file.
-struct Code {
-    start: u64,
-    end: u64,
-    offset: u64,
-    path: String,
-}
-
 /// The code and the memory of a process.
 pub struct Unwinder {
-    code: Vec<Code>,
+    /// The mappings of code of files.
+    code: Vec<Mapping>,
     files: HashMap<String, Vec<u8>>,
     memory: File,
 }
@@ -49,10 +43,10 @@ struct Step {
 
 impl Unwinder {
     pub fn new(pid: i32) -> Result<Unwinder> {
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
-        let code: Vec<Code> = maps.lines().filter_map(code).collect();
+        let mut code = maps::of(pid)?;
         // A file that is gone has no frames here.
-        let read = |code: &Code| Some((code.path.clone(), fs::read(&code.path).ok()?));
+        code.retain(|code| code.is_code() && code.path.starts_with('/') && !code.is_gone);
+        let read = |code: &Mapping| Some((code.path.clone(), fs::read(&code.path).ok()?));
         let files = code.iter().filter_map(read).collect();
         Ok(Unwinder { code, files, memory: File::open(format!("/proc/{pid}/mem"))? })
     }
@@ -163,19 +157,5 @@ fn address_in(file: &object::File<'_>, offset: u64) -> Option<u64> {
         let (start, size) = segment.file_range();
         let inside = offset.checked_sub(start).filter(|inside| *inside < size)?;
         Some(segment.address() + inside)
-    })
-}
-
-fn code(line: &str) -> Option<Code> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let &[addresses, rights, offset, _, _, path] = words.as_slice() else { return None };
-    let (start, end) = addresses.split_once('-')?;
-    let hexadecimal = |text| u64::from_str_radix(text, 16).ok();
-    (rights.contains('x') && path.starts_with('/')).then_some(())?;
-    Some(Code {
-        start: hexadecimal(start)?,
-        end: hexadecimal(end)?,
-        offset: hexadecimal(offset)?,
-        path: path.to_owned(),
     })
 }

@@ -1,5 +1,5 @@
 /* Threads with calls that stay open until SIGUSR1, and then are unwound by an exception: the main
- * thread and OTHERS more. With `fork`, a child does so within the calls of its parent.
+ * thread and OTHERS more. `fork`: a child makes the calls, within those of its parent.
  * Usage: open_calls [OTHERS] [fork] */
 #include <csignal>
 #include <cstdio>

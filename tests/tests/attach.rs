@@ -43,8 +43,8 @@ fn many_times_in_a_row() {
     assert!(finished.stdout.starts_with("ok "), "{}", finished.stdout);
 }
 
-/// A function that a thread is in all the time is not said to be idle. That may be said of one as well
-/// that has left words on the stack, so it is told as what seems to be.
+/// A function that a thread is in all the time is not told as idle. A function that has only left words
+/// on the stack looks the same, so the report says "seems".
 #[test]
 fn what_runs_already_is_told() {
     let env = or_skip!(gate::live(Link::Session));

@@ -31,7 +31,7 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
 /// The process whose calls stay open.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whose {
-    /// Those of so many threads.
+    /// The target itself, with so many threads.
     Target(usize),
     /// A child that the target forks within its calls, and that is not followed.
     Child,

@@ -144,7 +144,7 @@ fn stacks_are_left_as_untraced() {
     attack(&env, &Leaver::new(path, &["80"], &["*"])).unwrap();
 }
 
-/// What they show is as complete and true as untraced.
+/// The target's own backtraces are as complete and true as untraced.
 #[test]
 fn own_backtraces_are_as_untraced() {
     let env = or_skip!(gate::live(Link::Session));

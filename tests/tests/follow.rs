@@ -48,7 +48,7 @@ fn a_slowdown_is_that_of_all_processes() {
     assert!(busy.expect_note(&["stopped early"]).is_err(), "{}", busy.0["notes"]);
 }
 
-/// What no program has is an error in the end, and leaves no file.
+/// A pattern that matches in no program is an error at the end, and no file is left.
 #[test]
 fn nothing_that_matches_is_an_error() {
     let env = or_skip!(gate::live(Link::Session));
@@ -115,10 +115,8 @@ fn several_processes_are_traced_together() {
 }
 
 /// Returns the report of a recording, and those of its parts.
-fn reports_by(env: &Env, recorded: &Recorded, by: &str) -> Vec<Report> {
-    let mut command = Command::new(&env.ctrace);
-    command.arg("report").arg(&recorded.file).args(["--by", by, "--format", "json"]);
-    let finished = run(&mut command, Duration::from_secs(60)).expect("ends");
+fn reports_by(recorded: &Recorded, by: &str) -> Vec<Report> {
+    let finished = recorded.by(by).expect("ends");
     finished.stdout.lines().map(|line| Report::parse(line).expect("a report")).collect()
 }
 
@@ -139,7 +137,7 @@ fn each_process_has_a_report_of_its_own() {
     let finished = recording.wait(Duration::from_secs(60)).expect("ends");
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
     let calls = |report: &Report| report.expect("work").expect("recorded").calls();
-    let of_processes = reports_by(&env, &recorded, "process");
+    let of_processes = reports_by(&recorded, "process");
     let [whole, parts @ ..] = &of_processes[..] else { panic!("no report") };
     assert_eq!((calls(whole), &whole.0["part"]), (2_100, &Value::Null));
     let each: Vec<u64> = parts.iter().map(calls).collect();
@@ -150,7 +148,7 @@ fn each_process_has_a_report_of_its_own() {
     // A process has the name of its program, whatever its threads are called.
     let program = path.file_name().and_then(OsStr::to_str).expect("a name");
     assert!(parts.iter().all(|part| part.0["part"]["name"] == program), "{program}");
-    let of_names = reports_by(&env, &recorded, "name");
+    let of_names = reports_by(&recorded, "name");
     let [_, of_workers, of_parents] = &of_names[..] else { panic!("they have two names") };
     assert_eq!((calls(of_workers), &of_workers.0["part"]["name"]), (2_000, &"shelf".into()));
     assert_eq!((calls(of_parents), &of_parents.0["part"]["pid"]), (100, &Value::Null));
@@ -167,7 +165,7 @@ fn an_executed_program_has_its_whole_name() {
     let mut recorded = Recorded::new(&env, ["work"]).expect("a folder").args(["--follow"]);
     let finished = recorded.program(&path, &[]).expect("ends");
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
-    let reports = reports_by(&env, &recorded, "process");
+    let reports = reports_by(&recorded, "process");
     let names: Vec<_> = reports[1..].iter().map(|part| &part.0["part"]["name"]).collect();
     assert_eq!(names, ["a-shop-with-a-long-name"; 5]);
 }

@@ -67,11 +67,7 @@ fn the_calls_of_a_function_have_a_report_for_each_value() {
     let mut recorded = recorded.args(["--arg", "serve: key=0:str", "--ret", "serve: i64"]);
     let finished = recorded.program(&path, &["30"]).expect("runs");
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
-    let report_by = |what: &str| {
-        let mut command = Command::new(&env.ctrace);
-        command.arg("report").arg(&recorded.file).args(["--by", what, "--format", "json"]);
-        run(&mut command, LIMIT).expect("ends")
-    };
+    let report_by = |what: &str| recorded.by(what).expect("ends");
     let parts_of = |text: &str| -> Vec<(Value, u64, u64)> {
         let reports = text.lines().map(|line| Report::parse(line).expect("a report"));
         let part = |report: Report| {

@@ -1,6 +1,7 @@
 //! Tests that waiting is told from working, on the running kernel.
 
 use ctrace_tests::env::{Env, Link};
+use ctrace_tests::recorded::Recorded;
 use ctrace_tests::report::{Function, Report};
 use ctrace_tests::targets::program;
 use ctrace_tests::trace::Trace;
@@ -86,12 +87,12 @@ fn times_are_split_as_the_kernel_accounts_them() {
             let [_, _, blocked] = parts(report.expect(name).expect("it was called"));
             let share = waited(&report, name, wait) / blocked;
             assert!((0.99..1.001).contains(&share), "{name}: {share} of it is {wait}");
-            // Those who hold it for 20 ms began to do so a little before the call.
+            // The lock or the pipe is held for 20 ms, from a little before the call.
             assert!(blocked > 5.0 * 15e6, "{name}: {blocked}");
         }
         let [_, _, blocked] = parts(report.expect("works").expect("it was called"));
         assert!(blocked < 20e6, "works: {blocked}");
-        // What is called is part of it: all that it waits for is in another function.
+        // A call contains the calls that it makes: `serves` waits only inside other functions.
         assert!(parts(report.expect("serves").expect("it was called"))[2] > 5.0 * 15e6);
     }
 }
@@ -100,30 +101,20 @@ fn times_are_split_as_the_kernel_accounts_them() {
 fn a_recording_tells_the_same() {
     let env = or_skip!(gate::live(Link::Session));
     let path = env.targets.get(&program("waits.c").flag("-pthread")).expect("builds");
-    let dir = tempfile::tempdir().expect("a folder");
-    let file = dir.path().join("waits.ctrace");
-    let mut record = Command::new(&env.ctrace);
-    record.args(["record", "--cpu", "-o"]).arg(&file);
-    FUNCTIONS.iter().for_each(|name| _ = record.args(["-f", name]));
-    let recorded = record.arg("--").arg(&path).output().expect("runs");
-    assert!(recorded.status.success(), "{}", String::from_utf8_lossy(&recorded.stderr));
-    let stdout = String::from_utf8_lossy(&recorded.stdout);
-    let report = |options: &[&str]| {
-        let mut command = Command::new(&env.ctrace);
-        command.arg("report").arg(&file).args(options).args(["--format", "json"]);
-        let output = command.output().expect("runs");
-        Report::parse(&String::from_utf8_lossy(&output.stdout)).expect("a report")
-    };
+    let mut recorded = Recorded::new(&env, FUNCTIONS).expect("a folder").args(["--cpu"]);
+    let finished = recorded.program(&path, &[]).expect("runs");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    let report = |options: &[&str]| recorded.report(options).expect("a report");
     let whole = report(&[]);
-    check(&whole, &stdout, 0, "running", 2e6);
+    check(&whole, &finished.stdout, 0, "running", 2e6);
     // No filter takes waits from the calls that it leaves.
     for options in [&["-f", "serves"][..], &["--depth", "1"], &["--min-duration", "1ms"]] {
         let filtered = report(options);
         let [all, some] = [&whole, &filtered].map(|of| parts(of.expect("serves").expect("called")));
         assert_eq!(all, some, "{options:?}");
     }
-    let unasked =
-        Command::new(&env.ctrace).args(["report", "--sort", "running"]).arg(&file).output();
+    let mut unasked = Command::new(&env.ctrace);
+    let unasked = unasked.args(["report", "--sort", "running"]).arg(&recorded.file).output();
     let unasked = String::from_utf8_lossy(&unasked.expect("runs").stdout).into_owned();
     assert!(unasked.contains("runnable") && unasked.contains("[blocked: futex]"), "{unasked}");
 }

@@ -34,7 +34,7 @@ fn with_waits() -> Report {
     report
 }
 
-/// What works comes first, and waits last.
+/// Functions that work come first, and waits last.
 #[test]
 fn waits_have_columns_and_rows() {
     let options = ViewOptions::default();

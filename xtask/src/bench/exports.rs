@@ -1,8 +1,8 @@
 //! Exports ten million calls of a recording on one core, by an example of ctrace-core.
 
-use super::{Row, output};
+use super::{Row, number, output};
 use crate::paths;
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 pub(super) fn run() -> Result<Vec<Row>> {
     let mut command = paths::cargo();
@@ -29,15 +29,6 @@ fn lines(printed: &str) -> impl Iterator<Item = (&str, &str)> {
         .lines()
         .filter_map(|line| line.split_once(": "))
         .filter(|(_, rest)| rest.contains(" MB/s"))
-}
-
-/// Returns the number before `unit` in a format's line.
-fn number(printed: &str, name: &str, unit: &str) -> Result<f64> {
-    let (_, line) = lines(printed)
-        .find(|(format, _)| *format == name)
-        .with_context(|| format!("no line of {name} in: {printed}"))?;
-    let number = line.split(unit).next().and_then(|before| before.rsplit(' ').next());
-    number.and_then(|number| number.parse().ok()).with_context(|| format!("no number in {line}"))
 }
 
 #[cfg(test)]

@@ -169,6 +169,19 @@ fn output(stage: &str, command: &mut std::process::Command) -> Result<String> {
     Ok(progress::must(stage, command)?.output)
 }
 
+/// Returns the line of a name, without it.
+fn line<'a>(printed: &'a str, name: &str) -> Result<&'a str> {
+    let found = printed.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    found.with_context(|| format!("no line of {name} in: {printed}"))
+}
+
+/// Returns the number before `unit` in the line of a name.
+fn number(printed: &str, name: &str, unit: &str) -> Result<f64> {
+    let line = line(printed, name)?;
+    let number = line.split(unit).next().and_then(|before| before.rsplit(' ').next());
+    number.and_then(|number| number.parse().ok()).with_context(|| format!("no number in {line}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! The timeline over a sweep of random zooms, by an example of ctrace-core.
 
-use super::{Row, output};
+use super::{Row, line, number, output};
 use crate::paths;
 use anyhow::{Context, Result};
 
@@ -20,18 +20,6 @@ pub(super) fn run() -> Result<Vec<Row>> {
         Row::new("a picture of 1920 pixels, p99 of 1,000 zooms", format!("{last:.2} ms"))
             .goal("at most 2.5 ms", last <= 2.5),
     ])
-}
-
-fn line<'a>(printed: &'a str, name: &str) -> Result<&'a str> {
-    let found = printed.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-    found.with_context(|| format!("no line of {name} in: {printed}"))
-}
-
-/// Returns the number before `unit` in a line.
-fn number(printed: &str, name: &str, unit: &str) -> Result<f64> {
-    let line = line(printed, name)?;
-    let number = line.split(unit).next().and_then(|before| before.rsplit(' ').next());
-    number.and_then(|number| number.parse().ok()).with_context(|| format!("no number in {line}"))
 }
 
 /// Returns the number after a word of the line of pictures.
