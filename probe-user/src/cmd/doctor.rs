@@ -111,7 +111,7 @@ fn support(support: &Support) -> String {
 fn guarded_returns(support: &Support) -> String {
     match &support.reason {
         None => "yes; for a process: ctrace list -v -p PID".into(),
-        Some(reason) => format!("no: {reason}"),
+        Some(_) => self::support(support),
     }
 }
 
