@@ -71,19 +71,20 @@ fn what_is_too_dear_is_sampled() {
         often.0["sampled"]["calls"].is_number()
     };
     let mut runs =
-        ["30", "60", "100"].into_iter().map(|time| traced(&env, &[time, "0"], &["--budget", "1%"]));
+        ["30", "60", "100"].into_iter().map(|time| traced(&env, &[time, "0"], &["--budget", "0.5%"]));
     let (report, finished) = runs.find(has_estimate).expect("an estimate");
     assert!(report.expect("round_").expect("round_").0["sampled"].is_null());
     let often = report.expect("often").expect("often");
     let of_often = sampled(often);
     let (seen, truth) = (often.calls() as f64, truth(&finished, "often"));
     let part = of_often["armed_percent"].as_f64().expect("a percent");
-    assert!(part < 60.0 && seen < 0.7 * truth, "{of_often}: {seen} of {truth}");
+    // The share depends on what a probe costs on this machine.
+    assert!(part < 80.0 && seen < 0.9 * truth, "{of_often}: {seen} of {truth}");
     let calls = of_often["calls"].as_f64().expect("an estimate");
     let error = of_often["calls_error"].as_f64().expect("an error");
     let off = (calls - truth).abs();
     assert!(off < 2.0 * error + 0.1 * truth, "{of_often}, {truth} in truth");
-    report.expect_note(&["budget of 1 %", "often"]).expect("a note");
+    report.expect_note(&["budget of 0.5 %", "often"]).expect("a note");
 }
 
 /// A program that probes would slow tenfold runs nearly at full speed.
