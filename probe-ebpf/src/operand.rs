@@ -71,8 +71,8 @@ pub fn of_result(operand: &Operand, results: [u64; 2]) -> (u64, u64) {
     read(operand, base.wrapping_add(operand.displacement as u64))
 }
 
-/// Returns the number that an operand stands for, or that is at this address, cut to its size, and 0.
-/// If it cannot be read: 0 and 1.
+/// Returns an operand's number, cut to its size, and 0. The number is `number` itself, or is read at
+/// that address. If it cannot be read, returns 0 and 1.
 #[inline(always)]
 fn read(operand: &Operand, mut number: u64) -> (u64, u64) {
     // The size is forced into 1 to 8, so that the verifier sees that the number has room for it.

@@ -133,7 +133,7 @@ pub(crate) struct ListArgs {
     pub program: ProgramSelectArgs,
     #[command(flatten)]
     pub most: MostArgs,
-    /// How to see the ends of calls
+    /// Choose how the ends of calls are seen
     #[arg(long, value_enum, default_value_t, help_heading = "Probes")]
     pub returns: ReturnsArg,
     /// Print one JSON object

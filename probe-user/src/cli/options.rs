@@ -246,7 +246,7 @@ pub(crate) struct ProbeArgs {
         help_heading = "Cost"
     )]
     pub max_slowdown: SlowdownPolicy,
-    /// How to see the ends of calls
+    /// Choose how the ends of calls are seen
     #[arg(long, value_enum, default_value_t)]
     pub returns: ReturnsArg,
     /// The kind of kernel link for probes
@@ -255,8 +255,8 @@ pub(crate) struct ProbeArgs {
     /// Attach more than a few hundred functions with perf links, although that is slow
     #[arg(long)]
     pub force_perf: bool,
-    /// What a thread with a full marker buffer does while its ring is nearly full [default: wait; drop
-    /// before Linux 6.13]. Rings have 64KiB at least where it waits
+    /// Choose what a thread with a full marker buffer does while its ring is nearly full [default:
+    /// wait; drop before Linux 6.13]. Rings have 64KiB at least where it waits
     #[arg(long, value_enum)]
     pub on_full: Option<OnFullArg>,
     /// Memory for calls; more go to a temporary file (in TMPDIR, or /var/tmp), with 0 all of them.
