@@ -3,8 +3,7 @@
 use crate::{
     bpf,
     cli::{Cli, Internal},
-    cmd,
-    cmd::Failure,
+    cmd::{self, Failure},
     heal, limits, ui,
 };
 use clap::{Parser, error::ErrorKind};
@@ -77,7 +76,7 @@ fn start_log(verbose: u8) {
     });
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(|| ui::log::Log(std::io::stderr()))
+        .with_writer(|| ui::output::log::Log(std::io::stderr()))
         .with_target(false)
         .without_time()
         .init();

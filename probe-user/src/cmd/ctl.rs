@@ -4,7 +4,7 @@ use super::{Failure, print, process};
 use crate::{
     cli::{CtlArgs, CtlCommand, WhomArgs},
     daemon::control::{Ask, Choice, Reply, Whom, client},
-    ui::units,
+    ui::text::units,
 };
 use ctrace_core::report::render::clean::clean;
 use serde_json::{Map, Value};

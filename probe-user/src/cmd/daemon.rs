@@ -15,7 +15,7 @@ pub(super) fn main(args: &DaemonArgs) -> Result<u8, Failure> {
         if let Some(refusal) = config.refusal() {
             return Err(anyhow::anyhow!("{path}: a daemon would not start: {refusal}").into());
         }
-        let count = ui::units::counted(config.targets.len() as u64, "target", "targets");
+        let count = ui::text::units::counted(config.targets.len() as u64, "target", "targets");
         let but = if remarks.is_empty() { "" } else { ", but for the lines above" };
         ui::say(&format!("{path} is sound{but}: {count}"));
         return Ok(0);

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     cli::ExportArgs,
     session::keep::sink,
-    ui::{self, units::bytes},
+    ui::{self, text::units::bytes},
 };
 use anyhow::{Context, bail};
 use ctrace_core::formats::{Choice, Export, ExportError, ExportTable, Format, Options};

@@ -20,7 +20,7 @@ use crate::{
         process::{lookup::ProcessName, maps::MappedObject},
         select::{Selection, not_found::flawed_markers},
     },
-    ui::{self, listing, units::counted},
+    ui::{self, listing, text::units::counted},
 };
 use anyhow::Context;
 use ctrace_core::{function::FunctionKind, report::render::json::write_pretty};

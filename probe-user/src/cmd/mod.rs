@@ -37,7 +37,7 @@ use ctrace_core::units::Pid;
 /// Runs the subcommand. Returns the exit status.
 pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
     let verbose = cli.verbose;
-    ui::terminal::choose(cli.color);
+    ui::output::terminal::choose(cli.color);
     match cli.command {
         Command::Doctor(args) => doctor::main(&args),
         Command::List(args) => list::main(&args, verbose),

@@ -7,7 +7,10 @@ use crate::{
         Process,
         lookup::{LookupError, ProcessCandidate, ProcessName},
     },
-    ui::{self, text::first_few, units},
+    ui::{
+        self,
+        text::{first_few, units},
+    },
 };
 use ctrace_core::report::render::clean::clean;
 

@@ -4,7 +4,7 @@ use super::{open::Files, spec::filter};
 use crate::{
     cli::{FilterArgs, LensArgs, QueryArgs},
     target::select::{Patterns, recorded::choose},
-    ui::units::{Digits, time},
+    ui::text::units::{Digits, time},
 };
 use anyhow::{bail, ensure};
 use ctrace_core::{

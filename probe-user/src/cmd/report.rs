@@ -14,7 +14,7 @@ use crate::{
         replayed::report_of,
         sink::{Default, Sink},
     },
-    ui::{self, units, views::frames::over_budget},
+    ui::{self, text::units, views::frames::over_budget},
 };
 use anyhow::{anyhow, ensure};
 use ctrace_core::{

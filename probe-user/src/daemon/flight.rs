@@ -82,8 +82,10 @@ impl Keeper {
             }
             None => "",
         };
-        let what =
-            format!("{name} took {}", ui::units::time(slow.duration, ui::units::Digits::Short));
+        let what = format!(
+            "{name} took {}",
+            ui::text::units::time(slow.duration, ui::text::units::Digits::Short)
+        );
         // A session cannot wait for a disk.
         let spawned = std::thread::Builder::new().name("keeper".into()).spawn(move || {
             let recordings = || recordings.lock().unwrap_or_else(PoisonError::into_inner);

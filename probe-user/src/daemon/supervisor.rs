@@ -147,7 +147,7 @@ impl Supervisor {
     }
 
     fn in_short(&self) -> String {
-        ui::units::counted(self.targets.len() as u64, "target", "targets")
+        ui::text::units::counted(self.targets.len() as u64, "target", "targets")
     }
 
     fn take(&mut self, event: DaemonEvent) {

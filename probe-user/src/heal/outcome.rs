@@ -1,7 +1,7 @@
 //! The findings in a process, and what became of them.
 
 use super::debugger::Debugger;
-use crate::ui::units::{count, counted};
+use crate::ui::text::units::{count, counted};
 use serde::{Deserialize, Serialize};
 
 /// The outcome for one process.

@@ -1,19 +1,22 @@
 //! Writes the shown data into a file as text, JSON or CSV. It has every row and column, with the
 //! filter and order of the screen.
 
-use super::{
-    columns::{TopColumn, shown},
-    figures::{Figures, FromHistograms, WITHIN_PERCENT},
+use crate::files::{FileError, Owner, Place};
+use crate::top::{
+    data::figures::{Figures, FromHistograms, WITHIN_PERCENT},
     format::Format,
     lines::{cell, losses, stretch, title},
-    model::{Model, View},
-    narrow::narrow,
+    model::{
+        Model, View,
+        columns::{TopColumn, shown},
+        narrow::narrow,
+    },
 };
-use crate::files::{FileError, Owner, Place};
 use crate::ui::{
     self, Style, ViewOptions,
-    grid::{self, ColumnGroup},
-    names, views,
+    table::grid::{self, ColumnGroup},
+    text::names,
+    views,
 };
 use anyhow::Context;
 use ctrace_core::report::render::{csv, json, rows::RowChoice};

@@ -1,7 +1,7 @@
 //! Holds back stderr while the screen is up, since its lines would garble the screen. They appear
 //! on the screen one at a time, and on stderr when the screen is gone.
 
-use super::run::ScreenEvent;
+use crate::top::run::ScreenEvent;
 use anyhow::Context;
 use std::{
     collections::VecDeque,

@@ -1,6 +1,6 @@
 //! The table of keys and their actions. The help screen derives from it.
 
-use super::model::{Mode, View};
+use crate::top::model::{Mode, View};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// An action on the model.

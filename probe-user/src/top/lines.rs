@@ -1,15 +1,13 @@
 //! The texts that the screen and the files share: the target, the stretch, losses, and the cells of
 //! the table.
 
-use super::{
-    columns::TopColumn,
-    compare::NumberChange,
-    figures::Figures,
-    model::{Basis, Model},
+use crate::top::{
+    data::{compare::NumberChange, figures::Figures},
+    model::{Basis, Model, columns::TopColumn},
 };
 use crate::ui::{
     loss_line,
-    units::{ABSENT, Digits, counted, time},
+    text::units::{ABSENT, Digits, counted, time},
 };
 use ctrace_core::report::render::clean::clean;
 

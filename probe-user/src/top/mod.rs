@@ -5,36 +5,22 @@
 //! lines. [`run`] is the only loop. Only the loop, the screen and the source have effects. The rest
 //! are pure functions, tested without a terminal.
 
-mod catalogue;
-mod columns;
-mod compare;
-mod daemon;
 mod data;
 mod export;
-mod figures;
 mod format;
 mod held;
 mod keys;
 mod lines;
 mod model;
-mod narrow;
-mod observer;
-mod outlook;
-mod outlooks;
-mod rows;
 mod run;
 mod screen;
 mod source;
-mod stretch;
 mod summary;
-mod sums;
 #[cfg(test)]
 mod tests;
-mod tree;
-mod trend;
 mod view;
 
-pub(crate) use columns::TopColumn;
+pub(crate) use model::columns::TopColumn;
 pub(crate) use run::{run, run_with_daemon};
 pub(crate) use screen::check;
 pub(crate) use source::Subject;

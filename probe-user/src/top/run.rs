@@ -1,10 +1,9 @@
 //! The only loop: snapshots, keys and signals in, screens out.
 
-use super::{
-    columns::TopColumn,
+use crate::top::{
     data::Data,
     export, keys,
-    model::{Effect, Model},
+    model::{Effect, Model, columns::TopColumn},
     screen::Screen,
     source::{IntervalSource, Subject, Update},
     summary::summary,
@@ -77,7 +76,7 @@ fn follow(
         _ => None,
     };
     listen_for_signals(sender.clone())?;
-    let style = ui::terminal::detect(io::stdout());
+    let style = ui::output::terminal::detect(io::stdout());
     let mut screen = Screen::open(sender)?;
     let mut model = Model::new(Data::new(cpu), interval, style.colour);
     model.sort.column = sort;
@@ -91,8 +90,8 @@ fn follow(
 
 /// Writes the summary to the normal screen. If that is gone, nobody needs it.
 fn leave_summary(model: &Model, height: usize) {
-    let style = ui::terminal::detect(io::stdout());
-    let offset = Some(ui::wall::epoch_offset_ns());
+    let style = ui::output::terminal::detect(io::stdout());
+    let offset = Some(ui::output::wall::epoch_offset_ns());
     if let Some(summary) = summary(model, &style, height, offset) {
         let _ = io::stdout().write_all(summary.as_bytes());
     }

@@ -1,6 +1,6 @@
 //! The terminal: taken over by the screen, and restored however it ends.
 
-use super::{held::Held, run::ScreenEvent, view::Drawn};
+use crate::top::{held::Held, run::ScreenEvent, view::Drawn};
 use anyhow::{Context, bail};
 use ratatui::{
     Terminal,

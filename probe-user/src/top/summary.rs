@@ -1,8 +1,12 @@
 //! The first screen of a report that `top` leaves behind on the normal screen. The report is on all
 //! that it has counted, also while the screen stood still or compared.
 
-use super::{model::Model, sums::Sums};
-use crate::ui::{self, Style, ViewOptions, style::Tone, text::paragraph, units::counted};
+use crate::top::{data::sums::Sums, model::Model};
+use crate::ui::{
+    self, Style, ViewOptions,
+    output::style::Tone,
+    text::{paragraph, units::counted},
+};
 
 /// The lines around the rows: headings, the legend, notes, losses and the prompt of the shell.
 const AROUND: usize = 16;

@@ -1,14 +1,14 @@
 //! Shows a comparison: the verdict on each function or path with the change's confidence interval,
 //! and the changes of the other numbers.
 
-use super::grid::{Cell, ColumnGroup, GridColumn};
-use super::loss::loss_line;
-use super::names;
-use super::path;
-use super::stack::{self, Section};
-use super::style::{Style, Tone};
 use super::text;
-use super::units::{ABSENT, Digits, count, counted, percent, time};
+use crate::ui::notes::loss::loss_line;
+use crate::ui::output::style::{Style, Tone};
+use crate::ui::table::grid::{Cell, ColumnGroup, GridColumn};
+use crate::ui::table::stack::{self, Section};
+use crate::ui::text::names;
+use crate::ui::text::path;
+use crate::ui::text::units::{ABSENT, Digits, count, counted, percent, time};
 use clap::ValueEnum;
 use ctrace_core::diff::{
     Change, Compared, Diff, FunctionDiff, Metric, PathDiff, Presence, Row, RowSelection,

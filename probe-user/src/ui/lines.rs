@@ -4,10 +4,10 @@
 //! There may be millions of them. So a line is built in one buffer, without marks where the output
 //! has no colours, and columns are counted on terminals only.
 
-use super::loss::loss_line;
-use super::names;
-use super::style::{Style, Tone};
-use super::units::{Digits, time};
+use crate::ui::notes::loss::loss_line;
+use crate::ui::output::style::{Style, Tone};
+use crate::ui::text::names;
+use crate::ui::text::units::{Digits, time};
 use ctrace_core::{
     formats::{
         Ended,
@@ -51,7 +51,7 @@ struct Function {
     name: String,
     /// True for a point, which has no duration.
     is_point: bool,
-    /// What stands behind the name where no argument was asked for.
+    /// The brackets behind the name where no argument was asked for.
     brackets: &'static str,
     has_arguments: bool,
     has_result: bool,

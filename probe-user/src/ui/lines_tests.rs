@@ -1,7 +1,7 @@
 //! Lines of text of calls that an engine has seen.
 
 use super::lines::TextLines;
-use super::style::Style;
+use crate::ui::output::style::Style;
 use ctrace_common::{Kind, MAX_TEXT, RECORD_LEN, RESULT, Record, SLOT_LEN, TEXTS};
 use ctrace_core::{
     engine::{Engine, EngineConfig},
@@ -240,7 +240,7 @@ fn a_terminal_gets_no_line_that_wraps() {
             let to = from + bare[from..].find('m').expect("it ends");
             bare.replace_range(from..=to, "");
         }
-        let columns = super::names::width(bare.trim_end_matches('\n'));
+        let columns = crate::ui::text::names::width(bare.trim_end_matches('\n'));
         assert!(columns <= width, "{columns} columns: {bare}");
         assert!(width < 40 || bare.ends_with("… <1.00 ms>\n"), "{bare}");
         let last = shown.rfind("\x1b[").map_or("\x1b[0m", |last| &shown[last..]);

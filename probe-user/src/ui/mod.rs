@@ -1,56 +1,36 @@
-//! Renders reports for terminals, with pure functions.
+//! Renders reports for terminals. Only [`output`] and [`say`] have effects.
 //!
-//! [`render_table`] draws the chosen views. [`views`] is the registry of views. [`terminal`] finds
-//! the [`Style`] of an output. An incomplete report starts with warnings, and the last line of
-//! every report is the loss line.
+//! [`render_table`] draws the chosen [`views`], made of [`table`]s, [`text`] and [`notes`].
+//! [`output::terminal`] finds the [`Style`] of an output. An incomplete report starts with warnings,
+//! and the last line of every report is the loss line.
 
-mod ascii;
-mod clock;
 mod diff;
-pub(crate) mod distinct;
-mod exported;
-pub(crate) mod forest;
-pub(crate) mod grid;
-pub(crate) mod head;
 mod lines;
 #[cfg(test)]
 mod lines_tests;
 pub(crate) mod listing;
-pub(crate) mod live;
-pub(crate) mod log;
-mod loss;
-mod marks;
-pub(crate) mod names;
-mod net;
 pub(crate) mod notes;
-pub(crate) mod number;
-pub(crate) mod pager;
-mod path;
-mod place;
-pub(crate) mod plot;
-mod stack;
-pub(crate) mod style;
-pub(crate) mod terminal;
+pub(crate) mod output;
+pub(crate) mod table;
 pub(crate) mod text;
-pub(crate) mod units;
 pub(crate) mod views;
-mod waiting;
-pub(crate) mod wall;
 
 pub(crate) use diff::{DiffOptions, DiffView, render as render_diff};
-pub(crate) use exported::{remarks, summary_of_lines};
 pub(crate) use lines::TextLines;
-pub use loss::loss_line;
-pub(crate) use loss::{is_damaged, warnings};
-pub use style::Style;
-pub(crate) use style::tone_of;
+pub(crate) use notes::exported::{remarks, summary_of_lines};
+pub use notes::loss::loss_line;
+pub(crate) use notes::loss::{is_damaged, warnings};
+pub use output::style::Style;
+pub(crate) use output::style::tone_of;
 pub use views::{ViewError, ViewName, ViewOptions};
 
 use crate::writing;
 use ctrace_core::report::Report;
 use ctrace_core::report::render::{clean::clean, csv};
+use notes::head;
+use output::{live, style::Tone, terminal};
 use std::io::Write as _;
-use style::Tone;
+use text::clock;
 use views::Context;
 
 /// Writes a line for the user to stderr, with names cleaned. A terminal gets it wrapped at words.

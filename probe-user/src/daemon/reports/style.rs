@@ -7,7 +7,7 @@ use crate::{
         totals::Counts,
     },
     session::keep::live::Snapshot,
-    ui::{self, ViewOptions, units},
+    ui::{self, ViewOptions, text::units},
 };
 use chrono::{DateTime, Local, SecondsFormat, TimeDelta};
 use ctrace_core::{
@@ -111,7 +111,7 @@ impl Style {
         let report = &snapshot.report;
         let (from, to) = times_of_day(report);
         let views = ViewOptions {
-            epoch_offset_ns: Some(ui::wall::epoch_offset_ns()),
+            epoch_offset_ns: Some(ui::output::wall::epoch_offset_ns()),
             ..self.views.clone()
         };
         let pid = report.target.pid.map_or(0, |pid| pid.0);

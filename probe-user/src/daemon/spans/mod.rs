@@ -176,7 +176,7 @@ impl Exporter {
         let about = About {
             target: &job.target,
             resource: &self.receiver.resource,
-            unix_offset_ns: ui::wall::unix_offset_ns(),
+            unix_offset_ns: ui::output::wall::unix_offset_ns(),
         };
         let body = encode(&recording, &trees, &about, &mut self.ids);
         self.receiver.send(body, &self.metrics, now + PATIENCE).await?;

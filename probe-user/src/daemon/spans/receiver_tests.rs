@@ -13,7 +13,7 @@ use crate::{
     },
     session::keep::flight::{Flight, FlightSpec, Flown, TooSlow},
     target::select::pattern::Pattern,
-    ui::wall,
+    ui::output::wall,
 };
 use ctrace_common::Kind;
 use ctrace_core::{

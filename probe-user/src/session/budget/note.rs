@@ -1,6 +1,6 @@
 //! The note on a budget for the reader of a report.
 
-use crate::ui::units;
+use crate::ui::text::units;
 use ctrace_core::report::{FunctionReport, Report, SampledReport};
 
 /// The number of functions that the note names.

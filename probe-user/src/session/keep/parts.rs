@@ -2,7 +2,7 @@
 //! and the calls of a function with one value.
 
 use super::one_function::one_function;
-use crate::ui::{say, units::counted};
+use crate::ui::{say, text::units::counted};
 use anyhow::bail;
 use ctrace_core::{
     recording::{

@@ -4,7 +4,10 @@ use crate::{
     files::{Owner, Place},
     session::spec::{ReportFormat, ReportSpec},
     target::launch::is_program,
-    ui::{self, Style, ViewOptions, live, pager::Pager, terminal},
+    ui::{
+        self, Style, ViewOptions,
+        output::{live, pager::Pager, terminal},
+    },
     writing,
 };
 use anyhow::{Context, ensure};
@@ -246,7 +249,7 @@ fn view_options(spec: &ReportSpec) -> anyhow::Result<ViewOptions> {
         sort: spec.sort.clone(),
         top: spec.top,
         min_percent: spec.min_percent,
-        epoch_offset_ns: Some(ui::wall::epoch_offset_ns()),
+        epoch_offset_ns: Some(ui::output::wall::epoch_offset_ns()),
         show_zero: false,
         raw: spec.raw,
         fixed: false,

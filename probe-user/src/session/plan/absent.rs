@@ -1,7 +1,7 @@
 //! Functions that lack what is asked of them: a value by its name, or what a condition needs. A pattern
 //! may match a thousand functions: they get one note together.
 
-use crate::ui::units::count;
+use crate::ui::text::units::count;
 use ctrace_core::report::render::clean::clean;
 use std::{collections::BTreeMap, fmt};
 

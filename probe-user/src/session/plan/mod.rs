@@ -151,7 +151,7 @@ pub struct Planner {
     objects: ObjectLimits,
     /// True if programs may come later that have what the first one lacks.
     awaits_programs: bool,
-    /// What the first one lacks.
+    /// Names what SELECT asks for and the first one lacks.
     awaited: Option<String>,
     naming: Naming,
 }

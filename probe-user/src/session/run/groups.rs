@@ -5,7 +5,7 @@ use super::arm::{ByRole, LinkOptions, attach_some};
 use crate::{
     bpf::{Attachment, BpfError, Kernel, LinkKind, Role, Site},
     session::plan::{Identity, ObjectPlan, Planned, markers::switches},
-    ui::units::counted,
+    ui::text::units::counted,
 };
 use anyhow::bail;
 use ctrace_core::units::{FuncId, Nanos};

@@ -5,7 +5,7 @@
 use super::launch;
 use crate::{
     bpf, inherited,
-    ui::{self, live},
+    ui::{self, output::live},
 };
 use ctrace_core::units::Pid;
 use signal_hook::{

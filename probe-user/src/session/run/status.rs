@@ -4,7 +4,7 @@
 //! on `/dev/tty` and wait for the answer, or draw all over the screen, and ctrace cannot see all of
 //! this. So for `run` and `record -- COMMAND` the line ends before the command begins.
 
-use crate::ui::{live, units};
+use crate::ui::{output::live, text::units};
 use ctrace_core::{engine::Counters, units::Nanos};
 use std::time::{Duration, Instant};
 

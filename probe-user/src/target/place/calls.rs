@@ -3,9 +3,9 @@
 //! A call names the address of another function, or a symbol behind a stub of the linker or a slot
 //! of its table. A call through a pointer names nothing: it is only counted.
 
-use super::code::CodeMap;
-use super::flow::{self, Way};
-use super::{Candidate, extent};
+use crate::target::place::code::CodeMap;
+use crate::target::place::code::flow::{self, Way};
+use crate::target::place::{Candidate, extent};
 use iced_x86::{FlowControl, Instruction, OpKind};
 use std::collections::BTreeSet;
 

@@ -7,8 +7,8 @@
 //! and does nothing (seen on 6.18). It takes `xchg %r8,%rax` for a nop. A single-stepped `pushf`
 //! pushes the trap flag (seen on 6.18).
 
-use super::super::plan::CostClass;
-use super::nops::is_rewritten;
+use crate::target::place::nops::is_rewritten;
+use crate::target::plan::CostClass;
 use iced_x86::{EncodingKind, FlowControl, Instruction, Mnemonic};
 
 /// Returns how the kernel replays an instruction, or why no probe may sit on it.

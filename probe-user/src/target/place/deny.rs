@@ -4,7 +4,7 @@
 //! are no function or no code. A return probe overwrites the return address. So a function gets
 //! none if anything reads that address, keeps it, or returns through it twice.
 
-use super::names;
+use crate::target::place::guards::names;
 use crate::target::plan::GuardKind;
 use crate::target::read::budget::TooLarge;
 use std::fmt;

@@ -6,13 +6,13 @@
 //! moves past a `push`, since the return address would no longer be on top. It never moves past a
 //! jump target, since it would count the turns of a loop.
 
-use super::super::plan::EntrySite;
-use super::code::CodeMap;
-use super::cost::cost;
-use super::deny::Refusal;
-use super::extent::Mark;
-use super::flow::Flow;
-use super::go;
+use crate::target::place::code::CodeMap;
+use crate::target::place::code::extent::Mark;
+use crate::target::place::code::flow::Flow;
+use crate::target::place::cost::cost;
+use crate::target::place::deny::Refusal;
+use crate::target::place::go;
+use crate::target::plan::EntrySite;
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
     Register,

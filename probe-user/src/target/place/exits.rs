@@ -1,9 +1,9 @@
 //! Turns a function's ways out into probe sites.
 
-use super::super::plan::{ExitKind, ExitSite};
-use super::code::CodeMap;
-use super::cost::cost;
-use super::flow::{Flow, Way};
+use crate::target::place::code::CodeMap;
+use crate::target::place::code::flow::{Flow, Way};
+use crate::target::place::cost::cost;
+use crate::target::plan::{ExitKind, ExitSite};
 use ctrace_common::{JumpTarget, NO_REGISTER, Operand};
 use iced_x86::{Instruction, OpKind, Register};
 

@@ -1,8 +1,8 @@
 //! Explains a placement in one line for `list -v`: the sites of the probes, their cost, how the end
 //! is seen, or why the function cannot be traced.
 
-use super::super::plan::{CostClass, ExitKind, ExitPlacement, Placement};
-use super::deny::Refusal;
+use crate::target::place::deny::Refusal;
+use crate::target::plan::{CostClass, ExitKind, ExitPlacement, Placement};
 use std::fmt::Write as _;
 
 /// Puts a placement, or the lack of one, into words.

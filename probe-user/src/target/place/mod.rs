@@ -11,40 +11,26 @@ mod deny;
 mod entry;
 mod exits;
 mod explain;
-mod extent;
-mod flow;
-mod frames;
-mod functions;
 mod go;
-mod guard_sites;
 mod guards;
-mod jumps;
-mod landing;
-mod names;
 pub(super) mod nops;
 mod probed;
-mod references;
-mod runtimes;
 mod same_frame;
-mod slot;
-mod stacks;
-mod switches;
-mod unguardable;
 
 pub(crate) use calls::{CodeCalls, calls};
 pub use code::CodeMap;
+pub use code::stacks::StackSwitch;
 pub use deny::Refusal;
 pub use explain::explain;
+pub use guards::unguardable::Unguardable;
 pub use guards::{Guards, guards};
 pub(crate) use nops::usdt_site;
 pub(crate) use probed::may_be_probed;
 pub(crate) use same_frame::Frames;
-pub use stacks::StackSwitch;
-pub use unguardable::Unguardable;
 
 use super::plan::{EntrySite, ExitPlacement, Placement};
-use flow::{Flow, Way};
-use frames::{FrameEntry, Start};
+use code::flow::{self, Flow, Way};
+use code::frames::{FrameEntry, Start};
 
 /// The user's choice of how the ends of calls are seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -182,7 +168,7 @@ fn no_return_probe(
     if policy.is_go || map.is_go() {
         return Some("Go moves its stacks");
     }
-    if policy.guarded && flow.instructions.iter().any(stacks::leaves_stack) {
+    if policy.guarded && flow.instructions.iter().any(code::stacks::leaves_stack) {
         return Some("it switches stacks");
     }
     if frame.is_none() {

@@ -5,11 +5,9 @@
 //! there of SIGSEGV. The call also writes below the stack pointer, into a red zone. So they are
 //! never probed, on any kernel: it cannot be known beforehand which nops a kernel rewrites.
 
-use super::{
-    super::plan::{CostClass, EntrySite},
-    cost::cost,
-    deny::Refusal,
-};
+use crate::target::place::cost::cost;
+use crate::target::place::deny::Refusal;
+use crate::target::plan::{CostClass, EntrySite};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
 
 /// Returns whether some kernel rewrites it into a call.

@@ -3,9 +3,9 @@
 //! A pair of USDT probes begins and ends a call. If both ends are in one function, the stack pointer
 //! is the same at both, and tells which start an end belongs to. Elsewhere it tells nothing.
 
-use super::code::{segments, segments_reader};
-use super::frames::{Cfa, FrameTable, cfa_at};
 use crate::target::elf as target_elf;
+use crate::target::place::code::frames::{Cfa, FrameTable, cfa_at};
+use crate::target::place::code::{segments, segments_reader};
 use crate::target::read::source::Source;
 use std::collections::BTreeMap;
 
@@ -60,8 +60,8 @@ impl<'data> Frames<'data> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::fixtures::compile;
     use super::*;
+    use crate::target::fixtures::compile;
 
     /// Places are the addresses of labels in functions of assembly.
     #[test]

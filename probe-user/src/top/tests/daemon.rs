@@ -2,11 +2,9 @@
 
 use super::{SECOND, fixture, nth, press, screen, snapshot};
 use crate::top::{
-    daemon,
     data::Data,
     model::{Basis, Effect, Model},
-    observer::Series,
-    source::Update,
+    source::{Update, daemon, observer::Series},
 };
 use ctrace_core::units::{Nanos, Pid};
 use ratatui::crossterm::event::KeyCode;

@@ -1,7 +1,7 @@
 //! Tests of keys: sort, choose, filter, pause, compare.
 
 use super::{SECOND, fixture, functions, model, nth, press, screen, snapshot, typed};
-use crate::top::{columns::TopColumn, model::Mode};
+use crate::top::model::{Mode, columns::TopColumn};
 use ctrace_core::{report::numbers::NumberId, units::Nanos};
 use fixture::MILLI;
 use ratatui::crossterm::event::KeyCode;

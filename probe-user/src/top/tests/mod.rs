@@ -11,13 +11,13 @@ mod summary;
 mod sums;
 mod trees;
 
-use super::{
+use crate::session::keep::live::Snapshot;
+use crate::top::{
     data::Data,
     keys::action,
     model::{Effect, Model},
     view,
 };
-use crate::session::keep::live::Snapshot;
 use ctrace_core::{
     report::{Report, render::clean::is_harmful},
     units::Nanos,

@@ -4,7 +4,10 @@
 use super::{SECOND, fixture};
 use crate::{
     session::keep::live::Snapshot,
-    top::{data::Data, observer::Series, source::Update, stretch::threads},
+    top::{
+        data::Data,
+        source::{Update, observer::Series, stretch::threads},
+    },
 };
 use ctrace_common::Kind;
 use ctrace_core::{

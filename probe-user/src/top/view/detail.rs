@@ -2,11 +2,17 @@
 
 use super::{TIED, paragraph};
 use crate::{
-    top::{columns::TopColumn, compare::NumberChange, figures::Figures, model::Model},
+    top::{
+        data::{compare::NumberChange, figures::Figures},
+        model::{Model, columns::TopColumn},
+    },
     ui::{
-        distinct::shorten_all,
-        names, number,
-        units::{Digits, count, percent, time},
+        table::number,
+        text::{
+            distinct::shorten_all,
+            names,
+            units::{Digits, count, percent, time},
+        },
     },
 };
 use ctrace_core::{

@@ -2,8 +2,8 @@
 
 use super::paragraph;
 use crate::{
-    top::{columns::TopColumn, keys::BINDINGS},
-    ui::names,
+    top::{keys::BINDINGS, model::columns::TopColumn},
+    ui::text::names,
 };
 use ratatui::text::Line;
 

@@ -8,10 +8,10 @@ mod table;
 mod texts;
 mod trees;
 
-use super::model::{Mode, Model, View};
+use crate::top::model::{Mode, Model, View};
 use crate::ui::{
     Style as TextStyle,
-    style::{Tone, pieces},
+    output::style::{Tone, pieces},
 };
 use ratatui::{
     style::{Color, Modifier, Style},

@@ -1,13 +1,15 @@
 //! The list of the daemon's processes, to choose from.
 
 use super::{MARK, look, paragraph, window};
-use crate::ui::style::Tone;
+use crate::ui::output::style::Tone;
 use crate::{
-    top::{daemon::Traced, model::Model},
+    top::{model::Model, source::daemon::Traced},
     ui::{
-        grid::{self, ColumnGroup, GridColumn},
-        names,
-        units::{Digits, count, maybe_percent, time},
+        table::grid::{self, ColumnGroup, GridColumn},
+        text::{
+            names,
+            units::{Digits, count, maybe_percent, time},
+        },
     },
 };
 use ctrace_core::{report::render::clean::clean, units::Nanos};

@@ -3,15 +3,18 @@
 use super::{look, texts};
 use crate::{
     top::{
-        figures::{FromHistograms, WITHIN_PERCENT},
+        data::figures::{FromHistograms, WITHIN_PERCENT},
         lines::{losses, stretch, title},
-        model::{Mode, Model, View},
-        tree::Root,
+        model::{Mode, Model, View, tree::Root},
     },
     ui::{
-        head, is_damaged, names,
-        style::Tone,
-        units::{ABSENT, Digits, count, percent, time},
+        is_damaged,
+        notes::head,
+        output::style::Tone,
+        text::{
+            names,
+            units::{ABSENT, Digits, count, percent, time},
+        },
     },
 };
 use ctrace_core::{report::render::clean::clean, units::Nanos};

@@ -3,12 +3,18 @@
 use super::{MARK, look, window};
 use crate::{
     top::{
-        columns::{TopColumn, shown, trend_room},
-        figures::Figures,
+        data::figures::Figures,
         lines::cell,
-        model::Model,
+        model::{
+            Model,
+            columns::{TopColumn, shown, trend_room},
+        },
     },
-    ui::{distinct::shorten_all, names, plot, style::Tone},
+    ui::{
+        output::style::Tone,
+        table::plot,
+        text::{distinct::shorten_all, names},
+    },
 };
 use ratatui::{
     style::{Modifier, Style},

@@ -3,14 +3,13 @@
 use super::{marked, paragraph};
 use crate::{
     top::{
-        figures::{Figures, FromHistograms},
-        model::Model,
-        narrow::narrow,
+        data::figures::{Figures, FromHistograms},
+        model::{Model, narrow::narrow},
     },
     ui::{
-        Style, ViewOptions, loss_line, names, notes,
-        style::Tone,
-        units::counted,
+        Style, ViewOptions, loss_line, notes,
+        output::style::Tone,
+        text::{names, units::counted},
         views::{self, Context, hist},
         warnings,
     },

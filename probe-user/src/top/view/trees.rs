@@ -3,15 +3,16 @@
 use super::{MARK, marked, paragraph, texts::style, window};
 use crate::{
     top::{
-        figures::Figures,
-        model::Model,
-        outlook::cursor,
-        tree::{Root, Tree},
+        data::figures::Figures,
+        model::{
+            Model,
+            outlook::cursor,
+            tree::{Root, Tree},
+        },
     },
     ui::{
         ViewOptions,
-        text::not_shown,
-        units::count,
+        text::{not_shown, units::count},
         views::{Context, paths, tree},
     },
 };

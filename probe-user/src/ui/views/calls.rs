@@ -1,11 +1,13 @@
 //! The slowest calls, each with the calls inside it: the outlier and its reason.
 
-use super::super::forest::{self, Forest, TreeLine};
-use super::super::grid::{self, ColumnGroup, GridColumn};
-use super::super::style::Tone;
-use super::super::units::{Digits, count, counted, time};
-use super::super::{names, path, text};
 use super::{Context, points};
+use crate::ui::output::style::Tone;
+use crate::ui::table::forest::{self, Forest, TreeLine};
+use crate::ui::table::grid::{self, ColumnGroup, GridColumn};
+use crate::ui::text;
+use crate::ui::text::names;
+use crate::ui::text::path;
+use crate::ui::text::units::{Digits, count, counted, time};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows;
 use ctrace_core::report::{CallReport, InsideReport};

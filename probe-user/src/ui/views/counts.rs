@@ -1,11 +1,11 @@
 //! The number of calls of each path, without durations.
 
-use super::super::grid::{self, Cell, ColumnGroup, GridColumn};
-use super::super::path::joined_all;
-use super::super::style::Tone;
 use super::super::text;
-use super::super::units::{ABSENT, count};
 use super::Context;
+use crate::ui::output::style::Tone;
+use crate::ui::table::grid::{self, Cell, ColumnGroup, GridColumn};
+use crate::ui::text::path::joined_all;
+use crate::ui::text::units::{ABSENT, count};
 use ctrace_core::report::PathReport;
 use ctrace_core::report::render::rows::{self, RowChoice};
 

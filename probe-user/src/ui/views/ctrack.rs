@@ -1,14 +1,16 @@
 //! CTRACK's two tables, with its columns in its order, and with its definitions of the numbers: for
 //! people who know its output, or compare the two. docs/statistics.md says what differs from ours.
 
-use super::super::grid::{self, ColumnGroup, GridColumn};
-use super::super::names::{label, width};
-use super::super::number::{Heading, column, columns};
-use super::super::stack::{self, Section};
-use super::super::style::Tone;
-use super::super::units::{Digits, counted};
-use super::super::{head, place, text};
 use super::{Context, center_range};
+use crate::ui::notes::head;
+use crate::ui::output::style::Tone;
+use crate::ui::table::grid::{self, ColumnGroup, GridColumn};
+use crate::ui::table::number::{Heading, column, columns};
+use crate::ui::table::place;
+use crate::ui::table::stack::{self, Section};
+use crate::ui::text;
+use crate::ui::text::names::{label, width};
+use crate::ui::text::units::{Digits, counted};
 use ctrace_core::report::ctrack::number;
 use ctrace_core::report::render::rows;
 use ctrace_core::report::{CtrackReport, CtrackRow, FunctionReport};

@@ -1,15 +1,15 @@
 //! Durations of calls: sums, spread and percentiles, and CTRACK's three groups: the fastest calls,
 //! the center, and the slowest.
 
-use super::super::grid::{Cell, ColumnGroup, GridColumn};
-use super::super::marks::Marks;
-use super::super::names::label;
-use super::super::number::{Heading, columns, is_in_any, is_something, text as text_of};
-use super::super::stack::{self, Section};
-use super::super::style::Tone;
 use super::super::text;
-use super::super::units::Digits;
 use super::{Context, center_range};
+use crate::ui::notes::marks::Marks;
+use crate::ui::output::style::Tone;
+use crate::ui::table::grid::{Cell, ColumnGroup, GridColumn};
+use crate::ui::table::number::{Heading, columns, is_in_any, is_something, text as text_of};
+use crate::ui::table::stack::{self, Section};
+use crate::ui::text::names::label;
+use crate::ui::text::units::Digits;
 use ctrace_core::report::FunctionReport;
 use ctrace_core::report::numbers::number;
 use ctrace_core::report::render::rows;

@@ -1,11 +1,12 @@
 //! The calls of one function as frames: how long they take, and what made the longest of them longer
 //! than typical ones.
 
-use super::super::grid::{self, Cell, ColumnGroup, GridColumn};
-use super::super::style::Tone;
-use super::super::units::{Digits, count, counted, maybe_percent, maybe_time, time};
-use super::super::{names, text};
 use super::{Context, calls};
+use crate::ui::output::style::Tone;
+use crate::ui::table::grid::{self, Cell, ColumnGroup, GridColumn};
+use crate::ui::text;
+use crate::ui::text::names;
+use crate::ui::text::units::{Digits, count, counted, maybe_percent, maybe_time, time};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows;
 use ctrace_core::report::{FrameReport, FramesReport};

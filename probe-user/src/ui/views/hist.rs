@@ -1,13 +1,14 @@
 //! The distribution of each function's durations: a histogram on a logarithmic scale beside the
 //! percentiles, and a map of octaves over time.
 
-use super::super::marks::Marks;
-use super::super::names::{self, label};
-use super::super::number::Heading;
-use super::super::style::{Style, Tone};
-use super::super::units::{ABSENT, Digits, count, counted, maybe_time, time};
-use super::super::{plot, text};
 use super::Context;
+use crate::ui::notes::marks::Marks;
+use crate::ui::output::style::{Style, Tone};
+use crate::ui::table::number::Heading;
+use crate::ui::table::plot;
+use crate::ui::text;
+use crate::ui::text::names::{self, label};
+use crate::ui::text::units::{ABSENT, Digits, count, counted, maybe_time, time};
 use ctrace_core::report::numbers::{Number, number};
 use ctrace_core::report::render::rows::{self, RowChoice};
 use ctrace_core::report::{Distribution, FunctionHistogram, FunctionReport, HeatRow};

@@ -20,8 +20,8 @@ mod values;
 pub(crate) use needs::Needs;
 pub use options::{ViewError, ViewName, ViewOptions};
 
-use super::style::Style;
 use super::text;
+use crate::ui::output::style::Style;
 use ctrace_core::report::render::RowKind;
 use ctrace_core::report::render::rows::RowChoice;
 use ctrace_core::report::{FunctionReport, Report};

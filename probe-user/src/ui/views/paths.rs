@@ -1,12 +1,13 @@
 //! The call paths that take the most time, each on one line from root to leaf.
 
-use super::super::grid::{self, Cell, ColumnGroup, GridColumn};
-use super::super::names::width as width_of;
-use super::super::path::{joined, joined_all};
-use super::super::style::Tone;
-use super::super::units::{Digits, count, maybe_time, time};
-use super::super::{plot, text};
 use super::Context;
+use crate::ui::output::style::Tone;
+use crate::ui::table::grid::{self, Cell, ColumnGroup, GridColumn};
+use crate::ui::table::plot;
+use crate::ui::text;
+use crate::ui::text::names::width as width_of;
+use crate::ui::text::path::{joined, joined_all};
+use crate::ui::text::units::{Digits, count, maybe_time, time};
 use ctrace_core::report::PathReport;
 use ctrace_core::report::render::rows::{self, RowChoice};
 use ctrace_core::units::Nanos;

@@ -1,11 +1,12 @@
 //! Calls with values, in order of time: part of the view of single calls.
 
-use super::super::grid::{self, ColumnGroup, GridColumn};
-use super::super::style::Tone;
-use super::super::units::{Digits, counted, time};
-use super::super::{names, text};
 use super::Context;
 use super::calls::thread;
+use crate::ui::output::style::Tone;
+use crate::ui::table::grid::{self, ColumnGroup, GridColumn};
+use crate::ui::text;
+use crate::ui::text::names;
+use crate::ui::text::units::{Digits, counted, time};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::{PointReport, PointsReport};
 use ctrace_core::units::Nanos;

@@ -1,13 +1,17 @@
 //! The first screen: one row for each function, the one with the most time of its own first.
 
-use super::super::grid::{self, Cell, ColumnGroup, GridColumn};
-use super::super::marks::Marks;
-use super::super::net;
-use super::super::number::cell;
-use super::super::style::Tone;
-use super::super::units::{ABSENT, Digits};
-use super::super::{head, names, plot, stack, text};
 use super::Context;
+use crate::ui::notes::head;
+use crate::ui::notes::marks::Marks;
+use crate::ui::output::style::Tone;
+use crate::ui::table::grid::{self, Cell, ColumnGroup, GridColumn};
+use crate::ui::table::net;
+use crate::ui::table::number::cell;
+use crate::ui::table::plot;
+use crate::ui::table::stack;
+use crate::ui::text;
+use crate::ui::text::names;
+use crate::ui::text::units::{ABSENT, Digits};
 use ctrace_core::function::FunctionKind;
 use ctrace_core::report::FunctionReport;
 use ctrace_core::report::numbers::{Number, Unit, number};
@@ -68,7 +72,7 @@ const fn numbers(
     Numbers { heading, number: number(key), net, least }
 }
 
-/// Where waits are not told apart.
+/// These are the numbers of a report without waits.
 static NUMBERS: [Numbers; 7] = [
     numbers("calls", "calls", None, Few),
     numbers("total", "total_ns", Some(FunctionReport::net_total), Few),
@@ -79,7 +83,7 @@ static NUMBERS: [Numbers; 7] = [
     numbers("max", "max_ns", Some(|row| row.net(row.durations.max_ns)), All),
 ];
 
-/// Where they are. The parts of the total follow it.
+/// These are the numbers of a report with waits. The parts of the total follow it.
 static WITH_WAITS: [Numbers; 10] = [
     numbers("calls", "calls", None, Few),
     numbers("total", "total_ns", Some(FunctionReport::net_total), Few),

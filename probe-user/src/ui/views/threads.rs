@@ -1,10 +1,11 @@
 //! The threads that made calls, with times from the start of tracing.
 
-use super::super::grid::{self, Cell, ColumnGroup, GridColumn};
-use super::super::style::Tone;
-use super::super::units::{Digits, count, time};
-use super::super::{names, text};
 use super::Context;
+use crate::ui::output::style::Tone;
+use crate::ui::table::grid::{self, Cell, ColumnGroup, GridColumn};
+use crate::ui::text;
+use crate::ui::text::names;
+use crate::ui::text::units::{Digits, count, time};
 use ctrace_core::report::ThreadReport;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows;

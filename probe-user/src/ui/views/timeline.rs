@@ -1,11 +1,12 @@
 //! A lane for each thread over time: the innermost function first, then each depth. A column shows
 //! the function that ran longest in it.
 
-use super::super::names;
-use super::super::style::Tone;
-use super::super::units::{Digits, counted, time};
-use super::super::{plot, text};
 use super::Context;
+use crate::ui::output::style::Tone;
+use crate::ui::table::plot;
+use crate::ui::text;
+use crate::ui::text::names;
+use crate::ui::text::units::{Digits, counted, time};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::{LaneReport, TimelineCell, TimelineReport};
 use ctrace_core::units::Nanos;

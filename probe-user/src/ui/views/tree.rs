@@ -1,12 +1,12 @@
 //! The call paths as an indented tree, with children ordered by the sorting column.
 
-use super::super::forest::{self, Forest, TreeLine};
-use super::super::grid::{self, Cell, ColumnGroup, GridColumn};
-use super::super::marks::Marks;
-use super::super::style::Tone;
 use super::super::text;
-use super::super::units::{Digits, count, percent, time};
 use super::Context;
+use crate::ui::notes::marks::Marks;
+use crate::ui::output::style::Tone;
+use crate::ui::table::forest::{self, Forest, TreeLine};
+use crate::ui::table::grid::{self, Cell, ColumnGroup, GridColumn};
+use crate::ui::text::units::{Digits, count, percent, time};
 use ctrace_core::report::PathReport;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::columns;

@@ -1,10 +1,11 @@
 //! The calls of each function by its arguments and its result: for which of them it is slow.
 
-use super::super::grid::{self, Cell, ColumnGroup, GridColumn};
-use super::super::style::Tone;
-use super::super::units::{Digits, count, maybe_time, time};
-use super::super::{names, text};
 use super::Context;
+use crate::ui::output::style::Tone;
+use crate::ui::table::grid::{self, Cell, ColumnGroup, GridColumn};
+use crate::ui::text;
+use crate::ui::text::names;
+use crate::ui::text::units::{Digits, count, maybe_time, time};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows;
 use ctrace_core::report::{ByValue, UNREADABLE, ValueCalls};

@@ -1,7 +1,7 @@
 //! The programs of child processes that are not traced: a reader of an empty report learns which
 //! program to trace instead.
 
-use crate::{target::process::facts::ProgramFacts, ui::units::counted};
+use crate::{target::process::facts::ProgramFacts, ui::text::units::counted};
 use ctrace_core::units::Pid;
 use std::collections::BTreeMap;
 

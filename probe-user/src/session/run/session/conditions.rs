@@ -2,7 +2,7 @@
 //! count them.
 
 use super::Session;
-use crate::{bpf::Unmet, ui::units::count};
+use crate::{bpf::Unmet, ui::text::units::count};
 use ctrace_core::{report::render::clean::clean, units::FuncId};
 use std::borrow::Cow;
 

@@ -8,7 +8,7 @@ use crate::{
         plan::{Planned, Sites},
     },
     target::plan::{CostClass, ExitPlacement, Placement},
-    ui::units::{self, Digits, counted},
+    ui::text::units::{self, Digits, counted},
 };
 use ctrace_core::{report::render::clean::clean, units::Nanos};
 use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};

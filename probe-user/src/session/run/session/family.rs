@@ -4,7 +4,7 @@
 use super::Session;
 use crate::{
     target::process::{Process, maps::MappedObject, ours::Ours},
-    ui::{text::first_few, units::counted},
+    ui::text::{first_few, units::counted},
 };
 use anyhow::ensure;
 use ctrace_core::units::Pid;

@@ -14,7 +14,7 @@ use crate::{
         plan::{ExitKind, ExitPlacement, GuardKind, Placement},
         process::{Process, maps::MappedObject},
     },
-    ui::units::counted,
+    ui::text::units::counted,
 };
 use ctrace_common::{Cookie, RestoreReason};
 use ctrace_core::{

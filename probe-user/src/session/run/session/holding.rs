@@ -1,6 +1,6 @@
 //! The record of how the launched command was held at the start of each program that it executed.
 
-use crate::ui::units::counted;
+use crate::ui::text::units::counted;
 use ctrace_core::units::Nanos;
 
 pub(super) struct Holding {

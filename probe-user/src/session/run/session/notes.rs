@@ -1,6 +1,6 @@
 //! Notes for a reader of the reports, besides the numbers.
 
-use crate::ui::units::counted;
+use crate::ui::text::units::counted;
 
 /// Notes of a flood that are kept.
 const MOST: usize = 20;

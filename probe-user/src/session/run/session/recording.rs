@@ -17,8 +17,8 @@ impl Session {
         Start {
             ctrace: env!("CARGO_PKG_VERSION").to_owned(),
             host: host(),
-            epoch_offset_ns: ui::wall::unix_offset_ns(),
-            zone_ns: ui::wall::zone_ns(),
+            epoch_offset_ns: ui::output::wall::unix_offset_ns(),
+            zone_ns: ui::output::wall::zone_ns(),
             start_ns: self.progress.start,
             target: self.target.report.clone(),
             arguments: std::env::args_os()
@@ -108,7 +108,7 @@ impl Session {
             0 => "nothing lost".to_owned(),
             lost => format!(
                 "{} EVENTS LOST: --ring-size helps, or fewer functions",
-                ui::units::count(lost)
+                ui::text::units::count(lost)
             ),
         };
         let said = summary(&kept, calls, (self.progress.start, end), &lost);
@@ -126,7 +126,7 @@ fn summary(
 ) -> String {
     let seconds = |from: Nanos| format!("{:.1} s", end.since(from).0 as f64 / 1e9);
     let (calls, all, bytes) =
-        (ui::units::count(calls), seconds(start), ui::units::bytes(kept.bytes));
+        (ui::text::units::count(calls), seconds(start), ui::text::units::bytes(kept.bytes));
     let of = match kept.newest_from {
         Some(from) => {
             format!("the newest {} of {all} with {calls} calls in all", seconds(from))

@@ -7,7 +7,7 @@ use crate::{
         budget::{costs::Spent, evidence::Estimate},
         keep::{live::Snapshot, output::Output, parts, spill::Kept},
     },
-    ui::units::{self, Digits, counted},
+    ui::text::units::{self, Digits, counted},
 };
 use ctrace_core::{
     engine::ReportMeta,

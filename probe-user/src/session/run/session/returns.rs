@@ -9,7 +9,7 @@ use crate::{
         run::arm::ByRole,
     },
     target::process::maps::MappedObject,
-    ui::units::counted,
+    ui::text::units::counted,
 };
 use ctrace_core::{
     engine::NewExit,

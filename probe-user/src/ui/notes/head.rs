@@ -1,0 +1,137 @@
+//! Formats the lines above the views: target and times.
+
+use crate::ui::output::style::{Style, Tone};
+use crate::ui::table::grid::{self, ColumnGroup, GridColumn};
+use crate::ui::text;
+use crate::ui::text::clock::{self, Precision};
+use crate::ui::text::units::{Digits, counted, percent, time};
+use crate::ui::views::Context;
+use ctrace_core::report::render::clean::clean;
+use ctrace_core::report::render::rows::is_never_called;
+use ctrace_core::report::{PartReport, Report, TargetExit, UNREADABLE};
+use ctrace_core::units::{Nanos, saturating_sum};
+
+/// Returns the line that names the target; empty if nothing is known of it.
+pub(crate) fn target(report: &Report, style: &Style) -> String {
+    let target = &report.target;
+    let mut parts = Vec::new();
+    if !target.command.is_empty() {
+        let words: Vec<_> = target.command.iter().map(|word| clean(word)).collect();
+        parts.push(words.join(" "));
+    } else if let Some(exe) = &target.exe {
+        parts.push(clean(exe).into_owned());
+    }
+    if let Some(pid) = target.pid {
+        parts.push(format!("pid {}", pid.0));
+    }
+    parts.extend(target.exit.map(ending));
+    if parts.is_empty() {
+        return String::new();
+    }
+    text::paragraph(&parts.join(" · "), Tone::Title, style) + "\n"
+}
+
+/// Returns the line that names the part of the target; empty if it is all of it.
+pub(crate) fn part(report: &Report, style: &Style) -> String {
+    let Some(PartReport { pid, tid, name, calls }) = &report.part else { return String::new() };
+    let name = clean(name);
+    let behind = if name.is_empty() { String::new() } else { format!(" · {name}") };
+    let line = match (pid, tid, calls) {
+        (.., Some(calls)) => {
+            let argument = clean(&calls.argument);
+            match &calls.value {
+                Some(value) => format!("Calls of {name} · {argument} = {value}"),
+                None if calls.is_unreadable => format!("Calls of {name} · {argument} {UNREADABLE}"),
+                None => format!("Calls of {name} · other values of {argument}"),
+            }
+        }
+        (_, Some(tid), None) => format!("Thread {}{behind}", tid.0),
+        (Some(pid), None, None) => format!("Process {}{behind}", pid.0),
+        (None, None, None) => format!("Threads {name}"),
+    };
+    text::paragraph(&line, Tone::Title, style) + "\n"
+}
+
+/// Describes how the target ended.
+pub(crate) fn ending(exit: TargetExit) -> String {
+    match exit {
+        TargetExit::Code(code) => format!("exited with {code}"),
+        TargetExit::Signal(signal) => format!("killed by {}", name_of(signal)),
+        TargetExit::Unknown => "ended".to_owned(),
+    }
+}
+
+fn name_of(signal: i32) -> String {
+    let named = SIGNALS.iter().find(|(number, _)| *number == signal);
+    named.map_or_else(|| format!("signal {signal}"), |(_, name)| (*name).to_owned())
+}
+
+/// The signals that end programs, with the same number on all traced architectures.
+const SIGNALS: [(i32, &str); 12] = [
+    (1, "SIGHUP"),
+    (2, "SIGINT"),
+    (3, "SIGQUIT"),
+    (4, "SIGILL"),
+    (5, "SIGTRAP"),
+    (6, "SIGABRT"),
+    (7, "SIGBUS"),
+    (8, "SIGFPE"),
+    (9, "SIGKILL"),
+    (11, "SIGSEGV"),
+    (13, "SIGPIPE"),
+    (15, "SIGTERM"),
+];
+
+/// Returns the line that says when and for how long, and how much was traced.
+pub(crate) fn stretch(context: &Context<'_>) -> String {
+    let report = context.report;
+    let mut parts = vec![time(report.duration_ns, Digits::Short)];
+    if let Some(offset) = context.options.epoch_offset_ns {
+        let start = clock::date_time(report.start_ns, offset, Precision::Seconds);
+        parts[0] += &format!(" from {start}");
+    }
+    let called = report.functions.iter().filter(|row| !is_never_called(row));
+    let calls = saturating_sum(called.clone().map(|row| row.calls));
+    if calls > 0 {
+        let functions = counted(called.count() as u64, "function", "functions");
+        parts.push(format!("{} of {functions}", counted(calls, "call", "calls")));
+    }
+    text::paragraph(&parts.join(" · "), Tone::Dim, context.style) + "\n"
+}
+
+/// Returns start, end, total and tracked time as one row.
+pub(crate) fn times(context: &Context<'_>) -> String {
+    let Report { tracked_ns, tracked_percent, .. } = context.report;
+    times_with(context, ("time tracked", *tracked_ns), ("tracked %", *tracked_percent))
+}
+
+/// Returns the same with this tracked time and this share of it, under these headings.
+pub(crate) fn times_with(
+    context: &Context<'_>,
+    (of_time, tracked): (&str, Nanos),
+    (of_share, share): (&str, f64),
+) -> String {
+    let report = context.report;
+    let numbers = ColumnGroup::untitled(vec![
+        GridColumn::right("time total", [time(report.duration_ns, Digits::Full)]),
+        GridColumn::right(of_time, [time(tracked, Digits::Full)]),
+        GridColumn::right(of_share, [percent(share)]),
+    ]);
+    let Some(offset) = context.options.epoch_offset_ns else {
+        return grid::draw(&[&numbers]) + "\n";
+    };
+    let clock = |precision| {
+        ColumnGroup::untitled(vec![
+            GridColumn::left("start", [clock::date_time(report.start_ns, offset, precision)]),
+            GridColumn::left("end", [clock::date_time(report.end_ns, offset, precision)]),
+        ])
+    };
+    let fits = |times: &ColumnGroup| {
+        context.style.width.is_none_or(|width| grid::total_width(&[times, &numbers]) <= width)
+    };
+    let forms = [Precision::Millis, Precision::Seconds].map(clock);
+    match forms.iter().find(|times| fits(times)) {
+        Some(times) => grid::draw(&[times, &numbers]) + "\n",
+        None => grid::draw(&[&forms[1]]) + "\n" + &grid::draw(&[&numbers]) + "\n",
+    }
+}

@@ -1,0 +1,205 @@
+//! Marks of rows whose numbers need a word, and the legend that says it.
+//!
+//! A mark is a letter behind the function's name. The legend below the table explains those that
+//! the table has.
+
+use crate::ui::notes::waiting;
+use crate::ui::output::style::{Style, Tone};
+use crate::ui::table::grid::{Cell, GridColumn};
+use crate::ui::text;
+use ctrace_core::report::{Report, render::rows::ChosenRows};
+
+/// A reason to read a row with care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Frame,
+    Waits,
+    Recursive,
+    UntilTailCall,
+    ByOrder,
+    Conditional,
+    Unseen,
+    MostlyProbes,
+}
+
+impl Mark {
+    const ALL: [Self; 8] = [
+        Self::Frame,
+        Self::Waits,
+        Self::Recursive,
+        Self::UntilTailCall,
+        Self::ByOrder,
+        Self::Conditional,
+        Self::Unseen,
+        Self::MostlyProbes,
+    ];
+
+    fn letter(self) -> char {
+        match self {
+            Self::Frame => 'f',
+            Self::Waits => 'w',
+            Self::Recursive => 'r',
+            Self::UntilTailCall => 't',
+            Self::ByOrder => 'o',
+            Self::Conditional => 'c',
+            Self::Unseen => 'u',
+            Self::MostlyProbes => 'p',
+        }
+    }
+
+    fn legend(self) -> &'static str {
+        match self {
+            Self::Frame => {
+                "frames the program: called once in its thread; its own time may be waiting"
+            }
+            Self::Waits => "waits, by its name: its self time is hardly work",
+            Self::Recursive => "recursive: total counts calls within calls again",
+            Self::UntilTailCall => {
+                "a call ends at its tail call: what it jumps to is its caller's time"
+            }
+            Self::ByOrder => {
+                "only the order of events tells its ends: one that is missing makes durations wrong"
+            }
+            Self::Conditional => {
+                "only its calls that meet a condition (--where) are in the numbers"
+            }
+            Self::Unseen => {
+                "the ends of some calls were not seen: they count up to the last event before"
+            }
+            Self::MostlyProbes => {
+                "at least half of its total is the cost of probes, or half of its median that of its \
+                 own: it is faster untraced"
+            }
+        }
+    }
+}
+
+/// The marks of all rows of a report, by function.
+pub(crate) struct Marks(Vec<Vec<Mark>>);
+
+impl Marks {
+    pub(crate) fn of(report: &Report) -> Self {
+        let recursive = recursive(report);
+        let frames = frames(report);
+        // In a part about a function, its calls are outermost.
+        let is_about_calls = report.part.as_ref().is_some_and(|part| part.calls.is_some());
+        let marks = report.functions.iter().enumerate().map(|(index, row)| {
+            let has = |mark| match mark {
+                Mark::Frame => frames[index] && !is_about_calls,
+                Mark::Waits => {
+                    let waits = row.wait.is_some() || waiting::waits(&row.name, &row.object);
+                    row.calls > 0 && waits
+                }
+                Mark::Recursive => recursive[index],
+                Mark::ByOrder => row.joined_by_order && row.timed > 0,
+                Mark::Conditional => row.condition.is_some(),
+                Mark::UntilTailCall => row.until_tail_call && row.calls > 0,
+                Mark::Unseen => row.untimed > 0 && !row.is_point(),
+                Mark::MostlyProbes => row.is_mostly_probes(),
+            };
+            Mark::ALL.into_iter().filter(|mark| has(*mark)).collect()
+        });
+        Self(marks.collect())
+    }
+
+    pub(crate) fn has(&self, function: usize, mark: Mark) -> bool {
+        self.0.get(function).is_some_and(|marks| marks.contains(&mark))
+    }
+
+    /// Returns whether a function's own time is hardly work.
+    pub(crate) fn hardly_works(&self, function: usize) -> bool {
+        [Mark::Frame, Mark::Waits].into_iter().any(|mark| self.has(function, mark))
+    }
+
+    /// Cuts the rows of functions off after `top`, and counts the others as left out. Unless the rows
+    /// are sorted as asked, functions whose own time is hardly work come last.
+    pub(crate) fn cut(&self, rows: ChosenRows, is_asked: bool, top: usize) -> (Vec<usize>, usize) {
+        let is_last = |function: &usize| !is_asked && self.hardly_works(*function);
+        let (last, mut shown): (Vec<_>, Vec<_>) = rows.indices.into_iter().partition(is_last);
+        shown.extend(last);
+        let all = shown.len();
+        shown.truncate(top);
+        let left_out = rows.left_out + all - shown.len();
+        (shown, left_out)
+    }
+
+    /// Returns the letters of a row.
+    pub(crate) fn letters(&self, function: usize) -> String {
+        self.0.get(function).into_iter().flatten().map(|mark| mark.letter()).collect()
+    }
+
+    /// Returns the letters as they stand right behind a name, or nothing.
+    pub(crate) fn behind(&self, function: usize) -> String {
+        let letters = self.letters(function);
+        if letters.is_empty() { letters } else { format!(" [{letters}]") }
+    }
+
+    /// Returns the column of letters for these rows, if one of them has any.
+    pub(crate) fn column(&self, functions: &[usize]) -> Option<GridColumn> {
+        let letters = functions.iter().map(|&at| Cell::toned(self.letters(at), Tone::Warm));
+        let column = GridColumn::left("", letters);
+        (column.width() > 0).then_some(column)
+    }
+
+    /// Returns a line for each mark of these rows.
+    pub(crate) fn legend(&self, functions: &[usize], style: &Style) -> String {
+        let is_used = |mark: &Mark| functions.iter().any(|&at| self.has(at, *mark));
+        let used = Mark::ALL.into_iter().filter(is_used);
+        used.map(|mark| {
+            let line = format!("{}: {}", mark.letter(), mark.legend());
+            text::paragraph(&line, Tone::Dim, style)
+        })
+        .collect()
+    }
+}
+
+/// Returns for each function whether it frames its threads: it was entered once in each, and is
+/// called by no other traced function and calls some, or is `main` or a runtime's function below
+/// such ones only.
+fn frames(report: &Report) -> Vec<bool> {
+    let count = report.functions.len();
+    let (mut is_called, mut is_called_by_others) = (vec![false; count], vec![false; count]);
+    let mut calls = vec![false; count];
+    let names: Vec<bool> = report.functions.iter().map(|it| waiting::frames(&it.name)).collect();
+    let set = |list: &mut Vec<bool>, function: usize| {
+        if let Some(is_so) = list.get_mut(function) {
+            *is_so = true;
+        }
+    };
+    for path in &report.paths {
+        let Some(outer) = path.parent.and_then(|parent| report.paths.get(parent)) else { continue };
+        // A wait is no call to somebody.
+        if report.functions.get(path.function).is_none_or(|row| row.wait.is_none()) {
+            set(&mut calls, outer.function);
+        }
+        set(&mut is_called, path.function);
+        if !names.get(outer.function).is_some_and(|is_frame| *is_frame) {
+            set(&mut is_called_by_others, path.function);
+        }
+    }
+    let rows = report.functions.iter().enumerate();
+    rows.map(|(at, row)| {
+        let is_outermost = calls[at] && !is_called[at];
+        let is_frame = names[at] && !is_called_by_others[at];
+        row.calls > 0 && row.calls <= row.threads && (is_outermost || is_frame)
+    })
+    .collect()
+}
+
+/// Returns for each function whether it called itself, directly or through others.
+fn recursive(report: &Report) -> Vec<bool> {
+    let mut found = vec![false; report.functions.len()];
+    for path in &report.paths {
+        let mut outer = path.parent;
+        while let Some(parent) = outer.and_then(|at| report.paths.get(at)) {
+            if parent.function == path.function {
+                if let Some(found) = found.get_mut(path.function) {
+                    *found = true;
+                }
+                break;
+            }
+            outer = parent.parent;
+        }
+    }
+    found
+}

@@ -1,0 +1,136 @@
+//! What is said around the numbers. This file has the notes after them: what was not called,
+//! filtered or followed.
+
+pub(crate) mod exported;
+pub(crate) mod head;
+pub(crate) mod loss;
+pub(crate) mod marks;
+pub(crate) mod waiting;
+
+use crate::ui::text::units::{count, counted};
+use ctrace_core::report::render::clean::clean;
+use ctrace_core::report::render::rows::is_never_called;
+use ctrace_core::report::{FunctionReport, Report};
+
+/// Returns a sentence for each fact.
+pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
+    let mut out = Vec::new();
+    let idle = selected(report).filter(|f| is_never_called(f));
+    let (running, idle): (Vec<_>, Vec<_>) = idle.partition(|f| was_running(report, f));
+    // What a part has no calls of was called elsewhere.
+    let is_told = report.part.is_none() && !show_zero;
+    let is_some_called = idle.len() + running.len() < selected(report).count();
+    if is_told && is_some_called {
+        out.extend(already_running(&running));
+    }
+    if !idle.is_empty() && is_some_called && is_told {
+        let functions = counted(idle.len() as u64, "selected function", "selected functions");
+        let what = match (report.filtered_calls, idle.len()) {
+            (0, 1) => "was not called while traced",
+            (0, _) => "were not called while traced",
+            (_, 1) => "has no call that came through the filters",
+            (_, _) => "have no call that came through the filters",
+        };
+        out.push(format!("{functions} {what}: {}.", names(&idle)));
+    }
+    if report.filtered_calls > 0 {
+        let were = if report.filtered_calls == 1 { "was" } else { "were" };
+        out.push(format!(
+            "{} {were} filtered out; their time counts as their caller's self time.",
+            counted(report.filtered_calls, "call", "calls"),
+        ));
+    }
+    if report.paths_other_calls > 0 {
+        let were = if report.paths_other_calls == 1 { "was" } else { "were" };
+        out.push(format!(
+            "{} {were} on paths beyond the bound on paths; the tree and the paths leave them out.",
+            counted(report.paths_other_calls, "call", "calls"),
+        ));
+    }
+    let children = report.target.untraced_children;
+    if children > 0 {
+        let were = if children == 1 { "was" } else { "were" };
+        out.push(format!(
+            "{} {were} not traced; --follow traces them too.",
+            counted(children, "child process", "child processes"),
+        ));
+    }
+    out.extend(report.notes.iter().map(|note| clean(note).into_owned()));
+    out
+}
+
+/// Returns whether a thread seems to have been in the function when tracing began.
+fn was_running(report: &Report, function: &FunctionReport) -> bool {
+    let known = &report.target.already_running;
+    known.iter().any(|it| it.name == function.name && it.object == function.object)
+}
+
+/// Returns a sentence on functions that seem to have been running already, and have no counted call.
+fn already_running(functions: &[&FunctionReport]) -> Option<String> {
+    let (seem, have) = if functions.len() == 1 { ("seems", "has") } else { ("seem", "have") };
+    (!functions.is_empty()).then(|| {
+        format!(
+            "{} {seem} to have been running already when tracing began, and {have} no counted call \
+             since: {}. A call that began before is not counted.",
+            counted(functions.len() as u64, "selected function", "selected functions"),
+            names(functions)
+        )
+    })
+}
+
+/// Returns the functions that somebody chose: waits come with them.
+fn selected(report: &Report) -> impl Iterator<Item = &FunctionReport> {
+    report.functions.iter().filter(|function| function.wait.is_none())
+}
+
+/// Names the first of some functions.
+fn names(functions: &[&FunctionReport]) -> String {
+    const MOST_NAMED: usize = 3;
+    // Functions of one name, such as the variants of a destructor, are named once.
+    let same: Vec<_> = functions.chunk_by(|a, b| a.name == b.name).collect();
+    let first = same.iter().take(MOST_NAMED);
+    let name = |same: &&[&FunctionReport]| match same.len() {
+        1 => clean(&same[0].name).into_owned(),
+        n => format!("{} ({n})", clean(&same[0].name)),
+    };
+    let mut named: Vec<_> = first.map(name).collect();
+    let more = functions.len() - same.iter().take(MOST_NAMED).map(|same| same.len()).sum::<usize>();
+    if more > 0 {
+        named.push(format!("and {}", counted(more as u64, "more", "more")));
+    }
+    named.join(", ")
+}
+
+/// Returns the text to show instead of tables if no call was seen.
+pub(crate) fn nothing_called(report: &Report) -> Vec<String> {
+    let seconds =
+        crate::ui::text::units::time(report.duration_ns, crate::ui::text::units::Digits::Full);
+    let mut out = Vec::new();
+    if report.filtered_calls > 0 {
+        return vec![format!(
+            "No call came through the filters in {seconds}: all {} were filtered out.",
+            count(report.filtered_calls),
+        )];
+    }
+    if report.loss.decode_errors > 0 {
+        return vec!["No call can be read.".to_owned()];
+    }
+    match selected(report).count() as u64 {
+        0 => return vec!["Nothing was traced: no function was selected.".to_owned()],
+        1 => out.push(format!("The selected function was not called in {seconds}.")),
+        n => out
+            .push(format!("None of the {} selected functions was called in {seconds}.", count(n))),
+    }
+    let running: Vec<_> = report.functions.iter().filter(|f| was_running(report, f)).collect();
+    if let Some(line) = already_running(&running) {
+        out.push(line);
+        return out;
+    }
+    out.push(
+        "The program may do its work elsewhere, or have been idle: trace longer (-d), give it \
+         something to do, or look at what else there is with `ctrace list`. Functions that the \
+         compiler inlined are never called."
+            .to_owned(),
+    );
+    out
+}

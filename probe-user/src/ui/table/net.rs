@@ -1,0 +1,48 @@
+//! Times without the cost of probes, in tables. A time that may be wrong says so: `~2.5 ms` may be
+//! wrong by up to half of it, and `<2.5 ms` tells no more than the most that it can be.
+
+use crate::ui::output::style::Tone;
+use crate::ui::table::grid::Cell;
+use crate::ui::text::units::{ABSENT, Digits, time};
+use ctrace_core::report::{FunctionReport, Net};
+use ctrace_core::units::Nanos;
+
+/// Gets a time of a function without the cost of probes.
+pub(crate) type Of = fn(&FunctionReport) -> Option<Net>;
+
+/// The legend of `~`.
+const ROUGH: &str = "~: may be off by up to half, as much of what was seen is the cost of probes";
+/// The legend of `<`.
+const AT_MOST: &str = "<: at most that; nearly all that was seen is the cost of probes";
+
+/// Formats a time of a function.
+pub(crate) fn cell(net: Option<Net>) -> Cell {
+    match net {
+        None => Cell::toned(ABSENT.to_owned(), Tone::Dim),
+        Some(net) if net.known().is_none() => {
+            Cell::toned(format!("<{}", time(net.most, Digits::Short)), Tone::Warm)
+        }
+        Some(net) => {
+            let sign = if net.is_rough() { "~" } else { "" };
+            Cell::toned(format!("{sign}{}", time(net.ns, Digits::Short)), Tone::Plain)
+        }
+    }
+}
+
+/// Returns what the table's rows are ordered by, and how long their bars are: what it is at most if
+/// that is all that is known.
+pub(crate) fn own(row: &FunctionReport) -> Nanos {
+    row.net_self().map_or(row.self_ns, |net| net.known().unwrap_or(net.most))
+}
+
+/// Explains the signs in front of these times.
+pub(crate) fn legend(times: impl Iterator<Item = Net>) -> Vec<&'static str> {
+    let (mut rough, mut at_most) = (false, false);
+    for net in times {
+        match net.known() {
+            None => at_most = true,
+            Some(_) => rough |= net.is_rough(),
+        }
+    }
+    [(rough, ROUGH), (at_most, AT_MOST)].into_iter().filter(|it| it.0).map(|it| it.1).collect()
+}

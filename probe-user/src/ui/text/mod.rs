@@ -1,0 +1,68 @@
+//! Words and numbers in their printed form. This file wraps running text at words, with the lines
+//! after the first indented.
+
+pub(crate) mod ascii;
+pub(crate) mod clock;
+pub(crate) mod distinct;
+pub(crate) mod names;
+pub(crate) mod path;
+pub(crate) mod units;
+
+use crate::ui::output::style::{Style, Tone};
+use crate::ui::text::names::width;
+
+/// Wraps `text` into lines, each with its line feed.
+pub(crate) fn paragraph(text: &str, tone: Tone, style: &Style) -> String {
+    let room = style.width.unwrap_or(usize::MAX);
+    let mut out = String::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        if !line.is_empty() && width(&line) + 1 + width(word) > room {
+            out += &tone.mark(&line);
+            out.push('\n');
+            line = format!("  {word}");
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line += word;
+        }
+    }
+    out += &tone.mark(&line);
+    out.push('\n');
+    out
+}
+
+/// Joins the first names, and the count of the rest.
+pub(crate) fn first_few(shown: usize, names: &[String]) -> String {
+    let mut text = names.iter().take(shown).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > shown {
+        text += &format!(" and {} more", names.len() - shown);
+    }
+    text
+}
+
+/// Formats the title of a view.
+pub(crate) fn title(text: &str) -> String {
+    format!("{}\n", Tone::Title.mark(text))
+}
+
+/// Returns the line below a table that omits rows.
+pub(crate) fn left_out(count: usize, one: &str, many: &str, style: &Style) -> String {
+    not_shown(count, one, many, " (--top, --min-percent)", style)
+}
+
+/// Returns the same with another remedy.
+pub(crate) fn not_shown(
+    count: usize,
+    one: &str,
+    many: &str,
+    remedy: &str,
+    style: &Style,
+) -> String {
+    if count == 0 {
+        return String::new();
+    }
+    let what = crate::ui::text::units::counted(count as u64, one, many);
+    paragraph(&format!("{what} not shown{remedy}"), Tone::Dim, style)
+}
