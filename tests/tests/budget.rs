@@ -70,8 +70,9 @@ fn what_is_too_dear_is_sampled() {
         let often = report.expect("often").expect("often");
         often.0["sampled"]["calls"].is_number()
     };
-    let mut runs =
-        ["30", "60", "100"].into_iter().map(|time| traced(&env, &[time, "0"], &["--budget", "0.5%"]));
+    let mut runs = ["30", "60", "100"]
+        .into_iter()
+        .map(|time| traced(&env, &[time, "0"], &["--budget", "0.5%"]));
     let (report, finished) = runs.find(has_estimate).expect("an estimate");
     assert!(report.expect("round_").expect("round_").0["sampled"].is_null());
     let often = report.expect("often").expect("often");
