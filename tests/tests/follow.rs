@@ -11,7 +11,7 @@ use ctrace_tests::targets::program;
 use ctrace_tests::trace::Trace;
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
@@ -148,6 +148,10 @@ fn each_process_has_a_report_of_its_own() {
     // A process has the name of its program, whatever its threads are called.
     let program = path.file_name().and_then(OsStr::to_str).expect("a name");
     assert!(parts.iter().all(|part| part.0["part"]["name"] == program), "{program}");
+    let of_programs = reports_by(&recorded, "exe");
+    let [_, only] = &of_programs[..] else { panic!("they run one program") };
+    let part = (calls(only), &only.0["part"]["processes"], &only.0["part"]["name"]);
+    assert_eq!(part, (2_100, &10.into(), &program.into()));
     let of_names = reports_by(&recorded, "name");
     let [_, of_workers, of_parents] = &of_names[..] else { panic!("they have two names") };
     assert_eq!((calls(of_workers), &of_workers.0["part"]["name"]), (2_000, &"shelf".into()));
@@ -168,6 +172,9 @@ fn an_executed_program_has_its_whole_name() {
     let reports = reports_by(&recorded, "process");
     let names: Vec<_> = reports[1..].iter().map(|part| &part.0["part"]["name"]).collect();
     assert_eq!(names, ["a-shop-with-a-long-name"; 5]);
+    let reports = reports_by(&recorded, "exe");
+    let programs: Vec<_> = reports[1..].iter().map(|part| &part.0["part"]).collect();
+    assert_eq!(programs, [&json!({"name": "a-shop-with-a-long-name", "processes": 5})]);
 }
 
 /// A daemon is traced to its end, and ctrace ends with the exit code of the program that it started.

@@ -185,9 +185,10 @@ pub(crate) struct OutputArgs {
     /// typical ones (--view frames)
     #[arg(long, value_name = "FUNCTION")]
     pub frame: Option<String>,
-    /// After the report on all: one for each process, each thread, or all threads of each name. With
-    /// 'FUNCTION: ARG': one for the calls of FUNCTION with each value of an argument, or of its result
-    /// (retval), and what these called. PART is process, thread, name, or that
+    /// After the report on all: one for each process, all processes of each program, each thread, or all
+    /// threads of each name. With 'FUNCTION: ARG': one for the calls of FUNCTION with each value of an
+    /// argument, or of its result (retval), and what these called. PART is process, exe, thread, name,
+    /// or that
     #[arg(long, value_name = "PART", value_parser = values::by)]
     pub by: Option<By>,
     /// Sort rows by a column

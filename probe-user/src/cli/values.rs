@@ -25,10 +25,11 @@ pub(crate) fn by(text: &str) -> Result<By, String> {
     };
     match text {
         "process" => Ok(By::Process),
+        "exe" => Ok(By::Exe),
         "thread" => Ok(By::Thread),
         "name" => Ok(By::Name),
         _ => value().ok_or_else(|| {
-            "give process, thread or name, or the calls of a function by an argument or by their \
+            "give process, exe, thread or name, or the calls of a function by an argument or by their \
              result, as in 'handle: key' and 'handle: retval'"
                 .into()
         }),

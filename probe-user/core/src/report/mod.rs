@@ -129,6 +129,8 @@ pub struct RunningBefore {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum By {
     Process,
+    /// Processes of one program.
+    Exe,
     Thread,
     /// Threads of one name.
     Name,
@@ -139,7 +141,7 @@ pub enum By {
     },
 }
 
-/// A process, a thread, all threads of a name, or calls of a function.
+/// A process, all processes of a program, a thread, all threads of a name, or calls of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartReport {
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -148,6 +150,9 @@ pub struct PartReport {
     pub tid: Option<Tid>,
     /// The name of the thread, of a process's program, or of the function.
     pub name: Arc<str>,
+    /// The number of processes of the program that the part is about.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub processes: Option<u64>,
     /// The calls of the function that the part is about. The calls inside them belong to it, too.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub calls: Option<PartCalls>,

@@ -1,12 +1,12 @@
-//! Parts of what was recorded, each with a report of its own: processes, threads, threads of one name,
-//! and the calls of a function with one value.
+//! Parts of what was recorded, each with a report of its own: processes, programs, threads, threads of
+//! one name, and the calls of a function with one value.
 
 use super::one_function::one_function;
 use crate::ui::{say, text::units::counted};
 use anyhow::bail;
 use ctrace_core::{
     recording::{
-        ReadAt, Recording,
+        ReadAt, Recording, ThreadRecord,
         replay::{Query, WithValue, by_values_of},
     },
     report::{By, PartCalls, PartReport, Report, ThreadReport, render::clean::clean},
@@ -51,11 +51,18 @@ impl Parts {
         query: &Query,
         whole: &Report,
     ) -> anyhow::Result<Self> {
-        let by_threads = |key| by_threads(recording, key, query, &whole.threads);
+        let by_threads = |key: KeyOf<'_>| by_threads(recording, key, query, &whole.threads);
         let mut parts = match by {
-            By::Process => by_threads(of_process),
-            By::Thread => by_threads(of_thread),
-            By::Name => by_threads(of_name),
+            By::Process => by_threads(&of_process),
+            By::Exe => {
+                let programs = programs(recording);
+                by_threads(&|pid, _, name| Key {
+                    program: Some(programs.get(&pid).unwrap_or(name).clone()),
+                    ..Key::default()
+                })
+            }
+            By::Thread => by_threads(&of_thread),
+            By::Name => by_threads(&of_name),
             By::Value { function, argument } => by_value(recording, function, argument, query)?,
         };
         if whole.loss.calls_headless > 0 {
@@ -90,30 +97,61 @@ impl Parts {
 /// Says how many parts have no report.
 pub(crate) fn say_left_out(parts: usize) {
     if parts > 0 {
-        let what = "more processes, threads or names had fewer calls and have no report";
+        let what = "more processes, programs, threads or names had fewer calls and have no report";
         say(&format!("{parts} {what} of their own"));
     }
 }
 
-/// A process, a thread or a name.
-type Key = (Option<Pid>, Option<Tid>, Option<Arc<str>>);
+/// What the threads of a part have in common.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    pid: Option<Pid>,
+    tid: Option<Tid>,
+    program: Option<Arc<str>>,
+    name: Option<Arc<str>>,
+}
+
+/// Tells the part of a thread of this name.
+type KeyOf<'a> = &'a dyn Fn(Pid, Tid, &Arc<str>) -> Key;
 
 fn of_process(pid: Pid, _: Tid, _: &Arc<str>) -> Key {
-    (Some(pid), None, None)
+    Key { pid: Some(pid), ..Key::default() }
 }
 
 fn of_thread(pid: Pid, tid: Tid, _: &Arc<str>) -> Key {
-    (Some(pid), Some(tid), None)
+    Key { pid: Some(pid), tid: Some(tid), ..Key::default() }
 }
 
 fn of_name(_: Pid, _: Tid, name: &Arc<str>) -> Key {
-    (None, None, Some(Arc::clone(name)))
+    Key { name: Some(Arc::clone(name)), ..Key::default() }
+}
+
+/// Returns the name of each process: that of the program that it executed last, else that of its main
+/// thread.
+fn programs<R: ReadAt>(recording: &Recording<R>) -> BTreeMap<Pid, Arc<str>> {
+    let mut programs = BTreeMap::new();
+    for thread in in_order(recording) {
+        let is_main = thread.tid.0 == thread.pid.0;
+        match &thread.program {
+            Some(program) => drop(programs.insert(thread.pid, Arc::clone(program))),
+            None if is_main => drop(programs.entry(thread.pid).or_insert(Arc::clone(&thread.name))),
+            None => {}
+        }
+    }
+    programs
+}
+
+/// Returns the threads in the order in which they were first seen.
+fn in_order<R: ReadAt>(recording: &Recording<R>) -> Vec<&ThreadRecord> {
+    let mut threads: Vec<_> = recording.threads().collect();
+    threads.sort_unstable_by_key(|thread| thread.id);
+    threads
 }
 
 /// Returns the parts that made calls, those with the most first.
 fn by_threads<R: ReadAt>(
     recording: &Recording<R>,
-    key: fn(Pid, Tid, &Arc<str>) -> Key,
+    key: KeyOf<'_>,
     query: &Query,
     rows: &[ThreadReport],
 ) -> Parts {
@@ -123,16 +161,22 @@ fn by_threads<R: ReadAt>(
         *sum = sum.saturating_add(*more);
     }
     let mut parts = BTreeMap::<Key, (u64, PartReport, HashSet<ThreadId>)>::new();
-    let mut in_order: Vec<_> = recording.threads().collect();
-    in_order.sort_unstable_by_key(|thread| thread.id);
-    for thread in in_order {
+    let mut processes = BTreeMap::<Key, HashSet<Pid>>::new();
+    for thread in in_order(recording) {
         let key = key(thread.pid, thread.tid, &thread.name);
         let Some(calls) = calls.get(&key) else { continue };
-        let (pid, tid, _) = key;
-        let new = || PartReport { pid, tid, name: Arc::clone(&thread.name), calls: None };
+        let Key { pid, tid, program, .. } = key.clone();
+        let name = program.as_ref().unwrap_or(&thread.name);
+        let new = || PartReport { pid, tid, name: Arc::clone(name), processes: None, calls: None };
         let (_, report, threads) =
-            parts.entry(key).or_insert_with(|| (*calls, new(), HashSet::new()));
+            parts.entry(key.clone()).or_insert_with(|| (*calls, new(), HashSet::new()));
         threads.insert(thread.id);
+        if program.is_some() {
+            let processes = processes.entry(key).or_default();
+            processes.insert(thread.pid);
+            report.processes = Some(processes.len() as u64);
+            continue;
+        }
         let is_process = report.pid.is_some() && report.tid.is_none();
         let is_first = thread.tid.0 == thread.pid.0;
         let name = match &thread.program {
@@ -179,7 +223,7 @@ fn by_value<R: ReadAt>(
         let argument = Arc::clone(&info.values[place].name);
         let calls = PartCalls { argument, value, is_unreadable: is_unread };
         let name = Arc::clone(info.full());
-        let report = PartReport { pid: None, tid: None, name, calls: Some(calls) };
+        let report = PartReport { pid: None, tid: None, name, processes: None, calls: Some(calls) };
         let (callers, within) = (callers.clone(), Some(within));
         Part { report, query: Query { callers, within, ..query.clone() } }
     };

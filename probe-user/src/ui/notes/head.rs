@@ -33,7 +33,9 @@ pub(crate) fn target(report: &Report, style: &Style) -> String {
 
 /// Returns the line that names the part of the target; empty if it is all of it.
 pub(crate) fn part(report: &Report, style: &Style) -> String {
-    let Some(PartReport { pid, tid, name, calls }) = &report.part else { return String::new() };
+    let Some(PartReport { pid, tid, name, processes, calls }) = &report.part else {
+        return String::new();
+    };
     let name = clean(name);
     let behind = if name.is_empty() { String::new() } else { format!(" · {name}") };
     let line = match (pid, tid, calls) {
@@ -47,7 +49,12 @@ pub(crate) fn part(report: &Report, style: &Style) -> String {
         }
         (_, Some(tid), None) => format!("Thread {}{behind}", tid.0),
         (Some(pid), None, None) => format!("Process {}{behind}", pid.0),
-        (None, None, None) => format!("Threads {name}"),
+        (None, None, None) => match processes {
+            Some(number) => {
+                format!("Program {name} · {}", counted(*number, "process", "processes"))
+            }
+            None => format!("Threads {name}"),
+        },
     };
     text::paragraph(&line, Tone::Title, style) + "\n"
 }
