@@ -13,7 +13,7 @@ use super::{
 };
 use crate::bpf::{
     link::kernel_link,
-    restore::{Client, GuardMaps, Restorer},
+    restore::{Attention, Client, GuardMaps, Restorer},
 };
 use rustix::{
     fs::fstat,
@@ -274,7 +274,11 @@ impl Server<'_> {
         let client = Client {
             restored: Box::new(move |restored| tell(GuardAnswer::restored(id, restored))),
             loaded: Box::new(move |pid| tell_of_load(GuardAnswer::loaded(id, pid))),
-            is_awake: Box::new(move || owner.look() == Sight::Running),
+            attention: Box::new(move || match owner.look() {
+                Sight::Running => Attention::Looks,
+                Sight::Stopped => Attention::Sleeps,
+                Sight::Dying => Attention::Gone,
+            }),
         };
         let restorer = Restorer::start(maps, client)?;
         self.state().restorers.insert(id, Arc::new(restorer));
@@ -290,8 +294,9 @@ impl Server<'_> {
     /// Closes all links, and waits for all work. Returns their places. Nobody guards the return
     /// probes at the very end, so no address of theirs is left on a stack by then.
     fn close_all(&self) -> Vec<Places> {
-        let mut places = self.close_those(|link| !link.keeps_to_the_end);
         let restorers: Vec<_> = self.state().restorers.values().cloned().collect();
+        restorers.iter().for_each(|restorer| restorer.begin_to_end());
+        let mut places = self.close_those(|link| !link.keeps_to_the_end);
         for restorer in restorers {
             restorer.sweep();
         }

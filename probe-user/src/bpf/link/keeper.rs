@@ -7,7 +7,7 @@ use super::kernel_link::{self, LinkRefusal, LinkSpec};
 use crate::bpf::{
     BpfError,
     guard::{self, Guard, GuardedLink, GuardedReturns},
-    restore::{Client, GuardMaps, Restored, Restorer},
+    restore::{Attention, Client, GuardMaps, Restored, Restorer},
 };
 use ctrace_core::units::Pid;
 use std::{
@@ -71,7 +71,7 @@ impl Keeper {
                         true
                     }),
                     loaded: Box::new(move |pid| loads.send(Pid(pid)).is_ok()),
-                    is_awake: Box::new(|| true),
+                    attention: Box::new(|| Attention::Looks),
                 };
                 let restorer = Restorer::start(maps, client)?;
                 Ok(ReturnGuard::Own { restorer, restored })

@@ -3,8 +3,11 @@
 //! A library may switch stacks as soon as it is loaded. The dynamic linker announces it before
 //! anything of it runs. The thread then waits in the program until it is stopped by ptrace, and
 //! stays so until the session has looked. Its parent does not see that.
+//!
+//! A session that ends, or has died, looks no more, and return addresses are replaced until its
+//! sweep is over. So threads that load something then are held until all addresses are put back.
 
-use super::{Client, requests::FramesRequest, states::States, stopped};
+use super::{Attention, Client, requests::FramesRequest, states::States, stopped};
 use crate::process_status::ProcessStatus;
 use std::{
     collections::HashMap,
@@ -12,7 +15,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
-    thread::{Builder, sleep},
+    thread::Builder,
     time::{Duration, Instant},
 };
 
@@ -41,8 +44,18 @@ struct Known {
     looked: HashMap<u32, Looked>,
     /// The session has let a thread wait in vain, and has not looked since.
     is_unanswered: bool,
-    /// The session ends: no more threads are held.
-    is_over: bool,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Phase {
+    /// The session looks at what was loaded.
+    #[default]
+    Looks,
+    /// The session ends. The guard puts all return addresses back, whatever the session does.
+    Ends,
+    /// No return address is replaced any more, so nobody is held.
+    Over,
 }
 
 /// A thread that is held, or about to be.
@@ -68,7 +81,8 @@ impl Loads {
         Arc::new(Self { states, known: Mutex::default(), client })
     }
 
-    /// Holds the thread of a request until the session has looked, if there is something new.
+    /// Holds the thread of a request until the session has looked, or all return addresses are put
+    /// back, if there is something new.
     pub(super) fn hold(self: &Arc<Self>, request: FramesRequest) {
         let Some(end) = self.begin(&request) else {
             self.states.finish(&request);
@@ -94,14 +108,17 @@ impl Loads {
     /// Returns a channel that ends when the thread may go on. `None` means at once.
     fn begin(&self, request: &FramesRequest) -> Option<Receiver<()>> {
         let FramesRequest { pid, tid, number, .. } = *request;
-        if !(self.client.is_awake)() {
-            return None;
-        }
+        let attention = (self.client.attention)();
         let code = code_size(pid);
         let mut known = self.known();
         let looked = known.looked.get(&pid).copied().unwrap_or_default();
         let is_known = code.is_some() && code == looked.code;
-        if known.is_over || known.is_unanswered || is_known || known.held.len() >= MOST_HELD {
+        let is_vain = match (known.phase, attention) {
+            (Phase::Looks, Attention::Looks) => known.is_unanswered,
+            (Phase::Looks, Attention::Sleeps) | (Phase::Over, _) => true,
+            (Phase::Looks, Attention::Gone) | (Phase::Ends, _) => false,
+        };
+        if is_vain || is_known || known.held.len() >= MOST_HELD {
             return None;
         }
         let (until_dropped, end) = channel();
@@ -112,16 +129,19 @@ impl Loads {
     /// Tells the session of a stopped thread, and waits until it has looked.
     fn wait_for_look(&self, pid: u32, end: &Receiver<()>, is_alive: &mut dyn FnMut() -> bool) {
         let until = Instant::now() + PATIENCE;
-        let mut goes_on = || is_alive() && (self.client.is_awake)();
-        while !(self.client.loaded)(pid) {
-            if Instant::now() >= until || !goes_on() {
+        let mut is_told = false;
+        loop {
+            is_told = is_told || (self.client.loaded)(pid);
+            if end.recv_timeout(PAUSE) != Err(RecvTimeoutError::Timeout) || !is_alive() {
                 return;
             }
-            sleep(PAUSE);
-        }
-        while end.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) && goes_on() {
+            let attention = (self.client.attention)();
+            let mut known = self.known();
+            if known.phase == Phase::Looks && attention == Attention::Sleeps {
+                return;
+            }
             if Instant::now() >= until {
-                self.known().is_unanswered = true;
+                known.is_unanswered |= is_told;
                 return;
             }
         }
@@ -143,15 +163,24 @@ impl Loads {
         }
     }
 
-    /// Holds no more threads. Those that are held stay so.
-    pub(super) fn hold_no_more(&self) {
-        self.known().is_over = true;
+    /// Returns whether a thread is held, or about to be.
+    pub(super) fn holds(&self, tid: u32) -> bool {
+        self.known().held.iter().any(|held| held.tid == tid)
     }
 
-    /// Lets all threads go on.
+    /// Holds threads until [`Self::end`] from now on, whatever the session does.
+    pub(super) fn begin_to_end(&self) {
+        let mut known = self.known();
+        if known.phase == Phase::Looks {
+            known.phase = Phase::Ends;
+        }
+    }
+
+    /// Lets all threads go on, and holds no more.
     pub(super) fn end(&self) {
-        self.hold_no_more();
-        self.known().held.clear();
+        let mut known = self.known();
+        known.phase = Phase::Over;
+        known.held.clear();
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

@@ -50,8 +50,18 @@ pub(super) struct Client {
     /// Learns of a process in which a thread is held that has loaded something, until
     /// [`Restorer::looked`]. Returns `false` if it cannot be told now.
     pub(super) loaded: Box<dyn Fn(u32) -> bool + Send + Sync>,
-    /// Returns whether it can do something: nobody has stopped it.
-    pub(super) is_awake: Box<dyn Fn() -> bool + Send + Sync>,
+    pub(super) attention: Box<dyn Fn() -> Attention + Send + Sync>,
+}
+
+/// What a session does for a thread that has loaded something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attention {
+    /// It looks at what was loaded.
+    Looks,
+    /// Nothing until somebody continues it, as it is stopped.
+    Sleeps,
+    /// Nothing, as it has died. The guard ends it.
+    Gone,
 }
 
 impl GuardMaps {

@@ -64,10 +64,15 @@ impl Restorer {
         Ok(restorer)
     }
 
+    /// Tells that a sweep is about to come: what is loaded until then has no guards.
+    pub(in super::super) fn begin_to_end(&self) {
+        self.shared.settler.loads().begin_to_end();
+    }
+
     /// Restores all frames that are open in guarded processes, when no new ones are hijacked any
     /// more. Returns the number of frames that could not be restored.
     pub(in super::super) fn sweep(&self) -> usize {
-        self.shared.settler.loads().hold_no_more();
+        self.begin_to_end();
         // In a thread of its own, for the priority: nobody else serves the threads that wait.
         let left = thread::scope(|scope| scope.spawn(|| self.shared.sweep()).join().unwrap_or(1));
         self.shared.settler.loads().end();
@@ -145,7 +150,8 @@ impl Shared {
         pace::precede();
         // The threads must not take the listed frames for requests.
         let mut requests = locked(&self.requests);
-        let left = sweep::all(self.settler.maps(), &mut requests, |requests| {
+        let (maps, loads) = (self.settler.maps(), self.settler.loads());
+        let left = sweep::all(maps, loads, &mut requests, |requests| {
             self.serve_all(requests);
         });
         let until = Instant::now() + PATIENCE;

@@ -4,13 +4,16 @@
 
 use super::{
     super::sys,
-    GuardMaps, open_memory,
+    GuardMaps,
+    loads::Loads,
+    open_memory,
     requests::{FramesRequest, Requests},
     settler::Stop,
     stopped::Stopped,
 };
 use crate::process_status::ProcessStatus;
 use std::{
+    collections::HashSet,
     fs::{self, File},
     io,
     os::fd::AsFd as _,
@@ -21,6 +24,11 @@ use std::{
 
 /// Calls that return within this time are not disturbed.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// The time for the stop of a thread that has loaded a library. It has begun before.
+const HELD_WITHIN: Duration = Duration::from_secs(2);
+/// A program that forks without end is not followed for longer. Only those forked before the first
+/// turn was over can have frames, and what these forked.
+const FORKS_WITHIN: Duration = Duration::from_secs(3);
 /// Tries to list the frames of a thread.
 const TRIES: u32 = 100;
 /// Shorter than a thread waits for its request to be served.
@@ -31,16 +39,30 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// unknown counts as one.
 pub(super) fn all(
     maps: &GuardMaps,
+    loads: &Loads,
     requests: &mut Requests,
     serve: impl FnMut(&mut Requests),
 ) -> usize {
-    let mut sweep = Sweep { maps, requests, serve };
-    let until = Instant::now() + PATIENCE;
-    guarded(maps).into_iter().map(|pid| sweep.process(pid, until)).sum()
+    let mut sweep = Sweep { maps, loads, requests, serve };
+    let begun = Instant::now();
+    let (mut known, mut left) = (HashSet::new(), 0);
+    // A process that is forked meanwhile has the frames of its parent.
+    loop {
+        let new: Vec<u32> = guarded(maps).into_iter().filter(|pid| known.insert(*pid)).collect();
+        if new.is_empty() {
+            return left;
+        }
+        let swept = new.into_iter().map(|pid| sweep.process(pid, begun + PATIENCE));
+        left += swept.sum::<usize>();
+        if begun.elapsed() >= FORKS_WITHIN {
+            return left;
+        }
+    }
 }
 
 struct Sweep<'a, Serve> {
     maps: &'a GuardMaps,
+    loads: &'a Loads,
     requests: &'a mut Requests,
     serve: Serve,
 }
@@ -88,8 +110,14 @@ impl<Serve: FnMut(&mut Requests)> Sweep<'_, Serve> {
     /// Stops a thread and restores its frames. Returns the number of those that could not be.
     fn stopped(&mut self, thread: Thread) -> usize {
         // Threads that wait for their own frames are served until this one has stopped. One that has
-        // loaded a library is stopped already.
-        let is_held = is_stopped_by_us(thread.tid);
+        // loaded a library is stopped by us already, or will be.
+        let until = Instant::now() + HELD_WITHIN;
+        let mut is_held = is_stopped_by_us(thread.tid);
+        while !is_held && self.loads.holds(thread.tid) && Instant::now() < until {
+            (self.serve)(self.requests);
+            sleep(PAUSE);
+            is_held = is_stopped_by_us(thread.tid);
+        }
         let stopped =
             if is_held { None } else { Stopped::new(thread.tid, || (self.serve)(self.requests)) };
         let left = match self.list(thread) {

@@ -293,13 +293,22 @@ impl Session {
     }
 
     /// Takes the probes away, except those through which markers deliver the rest of their events.
+    /// Threads that have loaded a library are held until the guards are gone, too, and what is
+    /// written from now on may wait long for its reader.
     pub(crate) fn detach_sources(&mut self) {
         self.arming.detach_sources();
+        self.end_guards();
     }
 
     /// Takes all probes away. The guard does the same if ctrace ends in any other way.
     pub(crate) fn detach(&mut self) {
         self.arming.detach();
+        self.end_guards();
+    }
+
+    /// Puts return addresses back where guards are in place, and takes the guards away. No return
+    /// probes are in place any more.
+    fn end_guards(&mut self) {
         if self.arming.guarding.is_in_place() {
             self.restore_open_frames();
             self.arming.detach_guards();
