@@ -107,7 +107,7 @@ impl<S: Service> HttpServer<S> {
         let service = service_fn(|request| async move {
             place.keep();
             let answer = self.service.answer(&request).await;
-            place.wait();
+            place.send();
             Ok::<_, Infallible>(answer)
         });
         http1::Builder::new()
@@ -118,5 +118,66 @@ impl<S: Service> HttpServer<S> {
             .keep_alive(false)
             .serve_connection(TokioIo::new(stream), service)
             .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        io::{Read as _, Write as _},
+        net::{Ipv4Addr, TcpListener, TcpStream},
+    };
+
+    /// More than the buffers of a connection hold.
+    const LARGE: usize = 64 << 20;
+
+    struct Large;
+
+    impl Service for Large {
+        const NAME: &'static str = "test";
+        const CONNECTIONS: usize = 1;
+        const TIME: Duration = Duration::from_secs(600);
+
+        async fn answer(&self, _request: &Request<Incoming>) -> Answer {
+            Response::new(Full::new(Bytes::from(vec![b'x'; LARGE])))
+        }
+    }
+
+    #[test]
+    fn a_newcomer_does_not_cut_off_an_answer() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        listener.set_nonblocking(true).expect("it can wait");
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serve = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime").block_on(async {
+                let listener = tokio::net::TcpListener::from_std(listener).expect("it listens");
+                let server = HttpServer::new(Large);
+                let serve = async {
+                    loop {
+                        server.take(listener.accept().await.map(|accepted| accepted.0)).await;
+                    }
+                };
+                tokio::select! { () = serve => {}, _ = stopped => {} }
+            });
+        };
+        let serving = std::thread::spawn(serve);
+        let ask = || {
+            let mut stream = TcpStream::connect(address).expect("it listens");
+            stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("it is open");
+            stream
+        };
+        let mut first = ask();
+        let mut answer = vec![0];
+        first.read_exact(&mut answer).expect("the answer has begun");
+        let mut nothing = Vec::new();
+        let _ = ask().read_to_end(&mut nothing);
+        assert!(nothing.is_empty(), "there is one place");
+        first.read_to_end(&mut answer).expect("the rest of it");
+        assert!(answer.len() > LARGE, "{}", answer.len());
+        drop(stop);
+        serving.join().expect("it ends");
     }
 }

@@ -1,9 +1,9 @@
 //! Limits connections. None of them keeps its place by doing nothing.
 //!
-//! A connection either waits for its peer, which is to ask or to take an answer, or is being
-//! answered. When all places are taken, a newcomer gets the place of the longest wait. If all are
-//! being answered, it gets that of the first to ask again. So neither silence nor haste keeps
-//! others out.
+//! A connection waits for its peer to ask, is being answered, or waits for its peer to take the answer.
+//! When all places are taken, a newcomer gets the place of the longest wait. An answer is not cut off
+//! before a peer has had time to take it. If all are being answered, a newcomer gets the place of the
+//! first to ask again. So neither silence nor haste keeps others out.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -12,6 +12,8 @@ use std::{
 
 /// The time between two searches for a place.
 const STEP: Duration = Duration::from_millis(5);
+/// The time that a peer has to take an answer, before a newcomer may have its place.
+const SENDING: Duration = Duration::from_secs(10);
 
 pub(crate) struct ConnectionPlaces {
     most: usize,
@@ -40,6 +42,7 @@ struct Connection {
 enum State {
     New,
     Answered,
+    Sending,
     Again,
 }
 
@@ -82,8 +85,11 @@ impl ConnectionPlaces {
         if taken.connections.len() < self.most {
             return true;
         }
-        let waits =
-            |of: &Connection| of.state != State::Answered && of.since.elapsed() >= self.grace;
+        let waits = |of: &Connection| match of.state {
+            State::Answered => false,
+            State::Sending => of.since.elapsed() >= SENDING,
+            State::New | State::Again => of.since.elapsed() >= self.grace,
+        };
         let Some(longest) = taken.connections.iter().position(waits) else { return false };
         (taken.connections.remove(longest).close)();
         true
@@ -98,6 +104,12 @@ impl ConnectionPlace {
     /// Keeps the place until the peer's request is answered. Returns false if a newcomer has it.
     pub(crate) fn keep(&self) -> bool {
         self.turn(State::Answered)
+    }
+
+    /// Waits for the peer to take the answer, which is the last. Returns false if a newcomer has the
+    /// place.
+    pub(crate) fn send(&self) -> bool {
+        self.turn(State::Sending)
     }
 
     /// Waits for the peer again. Returns false if a newcomer has the place.
@@ -154,6 +166,16 @@ mod tests {
         assert!(enter(&places).is_some());
         drop(second);
         assert_eq!(places.lock().connections.len(), 2, "a place that was lost is not given back");
+    }
+
+    #[test]
+    fn an_answer_is_not_cut_off() {
+        let places = ConnectionPlaces::new(1, NO_PATIENCE);
+        let (first, closed) = enter(&places).expect("there is room");
+        assert!(first.keep() && first.send());
+        assert!(enter(&places).is_none() && closed.try_recv().is_err());
+        drop(first);
+        assert!(enter(&places).is_some());
     }
 
     #[test]
