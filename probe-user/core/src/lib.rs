@@ -28,6 +28,7 @@ pub mod ranges;
 pub mod recording;
 pub mod report;
 pub mod stats;
+pub mod stop;
 pub mod timeline;
 pub mod units;
 pub mod values;

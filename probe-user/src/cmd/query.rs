@@ -67,8 +67,7 @@ fn query_of(
         callees: of(&lens.callees)?,
         roots: of(&lens.roots)?,
         fold_recursion: lens.fold_recursion,
-        threads: None,
-        within: None,
+        ..Query::default()
     })
 }
 

@@ -35,6 +35,9 @@ pub enum RecordError {
         /// The size of the file.
         bytes: u64,
     },
+    /// Nobody waits for it any more.
+    #[error("is not read any more: the reader was stopped")]
+    Stopped,
     /// It was cut off before anything was recorded.
     #[error("holds nothing: it ends before the first function was recorded")]
     Empty,

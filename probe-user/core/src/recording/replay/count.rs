@@ -192,7 +192,7 @@ fn part_of<'a, R: ReadAt>(
     let mut counter = HistogramCounter::default();
     let mut walk = Walk::new(lens, recording.nodes());
     for (number, entry) in (first..).zip(entries) {
-        match recording.chunk(entry) {
+        match lens.read(recording, entry) {
             Ok(chunk) => {
                 let chunk = clip(chunk, &lens.window);
                 part.add(recording, lens, &mut walk, &mut counter, number, &chunk);

@@ -3,7 +3,7 @@
 use super::Query;
 use crate::calls::paths::{Node, Paths, ROOT};
 use crate::function::FunctionInfo;
-use crate::recording::{ChunkEntry, ThreadRecord};
+use crate::recording::{Chunk, ChunkEntry, ReadAt, RecordError, Recording, ThreadRecord};
 use crate::units::{FuncId, Nanos, ThreadId};
 use crate::waits::WaitClass;
 use std::ops::Range;
@@ -74,6 +74,23 @@ impl<'a> Lens<'a> {
             }
         }
         paths.child(above, function)
+    }
+
+    /// True if nobody waits for the answer any more.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.query.stop.is_stopped()
+    }
+
+    /// Reads a chunk, unless the query was stopped.
+    pub(crate) fn read<R: ReadAt>(
+        &self,
+        recording: &Recording<R>,
+        entry: &ChunkEntry,
+    ) -> Result<Chunk, RecordError> {
+        match self.is_stopped() {
+            true => Err(RecordError::Stopped),
+            false => recording.chunk(entry),
+        }
     }
 
     /// Returns the chunks that begin before the window ends.

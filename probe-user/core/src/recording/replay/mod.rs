@@ -59,11 +59,12 @@ mod walk;
 mod within;
 
 pub use report::{meta_of, report, report_with};
-pub use threads::{NoThreads, start_threads};
+pub use threads::{NoThreads, OwnThreads, start_threads};
 pub use trees::{Branch, SlowCallCriteria, Tree, trees};
 pub use within::{NoValues, WithValue, WithValues, Within, by_values_of};
 
 use crate::filter::Filter;
+use crate::stop::Stop;
 use crate::units::{Nanos, ThreadId};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -91,4 +92,6 @@ pub struct Query {
     pub threads: Option<HashSet<ThreadId>>,
     /// Only calls that begin within these stretches of time of their threads. `None`: all.
     pub within: Option<Arc<Within>>,
+    /// Ends the passes soon. What they return then is worth nothing.
+    pub stop: Stop,
 }

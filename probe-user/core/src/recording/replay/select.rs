@@ -67,7 +67,7 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
     /// Reads a chunk, cut off at the window's end. `None` if it cannot be read: the first pass has
     /// counted its calls as lost.
     pub(crate) fn read(&self, entry: &ChunkEntry) -> Option<Chunk> {
-        Some(clip(self.recording.chunk(entry).ok()?, &self.lens.window))
+        Some(clip(self.lens.read(self.recording, entry).ok()?, &self.lens.window))
     }
 
     /// Returns the part of a stretch of time that is within the query's window.
@@ -188,7 +188,7 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
     /// Returns the chunk with only the calls that count, at the query's nodes.
     pub(crate) fn only(&mut self, entry: &ChunkEntry) -> Result<Only, RecordError> {
         let lens = self.lens;
-        let chunk = clip(self.recording.chunk(entry)?, &lens.window);
+        let chunk = clip(lens.read(self.recording, entry)?, &lens.window);
         let mut only = Only { chunk: Chunk::new(chunk.from.0..chunk.to.0), times: Vec::new() };
         let Only { chunk: of, times } = &mut only;
         if lens.is_in_window(chunk.to.0) {

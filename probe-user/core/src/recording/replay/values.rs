@@ -128,6 +128,9 @@ pub(super) fn each_payload<R: ReadAt>(
     let nodes = lens.paths.nodes();
     let mut lost = 0_u64;
     for entry in chunks {
+        if lens.is_stopped() {
+            break;
+        }
         let payloads = recording.payloads(entry);
         if lens.is_in_window(entry.to.0) {
             lost = lost.saturating_add(payloads.as_ref().map_or(1, |payloads| payloads.lost));
@@ -164,7 +167,8 @@ pub(crate) fn lost_payloads<R: ReadAt>(
         return 0;
     }
     let parts = each_part(chunks, |entries| {
-        let of_window = entries.iter().filter(|entry| lens.is_in_window(entry.to.0));
+        let entries = entries.iter().take_while(|_| !lens.is_stopped());
+        let of_window = entries.filter(|entry| lens.is_in_window(entry.to.0));
         let lost = of_window.map(|entry| recording.payloads_lost(entry));
         lost.fold(0, u64::saturating_add)
     });

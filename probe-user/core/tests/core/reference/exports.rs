@@ -68,8 +68,7 @@ fn query() -> impl Strategy<Value = Query> {
             roots,
             window: window.map(|(from, to)| Nanos(from)..Nanos(from.max(to))),
             fold_recursion: fold,
-            threads: None,
-            within: None,
+            ..Query::default()
         },
     )
 }
