@@ -2,6 +2,7 @@
 //! definitions so far.
 
 use super::index::ChunkEntry;
+use super::missing;
 use super::reader::Recording;
 use super::{ReadAt, Start};
 use crate::calls::paths::Node;
@@ -148,7 +149,7 @@ impl<R: ReadAt> Recording<JoinedFiles<R>> {
     fn of_one(file: Recording<R>) -> io::Result<Self> {
         let source = JoinedFiles { len: file.source.len()?, parts: vec![(0, file.source)] };
         let Recording { start, end, functions, objects, threads, nodes, chunks, .. } = file;
-        let Recording { unreadable, room, calls, .. } = file;
+        let Recording { unreadable, missing, room, calls, .. } = file;
         Ok(Self {
             source,
             start,
@@ -159,6 +160,7 @@ impl<R: ReadAt> Recording<JoinedFiles<R>> {
             nodes,
             chunks,
             unreadable,
+            missing,
             room,
             calls,
         })
@@ -181,6 +183,7 @@ impl<R: ReadAt> Recording<JoinedFiles<R>> {
         self.objects.extend(next.objects.into_iter().skip(self.objects.len()));
         self.threads.extend(next.threads);
         self.unreadable = self.unreadable.saturating_add(next.unreadable);
+        missing::append(&mut self.missing, next.start.start_ns, next.missing);
         self.end = next.end;
         Ok(())
     }

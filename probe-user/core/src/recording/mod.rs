@@ -50,6 +50,7 @@ mod harvest;
 mod hostile_tests;
 mod index;
 mod join;
+mod missing;
 mod names;
 pub(crate) mod payloads;
 mod reader;

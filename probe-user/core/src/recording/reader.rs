@@ -4,6 +4,7 @@ use super::block::{self, BlockHeader, BlockKind};
 use super::chunk::Chunk;
 use super::extent;
 use super::index::{ChunkEntry, Entry, Index};
+use super::missing::missing;
 use super::names::{End, Names, ObjectRecord, Start, ThreadRecord};
 use super::payloads::{Payload, Payloads, ValuesByCall};
 use super::room::{CallsRoom, NamesRoom};
@@ -17,6 +18,7 @@ use crate::units::{FuncId, Nanos, ThreadId};
 use ctrace_common::MAX_VALUES;
 use std::collections::HashMap;
 use std::io;
+use std::ops::Range;
 
 /// Largest length of a value's name, in bytes.
 const MOST_VALUE_NAME: usize = 256;
@@ -98,6 +100,8 @@ pub struct Recording<R> {
     pub(super) nodes: Vec<Node>,
     pub(super) chunks: Vec<ChunkEntry>,
     pub(super) unreadable: u64,
+    /// Times of which blocks are missing.
+    pub(super) missing: Vec<Range<Nanos>>,
     pub(super) room: NamesRoom,
     /// The limit on the calls of this file.
     pub(super) calls: CallsRoom,
@@ -147,6 +151,8 @@ impl<R: ReadAt> Recording<R> {
         } else if !started {
             return Err(RecordError::Malformed("the block that it begins with is damaged"));
         }
+        let (start, end) = (recording.start.start_ns, recording.end.as_ref().map(|end| end.end_ns));
+        recording.missing = missing(&index, &gaps, &recording.chunks, (start, end));
         let gaps = gaps.iter().map(|gap| gap.end.saturating_sub(gap.start));
         recording.unreadable = gaps.fold(recording.unreadable, u64::saturating_add);
         Ok(recording)
@@ -164,6 +170,7 @@ impl<R: ReadAt> Recording<R> {
             nodes: vec![Node::root()],
             chunks: Vec::new(),
             unreadable: 0,
+            missing: Vec::new(),
             room: NamesRoom::default(),
             calls,
         }
@@ -410,6 +417,11 @@ impl<R> Recording<R> {
     /// writing when it died. Damaged chunks that the index lists are not included.
     pub fn unreadable(&self) -> u64 {
         self.unreadable
+    }
+
+    /// Returns the times of which the file itself is missing a part, in order.
+    pub fn missing(&self) -> &[Range<Nanos>] {
+        &self.missing
     }
 }
 
