@@ -7,6 +7,7 @@
 mod trace;
 
 use ctrace_core::recording::{ReadAt, Recording};
+use ctrace_core::stop::Stop;
 use ctrace_core::timeline::{RowKey, Timeline, View};
 use ctrace_core::units::Nanos;
 use std::sync::atomic::AtomicU64;
@@ -67,7 +68,8 @@ fn sweep<R: ReadAt>(recording: Recording<R>) -> Result<(), Box<dyn std::error::E
         let from = start.0 + ((whole - length).max(0.0) * next()) as u64;
         let view = View::new(rows.clone(), Nanos(from)..Nanos(from + length as u64 + 1), PIXELS);
         let begin = Instant::now();
-        let picture = timeline.picture(&recording, &view);
+        let picture =
+            timeline.picture(&recording, &view, &Stop::default()).expect("nobody stops it");
         times.push(begin.elapsed().as_secs_f64() * 1e3);
         cells += picture.rows.iter().map(|row| row.cells.len()).sum::<usize>();
         spans += picture.rows.iter().map(|row| row.spans.len()).sum::<usize>();

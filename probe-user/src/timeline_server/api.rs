@@ -6,16 +6,21 @@ use super::{
     call::{CallJson, NearJson},
     params::Params,
     picture::{encode, stretch, time, view},
+    range::RangeJson,
 };
 use crate::{
     connections::http::Answer,
     session::keep::replayed::{CENTER, report_of},
     target::select::{Patterns, recorded::choose},
-    ui::tone_of,
+    ui::{text::names::plain, tone_of},
 };
 use ctrace_core::{
-    recording::{ReadAt, replay::Query},
+    recording::{
+        ReadAt,
+        replay::{OwnThreads, Query},
+    },
     report::{Extras, render::json},
+    stop::Stop,
     timeline::{About, RowKey, Timeline},
     units::{Nanos, ThreadId},
 };
@@ -26,6 +31,8 @@ use std::sync::{Arc, atomic::Ordering};
 /// Answers requests for one recording.
 pub(super) struct Api<R> {
     source: Arc<Source<R>>,
+    /// Pictures and single calls do not wait for reports and searches.
+    threads: OwnThreads,
     /// The recording's files as words of a shell.
     files: String,
 }
@@ -36,6 +43,8 @@ struct AboutJson<'a> {
     about: About,
     /// The colours of the functions, red, green and blue.
     colours: Vec<[u8; 3]>,
+    /// Their names without parameters, for narrow calls.
+    short: Vec<String>,
     /// The recording's files, as words of a shell.
     files: &'a str,
 }
@@ -48,26 +57,29 @@ struct HitsJson {
     longest: Vec<CallJson>,
 }
 
+/// Said to nobody.
+const STOPPED: &str = "the page does not wait for it any more";
+
 type Result<T> = std::result::Result<T, String>;
 
 impl<R: ReadAt + Send + Sync> Api<R> {
-    pub(super) fn new(source: Arc<Source<R>>, files: &[String]) -> Self {
+    pub(super) fn new(source: Arc<Source<R>>, threads: OwnThreads, files: &[String]) -> Self {
         let files: Vec<String> = files.iter().map(|file| quoted(file)).collect();
-        Self { source, files: files.join(" ") }
+        Self { source, threads, files: files.join(" ") }
     }
 
-    /// Answers a request by its name and parameters.
-    pub(super) fn answer(&self, name: &str, query: &str) -> Answer {
+    /// Answers a request by its name and parameters. If it is stopped, the answer is worth nothing.
+    pub(super) fn answer(&self, name: &str, query: &str, stop: &Stop) -> Answer {
         let params = Params(query);
         let answered = match self.source.timeline.get() {
             None => Ok(self.still_reading()),
-            Some(Err(error)) => Err(format!("the recording {error}")),
+            Some(Err(error)) => Err(error.to_string()),
             Some(Ok(timeline)) => match name {
                 "about" => Ok(self.about(timeline)),
-                "picture" => self.picture(timeline, &params),
-                "call" => self.call(timeline, &params),
-                "report" => self.report(&params),
-                "find" => self.find(timeline, &params),
+                "picture" => self.threads.run(|| self.picture(timeline, &params, stop)),
+                "call" => self.threads.run(|| self.call(timeline, &params, stop)),
+                "report" => self.report(&params, stop),
+                "find" => self.find(timeline, &params, stop),
                 _ => return refused(StatusCode::NOT_FOUND, "there is no such answer\n"),
             },
         };
@@ -89,46 +101,48 @@ impl<R: ReadAt + Send + Sync> Api<R> {
     fn about(&self, timeline: &Timeline) -> Answer {
         let about = timeline.about(&self.source.recording);
         let colours = about.functions.iter().map(|function| tone_of(&function.name)).collect();
-        as_json(&AboutJson { about, colours, files: &self.files })
+        let short = about.functions.iter().map(|function| plain(&function.name)).collect();
+        as_json(&AboutJson { about, colours, short, files: &self.files })
     }
 
-    fn picture(&self, timeline: &Timeline, params: &Params<'_>) -> Result<Answer> {
+    fn picture(&self, timeline: &Timeline, params: &Params<'_>, stop: &Stop) -> Result<Answer> {
         let recording = &self.source.recording;
         let view = view(params, self.start())?;
-        let picture = timeline.picture(recording, &view);
+        let picture = timeline.picture(recording, &view, stop).ok_or(STOPPED)?;
         Ok(answer(BINARY, encode(&picture, &view, self.start(), recording)))
     }
 
-    fn call(&self, timeline: &Timeline, params: &Params<'_>) -> Result<Answer> {
+    fn call(&self, timeline: &Timeline, params: &Params<'_>, stop: &Stop) -> Result<Answer> {
         let recording = &self.source.recording;
         let row =
             RowKey { thread: ThreadId(params.number("thread")?), depth: params.number("depth")? };
         let at = time(params, "time", self.start())?;
-        let near = timeline.near(recording, row, at, params.number("slack")?);
+        let near = timeline.near(recording, row, at, params.number("slack")?, stop);
         Ok(as_json(&near.map(|near| NearJson::new(recording, near))))
     }
 
     /// Answers with the report of a range: that of `ctrace report --time`.
-    fn report(&self, params: &Params<'_>) -> Result<Answer> {
+    fn report(&self, params: &Params<'_>, stop: &Stop) -> Result<Answer> {
         let window = stretch(params, self.start())?;
         let (start, end) = self.source.recording.period();
         if window.start >= end || window.end <= start {
             return Err("the range is outside of the recording".to_owned());
         }
         let window = window.start.max(start)..window.end.min(end);
-        let query = Query { window: Some(window), ..Query::default() };
+        let query = Query { window: Some(window), stop: stop.clone(), ..Query::default() };
         let report = report_of(&self.source.recording, &query, CENTER, Extras::default());
-        Ok(answer(JSON, json::to_pretty(&report)))
+        Ok(as_json(&RangeJson::new(&report)))
     }
 
-    fn find(&self, timeline: &Timeline, params: &Params<'_>) -> Result<Answer> {
+    fn find(&self, timeline: &Timeline, params: &Params<'_>, stop: &Stop) -> Result<Answer> {
         let recording = &self.source.recording;
         let texts = [params.text("text")?];
         let patterns = Patterns { functions: &texts, ..Patterns::default() };
         let chosen =
             choose(recording.functions(), &patterns).map_err(|error| format!("{error:#}"))?;
         let columns = params.number("columns")?;
-        let hits = timeline.hits(recording, &chosen, stretch(params, self.start())?, columns);
+        let time = stretch(params, self.start())?;
+        let hits = timeline.hits(recording, &chosen, time, columns, stop);
         let longest = hits.longest.iter();
         Ok(as_json(&HitsJson {
             functions: (0..chosen.len()).filter(|id| chosen[*id]).collect(),

@@ -3,7 +3,7 @@
 use ctrace_core::{
     recording::{ReadAt, Recording},
     report::NamedValues,
-    timeline::{Near, RowKey, Span},
+    timeline::{Doubts, Near, RowKey, Span},
     units::Nanos,
 };
 use serde::Serialize;
@@ -40,6 +40,10 @@ pub(super) struct NearJson {
     call: CallJson,
     /// The calls around it, outermost first.
     parents: Vec<CallJson>,
+    /// How many of them could not be read.
+    missing_parents: u32,
+    /// Which calls are around it is not known.
+    is_other: bool,
     /// The first calls directly inside it.
     inside: Vec<CallJson>,
     inside_calls: u64,
@@ -47,24 +51,33 @@ pub(super) struct NearJson {
     /// Its own time; `None` if not all calls inside it were read, or its end is not known.
     self_ns: Option<u64>,
     inside_is_partial: bool,
+    /// Why its own time may be less.
+    doubts: Vec<&'static str>,
     values: Option<NamedValues>,
 }
 
 impl NearJson {
     pub(super) fn new<R: ReadAt>(recording: &Recording<R>, near: Near) -> Self {
-        let Near { call, row, parents, inside, values } = near;
-        // A parent that was not recorded is left out, so depths come from paths.
+        let Near { call, row, parents, missing_parents, is_other, inside, values } = near;
         let of = |span: &Span, depth: u32| CallJson::new(recording, RowKey { depth, ..row }, span);
-        let first = row.depth.saturating_sub(parents.len() as u32);
+        let Doubts { lost, untimed, others } = inside.doubts;
+        let doubts = [
+            (lost, "events were lost, or calls cannot be read, while it ran"),
+            (untimed, "the end of a call inside it was not seen"),
+            (others, "its thread made calls beyond the bounds on paths, perhaps inside it"),
+        ];
         let is_known = !inside.is_partial && call.ended == ctrace_core::formats::Ended::Timed;
         Self {
             call: of(&call, row.depth),
-            parents: (first..).zip(&parents).map(|(depth, span)| of(span, depth)).collect(),
+            parents: parents.iter().map(|(row, span)| of(span, row.depth)).collect(),
+            missing_parents,
+            is_other,
             inside: inside.calls.iter().map(|span| of(span, row.depth + 1)).collect(),
             inside_calls: inside.count,
             inside_ns: inside.total,
             self_ns: is_known.then(|| call.duration.since(Nanos(inside.total)).0),
             inside_is_partial: inside.is_partial,
+            doubts: doubts.into_iter().filter(|doubt| doubt.0).map(|doubt| doubt.1).collect(),
             values,
         }
     }

@@ -44,7 +44,7 @@ impl Gate {
     ) -> Result<&'a str, (StatusCode, &'static str)> {
         let strange = (
             StatusCode::MISDIRECTED_REQUEST,
-            "this is answered at 127.0.0.1 and localhost only, to its own page\n",
+            "this is answered at 127.0.0.1, [::1] and localhost only, to its own page\n",
         );
         if request.uri().authority().is_some() || !self.is_from_here(request.headers()) {
             return Err(strange);
@@ -60,13 +60,19 @@ impl Gate {
         }
     }
 
+    /// Returns the name before the port, which must be this server's.
+    fn name_in<'a>(&self, host: &'a str) -> Option<&'a str> {
+        let port = format!(":{}", self.port);
+        host.strip_suffix(&*port).or((self.port == USUAL).then_some(host))
+    }
+
     fn is_from_here(&self, headers: &HeaderMap) -> bool {
-        let ours = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{}", self.port));
         let mut hosts = headers.get_all(HOST).iter();
-        let host = hosts.next().and_then(|host| host.to_str().ok());
-        let is_ours = host.is_some_and(|host| ours.iter().any(|our| our == host));
+        let host = hosts.next().and_then(|host| self.name_in(host.to_str().ok()?));
+        let is_ours = host.is_some_and(|host| OURS.contains(&host));
         let origin = headers.get_all(ORIGIN).iter().all(|origin| {
             let origin = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
+            let origin = origin.and_then(|origin| self.name_in(origin));
             origin.is_some() && origin == host
         });
         let site = headers.get_all("sec-fetch-site").iter();
@@ -78,8 +84,43 @@ impl Gate {
     }
 }
 
+/// The names under which this machine is asked.
+const OURS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
+/// The port that browsers leave out.
+const USUAL: u16 = 80;
+
 /// Compares in a time that tells nothing about the place of a difference.
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     let differ = one.iter().zip(other).fold(0, |differ, (one, other)| differ | (one ^ other));
     one.len() == other.len() && differ == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_port_may_be_left_out_and_no_other() {
+        let gate = |port| Gate { port, token: "t".to_owned() };
+        let passes = |port, host: &str, origin: Option<&str>| {
+            let request = Request::builder().uri("/t/main.js").header(HOST, host);
+            let request = origin.into_iter().fold(request, |it, origin| it.header(ORIGIN, origin));
+            gate(port).pass(&request.body(()).expect("a request")) == Ok("main.js")
+        };
+        for host in ["127.0.0.1", "localhost", "[::1]", "localhost:80"] {
+            assert!(passes(80, host, None), "{host}");
+            assert!(!passes(8080, host, None), "{host}");
+        }
+        assert!(passes(80, "localhost", Some("http://localhost")));
+        assert!(passes(8080, "[::1]:8080", Some("http://[::1]:8080")));
+        for (host, origin) in [
+            ("localhost", "http://127.0.0.1"),
+            ("localhost", "http://localhost:8080"),
+            ("localhost", "http://evil.example"),
+            ("evil.example", "http://evil.example"),
+            ("evil.example:80", "http://evil.example"),
+        ] {
+            assert!(!passes(80, host, Some(origin)), "{host} {origin}");
+        }
+    }
 }

@@ -2,9 +2,9 @@
 
 use super::{answer::refused, api::Api, gate::Gate, page::Page};
 use crate::connections::http::{Answer, HttpServer, Service};
-use ctrace_core::recording::ReadAt;
+use ctrace_core::{recording::ReadAt, stop::Stop};
 use hyper::{Method, Request, StatusCode, body::Incoming};
-use std::{io, sync::Arc, time::Duration};
+use std::{future::poll_fn, io, sync::Arc, task::Poll, time::Duration};
 use tokio::net::TcpListener;
 
 struct Timeline<R> {
@@ -13,17 +13,31 @@ struct Timeline<R> {
     page: Page,
 }
 
+/// Stops work for which nobody waits any more.
+struct StopOnDrop(Stop);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
 /// Answers until it is dropped.
 pub(super) async fn serve<R: ReadAt + Send + Sync + 'static>(
-    listener: std::net::TcpListener,
+    listeners: Vec<std::net::TcpListener>,
     gate: Gate,
     api: Arc<Api<R>>,
     page: Page,
 ) -> io::Result<()> {
-    let listener = TcpListener::from_std(listener)?;
+    let listeners: Vec<_> =
+        listeners.into_iter().map(TcpListener::from_std).collect::<io::Result<_>>()?;
     let server = HttpServer::new(Timeline { gate, api, page });
     loop {
-        let accepted = listener.accept().await.map(|(stream, _)| {
+        let accepted = poll_fn(|context| {
+            let mut each = listeners.iter().map(|listener| listener.poll_accept(context));
+            each.find(Poll::is_ready).unwrap_or(Poll::Pending)
+        });
+        let accepted = accepted.await.map(|(stream, _)| {
             // A picture must not wait for more to send.
             let _ = stream.set_nodelay(true);
             stream
@@ -50,8 +64,12 @@ impl<R: ReadAt + Send + Sync + 'static> Service for Timeline<R> {
         let Some(name) = path.strip_prefix("api/") else { return self.page.file(path) };
         let (api, name) = (Arc::clone(&self.api), name.to_owned());
         let query = request.uri().query().unwrap_or_default().to_owned();
+        // This is dropped when the browser has closed the connection.
+        let stop = StopOnDrop(Stop::default());
+        let stopped = stop.0.clone();
         // Other requests are answered meanwhile.
-        let answer = tokio::task::spawn_blocking(move || api.answer(&name, &query)).await;
+        let work = move || api.answer(&name, &query, &stopped);
+        let answer = tokio::task::spawn_blocking(work).await;
         answer.unwrap_or_else(|_| {
             refused(
                 StatusCode::INTERNAL_SERVER_ERROR,

@@ -3,25 +3,30 @@
 //! Whoever knows the address can read the recording, so it has a random token, and [`gate`] refuses
 //! all else: other tokens, other host names (DNS rebinding), requests from other pages. [`http`] has
 //! the limits on connections, [`api`] the answers: pictures ([`picture`]), single calls
-//! ([`call`]), reports of a range, and searches. [`page`] has the files of the page.
+//! ([`call`]), reports of a range ([`range`]), and searches. [`page`] has the files of the page.
 //!
 //! The page computes nothing about calls, and the server draws nothing.
 
 mod answer;
 mod api;
+#[cfg(test)]
+mod browser_tests;
 mod call;
 mod gate;
 mod http;
+#[cfg(test)]
+mod life_tests;
 mod page;
 mod params;
 mod picture;
+mod range;
 #[cfg(test)]
 mod tests;
 
 use anyhow::Context as _;
 use api::Api;
 use ctrace_core::{
-    recording::{ReadAt, Recording},
+    recording::{ReadAt, Recording, replay::OwnThreads},
     timeline::{Timeline, TimelineError},
 };
 use gate::Gate;
@@ -31,11 +36,16 @@ use signal_hook::{
     iterator::Signals,
 };
 use std::{
-    net::{Ipv4Addr, SocketAddr, TcpListener},
+    io,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
+    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     sync::{Arc, OnceLock, atomic::AtomicU64},
 };
 use tokio::sync::oneshot;
+
+/// How often a port is chosen that must be free for IPv4 and IPv6.
+const TRIES: usize = 16;
 
 /// What is served, and where.
 pub(crate) struct Options {
@@ -50,14 +60,25 @@ pub(crate) struct Options {
 /// A recording and its timeline, as soon as all calls were read.
 struct Source<R> {
     recording: Recording<R>,
-    timeline: OnceLock<Result<Timeline, TimelineError>>,
+    timeline: OnceLock<Result<Timeline, NoTimeline>>,
     /// The number of calls that were read so far.
     read: AtomicU64,
 }
 
+/// Why there will be no pictures.
+#[derive(Debug, thiserror::Error)]
+enum NoTimeline {
+    #[error("the recording {0}")]
+    Refused(#[from] TimelineError),
+    #[error(
+        "ctrace failed while it read the recording: please report it, with what `ctrace ui` printed"
+    )]
+    Failed,
+}
+
 /// A server that listens.
 pub(crate) struct Server<R> {
-    listener: TcpListener,
+    listeners: Vec<TcpListener>,
     gate: Gate,
     api: Arc<Api<R>>,
     page: Page,
@@ -66,17 +87,19 @@ pub(crate) struct Server<R> {
 impl<R: ReadAt + Send + Sync + 'static> Server<R> {
     /// Listens, and begins to read the calls.
     pub(crate) fn start(recording: Recording<R>, options: Options) -> anyhow::Result<Self> {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
-        let listener = TcpListener::bind(address)
-            .with_context(|| format!("cannot listen on {address}: --port takes another port"))?;
-        listener.set_nonblocking(true)?;
-        let gate = Gate::new(listener.local_addr()?.port())?;
+        let (listeners, port) = listen(options.port)?;
+        let gate = Gate::new(port)?;
         let page = Page::new(options.folder);
         let (timeline, read) = (OnceLock::new(), AtomicU64::new(0));
         let source = Arc::new(Source { recording, timeline, read });
-        let api = Arc::new(Api::new(Arc::clone(&source), &options.files));
+        let api = Arc::new(Api::new(Arc::clone(&source), OwnThreads::start()?, &options.files));
         let build = move || {
-            let built = Timeline::build(&source.recording, &source.read);
+            let build = || Timeline::build(&source.recording, &source.read);
+            // Of a panic nothing is left but the source, which is only read.
+            let built = match catch_unwind(AssertUnwindSafe(build)) {
+                Ok(built) => built.map_err(NoTimeline::Refused),
+                Err(_) => Err(NoTimeline::Failed),
+            };
             // Only this thread sets it.
             let _ = source.timeline.set(built);
         };
@@ -84,7 +107,7 @@ impl<R: ReadAt + Send + Sync + 'static> Server<R> {
             .name("timeline".into())
             .spawn(build)
             .context("cannot start a thread")?;
-        Ok(Self { listener, gate, api, page })
+        Ok(Self { listeners, gate, api, page })
     }
 
     /// Returns the address for a browser.
@@ -96,16 +119,46 @@ impl<R: ReadAt + Send + Sync + 'static> Server<R> {
     pub(crate) fn serve(self, stop: oneshot::Receiver<()>) -> anyhow::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.context("cannot start the event loop of the server")?;
-        let Self { listener, gate, api, page } = self;
+        let Self { listeners, gate, api, page } = self;
         let served = runtime.block_on(async {
             tokio::select! {
-                served = http::serve(listener, gate, api, page) => served,
+                served = http::serve(listeners, gate, api, page) => served,
                 _ = stop => Ok(()),
             }
         });
         // A long report need not end.
         runtime.shutdown_background();
         Ok(served?)
+    }
+}
+
+/// Listens on this machine, for IPv4 and IPv6, so that `localhost` is this server whichever a browser asks
+/// first. Returns also the port, which is the same for both.
+fn listen(port: u16) -> anyhow::Result<(Vec<TcpListener>, u16)> {
+    let bind = |address: SocketAddr| {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        io::Result::Ok(listener)
+    };
+    let mut tries = 1..=TRIES;
+    loop {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let refused =
+            |address: SocketAddr| format!("cannot listen on {address}: --port takes another port");
+        let four = bind(address).with_context(|| refused(address))?;
+        let chosen = four.local_addr()?.port();
+        let address = SocketAddr::from((Ipv6Addr::LOCALHOST, chosen));
+        match bind(address) {
+            Ok(six) => return Ok((vec![four, six], chosen)),
+            // Another port may be free for both.
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                if port != 0 || tries.next().is_none() {
+                    return Err(error).with_context(|| refused(address));
+                }
+            }
+            // The machine has no IPv6.
+            Err(_) => return Ok((vec![four], chosen)),
+        }
     }
 }
 

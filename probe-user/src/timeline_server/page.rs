@@ -35,6 +35,12 @@ const FILES: [PageFile; 12] = [
     file!("view.js", SCRIPT),
 ];
 
+/// Returns the names of all files.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|file| file.name)
+}
+
 /// Where the files come from.
 pub(super) struct Page {
     /// A folder, for those who work on the page. Otherwise they are in the program.

@@ -4,6 +4,10 @@ use super::cell::{Cell, RowKey, Span, append, settle};
 use crate::calls::paths::Node;
 use std::collections::BTreeMap;
 
+/// Cells and calls of a band, at most: many bands are in memory at a time. At a level whose cells are
+/// longer than its stretch of time, a row has two cells at most.
+pub(super) const MOST_ENTRIES: usize = 1 << 16;
+
 /// A row at the level of its band.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BandRow {
@@ -33,8 +37,6 @@ impl BandRow {
 
     /// Puts everything in order of time.
     pub(super) fn settle(&mut self) {
-        // Calls of a chunk come latest first.
-        self.cells.reverse();
         settle(&mut self.cells);
         self.spans.sort_by_key(Span::order);
     }
@@ -46,7 +48,7 @@ impl BandRow {
         self.spans.retain(|span| {
             let is_small = span.is_small(level);
             if is_small {
-                Cell::each(span, level, nodes, |cell| cells.push(cell));
+                Cell::each(span, level, nodes, |cell| append(cells, cell));
             }
             !is_small
         });
@@ -64,6 +66,19 @@ impl Band {
         while self.level < level {
             self.level += 1;
             self.rows.values_mut().for_each(|row| row.coarsen(self.level, nodes));
+        }
+    }
+
+    /// Goes up until there are few enough cells and calls, or to a level whose cells are longer than its
+    /// stretch of time. Calls that overlap are as many as they like.
+    pub(super) fn limit(&mut self, top: u32, nodes: &[Node]) {
+        let of = |row: &BandRow| row.cells.len() + row.spans.len();
+        while self.level < top && self.rows.values().map(of).sum::<usize>() > MOST_ENTRIES {
+            self.coarsen_to(self.level + 1, nodes);
+        }
+        for row in self.rows.values_mut() {
+            row.cells.shrink_to(2 * row.cells.len());
+            row.spans.shrink_to(2 * row.spans.len());
         }
     }
 

@@ -17,6 +17,13 @@ pub struct RowKey {
     pub depth: u32,
 }
 
+impl RowKey {
+    /// Returns the depths of this row alone.
+    pub(super) fn depths(self) -> std::ops::Range<u32> {
+        self.depth..self.depth.saturating_add(1)
+    }
+}
+
 /// A call of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
@@ -119,12 +126,24 @@ impl Cell {
     }
 }
 
-/// Adds a cell behind the others, or to the last if that has its place.
+/// Cells of a row are put in order each time they have become twice as many, from so many on.
+const MANY: usize = 4_096;
+
+/// Adds a cell behind the others, or to the last if that has its place. Calls in any order take no more
+/// room than twice that of their cells: before the list grows, cells of one place are added up.
 #[inline]
 pub(super) fn append(cells: &mut Vec<Cell>, cell: Cell) {
     match cells.last_mut() {
         Some(last) if last.at == cell.at => last.add(&cell),
-        _ => cells.push(cell),
+        _ => {
+            if cells.len() == cells.capacity() && cells.len() >= MANY {
+                settle(cells);
+                if cells.len() > cells.capacity() / 2 {
+                    cells.reserve(cells.len());
+                }
+            }
+            cells.push(cell);
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::leaf::Leaf;
 use super::pyramid::Node;
 use crate::recording::replay::select::each_part;
 use crate::recording::{ReadAt, Recording};
+use crate::stop::Stop;
 use crate::units::Nanos;
 use std::ops::Range;
 
@@ -55,13 +56,14 @@ impl Hits {
 
 impl Timeline {
     /// Counts the calls of some functions, by id, that began in a stretch of time. Reads all chunks
-    /// that it touches.
+    /// that it touches; the answer to work that was stopped is worth nothing.
     pub fn hits<R: ReadAt>(
         &self,
         recording: &Recording<R>,
         functions: &[bool],
         time: Range<Nanos>,
         columns: usize,
+        stop: &Stop,
     ) -> Hits {
         let time = time.start.0..time.end.0.max(time.start.0.saturating_add(1));
         let nodes = recording.nodes();
@@ -75,9 +77,9 @@ impl Timeline {
         let chunks = &recording.chunks()[first.min(last)..last];
         let parts = each_part(chunks, |entries| {
             let mut hits = none();
-            for entry in entries {
+            for entry in entries.iter().take_while(|_| !stop.is_stopped()) {
                 let Ok(chunk) = recording.chunk(entry) else { continue };
-                for (key, calls) in Leaf::of(&chunk, nodes).0.rows {
+                for (key, calls) in Leaf::of(&chunk, nodes).0.rows() {
                     let each = calls.iter();
                     each.for_each(|span| hits.see(key, span, &time, is_chosen(span)));
                 }

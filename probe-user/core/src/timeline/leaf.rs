@@ -1,82 +1,149 @@
-//! The calls of a chunk by rows, and those kept for the next pictures.
+//! The calls of a chunk by rows.
 
 use super::cell::{RowKey, Span};
 use crate::calls::paths::Node;
 use crate::formats::Ended;
-use crate::recording::{Chunk, ChunkEntry, ReadAt, Recording};
-use crate::units::Nanos;
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::recording::{Call, Chunk};
+use crate::units::{Nanos, ThreadId};
+use std::cmp::Reverse;
+use std::ops::Range;
 
-/// Memory for the calls of chunks that were shown lately.
-const MOST_KEPT: usize = 64 << 20;
+/// Stands for no row.
+const NONE: u32 = u32::MAX;
 
-/// The calls that are entirely within a chunk, by rows.
+/// The calls that are entirely within a chunk, by rows. A hostile chunk has any number of rows, so
+/// they share one list.
 #[derive(Debug, Default)]
 pub(super) struct Leaf {
-    /// In order of rows. A row's calls are those of the chunk: the latest to end first.
-    pub(super) rows: Vec<(RowKey, Vec<Span>)>,
+    /// In order, each with the place of its calls.
+    rows: Vec<(RowKey, Range<usize>)>,
+    /// Those of a row: the latest to end first.
+    calls: Vec<Span>,
 }
 
 impl Leaf {
     /// Takes a chunk apart. Returns also the calls that began before it.
     pub(super) fn of(chunk: &Chunk, nodes: &[Node]) -> (Self, Vec<(RowKey, Span)>) {
-        let (mut rows, mut crossing) = (Vec::<(RowKey, Vec<Span>)>::new(), Vec::new());
-        // The place of the thread's row in `rows`, by depth, and 1; 0 if there is none.
-        let mut places: Vec<u32> = Vec::new();
+        let (mut leaf, mut crossing) = (Self::default(), Vec::new());
+        leaf.calls.reserve_exact(chunk.len());
+        // The row of each call of a thread, and that of each depth.
+        let (mut rows, mut by_depth) = (Vec::<u32>::new(), Vec::<u32>::new());
         let window = (chunk.from.0, chunk.to.0);
         for of_thread in chunk.threads() {
-            let first = rows.len();
-            for call in chunk.calls(of_thread) {
-                let depth = nodes[call.path() as usize].depth.saturating_sub(1);
-                let ended = if call.is_timed() { Ended::Timed } else { Ended::Untimed };
-                let (start, duration, path) = (call.start(), call.duration(), call.path());
-                let span = Span { start, duration, path, ended };
+            let (calls, thread) = (chunk.calls(of_thread), of_thread.thread);
+            let first = leaf.rows.len();
+            rows.clear();
+            for call in calls {
+                let span = span_of(call);
+                let key = RowKey { thread, depth: depth_of(&span, nodes) };
                 if !is_within(&span, window) {
-                    crossing.push((RowKey { thread: of_thread.thread, depth }, span));
+                    crossing.push((key, span));
+                    rows.push(NONE);
                     continue;
                 }
-                if places.len() <= depth as usize {
-                    places.resize(depth as usize + 1, 0);
+                let depth = key.depth as usize;
+                if by_depth.len() <= depth {
+                    by_depth.resize(depth + 1, NONE);
                 }
-                let place = &mut places[depth as usize];
-                if *place == 0 {
-                    rows.push((RowKey { thread: of_thread.thread, depth }, Vec::new()));
-                    *place = rows.len() as u32;
+                if by_depth[depth] == NONE {
+                    by_depth[depth] = leaf.rows.len() as u32;
+                    leaf.rows.push((key, 0..0));
                 }
-                rows[*place as usize - 1].1.push(span);
+                leaf.rows[by_depth[depth] as usize].1.end += 1;
+                rows.push(by_depth[depth]);
             }
-            rows[first..].iter().for_each(|(key, _)| places[key.depth as usize] = 0);
+            leaf.place(calls, &rows, first);
+            leaf.rows[first..].iter().for_each(|(key, _)| by_depth[key.depth as usize] = NONE);
         }
-        // A hostile chunk may name a thread twice.
-        rows.sort_by_key(|(key, _)| *key);
-        rows.dedup_by(|(next, calls), (key, all)| {
-            let is_same = next == key;
-            if is_same {
-                all.append(calls);
-                all.sort_by_key(|span| std::cmp::Reverse(span.end()));
+        leaf.sort();
+        (leaf, crossing)
+    }
+
+    /// Puts the calls of a thread into its rows, which begin with the row `first` and know how many
+    /// they will have.
+    fn place(&mut self, calls: &[Call], rows: &[u32], first: usize) {
+        let Some(any) = calls.first().map(span_of) else { return };
+        let mut end = self.calls.len();
+        for (_, place) in &mut self.rows[first..] {
+            let count = place.end;
+            *place = end..end;
+            end += count;
+        }
+        self.calls.resize(end, any);
+        for (call, row) in calls.iter().zip(rows).filter(|(_, row)| **row != NONE) {
+            let place = &mut self.rows[*row as usize].1;
+            self.calls[place.end] = span_of(call);
+            place.end += 1;
+        }
+    }
+
+    /// Puts the rows in order, and the calls of each.
+    fn sort(&mut self) {
+        self.rows.sort_by_key(|(key, _)| *key);
+        // Only a hostile chunk names a thread twice.
+        if self.rows.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            let mut joined = Self::default();
+            joined.calls.reserve_exact(self.calls.len());
+            for of_row in self.rows.chunk_by(|one, next| one.0 == next.0) {
+                let first = joined.calls.len();
+                let calls = of_row.iter().flat_map(|(_, place)| &self.calls[place.clone()]);
+                joined.calls.extend(calls);
+                joined.rows.push((of_row[0].0, first..joined.calls.len()));
             }
-            is_same
-        });
-        (Self { rows }, crossing)
+            *self = joined;
+        }
+        // Only such a chunk, or a damaged one, has calls in another order.
+        for (_, place) in &self.rows {
+            let calls = &mut self.calls[place.clone()];
+            if !calls.is_sorted_by_key(|span| Reverse(span.end())) {
+                calls.sort_by_key(|span| Reverse(span.end()));
+            }
+        }
     }
 
-    /// Returns the calls of a row that touch a stretch of time.
-    pub(super) fn row(&self, key: RowKey, from: u64, to: u64) -> impl Iterator<Item = &Span> {
-        let place = self.rows.binary_search_by_key(&key, |(key, _)| *key);
-        let calls = place.map_or(&[][..], |place| self.rows[place].1.as_slice());
-        // Sorted by their ends, unless a damaged file has impossible times.
-        let is_sorted = calls.first().is_none_or(|first| first.end().0 < u64::MAX);
-        let last = match is_sorted {
-            true => calls.partition_point(|span| span.end().0 >= from),
-            false => calls.len(),
-        };
-        calls[..last].iter().filter(move |span| span.touches(from, to))
+    /// Returns the number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
     }
 
-    fn bytes(&self) -> usize {
-        let of_row = |calls: &Vec<Span>| calls.capacity() * size_of::<Span>() + 64;
-        self.rows.iter().map(|(_, calls)| of_row(calls)).sum()
+    /// Returns the rows in order, with their calls.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (RowKey, &[Span])> {
+        self.rows.iter().map(|(key, place)| (*key, &self.calls[place.clone()]))
     }
+
+    /// Returns the calls of some rows of a thread that touch a stretch of time.
+    pub(super) fn of_rows(
+        &self,
+        thread: ThreadId,
+        depths: Range<u32>,
+        (from, to): (u64, u64),
+    ) -> impl Iterator<Item = (RowKey, &Span)> {
+        let key = move |depth| RowKey { thread, depth };
+        let first = self.rows.partition_point(|(other, _)| *other < key(depths.start));
+        let rows = self.rows[first..].iter().take_while(move |(other, _)| *other < key(depths.end));
+        rows.flat_map(move |(row, place)| {
+            let calls = &self.calls[place.clone()];
+            let last = calls.partition_point(|span| span.end().0 >= from);
+            let touching = calls[..last].iter().filter(move |span| span.touches(from, to));
+            touching.map(|span| (*row, span))
+        })
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.rows.capacity() * size_of::<(RowKey, Range<usize>)>()
+            + self.calls.capacity() * size_of::<Span>()
+    }
+}
+
+fn span_of(call: &Call) -> Span {
+    let ended = if call.is_timed() { Ended::Timed } else { Ended::Untimed };
+    Span { start: call.start(), duration: call.duration(), path: call.path(), ended }
+}
+
+/// Returns the depth of a call's row.
+pub(super) fn depth_of(span: &Span, nodes: &[Node]) -> u32 {
+    nodes[span.path as usize].depth.saturating_sub(1)
 }
 
 /// True if a call is entirely within a stretch of time.
@@ -89,43 +156,9 @@ pub(super) fn open_calls(chunk: &Chunk, end: Nanos, nodes: &[Node]) -> Vec<(RowK
     let threads = chunk.threads().iter();
     let open = threads.flat_map(|thread| thread.open.iter().map(|call| (thread.thread, call)));
     open.map(|(thread, call)| {
-        let depth = nodes[call.path as usize].depth.saturating_sub(1);
         let duration = end.since(call.start);
         let span = Span { start: call.start, duration, path: call.path, ended: Ended::Open };
-        (RowKey { thread, depth }, span)
+        (RowKey { thread, depth: depth_of(&span, nodes) }, span)
     })
     .collect()
-}
-
-/// The calls of some chunks, by the chunk's number, those last used at the end.
-#[derive(Debug, Default)]
-pub(super) struct Leaves(Mutex<Vec<(usize, Arc<Leaf>)>>);
-
-impl Leaves {
-    /// Returns the calls of a chunk. One that cannot be read has none: it is shown as lost.
-    pub(super) fn get<R: ReadAt>(
-        &self,
-        recording: &Recording<R>,
-        number: usize,
-        entry: &ChunkEntry,
-    ) -> Arc<Leaf> {
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        {
-            let mut kept = lock();
-            if let Some(place) = kept.iter().position(|(other, _)| *other == number) {
-                let found = kept.remove(place);
-                kept.push(found.clone());
-                return found.1;
-            }
-        }
-        let leaf = recording.chunk(entry).map(|chunk| Leaf::of(&chunk, recording.nodes()).0);
-        let leaf = Arc::new(leaf.unwrap_or_default());
-        let mut kept = lock();
-        kept.push((number, Arc::clone(&leaf)));
-        let mut bytes: usize = kept.iter().map(|(_, leaf)| leaf.bytes()).sum();
-        while bytes > MOST_KEPT && kept.len() > 1 {
-            bytes -= kept.remove(0).1.bytes();
-        }
-        leaf
-    }
 }

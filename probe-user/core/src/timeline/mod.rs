@@ -8,7 +8,7 @@
 //! Most pictures read no call. `pyramid` is a tree over the chunks of the recording, built in one
 //! pass. Each node has a `tile`: the rows of its stretch of time at several levels, packed, where
 //! cells of a level are twice as long as those of the level below. Only where cells are shorter than
-//! those of a chunk's tile, the chunk is read (`leaf`), and kept for the next pictures. All memory is
+//! those of a chunk's tile, the chunk is read (`leaf`), and kept for the next pictures (`leaves`). All memory is
 //! bounded, and there is no file beside the recording (docs/decisions/051-timeline-in-memory.md).
 //!
 //! [`Timeline::near`] tells about one call, [`Timeline::hits`] where calls of some functions are.
@@ -18,8 +18,13 @@ mod about;
 mod band;
 mod cell;
 mod hits;
+#[cfg(test)]
+mod hostile_tests;
 mod leaf;
+mod leaves;
 mod near;
+#[cfg(test)]
+mod near_tests;
 mod picture;
 mod pyramid;
 #[cfg(test)]
@@ -29,13 +34,13 @@ mod tile;
 pub use about::{About, FunctionAbout, ThreadAbout};
 pub use cell::{Cell, RowKey, Span};
 pub use hits::Hits;
-pub use near::{Inside, Near};
+pub use near::{Doubts, Inside, Near};
 pub use picture::{MOST_PIXELS, MOST_SPANS, Picture, PictureRow, View};
 pub use pyramid::ThreadFacts;
 
 use crate::recording::{ReadAt, Recording};
 use crate::units::ThreadId;
-use leaf::Leaves;
+use leaves::Leaves;
 use pyramid::{Builder, Pyramid};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -49,6 +54,12 @@ pub enum TimelineError {
          can read it"
     )]
     TooManyCrossing,
+    /// Facts about each thread are kept in memory.
+    #[error(
+        "has calls of more than {} threads: `ctrace report` and `ctrace trace` can read it",
+        pyramid::MOST_THREADS
+    )]
+    TooManyThreads,
 }
 
 /// What pictures of a recording are made from. Its methods take the recording that it was built of.
@@ -73,8 +84,7 @@ impl Timeline {
         progress: &AtomicU64,
         scale: f64,
     ) -> Result<Self, TimelineError> {
-        let pyramid = Builder::new(recording, progress, scale).build();
-        let pyramid = pyramid.ok_or(TimelineError::TooManyCrossing)?;
+        let pyramid = Builder::new(recording, progress, scale).build()?;
         Ok(Self { pyramid, leaves: Leaves::default() })
     }
 

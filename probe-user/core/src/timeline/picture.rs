@@ -2,20 +2,25 @@
 
 use super::Timeline;
 use super::cell::{Cell, RowKey, Span, append, settle};
-use super::pyramid::Node;
+use super::pyramid::{Node, of_rows};
+use super::tile::Packed;
 use crate::calls::paths::Node as Path;
-use crate::recording::{ReadAt, Recording};
+use crate::recording::{ChunkEntry, ReadAt, Recording};
+use crate::stop::Stop;
 use crate::units::Nanos;
 use rayon::prelude::*;
 use std::ops::Range;
 
 /// Pixels of a picture, at most.
 pub const MOST_PIXELS: u32 = 8_192;
-/// Calls of a row of a picture, at most. Calls that do not overlap are far fewer: each is as long as
-/// a cell.
+/// Calls of a row of a picture, at most.
 pub const MOST_SPANS: usize = 32_768;
-/// Chunks that are read before their calls are put into rows.
+/// Calls of a picture, at most, unless they do not overlap. Those are fewer than the cells: each is as
+/// long as one.
+const MOST_OF_ALL: usize = 1 << 18;
+/// Chunks that are read before their calls are put into rows, and their calls.
 const AT_ONCE: usize = 16;
+const CALLS_AT_ONCE: u64 = 1 << 21;
 
 /// A part of the timeline: some rows, and cells of one level.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +42,12 @@ impl View {
         let first = time.start.0 >> level;
         let last = (time.start.0.saturating_add(length) - 1) >> level;
         Self { rows, level, cells: first..last.max(first).saturating_add(1) }
+    }
+
+    /// Returns how many calls a row may have.
+    fn most_spans(&self) -> usize {
+        let cells = self.cells.end.saturating_sub(self.cells.start) as usize;
+        (MOST_OF_ALL / self.rows.len().max(1)).max(cells.saturating_add(1)).min(MOST_SPANS)
     }
 
     /// Returns its beginning, and its end if that is before the end of time.
@@ -76,21 +87,31 @@ impl PictureRow {
 
     /// Adds a call of the row that touches the view.
     #[inline]
-    fn push(&mut self, span: &Span, view: &View, paths: &[Path]) {
+    pub(super) fn push(&mut self, span: &Span, view: &View, paths: &[Path]) {
         if !span.is_small(view.level) {
             self.spans.push(*span);
+            let most = view.most_spans();
+            if self.spans.len() >= 2 * most {
+                self.keep_longest(most);
+            }
             return;
         }
         Cell::each(span, view.level, paths, |cell| self.cell(cell, view));
     }
 
-    fn finish(mut self) -> Self {
+    fn keep_longest(&mut self, most: usize) {
+        let Some(others) = self.spans.len().checked_sub(most).filter(|others| *others > 0) else {
+            return;
+        };
+        let by_length = |span: &Span| (std::cmp::Reverse(span.duration), span.order());
+        self.spans.select_nth_unstable_by_key(most, by_length);
+        self.spans.truncate(most);
+        self.left_out += others as u64;
+    }
+
+    pub(super) fn finish(mut self, view: &View) -> Self {
         settle(&mut self.cells);
-        if self.spans.len() > MOST_SPANS {
-            self.spans.sort_by_key(|span| (std::cmp::Reverse(span.duration), span.order()));
-            self.left_out = (self.spans.len() - MOST_SPANS) as u64;
-            self.spans.truncate(MOST_SPANS);
-        }
+        self.keep_longest(view.most_spans());
         self.spans.sort_by_key(Span::order);
         self
     }
@@ -98,8 +119,13 @@ impl PictureRow {
 
 impl Timeline {
     /// Returns what is visible of a view. The time that it takes depends on the pixels and rows, not
-    /// on the calls, except for the calls of chunks that must be read.
-    pub fn picture<R: ReadAt>(&self, recording: &Recording<R>, view: &View) -> Picture {
+    /// on the calls, except for the calls of chunks that must be read. `None` if it was stopped.
+    pub fn picture<R: ReadAt>(
+        &self,
+        recording: &Recording<R>,
+        view: &View,
+        stop: &Stop,
+    ) -> Option<Picture> {
         let (from, to) = view.times();
         let paths = recording.nodes();
         let mut rows: Vec<PictureRow> = vec![PictureRow::default(); view.rows.len()];
@@ -110,30 +136,38 @@ impl Timeline {
         rows.par_iter_mut().zip(&view.rows).for_each(|(row, key)| {
             for node in &whole {
                 let Some(tile) = &node.tile else { continue };
-                let mut spans = Vec::new();
-                let mut keep = |span: Span| spans.extend(span.touches(from, to).then_some(span));
-                tile.read(*key, view.level, |cell| row.cell(cell, view), &mut keep);
-                spans.iter().for_each(|span| row.push(span, view, paths));
+                tile.read(*key, view.level, |packed| match packed {
+                    Packed::Cell(cell) => row.cell(cell, view),
+                    Packed::Span(span) if span.touches(from, to) => row.push(&span, view, paths),
+                    Packed::Span(_) => {}
+                });
             }
             let kept = split.iter().map(|node| &node.own).chain([&self.pyramid.loose]);
-            kept.flat_map(|kept| of_row(kept, *key, from, to))
-                .for_each(|span| row.push(span, view, paths));
+            kept.flat_map(|kept| of_rows(kept, key.thread, key.depths(), (from, to)))
+                .take_while(|_| !stop.is_stopped())
+                .for_each(|(_, span)| row.push(span, view, paths));
         });
-        for numbers in leaves.chunks(AT_ONCE) {
-            let get =
-                |number: &usize| self.leaves.get(recording, *number, &recording.chunks()[*number]);
+        let mut leaves = leaves.as_slice();
+        while !leaves.is_empty() {
+            let (numbers, rest) = leaves.split_at(at_once(leaves, recording.chunks()));
+            leaves = rest;
+            let get = |number: &usize| {
+                self.leaves.get(recording, *number, &recording.chunks()[*number], stop)
+            };
             let read: Vec<_> = numbers.par_iter().map(get).collect();
+            if stop.is_stopped() {
+                return None;
+            }
             rows.par_iter_mut().zip(&view.rows).for_each(|(row, key)| {
                 // The calls of a row come latest first.
-                let first = row.cells.len();
                 for leaf in read.iter().rev() {
-                    leaf.row(*key, from, to).for_each(|span| row.push(span, view, paths));
+                    leaf.of_rows(key.thread, key.depths(), (from, to))
+                        .for_each(|(_, span)| row.push(span, view, paths));
                 }
-                row.cells[first..].reverse();
             });
         }
-        let rows = rows.into_par_iter().map(PictureRow::finish).collect();
-        Picture { rows, lost: self.lost(view) }
+        let rows = rows.into_par_iter().map(|row| row.finish(view)).collect();
+        Some(Picture { rows, lost: self.lost(view) }).filter(|_| !stop.is_stopped())
     }
 
     /// Returns the cells of stretches of time from which something may be missing.
@@ -153,6 +187,16 @@ impl Timeline {
         }
         lost
     }
+}
+
+/// Returns how many of these chunks are read together: a hostile one has millions of calls.
+fn at_once(numbers: &[usize], chunks: &[ChunkEntry]) -> usize {
+    let mut calls = 0_u64;
+    let fits = numbers.iter().take(AT_ONCE).take_while(|number| {
+        calls = calls.saturating_add(chunks[**number].calls);
+        calls <= CALLS_AT_ONCE
+    });
+    fits.count().max(1)
 }
 
 /// Finds the nodes whose tiles have this level, the nodes above them, and the chunks that must be
@@ -179,17 +223,4 @@ fn sort_out<'a>(
     for child in &node.children {
         sort_out(child, level, (from, to), whole, split, leaves);
     }
-}
-
-/// Returns the calls of a row that touch a stretch of time, among those that are kept by row.
-pub(super) fn of_row(
-    kept: &[(RowKey, Span)],
-    key: RowKey,
-    from: u64,
-    to: u64,
-) -> impl Iterator<Item = &Span> {
-    let first = kept.partition_point(|(other, _)| *other < key);
-    let rest = &kept[first..];
-    let of_row = &rest[..rest.partition_point(|(other, _)| *other == key)];
-    of_row.iter().map(|(_, span)| span).filter(move |span| span.touches(from, to))
 }

@@ -5,6 +5,7 @@
 //! the node by itself: there are few, as each thread has few calls open where a chunk ends. So each
 //! call is in exactly one leaf, or kept at exactly one node.
 
+use super::TimelineError;
 use super::band::{Band, BandRow};
 use super::cell::{RowKey, Span};
 use super::leaf::{Leaf, is_within, open_calls};
@@ -14,6 +15,8 @@ use crate::recording::{ChunkEntry, ReadAt, Recording};
 use crate::units::{Nanos, ThreadId};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The children of a node.
@@ -31,6 +34,8 @@ const MOST_BYTES: f64 = 128.0 * 1024.0 * 1024.0;
 const MOST_ROWS: usize = 1 << 15;
 /// Calls kept by themselves, at most.
 const MOST_CROSSING: usize = 6 << 20;
+/// Threads that have calls, at most.
+pub(super) const MOST_THREADS: usize = 1 << 20;
 
 /// A stretch of time.
 #[derive(Debug)]
@@ -101,6 +106,12 @@ impl Facts {
         }
     }
 
+    /// True if something is missing from a stretch of time.
+    pub(super) fn loses(&self, from: u64, to: u64) -> bool {
+        let first = self.lost.partition_point(|(_, end)| *end < from);
+        self.lost.get(first).is_some_and(|(start, _)| *start <= to)
+    }
+
     fn add(&mut self, later: Self) {
         for (id, other) in later.threads {
             let thread = self.threads.entry(id).or_insert(ThreadFacts { calls: 0, ..other });
@@ -109,13 +120,18 @@ impl Facts {
             thread.first = thread.first.min(other.first);
             thread.last = thread.last.max(other.last);
         }
-        for (from, to) in later.lost {
-            match self.lost.last_mut() {
-                Some(last) if last.1 >= from => last.1 = last.1.max(to),
-                _ => self.lost.push((from, to)),
-            }
-        }
+        unite(&mut self.lost, later.lost);
         self.unreadable_calls = self.unreadable_calls.saturating_add(later.unreadable_calls);
+    }
+}
+
+/// Adds stretches of time that begin later, or joins them where they touch.
+fn unite(all: &mut Vec<(u64, u64)>, later: impl IntoIterator<Item = (u64, u64)>) {
+    for (from, to) in later {
+        match all.last_mut() {
+            Some(last) if last.1 >= from => last.1 = last.1.max(to),
+            _ => all.push((from, to)),
+        }
     }
 }
 
@@ -135,6 +151,8 @@ pub(super) struct Builder<'a, R> {
     /// Bytes of tiles for each call, of leaves and of a layer above.
     rates: [f64; 2],
     crossing: AtomicUsize,
+    /// Why there will be no tree. Nothing more is read then.
+    failed: OnceLock<TimelineError>,
     /// The number of calls read.
     progress: &'a AtomicU64,
 }
@@ -151,19 +169,24 @@ impl<'a, R: ReadAt> Builder<'a, R> {
         }
         let of_leaves = OF_ALL - OF_LAYER * f64::from(layers);
         let rates = [of_leaves, OF_LAYER].map(|rate| rate * scale);
-        Self { recording, rates, crossing: AtomicUsize::new(0), progress }
+        Self { recording, rates, crossing: AtomicUsize::new(0), failed: OnceLock::new(), progress }
     }
 
-    /// Builds it. `None` if there are too many calls to keep by themselves.
-    pub(super) fn build(&self) -> Option<Pyramid> {
+    pub(super) fn build(&self) -> Result<Pyramid, TimelineError> {
         let chunks = self.recording.chunks();
         if chunks.is_empty() {
-            return Some(Pyramid::default());
+            return Ok(Pyramid::default());
         }
-        let Built { node, mut loose, facts, .. } = self.stretch(chunks, 0);
+        let Built { node, mut loose, mut facts, .. } = self.stretch(chunks, 0);
+        let missing = self.recording.missing().iter().map(|time| (time.start.0, time.end.0));
+        let mut lost: Vec<_> = std::mem::take(&mut facts.lost).into_iter().chain(missing).collect();
+        lost.sort_unstable();
+        unite(&mut facts.lost, lost);
+        if let Some(why) = self.failed.get() {
+            return Err(why.clone());
+        }
         loose.sort_by_key(|(key, span)| (*key, span.order()));
-        let is_room = self.crossing.load(Ordering::Relaxed) <= MOST_CROSSING;
-        is_room.then_some(Pyramid { root: Some(node), loose, facts })
+        Ok(Pyramid { root: Some(node), loose, facts })
     }
 
     fn stretch(&self, chunks: &[ChunkEntry], first: usize) -> Built {
@@ -187,6 +210,7 @@ impl<'a, R: ReadAt> Builder<'a, R> {
         let mut band = Some(Band::new(top.saturating_sub(LEAF_LEVELS)));
         let mut loose = Vec::new();
         match self.recording.chunk(entry) {
+            Ok(_) if self.failed.get().is_some() => {}
             Ok(chunk) => {
                 let (leaf, crossing) = Leaf::of(&chunk, nodes);
                 loose = crossing;
@@ -194,10 +218,11 @@ impl<'a, R: ReadAt> Builder<'a, R> {
                     loose.extend(open_calls(&chunk, self.recording.period().1, nodes));
                 }
                 loose.iter().for_each(|(key, span)| facts.saw(*key, &[*span]));
-                leaf.rows.iter().for_each(|(key, calls)| facts.saw(*key, calls));
-                band = band.filter(|_| leaf.rows.len() <= MOST_ROWS);
+                leaf.rows().for_each(|(key, calls)| facts.saw(key, calls));
+                band = band.filter(|_| leaf.len() <= MOST_ROWS);
                 if let Some(band) = &mut band {
                     fill(band, &leaf, nodes);
+                    band.limit(top, nodes);
                 }
                 let loss = &chunk.loss;
                 if loss.lost_events() > 0 || loss.late > 0 || loss.decode_errors > 0 {
@@ -233,9 +258,14 @@ impl<'a, R: ReadAt> Builder<'a, R> {
             if let Some((band, mut of_part)) = band.as_mut().zip(part.band) {
                 of_part.coarsen_to(band.level, nodes);
                 band.append(of_part);
+                band.limit(top, nodes);
             }
             band = band.filter(|band| band.rows.len() <= MOST_ROWS);
             facts.add(part.facts);
+            if facts.threads.len() > MOST_THREADS {
+                self.failed.get_or_init(|| TimelineError::TooManyThreads);
+                facts.threads.clear();
+            }
             calls.extend(part.loose);
             children.push(part.node);
         }
@@ -245,6 +275,7 @@ impl<'a, R: ReadAt> Builder<'a, R> {
         own.shrink_to_fit();
         if let Some(band) = &mut band {
             band.finish(&own, nodes);
+            band.limit(top, nodes);
         }
         let of_calls: u64 = chunks.iter().map(|entry| entry.calls).sum();
         let most = (of_calls as f64 * self.rates[1]) as usize;
@@ -255,17 +286,20 @@ impl<'a, R: ReadAt> Builder<'a, R> {
     /// Counts calls that are kept by themselves. Those beyond the limit are not kept.
     fn take_crossing(&self, calls: &mut Vec<(RowKey, Span)>) {
         let before = self.crossing.fetch_add(calls.len(), Ordering::Relaxed);
+        if before + calls.len() > MOST_CROSSING {
+            self.failed.get_or_init(|| TimelineError::TooManyCrossing);
+        }
         calls.truncate(MOST_CROSSING.saturating_sub(before));
     }
 }
 
 /// Adds the calls of a chunk.
 fn fill(band: &mut Band, leaf: &Leaf, nodes: &[Path]) {
-    for (key, calls) in &leaf.rows {
+    for (key, calls) in leaf.rows() {
         let mut row = BandRow::default();
         calls.iter().for_each(|span| row.push(*span, band.level, nodes));
         row.settle();
-        band.rows.insert(*key, row);
+        band.rows.insert(key, row);
     }
 }
 
@@ -282,4 +316,17 @@ impl Node {
         let below = self.children.iter().map(Self::memory);
         below.fold((tile, own), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
+}
+
+/// Returns the calls of some rows of a thread that touch a stretch of time, among those that are kept by
+/// row.
+pub(super) fn of_rows(
+    kept: &[(RowKey, Span)],
+    thread: ThreadId,
+    depths: Range<u32>,
+    (from, to): (u64, u64),
+) -> impl Iterator<Item = (RowKey, &Span)> {
+    let place = |depth| kept.partition_point(|(key, _)| *key < RowKey { thread, depth });
+    let of_rows = kept[place(depths.start)..place(depths.end)].iter();
+    of_rows.filter(move |(_, span)| span.touches(from, to)).map(|(key, span)| (*key, span))
 }

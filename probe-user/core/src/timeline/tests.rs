@@ -7,23 +7,25 @@ use crate::function::FunctionInfo;
 use crate::recording::{
     Block, BlockKind, ChunkLoss, End, Harvest, Names, OpenCall, Start, Writer, put_varint,
 };
+use crate::stop::Stop;
 use crate::units::Nanos;
 use proptest::prelude::*;
 
 const FUNCTIONS: u32 = 5;
-/// The nodes of the tree of paths: the node above, and the function.
+/// The nodes of the tree of paths: the node above, and the function. Another one is outside the tree.
 const PATHS: [(u32, u32); 8] = [(0, 0), (1, 1), (2, 2), (2, 3), (0, 3), (5, 4), (1, 0), (7, 4)];
-const THREADS: u32 = 3;
-const BEGIN: u64 = 1_000_000;
+pub(super) const OTHER: u32 = PATHS.len() as u32 + 1;
+pub(super) const THREADS: u32 = 3;
+pub(super) const BEGIN: u64 = 1_000_000;
 
 /// A chunk to be written.
 #[derive(Clone, Debug)]
-struct Made {
-    length: u64,
-    is_lossy: bool,
+pub(super) struct Made {
+    pub(super) length: u64,
+    pub(super) is_lossy: bool,
     /// Thread, distance of its end from the chunk's end, duration, path, whether it is timed.
-    calls: Vec<(u32, u64, u64, u32, bool)>,
-    open: Vec<(u32, u64, u32)>,
+    pub(super) calls: Vec<(u32, u64, u64, u32, bool)>,
+    pub(super) open: Vec<(u32, u64, u32)>,
 }
 
 fn duration() -> impl Strategy<Value = u64> {
@@ -31,7 +33,7 @@ fn duration() -> impl Strategy<Value = u64> {
 }
 
 fn made() -> impl Strategy<Value = Made> {
-    let path = || 1..=PATHS.len() as u32;
+    let path = || 1..=OTHER;
     let call = || (0..THREADS, 0..5_000u64, duration(), path(), prop::bool::weighted(0.9));
     let calls = prop_oneof![
         4 => prop::collection::vec(call(), 0..8),
@@ -43,11 +45,56 @@ fn made() -> impl Strategy<Value = Made> {
         .prop_map(|(length, is_lossy, calls, open)| Made { length, is_lossy, calls, open })
 }
 
-fn record(chunks: &[Made]) -> Recording<Vec<u8>> {
+pub(super) fn record(chunks: &[Made]) -> Recording<Vec<u8>> {
     Recording::open(bytes_of(chunks)).expect("a recording")
 }
 
-fn bytes_of(chunks: &[Made]) -> Vec<u8> {
+pub(super) fn bytes_of(chunks: &[Made]) -> Vec<u8> {
+    let (writer, to) = written(chunks);
+    let end = End { end_ns: Nanos(to + 77), ..End::default() };
+    writer.finish(&end).expect("memory takes all")
+}
+
+/// Returns a recording that was not ended, and the end of its last chunk.
+pub(super) fn written(chunks: &[Made]) -> (Writer<Vec<u8>>, u64) {
+    let mut writer = begun();
+    let mut from = BEGIN;
+    for chunk in chunks {
+        let to = from + chunk.length;
+        let loss = ChunkLoss { late: chunk.is_lossy.into(), ..ChunkLoss::default() };
+        let mut harvest = Harvest::new(from..to, loss);
+        for thread in 0..THREADS {
+            let mine = chunk.calls.iter().filter(|call| call.0 == thread);
+            let calls = mine.map(|&(_, distance, duration, node, timed)| {
+                let end = to - distance % chunk.length.max(1);
+                SpoolCall { start: end - duration, duration, node, timed }
+            });
+            let open = chunk.open.iter().filter(|open| open.0 == thread);
+            let open = open.map(|&(_, before, path)| OpenCall { start: Nanos(to - before), path });
+            add(&mut harvest, ThreadId(thread), calls.collect(), open.collect());
+        }
+        writer.write(&Block::of_calls(harvest, Vec::new(), None)).expect("memory takes all");
+        from = to;
+    }
+    (writer, from)
+}
+
+/// Adds the calls of a thread to a chunk.
+pub(super) fn add(
+    harvest: &mut Harvest,
+    thread: ThreadId,
+    mut calls: Vec<SpoolCall>,
+    open: Vec<OpenCall>,
+) {
+    calls.sort_by_key(|call| (call.end(), call.duration));
+    let (mut spool, mut log) = (Spool::new(usize::MAX), LogId::of(thread));
+    calls.into_iter().for_each(|call| spool.push(&mut log, call));
+    let cut = spool.cut(0);
+    harvest.add(thread, spool.take_before(&cut).pop().unwrap_or_default(), open);
+}
+
+/// Returns a recording that has names and paths, and no calls yet.
+pub(super) fn begun() -> Writer<Vec<u8>> {
     let start = Start { start_ns: Nanos(BEGIN), ..Start::default() };
     let mut writer = Writer::uncompressed(Vec::new(), &start).expect("memory takes all");
     let functions = (0..FUNCTIONS).map(|f| FunctionInfo::new(format!("f{f}"), "object"));
@@ -57,41 +104,17 @@ fn bytes_of(chunks: &[Made]) -> Vec<u8> {
         put_varint(&mut paths, above.into());
         put_varint(&mut paths, u64::from(function) << 1);
     }
+    put_varint(&mut paths, 0);
+    put_varint(&mut paths, u64::from(FUNCTIONS - 1) << 1 | 1);
     let blocks = names.to_blocks().expect("names are JSON").into_iter();
     for block in blocks.chain([Block::new(BlockKind::Paths, paths)]) {
         writer.write(&block).expect("memory takes all");
     }
-    let mut from = BEGIN;
-    for chunk in chunks {
-        let to = from + chunk.length;
-        let loss = ChunkLoss { late: chunk.is_lossy.into(), ..ChunkLoss::default() };
-        let mut harvest = Harvest::new(from..to, loss);
-        for thread in 0..THREADS {
-            let mine = chunk.calls.iter().filter(|call| call.0 == thread);
-            let mut calls: Vec<SpoolCall> = mine
-                .map(|&(_, distance, duration, node, timed)| {
-                    let end = to - distance % chunk.length.max(1);
-                    SpoolCall { start: end - duration, duration, node, timed }
-                })
-                .collect();
-            calls.sort_by_key(|call| (call.end(), call.duration));
-            let (mut spool, mut log) = (Spool::new(usize::MAX), LogId::of(ThreadId(thread)));
-            calls.into_iter().for_each(|call| spool.push(&mut log, call));
-            let cut = spool.cut(0);
-            let taken = spool.take_before(&cut).pop().unwrap_or_default();
-            let open = chunk.open.iter().filter(|open| open.0 == thread);
-            let open = open.map(|&(_, before, path)| OpenCall { start: Nanos(to - before), path });
-            harvest.add(ThreadId(thread), taken, open.collect());
-        }
-        writer.write(&Block::of_calls(harvest, Vec::new(), None)).expect("memory takes all");
-        from = to;
-    }
-    let end = End { end_ns: Nanos(from + 77), ..End::default() };
-    writer.finish(&end).expect("memory takes all")
+    writer
 }
 
 /// Returns every call with its row.
-fn all(recording: &Recording<Vec<u8>>) -> Vec<(RowKey, Span)> {
+pub(super) fn all(recording: &Recording<Vec<u8>>) -> Vec<(RowKey, Span)> {
     let mut calls = Vec::new();
     let count = recording.chunks().len();
     for (number, entry) in recording.chunks().iter().enumerate() {
@@ -118,7 +141,11 @@ fn all(recording: &Recording<Vec<u8>>) -> Vec<(RowKey, Span)> {
 }
 
 /// Makes a picture cell by cell: each looks at every call.
-fn slow(recording: &Recording<Vec<u8>>, calls: &[(RowKey, Span)], view: &View) -> Picture {
+pub(super) fn slow(
+    recording: &Recording<Vec<u8>>,
+    calls: &[(RowKey, Span)],
+    view: &View,
+) -> Picture {
     let length = 1u64 << view.level;
     let (from, to) = (view.cells.start * length, view.cells.end * length);
     let rows = view.rows.iter().map(|row| {
@@ -175,7 +202,12 @@ fn slow(recording: &Recording<Vec<u8>>, calls: &[(RowKey, Span)], view: &View) -
     Picture { rows: rows.collect(), lost: stretches }
 }
 
-fn all_rows() -> Vec<RowKey> {
+/// Makes a picture as a reader does.
+pub(super) fn picture(timeline: &Timeline, recording: &Recording<Vec<u8>>, view: &View) -> Picture {
+    timeline.picture(recording, view, &Stop::default()).expect("nobody stops it")
+}
+
+pub(super) fn all_rows() -> Vec<RowKey> {
     let rows = (0..=THREADS).flat_map(|thread| (0..4).map(move |depth| (ThreadId(thread), depth)));
     rows.map(|(thread, depth)| RowKey { thread, depth }).collect()
 }
@@ -209,9 +241,9 @@ proptest! {
             prop_assert!(view.cells.start << view.level <= from);
             prop_assert!(view.cells.end << view.level >= to);
             prop_assert!(1u64 << view.level <= ((to - from) / u64::from(pixels)).max(1));
-            let picture = timeline.picture(&recording, &view);
+            let picture = picture(&timeline, &recording, &view);
             prop_assert_eq!(&picture, &slow(&recording, &calls, &view), "{:?}", view);
-            let hits = timeline.hits(&recording, &chosen, Nanos(from)..Nanos(to), 7);
+            let hits = timeline.hits(&recording, &chosen, Nanos(from)..Nanos(to), 7, &Stop::default());
             let mut columns = vec![0; 7];
             for (_, span) in &calls {
                 let function = recording.nodes()[span.path as usize].func.index();
@@ -230,62 +262,4 @@ proptest! {
         let told = timeline.threads().iter().map(|(id, facts)| (*id, (facts.depths, facts.calls)));
         prop_assert_eq!(told.collect::<BTreeMap<_, _>>(), threads);
     }
-}
-
-#[test]
-fn a_call_is_told_with_those_around_and_inside_it() {
-    let call = |distance, duration, path| (0, distance, duration, path, true);
-    // f0 calls f1 twice in the second chunk; the first f1 calls f2 in it, and f0 began in the first.
-    let calls = vec![call(0, 1_500, 1), call(100, 300, 2), call(600, 200, 2), call(650, 50, 3)];
-    let made = |calls| Made { length: 1_000, is_lossy: false, calls, open: Vec::new() };
-    let recording = record(&[made(Vec::new()), made(calls)]);
-    let timeline = Timeline::build(&recording, &AtomicU64::new(0)).expect("there is room");
-    let near = |depth, time, slack| {
-        let row = RowKey { thread: ThreadId(0), depth };
-        let near = timeline.near(&recording, row, Nanos(BEGIN + time), slack)?;
-        let paths = |spans: &[Span]| spans.iter().map(|span| span.path).collect::<Vec<_>>();
-        let Near { call, parents, inside, .. } = near;
-        let starts: Vec<_> = inside.calls.iter().map(|span| span.start.0 - BEGIN).collect();
-        Some((call.start.0 - BEGIN, paths(&parents), starts, inside.count, inside.total))
-    };
-    assert_eq!(near(0, 600, 0), Some((500, vec![], vec![1_200, 1_600], 2, 500)));
-    assert_eq!(near(1, 1_320, 0), Some((1_200, vec![1], vec![1_300], 1, 50)));
-    assert_eq!(near(2, 1_320, 0), Some((1_300, vec![1, 2], vec![], 0, 0)));
-    assert_eq!(near(2, 1_400, 0), None);
-    assert_eq!(near(2, 1_400, 51).map(|found| found.0), Some(1_300));
-    assert_eq!(near(3, 1_320, 1_000), None);
-}
-
-#[test]
-fn a_damaged_chunk_is_lost_and_nothing_else() {
-    let calls = |n: u64| (0..n).map(|n| (0, n * 10, 5, 1, true)).collect::<Vec<_>>();
-    let made = |n| Made { length: 10_000, is_lossy: false, calls: calls(n), open: Vec::new() };
-    let chunks = [made(30), made(40), made(50)];
-    let offset = record(&chunks).chunks()[1].offset as usize + 60;
-    let mut bytes = bytes_of(&chunks);
-    bytes[offset] ^= 0x55;
-    let recording = Recording::open(bytes).expect("the rest of it");
-    let timeline = Timeline::build(&recording, &AtomicU64::new(0)).expect("there is room");
-    assert_eq!(timeline.unreadable_calls(), 40);
-    let row = RowKey { thread: ThreadId(0), depth: 0 };
-    let view = View::new(vec![row], Nanos(BEGIN)..Nanos(BEGIN + 30_000), 30);
-    let picture = timeline.picture(&recording, &view);
-    let count: u64 = picture.rows[0].cells.iter().map(|cell| cell.count).sum();
-    assert_eq!(count, 80);
-    let lost: u64 = picture.lost.iter().map(|cells| cells.end - cells.start).sum();
-    assert!((19..=21).contains(&(lost * (1 << view.level) / 512)), "{lost} cells of 512 ns");
-}
-
-#[test]
-fn of_too_many_overlapping_calls_the_longest_are_shown() {
-    let calls = (0..40_000).map(|n| (0, n % 5_000, 1_000 + n, 1, true)).collect();
-    let recording = record(&[Made { length: 100_000, is_lossy: false, calls, open: Vec::new() }]);
-    let timeline = Timeline::build(&recording, &AtomicU64::new(0)).expect("there is room");
-    let row = RowKey { thread: ThreadId(0), depth: 0 };
-    let view = View::new(vec![row], Nanos(BEGIN)..Nanos(BEGIN + 100_000), 200);
-    let picture = timeline.picture(&recording, &view);
-    let PictureRow { spans, left_out, .. } = &picture.rows[0];
-    assert_eq!((spans.len(), *left_out), (MOST_SPANS, 40_000 - MOST_SPANS as u64));
-    let shortest = spans.iter().map(|span| span.duration.0).min();
-    assert_eq!(shortest, Some(1_000 + left_out));
 }

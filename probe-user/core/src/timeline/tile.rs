@@ -23,6 +23,12 @@ pub(super) struct Tile {
     bytes: Box<[u8]>,
 }
 
+/// What a tile has of a row.
+pub(super) enum Packed {
+    Cell(Cell),
+    Span(Span),
+}
+
 /// The bytes of a row, level by level.
 struct PackedRow {
     key: RowKey,
@@ -98,14 +104,8 @@ impl Tile {
         self.bytes.len() + size_of_val(&*self.rows) + size_of::<Self>()
     }
 
-    /// Shows the cells and the calls of a row at a level, which is at least the tile's own.
-    pub(super) fn read(
-        &self,
-        key: RowKey,
-        level: u32,
-        mut cell: impl FnMut(Cell),
-        span: impl FnMut(Span),
-    ) {
+    /// Shows the cells and then the calls of a row at a level, which is at least the tile's own.
+    pub(super) fn read(&self, key: RowKey, level: u32, mut show: impl FnMut(Packed)) {
         let Ok(place) = self.rows.binary_search_by_key(&key, |(key, _)| *key) else { return };
         let mut bytes = &self.bytes[self.rows[place].1 as usize..];
         let top = self.level + self.levels - 1;
@@ -131,10 +131,12 @@ impl Tile {
         }
         unpack_cells(&bytes[before..before + here], self.from >> stored, |mut found| {
             found.at >>= level - stored;
-            cell(found);
+            show(Packed::Cell(found));
         });
         let first = all + spans_before;
-        unpack_spans(&bytes[first..first + spans_here], self.from, span);
+        unpack_spans(&bytes[first..first + spans_here], self.from, |found| {
+            show(Packed::Span(found))
+        });
     }
 }
 

@@ -1,13 +1,18 @@
 // Asks the server. All addresses are relative, so they have the token of the page's own.
 
 /**
- * @typedef {{ name: string, object: string }} Function
- * @typedef {{ program: string, length_ns: number, calls: number, functions: Function[],
- *   threads: import('./rows.js').Thread[], notes: string[], colours: number[][], files: string }} About
+ * @typedef {{ name: string, object: string }} TracedFunction
+ * @typedef {{ program: string, length_ns: number, calls: number, functions: TracedFunction[],
+ *   threads: import('./rows.js').Thread[], notes: string[], colours: number[][], short: string[],
+ *   files: string }} About
  * @typedef {{ thread: number, depth: number, function: number, start_ns: number,
  *   duration_ns: number, ended: 'timed' | 'untimed' | 'open' }} Call
- * @typedef {{ call: Call, parents: Call[], inside: Call[], inside_calls: number, inside_ns: number,
- *   self_ns: number | null, inside_is_partial: boolean, values: Record<string, unknown> | null }} Near
+ * @typedef {{ call: Call, parents: Call[], missing_parents: number, is_other: boolean, inside: Call[],
+ *   inside_calls: number, inside_ns: number, self_ns: number | null, inside_is_partial: boolean,
+ *   doubts: string[], values: Record<string, unknown> | null }} Near
+ * @typedef {{ calls: number, warnings: string[], headings: string[],
+ *   rows: { name: string, marks: string, numbers: string[] }[], left_out: number, remarks: string[],
+ *   notes: string[], loss: string, is_damaged: boolean }} RangeReport
  * @typedef {{ functions: number[], count: number, columns: number[], longest: Call[] }} Hits
  * @typedef {{ thread: number, depth: number, cells: Uint32Array, cellFunctions: Uint32Array,
  *   counts: Uint32Array, starts: Float64Array, durations: Float64Array, functions: Uint32Array,
@@ -22,12 +27,19 @@ export const TIMED = 1;
 export class Refused extends Error {}
 
 /**
+ * True if an answer is not waited for any more. The server stops the work on it.
+ * @param {unknown} error
+ */
+export const isAborted = (error) => error instanceof DOMException && error.name === 'AbortError';
+
+/**
  * @param {string} name
  * @param {Record<string, string | number>} params
+ * @param {AbortSignal} [signal]
  */
-async function ask(name, params) {
+async function ask(name, params, signal) {
   const query = new URLSearchParams(Object.entries(params).map(([key, value]) => [key, String(value)]));
-  const answer = await fetch(`api/${name}?${query}`);
+  const answer = await fetch(`api/${name}?${query}`, { signal });
   if (answer.status === 400) throw new Refused((await answer.text()).trim());
   return answer;
 }
@@ -35,9 +47,10 @@ async function ask(name, params) {
 /**
  * @param {string} name
  * @param {Record<string, string | number>} params
+ * @param {AbortSignal} signal
  */
-async function json(name, params) {
-  const answer = await ask(name, params);
+async function json(name, params, signal) {
+  const answer = await ask(name, params, signal);
   if (!answer.ok) throw new Refused(`the server answers ${answer.status}`);
   return answer.json();
 }
@@ -52,7 +65,7 @@ export async function about(progress) {
     const answer = await ask('about', {});
     if (answer.ok) return answer.json();
     if (answer.status !== 503) throw new Refused(`the server answers ${answer.status}`);
-    const { read, calls } = await answer.json();
+    const { read, calls } = /** @type {{ read: number, calls: number }} */ (await answer.json());
     progress(calls ? read / calls : 0);
     await new Promise((done) => setTimeout(done, 100));
   }
@@ -63,11 +76,12 @@ export async function about(progress) {
  * @param {number} to
  * @param {number} pixels
  * @param {{ thread: number, depth: number }[]} rows
+ * @param {AbortSignal} signal
  * @returns {Promise<Picture>}
  */
-export async function picture(from, to, pixels, rows) {
+export async function picture(from, to, pixels, rows, signal) {
   const params = { from: Math.floor(from), to: Math.ceil(to), pixels, rows: inRanges(rows) };
-  const answer = await ask('picture', params);
+  const answer = await ask('picture', params, signal);
   if (!answer.ok) throw new Refused(`the server answers ${answer.status}`);
   return decode(await answer.arrayBuffer(), rows);
 }
@@ -135,23 +149,27 @@ export function decode(bytes, asked) {
  * @param {number} depth
  * @param {number} time
  * @param {number} slack
+ * @param {AbortSignal} signal
  * @returns {Promise<Near | null>}
  */
-export const call = (thread, depth, time, slack) =>
-  json('call', { thread, depth, time: Math.floor(time), slack: Math.ceil(slack) });
+export const call = (thread, depth, time, slack, signal) =>
+  json('call', { thread, depth, time: Math.floor(time), slack: Math.ceil(slack) }, signal);
 
 /**
  * @param {number} from
  * @param {number} to
+ * @param {AbortSignal} signal
+ * @returns {Promise<RangeReport>}
  */
-export const report = (from, to) => json('report', { from, to });
+export const report = (from, to, signal) => json('report', { from, to }, signal);
 
 /**
  * @param {string} text
  * @param {number} from
  * @param {number} to
  * @param {number} columns
+ * @param {AbortSignal} signal
  * @returns {Promise<Hits>}
  */
-export const find = (text, from, to, columns) =>
-  json('find', { text, from: Math.floor(from), to: Math.ceil(to), columns });
+export const find = (text, from, to, columns, signal) =>
+  json('find', { text, from: Math.floor(from), to: Math.ceil(to), columns }, signal);

@@ -2,7 +2,7 @@
 // for each row, which is stretched to the height of the row.
 
 import { TIMED } from './data.js';
-import { css, time } from './format.js';
+import { css, ink, time } from './format.js';
 import { ROW } from './rows.js';
 
 /** Spans narrower than this are part of the line of pixels. */
@@ -24,21 +24,32 @@ export function theme() {
   return { ground, text: of('--text'), dim: of('--dim'), line: of('--line') };
 }
 
+/**
+ * A name as it is, without parameters, and without what is around it.
+ * @param {string} name
+ * @param {string} short
+ */
+function forms(name, short) {
+  const last = short.slice(short.lastIndexOf('::') + 1).replace(/^:/, '');
+  return [...new Set([name, short, last || short].map((form) => form.slice(0, 400)))];
+}
+
 export class Painter {
   /**
    * @param {HTMLCanvasElement} canvas
-   * @param {number[][]} colours of the functions
-   * @param {string[]} names
+   * @param {import('./data.js').About} about
    */
-  constructor(canvas, colours, names) {
+  constructor(canvas, { colours, functions, short }) {
     this.canvas = canvas;
     const context = canvas.getContext('2d', { alpha: false });
     if (!context) throw new Error('this browser cannot draw');
     this.context = context;
     this.colours = colours;
-    this.names = names;
+    this.names = functions.map(({ name }, id) => forms(name, short[id] ?? name));
+    /** The widths of names in pixels. @type {Map<string, number>} */
+    this.widths = new Map();
     this.css = colours.map((colour) => css(colour));
-    this.inks = colours.map(([r, g, b]) => (0.299 * r + 0.587 * g + 0.114 * b > 140 ? '#000' : '#fff'));
+    this.inks = colours.map(ink);
     this.lines = document.createElement('canvas');
     /** Functions that are not dimmed; null if none is. @type {Set<number> | null} */
     this.chosen = null;
@@ -158,23 +169,37 @@ export class Painter {
       const from = Math.max(left, 0) + 4;
       const room = Math.min(right, view.width) - from - 2;
       if (room > TEXT) {
-        context.fillStyle = this.inks[id] ?? '#000';
-        context.fillText(this.#cut(this.names[id] ?? '?', room), from, y + height / 2 + 1);
+        // On a faded call the ground shows through.
+        context.fillStyle = context.globalAlpha < 1 ? this.theme.dim : this.inks[id] ?? '#000';
+        context.globalAlpha = 1;
+        context.fillText(this.#fitting(this.names[id] ?? ['?'], room), from, y + height / 2 + 1);
       }
     }
     context.globalAlpha = 1;
   }
 
   /**
-   * @param {string} name
+   * The longest form of a name that fits, or the beginning of the shortest.
+   * @param {string[]} names
    * @param {number} room
    */
-  #cut(name, room) {
-    const most = Math.floor(room / 5.2);
-    if (name.length <= most / 1.4 || this.context.measureText(name.slice(0, 400)).width <= room) return name.slice(0, 400);
-    let text = name.slice(0, most);
+  #fitting(names, room) {
+    const found = names.find((name) => this.#width(name) <= room);
+    if (found) return found;
+    const shortest = names[names.length - 1] ?? '';
+    let text = shortest.slice(0, Math.floor(room / 5));
     while (text && this.context.measureText(`${text}…`).width > room) text = text.slice(0, -1);
     return text && `${text}…`;
+  }
+
+  /** @param {string} name */
+  #width(name) {
+    let width = this.widths.get(name);
+    if (width === undefined) {
+      width = this.context.measureText(name).width;
+      this.widths.set(name, width);
+    }
+    return width;
   }
 
   /**
@@ -248,7 +273,8 @@ export function ruler(canvas, view, strip, theme) {
     const x = Math.round(view.xAt(at)) + 0.5;
     context.moveTo(x, 0);
     context.lineTo(x, height);
-    context.fillText(time(at, step), x + 3, 3);
+    const label = time(at, step);
+    if (x + 3 + context.measureText(label).width < view.width) context.fillText(label, x + 3, 3);
   }
   context.stroke();
 }

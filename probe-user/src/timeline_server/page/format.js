@@ -44,6 +44,24 @@ export function css([red, green, blue]) {
 }
 
 /**
+ * Black or white, whichever has more contrast on a colour (by the relative luminance of WCAG).
+ * @param {number[]} colour
+ */
+export function ink(colour) {
+  const [red, green, blue] = colour.map((part) => {
+    const share = part / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? '#000' : '#fff';
+}
+
+/**
+ * A number of calls, such as 1 call or 2,000 calls.
+ * @param {number} n
+ */
+export const calls = (n) => `${count(n)} ${n === 1 ? 'call' : 'calls'}`;
+
+/**
  * Makes an element with text. Names from a recording come into the page only here and as text.
  * @param {string} tag
  * @param {string} [text]

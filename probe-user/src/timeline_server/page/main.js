@@ -2,13 +2,15 @@
 
 import * as data from './data.js';
 import { Painter, ruler, theme } from './draw.js';
-import { byId, count, duration, element } from './format.js';
+import { byId, calls, count, duration, element } from './format.js';
 import { Pointer } from './pointer.js';
 import { showCall, showHits, showRange, showText } from './panel.js';
 import { ROW, Rows } from './rows.js';
 import { Search } from './search.js';
 import { RULER, View } from './view.js';
 
+/** How long a picture of another place may take, in milliseconds, before it is not waited for. */
+const PATIENCE = 1000;
 
 export class Page {
   /** @param {data.About} about */
@@ -28,10 +30,16 @@ export class Page {
     this.panel = byId('panel');
     this.ruler = /** @type {HTMLCanvasElement} */ (byId('ruler'));
     this.canvas = /** @type {HTMLCanvasElement} */ (byId('picture'));
-    this.painter = new Painter(this.canvas, about.colours, about.functions.map((f) => f.name));
+    this.painter = new Painter(this.canvas, about);
     this.around = { about, goTo: (/** @type {data.Call} */ call) => this.goTo(call), close: () => this.close() };
-    this.asking = false;
+    /** The picture on its way. @type {AbortController | null} */
+    this.asking = null;
+    this.askedAt = 0;
     this.asked = '';
+    /** @type {number | undefined} */
+    this.hurry = undefined;
+    /** What the panel waits for. */
+    this.choosing = new AbortController();
     this.isDrawing = false;
     /** @type {number | undefined} */
     this.hashing = undefined;
@@ -89,7 +97,7 @@ export class Page {
     const tracks = this.rows.visibleTracks(this.view.scroll, this.height);
     names.replaceChildren(...tracks.map((track) => {
       const label = element('div', track.thread.name || 'thread');
-      label.append(element('span', ` ${track.thread.tid} · ${count(track.thread.calls)} calls`));
+      label.append(element('span', ` ${track.thread.tid} · ${calls(track.thread.calls)}`));
       const top = Math.min(Math.max(track.top - this.view.scroll, 0), track.bottom - this.view.scroll - 16);
       label.style.top = `${RULER + top}px`;
       return label;
@@ -109,21 +117,29 @@ export class Page {
 
   // Asking.
 
-  /** Asks for the picture of now. While one is on its way, the end of it asks again. */
+  /** Asks for the picture of now. While one is on its way, its end asks again; one that takes long is stopped. */
   ask() {
     const rows = this.rows.visible(this.view.scroll, this.height);
     const pixels = Math.min(8192, Math.max(1, this.canvas.width));
     const key = [this.view.from, this.view.to, pixels, ...rows.map((row) => `${row.thread}.${row.depth}`)].join(' ');
-    if (key === this.asked || this.asking) return;
+    if (key === this.asked) return;
+    clearTimeout(this.hurry);
+    if (this.asking) {
+      const left = this.askedAt + PATIENCE - performance.now();
+      if (left > 0) this.hurry = setTimeout(() => this.ask(), left);
+      else this.asking.abort();
+      return;
+    }
     this.asked = key;
-    this.asking = true;
-    data.picture(this.view.from, this.view.to, pixels, rows)
+    this.askedAt = performance.now();
+    this.asking = new AbortController();
+    data.picture(this.view.from, this.view.to, pixels, rows, this.asking.signal)
       .then((picture) => {
         this.picture = picture;
         this.status();
       }, (error) => this.say(error))
       .finally(() => {
-        this.asking = false;
+        this.asking = null;
         this.change();
       });
     this.toHash();
@@ -132,23 +148,30 @@ export class Page {
   status() {
     const { from, to } = this.view;
     const leftOut = this.picture?.rows.reduce((sum, row) => sum + row.leftOut, 0) ?? 0;
-    const text = `${duration(to - from)} of ${duration(this.about.length_ns)} · ${count(this.about.calls)} calls`;
+    const text = `${duration(to - from)} of ${duration(this.about.length_ns)} · ${calls(this.about.calls)}`;
     byId('status').textContent = leftOut ? `${text} · ${count(leftOut)} overlapping calls are not drawn` : text;
   }
 
   /** @param {unknown} error */
   say(error) {
-    const why = error instanceof data.Refused ? error.message : 'ctrace has ended, or cannot be reached';
-    byId('status').textContent = why;
+    if (!data.isAborted(error)) byId('status').textContent = why(error);
   }
 
   // Choosing.
 
+  /** Stops what the panel waited for. */
+  nextChoice() {
+    this.choosing.abort();
+    this.choosing = new AbortController();
+    return this.choosing.signal;
+  }
+
   /** @param {number} thread @param {number} depth @param {number} when @param {number} slack */
   async choose(thread, depth, when, slack) {
+    const signal = this.nextChoice();
     try {
-      const near = await data.call(thread, depth, when, slack);
-      if (!near) return;
+      const near = await data.call(thread, depth, when, slack, signal);
+      if (!near || signal.aborted) return;
       this.call = near.call;
       showCall(this.panel, this.around, near);
       this.resized();
@@ -175,11 +198,12 @@ export class Page {
     this.range = range;
     showText(this.panel, this.around, `range of ${duration(range.to - range.from)}`, 'counting …');
     this.resized();
+    const signal = this.nextChoice();
     try {
-      const report = await data.report(range.from, range.to);
-      if (this.range === range) showRange(this.panel, this.around, range, report);
+      const report = await data.report(range.from, range.to, signal);
+      if (!signal.aborted) showRange(this.panel, this.around, range, report);
     } catch (error) {
-      showText(this.panel, this.around, 'no report', error instanceof Error ? error.message : String(error));
+      if (!data.isAborted(error)) showText(this.panel, this.around, 'no report', why(error));
     }
   }
 
@@ -190,6 +214,7 @@ export class Page {
       if (this.search.found) showHits(this.panel, this.around, text, this.search.found.hits);
       this.status();
     } catch (error) {
+      if (data.isAborted(error)) return;
       this.search.found = null;
       this.say(error);
     }
@@ -198,6 +223,7 @@ export class Page {
   }
 
   close() {
+    this.nextChoice();
     this.panel.hidden = true;
     [this.range, this.call] = [null, null];
     this.resized();
@@ -340,6 +366,11 @@ export class Page {
   }
 }
 
+/** @param {unknown} error */
+function why(error) {
+  return error instanceof data.Refused ? error.message : 'ctrace has ended, or cannot be reached';
+}
+
 async function start() {
   const status = byId('status');
   try {
@@ -352,7 +383,11 @@ async function start() {
     if (!about.threads.length) status.textContent = 'there is no call in this recording';
     else new Page(about).start();
   } catch (error) {
-    status.textContent = error instanceof data.Refused ? error.message : 'ctrace has ended, or cannot be reached';
+    status.textContent = '';
+    const notes = byId('notes');
+    notes.hidden = false;
+    notes.replaceChildren(element('p', why(error), 'warning'));
+    document.documentElement.dataset.ready = 'failed';
   }
 }
 

@@ -1,9 +1,6 @@
 // The panel at the right: a call, the report of a range, or the calls that were found.
 
-import { count, css, duration, element, exact, time } from './format.js';
-
-/** Rows of a report that are shown. */
-const MOST_ROWS = 200;
+import { calls as callsText, count, css, duration, element, exact, time } from './format.js';
 
 /**
  * @typedef {{ about: import('./data.js').About, goTo: (call: import('./data.js').Call) => void,
@@ -37,7 +34,7 @@ function named(around, id) {
 
 /** @param {[string, string][]} pairs */
 function pairs(pairs) {
-  const table = element('table');
+  const table = element('table', '', 'facts');
   for (const [name, value] of pairs) {
     const row = element('tr');
     row.append(element('th', name), element('td', value));
@@ -85,57 +82,65 @@ export function showCall(panel, around, near) {
     ['thread', thread ? `${thread.name} ${thread.tid}` : '?'],
     ['object', around.about.functions[call.function]?.object ?? ''],
   ];
-  if (near.self_ns !== null) facts.push(['own time', duration(near.self_ns)]);
+  if (near.self_ns !== null) facts.push(['own time', `${near.doubts.length ? '≤ ' : ''}${duration(near.self_ns)}`]);
   if (call.ended === 'untimed') facts.push(['end', 'not seen; the duration goes to the last event inside']);
   panel.append(pairs(facts));
+  if (near.self_ns !== null) {
+    for (const doubt of near.doubts) panel.append(element('p', `own time may be less: ${doubt}`, 'warning'));
+  }
   if (near.values) {
     panel.append(element('h3', 'values'), pairs(Object.entries(near.values).map(([name, value]) => [name, shown(value)])));
   }
-  if (near.parents.length) {
-    panel.append(element('h3', 'inside of'), list(around, near.parents));
+  if (near.parents.length) panel.append(element('h3', 'inside of'), list(around, near.parents));
+  if (near.missing_parents) {
+    panel.append(element('p', `${callsText(near.missing_parents)} around it could not be read`, 'warning'));
   }
+  if (near.is_other) panel.append(element('p', 'it lies beyond the bounds on paths: which calls are around it is not known', 'warning'));
   if (near.inside_calls) {
     const some = near.inside_is_partial ? ' in its first part' : '';
-    panel.append(element('h3', `${count(near.inside_calls)} calls${some}, ${duration(near.inside_ns)}`), list(around, inside));
+    panel.append(element('h3', `${callsText(near.inside_calls)} inside${some}, ${duration(near.inside_ns)}`), list(around, inside));
     if (inside.length < near.inside_calls) panel.append(element('p', `the first ${inside.length}`, 'dim'));
   }
 }
 
+/** @param {string[]} sentences @param {string} name the class */
+const paragraphs = (sentences, name) => sentences.map((sentence) => element('p', sentence, name));
+
 /**
- * Shows a report, with the numbers of `ctrace report --time`.
+ * Shows a report: the rows, marks and sentences of `ctrace report --time`, which the server has made.
  * @param {Element} panel
  * @param {Around} around
  * @param {{ from: number, to: number }} range
- * @param {any} report
+ * @param {import('./data.js').RangeReport} report
  */
 export function showRange(panel, around, range, report) {
   begin(panel, around, `range of ${duration(range.to - range.from)}`);
-  const { loss } = report;
-  panel.append(pairs([
-    ['from', `${time(range.from)}`],
-    ['calls', count(report.functions.reduce((/** @type {number} */ sum, /** @type {any} */ f) => sum + f.calls, 0))],
+  panel.append(...paragraphs(report.warnings, 'warning'), pairs([
+    ['from', time(range.from)],
+    ['calls', count(report.calls)],
   ]));
-  const lost = loss.events + loss.late + loss.decode_errors + (loss.unreadable_calls ?? 0);
-  if (lost) panel.append(element('p', `${count(lost)} events are missing from it`, 'warning'));
-  if (loss.calls_untimed) panel.append(element('p', `${count(loss.calls_untimed)} calls have no known end`, 'dim'));
-  panel.append(element('h3', 'the same on the command line'),
+  if (report.rows.length) panel.append(functions(report));
+  if (report.left_out) panel.append(element('p', `${count(report.left_out)} more functions are not shown`, 'dim'));
+  panel.append(...paragraphs([...report.remarks, ...report.notes], 'dim'),
+    element('p', report.loss, report.is_damaged ? 'warning' : 'dim'),
+    element('h3', 'the same on the command line'),
     element('code', `ctrace report ${around.about.files} --time ${exact(range.from)}..${exact(range.to)}`));
-  const table = element('table');
+}
+
+/** @param {import('./data.js').RangeReport} report */
+function functions({ headings, rows }) {
+  const table = element('table', '', 'functions');
   const head = element('tr');
-  head.append(element('th', 'function'),
-    ...['calls', 'total', 'own', 'p50', 'p99', 'max'].map((name) => element('th', name, 'number')));
+  head.append(element('th', 'function'), ...headings.map((name) => element('th', name, 'number')));
   table.append(head);
-  const rows = report.functions.filter((/** @type {any} */ f) => f.calls > 0)
-    .sort((/** @type {any} */ a, /** @type {any} */ b) => b.self_ns - a.self_ns);
-  for (const f of rows.slice(0, MOST_ROWS)) {
+  for (const { name, marks, numbers } of rows) {
     const row = element('tr');
-    const times = [f.total_ns, f.self_ns, f.p50_ns, f.p99_ns, f.max_ns];
-    row.append(element('td', f.name), element('td', count(f.calls), 'number'),
-      ...times.map((ns) => element('td', ns === null ? '–' : duration(ns), 'number')));
+    const label = element('td', name);
+    if (marks) label.append(' ', element('span', marks, 'marks'));
+    row.append(label, ...numbers.map((number) => element('td', number, 'number')));
     table.append(row);
   }
-  panel.append(element('h3', 'functions by own time'), table);
-  if (rows.length > MOST_ROWS) panel.append(element('p', `and ${count(rows.length - MOST_ROWS)} more`, 'dim'));
+  return table;
 }
 
 /**
@@ -145,7 +150,7 @@ export function showRange(panel, around, range, report) {
  * @param {import('./data.js').Hits} hits
  */
 export function showHits(panel, around, text, hits) {
-  begin(panel, around, `${count(hits.count)} calls of ${text}`);
+  begin(panel, around, `${callsText(hits.count)} of ${text}`);
   panel.append(pairs([['functions', count(hits.functions.length)]]));
   panel.append(element('h3', 'the longest'), list(around, hits.longest));
 }

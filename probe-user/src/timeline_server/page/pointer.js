@@ -16,7 +16,8 @@ export class Pointer {
   /** @param {import('./main.js').Page} page */
   constructor(page) {
     this.page = page;
-    [this.x, this.y] = [0, 0];
+    this.x = 0;
+    this.y = 0;
     /** @type {Drag | null} */
     this.drag = null;
   }
@@ -75,7 +76,7 @@ export class Pointer {
       tip.textContent = `${name(id)}\n${duration(length)}${end}\nat ${time(start, this.page.view.pixel)}`;
     } else if (found.cell) {
       const { function: id, count: calls, share } = found.cell;
-      tip.textContent = `${name(id)} is the longest here\n${count(calls)} calls begin in ${duration(this.page.picture?.cell ?? 0)}, `
+      tip.textContent = `${name(id)} is the longest here\n${count(calls)} begin in ${duration(this.page.picture?.cell ?? 0)}, `
         + `${Math.round(share * 100)} % covered`;
     }
     const { x, y } = this;

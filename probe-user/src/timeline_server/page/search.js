@@ -10,7 +10,15 @@ export class Search {
     /** @type {{ text: string, hits: data.Hits, functions: Set<number>, length: number, from: number, to: number, columns: number[] } | null} */
     this.found = null;
     this.place = -1;
-    this.turn = 0;
+    /** The newest question. */
+    this.asking = new AbortController();
+  }
+
+  /** Stops the question before. */
+  next() {
+    this.asking.abort();
+    this.asking = new AbortController();
+    return this.asking.signal;
   }
 
   /**
@@ -19,9 +27,9 @@ export class Search {
    * @param {number} length
    */
   async start(text, length) {
-    const turn = ++this.turn;
-    const hits = text ? await data.find(text, 0, Math.max(length, 1), COLUMNS) : null;
-    if (turn !== this.turn) return false;
+    const signal = this.next();
+    const hits = text ? await data.find(text, 0, Math.max(length, 1), COLUMNS, signal) : null;
+    if (signal.aborted) return false;
     this.place = -1;
     const to = Math.max(length, 1);
     const functions = new Set(hits?.functions);
@@ -34,7 +42,7 @@ export class Search {
    * @param {import('./view.js').View} view
    */
   async refine(view) {
-    const { found, turn } = this;
+    const { found } = this;
     if (!found) return false;
     const [from, to] = [Math.max(0, view.from), Math.min(view.to, found.length)];
     const isFine = found.from <= from && to <= found.to && (found.to - found.from) < 3 * (to - from);
@@ -42,8 +50,9 @@ export class Search {
     const margin = (to - from) / 2;
     const first = Math.max(0, Math.floor(from - margin));
     const last = Math.min(found.length, Math.ceil(to + margin));
-    const { columns } = await data.find(found.text, first, last, COLUMNS);
-    if (turn !== this.turn || this.found !== found) return false;
+    const signal = this.next();
+    const { columns } = await data.find(found.text, first, last, COLUMNS, signal);
+    if (signal.aborted || this.found !== found) return false;
     Object.assign(found, { from: first, to: last, columns });
     return true;
   }

@@ -141,15 +141,17 @@ impl Marks {
         (column.width() > 0).then_some(column)
     }
 
-    /// Returns a line for each mark of these rows.
-    pub(crate) fn legend(&self, functions: &[usize], style: &Style) -> String {
+    /// Returns a sentence for each mark of these rows.
+    pub(crate) fn sentences(&self, functions: &[usize]) -> Vec<String> {
         let is_used = |mark: &Mark| functions.iter().any(|&at| self.has(at, *mark));
         let used = Mark::ALL.into_iter().filter(is_used);
-        used.map(|mark| {
-            let line = format!("{}: {}", mark.letter(), mark.legend());
-            text::paragraph(&line, Tone::Dim, style)
-        })
-        .collect()
+        used.map(|mark| format!("{}: {}", mark.letter(), mark.legend())).collect()
+    }
+
+    /// Returns the same as lines.
+    pub(crate) fn legend(&self, functions: &[usize], style: &Style) -> String {
+        let sentences = self.sentences(functions).into_iter();
+        sentences.map(|line| text::paragraph(&line, Tone::Dim, style)).collect()
     }
 }
 

@@ -19,6 +19,7 @@ mod values;
 
 pub(crate) use needs::Needs;
 pub use options::{ViewError, ViewName, ViewOptions};
+pub(crate) use summary::{Sheet, sheet};
 
 use super::text;
 use crate::ui::output::style::Style;

@@ -1,9 +1,9 @@
 //! The first screen: one row for each function, the one with the most time of its own first.
 
-use super::Context;
+use super::{Context, ViewOptions};
 use crate::ui::notes::head;
 use crate::ui::notes::marks::Marks;
-use crate::ui::output::style::Tone;
+use crate::ui::output::style::{Style, Tone};
 use crate::ui::table::grid::{self, Cell, ColumnGroup, GridColumn};
 use crate::ui::table::net;
 use crate::ui::table::number::cell;
@@ -13,10 +13,10 @@ use crate::ui::text;
 use crate::ui::text::names;
 use crate::ui::text::units::{ABSENT, Digits};
 use ctrace_core::function::FunctionKind;
-use ctrace_core::report::FunctionReport;
 use ctrace_core::report::numbers::{Number, Unit, number};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::{self, RowChoice};
+use ctrace_core::report::{FunctionReport, Report};
 use ctrace_core::units::saturating_sum;
 use std::cmp::Reverse;
 
@@ -132,6 +132,9 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         + &context.left_out(left_out, "function", "functions")
         + &marks.legend(&rows, context.style)
         + &remarks(context, &rows, net)
+            .iter()
+            .map(|line| text::paragraph(line, Tone::Dim, context.style))
+            .collect::<String>()
 }
 
 /// Returns whether the times are shown without the cost of probes.
@@ -139,8 +142,56 @@ fn is_net(context: &Context<'_>) -> bool {
     !context.options.raw && context.report.functions.iter().any(super::is_net)
 }
 
+/// The table for those who draw it otherwise: the same rows, texts, marks and remarks.
+#[derive(serde::Serialize)]
+pub(crate) struct Sheet {
+    /// Of the numbers.
+    headings: Vec<String>,
+    rows: Vec<SheetRow>,
+    left_out: usize,
+    /// The legend of the marks and what else is said below.
+    remarks: Vec<String>,
+}
+
+#[derive(serde::Serialize)]
+struct SheetRow {
+    name: String,
+    marks: String,
+    numbers: Vec<String>,
+}
+
+pub(crate) fn sheet(report: &Report, top: usize) -> Sheet {
+    let options = ViewOptions { top: Some(top), ..ViewOptions::default() };
+    let context = Context {
+        report,
+        options: &options,
+        selection: &options.selection(),
+        style: &Style::default(),
+    };
+    let (marks, net) = (Marks::of(report), is_net(&context));
+    let (rows, left_out) = choose(&context, &marks, net);
+    let list: Vec<&FunctionReport> = rows.iter().map(|&at| &report.functions[at]).collect();
+    let layout = Layout { numbers: All, bar: false, place: false };
+    let groups = columns_of(numbers_of(&context), &list, &[], None, &layout, net);
+    let columns = || groups.iter().flat_map(|group| &group.columns);
+    let text = |column: &GridColumn, row: usize| column.cells[row].text.clone();
+    let row = |(row, &at): (usize, &usize)| SheetRow {
+        name: names::label(&report.functions[at]),
+        marks: marks.letters(at),
+        numbers: columns().map(|column| text(column, row)).collect(),
+    };
+    let mut said = marks.sentences(&rows);
+    said.extend(remarks(&context, &rows, net).into_iter().map(str::to_owned));
+    Sheet {
+        headings: columns().map(|column| column.heading.clone()).collect(),
+        rows: rows.iter().enumerate().map(row).collect(),
+        left_out,
+        remarks: said,
+    }
+}
+
 /// Explains absent times, and says what the times include.
-fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> String {
+fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> Vec<&'static str> {
     let rows: Vec<&FunctionReport> = rows.iter().map(|&at| &context.report.functions[at]).collect();
     let numbers = numbers_of(context);
     let shown = |row| numbers.iter().filter_map(move |it| it.net.filter(|_| net)?(row));
@@ -163,7 +214,7 @@ fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> String {
         false if rows.iter().any(|row| row.kind == FunctionKind::Function) => AS_SEEN,
         false => UNPROBED,
     });
-    lines.iter().map(|line| text::paragraph(line, Tone::Dim, context.style)).collect()
+    lines
 }
 
 /// Returns the rows in order, and the number of those left out. Functions that frame the program

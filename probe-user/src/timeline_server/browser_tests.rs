@@ -1,0 +1,96 @@
+//! The page in Chromium: what it shows and does. A script at the end of the page's own presses keys, clicks and
+//! looks, and leaves what it saw in the document. Without Chromium these tests are skipped.
+
+use super::tests::{HOSTILE, Served, demo, hostile};
+use super::*;
+use serde_json::Value;
+use std::{fs, process::Command};
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/timeline_server/page");
+const SCRIPT: &str = include_str!("browser_tests.js");
+
+/// Opens the page of a recording with the script, and returns what that saw. `None` without Chromium.
+fn seen<R: ReadAt + Send + Sync + 'static>(
+    recording: Recording<R>,
+    find: &str,
+) -> Option<(Served, Value)> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("page");
+    fs::create_dir(&page).expect("a folder");
+    for name in page::names() {
+        let mut text = fs::read_to_string(format!("{FOLDER}/{name}")).expect("a file of the page");
+        if name == "main.js" {
+            text += SCRIPT;
+        }
+        fs::write(page.join(name), text).expect("room");
+    }
+    let served = Served::with_page(recording, Some(page));
+    let mut command = Command::new("chromium");
+    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]);
+    command.args(["--disable-quic", "--no-first-run", "--disable-background-networking"]);
+    command.args(["--disable-component-update", "--disable-sync", "--disable-extensions"]);
+    command.args(["--window-size=1200,800", "--virtual-time-budget=60000", "--dump-dom"]);
+    command.arg(format!("--user-data-dir={}", folder.path().join("profile").display()));
+    let output = match command.arg(format!("{}?{find}", served.url())).output() {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("skipped: cannot run chromium: {error}");
+            return None;
+        }
+    };
+    let document = String::from_utf8_lossy(&output.stdout);
+    let told = document.split("data-seen=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let told = told.unwrap_or_else(|| {
+        panic!("the script has not ended: {document}\n{}", String::from_utf8_lossy(&output.stderr))
+    });
+    let told = told.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">");
+    let seen: Value = serde_json::from_str(&told.replace("&amp;", "&")).expect("JSON");
+    assert_eq!(seen["error"], Value::Null, "{seen:#}");
+    Some((served, seen))
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[test]
+fn a_browser_shows_calls_and_does_what_keys_say() {
+    let Some((served, seen)) = seen(demo(), "main") else { return };
+    let about = served.json("api/about");
+    let length = about["length_ns"].as_u64().expect("a length");
+    assert_eq!(seen["title"], format!("{} · ctrace", text(&about["program"])));
+    // The outermost call covers most of its row, and rows have names.
+    assert!(seen["covered"].as_f64() > Some(0.5), "{seen:#}");
+    assert!(seen["names"].as_u64() >= Some(1), "{seen:#}");
+    assert!(text(&seen["tip"]).starts_with("main\n"), "{seen:#}");
+    assert_ne!(seen["whole"], seen["zoomed"], "W zooms in");
+    assert_eq!(seen["whole"], seen["again"], "0 shows the whole again");
+    let hits = served.json(&format!("api/find?text=main&from=0&to={length}&columns=10"));
+    assert_eq!((&seen["found"], &hits["count"]), (&"1 call of main".into(), &1.into()));
+    assert_eq!(seen["call"], "main");
+    assert!(text(&seen["facts"]).contains("own time"), "{seen:#}");
+    let (from, to) = (&hits["longest"][0]["start_ns"], &hits["longest"][0]["duration_ns"]);
+    let (from, to) = (from.as_u64().expect("a time"), to.as_u64().expect("a time"));
+    let range = served.json(&format!("api/report?from={from}&to={}", from + to));
+    let rows = range["rows"].as_array().expect("rows");
+    let name =
+        |row: &Value| format!("{} {}", text(&row["name"]), text(&row["marks"])).trim().to_owned();
+    assert_eq!(seen["functions"], Value::from(rows.iter().map(name).collect::<Vec<_>>()));
+    for said in range["remarks"].as_array().expect("sentences") {
+        assert!(text(&seen["report"]).contains(text(said)), "{said}");
+    }
+    assert!(text(&seen["hash"]).contains("range="), "{seen:#}");
+    assert_eq!(seen["closed"], true, "Esc closes the panel");
+}
+
+#[test]
+fn a_browser_shows_names_as_text() {
+    let Some((_served, seen)) = seen(hostile(), "/img/") else { return };
+    assert_eq!(seen["title"], "unknown program · ctrace", "no code of a name has run");
+    assert_eq!(seen["markup"], 0, "{seen:#}");
+    assert_eq!(
+        (&seen["call"], &seen["functions"][0]),
+        (&Value::from(HOSTILE), &Value::from(HOSTILE))
+    );
+    assert!(text(&seen["tip"]).starts_with(HOSTILE), "{seen:#}");
+}
