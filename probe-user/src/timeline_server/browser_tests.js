@@ -2,9 +2,14 @@
 // Appended to main.js by browser_tests.rs.
 (async () => {
   const seen = {};
-  const wait = () => new Promise((done) => setTimeout(done, 25));
+  // Time is virtual and does not pass while the server answers: with an answer at each step, frames and
+  // other answers come in between.
+  const wait = async () => {
+    await fetch('icon.svg');
+    await new Promise((done) => setTimeout(done, 25));
+  };
   const until = async (what, is) => {
-    for (let tries = 0; tries < 400; tries++) {
+    for (let tries = 0; tries < 4000; tries++) {
       if (is()) return;
       await wait();
     }

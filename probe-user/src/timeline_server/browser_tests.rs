@@ -29,7 +29,7 @@ fn seen<R: ReadAt + Send + Sync + 'static>(
     command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]);
     command.args(["--disable-quic", "--no-first-run", "--disable-background-networking"]);
     command.args(["--disable-component-update", "--disable-sync", "--disable-extensions"]);
-    command.args(["--window-size=1200,800", "--virtual-time-budget=60000", "--dump-dom"]);
+    command.args(["--window-size=1200,800", "--virtual-time-budget=1000000", "--dump-dom"]);
     command.arg(format!("--user-data-dir={}", folder.path().join("profile").display()));
     let output = match command.arg(format!("{}?{find}", served.url())).output() {
         Ok(output) => output,
