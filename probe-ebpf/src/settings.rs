@@ -65,11 +65,15 @@ pub static SIGNAL_FLAGS: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static SIGNAL_GROUP_EXIT_CODE: Global<u32> = Global::new(0);
 
-// The fields that `restore` reads. All are 0 where the kernel lacks one: no site is guarded then.
+// The fields that `restore` and `wait` read. All are 0 where the kernel lacks one: no site is guarded
+// then, and all waits are reported.
 
 /// `task_struct.utask`
 #[unsafe(no_mangle)]
 pub static TASK_UTASK: Global<u32> = Global::new(0);
+/// `task_struct.stack`
+#[unsafe(no_mangle)]
+pub static TASK_STACK: Global<u32> = Global::new(0);
 /// `task_struct.mm`
 #[unsafe(no_mangle)]
 pub static TASK_MM: Global<u32> = Global::new(0);

@@ -1,12 +1,15 @@
-//! When threads of the traced processes have no processor, and why.
+//! These programs report when threads of the traced processes have no processor, and why.
 //!
 //! A wait has a record where its thread loses the processor, one where it is woken, and one where it
-//! gets a processor again. So user space takes a wait for a call inside the calls of its thread, and
-//! a lost record costs that wait alone. Loaded only where somebody asks for waits.
+//! gets a processor again. So user space takes a wait for a call inside the calls of its thread. The
+//! programs are loaded only where somebody asks for waits.
+//!
+//! They run at every switch of every thread of the machine, so they leave out what user space would
+//! drop: waits of threads that are surely in no traced call.
 
 use crate::{
     kernel::Kernel,
-    maps::{ALL_WAITS, EXECUTED},
+    maps::{ALL_WAITS, EXECUTED, SWITCHES},
     output::{Task, event, event_of_another},
     settings,
 };
@@ -18,6 +21,7 @@ use aya_ebpf::{
     macros::raw_tracepoint,
     programs::RawTracePointContext,
 };
+use core::arch::asm;
 use ctrace_common::{Cause, Kind, NO_SYSCALL, WaitState};
 
 /// The kernel's bits for states of threads.
@@ -29,6 +33,10 @@ const GONE: u32 = 0x10 | 0x20 | 0x80;
 /// The offset of `orig_ax` in `pt_regs` on x86-64, which never changes.
 const ORIG_AX: u64 = 15 * 8;
 
+/// The kernel's system calls for probes.
+const URETPROBE: i64 = 335;
+const UPROBE: i64 = 336;
+
 /// Returns true if waits of this thread count.
 #[inline(always)]
 fn counts(task: Task, kernel: Kernel) -> bool {
@@ -38,29 +46,48 @@ fn counts(task: Task, kernel: Kernel) -> bool {
         && may_be_inside(kernel)
 }
 
-/// Returns false if the thread is surely in no traced call: where all traced calls have return probes,
-/// the kernel keeps a list of those that are open.
+/// Returns false if the thread is surely in no traced call. Nothing of what it looks at changes while
+/// the thread has no processor, so the records of one wait are all there, or none is.
+///
+/// Where all traced calls have return probes, the kernel keeps a list of those that are open. A call
+/// is on it a moment after the program at its entry has run, and leaves it a moment before the one at
+/// its return runs. These moments are outside of the program's system calls.
 #[inline(always)]
 fn may_be_inside(task: Kernel) -> bool {
     // SAFETY: the map's values live as long as the map, and user space writes the word whole.
-    if ALL_WAITS.get_ptr(0).is_none_or(|all| unsafe { all.read_volatile() } != 0) {
+    let all = ALL_WAITS.get_ptr(0).is_none_or(|all| unsafe { all.read_volatile() } != 0);
+    if all || SWITCHES.get() != 0 {
         return true;
     }
     let utask = task.word(&settings::TASK_UTASK);
-    utask != 0 && Kernel(utask).word(&settings::UTASK_RETURN_INSTANCES) != 0
+    utask != 0
+        && (Kernel(utask).word(&settings::UTASK_RETURN_INSTANCES) != 0
+            || syscall(task) == NO_SYSCALL)
 }
 
-/// Returns the number of the system call that the current thread is in.
+/// Returns the number of the system call that a thread is in.
 #[inline(always)]
-fn syscall() -> u16 {
-    // SAFETY: the helpers return the current thread and its saved registers, which exist. The read is
-    // checked by its helper.
-    let number = unsafe {
-        let registers = bpf_task_pt_regs(bpf_get_current_task_btf()) as u64;
-        bpf_probe_read_kernel((registers + ORIG_AX) as *const u64)
+fn syscall(task: Kernel) -> u16 {
+    let current = Kernel::current();
+    // SAFETY: the helpers return the current thread and the place of its saved registers. The
+    // instruction makes a number of the two: the verifier allows no other arithmetic with them.
+    let registers = unsafe {
+        let task = bpf_get_current_task_btf();
+        let mut behind = bpf_task_pt_regs(task) as u64;
+        asm!("{0} -= {1}", inout(reg) behind, in(reg) task as u64);
+        current.0.wrapping_add(behind)
     };
-    // Outside of system calls it is -1.
-    number.ok().and_then(|number| u16::try_from(number).ok()).unwrap_or(NO_SYSCALL)
+    // They are at the same place of every stack.
+    let place = registers.wrapping_sub(current.word(&settings::TASK_STACK));
+    let at = task.word(&settings::TASK_STACK).wrapping_add(place).wrapping_add(ORIG_AX);
+    // SAFETY: the helper checks the address itself and fails on a bad one.
+    match unsafe { bpf_probe_read_kernel(at as *const i64) } {
+        // Return probes and fast probes enter the kernel by system calls of their own.
+        Ok(URETPROBE | UPROBE) => NO_SYSCALL,
+        Ok(number @ 0..) => u16::try_from(number).unwrap_or(NO_SYSCALL).min(NO_SYSCALL - 1),
+        // Outside of system calls it is -1.
+        _ => NO_SYSCALL,
+    }
 }
 
 /// Returns the state of the thread that is losing its processor. `None`: it is gone.
@@ -79,11 +106,11 @@ fn state(is_preempted: bool, state: u32) -> Option<WaitState> {
 /// Before Linux 5.18 there is no state, and the kernel refuses the program.
 #[raw_tracepoint(tracepoint = "sched_switch")]
 pub fn on_switch(ctx: RawTracePointContext) -> i32 {
-    let task = Task::current();
-    if counts(task, Kernel(ctx.arg(1)))
+    let (task, current) = (Task::current(), Kernel(ctx.arg(1)));
+    if counts(task, current)
         && let Some(state) = state(ctx.arg::<u64>(0) as u8 != 0, ctx.arg(3))
     {
-        let syscall = if state == WaitState::Preempted { NO_SYSCALL } else { syscall() };
+        let syscall = if state == WaitState::Preempted { NO_SYSCALL } else { syscall(current) };
         event(task, Kind::WaitBegin as u8, 0, Cause::new(state, syscall).0, None);
     }
     let next = Kernel(ctx.arg(2));

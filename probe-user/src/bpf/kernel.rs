@@ -227,7 +227,9 @@ impl Kernel {
     }
 
     /// Gives calls of a function no return probe any more. Its entries are still seen.
-    pub(crate) fn spare_returns(&self, function: FuncId) -> Result<(), BpfError> {
+    pub fn spare_returns(&self, function: FuncId) -> Result<(), BpfError> {
+        // Before, so that no such call has a wait that is not reported.
+        self.waits.as_ref().map_or(Ok(()), Waits::report_all)?;
         self.guards.as_ref().map_or(Ok(()), |guards| guards.spare(function))
     }
 

@@ -14,3 +14,4 @@ mod refusals;
 mod rings;
 mod support;
 mod values;
+mod waits;

@@ -234,7 +234,7 @@ impl Session {
     }
 
     pub(crate) fn with_rings(ring_bytes: u32, follow: bool) -> Option<Self> {
-        match Kernel::load(&Config {
+        Self::load(&Config {
             ring_bytes,
             follow,
             launches: false,
@@ -243,7 +243,11 @@ impl Session {
             conditions: true,
             guards: false,
             waits: false,
-        }) {
+        })
+    }
+
+    pub(crate) fn load(config: &Config) -> Option<Self> {
+        match Kernel::load(config) {
             Ok(kernel) => {
                 let (rings, lost) = (kernel.rings().unwrap(), kernel.lost());
                 Some(Self { kernel, rings, lost, events: Vec::new(), payloads: Vec::new() })

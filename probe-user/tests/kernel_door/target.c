@@ -1,12 +1,15 @@
 // The program under trace. It waits for a line on stdin, does what its argument says, and prints
 // what it counted.
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 __attribute__((noinline)) long g(long x) {
@@ -116,6 +119,28 @@ static void spans(void) {
     for (int i = 0; i < 9; i++) labelled(i, texts[i], lengths[i], 1, 2, 3, 2);
 }
 
+__attribute__((noinline)) void rests(void) {
+    usleep(1000);
+    __asm__ volatile("");
+}
+
+static pthread_barrier_t barrier;
+
+/* Calls a function once. Behind it, it sleeps, and works beside another such thread on one processor. */
+static void *spins(void *n) {
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    sched_setaffinity(0, sizeof first, &first);
+    f(1);
+    for (long i = 0; i < (long)n; i++) usleep(1000);
+    pthread_barrier_wait(&barrier);
+    struct timespec t;
+    do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    while (t.tv_sec == 0 && t.tv_nsec < 200000000);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     long n = argc > 2 ? atol(argv[2]) : 0;
     const char *what = argv[1];
@@ -158,6 +183,13 @@ int main(int argc, char **argv) {
         lengths();
     } else if (!strcmp(what, "spans")) {
         spans();
+    } else if (!strcmp(what, "rests")) {
+        for (long i = 0; i < n; i++) rests();
+    } else if (!strcmp(what, "spins")) {
+        pthread_t threads[2];
+        pthread_barrier_init(&barrier, 0, 2);
+        for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, spins, (void *)n);
+        for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
     } else if (!strcmp(what, "forever")) {
         for (long i = 0;; i++)
             if (f(i) != i + 2) return 2;

@@ -28,9 +28,10 @@ const FIELDS: [Field; 8] = [
     ("SIGNAL_GROUP_EXIT_CODE", &[("signal_struct", "group_exit_code")]),
 ];
 
-/// The fields that guards of return probes read.
-const GUARD_FIELDS: [Field; 11] = [
+/// The fields that tell of return probes, for their guards and for waits.
+const GUARD_FIELDS: [Field; 12] = [
     ("TASK_UTASK", &[("task_struct", "utask")]),
+    ("TASK_STACK", &[("task_struct", "stack")]),
     ("TASK_MM", &[("task_struct", "mm")]),
     ("TASK_SAS_SS_SIZE", &[("task_struct", "sas_ss_size")]),
     ("UTASK_RETURN_INSTANCES", &[("uprobe_task", "return_instances")]),

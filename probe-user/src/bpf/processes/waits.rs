@@ -58,7 +58,8 @@ impl Waits {
         if role.returns() || role.guards() { Ok(()) } else { self.report_all() }
     }
 
-    fn report_all(&self) -> Result<(), BpfError> {
+    /// Reports waits of threads without return probes, too, from now on.
+    pub(crate) fn report_all(&self) -> Result<(), BpfError> {
         sys::map_update(self.all.as_fd(), 0_u32, &1_u32.to_ne_bytes())
             .map_err(|source| BpfError::Map { what: "waits", source })
     }
