@@ -69,13 +69,26 @@ pub(crate) struct Ledger {
     pub(crate) filtered: u64,
     /// The number of calls since the engine was made.
     pub(crate) calls: u64,
+    /// The number of these that were waits.
+    pub(crate) ended_waits: u64,
 }
 
 impl Ledger {
     pub(crate) fn new(paths: Paths, spool: Spool, filter: Filter) -> Self {
         let tallies = vec![Tally::default()];
         let (functions, waits) = (Vec::new(), Vec::new());
-        Self { paths, tallies, spool, kept: None, functions, waits, filter, filtered: 0, calls: 0 }
+        Self {
+            paths,
+            tallies,
+            spool,
+            kept: None,
+            functions,
+            waits,
+            filter,
+            filtered: 0,
+            calls: 0,
+            ended_waits: 0,
+        }
     }
 
     #[inline]

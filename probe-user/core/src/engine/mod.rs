@@ -15,6 +15,7 @@ mod snapshot;
 mod stack;
 mod threads;
 pub(crate) mod tracker;
+mod waits;
 
 use crate::calls::paths::Paths;
 use crate::calls::spool::Spool;
@@ -92,7 +93,7 @@ impl Default for EngineConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counters<'a> {
     pub events: u64,
-    /// The number of calls that ended and were not filtered.
+    /// The number of calls that ended and were not filtered, without waits.
     pub calls: u64,
     /// The number of events by function.
     pub hits: &'a [u64],
@@ -377,6 +378,7 @@ impl Engine {
     /// Returns counters for live displays and warnings.
     pub fn counters(&self) -> Counters<'_> {
         let Tracker { events, ledger, hits, .. } = &self.tracker;
-        Counters { events: *events, calls: ledger.calls, hits }
+        let calls = ledger.calls.saturating_sub(ledger.ended_waits);
+        Counters { events: *events, calls, hits }
     }
 }

@@ -5,6 +5,7 @@
 //! run on several stacks (signal stacks, fibers); pointers are compared only within one of them.
 
 mod by_order;
+mod ends;
 mod facts;
 mod plain;
 mod unmet;
@@ -17,9 +18,8 @@ use crate::calls::spool::Call;
 use crate::engine::ledger::{Account, Ledger};
 use crate::engine::region::Regions;
 use crate::units::{FuncId, Pid, ThreadId};
-use crate::waits::Waits;
+use crate::waits::{WaitClass, Waits};
 use ctrace_common::STACK_SIZE;
-use std::collections::HashSet;
 use std::ops::Range;
 
 /// The number of stacks of one thread that are kept apart.
@@ -49,6 +49,8 @@ pub(crate) struct Frame {
     damaged: bool,
     /// The waits of the thread before it.
     waited: Waits,
+    /// Its kind if it is a wait.
+    wait: Option<WaitClass>,
 }
 
 impl Frame {
@@ -140,36 +142,6 @@ impl Stacks {
         open
     }
 
-    /// Notes that events of this thread were lost.
-    #[cold]
-    pub(crate) fn damage(&mut self) {
-        for frame in self.stacks.iter_mut().flat_map(|stack| &mut stack.frames) {
-            frame.damaged = true;
-        }
-    }
-
-    /// Ends the open calls of these functions, and the calls inside them: their ends will not be
-    /// seen.
-    pub(crate) fn forsake(&mut self, functions: &HashSet<FuncId>, ledger: &mut Ledger) {
-        for stack in 0..self.stacks.len() {
-            let frames = &self.stacks[stack].frames;
-            let first = frames.iter().position(|frame| functions.contains(&frame.func));
-            let Some(first) = first else { continue };
-            while self.stacks[stack].frames.len() > first {
-                self.end_top(stack, ledger, self.last, false);
-            }
-        }
-    }
-
-    /// Ends every frame, because the thread or its stacks are gone.
-    pub(crate) fn close(&mut self, ledger: &mut Ledger) {
-        for stack in (0..self.stacks.len()).rev() {
-            self.end_all(stack, ledger);
-        }
-        self.stacks.clear();
-        (self.current, self.owed) = (0, 0);
-    }
-
     /// Switches to the stack that `sp` is on.
     #[inline]
     pub(crate) fn turn_to(&mut self, pid: Pid, sp: u64, regions: &Regions, ledger: &mut Ledger) {
@@ -180,6 +152,10 @@ impl Stacks {
 
     #[cold]
     fn switch(&mut self, pid: Pid, sp: u64, regions: &Regions, ledger: &mut Ledger) {
+        // The thread runs, so the end of its wait was lost.
+        if self.wait().is_some() {
+            self.end_top(self.current, ledger, self.last, false);
+        }
         let below = self.innermost();
         if let Some(stack) = self.stacks.get_mut(self.current) {
             stack.left = self.last;
@@ -250,44 +226,6 @@ impl Stacks {
         (frame.start == of.start).then_some(frame)
     }
 
-    /// Ends the innermost frame of a stack.
-    #[cold]
-    fn end_top(&mut self, stack: usize, ledger: &mut Ledger, end: u64, timed: bool) {
-        let Some(frame) = self.stacks[stack].frames.pop() else { return };
-        let timed = timed && !frame.damaged;
-        let end = if timed { end } else { self.last };
-        let spent = frame.finish(&mut self.account, ledger, end, timed, self.waited);
-        let caller = match self.stacks[stack].frames.last_mut() {
-            Some(caller) => Some(caller),
-            None => {
-                self.interrupted_by(stack).map(|at| &mut self.stacks[at.stack].frames[at.index])
-            }
-        };
-        if let Some(caller) = caller {
-            caller.callees = caller.callees.saturating_add(spent);
-        }
-    }
-
-    fn end_all(&mut self, stack: usize, ledger: &mut Ledger) {
-        while !self.stacks[stack].frames.is_empty() {
-            self.end_top(stack, ledger, self.last, false);
-        }
-    }
-
-    /// Ends the frames of the current stack that the stack pointer proves dead. If none remain, as
-    /// when a signal handler that left by a jump runs again, the next frame is inside the code that
-    /// it interrupts now.
-    #[inline]
-    fn bury(&mut self, sp: u64, ledger: &mut Ledger) {
-        while self.stacks[self.current].frames.last().is_some_and(|top| top.sp < sp) {
-            self.end_top(self.current, ledger, self.last, false);
-            let stack = &mut self.stacks[self.current];
-            if stack.frames.is_empty() {
-                stack.below = stack.from;
-            }
-        }
-    }
-
     /// Enters a function on the current stack. Returns true if a call began that counts.
     pub(crate) fn enter(&mut self, at: Place, facts: &[StackFacts], ledger: &mut Ledger) -> bool {
         self.bury(at.sp, ledger);
@@ -340,6 +278,7 @@ impl Stacks {
                 filtered,
                 damaged: false,
                 waited: self.waited,
+                wait: None,
             });
         } else if !filtered {
             ledger.point(&mut self.account, at.func, at.ts, node);

@@ -147,6 +147,12 @@ impl Threads {
         self.occupied(slot, pid, tid, ledger)
     }
 
+    /// Returns the thread if it is known.
+    pub(crate) fn known(&mut self, pid: Pid, tid: Tid) -> Option<&mut Thread> {
+        let slot = *self.ids.get(&pair(pid.0, tid.0))?;
+        self.slots[slot].as_mut()
+    }
+
     #[inline(never)]
     fn find(&mut self, pid: Pid, tid: Tid, ledger: &Ledger) -> usize {
         let key = pair(pid.0, tid.0);

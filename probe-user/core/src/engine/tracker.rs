@@ -19,14 +19,14 @@ use crate::stats::unions::{OpenCall, ThreadCalls, with_open};
 use crate::units::{FuncId, Nanos};
 use crate::values::RingPayload;
 use crate::waits::Wait;
-use ctrace_common::{Cause, Kind, WaitState};
+use ctrace_common::Kind;
 
 #[derive(Debug)]
 pub(crate) struct Tracker {
     pub(crate) functions: Vec<FunctionInfo>,
     facts: Vec<StackFacts>,
     /// The functions that stand for waits, by reason.
-    waits: [Option<FuncId>; Wait::COUNT],
+    pub(super) waits: [Option<FuncId>; Wait::COUNT],
     /// The number of events by function, to watch the cost of tracing.
     pub(crate) hits: Vec<u64>,
     pub(crate) events: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Tracker {
     /// True if a recording stores values and functions have some.
     keeps_values: bool,
     /// The time at which tracing was armed; earlier events are not of this trace.
-    armed: u64,
+    pub(super) armed: u64,
     /// True if forked processes send events, including their ends.
     pub(crate) follow: bool,
     /// The time of the latest event.
@@ -140,6 +140,10 @@ impl Tracker {
         events: &'a [Event],
         late_before: u64,
     ) -> &'a [Event] {
+        if self.is_of_wait(first) {
+            self.apply_wait(first, late_before);
+            return &events[1..];
+        }
         let (pid, who) = (first.pid(), first.who());
         let thread = self.threads.get(pid, first.tid(), &self.ledger);
         let stacks = &mut thread.stacks;
@@ -148,8 +152,9 @@ impl Tracker {
         while let [event, after @ ..] = rest
             && event.who() == who
         {
-            rest = after;
             let (func, ts) = (event.func(), event.ts());
+            let Some(hits) = self.hits.get_mut(func.index()) else { break };
+            rest = after;
             if ts < in_time {
                 if ts < self.armed {
                     continue;
@@ -157,10 +162,6 @@ impl Tracker {
                 self.period.late += 1;
             }
             self.events += 1;
-            let Some(hits) = self.hits.get_mut(func.index()) else {
-                self.apply_wait(event, lost);
-                return rest;
-            };
             *hits += 1;
             if event.lost_before() > 0 {
                 stacks.damage();
@@ -258,61 +259,6 @@ impl Tracker {
             self.threads.damage_beside(pid, first.tid());
         }
         rest
-    }
-
-    /// Applies the beginning or the end of a wait. No other event has a function that is not known.
-    /// `lost`: events of the thread were lost before.
-    #[cold]
-    fn apply_wait(&mut self, event: &Event, lost: bool) {
-        let (pid, tid, ts) = (event.pid(), event.tid(), event.ts());
-        let stacks = &mut self.threads.get(pid, tid, &self.ledger).stacks;
-        self.now = self.now.max(stacks.last);
-        let is_late = ts < stacks.last;
-        let damages = event.lost_before() > 0 || is_late;
-        if damages {
-            stacks.damage();
-        }
-        if damages || lost {
-            self.threads.damage_beside(pid, tid);
-        }
-        let cause = Cause(event.func().0);
-        match (event.kind(), cause.state()) {
-            _ if is_late => {}
-            (Some(Kind::WaitBegin), Some(state)) => {
-                self.begin_wait(event, state, cause.syscall());
-            }
-            (Some(Kind::WaitEnd), Some(_)) => {
-                let stacks = &mut self.threads.get(pid, tid, &self.ledger).stacks;
-                stacks.end_wait(ts, &self.facts, &mut self.ledger);
-                self.now = self.now.max(stacks.last);
-            }
-            _ => self.period.decode_errors += 1,
-        }
-    }
-
-    fn begin_wait(&mut self, event: &Event, state: WaitState, syscall: u16) {
-        let (pid, tid, ts) = (event.pid(), event.tid(), event.ts());
-        let stacks = &self.threads.get(pid, tid, &self.ledger).stacks;
-        // A thread can be woken just before it waits.
-        let is_due = state != WaitState::Woken || stacks.is_blocked(&self.facts);
-        if stacks.is_inside() && is_due {
-            let func = self.wait(Wait::of(state, syscall));
-            let stacks = &mut self.threads.get(pid, tid, &self.ledger).stacks;
-            stacks.begin_wait(func, ts, &self.facts, &mut self.ledger);
-            self.now = self.now.max(ts);
-        }
-    }
-
-    /// Returns the function that stands for these waits.
-    pub(crate) fn wait(&mut self, wait: Wait) -> FuncId {
-        match self.waits[wait as usize] {
-            Some(known) => known,
-            None => {
-                let new = self.add_function(wait.info());
-                self.waits[wait as usize] = Some(new);
-                new
-            }
-        }
     }
 
     /// Applies an end of a pair that only the order of a thread's events joins. Such a pair has

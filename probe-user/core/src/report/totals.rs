@@ -13,7 +13,7 @@ use serde::Serialize;
 pub struct ReportTotals {
     /// The time that the reports cover.
     pub covered_ns: Nanos,
-    /// The number of ended calls. A call that is open at the end of a report counts where it ends.
+    /// The number of ended calls, without waits. A call that is open at the end of a report counts where it ends.
     pub calls: u64,
     pub total_ns: u64,
     /// The number of lost events.
@@ -23,7 +23,8 @@ pub struct ReportTotals {
 impl ReportTotals {
     pub fn of(report: &Report) -> Self {
         let mut all = Tally::default();
-        report.functions.iter().for_each(|function| all.merge(&function.tally()));
+        let functions = report.functions.iter().filter(|row| row.wait.is_none());
+        functions.for_each(|function| all.merge(&function.tally()));
         Self {
             covered_ns: report.duration_ns,
             calls: all.ended(),

@@ -2,7 +2,6 @@
 //! small.
 
 use crate::function::{ExitSeen, FunctionInfo};
-use crate::waits::WaitClass;
 
 /// The facts about a function that the stack rule needs.
 #[derive(Clone, Copy, Debug)]
@@ -12,8 +11,6 @@ pub(crate) struct StackFacts {
     pub(super) tail_calls_nest: bool,
     /// A seen end may be of a call that did not count, as its beginning did not meet the condition.
     pub(super) ends_may_be_none: bool,
-    /// Its calls are waits.
-    pub(super) wait: Option<WaitClass>,
 }
 
 impl From<&FunctionInfo> for StackFacts {
@@ -22,7 +19,6 @@ impl From<&FunctionInfo> for StackFacts {
             loop_head: info.entry_is_loop_head,
             tail_calls_nest: info.may_tail_jump && info.exit == ExitSeen::ByReturnProbe,
             ends_may_be_none: info.condition.is_some(),
-            wait: info.wait,
         }
     }
 }

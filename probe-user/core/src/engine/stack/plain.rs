@@ -52,6 +52,7 @@ impl Stacks {
             filtered: false,
             damaged: false,
             waited: self.waited,
+            wait: None,
         });
         true
     }

@@ -1,0 +1,82 @@
+//! The ends of calls, by an event or because something shows that they are over. Each end passes
+//! through one function, so that the calls around it learn of its time and of its waits.
+
+use super::Stacks;
+use crate::engine::ledger::Ledger;
+use crate::units::FuncId;
+use crate::waits::Waits;
+use std::collections::HashSet;
+
+impl Stacks {
+    /// Notes that events of this thread were lost.
+    #[cold]
+    pub(crate) fn damage(&mut self) {
+        for frame in self.stacks.iter_mut().flat_map(|stack| &mut stack.frames) {
+            frame.damaged = true;
+        }
+    }
+
+    /// Ends the open calls of these functions, and the calls inside them: their ends will not be
+    /// seen.
+    pub(crate) fn forsake(&mut self, functions: &HashSet<FuncId>, ledger: &mut Ledger) {
+        for stack in 0..self.stacks.len() {
+            let frames = &self.stacks[stack].frames;
+            let first = frames.iter().position(|frame| functions.contains(&frame.func));
+            let Some(first) = first else { continue };
+            while self.stacks[stack].frames.len() > first {
+                self.end_top(stack, ledger, self.last, false);
+            }
+        }
+    }
+
+    /// Ends every frame, because the thread or its stacks are gone.
+    pub(crate) fn close(&mut self, ledger: &mut Ledger) {
+        for stack in (0..self.stacks.len()).rev() {
+            self.end_all(stack, ledger);
+        }
+        self.stacks.clear();
+        (self.current, self.owed) = (0, 0);
+    }
+
+    /// Ends the innermost frame of a stack.
+    #[cold]
+    pub(super) fn end_top(&mut self, stack: usize, ledger: &mut Ledger, end: u64, timed: bool) {
+        let Some(frame) = self.stacks[stack].frames.pop() else { return };
+        let timed = timed && !frame.damaged;
+        let end = if timed { end } else { self.last };
+        if let Some(class) = frame.wait {
+            ledger.ended_waits += 1;
+            self.waited.add(Waits::one(class, end.saturating_sub(frame.start)));
+        }
+        let spent = frame.finish(&mut self.account, ledger, end, timed, self.waited);
+        let caller = match self.stacks[stack].frames.last_mut() {
+            Some(caller) => Some(caller),
+            None => {
+                self.interrupted_by(stack).map(|at| &mut self.stacks[at.stack].frames[at.index])
+            }
+        };
+        if let Some(caller) = caller {
+            caller.callees = caller.callees.saturating_add(spent);
+        }
+    }
+
+    pub(super) fn end_all(&mut self, stack: usize, ledger: &mut Ledger) {
+        while !self.stacks[stack].frames.is_empty() {
+            self.end_top(stack, ledger, self.last, false);
+        }
+    }
+
+    /// Ends the frames of the current stack that the stack pointer proves dead. If none remain, as
+    /// when a signal handler that left by a jump runs again, the next frame is inside the code that
+    /// it interrupts now.
+    #[inline]
+    pub(super) fn bury(&mut self, sp: u64, ledger: &mut Ledger) {
+        while self.stacks[self.current].frames.last().is_some_and(|top| top.sp < sp) {
+            self.end_top(self.current, ledger, self.last, false);
+            let stack = &mut self.stacks[self.current];
+            if stack.frames.is_empty() {
+                stack.below = stack.from;
+            }
+        }
+    }
+}
