@@ -47,7 +47,11 @@ impl Wait {
         match state {
             WaitState::Preempted | WaitState::Woken => Self::Runnable,
             WaitState::Stopped => Self::Stopped,
-            WaitState::Interruptible => Self::in_call(syscall),
+            // Outside of system calls, a thread that is blocked like this waits for no page.
+            WaitState::Interruptible => match Self::in_call(syscall) {
+                Self::PageFault => Self::Other,
+                other => other,
+            },
             WaitState::Uninterruptible => match Self::in_call(syscall) {
                 Self::Read | Self::Write | Self::File => Self::Disk,
                 other => other,
@@ -66,7 +70,7 @@ impl Wait {
             7 | 23 | 232 | 270 | 271 | 281 | 426 | 441 => Self::Poll,
             // read, pread64, readv, preadv, preadv2
             0 | 17 | 19 | 295 | 327 => Self::Read,
-            // write, pwrite64, writev, sendfile, splice, preadv, copy_file_range, pwritev2
+            // write, pwrite64, writev, sendfile, splice, pwritev, copy_file_range, pwritev2
             1 | 18 | 20 | 40 | 275 | 296 | 326 | 328 => Self::Write,
             // msync, fsync, fdatasync, sync, sync_file_range, syncfs
             26 | 74 | 75 | 162 | 277 | 306 => Self::Disk,
@@ -169,7 +173,9 @@ mod tests {
             (Uninterruptible, 0, "[blocked: disk]"),
             (Uninterruptible, 74, "[blocked: disk]"),
             (Uninterruptible, NO_SYSCALL, "[blocked: page fault]"),
+            (Interruptible, NO_SYSCALL, "[blocked: other]"),
             (Interruptible, 999, "[blocked: other]"),
+            (Uninterruptible, NO_SYSCALL - 1, "[blocked: other]"),
             (Stopped, 0, "[blocked: stopped]"),
         ] {
             assert_eq!(Wait::of(state, syscall).name(), expected, "{state:?} {syscall}");
