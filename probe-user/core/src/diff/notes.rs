@@ -30,6 +30,14 @@ pub(super) fn notes<R: ReadAt>(
                 .to_owned(),
         );
     }
+    let all = || surveys.iter().flatten();
+    if all().any(Survey::tells_waits) && !all().all(Survey::tells_waits) {
+        notes.push(
+            "Only some of the files were recorded with --cpu. There, waits are calls of their own: they \
+             are in no `self` and no `innermost`. Record all in the same way to compare these."
+                .to_owned(),
+        );
+    }
     let mut hosts: Vec<&Host> = Vec::new();
     let mut of_files = OfFiles::default();
     let mut net = false;

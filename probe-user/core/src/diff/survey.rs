@@ -80,6 +80,16 @@ pub(crate) struct Index {
 }
 
 impl<'a, R: ReadAt> Survey<'a, R> {
+    /// Returns true if waits were told apart.
+    pub(crate) fn tells_waits(&self) -> bool {
+        match &self.content {
+            Surveyed::Recording(read) => {
+                read.recording.functions().iter().any(|function| function.wait.is_some())
+            }
+            Surveyed::Report(facts) => facts.functions.iter().any(|row| row.split.is_known()),
+        }
+    }
+
     pub(crate) fn new(source: &ComparedFile<'a, R>, catalogue: &mut Catalogue) -> Self {
         let functions = described(source).iter().map(|told| catalogue.function(told)).collect();
         match source.content {
