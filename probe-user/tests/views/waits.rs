@@ -1,7 +1,8 @@
 //! Tests the first screen where waits are told apart.
 
 use super::{NARROW, WIDE, check, fixture, sound};
-use ctrace_core::report::{Report, SplitReport};
+use ctrace_core::function::ProbeCost;
+use ctrace_core::report::{ProbeTimes, Report, SplitReport};
 use ctrace_core::units::Nanos;
 use ctrace_core::waits::WaitClass;
 use ctrace_user::testing::ui::ViewOptions;
@@ -46,6 +47,51 @@ fn waits_have_columns_and_rows() {
     let text = sound(&with_waits(), &by_blocked, &WIDE);
     let place = |name: &str| text.find(name).expect("a row");
     assert!(place("[blocked: poll]") < place("checksum"), "{text}");
+}
+
+/// The first line counts calls of functions, and waits beside them.
+#[test]
+fn waits_are_counted_beside_calls() {
+    let text = sound(&with_waits(), &ViewOptions::default(), &WIDE);
+    assert!(text.contains(" · 940 calls of 2 functions, 775 waits\n"), "{text}");
+}
+
+/// What is subtracted from a total is subtracted from its part with a processor, where probes work.
+#[test]
+fn parts_add_up_without_the_cost_of_probes() {
+    let mut report = with_waits();
+    let cost = ProbeCost {
+        call_ns: Nanos(800),
+        inside_ns: Nanos(500),
+        error_ns: Nanos(80),
+        measured: true,
+    };
+    for (row, total) in
+        report.functions.iter_mut().zip([200, 100].map(|ms| Nanos(ms * fixture::MILLI)))
+    {
+        let error = Nanos(total.0 / 100);
+        row.probes = Some(ProbeTimes {
+            cost,
+            total_ns: total,
+            self_ns: total,
+            total_error_ns: error,
+            self_error_ns: error,
+        });
+    }
+    let cells = |name: &str, options: &ViewOptions| {
+        let text = sound(&report, options, &WIDE);
+        let row = text.lines().find(|line| line.starts_with(name)).expect("a row").to_owned();
+        let cells: Vec<_> = row.split("  ").map(str::trim).filter(|it| !it.is_empty()).collect();
+        cells[2..6].join(" | ")
+    };
+    let usual = ViewOptions::default();
+    assert_eq!(cells("serve", &usual), "7.80 s | 1.00 s | 300 ms | 6.50 s");
+    assert_eq!(cells("checksum", &usual), "1.16 s | 1.05 s | 110 ms | 0 ns");
+    let raw = ViewOptions { raw: true, ..ViewOptions::default() };
+    assert_eq!(cells("serve", &raw), "8.00 s | 1.20 s | 300 ms | 6.50 s");
+    // The most work without probes is first.
+    let text = sound(&report, &usual, &WIDE);
+    assert!(text.find("checksum") < text.find("serve"), "{text}");
 }
 
 /// No selected function of these is called, and waits are none.

@@ -47,6 +47,8 @@ impl Tracker {
             end,
             approximate: self.period.folded,
             filtered: self.ledger.filtered,
+            min_duration: self.ledger.filter.min_duration,
+            some_functions: false,
             loss: LossReport {
                 events: lost_events.saturating_sub(self.period.lost_before),
                 late: self.period.late,

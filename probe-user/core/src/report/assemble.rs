@@ -55,6 +55,10 @@ pub(crate) struct Facts<'a> {
     pub(crate) end: Nanos,
     pub(crate) approximate: bool,
     pub(crate) filtered: u64,
+    /// The shortest calls that count.
+    pub(crate) min_duration: Nanos,
+    /// True if calls of some functions are left out, with the waits in them.
+    pub(crate) some_functions: bool,
     /// Lost events and errors; calls are counted here.
     pub(crate) loss: LossReport,
 }
@@ -87,8 +91,10 @@ impl Facts<'_> {
             .collect::<Vec<_>>();
         let (paths, others) = self.paths(meta.extras.path_histograms);
         probes::fill(&mut functions, &paths);
+        let odd_waits = self.odd_waits();
         let (threads, more_threads) = self.threads;
         let mut notes = meta.notes;
+        notes.extend(odd_waits.into_iter().map(str::to_owned));
         if more_threads > 0 {
             notes.push(format!("{more_threads} more threads are not listed"));
         }
@@ -124,6 +130,32 @@ impl Facts<'_> {
             values: Vec::new(),
             ctrack,
         }
+    }
+
+    /// Says which waits count although the calls around them may be left out.
+    fn odd_waits(&self) -> Vec<&'static str> {
+        let calls = |at: usize| self.tallies[at].ended().saturating_add(self.open.calls[at]);
+        let is_wait = |at: usize| {
+            let function = self.functions.get(self.nodes[at].func.index());
+            function.is_some_and(|function| function.wait.is_some()) && calls(at) > 0
+        };
+        let waits = || (0..self.nodes.len()).filter(|&at| is_wait(at));
+        let of_short_calls = self.min_duration > Nanos::ZERO && waits().next().is_some();
+        let beyond = self.some_functions && waits().any(|at| self.nodes[at].other);
+        [
+            (
+                of_short_calls,
+                "--min-duration leaves out calls, but no waits: the rows of waits also have those in \
+                 calls that are left out",
+            ),
+            (
+                beyond,
+                "waits on paths beyond the bound on paths may be in calls that are left out",
+            ),
+        ]
+        .into_iter()
+        .filter_map(|(is_so, note)| is_so.then_some(note))
+        .collect()
     }
 
     fn histograms(&mut self) -> HistogramsReport {

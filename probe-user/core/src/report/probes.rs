@@ -148,6 +148,13 @@ impl FunctionReport {
         Some(Net::of(self.total_ns, probes.total_ns, probes.total_error()))
     }
 
+    /// Returns the part of the total in which its threads had a processor, without the cost of probes:
+    /// these work. `None` also where waits are not told apart.
+    pub fn net_running(&self) -> Option<Net> {
+        let probes = self.measured_probes()?;
+        Some(Net::of(self.split.running_ns?, probes.total_ns, probes.total_error()))
+    }
+
     /// Returns its own time without the cost of probes. It is a part of the total, however costs
     /// were rounded.
     pub fn net_self(&self) -> Option<Net> {

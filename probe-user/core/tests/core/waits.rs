@@ -4,6 +4,7 @@ use crate::support::recorded::record;
 use crate::support::*;
 use ctrace_common::WaitState::{Interruptible, Preempted, Woken};
 use ctrace_common::{Cause, Kind, NO_SYSCALL, WaitState};
+use ctrace_core::diff::{ComparedFile, Content, Options, diff};
 use ctrace_core::engine::EngineConfig;
 use ctrace_core::filter::Filter;
 use ctrace_core::recording::replay::{Query, report};
@@ -104,7 +105,11 @@ fn a_call_keeps_the_waits_of_calls_that_do_not_count() {
         Filter { max_depth: Some(1), ..Filter::default() },
         Filter { min_duration: Nanos(100), ..Filter::default() },
     ] {
-        let told = split(&session(&events(), filter.clone()));
+        let report = session(&events(), filter.clone());
+        // Waits of calls that are too short count, which a note says.
+        let is_noted = report.notes.iter().any(|note| note.contains("--min-duration"));
+        assert_eq!(is_noted, filter.min_duration > Nanos::ZERO, "{:?}", report.notes);
+        let told = split(&report);
         assert!(told.contains(&"1 main: 162 + 26 + 102".into()), "{told:?}");
         assert!(told.contains(&"1 [blocked: futex]: 0 + 0 + 40".into()), "{told:?}");
         let query = Query { filter, ..Query::default() };
@@ -150,6 +155,47 @@ fn a_lost_end_of_a_wait_costs_the_calls_around_it() {
     assert_eq!(split(&told), expected);
     let f = told.functions.iter().find(|row| &*row.name == "f").expect("it was called");
     assert_eq!((f.timed, f.untimed), (0, 1));
+}
+
+/// The end of a wait is lost, and the thread goes on on another stack.
+#[test]
+fn a_wait_ends_where_its_thread_is_seen_elsewhere() {
+    let far = 1 << 40;
+    let events = [
+        enter(F, 800, 10),
+        begin(Interruptible, FUTEX, 30),
+        enter(MAIN, far, 60).lost(1),
+        ret(MAIN, far, 80),
+        ret(F, 800, 100),
+    ];
+    let told = split(&session(&events, Filter::default()));
+    assert_eq!(told, ["1 [blocked: futex]: 0 + 0 + 0", "1 f: 70 + 0 + 0", "1 main: 20 + 0 + 0"]);
+    assert_eq!(split(&replayed(&[&events], &Query::default())), told);
+}
+
+#[test]
+fn a_comparison_says_if_only_one_side_tells_waits() {
+    let functions = [function("main"), function("f")];
+    let without: Vec<Event> = events()
+        .into_iter()
+        .filter(|event| !matches!(event.kind, Kind::WaitBegin | Kind::WaitEnd))
+        .collect();
+    let recording = |events: &[Event]| {
+        let bytes = record(&functions, &Start::default(), &[events], true);
+        Recording::open(bytes).expect("it was just written")
+    };
+    let (with, without) = (recording(&events()), recording(&without));
+    let query = Query::default();
+    let notes = |old, new| {
+        let [old, new] = [old, new].map(|recording| ComparedFile {
+            file: String::new(),
+            content: Content::Recording { recording, query: &query },
+        });
+        diff(&[old], &[new], &Options::default()).notes.join("\n")
+    };
+    assert!(notes(&with, &without).contains("recorded with --cpu"));
+    assert!(notes(&without, &with).contains("recorded with --cpu"));
+    assert!(!notes(&with, &with).contains("--cpu") && !notes(&without, &without).contains("--cpu"));
 }
 
 #[test]

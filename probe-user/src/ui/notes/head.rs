@@ -8,7 +8,7 @@ use crate::ui::text::units::{Digits, counted, percent, time};
 use crate::ui::views::Context;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::is_never_called;
-use ctrace_core::report::{PartReport, Report, TargetExit, UNREADABLE};
+use ctrace_core::report::{FunctionReport, PartReport, Report, TargetExit, UNREADABLE};
 use ctrace_core::units::{Nanos, saturating_sum};
 
 /// Returns the line that names the target; empty if nothing is known of it.
@@ -98,10 +98,15 @@ pub(crate) fn stretch(context: &Context<'_>) -> String {
         parts[0] += &format!(" from {start}");
     }
     let called = report.functions.iter().filter(|row| !is_never_called(row));
-    let calls = saturating_sum(called.clone().map(|row| row.calls));
-    if calls > 0 {
-        let functions = counted(called.count() as u64, "function", "functions");
-        parts.push(format!("{} of {functions}", counted(calls, "call", "calls")));
+    let (waits, called): (Vec<_>, Vec<_>) = called.partition(|row| row.wait.is_some());
+    let calls = |rows: &[&FunctionReport]| saturating_sum(rows.iter().map(|row| row.calls));
+    if calls(&called) > 0 {
+        let functions = counted(called.len() as u64, "function", "functions");
+        let mut line = format!("{} of {functions}", counted(calls(&called), "call", "calls"));
+        if calls(&waits) > 0 {
+            line += &format!(", {}", counted(calls(&waits), "wait", "waits"));
+        }
+        parts.push(line);
     }
     text::paragraph(&parts.join(" · "), Tone::Dim, context.style) + "\n"
 }

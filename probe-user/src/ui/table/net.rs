@@ -35,6 +35,12 @@ pub(crate) fn own(row: &FunctionReport) -> Nanos {
     row.net_self().map_or(row.self_ns, |net| net.known().unwrap_or(net.most))
 }
 
+/// Returns the same of the time with a processor.
+pub(crate) fn running(row: &FunctionReport) -> Nanos {
+    let seen = row.split.running_ns.unwrap_or_default();
+    row.net_running().map_or(seen, |net| net.known().unwrap_or(net.most))
+}
+
 /// Explains the signs in front of these times.
 pub(crate) fn legend(times: impl Iterator<Item = Net>) -> Vec<&'static str> {
     let (mut rough, mut at_most) = (false, false);

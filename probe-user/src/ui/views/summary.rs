@@ -87,7 +87,7 @@ static NUMBERS: [Numbers; 7] = [
 static WITH_WAITS: [Numbers; 10] = [
     numbers("calls", "calls", None, Few),
     numbers("total", "total_ns", Some(FunctionReport::net_total), Few),
-    numbers("running", "running_ns", None, Few),
+    numbers("running", "running_ns", Some(FunctionReport::net_running), Few),
     numbers("runnable", "runnable_ns", None, Few),
     numbers("blocked", "blocked_ns", None, Few),
     numbers("self", "self_ns", Some(FunctionReport::net_self), Most),
@@ -227,8 +227,9 @@ fn choose(context: &Context<'_>, marks: &Marks, net: bool) -> (Vec<usize>, usize
     let sort = sort.or_else(|| Some(usual.to_owned()));
     let selection = RowChoice { sort, top: None, ..context.selection.clone() };
     let mut rows = rows::functions(context.report, &selection);
-    if net && !is_asked && !has_waits {
-        rows.indices.sort_by_key(|&at| Reverse(net::own(&context.report.functions[at])));
+    if net && !is_asked {
+        let by = if has_waits { net::running } else { net::own };
+        rows.indices.sort_by_key(|&at| Reverse(by(&context.report.functions[at])));
     }
     marks.cut(rows, is_asked, context.selection.top.unwrap_or(TOP))
 }

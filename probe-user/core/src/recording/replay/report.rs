@@ -107,6 +107,8 @@ pub fn report_with<R: ReadAt>(
         end,
         approximate: false,
         filtered: counted.counts.filtered.saturating_add(loss.filtered),
+        min_duration: query.filter.min_duration,
+        some_functions: query.functions.is_some(),
         loss: LossReport {
             events: loss.lost_events(),
             late: loss.late,
