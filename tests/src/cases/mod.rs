@@ -16,6 +16,7 @@ mod payloads;
 mod processes;
 mod recordings;
 mod unwinding;
+mod waits;
 
 use crate::env::{Env, Link};
 use crate::targets::{Build, program};
@@ -75,6 +76,10 @@ fn needs_values(link: Link) -> Option<&'static str> {
 
 fn any_link(_: Link) -> Option<&'static str> {
     None
+}
+
+fn not_multi(link: Link) -> Option<&'static str> {
+    (link == Link::Multi).then_some("other links show what there is to see of return probes")
 }
 
 /// A perf link takes 100 ms to close on some kernels.
@@ -210,6 +215,12 @@ pub const CASES: &[Case] = &[
         attach::attach_until_the_target_is_killed,
     ),
     case("a_killed_ctrace_leaves_nothing", On::Links, attach::a_killed_ctrace_leaves_nothing),
+    Case {
+        name: "waits_with_their_reasons",
+        check: waits::waits_with_their_reasons,
+        unsuited: not_multi,
+        depends: On::Kernel,
+    },
     case("markers_to_every_end", On::Kernel, markers::markers_to_every_end),
     case("markers_in_brief_threads", On::Nothing, markers::markers_in_brief_threads),
     case("markers_at_full_rate", On::Nothing, markers::markers_at_full_rate),
@@ -294,6 +305,7 @@ pub fn builds() -> Vec<Build> {
         "crash.c",
         "spin.c",
         "locked.c",
+        "waits.c",
     ]
     .map(program)
     .into();
