@@ -12,7 +12,7 @@ use super::{
 use serde::Serialize;
 use std::{
     fs, io,
-    os::fd::{AsFd as _, OwnedFd},
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
     process,
     sync::atomic::AtomicU16,
 };
@@ -205,22 +205,51 @@ fn offset_of(maps: &str, address: u64) -> Option<u64> {
     })
 }
 
+/// The place in this process's code, with a program that does nothing.
+pub(super) struct OwnPlace {
+    here: Here,
+    program: OwnedFd,
+}
+
+impl OwnPlace {
+    pub(super) fn find() -> Result<Self, String> {
+        let here = Here::find().ok_or(ITSELF)?;
+        let program = multi::empty_program(AttachType::UprobeMulti).map_err(|e| reason(&e))?;
+        Ok(Self { here, program })
+    }
+
+    /// Probes it, in this process alone.
+    pub(super) fn probe(&self) -> Result<OwnedFd, String> {
+        link_here(&self.here, self.program.as_fd(), AttachType::UprobeMulti, &[])
+    }
+}
+
 const ITSELF: &str = "cannot find its own code in /proc/self/maps";
 
 fn try_link(here: &Option<Here>, attach: AttachType, semaphore: bool) -> Result<OwnedFd, String> {
     let here = here.as_ref().ok_or(ITSELF)?;
     let program = multi::empty_program(attach).map_err(|error| reason(&error))?;
     let ref_ctr_offsets = [here.semaphore];
+    let ref_ctr_offsets = if semaphore { &ref_ctr_offsets[..] } else { &[] };
+    link_here(here, program.as_fd(), attach, ref_ctr_offsets)
+}
+
+fn link_here(
+    here: &Here,
+    program: BorrowedFd<'_>,
+    attach: AttachType,
+    ref_ctr_offsets: &[u64],
+) -> Result<OwnedFd, String> {
     let link = UprobeLink {
         attach,
         path: c"/proc/self/exe",
         offsets: &[here.offset],
         cookies: &[0],
-        ref_ctr_offsets: if semaphore { &ref_ctr_offsets } else { &[] },
+        ref_ctr_offsets,
         at_return: false,
         pid: process::id(),
     };
-    sys::link_uprobes(program.as_fd(), &link).map_err(|error| reason(&error))
+    sys::link_uprobes(program, &link).map_err(|error| reason(&error))
 }
 
 fn try_perf(here: &Option<Here>) -> Result<OwnedFd, String> {

@@ -5,13 +5,15 @@ use super::{
     guard::GuardDeath,
     link::{
         self, Attachment, LinkRequest, Role, Site,
+        ahead::Ahead,
         keeper::Keeper,
         kind::{LinkChoice, LinkKind},
     },
     load::{
-        loader::{Settings, load_maps, map_fds, take_map},
+        maps::Maps,
         object,
         programs::{BpfProgram, Programs},
+        settings::{Settings, load_maps},
     },
     machine::cpus::Cpus,
     maps::{
@@ -38,7 +40,7 @@ use ctrace_core::{
 };
 use std::{
     collections::BTreeMap,
-    os::fd::OwnedFd,
+    os::fd::{AsFd as _, OwnedFd},
     path::Path,
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
@@ -88,7 +90,7 @@ fn needed(guards: bool, waits: bool) -> Vec<(BpfProgram, AttachType)> {
 
 /// The programs in the kernel. Attachments may outlive it.
 pub struct Kernel {
-    ebpf: aya::Ebpf,
+    maps: Maps,
     programs: Programs,
     keeper: Keeper,
     heartbeat: Heartbeat,
@@ -104,6 +106,8 @@ pub struct Kernel {
     /// True if the programs check the set of traced processes, because links are not filtered.
     filters_in_programs: bool,
     known_links: KnownLinks,
+    /// Until the first probes are placed.
+    ahead: Mutex<Option<Ahead>>,
 }
 
 impl Kernel {
@@ -111,44 +115,45 @@ impl Kernel {
     /// traced processes from now on.
     pub fn load(config: &Config) -> Result<Self, BpfError> {
         let bytes = object::bytes()?;
+        let ahead = Mutex::new(Ahead::begin());
         // The guard starts while the programs are loaded.
         let keeper = Keeper::of_this_process()?;
         let cpus = Cpus::read()?;
         let layout = RingLayout::new(cpus.online.len(), config.ring_bytes)?;
         let filters_in_programs =
             config.follow || Release::running().filters_threads_not_processes();
-        let mut ebpf = load_maps(&Settings {
+        let maps = load_maps(&Settings {
             config,
             layout,
             first_pages: &layout.first_pages(&cpus.online),
             filter: filters_in_programs,
             news_bytes: PAGE_LEN as u32,
         })?;
-        let programs = Programs::parse(bytes, &map_fds(&ebpf))?;
+        let programs = Programs::parse(bytes, &maps.fds())?;
         programs.load_ahead(&needed(config.guards, config.waits));
-        let rings = take_map(&mut ebpf, "RINGS")?;
-        let lost = LostCounter::new(take_map(&mut ebpf, "LOST")?, cpus.possible as usize);
-        let jumps = SideTable::new(take_map(&mut ebpf, "JUMPS")?);
-        let unmet = take_map(&mut ebpf, "UNMET")?;
+        let rings = maps.fd("RINGS")?;
+        let lost = LostCounter::new(maps.fd("LOST")?, cpus.possible as usize);
+        let jumps = SideTable::new(maps.fd("JUMPS")?);
+        let unmet = maps.fd("UNMET")?;
         let values = Values::new(ValueMaps {
-            values: take_map(&mut ebpf, "VALUES")?,
-            conditions: take_map(&mut ebpf, "CONDITIONS")?,
+            values: maps.fd("VALUES")?,
+            conditions: maps.fd("CONDITIONS")?,
             unmet: PerCpuCounters::new(unmet, cpus.possible as usize, "counts of calls"),
         });
-        let cut_off = take_map(&mut ebpf, "CUT_OFF")?;
-        let buffers = Buffers::new(take_map(&mut ebpf, "BUFFERS")?, cut_off);
-        let heartbeat = Heartbeat::new(take_map(&mut ebpf, "HEARTBEAT")?);
-        let control = Control::attach(&programs, take_map(&mut ebpf, "TRACED")?)?;
+        let cut_off = maps.fd("CUT_OFF")?;
+        let buffers = Buffers::new(maps.fd("BUFFERS")?, cut_off);
+        let heartbeat = Heartbeat::new(maps.fd("HEARTBEAT")?);
+        let control = Control::attach(&programs, maps.fd("TRACED")?)?;
         let waits = match config.waits {
-            true => Some(Waits::watch(&programs, take_map(&mut ebpf, "ALL_WAITS")?)?),
+            true => Some(Waits::watch(&programs, maps.fd("ALL_WAITS")?)?),
             false => None,
         };
         let guards = match control.forks().filter(|_| config.guards) {
-            Some(forks) => Some(ReturnGuards::start(&keeper, &programs, &mut ebpf, forks)?),
+            Some(forks) => Some(ReturnGuards::start(&keeper, &programs, &maps, forks)?),
             None => None,
         };
         Ok(Self {
-            ebpf,
+            maps,
             programs,
             keeper,
             heartbeat,
@@ -163,6 +168,7 @@ impl Kernel {
             guards,
             filters_in_programs,
             known_links: KnownLinks::default(),
+            ahead,
         })
     }
 
@@ -303,7 +309,10 @@ impl Kernel {
         let everywhere = self.filters_in_programs || role.guards();
         let pid = pid.map(|pid| pid.0).filter(|_| !everywhere);
         let request = LinkRequest { path, pid, role, sites, force };
-        link::attach(&self.keeper, &self.programs, &self.known_links, &request, choice)
+        let attached =
+            link::attach(&self.keeper, &self.programs, &self.known_links, &request, choice);
+        drop(self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take());
+        attached
     }
 
     /// Returns a watch on the guard's death, with which all probes go.
@@ -327,7 +336,7 @@ impl Kernel {
 
     /// Returns the wake-ups for the reader of the rings. There is only one.
     pub(crate) fn news(&mut self) -> Result<News, BpfError> {
-        News::take(&mut self.ebpf)
+        News::take(&mut self.maps)
     }
 
     pub fn lost(&self) -> LostCounter {
@@ -336,7 +345,8 @@ impl Kernel {
 
     /// Returns the programs' own messages. There is only one reader.
     pub fn diagnostics(&mut self) -> Result<Diagnostics, BpfError> {
-        Diagnostics::new(&mut self.ebpf)
+        let program = self.programs.get(BpfProgram::Exit, AttachType::Any)?;
+        Diagnostics::new(&mut self.maps, program.as_fd())
     }
 }
 

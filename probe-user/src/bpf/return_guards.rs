@@ -7,7 +7,7 @@ use super::{
     BpfError, LinkKind, features,
     link::keeper::{Keeper, ReturnGuard},
     load::{
-        loader::take_map,
+        maps::Maps,
         programs::{BpfProgram, Programs},
     },
     machine::btf::Offsets,
@@ -72,19 +72,19 @@ impl ReturnGuards {
     pub(super) fn start(
         keeper: &Keeper,
         programs: &Programs,
-        ebpf: &mut aya::Ebpf,
+        maps: &Maps,
         forks: Arc<OwnedFd>,
     ) -> Result<Self, BpfError> {
         let signal = programs.get(BpfProgram::GuardSignal, AttachType::Any)?;
         let tracepoint = "signal_deliver";
         let signals = sys::open_raw_tracepoint(c"signal_deliver", signal.as_fd())
             .map_err(|source| BpfError::Tracepoint { tracepoint, source })?;
-        let guarded = take_map(ebpf, "GUARDED")?;
-        let unreturned = take_map(ebpf, "UNRETURNED")?;
-        let counts = take_map(ebpf, "RESTORED")?;
+        let guarded = maps.fd("GUARDED")?;
+        let unreturned = maps.fd("UNRETURNED")?;
+        let counts = maps.fd("RESTORED")?;
         let maps = GuardMaps {
-            requests: take_map(ebpf, "RESTORES")?,
-            states: take_map(ebpf, "RESTORE_STATES")?,
+            requests: maps.fd("RESTORES")?,
+            states: maps.fd("RESTORE_STATES")?,
             guarded: Arc::clone(&guarded),
             lister: programs.get(BpfProgram::ListHijacked, AttachType::Iterator)?,
             signals: Arc::new(signals),

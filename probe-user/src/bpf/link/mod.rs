@@ -6,6 +6,7 @@
 //! | multi | 6.6 | one link each | milliseconds |
 //! | perf | 5.15 | one link for each place, and each end | ten minutes to remove |
 
+pub(super) mod ahead;
 mod bisection;
 pub(super) mod floor;
 pub(super) mod keeper;

@@ -1,6 +1,8 @@
 //! Brings the eBPF programs of this binary into the kernel.
 
 pub(super) mod diagnostics;
-pub(super) mod loader;
+mod loader;
+pub(super) mod maps;
 pub(super) mod object;
 pub(super) mod programs;
+pub(super) mod settings;

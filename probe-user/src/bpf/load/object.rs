@@ -19,7 +19,7 @@ pub(crate) fn is_there() -> bool {
 pub(crate) fn require() -> Result<(), BpfError> {
     bytes()?;
     crate::bpf::machine::pid_namespace::require_initial()?;
-    super::loader::begin();
+    super::maps::begin();
     Ok(())
 }
 

@@ -4,7 +4,11 @@
 //! matter here, so one pass over the types suffices, without a table of them.
 
 use crate::bpf::BpfError;
-use std::{collections::HashMap, fs, sync::OnceLock};
+use std::{
+    collections::HashMap,
+    fs,
+    sync::{Mutex, OnceLock, PoisonError},
+};
 
 const VMLINUX: &str = "/sys/kernel/btf/vmlinux";
 const MAGIC: u16 = 0xeb9f;
@@ -62,9 +66,11 @@ struct Guards {
 }
 
 impl Offsets {
-    /// Reads the offsets once.
+    /// Reads the offsets once, or waits for whoever does.
     pub(crate) fn of_running_kernel() -> Result<&'static Self, BpfError> {
         static READ: OnceLock<Offsets> = OnceLock::new();
+        static READING: Mutex<()> = Mutex::new(());
+        let _only = READING.lock().unwrap_or_else(PoisonError::into_inner);
         match READ.get() {
             Some(read) => Ok(read),
             None => Self::read().map(|offsets| READ.get_or_init(|| offsets)),

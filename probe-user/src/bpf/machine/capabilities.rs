@@ -4,7 +4,7 @@
 
 use crate::process_status::ProcessStatus;
 use serde::Serialize;
-use std::fmt;
+use std::{fmt, sync::OnceLock};
 
 /// A right that ctrace uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -157,6 +157,12 @@ impl Capabilities {
             uses: Use::ALL.map(needs).into(),
         }
     }
+}
+
+/// Returns whether this process may look up any program and map of the kernel by its number.
+pub(crate) fn may_look_up_programs() -> bool {
+    static MAY: OnceLock<bool> = OnceLock::new();
+    *MAY.get_or_init(|| Capabilities::of_this_process().held.contains(&Capability::SysAdmin))
 }
 
 #[cfg(test)]

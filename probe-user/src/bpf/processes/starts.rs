@@ -4,9 +4,9 @@ use super::control::Control;
 use crate::bpf::{
     BpfError, Config, LostCounter, News,
     load::{
-        loader::{Settings, load_maps, map_fds, take_map},
         object,
         programs::{BpfProgram, Programs},
+        settings::{Settings, load_maps},
     },
     machine::cpus::Cpus,
     rings::layout::RingLayout,
@@ -40,16 +40,16 @@ impl Starts {
             waits: false,
         };
         let layout = RingLayout::new(1, config.ring_bytes)?;
-        let mut ebpf = load_maps(&Settings {
+        let mut maps = load_maps(&Settings {
             config: &config,
             layout,
             first_pages: &layout.first_pages(&[0]),
             filter: true,
             news_bytes: NEWS_BYTES,
         })?;
-        let programs = Programs::parse(object::bytes()?, &map_fds(&ebpf))?;
-        let lost = LostCounter::new(take_map(&mut ebpf, "LOST")?, cpus.possible as usize);
-        let traced = take_map(&mut ebpf, "TRACED")?;
+        let programs = Programs::parse(object::bytes()?, &maps.fds())?;
+        let lost = LostCounter::new(maps.fd("LOST")?, cpus.possible as usize);
+        let traced = maps.fd("TRACED")?;
         let control = Control::attach_to(
             &programs,
             traced,
@@ -58,7 +58,7 @@ impl Starts {
                 (BpfProgram::Birth, c"sched_process_fork", "sched_process_fork"),
             ],
         )?;
-        Ok(Self { control, news: News::take(&mut ebpf)?, lost, lost_before: 0 })
+        Ok(Self { control, news: News::take(&mut maps)?, lost, lost_before: 0 })
     }
 
     /// Returns a descriptor that becomes readable at a start.

@@ -1,6 +1,6 @@
 //! The messages by which the programs wake user space.
 
-use crate::bpf::BpfError;
+use crate::bpf::{BpfError, load::maps::Maps};
 use aya::maps::{MapData, RingBuf};
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -8,10 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 pub(crate) struct News(RingBuf<MapData>);
 
 impl News {
-    pub(crate) fn take(ebpf: &mut aya::Ebpf) -> Result<Self, BpfError> {
-        let missing = || BpfError::Object { reason: "it has no map `NEWS`".into() };
-        let ring = RingBuf::try_from(ebpf.take_map("NEWS").ok_or_else(missing)?);
-        ring.map(Self).map_err(|error| BpfError::Object { reason: error.to_string() })
+    pub(crate) fn take(maps: &mut Maps) -> Result<Self, BpfError> {
+        maps.take_ring("NEWS").map(Self)
     }
 
     /// Takes all new messages.

@@ -17,6 +17,7 @@ const PROG_LOAD: u32 = 5;
 const OBJ_GET_INFO_BY_FD: u32 = 15;
 const RAW_TRACEPOINT_OPEN: u32 = 17;
 const MAP_LOOKUP_AND_DELETE_ELEM: u32 = 21;
+const MAP_FREEZE: u32 = 22;
 const LINK_CREATE: u32 = 28;
 const LINK_GET_FD_BY_ID: u32 = 30;
 const LINK_GET_NEXT_ID: u32 = 31;
@@ -234,6 +235,12 @@ fn map_attr<K>(map: BorrowedFd<'_>, key: K, value: *const u8) -> (Attr, Box<K>) 
 pub(crate) fn map_update<K>(map: BorrowedFd<'_>, key: K, value: &[u8]) -> io::Result<()> {
     let (mut attr, _key) = map_attr(map, key, value.as_ptr());
     Syscall::Bpf { command: MAP_UPDATE_ELEM, attr: &mut attr }.run().map(drop)
+}
+
+/// Makes a map constant for user space.
+pub(crate) fn map_freeze(map: BorrowedFd<'_>) -> io::Result<()> {
+    let mut attr = Attr::new().u32(0, map.as_raw_fd() as u32);
+    Syscall::Bpf { command: MAP_FREEZE, attr: &mut attr }.run().map(drop)
 }
 
 /// Reads `map[key]`; `value` must have the map's value size.

@@ -68,10 +68,11 @@ pub(crate) fn trace(
     for remark in resolved.remarks() {
         ui::say(&remark);
     }
-    let mut launched = Launched::waiting(program)?;
+    let mut launched = Launched::begin(program)?;
     let pid = launched.pid();
     let command = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let (mut session, plan) = setup.launched(pid, &resolved.exe, command, output)?;
+    let is_there = || launched.await_child();
+    let (mut session, plan) = setup.launched(pid, &resolved.exe, command, output, is_there)?;
     let ending = prepared(&plan, pid)?;
     session.arm(&plan, &resolved.objects)?;
     drop(plan);
@@ -93,9 +94,9 @@ pub struct Launched {
 }
 
 impl Launched {
-    /// Forks a child that waits just before it executes the command.
-    pub fn waiting(program: &Program<'_>) -> anyhow::Result<Self> {
-        let (mut socket, theirs) = UnixStream::pair().context("cannot make a socket")?;
+    /// Forks a child that will wait just before it executes the command.
+    fn begin(program: &Program<'_>) -> anyhow::Result<Self> {
+        let (socket, theirs) = UnixStream::pair().context("cannot make a socket")?;
         let mut exec = Command::new("/proc/self/exe");
         exec.arg0("ctrace").arg("__exec");
         if let Some(rights) = program.user.rights() {
@@ -111,12 +112,12 @@ impl Launched {
         // The guard closes it if the guard is started meanwhile.
         fcntl_setfd(&theirs, FdFlags::empty()).context("cannot hand on a socket")?;
         let child = exec.spawn().context("cannot start a child process")?;
-        drop(theirs);
-        // Until the child sends its byte, it may not run ctrace's own program yet.
-        let is_there = socket.read_exact(&mut [0]);
-        let launched = Self { child, socket, has_started: false, releaser: None };
-        is_there.context("the child ended before it could be traced")?;
-        Ok(launched)
+        Ok(Self { child, socket, has_started: false, releaser: None })
+    }
+
+    /// Returns when the child waits. Until it sends its byte, it may not run ctrace's own program yet.
+    fn await_child(&mut self) -> anyhow::Result<()> {
+        self.socket.read_exact(&mut [0]).context("the child ended before it could be traced")
     }
 
     pub fn pid(&self) -> Pid {

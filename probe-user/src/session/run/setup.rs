@@ -137,7 +137,7 @@ impl<'a> Setup<'a> {
         let (pid, command) = (Pid(process.pid()), process.command().to_vec());
         let remarks = before::remarks(process);
         let (mut session, mut plan) =
-            self.session(pid, Origin::Running, process.exe(), command, output)?;
+            self.session((pid, Origin::Running), process.exe(), command, output, || Ok(()))?;
         plan.find_again(process)?;
         plan.notes.extend(remarks.iter().cloned());
         plan.remarks = remarks;
@@ -145,25 +145,27 @@ impl<'a> Setup<'a> {
         Ok((session, plan))
     }
 
-    /// Does the same for a command that is to be launched as this process.
+    /// Does the same for a command that is to be launched as this process. `is_there` returns when the
+    /// process executes nothing but the command any more.
     pub(crate) fn launched(
         self,
         pid: Pid,
         exe: &Path,
         command: Vec<String>,
         output: Output,
+        is_there: impl FnOnce() -> anyhow::Result<()>,
     ) -> anyhow::Result<(Session, Plan)> {
-        self.session(pid, Origin::Launched, exe, command, output)
+        self.session((pid, Origin::Launched), exe, command, output, is_there)
     }
 
     /// Loads the eBPF programs.
     fn session(
         mut self,
-        pid: Pid,
-        origin: Origin,
+        (pid, origin): (Pid, Origin),
         exe: &Path,
         command: Vec<String>,
         output: Output,
+        is_there: impl FnOnce() -> anyhow::Result<()>,
     ) -> anyhow::Result<(Session, Plan)> {
         let mut plan = std::mem::take(&mut self.plan);
         let target = TargetReport {
@@ -210,6 +212,7 @@ impl<'a> Setup<'a> {
             guards: !plan.guards.is_empty(),
             waits: probes.waits,
         })?;
+        is_there()?;
         match origin {
             Origin::Running => kernel.trace_process(pid)?,
             Origin::Launched => kernel.trace_launched(pid)?,
@@ -271,7 +274,7 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
                 pairs += 1;
                 continue;
             }
-            Sites::Marker(_) => {
+            Sites::Marker { .. } => {
                 scopes += 1;
                 continue;
             }

@@ -1,0 +1,63 @@
+//! The settings of a session, as the sizes of maps and the globals of the programs.
+
+use super::maps::{self, MapSettings, Maps};
+use crate::bpf::{
+    BpfError, Config,
+    machine::btf::Offsets,
+    maps::side_table::{CONDITIONS_LIMIT, VALUES_LIMIT},
+    processes::control::PROCESSES_LIMIT,
+    rings::layout::RingLayout,
+};
+use ctrace_common::{MET_SLOTS, PAGE_LEN, UNMET_COUNTERS};
+
+/// Bytes for requests: each of some hundred threads can wait at the same time.
+const REQUEST_BYTES: u32 = 1 << 20;
+/// Words of the map of functions without return probes: a bit for each function.
+const UNRETURNED_WORDS: u32 = 1 << 14;
+
+/// Warnings and errors, in the numbers of aya-log's levels.
+const LOG_LEVEL: u8 = 2;
+
+/// The settings in the programs' globals and maps.
+pub(crate) struct Settings<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) layout: RingLayout,
+    /// The first page of each CPU's ring.
+    pub(crate) first_pages: &'a [u32],
+    /// True if the programs check the set of traced processes.
+    pub(crate) filter: bool,
+    pub(crate) news_bytes: u32,
+}
+
+pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
+    let Settings { config, layout, first_pages, filter, news_bytes } = settings;
+    let offsets = Offsets::of_running_kernel()?;
+    let conditions = if config.conditions { CONDITIONS_LIMIT as u32 } else { 1 };
+    let sizes = vec![
+        ("RINGS", layout.pages()),
+        // While children are not followed, only chosen processes are in the set.
+        ("TRACED", if config.follow { PROCESSES_LIMIT } else { 64 }),
+        ("NEWS", *news_bytes),
+        ("RESTORES", if config.guards { REQUEST_BYTES } else { PAGE_LEN as u32 }),
+        ("GUARDED", if config.guards { PROCESSES_LIMIT } else { 1 }),
+        ("UNRETURNED", if config.guards { UNRETURNED_WORDS } else { 1 }),
+        ("VALUES", if config.values { VALUES_LIMIT as u32 } else { 1 }),
+        ("CONDITIONS", conditions),
+        ("UNMET", conditions * UNMET_COUNTERS),
+        ("MET", if config.conditions { MET_SLOTS } else { 1 }),
+        ("BUFFERS", if config.markers { 65536 } else { 1 }),
+        ("CUT_OFF", if config.markers { 16384 } else { 1 }),
+    ];
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let mut globals: Vec<(&str, Vec<u8>)> = vec![
+        ("RING_PAGES", words(&[layout.slot_pages()])),
+        ("FIRST_PAGE", words(first_pages)),
+        ("FILTER", words(&[u32::from(*filter)])),
+        ("FOLLOW", words(&[u32::from(config.follow)])),
+        ("GUARDS", words(&[u32::from(config.guards)])),
+        ("LAUNCHES", words(&[u32::from(config.launches)])),
+        (aya_log::LEVEL, vec![LOG_LEVEL]),
+    ];
+    globals.extend(offsets.globals().map(|(name, offset)| (name, words(&[*offset]))));
+    maps::load(&MapSettings { sizes, globals })
+}
