@@ -111,6 +111,10 @@ enum {
     CTRACE_SIZE_ = 4096,
     CTRACE_PATIENCE_ = 1 << 20, /* 65,000 events */
     CTRACE_NEAR_ = 1 << 19,    /* bytes from the stack pointer in the buffer */
+    CTRACE_LONGEST_ = 252,     /* bytes of a name that is known only at run time */
+    CTRACE_BEGINS_ = 1 << 2,   /* kinds of slots before an entry: a name begins, */
+    CTRACE_GOES_ON_ = 2 << 2,  /* it goes on, */
+    CTRACE_FILLER_ = 3 << 2,   /* nothing */
     CTRACE_ENDS_ = 0,          /* why a buffer is emptied: nobody writes any more; */
     CTRACE_SURVEYED_ = 1,      /* it is full and written, with its whole calls counted; */
     CTRACE_LATE_ = 2,          /* or the wait for its writers is over */
@@ -225,12 +229,16 @@ CTRACE_INLINE_ long ctrace_syscall_(long number, long a, long b, long c, long d)
 /* Orders stores for the thread's own signal handlers. On x86-64 others see the same order. */
 #define CTRACE_ORDER_() __asm__ volatile("" ::: "memory")
 
-/* Takes a slot. Returns its offset, or one beyond the slots if there is none. One instruction does
- * it, so that the thread's signal handlers take other slots. */
-CTRACE_INLINE_ uint64_t ctrace_take_(struct ctrace_c1_buffer *buffer) {
-    uint64_t position = 16; /* the instruction zeroes what is above its 32 bits */
+/* Takes slots of so many bytes. Returns the first one's offset, or one beyond the slots if there is
+ * none. One instruction does it, so that the thread's signal handlers take other slots. */
+CTRACE_INLINE_ uint64_t ctrace_take_some_(struct ctrace_c1_buffer *buffer, uint32_t bytes) {
+    uint64_t position = bytes; /* the instruction zeroes what is above its 32 bits */
     __asm__ volatile("xadd{l %k0, %1| %1, %k0}" : "+r"(position), "+m"(buffer->position) : : "memory", "cc");
     return position;
+}
+
+CTRACE_INLINE_ uint64_t ctrace_take_(struct ctrace_c1_buffer *buffer) {
+    return ctrace_take_some_(buffer, 16);
 }
 
 CTRACE_INLINE_ void ctrace_write_(struct ctrace_c1_buffer *buffer, uint64_t position, uint64_t time,
@@ -416,10 +424,35 @@ CTRACE_COLD_ struct ctrace_c1_buffer *ctrace_c1_prepare(struct ctrace_c1_buffer 
     return buffer;
 }
 
+/* Writes an entry, and before it the slots of its name, of `length` bytes. */
+CTRACE_INLINE_ void ctrace_write_named_(struct ctrace_c1_buffer *buffer, uint64_t position, uint64_t time,
+                                        uint64_t stack, uint64_t tag, const char *name, uint32_t length) {
+    uint64_t kind = CTRACE_BEGINS_;
+    do {
+        uint64_t text = 0;
+        uint32_t piece = length < 7 ? length : 7, i;
+        for (i = 0; i < piece; i++) text |= (uint64_t)(unsigned char)name[i] << (8 * i);
+        ctrace_write_(buffer, position, time, stack, text << 8 | (uint64_t)piece << 5 | kind);
+        kind = CTRACE_GOES_ON_;
+        name += piece;
+        length -= piece;
+        position += 16;
+    } while (length);
+    ctrace_write_(buffer, position, time, stack, tag);
+}
+
+/* Returns the bytes of the slots of an entry whose name has this length. */
+CTRACE_INLINE_ uint32_t ctrace_slots_of_(uint32_t length) {
+    return 16 * ((length ? (length + 6) / 7 : 1) + 1);
+}
+
 /* Writes an event that found no slot, or the last one. `position` is the slot taken in the thread's
- * own buffer; below 64 there is none. Returns 0 if the event had to be dropped. */
-CTRACE_COLD_ int ctrace_c1_slow(uint64_t position, uint64_t stack, uint64_t tag) {
+ * own buffer; below 64 there is none. `name` is 0, or that of an entry which needs more slots than one;
+ * none may be taken then. Returns 0 if the event had to be dropped. */
+CTRACE_FN_ int ctrace_c1_slow_named(uint64_t position, uint64_t stack, uint64_t tag, const char *name,
+                                    uint32_t length) {
     uint64_t time = position < CTRACE_FIRST_ ? 0 : ctrace_now_(CTRACE_TSC_);
+    uint32_t bytes = name ? ctrace_slots_of_(length) : 16;
     struct ctrace_c1_buffer **place = &ctrace_c1_mine;
     int written = 0;
     for (;;) {
@@ -428,10 +461,21 @@ CTRACE_COLD_ int ctrace_c1_slow(uint64_t position, uint64_t stack, uint64_t tag)
             buffer = ctrace_c1_prepare(place);
             if (!buffer) return 0;
         }
-        if (position < CTRACE_FIRST_) position = ctrace_take_(buffer);
+        if (position < CTRACE_FIRST_) position = ctrace_take_some_(buffer, bytes);
         if (position >= CTRACE_FIRST_ && position <= CTRACE_LAST_) {
-            ctrace_write_(buffer, position, time ? time : ctrace_now_(buffer->clock), stack, tag);
-            written = 1;
+            uint64_t now = time ? time : ctrace_now_(buffer->clock);
+            if (position + bytes > CTRACE_SIZE_) {
+                /* A name and its entry are in one buffer: what is left of this one stays empty. */
+                for (; position <= CTRACE_LAST_; position += 16)
+                    ctrace_write_(buffer, position, now, stack, CTRACE_FILLER_);
+            } else {
+                if (name)
+                    ctrace_write_named_(buffer, position, now, stack, tag, name, length);
+                else
+                    ctrace_write_(buffer, position, now, stack, tag);
+                position += bytes - 16; /* of the entry */
+                written = 1;
+            }
         }
         if (position >= CTRACE_LAST_) {
             /* The buffer is full. It stays so while it is being emptied, and while this handler interrupts
@@ -443,14 +487,18 @@ CTRACE_COLD_ int ctrace_c1_slow(uint64_t position, uint64_t stack, uint64_t tag)
             if (!buffer->flushing && (surveyed || position > CTRACE_PATIENCE_ ||
                                       (!written && !ctrace_c1_prepare(&buffer->nested)))) {
                 ctrace_c1_empty(buffer, surveyed ? CTRACE_SURVEYED_ : CTRACE_LATE_);
-            } else {
+            } else if (buffer->flushing || buffer->position >= CTRACE_SIZE_) {
                 if (position > CTRACE_PATIENCE_) buffer->position = CTRACE_SIZE_;
                 place = &buffer->nested;
-            }
+            } /* else a handler has emptied it during the survey */
         }
         if (written) return 1;
         position = 0;
     }
+}
+
+CTRACE_COLD_ int ctrace_c1_slow(uint64_t position, uint64_t stack, uint64_t tag) {
+    return ctrace_c1_slow_named(position, stack, tag, 0, 0);
 }
 
 /* Returns whether a slot was taken, and not the last one. */
@@ -516,6 +564,14 @@ CTRACE_FN_ uint64_t ctrace_c1_enter(uintptr_t site, uintptr_t sp) {
         }
     }
     return ctrace_c1_enter_slowly(position, site, sp);
+}
+
+/* Writes the entry of a scope whose name is known only at run time: of the name, 252 bytes at most. */
+CTRACE_FN_ uint64_t ctrace_c1_enter_named(uintptr_t site, uintptr_t sp, const char *name) {
+    uint32_t length = 0;
+    if (!name) name = "";
+    while (length < CTRACE_LONGEST_ && name[length]) length++;
+    return ctrace_c1_slow_named(0, sp >> 4, ctrace_tag_(site, sp), name, length) ? ctrace_handle_(site, sp) : 0;
 }
 
 /* Writes an exit to its own slot. */
@@ -594,6 +650,8 @@ CTRACE_INLINE_ void ctrace_end_(const uint64_t *handle) {
  * on. The assembler, not the compiler, makes the data. So each copy of an inlined scope has its own,
  * and an unused copy leaves none behind. */
 #define CTRACE_ENTER_(flags, name, group, group_field)                                                 \
+    CTRACE_ENTER_BY_(flags, name, group, group_field, ctrace_c1_enter(ctrace_site_, ctrace_sp_))
+#define CTRACE_ENTER_BY_(flags, name, group, group_field, enter)                                       \
     __extension__({                                                                                    \
         uintptr_t ctrace_site_, ctrace_sp_;                                                            \
         unsigned char ctrace_on_;                                                                      \
@@ -608,17 +666,18 @@ CTRACE_INLINE_ void ctrace_end_(const uint64_t *handle) {
             ".popsection\n"                                                                            \
             ".pushsection " CTRACE_SITES_SECTION_ "\n"                                                 \
             ".balign 32\n"                                                                             \
-            "990: .byte 1, " #flags "\n.short 0\n.long %c[line]\n"                                     \
+            "990: .byte 1, %c[flg]\n.short 0\n.long %c[line]\n"                                        \
             ".long %c[label] - .\n.long %c[file] - .\n.long " group_field "\n"                         \
             ".long 991b - .\n.long 992b - .\n.long .Lctrace%= - .\n"                                   \
             ".popsection\n"                                                                            \
             "{leaq 990b(%%rip), %[site]|lea %[site], [rip + 990b]}\n"                                  \
             "{cmpw $0, 991b(%%rip)|cmp word ptr [rip + 991b], 0}"                                      \
             : [site] "=r"(ctrace_site_), "=@ccne"(ctrace_on_)                                          \
-            : [line] "i"(__LINE__), [label] "i"(name), [file] "i"(__FILE__), [grp] "i"(group));        \
+            : [flg] "i"(flags), [line] "i"(__LINE__), [label] "i"(name), [file] "i"(__FILE__),         \
+              [grp] "i"(group));                                                                       \
         CTRACE_UNLIKELY_(ctrace_on_)                                                                   \
             ? (__extension__({ __asm__ __volatile__("mov{q %%rsp, %0| %0, rsp}" : "=r"(ctrace_sp_)); }), \
-               ctrace_c1_enter(ctrace_site_, ctrace_sp_))                                              \
+               (enter))                                                                                \
             : 0;                                                                                       \
     })
 
@@ -626,6 +685,13 @@ CTRACE_INLINE_ void ctrace_end_(const uint64_t *handle) {
 #define CTRACE_IN_ON_(var, flags, name, group)                                                         \
     CTRACE_GUARD_(var, CTRACE_ENTER_(flags, name, group, "%c[grp] - ."))
 #define CTRACE_IN_OFF_(var, flags, name, group) CTRACE_GUARD_(var, 0)
+/* The same with a name that may be known only at run time: whether it is (`late`, a constant), what the
+ * file calls the scope, and the name. */
+#define CTRACE_LATE_ON_(var, late, label, group, name)                                                 \
+    CTRACE_GUARD_(var, CTRACE_ENTER_BY_((late) ? 2 : 0, label, group, "%c[grp] - .",                   \
+                                        (late) ? ctrace_c1_enter_named(ctrace_site_, ctrace_sp_, name) \
+                                               : ctrace_c1_enter(ctrace_site_, ctrace_sp_)))
+#define CTRACE_LATE_OFF_(var, late, label, group, name) CTRACE_GUARD_(var, 0)
 
 #else /* !CTRACE_ENABLED */
 
@@ -633,6 +699,8 @@ CTRACE_INLINE_ void ctrace_end_(const uint64_t *handle) {
 #define CTRACE_END(var) ((void)var)
 #define CTRACE_IN_ON_(var, flags, name, group) CTRACE_SCOPE_(var, flags, name)
 #define CTRACE_IN_OFF_(var, flags, name, group) CTRACE_SCOPE_(var, flags, name)
+#define CTRACE_LATE_ON_(var, late, label, group, name) CTRACE_SCOPE_(var, 0, name)
+#define CTRACE_LATE_OFF_(var, late, label, group, name) CTRACE_SCOPE_(var, 0, name)
 
 #endif /* CTRACE_ENABLED */
 
@@ -643,9 +711,11 @@ CTRACE_INLINE_ void ctrace_end_(const uint64_t *handle) {
 #define CTRACE_UNIQUE_ CTRACE_JOIN_(ctrace_scope_, __COUNTER__)
 
 /* CTRACE_IN_(CTRACE_DISABLE_group) is CTRACE_IN_OFF_ where that is defined (as nothing or 1), else
- * CTRACE_IN_ON_. */
+ * CTRACE_IN_ON_. CTRACE_LATE_IN_ is the same for CTRACE_LATE_OFF_ and CTRACE_LATE_ON_. */
 #define CTRACE_IN_(disabled) CTRACE_IN2_(disabled)
 #define CTRACE_IN2_(value) CTRACE_SECOND_(CTRACE_IS_##value CTRACE_IN_OFF_, CTRACE_IN_ON_, 0)
+#define CTRACE_LATE_IN_(disabled) CTRACE_LATE_IN2_(disabled)
+#define CTRACE_LATE_IN2_(value) CTRACE_SECOND_(CTRACE_IS_##value CTRACE_LATE_OFF_, CTRACE_LATE_ON_, 0)
 #define CTRACE_IS_ ~,
 #define CTRACE_IS_1 ~,
 #define CTRACE_SECOND_(...) CTRACE_SECOND2_(__VA_ARGS__)

@@ -19,10 +19,9 @@
 // a row of zeros.
 //
 // Differences
-//   - A name is kept in the file. So CTRACK_NAME(x) with an x that is known only at run time is one row
-//     for all its names, which says so: `x (any name)`. Use a scope for each name to tell them apart. A
-//     constant that is no literal, such as a `constexpr const char *`, is known with gcc and with
-//     optimization.
+//   - CTRACK_NAME(x) with an x that is known only at run time is a row for each name, as with CTRACK. Of a
+//     name, 252 bytes count. Before there are calls (`ctrace list`), it is one scope: `x (any name)`. That
+//     is also the row of calls that no name is known of: those beyond the first 4,096 names.
 //   - A ctrack::EventHandler made without the macros measures nothing.
 //   - CTRACK's internals (ctrack::store, its table printer) are missing. A ctrack::ctrack_result has the
 //     public members of CTRACK's, without events.
@@ -299,15 +298,18 @@ constexpr bool begins_as_literal(const char *text) {
 } // namespace CTRACK_VERSION_NAMESPACE
 } // namespace ctrack
 
-// A name that is no constant cannot be kept in the file. Its source text is kept instead, with a mark:
-// the row has the calls of all names. Without optimization, clang must see which of the two it is before
-// it makes code.
+// A name that is no constant cannot be kept in the file: it comes with each call, which costs about a
+// nanosecond for each byte. The file has its source text instead, with a mark. Without optimization,
+// clang must see which of the two it is before it makes code.
 #define CTRACK_ANY_(name) #name " (any name)"
 #if defined(__clang__) && !defined(__OPTIMIZE__)
-#define CTRACK_LABEL_(name) (::ctrack::begins_as_literal(#name) ? (name) : CTRACK_ANY_(name))
+#define CTRACK_IS_LATE_(name) (!::ctrack::begins_as_literal(#name))
 #else
-#define CTRACK_LABEL_(name) (__builtin_constant_p(name) ? (name) : CTRACK_ANY_(name))
+#define CTRACK_IS_LATE_(name) (!__builtin_constant_p(name))
 #endif
+#define CTRACK_NAMED_IN_(group, name)                                                                  \
+    CTRACE_LATE_IN_(CTRACE_DISABLE_##group)(CTRACE_UNIQUE_, CTRACK_IS_LATE_(name),                     \
+                                            CTRACK_IS_LATE_(name) ? CTRACK_ANY_(name) : (name), #group, name)
 
 // A function's scope has the name that CTRACK gives it. Of a template, gcc's has the arguments, and each
 // instantiation is a row of its own.
@@ -318,12 +320,12 @@ constexpr bool begins_as_literal(const char *text) {
 #define CTRACK_CONCAT(x, y) CTRACK_CONCAT_IMPL(x, y)
 #define CTRACK_UNIQUE_NAME(prefix) CTRACK_CONCAT(prefix, __COUNTER__)
 #define CTRACK_IMPL CTRACK_FUNCTION_IN_(prod)
-#define CTRACK_IMPL_NAME(name) CTRACE_SCOPE_IN(prod, CTRACK_LABEL_(name))
+#define CTRACK_IMPL_NAME(name) CTRACK_NAMED_IN_(prod, name)
 #endif
 
 #if !defined(CTRACK_DISABLE) && !defined(CTRACK_DISABLE_PROD)
 #define CTRACK_PROD CTRACK_IMPL
-#define CTRACK_PROD_NAME(name) CTRACE_SCOPE_IN(prod, CTRACK_LABEL_(name))
+#define CTRACK_PROD_NAME(name) CTRACK_NAMED_IN_(prod, name)
 #else
 #define CTRACK_PROD
 #define CTRACK_PROD_NAME(name)
@@ -331,7 +333,7 @@ constexpr bool begins_as_literal(const char *text) {
 
 #if !defined(CTRACK_DISABLE) && !defined(CTRACK_DISABLE_DEV)
 #define CTRACK_DEV CTRACK_FUNCTION_IN_(dev)
-#define CTRACK_DEV_NAME(name) CTRACE_SCOPE_IN(dev, CTRACK_LABEL_(name))
+#define CTRACK_DEV_NAME(name) CTRACK_NAMED_IN_(dev, name)
 #else
 #define CTRACK_DEV
 #define CTRACK_DEV_NAME(name)

@@ -148,3 +148,38 @@ fn with_musl_as_the_c_library() {
         truth.check_scopes(traced.report().expect("a report")).expect("all calls");
     }
 }
+
+/// Names that the file does not have come with the calls: each is a row of its own.
+#[test]
+fn with_names_that_are_known_only_at_run_time() {
+    let env = or_skip!(gate::live(Link::Session));
+    for (compiler, flags) in [("g++", "-O0"), ("g++", "-O2"), ("clang++", "-O2")] {
+        if let Err(why) = has(compiler) {
+            eprintln!("skipped {compiler}: {why}");
+            continue;
+        }
+        let build = program("marks_named.cpp").flags(["-std=c++17", flags]).compiler(compiler);
+        let path = env.targets.get(&build).expect("builds");
+        let traced = Trace::run(&env)
+            .and_then(|trace| {
+                let trace = trace.args(["--follow"]).program(&path, ["2000", "500"]);
+                trace.finish()?.expect_code(0)
+            })
+            .expect("runs");
+        let truth = Truth::parse(&traced.finished.stdout);
+        assert!(truth.calls.len() > 30, "{:?}", truth.calls);
+        truth.check_scopes(traced.report().expect("a report")).expect("all calls of each name");
+    }
+}
+
+/// Waits are functions that ctrace adds itself. They take no numbers from scopes.
+#[test]
+fn with_waits_told_apart() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("marks_flow.c").flags(["-O2"])).expect("builds");
+    let traced = Trace::run(&env)
+        .and_then(|trace| trace.args(["--cpu"]).program(&path, ["100"]).finish()?.expect_code(0))
+        .expect("runs");
+    let truth = Truth::parse(&traced.finished.stdout);
+    truth.check_calls(traced.report().expect("a report")).expect("all calls");
+}

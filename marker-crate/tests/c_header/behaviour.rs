@@ -142,6 +142,20 @@ fn signal_storm() {
     }
 }
 
+/// Names that are known only at run time come whole, also where handlers interrupt their writer.
+#[test]
+fn late_names() {
+    for compiler in ["g++", "clang++"] {
+        if there(compiler) {
+            for way in ["-O0", "-O2"] {
+                let build = Build::new();
+                let program = build.program(compiler, &[&["-std=c++17", way]], &["late.cpp"]);
+                run(&program, &[]);
+            }
+        }
+    }
+}
+
 #[test]
 fn dlopen_and_dlclose() {
     for compiler in ["gcc", "clang"] {

@@ -75,7 +75,7 @@ impl Page {
             time,
             exit: tag & Mark::EXIT != 0,
             site: tag & Mark::SITE,
-            reserved: tag & Mark::RESERVED,
+            reserved: tag & Mark::KIND,
             sp: sp & ((1 << Mark::SP_HIGH) - 1),
         };
         let exit = Event { time: time + rest, exit: true, ..event };

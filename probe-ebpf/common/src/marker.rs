@@ -101,8 +101,18 @@ impl Mark {
     pub const EXIT: u64 = 1;
     /// In `tag`: the scope is entered and left.
     pub const WHOLE: u64 = 1 << 1;
-    /// In `tag`: 0 for a scope. Another value is of a different kind.
-    pub const RESERVED: u64 = 0b111 << 2;
+    /// In `tag`: the kind, 0 for a scope.
+    pub const KIND: u64 = 0b111 << 2;
+    /// A kind: the first piece of the name of the entry behind.
+    pub const NAME_BEGINS: u64 = 1 << 2;
+    /// A kind: a further piece of that name.
+    pub const NAME_GOES_ON: u64 = 2 << 2;
+    /// A kind: nothing.
+    pub const FILLER: u64 = 3 << 2;
+    /// The position in `tag` of a piece's number of bytes; the bytes are those above the lowest.
+    pub const PIECE_SHIFT: u32 = 5;
+    /// The most bytes of a name.
+    pub const LONGEST_NAME: usize = 252;
     /// The position in `tag` of the rest of the stack pointer, or of the duration.
     pub const REST_SHIFT: u32 = 47;
     /// In `tag`: the address of the scope's entry in `ctrace_sites`.

@@ -84,7 +84,11 @@ fn traced() -> (Engine, ObjectId) {
     }
     // One of three scopes is not chosen, and one of two has a second place.
     let places = [Some((0, 0)), None, Some((1, 0)), Some((0, 1))];
-    let place = |(function, number)| MarkerPlace { function: FuncId(function), number };
+    let place = |(function, number)| MarkerPlace {
+        function: FuncId(function),
+        number,
+        is_named_late: number & 1 == 1,
+    };
     let functions = places.map(|at| at.map(place)).into();
     let object = engine.markers().add_object(MarkerObject { section: SECTION, functions });
     engine.markers().add_runtime(MarkerRuntime { object, flush: SECTION, register: SECTION });

@@ -5,6 +5,7 @@ mod fold;
 pub(crate) mod ledger;
 #[cfg(test)]
 mod loss_tests;
+mod names;
 pub(crate) mod payloads;
 mod period;
 mod process;
@@ -21,6 +22,7 @@ use crate::calls::paths::Paths;
 use crate::calls::spool::Spool;
 use crate::engine::exits::ExitChange;
 use crate::engine::ledger::Ledger;
+use crate::engine::names::ScopeNames;
 use crate::engine::period::Period;
 use crate::engine::recorder::Recorder;
 use crate::engine::tracker::Tracker;
@@ -32,7 +34,7 @@ use crate::ingest::{
     change::ProcessEvent,
     decode::{Decoded, decode},
 };
-use crate::marker::{ClockSample, Markers};
+use crate::marker::{ClockSample, MarkerSink, Markers};
 use crate::recording::{Block, ObjectRecord, Slow};
 use crate::report::Report;
 pub use crate::report::ReportMeta;
@@ -99,9 +101,22 @@ pub struct Counters<'a> {
     pub hits: &'a [u64],
 }
 
-/// Passes on the events of marker buffers. Their lanes follow the rings.
-fn into_lanes(order: &mut EventOrder, rings: usize) -> impl FnMut(usize, &[Event]) {
-    move |lane, events| order.push_sorted(rings + lane, events)
+/// Takes what comes out of marker buffers. Their lanes follow the rings.
+struct MarkerLanes<'a> {
+    order: &'a mut EventOrder,
+    rings: usize,
+    tracker: &'a mut Tracker,
+    names: &'a mut ScopeNames,
+}
+
+impl MarkerSink for MarkerLanes<'_> {
+    fn events(&mut self, lane: usize, events: &[Event]) {
+        self.order.push_sorted(self.rings + lane, events);
+    }
+
+    fn named(&mut self, scope: FuncId, name: &[u8]) -> Option<FuncId> {
+        self.names.of(scope, name, self.tracker)
+    }
 }
 
 /// Makes reports from the records of all rings. The crate's documentation shows the way.
@@ -110,6 +125,7 @@ pub struct Engine {
     order: EventOrder,
     pub(crate) tracker: Tracker,
     markers: Markers,
+    names: ScopeNames,
     /// The number of the kernel's rings. Events of the marker buffers come in lanes after them.
     rings: usize,
     /// Those to come, in order of time.
@@ -137,6 +153,7 @@ impl Engine {
             order: EventOrder::new(config.rings),
             tracker,
             markers: Markers::new(config.rings),
+            names: ScopeNames::default(),
             rings: config.rings,
             exit_changes: VecDeque::new(),
             lost_events: 0,
@@ -231,7 +248,9 @@ impl Engine {
     /// Takes both clocks, read after everything that came up to `through` was pushed. The times of
     /// marker events up to there can now be computed.
     pub fn sample_clocks(&mut self, sample: ClockSample, through: Nanos) {
-        self.markers.sample(sample, through, into_lanes(&mut self.order, self.rings));
+        let Self { order, tracker, names, rings, .. } = self;
+        let mut lanes = MarkerLanes { order, rings: *rings, tracker, names };
+        self.markers.sample(sample, through, &mut lanes);
     }
 
     /// Returns how often a marker buffer claimed more events than can have been written. The number
@@ -303,7 +322,9 @@ impl Engine {
     }
 
     fn release_markers(&mut self, watermark: Nanos) {
-        self.markers.release(watermark, into_lanes(&mut self.order, self.rings));
+        let Self { order, tracker, names, rings, .. } = self;
+        let mut lanes = MarkerLanes { order, rings: *rings, tracker, names };
+        self.markers.release(watermark, &mut lanes);
         self.tracker.period.decode_errors += self.markers.take_malformed();
     }
 

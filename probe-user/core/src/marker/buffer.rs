@@ -131,16 +131,17 @@ impl News {
         count(&self.slots)
     }
 
-    /// Visits each new slot of the reading, in order.
+    /// Visits each new slot of the reading, with its number, in order.
     #[inline]
-    pub(super) fn read(&self, bytes: &[u8; BUFFER_LEN], mut each: impl FnMut(Slot)) {
+    pub(super) fn read(&self, bytes: &[u8; BUFFER_LEN], mut each: impl FnMut(usize, Slot)) {
         for (nth, (&slots, &ends)) in self.slots.iter().zip(&self.ends).enumerate() {
             let mut slots = slots;
             while slots != 0 {
                 let bit = slots.trailing_zeros();
                 slots &= slots - 1;
-                let slot = Slot::read(bytes, 64 * nth + bit as usize);
-                each(if ends >> bit & 1 == 1 { slot.into_exit() } else { slot });
+                let index = 64 * nth + bit as usize;
+                let slot = Slot::read(bytes, index);
+                each(index, if ends >> bit & 1 == 1 { slot.into_exit() } else { slot });
             }
         }
     }
@@ -207,7 +208,7 @@ mod tests {
         let mut taken = Vec::new();
         if let ReadingVerdict::New { .. } = got {
             let news = progress.take(bytes, before.map(|b| &**b));
-            news.read(bytes, |slot| taken.push(slot.time - 1));
+            news.read(bytes, |_, slot| taken.push(slot.time - 1));
         }
         assert_eq!(got, verdict);
         assert_eq!(taken, times.into_iter().collect::<Vec<_>>());

@@ -3,6 +3,7 @@
 
 use super::buffer::BufferState;
 use super::losses::Losses;
+use super::names::OpenNames;
 use super::sites::ProcessSites;
 use crate::units::{Nanos, Pid};
 use std::collections::HashMap;
@@ -41,6 +42,7 @@ pub(super) struct CutOff {
 #[derive(Debug, Default)]
 pub(super) struct Alive {
     pub(super) sites: ProcessSites,
+    pub(super) names: OpenNames,
     /// Buffers by address.
     pub(super) buffers: HashMap<u64, Buffer>,
     /// Buffers whose last batch was dropped.

@@ -2,7 +2,8 @@
 //! specifies the format.
 //!
 //! `layout` reads bytes, `buffer` finds new and missing events, `clock` converts the writer's time,
-//! `objects` and `sites` turn addresses into functions, and `Markers` combines them. The target's
+//! `objects` and `sites` turn addresses into functions, `names` those that are named at run time, and
+//! `Markers` combines them. The target's
 //! data are not trusted: malformed data are counted and reported.
 
 mod buffer;
@@ -10,6 +11,7 @@ mod clock;
 mod layout;
 mod lives;
 mod losses;
+mod names;
 mod objects;
 mod reading;
 mod sites;
@@ -17,6 +19,7 @@ mod streams;
 
 pub use clock::{ClockResidual, ClockSample, Ticks};
 pub use layout::{BUFFER_LEN, Header};
+pub use names::{EventsOnly, MarkerSink};
 pub use objects::{MarkerObject, MarkerPlace, MarkerRuntime, ObjectId, Passed};
 pub use reading::{BufferId, Reading};
 pub use streams::Markers;

@@ -18,6 +18,8 @@ pub struct MarkerPlace {
     pub function: FuncId,
     /// Distinguishes the places of one scope.
     pub number: u8,
+    /// True if its names come with its entries.
+    pub is_named_late: bool,
 }
 
 /// The number of a [`MarkerObject`].

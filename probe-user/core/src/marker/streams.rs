@@ -2,9 +2,10 @@
 
 use super::buffer::{BufferState, News, ReadingVerdict};
 use super::clock::{ClockMap, ClockResidual, ClockSample};
-use super::layout::{BUFFER_LEN, Header, Moment, written_times};
+use super::layout::{BUFFER_LEN, Header, Moment, name_before, written_times};
 use super::lives::{Alive, Buffer, Lanes, Life};
 use super::losses::Losses;
+use super::names::{MarkerSink, OpenScope};
 use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
 use super::reading::{BufferId, Reading};
 use super::sites::Site;
@@ -99,17 +100,12 @@ impl Markers {
     /// Takes a sample of both clocks, made after all earlier input. All input up to `through` must
     /// have arrived. Emits events that cannot wait for [`Self::release`], in order of time within a
     /// lane.
-    pub fn sample(
-        &mut self,
-        sample: ClockSample,
-        through: Nanos,
-        mut each: impl FnMut(usize, &[Event]),
-    ) {
+    pub fn sample(&mut self, sample: ClockSample, through: Nanos, sink: &mut impl MarkerSink) {
         if self.begun == Nanos::ZERO {
             self.begun = sample.time;
         }
         if self.clock.is_set_back_by(sample) {
-            self.release(Nanos::MAX, &mut each);
+            self.release(Nanos::MAX, sink);
         }
         self.clock.add(sample);
         self.latest = self.latest.max(sample.time);
@@ -119,7 +115,7 @@ impl Markers {
         for (_, waiting) in due {
             if self.changes_meaning(&waiting) {
                 // Earlier readings belong to the process's previous state.
-                self.release(Nanos::MAX, &mut each);
+                self.release(Nanos::MAX, sink);
             }
             match waiting {
                 Waiting::Mapped { pid, object, bias } => self.map(pid, object, bias),
@@ -129,26 +125,26 @@ impl Markers {
         }
         let is_past = |over: &mut (Nanos, Life)| over.0.saturating_add(AFTERLIFE) <= through;
         for (_, over) in self.over.extract_if(.., is_past).collect::<Vec<_>>() {
-            self.release(Nanos::MAX, &mut each);
+            self.release(Nanos::MAX, sink);
             self.forget(over);
         }
     }
 
     /// Emits the events up to `watermark`, and some after it, in order of time within a lane. The
     /// others stay undecoded, which takes a fourth of the memory.
-    pub fn release(&mut self, watermark: Nanos, mut each: impl FnMut(usize, &[Event])) {
+    pub fn release(&mut self, watermark: Nanos, sink: &mut impl MarkerSink) {
         self.set_dues();
         let mut events = Vec::new();
         let is_due = |held: &mut (Nanos, Box<Reading>)| held.0 <= watermark;
         for (_, reading) in self.held.extract_if(.., is_due).collect::<Vec<_>>() {
-            let Some(lane) = self.decode(&reading, &mut events) else {
+            let Some(lane) = self.decode(&reading, &mut events, sink) else {
                 self.malformed += 1;
                 continue;
             };
             if !events.is_sorted_by_key(Event::ts) {
                 events.sort_by_key(Event::ts);
             }
-            each(lane, &events);
+            sink.events(lane, &events);
             events.clear();
         }
     }
@@ -294,7 +290,12 @@ impl Markers {
     }
 
     /// Decodes a reading's new events. Returns their lane; `None` with too many buffers.
-    fn decode(&mut self, reading: &Reading, events: &mut Vec<Event>) -> Option<usize> {
+    fn decode(
+        &mut self,
+        reading: &Reading,
+        events: &mut Vec<Event>,
+        sink: &mut impl MarkerSink,
+    ) -> Option<usize> {
         let (life, address) = (self.life(reading.buffer.pid), reading.buffer.address);
         if let Some(passed) = reading.passed {
             self.pass(life.0, passed, |runtime| runtime.flush);
@@ -308,7 +309,7 @@ impl Markers {
             (ReadingVerdict::New { missing }, Some(header)) => {
                 buffer.lose(missing, &mut self.losses, reading.time.since(self.begun));
                 let news = buffer.progress.take(&reading.bytes, reading.before.as_deref());
-                self.add_events(life, reading, &header, &news, events);
+                self.add_events(life, reading, &header, &news, events, sink);
             }
             (ReadingVerdict::Old, _) => {}
             _ => self.malformed += 1,
@@ -335,8 +336,9 @@ impl Markers {
         header: &Header,
         news: &News,
         events: &mut Vec<Event>,
+        sink: &mut impl MarkerSink,
     ) {
-        let sites = &mut self.alive.entry(life).or_default().sites;
+        let Alive { sites, names, .. } = self.alive.entry(life).or_default();
         let Some(mut times) = self.clock.times(header.clock) else {
             self.malformed += news.slots();
             return;
@@ -345,8 +347,10 @@ impl Markers {
         // The last slot's site: most slots repeat it.
         let mut last = (0, Site::Unknown);
         let mut malformed = 0;
-        news.read(&reading.bytes, |slot| {
+        let mut name = Vec::new();
+        news.read(&reading.bytes, |index, slot| {
             let kind = match slot.moment {
+                Moment::Name => return,
                 Moment::Unknown => return malformed += 1,
                 Moment::Exit => Kind::ScopeExit,
                 Moment::Enter | Moment::Whole(_) => Kind::ScopeEnter,
@@ -355,11 +359,28 @@ impl Markers {
                 last = (slot.site, sites.find(slot.site));
             }
             let place = match last.1 {
-                Site::Chosen(place) => Event::place(place.function, place.number),
+                Site::Chosen(place) => place,
                 Site::Other => return,
                 Site::Unknown => return malformed += 1,
             };
             let sp = slot.stack_pointer(header.stack);
+            let function = if place.is_named_late {
+                let open = OpenScope { tid: reading.tid, site: slot.site, sp };
+                match slot.moment {
+                    Moment::Exit => names.leave(open).unwrap_or(place.function),
+                    _ => {
+                        let is_known = name_before(&reading.bytes, index, &mut name);
+                        let named = is_known.then(|| sink.named(place.function, &name)).flatten();
+                        if slot.moment == Moment::Enter {
+                            names.enter(open, named);
+                        }
+                        named.unwrap_or(place.function)
+                    }
+                }
+            } else {
+                place.function
+            };
+            let place = Event::place(function, place.number);
             let Some(ts) = times.at(slot.time) else { return malformed += 1 };
             events.push(Event::of_scope(kind, ts, sp, who, place));
             if let Moment::Whole(duration) = slot.moment
@@ -374,6 +395,8 @@ impl Markers {
 
 #[cfg(test)]
 mod hostile_tests;
+#[cfg(test)]
+mod named_tests;
 #[cfg(test)]
 #[path = "streams_tests.rs"]
 mod tests;

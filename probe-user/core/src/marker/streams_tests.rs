@@ -1,7 +1,7 @@
 use super::super::layout::tests::{buffer, complete, put};
 use super::super::objects::MarkerPlace;
 use super::*;
-use crate::marker::Ticks;
+use crate::marker::{EventsOnly, Ticks};
 use crate::units::{FuncId, Tid};
 use ctrace_common::{Comm, Record};
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ pub(super) fn sample(ticks: u64) -> ClockSample {
 pub(super) const BIAS: u64 = 0x5555_5555_0000;
 
 pub(super) fn object(markers: &mut Markers, functions: &[Option<FuncId>]) -> ObjectId {
-    let place = |function: &FuncId| MarkerPlace { function: *function, number: 0 };
+    let place = |of: &FuncId| MarkerPlace { function: *of, number: 0, is_named_late: false };
     let functions = functions.iter().map(|function| function.as_ref().map(place)).collect();
     markers.add_object(MarkerObject { section: SECTION - BIAS, functions })
 }
@@ -44,10 +44,15 @@ fn add_sites(markers: &mut Markers, pid: u32, functions: &[Option<FuncId>]) {
     markers.map_object(Pid(pid), object, BIAS, Nanos::ZERO);
 }
 
+/// Takes no events.
+fn nothing() -> EventsOnly<impl FnMut(usize, &[Event])> {
+    EventsOnly(|_, new| panic!("{new:?}"))
+}
+
 pub(super) fn markers() -> Markers {
     let mut markers = Markers::default();
     add_sites(&mut markers, 10, &[Some(FuncId(0)), None, Some(FuncId(2))]);
-    markers.sample(sample(0), Nanos::MAX, |_, _| panic!("nothing was read"));
+    markers.sample(sample(0), Nanos::MAX, &mut nothing());
     markers
 }
 
@@ -69,8 +74,12 @@ pub(super) fn events(markers: &mut Markers, at: u64) -> Vec<Event> {
 /// Returns all events up to `through`, lane by lane.
 fn lanes(markers: &mut Markers, at: u64, through: Nanos) -> Vec<(usize, Vec<Event>)> {
     let mut lanes = Vec::new();
-    markers.sample(sample(at), through, |lane, new| lanes.push((lane, new.to_vec())));
-    markers.release(Nanos::MAX, |lane, new| lanes.push((lane, new.to_vec())));
+    markers.sample(
+        sample(at),
+        through,
+        &mut EventsOnly(|lane, new| lanes.push((lane, new.to_vec()))),
+    );
+    markers.release(Nanos::MAX, &mut EventsOnly(|lane, new| lanes.push((lane, new.to_vec()))));
     lanes
 }
 
@@ -137,8 +146,8 @@ fn addresses_that_are_no_scope_are_counted() {
 #[test]
 fn slots_of_an_unknown_kind_are_counted_and_left_out() {
     let event = (2, STACK, SECTION, false);
-    // Reserved bits, and an exit that is also a whole call. One site is of no chosen scope.
-    for (bits, site) in [(4, SECTION), (8, SECTION + 32), (16, SECTION), (3, SECTION)] {
+    // Unknown kinds, a name that is an exit, an exit that is a whole call. One is of no chosen scope.
+    for (bits, site) in [(5, SECTION), (16, SECTION + 32), (20, SECTION), (3, SECTION)] {
         let mut markers = markers();
         markers.read(reading(0, 0, &[event, (1, STACK, site | bits, false), event]));
         assert_eq!(events(&mut markers, 100).len(), 2, "{bits:#b}");
@@ -183,7 +192,7 @@ fn each_buffer_has_a_lane_and_gives_it_back() {
     );
     assert_eq!([a, b, c], [0, 1, 2]);
     exit(&mut markers, 0, 20);
-    markers.sample(sample(10), Nanos(1_000_000_000), |_, _| panic!("nothing was read"));
+    markers.sample(sample(10), Nanos(1_000_000_000), &mut nothing());
     add_sites(&mut markers, 30, &[Some(FuncId(1))]);
     assert_eq!(lane(&mut markers, 30, 0x1000), 2);
 }
@@ -284,7 +293,7 @@ fn the_sites_of_a_runtime_tell_where_its_object_is() {
         let event = (1, STACK, SECTION, false);
         Reading { buffer, passed: Some(passed(address)), ..reading(0, 0, &[event]) }
     };
-    markers.sample(sample(0), Nanos::MAX, |_, _| panic!("nothing was read"));
+    markers.sample(sample(0), Nanos::MAX, &mut nothing());
     markers.read(reading(0, 0, &[(1, STACK, SECTION, false)]));
     markers.read(flushed(20, BIAS + 0x100));
     assert_eq!(events(&mut markers, 100).len(), 2);
@@ -295,7 +304,7 @@ fn the_sites_of_a_runtime_tell_where_its_object_is() {
 fn what_a_dying_thread_ships_after_the_end_of_its_process_counts() {
     let mut markers = markers();
     exit(&mut markers, 5, 10);
-    markers.sample(sample(20), Nanos(6), |_, _| panic!("nothing was read"));
+    markers.sample(sample(20), Nanos(6), &mut nothing());
     markers.read(Reading { time: Nanos(7), ..reading(0, 0, &[(1, STACK, SECTION, false)]) });
     assert_eq!(events(&mut markers, 100).len(), 1);
     assert_eq!(markers.take_malformed(), 0);
@@ -327,12 +336,12 @@ fn events_are_not_handed_over_before_their_time() {
     let mut markers = markers();
     markers.read(flushed_at(0, second, 2 * 100_000_000));
     markers.read(flushed_at(1, second, 2 * 500_000_000));
-    let nothing = |_, new: &[Event]| panic!("{new:?}");
-    markers.sample(sample(2_000_000_000), Nanos::MAX, nothing);
+    markers.sample(sample(2_000_000_000), Nanos::MAX, &mut nothing());
     let mut released = Vec::new();
     for watermark in [99, 100, 499, 500].map(Nanos::from_millis) {
         let mut events = Vec::new();
-        markers.release(watermark, |_, new| events.extend(new.iter().map(Event::ts)));
+        markers
+            .release(watermark, &mut EventsOnly(|_, new| events.extend(new.iter().map(Event::ts))));
         released.push(events);
     }
     assert_eq!(released, [vec![], vec![100_000_000], vec![], vec![500_000_000]]);
@@ -357,7 +366,7 @@ fn what_waits_is_not_lost_and_what_is_missing_before_it_is() {
         let mut markers = markers();
         let waiting = reading(waits / 252, waits, &[(2 * 500_000_000, STACK, SECTION, false)]);
         markers.read(Reading { time: second, ..waiting });
-        markers.sample(sample(2_000_000_000), Nanos::MAX, |_, new| panic!("{new:?}"));
+        markers.sample(sample(2_000_000_000), Nanos::MAX, &mut nothing());
         markers.set_cut_off([(ID, dropped_at)], Nanos::ZERO);
         assert_eq!(markers.lost(), 252);
         assert_eq!(events(&mut markers, 2_000_000_001).len(), 1);
@@ -370,9 +379,13 @@ fn clocks_that_are_set_back_change_nothing_that_waits() {
     let second = Nanos(1_000_000_000);
     let mut markers = markers();
     markers.read(flushed_at(0, second, 2 * 500_000_000));
-    markers.sample(sample(2_000_000_000), Nanos::MAX, |_, new| panic!("{new:?}"));
+    markers.sample(sample(2_000_000_000), Nanos::MAX, &mut nothing());
     let mut times = Vec::new();
-    markers.sample(sample(10), Nanos::MAX, |_, new| times.extend(new.iter().map(Event::ts)));
+    markers.sample(
+        sample(10),
+        Nanos::MAX,
+        &mut EventsOnly(|_, new| times.extend(new.iter().map(Event::ts))),
+    );
     assert_eq!(times, [500_000_000]);
 }
 
@@ -382,9 +395,12 @@ fn a_buffer_stays_in_order_when_its_times_do_not() {
     let mut markers = markers();
     markers.read(flushed_at(0, second, 2 * 500_000_000));
     markers.read(flushed_at(1, second.saturating_add(Nanos(1)), 2 * 400_000_000));
-    markers.sample(sample(3_000_000_000), Nanos::MAX, |_, new| panic!("{new:?}"));
+    markers.sample(sample(3_000_000_000), Nanos::MAX, &mut nothing());
     let mut times = Vec::new();
-    markers.release(Nanos::from_millis(400), |_, new| times.extend(new.iter().map(Event::ts)));
+    markers.release(
+        Nanos::from_millis(400),
+        &mut EventsOnly(|_, new| times.extend(new.iter().map(Event::ts))),
+    );
     assert_eq!(times, [500_000_000, 400_000_000]);
     assert_eq!(markers.lost(), 0);
 }
@@ -413,16 +429,16 @@ proptest! {
             for markers in [&mut prompt, &mut patient] {
                 markers.read(reading.clone());
                 let now = sample(5_000_000_000 + 2 * step as u64);
-                markers.sample(now, Nanos::MAX, |_, new| panic!("{new:?}"));
+                markers.sample(now, Nanos::MAX, &mut nothing());
             }
-            prompt.release(Nanos::MAX, |lane, new| expected[lane].extend_from_slice(new));
+            prompt.release(Nanos::MAX, &mut EventsOnly(|lane, new| expected[lane].extend_from_slice(new)));
             let watermark = Nanos::from_millis(watermark);
-            patient.release(watermark, |lane, new| handed[lane].extend_from_slice(new));
+            patient.release(watermark, &mut EventsOnly(|lane, new| handed[lane].extend_from_slice(new)));
             for (expected, handed) in expected.iter().zip(&handed) {
                 prop_assert!(expected[handed.len()..].iter().all(|event| event.ts() > watermark.0));
             }
         }
-        patient.release(Nanos::MAX, |lane, new| handed[lane].extend_from_slice(new));
+        patient.release(Nanos::MAX, &mut EventsOnly(|lane, new| handed[lane].extend_from_slice(new)));
         prop_assert_eq!(handed, expected);
         prop_assert_eq!((prompt.lost(), patient.lost()), (0, 0));
     }

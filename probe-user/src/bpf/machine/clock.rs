@@ -41,7 +41,7 @@ pub(crate) fn sample() -> ClockSample {
 mod tests {
     use super::*;
     use ctrace_core::{
-        marker::{BUFFER_LEN, BufferId, MarkerObject, MarkerPlace, Markers, Reading},
+        marker::{BUFFER_LEN, BufferId, EventsOnly, MarkerObject, MarkerPlace, Markers, Reading},
         units::{FuncId, Pid, Tid},
     };
     use std::{thread::sleep, time::Duration};
@@ -66,10 +66,11 @@ mod tests {
     fn events_of_markers_have_the_clocks_time() {
         const ROUNDS: usize = 20;
         let mut markers = Markers::default();
-        let functions = [Some(MarkerPlace { function: FuncId(0), number: 0 })].into();
+        let functions =
+            [Some(MarkerPlace { function: FuncId(0), number: 0, is_named_late: false })].into();
         let object = markers.add_object(MarkerObject { section: SECTION, functions });
         markers.map_object(ID.pid, object, 0, Nanos::ZERO);
-        markers.sample(sample(), Nanos::MAX, |_, _| ());
+        markers.sample(sample(), Nanos::MAX, &mut EventsOnly(|_, _| ()));
         let mut off = Vec::new();
         for batch in 0..ROUNDS as u64 {
             let pause = || sleep(Duration::from_millis(5));
@@ -86,10 +87,11 @@ mod tests {
                 passed: None,
                 before: None,
             });
-            markers.sample(sample(), Nanos::MAX, |_, _| ());
-            markers.release(Nanos::MAX, |_, events| {
+            markers.sample(sample(), Nanos::MAX, &mut EventsOnly(|_, _| ()));
+            let mut seen = EventsOnly(|_, events| {
                 off.extend(events.iter().map(|seen| seen.ts().abs_diff(event.time.0)));
             });
+            markers.release(Nanos::MAX, &mut seen);
         }
         off.sort_unstable();
         // One sample may be interrupted in all its tries.

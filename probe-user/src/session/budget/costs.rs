@@ -5,11 +5,17 @@ use super::{
     remembered,
 };
 use crate::{
-    session::plan::{Planned, Sites, markers::MARKER_CALL},
+    session::plan::{
+        Planned, Sites,
+        markers::{MARKER_CALL, MARKER_EVENT},
+    },
     target::plan::{CostClass, ExitPlacement},
     ui,
 };
-use ctrace_core::{function::ProbeCost, units::Nanos};
+use ctrace_core::{
+    function::{FunctionInfo, FunctionKind, ProbeCost},
+    units::Nanos,
+};
 use std::sync::OnceLock;
 
 /// The time that reading the values of a call takes at most, mostly. It is not calibrated.
@@ -111,7 +117,7 @@ impl HitCosts {
             Sites::Function(placement) => placement,
             Sites::Usdt(_) => return self.emulated,
             Sites::Pair(_) => return Nanos(2 * self.emulated.0),
-            Sites::Marker(_) => return MARKER_CALL,
+            Sites::Marker { .. } => return MARKER_CALL,
         };
         let exit = match &placement.exit {
             ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => self.return_probe,
@@ -130,7 +136,7 @@ impl HitCosts {
         let call_ns = self.call(planned);
         let inside_ns = match &planned.sites {
             Sites::Usdt(_) => Nanos::ZERO,
-            Sites::Pair(_) | Sites::Marker(_) => Nanos(call_ns.0 / 2),
+            Sites::Pair(_) | Sites::Marker { .. } => Nanos(call_ns.0 / 2),
             Sites::Function(placement) => {
                 let entry = self.hit(placement.entry.cost);
                 match &placement.exit {
@@ -186,7 +192,7 @@ impl HitCosts {
             }
             Sites::Usdt(_) => (1, 1),
             Sites::Pair(_) => (2, 2),
-            Sites::Marker(_) => (2, 0),
+            Sites::Marker { .. } => (2, 0),
         };
         let each = |call: Nanos| Nanos(call.0 / events);
         let cost = each(self.call(planned));
@@ -304,6 +310,18 @@ impl Costs {
         &self.hits
     }
 
+    /// Learns of the functions that the engine has added itself: waits, which no probe sees, and names of
+    /// marker scopes.
+    pub(crate) fn know(&mut self, all: &[FunctionInfo]) {
+        for function in all.iter().skip(self.functions.len()) {
+            let each = match function.kind {
+                FunctionKind::Marker => Spent { aside: MARKER_EVENT, ..Spent::default() },
+                FunctionKind::Function | FunctionKind::Usdt => Spent::default(),
+            };
+            self.functions.push(Cost { each, ..Cost::default() });
+        }
+    }
+
     /// Adds functions, in the order in which the engine numbers them.
     pub(crate) fn add(&mut self, functions: &[Planned]) {
         let cost = |planned| Cost { each: self.hits.event(planned), ..Cost::default() };
@@ -353,7 +371,6 @@ impl Costs {
 mod tests {
     use super::*;
     use crate::target::plan::{EntrySite, ExitKind, ExitSite, Placement};
-    use ctrace_core::function::FunctionInfo;
 
     fn planned(cost: CostClass, exit: ExitPlacement) -> Planned {
         let entry = EntrySite { offset: 0, cost, skipped: 0 };

@@ -17,6 +17,9 @@ use std::{collections::BTreeSet, ops::Range, sync::Arc};
 /// The cost of a call of a scope while it is on, as measured for the format.
 pub(crate) const MARKER_CALL: Nanos = Nanos(25);
 
+/// The cost of one of its two events.
+pub(crate) const MARKER_EVENT: Nanos = Nanos(MARKER_CALL.0 / 2);
+
 /// Bytes of a scope's entry in its section.
 const ENTRY: u64 = 32;
 
@@ -77,11 +80,12 @@ pub(crate) fn chosen(
     let entries = section.end.saturating_sub(section.start) / ENTRY;
     let mut chosen = vec![None; entries as usize];
     for (index, planned) in functions.iter().enumerate() {
-        let Sites::Marker(sites) = &planned.sites else { continue };
+        let Sites::Marker { sites, is_named_late } = &planned.sites else { continue };
         for (number, site) in (0..=u8::MAX).cycle().zip(sites) {
             let entry = site.address.wrapping_sub(section.start) / ENTRY;
             if let Some(place) = chosen.get_mut(entry as usize) {
-                *place = Some(MarkerPlace { function: id(index), number });
+                let (function, is_named_late) = (id(index), *is_named_late);
+                *place = Some(MarkerPlace { function, number, is_named_late });
             }
         }
     }
@@ -91,7 +95,7 @@ pub(crate) fn chosen(
 /// Returns the control points of the scopes among these, each once.
 pub(crate) fn switches<'a>(functions: impl IntoIterator<Item = &'a Planned>) -> Vec<Site> {
     let sites = functions.into_iter().filter_map(|planned| match &planned.sites {
-        Sites::Marker(sites) => Some(sites),
+        Sites::Marker { sites, .. } => Some(sites),
         _ => None,
     });
     let points: BTreeSet<(u64, u64)> =
@@ -109,7 +113,8 @@ pub(super) fn planned(object: &Object, scope: &MarkerScope) -> Planned {
         exit: ExitSeen::ByExitSites,
         ..FunctionInfo::new(Arc::clone(&scope.name), Arc::clone(object.name()))
     };
-    Planned::new(info, Sites::Marker(scope.sites.clone()))
+    let sites = Sites::Marker { sites: scope.sites.clone(), is_named_late: scope.is_named_late };
+    Planned::new(info, sites)
 }
 
 #[cfg(test)]
@@ -173,7 +178,7 @@ mod tests {
         assert_eq!(step.info.kind, FunctionKind::Marker);
         assert_eq!(step.info.group.as_deref(), Some("prod"));
         assert!(step.info.file.is_some() && step.info.line.is_some());
-        assert!(matches!(&step.sites, Sites::Marker(sites) if sites.len() == 2));
+        assert!(matches!(&step.sites, Sites::Marker { sites, .. } if sites.len() == 2));
     }
 
     #[test]

@@ -113,7 +113,7 @@ impl Planned {
     }
 
     pub(crate) fn is_marker(&self) -> bool {
-        matches!(self.sites, Sites::Marker(_))
+        matches!(self.sites, Sites::Marker { .. })
     }
 }
 
@@ -121,7 +121,7 @@ pub enum Sites {
     Function(Placement),
     Usdt(Vec<Point>),
     Pair(PairSites),
-    Marker(Vec<MarkerSite>),
+    Marker { sites: Vec<MarkerSite>, is_named_late: bool },
 }
 
 /// A selected function that cannot be traced.

@@ -148,7 +148,7 @@ fn add_sites(
             sites.exits.plain.extend(pair.ends.iter().map(|site| usdt_site(site, cookie)));
         }
         // Their runtimes are probed, not the scopes themselves.
-        Sites::Marker(_) => {}
+        Sites::Marker { .. } => {}
         Sites::Function(placement) => {
             let values = match &planned.sources {
                 Some(sources) => Some(kernel.add_call_values(id, sources)?),

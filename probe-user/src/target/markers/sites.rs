@@ -10,6 +10,7 @@ use std::sync::Arc;
 pub(super) const SECTION: &str = "ctrace_sites";
 const VERSION: u8 = 1;
 const WHOLE_FUNCTION: u8 = 1;
+const NAMED_LATE: u8 = 1 << 1;
 const NOP: u8 = 0x90;
 
 /// Limit for all texts of an object together, in bytes. Entries can name overlapping ones.
@@ -26,6 +27,8 @@ pub(crate) struct MarkerScope {
     pub file: Option<Arc<str>>,
     pub line: Option<u32>,
     pub is_whole_function: bool,
+    /// True if its names come with its events. `name` stands for all of them.
+    pub is_named_late: bool,
     /// Sorted by address.
     pub sites: Vec<MarkerSite>,
 }
@@ -62,6 +65,7 @@ struct Identity {
     file: Option<Arc<str>>,
     line: Option<u32>,
     is_whole_function: bool,
+    is_named_late: bool,
 }
 
 pub(super) fn read(
@@ -91,8 +95,8 @@ pub(super) fn read(
         }
     }
     let scope = |(identity, sites)| {
-        let Identity { group, name, file, line, is_whole_function } = identity;
-        MarkerScope { name, group, file, line, is_whole_function, sites }
+        let Identity { group, name, file, line, is_whole_function, is_named_late } = identity;
+        MarkerScope { name, group, file, line, is_whole_function, is_named_late, sites }
     };
     Ok(scopes.into_iter().map(scope).collect())
 }
@@ -131,9 +135,11 @@ impl Reader<'_, '_> {
                 name.into()
             }
         };
-        let is_whole_function = fields[1] & WHOLE_FUNCTION != 0;
+        let [is_whole_function, is_named_late] =
+            [WHOLE_FUNCTION, NAMED_LATE].map(|flag| fields[1] & flag != 0);
         let site = MarkerSite { address: *address, semaphore, point, code };
-        Ok((Identity { group, name, file, line, is_whole_function }, site))
+        let identity = Identity { group, name, file, line, is_whole_function, is_named_late };
+        Ok((identity, site))
     }
 
     fn text(&mut self, address: Option<u64>) -> Result<Option<Arc<str>>, Flaw> {

@@ -159,6 +159,7 @@ fn matches_markers() {
             file: None,
             line: None,
             is_whole_function: false,
+            is_named_late: false,
             sites: vec![],
         };
         let pattern = Pattern::parse(text).unwrap();

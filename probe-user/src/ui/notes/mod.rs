@@ -8,14 +8,20 @@ pub(crate) mod marks;
 pub(crate) mod waiting;
 
 use crate::ui::text::units::{count, counted};
+use ctrace_core::function::FunctionKind;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::is_never_called;
 use ctrace_core::report::{FunctionReport, Report};
+use std::collections::HashSet;
 
 /// Returns a sentence for each fact.
 pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
     let mut out = Vec::new();
-    let idle = selected(report).filter(|f| is_never_called(f));
+    let called: HashSet<_> =
+        selected(report).filter(|f| !is_never_called(f)).map(scope_of).collect();
+    // A scope whose calls have names of their own.
+    let is_named_late = |f: &FunctionReport| scope_of(f).is_some() && called.contains(&scope_of(f));
+    let idle = selected(report).filter(|f| is_never_called(f) && !is_named_late(f));
     let (running, idle): (Vec<_>, Vec<_>) = idle.partition(|f| was_running(report, f));
     // What a part has no calls of was called elsewhere.
     let is_told = report.part.is_none() && !show_zero;
@@ -57,6 +63,12 @@ pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
     }
     out.extend(report.notes.iter().map(|note| clean(note).into_owned()));
     out
+}
+
+/// Returns the place of a marker scope. Its rows differ in their names.
+fn scope_of(function: &FunctionReport) -> Option<(&str, &str, u32)> {
+    let (file, line) = (function.file.as_deref()?, function.line?);
+    (function.kind == FunctionKind::Marker).then_some((&*function.object, file, line))
 }
 
 /// Returns whether a thread seems to have been in the function when tracing began.

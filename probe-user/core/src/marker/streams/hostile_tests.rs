@@ -1,6 +1,7 @@
 //! Hostile targets, which register and write unlike any runtime: the work for them is bounded.
 
 use super::tests::{SECTION, STACK, events, forged, markers, object, reading, sample};
+use crate::marker::EventsOnly;
 use crate::marker::reading::Reading;
 use crate::units::{FuncId, Nanos, Pid};
 
@@ -28,8 +29,8 @@ fn a_process_has_so_many_buffers_and_no_more() {
     for number in 0..70_000 {
         markers.read(Reading { buffer: forged(number), ..reading(0, 0, &[event]) });
         if number % 200 == 199 {
-            markers.sample(sample(100 + number), Nanos::MAX, |_, _| {});
-            markers.release(Nanos::MAX, |_, _| {});
+            markers.sample(sample(100 + number), Nanos::MAX, &mut EventsOnly(|_, _| {}));
+            markers.release(Nanos::MAX, &mut EventsOnly(|_, _| {}));
         }
     }
     assert_eq!(markers.take_malformed(), 70_000 - (1 << 16));

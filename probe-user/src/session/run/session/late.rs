@@ -232,7 +232,7 @@ impl Session {
     fn attach_new(&mut self, pid: Pid, Come { new, plan }: &Come, arrival: Arrival) {
         plan.notes.iter().for_each(|note| self.note(note.clone()));
         for object in &plan.objects {
-            let first = self.arming.costs.functions();
+            let first = self.engine.functions().len();
             let attached = self.attach(object);
             if attached.is_ok()
                 && let Err(error) = self.arm_markers(pid, std::slice::from_ref(object), new)

@@ -231,6 +231,7 @@ impl Session {
         self.engine.set_lost_events(lost.events, lost.marks);
         self.engine.set_lost_payloads(lost.payloads);
         self.count_unmet()?;
+        self.arming.costs.know(self.engine.functions());
         if !self.markers.is_empty() {
             let dropped = self.kernel.take_cut_off(cut_off)?;
             self.engine.markers().set_cut_off(dropped, bpf::now());
