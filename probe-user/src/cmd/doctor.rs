@@ -74,11 +74,11 @@ fn text(features: &Features, works: bool, calibration: Option<&Calibration>) -> 
         row("guarded returns", &guarded_returns(&features.guarded_returns)),
         row("semaphores", &support(&features.semaphores)),
         row(
-            "long nops under probes",
+            "long nops",
             match features.nop {
-                Nop::Emulated => "left as they are",
-                Nop::Nop5 => "5-byte nops become calls that kill forked children: never probed",
-                Nop::Nop10 => "10-byte nops become calls: never probed",
+                Nop::Emulated => "can be probed",
+                Nop::Nop5 => "never probed: 5-byte ones become calls, which kill forked children",
+                Nop::Nop10 => "never probed: 10-byte ones become calls",
             },
         ),
     ]);

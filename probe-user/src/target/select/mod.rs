@@ -12,7 +12,7 @@ pub(crate) mod recorded;
 mod regex_error;
 mod search;
 
-use super::object::Object;
+use super::object::{Object, symbols::Function};
 use super::usdt::pairs::{UsdtPair, pairs};
 use not_found::{NotFound, SearchedKind, chosen_at_load};
 use pairs::PairPattern;
@@ -416,8 +416,13 @@ impl Selector {
 /// Says which functions a bare name stands for.
 fn stands_for(pattern: &Pattern, objects: &[Object], found: &[Match]) -> String {
     const NAMED: usize = 3;
-    let names = found.iter().take(NAMED).map(|it| &objects[it.object].functions()[it.index]);
-    let mut names: Vec<String> = names.map(|function| function.name().to_string()).collect();
+    let functions = || found.iter().map(|it| &objects[it.object].functions()[it.index]);
+    let named =
+        |function: &Function| match functions().filter(|f| f.name() == function.name()).count() {
+            1 => function.name().to_string(),
+            _ => function.full_name().to_string(),
+        };
+    let mut names: Vec<String> = functions().take(NAMED).map(named).collect();
     if found.len() > NAMED {
         names.push(format!("and {} more", found.len() - NAMED));
     }

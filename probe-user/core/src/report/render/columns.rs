@@ -45,19 +45,19 @@ static FUNCTIONS: LazyLock<Vec<Column<FunctionReport>>> = LazyLock::new(|| {
         column("object", &[], |f| Key::Text(&f.object)),
         column("file", &[], |f| Key::Text(f.file.as_deref().unwrap_or(&f.object))),
     ];
-    in_order(NUMBERS.iter().map(of_number).chain(texts))
+    in_order(ORDER, NUMBERS.iter().map(of_number).chain(texts))
 });
 
 /// Columns of the functions in CTRACK's tables; the first is the default.
 static CTRACK: LazyLock<Vec<Column<CtrackRow>>> =
-    LazyLock::new(|| in_order(ctrack::NUMBERS.iter().map(of_number)));
+    LazyLock::new(|| in_order(CTRACK_ORDER, ctrack::NUMBERS.iter().map(of_number)));
 
 fn of_number<T: 'static>(number: &'static Number<T>) -> Column<T> {
     Column { name: number.name, aliases: number.aliases, key: number.of }
 }
 
-fn in_order<T: 'static>(columns: impl Iterator<Item = Column<T>>) -> Vec<Column<T>> {
-    let place = |name| ORDER.split(' ').position(|listed| listed == name).unwrap_or(usize::MAX);
+fn in_order<T: 'static>(order: &str, columns: impl Iterator<Item = Column<T>>) -> Vec<Column<T>> {
+    let place = |name| order.split(' ').position(|listed| listed == name).unwrap_or(usize::MAX);
     let mut columns: Vec<_> = columns.collect();
     columns.sort_by_key(|column| place(column.name));
     columns
@@ -67,6 +67,9 @@ fn in_order<T: 'static>(columns: impl Iterator<Item = Column<T>>) -> Vec<Column<
 /// Others follow.
 const ORDER: &str = "innermost a total self running runnable blocked calls threads min mean p50 p75 p90 p95 p99 \
                      p999 max sd cv innermost_center a_center timed untimed open headless calls_per_second name object file";
+
+/// The same of CTRACK's tables, which CTRACK sorts by its *ae*.
+const CTRACK_ORDER: &str = "ae a total calls threads sd cv ae_center a_center";
 
 /// Returns the columns of functions, see [`FUNCTIONS`].
 pub fn functions() -> &'static [Column<FunctionReport>] {
@@ -211,8 +214,12 @@ mod tests {
 
     #[test]
     fn every_name_in_the_order_is_one_of_a_column() {
-        let columns: Vec<_> = functions().iter().map(|column| column.name).collect();
-        let order: Vec<_> = ORDER.split(' ').collect();
-        assert_eq!(columns[..order.len()], order);
+        fn check<T>(columns: &[Column<T>], order: &str) {
+            let columns: Vec<_> = columns.iter().map(|column| column.name).collect();
+            let order: Vec<_> = order.split(' ').collect();
+            assert_eq!(columns[..order.len()], order);
+        }
+        check(functions(), ORDER);
+        check(ctrack(), CTRACK_ORDER);
     }
 }
