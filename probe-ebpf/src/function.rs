@@ -6,7 +6,7 @@
 
 use crate::{
     condition,
-    maps::{SWITCHES, UNRETURNED},
+    maps::{RESTORE_STATES, SWITCHES, UNRETURNED},
     output::{Task, event, now, traced_task},
     payload,
     registers::Registers,
@@ -19,7 +19,7 @@ use aya_ebpf::{
     programs::{ProbeContext, RetProbeContext},
 };
 use core::ffi::c_void;
-use ctrace_common::{Cookie, Kind};
+use ctrace_common::{Cookie, Kind, RESTORE_ENDS};
 
 /// Tells the kernel to skip the return probe of this call.
 const SKIP_RETURN: u32 = 1;
@@ -42,6 +42,11 @@ fn is_entry(ctx: &ProbeContext, cookie: Cookie, ip: u64) -> bool {
 #[inline(always)]
 fn is_spared(function: u32) -> bool {
     if SWITCHES.get() != 0 {
+        return true;
+    }
+    let ends = RESTORE_STATES.get_ptr(RESTORE_ENDS as u32);
+    // SAFETY: as below.
+    if ends.is_none_or(|ends| unsafe { ends.read_volatile() } != 0) {
         return true;
     }
     // SAFETY: the map's values live as long as the map, and user space writes a word whole.

@@ -83,7 +83,7 @@ pub static MET: Array<u64, 1> = Array::new();
 pub static RESTORES: RingBuf<RestoreRequest, 4096> = RingBuf::new();
 
 /// By CPU: the state of the thread that waits there, see `ctrace_common::RESTORE_WAITING`. Behind
-/// them: `ctrace_common::RESTORE_CONTINUES`.
+/// them: `ctrace_common::RESTORE_CONTINUES` and `ctrace_common::RESTORE_ENDS`.
 #[btf_map]
 pub static RESTORE_STATES: Array<u64, RESTORE_WORDS, { BPF_F_MMAPABLE as usize }> = Array::new();
 

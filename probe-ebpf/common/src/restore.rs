@@ -91,8 +91,11 @@ pub const RESTORE_LOAD_NANOS: u64 = 20_000_000;
 /// The element behind the states of all CPUs. It is not 0 while user space continues a process.
 /// That takes the stops of all its threads back, so no thread stops meanwhile.
 pub const RESTORE_CONTINUES: usize = MAX_CPUS;
+/// The element behind that. It is not 0 once the return probes go for good. Then no call gets one,
+/// also where another process keeps their link open.
+pub const RESTORE_ENDS: usize = RESTORE_CONTINUES + 1;
 /// The number of elements of `RESTORE_STATES`.
-pub const RESTORE_WORDS: usize = RESTORE_CONTINUES + 1;
+pub const RESTORE_WORDS: usize = RESTORE_ENDS + 1;
 /// The longest time that a thread waits for the end of such a moment. It is reached only if user
 /// space has lost its CPU.
 pub const RESTORE_CONTINUES_NANOS: u64 = 20_000_000;

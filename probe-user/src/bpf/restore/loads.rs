@@ -168,8 +168,11 @@ impl Loads {
         self.known().held.iter().any(|held| held.tid == tid)
     }
 
-    /// Holds threads until [`Self::end`] from now on, whatever the session does.
+    /// Holds threads until [`Self::end`] from now on, whatever the session does. No call gets a return
+    /// probe any more: another process that looks at the kernel's links may keep theirs open for a
+    /// while, longer than anything is guarded.
     pub(super) fn begin_to_end(&self) {
+        self.states.end_returns();
         let mut known = self.known();
         if known.phase == Phase::Looks {
             known.phase = Phase::Ends;
@@ -191,4 +194,104 @@ impl Loads {
 /// Returns the size of the code that a process has mapped, in KiB. It grows with each library.
 fn code_size(pid: u32) -> Option<u64> {
     ProcessStatus::of(pid).ok()?.words("VmLib").next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctrace_common::{RESTORE_ENDS, RESTORE_WORDS, RestoreReason};
+    use std::{fs::File, os::unix::fs::FileExt as _, sync::mpsc::TryRecvError};
+
+    struct Scene {
+        loads: Arc<Loads>,
+        attention: Arc<Mutex<Attention>>,
+        words: File,
+    }
+
+    impl Scene {
+        fn new(attention: Attention) -> Self {
+            let words = tempfile::tempfile().unwrap();
+            words.set_len(RESTORE_WORDS as u64 * 8).unwrap();
+            let states = States::of(&words.try_clone().unwrap().into()).unwrap();
+            let attention = Arc::new(Mutex::new(attention));
+            let asked = Arc::clone(&attention);
+            let client = Client {
+                restored: Box::new(|_| true),
+                loaded: Box::new(|_| true),
+                attention: Box::new(move || *asked.lock().unwrap()),
+            };
+            Self { loads: Loads::new(Arc::new(states), Arc::new(client)), attention, words }
+        }
+
+        /// Returns the channel of a thread of this process that has loaded something.
+        fn begin(&self, time: u64) -> Option<Receiver<()>> {
+            self.loads.begin(&FramesRequest {
+                number: time,
+                trampoline: 0,
+                pid: std::process::id(),
+                tid: 7,
+                cpu: 0,
+                reason: RestoreReason::Load,
+                frames: Vec::new(),
+            })
+        }
+
+        fn gives_no_return_probes(&self) -> bool {
+            let mut word = [0; 8];
+            self.words.read_exact_at(&mut word, RESTORE_ENDS as u64 * 8).unwrap();
+            word != [0; 8]
+        }
+    }
+
+    fn is_held(end: &Receiver<()>) -> bool {
+        end.try_recv() == Err(TryRecvError::Empty)
+    }
+
+    #[test]
+    fn a_thread_is_held_until_the_session_has_looked() {
+        let scene = Scene::new(Attention::Looks);
+        let end = scene.begin(40).unwrap();
+        assert!(scene.loads.holds(7) && !scene.loads.holds(8));
+        scene.loads.looked(std::process::id(), 39);
+        assert!(is_held(&end));
+        scene.loads.looked(std::process::id(), 40);
+        assert!(!is_held(&end) && !scene.loads.holds(7));
+        // Nothing has been loaded since.
+        assert!(scene.begin(50).is_none());
+    }
+
+    #[test]
+    fn nobody_waits_for_a_session_that_is_stopped() {
+        let scene = Scene::new(Attention::Sleeps);
+        assert!(scene.begin(40).is_none());
+        // It has nothing to do with the end.
+        scene.loads.begin_to_end();
+        assert!(is_held(&scene.begin(40).unwrap()));
+    }
+
+    #[test]
+    fn after_a_death_threads_are_held_until_the_end() {
+        let scene = Scene::new(Attention::Looks);
+        let before = scene.begin(40).unwrap();
+        *scene.attention.lock().unwrap() = Attention::Gone;
+        let after = scene.begin(50).unwrap();
+        assert!(!scene.gives_no_return_probes());
+        scene.loads.begin_to_end();
+        assert!(scene.gives_no_return_probes());
+        assert!(is_held(&before) && is_held(&after));
+        scene.loads.end();
+        assert!(!is_held(&before) && !is_held(&after));
+        // A later sweep finds nothing to restore.
+        scene.loads.begin_to_end();
+        assert!(scene.begin(60).is_none());
+    }
+
+    #[test]
+    fn a_session_that_does_not_answer_is_not_waited_for_again() {
+        let scene = Scene::new(Attention::Looks);
+        scene.loads.known().is_unanswered = true;
+        assert!(scene.begin(40).is_none());
+        scene.loads.begin_to_end();
+        assert!(is_held(&scene.begin(40).unwrap()));
+    }
 }

@@ -64,7 +64,8 @@ impl Restorer {
         Ok(restorer)
     }
 
-    /// Tells that a sweep is about to come: what is loaded until then has no guards.
+    /// Tells that a sweep is about to come. What is loaded until then has no guards, and no call gets a
+    /// return probe any more.
     pub(in super::super) fn begin_to_end(&self) {
         self.shared.settler.loads().begin_to_end();
     }

@@ -2,7 +2,8 @@
 
 use super::{super::sys::Mapping, requests::FramesRequest};
 use ctrace_common::{
-    MAX_CPUS, RESTORE_CONTINUES, RESTORE_DONE, RESTORE_PHASES, RESTORE_WAITING, RESTORE_WORDS,
+    MAX_CPUS, RESTORE_CONTINUES, RESTORE_DONE, RESTORE_ENDS, RESTORE_PHASES, RESTORE_WAITING,
+    RESTORE_WORDS,
 };
 use std::{
     io,
@@ -10,7 +11,8 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// The states of waiting threads, by CPU, and behind them the word that lets no thread stop.
+/// The states of waiting threads, by CPU, and behind them two words: one lets no thread stop, the
+/// other gives no call a return probe.
 pub(super) struct States(Mapping);
 
 // SAFETY: every access is to a whole aligned word, by atomic instructions.
@@ -41,6 +43,11 @@ impl States {
         let word = self.word(RESTORE_CONTINUES);
         word.store(1, Ordering::SeqCst);
         Continues(word)
+    }
+
+    /// Gives no call a return probe any more.
+    pub(super) fn end_returns(&self) {
+        self.word(RESTORE_ENDS).store(1, Ordering::SeqCst);
     }
 
     fn word(&self, index: usize) -> &AtomicU64 {

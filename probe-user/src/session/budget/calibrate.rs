@@ -8,6 +8,7 @@ use crate::{
         place::Returns,
         plan::{CostClass, ExitPlacement, Placement},
         process::maps::MappedObject,
+        read::budget::ObjectLimits,
         select::{Patterns, Selector},
     },
 };
@@ -18,7 +19,11 @@ use ctrace_core::{
     units::Pid,
 };
 use serde::{Deserialize, Serialize};
-use std::{hint::black_box, path::Path, time::Instant};
+use std::{
+    hint::black_box,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 /// Calls per measurement. All their records fit into a ring, and a round takes about a millisecond,
 /// so that on a busy machine most rounds end before another process gets its turn.
@@ -26,6 +31,11 @@ const CALLS: u32 = 100;
 const RING_BYTES: u32 = 8 << 20;
 /// The least of this many rounds is taken: noise only adds.
 const ROUNDS: usize = 200;
+
+/// The own program is no hostile file. Where it is large and the processor slow, a longer look is
+/// better than costs that are guessed.
+const OWN_PROGRAM: ObjectLimits =
+    ObjectLimits { time: Duration::from_secs(120), ..ObjectLimits::DEFAULT };
 
 /// The nanoseconds that probes add to a call on this machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -136,7 +146,7 @@ fn place_spun() -> anyhow::Result<Placement> {
         .context("cannot read the own program")?;
     let pattern = ["*::ctrace_calibration_spun".to_owned()];
     let selector = Selector::parse(Patterns { functions: &pattern, ..Patterns::default() })?;
-    let mut planner = Planner::new(selector, 1, Returns::RetSites);
+    let mut planner = Planner::new(selector, 1, Returns::RetSites).within(OWN_PROGRAM);
     let plan = planner.plan(&[exe])?;
     let planned = plan.objects.into_iter().flat_map(|object| object.functions).next();
     match planned.map(|planned| planned.sites) {

@@ -76,7 +76,10 @@ impl HitCosts {
             match calibrate::measure() {
                 Ok(found) => Self::from(&found),
                 Err(error) => {
-                    tracing::warn!("what probes cost could not be measured: {error:#}");
+                    tracing::warn!(
+                        "what probes cost could not be measured: {error:#}. It is guessed, and what is \
+                         certain of a guess may be too little to act on"
+                    );
                     Self::default()
                 }
             }
