@@ -113,8 +113,10 @@ pub(crate) fn run(kernel: &str, cases: &[String], extent: Extent) -> Result<(Out
         return Ok(skipped);
     }
     let parts: Vec<_> = std::thread::scope(|scope| {
-        let start = |part| scope.spawn(move || run_part(machine, part, cases, extent));
-        let running: Vec<_> = (1..=machine.parts).map(start).collect();
+        // No machine is without a check.
+        let parts = if cases.is_empty() { machine.parts } else { machine.parts.min(cases.len()) };
+        let start = |part| scope.spawn(move || run_part(machine, (part, parts), cases, extent));
+        let running: Vec<_> = (1..=parts).map(start).collect();
         let end = |part: std::thread::ScopedJoinHandle<'_, _>| {
             part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
@@ -134,16 +136,16 @@ pub(crate) fn run(kernel: &str, cases: &[String], extent: Extent) -> Result<(Out
 /// Runs one part of the checks in its own machine.
 fn run_part(
     machine: &Machine,
-    part: usize,
+    (part, parts): (usize, usize),
     cases: &[String],
     extent: Extent,
 ) -> Result<(Outcome, Counts)> {
-    let Machine { kernel, link, on, gate, parts } = machine;
+    let Machine { kernel, link, on, gate, .. } = machine;
     let names: Vec<&str> = match extent {
         Extent::Gate if cases.is_empty() => gate.to_vec(),
         _ => cases.iter().map(String::as_str).collect(),
     };
-    let which = if *parts == 1 { String::new() } else { format!(", part {part}") };
+    let which = if parts == 1 { String::new() } else { format!(", part {part}") };
     let mut script = format!(
         "/bin/cases run --ctrace /bin/ctrace --targets /targets --link {link} --slower {SLOWER} \
          --on {} --part {part}/{parts} {}",
