@@ -1,10 +1,18 @@
 //! The times of which blocks are missing in the file itself. No chunk tells of them, so whoever shows
 //! calls over time must be told where there may have been more.
 
+use super::Recording;
 use super::block::BlockKind;
 use super::index::{ChunkEntry, Index};
 use crate::units::Nanos;
 use std::ops::Range;
+
+impl<R> Recording<R> {
+    /// Returns the times of which the file itself is missing a part, in order.
+    pub fn missing(&self) -> &[Range<Nanos>] {
+        &self.missing
+    }
+}
 
 /// Returns the times between the chunks around each of these gaps in the file, and around each chunk that
 /// was found and not taken, in order. A recording without an end is missing what came after its last

@@ -418,11 +418,6 @@ impl<R> Recording<R> {
     pub fn unreadable(&self) -> u64 {
         self.unreadable
     }
-
-    /// Returns the times of which the file itself is missing a part, in order.
-    pub fn missing(&self) -> &[Range<Nanos>] {
-        &self.missing
-    }
 }
 
 /// Refuses a block at `offset` that does not end at `end` or before: otherwise a file of many
