@@ -94,6 +94,13 @@ pub struct Launched {
 }
 
 impl Launched {
+    /// Forks a child that waits just before it executes the command.
+    pub fn waiting(program: &Program<'_>) -> anyhow::Result<Self> {
+        let mut launched = Self::begin(program)?;
+        launched.await_child()?;
+        Ok(launched)
+    }
+
     /// Forks a child that will wait just before it executes the command.
     fn begin(program: &Program<'_>) -> anyhow::Result<Self> {
         let (socket, theirs) = UnixStream::pair().context("cannot make a socket")?;
