@@ -20,7 +20,14 @@ impl Diagnostics {
     pub(crate) fn new(maps: &mut Maps, program: BorrowedFd<'_>) -> Result<Self, BpfError> {
         let logger = match &mut maps.logs {
             Logs::OfLoader(loaded) => EbpfLogger::init_with_logger(loaded, Forward),
-            Logs::OfProgram => EbpfLogger::init_from_id_with_logger(number_of(program)?, Forward),
+            Logs::OfProgram => {
+                maps.logs = Logs::Taken;
+                EbpfLogger::init_from_id_with_logger(number_of(program)?, Forward)
+            }
+            Logs::Taken => {
+                let reason = "they have a reader".to_owned();
+                return Err(BpfError::Diagnostics { reason });
+            }
         };
         logger.map(Self).map_err(|error| BpfError::Diagnostics { reason: error.to_string() })
     }

@@ -42,6 +42,8 @@ pub(crate) struct Maps {
 pub(super) enum Logs {
     OfProgram,
     OfLoader(Box<aya::Ebpf>),
+    /// Somebody reads them.
+    Taken,
 }
 
 /// Begins on a thread of its own what takes long. Where none starts, [`load`] does it.
@@ -121,7 +123,7 @@ impl Maps {
     pub(crate) fn fds(&self) -> Vec<(String, RawFd)> {
         let fds = self.all.iter().map(|(name, map)| (name.clone(), map.fd().as_fd().as_raw_fd()));
         let logs = match &self.logs {
-            Logs::OfProgram => None,
+            Logs::OfProgram | Logs::Taken => None,
             Logs::OfLoader(loaded) => loader::logs(loaded),
         };
         fds.chain(logs).collect()
