@@ -1,6 +1,7 @@
 //! `ctrace ui` as a user calls it. The answers of its server are tested beside it.
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Output, Stdio};
@@ -8,7 +9,9 @@ use std::process::{Child, Command, Output, Stdio};
 const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/demo.ctrace");
 
 fn ctrace(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_ctrace")).args(arguments).output().unwrap()
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ctrace"));
+    // No line is wrapped.
+    command.args(arguments).env("COLUMNS", "250").output().unwrap()
 }
 
 /// A running `ctrace ui`. It ends with the test.
@@ -60,15 +63,29 @@ fn a_range_has_the_numbers_of_report() {
     assert!(running.address.starts_with("127.0.0.1:"), "{}", running.address);
     for (from, to) in [(0, 617_135_553), (123_456_789, 300_000_001), (12_345_678, 12_345_679)] {
         let time = format!("{from}ns..{to}ns");
-        let options = ["report", DEMO, "--format", "json", "--time", &time];
-        let report = ctrace(&options);
+        let report = ctrace(&["report", DEMO, "--color", "never", "--time", &time]);
         assert!(report.status.success());
+        let page = String::from_utf8(report.stdout).unwrap();
         let shown = running.get(&format!("api/report?from={from}&to={to}"));
-        assert_eq!(
-            shown.trim_end(),
-            String::from_utf8(report.stdout).unwrap().trim_end(),
-            "{time}"
-        );
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        let rows = shown["rows"].as_array().unwrap();
+        assert_eq!(page.lines().filter(|line| line.contains("demo.c:")).count(), rows.len());
+        for row in rows {
+            let of_row = |line: &&str| line.split(' ').next() == row["name"].as_str();
+            let mut rest = page.lines().find(of_row).unwrap_or_else(|| panic!("{row}: {page}"));
+            // The marks, then the numbers, in this order.
+            let cells = row["numbers"].as_array().unwrap().iter();
+            for cell in std::iter::once(&row["marks"]).chain(cells) {
+                let cell = cell.as_str().unwrap();
+                let (_, behind) = rest.split_once(cell).unwrap_or_else(|| panic!("{row}: {page}"));
+                rest = behind;
+            }
+        }
+        let remarks = shown["remarks"].as_array().unwrap().iter().filter(|_| !rows.is_empty());
+        let below = remarks.chain([&shown["loss"]]);
+        for line in below.map(|line| line.as_str().unwrap()) {
+            assert!(page.contains(line), "{line}: {page}");
+        }
     }
 }
 
