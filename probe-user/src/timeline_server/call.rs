@@ -40,9 +40,9 @@ pub(super) struct NearJson {
     call: CallJson,
     /// The calls around it, outermost first.
     parents: Vec<CallJson>,
-    /// How many of them could not be read.
+    /// The number of them that could not be read.
     missing_parents: u32,
-    /// Which calls are around it is not known.
+    /// True if the calls around it are not known.
     is_other: bool,
     /// The first calls directly inside it.
     inside: Vec<CallJson>,

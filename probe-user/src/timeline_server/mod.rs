@@ -44,7 +44,7 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// How often a port is chosen that must be free for IPv4 and IPv6.
+/// The number of attempts to find a port that is free for IPv4 and IPv6.
 const TRIES: usize = 16;
 
 /// What is served, and where.

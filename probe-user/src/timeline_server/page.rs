@@ -41,7 +41,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|file| file.name)
 }
 
-/// Where the files come from.
+/// The source of the files.
 pub(super) struct Page {
     /// A folder, for those who work on the page. Otherwise they are in the program.
     folder: Option<PathBuf>,

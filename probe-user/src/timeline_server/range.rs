@@ -15,7 +15,7 @@ const MOST_ROWS: usize = 200;
 #[derive(Serialize)]
 pub(super) struct RangeJson {
     calls: u64,
-    /// What makes the numbers doubtful.
+    /// The reasons to doubt the numbers.
     warnings: Vec<String>,
     #[serde(flatten)]
     sheet: Sheet,

@@ -360,7 +360,7 @@ fn names_are_text_in_every_answer() {
     assert_eq!(calls_of_picture(&served, &about), [1]);
 }
 
-/// What makes markup or code of a text.
+/// Words that make markup or code of a text.
 const MARKUP: [&str; 12] = [
     "innerHTML",
     "outerHTML",

@@ -4,7 +4,7 @@ use crate::ingest::event::Event;
 use crate::units::{FuncId, Tid};
 use std::collections::HashMap;
 
-/// What takes the events of marker buffers.
+/// The receiver of the events of marker buffers.
 pub trait MarkerSink {
     /// Takes events of a lane, in order of time.
     fn events(&mut self, lane: usize, events: &[Event]);

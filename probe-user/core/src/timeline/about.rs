@@ -1,4 +1,4 @@
-//! What a page must know of a recording before the first picture. All names are harmless.
+//! Facts of a recording that a page needs before the first picture. All names are harmless.
 
 use super::Timeline;
 use crate::formats::labels::{self, Labels};
@@ -14,7 +14,7 @@ const MOST_THREADS: usize = 10_000;
 pub struct About {
     /// The file name of the recorded program.
     pub program: String,
-    /// How long the recording is.
+    /// The length of the recording.
     pub length_ns: u64,
     /// The number of calls, those open at the end included.
     pub calls: u64,

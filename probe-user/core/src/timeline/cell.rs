@@ -33,7 +33,7 @@ pub struct Span {
     pub duration: Nanos,
     /// Its node in the tree of call paths: see [`Recording::path`](crate::recording::Recording::path).
     pub path: u32,
-    /// How it ended.
+    /// The kind of its end.
     pub ended: Ended,
 }
 

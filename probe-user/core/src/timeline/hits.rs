@@ -15,12 +15,12 @@ const MOST_COLUMNS: usize = 4_096;
 /// Calls that are listed.
 const MOST_LISTED: usize = 100;
 
-/// Where calls of some functions began.
+/// The beginnings of calls of some functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hits {
-    /// How many began in each column: equal parts of the time asked for.
+    /// The number that began in each column. Columns are equal parts of the time asked for.
     pub columns: Vec<u64>,
-    /// How many began in all of it.
+    /// The number that began in all of it.
     pub count: u64,
     /// The longest of them, longest first.
     pub longest: Vec<(RowKey, Span)>,

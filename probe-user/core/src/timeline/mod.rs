@@ -62,7 +62,7 @@ pub enum TimelineError {
     TooManyThreads,
 }
 
-/// What pictures of a recording are made from. Its methods take the recording that it was built of.
+/// The material of pictures of a recording. Its methods take the recording that it was built of.
 #[derive(Debug)]
 pub struct Timeline {
     pyramid: Pyramid,

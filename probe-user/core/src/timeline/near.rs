@@ -44,7 +44,7 @@ pub struct Near {
 pub struct Inside {
     /// The first of them.
     pub calls: Vec<Span>,
-    /// How many there are.
+    /// The number of all of them.
     pub count: u64,
     /// The sum of their durations.
     pub total: u64,

@@ -68,7 +68,7 @@ pub struct PictureRow {
     pub left_out: u64,
 }
 
-/// What is visible of a [`View`].
+/// The visible part of a [`View`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     /// As many as the view has.

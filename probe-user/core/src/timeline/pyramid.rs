@@ -70,7 +70,7 @@ pub struct ThreadFacts {
     pub last: Nanos,
 }
 
-/// What a node's parent needs of it.
+/// The facts of a node that its parent needs.
 struct Built {
     node: Node,
     /// `None` if there are too many rows.

@@ -23,7 +23,7 @@ pub(super) struct Tile {
     bytes: Box<[u8]>,
 }
 
-/// What a tile has of a row.
+/// A row's part of a tile.
 pub(super) enum Packed {
     Cell(Cell),
     Span(Span),

@@ -53,14 +53,14 @@ pub(super) struct Client {
     pub(super) attention: Box<dyn Fn() -> Attention + Send + Sync>,
 }
 
-/// What a session does for a thread that has loaded something.
+/// The attention of a session to a thread that has loaded something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attention {
     /// It looks at what was loaded.
     Looks,
-    /// Nothing until somebody continues it, as it is stopped.
+    /// It does nothing until somebody continues it, as it is stopped.
     Sleeps,
-    /// Nothing, as it has died. The guard ends it.
+    /// It has died. The guard ends it.
     Gone,
 }
 

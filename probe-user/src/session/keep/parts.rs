@@ -102,7 +102,7 @@ pub(crate) fn say_left_out(parts: usize) {
     }
 }
 
-/// What the threads of a part have in common.
+/// The properties that the threads of a part have in common.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     pid: Option<Pid>,
