@@ -2,8 +2,9 @@
 //!
 //! A connection waits for its peer to ask, is being answered, or waits for its peer to take the answer.
 //! When all places are taken, a newcomer gets the place of the longest wait. An answer is not cut off
-//! before a peer has had time to take it. If all are being answered, a newcomer gets the place of the
-//! first to ask again. So neither silence nor haste keeps others out.
+//! before a peer has had time to take it, unless most places are taken by such peers. If all are being
+//! answered, a newcomer gets the place of the first to ask again. So neither silence nor slowness nor
+//! haste keeps others out.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -85,9 +86,12 @@ impl ConnectionPlaces {
         if taken.connections.len() < self.most {
             return true;
         }
+        // Where many take their answers slowly, the longest of them makes room.
+        let sending = taken.connections.iter().filter(|of| of.state == State::Sending).count();
+        let is_crowded = sending > self.most.div_ceil(2);
         let waits = |of: &Connection| match of.state {
             State::Answered => false,
-            State::Sending => of.since.elapsed() >= SENDING,
+            State::Sending => is_crowded || of.since.elapsed() >= SENDING,
             State::New | State::Again => of.since.elapsed() >= self.grace,
         };
         let Some(longest) = taken.connections.iter().position(waits) else { return false };
@@ -176,6 +180,17 @@ mod tests {
         assert!(enter(&places).is_none() && closed.try_recv().is_err());
         drop(first);
         assert!(enter(&places).is_some());
+    }
+
+    #[test]
+    fn many_who_take_answers_slowly_give_way() {
+        let places = ConnectionPlaces::new(2, NO_PATIENCE);
+        let [first, second] = [(); 2].map(|()| enter(&places).expect("there is room"));
+        assert!(first.0.keep() && first.0.send() && second.0.keep());
+        assert!(enter(&places).is_none(), "one is slow, one is being answered");
+        assert!(second.0.send());
+        assert!(enter(&places).is_some());
+        assert!(first.1.try_recv().is_ok() && second.1.try_recv().is_err());
     }
 
     #[test]

@@ -14,6 +14,7 @@ const MOST_ROWS: usize = 200;
 
 #[derive(Serialize)]
 pub(super) struct RangeJson {
+    /// The calls, without waits.
     calls: u64,
     /// The reasons to doubt the numbers.
     warnings: Vec<String>,
@@ -27,9 +28,10 @@ pub(super) struct RangeJson {
 impl RangeJson {
     pub(super) fn new(report: &Report) -> Self {
         let is_called = report.functions.iter().any(|row| row.calls > 0 || row.headless > 0);
+        let called = report.functions.iter().filter(|row| row.wait.is_none());
         let nothing = if is_called { Vec::new() } else { nothing_called(report) };
         Self {
-            calls: saturating_sum(report.functions.iter().map(|row| row.calls)),
+            calls: saturating_sum(called.map(|row| row.calls)),
             warnings: warnings(report),
             sheet: sheet(report, MOST_ROWS),
             notes: nothing.into_iter().chain(notes(report, false)).collect(),

@@ -33,8 +33,8 @@ pub(super) fn notes<R: ReadAt>(
     let all = || surveys.iter().flatten();
     if all().any(Survey::tells_waits) && !all().all(Survey::tells_waits) {
         notes.push(
-            "Only some of the files were recorded with --cpu. There, waits are calls of their own: they \
-             are in no `self` and no `innermost`. Record all in the same way to compare these."
+            "Only some of the files have waits, which --cpu records. There, waits are calls of their own: \
+             they are in no `self` and no `innermost`. Record all in the same way to compare these."
                 .to_owned(),
         );
     }

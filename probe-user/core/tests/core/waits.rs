@@ -193,8 +193,8 @@ fn a_comparison_says_if_only_one_side_tells_waits() {
         });
         diff(&[old], &[new], &Options::default()).notes.join("\n")
     };
-    assert!(notes(&with, &without).contains("recorded with --cpu"));
-    assert!(notes(&without, &with).contains("recorded with --cpu"));
+    assert!(notes(&with, &without).contains("have waits, which --cpu records"));
+    assert!(notes(&without, &with).contains("have waits, which --cpu records"));
     assert!(!notes(&with, &with).contains("--cpu") && !notes(&without, &without).contains("--cpu"));
 }
 

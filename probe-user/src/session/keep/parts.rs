@@ -127,15 +127,21 @@ fn of_name(_: Pid, _: Tid, name: &Arc<str>) -> Key {
 }
 
 /// Returns the name of each process: that of the program that it executed last, else that of its main
-/// thread.
+/// thread, else that of another one.
 fn programs<R: ReadAt>(recording: &Recording<R>) -> BTreeMap<Pid, Arc<str>> {
-    let mut programs = BTreeMap::new();
+    let mut programs = BTreeMap::<Pid, Arc<str>>::new();
     for thread in in_order(recording) {
         let is_main = thread.tid.0 == thread.pid.0;
         match &thread.program {
             Some(program) => drop(programs.insert(thread.pid, Arc::clone(program))),
             None if is_main => drop(programs.entry(thread.pid).or_insert(Arc::clone(&thread.name))),
             None => {}
+        }
+    }
+    for thread in in_order(recording).into_iter().filter(|thread| !thread.name.is_empty()) {
+        let name = programs.entry(thread.pid).or_default();
+        if name.is_empty() {
+            *name = Arc::clone(&thread.name);
         }
     }
     programs
@@ -155,25 +161,23 @@ fn by_threads<R: ReadAt>(
     query: &Query,
     rows: &[ThreadReport],
 ) -> Parts {
-    let mut calls = BTreeMap::<Key, u64>::new();
+    let mut calls = BTreeMap::<Key, (u64, HashSet<Pid>)>::new();
     for ThreadReport { pid, tid, name, calls: more, .. } in rows {
-        let sum = calls.entry(key(*pid, *tid, name)).or_default();
+        let (sum, processes) = calls.entry(key(*pid, *tid, name)).or_default();
         *sum = sum.saturating_add(*more);
+        processes.insert(*pid);
     }
     let mut parts = BTreeMap::<Key, (u64, PartReport, HashSet<ThreadId>)>::new();
-    let mut processes = BTreeMap::<Key, HashSet<Pid>>::new();
     for thread in in_order(recording) {
         let key = key(thread.pid, thread.tid, &thread.name);
-        let Some(calls) = calls.get(&key) else { continue };
+        let Some((calls, processes)) = calls.get(&key) else { continue };
         let Key { pid, tid, program, .. } = key.clone();
         let name = program.as_ref().unwrap_or(&thread.name);
         let new = || PartReport { pid, tid, name: Arc::clone(name), processes: None, calls: None };
         let (_, report, threads) =
-            parts.entry(key.clone()).or_insert_with(|| (*calls, new(), HashSet::new()));
+            parts.entry(key).or_insert_with(|| (*calls, new(), HashSet::new()));
         threads.insert(thread.id);
         if program.is_some() {
-            let processes = processes.entry(key).or_default();
-            processes.insert(thread.pid);
             report.processes = Some(processes.len() as u64);
             continue;
         }

@@ -75,8 +75,8 @@ export class Pointer {
       const end = ['', ' or longer: its end was not seen', ', still open'][ended];
       tip.textContent = `${name(id)}\n${duration(length)}${end}\nat ${time(start, this.page.view.pixel)}`;
     } else if (found.cell) {
-      const { function: id, count: calls, share } = found.cell;
-      tip.textContent = `${name(id)} is the longest here\n${count(calls)} begin in ${duration(this.page.picture?.cell ?? 0)}, `
+      const { function: id, count: begun, share } = found.cell;
+      tip.textContent = `${name(id)} is the longest here\n${count(begun)} ${begun === 1 ? 'call begins' : 'calls begin'} in ${duration(this.page.picture?.cell ?? 0)}, `
         + `${Math.round(share * 100)} % covered`;
     }
     const { x, y } = this;

@@ -100,13 +100,16 @@ pub(crate) fn stretch(context: &Context<'_>) -> String {
     let called = report.functions.iter().filter(|row| !is_never_called(row));
     let (waits, called): (Vec<_>, Vec<_>) = called.partition(|row| row.wait.is_some());
     let calls = |rows: &[&FunctionReport]| saturating_sum(rows.iter().map(|row| row.calls));
+    let mut counts = Vec::new();
     if calls(&called) > 0 {
         let functions = counted(called.len() as u64, "function", "functions");
-        let mut line = format!("{} of {functions}", counted(calls(&called), "call", "calls"));
-        if calls(&waits) > 0 {
-            line += &format!(", {}", counted(calls(&waits), "wait", "waits"));
-        }
-        parts.push(line);
+        counts.push(format!("{} of {functions}", counted(calls(&called), "call", "calls")));
+    }
+    if calls(&waits) > 0 {
+        counts.push(counted(calls(&waits), "wait", "waits"));
+    }
+    if !counts.is_empty() {
+        parts.push(counts.join(", "));
     }
     text::paragraph(&parts.join(" · "), Tone::Dim, context.style) + "\n"
 }
