@@ -438,7 +438,8 @@ CTRACE_INLINE_ void ctrace_write_named_(struct ctrace_c1_buffer *buffer, uint64_
         length -= piece;
         position += 16;
     } while (length);
-    ctrace_write_(buffer, position, time, stack, tag);
+    /* Writing the name is not part of the scope. */
+    ctrace_write_(buffer, position, ctrace_now_(buffer->clock), stack, tag);
 }
 
 /* Returns the bytes of the slots of an entry whose name has this length. */

@@ -48,7 +48,7 @@ fn nested_scopes_give_nested_events() {
     let events = events_of(tid, &sites);
     assert_eq!(events.len(), 2 * 3193);
     check_nested(&events);
-    assert!(events.iter().all(|event| event.reserved == 0));
+    assert!(events.iter().all(|event| event.kind == 0));
     assert!(events.is_sorted_by(|a, b| a.time < b.time), "two events at the same time");
 }
 

@@ -25,7 +25,7 @@ use aya_ebpf::{
 use core::{arch::asm, ffi::c_void};
 use ctrace_common::{
     Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_CONTINUES, RESTORE_CONTINUES_LOCKED_NANOS,
-    RESTORE_CONTINUES_NANOS, RESTORE_FREE, RESTORE_LOAD_NANOS, RESTORE_NANOS, RESTORE_PHASES,
+    RESTORE_CONTINUES_NANOS, RESTORE_ENDS, RESTORE_FREE, RESTORE_LOAD_NANOS, RESTORE_NANOS, RESTORE_OVER, RESTORE_PHASES,
     RESTORE_UNHEARD, RESTORE_WAITING, RestoreReason, RestoreRequest,
 };
 
@@ -62,6 +62,7 @@ pub fn guard_switch(_ctx: ProbeContext) -> u32 {
 pub fn guard_load(_ctx: ProbeContext) -> u32 {
     let task = Task::current();
     if task.is_traced()
+        && !nobody_serves()
         && let Some((cpu, waiting)) = tell_of_none(task, RestoreReason::Load)
         && waiting != RESTORE_FREE
     {
@@ -199,6 +200,14 @@ unsafe fn write_head(
     }
 }
 
+/// True once the session is over, while another process keeps a link to a guard.
+#[inline(always)]
+fn nobody_serves() -> bool {
+    let ends = RESTORE_STATES.get_ptr(RESTORE_ENDS as u32);
+    // SAFETY: the map's values live as long as the map, and user space writes a word whole.
+    ends.is_none_or(|ends| unsafe { ends.read_volatile() } >= RESTORE_OVER)
+}
+
 #[inline(always)]
 fn is_guarded(pid: u32) -> bool {
     GUARDED.get_ptr(pid).is_some()
@@ -209,7 +218,7 @@ fn is_guarded(pid: u32) -> bool {
 #[inline(always)]
 fn restore_frames(reason: RestoreReason) -> bool {
     let task = Task::current();
-    if !is_guarded(task.pid) {
+    if !is_guarded(task.pid) || nobody_serves() {
         return false;
     }
     let Some((cpu, waiting)) = request(Kernel::current(), task, reason) else { return false };

@@ -75,7 +75,7 @@ impl Page {
             time,
             exit: tag & Mark::EXIT != 0,
             site: tag & Mark::SITE,
-            reserved: tag & Mark::KIND,
+            kind: tag & Mark::KIND,
             sp: sp & ((1 << Mark::SP_HIGH) - 1),
         };
         let exit = Event { time: time + rest, exit: true, ..event };
@@ -91,7 +91,7 @@ pub(crate) struct Event {
     pub(crate) time: u64,
     pub(crate) exit: bool,
     pub(crate) site: u64,
-    pub(crate) reserved: u64,
+    pub(crate) kind: u64,
     /// The stack pointer, up to multiples of 128 GiB.
     pub(crate) sp: u64,
 }

@@ -94,6 +94,9 @@ pub const RESTORE_CONTINUES: usize = MAX_CPUS;
 /// The element behind that. It is not 0 once the return probes go for good. Then no call gets one,
 /// also where another process keeps their link open.
 pub const RESTORE_ENDS: usize = RESTORE_CONTINUES + 1;
+/// Its value once nobody serves requests any more. Guards that another process keeps ask for nothing
+/// then: a thread would wait, or stop, for an answer that never comes.
+pub const RESTORE_OVER: u64 = 2;
 /// The number of elements of `RESTORE_STATES`.
 pub const RESTORE_WORDS: usize = RESTORE_ENDS + 1;
 /// The longest time that a thread waits for the end of such a moment. It is reached only if user

@@ -283,6 +283,12 @@ impl Engine {
         &self.tracker.functions
     }
 
+    /// Returns the functions that stand for names of marker scopes, each with its scope. New ones come at
+    /// the end.
+    pub fn late_names(&self) -> &[(FuncId, FuncId)] {
+        self.names.all()
+    }
+
     /// Makes [`Self::take_slow`] report calls of wanted functions that take at least this long. It
     /// must be called again when functions were added.
     pub fn watch_slow(&mut self, threshold: Nanos, is_wanted: impl Fn(&FunctionInfo) -> bool) {

@@ -100,8 +100,10 @@ impl Loads {
             loads.known().held.retain(|it| (it.tid, it.time) != (held.tid, held.number));
         };
         let builder = Builder::new().name("load".into()).stack_size(STACK_BYTES);
+        let (tid, number) = (request.tid, request.number);
         if builder.spawn(hold).is_err() {
             self.states.finish(&request);
+            self.known().held.retain(|it| (it.tid, it.time) != (tid, number));
         }
     }
 
@@ -166,6 +168,11 @@ impl Loads {
     /// Returns whether a thread is held, or about to be.
     pub(super) fn holds(&self, tid: u32) -> bool {
         self.known().held.iter().any(|held| held.tid == tid)
+    }
+
+    /// Has no guard ask for anything any more, also where another process keeps links to guards.
+    pub(super) fn end_guards(&self) {
+        self.states.end_guards();
     }
 
     /// Holds threads until [`Self::end`] from now on, whatever the session does. No call gets a return

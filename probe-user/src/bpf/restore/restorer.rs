@@ -88,6 +88,7 @@ impl Restorer {
 
 impl Drop for Restorer {
     fn drop(&mut self) {
+        self.shared.settler.loads().end_guards();
         self.shared.settler.loads().end();
         // Nothing has written to it before, so there is room.
         let _ = rustix::io::write(&self.shared.end, &1_u64.to_ne_bytes());

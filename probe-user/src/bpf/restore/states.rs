@@ -2,8 +2,8 @@
 
 use super::{super::sys::Mapping, requests::FramesRequest};
 use ctrace_common::{
-    MAX_CPUS, RESTORE_CONTINUES, RESTORE_DONE, RESTORE_ENDS, RESTORE_PHASES, RESTORE_WAITING,
-    RESTORE_WORDS,
+    MAX_CPUS, RESTORE_CONTINUES, RESTORE_DONE, RESTORE_ENDS, RESTORE_OVER, RESTORE_PHASES,
+    RESTORE_WAITING, RESTORE_WORDS,
 };
 use std::{
     io,
@@ -47,7 +47,12 @@ impl States {
 
     /// Gives no call a return probe any more.
     pub(super) fn end_returns(&self) {
-        self.word(RESTORE_ENDS).store(1, Ordering::SeqCst);
+        self.word(RESTORE_ENDS).fetch_max(1, Ordering::SeqCst);
+    }
+
+    /// Has no guard ask for anything any more: nobody would answer.
+    pub(super) fn end_guards(&self) {
+        self.word(RESTORE_ENDS).fetch_max(RESTORE_OVER, Ordering::SeqCst);
     }
 
     fn word(&self, index: usize) -> &AtomicU64 {

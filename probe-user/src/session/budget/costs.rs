@@ -314,15 +314,21 @@ impl Costs {
     }
 
     /// Learns of the functions that the engine has added itself: waits, which no probe sees, and names of
-    /// marker scopes.
-    pub(crate) fn know(&mut self, all: &[FunctionInfo]) {
+    /// marker scopes. Returns true if there are some.
+    pub(crate) fn know(&mut self, all: &[FunctionInfo]) -> bool {
+        let are_new = all.len() > self.functions.len();
         for function in all.iter().skip(self.functions.len()) {
             let each = match function.kind {
-                FunctionKind::Marker => Spent { aside: MARKER_EVENT, ..Spent::default() },
+                FunctionKind::Marker => {
+                    let aside =
+                        function.probe.map_or(MARKER_EVENT, |cost| Nanos(cost.call_ns.0 / 2));
+                    Spent { aside, ..Spent::default() }
+                }
                 FunctionKind::Function | FunctionKind::Usdt => Spent::default(),
             };
             self.functions.push(Cost { each, ..Cost::default() });
         }
+        are_new
     }
 
     /// Adds functions, in the order in which the engine numbers them.

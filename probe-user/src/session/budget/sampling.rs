@@ -68,6 +68,11 @@ fn add(sum: &mut Time, more: Time) {
 }
 
 impl Sampling {
+    /// Returns the same times, with no events in them.
+    pub(crate) fn without_events(self) -> Self {
+        Self { known_events: 0.0, events: 0.0, events2: 0.0, both: 0.0, ..self }
+    }
+
     pub(crate) fn armed_throughout(&mut self, time: Time, events: u64) {
         add(&mut self.known, time);
         self.known_events += events as f64;

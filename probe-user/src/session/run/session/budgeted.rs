@@ -30,6 +30,8 @@ pub(super) struct Budgeted {
     returning: Vec<usize>,
     /// The time of the next try.
     retry: Nanos,
+    /// The number of names of scopes that are known.
+    names: usize,
 }
 
 /// The time between two tries to arm a group that the kernel still holds.
@@ -85,7 +87,7 @@ impl Budgeted {
     pub(super) fn new(percent: f64) -> Self {
         let (control, books, groups) = (Budget::new(percent), Books::default(), Vec::new());
         let (phase, returning) = (Phase::Waiting, Vec::new());
-        Self { percent, control, books, groups, phase, returning, retry: Nanos::ZERO }
+        Self { percent, control, books, groups, phase, returning, retry: Nanos::ZERO, names: 0 }
     }
 
     pub(super) fn begin(&mut self, at: Nanos, cpu: Nanos) {
@@ -99,6 +101,19 @@ impl Budgeted {
 
     pub(super) fn groups_mut(&mut self) -> &mut [LinkGroup] {
         &mut self.groups
+    }
+
+    /// Adds the functions that stand for names of scopes, and are armed whenever their scopes are. `all`:
+    /// those of the session, with their scopes.
+    pub(super) fn know_names(&mut self, all: &[(FuncId, FuncId)]) {
+        for (named, scope) in all.iter().skip(self.names) {
+            let has_scope = |group: &LinkGroup| group.functions.contains(scope);
+            if let Some(at) = self.groups.iter().position(has_scope) {
+                self.groups[at].functions.push(*named);
+                self.books.join(at, *named, *scope);
+            }
+        }
+        self.names = all.len();
     }
 
     /// Returns the time of the next step that no event announces.

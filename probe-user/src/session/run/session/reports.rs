@@ -11,6 +11,7 @@ use crate::{
 };
 use ctrace_core::{
     engine::ReportMeta,
+    function::FunctionInfo,
     recording::replay::Query,
     report::{Extras, Report},
     units::Nanos,
@@ -226,12 +227,26 @@ impl Session {
         self.count_losses_with(SOME_CUT_OFF)
     }
 
+    /// Learns of the functions that the engine has added itself: waits, and names of marker scopes.
+    pub(super) fn know_added(&mut self) {
+        if !self.arming.costs.know(self.engine.functions()) {
+            return;
+        }
+        if let Some(flight) = &self.delivery.flight {
+            let is_watched = |of: &FunctionInfo| of.wait.is_none() && flight.is_watched(of);
+            self.engine.watch_slow(flight.threshold(), is_watched);
+        }
+        if let Some(budget) = &mut self.arming.budget {
+            budget.know_names(self.engine.late_names());
+        }
+    }
+
     fn count_losses_with(&mut self, cut_off: usize) -> anyhow::Result<()> {
         let lost = self.kernel.lost().read()?;
         self.engine.set_lost_events(lost.events, lost.marks);
         self.engine.set_lost_payloads(lost.payloads);
         self.count_unmet()?;
-        self.arming.costs.know(self.engine.functions());
+        self.know_added();
         if !self.markers.is_empty() {
             let dropped = self.kernel.take_cut_off(cut_off)?;
             self.engine.markers().set_cut_off(dropped, bpf::now());

@@ -61,7 +61,7 @@ impl Session {
     }
 
     pub(super) fn attach(&mut self, object: &ObjectPlan) -> anyhow::Result<()> {
-        self.arming.costs.know(self.engine.functions());
+        self.know_added();
         let (first, attached_before) =
             (self.arming.costs.functions(), self.arming.attachments.len());
         let attached = self.attach_all(object, first);
