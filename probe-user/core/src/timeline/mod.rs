@@ -5,7 +5,7 @@
 //! its own; shorter ones are added up in cells. Both are exact: a picture equals the one that
 //! is made by looking at every call.
 //!
-//! Most pictures read no call. `pyramid` is a tree over the chunks of the recording, built in one
+//! Pictures of long stretches read no call. `pyramid` is a tree over the chunks of the recording, built in one
 //! pass. Each node has a `tile`: the rows of its stretch of time at several levels, packed, where
 //! cells of a level are twice as long as those of the level below. Only where cells are shorter than
 //! those of a chunk's tile, the chunk is read (`leaf`), and kept for the next pictures (`leaves`). All memory is
