@@ -128,14 +128,23 @@ const MEASURED: [&str; 2] = ["--max-slowdown", "100000%"];
 #[test]
 fn the_slowdown_is_told() {
     let env = or_skip!(gate::live(Link::Session));
-    for (tiny, options) in [("300", &[][..]), ("40", &["--returns", "ret-sites"])] {
+    // What a hit costs differs tenfold between machines. Where the probes take nearly all of the time,
+    // nothing can tell how much is left.
+    let slowdown = |tiny: &str, options: &[&str]| {
+        let alone = speed(&start(&env, &["1", "0", tiny]).wait(LIMIT).expect("ends"));
+        alone / speed(&traced(&env, &["1", "0", tiny], options).1)
+    };
+    for options in [&[][..], &["--returns", "ret-sites"]] {
+        let mut counts = ["300", "100", "40", "20", "10", "5"].into_iter();
+        let tiny =
+            counts.find(|tiny| slowdown(tiny, options) < 4.5).expect("few calls cost little");
         let alone = || speed(&start(&env, &["2", "0", tiny]).wait(LIMIT).expect("ends"));
         let before = alone();
         let (report, finished) = traced(&env, &["5", "0", tiny], &[options, &MEASURED].concat());
         let untraced = (before + alone()) / 2.0;
         let (truth, (least, most)) = (untraced / speed(&finished), told_slowdown(&report));
         assert!(truth > 1.2, "{truth}: not slowed");
-        assert!(least < 1.2 * truth && most > truth / 1.2, "{least} to {most}, in truth {truth}");
+        assert!(least < 1.2 * truth && most > truth / 1.3, "{least} to {most}, in truth {truth}");
         assert!(most < 3.0 * least, "{least} to {most} tells nothing of {truth}");
     }
 }

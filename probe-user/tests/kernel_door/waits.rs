@@ -58,7 +58,10 @@ fn who_is_preempted_outside_of_noted_calls_is_reported() {
     // Each wait has its end, and what is surely outside of calls is left out.
     for tid in threads {
         let mut is_waiting = false;
-        for event in session.events.iter().filter(|event| event.tid == tid) {
+        // A thread that moves to another processor has records in several rings.
+        let mut events: Vec<_> = session.events.iter().filter(|event| event.tid == tid).collect();
+        events.sort_by_key(|event| event.ts);
+        for event in events {
             match event.kind {
                 Kind::WaitBegin if Cause(event.probe).state() == Some(WaitState::Woken) => {}
                 Kind::WaitBegin => assert!(!std::mem::replace(&mut is_waiting, true), "{event:?}"),
