@@ -6,11 +6,11 @@
 
 use crate::{
     condition,
-    maps::{RESTORE_STATES, SWITCHES, UNRETURNED},
+    maps::{SWITCHES, UNRETURNED},
     output::{Task, event, now, traced_task},
     payload,
     registers::Registers,
-    settings,
+    restore, settings,
 };
 use aya_ebpf::{
     EbpfContext as _,
@@ -19,7 +19,7 @@ use aya_ebpf::{
     programs::{ProbeContext, RetProbeContext},
 };
 use core::ffi::c_void;
-use ctrace_common::{Cookie, Kind, RESTORE_ENDS};
+use ctrace_common::{Cookie, Kind, RESTORE_ENDING};
 
 /// Tells the kernel to skip the return probe of this call.
 const SKIP_RETURN: u32 = 1;
@@ -41,12 +41,7 @@ fn is_entry(ctx: &ProbeContext, cookie: Cookie, ip: u64) -> bool {
 /// Returns true if calls of this function get no return probe.
 #[inline(always)]
 fn is_spared(function: u32) -> bool {
-    if SWITCHES.get() != 0 {
-        return true;
-    }
-    let ends = RESTORE_STATES.get_ptr(RESTORE_ENDS as u32);
-    // SAFETY: as below.
-    if ends.is_none_or(|ends| unsafe { ends.read_volatile() } != 0) {
+    if SWITCHES.get() != 0 || restore::end_of_session() >= RESTORE_ENDING {
         return true;
     }
     // SAFETY: the map's values live as long as the map, and user space writes a word whole.

@@ -200,12 +200,18 @@ unsafe fn write_head(
     }
 }
 
+/// Returns how far the session has come to its end: 0, [`RESTORE_ENDING`] or [`RESTORE_OVER`].
+#[inline(always)]
+pub fn end_of_session() -> u64 {
+    let ends = RESTORE_STATES.get_ptr(RESTORE_ENDS as u32);
+    // SAFETY: the map's values live as long as the map, and user space writes a word whole.
+    ends.map_or(RESTORE_OVER, |ends| unsafe { ends.read_volatile() })
+}
+
 /// True once the session is over, while another process keeps a link to a guard.
 #[inline(always)]
 fn nobody_serves() -> bool {
-    let ends = RESTORE_STATES.get_ptr(RESTORE_ENDS as u32);
-    // SAFETY: the map's values live as long as the map, and user space writes a word whole.
-    ends.is_none_or(|ends| unsafe { ends.read_volatile() } >= RESTORE_OVER)
+    end_of_session() >= RESTORE_OVER
 }
 
 #[inline(always)]

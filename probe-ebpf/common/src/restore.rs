@@ -94,6 +94,8 @@ pub const RESTORE_CONTINUES: usize = MAX_CPUS;
 /// The element behind that. It is not 0 once the return probes go for good. Then no call gets one,
 /// also where another process keeps their link open.
 pub const RESTORE_ENDS: usize = RESTORE_CONTINUES + 1;
+/// Its value once the return probes go for good.
+pub const RESTORE_ENDING: u64 = 1;
 /// Its value once nobody serves requests any more. Guards that another process keeps ask for nothing
 /// then: a thread would wait, or stop, for an answer that never comes.
 pub const RESTORE_OVER: u64 = 2;

@@ -168,9 +168,12 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
-/// A place in this process's code where a probe does no harm.
+/// Places in this process's code where a probe does no harm.
 struct Here {
     offset: u64,
+    /// A place for probes with the semaphore. The kernel refuses a probe with a semaphore where one
+    /// without is, and that may be another ctrace's.
+    counted: u64,
     semaphore: u64,
 }
 
@@ -178,6 +181,12 @@ struct Here {
 #[inline(never)]
 extern "C" fn place() -> u32 {
     std::hint::black_box(1)
+}
+
+/// Another one.
+#[inline(never)]
+extern "C" fn counted_place() -> u32 {
+    std::hint::black_box(2)
 }
 
 /// An unused semaphore. It is not 0, so that the file backs its memory.
@@ -188,7 +197,11 @@ impl Here {
         let maps = fs::read_to_string("/proc/self/maps").ok()?;
         let offset = |address| offset_of(&maps, address);
         let semaphore = (&raw const SEMAPHORE) as u64;
-        Some(Self { offset: offset(place as *const () as u64)?, semaphore: offset(semaphore)? })
+        Some(Self {
+            offset: offset(place as *const () as u64)?,
+            counted: offset(counted_place as *const () as u64)?,
+            semaphore: offset(semaphore)?,
+        })
     }
 }
 
@@ -220,7 +233,7 @@ impl OwnPlace {
 
     /// Probes it, in this process alone.
     pub(super) fn probe(&self) -> Result<OwnedFd, String> {
-        link_here(&self.here, self.program.as_fd(), AttachType::UprobeMulti, &[])
+        link_here(self.here.offset, self.program.as_fd(), AttachType::UprobeMulti, &[])
     }
 }
 
@@ -229,13 +242,14 @@ const ITSELF: &str = "cannot find its own code in /proc/self/maps";
 fn try_link(here: &Option<Here>, attach: AttachType, semaphore: bool) -> Result<OwnedFd, String> {
     let here = here.as_ref().ok_or(ITSELF)?;
     let program = multi::empty_program(attach).map_err(|error| reason(&error))?;
-    let ref_ctr_offsets = [here.semaphore];
-    let ref_ctr_offsets = if semaphore { &ref_ctr_offsets[..] } else { &[] };
-    link_here(here, program.as_fd(), attach, ref_ctr_offsets)
+    match semaphore {
+        true => link_here(here.counted, program.as_fd(), attach, &[here.semaphore]),
+        false => link_here(here.offset, program.as_fd(), attach, &[]),
+    }
 }
 
 fn link_here(
-    here: &Here,
+    offset: u64,
     program: BorrowedFd<'_>,
     attach: AttachType,
     ref_ctr_offsets: &[u64],
@@ -243,7 +257,7 @@ fn link_here(
     let link = UprobeLink {
         attach,
         path: c"/proc/self/exe",
-        offsets: &[here.offset],
+        offsets: &[offset],
         cookies: &[0],
         ref_ctr_offsets,
         at_return: false,

@@ -382,7 +382,7 @@ pub struct CenterReport {
 }
 
 /// One call path, from a thread's first traced frame to its last.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PathReport {
     /// The names of the functions, root to leaf.
     pub path: Vec<Arc<str>>,

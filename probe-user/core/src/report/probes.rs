@@ -199,20 +199,7 @@ mod tests {
     use crate::function::FunctionInfo;
 
     fn path(function: usize, parent: Option<usize>, calls: u64) -> PathReport {
-        PathReport {
-            path: Vec::new(),
-            parent,
-            function,
-            calls,
-            open: 0,
-            total_ns: Nanos::ZERO,
-            self_ns: Nanos::ZERO,
-            p50_ns: None,
-            p90_ns: None,
-            p99_ns: None,
-            max_ns: None,
-            histogram: None,
-        }
+        PathReport { parent, function, calls, ..PathReport::default() }
     }
 
     fn known(net: Option<Net>) -> Option<Nanos> {

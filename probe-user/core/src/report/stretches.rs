@@ -372,17 +372,11 @@ mod tests {
     fn since_undoes_add() {
         let path = |[calls, open, total, own]: [u64; 4]| PathReport {
             path: vec!["f".into()],
-            parent: None,
-            function: 0,
             calls,
             open,
             total_ns: Nanos(total),
             self_ns: Nanos(own),
-            p50_ns: None,
-            p90_ns: None,
-            p99_ns: None,
-            max_ns: None,
-            histogram: None,
+            ..PathReport::default()
         };
         let (earlier, later) = (path([5, 2, 70, 30]), path([4, 1, 9, 8]));
         let mut both = earlier.clone();

@@ -2,7 +2,7 @@
 
 use super::Timeline;
 use super::cell::{RowKey, Span};
-use super::leaf::Leaf;
+use super::leaf::calls_within;
 use super::pyramid::Node;
 use crate::recording::replay::select::each_part;
 use crate::recording::{ReadAt, Recording};
@@ -79,9 +79,8 @@ impl Timeline {
             let mut hits = none();
             for entry in entries.iter().take_while(|_| !stop.is_stopped()) {
                 let Ok(chunk) = recording.chunk(entry) else { continue };
-                for (key, calls) in Leaf::of(&chunk, nodes).0.rows() {
-                    let each = calls.iter();
-                    each.for_each(|span| hits.see(key, span, &time, is_chosen(span)));
+                for (key, span) in calls_within(&chunk, nodes) {
+                    hits.see(key, &span, &time, is_chosen(&span));
                 }
             }
             hits

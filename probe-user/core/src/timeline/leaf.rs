@@ -3,7 +3,7 @@
 use super::cell::{RowKey, Span};
 use crate::calls::paths::Node;
 use crate::formats::Ended;
-use crate::recording::{Call, Chunk};
+use crate::recording::{Call, Chunk, ThreadCalls};
 use crate::units::{Nanos, ThreadId};
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -134,6 +134,19 @@ impl Leaf {
             + self.rows.capacity() * size_of::<(RowKey, Range<usize>)>()
             + self.calls.capacity() * size_of::<Span>()
     }
+}
+
+/// Returns the calls that are entirely within a chunk, in its own order.
+pub(super) fn calls_within<'a>(
+    chunk: &'a Chunk,
+    nodes: &'a [Node],
+) -> impl Iterator<Item = (RowKey, Span)> + 'a {
+    let window = (chunk.from.0, chunk.to.0);
+    let calls = |of: &'a ThreadCalls| chunk.calls(of).iter().map(move |call| (of.thread, call));
+    let spans =
+        chunk.threads().iter().flat_map(calls).map(|(thread, call)| (thread, span_of(call)));
+    let within = spans.filter(move |(_, span)| is_within(span, window));
+    within.map(|(thread, span)| (RowKey { thread, depth: depth_of(&span, nodes) }, span))
 }
 
 fn span_of(call: &Call) -> Span {

@@ -2,8 +2,8 @@
 
 use super::{super::sys::Mapping, requests::FramesRequest};
 use ctrace_common::{
-    MAX_CPUS, RESTORE_CONTINUES, RESTORE_DONE, RESTORE_ENDS, RESTORE_OVER, RESTORE_PHASES,
-    RESTORE_WAITING, RESTORE_WORDS,
+    MAX_CPUS, RESTORE_CONTINUES, RESTORE_DONE, RESTORE_ENDING, RESTORE_ENDS, RESTORE_OVER,
+    RESTORE_PHASES, RESTORE_WAITING, RESTORE_WORDS,
 };
 use std::{
     io,
@@ -47,7 +47,7 @@ impl States {
 
     /// Gives no call a return probe any more.
     pub(super) fn end_returns(&self) {
-        self.word(RESTORE_ENDS).fetch_max(1, Ordering::SeqCst);
+        self.word(RESTORE_ENDS).fetch_max(RESTORE_ENDING, Ordering::SeqCst);
     }
 
     /// Has no guard ask for anything any more: nobody would answer.

@@ -51,11 +51,12 @@ impl Parts {
         query: &Query,
         whole: &Report,
     ) -> anyhow::Result<Self> {
-        let by_threads = |key: KeyOf<'_>| by_threads(recording, key, query, &whole.threads);
+        let threads = in_order(recording);
+        let by_threads = |key: KeyOf<'_>| by_threads(&threads, key, query, &whole.threads);
         let mut parts = match by {
             By::Process => by_threads(&of_process),
             By::Exe => {
-                let programs = programs(recording);
+                let programs = programs(&threads);
                 by_threads(&|pid, _, name| Key {
                     program: Some(programs.get(&pid).unwrap_or(name).clone()),
                     ..Key::default()
@@ -128,9 +129,9 @@ fn of_name(_: Pid, _: Tid, name: &Arc<str>) -> Key {
 
 /// Returns the name of each process: that of the program that it executed last, else that of its main
 /// thread, else that of another one.
-fn programs<R: ReadAt>(recording: &Recording<R>) -> BTreeMap<Pid, Arc<str>> {
+fn programs(threads: &[&ThreadRecord]) -> BTreeMap<Pid, Arc<str>> {
     let mut programs = BTreeMap::<Pid, Arc<str>>::new();
-    for thread in in_order(recording) {
+    for thread in threads {
         let is_main = thread.tid.0 == thread.pid.0;
         match &thread.program {
             Some(program) => drop(programs.insert(thread.pid, Arc::clone(program))),
@@ -138,7 +139,7 @@ fn programs<R: ReadAt>(recording: &Recording<R>) -> BTreeMap<Pid, Arc<str>> {
             None => {}
         }
     }
-    for thread in in_order(recording).into_iter().filter(|thread| !thread.name.is_empty()) {
+    for thread in threads.iter().filter(|thread| !thread.name.is_empty()) {
         let name = programs.entry(thread.pid).or_default();
         if name.is_empty() {
             *name = Arc::clone(&thread.name);
@@ -155,8 +156,8 @@ fn in_order<R: ReadAt>(recording: &Recording<R>) -> Vec<&ThreadRecord> {
 }
 
 /// Returns the parts that made calls, those with the most first.
-fn by_threads<R: ReadAt>(
-    recording: &Recording<R>,
+fn by_threads(
+    threads: &[&ThreadRecord],
     key: KeyOf<'_>,
     query: &Query,
     rows: &[ThreadReport],
@@ -168,15 +169,15 @@ fn by_threads<R: ReadAt>(
         processes.insert(*pid);
     }
     let mut parts = BTreeMap::<Key, (u64, PartReport, HashSet<ThreadId>)>::new();
-    for thread in in_order(recording) {
+    for thread in threads {
         let key = key(thread.pid, thread.tid, &thread.name);
         let Some((calls, processes)) = calls.get(&key) else { continue };
         let Key { pid, tid, program, .. } = key.clone();
         let name = program.as_ref().unwrap_or(&thread.name);
         let new = || PartReport { pid, tid, name: Arc::clone(name), processes: None, calls: None };
-        let (_, report, threads) =
+        let (_, report, of_part) =
             parts.entry(key).or_insert_with(|| (*calls, new(), HashSet::new()));
-        threads.insert(thread.id);
+        of_part.insert(thread.id);
         if program.is_some() {
             report.processes = Some(processes.len() as u64);
             continue;

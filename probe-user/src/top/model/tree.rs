@@ -109,20 +109,7 @@ impl<'a> Tree<'a> {
         let row = *self.places.entry((parent, function)).or_insert(next);
         let from = &self.figures.report.paths[path];
         if row == next {
-            self.rows.push(PathReport {
-                path: Vec::new(),
-                parent,
-                function,
-                calls: 0,
-                open: 0,
-                total_ns: Nanos::ZERO,
-                self_ns: Nanos::ZERO,
-                p50_ns: None,
-                p90_ns: None,
-                p99_ns: None,
-                max_ns: None,
-                histogram: None,
-            });
+            self.rows.push(PathReport { parent, function, ..PathReport::default() });
             self.paths.push(path);
         }
         let sum = &mut self.rows[row];

@@ -232,12 +232,17 @@ impl Session {
         if !self.arming.costs.know(self.engine.functions()) {
             return;
         }
+        self.watch_slow();
+        if let Some(budget) = &mut self.arming.budget {
+            budget.know_names(self.engine.late_names());
+        }
+    }
+
+    /// Has slow calls of the functions noticed that there are now. A wait is no call to be slow.
+    pub(super) fn watch_slow(&mut self) {
         if let Some(flight) = &self.delivery.flight {
             let is_watched = |of: &FunctionInfo| of.wait.is_none() && flight.is_watched(of);
             self.engine.watch_slow(flight.threshold(), is_watched);
-        }
-        if let Some(budget) = &mut self.arming.budget {
-            budget.know_names(self.engine.late_names());
         }
     }
 

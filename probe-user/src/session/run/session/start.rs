@@ -84,9 +84,7 @@ impl Session {
         for (id, planned) in ids.iter().zip(&object.functions) {
             self.arming.dear.know(id.index(), planned);
         }
-        if let Some(flight) = &self.delivery.flight {
-            self.engine.watch_slow(flight.threshold(), |function| flight.is_watched(function));
-        }
+        self.watch_slow();
         let mut groups = Vec::new();
         if self.arming.budget.is_some() {
             groups = groups::attach(&self.kernel, self.arming.links, object, &ids)?;

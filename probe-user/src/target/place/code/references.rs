@@ -7,9 +7,8 @@
 //! target reaches it.
 
 use crate::target::place::code::functions::Extent;
-use crate::target::place::code::stacks::{Place, Unsearched};
+use crate::target::place::code::stacks::{MOST, Place, Unsearched, search};
 use crate::target::read::source::Source;
-use std::ops::ControlFlow;
 
 /// Four bytes that may refer to a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,9 +17,6 @@ pub(crate) struct Reference {
     /// The address of the four bytes, if they are relative.
     pub(crate) from: Option<u64>,
 }
-
-/// Limit of references into all gaps.
-const MOST: usize = 10_000;
 
 /// Returns all references into these gaps from a file's loaded segments.
 pub(crate) fn into_gaps(
@@ -31,38 +27,22 @@ pub(crate) fn into_gaps(
     let inside = |target: u64| gaps.iter().any(|gap| (gap.start..gap.end).contains(&target));
     let low = gaps.iter().map(|gap| gap.start).min().unwrap_or(u64::MAX);
     let high = gaps.iter().map(|gap| gap.end).max().unwrap_or(0);
-    let mut found = Vec::new();
-    for (address, place) in segments {
-        let visit = |start: u64, bytes: &[u8]| {
-            let here = address.wrapping_add(start);
-            for (at, four) in bytes.windows(4).enumerate() {
-                let Ok(four) = <[u8; 4]>::try_from(four) else { continue };
-                let from = here.wrapping_add(at as u64);
-                let relative =
-                    from.wrapping_add(4).wrapping_add_signed(i32::from_le_bytes(four).into());
-                let absolute = u64::from(u32::from_le_bytes(four));
-                if (low..high).contains(&relative) && inside(relative) {
-                    found.push(Reference { target: relative, from: Some(from) });
-                }
-                if (low..high).contains(&absolute) && inside(absolute) {
-                    found.push(Reference { target: absolute, from: None });
-                }
-                if found.len() > MOST {
-                    return ControlFlow::Break(());
-                }
+    search(source, segments, 3, Unsearched::Tangled, |here, bytes, found| {
+        for (at, four) in bytes.windows(4).enumerate() {
+            let Ok(four) = <[u8; 4]>::try_from(four) else { continue };
+            let from = here.wrapping_add(at as u64);
+            let relative =
+                from.wrapping_add(4).wrapping_add_signed(i32::from_le_bytes(four).into());
+            let absolute = u64::from(u32::from_le_bytes(four));
+            if (low..high).contains(&relative) && inside(relative) {
+                found.push(Reference { target: relative, from: Some(from) });
             }
-            ControlFlow::Continue(())
-        };
-        let read = source.scan(place.clone(), 3, visit);
-        source.budget().check()?;
-        if read.is_err() {
-            return Err(Unsearched::Unreadable);
+            if (low..high).contains(&absolute) && inside(absolute) {
+                found.push(Reference { target: absolute, from: None });
+            }
+            if found.len() > MOST {
+                return;
+            }
         }
-        if found.len() > MOST {
-            return Err(Unsearched::Tangled);
-        }
-    }
-    found.sort_unstable();
-    found.dedup();
-    Ok(found)
+    })
 }

@@ -17,9 +17,9 @@ use object::{Object, ObjectSection, SectionFlags, elf};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 
-/// Limit of places that look like a switch. Beyond it the object counts as one that switches: a
-/// hostile file must not cost us time.
-const MOST: usize = 10_000;
+/// Limit of places that look like a switch, and of references into all gaps. Beyond it the object counts
+/// as one that switches: a hostile file must not cost us time.
+pub(crate) const MOST: usize = 10_000;
 
 /// The evidence that an object switches stacks. It reads as what follows the object's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,23 +156,37 @@ pub(crate) fn code(
 
 /// Returns the addresses of bytes that would set the stack pointer if they were an instruction.
 pub(crate) fn candidates(source: &Source, code: &[Place]) -> Result<Vec<u64>, Unsearched> {
+    search(source, code, LONGEST_INSTRUCTION, Unsearched::TooMany, |here, bytes, found| {
+        let places = writes(bytes).map(|at| here.wrapping_add(at as u64));
+        found.extend(places.take(MOST + 1));
+    })
+}
+
+/// Returns what `find` adds for the bytes at each place, from their address on, in order and each once.
+/// Chunks overlap by `overlap` bytes. Beyond the limit the search ends with `too_many`; `find` need add
+/// no more than one beyond it.
+pub(crate) fn search<T: Ord>(
+    source: &Source,
+    places: &[Place],
+    overlap: usize,
+    too_many: Unsearched,
+    find: impl Fn(u64, &[u8], &mut Vec<T>),
+) -> Result<Vec<T>, Unsearched> {
     let mut found = Vec::new();
-    for (address, place) in code {
+    for (address, place) in places {
         let visit = |start: u64, bytes: &[u8]| {
-            let here = writes(bytes).map(|at| address.wrapping_add(start + at as u64));
-            found.extend(here.take(MOST + 1));
+            find(address.wrapping_add(start), bytes, &mut found);
             if found.len() > MOST { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let read = source.scan(place.clone(), LONGEST_INSTRUCTION, visit);
+        let read = source.scan(place.clone(), overlap, visit);
         source.budget().check()?;
         if read.is_err() {
             return Err(Unsearched::Unreadable);
         }
         if found.len() > MOST {
-            return Err(Unsearched::TooMany);
+            return Err(too_many);
         }
     }
-    // Chunks overlap.
     found.sort_unstable();
     found.dedup();
     Ok(found)
