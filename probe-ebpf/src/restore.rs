@@ -10,7 +10,7 @@ use crate::{
     atomic,
     kernel::Kernel,
     maps::{GUARDED, RESTORE_STATES, RESTORED, RESTORES, SWITCHES},
-    output::{Task, now},
+    output::{Task, control, now},
     settings,
 };
 use aya_ebpf::{
@@ -24,7 +24,7 @@ use aya_ebpf::{
 };
 use core::{arch::asm, ffi::c_void};
 use ctrace_common::{
-    Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_CONTINUES, RESTORE_CONTINUES_LOCKED_NANOS,
+    Change, Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_CONTINUES, RESTORE_CONTINUES_LOCKED_NANOS,
     RESTORE_CONTINUES_NANOS, RESTORE_ENDS, RESTORE_FREE, RESTORE_LOAD_NANOS, RESTORE_NANOS,
     RESTORE_OVER, RESTORE_PHASES, RESTORE_UNHEARD, RESTORE_WAITING, RestoreReason, RestoreRequest,
 };
@@ -229,6 +229,7 @@ fn restore_frames(reason: RestoreReason) -> bool {
     }
     let Some((cpu, waiting)) = request(Kernel::current(), task, reason) else { return false };
     count(reason as u32);
+    control(task, Change::Restored);
     match reason {
         RestoreReason::Signal => stop(cpu, waiting, RESTORE_CONTINUES_LOCKED_NANOS),
         _ => {

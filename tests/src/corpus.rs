@@ -24,6 +24,7 @@ const SOURCES: &[(&str, &[&str])] = &[
     ("switch.c", &[]),
     ("crash.c", &["abort"]),
     ("throw.cpp", &[]),
+    ("catches.cpp", &[]),
     ("cold.cpp", &[]),
 ];
 

@@ -63,6 +63,18 @@ impl Report {
         })
     }
 
+    /// Returns the call paths, in order.
+    pub fn paths(&self) -> Vec<Vec<&str>> {
+        fn names(path: &Value) -> Vec<&str> {
+            let names = path["path"].as_array().into_iter().flatten();
+            names.filter_map(Value::as_str).collect()
+        }
+        let paths = self.0["paths"].as_array().into_iter().flatten();
+        let mut paths: Vec<_> = paths.map(names).collect();
+        paths.sort_unstable();
+        paths
+    }
+
     pub fn loss(&self, key: &str) -> u64 {
         self.0["loss"][key].as_u64().unwrap_or(u64::MAX)
     }

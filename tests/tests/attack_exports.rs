@@ -128,7 +128,7 @@ fn no_export_takes_a_name_for_anything_else() {
         assert_eq!(finished.shell_code(), 0, "{format}: {}", finished.stderr);
         finished.stdout
     };
-    for format in ["chrome", "firefox", "speedscope"] {
+    for format in ["chrome", "firefox", "speedscope", "frame"] {
         let text = export(format);
         serde_json::from_str::<serde_json::Value>(&text)
             .unwrap_or_else(|e| panic!("{format}: {e}"));

@@ -27,6 +27,9 @@ pub enum Change {
     /// the register site; `site`: the address of that site; `inside`: the thread's id in its own
     /// pid namespace.
     Buffer { runtime: u32, inside: u32, address: u64, site: u64 },
+    /// The return addresses of the thread's open calls are put back: return probes do not see them
+    /// end.
+    Restored,
 }
 
 impl Change {
@@ -39,6 +42,7 @@ impl Change {
             Self::ProcessExit { .. } => Kind::ProcessExit,
             Self::Rename { .. } => Kind::Rename,
             Self::Buffer { .. } => Kind::Buffer,
+            Self::Restored => Kind::Restored,
         }
     }
 
@@ -53,6 +57,7 @@ impl Change {
             Self::Buffer { runtime, inside, address, site } => {
                 return [runtime as u64 | (inside as u64) << 32, 0, address, site];
             }
+            Self::Restored => return [0; 4],
         };
         let comm = u128::from_le_bytes(comm);
         [comm as u64, (comm >> 64) as u64, third, fourth]
@@ -75,6 +80,7 @@ impl Change {
                 address: third,
                 site: fourth,
             },
+            Kind::Restored => Self::Restored,
             _ => return None,
         };
         // All bits that are not part of the change must be 0.
@@ -119,6 +125,7 @@ mod tests {
         check(Change::ProcessExit { comm: COMM, status: 3 << 8 }, 96);
         check(Change::Rename { comm: COMM }, 128);
         check(Change::Buffer { runtime: 1, inside: 2, address: 3 << 12, site: 4 }, 64);
+        check(Change::Restored, 256);
     }
 
     #[test]

@@ -96,6 +96,7 @@ pub enum Kind {
     ProcessExit = 19,
     Rename = 20,
     Buffer = 21,
+    Restored = 22,
 }
 
 impl Kind {
@@ -137,6 +138,7 @@ impl Kind {
             19 => Self::ProcessExit,
             20 => Self::Rename,
             21 => Self::Buffer,
+            22 => Self::Restored,
             _ => return None,
         })
     }

@@ -67,7 +67,7 @@ pub enum BpfError {
     #[error("the rings have a reader already")]
     RingsTaken,
 
-    #[error("process {pid} is gone")]
+    #[error("process {pid} has ended")]
     NoProcess { pid: u32 },
 
     #[error("{} is gone", .path.display())]

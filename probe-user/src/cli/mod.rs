@@ -30,7 +30,7 @@ pub(crate) use crate::values::FramesLimit;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use ctrace_core::formats::ExportTable;
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 /// Show where the time goes inside a running native program, from outside, without recompiling.
 #[derive(Debug, Parser)]
@@ -325,6 +325,12 @@ pub(crate) struct ExportArgs {
     /// parquet: the table to write [default: calls]
     #[arg(long, value_enum)]
     pub table: Option<TableArg>,
+    /// frame: the calls of this function are frames
+    #[arg(long, value_name = "FUNCTION")]
+    pub frame: Option<String>,
+    /// frame: the number of the frame, from 1 on [default: that of the longest]
+    #[arg(long, value_name = "N", requires = "frame")]
+    pub frame_number: Option<NonZeroUsize>,
     /// Write at most this much [default: 4096 times the size of the recording, plus 1GiB]
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub max_output: Option<u64>,

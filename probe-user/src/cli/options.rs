@@ -288,11 +288,11 @@ pub(crate) enum OnFullArg {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReturnsArg {
-    /// Return probes where nothing can unwind through them, else probes on the ways out
+    /// Return probes where they are guarded or nothing can unwind through them, else probes on the ways out
     #[default]
     Auto,
-    /// Return probes wherever they are not deadly; exceptions and panics through them kill the
-    /// target
+    /// Return probes wherever they are not deadly. Where they cannot be guarded, exceptions and panics
+    /// through them kill the target
     Uretprobe,
     /// Probes on the ways out of each function
     RetSites,

@@ -7,11 +7,14 @@ use super::{
 };
 use crate::{
     cli::ExportArgs,
-    session::keep::sink,
+    session::keep::{one_function::one_function, sink},
     ui::{self, text::units::bytes},
 };
 use anyhow::{Context, bail};
-use ctrace_core::formats::{Choice, Export, ExportError, ExportTable, Format, Options};
+use ctrace_core::formats::{
+    Choice, ChosenFrame, Export, ExportError, ExportTable, Format, Options,
+};
+use ctrace_core::function::FunctionInfo;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
     io::{self, ErrorKind, IsTerminal, Write},
@@ -44,6 +47,7 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
             reversed: args.reversed,
             older: older.as_ref().zip(of_older.first()),
             table: args.table.map_or(ExportTable::default(), ExportTable::from),
+            frame: chosen_frame(args, recording.functions())?,
         },
         progress: &|calls| bar.inc(calls),
     };
@@ -67,6 +71,15 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
         Err(error) => return Err(error.into()),
     }
     Ok(())
+}
+
+fn chosen_frame(
+    args: &ExportArgs,
+    functions: &[FunctionInfo],
+) -> anyhow::Result<Option<ChosenFrame>> {
+    let Some(pattern) = &args.frame else { return Ok(None) };
+    let function = one_function("--frame", pattern, functions)?;
+    Ok(Some(ChosenFrame { function, number: args.frame_number }))
 }
 
 /// Returns the size limit of the output: many times what ctrace's own recordings need.
@@ -109,6 +122,7 @@ fn check(args: &ExportArgs, format: &Format<Files>) -> anyhow::Result<()> {
         (args.reversed, Choice::Reversed, "--reversed"),
         (args.diff.is_some(), Choice::Older, "--diff"),
         (args.table.is_some(), Choice::Table, "--table"),
+        (args.frame.is_some(), Choice::Frame, "--frame"),
     ];
     for (is_asked, choice, option) in asked {
         if is_asked && !format.takes.contains(&choice) {

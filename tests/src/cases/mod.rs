@@ -289,6 +289,7 @@ pub fn builds() -> Vec<Build> {
         "ownstack.c",
         "switch.c",
         "throw.cpp",
+        "catches.cpp",
         "throw_at_once.cpp",
         "cold.cpp",
         "dl.c",

@@ -66,6 +66,10 @@ fn targets_print_the_known_counts() {
         printed("throw.cpp", &[]),
         expected(&[("thrower", 300), ("passer", 1800), ("catcher", 300), ("plain", 300)])
     );
+    assert_eq!(
+        printed("catches.cpp", &[]),
+        expected(&[("parse", 300), ("request", 300), ("reply", 300)])
+    );
 }
 
 #[test]

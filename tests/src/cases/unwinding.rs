@@ -49,6 +49,18 @@ pub(super) fn exceptions(env: &Env) -> Result<()> {
     let traced = traced_as_untraced(env, &program("throw.cpp"), &[], &["*"], &[])?;
     let (_, timed, _, _) = traced.report()?.expect("plain")?.ends();
     ensure!(timed == 300, "plain returns 300 times, {timed} are timed");
+    nothing_is_inside_what_was_left(env)
+}
+
+/// `request` catches and leaves by a jump, and `reply` begins at the same stack pointer after it.
+fn nothing_is_inside_what_was_left(env: &Env) -> Result<()> {
+    let globs = ["parse", "request", "reply"];
+    let traced = traced_as_untraced(env, &program("catches.cpp"), &[], &globs, &[])?;
+    let paths = traced.report()?.paths();
+    ensure!(
+        paths == [vec!["reply"], vec!["request"], vec!["request", "parse"]],
+        "only `request` calls a function: {paths:?}"
+    );
     Ok(())
 }
 

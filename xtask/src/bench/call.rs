@@ -49,7 +49,7 @@ pub(super) fn run() -> Result<Vec<Row>> {
                 // bpftrace sits on the nop itself, which ctrace leaves alone for the target's sake.
                 ("bpftrace", "nop5") => row,
                 ("bpftrace", _) => row.goal("never less than ctrace's", *cost >= ours),
-                _ => row.goal("ctrace at most 1.25 times this", ours <= 1.25 * cost),
+                _ => row.goal("ctrace at most 1.1 times this", ours <= 1.1 * cost),
             });
         }
     }

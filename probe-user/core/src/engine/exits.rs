@@ -55,7 +55,9 @@ mod tests {
     use super::*;
     use crate::engine::{EngineConfig, ReportMeta};
     use crate::function::FunctionInfo;
-    use ctrace_common::{Kind, Record};
+    use crate::ingest::change::ProcessEvent;
+    use crate::units::{Pid, Tid};
+    use ctrace_common::{Change, Kind, Record};
 
     fn event(ts_ns: u64, probe: u32, kind: Kind, sp: u64) -> crate::ingest::event::Event {
         let record = Record { ts_ns, probe, sp, pid: 1, tid: 1, ..Record::default() };
@@ -98,6 +100,44 @@ mod tests {
         assert_eq!((outer.calls, outer.timed, outer.total_ns), (1, 1, Nanos(80)));
         assert_eq!((changed.calls, changed.timed, changed.untimed), (3, 2, 1));
         assert_eq!((changed.total_ns, changed.headless), (Nanos(17), 1));
+    }
+
+    /// The return address of a function that may leave by a jump was put back. What comes at its stack
+    /// pointer later is no call of it.
+    #[test]
+    fn nothing_is_inside_a_call_whose_return_address_was_put_back() {
+        for (restored, depth, total) in [(true, 1, 3), (false, 2, 71)] {
+            let mut engine = Engine::new(EngineConfig::default());
+            for name in ["catches", "next"] {
+                let jumps =
+                    FunctionInfo { may_tail_jump: true, ..FunctionInfo::new(name, "program") };
+                engine.add_function(jumps);
+            }
+            let (enter, exit) = (Kind::Enter, Kind::Return);
+            engine.push_events(0, &[event(10, 0, enter, 800), event(13, 1, enter, 700)]);
+            if restored {
+                engine.push_change(ProcessEvent {
+                    pid: Pid(1),
+                    tid: Tid(1),
+                    time: Nanos(20),
+                    lost_before: 0,
+                    change: Change::Restored,
+                });
+            }
+            engine.push_events(0, &[event(50, 1, enter, 800), event(80, 1, exit, 800)]);
+            if !restored {
+                engine.push_events(0, &[event(81, 0, exit, 800)]);
+            }
+            engine.advance(Nanos(100));
+            let report = engine.report(Nanos(100), ReportMeta::default());
+            let deepest = report.paths.iter().map(|path| path.path.len()).max();
+            assert_eq!(deepest, Some(2));
+            let next: Vec<_> =
+                report.paths.iter().filter(|path| &*path.path[0] == "next").collect();
+            assert_eq!(next.len(), 2 - depth, "restored: {restored}");
+            let [catches, ..] = &report.functions[..] else { panic!("two functions") };
+            assert_eq!(catches.total_ns, Nanos(total), "restored: {restored}");
+        }
     }
 
     /// A call whose end both kinds of probes see ends once.

@@ -57,6 +57,11 @@ impl Tracker {
             }
             Change::Rename { comm } => threads.rename(pid, tid, &name_of(&comm), ledger),
             Change::Buffer { .. } => {}
+            Change::Restored => {
+                if let Some(thread) = threads.known(pid, tid) {
+                    thread.stacks.restore();
+                }
+            }
         }
     }
 }

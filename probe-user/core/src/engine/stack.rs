@@ -47,6 +47,8 @@ pub(crate) struct Frame {
     pub(crate) filtered: bool,
     /// Events were lost while it was open, so its exit proves nothing about its duration.
     damaged: bool,
+    /// Its return address was put back, so no return probe sees its end.
+    restored: bool,
     /// The waits of the thread before it.
     waited: Waits,
     /// Its kind if it is a wait.
@@ -230,11 +232,12 @@ impl Stacks {
     pub(crate) fn enter(&mut self, at: Place, facts: &[StackFacts], ledger: &mut Ledger) -> bool {
         self.bury(at.sp, ledger);
         let mut chain = 0;
-        if let Some(&Frame { func, chain: beneath, .. }) = self.top_at(at.sp) {
-            if func == at.func && facts[func.index()].loop_head {
+        if let Some(&top) = self.top_at(at.sp) {
+            let beneath = top.chain;
+            if top.func == at.func && facts[top.func.index()].loop_head {
                 return false;
             }
-            if !facts[func.index()].tail_calls_nest {
+            if !top.nests(facts) {
                 // It cannot have jumped here, so its exit was lost, and with it the exits of the
                 // frames that it replaced by a jump.
                 self.bury(at.sp.saturating_add(1), ledger);
@@ -277,6 +280,7 @@ impl Stacks {
                 chain,
                 filtered,
                 damaged: false,
+                restored: false,
                 waited: self.waited,
                 wait: None,
             });
@@ -370,6 +374,13 @@ impl Stacks {
 }
 
 impl Frame {
+    /// Returns true if it may have left by a jump to the next function at its stack pointer, and is open
+    /// until that returns.
+    #[inline]
+    fn nests(&self, facts: &[StackFacts]) -> bool {
+        facts[self.func.index()].tail_calls_nest && !self.restored
+    }
+
     /// Returns true if it belongs to the function or scope of this event.
     #[inline]
     fn is_of(&self, at: Place) -> bool {

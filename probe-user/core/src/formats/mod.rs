@@ -22,6 +22,7 @@ mod excerpt;
 mod firefox;
 mod flamegraph;
 mod folded;
+mod frame;
 mod frame_titles;
 pub(crate) mod labels;
 mod lines;
@@ -43,9 +44,11 @@ pub use excerpt::Ended;
 
 use crate::recording::replay::Query;
 use crate::recording::{ReadAt, RecordError, Recording};
+use crate::units::FuncId;
 use excerpt::Excerpt;
 use out::Out;
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
@@ -55,6 +58,8 @@ pub enum ExportError {
     Write(#[from] io::Error),
     #[error("there is nothing to draw: no call in the recording took any time")]
     NothingToDraw,
+    #[error("there is no such frame: {frames} calls of the function have a known duration")]
+    NoSuchFrame { frames: usize },
     #[error(
         "this is too much for the format: choose a part (--time, --thread, -f, --caller, --depth)"
     )]
@@ -78,6 +83,16 @@ pub struct Options<'a, R> {
     /// Show the change since this recording, as its query filters it.
     pub older: Option<(&'a Recording<R>, &'a Query)>,
     pub table: ExportTable,
+    /// Only what ended in this frame.
+    pub frame: Option<ChosenFrame>,
+}
+
+/// A frame: a call of a function that is in no other call of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChosenFrame {
+    pub function: FuncId,
+    /// Its number in the order of time, or the longest.
+    pub number: Option<NonZeroUsize>,
 }
 
 /// A table of a recording.
@@ -90,7 +105,7 @@ pub enum ExportTable {
 
 impl<R> Default for Options<'_, R> {
     fn default() -> Self {
-        Self { reversed: false, older: None, table: ExportTable::default() }
+        Self { reversed: false, older: None, table: ExportTable::default(), frame: None }
     }
 }
 
@@ -100,6 +115,7 @@ pub enum Choice {
     Reversed,
     Older,
     Table,
+    Frame,
 }
 
 type Function<R> = fn(&Excerpt<'_, R>, Out<'_>) -> Result<Coverage, ExportError>;
@@ -162,6 +178,15 @@ impl<R: ReadAt> Format<R> {
         Self::text("csv", "every call as a row", "csv", calls_csv::write).with_values(),
         Self::text("jsonl", "every call as a line of JSON", "jsonl", calls_jsonl::write)
             .with_values(),
+        Self {
+            takes: &[Choice::Frame],
+            ..Self::text(
+                "frame",
+                "the calls of one frame (--frame) of all threads, as ChronoProfiler's JSON",
+                "json",
+                frame::write,
+            )
+        },
         #[cfg(feature = "parquet")]
         Self {
             takes: &[Choice::Table],

@@ -101,7 +101,9 @@ mod tests {
         check(15, 64, Err(DecodeError::Kind(15)));
         check(8, 32, Err(DecodeError::Kind(8)));
         check(21, 64, Ok(21));
-        check(22, 64, Err(DecodeError::Kind(22)));
+        check(22, 64, Ok(22));
+        check(22, 32, Err(DecodeError::Kind(22)));
+        check(23, 64, Err(DecodeError::Kind(23)));
         check(9, 32, Err(DecodeError::Kind(9)));
         check(10, 32, Err(DecodeError::Kind(10)));
         check(10, 4096, Ok(10));

@@ -132,7 +132,13 @@ impl LinkRequest<'_> {
                     None => BpfError::NoFile { path: path() },
                 };
             }
-            Some(libc::ENOENT) => return BpfError::NoFile { path: path() },
+            Some(libc::ENOENT) => {
+                let ended = self.pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).exists());
+                return match ended {
+                    Some(pid) => BpfError::NoProcess { pid },
+                    None => BpfError::NoFile { path: path() },
+                };
+            }
             Some(libc::EOWNERDEAD) => return BpfError::GuardGone,
             Some(libc::ECANCELED) => return BpfError::Leaving,
             Some(libc::EBADF | libc::EISDIR) => return BpfError::NotAFile { path: path() },

@@ -350,7 +350,7 @@ fn change_of_buffers(event: &ProcessEvent) -> Option<BufferChange> {
         }
         Change::ThreadExit { .. } => BufferChange::ThreadGone(pid, tid),
         Change::Exec { .. } | Change::ProcessExit { .. } => BufferChange::ProcessGone(pid),
-        Change::Fork { .. } | Change::Rename { .. } => return None,
+        Change::Fork { .. } | Change::Rename { .. } | Change::Restored => return None,
     })
 }
 

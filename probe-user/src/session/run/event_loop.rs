@@ -221,6 +221,7 @@ async fn finish(
     time_up: Option<Nanos>,
 ) -> anyhow::Result<()> {
     session.stop_holding()?;
+    session.end_moves();
     let now = bpf::now();
     let end = time_up.map_or(now, |time_up| time_up.min(now));
     if session.detaches_fast() {

@@ -42,6 +42,7 @@ pub(crate) fn nearest_of<'a>(
 fn distance(needle: &str, last: &str, name: &str) -> Option<usize> {
     let lower = name.to_lowercase();
     let tail = last_part(&lower);
+    let head = without_parameters(&lower);
     // The right function with the wrong namespace, or none.
     if tail == last {
         return Some(0);
@@ -54,7 +55,7 @@ fn distance(needle: &str, last: &str, name: &str) -> Option<usize> {
             .then(|| strsim::damerau_levenshtein(a, b))
             .filter(|distance| *distance <= tolerated)
     };
-    let typo = near(needle, &lower).into_iter().chain(near(last, tail)).min();
+    let typo = near(needle, head).into_iter().chain(near(last, tail)).min();
     // A part of the name: the more is left over, the greater the distance.
     let part = |wanted: &str| {
         let is_part = wanted.len() >= 3 && lower.contains(wanted);
@@ -63,8 +64,15 @@ fn distance(needle: &str, last: &str, name: &str) -> Option<usize> {
     typo.into_iter().chain(part(needle)).chain(part(last)).min()
 }
 
+/// Returns the name without its parameters and the compiler's tag before them.
+fn without_parameters(name: &str) -> &str {
+    let end = ["[abi:", "("].iter().filter_map(|begin| name.find(begin)).min();
+    end.filter(|end| *end > 0).map_or(name, |end| &name[..end])
+}
+
 /// Returns the name without namespaces and arguments.
 fn last_part(name: &str) -> &str {
+    let name = without_parameters(name);
     let head = name.split(['(', '<']).find(|part| !part.is_empty()).unwrap_or(name);
     head.trim_end_matches(':').rsplit("::").next().unwrap_or(head)
 }
@@ -93,6 +101,17 @@ mod tests {
         check("mian", &["main"]);
         check("moan", &[]);
         check("*", &[]);
+    }
+
+    #[test]
+    fn parameters_do_not_hide_a_name() {
+        let names =
+            ["fromfp", "std::string::front", "shop::format[abi:cxx11](int)", "shop::comma(long)"];
+        for wanted in ["shop::fromat", "shop::formt", "shop::format(long)"] {
+            let found = nearest(wanted, names, 3);
+            assert_eq!(found.first().map(String::as_str), Some(names[2]), "{wanted}");
+        }
+        assert_eq!(nearest("operator()", ["operator()", "operation"], 1), ["operator()"]);
     }
 
     #[test]

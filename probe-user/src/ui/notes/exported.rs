@@ -9,8 +9,8 @@ pub(crate) fn remarks(told: &Coverage) -> Vec<String> {
     let mut out = gaps(told);
     if told.lost.calls_untimed > 0 {
         out.push(format!(
-            "{} marked as untimed: up to the last event seen in them",
-            counted(told.lost.calls_untimed, "call is", "calls are"),
+            "{} unseen: they go up to the last event seen in them",
+            counted(told.lost.calls_untimed, "call ended", "calls ended"),
         ));
     }
     if told.lost.calls_open > 0 {
@@ -107,7 +107,7 @@ mod tests {
             "40 bytes of the recording cannot be read",
             "5 calls on paths that were not recorded",
             "1 call was filtered out",
-            "2 calls are marked as untimed",
+            "2 calls ended unseen",
             "1 call is marked as open",
             "9 calls exported; 3 events lost",
         ] {

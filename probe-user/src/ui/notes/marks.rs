@@ -52,11 +52,9 @@ impl Mark {
             Self::Frame => {
                 "frames the program: called once in its thread; its own time may be waiting"
             }
-            Self::Waits => "waits, by its name: its self time is hardly work",
+            Self::Waits => "waits: its self time is hardly work",
             Self::Recursive => "recursive: total counts calls within calls again",
-            Self::UntilTailCall => {
-                "a call ends at its tail call: what it jumps to is its caller's time"
-            }
+            Self::UntilTailCall => "until its tail call: what it jumps to is its caller's time",
             Self::ByOrder => {
                 "only the order of events tells its ends: one that is missing makes durations wrong"
             }
@@ -66,10 +64,7 @@ impl Mark {
             Self::Unseen => {
                 "the ends of some calls were not seen: they count up to the last event before"
             }
-            Self::MostlyProbes => {
-                "at least half of its total is the cost of probes, or half of its median that of its \
-                 own: it is faster untraced"
-            }
+            Self::MostlyProbes => "mostly the cost of probes: it is faster untraced",
         }
     }
 }

@@ -16,6 +16,13 @@ impl Stacks {
         }
     }
 
+    /// Notes that no return probe sees the open calls end.
+    pub(crate) fn restore(&mut self) {
+        for frame in self.stacks.iter_mut().flat_map(|stack| &mut stack.frames) {
+            frame.restored = true;
+        }
+    }
+
     /// Ends the open calls of these functions, and the calls inside them: their ends will not be
     /// seen.
     pub(crate) fn forsake(&mut self, functions: &HashSet<FuncId>, ledger: &mut Ledger) {

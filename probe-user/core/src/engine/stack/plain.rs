@@ -51,6 +51,7 @@ impl Stacks {
             chain: 0,
             filtered: false,
             damaged: false,
+            restored: false,
             waited: self.waited,
             wait: None,
         });

@@ -41,6 +41,7 @@ impl Stacks {
             chain: 0,
             filtered: false,
             damaged: false,
+            restored: false,
             waited: self.waited,
             wait: Some(class),
         };

@@ -116,7 +116,7 @@ fn find<R: ReadAt>(
 }
 
 /// Returns the nodes of a function's calls that are in no other call of it.
-fn outermost(nodes: &[Node], function: FuncId) -> HashSet<u32> {
+pub(crate) fn outermost(nodes: &[Node], function: FuncId) -> HashSet<u32> {
     let of_function = |node: &u32| nodes[*node as usize].func == function;
     let is_in_none =
         |node: &u32| !functions_on(nodes[*node as usize].parent, nodes).contains(&function);

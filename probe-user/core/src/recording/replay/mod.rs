@@ -42,7 +42,7 @@ mod calls;
 mod centers;
 mod clip;
 pub(crate) mod count;
-mod frames;
+pub(crate) mod frames;
 mod heat;
 mod inside;
 pub(crate) mod lens;

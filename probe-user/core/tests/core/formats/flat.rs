@@ -1,7 +1,14 @@
 //! Formats with a line for each call.
 
-use crate::formats::fixture::{deep, hostile, text, typical};
+use crate::formats::fixture::{
+    bytes_of, deep, export_with, functions, hostile, open, text, typical,
+};
+use crate::support::{enter, ret};
+use ctrace_core::formats::{ChosenFrame, Export, Format, Options};
+use ctrace_core::recording::replay::Query;
+use ctrace_core::units::FuncId;
 use serde_json::Value;
+use std::num::NonZeroUsize;
 
 #[test]
 fn csv_has_a_row_for_each_call() {
@@ -50,5 +57,81 @@ fn jsonl_is_json_whatever_the_names() {
             assert_eq!(path.last(), Some(&call["function"]));
             assert!(call["duration_ns"].is_u64() && call["timed"].is_boolean());
         }
+    }
+}
+
+fn frames_of(function: u32, number: Option<usize>) -> Options<'static, Vec<u8>> {
+    let number = number.map(|number| NonZeroUsize::new(number).expect("frames count from 1"));
+    let frame = Some(ChosenFrame { function: FuncId(function), number });
+    Options { frame, ..Options::default() }
+}
+
+#[test]
+fn a_frame_has_the_calls_that_ended_in_it() {
+    let (bytes, _) = export_with("frame", &typical(), frames_of(0, None));
+    insta::assert_snapshot!(String::from_utf8(bytes).expect("text"), @r#"
+{"frame":{"name":"outer","number":1,"frames":1,"thread":100,"thread_name":"main","start":0.000500,"duration":0.009000},
+"events":[
+{"name":"outer","depth":0,"thread":100,"thread_name":"main","start":0.000000,"end":0.009000,"duration":0.009000},
+{"name":"inner","depth":1,"thread":100,"thread_name":"main","start":0.001000,"end":0.001500,"duration":0.000500},
+{"name":"prod/mark","category":"prod","depth":1,"thread":100,"thread_name":"main","start":0.001700,"end":0.001700,"duration":0.000000,"timed":false},
+{"name":"inner","depth":1,"thread":100,"thread_name":"main","start":0.003000,"end":0.006000,"duration":0.003000}
+]}
+"#);
+    let (bytes, _) = export_with("frame", &typical(), frames_of(1, Some(1)));
+    insta::assert_snapshot!(String::from_utf8(bytes).expect("text"), @r#"
+{"frame":{"name":"inner","number":1,"frames":2,"thread":100,"thread_name":"main","start":0.001500,"duration":0.000500},
+"events":[
+{"name":"inner","depth":1,"thread":100,"thread_name":"main","start":0.000000,"end":0.000500,"duration":0.000500}
+]}
+"#);
+}
+
+/// The second frame began before the first one ended.
+#[test]
+fn a_call_of_another_thread_belongs_to_the_frame_in_which_it_ends() {
+    let events = vec![
+        enter(0, 900, 1_000),
+        enter(1, 500, 1_500).on(7),
+        ret(0, 900, 2_000),
+        enter(0, 900, 2_001_000),
+        ret(1, 500, 2_002_500).on(7),
+        ret(0, 900, 2_004_000),
+    ];
+    let recording = open(bytes_of(&functions(), &[events]));
+    let names = |number| {
+        let (bytes, _) = export_with("frame", &recording, frames_of(0, Some(number)));
+        let document: Value = serde_json::from_slice(&bytes).expect("JSON");
+        assert_eq!(document["frame"]["frames"], 2);
+        let events = document["events"].as_array().expect("events");
+        let name =
+            |event: &Value| (event["name"].to_string(), event["start"].as_f64().expect("ms"));
+        events.iter().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(1), [("\"outer\"".to_owned(), 0.0)]);
+    assert_eq!(names(2), [("\"inner\"".to_owned(), -1.9995), ("\"outer\"".to_owned(), 0.0)]);
+}
+
+#[test]
+fn a_frame_that_is_not_there_is_an_error() {
+    let (recording, query) = (typical(), Query::default());
+    let error = |number| {
+        let options = frames_of(1, Some(number));
+        let export = Export { recording: &recording, query: &query, options, progress: &|_| () };
+        let format = Format::find("frame").expect("a format");
+        format.write(&export, &mut Vec::new()).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(error(2), Ok(()));
+    let expected = "there is no such frame: 2 calls of the function have a known duration";
+    assert_eq!(error(3), Err(expected.to_owned()));
+}
+
+#[test]
+fn a_frame_is_json_whatever_the_names() {
+    for recording in [hostile(), deep()] {
+        let document: Value = serde_json::from_str(&text("frame", &recording)).expect("JSON");
+        let events = document["events"].as_array().expect("events");
+        assert!(events.iter().all(|event| event["name"].is_string() && event["end"].is_f64()));
+        assert_eq!(events.len(), text("jsonl", &recording).lines().count());
     }
 }

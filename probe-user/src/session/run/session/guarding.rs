@@ -98,22 +98,24 @@ impl Guarding {
         std::mem::take(&mut self.attachments)
     }
 
-    /// Returns a note on the functions that were moved, for a reader of the report.
-    pub(super) fn moved_note(&self) -> Option<String> {
+    /// Returns a note on what was guarded, and on the functions that were moved for it.
+    fn note(&self, count: impl Fn(RestoreReason) -> u64) -> Option<String> {
+        let before = restored_before(count)?;
         let (moved, lost) = self.moved;
         if moved + lost == 0 {
-            return None;
+            return Some(format!(
+                "return addresses were put back within traced calls, before {before}"
+            ));
         }
         let more = (moved + lost) as usize - self.names.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let mut note = format!(
-            "an exception or a change of stacks passed through {}{more}",
+            "return addresses were put back before {before}, which passed through {}{more}",
             self.names.join(", ")
         );
         if moved > 0 {
             note += &format!(
-                ": from then on {} by costlier probes, and calls that ended in between \
-                 are untimed",
+                ": from then on {} by costlier probes, and the ends of calls in between were not seen",
                 counted(moved, "function is timed", "functions are timed")
             );
         }
@@ -140,8 +142,8 @@ fn ends_by_jump(planned: &Planned) -> bool {
     }
 }
 
-/// Returns a line on the threads that were held, by the reason.
-fn restored_line(count: impl Fn(RestoreReason) -> u64) -> Option<String> {
+/// Returns why threads were held, and how often.
+fn restored_before(count: impl Fn(RestoreReason) -> u64) -> Option<String> {
     let counts = [
         (count(RestoreReason::Unwind), "exception or backtrace", "exceptions or backtraces"),
         (count(RestoreReason::Switch), "change of stacks", "changes of stacks"),
@@ -153,17 +155,17 @@ fn restored_line(count: impl Fn(RestoreReason) -> u64) -> Option<String> {
     ];
     let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, one, many)| counted(count, one, many)).collect();
-    (!counts.is_empty()).then(|| {
-        format!("return addresses put back within traced calls, before {}", counts.join(", "))
-    })
+    (!counts.is_empty()).then(|| counts.join(" and "))
 }
 
 impl Session {
-    /// Logs what the guards did. It changes no number: calls whose ends were not seen are counted.
-    pub(super) fn log_restored(&self) {
-        if let Some(line) = restored_line(|reason| self.kernel.restored(reason)) {
-            tracing::info!("{line}");
-        }
+    /// Returns a note on what the guards did.
+    pub(super) fn guarded_note(&self) -> Option<String> {
+        self.arming.guarding.note(|reason| self.kernel.restored(reason))
+    }
+
+    /// Warns where the guards could do nothing.
+    pub(super) fn log_unguarded(&self) {
         let unheard = self.kernel.unheard();
         if unheard > 0 {
             let times = counted(unheard, "time", "times");
@@ -231,6 +233,11 @@ impl Session {
         }
     }
 
+    /// Moves no function any more: all probes are about to go.
+    pub(in crate::session::run) fn end_moves(&mut self) {
+        self.arming.guarding.forget_functions();
+    }
+
     fn move_those(&mut self, mut movable: Vec<Movable>) {
         let at = bpf::now();
         movable.retain(|moved| match self.kernel.spare_returns(moved.function) {
@@ -251,6 +258,7 @@ impl Session {
         if movable.is_empty() {
             return;
         }
+        movable.sort_by_key(|moved| moved.function);
         let armed = self.arm_ways_out(&movable);
         let mut exits = Vec::new();
         let hits = self.hits_with_unmet().into_owned();

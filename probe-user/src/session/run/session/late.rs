@@ -11,6 +11,7 @@ use crate::{
         launch::libraries_of,
         process::{AtStart, Process, facts::ProgramFacts, maps::MappedObject},
     },
+    ui::text::units::counted,
 };
 use ctrace_common::Change;
 use ctrace_core::{
@@ -247,6 +248,7 @@ impl Session {
             }
             let after = self.progress.seconds();
             let (count, name) = (object.functions.len(), &object.name);
+            let functions = counted(count as u64, "function", "functions");
             let since = match arrival {
                 Arrival::Running => "; earlier calls are not counted",
                 Arrival::Held => ", before the program's first instruction",
@@ -254,11 +256,15 @@ impl Session {
             };
             self.note(match attached {
                 Ok(()) => {
+                    let were = if count == 1 { "was" } else { "were" };
                     format!(
-                        "{count} functions of {name} were armed {after:.3} s after the start{since}"
+                        "{functions} of {name} {were} armed {after:.3} s after the start{since}"
                     )
                 }
-                Err(error) => format!("{count} functions of {name} are not traced: {error:#}"),
+                Err(error) => {
+                    let are = if count == 1 { "is" } else { "are" };
+                    format!("{functions} of {name} {are} not traced: {error:#}")
+                }
             });
         }
     }

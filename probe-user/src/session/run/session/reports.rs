@@ -37,7 +37,7 @@ impl Session {
         self.count_losses_with(ALL_CUT_OFF)?;
         let lost = self.engine.lost();
         tracing::info!("events: {delivered} delivered, {lost} lost");
-        self.log_restored();
+        self.log_unguarded();
         if !self.markers.is_empty() {
             let residual = self.engine.markers().clock_residual();
             tracing::info!(
@@ -160,7 +160,7 @@ impl Session {
     pub(super) fn notes(&self, end: Nanos) -> Vec<String> {
         let mut notes = self.notes.all();
         notes.extend(self.target.notes());
-        notes.extend(self.arming.guarding.moved_note());
+        notes.extend(self.guarded_note());
         notes.extend(self.unmet_note());
         notes.extend(self.doubts());
         notes.extend(self.unended_waits());

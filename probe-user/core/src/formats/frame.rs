@@ -1,0 +1,154 @@
+//! The calls of one frame of all threads, as one JSON document: `events` is as ChronoProfiler has it, with
+//! times in milliseconds from the frame's start.
+//!
+//! A frame has the calls that ended in it, so each call is in one frame, and a call that began before has a
+//! time below 0. Without a frame, all calls are one.
+
+use super::excerpt::{CallRow, Ended, Excerpt};
+use super::labels::{self, Labels, ThreadLabel};
+use super::out::Out;
+use super::per_path::PerPath;
+use super::{ChosenFrame, Coverage, ExportError};
+use crate::recording::ReadAt;
+use crate::recording::replay::frames::outermost;
+use crate::report::render::json::compact;
+use crate::units::ThreadId;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Limit of calls in a frame: a document is read as a whole.
+const MOST_CALLS: usize = 1 << 20;
+/// Limit of frames in a recording, among which one is chosen.
+const MOST_FRAMES: usize = 1 << 22;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Frame {
+    start: u64,
+    duration: u64,
+    thread: ThreadId,
+    path: u32,
+}
+
+impl Frame {
+    fn end(&self) -> u64 {
+        self.start.saturating_add(self.duration)
+    }
+
+    fn has(&self, call: &CallRow) -> bool {
+        let end = call.start.saturating_add(call.duration);
+        call.ended != Ended::Open && self.start < end && end <= self.end()
+    }
+}
+
+pub(super) fn write<R: ReadAt>(
+    excerpt: &Excerpt<'_, R>,
+    mut out: Out<'_>,
+) -> Result<Coverage, ExportError> {
+    let found = excerpt.options.frame.map(|chosen| find(excerpt, chosen)).transpose()?;
+    let frame = found.as_ref().map(|(frame, ..)| frame);
+    let mut calls = Vec::new();
+    let told = excerpt.chunks(|step| {
+        for (thread, rows) in step.rows() {
+            let rows = rows.filter(|row| frame.is_none_or(|frame| frame.has(row)));
+            calls.extend(rows.map(|row| (thread, row)).take(MOST_CALLS + 1 - calls.len()));
+            if calls.len() > MOST_CALLS {
+                return Err(ExportError::TooMuch);
+            }
+        }
+        Ok(())
+    })?;
+    calls.sort_by_key(|(thread, row)| (row.start, Reverse(row.duration), *thread));
+    let nodes = excerpt.nodes();
+    let labels = Labels::of(excerpt.recording);
+    let mut threads = BTreeMap::<ThreadId, ThreadLabel>::new();
+    let mut thread_text = |thread: ThreadId| {
+        let label = threads.entry(thread);
+        let label = label.or_insert_with(|| labels::thread(excerpt.recording, thread));
+        format!(",\"thread\":{},\"thread_name\":{}", label.tid, compact(&label.name))
+    };
+    let name = |path: u32| {
+        let function = nodes[path as usize].func;
+        let group = excerpt.recording.functions()[function.index()].group.as_deref();
+        let group = group.map(|group| format!(",\"category\":{}", compact(&labels::text(group))));
+        format!("\"name\":{}{}", compact(labels.function(function)), group.unwrap_or_default())
+    };
+    out.text("{");
+    if let Some((frame, number, frames)) = found {
+        out.text(&format!("\"frame\":{{{}", name(frame.path)));
+        out.text(&format!(",\"number\":{number},\"frames\":{frames}"));
+        out.text(&thread_text(frame.thread));
+        let start = frame.start.saturating_sub(excerpt.period().0.0);
+        out.text(&format!(",\"start\":{},\"duration\":{}}},\n", ms(start), ms(frame.duration)));
+    }
+    out.text("\"events\":[");
+    let mut paths = PerPath::default();
+    let from = frame.map_or_else(|| excerpt.period().0.0, |frame| frame.start);
+    for (nth, (thread, row)) in calls.iter().enumerate() {
+        out.text(if nth == 0 { "\n{" } else { ",\n{" });
+        out.put(paths.get(row.path, nodes.len(), |path| {
+            let depth = labels::frames(nodes, path).0.len().saturating_sub(1);
+            format!("{},\"depth\":{depth}", name(path)).into_bytes()
+        }));
+        out.text(&thread_text(*thread));
+        let end = row.start.saturating_add(row.duration);
+        let [start, end] = [row.start, end].map(|time| signed_ms(time, from));
+        out.text(&format!(",\"start\":{start},\"end\":{end},\"duration\":{}", ms(row.duration)));
+        out.text(match row.ended {
+            Ended::Timed => "}",
+            Ended::Untimed => ",\"timed\":false}",
+            Ended::Open => ",\"timed\":false,\"open\":true}",
+        });
+        out.relieve()?;
+    }
+    out.text("\n]}\n");
+    out.finish()?;
+    Ok(told)
+}
+
+/// Returns the chosen frame, its number, and how many there are. Calls without a known duration are no
+/// frames.
+fn find<R: ReadAt>(
+    excerpt: &Excerpt<'_, R>,
+    chosen: ChosenFrame,
+) -> Result<(Frame, usize, usize), ExportError> {
+    let paths = outermost(excerpt.nodes(), chosen.function);
+    let mut frames = Vec::new();
+    excerpt.chunks(|step| {
+        for (thread, rows) in step.rows() {
+            let rows = rows.filter(|row| row.ended == Ended::Timed && paths.contains(&row.path));
+            let found = rows.map(|row| Frame {
+                start: row.start,
+                duration: row.duration,
+                thread,
+                path: row.path,
+            });
+            frames.extend(found.take(MOST_FRAMES + 1 - frames.len()));
+            if frames.len() > MOST_FRAMES {
+                return Err(ExportError::TooMuch);
+            }
+        }
+        Ok(())
+    })?;
+    frames.sort_unstable();
+    let place = match chosen.number {
+        Some(number) => number.get() - 1,
+        None => {
+            let longest =
+                frames.iter().enumerate().max_by_key(|(nth, it)| (it.duration, Reverse(*nth)));
+            longest.map_or(0, |(nth, _)| nth)
+        }
+    };
+    let frame = frames.get(place).ok_or(ExportError::NoSuchFrame { frames: frames.len() })?;
+    Ok((*frame, place + 1, frames.len()))
+}
+
+/// Returns nanoseconds as milliseconds.
+fn ms(nanos: u64) -> String {
+    format!("{}.{:06}", nanos / 1_000_000, nanos % 1_000_000)
+}
+
+/// Returns a time as milliseconds after `from`, or before it.
+fn signed_ms(time: u64, from: u64) -> String {
+    let sign = if time < from { "-" } else { "" };
+    format!("{sign}{}", ms(time.abs_diff(from)))
+}
