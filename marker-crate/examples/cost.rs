@@ -159,5 +159,8 @@ fn main() {
         scope.get_or_insert(time - bare);
     }
     println!("two rdtsc alone                 {two:6.2} ns");
-    println!("active scope, without the call, / two rdtsc alone: {:.2}", scope.unwrap_or(0.0) / two);
+    println!(
+        "active scope, without the call, / two rdtsc alone: {:.2}",
+        scope.unwrap_or(0.0) / two
+    );
 }

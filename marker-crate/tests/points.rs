@@ -10,7 +10,9 @@ use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 use support::{
-    On, entries::written_by, events_of, hook,
+    On,
+    entries::written_by,
+    events_of, hook,
     image::{Site, own},
     on_thread,
 };
@@ -171,7 +173,8 @@ fn messages_come_through() {
     assert_eq!(read.texts(&plain), ["plain text: 100 %, \"quoted\" \\ ü"]);
     assert_eq!(read.texts(&formatted), ["-5 of   ß{}…", "1234 of   ß{}…"]);
     assert_eq!(read.texts(&empty), ["", "1234567", "12345678"]);
-    let taken = support::hook::flushed(0, |of| of == tid).iter().map(|page| page.taken()).sum::<u64>();
+    let taken =
+        support::hook::flushed(0, |of| of == tid).iter().map(|page| page.taken()).sum::<u64>();
     // Pieces: 5, 2 and 3 (12 and 14 bytes, with two of three), 1, 1 and 2; an entry each.
     let bytes = ["plain text: 100 %, \"quoted\" \\ ü", "-5 of   ß{}…", "1234 of   ß{}…"];
     let pieces = bytes.iter().map(|text| text.len().div_ceil(7) as u64).sum::<u64>() + 4;

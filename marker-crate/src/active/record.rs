@@ -45,7 +45,10 @@ impl Record<'_> {
             if (!rest.is_empty() || pieces.is_empty())
                 && let Some(slot) = slots.next()
             {
-                slot.write(self.word0, last_piece(text, rest.len()) << 8 | (rest.len() as u64) << 5 | kind);
+                slot.write(
+                    self.word0,
+                    last_piece(text, rest.len()) << 8 | (rest.len() as u64) << 5 | kind,
+                );
             }
         }
         if let Some(slot) = slots.next() {
