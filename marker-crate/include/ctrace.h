@@ -453,6 +453,19 @@ struct ctrace_c1_data {
     int is_name; /* the text is the name of a scope */
 };
 
+/* Returns up to 7 bytes of a text as a number. */
+CTRACE_INLINE_ uint64_t ctrace_piece_(const char *text, uint32_t piece) {
+    uint64_t bytes = 0;
+    uint32_t low, high;
+    if (piece < 7) {
+        while (piece--) bytes = bytes << 8 | (unsigned char)text[piece];
+        return bytes;
+    }
+    __builtin_memcpy(&low, text, 4);
+    __builtin_memcpy(&high, text + 3, 4);
+    return low | (uint64_t)high << 24;
+}
+
 /* Writes an entry, and before it the slots of its values and of its text. */
 CTRACE_INLINE_ void ctrace_write_with_(struct ctrace_c1_buffer *buffer, uint64_t position, uint64_t time,
                                        uint64_t stack, uint64_t tag, const struct ctrace_c1_data *data) {
@@ -462,10 +475,8 @@ CTRACE_INLINE_ void ctrace_write_with_(struct ctrace_c1_buffer *buffer, uint64_t
     for (i = 0; i < data->count; i++, position += 16)
         ctrace_write_(buffer, position, time, data->values[i], data->values[i] >> 16 << 16 | CTRACE_VALUE_);
     if (text) do {
-        uint64_t bytes = 0;
         uint32_t piece = length < 7 ? length : 7;
-        for (i = 0; i < piece; i++) bytes |= (uint64_t)(unsigned char)text[i] << (8 * i);
-        ctrace_write_(buffer, position, time, stack, bytes << 8 | (uint64_t)piece << 5 | kind);
+        ctrace_write_(buffer, position, time, stack, ctrace_piece_(text, piece) << 8 | (uint64_t)piece << 5 | kind);
         kind = CTRACE_GOES_ON_;
         text += piece;
         length -= piece;
@@ -615,31 +626,32 @@ CTRACE_FN_ uint64_t ctrace_c1_enter_valued(uintptr_t site, uintptr_t sp, uint64_
     return ctrace_c1_slow_with(0, sp >> 4, ctrace_tag_(site, sp), &data) ? ctrace_handle_(site, sp) : 0;
 }
 
-/* Writes a message. If it cannot be formatted, the format is its text. */
+/* Writes a message of so many bytes, 1008 at most. */
+CTRACE_FN_ void ctrace_c1_text(uintptr_t site, uintptr_t sp, const char *text, uint64_t length) {
+    struct ctrace_c1_data data = {0, text, 0, (uint32_t)length, 0};
+    ctrace_c1_slow_with(0, sp >> 4, ctrace_tag_(site, sp), &data);
+}
+
+/* Formats a message and writes it. If it cannot be formatted, the format is its text. */
 CTRACE_FN_ __attribute__((__format__(__printf__, 3, 4), __nonnull__)) void
 ctrace_c1_message(uintptr_t site, uintptr_t sp, const char *format, ...) {
     char room[CTRACE_LONGEST_TEXT_ + 1];
-    struct ctrace_c1_data data = {0, format, 0, 0, 0};
-    int saved_errno = errno, length = 0;
-    while (format[length] && format[length] != '%') length++;
-    if (format[length]) {
-        __builtin_va_list arguments;
-        __builtin_va_start(arguments, format);
-        length = __builtin_vsnprintf(room, sizeof room, format, arguments);
-        __builtin_va_end(arguments);
-        if (length >= 0) data.text = room;
-        else length = (int)__builtin_strlen(format);
+    int saved_errno = errno, length;
+    __builtin_va_list arguments;
+    __builtin_va_start(arguments, format);
+    length = __builtin_vsnprintf(room, sizeof room, format, arguments);
+    __builtin_va_end(arguments);
+    if (length < 0) {
+        length = (int)__builtin_strlen(format);
+        __builtin_memcpy(room, format, (size_t)(length < (int)sizeof room ? length : (int)sizeof room));
     }
     if (length > CTRACE_LONGEST_TEXT_) {
-        if (data.text != room) __builtin_memcpy(room, data.text, CTRACE_LONGEST_TEXT_);
-        data.text = room;
         length = CTRACE_LONGEST_TEXT_ - 3;
         while (length > CTRACE_LONGEST_TEXT_ - 6 && (room[length] & 0xc0) == 0x80) length--;
         __builtin_memcpy(room + length, "\xe2\x80\xa6" /* … */, 3);
         length += 3;
     }
-    data.length = (uint32_t)length;
-    ctrace_c1_slow_with(0, sp >> 4, ctrace_tag_(site, sp), &data);
+    ctrace_c1_text(site, sp, room, (uint32_t)length);
     errno = saved_errno;
 }
 
@@ -795,7 +807,13 @@ CTRACE_INLINE_ uint64_t ctrace_float_(double value) {
 #define CTRACE_FRAME_(name, group, field) ((void)CTRACE_ENTER_(4 | 3 << 8, name, group, field))
 #define CTRACE_MESSAGE_(level, group, field, ...)                                                      \
     ((void)CTRACE_ENTER_BY_(12 | 1 << 8 | (level) << 16, CTRACE_ONE_(__VA_ARGS__) "\0message:str", group, \
-                            field, (ctrace_c1_message(ctrace_site_, ctrace_sp_, __VA_ARGS__), 0)))
+                            field, (CTRACE_IS_TEXT_(CTRACE_ONE_(__VA_ARGS__))                          \
+                                        ? ctrace_c1_text(ctrace_site_, ctrace_sp_, CTRACE_ONE_(__VA_ARGS__), \
+                                                         sizeof(CTRACE_ONE_(__VA_ARGS__)) - 1)         \
+                                        : ctrace_c1_message(ctrace_site_, ctrace_sp_, __VA_ARGS__),    \
+                                    0)))
+/* Whether a format is its text. The compiler knows that if it optimises. */
+#define CTRACE_IS_TEXT_(format) (sizeof(format) <= CTRACE_LONGEST_TEXT_ && !__builtin_strchr(format, '%'))
 
 #else /* !CTRACE_ENABLED */
 
