@@ -139,6 +139,6 @@ pub use value::{Number, Value};
 pub mod __private {
     pub use crate::chosen::private::*;
     pub use crate::group::is_off;
-    pub use crate::value::number;
+    pub use crate::value::{number, values};
     pub use core;
 }
