@@ -156,6 +156,25 @@ fn late_names() {
     }
 }
 
+/// Messages, plots, frames and scopes with values: what the file has, what comes out, and whole also
+/// where handlers interrupt their writer.
+#[test]
+fn points() {
+    for compiler in ["gcc", "g++", "clang", "clang++", "musl-gcc"] {
+        let (language, older): (_, &[_]) = match compiler {
+            "g++" | "clang++" => (CXX, &["-O1", "-xc++", "-std=c++11"]),
+            _ => (C, &["-O1", "-std=c99"]),
+        };
+        for flags in [&[language, &["-O0"]][..], &[language, &["-O2"]], &[older]] {
+            if there(compiler) {
+                let build = Build::new();
+                let flags = [flags, &[&["-pthread"]]].concat();
+                run(&build.program(compiler, &flags, &["points.c"]), &[]);
+            }
+        }
+    }
+}
+
 #[test]
 fn dlopen_and_dlclose() {
     for compiler in ["gcc", "clang"] {
