@@ -150,6 +150,15 @@ pub(crate) struct UserArgs {
     pub user: Option<String>,
 }
 
+/// The same option where a process can be chosen as well.
+#[derive(Clone, Debug, Default, PartialEq, Args)]
+pub(crate) struct ChosenUserArgs {
+    /// All processes of this user, whose rights they have. With --exe, --cgroup or --container: those
+    /// of them that the user has. With a command: run it as this user, as `ctrace run` does
+    #[arg(long, value_name = "NAME|UID")]
+    pub user: Option<String>,
+}
+
 /// The recording that `record` writes, and the others read, where none is named.
 pub(super) const RECORDING: &str = "trace.ctrace";
 
@@ -223,7 +232,7 @@ pub(crate) struct OutputArgs {
 #[command(next_help_heading = "Probes")]
 pub(crate) struct ProbeArgs {
     /// Also trace the processes that the target has started and starts, until the last of them ends.
-    /// With attach, record and trace, a name then means all processes that have it
+    /// With attach, record, top and trace, a name then means all processes that have it
     #[arg(long, help_heading = "What to trace")]
     pub follow: bool,
     /// Tell waiting from working: the time of each call in which its thread ran, waited for a processor

@@ -26,7 +26,7 @@ use std::time::Duration;
 pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
     let report = spec::live_report(&args.trace)?;
     bpf::require()?;
-    let names = args.by.all_chosen(&args.processes);
+    let names = args.by.all_of_user(&args.processes, args.user.as_deref())?;
     let mut spec = spec::trace(&args.trace.what());
     let processes = process::open_all(&names, &mut spec.probes)?;
     let watched = event_loop::watch(Pid(processes[0].pid()))?;

@@ -54,7 +54,7 @@ impl Facts {
             start_time: stat.start_time,
             program,
             command: String::new(),
-            user: user_of(pid, Which::Effective)?,
+            user: user_of(pid)?,
             cgroup: control_group_of(pid),
         })
     }
@@ -110,7 +110,7 @@ pub(crate) struct Identity {
 impl Identity {
     pub(crate) fn of(pid: Pid) -> Option<Self> {
         let start_time = read_stat(pid.0).ok()?.start_time;
-        Some(Self { pid, start_time, user: user_of(pid, Which::Real)? })
+        Some(Self { pid, start_time, user: user_as(pid, Which::Real)? })
     }
 
     /// Returns the identity of a process that has ended: it belongs to nobody.
@@ -161,7 +161,12 @@ enum Which {
     Effective,
 }
 
-fn user_of(pid: Pid, which: Which) -> Option<u32> {
+/// Returns the user with whose rights a process runs.
+pub(crate) fn user_of(pid: Pid) -> Option<u32> {
+    user_as(pid, Which::Effective)
+}
+
+fn user_as(pid: Pid, which: Which) -> Option<u32> {
     ProcessStatus::of(pid.0).ok()?.words("Uid").nth(which as usize)?.parse().ok()
 }
 

@@ -32,7 +32,7 @@ pub(crate) enum LookupError {
     #[error("no process {is}{}; {remedy}", close_to(.nearest))]
     None { is: String, nearest: Vec<String>, remedy: String },
     #[error(
-        "{count} processes {are}: give the PID of one; attach, record and trace take all of them with --follow"
+        "{count} processes {are}: give the PID of one; attach, record, top and trace take all of them with --follow"
     )]
     Several {
         are: String,
@@ -97,6 +97,19 @@ impl ProcessName {
     /// Returns whether all processes are meant that it fits, and not a single one.
     pub(crate) fn means_all(&self) -> bool {
         matches!(self, Self::All(_))
+    }
+
+    /// Returns the set of all processes that the name means, where it means a kind of them.
+    pub(crate) fn into_set(self) -> Result<ProcessSet, String> {
+        match self {
+            Self::All(set) => Ok(set),
+            Self::Exe(path) => ProcessSet::of_program(&wanted(&path)),
+            Self::Pid(_) | Self::Name(_) | Self::Unit(_) => {
+                let why = "--user chooses processes by itself or with --exe, --cgroup or --container: \
+                           leave it out where a PID or a name is given";
+                Err(why.into())
+            }
+        }
     }
 
     /// Returns the process whose id a word is that could also be a file or a command.
