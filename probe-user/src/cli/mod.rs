@@ -17,8 +17,9 @@ pub(crate) use diff::{DiffArgs, DiffFormat};
 pub(crate) use internal::{ExecArgs, HealArgs, Internal, InternalCommand};
 use options::RECORDING;
 pub(crate) use options::{
-    ChosenUserArgs, FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs, ProgramSelectArgs,
-    QueryArgs, RecordingArgs, ReportFormat, ReturnsArg, SelectArgs, UserArgs, ValuesArgs,
+    ChosenUserArgs, FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs,
+    ProgramSelectArgs, QueryArgs, RecordingArgs, ReportFormat, ReturnsArg, SelectArgs, UserArgs,
+    ValuesArgs,
 };
 pub(crate) use process::ProcessArgs;
 pub(crate) use top::TopArgs;
@@ -189,6 +190,10 @@ pub(crate) struct AttachArgs {
     /// of them that the user has
     #[arg(long, value_name = "NAME|UID")]
     pub user: Option<String>,
+    /// Also the processes that come later and are of those chosen, until Ctrl-C or -d. If there is none
+    /// yet, await the first
+    #[arg(long, help_heading = "What to trace")]
+    pub later: bool,
     #[command(flatten)]
     pub trace: TraceArgs,
     /// Stop after this many seconds (also 500ms, 2m)

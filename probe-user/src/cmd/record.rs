@@ -39,10 +39,10 @@ pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
     }
     bpf::require()?;
     let mut spec = spec::trace(&args.what);
-    let processes = process::open_all(&processes, &mut spec.probes)?;
-    let watched = event_loop::watch(Pid(processes[0].pid()))?;
+    let chosen = process::choose(processes, args.user.later, args.duration, &mut spec.probes)?;
+    let watched = event_loop::watch(Pid(chosen.processes[0].pid()))?;
     let output = output(&args.file)?;
-    Ok(attach::attach(&spec, &processes, watched, output, args.duration, verbose)?)
+    Ok(attach::attach(&spec, chosen, watched, output, args.duration, verbose)?)
 }
 
 /// Refuses what is for a running process.

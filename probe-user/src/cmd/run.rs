@@ -54,7 +54,10 @@ pub(super) fn resolve(
 
 /// Refuses `--user` where no command is started and no process chosen.
 pub(super) fn check_no_user(user: Option<&str>) -> anyhow::Result<()> {
-    ensure!(user.is_none(), "--user chooses processes, or is for a command that ctrace starts: leave it out");
+    ensure!(
+        user.is_none(),
+        "--user chooses processes, or is for a command that ctrace starts: leave it out"
+    );
     Ok(())
 }
 

@@ -24,9 +24,9 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
     let subject = if args.command.is_empty() {
         let names = args.by.all_of_user(args.process.as_slice(), user)?;
         bpf::require()?;
-        let processes = process::open_all(&names, &mut spec.probes)?;
-        let watched = event_loop::watch(Pid(processes[0].pid()))?;
-        Subject::Processes(processes, watched)
+        let chosen = process::choose(names, args.user.later, None, &mut spec.probes)?;
+        let watched = event_loop::watch(Pid(chosen.processes[0].pid()))?;
+        Subject::Processes(Box::new(chosen), watched)
     } else {
         let (resolved, user) = run::resolve("top", &args.command, user)?;
         bpf::require()?;

@@ -46,10 +46,10 @@ pub(super) fn main(args: TraceLinesArgs, verbose: u8) -> Result<u8, Failure> {
     }
     let names = processes_of(&args)?;
     bpf::require()?;
-    let processes = process::open_all(&names, &mut spec.probes)?;
-    let watched = event_loop::watch(Pid(processes[0].pid()))?;
+    let chosen = process::choose(names, args.user.later, args.duration, &mut spec.probes)?;
+    let watched = event_loop::watch(Pid(chosen.processes[0].pid()))?;
     let output = output(&args, sink::Default::Stdout)?;
-    Ok(attach::attach(&spec, &processes, watched, output, args.duration, verbose)?)
+    Ok(attach::attach(&spec, chosen, watched, output, args.duration, verbose)?)
 }
 
 /// Returns whether a word on the command line is the file of a recording.

@@ -13,6 +13,7 @@ use crate::{
         },
         run::{
             event_loop::{self, Ending, Watched},
+            later::Chosen,
             launch::{self, Program, Streams},
             setup::Setup,
         },
@@ -52,7 +53,7 @@ pub(super) enum Update {
 
 /// The subject of a session.
 pub(crate) enum Subject {
-    Processes(Vec<Process>, Watched),
+    Processes(Box<Chosen>, Watched),
     Command {
         /// The words of the command line, unchanged.
         words: Vec<OsString>,
@@ -84,9 +85,9 @@ impl IntervalSource {
         let missed = Missed::default();
         let session = move || {
             let traced = catch_unwind(AssertUnwindSafe(|| match subject {
-                Subject::Processes(processes, watched) => {
+                Subject::Processes(chosen, watched) => {
                     let live = live(interval, events.clone(), Missed::clone(&missed));
-                    trace(&spec, &processes, watched, live, &events, received)
+                    trace(&spec, *chosen, watched, live, &events, received)
                 }
                 Subject::Command { words, resolved, user } => {
                     let program = Program {
@@ -149,7 +150,7 @@ impl IntervalSource {
 
 fn trace(
     spec: &TraceSpec,
-    processes: &[Process],
+    Chosen { processes, later }: Chosen,
     watched: Watched,
     live: Live,
     events: &SyncSender<ScreenEvent>,
@@ -162,6 +163,9 @@ fn trace(
     let (mut session, plan) = setup.running(process, output)?;
     if spec.probes.follow {
         session.trace_family(&objects, others)?.iter().for_each(|line| ui::say(line));
+    }
+    if let Some(later) = later {
+        session.await_later(later)?;
     }
     session.arm(&plan, &objects)?;
     drop(plan);
