@@ -4,6 +4,7 @@
 //! kernel's BTF through `settings`.
 
 use crate::{
+    admit::admit,
     kernel::Kernel,
     loss,
     maps::{EXECUTED, GUARDED, HEARTBEAT, TRACED},
@@ -92,7 +93,7 @@ fn hold(task: Task) -> bool {
 #[raw_tracepoint(tracepoint = "sched_process_exec")]
 pub fn on_exec(ctx: RawTracePointContext) -> i32 {
     let task = Task::current();
-    if task.is_traced() {
+    if task.is_traced() || admit(task, Kernel(ctx.arg(2))) {
         // The new program has not run yet, and the exec cannot fail any more.
         EXECUTED.add(1);
         // The thread that calls exec becomes the process's only one, under the process's id. No exit

@@ -8,6 +8,7 @@
 //! - `marker`: the buffers of markers;
 //! - `restore`: puts true return addresses back before they are missed;
 //! - `control`: forks, execs, exits and renames of the traced processes;
+//! - `admit`: later processes of those that were chosen;
 //! - `start`: starts of all programs;
 //! - `wait`: when threads of the traced processes have no processor, and why.
 //!
@@ -21,6 +22,7 @@
 #[cfg(not(bpf_target_arch = "x86_64"))]
 compile_error!("ctrace reads x86-64 registers: other architectures need their own registers.rs");
 
+mod admit;
 mod atomic;
 mod condition;
 mod control;

@@ -7,8 +7,8 @@ use aya_ebpf::{
     macros::btf_map,
 };
 use ctrace_common::{
-    BufferKey, Condition, JumpTarget, LOSS_COUNTERS, Page, RESTORE_REASONS, RESTORE_WORDS,
-    RestoreRequest, ThreadBuffer, ValueSources,
+    Admission, BufferKey, Condition, JumpTarget, LOSS_COUNTERS, Page, RESTORE_REASONS,
+    RESTORE_WORDS, RestoreRequest, ThreadBuffer, ValueSources,
 };
 
 /// The rings, one per CPU, see `ctrace_common::Page` and its neighbours. User space sizes the map.
@@ -40,6 +40,10 @@ pub static SWITCHES: Counter = Counter::new();
 /// Process ids whose events count.
 #[btf_map]
 pub static TRACED: HashMap<u32, u8, 32768> = HashMap::new();
+
+/// Processes that execute a program and are traced from then on, see `admit`. User space sizes it.
+#[btf_map]
+pub static ADMITTED: HashMap<Admission, u8, 1> = HashMap::new();
 
 /// Not 0: threads may be inside traced calls that have no return probe, see `wait`.
 #[btf_map]

@@ -22,6 +22,11 @@ pub static LAUNCHES: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static GUARDS: Global<u32> = Global::new(0);
 
+/// What processes that execute a program are admitted by: bits of `ctrace_common::BY_PROGRAM` and its
+/// neighbours; 0: none are.
+#[unsafe(no_mangle)]
+pub static ADMITS: Global<u32> = Global::new(0);
+
 /// Pages of slots in a ring: a power of two.
 #[unsafe(no_mangle)]
 pub static RING_PAGES: Global<u32> = Global::new(1);
@@ -64,6 +69,30 @@ pub static SIGNAL_FLAGS: Global<u32> = Global::new(0);
 /// `signal_struct.group_exit_code`
 #[unsafe(no_mangle)]
 pub static SIGNAL_GROUP_EXIT_CODE: Global<u32> = Global::new(0);
+
+// The fields that `admit` reads, set where it is asked for.
+
+/// `linux_binprm.file`
+#[unsafe(no_mangle)]
+pub static BINPRM_FILE: Global<u32> = Global::new(0);
+/// `file.f_inode`
+#[unsafe(no_mangle)]
+pub static FILE_INODE: Global<u32> = Global::new(0);
+/// `inode.i_ino`
+#[unsafe(no_mangle)]
+pub static INODE_INO: Global<u32> = Global::new(0);
+/// `inode.i_sb`
+#[unsafe(no_mangle)]
+pub static INODE_SB: Global<u32> = Global::new(0);
+/// `super_block.s_dev`
+#[unsafe(no_mangle)]
+pub static SB_DEV: Global<u32> = Global::new(0);
+/// `task_struct.cred`
+#[unsafe(no_mangle)]
+pub static TASK_CRED: Global<u32> = Global::new(0);
+/// `cred.euid`
+#[unsafe(no_mangle)]
+pub static CRED_EUID: Global<u32> = Global::new(0);
 
 // The fields that `restore` and `wait` read. All are 0 where the kernel lacks one: no site is guarded
 // then, and all waits are reported.

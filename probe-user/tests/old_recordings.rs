@@ -81,3 +81,22 @@ fn exports_are_the_same() {
         }
     }
 }
+
+/// A recording without control groups has one part, of a group that is not known.
+#[test]
+fn groups_that_are_not_recorded_are_unknown() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded/processes");
+    let report = |options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ctrace"));
+        command.args(["report", "old.ctrace", "--by", "cgroup"]).args(options);
+        let output = command.current_dir(&folder).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let lines = report(&["--format", "json"]);
+    let reports: Vec<Value> = lines.lines().map(|line| line.parse().unwrap()).collect();
+    let [whole, part] = &reports[..] else { panic!("{} reports", reports.len()) };
+    assert_eq!((&part["part"]["name"], &part["part"]["is_cgroup"]), (&"".into(), &true.into()));
+    assert_eq!(part["functions"], whole["functions"]);
+    assert!(report(&[]).contains("Control group unknown · "));
+}

@@ -5,6 +5,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -13,8 +14,22 @@ use std::time::{Duration, Instant};
 pub struct Running {
     child: Child,
     name: String,
-    stdout: Option<JoinHandle<Vec<u8>>>,
-    stderr: Option<JoinHandle<Vec<u8>>>,
+    stdout: Option<Collected>,
+    stderr: Option<Collected>,
+}
+
+/// What a child has written so far, read in the background.
+#[derive(Debug)]
+struct Collected {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Collected {
+    fn text(&self) -> String {
+        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
 }
 
 /// The end and the output of a child.
@@ -97,6 +112,11 @@ impl Running {
         kill_process(pid, signal).with_context(|| format!("signal to {}", self.name))
     }
 
+    /// Returns what it has written to stderr so far.
+    pub fn said(&self) -> String {
+        self.stderr.as_ref().map(Collected::text).unwrap_or_default()
+    }
+
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -125,8 +145,10 @@ impl Running {
     }
 
     fn outputs(&mut self, status: ExitStatus) -> Finished {
-        let text = |handle: Option<JoinHandle<Vec<u8>>>| {
-            let bytes = handle.and_then(|handle| handle.join().ok()).unwrap_or_default();
+        let text = |collected: Option<Collected>| {
+            let Some(Collected { bytes, reader }) = collected else { return String::new() };
+            let _ = reader.join();
+            let bytes = bytes.lock().unwrap_or_else(PoisonError::into_inner);
             String::from_utf8_lossy(&bytes).into_owned()
         };
         Finished { status, stdout: text(self.stdout.take()), stderr: text(self.stderr.take()) }
@@ -143,13 +165,18 @@ impl Drop for Running {
     }
 }
 
-fn collect(mut source: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
+fn collect(mut source: impl Read + Send + 'static) -> Collected {
+    let bytes = Arc::new(Mutex::new(Vec::new()));
+    let shared = Arc::clone(&bytes);
+    let reader = std::thread::spawn(move || {
+        let mut some = [0; 4096];
         // Bytes before an error are still worth showing.
-        let _ = source.read_to_end(&mut bytes);
-        bytes
-    })
+        while let Ok(read @ 1..) = source.read(&mut some) {
+            let mut bytes = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            bytes.extend_from_slice(&some[..read]);
+        }
+    });
+    Collected { bytes, reader }
 }
 
 /// Runs a command to its end.

@@ -59,6 +59,12 @@ impl Recorded {
         Running::start(&mut self.command)
     }
 
+    /// Starts to record the processes that options choose.
+    pub fn start_chosen(&mut self) -> Result<Running> {
+        self.command.arg("-o").arg(&self.file);
+        Running::start(&mut self.command)
+    }
+
     /// Runs `ctrace report --by` for lines of JSON.
     pub fn by(&self, by: &str) -> Result<Finished> {
         let mut command = Command::new(&self.ctrace);

@@ -77,6 +77,11 @@ impl Trace {
         Ok(Trace::new(env, "attach")?.arg(&pid.to_string()))
     }
 
+    /// Attaches to processes that options choose.
+    pub fn choosing(env: &Env) -> Result<Trace> {
+        Trace::new(env, "attach")
+    }
+
     pub fn arg(mut self, argument: &str) -> Trace {
         self.command.arg(argument);
         self

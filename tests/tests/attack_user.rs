@@ -293,7 +293,7 @@ fn broken_words_of_sudo_end_in_a_plain_error() {
         assert!(finished.stderr.contains(why), "{}", finished.stderr);
     }
     let finished = ctrace(&env, &[], &["record", "--user", "root", "-p", "1", "-f", "x"]);
-    assert!(finished.stderr.contains("--user is for a command"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("leave it out where a PID"), "{}", finished.stderr);
 }
 
 /// The files are also private.

@@ -5,6 +5,7 @@
 //! changes with it.
 #![no_std]
 
+mod admission;
 mod change;
 mod condition;
 mod cookie;
@@ -21,6 +22,7 @@ mod traced;
 mod wait;
 mod words;
 
+pub use admission::{Admission, BY_CGROUP, BY_PROGRAM, BY_USER, MOST_ADMISSIONS};
 pub use change::{Change, Comm};
 pub use condition::{
     COMPARED_TEXT, Comparison, Condition, EQUAL, GREATER, LESS, MAX_COMPARISONS, MET_SLOTS, SIGN,
@@ -57,7 +59,7 @@ pub use traced::{HEARTBEAT_NANOS, TRACED, TRACED_HELD, TRACED_LAUNCHED};
 pub use wait::{Cause, NO_SYSCALL, WaitState};
 
 /// Version of everything in this crate.
-pub const WIRE_VERSION: u32 = 8;
+pub const WIRE_VERSION: u32 = 9;
 
 /// The usual bound on the size of a stack. Two places further apart than this are on different
 /// stacks, if no stack is known.

@@ -29,10 +29,11 @@ use super::{
     },
     return_guards::ReturnGuards,
     rings::layout::RingLayout,
-    sys::AttachType,
+    sys::{self, AttachType},
 };
 use ctrace_common::{
-    JumpTarget, PAGE_LEN, RESTORE_UNHEARD, RestoreReason, TRACED, TRACED_LAUNCHED, ValueSources,
+    Admission, JumpTarget, PAGE_LEN, RESTORE_UNHEARD, RestoreReason, TRACED, TRACED_LAUNCHED,
+    ValueSources,
 };
 use ctrace_core::{
     marker::BufferId,
@@ -53,6 +54,8 @@ pub struct Config {
     pub ring_bytes: u32,
     /// True if children of traced processes are traced, from their first instruction.
     pub follow: bool,
+    /// What later processes are admitted by, see [`Kernel::admit`]; 0: none are.
+    pub admits: u32,
     /// True if the process is yet to execute the command: its probes count only from then on.
     pub launches: bool,
     /// True if there will be marker buffers.
@@ -176,6 +179,12 @@ impl Kernel {
     pub fn trace_process(&self, pid: Pid) -> Result<(), BpfError> {
         self.guard(pid)?;
         self.control.trace(pid.0, TRACED)
+    }
+
+    /// Traces processes that execute a program and are like this, from its first instruction on.
+    pub(crate) fn admit(&self, admission: Admission) -> Result<(), BpfError> {
+        sys::map_update(self.maps.fd("ADMITTED")?.as_fd(), admission, &[1])
+            .map_err(|source| BpfError::Map { what: "later processes", source })
     }
 
     /// Undoes that.

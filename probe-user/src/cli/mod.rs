@@ -17,8 +17,9 @@ pub(crate) use diff::{DiffArgs, DiffFormat};
 pub(crate) use internal::{ExecArgs, HealArgs, Internal, InternalCommand};
 use options::RECORDING;
 pub(crate) use options::{
-    FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs, ProgramSelectArgs,
-    QueryArgs, RecordingArgs, ReportFormat, ReturnsArg, SelectArgs, UserArgs, ValuesArgs,
+    ChosenUserArgs, FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs,
+    ProgramSelectArgs, QueryArgs, RecordingArgs, ReportFormat, ReturnsArg, SelectArgs, UserArgs,
+    ValuesArgs,
 };
 pub(crate) use process::ProcessArgs;
 pub(crate) use top::TopArgs;
@@ -179,12 +180,20 @@ pub(crate) struct AttachArgs {
     #[arg(
         value_name = "PROCESS",
         value_parser = ProcessName::parse,
-        required_unless_present = "chosen",
+        required_unless_present_any = ["chosen", "user"],
         conflicts_with = "chosen"
     )]
     pub processes: Vec<ProcessName>,
     #[command(flatten)]
     pub by: ProcessArgs,
+    /// All processes of this user, whose rights they have. With --exe, --cgroup or --container: those
+    /// of them that the user has
+    #[arg(long, value_name = "NAME|UID")]
+    pub user: Option<String>,
+    /// Also the processes that come later and are of those chosen, until Ctrl-C or -d. If there is none
+    /// yet, await the first
+    #[arg(long, help_heading = "What to trace")]
+    pub later: bool,
     #[command(flatten)]
     pub trace: TraceArgs,
     /// Stop after this many seconds (also 500ms, 2m)
@@ -261,7 +270,7 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, value_name = "SECONDS", value_parser = values::seconds)]
     pub duration: Option<Duration>,
     #[command(flatten)]
-    pub user: UserArgs,
+    pub user: ChosenUserArgs,
     /// The command to launch and record, and its arguments
     #[arg(
         value_name = "CMD",

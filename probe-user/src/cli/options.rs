@@ -150,6 +150,19 @@ pub(crate) struct UserArgs {
     pub user: Option<String>,
 }
 
+/// The same option where processes can be chosen as well, and that to await more of them.
+#[derive(Clone, Debug, Default, PartialEq, Args)]
+pub(crate) struct ChosenUserArgs {
+    /// All processes of this user, whose rights they have. With --exe, --cgroup or --container: those
+    /// of them that the user has. With a command: run it as this user, as `ctrace run` does
+    #[arg(long, value_name = "NAME|UID")]
+    pub user: Option<String>,
+    /// Also the processes that come later and are of those chosen, until Ctrl-C or --duration. If there
+    /// is none yet, await the first
+    #[arg(long, conflicts_with = "command", help_heading = "What to trace")]
+    pub later: bool,
+}
+
 /// The recording that `record` writes, and the others read, where none is named.
 pub(super) const RECORDING: &str = "trace.ctrace";
 
@@ -185,10 +198,10 @@ pub(crate) struct OutputArgs {
     /// typical ones (--view frames)
     #[arg(long, value_name = "FUNCTION")]
     pub frame: Option<String>,
-    /// After the report on all: one for each process, all processes of each program, each thread, or all
-    /// threads of each name. With 'FUNCTION: ARG': one for the calls of FUNCTION with each value of an
-    /// argument, or of its result (retval), and what these called. PART is process, exe, thread, name,
-    /// or that
+    /// After the report on all: one for each process, all processes of each program or of each control
+    /// group, each thread, or all threads of each name. With 'FUNCTION: ARG': one for the calls of FUNCTION with each value of an
+    /// argument, or of its result (retval), and what these called. PART is process, exe, cgroup, thread,
+    /// name, or that
     #[arg(long, value_name = "PART", value_parser = values::by)]
     pub by: Option<By>,
     /// Sort rows by a column
@@ -223,7 +236,7 @@ pub(crate) struct OutputArgs {
 #[command(next_help_heading = "Probes")]
 pub(crate) struct ProbeArgs {
     /// Also trace the processes that the target has started and starts, until the last of them ends.
-    /// With attach, record and trace, a name then means all processes that have it
+    /// With attach, record, top and trace, a name then means all processes that have it
     #[arg(long, help_heading = "What to trace")]
     pub follow: bool,
     /// Tell waiting from working: the time of each call in which its thread ran, waited for a processor

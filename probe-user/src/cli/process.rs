@@ -1,7 +1,11 @@
 //! The running processes that a command is about: the same words wherever they are chosen.
 
-use crate::target::process::{lookup::ProcessName, set::ProcessSet};
-use anyhow::ensure;
+use crate::daemon::accounts;
+use crate::target::process::{
+    lookup::ProcessName,
+    set::{ProcessSet, User},
+};
+use anyhow::{anyhow, ensure};
 use clap::{
     Args,
     builder::{OsStringValueParser, TypedValueParser as _},
@@ -29,8 +33,29 @@ pub(crate) struct ProcessArgs {
 }
 
 impl ProcessArgs {
+    /// Returns all chosen processes: those of a user, if one is given. `words`: those that stand by
+    /// themselves on the command line.
+    pub(crate) fn all_of_user(
+        &self,
+        words: &[ProcessName],
+        user: Option<&str>,
+    ) -> anyhow::Result<Vec<ProcessName>> {
+        let names = self.all_chosen(words);
+        let Some(text) = user else { return Ok(names) };
+        let id = accounts::user(text).map_err(|why| anyhow!("--user: {why}"))?;
+        let user = User { id, text: text.to_owned() };
+        if names.is_empty() {
+            return Ok(vec![ProcessName::All(ProcessSet::User(user))]);
+        }
+        let of_user = |name: ProcessName| {
+            let set = name.into_set().map_err(|why| anyhow!(why))?;
+            Ok(ProcessName::All(set.of_user(user.clone())))
+        };
+        names.into_iter().map(of_user).collect()
+    }
+
     /// Returns all chosen processes. `words`: those that stand by themselves on the command line.
-    pub(crate) fn all_chosen(&self, words: &[ProcessName]) -> Vec<ProcessName> {
+    fn all_chosen(&self, words: &[ProcessName]) -> Vec<ProcessName> {
         let sets = self.cgroup.iter().chain(&self.container).cloned().map(ProcessName::All);
         let names = self.exe.iter().chain(&self.pid).chain(words).cloned();
         sets.chain(names).collect()
@@ -40,7 +65,7 @@ impl ProcessArgs {
     /// command line.
     pub(crate) fn chosen(&self, word: Option<&ProcessName>) -> anyhow::Result<Option<ProcessName>> {
         let mut all = self.all_chosen(word.map_or(&[], std::slice::from_ref));
-        ensure!(all.len() < 2, "give one process; attach, record and trace take several");
+        ensure!(all.len() < 2, "give one process; attach, record, top and trace take several");
         Ok(all.pop())
     }
 }

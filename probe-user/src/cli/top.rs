@@ -1,6 +1,6 @@
 //! `ctrace top`.
 
-use super::{ProcessArgs, UserArgs, WhatArgs, values};
+use super::{ChosenUserArgs, ProcessArgs, WhatArgs, values};
 use crate::target::process::lookup::ProcessName;
 use clap::Args;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
@@ -26,7 +26,7 @@ pub(crate) struct TopArgs {
     #[arg(
         value_name = "PROCESS",
         value_parser = ProcessName::parse,
-        required_unless_present_any = ["chosen", "daemon", "command"],
+        required_unless_present_any = ["chosen", "daemon", "command", "user"],
         conflicts_with_all = ["chosen", "daemon", "command"]
     )]
     pub process: Option<ProcessName>,
@@ -36,7 +36,7 @@ pub(crate) struct TopArgs {
     #[arg(value_name = "CMD", last = true, conflicts_with_all = ["daemon", "chosen"])]
     pub command: Vec<OsString>,
     #[command(flatten)]
-    pub user: UserArgs,
+    pub user: ChosenUserArgs,
     /// Watch what `ctrace daemon` traces: choose from a list of its processes
     #[arg(long, conflicts_with = "chosen")]
     pub daemon: bool,

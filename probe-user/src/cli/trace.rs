@@ -1,6 +1,6 @@
 //! `ctrace trace`.
 
-use super::{LensArgs, ProcessArgs, UserArgs, WhatArgs, values};
+use super::{ChosenUserArgs, LensArgs, ProcessArgs, WhatArgs, values};
 use clap::Args;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
@@ -26,7 +26,7 @@ pub(crate) struct TraceLinesArgs {
     /// recording, or all files that `--rotate` made of it
     #[arg(
         value_name = "PROCESS|FILE",
-        required_unless_present_any = ["chosen", "command"],
+        required_unless_present_any = ["chosen", "command", "user"],
         conflicts_with_all = ["chosen", "command"]
     )]
     pub subject: Vec<PathBuf>,
@@ -36,7 +36,7 @@ pub(crate) struct TraceLinesArgs {
     #[arg(value_name = "CMD", last = true, conflicts_with = "chosen")]
     pub command: Vec<OsString>,
     #[command(flatten)]
-    pub user: UserArgs,
+    pub user: ChosenUserArgs,
     /// Stop after this many seconds (also 500ms, 2m)
     #[arg(short, long, value_name = "SECONDS", value_parser = values::seconds)]
     pub duration: Option<Duration>,

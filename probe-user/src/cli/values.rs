@@ -26,10 +26,11 @@ pub(crate) fn by(text: &str) -> Result<By, String> {
     match text {
         "process" => Ok(By::Process),
         "exe" => Ok(By::Exe),
+        "cgroup" => Ok(By::Cgroup),
         "thread" => Ok(By::Thread),
         "name" => Ok(By::Name),
         _ => value().ok_or_else(|| {
-            "give process, exe, thread or name, or the calls of a function by an argument or by their \
+            "give process, exe, cgroup, thread or name, or the calls of a function by an argument or by their \
              result, as in 'handle: key' and 'handle: retval'"
                 .into()
         }),

@@ -11,12 +11,12 @@ use crate::{
         },
         run::{
             event_loop::{self, Ending, Watched},
+            later::Chosen,
             setup::Setup,
             signals::Signals,
         },
         spec::TraceSpec,
     },
-    target::process::Process,
     ui,
 };
 use anyhow::Context as _;
@@ -26,22 +26,22 @@ use std::time::Duration;
 pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
     let report = spec::live_report(&args.trace)?;
     bpf::require()?;
-    let names = args.by.all_chosen(&args.processes);
+    let names = args.by.all_of_user(&args.processes, args.user.as_deref())?;
     let mut spec = spec::trace(&args.trace.what());
-    let processes = process::open_all(&names, &mut spec.probes)?;
-    let watched = event_loop::watch(Pid(processes[0].pid()))?;
+    let chosen = process::choose(names, args.later, args.duration, &mut spec.probes)?;
+    let watched = event_loop::watch(Pid(chosen.processes[0].pid()))?;
     let output = Output::Reports(Box::new(Reports::open(
         &report,
         args.trace.probes.spool,
         sink::Default::Stdout,
     )?));
-    Ok(attach(&spec, &processes, watched, output, args.duration, verbose)?)
+    Ok(attach(&spec, chosen, watched, output, args.duration, verbose)?)
 }
 
 /// Traces processes together, up to the time limit. The first one is the target.
 pub(super) fn attach(
     spec: &TraceSpec,
-    processes: &[Process],
+    Chosen { processes, later }: Chosen,
     watched: Watched,
     output: Output,
     after: Option<Duration>,
@@ -56,6 +56,9 @@ pub(super) fn attach(
     }
     for line in &plan.remarks {
         ui::say(line);
+    }
+    if let Some(later) = later {
+        session.await_later(later)?;
     }
     super::announce(verbose, &plan, Pid(process.pid()));
     let ending = Ending::new(Signals::End, after)?;

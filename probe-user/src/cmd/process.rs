@@ -2,7 +2,10 @@
 
 use super::Failure;
 use crate::{
-    session::spec::ProbeSpec,
+    session::{
+        run::later::{Chosen, Later},
+        spec::ProbeSpec,
+    },
     target::process::{
         Process,
         lookup::{LookupError, ProcessCandidate, ProcessName},
@@ -12,7 +15,9 @@ use crate::{
         text::{first_few, units},
     },
 };
+use anyhow::anyhow;
 use ctrace_core::report::render::clean::clean;
+use std::time::{Duration, Instant};
 
 /// Process ids in the line on a name.
 const MOST_NAMED: usize = 16;
@@ -24,11 +29,44 @@ pub(super) fn open(name: &ProcessName) -> Result<Process, Failure> {
     Ok(process)
 }
 
+/// Opens the processes that are traced together, and prepares to find later ones if `later`. Of those,
+/// the first is awaited, for as long as `limit` says, if none runs yet.
+pub(super) fn choose(
+    names: Vec<ProcessName>,
+    later: bool,
+    limit: Option<Duration>,
+    probes: &mut ProbeSpec,
+) -> Result<Chosen, Failure> {
+    if !later {
+        return Ok(Chosen { processes: open_all(&names, probes, false)?, later: None });
+    }
+    if names.iter().any(|name| matches!(name, ProcessName::Pid(_))) {
+        let why = "--later awaits processes by what they have in common: leave out PIDs, and choose \
+                   with --exe, --cgroup, --container, --user, a name or a unit";
+        return Err(anyhow!(why).into());
+    }
+    let until = limit.map(|limit| Instant::now() + limit);
+    probes.follow = true;
+    let mut later = Later::new(names.clone())?;
+    probes.admits = later.meant().admits();
+    let mut processes = open_all(&names, probes, true)?;
+    if processes.is_empty() {
+        let wanted = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        ui::say(&format!("no process is there yet; the first is awaited: {wanted} (Ctrl-C ends)"));
+        let none = || anyhow!("nothing was traced, as no process came: {wanted}");
+        let first = later.first(until).ok_or_else(none)?;
+        ui::say(&format!("process {} has come: {}", first.pid(), first.exe().display()));
+        processes.push(first);
+    }
+    Ok(Chosen { processes, later: Some(later) })
+}
+
 /// Opens the processes that are traced together. More than one, those of `--follow` and those of a
-/// group are followed with all that they start.
-pub(super) fn open_all(
+/// group are followed with all that they start. `may_lack`: a name may mean none.
+fn open_all(
     names: &[ProcessName],
     probes: &mut ProbeSpec,
+    may_lack: bool,
 ) -> Result<Vec<Process>, Failure> {
     if let [name] = names
         && !probes.follow
@@ -39,7 +77,13 @@ pub(super) fn open_all(
     let mut processes = Vec::<Process>::new();
     for name in names {
         let all = probes.follow || name.means_all();
-        let found = if all { name.open_all()? } else { vec![open(name)?] };
+        let found = match all {
+            true => match name.open_all() {
+                Err(LookupError::None { .. }) if may_lack => Vec::new(),
+                found => found?,
+            },
+            false => vec![open(name)?],
+        };
         let is_new = |process: &Process| processes.iter().all(|it| it.pid() != process.pid());
         let new: Vec<Process> = found.into_iter().filter(is_new).collect();
         if all {

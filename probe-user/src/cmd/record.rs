@@ -17,7 +17,8 @@ use anyhow::ensure;
 use ctrace_core::units::Pid;
 
 pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
-    let processes = processes_of(args);
+    let user = args.user.user.as_deref();
+    let processes = processes_of(args)?;
     if processes.is_empty() && args.command.is_empty() {
         let why =
             "nothing to record; name a process with `-p PROCESS` or a command with `-- COMMAND`";
@@ -30,19 +31,18 @@ pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
     }
     if processes.is_empty() {
         check_command(args)?;
-        let (resolved, user) = run::resolve("record", &args.command, &args.user)?;
+        let (resolved, user) = run::resolve("record", &args.command, user)?;
         bpf::require()?;
         let output = output(&args.file)?;
         let program = run::program(&args.command, &resolved, &user);
         return Ok(run::launch(&spec::trace(&args.what), &program, output, verbose)?);
     }
-    run::check_no_user(&args.user)?;
     bpf::require()?;
     let mut spec = spec::trace(&args.what);
-    let processes = process::open_all(&processes, &mut spec.probes)?;
-    let watched = event_loop::watch(Pid(processes[0].pid()))?;
+    let chosen = process::choose(processes, args.user.later, args.duration, &mut spec.probes)?;
+    let watched = event_loop::watch(Pid(chosen.processes[0].pid()))?;
     let output = output(&args.file)?;
-    Ok(attach::attach(&spec, &processes, watched, output, args.duration, verbose)?)
+    Ok(attach::attach(&spec, chosen, watched, output, args.duration, verbose)?)
 }
 
 /// Refuses what is for a running process.
@@ -61,12 +61,14 @@ fn check_command(args: &RecordArgs) -> anyhow::Result<()> {
 }
 
 /// Returns the processes to record. A number alone is one, as for `attach`: no command has such a name.
-fn processes_of(args: &RecordArgs) -> Vec<ProcessName> {
+fn processes_of(args: &RecordArgs) -> anyhow::Result<Vec<ProcessName>> {
     let number = match &args.command[..] {
         [word] => ProcessName::of_number(word),
         _ => None,
     };
-    args.process.all_chosen(number.as_slice())
+    let is_command = number.is_none() && !args.command.is_empty();
+    let user = args.user.user.as_deref().filter(|_| !is_command);
+    args.process.all_of_user(number.as_slice(), user)
 }
 
 fn output(args: &RecordingArgs) -> anyhow::Result<Output> {

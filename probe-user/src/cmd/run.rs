@@ -3,7 +3,7 @@
 use super::{Failure, spec};
 use crate::{
     bpf,
-    cli::{RunArgs, UserArgs},
+    cli::RunArgs,
     session::{
         self,
         keep::{
@@ -25,7 +25,7 @@ use anyhow::{anyhow, ensure};
 use std::ffi::OsString;
 
 pub(super) fn main(args: &RunArgs, verbose: u8) -> Result<u8, Failure> {
-    let (resolved, user) = resolve("run", &args.command, &args.user)?;
+    let (resolved, user) = resolve("run", &args.command, args.user.user.as_deref())?;
     Ok(trace_command(args, &resolved, &user, verbose)?)
 }
 
@@ -33,7 +33,7 @@ pub(super) fn main(args: &RunArgs, verbose: u8) -> Result<u8, Failure> {
 pub(super) fn resolve(
     subcommand: &str,
     command: &[OsString],
-    user: &UserArgs,
+    user: Option<&str>,
 ) -> Result<(Launch, Identity), Failure> {
     let first = &command[0];
     if first.as_encoded_bytes().starts_with(b"-") {
@@ -43,7 +43,7 @@ pub(super) fn resolve(
         );
         return Err(anyhow!(why).into());
     }
-    let (user, line) = Identity::choose(user.user.as_deref(), first)?;
+    let (user, line) = Identity::choose(user, first)?;
     if let Some(line) = line {
         ui::say(&line);
     }
@@ -52,9 +52,12 @@ pub(super) fn resolve(
     Ok((resolved, user))
 }
 
-/// Refuses `--user` where no command is started.
-pub(super) fn check_no_user(user: &UserArgs) -> anyhow::Result<()> {
-    ensure!(user.user.is_none(), "--user is for a command that ctrace starts: leave it out");
+/// Refuses `--user` where no command is started and no process chosen.
+pub(super) fn check_no_user(user: Option<&str>) -> anyhow::Result<()> {
+    ensure!(
+        user.is_none(),
+        "--user chooses processes, or is for a command that ctrace starts: leave it out"
+    );
     Ok(())
 }
 

@@ -135,6 +135,7 @@ fn probes(args: &ProbeArgs) -> ProbeSpec {
         },
         force_perf: args.force_perf,
         follow: args.follow,
+        admits: 0,
         ring_size: args.ring_size,
         on_full: args.on_full.map(|arg| match arg {
             OnFullArg::Drop => OnFull::Drop,

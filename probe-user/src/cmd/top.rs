@@ -13,28 +13,26 @@ use ctrace_core::units::Pid;
 pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
     let sort = args.sort.as_deref().map_or(Ok(TopColumn::DEFAULT), str::parse)?;
     top::check()?;
-    if args.command.is_empty() {
-        run::check_no_user(&args.user)?;
-    }
+    let user = args.user.user.as_deref();
     if args.daemon {
+        run::check_no_user(user)?;
         check_nothing_chosen(&args.what)?;
         top::run_with_daemon(&args.socket, args.interval, sort)?;
         return Ok(0);
     }
-    let subject = match args.by.chosen(args.process.as_ref())? {
-        Some(name) => {
-            bpf::require()?;
-            let process = process::open(&name)?;
-            let watched = event_loop::watch(Pid(process.pid()))?;
-            Subject::Process(process, watched)
-        }
-        None => {
-            let (resolved, user) = run::resolve("top", &args.command, &args.user)?;
-            bpf::require()?;
-            Subject::Command { words: args.command, resolved, user }
-        }
+    let mut spec = spec::trace(&args.what);
+    let subject = if args.command.is_empty() {
+        let names = args.by.all_of_user(args.process.as_slice(), user)?;
+        bpf::require()?;
+        let chosen = process::choose(names, args.user.later, None, &mut spec.probes)?;
+        let watched = event_loop::watch(Pid(chosen.processes[0].pid()))?;
+        Subject::Processes(Box::new(chosen), watched)
+    } else {
+        let (resolved, user) = run::resolve("top", &args.command, user)?;
+        bpf::require()?;
+        Subject::Command { words: args.command, resolved, user }
     };
-    top::run(spec::trace(&args.what), args.interval, sort, subject)?;
+    top::run(spec, args.interval, sort, subject)?;
     Ok(0)
 }
 

@@ -38,19 +38,18 @@ pub(super) fn main(args: TraceLinesArgs, verbose: u8) -> Result<u8, Failure> {
     let mut spec = spec::trace(&args.what);
     if !args.command.is_empty() {
         ensure_no_duration(&args)?;
-        let (resolved, user) = run::resolve("trace", &args.command, &args.user)?;
+        let (resolved, user) = run::resolve("trace", &args.command, args.user.user.as_deref())?;
         bpf::require()?;
         let output = output(&args, sink::Default::Stderr)?;
         let program = run::program(&args.command, &resolved, &user);
         return Ok(run::launch(&spec, &program, output, verbose)?);
     }
-    run::check_no_user(&args.user)?;
     let names = processes_of(&args)?;
     bpf::require()?;
-    let processes = process::open_all(&names, &mut spec.probes)?;
-    let watched = event_loop::watch(Pid(processes[0].pid()))?;
+    let chosen = process::choose(names, args.user.later, args.duration, &mut spec.probes)?;
+    let watched = event_loop::watch(Pid(chosen.processes[0].pid()))?;
     let output = output(&args, sink::Default::Stdout)?;
-    Ok(attach::attach(&spec, &processes, watched, output, args.duration, verbose)?)
+    Ok(attach::attach(&spec, chosen, watched, output, args.duration, verbose)?)
 }
 
 /// Returns whether a word on the command line is the file of a recording.
@@ -69,7 +68,7 @@ fn processes_of(args: &TraceLinesArgs) -> anyhow::Result<Vec<ProcessName>> {
         ProcessName::parse(word).map_err(|why| anyhow!("{word}: {why}"))
     };
     let words = args.subject.iter().map(parse).collect::<anyhow::Result<Vec<_>>>()?;
-    Ok(args.by.all_chosen(&words))
+    args.by.all_of_user(&words, args.user.user.as_deref())
 }
 
 fn output(args: &TraceLinesArgs, default: sink::Default) -> anyhow::Result<Output> {
@@ -109,7 +108,7 @@ fn ensure_no_duration(args: &TraceLinesArgs) -> anyhow::Result<()> {
 
 /// Refuses what is for a process or a command.
 fn check_recorded(args: &TraceLinesArgs) -> anyhow::Result<()> {
-    run::check_no_user(&args.user)?;
+    run::check_no_user(args.user.user.as_deref())?;
     let ValuesArgs { arguments, results, conditions } = &args.what.values;
     let probes = &args.what.probes;
     ensure!(

@@ -88,6 +88,8 @@ pub(crate) struct ProbeSpec {
     pub force_perf: bool,
     /// Children of the target are traced, too.
     pub follow: bool,
+    /// What later processes are known by to the kernel; 0: nothing.
+    pub admits: u32,
     /// Bytes of each CPU's ring; none: by the memory there is.
     pub ring_size: Option<u64>,
     /// None: it waits where the kernel lets it.

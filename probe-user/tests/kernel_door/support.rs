@@ -237,6 +237,7 @@ impl Session {
         Self::load(&Config {
             ring_bytes,
             follow,
+            admits: 0,
             launches: false,
             markers: false,
             values: true,

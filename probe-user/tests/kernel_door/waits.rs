@@ -10,6 +10,7 @@ fn waits_of(guards: bool, arguments: &[&str], prepare: impl Fn(&Session)) -> Opt
     let config = Config {
         ring_bytes: 4 << 20,
         follow: false,
+        admits: 0,
         launches: false,
         markers: false,
         values: false,

@@ -1,5 +1,6 @@
 //! The engine as a session sees it: records in, reports out.
 
+mod by_process;
 mod exits;
 mod fold;
 pub(crate) mod ledger;
@@ -190,6 +191,14 @@ impl Engine {
     /// change itself has the first 15 bytes of the name only.
     pub fn name_executed(&mut self, pid: Pid, time: Nanos, program: &str) {
         self.tracker.threads.programs.expect(pid, time, program);
+    }
+
+    /// Names the control group that a process is in. Of a very long path, the beginning counts.
+    pub fn name_group(&mut self, pid: Pid, group: &str) {
+        const LONGEST: usize = 512;
+        let ends = group.char_indices().map(|(at, c)| at + c.len_utf8());
+        let end = ends.take_while(|end| *end <= LONGEST).last().unwrap_or(0);
+        self.tracker.threads.groups.set(pid, group[..end].into());
     }
 
     /// Sets the stacks of a process, each from the lowest address to which it may grow. They

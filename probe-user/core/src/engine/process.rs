@@ -35,6 +35,7 @@ impl Tracker {
                 threads.rename(child, child_tid, name, ledger);
                 if child != pid {
                     threads.programs.inherit(pid, child);
+                    threads.groups.inherit(pid, child);
                     self.regions.copy(pid, child);
                     self.changes.push(ProcessChange::Fork { parent: pid, child });
                 }
@@ -52,6 +53,7 @@ impl Tracker {
             Change::ProcessExit { status, .. } => {
                 threads.end_all(pid, None, ledger);
                 threads.programs.end(pid);
+                threads.groups.end(pid);
                 self.regions.forget(pid);
                 self.changes.push(ProcessChange::Exit { pid, status });
             }

@@ -2,25 +2,21 @@
 //! names of their own, and one that begins after its process has ended, as the last events arrive,
 //! has none.
 
+use crate::engine::by_process::ByProcess;
 use crate::units::{Nanos, Pid};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
-
-/// The ended processes that are remembered, as some of their events may be still to come.
-const MOST_ENDED: usize = 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct Programs {
-    names: HashMap<Pid, Arc<str>>,
-    ended: VecDeque<Pid>,
+    names: ByProcess,
     /// The full names of programs whose execution is still to be processed, by its time.
     expected: HashMap<(Pid, Nanos), Arc<str>>,
 }
 
 impl Programs {
     pub(crate) fn name(&mut self, pid: Pid, program: &str) {
-        self.ended.retain(|ended| *ended != pid);
-        self.names.insert(pid, program.into());
+        self.names.set(pid, program.into());
     }
 
     /// Gives the full name of the program that the process executed at this time.
@@ -37,26 +33,15 @@ impl Programs {
 
     /// Notes that a new process runs the program of its parent.
     pub(crate) fn inherit(&mut self, parent: Pid, child: Pid) {
-        match self.of(parent) {
-            Some(program) => self.name(child, &program),
-            None => drop(self.names.remove(&child)),
-        }
+        self.names.inherit(parent, child);
     }
 
     pub(crate) fn end(&mut self, pid: Pid) {
-        if !self.names.contains_key(&pid) || self.ended.contains(&pid) {
-            return;
-        }
-        self.ended.push_back(pid);
-        if self.ended.len() > MOST_ENDED
-            && let Some(oldest) = self.ended.pop_front()
-        {
-            self.names.remove(&oldest);
-        }
+        self.names.end(pid);
     }
 
     pub(crate) fn of(&self, pid: Pid) -> Option<Arc<str>> {
-        self.names.get(&pid).cloned()
+        self.names.of(pid)
     }
 }
 
@@ -65,29 +50,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_processes_that_ended_are_remembered() {
+    fn the_full_name_counts_where_it_was_given() {
         let mut programs = Programs::default();
-        programs.name(Pid(1), "shop");
-        for pid in 2..=MOST_ENDED as u32 + 2 {
-            programs.inherit(Pid(1), Pid(pid));
-            programs.end(Pid(pid));
-        }
-        let of = |pid| programs.of(Pid(pid));
-        assert_eq!([of(1), of(3)], [Some("shop".into()), Some("shop".into())]);
-        assert_eq!(of(2), None);
-        assert_eq!((programs.names.len(), programs.ended.len()), (MOST_ENDED + 1, MOST_ENDED));
         // The kernel's record has a part of a name.
         programs.expect(Pid(3), Nanos(7), "a-shop-with-a-long-name");
         for (at, name) in [(7, "a-shop-with-a-long-name"), (8, "a-shop-with-a-l")] {
             programs.execute(Pid(3), Nanos(at), "a-shop-with-a-l");
             assert_eq!(programs.of(Pid(3)), Some(name.into()));
         }
-        // An id that is used again is of a process that runs.
-        programs.name(Pid(3), "cart");
-        programs.inherit(Pid(1), Pid(4));
-        assert_eq!(
-            (programs.of(Pid(3)), programs.ended.len()),
-            (Some("cart".into()), MOST_ENDED - 2)
-        );
     }
 }

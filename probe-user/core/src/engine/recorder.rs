@@ -95,13 +95,14 @@ impl Tracker {
 
     fn record_names(&mut self, recorder: &mut Recorder) {
         let named = self.threads.take_names().into_iter();
-        let programs = &self.threads.programs;
+        let (programs, groups) = (&self.threads.programs, &self.threads.groups);
         let threads = named.map(|ThreadName { id, pid, tid, name, beside }| ThreadRecord {
             id,
             pid,
             tid,
             name,
             program: programs.of(pid),
+            cgroup: groups.of(pid),
             beside,
         });
         let names = Names {

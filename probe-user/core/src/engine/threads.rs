@@ -4,6 +4,7 @@
 //! any way. So it has a thread of its own here, beside that one: calls of one thread are inside each
 //! other.
 
+use crate::engine::by_process::ByProcess;
 use crate::engine::ledger::Ledger;
 use crate::engine::programs::Programs;
 use crate::engine::stack::Stacks;
@@ -104,6 +105,8 @@ pub(crate) struct Threads {
     names: Option<Vec<ThreadName>>,
     ended: Vec<ThreadId>,
     pub(crate) programs: Programs,
+    /// The control groups of the processes.
+    pub(crate) groups: ByProcess,
 }
 
 impl Threads {
@@ -120,6 +123,7 @@ impl Threads {
             names: None,
             ended: Vec::new(),
             programs: Programs::default(),
+            groups: ByProcess::default(),
         }
     }
 

@@ -118,6 +118,9 @@ pub struct ThreadRecord {
     /// The name of the program that its process ran, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Arc<str>>,
+    /// The control group that its process was in, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<Arc<str>>,
     /// For calls of a pair of USDT probes that overlap with other calls of their thread, the id of
     /// that thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]

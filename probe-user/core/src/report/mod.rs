@@ -131,6 +131,8 @@ pub enum By {
     Process,
     /// Processes of one program.
     Exe,
+    /// Processes of one control group.
+    Cgroup,
     Thread,
     /// Threads of one name.
     Name,
@@ -141,18 +143,21 @@ pub enum By {
     },
 }
 
-/// A process, all processes of a program, a thread, all threads of a name, or calls of a function.
+/// A process, all processes of a program or a control group, a thread, all threads of a name, or calls of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartReport {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub pid: Option<Pid>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tid: Option<Tid>,
-    /// The name of the thread, of a process's program, or of the function.
+    /// The name of the thread, of a process's program, of the control group, or of the function.
     pub name: Arc<str>,
-    /// The number of processes of the program that the part is about.
+    /// The number of processes of the program or the control group that the part is about.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub processes: Option<u64>,
+    /// True if it is about a control group, and not a program.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub is_cgroup: bool,
     /// The calls of the function that the part is about. The calls inside them belong to it, too.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub calls: Option<PartCalls>,

@@ -8,7 +8,7 @@ use crate::bpf::{
     processes::control::PROCESSES_LIMIT,
     rings::layout::RingLayout,
 };
-use ctrace_common::{MET_SLOTS, PAGE_LEN, UNMET_COUNTERS};
+use ctrace_common::{MET_SLOTS, MOST_ADMISSIONS, PAGE_LEN, UNMET_COUNTERS};
 
 /// Bytes for requests: each of some hundred threads can wait at the same time.
 const REQUEST_BYTES: u32 = 1 << 20;
@@ -32,11 +32,14 @@ pub(crate) struct Settings<'a> {
 pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
     let Settings { config, layout, first_pages, filter, news_bytes } = settings;
     let offsets = Offsets::of_running_kernel()?;
+    let admission = (config.admits != 0).then(Offsets::of_admissions).flatten();
+    let admits = if admission.is_some() { config.admits } else { 0 };
     let conditions = if config.conditions { CONDITIONS_LIMIT as u32 } else { 1 };
     let sizes = vec![
         ("RINGS", layout.pages()),
         // While children are not followed, only chosen processes are in the set.
         ("TRACED", if config.follow { PROCESSES_LIMIT } else { 64 }),
+        ("ADMITTED", if admits != 0 { MOST_ADMISSIONS as u32 } else { 1 }),
         ("NEWS", *news_bytes),
         ("RESTORES", if config.guards { REQUEST_BYTES } else { PAGE_LEN as u32 }),
         ("GUARDED", if config.guards { PROCESSES_LIMIT } else { 1 }),
@@ -55,9 +58,12 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
         ("FILTER", words(&[u32::from(*filter)])),
         ("FOLLOW", words(&[u32::from(config.follow)])),
         ("GUARDS", words(&[u32::from(config.guards)])),
+        ("ADMITS", words(&[admits])),
         ("LAUNCHES", words(&[u32::from(config.launches)])),
         (aya_log::LEVEL, vec![LOG_LEVEL]),
     ];
+    let admission = admission.into_iter().flatten();
+    globals.extend(admission.map(|(name, offset)| (name, words(&[offset]))));
     globals.extend(offsets.globals().map(|(name, offset)| (name, words(&[*offset]))));
     maps::load(&MapSettings { sizes, globals })
 }

@@ -48,6 +48,17 @@ const GUARD_FIELDS: [Field; 12] = [
     ("SIGACTION_SA_FLAGS", &[("sigaction", "sa_flags")]),
 ];
 
+/// The fields by which later processes are admitted.
+const ADMISSION_FIELDS: [Field; 7] = [
+    ("BINPRM_FILE", &[("linux_binprm", "file")]),
+    ("FILE_INODE", &[("file", "f_inode")]),
+    ("INODE_INO", &[("inode", "i_ino")]),
+    ("INODE_SB", &[("inode", "i_sb")]),
+    ("SB_DEV", &[("super_block", "s_dev")]),
+    ("TASK_CRED", &[("task_struct", "cred")]),
+    ("CRED_EUID", &[("cred", "euid")]),
+];
+
 /// The function whose type an iterator over tasks is attached to.
 const TASK_ITERATOR: &str = "bpf_iter_task";
 
@@ -78,10 +89,19 @@ impl Offsets {
     }
 
     fn read() -> Result<Self, BpfError> {
-        let bytes = fs::read(VMLINUX)
-            .map_err(|source| BpfError::Unreadable { path: VMLINUX.into(), source })?;
+        let bytes = vmlinux()?;
         let types = Types::parse(&bytes).ok_or(BpfError::Malformed { path: VMLINUX.into() })?;
         Self::find(&types)
+    }
+
+    /// Returns the globals by which later processes are admitted, and their values; `None` if this
+    /// kernel does not tell one.
+    pub(crate) fn of_admissions() -> Option<Vec<(&'static str, u32)>> {
+        let bytes = vmlinux().ok()?;
+        let types = Types::parse(&bytes)?;
+        let known = types.structures(ADMISSION_FIELDS.iter());
+        let offsets = types.offsets(&known, &ADMISSION_FIELDS).ok()?;
+        Some(ADMISSION_FIELDS.iter().map(|(global, _)| *global).zip(offsets).collect())
     }
 
     fn find(types: &Types<'_>) -> Result<Self, BpfError> {
@@ -111,6 +131,10 @@ impl Offsets {
     pub(crate) fn task_iterator(&self) -> Result<u32, &'static str> {
         self.guards.as_ref().map(|guards| guards.task_iterator).map_err(|lacking| *lacking)
     }
+}
+
+fn vmlinux() -> Result<Vec<u8>, BpfError> {
+    fs::read(VMLINUX).map_err(|source| BpfError::Unreadable { path: VMLINUX.into(), source })
 }
 
 /// The types of one BTF blob.

@@ -35,6 +35,11 @@ impl CpuClock {
         Ok(clock)
     }
 
+    /// Adds other counters.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.threads.extend(other.threads);
+    }
+
     pub(crate) fn read(&self) -> io::Result<Nanos> {
         let mut sum = Nanos::ZERO;
         for mut thread in &self.threads {

@@ -32,6 +32,7 @@ impl Starts {
         let config = Config {
             ring_bytes: PAGE_LEN as u32,
             follow: true,
+            admits: 0,
             launches: false,
             markers: false,
             values: false,

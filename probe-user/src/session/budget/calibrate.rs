@@ -67,6 +67,7 @@ pub(crate) fn measure() -> anyhow::Result<Calibration> {
     let kernel = Kernel::load(&Config {
         ring_bytes: RING_BYTES,
         follow: false,
+        admits: 0,
         launches: false,
         markers: false,
         values: false,

@@ -1,5 +1,5 @@
-//! Parts of what was recorded, each with a report of its own: processes, programs, threads, threads of
-//! one name, and the calls of a function with one value.
+//! Parts of what was recorded, each with a report of its own: processes, programs, control groups,
+//! threads, threads of one name, and the calls of a function with one value.
 
 use super::one_function::one_function;
 use crate::ui::{say, text::units::counted};
@@ -62,6 +62,13 @@ impl Parts {
                     ..Key::default()
                 })
             }
+            By::Cgroup => {
+                let groups = groups(&threads);
+                by_threads(&|pid, _, _| Key {
+                    group: Some(groups.get(&pid).cloned().unwrap_or_default()),
+                    ..Key::default()
+                })
+            }
             By::Thread => by_threads(&of_thread),
             By::Name => by_threads(&of_name),
             By::Value { function, argument } => by_value(recording, function, argument, query)?,
@@ -98,7 +105,7 @@ impl Parts {
 /// Says how many parts have no report.
 pub(crate) fn say_left_out(parts: usize) {
     if parts > 0 {
-        let what = "more processes, programs, threads or names had fewer calls and have no report";
+        let what = "more processes, programs, control groups, threads or names had fewer calls and have no report";
         say(&format!("{parts} {what} of their own"));
     }
 }
@@ -109,6 +116,7 @@ struct Key {
     pid: Option<Pid>,
     tid: Option<Tid>,
     program: Option<Arc<str>>,
+    group: Option<Arc<str>>,
     name: Option<Arc<str>>,
 }
 
@@ -148,6 +156,12 @@ fn programs(threads: &[&ThreadRecord]) -> BTreeMap<Pid, Arc<str>> {
     programs
 }
 
+/// Returns the control group of each process, as far as it is known: the last one that was recorded.
+fn groups(threads: &[&ThreadRecord]) -> BTreeMap<Pid, Arc<str>> {
+    let of = |thread: &&ThreadRecord| Some((thread.pid, Arc::clone(thread.cgroup.as_ref()?)));
+    threads.iter().filter_map(of).collect()
+}
+
 /// Returns the threads in the order in which they were first seen.
 fn in_order<R: ReadAt>(recording: &Recording<R>) -> Vec<&ThreadRecord> {
     let mut threads: Vec<_> = recording.threads().collect();
@@ -172,13 +186,15 @@ fn by_threads(
     for thread in threads {
         let key = key(thread.pid, thread.tid, &thread.name);
         let Some((calls, processes)) = calls.get(&key) else { continue };
-        let Key { pid, tid, program, .. } = key.clone();
-        let name = program.as_ref().unwrap_or(&thread.name);
-        let new = || PartReport { pid, tid, name: Arc::clone(name), processes: None, calls: None };
+        let Key { pid, tid, program, group, .. } = key.clone();
+        let is_cgroup = group.is_some();
+        let shared = program.or(group);
+        let name = Arc::clone(shared.as_ref().unwrap_or(&thread.name));
+        let new = || PartReport { pid, tid, name, processes: None, is_cgroup, calls: None };
         let (_, report, of_part) =
             parts.entry(key).or_insert_with(|| (*calls, new(), HashSet::new()));
         of_part.insert(thread.id);
-        if program.is_some() {
+        if shared.is_some() {
             report.processes = Some(processes.len() as u64);
             continue;
         }
@@ -228,7 +244,14 @@ fn by_value<R: ReadAt>(
         let argument = Arc::clone(&info.values[place].name);
         let calls = PartCalls { argument, value, is_unreadable: is_unread };
         let name = Arc::clone(info.full());
-        let report = PartReport { pid: None, tid: None, name, processes: None, calls: Some(calls) };
+        let report = PartReport {
+            pid: None,
+            tid: None,
+            name,
+            processes: None,
+            is_cgroup: false,
+            calls: Some(calls),
+        };
         let (callers, within) = (callers.clone(), Some(within));
         Part { report, query: Query { callers, within, ..query.clone() } }
     };

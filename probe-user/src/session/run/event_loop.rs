@@ -92,9 +92,9 @@ pub(crate) fn run(
         started()?;
         let Ending { after, signals, commands, awaits_followed } = ending;
         session.set_time_limit(after);
-        let (guard, loads) = (session.guard_death(), session.loads());
+        let (guard, loads, later) = (session.guard_death(), session.loads(), session.take_later());
         let mut sources =
-            Sources { batches, signals, gone, guard, loads, commands, awaits_followed };
+            Sources { batches, signals, gone, guard, loads, later, commands, awaits_followed };
         let time_up = after.map(|after| session.start().saturating_add(nanos(after)));
         let end = collect(session, &reader, &mut sources, time_up).await?;
         if end == End::ProbesGone {
@@ -116,6 +116,8 @@ struct Sources {
     guard: GuardDeath,
     /// Processes in which a thread has loaded a library, and is held.
     loads: Option<UnboundedReceiver<Pid>>,
+    /// Processes that come later and are to be traced, too.
+    later: Option<UnboundedReceiver<Pid>>,
     commands: Option<Commands>,
     awaits_followed: bool,
 }
@@ -189,6 +191,10 @@ async fn collect(
             () = sources.guard.wait() => return Ok(End::ProbesGone),
             pid = Sources::next(&mut sources.loads) => {
                 session.arm_loaded(pid);
+                true
+            }
+            pid = Sources::next(&mut sources.later) => {
+                session.join(pid);
                 true
             }
             () = at(time_up) => false,

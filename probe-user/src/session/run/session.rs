@@ -13,6 +13,7 @@ mod delivery;
 mod family;
 mod guarding;
 mod holding;
+mod joining;
 mod late;
 mod markers;
 mod notes;
@@ -36,7 +37,7 @@ use super::status::Status;
 use crate::{
     bpf::{self, GuardDeath, Kernel, Traced},
     session::collect::reader::{Batch, Reader},
-    target::process::Process,
+    target::process::{Process, facts},
     ui,
 };
 use anyhow::Context;
@@ -99,10 +100,17 @@ impl Session {
         if let Some(program) = process.exe().file_name() {
             self.engine.name_program(Pid(process.pid()), &program.to_string_lossy());
         }
+        self.name_group(Pid(process.pid()));
         for thread in process.threads() {
             self.engine.name_thread(Pid(process.pid()), Tid(thread.tid), &thread.name);
         }
         self.map_stacks(process);
+    }
+
+    fn name_group(&mut self, pid: Pid) {
+        if let Some(group) = facts::known_control_group_of(pid) {
+            self.engine.name_group(pid, &group);
+        }
     }
 
     fn map_stacks(&mut self, process: &Process) {
@@ -173,18 +181,21 @@ impl Session {
         let is_left = !self.has_lost_all();
         if is_left {
             let (Pid(pid), after) = (self.target.pid, self.progress.seconds());
-            self.notes.add_in_any_case(format!(
-                "process {pid} ended {after:.3} s after the start; the processes that it had started \
-                 were followed on"
-            ));
+            let others = match self.target.joined.is_awaited() {
+                true => "others were traced on, and awaited",
+                false => "the processes that it had started were followed on",
+            };
+            let note = format!("process {pid} ended {after:.3} s after the start; {others}");
+            self.notes.add_in_any_case(note);
         }
         is_left
     }
 
-    /// Returns whether no followed process is left of a target that has ended.
+    /// Returns whether no followed process is left of a target that has ended, and none is awaited.
     pub(crate) fn has_lost_all(&self) -> bool {
         let Self { kernel, target, .. } = self;
-        !target.clock.follows() || !kernel.traced().has_others(target.pid)
+        !target.joined.is_awaited()
+            && (!target.clock.follows() || !kernel.traced().has_others(target.pid))
     }
 
     /// Leaves the terminal to the command that is about to begin.
@@ -256,6 +267,7 @@ impl Session {
         for change in self.engine.take_process_changes() {
             match change {
                 ProcessChange::Exec { pid, by, .. } => {
+                    self.take_in(pid);
                     // The kernel binds links to the first thread, and this one has replaced it.
                     if by.0 != pid.0 && self.arming.links.pid.is_some() {
                         self.note(format!(

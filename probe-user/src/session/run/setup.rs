@@ -205,6 +205,7 @@ impl<'a> Setup<'a> {
         let mut kernel = Kernel::load(&Config {
             ring_bytes,
             follow: probes.follow,
+            admits: probes.admits,
             launches: origin == Origin::Launched,
             markers,
             values: self.planner.reads_values(),

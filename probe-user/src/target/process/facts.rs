@@ -54,7 +54,7 @@ impl Facts {
             start_time: stat.start_time,
             program,
             command: String::new(),
-            user: user_of(pid, Which::Effective)?,
+            user: user_of(pid)?,
             cgroup: control_group_of(pid),
         })
     }
@@ -110,7 +110,7 @@ pub(crate) struct Identity {
 impl Identity {
     pub(crate) fn of(pid: Pid) -> Option<Self> {
         let start_time = read_stat(pid.0).ok()?.start_time;
-        Some(Self { pid, start_time, user: user_of(pid, Which::Real)? })
+        Some(Self { pid, start_time, user: user_as(pid, Which::Real)? })
     }
 
     /// Returns the identity of a process that has ended: it belongs to nobody.
@@ -161,7 +161,12 @@ enum Which {
     Effective,
 }
 
-fn user_of(pid: Pid, which: Which) -> Option<u32> {
+/// Returns the user with whose rights a process runs.
+pub(crate) fn user_of(pid: Pid) -> Option<u32> {
+    user_as(pid, Which::Effective)
+}
+
+fn user_as(pid: Pid, which: Which) -> Option<u32> {
     ProcessStatus::of(pid.0).ok()?.words("Uid").nth(which as usize)?.parse().ok()
 }
 
@@ -170,17 +175,34 @@ pub(crate) fn is_unit(name: &str) -> bool {
     [".service", ".scope", ".socket", ".mount"].iter().any(|end| name.ends_with(end))
 }
 
-/// Returns the path of a process's control group.
+/// Returns the path of a process's control group; `/` if the process is gone.
 pub(crate) fn control_group_of(pid: Pid) -> String {
-    control_group(&text(&fs::read(proc_path(pid.0, "cgroup")).unwrap_or_default()))
+    known_control_group_of(pid).unwrap_or_else(|| "/".to_owned())
+}
+
+/// Returns the path of a process's control group.
+pub(crate) fn known_control_group_of(pid: Pid) -> Option<String> {
+    Some(control_group(&text(&fs::read(proc_path(pid.0, "cgroup")).ok()?)))
+}
+
+/// Returns the path of a process's control group of version 2, if it is in one.
+pub(crate) fn own_control_group_of(pid: Pid) -> Option<String> {
+    let cgroups = text(&fs::read(proc_path(pid.0, "cgroup")).ok()?);
+    version_2(&cgroups).map(str::to_owned)
+}
+
+fn version_2(cgroups: &str) -> Option<&str> {
+    cgroups.lines().find_map(|line| line.strip_prefix("0::")).filter(|path| *path != "/")
 }
 
 /// Returns the path in the only hierarchy, or in systemd's where there are several.
 fn control_group(cgroups: &str) -> String {
     let of = |prefix: &str| cgroups.lines().find_map(|line| line.split_once(prefix)).map(|at| at.1);
-    let path =
-        cgroups.lines().find_map(|line| line.strip_prefix("0::")).filter(|path| *path != "/");
-    path.or_else(|| of(":name=systemd:")).or_else(|| of(":memory:")).unwrap_or("/").to_owned()
+    version_2(cgroups)
+        .or_else(|| of(":name=systemd:"))
+        .or_else(|| of(":memory:"))
+        .unwrap_or("/")
+        .to_owned()
 }
 
 #[cfg(test)]

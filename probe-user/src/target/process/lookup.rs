@@ -32,7 +32,7 @@ pub(crate) enum LookupError {
     #[error("no process {is}{}; {remedy}", close_to(.nearest))]
     None { is: String, nearest: Vec<String>, remedy: String },
     #[error(
-        "{count} processes {are}: give the PID of one; attach, record and trace take all of them with --follow"
+        "{count} processes {are}: give the PID of one; attach, record, top and trace take all of them with --follow"
     )]
     Several {
         are: String,
@@ -94,9 +94,28 @@ impl ProcessName {
         }
     }
 
+    /// Returns whether the name means this process, as others of its kind. An id means none here.
+    pub(crate) fn means(&self, pid: Pid) -> bool {
+        let is_program = |stat: &Stat| !stat.is_kernel_thread();
+        read_stat(pid.0).is_ok_and(|stat| is_program(&stat) && self.fits(pid.0, &stat))
+    }
+
     /// Returns whether all processes are meant that it fits, and not a single one.
     pub(crate) fn means_all(&self) -> bool {
         matches!(self, Self::All(_))
+    }
+
+    /// Returns the set of all processes that the name means, where it means a kind of them.
+    pub(crate) fn into_set(self) -> Result<ProcessSet, String> {
+        match self {
+            Self::All(set) => Ok(set),
+            Self::Exe(path) => ProcessSet::of_program(&wanted(&path)),
+            Self::Pid(_) | Self::Name(_) | Self::Unit(_) => {
+                let why = "--user chooses processes by itself or with --exe, --cgroup or --container: \
+                           leave it out where a PID or a name is given";
+                Err(why.into())
+            }
+        }
     }
 
     /// Returns the process whose id a word is that could also be a file or a command.
@@ -164,19 +183,20 @@ impl ProcessName {
 
     /// Returns all processes that the name fits. An id fits none here: it is not searched for.
     fn fitting(&self) -> Result<Vec<(u32, Stat)>, LookupError> {
-        Ok(match self {
-            Self::Pid(_) => Vec::new(),
-            Self::Name(name) => living().filter(|(pid, stat)| has_name(*pid, stat, name)).collect(),
-            Self::Unit(unit) => living().filter(|(pid, _)| is_in(*pid, unit)).collect(),
-            Self::Exe(path) => {
-                let path = wanted(path);
-                living().filter(|(pid, _)| runs(*pid, &path)).collect()
-            }
-            Self::All(set) => {
-                set.check(living().map(|(pid, _)| pid))?;
-                living().filter(|(pid, _)| set.has(*pid)).collect()
-            }
-        })
+        if let Self::All(set) = self {
+            set.check(living().map(|(pid, _)| pid))?;
+        }
+        Ok(living().filter(|(pid, stat)| self.fits(*pid, stat)).collect())
+    }
+
+    fn fits(&self, pid: u32, stat: &Stat) -> bool {
+        match self {
+            Self::Pid(_) => false,
+            Self::Name(name) => has_name(pid, stat, name),
+            Self::Unit(unit) => is_in(pid, unit),
+            Self::Exe(path) => runs(pid, &wanted(path)),
+            Self::All(set) => set.has(pid),
+        }
     }
 
     fn none(&self) -> LookupError {

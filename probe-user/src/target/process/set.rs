@@ -1,5 +1,5 @@
-//! Processes that are meant together: all whose program fits a glob, and all of a control group or a
-//! container.
+//! Processes that are meant together: all whose program fits a glob, and all of a control group, a
+//! container or a user.
 
 use super::facts::{self, ProgramFacts};
 use super::glob::PathGlob;
@@ -22,6 +22,17 @@ pub(crate) enum ProcessSet {
     Cgroup(PathGlob),
     /// The container's id or name, or the beginning of it.
     Container(String),
+    /// The user with whose rights they run.
+    User(User),
+    /// Those that are in both.
+    Both(Box<[Self; 2]>),
+}
+
+/// A user as a number, and as it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct User {
+    pub(crate) id: u32,
+    pub(crate) text: String,
 }
 
 impl ProcessSet {
@@ -40,6 +51,17 @@ impl ProcessSet {
             PathGlob::parse(&whole).map(Self::Exe)
         };
         is_glob.then(parse)
+    }
+
+    /// Returns the set of the processes that run this one program file.
+    pub(super) fn of_program(path: &Path) -> Result<Self, String> {
+        let path = path.to_str().ok_or("the path of the program is no text")?;
+        PathGlob::parse(&globset::escape(path)).map(Self::Exe)
+    }
+
+    /// Keeps those of a user.
+    pub(crate) fn of_user(self, user: User) -> Self {
+        Self::Both(Box::new([self, Self::User(user)]))
     }
 
     /// Parses the path of a control group.
@@ -62,7 +84,11 @@ impl ProcessSet {
     /// Refuses the beginning of several ids.
     pub(crate) fn check(&self, all: impl Iterator<Item = u32>) -> Result<(), LookupError> {
         const NAMED: usize = 4;
-        let Self::Container(begin) = self else { return Ok(()) };
+        let begin = match self {
+            Self::Container(begin) => begin,
+            Self::Both(both) => return both[0].check(all),
+            _ => return Ok(()),
+        };
         let groups = all.map(|pid| facts::control_group_of(Pid(pid)));
         let ids: BTreeSet<String> = groups
             .filter_map(|group| facts::container_in(&group).map(str::to_owned))
@@ -88,6 +114,8 @@ impl ProcessSet {
                 let group = facts::control_group_of(Pid(pid));
                 facts::container_in(&group).is_some_and(|it| it.starts_with(id.as_str()))
             }
+            Self::User(user) => facts::user_of(Pid(pid)) == Some(user.id),
+            Self::Both(both) => both.iter().all(|set| set.has(pid)),
         }
     }
 
@@ -96,6 +124,11 @@ impl ProcessSet {
             Self::Exe(glob) => format!("{verb} running {glob}"),
             Self::Cgroup(glob) => format!("{verb} in the control group {glob}"),
             Self::Container(id) => format!("{verb} in a container {id}"),
+            Self::User(user) => format!("{verb} of the user {}", user.text),
+            Self::Both(both) => {
+                let [first, second] = both.as_ref();
+                format!("{} and {}", first.as_predicate(verb), second.as_predicate("").trim_start())
+            }
         }
     }
 
@@ -103,6 +136,8 @@ impl ProcessSet {
         match self {
             Self::Exe(_) => "`ps -e` lists all; a * stops at a slash, ** does not",
             Self::Cgroup(_) | Self::Container(_) => "/proc/PID/cgroup tells the group of a process",
+            Self::User(_) => "`ps -eo user,pid,args` lists all by their users",
+            Self::Both(both) => both[0].remedy(),
         }
     }
 }
@@ -112,6 +147,8 @@ impl fmt::Display for ProcessSet {
         match self {
             Self::Exe(glob) | Self::Cgroup(glob) => glob.fmt(f),
             Self::Container(id) => f.write_str(id),
+            Self::User(user) => write!(f, "user {}", user.text),
+            Self::Both(both) => write!(f, "{}, {}", both[0], both[1]),
         }
     }
 }
@@ -141,6 +178,22 @@ mod tests {
         assert!(!has_this(set(&format!("{folder}/*/*"))));
         assert!(!has_this(set("./*")));
         assert!(set("/bin/[x").is_err());
+    }
+
+    #[test]
+    fn users_are_those_whose_rights_count() {
+        let own = facts::user_of(Pid(std::process::id())).expect("alive");
+        let user = |id: u32| User { id, text: id.to_string() };
+        assert!(ProcessSet::User(user(own)).has(std::process::id()));
+        assert!(!ProcessSet::User(user(own + 1)).has(std::process::id()));
+        // Both must hold.
+        let glob = |text: &str| ProcessSet::of_programs(text).expect("a glob").expect("parses");
+        let both = |text: &str, id: u32| glob(text).of_user(user(id)).has(std::process::id());
+        assert!(both("**/ctrace_user-*", own));
+        assert!(!both("**/ctrace_user-*", own + 1));
+        assert!(!both("**/no-such-*", own));
+        let is = glob("/opt/*").of_user(user(33)).as_predicate("are");
+        assert_eq!(is, "are running /opt/* and of the user 33");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::{
         },
         run::{
             event_loop::{self, Ending, Watched},
+            later::Chosen,
             launch::{self, Program, Streams},
             setup::Setup,
         },
@@ -52,7 +53,7 @@ pub(super) enum Update {
 
 /// The subject of a session.
 pub(crate) enum Subject {
-    Process(Process, Watched),
+    Processes(Box<Chosen>, Watched),
     Command {
         /// The words of the command line, unchanged.
         words: Vec<OsString>,
@@ -84,9 +85,9 @@ impl IntervalSource {
         let missed = Missed::default();
         let session = move || {
             let traced = catch_unwind(AssertUnwindSafe(|| match subject {
-                Subject::Process(process, watched) => {
+                Subject::Processes(chosen, watched) => {
                     let live = live(interval, events.clone(), Missed::clone(&missed));
-                    trace(&spec, &process, watched, live, &events, received)
+                    trace(&spec, *chosen, watched, live, &events, received)
                 }
                 Subject::Command { words, resolved, user } => {
                     let program = Program {
@@ -149,18 +150,22 @@ impl IntervalSource {
 
 fn trace(
     spec: &TraceSpec,
-    process: &Process,
+    Chosen { processes, later }: Chosen,
     watched: Watched,
     live: Live,
     events: &SyncSender<ScreenEvent>,
     commands: Commands,
 ) -> anyhow::Result<()> {
+    let (process, others) = processes.split_first().context("there is a process")?;
     let objects = process.objects()?;
     let output = Output::Live(live);
     let setup = Setup::plan(spec, &objects, &output)?;
     let (mut session, plan) = setup.running(process, output)?;
     if spec.probes.follow {
-        session.trace_family(&objects, &[])?.iter().for_each(|line| ui::say(line));
+        session.trace_family(&objects, others)?.iter().for_each(|line| ui::say(line));
+    }
+    if let Some(later) = later {
+        session.await_later(later)?;
     }
     session.arm(&plan, &objects)?;
     drop(plan);

@@ -33,7 +33,7 @@ pub(crate) fn target(report: &Report, style: &Style) -> String {
 
 /// Returns the line that names the part of the target; empty if it is all of it.
 pub(crate) fn part(report: &Report, style: &Style) -> String {
-    let Some(PartReport { pid, tid, name, processes, calls }) = &report.part else {
+    let Some(PartReport { pid, tid, name, processes, is_cgroup, calls }) = &report.part else {
         return String::new();
     };
     let name = clean(name);
@@ -51,7 +51,12 @@ pub(crate) fn part(report: &Report, style: &Style) -> String {
         (Some(pid), None, None) => format!("Process {}{behind}", pid.0),
         (None, None, None) => match processes {
             Some(number) => {
-                format!("Program {name} · {}", counted(*number, "process", "processes"))
+                let what = match (is_cgroup, &*name) {
+                    (false, _) => "Program ",
+                    (true, "") => "Control group unknown",
+                    (true, _) => "Control group ",
+                };
+                format!("{what}{name} · {}", counted(*number, "process", "processes"))
             }
             None => format!("Threads {name}"),
         },

@@ -90,14 +90,15 @@ impl Session {
         traced.is_ok()
     }
 
-    fn try_to_trace(&mut self, process: &Process, remarks: &mut Vec<String>) -> Result<(), String> {
+    pub(super) fn try_to_trace(
+        &mut self,
+        process: &Process,
+        remarks: &mut Vec<String>,
+    ) -> Result<(), String> {
         let pid = process.pid();
         let refused = |why: &dyn std::fmt::Display| format!("process {pid} is not traced: {why}");
         let objects = process.objects().map_err(|error| refused(&error))?;
-        let new = self.arming.unknown(&objects);
-        if let Some(why) = self.arming.planner.against_joining(&new) {
-            return Err(refused(&format_args!("{why}; {REMEDY}")));
-        }
+        self.check_joining(Pid(pid), &objects)?;
         remarks.extend(super::super::before::remarks(process));
         self.kernel.trace_process(Pid(pid)).map_err(|error| refused(&error))?;
         let is_same = |now: Process| now.start_time() == process.start_time();
@@ -108,6 +109,18 @@ impl Session {
         self.target.followed.insert(Pid(pid));
         self.introduce(process);
         Ok(())
+    }
+
+    /// Refuses a process if what it has loaded stands against tracing it along with the target.
+    pub(super) fn check_joining(
+        &mut self,
+        pid: Pid,
+        objects: &[MappedObject],
+    ) -> Result<(), String> {
+        let new = self.arming.unknown(objects);
+        let against = self.arming.planner.against_joining(&new);
+        let refused = |why| Err(format!("process {} is not traced: {why}; {REMEDY}", pid.0));
+        against.map_or(Ok(()), refused)
     }
 }
 

@@ -42,11 +42,12 @@ pub(super) struct Come {
 }
 
 impl Session {
-    /// Names the program that a process has executed by its file, as those that run already are named.
-    /// For one that has ended, the 15 bytes in the kernel's record must do.
+    /// Names the program that a process has executed by its file, as those that run already are named,
+    /// and its control group. For a program that has ended, the 15 bytes in the kernel's record must do.
     pub(super) fn name_executed(&mut self, event: &ProcessEvent) {
-        if let Change::Exec { .. } = event.change
-            && let Some(program) = ProgramFacts::of(event.pid)
+        let Change::Exec { .. } = event.change else { return };
+        self.name_group(event.pid);
+        if let Some(program) = ProgramFacts::of(event.pid)
             && !program.file_name().is_empty()
         {
             self.engine.name_executed(event.pid, event.time, program.file_name());
@@ -144,7 +145,7 @@ impl Session {
     }
 
     /// Returns the process and its mapped objects, and notes its stacks on the way.
-    fn mapped(&mut self, pid: Pid) -> Option<(Process, Vec<MappedObject>)> {
+    pub(super) fn mapped(&mut self, pid: Pid) -> Option<(Process, Vec<MappedObject>)> {
         let process = Process::open(pid.0).ok()?;
         self.map_stacks(&process);
         let objects = process.objects().ok()?;
@@ -203,7 +204,7 @@ impl Session {
     }
 
     /// Plans objects that are new among these, and places their guards. A failure becomes a note.
-    fn guard_new(&mut self, objects: &[MappedObject]) -> Option<Come> {
+    pub(super) fn guard_new(&mut self, objects: &[MappedObject]) -> Option<Come> {
         let new = self.arming.take_new(objects);
         if new.is_empty() {
             return None;

@@ -1,6 +1,6 @@
 //! The processes that a session traces, and their ends.
 
-use super::{children::Children, clock::TargetClock, holding::Holding};
+use super::{children::Children, clock::TargetClock, holding::Holding, joining::Joined};
 use crate::target::process::cpu_times::CpuTimes;
 use ctrace_core::{
     report::{TargetExit, TargetReport},
@@ -20,6 +20,7 @@ pub(crate) struct TracedTarget {
     pub(super) children: Children,
     pub(super) clock: TargetClock,
     pub(super) holding: Holding,
+    pub(super) joined: Joined,
     /// Processes that ended before the program that they executed could be looked at: the first
     /// one, and their number.
     unseen: Option<(Pid, u64)>,
@@ -37,6 +38,7 @@ impl TracedTarget {
             children: Children::default(),
             clock: TargetClock::new(pid, follows),
             holding: Holding::default(),
+            joined: Joined::default(),
             unseen: None,
         }
     }
@@ -92,7 +94,8 @@ impl TracedTarget {
 
     /// Returns the notes for a reader of a report.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        let notes = [self.unseen_note(), self.holding.note(), self.children.note()];
+        let notes =
+            [self.joined.note(), self.unseen_note(), self.holding.note(), self.children.note()];
         notes.into_iter().flatten()
     }
 
