@@ -109,10 +109,18 @@ impl Mark {
     pub const NAME_GOES_ON: u64 = 2 << 2;
     /// A kind: nothing.
     pub const FILLER: u64 = 3 << 2;
+    /// A kind: a value of the entry behind. Its low 16 bits are above the time, the others in `tag`.
+    pub const VALUE: u64 = 4 << 2;
+    /// The position in `tag` of the other bits of a value. The bits between are 0.
+    pub const VALUE_SHIFT: u32 = 16;
+    /// The most values of an entry, a text among them.
+    pub const MOST_VALUES: usize = 4;
     /// The position in `tag` of a piece's number of bytes; the bytes are those above the lowest.
     pub const PIECE_SHIFT: u32 = 5;
     /// The most bytes of a name.
     pub const LONGEST_NAME: usize = 252;
+    /// The most bytes of a text that is a value.
+    pub const LONGEST_TEXT: usize = 1008;
     /// The position in `tag` of the rest of the stack pointer, or of the duration.
     pub const REST_SHIFT: u32 = 47;
     /// In `tag`: the address of the scope's entry in `ctrace_sites`.

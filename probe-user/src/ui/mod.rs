@@ -10,6 +10,7 @@ mod lines;
 mod lines_tests;
 pub(crate) mod listing;
 pub(crate) mod notes;
+mod point_lines;
 pub(crate) mod output;
 pub(crate) mod table;
 pub(crate) mod text;

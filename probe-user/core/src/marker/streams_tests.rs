@@ -34,8 +34,8 @@ pub(super) fn sample(ticks: u64) -> ClockSample {
 pub(super) const BIAS: u64 = 0x5555_5555_0000;
 
 pub(super) fn object(markers: &mut Markers, functions: &[Option<FuncId>]) -> ObjectId {
-    let place = |of: &FuncId| MarkerPlace { function: *of, number: 0, is_named_late: false };
-    let functions = functions.iter().map(|function| function.as_ref().map(place)).collect();
+    let place = |of: &Option<FuncId>| of.map(|function| MarkerPlace::new(function, 0));
+    let functions = functions.iter().map(place).collect();
     markers.add_object(MarkerObject { section: SECTION - BIAS, functions })
 }
 

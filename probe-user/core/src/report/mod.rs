@@ -41,6 +41,7 @@ pub use values::{CallValues, NamedValues, PointReport, PointsReport, UNREADABLE}
 
 use crate::function::FunctionKind;
 use crate::stats::Summary;
+use crate::points::PointShape;
 use crate::units::{Nanos, Pid, Tid};
 use crate::values::Value;
 use crate::waits::WaitClass;
@@ -311,6 +312,9 @@ pub struct FunctionReport {
     /// The kind of waits that its calls are, if it is no function of a program.
     #[serde(default)]
     pub wait: Option<WaitClass>,
+    /// What a marker tells of that is no scope, but a point in time.
+    #[serde(default)]
+    pub point: Option<PointShape>,
     #[serde(flatten)]
     pub split: SplitReport,
     #[serde(default)]
