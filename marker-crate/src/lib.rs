@@ -119,19 +119,26 @@ mod inactive;
 use inactive as chosen;
 
 mod group;
+mod level;
+mod point;
 mod probe_arg;
 mod scope;
+mod value;
 
 pub use chosen::guard::Guard;
 pub use chosen::named::{ctrace_enter, ctrace_exit};
+pub use chosen::thread_name::thread_name;
 #[cfg(any(feature = "macros", not(feature = "active")))]
 pub use ctrace_marker_macros::mark;
+pub use level::Level;
 pub use probe_arg::ProbeArg;
+pub use value::{Number, Value};
 
 /// The expansion of the macros. Not for people.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::chosen::private::*;
     pub use crate::group::is_off;
+    pub use crate::value::number;
     pub use core;
 }

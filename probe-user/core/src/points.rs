@@ -1,5 +1,6 @@
 //! Points in time of which markers tell: messages, numbers over time, beginnings of frames.
 
+use ctrace_common::SiteEntry;
 use serde::{Deserialize, Serialize};
 
 /// What a marker without an end tells of.
@@ -36,9 +37,9 @@ impl PointShape {
     /// Returns the shape that an entry of `ctrace_sites` has, by its two bytes.
     pub fn from_file(shape: u8, level: u8) -> Self {
         match shape {
-            1 => Self::Message { level: Level::from_file(level) },
-            2 => Self::Plot,
-            3 => Self::Frame,
+            SiteEntry::MESSAGE => Self::Message { level: Level::from_file(level) },
+            SiteEntry::PLOT => Self::Plot,
+            SiteEntry::FRAME => Self::Frame,
             _ => Self::Other,
         }
     }

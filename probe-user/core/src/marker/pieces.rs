@@ -84,10 +84,11 @@ fn text_before(
 
 /// Returns the value in the slot at `index`, if there is one.
 fn value_at(buffer: &[u8; BUFFER_LEN], index: usize) -> Option<u64> {
-    const HEAD: u64 = (1 << Mark::VALUE_SHIFT) - 1;
-    let Mark { time, tag } = mark_at(buffer, index);
-    let is_value = tag & HEAD == Mark::VALUE && time & TIME_MASK != 0;
-    is_value.then_some(time >> Mark::TIME_BITS | tag >> Mark::VALUE_SHIFT << Mark::VALUE_SHIFT)
+    /// The bits below those of a value.
+    const HEAD: u64 = u64::MAX >> Mark::TIME_BITS;
+    let mark = mark_at(buffer, index);
+    let is_value = mark.tag & HEAD == Mark::VALUE && mark.time & TIME_MASK != 0;
+    is_value.then_some(mark.value())
 }
 
 #[cfg(test)]

@@ -5,16 +5,13 @@ use super::image::{Entry, Image, target, word};
 use super::values;
 use crate::target::elf::ElfLayout;
 use crate::target::read::budget::TooLarge;
+use ctrace_common::SiteEntry;
 use ctrace_core::{function::ValueInfo, points::PointShape};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 pub(super) const SECTION: &str = "ctrace_sites";
 const VERSION: u8 = 1;
-const WHOLE_FUNCTION: u8 = 1;
-const NAMED_LATE: u8 = 1 << 1;
-const POINT: u8 = 1 << 2;
-const VALUES: u8 = 1 << 3;
 const NOP: u8 = 0x90;
 
 /// Limit for all texts of an object together, in bytes. Entries can name overlapping ones.
@@ -158,8 +155,13 @@ impl Reader<'_, '_> {
                 name.into()
             }
         };
-        let [is_whole_function, is_named_late, is_point, has_values] =
-            [WHOLE_FUNCTION, NAMED_LATE, POINT, VALUES].map(|flag| fields[1] & flag != 0);
+        let [is_whole_function, is_named_late, is_point, has_values] = [
+            SiteEntry::WHOLE_FUNCTION,
+            SiteEntry::NAMED_LATE,
+            SiteEntry::POINT,
+            SiteEntry::VALUES,
+        ]
+        .map(|flag| fields[1] & flag != 0);
         let site = MarkerSite { address: *address, semaphore, point, code };
         let point = is_point.then(|| PointShape::from_file(fields[2], fields[3]));
         let values = has_values.then(|| self.values(target(entry, 8), is_named_late)).transpose()?;
