@@ -101,7 +101,10 @@ mod tests {
     #[test]
     fn a_recording_keeps_them_and_later_shapes_do_no_harm() {
         for (shape, text) in [
-            (PointShape::Message { level: Some(Level::Warn) }, r#"{"shape":"message","level":"warn"}"#),
+            (
+                PointShape::Message { level: Some(Level::Warn) },
+                r#"{"shape":"message","level":"warn"}"#,
+            ),
             (PointShape::Message { level: None }, r#"{"shape":"message"}"#),
             (PointShape::Plot, r#"{"shape":"plot"}"#),
         ] {

@@ -116,8 +116,7 @@ impl Text {
     /// Makes a text that its writer has cut, if it had to. Returns `None` if there are more than
     /// [`Mark::LONGEST_TEXT`] bytes.
     pub fn long(bytes: &[u8]) -> Option<Self> {
-        (bytes.len() <= Mark::LONGEST_TEXT)
-            .then(|| Self { bytes: bytes.into(), may_go_on: false })
+        (bytes.len() <= Mark::LONGEST_TEXT).then(|| Self { bytes: bytes.into(), may_go_on: false })
     }
 
     pub fn bytes(&self) -> &[u8] {

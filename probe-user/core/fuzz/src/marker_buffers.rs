@@ -6,8 +6,8 @@
 use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
 use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
 use ctrace_core::marker::{
-    BUFFER_LEN, BufferId, Carried, ClockSample, MarkerObject, MarkerPlace, MarkerRuntime, ObjectId, Passed,
-    Reading, Ticks,
+    BUFFER_LEN, BufferId, Carried, ClockSample, MarkerObject, MarkerPlace, MarkerRuntime, ObjectId,
+    Passed, Reading, Ticks,
 };
 use ctrace_core::units::{FuncId, Nanos, Pid, Tid};
 

@@ -189,7 +189,6 @@ pub(super) fn mark_at(buffer: &[u8; BUFFER_LEN], index: usize) -> Mark {
 pub(super) mod tests {
     use super::*;
 
-
     /// Writes a header as a runtime would.
     pub(in super::super) fn buffer(
         position: u32,

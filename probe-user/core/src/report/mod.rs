@@ -40,8 +40,8 @@ pub use totals::ReportTotals;
 pub use values::{CallValues, NamedValues, PointReport, PointsReport, UNREADABLE};
 
 use crate::function::FunctionKind;
-use crate::stats::Summary;
 use crate::points::PointShape;
+use crate::stats::Summary;
 use crate::units::{Nanos, Pid, Tid};
 use crate::values::Value;
 use crate::waits::WaitClass;

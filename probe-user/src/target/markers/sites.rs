@@ -155,16 +155,13 @@ impl Reader<'_, '_> {
                 name.into()
             }
         };
-        let [is_whole_function, is_named_late, is_point, has_values] = [
-            SiteEntry::WHOLE_FUNCTION,
-            SiteEntry::NAMED_LATE,
-            SiteEntry::POINT,
-            SiteEntry::VALUES,
-        ]
-        .map(|flag| fields[1] & flag != 0);
+        let [is_whole_function, is_named_late, is_point, has_values] =
+            [SiteEntry::WHOLE_FUNCTION, SiteEntry::NAMED_LATE, SiteEntry::POINT, SiteEntry::VALUES]
+                .map(|flag| fields[1] & flag != 0);
         let site = MarkerSite { address: *address, semaphore, point, code };
         let point = is_point.then(|| PointShape::from_file(fields[2], fields[3]));
-        let values = has_values.then(|| self.values(target(entry, 8), is_named_late)).transpose()?;
+        let values =
+            has_values.then(|| self.values(target(entry, 8), is_named_late)).transpose()?;
         let identity =
             Identity { group, name, file, line, is_whole_function, is_named_late, point, values };
         Ok((identity, site))

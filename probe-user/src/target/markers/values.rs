@@ -72,9 +72,25 @@ mod tests {
     fn other_lists_are_refused() {
         let long = format!("{}:u64", "x".repeat(LONGEST));
         for list in [
-            "", ",", "a", "a:", ":u64", "a:u32", "a:u64,", "a:str,b:u64", "a:str,b:str",
-            "a:u64,a:f64", "a:u64,b:u64,c:u64,d:u64,e:u64", "a[]:u64", "[ms]:u64", "a[ms:u64",
-            "a]ms[:u64", "a[[ms]:u64", "a[m]s]:u64", "a ms]:u64", &long,
+            "",
+            ",",
+            "a",
+            "a:",
+            ":u64",
+            "a:u32",
+            "a:u64,",
+            "a:str,b:u64",
+            "a:str,b:str",
+            "a:u64,a:f64",
+            "a:u64,b:u64,c:u64,d:u64,e:u64",
+            "a[]:u64",
+            "[ms]:u64",
+            "a[ms:u64",
+            "a]ms[:u64",
+            "a[[ms]:u64",
+            "a[m]s]:u64",
+            "a ms]:u64",
+            &long,
         ] {
             assert_eq!(parse(list), None, "{list}");
         }

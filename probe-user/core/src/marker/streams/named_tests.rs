@@ -1,7 +1,7 @@
 use super::super::layout::tests::{complete, put};
 use super::super::objects::MarkerPlace;
-use super::super::pieces::tests::put_name;
 use super::super::pieces::EntryValues;
+use super::super::pieces::tests::put_name;
 use super::tests::{BIAS, ID, SECTION, STACK, markers, reading, sample};
 use super::*;
 use crate::units::FuncId;
