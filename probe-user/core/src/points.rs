@@ -1,5 +1,7 @@
 //! Points in time of which markers tell: messages, numbers over time, beginnings of frames.
 
+use crate::function::FunctionInfo;
+use crate::units::FuncId;
 use ctrace_common::SiteEntry;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +44,11 @@ impl PointShape {
             SiteEntry::FRAME => Self::Frame,
             _ => Self::Other,
         }
+    }
+
+    /// Returns the shape of a function that is a marker's point.
+    pub(crate) fn of(functions: &[FunctionInfo], function: FuncId) -> Option<Self> {
+        functions.get(function.index())?.point
     }
 
     /// Returns what people call it.

@@ -19,6 +19,7 @@ use super::{Coverage, ExportError};
 use crate::calls::paths::Node;
 use crate::function::FunctionInfo;
 use crate::hash::{IntMap, pair};
+use crate::points::PointShape;
 use crate::recording::{ReadAt, Recording};
 use crate::report::render::clean::clean;
 use crate::report::{NamedValues, UNREADABLE};
@@ -232,7 +233,7 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
             What::Begin { path, start } => {
                 let function = self.nodes[path as usize].func;
                 begun.push((start, function));
-                match points::shape(self.recording, function) {
+                match PointShape::of(self.recording.functions(), function) {
                     Some(_) => Turn::PointBegins,
                     None => Turn::Call(None),
                 }
@@ -240,7 +241,7 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
             What::End(_) => {
                 let Some((start, function)) = begun.pop() else { return Turn::Call(None) };
                 let values = step.and_then(|step| step.values(thread, start, function));
-                match points::shape(self.recording, function) {
+                match PointShape::of(self.recording.functions(), function) {
                     Some(_) => Turn::Point(function, values),
                     None => Turn::Call(values),
                 }

@@ -15,11 +15,6 @@ pub(super) fn are_in<R: ReadAt>(recording: &Recording<R>) -> bool {
     recording.functions().iter().any(|info| info.point.is_some())
 }
 
-/// Returns the shape of a function that is a marker's point.
-pub(super) fn shape<R: ReadAt>(recording: &Recording<R>, function: FuncId) -> Option<PointShape> {
-    recording.functions().get(function.index())?.point
-}
-
 impl<R: ReadAt> Trace<'_, '_, R> {
     /// Writes a point. A plot without a number has none.
     pub(super) fn point(
@@ -32,7 +27,7 @@ impl<R: ReadAt> Trace<'_, '_, R> {
     ) {
         let values = values.map(|values| &*values.0).unwrap_or_default();
         let mut event = Message::default();
-        let shape = shape(self.recording, function);
+        let shape = PointShape::of(self.recording.functions(), function);
         if shape == Some(PointShape::Plot) {
             let Some(count) = values.iter().find_map(|(_, value)| count(value.as_ref()?)) else {
                 return;
