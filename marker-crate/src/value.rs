@@ -87,6 +87,11 @@ pub fn number<N: Number>(number: N) -> N {
     number
 }
 
+/// Takes values, where nothing is written.
+#[doc(hidden)]
+#[inline(always)]
+pub fn values<V: Values>(_: V) {}
+
 #[cfg(test)]
 mod tests {
     use super::{Value, Values};

@@ -39,13 +39,16 @@ impl Record<'_> {
             let (pieces, rest) = text.as_chunks::<PIECE>();
             let mut kind = TEXT_BEGINS;
             for (piece, slot) in pieces.iter().zip(&mut slots) {
-                slot.write(self.word0, word1_of(piece, kind));
+                slot.write(self.word0, whole_piece(piece) << 8 | 7 << 5 | kind);
                 kind = TEXT_GOES_ON;
             }
-            if (!rest.is_empty() || text.is_empty())
+            if (!rest.is_empty() || pieces.is_empty())
                 && let Some(slot) = slots.next()
             {
-                slot.write(self.word0, word1_of(rest, kind));
+                slot.write(
+                    self.word0,
+                    last_piece(text, rest.len()) << 8 | (rest.len() as u64) << 5 | kind,
+                );
             }
         }
         if let Some(slot) = slots.next() {
@@ -54,12 +57,20 @@ impl Record<'_> {
     }
 }
 
-/// Returns word 1 of a piece of a text: its bytes, their number, the kind.
+/// Returns the bytes of a piece as a number. (A loop would store them one by one and wait for that.)
 #[inline]
-fn word1_of(piece: &[u8], kind: u64) -> u64 {
-    let mut bytes = [0; 8];
-    bytes[1..][..piece.len()].copy_from_slice(piece);
-    u64::from_le_bytes(bytes) | (piece.len() as u64) << 5 | kind
+fn whole_piece(&[a, b, c, d, e, f, g]: &[u8; PIECE]) -> u64 {
+    let (low, high) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([d, e, f, g]));
+    u64::from(low) | u64::from(high) << 24
+}
+
+/// Returns the last bytes of a text, fewer than a piece has, as a number.
+#[inline]
+fn last_piece(text: &[u8], length: usize) -> u64 {
+    match text.last_chunk() {
+        Some(piece) => whole_piece(piece) >> ((PIECE - length) * 8),
+        None => text.iter().rev().fold(0, |bytes, byte| bytes << 8 | u64::from(*byte)),
+    }
 }
 
 /// Returns word 1 of an entry in a function with this stack pointer.

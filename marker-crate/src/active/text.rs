@@ -8,7 +8,9 @@ const CUT: &[u8] = "…".as_bytes();
 
 /// A text of up to 1008 bytes. It is cut between two characters, and then ends in "…".
 pub struct Text {
-    bytes: [MaybeUninit<u8>; LONGEST],
+    /// The first `length` bytes are written. (Of an array of uninitialized bytes, the compiler would
+    /// write all.)
+    bytes: MaybeUninit<[u8; LONGEST]>,
     length: usize,
     is_cut: bool,
 }
@@ -16,14 +18,13 @@ pub struct Text {
 impl Text {
     #[inline]
     pub(super) fn new() -> Text {
-        Text { bytes: [MaybeUninit::uninit(); LONGEST], length: 0, is_cut: false }
+        Text { bytes: MaybeUninit::uninit(), length: 0, is_cut: false }
     }
 
     #[inline]
     pub(super) fn as_bytes(&self) -> &[u8] {
-        let written = &self.bytes[..self.length];
-        // SAFETY: the first `length` bytes are written; both types have the same layout.
-        unsafe { &*(core::ptr::from_ref(written) as *const [u8]) }
+        // SAFETY: so many bytes are written.
+        unsafe { core::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.length) }
     }
 
     /// Appends a formatted text. Formatting ends where the text is cut.
@@ -32,21 +33,20 @@ impl Text {
         let _ = fmt::Write::write_fmt(self, text);
     }
 
+    /// Appends as much of a text as there is room for.
     #[inline]
     fn append(&mut self, text: &[u8]) {
-        let room = &mut self.bytes[self.length..][..text.len()];
-        // SAFETY: as many bytes as `room` has; a text that is not ours and one that is do not overlap.
-        unsafe {
-            core::ptr::copy_nonoverlapping(text.as_ptr(), room.as_mut_ptr().cast(), text.len());
-        }
-        self.length += text.len();
+        let length = text.len().min(LONGEST - self.length);
+        let to = self.bytes.as_mut_ptr().cast::<u8>();
+        // SAFETY: after `length` bytes, there is room for so many. The text lies elsewhere.
+        unsafe { copy(text.as_ptr(), to.add(self.length), length) };
+        self.length += length;
     }
 
     /// Appends what there is room for, with "…" in place of the last characters.
     #[cold]
     fn cut(&mut self, text: &[u8]) {
-        let room = LONGEST - self.length;
-        self.append(&text[..room]);
+        self.append(text);
         let bytes = self.as_bytes();
         let mut end = LONGEST - CUT.len();
         while end > 0 && bytes[end] & 0xc0 == 0x80 {
@@ -55,6 +55,31 @@ impl Text {
         self.length = end;
         self.append(CUT);
         self.is_cut = true;
+    }
+}
+
+/// Copies bytes. Pieces of a message are short: most are copied without a call, as two words that may
+/// overlap.
+///
+/// # Safety
+/// As for `copy_nonoverlapping`.
+#[inline(always)]
+unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
+    // SAFETY: from both places on, there are `length` bytes.
+    unsafe {
+        match length {
+            8..=16 => {
+                to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned());
+                let (from, to) = (from.add(length - 8), to.add(length - 8));
+                to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned());
+            }
+            4..=7 => {
+                to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned());
+                let (from, to) = (from.add(length - 4), to.add(length - 4));
+                to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned());
+            }
+            _ => core::ptr::copy_nonoverlapping(from, to, length),
+        }
     }
 }
 
@@ -92,6 +117,9 @@ mod tests {
     fn what_fits_is_kept() {
         assert_eq!(text(&[""]), "");
         assert_eq!(text(&["a", "", "bü"]), "abü");
+        let pieces = (0..40).map(|n| &"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"[..n]);
+        let pieces = pieces.collect::<std::vec::Vec<_>>();
+        assert_eq!(text(&pieces), pieces.concat());
         let longest = "x".repeat(LONGEST);
         assert_eq!(text(&[&longest, ""]), longest);
         assert_eq!(text(&[&longest[..7], &longest[7..]]), longest);
