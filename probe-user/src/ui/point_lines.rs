@@ -14,7 +14,8 @@ use std::{borrow::Cow, fmt::Write as _, sync::Arc};
 pub(super) struct PointLine {
     /// The level in brackets.
     level: String,
-    /// The name that the program gave the message: perhaps the format of its text.
+    /// The name that the program gave the message: perhaps the format of its text, as Rust or C
+    /// have it.
     name: Arc<str>,
     group: String,
     is_message: bool,
@@ -81,7 +82,7 @@ impl PointLine {
     /// Returns whether the text says all that the name does: it is the text, or the format that made
     /// it.
     fn says(&self, text: &str) -> bool {
-        self.name.contains('{') || text.starts_with(&*clean(self.name.trim_end_matches('…')))
+        self.name.contains(['{', '%']) || text.starts_with(&*clean(self.name.trim_end_matches('…')))
     }
 }
 
