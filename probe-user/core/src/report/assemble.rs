@@ -131,6 +131,7 @@ impl Facts<'_> {
             timeline: None,
             frames: None,
             values: Vec::new(),
+            plots: Vec::new(),
             ctrack,
         }
     }

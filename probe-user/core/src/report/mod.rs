@@ -16,6 +16,7 @@ mod names;
 pub mod numbers;
 pub(crate) mod percentiles;
 mod places;
+mod plots;
 mod probes;
 pub mod render;
 mod rendered;
@@ -33,6 +34,7 @@ pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsRepor
 pub use extras::Extras;
 pub use frames::{FramePart, FrameReport, FramesAsked, FramesReport};
 pub use meta::ReportMeta;
+pub use plots::PlotReport;
 pub use probes::{Net, ProbeTimes};
 pub use split::SplitReport;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
@@ -97,6 +99,9 @@ pub struct Report {
     /// Calls by their arguments and results, if that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty", skip_deserializing)]
     pub values: Vec<ByValue>,
+    /// The numbers of plots, if that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty", skip_deserializing)]
+    pub plots: Vec<PlotReport>,
     /// CTRACK's tables, if requested and if the report is not approximate.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub ctrack: Option<CtrackReport>,

@@ -217,3 +217,21 @@ fn values_of_a_scope_that_is_too_short_are_not_there() {
     let scopes = all(&recording).iter().filter(|it| it.function == FuncId(6)).count();
     assert_eq!((scopes, told.loss.payloads), (1, 0));
 }
+
+#[test]
+fn a_report_of_plots_has_their_numbers() {
+    let more = parse_with_points().value(2_f64.to_bits()).enter(LOAD, 1, 50_000);
+    let more = more.value(f64::NAN.to_bits()).enter(LOAD, 1, 60_000);
+    let recording = recorded(traced(0), more);
+    let extras = Extras { plots: true, slices: 2, ..Extras::default() };
+    let report = report_with(&recording, &Query::default(), meta_with(extras));
+    let [queue, load] = &report.plots[..] else { panic!("{:?}", report.plots) };
+    assert_eq!((&*queue.name, queue.unit.as_deref(), queue.count), ("queue", Some("jobs"), 2));
+    assert_eq!((queue.min, queue.max), (Some(3.0), Some(u64::MAX as f64)));
+    assert_eq!((&*load.name, load.count, load.unit.as_deref()), ("load", 3, None));
+    let numbers = [load.min, load.mean, load.max, load.last];
+    assert_eq!(numbers, [0.25, 1.125, 2.0, 2.0].map(Some));
+    assert_eq!(load.over_time, [Some(1.125), None]);
+    let without = report_with(&recording, &Query::default(), meta_with(Extras::default()));
+    assert!(without.plots.is_empty(), "only on demand");
+}
