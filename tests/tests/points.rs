@@ -64,7 +64,7 @@ fn seen(lines: &str) -> Vec<(String, Value)> {
     calls.into_iter().map(one).collect()
 }
 
-/// Runs ctrace, which takes the program to its end and loses nothing.
+/// Runs ctrace, which takes the program to its end.
 fn traced(env: &Env, command: &str, options: &[&str]) -> (Finished, String) {
     let folder = tempfile::TempDir::new().expect("a folder");
     let file = folder.path().join("out");
@@ -72,7 +72,6 @@ fn traced(env: &Env, command: &str, options: &[&str]) -> (Finished, String) {
     ctrace.arg(command).args(options).arg("-o").arg(&file).arg("--").arg(target(env)).arg(TIMES);
     let finished = run(&mut ctrace, LIMIT).expect("runs");
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
-    assert!(finished.stderr.contains("no events lost"), "{}", finished.stderr);
     let out = std::fs::read_to_string(file).expect("there is output");
     (finished, out)
 }
@@ -103,6 +102,7 @@ fn a_recording_has_each_value_in_the_order_in_which_it_was_written() {
 fn a_trace_has_them_while_they_happen() {
     let env = or_skip!(gate::live(Link::Session));
     let (finished, lines) = traced(&env, "trace", &["--json"]);
+    assert!(finished.stderr.contains("no events lost"), "{}", finished.stderr);
     compare(&told(&finished.stdout), &seen(&lines));
 }
 
@@ -134,25 +134,28 @@ fn lines_read_well_and_drive_no_terminal() {
 #[test]
 fn the_values_of_calls_are_in_a_report() {
     let env = or_skip!(gate::live(Link::Session));
-    let options = ["--view", "calls", "--view", "values", "--format", "json", "--top", "3"];
-    let mut command = Command::new(&env.ctrace);
-    command.arg("run").args(options).args(["-m", "handle", "-m", "queue", "--"]);
-    command.arg(target(&env)).arg("3");
-    let finished = run(&mut command, LIMIT).expect("runs");
-    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
-    let at = finished.stdout.find("{\n").expect("a report behind the program's lines");
-    let report: Value = serde_json::from_str(&finished.stdout[at..]).expect("JSON");
+    let options = ["--view", "calls", "--view", "values", "--view", "plots", "--format", "json"];
+    let options = [&options[..], &["-m", "handle", "-m", "queue"]].concat();
+    let (_, report) = traced(&env, "run", &options);
+    let report: Value = serde_json::from_str(&report).expect("JSON");
     let names: Vec<_> = report["functions"].as_array().expect("rows").iter().collect();
     let of = |name: &str| names.iter().find(|row| row["name"] == name).expect("it was chosen");
     assert_eq!(names.len(), 2, "only what was chosen");
     assert_eq!(
         (&of("queue")["point"], &of("queue")["calls"]),
-        (&json!({"shape": "plot"}), &3.into())
+        (&json!({"shape": "plot"}), &400.into())
     );
     let tables = report["values"].as_array().expect("values");
     let by = |name: &str| tables.iter().filter(|table| table["name"] == name).count();
     assert_eq!((by("bytes"), by("ratio"), by("is_odd"), by("value")), (1, 1, 1, 1));
     assert_eq!(report["loss"]["calls_untimed"], 0);
+    let [plot] = &report["plots"].as_array().expect("plots")[..] else { panic!("{report}") };
+    assert_eq!(
+        (&plot["name"], &plot["unit"], &plot["count"]),
+        (&"queue".into(), &"jobs".into(), &400.into())
+    );
+    let numbers = ["min", "mean", "max", "last"].map(|of| plot[of].as_f64().expect("a number"));
+    assert_eq!(numbers, [0.0, 598.5, 1197.0, 1197.0]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use ctrace_core::report::render::{clean::clean, rows};
 
 /// The columns of a sparkline, at most and at least.
 const SPARKS: usize = 60;
-const FEW_SPARKS: usize = 10;
+const FEW_SPARKS: usize = 8;
 /// The least width of a name.
 const LEAST_ROOM: usize = 12;
 /// The heights of a sparkline.
