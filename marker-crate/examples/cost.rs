@@ -54,7 +54,9 @@ fn framed(x: u64) -> u64 {
     black_box(x) + 1
 }
 
-const MARKERS: [(&str, fn(u64) -> u64); 6] = [
+type Marked = (&'static str, fn(u64) -> u64);
+
+const MARKERS: [Marked; 6] = [
     ("scope", scoped),
     ("scope with a value", valued),
     ("plot", plotted),

@@ -30,7 +30,8 @@ macro_rules! values {
 values! {
     "i64": i8 i16 i32 i64 isize, value => value as u64;
     "u64": u8 u16 u32 u64 usize, value => value as u64;
-    "f64": f32 f64, value => f64::from(value).to_bits();
+    "f64": f32, value => f64::from(value).to_bits();
+    "f64": f64, value => value.to_bits();
     "bool": bool, value => u64::from(value);
 }
 
@@ -105,7 +106,8 @@ mod tests {
         assert_eq!(of(-2_i8), ("i64", u64::MAX - 1));
         assert_eq!(of(200_u8), ("u64", 200));
         assert_eq!(of(1.5_f32), ("f64", 1.5_f64.to_bits()));
-        assert_eq!(of(&-0.25), ("f64", (-0.25_f64).to_bits()));
+        let in_a_list = [-0.25].iter().map(of).next();
+        assert_eq!(in_a_list, Some(("f64", (-0.25_f64).to_bits())));
         assert_eq!((of(true), of(false)), (("bool", 1), ("bool", 0)));
         assert_eq!((3_u16, 4.0, true).bits(), [3, 4.0_f64.to_bits(), 1]);
     }
