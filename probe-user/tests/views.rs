@@ -12,7 +12,8 @@ mod waits;
 
 use ctrace_core::report::render::clean::is_harmful;
 use ctrace_core::report::{
-    ByValue, Extras, NamedValues, OneValue, PointReport, PointsReport, Report, ValueCalls,
+    ByValue, Extras, NamedValues, OneValue, PlotReport, PointReport, PointsReport, Report,
+    ValueCalls,
 };
 use ctrace_core::units::{Nanos, Pid, Tid};
 use ctrace_core::values::{Text, Value};
@@ -357,7 +358,8 @@ fn paths_by_count_or_by_time() {
 fn what_needs_every_call_says_how_to_get_them() {
     for name in ViewName::all() {
         let error = view(&name.to_string()).check_intervals().err().map(|error| error.to_string());
-        let needs = ["calls", "values", "frames", "timeline"].contains(&name.to_string().as_str());
+        let needs =
+            ["calls", "values", "plots", "frames", "timeline"].contains(&name.to_string().as_str());
         assert_eq!(error.is_some(), needs, "{name}");
         let report = format!("`ctrace report trace.ctrace --view {name} --interval SECONDS`");
         assert!(
@@ -377,6 +379,42 @@ fn a_report_holds_what_its_views_need() {
     assert_eq!(view("calls").extras(None).slowest_calls, Some(10));
 }
 
+/// Three plots: one that rises, one that stays, and one that wrote no finite number.
+fn with_plots() -> Report {
+    let mut report = fixture::typical();
+    let plot = |function: usize, unit: Option<&str>, count, over_time: Vec<Option<f64>>| {
+        let known = || over_time.iter().flatten().copied();
+        PlotReport {
+            function,
+            name: report.functions[function].name.clone(),
+            unit: unit.map(Into::into),
+            count,
+            min: known().min_by(f64::total_cmp),
+            mean: known().next().map(|first| first + 0.125),
+            max: known().max_by(f64::total_cmp),
+            last: known().last(),
+            over_time,
+        }
+    };
+    let rising = (0..60).map(|at| (at % 7 != 3).then_some(f64::from(at) * 1_000.25)).collect();
+    report.plots = vec![
+        plot(0, Some("jobs\u{1b}[2J"), 4_321, rising),
+        plot(1, None, 60, vec![Some(-0.5); 60]),
+        plot(2, None, 3, vec![None; 60]),
+    ];
+    report
+}
+
+#[test]
+fn plots_of_markers() {
+    check("with_plots_80", &with_plots(), &view("plots"), &NARROW);
+    check("with_plots_200", &with_plots(), &view("plots"), &WIDE);
+    let csv = render_csv(&with_plots(), &ViewOptions { top: Some(1), ..view("plots") });
+    let csv = csv.expect("one view");
+    assert!(csv.contains(",jobs\\u{1b}[2J,4321,0,"), "{csv}");
+    assert_eq!(csv.lines().count(), 2);
+}
+
 #[test]
 fn what_is_asked_wrongly() {
     let sort = ViewOptions { sort: Some("colour".to_owned()), ..view("threads") };
@@ -387,8 +425,8 @@ fn what_is_asked_wrongly() {
     );
     let error = "pie".parse::<ViewName>().expect_err("no such view");
     assert!(error.to_string().contains(
-        "summary, detail, tree, paths, counts, hist, calls, values, frames, timeline, threads, \
-         ctrack"
+        "summary, detail, tree, paths, counts, hist, calls, values, plots, frames, timeline, \
+         threads, ctrack"
     ));
     let two = ViewOptions { views: ViewName::all().collect(), ..ViewOptions::default() };
     let error = render_csv(&fixture::typical(), &two).expect_err("too many views");

@@ -24,6 +24,7 @@ pub mod glob;
 mod hash;
 pub mod ingest;
 pub mod marker;
+pub mod points;
 pub mod ranges;
 pub mod recording;
 pub mod report;

@@ -4,6 +4,7 @@
 //! There may be millions of them. So a line is built in one buffer, without marks where the output
 //! has no colours, and columns are counted on terminals only.
 
+use super::point_lines::PointLine;
 use crate::ui::notes::loss::loss_line;
 use crate::ui::output::style::{Style, Tone};
 use crate::ui::text::names;
@@ -25,6 +26,8 @@ use std::{collections::HashMap, fmt::Write as _};
 const MOST_NAME: usize = 1_024;
 /// Calls deeper than this are not indented further; a number tells their depth.
 const MOST_INDENT: u32 = 30;
+/// Stands behind a call of which only the function is known.
+const PATH_UNKNOWN: &str = " [path not recorded]";
 /// The least room for a call on a terminal before its result and duration are cut, too.
 const LEAST_ROOM: usize = 30;
 
@@ -51,6 +54,8 @@ struct Function {
     name: String,
     /// True for a point, which has no duration.
     is_point: bool,
+    /// How a message or a plot reads.
+    point: Option<PointLine>,
     /// The brackets behind the name where no argument was asked for.
     brackets: &'static str,
     has_arguments: bool,
@@ -92,6 +97,7 @@ impl TextLines {
         Function {
             name: self.toned(Tone::of_function(&label), &names::cut_middle(&label, MOST_NAME)),
             is_point: info.is_point(),
+            point: PointLine::of(info, |tone, text| self.toned(tone, text)),
             brackets: brackets(info),
             has_arguments: info.values.iter().any(|value| !value.is_result),
             has_result: info.values.iter().any(|value| value.is_result),
@@ -150,6 +156,11 @@ impl TextLines {
         if is_end {
             self.call += "… ";
         }
+        if let (Some(point), CallPart::Whole) = (&function.point, call.part) {
+            point.append(&function.name, values, &mut self.call);
+            self.rest += if call.knows_path { "" } else { PATH_UNKNOWN };
+            return;
+        }
         self.call += &function.name;
         match call.part {
             CallPart::Whole | CallPart::Begun => arguments(function, values, &mut self.call),
@@ -160,7 +171,7 @@ impl TextLines {
             }
         }
         if !call.knows_path {
-            self.rest += " [path not recorded]";
+            self.rest += PATH_UNKNOWN;
         }
         let (is_point, has_result) = (function.is_point, function.has_result);
         if call.part == CallPart::Begun {

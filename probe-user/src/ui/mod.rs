@@ -11,6 +11,7 @@ mod lines_tests;
 pub(crate) mod listing;
 pub(crate) mod notes;
 pub(crate) mod output;
+mod point_lines;
 pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod views;

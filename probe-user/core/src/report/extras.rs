@@ -23,6 +23,8 @@ pub struct Extras {
     pub frames: Option<FramesAsked>,
     /// The number of values of each argument whose calls are counted. Not from an engine either.
     pub values: Option<usize>,
+    /// The numbers of plots. Not from an engine either.
+    pub plots: bool,
     /// The number of slices of time.
     pub slices: usize,
 }
@@ -43,6 +45,7 @@ impl Default for Extras {
             timeline_lanes: None,
             frames: None,
             values: None,
+            plots: false,
             slices: Self::SLICES,
         }
     }

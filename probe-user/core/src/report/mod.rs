@@ -16,6 +16,7 @@ mod names;
 pub mod numbers;
 pub(crate) mod percentiles;
 mod places;
+mod plots;
 mod probes;
 pub mod render;
 mod rendered;
@@ -33,6 +34,7 @@ pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsRepor
 pub use extras::Extras;
 pub use frames::{FramePart, FrameReport, FramesAsked, FramesReport};
 pub use meta::ReportMeta;
+pub use plots::PlotReport;
 pub use probes::{Net, ProbeTimes};
 pub use split::SplitReport;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
@@ -40,6 +42,7 @@ pub use totals::ReportTotals;
 pub use values::{CallValues, NamedValues, PointReport, PointsReport, UNREADABLE};
 
 use crate::function::FunctionKind;
+use crate::points::PointShape;
 use crate::stats::Summary;
 use crate::units::{Nanos, Pid, Tid};
 use crate::values::Value;
@@ -96,6 +99,9 @@ pub struct Report {
     /// Calls by their arguments and results, if that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty", skip_deserializing)]
     pub values: Vec<ByValue>,
+    /// The numbers of plots, if that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty", skip_deserializing)]
+    pub plots: Vec<PlotReport>,
     /// CTRACK's tables, if requested and if the report is not approximate.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub ctrack: Option<CtrackReport>,
@@ -316,6 +322,9 @@ pub struct FunctionReport {
     /// The kind of waits that its calls are, if it is no function of a program.
     #[serde(default)]
     pub wait: Option<WaitClass>,
+    /// What a marker tells of that is no scope, but a point in time.
+    #[serde(default)]
+    pub point: Option<PointShape>,
     #[serde(flatten)]
     pub split: SplitReport,
     #[serde(default)]

@@ -38,6 +38,7 @@ impl Report {
             timeline: _,
             frames: _,
             values: _,
+            plots: _,
             ctrack: _,
         } = later;
         self.target.clone_from(target);
@@ -85,6 +86,7 @@ impl Report {
             timeline: None,
             frames: None,
             values: Vec::new(),
+            plots: Vec::new(),
             ctrack: None,
         }
     }

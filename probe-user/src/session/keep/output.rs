@@ -69,7 +69,10 @@ impl Output {
             Self::Reports(reports) => {
                 let extras = reports.sink.extras();
                 let by_value = matches!(reports.by, Some(By::Value { .. }));
-                let shows = extras.slowest_calls.is_some() || extras.values.is_some() || by_value;
+                let shows = extras.slowest_calls.is_some()
+                    || extras.values.is_some()
+                    || extras.plots
+                    || by_value;
                 reports.spill.is_some() && shows
             }
             Self::Live(_) => false,

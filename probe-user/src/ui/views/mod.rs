@@ -10,6 +10,7 @@ pub(crate) mod hist;
 mod needs;
 mod options;
 pub(crate) mod paths;
+mod plots;
 mod points;
 mod summary;
 mod threads;
@@ -141,6 +142,15 @@ pub(crate) static VALUES: View = View {
     draw: values::draw,
 };
 
+pub(crate) static PLOTS: View = View {
+    name: "plots",
+    help: "numbers that markers plot: count, least, mean, greatest, last, and how they change over time",
+    table: RowKind::Plots,
+    needs: Needs::Plots,
+    as_seen: false,
+    draw: plots::draw,
+};
+
 pub(crate) static TIMELINE: View = View {
     name: "timeline",
     help: "what ran when in each thread, innermost and by depth",
@@ -170,7 +180,7 @@ pub(crate) static CTRACK: View = View {
 
 /// All views.
 pub(crate) static VIEWS: &[&View] = &[
-    &SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &VALUES, &FRAMES, &TIMELINE,
+    &SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &VALUES, &PLOTS, &FRAMES, &TIMELINE,
     &THREADS, &CTRACK,
 ];
 

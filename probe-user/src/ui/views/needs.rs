@@ -10,6 +10,7 @@ pub(crate) enum Needs {
     PathHistograms,
     SlowestCalls,
     Values,
+    Plots,
     Timeline,
     /// A frame function, which has to be found among those that were traced.
     Frames,
@@ -19,7 +20,10 @@ pub(crate) enum Needs {
 impl Needs {
     /// Returns whether it needs single calls, not only the sums of an interval.
     pub(crate) fn every_call(self) -> bool {
-        matches!(self, Self::SlowestCalls | Self::Values | Self::Timeline | Self::Frames)
+        matches!(
+            self,
+            Self::SlowestCalls | Self::Values | Self::Plots | Self::Timeline | Self::Frames
+        )
     }
 
     /// Adds the needs to `extras`. `top` is the requested number of rows.
@@ -30,6 +34,7 @@ impl Needs {
             Self::PathHistograms => extras.path_histograms = true,
             Self::SlowestCalls => extras.slowest_calls = Some(top.unwrap_or(calls::TOP)),
             Self::Values => extras.values = Some(top.unwrap_or(values::TOP)),
+            Self::Plots => extras.plots = true,
             Self::Timeline => extras.timeline_lanes = Some(top.unwrap_or(timeline::TOP)),
             Self::Ctrack => extras.ctrack = true,
         }

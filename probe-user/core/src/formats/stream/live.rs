@@ -45,7 +45,7 @@ impl Live {
             return Ok(());
         };
         let nodes = self.recording.nodes();
-        self.told.add(nodes, &chunk);
+        self.told.add(nodes, self.recording.functions(), &chunk);
         self.told.lost.payloads = self.told.lost.payloads.saturating_add(payloads.lost);
         let lost = self.lost.add(chunk.from, chunk.to, &chunk.loss, payloads.lost);
         self.order.add(&chunk, nodes, self.recording.values_by_call(&payloads), lost);

@@ -46,6 +46,7 @@ pub(crate) mod frames;
 mod heat;
 mod inside;
 pub(crate) mod lens;
+mod plots;
 mod ranks;
 pub(crate) mod report;
 pub(crate) mod select;

@@ -9,6 +9,7 @@ use super::frames::frames;
 use super::heat::heat;
 use super::inside::inside;
 use super::lens::Lens;
+use super::plots::plots;
 use super::ranks::ranks;
 use super::slowest::slowest;
 use super::timeline::timeline;
@@ -83,6 +84,8 @@ pub fn report_with<R: ReadAt>(
     });
     let values = extras.values.filter(|_| recording.has_values());
     let values = values.map(|most| by_value(recording, &lens, chunks, &counted, most));
+    let has_plots = extras.plots && recording.has_values();
+    let plots = has_plots.then(|| plots(recording, &lens, chunks, &counted, slices));
     let open = open(&mut counted, &lens, recording.functions().len());
     let timeline = extras
         .timeline_lanes
@@ -121,7 +124,8 @@ pub fn report_with<R: ReadAt>(
     }
     .report(meta);
     let points = points.unwrap_or_default();
-    Report { slowest_calls, points, timeline, frames, values: values.unwrap_or_default(), ..report }
+    let (values, plots) = (values.unwrap_or_default(), plots.unwrap_or_default());
+    Report { slowest_calls, points, timeline, frames, values, plots, ..report }
 }
 
 /// Returns the start and end of the period that the query looks at.

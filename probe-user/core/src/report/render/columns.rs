@@ -5,7 +5,8 @@ use super::RowKind;
 use crate::report::key::Key;
 use crate::report::numbers::{NUMBERS, Number, plain};
 use crate::report::{
-    CallReport, CtrackRow, FramePart, FunctionReport, OneValue, PathReport, ThreadReport, ctrack,
+    CallReport, CtrackRow, FramePart, FunctionReport, OneValue, PathReport, PlotReport,
+    ThreadReport, ctrack,
 };
 use crate::units::Nanos;
 use std::sync::LazyLock;
@@ -124,6 +125,16 @@ pub static VALUES: &[Column<OneValue>] = &[
     column("max", &[], |v| maybe(v.of.max_ns)),
 ];
 
+/// Columns of plots; the first is the default.
+pub static PLOTS: &[Column<PlotReport>] = &[
+    column("count", &["calls"], |p| count(p.count)),
+    column("min", &[], |p| Key::Real(p.min)),
+    column("mean", &[], |p| Key::Real(p.mean)),
+    column("max", &[], |p| Key::Real(p.max)),
+    column("last", &[], |p| Key::Real(p.last)),
+    column("name", &["plot"], |p| Key::Text(&p.name)),
+];
+
 /// Columns of threads; the first is the default.
 pub static THREADS: &[Column<ThreadReport>] = &[
     column("calls", &[], |t| count(t.calls)),
@@ -166,6 +177,7 @@ impl RowKind {
             Self::Timeline => Vec::new(),
             Self::Frames => names(FRAMES),
             Self::Values => names(VALUES),
+            Self::Plots => names(PLOTS),
             Self::Ctrack => names(ctrack()),
         }
     }
@@ -179,6 +191,7 @@ impl RowKind {
             Self::Timeline => false,
             Self::Frames => find(FRAMES, name).is_some(),
             Self::Values => find(VALUES, name).is_some(),
+            Self::Plots => find(PLOTS, name).is_some(),
             Self::Ctrack => find(ctrack(), name).is_some(),
         }
     }

@@ -7,7 +7,7 @@
 use super::RowKind;
 use super::clean::clean;
 use super::columns::{self, UnknownColumn};
-use super::flat::{self, Bucket, InCtrack, InFrames, OnPath, Slice, WithValue};
+use super::flat::{self, Bucket, InCtrack, InFrames, OfPlot, OnPath, Slice, WithValue};
 use super::rows::{self, ChosenRows, RowChoice};
 use crate::function::FunctionKind;
 use crate::report::numbers::{NUMBERS, Number};
@@ -18,6 +18,7 @@ use std::borrow::{Borrow, Cow};
 
 /// A column: its heading, and a function that returns a row's text.
 type Field<T> = (&'static str, fn(&T) -> String);
+type PlotField = (&'static str, fn(&OfPlot<'_>) -> String);
 type PathField<T> = (&'static str, fn(&OnPath<'_, T>) -> String);
 
 /// Renders the rows that `selection` chooses from `table`, with a heading row.
@@ -55,6 +56,7 @@ pub fn render_with(
         RowKind::Calls => out.all(&flat::calls(report, selection), CALLS),
         RowKind::Timeline => out.all(&flat::timeline(report), TIMELINE),
         RowKind::Values => out.all(&flat::values(report, selection), VALUES),
+        RowKind::Plots => out.all(&flat::plots(report, selection), PLOTS),
         RowKind::Frames => out.all(&flat::frames(report, selection), FRAMES),
         RowKind::Ctrack => out.all(&flat::ctrack(report, selection), &in_ctrack()),
     })
@@ -285,6 +287,22 @@ static VALUES: &[Field<WithValue>] = &[
     ("max_ns", |v| maybe(v.calls.max_ns.map(|ns| ns.0))),
     ("group", |v| maybe_text(v.group.as_deref())),
 ];
+
+static PLOTS: &[PlotField] = &[
+    ("name", |p| text(&p.function.name).into_owned()),
+    ("object", |p| text(&p.function.object).into_owned()),
+    ("unit", |p| maybe_text(p.plot.unit.as_deref())),
+    ("count", |p| p.plot.count.to_string()),
+    ("min", |p| real(p.plot.min)),
+    ("mean", |p| real(p.plot.mean)),
+    ("max", |p| real(p.plot.max)),
+    ("last", |p| real(p.plot.last)),
+    ("group", |p| maybe_text(p.function.group.as_deref())),
+];
+
+fn real(number: Option<f64>) -> String {
+    number.map(|number| number.to_string()).unwrap_or_default()
+}
 
 /// A number is no formula, even if it is negative.
 fn value(value: &Value) -> String {

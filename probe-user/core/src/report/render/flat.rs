@@ -2,8 +2,8 @@
 
 use super::rows::{self, RowChoice};
 use crate::report::{
-    CallReport, CtrackRow, FramePart, FunctionHistogram, FunctionReport, PathReport, Report,
-    TimelineCell, ValueCalls,
+    CallReport, CtrackRow, FramePart, FunctionHistogram, FunctionReport, PathReport, PlotReport,
+    Report, TimelineCell, ValueCalls,
 };
 use crate::units::{Nanos, Pid, Tid};
 use crate::values::Value;
@@ -41,6 +41,21 @@ pub(super) fn ctrack<'a>(report: &'a Report, selection: &RowChoice) -> Vec<InCtr
     let list = report.ctrack.as_ref().map_or(&[][..], |ctrack| &ctrack.functions);
     let rows = rows::ctrack(report, selection).indices.into_iter().map(|index| &list[index]);
     rows.filter_map(|row| Some(InCtrack { function: row.of(&report.functions)?, row })).collect()
+}
+
+/// A plot and its function.
+pub(super) struct OfPlot<'a> {
+    pub(super) function: &'a FunctionReport,
+    pub(super) plot: &'a PlotReport,
+}
+
+/// Returns the plots that are shown.
+pub(super) fn plots<'a>(report: &'a Report, selection: &RowChoice) -> Vec<OfPlot<'a>> {
+    let rows = rows::plots(report, selection).indices.into_iter().map(|at| &report.plots[at]);
+    let row = |plot: &'a PlotReport| {
+        Some(OfPlot { function: report.functions.get(plot.function)?, plot })
+    };
+    rows.filter_map(row).collect()
 }
 
 /// A function within frames.

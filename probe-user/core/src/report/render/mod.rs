@@ -27,13 +27,15 @@ pub enum RowKind {
     Frames,
     /// Values of arguments and results.
     Values,
+    /// Plots of markers.
+    Plots,
     /// The functions in CTRACK's tables.
     Ctrack,
 }
 
 impl RowKind {
     /// All tables.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Functions,
         Self::Paths,
         Self::Counts,
@@ -43,6 +45,7 @@ impl RowKind {
         Self::Timeline,
         Self::Frames,
         Self::Values,
+        Self::Plots,
         Self::Ctrack,
     ];
 }

@@ -110,6 +110,12 @@ pub fn values(table: &ByValue, selection: &RowChoice) -> ChosenRows {
     ChosenRows { left_out: table.rows.len() - indices.len(), indices, never_called: 0 }
 }
 
+/// Returns the chosen plots.
+pub fn plots(report: &Report, selection: &RowChoice) -> ChosenRows {
+    let indices = choose(&report.plots, columns::PLOTS, selection, |_| true, |plot| &plot.name);
+    ChosenRows { left_out: report.plots.len() - indices.len(), indices, never_called: 0 }
+}
+
 pub fn threads(report: &Report, selection: &RowChoice) -> ChosenRows {
     let indices =
         choose(&report.threads, columns::THREADS, selection, |_| true, |thread| &thread.name);

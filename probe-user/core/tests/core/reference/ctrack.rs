@@ -24,6 +24,7 @@ const ASKED: Extras = Extras {
     timeline_lanes: None,
     frames: None,
     values: None,
+    plots: false,
     slices: 1,
 };
 
