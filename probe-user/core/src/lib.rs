@@ -23,6 +23,7 @@ pub mod function;
 pub mod glob;
 mod hash;
 pub mod ingest;
+pub mod level;
 pub mod marker;
 pub mod ranges;
 pub mod recording;

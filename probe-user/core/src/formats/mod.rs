@@ -25,6 +25,7 @@ mod folded;
 mod frame_titles;
 pub(crate) mod labels;
 mod lines;
+mod messages_jsonl;
 mod out;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -40,6 +41,7 @@ pub mod stream;
 pub use calls_jsonl::JsonLines;
 pub use coverage::Coverage;
 pub use excerpt::Ended;
+pub use messages_jsonl::JsonMessages;
 
 use crate::recording::replay::Query;
 use crate::recording::{ReadAt, RecordError, Recording};
