@@ -2,7 +2,7 @@
 //! its lines by the same way.
 
 use super::{
-    Failure, attach,
+    Failure, attach, log,
     open::open,
     process,
     query::{query, window},
@@ -24,7 +24,7 @@ use crate::{
     ui,
 };
 use anyhow::{Context as _, anyhow, ensure};
-use ctrace_core::{formats::stream::replay, recording::is_recording, units::Pid};
+use ctrace_core::{formats::stream::replay, recording, units::Pid};
 use std::{
     io::Read as _,
     path::{Path, PathBuf},
@@ -44,7 +44,7 @@ pub(super) fn lines(
     form: Form,
     verbose: u8,
 ) -> Result<u8, Failure> {
-    if args.subject.first().is_some_and(|first| is_file(first)) {
+    if is_recording(&args.subject) {
         of_recording(args, form)?;
         return Ok(0);
     }
@@ -67,12 +67,13 @@ pub(super) fn lines(
     Ok(attach::attach(&spec, &processes, watched, output, args.duration, verbose)?)
 }
 
-/// Returns whether a word on the command line is the file of a recording.
-fn is_file(word: &Path) -> bool {
+/// Returns whether words on the command line are the files of a recording.
+pub(super) fn is_recording(words: &[PathBuf]) -> bool {
+    let Some(word) = words.first() else { return false };
     let is_ours = || {
         let mut head = Vec::new();
         open_regular(word).ok()??.take(16).read_to_end(&mut head).ok()?;
-        Some(is_recording(&head))
+        Some(recording::is_recording(&head))
     };
     is_ours() == Some(true) || word.extension().is_some_and(|end| end == "ctrace")
 }
@@ -145,8 +146,13 @@ fn check_recorded(args: &LinesArgs) -> anyhow::Result<()> {
 fn of_recording(args: LinesArgs, form: Form) -> anyhow::Result<()> {
     check_recorded(&args)?;
     let LinesArgs { subject, output, what, lens, .. } = args;
-    let args = QueryArgs { select: what.select, filter: what.filter, lens };
+    let mut args = QueryArgs { select: what.select, filter: what.filter, lens };
     let recording = open(&subject, &args.lens)?;
+    if let (LineKind::Messages(_), _) = form {
+        log::keep_messages(&mut args.select, |kind| {
+            recording.functions().iter().any(|function| function.kind == kind)
+        });
+    }
     let (start, end) = recording.period();
     let window = window(&args.lens, (start, end))?;
     let took = window.as_ref().map_or(end.since(start), |part| part.end.since(part.start));

@@ -89,8 +89,8 @@ fn said() -> Vec<Block> {
 }
 
 const EXPECTED: &str = "   0.003000  7/1234 wor\\u{1b}ker         app:say: first
-   0.004000  7/7 main               WARN   handle > app:log__warn: a \"b\"\\n\\tc  n=-3
-   0.006000  7/7 main               WARN   handle > app:log__warn: <lost>
+   0.004000  7/7 main             WARN   handle > app:log__warn: a \"b\"\\n\\tc  n=-3
+   0.006000  7/7 main             WARN   handle > app:log__warn: <lost>
    0.013000  7/1234 wor\\u{1b}ker         app:say: last
    0.020000  -- 5 events lost since 0.010000 --
 ";
