@@ -1,11 +1,11 @@
-//! Measures the cost of a scope on this machine: `cargo run --release --example cost`.
+//! Measures the cost of markers on this machine: `cargo run --release --example cost`.
 //!
-//! It raises the scope's semaphore itself, so the flush site is three nops. The numbers lack a
-//! tracer's cost at the flush site, once in 252 calls.
+//! It raises their semaphores itself, so the flush site is three nops. The numbers lack a tracer's
+//! cost at the flush site, once in 252 slots.
 
 #![allow(unsafe_code, reason = "raises semaphores, reads the time-stamp counter")]
 
-use ctrace_marker::scope;
+use ctrace_marker::{frame, message, plot, scope};
 use std::{arch::asm, hint::black_box, time::Instant};
 
 /// Small enough that a round is seldom interrupted.
@@ -22,6 +22,46 @@ fn scoped(x: u64) -> u64 {
     let _scope = scope!("cost");
     black_box(x) + 1
 }
+
+#[inline(never)]
+fn valued(x: u64) -> u64 {
+    let _scope = scope!("cost with a value", x = x);
+    black_box(x) + 1
+}
+
+/// The text has 32 bytes.
+#[inline(never)]
+fn formatted(x: u64) -> u64 {
+    message!("connection {} took too long", 1_000_000 + x % 1000);
+    black_box(x) + 1
+}
+
+#[inline(never)]
+fn plain(x: u64) -> u64 {
+    message!("a connection took much too long.");
+    black_box(x) + 1
+}
+
+#[inline(never)]
+fn plotted(x: u64) -> u64 {
+    plot!("cost", x);
+    black_box(x) + 1
+}
+
+#[inline(never)]
+fn framed(x: u64) -> u64 {
+    frame!();
+    black_box(x) + 1
+}
+
+const MARKERS: [(&str, fn(u64) -> u64); 6] = [
+    ("scope", scoped),
+    ("scope with a value", valued),
+    ("plot", plotted),
+    ("frame", framed),
+    ("message, literal", plain),
+    ("message, formatted", formatted),
+];
 
 #[inline(never)]
 fn two_rdtsc(x: u64) -> u64 {
@@ -81,25 +121,46 @@ fn switch(by: i16) {
     }
 }
 
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
 fn main() {
-    let mut times: [Vec<f64>; 5] = Default::default();
+    let (mut without, mut with_rdtsc, mut two) = (Vec::new(), Vec::new(), Vec::new());
+    let mut dormant: [Vec<f64>; MARKERS.len()] = Default::default();
+    let mut active = dormant.clone();
     for _ in 0..ROUNDS {
-        times[0].push(round(bare));
-        times[1].push(round(scoped));
-        times[2].push(round(two_rdtsc));
-        times[4].push(bare_rdtsc());
+        without.push(round(bare));
+        with_rdtsc.push(round(two_rdtsc));
+        two.push(bare_rdtsc());
+        for (times, (_, marked)) in dormant.iter_mut().zip(MARKERS) {
+            times.push(round(marked));
+        }
         switch(1);
-        times[3].push(round(scoped));
+        for (times, (_, marked)) in active.iter_mut().zip(MARKERS) {
+            times.push(round(marked));
+        }
         switch(-1);
     }
-    let [bare, dormant, rdtsc, active, two] = times.map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        times[ROUNDS / 2]
-    });
-    println!("a call                   {bare:6.2} ns");
-    println!("  with a dormant scope   {dormant:6.2} ns   {:+.2} ns", dormant - bare);
-    println!("  with two rdtsc         {rdtsc:6.2} ns   {:+.2} ns", rdtsc - bare);
-    println!("  with an active scope   {active:6.2} ns   {:+.2} ns", active - bare);
-    println!("two rdtsc alone          {two:6.2} ns");
-    println!("active scope, without the call, / two rdtsc alone: {:.2}", (active - bare) / two);
+    let (bare, two) = (median(without), median(two));
+    let line = |what: &str, time: f64| {
+        println!("  {what:<29} {time:6.2} ns   {:+.2} ns", time - bare);
+    };
+    println!("a call                          {bare:6.2} ns");
+    line("with two rdtsc", median(with_rdtsc));
+    for (times, (name, _)) in dormant.into_iter().zip(MARKERS) {
+        line(&format!("dormant {name}"), median(times));
+    }
+    let mut scope = None;
+    for (times, (name, _)) in active.into_iter().zip(MARKERS) {
+        let time = median(times);
+        line(&format!("active {name}"), time);
+        scope.get_or_insert(time - bare);
+    }
+    println!("two rdtsc alone                 {two:6.2} ns");
+    println!(
+        "active scope, without the call, / two rdtsc alone: {:.2}",
+        scope.unwrap_or(0.0) / two
+    );
 }

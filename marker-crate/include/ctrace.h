@@ -20,8 +20,25 @@
  *   CTRACE_BEGIN(var, "name")   from here to CTRACE_END(var) or to the end of the block, whichever
  *   CTRACE_BEGIN_IN(group, var, "name")    comes first; var is an identifier of your choice
  *   CTRACE_END(var)             ends it now; a second call does nothing
+ *   CTRACE_SCOPE_VALUE("name", "bytes", n)       a scope with a value, an integer or a float
+ *   CTRACE_SCOPE_VALUE_IN(group, "name", "bytes", n)
  *   CTRACE_ENABLED              1, or 0 where all of this compiles to nothing: with -DCTRACE_DISABLE,
  *                               and on anything but x86-64 Linux with gcc or clang
+ *
+ * Macros for points in time (each is an expression without a value)
+ *
+ *   CTRACE_MESSAGE("%s: %d", text, n)            a message, with the conversions of printf; the format
+ *   CTRACE_MESSAGE_LEVEL(CTRACE_WARN, "...")     is a literal, and the message's name. Levels:
+ *   CTRACE_MESSAGE_IN(group, level, "...")       CTRACE_TRACE, _DEBUG, _INFO, _WARN, _ERROR; 0: none
+ *   CTRACE_PLOT("queue", n)                      a number that changes over time, an integer or a float
+ *   CTRACE_PLOT_UNIT("load", "%", x)             with its unit, which has none of the characters ,:[]
+ *   CTRACE_PLOT_IN(group, "queue", n)
+ *   CTRACE_FRAME("physics")                      a frame ends, and the next one begins
+ *   CTRACE_FRAME_IN(group, "physics")
+ *
+ * Texts, numbers and their arguments are computed only while somebody traces them. A message is
+ * formatted on the stack by vsnprintf, without memory of its own. Of a message 1008 bytes count; a longer
+ * one is cut between two characters, and ends in "…". All names here are literals.
  *
  * A name is a string literal (or an array with static storage in the same file). It is kept in the
  * file, and the program never reads it. A scope ends however its block is left: at its end, by return,
@@ -61,6 +78,7 @@
  *   - Without memory for a buffer, scopes are not recorded.
  *   - --gc-sections with binutils before 2.36: define CTRACE_NO_LINK_ORDER. (Functions with scopes are
  *     then kept if any function of their file is.)
+ *   - A message in a signal handler may do what vsnprintf may there: with glibc, integers and texts.
  *   - For USDT notes with arguments use <sys/sdt.h>: it works together with this header.
  *
  * docs/marker-format.md specifies the marker format, version 1.
@@ -112,9 +130,11 @@ enum {
     CTRACE_PATIENCE_ = 1 << 20, /* 65,000 events */
     CTRACE_NEAR_ = 1 << 19,    /* bytes from the stack pointer in the buffer */
     CTRACE_LONGEST_ = 252,     /* bytes of a name that is known only at run time */
+    CTRACE_LONGEST_TEXT_ = 1008, /* bytes of a message */
     CTRACE_BEGINS_ = 1 << 2,   /* kinds of slots before an entry: a name begins, */
     CTRACE_GOES_ON_ = 2 << 2,  /* it goes on, */
-    CTRACE_FILLER_ = 3 << 2,   /* nothing */
+    CTRACE_FILLER_ = 3 << 2,   /* nothing, */
+    CTRACE_VALUE_ = 4 << 2,    /* a value */
     CTRACE_ENDS_ = 0,          /* why a buffer is emptied: nobody writes any more; */
     CTRACE_SURVEYED_ = 1,      /* it is full and written, with its whole calls counted; */
     CTRACE_LATE_ = 2,          /* or the wait for its writers is over */
@@ -424,36 +444,61 @@ CTRACE_COLD_ struct ctrace_c1_buffer *ctrace_c1_prepare(struct ctrace_c1_buffer 
     return buffer;
 }
 
-/* Writes an entry, and before it the slots of its name, of `length` bytes. */
-CTRACE_INLINE_ void ctrace_write_named_(struct ctrace_c1_buffer *buffer, uint64_t position, uint64_t time,
-                                        uint64_t stack, uint64_t tag, const char *name, uint32_t length) {
+/* What comes before an entry: values, and a text if `text` is not 0. */
+struct ctrace_c1_data {
+    const uint64_t *values;
+    const char *text;
+    uint32_t count;
+    uint32_t length;
+    int is_name; /* the text is the name of a scope */
+};
+
+/* Returns up to 7 bytes of a text as a number. */
+CTRACE_INLINE_ uint64_t ctrace_piece_(const char *text, uint32_t piece) {
+    uint64_t bytes = 0;
+    uint32_t low, high;
+    if (piece < 7) {
+        while (piece--) bytes = bytes << 8 | (unsigned char)text[piece];
+        return bytes;
+    }
+    __builtin_memcpy(&low, text, 4);
+    __builtin_memcpy(&high, text + 3, 4);
+    return low | (uint64_t)high << 24;
+}
+
+/* Writes an entry, and before it the slots of its values and of its text. */
+CTRACE_INLINE_ void ctrace_write_with_(struct ctrace_c1_buffer *buffer, uint64_t position, uint64_t time,
+                                       uint64_t stack, uint64_t tag, const struct ctrace_c1_data *data) {
+    const char *text = data->text;
     uint64_t kind = CTRACE_BEGINS_;
-    do {
-        uint64_t text = 0;
-        uint32_t piece = length < 7 ? length : 7, i;
-        for (i = 0; i < piece; i++) text |= (uint64_t)(unsigned char)name[i] << (8 * i);
-        ctrace_write_(buffer, position, time, stack, text << 8 | (uint64_t)piece << 5 | kind);
+    uint32_t i, length = data->length;
+    for (i = 0; i < data->count; i++, position += 16)
+        ctrace_write_(buffer, position, time, data->values[i], data->values[i] >> 16 << 16 | CTRACE_VALUE_);
+    if (text) do {
+        uint32_t piece = length < 7 ? length : 7;
+        ctrace_write_(buffer, position, time, stack, ctrace_piece_(text, piece) << 8 | (uint64_t)piece << 5 | kind);
         kind = CTRACE_GOES_ON_;
-        name += piece;
+        text += piece;
         length -= piece;
         position += 16;
     } while (length);
     /* Writing the name is not part of the scope. */
-    ctrace_write_(buffer, position, ctrace_now_(buffer->clock), stack, tag);
+    ctrace_write_(buffer, position, data->is_name ? ctrace_now_(buffer->clock) : time, stack, tag);
 }
 
-/* Returns the bytes of the slots of an entry whose name has this length. */
-CTRACE_INLINE_ uint32_t ctrace_slots_of_(uint32_t length) {
-    return 16 * ((length ? (length + 6) / 7 : 1) + 1);
+/* Returns the bytes of the slots of an entry and of what comes before it. */
+CTRACE_INLINE_ uint32_t ctrace_slots_of_(const struct ctrace_c1_data *data) {
+    uint32_t pieces = data->length ? (data->length + 6) / 7 : 1;
+    return 16 * (data->count + (data->text ? pieces : 0) + 1);
 }
 
 /* Writes an event that found no slot, or the last one. `position` is the slot taken in the thread's
- * own buffer; below 64 there is none. `name` is 0, or that of an entry which needs more slots than one;
+ * own buffer; below 64 there is none. `data` is 0, or that of an entry which needs more slots than one;
  * none may be taken then. Returns 0 if the event had to be dropped. */
-CTRACE_FN_ int ctrace_c1_slow_named(uint64_t position, uint64_t stack, uint64_t tag, const char *name,
-                                    uint32_t length) {
+CTRACE_FN_ int ctrace_c1_slow_with(uint64_t position, uint64_t stack, uint64_t tag,
+                                   const struct ctrace_c1_data *data) {
     uint64_t time = position < CTRACE_FIRST_ ? 0 : ctrace_now_(CTRACE_TSC_);
-    uint32_t bytes = name ? ctrace_slots_of_(length) : 16;
+    uint32_t bytes = data ? ctrace_slots_of_(data) : 16;
     struct ctrace_c1_buffer **place = &ctrace_c1_mine;
     int written = 0;
     for (;;) {
@@ -466,12 +511,13 @@ CTRACE_FN_ int ctrace_c1_slow_named(uint64_t position, uint64_t stack, uint64_t 
         if (position >= CTRACE_FIRST_ && position <= CTRACE_LAST_) {
             uint64_t now = time ? time : ctrace_now_(buffer->clock);
             if (position + bytes > CTRACE_SIZE_) {
-                /* A name and its entry are in one buffer: what is left of this one stays empty. */
+                /* An entry and what comes before it are in one buffer: what is left of this one stays
+                 * empty. */
                 for (; position <= CTRACE_LAST_; position += 16)
                     ctrace_write_(buffer, position, now, stack, CTRACE_FILLER_);
             } else {
-                if (name)
-                    ctrace_write_named_(buffer, position, now, stack, tag, name, length);
+                if (data)
+                    ctrace_write_with_(buffer, position, now, stack, tag, data);
                 else
                     ctrace_write_(buffer, position, now, stack, tag);
                 position += bytes - 16; /* of the entry */
@@ -499,7 +545,7 @@ CTRACE_FN_ int ctrace_c1_slow_named(uint64_t position, uint64_t stack, uint64_t 
 }
 
 CTRACE_COLD_ int ctrace_c1_slow(uint64_t position, uint64_t stack, uint64_t tag) {
-    return ctrace_c1_slow_named(position, stack, tag, 0, 0);
+    return ctrace_c1_slow_with(position, stack, tag, 0);
 }
 
 /* Returns whether a slot was taken, and not the last one. */
@@ -569,10 +615,44 @@ CTRACE_FN_ uint64_t ctrace_c1_enter(uintptr_t site, uintptr_t sp) {
 
 /* Writes the entry of a scope whose name is known only at run time: of the name, 252 bytes at most. */
 CTRACE_FN_ uint64_t ctrace_c1_enter_named(uintptr_t site, uintptr_t sp, const char *name) {
-    uint32_t length = 0;
-    if (!name) name = "";
-    while (length < CTRACE_LONGEST_ && name[length]) length++;
-    return ctrace_c1_slow_named(0, sp >> 4, ctrace_tag_(site, sp), name, length) ? ctrace_handle_(site, sp) : 0;
+    struct ctrace_c1_data data = {0, name ? name : "", 0, 0, 1};
+    while (data.length < CTRACE_LONGEST_ && data.text[data.length]) data.length++;
+    return ctrace_c1_slow_with(0, sp >> 4, ctrace_tag_(site, sp), &data) ? ctrace_handle_(site, sp) : 0;
+}
+
+/* Writes an entry with a value. */
+CTRACE_FN_ uint64_t ctrace_c1_enter_valued(uintptr_t site, uintptr_t sp, uint64_t value) {
+    struct ctrace_c1_data data = {&value, 0, 1, 0, 0};
+    return ctrace_c1_slow_with(0, sp >> 4, ctrace_tag_(site, sp), &data) ? ctrace_handle_(site, sp) : 0;
+}
+
+/* Writes a message of so many bytes, 1008 at most. */
+CTRACE_FN_ void ctrace_c1_text(uintptr_t site, uintptr_t sp, const char *text, uint64_t length) {
+    struct ctrace_c1_data data = {0, text, 0, (uint32_t)length, 0};
+    ctrace_c1_slow_with(0, sp >> 4, ctrace_tag_(site, sp), &data);
+}
+
+/* Formats a message and writes it. If it cannot be formatted, the format is its text. */
+CTRACE_FN_ __attribute__((__format__(__printf__, 3, 4), __nonnull__)) void
+ctrace_c1_message(uintptr_t site, uintptr_t sp, const char *format, ...) {
+    char room[CTRACE_LONGEST_TEXT_ + 1];
+    int saved_errno = errno, length;
+    __builtin_va_list arguments;
+    __builtin_va_start(arguments, format);
+    length = __builtin_vsnprintf(room, sizeof room, format, arguments);
+    __builtin_va_end(arguments);
+    if (length < 0) {
+        length = (int)__builtin_strlen(format);
+        __builtin_memcpy(room, format, (size_t)(length < (int)sizeof room ? length : (int)sizeof room));
+    }
+    if (length > CTRACE_LONGEST_TEXT_) {
+        length = CTRACE_LONGEST_TEXT_ - 3;
+        while (length > CTRACE_LONGEST_TEXT_ - 6 && (room[length] & 0xc0) == 0x80) length--;
+        __builtin_memcpy(room + length, "\xe2\x80\xa6" /* … */, 3);
+        length += 3;
+    }
+    ctrace_c1_text(site, sp, room, (uint32_t)length);
+    errno = saved_errno;
 }
 
 /* Writes an exit to its own slot. */
@@ -647,9 +727,10 @@ CTRACE_INLINE_ void ctrace_end_(const uint64_t *handle) {
 #define CTRACE_SITES_SECTION_ "ctrace_sites, \"ao?\", @progbits, .Lctrace%="
 #endif
 
-/* All data of the scope, in the sections of the function around it ("?"), and the test whether it is
+/* All data of the scope or point, in the sections of the function around it ("?"), and the test whether it is
  * on. The assembler, not the compiler, makes the data. So each copy of an inlined scope has its own,
- * and an unused copy leaves none behind. */
+ * and an unused copy leaves none behind. Above the flags are the shape of a point (<< 8) and the level of a
+ * message (<< 16). */
 #define CTRACE_ENTER_(flags, name, group, group_field)                                                 \
     CTRACE_ENTER_BY_(flags, name, group, group_field, ctrace_c1_enter(ctrace_site_, ctrace_sp_))
 #define CTRACE_ENTER_BY_(flags, name, group, group_field, enter)                                       \
@@ -667,14 +748,14 @@ CTRACE_INLINE_ void ctrace_end_(const uint64_t *handle) {
             ".popsection\n"                                                                            \
             ".pushsection " CTRACE_SITES_SECTION_ "\n"                                                 \
             ".balign 32\n"                                                                             \
-            "990: .byte 1, %c[flg]\n.short 0\n.long %c[line]\n"                                        \
+            "990: .long %c[head], %c[line]\n"                                                          \
             ".long %c[label] - .\n.long %c[file] - .\n.long " group_field "\n"                         \
             ".long 991b - .\n.long 992b - .\n.long .Lctrace%= - .\n"                                   \
             ".popsection\n"                                                                            \
             "{leaq 990b(%%rip), %[site]|lea %[site], [rip + 990b]}\n"                                  \
             "{cmpw $0, 991b(%%rip)|cmp word ptr [rip + 991b], 0}"                                      \
             : [site] "=r"(ctrace_site_), "=@ccne"(ctrace_on_)                                          \
-            : [flg] "i"(flags), [line] "i"(__LINE__), [label] "i"(name), [file] "i"(__FILE__),         \
+            : [head] "i"(1 | (flags) << 8), [line] "i"(__LINE__), [label] "i"(name), [file] "i"(__FILE__), \
               [grp] "i"(group));                                                                       \
         CTRACE_UNLIKELY_(ctrace_on_)                                                                   \
             ? (__extension__({ __asm__ __volatile__("mov{q %%rsp, %0| %0, rsp}" : "=r"(ctrace_sp_)); }), \
@@ -694,6 +775,46 @@ CTRACE_INLINE_ void ctrace_end_(const uint64_t *handle) {
                                                : ctrace_c1_enter(ctrace_site_, ctrace_sp_)))
 #define CTRACE_LATE_OFF_(var, late, label, group, name) CTRACE_GUARD_(var, 0)
 
+/* The type of a value, a constant: 2 for floats, 1 for unsigned integers, else 0. */
+#define CTRACE_TYPE_(value)                                                                            \
+    (__builtin_classify_type((value) + 0) == 8 ? 2 : (__typeof__((value) + 0))-1 > 0 ? 1 : 0)
+/* A name, and behind its zero byte the list of the one value. */
+#define CTRACE_LISTED_(name, list, value)                                                              \
+    CTRACE_TYPE_(value) == 2 ? name "\0" list ":f64"                                                   \
+                             : CTRACE_TYPE_(value) == 1 ? name "\0" list ":u64" : name "\0" list ":i64"
+#define CTRACE_BITS_(value)                                                                            \
+    __extension__({                                                                                    \
+        __typeof__((value) + 0) ctrace_value_ = (value);                                               \
+        CTRACE_TYPE_(ctrace_value_) == 2 ? ctrace_float_((double)ctrace_value_) : (uint64_t)ctrace_value_; \
+    })
+CTRACE_INLINE_ uint64_t ctrace_float_(double value) {
+    uint64_t bits;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* The group's field of a scope without a group, and of one that has a group. */
+#define CTRACE_NO_GROUP_ "%c[grp]"
+#define CTRACE_GROUP_ "%c[grp] - ."
+#define CTRACE_VALUED_(var, name, list, group, field, value)                                           \
+    CTRACE_GUARD_(var, CTRACE_WITH_VALUE_(8, name, list, group, field, value))
+#define CTRACE_NO_VALUED_(var, name, list, group, field, value) CTRACE_GUARD_(var, 0 * sizeof((value) + 0))
+#define CTRACE_WITH_VALUE_(flags, name, list, group, field, value)                                     \
+    CTRACE_ENTER_BY_(flags, (CTRACE_LISTED_(name, list, value)), group, field,                         \
+                     ctrace_c1_enter_valued(ctrace_site_, ctrace_sp_, CTRACE_BITS_(value)))
+#define CTRACE_PLOT_(name, list, group, field, value)                                                  \
+    ((void)CTRACE_WITH_VALUE_(12 | 2 << 8, name, list, group, field, value))
+#define CTRACE_FRAME_(name, group, field) ((void)CTRACE_ENTER_(4 | 3 << 8, name, group, field))
+#define CTRACE_MESSAGE_(level, group, field, ...)                                                      \
+    ((void)CTRACE_ENTER_BY_(12 | 1 << 8 | (level) << 16, CTRACE_ONE_(__VA_ARGS__) "\0message:str", group, \
+                            field, (CTRACE_IS_TEXT_(CTRACE_ONE_(__VA_ARGS__))                          \
+                                        ? ctrace_c1_text(ctrace_site_, ctrace_sp_, CTRACE_ONE_(__VA_ARGS__), \
+                                                         sizeof(CTRACE_ONE_(__VA_ARGS__)) - 1)         \
+                                        : ctrace_c1_message(ctrace_site_, ctrace_sp_, __VA_ARGS__),    \
+                                    0)))
+/* Whether a format is its text. The compiler knows that if it optimises. */
+#define CTRACE_IS_TEXT_(format) (sizeof(format) <= CTRACE_LONGEST_TEXT_ && !__builtin_strchr(format, '%'))
+
 #else /* !CTRACE_ENABLED */
 
 #define CTRACE_SCOPE_(var, flags, name) enum { var }
@@ -702,8 +823,25 @@ CTRACE_INLINE_ void ctrace_end_(const uint64_t *handle) {
 #define CTRACE_IN_OFF_(var, flags, name, group) CTRACE_SCOPE_(var, flags, name)
 #define CTRACE_LATE_ON_(var, late, label, group, name) CTRACE_SCOPE_(var, 0, name)
 #define CTRACE_LATE_OFF_(var, late, label, group, name) CTRACE_SCOPE_(var, 0, name)
+#define CTRACE_VALUED_ CTRACE_NO_VALUED_
+#define CTRACE_NO_VALUED_(var, name, list, group, field, value) enum { var = 0 * sizeof((value) + 0) }
+#define CTRACE_PLOT_ CTRACE_NO_PLOT_
+#define CTRACE_FRAME_ CTRACE_NO_FRAME_
+#define CTRACE_MESSAGE_ CTRACE_NO_MESSAGE_
 
 #endif /* CTRACE_ENABLED */
+
+/* Points that are compiled out. Arguments are checked and count as used, but are not computed. */
+#define CTRACE_NO_PLOT_(name, list, group, field, value) ((void)sizeof((value) + 0))
+#define CTRACE_NO_FRAME_(name, group, field) ((void)0)
+#define CTRACE_NO_MESSAGE_(level, group, field, ...) ((void)sizeof(ctrace_no_message_(__VA_ARGS__)))
+#ifdef __GNUC__
+__attribute__((__format__(__printf__, 1, 2)))
+#endif
+static inline char ctrace_no_message_(const char *format, ...) {
+    (void)format;
+    return 0;
+}
 
 /* ---------------------------------------------------------------------------------------------------
  * The macros
@@ -717,10 +855,15 @@ CTRACE_INLINE_ void ctrace_end_(const uint64_t *handle) {
 #define CTRACE_IN2_(value) CTRACE_SECOND_(CTRACE_IS_##value CTRACE_IN_OFF_, CTRACE_IN_ON_, 0)
 #define CTRACE_LATE_IN_(disabled) CTRACE_LATE_IN2_(disabled)
 #define CTRACE_LATE_IN2_(value) CTRACE_SECOND_(CTRACE_IS_##value CTRACE_LATE_OFF_, CTRACE_LATE_ON_, 0)
+/* CTRACE_CHOOSE_(CTRACE_DISABLE_group, on, off) chooses likewise between two other macros. */
+#define CTRACE_CHOOSE_(disabled, on, off) CTRACE_CHOOSE2_(disabled, on, off)
+#define CTRACE_CHOOSE2_(value, on, off) CTRACE_SECOND_(CTRACE_IS_##value off, on, 0)
 #define CTRACE_IS_ ~,
 #define CTRACE_IS_1 ~,
 #define CTRACE_SECOND_(...) CTRACE_SECOND2_(__VA_ARGS__)
 #define CTRACE_SECOND2_(a, b, ...) b
+#define CTRACE_ONE_(...) CTRACE_ONE2_(__VA_ARGS__, 0)
+#define CTRACE_ONE2_(a, ...) a
 
 /* Lets CTRACE_FUNCTION be written with and without parentheses. */
 static inline void ctrace_nothing_(void) {}
@@ -732,5 +875,29 @@ static inline void ctrace_nothing_(void) {}
 #define CTRACE_FUNCTION_IN(group) CTRACE_IN_(CTRACE_DISABLE_##group)(CTRACE_UNIQUE_, 1, __func__, #group)
 #define CTRACE_BEGIN(var, name) CTRACE_SCOPE_(var, 0, name)
 #define CTRACE_BEGIN_IN(group, var, name) CTRACE_IN_(CTRACE_DISABLE_##group)(var, 0, name, #group)
+
+#define CTRACE_SCOPE_VALUE(name, value_name, value)                                                    \
+    CTRACE_VALUED_(CTRACE_UNIQUE_, name, value_name, 0, CTRACE_NO_GROUP_, value)
+#define CTRACE_SCOPE_VALUE_IN(group, name, value_name, value)                                          \
+    CTRACE_CHOOSE_(CTRACE_DISABLE_##group, CTRACE_VALUED_, CTRACE_NO_VALUED_)                          \
+    (CTRACE_UNIQUE_, name, value_name, #group, CTRACE_GROUP_, value)
+
+/* Levels of messages. */
+enum { CTRACE_TRACE = 1, CTRACE_DEBUG, CTRACE_INFO, CTRACE_WARN, CTRACE_ERROR };
+
+#define CTRACE_MESSAGE(...) CTRACE_MESSAGE_(0, 0, CTRACE_NO_GROUP_, __VA_ARGS__)
+#define CTRACE_MESSAGE_LEVEL(level, ...) CTRACE_MESSAGE_(level, 0, CTRACE_NO_GROUP_, __VA_ARGS__)
+#define CTRACE_MESSAGE_IN(group, level, ...)                                                           \
+    CTRACE_CHOOSE_(CTRACE_DISABLE_##group, CTRACE_MESSAGE_, CTRACE_NO_MESSAGE_)                        \
+    (level, #group, CTRACE_GROUP_, __VA_ARGS__)
+#define CTRACE_PLOT(name, value) CTRACE_PLOT_(name, "value", 0, CTRACE_NO_GROUP_, value)
+#define CTRACE_PLOT_UNIT(name, unit, value)                                                            \
+    CTRACE_PLOT_(name, "value[" unit "]", 0, CTRACE_NO_GROUP_, value)
+#define CTRACE_PLOT_IN(group, name, value)                                                             \
+    CTRACE_CHOOSE_(CTRACE_DISABLE_##group, CTRACE_PLOT_, CTRACE_NO_PLOT_)                              \
+    (name, "value", #group, CTRACE_GROUP_, value)
+#define CTRACE_FRAME(name) CTRACE_FRAME_(name, 0, CTRACE_NO_GROUP_)
+#define CTRACE_FRAME_IN(group, name)                                                                   \
+    CTRACE_CHOOSE_(CTRACE_DISABLE_##group, CTRACE_FRAME_, CTRACE_NO_FRAME_)(name, #group, CTRACE_GROUP_)
 
 #endif /* CTRACE_H */

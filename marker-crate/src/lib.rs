@@ -16,6 +16,20 @@
 //! assert_eq!(checkout(2), 4);
 //! ```
 //!
+//! [`scope!`] takes values, too. [`message!`], [`plot!`] and [`frame!`] write points in time.
+//!
+//! ```
+//! use ctrace_marker::{frame, message, plot, scope};
+//!
+//! fn send(bytes: &[u8], waiting: usize) {
+//!     let _scope = scope!("send", bytes = bytes.len());
+//!     plot!("waiting", waiting);
+//!     message!(level = Warn, group = "net", "{} bytes to go", bytes.len());
+//!     frame!();
+//! }
+//! # send(b"ab", 1);
+//! ```
+//!
 //! # Cost
 //!
 //! - Dormant, a scope is `cmp word ptr [rip + …], 0` and a jump that is not taken, 14 bytes. The
@@ -25,6 +39,9 @@
 //! - Active, entry and exit together cost about as much as two bare `rdtsc` (some 20 ns). The
 //!   thread writes 16 bytes for a call, 32 for one that calls other scopes, into its own buffer. It
 //!   enters the kernel once in 4032 bytes.
+//! - A dormant point is the same comparison and jump, and nothing else. Active, it costs about one
+//!   bare `rdtsc`, a message what formatting costs besides. A value takes 16 bytes of the buffer; so
+//!   do each 7 bytes of a message.
 //! - A thread gets one buffer of 4 KiB when it first uses an active scope. Other threads have none.
 //!   Buffers of threads that ended are used again.
 //! - At start, one thread-specific key is made. Nothing else runs unasked.
@@ -35,7 +52,8 @@
 //!
 //! - Only the kernel switches scopes on and off, on behalf of a ctrace that is linked to them. When
 //!   that ctrace ends, in whatever way, they are off.
-//! - A scope may be used in a signal handler, whatever the handler interrupts. `errno` is kept.
+//! - A scope may be used in a signal handler, whatever the handler interrupts, and so may a point.
+//!   `errno` is kept.
 //!   (Limits: if a handler fills the buffer just between the two instructions with which the
 //!   interrupted scope takes a slot and writes to it, that event is lost and counted. If the
 //!   process had 32 thread-specific keys before this library was loaded, the C library allocates
@@ -61,7 +79,9 @@
 //! - When the linker drops a function with a `usdt!` in it, the probe's note stays, with the
 //!   address 0.
 //! - Texts of a scope are limited to 255 bytes of the name, 191 of the file, 63 of the group. The
-//!   end of a longer text is kept.
+//!   end of a longer text is kept. With values, 127 bytes are for the name, and as many for their
+//!   names and units.
+//! - The arguments of values and of messages are computed only while the marker is on.
 //!
 //! # Groups
 //!
@@ -119,19 +139,26 @@ mod inactive;
 use inactive as chosen;
 
 mod group;
+mod level;
+mod point;
 mod probe_arg;
 mod scope;
+mod value;
 
 pub use chosen::guard::Guard;
 pub use chosen::named::{ctrace_enter, ctrace_exit};
+pub use chosen::thread_name::thread_name;
 #[cfg(any(feature = "macros", not(feature = "active")))]
 pub use ctrace_marker_macros::mark;
+pub use level::Level;
 pub use probe_arg::ProbeArg;
+pub use value::{Number, Value};
 
 /// The expansion of the macros. Not for people.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::chosen::private::*;
     pub use crate::group::is_off;
+    pub use crate::value::{number, values};
     pub use core;
 }

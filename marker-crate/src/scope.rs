@@ -17,6 +17,18 @@
 /// stands for its whole function and gets the name of the function's symbol. If the function was
 /// inlined, that is the function it was inlined into. `#[mark]` does not have this problem.
 ///
+/// A scope with a name may have one to four values. They are computed when it begins, and only while
+/// somebody traces it. A value is an integer of up to 64 bits, a float or a `bool`
+/// ([`Value`](crate::Value)).
+///
+/// ```
+/// # use ctrace_marker::scope;
+/// fn read(bytes: &[u8]) {
+///     let _scope = scope!("read", bytes = bytes.len(), is_last = false, group = "io");
+/// }
+/// # read(b"ab");
+/// ```
+///
 /// **Cost:** see the crate's documentation. **Signals:** may be used in a handler.
 ///
 /// Never write `let _ = scope!("x");`: it ends the scope immediately, without a warning.
@@ -37,5 +49,23 @@ macro_rules! scope {
     };
     ($name:expr, group = $group:expr $(,)?) => {
         $crate::__scope!(0, ::core::option::Option::Some($name), $group)
+    };
+    ($name:expr, $($values:tt)+) => {
+        $crate::__values!($name, "", [] $($values)+)
+    };
+}
+
+/// Parts the values of a scope from its group.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __values {
+    ($name:expr, $none:expr, [$($values:tt)*] group = $group:expr $(, $($rest:tt)*)?) => {
+        $crate::__values!($name, $group, [$($values)*] $($($rest)*)?)
+    };
+    ($name:expr, $group:expr, [$($values:tt)*] $value:ident = $is:expr $(, $($rest:tt)*)?) => {
+        $crate::__values!($name, $group, [$($values)* ($value, $is)] $($($rest)*)?)
+    };
+    ($name:expr, $group:expr, [$(($value:ident, $is:expr))+]) => {
+        $crate::__valued_scope!($name, $group, [$(($value, $is))+])
     };
 }

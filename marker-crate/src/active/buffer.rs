@@ -17,16 +17,33 @@ pub(super) const SIZE: usize = 4096;
 /// Offset of the first slot.
 pub(super) const FIRST: u32 = 64;
 /// The last slot. Whoever takes it empties the buffer.
-pub(super) const LAST: u32 = 4080;
+const LAST: u32 = 4080;
 const SLOTS: usize = 252;
 /// The bit in word 1 that marks a whole call.
 const WHOLE: u64 = 2;
+/// Kinds of slots before an entry, in word 1: a text begins,
+pub(super) const TEXT_BEGINS: u64 = 1 << 2;
+/// it goes on,
+pub(super) const TEXT_GOES_ON: u64 = 2 << 2;
+/// nothing,
+const FILLER: u64 = 3 << 2;
+/// a value.
+pub(super) const VALUE: u64 = 4 << 2;
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"ctraceb\x01");
 
 #[repr(C)]
-struct Event {
+pub(super) struct Slot {
     word0: AtomicU64,
     word1: AtomicU64,
+}
+
+impl Slot {
+    #[inline]
+    pub(super) fn write(&self, word0: u64, word1: u64) {
+        self.word0.store(word0, Relaxed);
+        super::fence();
+        self.word1.store(word1, Relaxed);
+    }
 }
 
 #[repr(C, align(4096))]
@@ -46,7 +63,7 @@ pub(super) struct Buffer {
     pub(super) batch: AtomicU64,
     /// A stack pointer of its thread. In an unused buffer, the next unused buffer.
     pub(super) stack: AtomicUsize,
-    slots: [Event; SLOTS],
+    slots: [Slot; SLOTS],
 }
 
 const _: () = assert!(
@@ -58,16 +75,17 @@ const _: () = assert!(
         && core::mem::offset_of!(Buffer, batch) == 48
         && core::mem::offset_of!(Buffer, stack) == 56
         && core::mem::offset_of!(Buffer, slots) == FIRST as usize
-        && (LAST - FIRST) as usize == (SLOTS - 1) * size_of::<Event>()
+        && (LAST - FIRST) as usize == (SLOTS - 1) * size_of::<Slot>()
 );
 
 impl Buffer {
-    /// Takes a slot. Returns its position, which may be no slot at all.
+    /// Takes slots of so many bytes. Returns the position of the first, which may be no slot at all.
     ///
     /// One instruction without `lock`: a signal handler comes before it or after it, and other
     /// threads do not write here.
-    pub(super) fn take(&self) -> u32 {
-        let mut taken: u32 = 16;
+    #[inline]
+    pub(super) fn take(&self, bytes: u32) -> u32 {
+        let mut taken = bytes;
         // SAFETY: a live, aligned 32-bit word; its other accesses are atomic as well, and
         // only the thread that runs this (and its handlers) changes it.
         unsafe {
@@ -81,14 +99,15 @@ impl Buffer {
         taken
     }
 
-    /// Writes an event to the slot at `position`, which must be a slot's.
-    pub(super) fn write(&self, position: u32, word0: u64, word1: u64) {
-        let Some(slot) = self.slots.get((position.wrapping_sub(FIRST) / 16) as usize) else {
-            return;
-        };
-        slot.word0.store(word0, Relaxed);
-        super::fence();
-        slot.word1.store(word1, Relaxed);
+    /// Returns the slots from the one at `position` on, up to the end; none if no slot is there.
+    #[inline]
+    pub(super) fn slots_from(&self, position: u32) -> &[Slot] {
+        self.slots.get((position.wrapping_sub(FIRST) / 16) as usize..).unwrap_or_default()
+    }
+
+    /// Fills the slots from `position` on.
+    pub(super) fn fill(&self, position: u32, word0: u64) {
+        self.slots_from(position).iter().for_each(|slot| slot.write(word0, FILLER));
     }
 
     /// Returns whether its thread is emptying it. The caller is a handler that interrupted that.
@@ -115,7 +134,7 @@ impl Buffer {
 
     /// Returns the number of events in this batch, and stores its number of whole calls.
     pub(super) fn count_events(&self) -> u64 {
-        let whole = |slot: &&Event| slot.word1.load(Relaxed) & WHOLE != 0;
+        let whole = |slot: &&Slot| slot.word1.load(Relaxed) & WHOLE != 0;
         let whole = self.slots.iter().filter(whole).count();
         self.whole.store(whole as u16, Relaxed);
         u64::from(self.taken()) + whole as u64
@@ -169,10 +188,13 @@ mod tests {
         check!(magic, next, tid, position, nested, events, clock, flushing, whole, reserved, batch);
         check!(stack);
         assert_eq!((SIZE, FIRST as usize, SLOTS), (BUFFER_LEN, HEADER_LEN, BUFFER_SLOTS));
-        assert_eq!(offset_of!(Event, word0), offset_of!(Mark, time));
-        assert_eq!(offset_of!(Event, word1), offset_of!(Mark, tag));
-        assert_eq!(size_of::<Event>(), size_of::<Mark>());
+        assert_eq!(offset_of!(Slot, word0), offset_of!(Mark, time));
+        assert_eq!(offset_of!(Slot, word1), offset_of!(Mark, tag));
+        assert_eq!(size_of::<Slot>(), size_of::<Mark>());
         assert_eq!((MAGIC, WHOLE), (BUFFER_MAGIC, Mark::WHOLE));
+        assert_eq!((TEXT_BEGINS, TEXT_GOES_ON), (Mark::NAME_BEGINS, Mark::NAME_GOES_ON));
+        assert_eq!((FILLER, VALUE), (Mark::FILLER, Mark::VALUE));
+        assert_eq!(super::super::text::LONGEST, Mark::LONGEST_TEXT);
         assert_eq!(clock::MASK, (1 << Mark::TIME_BITS) - 1);
         assert_eq!(clock::TSC, ctrace_common::CLOCK_TSC);
         assert_eq!(clock::MONOTONIC, ctrace_common::CLOCK_MONOTONIC);

@@ -34,7 +34,8 @@ pub(super) fn now() -> u64 {
     time & MASK
 }
 
-fn tsc() -> u64 {
+#[inline]
+pub(super) fn tsc() -> u64 {
     let (low, high): (u64, u64);
     // SAFETY: reads the counter; all x86-64 CPUs have it.
     unsafe {

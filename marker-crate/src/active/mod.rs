@@ -1,8 +1,9 @@
 //! The working markers, for x86-64 Linux.
 //!
 //! From the scope outwards: `site` is a scope's code, `enter` the few instructions that write an
-//! event, `slow` the rare cases. `flush` and `thread` take, empty and give back buffers. `buffer`
-//! is the memory that ctrace reads.
+//! event, `slow` the rare cases. `point` is the code of points and of scopes with values, `source`
+//! their values, `record` writes them. `flush` and `thread` take, empty and give back buffers.
+//! `buffer` is the memory that ctrace reads.
 
 mod buffer;
 mod clock;
@@ -12,12 +13,17 @@ pub(crate) mod guard;
 mod list;
 mod marker_fn;
 pub(crate) mod named;
+mod point;
+mod record;
 mod runtime;
 mod site;
 mod slow;
+mod source;
 mod sys;
+mod text;
 mod texts;
 mod thread;
+pub(crate) mod thread_name;
 mod usdt;
 
 /// Stops the compiler from moving memory accesses across. A thread and its signal handlers need no
@@ -30,5 +36,7 @@ fn fence() {
 pub(crate) mod private {
     pub use super::enter::ctrace_marker_enter as enter;
     pub use super::guard::{begun, nothing};
-    pub use super::texts::{Texts, id, section};
+    pub use super::record::{low, tag};
+    pub use super::source::{Lazy, Nothing, Source, formatted};
+    pub use super::texts::{Texts, head, id, plain, section};
 }

@@ -38,7 +38,21 @@ macro_rules! __scope {
                     id = const ID,
                     on = label {
                         let (entered, at): (u64, u64);
-                        $crate::__site!($flags, TEXTS, ID, entered, at);
+                        // `enter` changes the registers of the win64 convention that may be changed
+                        // and no others; the stack is aligned and the red zone unused, as there is no
+                        // `nostack`.
+                        $crate::__site!(
+                            ["lea rax, [rip + 772f]", "call {enter}"],
+                            [
+                                enter = sym $crate::__private::enter,
+                                out("r10") entered,
+                                out("r11") at,
+                                clobber_abi("win64"),
+                            ],
+                            [$flags, 0, 0],
+                            TEXTS,
+                            ID
+                        );
                         tag = entered;
                         sp.write(at);
                     },
@@ -51,32 +65,34 @@ macro_rules! __scope {
     }};
 }
 
-/// The call to `enter`, the entry in `ctrace_sites` and all that it points to.
+/// Code that knows the entry in `ctrace_sites` as `772f`, with its operands; the entry and all that
+/// it points to.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __site {
-    ($flags:expr, $texts:ident, $id:ident, $tag:ident, $sp:ident) => {
+    ($code:tt, $operands:tt, $head:tt, $texts:expr, $id:expr) => {
         $crate::__site!(
-            @chunks $flags, $texts, $id, $tag, $sp,
+            @chunks $code, $operands, $head, $texts, $id,
             [0 t0, 1 t1, 2 t2, 3 t3, 4 t4, 5 t5, 6 t6, 7 t7, 8 t8, 9 t9, 10 t10, 11 t11, 12 t12,
              13 t13, 14 t14, 15 t15, 16 t16, 17 t17, 18 t18, 19 t19, 20 t20, 21 t21, 22 t22,
              23 t23, 24 t24, 25 t25, 26 t26, 27 t27, 28 t28, 29 t29, 30 t30, 31 t31]
         )
     };
-    (@chunks $flags:expr, $texts:ident, $id:ident, $tag:ident, $sp:ident, [$($index:literal $chunk:ident),*]) => {
-        // SAFETY: `enter` changes the registers of the win64 convention that may be changed and no
-        // others; the stack is aligned and the red zone unused, as there is no `nostack`. What is
-        // emitted elsewhere is data and one `nop` that nothing jumps to.
+    (
+        @chunks [$($code:literal),*], [$($operands:tt)*], [$flags:expr, $shape:expr, $level:expr],
+        $texts:expr, $id:expr, [$($index:literal $chunk:ident),*]
+    ) => {
+        // SAFETY: the operands are those that the code needs. What is emitted elsewhere is data and
+        // one `nop` that nothing jumps to.
         unsafe {
             ::core::arch::asm!(
-                "lea rax, [rip + 772f]",
-                "call {enter}",
+                $($code,)*
                 "771:",
                 // The entry.
                 ".pushsection ctrace_sites,\"a\",@progbits,unique,{section}",
                 ".balign 32",
                 "772:",
-                ".byte 1, {flags}, 0, 0",
+                ".byte 1, {flags}, {shape}, {level}",
                 ".long {line}",
                 ".if {named}",
                 ".long .Lctrace_texts_{id} - .",
@@ -97,7 +113,7 @@ macro_rules! __site {
                 ".pushsection .text.ctrace_points,\"ax\",@progbits,unique,{section}",
                 "773: nop",
                 ".popsection",
-                // The semaphore and the texts, once for all copies of the scope in this object.
+                // The semaphore and the texts, once for all copies of the site in this object.
                 ".ifndef .Lctrace_semaphore_{id}",
                 ".pushsection .probes,\"aw\",@progbits,unique,{section}",
                 ".balign 2",
@@ -110,8 +126,9 @@ macro_rules! __site {
                 ), )*
                 ".popsection",
                 ".endif",
-                enter = sym $crate::__private::enter,
                 flags = const $flags,
+                shape = const $shape,
+                level = const $level,
                 line = const ::core::line!(),
                 id = const $id,
                 section = const $crate::__private::section($id),
@@ -121,9 +138,7 @@ macro_rules! __site {
                 group_at = const $texts.group_at,
                 used = const $texts.used,
                 $( $chunk = const $texts.chunks[$index], )*
-                out("r10") $tag,
-                out("r11") $sp,
-                clobber_abi("win64"),
+                $($operands)*
             );
         }
     };

@@ -4,10 +4,12 @@
 //! All of it is async-signal-safe: it may interrupt itself at any instruction.
 
 use super::{
-    buffer::{Buffer, FIRST, LAST, SIZE},
+    buffer::{Buffer, FIRST, SIZE},
     clock,
     enter::Local,
-    fence, flush, list, thread,
+    fence, flush, list,
+    record::Record,
+    thread,
 };
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -24,11 +26,17 @@ pub(super) extern "C" fn ctrace_marker_slow(
     word0: u64,
     word1: u64,
 ) {
-    let mut word0 = word0;
+    let taken = buffer.map(|buffer| (buffer, index.wrapping_add(FIRST)));
+    write(local, taken, Record { word0, word1, values: &[], text: None });
+}
+
+/// Writes an event and what comes before it. `taken` are the buffer in which slots for that were
+/// taken, and the position of the first of them, which may be beyond the last slot.
+pub(super) fn write(local: &Local, mut taken: Option<(&Buffer, u32)>, mut record: Record<'_>) {
     if clock::clock() != clock::TSC {
-        word0 = with_time_of_now(word0);
+        record.word0 = with_time_of_now(record.word0);
     }
-    let mut taken = buffer.map(|buffer| (buffer, index.wrapping_add(FIRST)));
+    let bytes = record.bytes();
     let mut waiting = None;
     loop {
         let (buffer, position) = match taken.take() {
@@ -36,10 +44,10 @@ pub(super) extern "C" fn ctrace_marker_slow(
             None => {
                 let Some(buffer) = current(local, waiting.take()) else { return };
                 // The time until now is not part of the scope that begins.
-                if word1 & 1 == 0 {
-                    word0 = with_time_of_now(word0);
+                if record.word1 & 1 == 0 {
+                    record.word0 = with_time_of_now(record.word0);
                 }
-                (buffer, buffer.take())
+                (buffer, buffer.take(bytes))
             }
         };
         if position < FIRST || buffer.is_wiped() {
@@ -49,23 +57,27 @@ pub(super) extern "C" fn ctrace_marker_slow(
             let _ = local.own.compare_exchange(list::address(buffer), 0, Relaxed, Relaxed);
             continue;
         }
-        let has_slot = position < SIZE as u32;
-        if has_slot {
-            buffer.write(position, word0, word1);
-            if position < LAST {
+        let end = position.saturating_add(bytes);
+        let is_written = end <= SIZE as u32;
+        if is_written {
+            record.put(buffer, position);
+            if end < SIZE as u32 {
                 return;
             }
+        } else {
+            // An entry and what comes before it are in one buffer.
+            buffer.fill(position, record.word0);
         }
         // The buffer is full. If we interrupted its emptying, that will finish. We may have
         // interrupted a writer between taking a slot and writing it. It must find the slot
         // unchanged, as long as there is another buffer to use.
-        let is_late = || position > PATIENCE || !has_slot && nested(buffer).is_none();
+        let is_late = || position > PATIENCE || !is_written && nested(buffer).is_none();
         if !buffer.is_flushing() && (buffer.is_written() || is_late()) {
             flush::empty(local, buffer);
         } else {
             waiting = Some(buffer);
         }
-        if has_slot {
+        if is_written {
             return;
         }
     }
@@ -140,13 +152,13 @@ mod tests {
         let _alone = CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
         clock::assume(clock::MONOTONIC);
         let local = Local { fast: AtomicUsize::new(0), own: AtomicUsize::new(0) };
-        write(&local, 1);
+        write_events(&local, 1);
         test(&local, list::at(local.own.load(Relaxed)).unwrap());
         clock::assume(clock::TSC);
     }
 
     /// Writes entries and exits in turn, with a TSC time, as from `enter`.
-    fn write(local: &Local, events: u64) {
+    fn write_events(local: &Local, events: u64) {
         for event in 0..events {
             ctrace_marker_slow(local, None, 0, 0xabcd << 48 | 1, 0x1000 | event & 1);
         }
@@ -161,7 +173,7 @@ mod tests {
         on_a_new_thread(|local, buffer| {
             let before = clock::now();
             let (batches, first) = (buffer.batch.load(Relaxed), events(buffer));
-            write(local, 299);
+            write_events(local, 299);
             let after = clock::now();
             assert_eq!(local.fast.load(Relaxed), 0, "the fast path reads the TSC");
             assert_eq!(buffer.clock.load(Relaxed), clock::MONOTONIC);
@@ -181,14 +193,14 @@ mod tests {
     fn a_writer_that_never_comes_back_is_not_waited_for_for_ever() {
         on_a_new_thread(|local, own| {
             let (batches, first) = (own.batch.load(Relaxed), events(own));
-            own.take();
-            write(local, 250);
+            own.take(16);
+            write_events(local, 250);
             assert_eq!((own.taken(), own.nested.load(Relaxed)), (252, 0));
-            write(local, 60_000);
+            write_events(local, 60_000);
             let nested = list::at(own.nested.load(Relaxed)).unwrap();
             assert_eq!((own.batch.load(Relaxed), events(nested)), (batches, 60_000));
             assert_eq!(nested.batch.load(Relaxed), 60_000 / 252);
-            write(local, 6_000);
+            write_events(local, 6_000);
             assert!(own.batch.load(Relaxed) > batches);
             assert_eq!(events(own) - first + events(nested), 1 + 250 + 66_000);
         });

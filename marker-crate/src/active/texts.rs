@@ -4,7 +4,7 @@
 //! function of a `dylib` crate is exported, and the linker refuses self-relative references to it.
 //! A template string would fail on braces, quotes and backslashes.
 
-/// Name, file and group, each with a zero byte behind it, as 32 numbers of 16 bytes.
+/// Name, list of values, file and group, each with a zero byte behind it, as 32 numbers of 16 bytes.
 pub struct Texts {
     pub chunks: [u128; 32],
     /// The number of used chunks.
@@ -18,6 +18,8 @@ pub struct Texts {
 const NAME: usize = 255;
 const FILE: usize = 191;
 const GROUP: usize = 63;
+/// The list of values lies in the room of the name.
+const LIST: usize = 127;
 
 struct Bytes {
     bytes: [u8; 512],
@@ -42,14 +44,103 @@ impl Bytes {
         self.length += 1;
         self
     }
+
+    /// Appends the list of values.
+    const fn push_list(mut self, values: &[(&str, &str)], types: &[&str]) -> Bytes {
+        let from = self.length;
+        let mut at = 0;
+        while at < values.len() {
+            let (name, unit) = values[at];
+            if at > 0 {
+                self = self.append(",");
+            }
+            self = self.append(name);
+            if !unit.is_empty() {
+                assert!(is_unit(unit), "a unit has none of the characters ,:[]");
+                self = self.append("[").append(unit).append("]");
+            }
+            self = self.append(":").append(types[at]);
+            at += 1;
+        }
+        assert!(self.length - from <= LIST, "the names of the values are too long");
+        self.length += 1;
+        self
+    }
+
+    const fn append(mut self, text: &str) -> Bytes {
+        let text = text.as_bytes();
+        assert!(text.len() <= LIST, "the name of a value is too long");
+        let mut at = 0;
+        while at < text.len() {
+            self.bytes[self.length] = text[at];
+            self.length += 1;
+            at += 1;
+        }
+        self
+    }
+}
+
+const fn is_unit(text: &str) -> bool {
+    let text = text.as_bytes();
+    let mut at = 0;
+    while at < text.len() {
+        if matches!(text[at], b',' | b':' | b'[' | b']' | 0) {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// Returns the text, or its first characters in so many bytes.
+#[must_use]
+pub const fn head(text: &str, most: usize) -> &str {
+    if text.len() <= most {
+        return text;
+    }
+    let mut end = most;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.split_at(end).0
+}
+
+/// Returns the format if it has neither placeholders nor escaped braces: then it is the text.
+#[must_use]
+pub const fn plain(format: &'static str) -> Option<&'static str> {
+    let bytes = format.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if matches!(bytes[at], b'{' | b'}') {
+            return None;
+        }
+        at += 1;
+    }
+    Some(format)
 }
 
 impl Texts {
     #[must_use]
     pub const fn new(name: Option<&str>, file: &str, group: &str) -> Texts {
+        Texts::with_values(name, &[], &[], file, group)
+    }
+
+    /// Makes the texts of a site with these values: names with units or empty texts, and types.
+    #[must_use]
+    pub const fn with_values(
+        name: Option<&str>,
+        values: &[(&str, &str)],
+        types: &[&str],
+        file: &str,
+        group: &str,
+    ) -> Texts {
         let mut bytes = Bytes { bytes: [0; 512], length: 0 };
         if let Some(name) = name {
-            bytes = bytes.push(name, NAME);
+            bytes = if values.is_empty() {
+                bytes.push(name, NAME)
+            } else {
+                bytes.push(name, NAME - LIST - 1).push_list(values, types)
+            };
         }
         let file_at = bytes.length as u32;
         bytes = bytes.push(file, FILE);
@@ -113,7 +204,7 @@ pub const fn section(id: u64) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::Texts;
+    use super::{Texts, head, plain};
 
     fn text(texts: &Texts, at: u32) -> ([u8; 512], usize) {
         let mut bytes = [0; 512];
@@ -150,6 +241,32 @@ mod tests {
         assert!(long.ends_with(core::str::from_utf8(&bytes[..length]).unwrap()));
         let (_, length) = text(&texts, texts.group_at);
         assert!(length <= 63);
+    }
+
+    #[test]
+    fn the_list_of_values_follows_the_name() {
+        let values = &[("a", ""), ("größe", "ms"), ("c", "")];
+        let texts = Texts::with_values(Some("name"), values, &["i64", "f64", "bool"], "f.rs", "g");
+        check(&texts, 0, "name");
+        check(&texts, 5, "a:i64,größe[ms]:f64,c:bool");
+        check(&texts, texts.file_at, "f.rs");
+        check(&texts, texts.group_at, "g");
+        let long = "n".repeat(300);
+        let texts = Texts::with_values(Some(&long), &[(&long[..100], "")], &["u64"], &long, &long);
+        check(&texts, 128, &std::format!("{}:u64", &long[..100]));
+        check(&texts, texts.group_at, &long[..63]);
+    }
+
+    #[test]
+    fn a_head_ends_between_characters() {
+        assert_eq!((head("text", 4), head("text", 3)), ("text", "tex"));
+        assert_eq!((head("aä", 2), head("aä", 3), head("ää", 1)), ("a", "aä", ""));
+    }
+
+    #[test]
+    fn a_format_without_braces_is_a_text() {
+        assert_eq!(plain("a %d \"text\""), Some("a %d \"text\""));
+        assert_eq!((plain("{}"), plain("{{"), plain("a}}")), (None, None, None));
     }
 
     extern crate std;

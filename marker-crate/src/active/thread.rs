@@ -47,7 +47,8 @@ pub(super) fn watch(local: &Local) {
     }
 }
 
-fn this_thread<'a>() -> &'a Local {
+#[inline]
+pub(super) fn this_thread<'a>() -> &'a Local {
     // SAFETY: `local` returns the address of this thread's variable; it is used on this thread only
     // and while the thread lives.
     unsafe { &*local() }

@@ -3,7 +3,9 @@
 
 pub(crate) mod guard;
 pub(crate) mod named;
+mod points;
 mod probes;
+pub(crate) mod thread_name;
 
 /// The expansion of the macros.
 pub(crate) mod private {

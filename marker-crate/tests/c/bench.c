@@ -14,6 +14,26 @@ static NOINLINE int leaf_scope(int x) {
     OPAQUE();
     return x + 1;
 }
+static NOINLINE int leaf_plot(int x) {
+    CTRACE_PLOT("plot", x);
+    OPAQUE();
+    return x + 1;
+}
+static NOINLINE int leaf_value(int x) {
+    CTRACE_SCOPE_VALUE("scope with a value", "x", x);
+    OPAQUE();
+    return x + 1;
+}
+static NOINLINE int leaf_text(int x) {
+    CTRACE_MESSAGE("a connection took much too long.");
+    OPAQUE();
+    return x + 1;
+}
+static NOINLINE int leaf_message(int x) {
+    CTRACE_MESSAGE("connection %d took too long", 1000000 + x % 1000); /* 32 bytes */
+    OPAQUE();
+    return x + 1;
+}
 static NOINLINE int call_bare(int x) { return leaf_bare(x) + 1; }
 static NOINLINE int call_scope(int x) {
     CTRACE_SCOPE("call");
@@ -63,8 +83,14 @@ static void versus(const char *what, int (*f)(int), const char *to, int (*base)(
 int main(void) {
     versus("dormant leaf", leaf_scope, "bare", leaf_bare);
     versus("dormant caller", call_scope, "bare", call_bare);
+    versus("dormant plot", leaf_plot, "bare", leaf_bare);
+    versus("dormant message", leaf_message, "bare", leaf_bare);
     switch_to(NULL, 1);
     versus("active leaf", leaf_scope, "two rdtsc", two_rdtsc);
     versus("active caller", call_scope, "two rdtsc", two_rdtsc);
+    versus("active value", leaf_value, "two rdtsc", two_rdtsc);
+    versus("active plot", leaf_plot, "two rdtsc", two_rdtsc);
+    versus("active literal", leaf_text, "two rdtsc", two_rdtsc);
+    versus("active message", leaf_message, "two rdtsc", two_rdtsc);
     return 0;
 }

@@ -3,6 +3,7 @@
 #if CTRACE_ENABLED
 #error "not disabled"
 #endif
+int never(int x); /* is nowhere */
 int f(int x);
 int f(int x) {
     CTRACE_FUNCTION;
@@ -14,6 +15,19 @@ int f(int x) {
     CTRACE_BEGIN_IN(dev, other, "d");
     CTRACE_END(part);
     CTRACE_END(other);
+    int used = x, by_message = x;
+    double also_used = x;
+    CTRACE_SCOPE_VALUE("e", "x", used);
+    CTRACE_SCOPE_VALUE_IN(dev, "f", "x", also_used);
+    CTRACE_MESSAGE("g");
+    CTRACE_MESSAGE("h %d", by_message);
+    CTRACE_MESSAGE_LEVEL(CTRACE_WARN, "i %d", never(x));
+    CTRACE_MESSAGE_IN(dev, 0, "j");
+    CTRACE_PLOT("k", never(x));
+    CTRACE_PLOT_UNIT("l", "ms", x);
+    CTRACE_PLOT_IN(dev, "m", x);
+    CTRACE_FRAME("n");
+    CTRACE_FRAME_IN(dev, "o");
     return x;
 }
 int main(void) { return f(0); }

@@ -23,8 +23,7 @@
     } while (0)
 
 struct site {
-    uint8_t version, flags;
-    uint16_t reserved;
+    uint8_t version, flags, shape, level;
     uint32_t line;
     int32_t name, file, group, semaphore, point, text;
 };

@@ -156,6 +156,26 @@ fn late_names() {
     }
 }
 
+/// Messages, plots, frames and scopes with values: what the file has, what comes out, and whole also
+/// where handlers interrupt their writer.
+#[test]
+fn points() {
+    let compilers = [("gcc", C), ("g++", CXX), ("clang", C), ("clang++", CXX), ("musl-gcc", C)];
+    for (compiler, language) in compilers {
+        let dialects = [language, if language == C { &["-std=c99"] } else { &["-std=c++11"] }];
+        for (way, dialect) in ["-O0", "-O2", "-flto"]
+            .into_iter()
+            .flat_map(|way| dialects.into_iter().map(move |dialect| (way, dialect)))
+        {
+            if there(compiler) && !(compiler == "musl-gcc" && way == "-flto") {
+                let build = Build::new();
+                let flags = [language, dialect, &[way, "-pthread"]];
+                run(&build.program(compiler, &flags, &["points.c"]), &[]);
+            }
+        }
+    }
+}
+
 #[test]
 fn dlopen_and_dlclose() {
     for compiler in ["gcc", "clang"] {

@@ -85,7 +85,8 @@ pub(crate) fn sites(elf: &Elf) -> Vec<Site> {
     let entries = bytes.chunks(32).zip((address..).step_by(32));
     entries
         .map(|(entry, address)| {
-            assert_eq!((entry[0], &entry[2..4]), (1, &[0, 0][..]), "version and reserved");
+            assert_eq!(entry[0], 1, "version");
+            assert!(entry[1] & 4 != 0 || entry[2..4] == [0, 0], "a shape or a level of no point");
             let to = |offset| follow(entry, address, offset);
             Site {
                 name: to(8).map(|name| elf.text(name)),

@@ -4,7 +4,7 @@ use super::*;
 use core::mem::offset_of;
 use ctrace_common::{
     BUFFER_LEN, BUFFER_MAGIC, BUFFER_SLOTS, BufferHeader, CLOCK_MONOTONIC, CLOCK_TSC, HEADER_LEN,
-    MARK_LEN, Mark,
+    MARK_LEN, Mark, SiteEntry,
 };
 
 const SITE: u64 = 0x5555_5555_4020;
@@ -33,6 +33,13 @@ fn equations() -> Vec<(String, u64)> {
     more("CTRACE_FIRST_", HEADER_LEN as u64);
     more("CTRACE_LAST_", (BUFFER_LEN - MARK_LEN) as u64);
     more("CTRACE_MAGIC_", BUFFER_MAGIC);
+    more("CTRACE_BEGINS_", Mark::NAME_BEGINS);
+    more("CTRACE_GOES_ON_", Mark::NAME_GOES_ON);
+    more("CTRACE_FILLER_", Mark::FILLER);
+    more("CTRACE_VALUE_", Mark::VALUE);
+    more("CTRACE_LONGEST_", Mark::LONGEST_NAME as u64);
+    more("CTRACE_LONGEST_TEXT_", Mark::LONGEST_TEXT as u64);
+    more("CTRACE_ERROR", SiteEntry::HIGHEST_LEVEL.into());
     more("CTRACE_TSC_", CLOCK_TSC.into());
     more("CTRACE_MONOTONIC_", CLOCK_MONOTONIC.into());
     // The words of an entry, and of the whole call after its exit.

@@ -188,6 +188,28 @@ fn a_group_compiled_out() {
     }
 }
 
+#[test]
+fn points_of_a_group_compiled_out() {
+    for compiler in ["gcc", "clang", "g++", "clang++"] {
+        let language = if compiler.ends_with("++") { CXX } else { C };
+        if !there(compiler) {
+            continue;
+        }
+        let names = |define: &str| {
+            let build = Build::new();
+            let program = build.program(compiler, &[language, &["-O1", define]], &["grouped.c"]);
+            run(&program, &[]);
+            sites(&Elf::open(&program)).into_iter().filter_map(|site| site.name).collect()
+        };
+        let all: BTreeSet<String> = names("-DCTRACE_DISABLE_other");
+        assert_eq!(all.len(), 8, "{compiler}: {all:?}");
+        for define in ["-DCTRACE_DISABLE_dev", "-DCTRACE_DISABLE_dev="] {
+            let kept: Vec<_> = all.iter().filter(|name| name.contains("prod")).cloned().collect();
+            assert_eq!(names(define).into_iter().collect::<Vec<_>>(), kept, "{compiler}");
+        }
+    }
+}
+
 /// A dropped function takes its scopes with it, and they do not keep it.
 #[test]
 fn gc_sections_drops_scopes() {

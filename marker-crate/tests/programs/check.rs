@@ -1,7 +1,7 @@
 //! A program, or with `--cfg library` a library, that checks its own markers. Every build uses the
 //! same source. Prints "fine" at the end, and its number of entries.
 
-use ctrace_marker::scope;
+use ctrace_marker::{frame, message, plot, scope};
 use std::hint::black_box;
 
 #[inline(never)]
@@ -26,6 +26,18 @@ fn unnamed(n: u64) -> u64 {
 fn grouped(n: u64) -> u64 {
     let _scope = scope!("compiled out", group = "dev");
     black_box(n)
+}
+
+/// Takes 12 slots, or whole calls.
+#[inline(never)]
+fn points(n: u64) {
+    let _scope = scope!("valued", n = n, group = "prod");
+    message!("twelve bytes");
+    message!(level = Info, "{:>10}", n);
+    plot!("plotted", n as f64, unit = "ms");
+    frame!();
+    plot!("compiled out", n, group = "dev");
+    message!(group = "dev", "compiled out {n}");
 }
 
 /// Public but never called: only the linker can know.
@@ -109,9 +121,16 @@ pub extern "C" fn check() -> usize {
         std::thread::spawn(calls).join().unwrap();
         std::thread::spawn(calls).join().unwrap();
         assert_eq!(events() - before, 3 * want, "in other threads");
+        let before = events();
+        (0..100).for_each(points);
+        // What is left of a buffer is filled.
+        let of_points = events() - before;
+        assert!((1200..1300).contains(&of_points), "{of_points} events of points");
         switch(-1);
+        let before = events();
         calls();
-        assert_eq!(events() - before, 3 * want, "off at last");
+        points(1);
+        assert_eq!(events(), before, "off at last");
         entries
     }
 }

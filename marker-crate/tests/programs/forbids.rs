@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 #![deny(warnings)]
 
-use ctrace_marker::{marker_fn, scope, usdt, usdt_enabled};
+use ctrace_marker::{frame, marker_fn, message, plot, scope, thread_name, usdt, usdt_enabled};
 
 marker_fn! {
     pub extern "C" fn exported(a: u64) -> u64 {
@@ -13,6 +13,14 @@ marker_fn! {
 fn main() {
     let _named = scope!("named");
     let _grouped = scope!(group = "g");
+    let (used, by_message) = (1_u8, "text");
+    let _valued = scope!("valued", used = used, is = true, group = "g");
+    message!("plain");
+    message!(level = Debug, group = "g", "{} {by_message}", used);
+    plot!("plot", used, unit = "ms", group = "g");
+    frame!();
+    frame!("named", group = "g");
+    thread_name("forbids");
     usdt!(forbids, place, 1, 2_u8);
     assert!(!usdt_enabled!(forbids, place));
     let sum: u64 = (0..3)

@@ -2,7 +2,7 @@
 #![no_std]
 
 #[cfg(marked)]
-use ctrace_marker::{scope, usdt, usdt_enabled};
+use ctrace_marker::{frame, message, plot, scope, usdt, usdt_enabled};
 #[cfg(not(marked))]
 macro_rules! scope {
     ($($tokens:tt)*) => {
@@ -12,6 +12,18 @@ macro_rules! scope {
 #[cfg(not(marked))]
 macro_rules! usdt {
     ($($tokens:tt)*) => {};
+}
+#[cfg(not(marked))]
+macro_rules! message {
+    ($($tokens:tt)*) => {};
+}
+#[cfg(not(marked))]
+macro_rules! plot {
+    ($($tokens:tt)*) => {};
+}
+#[cfg(not(marked))]
+macro_rules! frame {
+    () => {};
 }
 #[cfg(not(marked))]
 macro_rules! usdt_enabled {
@@ -33,6 +45,10 @@ pub fn calls(a: u64, b: u64, c: u64, d: u64) -> u64 {
     inner.end();
     #[cfg(not(marked))]
     drop(inner);
+    let _valued = scope!("valued", sum = work(b, b), a = a);
+    message!(level = Warn, "sum {} {sum}", work(b, a));
+    plot!("sum", work(c, a));
+    frame!();
     usdt!(same, calls, sum, work(a, a));
     if usdt_enabled!(same, calls) { 0 } else { sum + work(c, d) }
 }

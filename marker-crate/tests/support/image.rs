@@ -1,5 +1,6 @@
 //! The sections of a program's file, at their addresses in this process.
 
+use ctrace_common::SiteEntry;
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::sync::OnceLock;
 
@@ -8,9 +9,12 @@ pub(crate) struct Site {
     pub(crate) address: u64,
     pub(crate) version: u8,
     pub(crate) flags: u8,
-    pub(crate) reserved: u16,
+    pub(crate) shape: u8,
+    pub(crate) level: u8,
     pub(crate) line: u32,
     pub(crate) name: Option<String>,
+    /// The list of values behind the name.
+    pub(crate) values: Option<String>,
     pub(crate) file: Option<String>,
     pub(crate) group: Option<String>,
     pub(crate) semaphore: u64,
@@ -72,9 +76,14 @@ impl Image {
                 address: at + bias,
                 version: entry[0],
                 flags: entry[1],
-                reserved: u16::from_le_bytes([entry[2], entry[3]]),
+                shape: entry[2],
+                level: entry[3],
                 line: u32::from_le_bytes(entry[4..8].try_into().unwrap()),
                 name: text(field(8)),
+                values: (entry[1] & SiteEntry::VALUES != 0).then(|| {
+                    let length = text(field(8)).unwrap().len() as u64;
+                    text(field(8) + length + 1).unwrap()
+                }),
                 file: text(field(12)),
                 group: text(field(16)),
                 semaphore: moved(field(20)),

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(unsafe_code, reason = "raises semaphores, reads buffers, patches the flush site")]
 
+pub(crate) mod entries;
 pub(crate) mod hook;
 pub(crate) mod image;
 

@@ -34,7 +34,7 @@ pub use loss::{
 pub use marker::{
     BUFFER_LEN, BUFFER_MAGIC, BUFFER_SLOTS, BUFFERS_PER_THREAD, BufferHeader, BufferKey,
     CLOCK_MONOTONIC, CLOCK_TSC, HEADER_LEN, MARK_LEN, Mark, PASSED_SITE, PASSED_SITE_LEN,
-    ThreadBuffer,
+    SiteEntry, ThreadBuffer,
 };
 pub use news::{NEW_PROGRAM, RING_FILLS};
 pub use operand::{NO_REGISTER, Operand};

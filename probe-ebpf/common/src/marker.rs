@@ -109,10 +109,16 @@ impl Mark {
     pub const NAME_GOES_ON: u64 = 2 << 2;
     /// A kind: nothing.
     pub const FILLER: u64 = 3 << 2;
+    /// A kind: a value of the entry behind, see [`value`](Self::value).
+    pub const VALUE: u64 = 4 << 2;
     /// The position in `tag` of a piece's number of bytes; the bytes are those above the lowest.
     pub const PIECE_SHIFT: u32 = 5;
     /// The most bytes of a name.
     pub const LONGEST_NAME: usize = 252;
+    /// The most bytes of a text that is a value.
+    pub const LONGEST_TEXT: usize = 1008;
+    /// The most values of an entry.
+    pub const MOST_VALUES: usize = 4;
     /// The position in `tag` of the rest of the stack pointer, or of the duration.
     pub const REST_SHIFT: u32 = 47;
     /// In `tag`: the address of the scope's entry in `ctrace_sites`.
@@ -131,6 +137,36 @@ impl Mark {
             tag: u64_at(bytes, offset_of!(Self, tag)),
         }
     }
+
+    /// Returns the 64 bits of a [`VALUE`](Self::VALUE): 16 above the time, 48 above the kind.
+    #[inline]
+    pub const fn value(&self) -> u64 {
+        const LOW: u32 = u64::BITS - Mark::TIME_BITS;
+        self.time >> Self::TIME_BITS | self.tag >> LOW << LOW
+    }
+}
+
+/// The numbers in an entry of `ctrace_sites`.
+#[derive(Clone, Copy, Debug)]
+pub struct SiteEntry;
+
+impl SiteEntry {
+    /// A flag: the scope is its whole function.
+    pub const WHOLE_FUNCTION: u8 = 1;
+    /// A flag: names come with the scope's entries.
+    pub const NAMED_LATE: u8 = 1 << 1;
+    /// A flag: entries are points in time.
+    pub const POINT: u8 = 1 << 2;
+    /// A flag: values come with the entries, and the name is followed by their list.
+    pub const VALUES: u8 = 1 << 3;
+    /// The shape of a point: a message.
+    pub const MESSAGE: u8 = 1;
+    /// The shape of a point: a value of a plot.
+    pub const PLOT: u8 = 2;
+    /// The shape of a point: a frame ends, and the next one begins.
+    pub const FRAME: u8 = 3;
+    /// The highest level of a message: error. The lowest is 1, trace; 0 is none.
+    pub const HIGHEST_LEVEL: u8 = 5;
 }
 
 /// A buffer that a thread has registered, and the thread's id in its own pid namespace. The buffer

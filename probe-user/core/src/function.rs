@@ -1,6 +1,7 @@
 //! The engine's knowledge of a traced function: its name for reports, and facts about its probes
 //! for the stack rule.
 
+use crate::points::PointShape;
 use crate::units::Nanos;
 use crate::values::{Enumerator, MOST_ENUMERATORS, Value};
 use crate::waits::WaitClass;
@@ -46,16 +47,24 @@ pub enum ValueKind {
     Float,
     /// A short text.
     Text,
+    /// A text that its writer has cut, if it had to.
+    LongText,
 }
 
 impl ValueKind {
     /// Returns true if its words are whole numbers.
     pub fn is_integer(self) -> bool {
-        !matches!(self, Self::Float | Self::Text)
+        !matches!(self, Self::Float) && !self.is_text()
+    }
+
+    /// Returns true for texts.
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::Text | Self::LongText)
     }
 }
 
-/// A value that is read at the entry or at the exit of a function, or when a USDT probe is hit.
+/// A value that is read at the entry or at the exit of a function, or when a USDT probe is hit, or
+/// that comes with an entry of a marker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "ValueRecord", into = "ValueRecord")]
 pub struct ValueInfo {
@@ -66,12 +75,14 @@ pub struct ValueInfo {
     pub is_result: bool,
     /// The names of some of its numbers, by number. None for what is no enumeration.
     pub names: Arc<[Arc<Enumerator>]>,
+    /// The unit that the program gives it.
+    pub unit: Option<Arc<str>>,
 }
 
 impl ValueInfo {
     /// Makes a value that is read at the entry, or at a USDT probe.
     pub fn new(name: impl Into<Arc<str>>, kind: ValueKind) -> Self {
-        Self { name: name.into(), kind, is_result: false, names: Arc::default() }
+        Self { name: name.into(), kind, is_result: false, names: Arc::default(), unit: None }
     }
 
     /// Gives numbers names: the first one of each, and [`MOST_ENUMERATORS`] at most.
@@ -109,6 +120,8 @@ struct ValueRecord {
     result: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     names: Vec<Arc<Enumerator>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unit: Option<Arc<str>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -128,6 +141,7 @@ enum Form {
     Char,
     Float,
     Text,
+    LongText,
     /// One that a later ctrace added.
     #[serde(other)]
     Unknown,
@@ -140,7 +154,7 @@ impl Form {
 }
 
 impl From<ValueInfo> for ValueRecord {
-    fn from(ValueInfo { name, kind, is_result: result, names }: ValueInfo) -> Self {
+    fn from(ValueInfo { name, kind, is_result: result, names, unit }: ValueInfo) -> Self {
         let (kind, form) = match kind {
             ValueKind::Signed => (Sign::Signed, Form::Integer),
             ValueKind::Unsigned => (Sign::Unsigned, Form::Integer),
@@ -149,23 +163,25 @@ impl From<ValueInfo> for ValueRecord {
             ValueKind::Char => (Sign::Unsigned, Form::Char),
             ValueKind::Float => (Sign::Unsigned, Form::Float),
             ValueKind::Text => (Sign::Unsigned, Form::Text),
+            ValueKind::LongText => (Sign::Unsigned, Form::LongText),
         };
-        Self { name, kind, form, result, names: names.to_vec() }
+        Self { name, kind, form, result, names: names.to_vec(), unit }
     }
 }
 
 impl From<ValueRecord> for ValueInfo {
-    fn from(ValueRecord { name, kind, form, result: is_result, names }: ValueRecord) -> Self {
+    fn from(ValueRecord { name, kind, form, result: is_result, names, unit }: ValueRecord) -> Self {
         let kind = match (form, kind) {
             (Form::Pointer, _) => ValueKind::Pointer,
             (Form::Bool, _) => ValueKind::Bool,
             (Form::Char, _) => ValueKind::Char,
             (Form::Float, _) => ValueKind::Float,
             (Form::Text, _) => ValueKind::Text,
+            (Form::LongText, _) => ValueKind::LongText,
             (Form::Integer | Form::Unknown, Sign::Signed) => ValueKind::Signed,
             (Form::Integer | Form::Unknown, Sign::Unsigned) => ValueKind::Unsigned,
         };
-        Self { name, kind, is_result, names: Arc::default() }.with_names(names)
+        Self { name, kind, is_result, names: Arc::default(), unit }.with_names(names)
     }
 }
 
@@ -201,8 +217,12 @@ impl ProbeCost {
 }
 
 /// A pair of USDT probes has their names as aliases.
-pub(crate) fn is_point(kind: FunctionKind, aliases: &[Arc<str>]) -> bool {
-    kind == FunctionKind::Usdt && aliases.is_empty()
+pub(crate) fn is_point(
+    kind: FunctionKind,
+    aliases: &[Arc<str>],
+    point: Option<PointShape>,
+) -> bool {
+    point.is_some() || kind == FunctionKind::Usdt && aliases.is_empty()
 }
 
 /// The way in which calls follow each other, if only the order of events tells their ends.
@@ -258,15 +278,19 @@ pub struct FunctionInfo {
     /// The kind of waits that its calls are, if it is no function of a program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<WaitClass>,
+    /// What a marker tells of that is no scope, but a point in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<PointShape>,
     /// The time that the probes of one call take, as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbeCost>,
 }
 
 impl FunctionInfo {
-    /// Returns whether it is a USDT probe whose hits are counted, which have no ends.
+    /// Returns whether its hits are counted and have no ends: a USDT probe that is in no pair, or a
+    /// marker that is no scope.
     pub fn is_point(&self) -> bool {
-        is_point(self.kind, &self.aliases)
+        is_point(self.kind, &self.aliases, self.point)
     }
 
     /// Returns whether it is the same function of the same run. What its probes cost may have
@@ -295,6 +319,7 @@ impl FunctionInfo {
             by_order: None,
             values: Vec::new(),
             wait: None,
+            point: None,
             probe: None,
         }
     }

@@ -5,9 +5,10 @@
 
 use crate::function::ValueKind;
 use crate::ingest::error::DecodeError;
+use crate::ingest::event::Event;
 use crate::units::{FuncId, Nanos, Pid, Tid};
 use ctrace_common::{
-    MAX_TEXT, MAX_VALUES, RESULT, Record, SINGLES, SLOT_LEN, SLOT_VALUES, TEXT_SLOTS, TEXTS,
+    MAX_TEXT, MAX_VALUES, Mark, RESULT, Record, SINGLES, SLOT_LEN, SLOT_VALUES, TEXT_SLOTS, TEXTS,
     UNREAD, payload_slots,
 };
 use serde::{Deserialize, Serialize};
@@ -29,7 +30,7 @@ pub enum Value {
     Char(u8),
     /// A floating-point number.
     Float(Float),
-    /// A short text.
+    /// A text.
     Text(Text),
     /// A number that has a name in the source.
     Enumerator(Arc<Enumerator>),
@@ -72,7 +73,7 @@ impl Value {
             ValueKind::Pointer => Self::Pointer(word),
             ValueKind::Bool => Self::Bool(word != 0),
             ValueKind::Char => Self::Char(word as u8),
-            ValueKind::Float | ValueKind::Text => return None,
+            ValueKind::Float | ValueKind::Text | ValueKind::LongText => return None,
         })
     }
 }
@@ -96,19 +97,30 @@ impl fmt::Display for Float {
     }
 }
 
-/// A text of at most [`MAX_TEXT`] bytes. The target wrote it: it need not be UTF-8, and can drive a
-/// terminal.
+/// A text. The target wrote it: it need not be UTF-8, and can drive a terminal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Text(Arc<[u8]>);
+pub struct Text {
+    bytes: Arc<[u8]>,
+    /// True if a program read only its beginning, as far as anyone knows.
+    may_go_on: bool,
+}
 
 impl Text {
-    /// Returns `None` if there are too many bytes.
+    /// Makes a text that a program read at an address. Returns `None` if there are more than
+    /// [`MAX_TEXT`] bytes.
     pub fn new(bytes: &[u8]) -> Option<Self> {
-        (bytes.len() <= MAX_TEXT).then(|| Self(bytes.into()))
+        let may_go_on = bytes.len() == MAX_TEXT;
+        (bytes.len() <= MAX_TEXT).then(|| Self { bytes: bytes.into(), may_go_on })
+    }
+
+    /// Makes a text that its writer has cut, if it had to. Returns `None` if there are more than
+    /// [`Mark::LONGEST_TEXT`] bytes.
+    pub fn long(bytes: &[u8]) -> Option<Self> {
+        (bytes.len() <= Mark::LONGEST_TEXT).then(|| Self { bytes: bytes.into(), may_go_on: false })
     }
 
     pub fn bytes(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
 }
 
@@ -116,8 +128,8 @@ impl Text {
 /// is escaped.
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&String::from_utf8_lossy(&self.0))?;
-        f.write_str(if self.0.len() == MAX_TEXT { "…" } else { "" })
+        f.write_str(&String::from_utf8_lossy(&self.bytes))?;
+        f.write_str(if self.may_go_on { "…" } else { "" })
     }
 }
 
@@ -201,6 +213,31 @@ impl RingPayload {
         })
     }
 
+    /// Makes the payload of an entry of a marker: numbers, and a text behind them. Returns `None` if
+    /// there are too many.
+    pub(crate) fn of_marks(event: &Event, numbers: &[u64], text: Option<&[u8]>) -> Option<Self> {
+        let mut words = [0; MAX_VALUES];
+        words.get_mut(..numbers.len())?.copy_from_slice(numbers);
+        let mut texts = 0;
+        if let Some(text) = text {
+            *words.get_mut(numbers.len())? = text.len() as u64;
+            texts = 1 << numbers.len();
+        }
+        Some(Self {
+            time: Nanos(event.ts()),
+            pid: event.pid(),
+            tid: event.tid(),
+            function: event.func(),
+            unread: 0,
+            texts,
+            singles: 0,
+            is_result: false,
+            places: numbers.len() as u8 + u8::from(text.is_some()),
+            words,
+            bytes: text.unwrap_or_default().into(),
+        })
+    }
+
     /// Returns the values, which have these kinds; `None` for one that could not be read or is of
     /// another kind. There are fewer if the record had no room for them.
     pub fn values(
@@ -220,6 +257,7 @@ impl RingPayload {
                     Value::Float(f64::from(f32::from_bits(word as u32)).into())
                 }
                 (ValueKind::Text, true, _) => Value::Text(Text::new(text)?),
+                (ValueKind::LongText, true, _) => Value::Text(Text::long(text)?),
                 (kind, false, false) => Value::from_word(kind, word)?,
                 _ => return None,
             };

@@ -2,7 +2,7 @@
 
 use super::LinesArgs;
 use clap::{Args, ValueEnum};
-use ctrace_core::level::Level;
+use ctrace_core::points::Level;
 use regex::Regex;
 
 /// Print the messages of all threads and processes in order of time, live or from a recording

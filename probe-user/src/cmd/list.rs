@@ -219,7 +219,7 @@ fn lines(decided: &[Decided], detailed: bool) -> impl Iterator<Item = listing::L
             _ => String::new(),
         },
         how: match row.kind {
-            FunctionKind::Marker if detailed => Some(marker_text(&row.marker_sites)),
+            FunctionKind::Marker => marker_text(row, detailed),
             FunctionKind::Usdt => usdt_text(row, detailed),
             _ => placement.as_ref().map(|placement| function_text(row, placement)),
         },
@@ -248,8 +248,22 @@ fn function_text(row: &ListRow, placement: &Result<Placement, Refusal>) -> Strin
     }
 }
 
-/// Returns the cost of a scope and its places in the code.
-fn marker_text(sites: &[MarkerSite]) -> String {
+/// Returns what a point of a marker tells of, and with `detailed` the cost of a marker, its places in
+/// the code and its values.
+fn marker_text(row: &ListRow, detailed: bool) -> Option<String> {
+    let point = row.point.map(|point| match point.level() {
+        Some(level) => format!("{}, {}", point.name(), level.name()),
+        None => point.name().to_owned(),
+    });
+    let places = detailed.then(|| places_text(&row.marker_sites));
+    let values = (detailed && !row.arguments.is_empty()).then_some(&row.arguments);
+    let values = values.map(|values| format!("values: {values}"));
+    let texts: Vec<String> = point.into_iter().chain(places).chain(values).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
+}
+
+/// Returns the cost of a marker and its places in the code.
+fn places_text(sites: &[MarkerSite]) -> String {
     const SHOWN: usize = 4;
     let places: Vec<String> = sites
         .iter()
@@ -292,6 +306,7 @@ impl Serialize for Functions<'_> {
                 "how": if is_marker { Some(cost_text()) } else { placement.as_ref().map(explain) },
                 "call": row.call.as_ref().map(|(call, _)| call),
                 "begins_call": row.call.as_ref().map(|(_, is_start)| is_start),
+                "point": row.point, "values": is_marker.then_some(&row.arguments),
                 "sites": is_marker.then(|| marker_json(&row.marker_sites)),
             })
         })

@@ -104,7 +104,7 @@ pub(super) fn live_report(args: &TraceArgs) -> anyhow::Result<ReportSpec> {
                  --max-slowdown",
             ),
             (
-                matches!(by, By::Value { .. }) && !asks && args.select.usdt.is_empty(),
+                matches!(by, By::Value { .. }) && !asks && !may_have_values(&args.select),
                 "--by takes calls apart by a value: ask for it, as in --arg 'handle: 0:u64' --by \
                  'handle: arg0'",
             ),
@@ -122,6 +122,13 @@ pub(super) fn live_report(args: &TraceArgs) -> anyhow::Result<ReportSpec> {
         spec.views = views.iter().map(|view| (*view).to_owned()).collect();
     }
     Ok(spec)
+}
+
+/// Returns whether what is chosen may have values that need not be asked for: USDT probes and markers
+/// do, and markers are what is traced unless something is chosen.
+fn may_have_values(select: &SelectArgs) -> bool {
+    let SelectArgs { functions, usdt, markers, .. } = select;
+    !usdt.is_empty() || !markers.is_empty() || functions.is_empty()
 }
 
 fn probes(args: &ProbeArgs) -> ProbeSpec {

@@ -4,7 +4,8 @@ use super::markers::MarkerSite;
 use super::object::Object;
 use super::select::naming::Naming;
 use super::select::{Match, Selection};
-use ctrace_core::function::FunctionKind;
+use ctrace_core::function::{FunctionKind, ValueInfo, ValueKind};
+use ctrace_core::points::PointShape;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -32,12 +33,14 @@ pub struct ListRow {
     /// The index of a USDT probe's site.
     pub site: usize,
     /// The places of a USDT site's arguments, as in its note; the names and types of a function's,
-    /// once they are looked for.
+    /// once they are looked for; those of the values of a marker.
     pub arguments: Box<str>,
     /// For a USDT probe that is part of a pair, the name of the call and whether it begins it.
     pub call: Option<(Arc<str>, bool)>,
     /// The sites of a marker scope.
     pub marker_sites: Vec<MarkerSite>,
+    /// What a marker tells of that is no scope.
+    pub point: Option<PointShape>,
 }
 
 /// Returns the rows of a selection. `with_lines` also reads lines from the debug information.
@@ -66,6 +69,7 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
             arguments: Box::default(),
             call: None,
             marker_sites: Vec::new(),
+            point: None,
         });
     }
     let calls = calls(objects, selection);
@@ -91,6 +95,7 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
                 arguments: site.arguments.clone(),
                 call: calls.get(selected).cloned(),
                 marker_sites: Vec::new(),
+                point: None,
             });
         }
     }
@@ -130,8 +135,27 @@ fn marker(objects: &[Object], selected: &Match) -> Option<ListRow> {
         object_index: selected.object,
         index: selected.index,
         site: 0,
-        arguments: Box::default(),
+        arguments: arguments(&scope.values),
         call: None,
         marker_sites: scope.sites.clone(),
+        point: scope.point,
     })
+}
+
+/// Returns the names and types of the values that come with the entries of a marker.
+fn arguments(values: &[ValueInfo]) -> Box<str> {
+    let each = values.iter().map(|value| {
+        let kind = match value.kind {
+            ValueKind::Signed => "i64",
+            ValueKind::Float => "f64",
+            ValueKind::Bool => "bool",
+            ValueKind::Text | ValueKind::LongText => "str",
+            ValueKind::Unsigned | ValueKind::Pointer | ValueKind::Char => "u64",
+        };
+        match &value.unit {
+            Some(unit) => format!("{}: {kind} in {unit}", value.name),
+            None => format!("{}: {kind}", value.name),
+        }
+    });
+    each.collect::<Vec<_>>().join(", ").into()
 }

@@ -5,6 +5,7 @@
 //! has no colours, and columns are counted on terminals only.
 
 use super::line_head::LineHead;
+use super::point_lines::PointLine;
 use crate::ui::output::style::{Style, Tone};
 use crate::ui::text::names;
 use crate::ui::text::units::{Digits, time};
@@ -25,6 +26,8 @@ use std::fmt::Write as _;
 const MOST_NAME: usize = 1_024;
 /// Calls deeper than this are not indented further; a number tells their depth.
 const MOST_INDENT: u32 = 30;
+/// Stands behind a call of which only the function is known.
+const PATH_UNKNOWN: &str = " [path not recorded]";
 /// The least room for a call on a terminal before its result and duration are cut, too.
 const LEAST_ROOM: usize = 30;
 
@@ -44,6 +47,8 @@ struct Function {
     name: String,
     /// True for a point, which has no duration.
     is_point: bool,
+    /// How a message or a plot reads.
+    point: Option<PointLine>,
     /// The brackets behind the name where no argument was asked for.
     brackets: &'static str,
     has_arguments: bool,
@@ -74,6 +79,7 @@ impl TextLines {
         Function {
             name: self.head.toned(Tone::of_function(&label), &names::cut_middle(&label, MOST_NAME)),
             is_point: info.is_point(),
+            point: PointLine::of(info, |tone, text| self.head.toned(tone, text)),
             brackets: brackets(info),
             has_arguments: info.values.iter().any(|value| !value.is_result),
             has_result: info.values.iter().any(|value| value.is_result),
@@ -117,6 +123,11 @@ impl TextLines {
         if is_end {
             self.call += "… ";
         }
+        if let (Some(point), CallPart::Whole) = (&function.point, call.part) {
+            point.append(&function.name, values, &mut self.call);
+            self.rest += if call.knows_path { "" } else { PATH_UNKNOWN };
+            return;
+        }
         self.call += &function.name;
         match call.part {
             CallPart::Whole | CallPart::Begun => arguments(function, values, &mut self.call),
@@ -127,7 +138,7 @@ impl TextLines {
             }
         }
         if !call.knows_path {
-            self.rest += " [path not recorded]";
+            self.rest += PATH_UNKNOWN;
         }
         let (is_point, has_result) = (function.is_point, function.has_result);
         if call.part == CallPart::Begun {

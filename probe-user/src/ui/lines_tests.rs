@@ -7,6 +7,7 @@ use ctrace_core::{
     engine::{Engine, EngineConfig},
     formats::stream::{Lines, Live, Scene, StreamLine},
     function::{ByOrder, ExitSeen, FunctionInfo, FunctionKind, ValueInfo, ValueKind},
+    points::{Level, PointShape},
     recording::{Block, ReadAt, Start},
     units::{Nanos, Pid, Tid},
 };
@@ -256,4 +257,56 @@ fn a_terminal_gets_no_line_that_wraps() {
         let last = shown.rfind("\x1b[").map_or("\x1b[0m", |last| &shown[last..]);
         assert!(last.starts_with("\x1b[0m"), "{shown:?}");
     }
+}
+
+#[test]
+fn messages_and_plots_read_as_what_they_are() {
+    let mut engine = engine();
+    let level = Some(Level::Warn);
+    let text = vec![ValueInfo::new("message", ValueKind::LongText)];
+    let jobs =
+        ValueInfo { unit: Some("jobs".into()), ..ValueInfo::new("value", ValueKind::Signed) };
+    let point = |name: &str, point, values: &[ValueInfo]| FunctionInfo {
+        kind: FunctionKind::Marker,
+        point: Some(point),
+        values: values.to_vec(),
+        ..FunctionInfo::new(name, "program")
+    };
+    let message = |name: &str, level| point(name, PointShape::Message { level }, &text);
+    let grouped = |info| FunctionInfo { group: Some("cache".into()), ..info };
+    let [format, plain, named, unnamed, plot, frame] = [
+        grouped(message("miss for {}", level)),
+        message("it begins", None),
+        grouped(message("state", Some(Level::Info))),
+        message("{} of %d", None),
+        point("queue", PointShape::Plot, &[jobs]),
+        point("frame", PointShape::Frame, &[]),
+    ]
+    .map(|info| engine.add_function(info).0);
+    let mut probes = Probes(&mut engine, 7);
+    let mut at = 0;
+    for (function, text) in [
+        (format, "miss for 41"),
+        (plain, "it begins"),
+        (named, "re\x1b[31mady"),
+        (unnamed, "1 of 2"),
+    ] {
+        at += MS;
+        probes.event(at, function, Kind::Point);
+        probes.values((at, function), &[text.len() as u64], Some(text.as_bytes()), 1 << TEXTS);
+    }
+    probes.event(5 * MS, plot, Kind::Point).values((5 * MS, plot), &[-17_i64 as u64], None, 0);
+    probes.event(6 * MS, frame, Kind::Point);
+    // Their values are lost.
+    probes.event(7 * MS, format, Kind::Point).event(8 * MS, plot, Kind::Point);
+    let expected = "   0.001000  [warn] cache: miss for 41
+   0.002000  it begins
+   0.003000  [info] cache/state: re\\u{1b}[31mady
+   0.004000  1 of 2
+   0.005000  queue = -17 jobs
+   0.006000  frame
+   0.007000  [warn] cache/miss for {}: ?
+   0.008000  queue = ?
+";
+    assert_eq!(lines(PLAIN_STYLE, engine, &[20 * MS]), expected);
 }

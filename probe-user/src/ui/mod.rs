@@ -15,6 +15,7 @@ mod messages;
 mod messages_tests;
 pub(crate) mod notes;
 pub(crate) mod output;
+mod point_lines;
 pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod views;

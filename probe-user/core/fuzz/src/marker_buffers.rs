@@ -6,8 +6,8 @@
 use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
 use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
 use ctrace_core::marker::{
-    BUFFER_LEN, BufferId, ClockSample, MarkerObject, MarkerPlace, MarkerRuntime, ObjectId, Passed,
-    Reading, Ticks,
+    BUFFER_LEN, BufferId, Carried, ClockSample, MarkerObject, MarkerPlace, MarkerRuntime, ObjectId,
+    Passed, Reading, Ticks,
 };
 use ctrace_core::units::{FuncId, Nanos, Pid, Tid};
 
@@ -84,10 +84,12 @@ fn traced() -> (Engine, ObjectId) {
     }
     // One of three scopes is not chosen, and one of two has a second place.
     let places = [Some((0, 0)), None, Some((1, 0)), Some((0, 1))];
+    // A number and a text come with the entries of the first, and the other one is a point.
     let place = |(function, number)| MarkerPlace {
-        function: FuncId(function),
-        number,
         is_named_late: number & 1 == 1,
+        is_point: function == 1,
+        carried: Carried { numbers: 1, has_text: number & 1 == 0 },
+        ..MarkerPlace::new(FuncId(function), number)
     };
     let functions = places.map(|at| at.map(place)).into();
     let object = engine.markers().add_object(MarkerObject { section: SECTION, functions });

@@ -86,6 +86,7 @@ impl ReportFacts {
             aliases: function.aliases.clone(),
             kind: function.kind,
             group: function.group.clone(),
+            point: function.point,
             exit: ExitSeen::Never,
             ..FunctionInfo::new(function.name.clone(), function.object.clone())
         };

@@ -34,7 +34,7 @@ use crate::ingest::{
     change::ProcessEvent,
     decode::{Decoded, decode},
 };
-use crate::marker::{ClockSample, MarkerSink, Markers};
+use crate::marker::{ClockSample, EntryValues, MarkerSink, Markers};
 use crate::recording::{Block, ObjectRecord, Slow};
 use crate::report::Report;
 pub use crate::report::ReportMeta;
@@ -116,6 +116,15 @@ impl MarkerSink for MarkerLanes<'_> {
 
     fn named(&mut self, scope: FuncId, name: &[u8]) -> Option<FuncId> {
         self.names.of(scope, name, self.tracker)
+    }
+
+    fn values(&mut self, event: &Event, values: Option<EntryValues<'_>>) {
+        let payload = values
+            .and_then(|EntryValues { numbers, text }| RingPayload::of_marks(event, numbers, text));
+        match payload {
+            Some(payload) => self.order.push_payload(payload),
+            None => self.tracker.lose_values(event),
+        }
     }
 }
 

@@ -29,8 +29,9 @@ pub(crate) struct Payloads {
     /// Events whose payloads have not come, and their calls.
     awaited: HashMap<Awaited, Option<Caller>>,
     held: Vec<OfThread>,
-    /// The cost of the texts in `held`.
+    /// The cost of the texts in `held`, and of those that came since the last chunk.
     texts: usize,
+    fresh: usize,
     /// The number of payloads that came too late for their chunk, or found no room here.
     dropped: u64,
     /// The number of those that found no room in a ring.
@@ -42,6 +43,16 @@ pub(crate) struct Payloads {
 impl Payloads {
     pub(crate) fn set_lost_in_rings(&mut self, payloads: u64) {
         self.lost_in_rings = payloads;
+    }
+
+    /// Counts a payload that was lost before it came here.
+    pub(crate) fn lose(&mut self) {
+        self.dropped += 1;
+    }
+
+    /// Returns whether texts take so much room that a chunk must be made soon.
+    pub(crate) fn are_full(&self) -> bool {
+        self.fresh > MOST_TEXTS / 2
     }
 
     /// Notes that a payload may come for this event, which begins a call or is one.
@@ -98,6 +109,7 @@ impl Payloads {
     fn hold_for(&mut self, payload: OfThread) {
         let texts = self.texts + payload.texts_cost();
         if self.held.len() < MOST_HELD && texts <= MOST_TEXTS {
+            self.fresh += texts - self.texts;
             self.texts = texts;
             self.held.push(payload);
         } else {
@@ -111,6 +123,7 @@ impl Payloads {
         &mut self,
         threads: impl Iterator<Item = &'a Thread>,
     ) -> Vec<OfThread> {
+        self.fresh = 0;
         if self.held.is_empty() && self.awaited.is_empty() {
             return Vec::new();
         }

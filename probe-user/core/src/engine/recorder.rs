@@ -71,14 +71,15 @@ impl Recorder {
 }
 
 impl Tracker {
-    /// Makes a chunk if there are enough calls for one.
+    /// Makes a chunk if there are enough calls for one, or enough texts beside them.
     #[inline]
     pub(crate) fn record_when_due(&mut self) {
         let calls = self.ledger.calls;
+        let is_full = self.payloads.are_full();
         if self
             .recorder
             .as_ref()
-            .is_some_and(|r| calls.saturating_sub(r.calls) >= CHUNK_CALLS as u64)
+            .is_some_and(|r| is_full || calls.saturating_sub(r.calls) >= CHUNK_CALLS as u64)
         {
             self.record(self.now);
         }

@@ -106,6 +106,14 @@ impl Tracker {
         self.period = Period::new(start);
     }
 
+    /// Counts values of an event that did not come.
+    #[cold]
+    pub(crate) fn lose_values(&mut self, event: &Event) {
+        if event.ts() >= self.armed && self.recorder.is_some() {
+            self.payloads.lose();
+        }
+    }
+
     /// Returns all threads with calls, in the form for `unions`: first those with a log, by its
     /// index.
     pub(crate) fn thread_calls(&self) -> Vec<ThreadCalls<Backward<'_>>> {
@@ -183,7 +191,7 @@ impl Tracker {
             let least = self.ledger.filter.min_duration.0;
             if has_values
                 && (has_result || least > 0)
-                && let Some(Kind::Return | Kind::ExitRet | Kind::ExitJump) = kind
+                && let Some(Kind::Return | Kind::ExitRet | Kind::ExitJump | Kind::ScopeExit) = kind
             {
                 stacks.turn_to(pid, at.sp, &self.regions, &mut self.ledger);
                 let start = stacks.ended_by(at);

@@ -1,6 +1,8 @@
 //! An export's remarks about itself: its number of calls, and missing or uncertain data.
 
 use crate::calls::paths::Node;
+use crate::function::FunctionInfo;
+use crate::points::PointShape;
 use crate::recording::{Chunk, ChunkLoss, ReadAt, Recording};
 use crate::report::LossReport;
 use serde::Serialize;
@@ -34,8 +36,8 @@ impl Coverage {
         }
     }
 
-    /// Adds a chunk. `nodes` are the paths of its calls.
-    pub(super) fn add(&mut self, nodes: &[Node], chunk: &Chunk) {
+    /// Adds a chunk. `nodes` are the paths of its calls, which are of `functions`.
+    pub(super) fn add(&mut self, nodes: &[Node], functions: &[FunctionInfo], chunk: &Chunk) {
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         self.losses.events = self.losses.events.wrapping_add(chunk.loss.events);
         self.lost.events = self.losses.lost_events();
@@ -44,8 +46,10 @@ impl Coverage {
         add(&mut self.filtered_calls, chunk.loss.filtered);
         chunk.headless.iter().for_each(|(_, count)| add(&mut self.lost.calls_headless, *count));
         for call in chunk.threads().iter().flat_map(|thread| chunk.calls(thread)) {
-            self.lost.calls_untimed += u64::from(!call.is_timed());
-            self.calls_without_path += u64::from(nodes[call.path() as usize].other);
+            let node = &nodes[call.path() as usize];
+            let is_untimed = !call.is_timed() && PointShape::of(functions, node.func).is_none();
+            self.lost.calls_untimed += u64::from(is_untimed);
+            self.calls_without_path += u64::from(node.other);
         }
         self.calls += chunk.len() as u64;
     }

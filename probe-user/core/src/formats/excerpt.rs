@@ -205,7 +205,7 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
             if is_last || self.lens.is_in_window(entry.to.0) {
                 match selected.only(entry) {
                     Ok(Only { chunk, times }) => {
-                        told.add(self.nodes(), &chunk);
+                        told.add(self.nodes(), self.recording.functions(), &chunk);
                         let end = is_last.then(|| self.period().1.0);
                         if end.is_some() {
                             told.add_open(

@@ -4,8 +4,11 @@
 //! Each thread is a sequence of packets with its own defaults: the track, and a clock that counts
 //! from the preceding packet. Names are interned, and so are files and lines. Some thousand packets are compressed at a time.
 //! Times are CLOCK_MONOTONIC; the file relates them to the wall clock. The end of a call has its
-//! values and is marked if the call is `untimed` or `open`. An instant on a track called ctrace
+//! values and is marked if the call is `untimed` or `open`. A message is an instant with its text as
+//! the name, and a plot is a track of a counter for each process. An instant on a track called ctrace
 //! lists what is missing from the recording.
+
+mod points;
 
 use super::edges::{Edge, Edges, What};
 use super::excerpt::{Ended, Excerpt, Step};
@@ -16,6 +19,7 @@ use super::{Coverage, ExportError};
 use crate::calls::paths::Node;
 use crate::function::FunctionInfo;
 use crate::hash::{IntMap, pair};
+use crate::points::PointShape;
 use crate::recording::{ReadAt, Recording};
 use crate::report::render::clean::clean;
 use crate::report::{NamedValues, UNREADABLE};
@@ -47,7 +51,9 @@ mod field {
     pub(super) const EVENT_NAME: u32 = 10;
     pub(super) const EVENT_TRACK: u32 = 11;
     pub(super) const EVENT_OWN_NAME: u32 = 23;
+    pub(super) const EVENT_COUNT: u32 = 30;
     pub(super) const EVENT_SOURCE: u32 = 34;
+    pub(super) const EVENT_REAL_COUNT: u32 = 44;
 
     pub(super) const INTERNED_NAME: u32 = 2;
     pub(super) const INTERNED_SOURCE: u32 = 4;
@@ -56,6 +62,7 @@ mod field {
 const BEGIN: u64 = 1;
 const END: u64 = 2;
 const INSTANT: u64 = 3;
+const COUNTER: u64 = 4;
 
 const REALTIME: u64 = 1;
 const MONOTONIC: u64 = 3;
@@ -68,6 +75,7 @@ const GLOBAL: u64 = 1;
 const PROCESS_TRACK: u64 = 1 << 32;
 const THREAD_TRACK: u64 = 2 << 32;
 const OWN_TRACK: u64 = 3 << 32;
+const COUNTER_TRACK: u64 = 4 << 32;
 
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
@@ -118,6 +126,15 @@ fn annotation(name: &str, value: Option<&Value>) -> Message {
     annotation
 }
 
+/// What an edge is.
+enum Turn<'a> {
+    /// The beginning of a call, or its end with its values.
+    Call(Option<&'a NamedValues>),
+    /// The point of a marker comes next.
+    PointBegins,
+    Point(FuncId, Option<&'a NamedValues>),
+}
+
 /// A thread's sequence.
 #[derive(Clone, Copy)]
 struct Sequence {
@@ -136,7 +153,10 @@ struct Trace<'a, 'o, R> {
     processes: HashSet<u32>,
     /// Pairs of thread and function: the thread's sequence has the function's name.
     interned: IntMap<()>,
-    /// The open calls of each thread, outermost first; `None` if no call can have values.
+    /// The tracks of plots, by process and function.
+    counters: HashMap<(u32, FuncId), u64>,
+    /// The open calls of each thread, outermost first; `None` if no call can have values and there
+    /// are no points.
     begun: Option<HashMap<ThreadId, Vec<(u64, FuncId)>>>,
     packets: Vec<u8>,
     packet: Message,
@@ -155,7 +175,8 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
             sequences: HashMap::new(),
             processes: HashSet::new(),
             interned: IntMap::default(),
-            begun: recording.has_values().then(HashMap::new),
+            counters: HashMap::new(),
+            begun: (recording.has_values() || points::are_in(recording)).then(HashMap::new),
             packets: Vec::with_capacity(BATCH + (BATCH >> 2)),
             packet: Message::default(),
             event: Message::default(),
@@ -188,8 +209,13 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
             None => self.begin_thread(thread, first.at),
         };
         for edge in edges {
-            let values = self.values(thread, edge, step);
-            self.edge(thread, &mut sequence, edge, values);
+            match self.turn(thread, edge, step) {
+                Turn::Call(values) => self.edge(thread, &mut sequence, edge, values),
+                Turn::Point(function, values) => {
+                    self.point(thread, &mut sequence, edge.at, function, values);
+                }
+                Turn::PointBegins => {}
+            }
             if self.packets.len() >= BATCH {
                 self.compress()?;
             }
@@ -198,23 +224,27 @@ impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
         Ok(())
     }
 
-    /// Returns the values of the call that ends at this edge.
+    /// Returns what this edge is, with the values of the call that ends there.
     #[inline]
-    fn values<'s>(
-        &mut self,
-        thread: ThreadId,
-        edge: &Edge,
-        step: Option<&Step<'s>>,
-    ) -> Option<&'s NamedValues> {
-        let begun = self.begun.as_mut()?.entry(thread).or_default();
+    fn turn<'s>(&mut self, thread: ThreadId, edge: &Edge, step: Option<&Step<'s>>) -> Turn<'s> {
+        let Some(begun) = &mut self.begun else { return Turn::Call(None) };
+        let begun = begun.entry(thread).or_default();
         match edge.what {
             What::Begin { path, start } => {
-                begun.push((start, self.nodes[path as usize].func));
-                None
+                let function = self.nodes[path as usize].func;
+                begun.push((start, function));
+                match PointShape::of(self.recording.functions(), function) {
+                    Some(_) => Turn::PointBegins,
+                    None => Turn::Call(None),
+                }
             }
             What::End(_) => {
-                let (start, function) = begun.pop()?;
-                step?.values(thread, start, function)
+                let Some((start, function)) = begun.pop() else { return Turn::Call(None) };
+                let values = step.and_then(|step| step.values(thread, start, function));
+                match PointShape::of(self.recording.functions(), function) {
+                    Some(_) => Turn::Point(function, values),
+                    None => Turn::Call(values),
+                }
             }
         }
     }

@@ -6,7 +6,7 @@ use ctrace_common::{
     Mark, PASSED_SITE, PASSED_SITE_LEN,
 };
 
-const TIME_MASK: u64 = (1 << Mark::TIME_BITS) - 1;
+pub(super) const TIME_MASK: u64 = (1 << Mark::TIME_BITS) - 1;
 
 /// The writer's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,8 +106,8 @@ pub(super) enum Moment {
     Exit,
     /// Entry and exit of a call of this duration.
     Whole(u64),
-    /// No event: a piece of the name of the entry behind, or filler.
-    Name,
+    /// No event: a piece of the name or of a value of the entry behind, or filler.
+    Piece,
     /// A kind that this version of the format does not define.
     Unknown,
 }
@@ -137,8 +137,8 @@ impl Slot {
             0 => (Moment::Enter, far, Mark::SP_HIGH),
             Mark::EXIT => (Moment::Exit, far, Mark::SP_HIGH),
             Mark::WHOLE => (Moment::Whole(rest), near, Mark::SP_NEAR),
-            Mark::NAME_BEGINS | Mark::NAME_GOES_ON | Mark::FILLER => {
-                (Moment::Name, far, Mark::SP_HIGH)
+            Mark::NAME_BEGINS | Mark::NAME_GOES_ON | Mark::FILLER | Mark::VALUE => {
+                (Moment::Piece, far, Mark::SP_HIGH)
             }
             _ => (Moment::Unknown, far, Mark::SP_HIGH),
         };
@@ -153,7 +153,7 @@ impl Slot {
                 moment: Moment::Exit,
                 ..self
             },
-            Moment::Enter | Moment::Exit | Moment::Name | Moment::Unknown => self,
+            Moment::Enter | Moment::Exit | Moment::Piece | Moment::Unknown => self,
         }
     }
 
@@ -164,23 +164,6 @@ impl Slot {
         let distance = (self.sp.wrapping_sub(near) << rest) as i64 >> rest;
         near.wrapping_add_signed(distance)
     }
-}
-
-/// Reads the name in the slots before the one at `index` into `name`. Returns whether it is all there.
-pub(super) fn name_before(buffer: &[u8; BUFFER_LEN], index: usize, name: &mut Vec<u8>) -> bool {
-    let tag_at = |index| mark_at(buffer, index).tag;
-    let kind_at = |index| tag_at(index) & (Mark::EXIT | Mark::WHOLE | Mark::KIND);
-    name.clear();
-    let back = (0..index).rev().take_while(|index| kind_at(*index) == Mark::NAME_GOES_ON).count();
-    let Some(first) = index.checked_sub(back + 1).filter(|it| kind_at(*it) == Mark::NAME_BEGINS)
-    else {
-        return false;
-    };
-    for index in first..index {
-        let [head, text @ ..] = tag_at(index).to_le_bytes();
-        name.extend_from_slice(&text[..usize::from(head >> Mark::PIECE_SHIFT).min(text.len())]);
-    }
-    name.len() <= Mark::LONGEST_NAME
 }
 
 /// Returns the times in the written slots.
@@ -197,7 +180,7 @@ pub(super) fn is_whole(buffer: &[u8; BUFFER_LEN]) -> bool {
 
 /// Returns the mark of a slot, zero beyond the last one.
 #[inline]
-fn mark_at(buffer: &[u8; BUFFER_LEN], index: usize) -> Mark {
+pub(super) fn mark_at(buffer: &[u8; BUFFER_LEN], index: usize) -> Mark {
     let (slots, _) = buffer[HEADER_LEN..].as_chunks::<MARK_LEN>();
     slots.get(index).map(Mark::from_bytes).unwrap_or_default()
 }
@@ -205,9 +188,6 @@ fn mark_at(buffer: &[u8; BUFFER_LEN], index: usize) -> Mark {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-
-    const STACK: u64 = 0x7ffd_cafe_b000;
-    const SITE: u64 = 0x5555_5555_4020;
 
     /// Writes a header as a runtime would.
     pub(in super::super) fn buffer(
@@ -285,59 +265,12 @@ pub(super) mod tests {
             let mut bytes = buffer(64, 0, 0);
             put(&mut bytes, 3, (time, sp, site | tag, false));
             assert_eq!(Slot::read(&bytes, 3).moment, moment);
-            for kind in [16, 20, 24, 28].into_iter().chain((tag != 0).then_some(4)) {
+            for kind in [20, 24, 28].into_iter().chain([4, 16].into_iter().filter(|_| tag != 0)) {
                 put(&mut bytes, 3, (time, sp, site | tag | kind, false));
                 assert_eq!(Slot::read(&bytes, 3).moment, Moment::Unknown);
                 assert_eq!(Slot::read(&bytes, 3).site, site);
             }
         }
-    }
-
-    /// Writes a name as a runtime would, from this slot on. Returns the slot behind it.
-    pub(in super::super) fn put_name(
-        buffer: &mut [u8; BUFFER_LEN],
-        index: usize,
-        name: &[u8],
-    ) -> usize {
-        let pieces = if name.is_empty() { vec![&[][..]] } else { name.chunks(7).collect() };
-        for (nth, piece) in pieces.iter().enumerate() {
-            let kind = if nth == 0 { 4 } else { 8 };
-            let at = HEADER_LEN + (index + nth) * MARK_LEN;
-            buffer[at..at + 8].copy_from_slice(&77_u64.to_le_bytes());
-            buffer[at + 8] = kind | (piece.len() as u8) << 5;
-            buffer[at + 9..at + 9 + piece.len()].copy_from_slice(piece);
-        }
-        index + pieces.len()
-    }
-
-    #[test]
-    fn a_name_is_before_its_entry() {
-        let mut bytes = buffer(64, 0, 0);
-        let mut name = Vec::new();
-        let entry = (5, STACK, SITE, false);
-        for text in ["", "parse", "a name of 21 letters.", "and some more than that"] {
-            let index = put_name(&mut bytes, 2, text.as_bytes());
-            put(&mut bytes, index, entry);
-            assert!((2..index).all(|index| Slot::read(&bytes, index).moment == Moment::Name));
-            assert!(name_before(&bytes, index, &mut name));
-            assert_eq!(name, text.as_bytes());
-        }
-    }
-
-    #[test]
-    fn a_name_that_lacks_a_piece_is_none() {
-        let mut bytes = buffer(64, 0, 0);
-        let mut name = Vec::new();
-        let index = put_name(&mut bytes, 2, b"three pieces of it");
-        assert!(!name_before(&bytes, 0, &mut name) && !name_before(&bytes, 2, &mut name));
-        for piece in 2..index {
-            let mut torn = bytes.clone();
-            let at = HEADER_LEN + piece * MARK_LEN;
-            torn[at..at + MARK_LEN].fill(0);
-            assert!(!name_before(&torn, index, &mut name), "{piece}");
-        }
-        let index = put_name(&mut bytes, 2, &[b'x'; 253]);
-        assert!(!name_before(&bytes, index, &mut name), "no runtime writes so much");
     }
 
     #[test]

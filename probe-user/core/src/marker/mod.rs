@@ -2,9 +2,9 @@
 //! specifies the format.
 //!
 //! `layout` reads bytes, `buffer` finds new and missing events, `clock` converts the writer's time,
-//! `objects` and `sites` turn addresses into functions, `names` those that are named at run time, and
-//! `Markers` combines them. The target's
-//! data are not trusted: malformed data are counted and reported.
+//! `objects` and `sites` turn addresses into functions, `names` those that are named at run time, `pieces` reads names and values before entries, and
+//! `Markers` combines them. The target's data are not trusted: malformed data are counted and
+//! reported.
 
 mod buffer;
 mod clock;
@@ -13,6 +13,7 @@ mod lives;
 mod losses;
 mod names;
 mod objects;
+mod pieces;
 mod reading;
 mod sites;
 mod streams;
@@ -21,5 +22,6 @@ pub use clock::{ClockResidual, ClockSample, Ticks};
 pub use layout::{BUFFER_LEN, Header};
 pub use names::{EventsOnly, MarkerSink};
 pub use objects::{MarkerObject, MarkerPlace, MarkerRuntime, ObjectId, Passed};
+pub use pieces::{Carried, EntryValues};
 pub use reading::{BufferId, Reading};
 pub use streams::Markers;

@@ -1,5 +1,6 @@
 //! Names of scopes that are known only at run time: they come with entries, and exits lack them.
 
+use super::pieces::EntryValues;
 use crate::ingest::event::Event;
 use crate::units::{FuncId, Tid};
 use std::collections::HashMap;
@@ -11,9 +12,12 @@ pub trait MarkerSink {
 
     /// Returns the function that stands for this name of a scope; `None` if there are too many.
     fn named(&mut self, scope: FuncId, name: &[u8]) -> Option<FuncId>;
+
+    /// Takes the values of an event, before the event itself; `None` if they are not all there.
+    fn values(&mut self, event: &Event, values: Option<EntryValues<'_>>);
 }
 
-/// Takes events of scopes whose names are in their files.
+/// Takes events of scopes whose names are in their files, without values.
 pub struct EventsOnly<F: FnMut(usize, &[Event])>(pub F);
 
 impl<F: FnMut(usize, &[Event])> MarkerSink for EventsOnly<F> {
@@ -24,6 +28,8 @@ impl<F: FnMut(usize, &[Event])> MarkerSink for EventsOnly<F> {
     fn named(&mut self, _: FuncId, _: &[u8]) -> Option<FuncId> {
         None
     }
+
+    fn values(&mut self, _: &Event, _: Option<EntryValues<'_>>) {}
 }
 
 /// A scope that was entered and not left.

@@ -1,5 +1,6 @@
 //! The facts about files with marker scopes that do not depend on a process's mappings.
 
+use super::pieces::Carried;
 use crate::units::FuncId;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ pub struct MarkerObject {
     pub functions: Arc<[Option<MarkerPlace>]>,
 }
 
-/// One place of a chosen scope.
+/// One place of a chosen scope or point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarkerPlace {
     pub function: FuncId,
@@ -20,6 +21,18 @@ pub struct MarkerPlace {
     pub number: u8,
     /// True if its names come with its entries.
     pub is_named_late: bool,
+    /// True if its entries are points in time: it has no exits.
+    pub is_point: bool,
+    /// The values that come with its entries and that are wanted.
+    pub carried: Carried,
+}
+
+impl MarkerPlace {
+    /// Makes a place of a scope whose name is in the file, without values.
+    pub fn new(function: FuncId, number: u8) -> Self {
+        let carried = Carried::default();
+        Self { function, number, is_named_late: false, is_point: false, carried }
+    }
 }
 
 /// The number of a [`MarkerObject`].

@@ -101,7 +101,7 @@ mod tests {
     use crate::units::FuncId;
 
     fn place(function: u32) -> MarkerPlace {
-        MarkerPlace { function: FuncId(function), number: 0, is_named_late: false }
+        MarkerPlace::new(FuncId(function), 0)
     }
 
     #[test]

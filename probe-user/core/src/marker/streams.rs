@@ -2,11 +2,12 @@
 
 use super::buffer::{BufferState, News, ReadingVerdict};
 use super::clock::{ClockMap, ClockResidual, ClockSample};
-use super::layout::{BUFFER_LEN, Header, Moment, name_before, written_times};
+use super::layout::{BUFFER_LEN, Header, Moment, written_times};
 use super::lives::{Alive, Buffer, Lanes, Life};
 use super::losses::Losses;
 use super::names::{MarkerSink, OpenScope};
 use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
+use super::pieces::{ValueRoom, name_before};
 use super::reading::{BufferId, Reading};
 use super::sites::Site;
 use crate::ingest::change::ProcessEvent;
@@ -347,10 +348,10 @@ impl Markers {
         // The last slot's site: most slots repeat it.
         let mut last = (0, Site::Unknown);
         let mut malformed = 0;
-        let mut name = Vec::new();
+        let (mut name, mut values) = (Vec::new(), ValueRoom::default());
         news.read(&reading.bytes, |index, slot| {
-            let kind = match slot.moment {
-                Moment::Name => return,
+            let mut kind = match slot.moment {
+                Moment::Piece => return,
                 Moment::Unknown => return malformed += 1,
                 Moment::Exit => Kind::ScopeExit,
                 Moment::Enter | Moment::Whole(_) => Kind::ScopeEnter,
@@ -363,6 +364,12 @@ impl Markers {
                 Site::Other => return,
                 Site::Unknown => return malformed += 1,
             };
+            if place.is_point {
+                kind = Kind::Point;
+                if slot.moment != Moment::Enter {
+                    return malformed += 1;
+                }
+            }
             let sp = slot.stack_pointer(header.stack);
             let function = if place.is_named_late {
                 let open = OpenScope { tid: reading.tid, site: slot.site, sp };
@@ -371,7 +378,7 @@ impl Markers {
                     _ => {
                         let is_known = name_before(&reading.bytes, index, &mut name);
                         let named = is_known.then(|| sink.named(place.function, &name)).flatten();
-                        if slot.moment == Moment::Enter {
+                        if slot.moment == Moment::Enter && !place.is_point {
                             names.enter(open, named);
                         }
                         named.unwrap_or(place.function)
@@ -380,9 +387,14 @@ impl Markers {
             } else {
                 place.function
             };
+            let carried = place.carried;
             let place = Event::place(function, place.number);
             let Some(ts) = times.at(slot.time) else { return malformed += 1 };
-            events.push(Event::of_scope(kind, ts, sp, who, place));
+            let event = Event::of_scope(kind, ts, sp, who, place);
+            if !carried.is_nothing() && slot.moment != Moment::Exit {
+                sink.values(&event, values.read(&reading.bytes, index, carried));
+            }
+            events.push(event);
             if let Moment::Whole(duration) = slot.moment
                 && let Some(ts) = times.at(slot.time.wrapping_add(duration))
             {

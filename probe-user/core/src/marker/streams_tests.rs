@@ -34,8 +34,8 @@ pub(super) fn sample(ticks: u64) -> ClockSample {
 pub(super) const BIAS: u64 = 0x5555_5555_0000;
 
 pub(super) fn object(markers: &mut Markers, functions: &[Option<FuncId>]) -> ObjectId {
-    let place = |of: &FuncId| MarkerPlace { function: *of, number: 0, is_named_late: false };
-    let functions = functions.iter().map(|function| function.as_ref().map(place)).collect();
+    let place = |of: &Option<FuncId>| of.map(|function| MarkerPlace::new(function, 0));
+    let functions = functions.iter().map(place).collect();
     markers.add_object(MarkerObject { section: SECTION - BIAS, functions })
 }
 
@@ -146,8 +146,9 @@ fn addresses_that_are_no_scope_are_counted() {
 #[test]
 fn slots_of_an_unknown_kind_are_counted_and_left_out() {
     let event = (2, STACK, SECTION, false);
-    // Unknown kinds, a name that is an exit, an exit that is a whole call. One is of no chosen scope.
-    for (bits, site) in [(5, SECTION), (16, SECTION + 32), (20, SECTION), (3, SECTION)] {
+    // A name that is an exit, an unknown kind of no chosen scope, a value that is a whole call, an exit
+    // that is one.
+    for (bits, site) in [(5, SECTION), (24, SECTION + 32), (18, SECTION), (3, SECTION)] {
         let mut markers = markers();
         markers.read(reading(0, 0, &[event, (1, STACK, site | bits, false), event]));
         assert_eq!(events(&mut markers, 100).len(), 2, "{bits:#b}");

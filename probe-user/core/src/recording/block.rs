@@ -44,10 +44,12 @@ pub enum BlockKind {
     Payloads,
     /// Values of the calls in the preceding chunk, of any type.
     TypedPayloads,
+    /// Values of the calls in the preceding chunk, long texts among them.
+    LongPayloads,
 }
 
 impl BlockKind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Start,
         Self::Names,
         Self::Paths,
@@ -56,6 +58,7 @@ impl BlockKind {
         Self::Index,
         Self::Payloads,
         Self::TypedPayloads,
+        Self::LongPayloads,
     ];
 
     pub(crate) fn to_wire(self) -> u16 {
@@ -73,7 +76,7 @@ impl BlockKind {
 
     /// True if it holds the values of the calls in the chunk before it.
     pub(crate) fn is_of_values(self) -> bool {
-        matches!(self, Self::Payloads | Self::TypedPayloads)
+        matches!(self, Self::Payloads | Self::TypedPayloads | Self::LongPayloads)
     }
 }
 

@@ -42,7 +42,8 @@ impl Definitions {
             | BlockKind::End
             | BlockKind::Index
             | BlockKind::Payloads
-            | BlockKind::TypedPayloads => {}
+            | BlockKind::TypedPayloads
+            | BlockKind::LongPayloads => {}
         }
     }
 

@@ -33,7 +33,8 @@ impl Recording<Vec<u8>> {
             | BlockKind::End
             | BlockKind::Index
             | BlockKind::Payloads
-            | BlockKind::TypedPayloads => {}
+            | BlockKind::TypedPayloads
+            | BlockKind::LongPayloads => {}
         }
         Ok(None)
     }

@@ -2,7 +2,8 @@
 //!
 //! The index does not list the block, and readers without payload support skip it. The names and
 //! types of a function's values are in the function's definition. A block in which all values are
-//! integers has a kind of its own, for readers that know no other types.
+//! integers has a kind of its own, for readers that know no other types. So has one with long texts,
+//! which earlier readers refuse.
 
 use super::RecordError;
 use super::block::{Block, BlockKind, MAX_CHUNK};
@@ -119,10 +120,13 @@ pub(crate) fn encode(
         let info = functions.get(function.index());
         info.map_or(&[][..], |info| &info.values[..info.values.len().min(MAX_VALUES)])
     };
-    let mut values = payloads.iter().flat_map(|of| values_of(of.payload.function));
-    let kind = match values.all(|value| value.kind.is_integer()) {
-        true => BlockKind::Payloads,
-        false => BlockKind::TypedPayloads,
+    let kinds = || payloads.iter().flat_map(|of| values_of(of.payload.function)).map(|of| of.kind);
+    let kind = if kinds().all(ValueKind::is_integer) {
+        BlockKind::Payloads
+    } else if kinds().any(|kind| kind == ValueKind::LongText) {
+        BlockKind::LongPayloads
+    } else {
+        BlockKind::TypedPayloads
     };
     let mut calls: Vec<_> = payloads.chunk_by(OfThread::is_followed_by).collect();
     let lost = lost.saturating_add(calls.len().saturating_sub(MOST_PAYLOADS) as u64);
@@ -206,14 +210,16 @@ fn unpack(bytes: &mut &[u8], kind: ValueKind, room: &mut usize) -> Result<Value,
             *bytes = rest;
             Value::Float(Float::from_bits(u64::from_le_bytes(*number)))
         }
-        ValueKind::Text => {
+        ValueKind::Text | ValueKind::LongText => {
             let length = take_count(bytes, 1)?;
             let (text, rest) = bytes.split_at(length);
             *bytes = rest;
             let left = room.checked_sub(texts_cost(1, text.len()));
             *room = left.ok_or(RecordError::Malformed("a chunk has more text than any should"))?;
             let is_long = RecordError::Malformed("a text is longer than any should be");
-            Value::Text(Text::new(text).ok_or(is_long)?)
+            let is_short = kind == ValueKind::Text;
+            let text = if is_short { Text::new(text) } else { Text::long(text) };
+            Value::Text(text.ok_or(is_long)?)
         }
     })
 }

@@ -202,7 +202,8 @@ impl<R: ReadAt> Recording<R> {
             BlockKind::Calls
             | BlockKind::Index
             | BlockKind::Payloads
-            | BlockKind::TypedPayloads => {}
+            | BlockKind::TypedPayloads
+            | BlockKind::LongPayloads => {}
         }
         Ok(())
     }

@@ -111,7 +111,10 @@ impl Facts<'_> {
             center_cut_percent: meta.center_cut,
             filtered_calls: self.filtered,
             loss: LossReport {
-                calls_untimed: saturating_sum(functions.iter().map(|f| f.untimed)),
+                // Points of markers have no end that could be seen.
+                calls_untimed: saturating_sum(
+                    functions.iter().filter(|f| f.point.is_none()).map(|f| f.untimed),
+                ),
                 calls_open: saturating_sum(functions.iter().map(|f| f.open)),
                 calls_headless: saturating_sum(functions.iter().map(|f| f.headless)),
                 ..self.loss

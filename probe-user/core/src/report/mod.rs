@@ -40,6 +40,7 @@ pub use totals::ReportTotals;
 pub use values::{CallValues, NamedValues, PointReport, PointsReport, UNREADABLE};
 
 use crate::function::FunctionKind;
+use crate::points::PointShape;
 use crate::stats::Summary;
 use crate::units::{Nanos, Pid, Tid};
 use crate::values::Value;
@@ -311,6 +312,9 @@ pub struct FunctionReport {
     /// The kind of waits that its calls are, if it is no function of a program.
     #[serde(default)]
     pub wait: Option<WaitClass>,
+    /// What a marker tells of that is no scope, but a point in time.
+    #[serde(default)]
+    pub point: Option<PointShape>,
     #[serde(flatten)]
     pub split: SplitReport,
     #[serde(default)]

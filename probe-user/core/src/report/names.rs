@@ -7,7 +7,7 @@ use std::borrow::Cow;
 impl FunctionReport {
     /// See [`FunctionInfo::is_point`](crate::function::FunctionInfo::is_point).
     pub fn is_point(&self) -> bool {
-        is_point(self.kind, &self.aliases)
+        is_point(self.kind, &self.aliases, self.point)
     }
 
     /// Returns the name: a marker with its group, a USDT probe with its provider.

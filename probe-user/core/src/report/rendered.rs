@@ -43,6 +43,7 @@ impl FunctionReport {
             joined_by_order: info.by_order.is_some(),
             condition: info.condition.clone(),
             wait: info.wait,
+            point: info.point,
             split: SplitReport::default(),
             probes: info.probe.map(ProbeTimes::of),
             stretch_ns: Nanos::ZERO,

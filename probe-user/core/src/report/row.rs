@@ -40,6 +40,9 @@ impl Serialize for FunctionReport {
         if let Some(wait) = &self.wait {
             map.serialize_entry("wait", wait)?;
         }
+        if let Some(point) = &self.point {
+            map.serialize_entry("point", point)?;
+        }
         if let Some(probes) = &self.probes {
             map.serialize_entry("probes", probes)?;
         }

@@ -63,9 +63,7 @@ fn traced() -> Engine {
     let functions = [scope("a"), scope("b"), scope("c"), function("f")];
     let mut engine = engine(&functions, EngineConfig::default());
     // The last entry is a second site of `a`.
-    let place = |(function, number)| {
-        Some(MarkerPlace { function: FuncId(function), number, is_named_late: false })
-    };
+    let place = |(function, number)| Some(MarkerPlace::new(FuncId(function), number));
     let functions = [(0, 0), (1, 0), (2, 0), (0, 1)].map(place).into();
     let object = engine.markers().add_object(MarkerObject { section: SECTION, functions });
     engine.markers().map_object(Pid(PID), object, 0, Nanos(0));

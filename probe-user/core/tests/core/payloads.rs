@@ -3,6 +3,7 @@
 mod by_value;
 mod enumerators;
 mod losses;
+mod marks;
 mod results;
 pub(crate) mod typed;
 

@@ -66,8 +66,7 @@ mod tests {
     fn events_of_markers_have_the_clocks_time() {
         const ROUNDS: usize = 20;
         let mut markers = Markers::default();
-        let functions =
-            [Some(MarkerPlace { function: FuncId(0), number: 0, is_named_late: false })].into();
+        let functions = [Some(MarkerPlace::new(FuncId(0), 0))].into();
         let object = markers.add_object(MarkerObject { section: SECTION, functions });
         markers.map_object(ID.pid, object, 0, Nanos::ZERO);
         markers.sample(sample(), Nanos::MAX, &mut EventsOnly(|_, _| ()));

@@ -6,7 +6,7 @@ use ctrace_core::{
         JsonMessages,
         stream::{Messages, Scene, StreamLine},
     },
-    level::Level,
+    points::Level,
     recording::ReadAt,
     units::FuncId,
 };

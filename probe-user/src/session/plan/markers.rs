@@ -8,8 +8,8 @@ use crate::{
 };
 use ctrace_common::Cookie;
 use ctrace_core::{
-    function::{ExitSeen, FunctionInfo, FunctionKind},
-    marker::MarkerPlace,
+    function::{ExitSeen, FunctionInfo, FunctionKind, ValueInfo},
+    marker::{Carried, MarkerPlace},
     units::{FuncId, Nanos},
 };
 use std::{collections::BTreeSet, ops::Range, sync::Arc};
@@ -84,12 +84,21 @@ pub(crate) fn chosen(
         for (number, site) in (0..=u8::MAX).cycle().zip(sites) {
             let entry = site.address.wrapping_sub(section.start) / ENTRY;
             if let Some(place) = chosen.get_mut(entry as usize) {
-                let (function, is_named_late) = (id(index), *is_named_late);
-                *place = Some(MarkerPlace { function, number, is_named_late });
+                *place = Some(MarkerPlace {
+                    is_named_late: *is_named_late,
+                    is_point: planned.info.point.is_some(),
+                    carried: carried(&planned.info.values),
+                    ..MarkerPlace::new(id(index), number)
+                });
             }
         }
     }
     chosen.into()
+}
+
+fn carried(values: &[ValueInfo]) -> Carried {
+    let has_text = values.last().is_some_and(|last| last.kind.is_text());
+    Carried { numbers: values.len() as u8 - u8::from(has_text), has_text }
 }
 
 /// Returns the control points of the scopes among these, each once.
@@ -104,13 +113,17 @@ pub(crate) fn switches<'a>(functions: impl IntoIterator<Item = &'a Planned>) -> 
     points.into_iter().map(site).collect()
 }
 
-pub(super) fn planned(object: &Object, scope: &MarkerScope) -> Planned {
+/// Plans a scope or a point. `reads_values`: those that come with its entries are wanted.
+pub(super) fn planned(object: &Object, scope: &MarkerScope, reads_values: bool) -> Planned {
+    let exit = if scope.point.is_some() { ExitSeen::Never } else { ExitSeen::ByExitSites };
     let info = FunctionInfo {
         file: scope.file.clone(),
         line: scope.line,
         kind: FunctionKind::Marker,
         group: scope.group.clone(),
-        exit: ExitSeen::ByExitSites,
+        exit,
+        point: scope.point,
+        values: if reads_values { scope.values.clone() } else { Vec::new() },
         ..FunctionInfo::new(Arc::clone(&scope.name), Arc::clone(object.name()))
     };
     let sites = Sites::Marker { sites: scope.sites.clone(), is_named_late: scope.is_named_late };

@@ -372,7 +372,7 @@ impl Planner {
             self.place_usdt(objects, index, selection, &mut planned, &mut plan)?;
             let scopes = selection.markers.iter().filter(|s| s.object == index);
             let scopes = scopes.map(|s| &object.markers().scopes[s.index]);
-            planned.extend(scopes.map(|scope| markers::planned(object, scope)));
+            planned.extend(scopes.map(|scope| markers::planned(object, scope, self.values.reads)));
             // A runtime may serve scopes of other objects, and of those that come later.
             let markers = match self.selector.asks_for_markers() {
                 true => MarkerPlan::of(object),

@@ -52,6 +52,7 @@ pub(super) fn info(
         by_order: None,
         values: Vec::new(),
         wait: None,
+        point: None,
         probe: None,
     }
 }

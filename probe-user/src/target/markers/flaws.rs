@@ -11,6 +11,8 @@ pub(crate) enum Flaw {
     Version,
     /// A name, file or group that is not in the file, or has no end.
     Text,
+    /// A list of values that no runtime writes.
+    Values,
     Semaphore,
     SemaphoreWithoutBytes,
     Point,
@@ -25,6 +27,7 @@ impl fmt::Display for Flaw {
             Self::Section => "the section is damaged: build the program again",
             Self::Version => "of another format than this ctrace knows: use a ctrace as new as it",
             Self::Text => "a text is damaged: build the program again",
+            Self::Values => "the list of its values is damaged: build the program again",
             Self::Semaphore => "the semaphore is not in writable data: build the program again",
             Self::SemaphoreWithoutBytes => {
                 "the semaphore has no bytes in the file: link the section .probes as data, not as \

@@ -8,6 +8,7 @@ mod flaws;
 mod image;
 mod runtimes;
 mod sites;
+mod values;
 
 pub(crate) use flaws::Flaws;
 pub(crate) use runtimes::MarkerRuntime;

@@ -2,15 +2,16 @@
 
 use super::flaws::{Flaw, Flaws};
 use super::image::{Entry, Image, target, word};
+use super::values;
 use crate::target::elf::ElfLayout;
 use crate::target::read::budget::TooLarge;
+use ctrace_common::SiteEntry;
+use ctrace_core::{function::ValueInfo, points::PointShape};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 pub(super) const SECTION: &str = "ctrace_sites";
 const VERSION: u8 = 1;
-const WHOLE_FUNCTION: u8 = 1;
-const NAMED_LATE: u8 = 1 << 1;
 const NOP: u8 = 0x90;
 
 /// Limit for all texts of an object together, in bytes. Entries can name overlapping ones.
@@ -18,7 +19,7 @@ const MOST_TEXT: usize = 64 << 20;
 /// Bytes that an entry takes, with its scope.
 const ENTRY: u64 = 256;
 
-/// All places of one scope: the compiler may have emitted it several times.
+/// All places of one scope or point: the compiler may have emitted it several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MarkerScope {
     /// The marker's name, else that of the function around it, else `FILE:LINE`.
@@ -29,6 +30,10 @@ pub(crate) struct MarkerScope {
     pub is_whole_function: bool,
     /// True if its names come with its events. `name` stands for all of them.
     pub is_named_late: bool,
+    /// What it tells of, if it is no scope.
+    pub point: Option<PointShape>,
+    /// The values that come with its entries.
+    pub values: Vec<ValueInfo>,
     /// Sorted by address.
     pub sites: Vec<MarkerSite>,
 }
@@ -66,6 +71,9 @@ struct Identity {
     line: Option<u32>,
     is_whole_function: bool,
     is_named_late: bool,
+    point: Option<PointShape>,
+    /// The list of its values. It is a sound one.
+    values: Option<Arc<str>>,
 }
 
 pub(super) fn read(
@@ -95,8 +103,20 @@ pub(super) fn read(
         }
     }
     let scope = |(identity, sites)| {
-        let Identity { group, name, file, line, is_whole_function, is_named_late } = identity;
-        MarkerScope { name, group, file, line, is_whole_function, is_named_late, sites }
+        let Identity { group, name, file, line, is_whole_function, is_named_late, point, values } =
+            identity;
+        let values = values.as_deref().and_then(values::parse).unwrap_or_default();
+        MarkerScope {
+            name,
+            group,
+            file,
+            line,
+            is_whole_function,
+            is_named_late,
+            point,
+            values,
+            sites,
+        }
     };
     Ok(scopes.into_iter().map(scope).collect())
 }
@@ -135,11 +155,27 @@ impl Reader<'_, '_> {
                 name.into()
             }
         };
-        let [is_whole_function, is_named_late] =
-            [WHOLE_FUNCTION, NAMED_LATE].map(|flag| fields[1] & flag != 0);
+        let [is_whole_function, is_named_late, is_point, has_values] =
+            [SiteEntry::WHOLE_FUNCTION, SiteEntry::NAMED_LATE, SiteEntry::POINT, SiteEntry::VALUES]
+                .map(|flag| fields[1] & flag != 0);
         let site = MarkerSite { address: *address, semaphore, point, code };
-        let identity = Identity { group, name, file, line, is_whole_function, is_named_late };
+        let point = is_point.then(|| PointShape::from_file(fields[2], fields[3]));
+        let values =
+            has_values.then(|| self.values(target(entry, 8), is_named_late)).transpose()?;
+        let identity =
+            Identity { group, name, file, line, is_whole_function, is_named_late, point, values };
         Ok((identity, site))
+    }
+
+    /// Returns the list of values behind a name, if it is a sound one. Events have room for one text,
+    /// be it a name or a value.
+    fn values(&mut self, name: Option<u64>, is_named_late: bool) -> Result<Arc<str>, Flaw> {
+        let name = name.ok_or(Flaw::Values)?;
+        let length = self.image.text(name).ok_or(Flaw::Text)?.len() as u64;
+        let list = self.text(name.checked_add(length + 1))?.ok_or(Flaw::Values)?;
+        let values = values::parse(&list).ok_or(Flaw::Values)?;
+        let has_text = values.last().is_some_and(|last| last.kind.is_text());
+        if has_text && is_named_late { Err(Flaw::Values) } else { Ok(list) }
     }
 
     fn text(&mut self, address: Option<u64>) -> Result<Option<Arc<str>>, Flaw> {

@@ -3,6 +3,7 @@ use super::super::fixtures::{Built, MARKERS, compile};
 use super::super::place::nops::NopBlock;
 use super::flaws::Flaw;
 use super::*;
+use ctrace_core::points::{Level, PointShape};
 use image::ENTRY_SIZE;
 
 const SOURCE: &str = r#"
@@ -187,6 +188,49 @@ fn check(entries: &[[u8; ENTRY_SIZE]], scopes: usize, flaws: &[Flaw]) {
     for flaw in flaws {
         assert!(markers.flaws.count(*flaw) > 0, "{flaw:?}: {}", markers.flaws);
     }
+}
+
+/// Reads an entry with these flags, shape and level, whose name has this list behind it.
+fn with_list(numbers: [u8; 3], name: u64, list: &[u8]) -> Markers {
+    let mut bytes = file();
+    bytes[TEXT as usize + "name\0".len()..][..list.len()].copy_from_slice(list);
+    let mut entry = entry(SITES, 1, name, SEMAPHORE, POINT);
+    entry[1..4].copy_from_slice(&numbers);
+    bytes[SITES as usize..][..ENTRY_SIZE].copy_from_slice(&entry);
+    read(&source(&bytes), &layout(vec![section("ctrace_sites", SITES, 32)]), |_| None)
+}
+
+#[test]
+fn points_and_values_are_read() {
+    let read = |numbers, list: &str| {
+        let markers = with_list(numbers, TEXT, list.as_bytes());
+        let [scope] = &markers.scopes[..] else { panic!("{}", markers.flaws) };
+        let values: Vec<_> = scope.values.iter().map(|value| value.name.to_string()).collect();
+        (scope.point, values.join(" "))
+    };
+    let level = Some(Level::Warn);
+    let message = Some(PointShape::Message { level });
+    assert_eq!(read([12, 1, 4], "message:str\0"), (message, "message".to_owned()));
+    assert_eq!(read([12, 2, 0], "value[ms]:f64\0"), (Some(PointShape::Plot), "value".to_owned()));
+    assert_eq!(read([4, 3, 0], "no:list\0"), (Some(PointShape::Frame), String::new()));
+    assert_eq!(read([8, 1, 4], "a:u64,b:bool\0"), (None, "a b".to_owned()));
+    assert_eq!(read([10, 0, 0], "a:u64\0"), (None, "a".to_owned()));
+}
+
+#[test]
+fn a_list_of_values_that_no_runtime_writes_is_a_flaw() {
+    let flaws = |flags, name, list: &[u8]| {
+        let markers = with_list([flags, 0, 0], name, list);
+        assert!(markers.scopes.is_empty());
+        (markers.flaws.count(Flaw::Values), markers.flaws.count(Flaw::Text))
+    };
+    assert_eq!(flaws(8, TEXT, b"\0"), (1, 0));
+    assert_eq!(flaws(12, TEXT, b"a:u64,a:u64\0"), (1, 0));
+    assert_eq!(flaws(8, TEXT, b"\xff:u65\0"), (1, 0));
+    // A text that comes with each entry is the name or a value, not both.
+    assert_eq!(flaws(10, TEXT, b"a:str\0"), (1, 0));
+    assert_eq!(flaws(8, SITES + 8, b""), (1, 0), "no name");
+    assert_eq!(flaws(8, 0xffe, b""), (0, 1), "the end of the segment");
 }
 
 #[test]

@@ -160,6 +160,8 @@ fn matches_markers() {
             line: None,
             is_whole_function: false,
             is_named_late: false,
+            point: None,
+            values: Vec::new(),
             sites: vec![],
         };
         let pattern = Pattern::parse(text).unwrap();

@@ -95,7 +95,7 @@ impl Marks {
                 Mark::Conditional => row.condition.is_some(),
                 Mark::UntilTailCall => row.until_tail_call && row.calls > 0,
                 Mark::Unseen => row.untimed > 0 && !row.is_point(),
-                Mark::MostlyProbes => row.is_mostly_probes(),
+                Mark::MostlyProbes => row.is_mostly_probes() && !row.is_point(),
             };
             Mark::ALL.into_iter().filter(|mark| has(*mark)).collect()
         });

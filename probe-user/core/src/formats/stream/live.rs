@@ -50,7 +50,7 @@ impl Live {
             lines.define(&scene);
             self.is_defined = true;
         }
-        self.told.add(nodes, &chunk);
+        self.told.add(nodes, self.recording.functions(), &chunk);
         self.told.lost.payloads = self.told.lost.payloads.saturating_add(payloads.lost);
         let lost = self.lost.add(chunk.from, chunk.to, &chunk.loss, payloads.lost);
         let values = self.recording.values_by_call(&payloads);

@@ -1,8 +1,8 @@
 //! Messages: the points of a stream that have a text.
 
 use super::{CallLine, StreamLine};
-use crate::function::{FunctionInfo, ValueKind};
-use crate::level::Level;
+use crate::function::{FunctionInfo, FunctionKind};
+use crate::points::{Level, PointShape};
 use crate::report::{CallValues, NamedValues};
 use crate::units::FuncId;
 use crate::values::{Text, Value};
@@ -61,9 +61,30 @@ impl Messages {
 
 impl Kind {
     fn of(info: &FunctionInfo) -> Option<Self> {
-        let text = info.values.iter().position(|value| value.kind == ValueKind::Text)?;
-        info.is_point().then(|| Self { level: Level::of(info), text })
+        let text = info.values.iter().position(|value| value.kind.is_text())?;
+        info.is_point().then(|| Self { level: level_of(info), text })
     }
+}
+
+/// Returns the level of a function's messages, as far as it is known. A USDT probe has none of its own:
+/// the last word of its name may be one, as in `log__warn`.
+fn level_of(info: &FunctionInfo) -> Option<Level> {
+    const WORDS: [(&str, Level); 9] = [
+        ("trace", Level::Trace),
+        ("debug", Level::Debug),
+        ("info", Level::Info),
+        ("warn", Level::Warn),
+        ("warning", Level::Warn),
+        ("err", Level::Error),
+        ("error", Level::Error),
+        ("critical", Level::Error),
+        ("fatal", Level::Error),
+    ];
+    if info.kind != FunctionKind::Usdt {
+        return info.point.and_then(PointShape::level);
+    }
+    let last = info.name.rsplit(['_', '-']).next()?;
+    WORDS.iter().find(|(word, _)| last.eq_ignore_ascii_case(word)).map(|(_, level)| *level)
 }
 
 impl<'a> Message<'a> {
@@ -85,5 +106,29 @@ impl<'a> Message<'a> {
         let all = self.values.map_or(&[][..], |values| &values.named.0).iter().enumerate();
         let others = all.filter(|(place, _)| *place != self.text);
         NamedValues(others.map(|(_, value)| value.clone()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_word_of_a_probe_may_be_its_level() {
+        let info = |kind, name: &str| FunctionInfo { kind, ..FunctionInfo::new(name, "program") };
+        for (name, expected) in [
+            ("log__warn", Some(Level::Warn)),
+            ("log-ERROR", Some(Level::Error)),
+            ("info", Some(Level::Info)),
+            ("error__count", None),
+            ("backtrace", None),
+            ("", None),
+        ] {
+            assert_eq!(level_of(&info(FunctionKind::Usdt, name)), expected, "{name}");
+        }
+        let marker = info(FunctionKind::Marker, "log_warn");
+        assert_eq!(level_of(&marker), None);
+        let point = Some(PointShape::Message { level: Some(Level::Info) });
+        assert_eq!(level_of(&FunctionInfo { point, ..marker }), Some(Level::Info));
     }
 }

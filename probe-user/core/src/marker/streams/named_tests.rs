@@ -1,5 +1,7 @@
-use super::super::layout::tests::{complete, put, put_name};
+use super::super::layout::tests::{complete, put};
 use super::super::objects::MarkerPlace;
+use super::super::pieces::EntryValues;
+use super::super::pieces::tests::put_name;
 use super::tests::{BIAS, ID, SECTION, STACK, markers, reading, sample};
 use super::*;
 use crate::units::FuncId;
@@ -28,6 +30,10 @@ impl MarkerSink for Named {
         });
         Some(FuncId(100 + at as u32))
     }
+
+    fn values(&mut self, event: &Event, values: Option<EntryValues<'_>>) {
+        panic!("{event:?}: {values:?}");
+    }
 }
 
 const SP: u64 = (STACK - 0x100) & !15;
@@ -37,7 +43,7 @@ const EXIT: Option<Kind> = Some(Kind::ScopeExit);
 /// Makes the only scope of the object one that is named late.
 fn named_markers() -> Markers {
     let mut markers = markers();
-    let place = MarkerPlace { function: FuncId(7), number: 0, is_named_late: true };
+    let place = MarkerPlace { is_named_late: true, ..MarkerPlace::new(FuncId(7), 0) };
     let functions = [Some(place)].into();
     let object = markers.add_object(MarkerObject { section: SECTION - BIAS, functions });
     markers.map_object(ID.pid, object, BIAS, Nanos::ZERO);

@@ -7,4 +7,4 @@ mod protobuf;
 mod registry;
 mod summed;
 mod tools;
-mod traces;
+pub(crate) mod traces;

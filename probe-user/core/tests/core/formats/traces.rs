@@ -90,14 +90,16 @@ fn chrome_events_have_the_durations_of_the_recording() {
 }
 
 /// Returns the slices that Perfetto would show: for each sequence, `name start end` in order of the
-/// ends, with the names of annotations at the end.
-fn perfetto_calls(trace: &[u8]) -> Vec<String> {
+/// ends, with the names of annotations at the end; instants and counters likewise.
+pub(crate) fn perfetto_calls(trace: &[u8]) -> Vec<String> {
     let mut packets = Vec::new();
     for (_, packet) in fields(trace) {
         let Field::Bytes(packet) = packet else { panic!("a packet is a message") };
         let compressed = bytes(&fields(packet), 50).expect("compressed packets");
         ZlibDecoder::new(compressed).read_to_end(&mut packets).expect("zlib");
     }
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut tracks = HashMap::new();
     let (mut names, mut clocks, mut stacks, mut calls) =
         (HashMap::new(), HashMap::new(), HashMap::<u64, Vec<(String, u64)>>::new(), Vec::new());
     for (_, packet) in fields(&packets) {
@@ -120,6 +122,13 @@ fn perfetto_calls(trace: &[u8]) -> Vec<String> {
             }
             names.insert((sequence, number(&entry, 1).expect("an id")), name);
         }
+        if let Some(track) = bytes(&packet, 60).map(fields)
+            && let Some(counter) = bytes(&track, 8)
+        {
+            let name = text(bytes(&track, 2).expect("a name"));
+            let unit = bytes(&fields(counter), 6).map(text).unwrap_or_default();
+            tracks.insert(number(&track, 1), (name, unit));
+        }
         let Some(event) = bytes(&packet, 11) else { continue };
         let event = fields(event);
         let remarks: Vec<_> = event.iter().filter(|(field, _)| *field == 4).collect();
@@ -140,11 +149,25 @@ fn perfetto_calls(trace: &[u8]) -> Vec<String> {
         let remark: String = remark.collect();
         let stack = stacks.entry(sequence).or_default();
         match number(&event, 9) {
-            Some(3) => calls.push(format!("{sequence}: instant{remark}")),
+            Some(3) if number(&packet, 58).is_some() => {
+                calls.push(format!("{sequence}: instant{remark}"));
+            }
             kind => {
                 let clock = clocks.get_mut(&sequence).expect("a clock");
                 *clock += number(&packet, 8).expect("a time");
-                if kind == Some(1) {
+                if kind == Some(3) {
+                    let name = text(bytes(&event, 23).expect("a name"));
+                    calls.push(format!("{sequence}: instant {name} {clock}{remark}"));
+                } else if kind == Some(4) {
+                    let (name, unit) = &tracks[&number(&event, 11)];
+                    let value = event.iter().find_map(|(field, value)| match (field, value) {
+                        (30, Field::Number(value)) => Some((*value as i64).to_string()),
+                        (44, Field::Double(value)) => Some(format!("{value:?}")),
+                        _ => None,
+                    });
+                    let value = value.expect("a number");
+                    calls.push(format!("{sequence}: {name} = {value} {unit} {clock}"));
+                } else if kind == Some(1) {
                     let source = number(&event, 34);
                     assert!(source.is_none_or(|source| Some(source) == number(&event, 10)));
                     let name = &names[&(sequence, number(&event, 10).expect("a name"))];

@@ -309,20 +309,37 @@ fn a_record_that_contradicts_itself_is_counted() {
 }
 
 #[test]
-fn texts_are_held_up_to_a_limit() {
+fn texts_of_many_calls_make_a_chunk() {
     let kinds: [(&str, ValueKind); MAX_VALUES] = [("key", ValueKind::Text); MAX_VALUES];
     let mut trace = traced(&kinds);
     let values = vec![text(&[b'x'; MAX_TEXT]); MAX_VALUES];
-    // Each takes 12 × 80 bytes of 12 MiB.
-    let fit = 13_107;
-    for nth in 0..fit + 5 {
+    // Each takes 12 × 80 bytes of the 12 MiB of a chunk.
+    let all = 20_000;
+    for nth in 0..all {
         trace.query(100 + nth * 20 + nth * nth % 19, &values, 0);
     }
-    // The next chunk has room again.
-    trace.chunk(300_000).query(300_001, &values, 0);
+    let recording = open(trace.end(500_000));
+    let report = report(&recording, &Query::default());
+    assert_eq!((report.loss.payloads, report.points.more), (0, all - 3));
+    assert!(recording.chunks().len() > 2);
+}
+
+#[test]
+fn texts_of_open_calls_are_held_up_to_a_limit() {
+    let kinds: [(&str, ValueKind); MAX_VALUES] = [("key", ValueKind::Text); MAX_VALUES];
+    let mut trace = traced(&kinds);
+    let values = vec![text(&[b'x'; MAX_TEXT]); MAX_VALUES];
+    // Each takes 12 × 80 bytes of 12 MiB. Threads have a call each.
+    let fit = 13_107;
+    for nth in 0..fit + 5 {
+        let event = enter(QUERY, 800, 100 + u64::from(nth) * 20).on(100 + nth);
+        trace.push(event);
+        trace.engine.push(0, &record(&event, &values, 0));
+    }
+    trace.chunk(300_000);
     let recording = open(trace.end(300_002));
     let report = report(&recording, &Query::default());
-    assert_eq!((report.loss.payloads, report.points.more), (5, fit + 1 - 3));
+    assert_eq!(report.loss.payloads, 5);
 }
 
 /// A kind, and a value of that kind as a program writes it and as it comes out.

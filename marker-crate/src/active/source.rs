@@ -1,0 +1,75 @@
+//! What comes with an entry: values, a text, or nothing.
+
+use super::{
+    record::record,
+    text::{LONGEST, Text},
+};
+use crate::value::Values;
+
+/// Something that writes an entry and what comes before it, once its site is on.
+pub trait Source {
+    /// The types of its values.
+    const TYPES: &'static [&'static str];
+
+    /// Writes the entry of a site, for a function with this stack pointer.
+    fn record(self, site: u64, sp: u64);
+}
+
+/// An entry without values.
+pub struct Nothing;
+
+impl Source for Nothing {
+    const TYPES: &'static [&'static str] = &[];
+
+    #[inline(always)]
+    fn record(self, site: u64, sp: u64) {
+        record(site, sp, &[], None);
+    }
+}
+
+/// Values that are computed when they are needed.
+pub struct Lazy<F>(pub F);
+
+impl<F: FnOnce() -> V, V: Values> Source for Lazy<F> {
+    const TYPES: &'static [&'static str] = V::TYPES;
+
+    #[inline(always)]
+    fn record(self, site: u64, sp: u64) {
+        record(site, sp, (self.0)().bits().as_ref(), None);
+    }
+}
+
+/// A text that is formatted when it is needed.
+struct Formatted<F> {
+    /// The text, if there is nothing to format.
+    plain: Option<&'static str>,
+    format: F,
+}
+
+/// Makes the source of a message. `plain` is the text if there is nothing to format.
+#[inline(always)]
+pub fn formatted(plain: Option<&'static str>, format: impl FnOnce(&mut Text)) -> impl Source {
+    Formatted { plain, format }
+}
+
+impl<F: FnOnce(&mut Text)> Source for Formatted<F> {
+    const TYPES: &'static [&'static str] = &["str"];
+
+    #[inline(always)]
+    fn record(self, site: u64, sp: u64) {
+        match self.plain {
+            Some(plain) if plain.len() <= LONGEST => record(site, sp, &[], Some(plain.as_bytes())),
+            Some(plain) => record_text(site, sp, |text| text.format(format_args!("{plain}"))),
+            None => record_text(site, sp, self.format),
+        }
+    }
+}
+
+/// Formats the text in a frame of its own, which the function around the message then lacks.
+#[cold]
+#[inline(never)]
+fn record_text(site: u64, sp: u64, format: impl FnOnce(&mut Text)) {
+    let mut text = Text::new();
+    format(&mut text);
+    record(site, sp, &[], Some(text.as_bytes()));
+}

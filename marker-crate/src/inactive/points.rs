@@ -1,0 +1,44 @@
+//! `message!`, `plot!`, `frame!` and scopes with values, without effect: everything is checked, and
+//! nothing is computed.
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __message {
+    ($level:expr, $group:expr, $format:literal, [$($arguments:tt)*]) => {{
+        const _: (u8, &'static str) = ($level, $group);
+        if false {
+            let _ = ::core::format_args!($format $($arguments)*);
+        }
+    }};
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __plot {
+    ($name:expr, $unit:expr, $value:expr, $group:expr) => {{
+        const _: [&'static str; 3] = [$name, $unit, $group];
+        if false {
+            $crate::__private::number($value);
+        }
+    }};
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __frame {
+    ($name:expr, $group:expr) => {{
+        const _: [&'static str; 2] = [$name, $group];
+    }};
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __valued_scope {
+    ($name:expr, $group:expr, [$(($value:ident, $is:expr))+]) => {{
+        const _: [&'static str; 2] = [$name, $group];
+        if false {
+            $crate::__private::values(($($is,)+));
+        }
+        $crate::__private::nothing()
+    }};
+}

@@ -1,0 +1,109 @@
+//! `message!`, `plot!` and `frame!`: the syntax of points in time. Their expansion is in
+//! `active/point.rs` or `inactive/mod.rs`.
+
+/// Writes a message, a formatted text of up to 1008 bytes.
+///
+/// ```
+/// use ctrace_marker::message;
+///
+/// let (client, retries) = ("shop", 3);
+/// message!("connected");
+/// message!("{client} retries, {} times", retries);
+/// message!(level = Warn, "slow: {:.1} ms", 12.34);
+/// message!(level = Error, group = "net", "connection of {client} lost");
+/// ```
+///
+/// Write options before the text: `level`, one of the [`Level`](crate::Level)s, and `group`. The
+/// text is a literal. Its first 64 bytes are the message's name, by which it is chosen.
+///
+/// The arguments are computed, and the text is formatted, only while somebody traces the message.
+/// That happens on the stack; nothing is allocated, unless an argument's own formatting does so. A
+/// longer text is cut, and ends in "…".
+///
+/// **Cost:** dormant, that of a dormant scope. Active, that of formatting, some 15 ns, and about
+/// 1 ns for 7 bytes. A text without placeholders needs no formatting. **Signals:** may be used in
+/// a handler, if the arguments may be formatted there.
+#[macro_export]
+macro_rules! message {
+    (level = $level:ident, group = $group:expr, $format:literal $($arguments:tt)*) => {
+        $crate::__message!($crate::Level::$level as u8, $group, $format, [$($arguments)*])
+    };
+    (group = $group:expr, level = $level:ident, $format:literal $($arguments:tt)*) => {
+        $crate::__message!($crate::Level::$level as u8, $group, $format, [$($arguments)*])
+    };
+    (level = $level:ident, $format:literal $($arguments:tt)*) => {
+        $crate::__message!($crate::Level::$level as u8, "", $format, [$($arguments)*])
+    };
+    (group = $group:expr, $format:literal $($arguments:tt)*) => {
+        $crate::__message!(0, $group, $format, [$($arguments)*])
+    };
+    ($format:literal $($arguments:tt)*) => {
+        $crate::__message!(0, "", $format, [$($arguments)*])
+    };
+}
+
+/// Writes a value of a plot: a number that changes over time, such as the length of a queue.
+///
+/// ```
+/// use ctrace_marker::plot;
+///
+/// let queue = vec![1, 2, 3];
+/// plot!("queue", queue.len());
+/// plot!("latency", 2.5, unit = "ms");
+/// plot!("free", 7_u64, unit = "MiB", group = "memory");
+/// ```
+///
+/// The name, the unit and the group are constant expressions of type `&'static str`. A unit has
+/// none of the characters `,:[]`. The value is an integer of up to 64 bits or a float; it is
+/// computed only while somebody traces the plot.
+///
+/// **Cost:** dormant, that of a dormant scope; active, about as much as one `rdtsc`. **Signals:** may
+/// be used in a handler.
+#[macro_export]
+macro_rules! plot {
+    ($name:expr, $value:expr $(,)?) => {
+        $crate::__plot!($name, "", $value, "")
+    };
+    ($name:expr, $value:expr, unit = $unit:expr $(,)?) => {
+        $crate::__plot!($name, $unit, $value, "")
+    };
+    ($name:expr, $value:expr, group = $group:expr $(,)?) => {
+        $crate::__plot!($name, "", $value, $group)
+    };
+    ($name:expr, $value:expr, unit = $unit:expr, group = $group:expr $(,)?) => {
+        $crate::__plot!($name, $unit, $value, $group)
+    };
+    ($name:expr, $value:expr, group = $group:expr, unit = $unit:expr $(,)?) => {
+        $crate::__plot!($name, $unit, $value, $group)
+    };
+}
+
+/// Ends a frame and begins the next one.
+///
+/// ```
+/// use ctrace_marker::frame;
+///
+/// for _ in 0..3 {
+///     // … draw …
+///     frame!();
+/// }
+/// frame!("physics"); // frames of another kind, with another rhythm
+/// frame!("audio", group = "sound");
+/// ```
+///
+/// Frames with the same name follow each other, whichever threads write them.
+///
+/// **Cost:** dormant, that of a dormant scope; active, about as much as one `rdtsc`. **Signals:** may
+/// be used in a handler.
+#[macro_export]
+macro_rules! frame {
+    () => {
+        $crate::__frame!("frame", "")
+    };
+    ($name:expr $(,)?) => {
+        $crate::__frame!($name, "")
+    };
+    ($name:expr, group = $group:expr $(,)?) => {
+        $crate::__frame!($name, $group)
+    };
+}

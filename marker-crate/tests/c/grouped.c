@@ -1,0 +1,17 @@
+/* Points and scopes with values in two groups. C11 and C++17. */
+#include "ctrace.h"
+
+int f(int x);
+int f(int x) {
+    int of_dev = x;
+    CTRACE_SCOPE_VALUE_IN(prod, "scope in prod", "x", x);
+    CTRACE_MESSAGE_IN(prod, CTRACE_INFO, "message in prod: %d", x);
+    CTRACE_PLOT_IN(prod, "plot in prod", x);
+    CTRACE_FRAME_IN(prod, "frame in prod");
+    CTRACE_SCOPE_VALUE_IN(dev, "scope in dev", "x", of_dev);
+    CTRACE_MESSAGE_IN(dev, 0, "message in dev: %d", of_dev);
+    CTRACE_PLOT_IN(dev, "plot in dev", of_dev);
+    CTRACE_FRAME_IN(dev, "frame in dev");
+    return x;
+}
+int main(void) { return f(0); }

@@ -1,0 +1,244 @@
+/* Messages, plots, frames and scopes with values, in a program and in signal handlers that interrupt it.
+ * Each entry comes with its values and its whole text. C11 and C++17. */
+#include "support.h"
+#include <errno.h>
+#include <float.h>
+#include <signal.h>
+#include <sys/time.h>
+
+/* An entry that was read, and what came before it. */
+struct read {
+    const struct site *site;
+    uint64_t sp, values[4], whole;
+    int count, length;
+    char text[1009];
+};
+static struct read *reads;
+static int read_count, fillers;
+
+static void read_page(struct ctrace_c1_buffer *buffer) {
+    struct read next;
+    int i, is_new = 1;
+    for (i = 0; i < 252; i++) {
+        uint64_t low = buffer->slots[i][0], tag = buffer->slots[i][1];
+        int kind = (int)(tag >> 2 & 7), bytes = (int)(tag >> 5 & 7), b;
+        if (!tag) continue;
+        if (is_new) memset(&next, 0, sizeof next), next.length = -1, is_new = 0;
+        CHECK(low << 16);
+        if (kind) CHECK((tag & 3) == 0);
+        if (kind == 4) {
+            CHECK(next.length == -1 && next.count < 4 && (tag & 0xffe0) == 0);
+            next.values[next.count++] = low >> 48 | tag >> 16 << 16;
+        } else if (kind == 1 || kind == 2) {
+            CHECK(kind == 1 ? next.length == -1 : next.length > 0 && next.length % 7 == 0);
+            if (kind == 1) next.length = 0;
+            for (b = 0; b < bytes; b++) next.text[next.length++] = (char)(tag >> (8 + 8 * b));
+            CHECK(next.length <= 1008);
+        } else if (kind == 3 || tag & 1) {
+            CHECK(next.length == -1 && next.count == 0);
+            fillers += kind == 3;
+        } else {
+            /* A handler may interrupt this and read a page of its own. */
+            int at = __atomic_fetch_add(&read_count, 1, __ATOMIC_RELAXED);
+            CHECK(kind == 0 && at < 2000000);
+            next.site = (const struct site *)(uintptr_t)(tag & 0x7fffffffffe0u);
+            next.sp = low >> 48;
+            next.whole = tag >> 1 & 1;
+            reads[at] = next;
+            is_new = 1;
+        }
+    }
+}
+
+/* Returns the entry of this number at sites of this name. */
+static struct read *entry(const char *name, int number) {
+    int i;
+    for (i = 0; i < read_count; i++)
+        if (strcmp(site_name(reads[i].site), name) == 0 && number-- == 0) return &reads[i];
+    return NULL;
+}
+static uint64_t value(const char *name, int number) {
+    struct read *found = entry(name, number);
+    CHECK(found && found->count == 1 && found->length == -1);
+    return found->values[0];
+}
+static double float_value(const char *name, int number) {
+    uint64_t bits = value(name, number);
+    double number_is;
+    memcpy(&number_is, &bits, sizeof bits);
+    return number_is;
+}
+static const char *text(const char *name, int number) {
+    struct read *found = entry(name, number);
+    CHECK(found && found->count == 0 && found->length == (int)strlen(found->text));
+    return found->text;
+}
+static void finish(void) {
+    ctrace_c1_empty(ctrace_c1_mine, 0);
+}
+
+/* Checks what the program's file has of a site. The head is version, flags, shape and level. */
+static void check_site(const char *name, const char *list, const char *group, unsigned flags, unsigned shape,
+                       unsigned level) {
+    const struct site *site;
+    for (site = __start_ctrace_sites; site < __stop_ctrace_sites; site++)
+        if (strcmp(site_name(site), name) == 0) {
+            const char *group_is = (const char *)follow(&site->group);
+            CHECK(site->version == 1 && site->flags == flags);
+            CHECK(site->shape == shape && site->level == level);
+            if (list) CHECK(strcmp(name + strlen(name), "") == 0 && strcmp(site_name(site) + strlen(name) + 1, list) == 0);
+            CHECK(group ? group_is && strcmp(group_is, group) == 0 : !group_is);
+            return;
+        }
+    CHECK(!name);
+}
+
+static int computed;
+static int compute(int n) {
+    computed++;
+    return n;
+}
+
+static __attribute__((noinline)) void every_kind(int n, double x) {
+    unsigned char byte = 200;
+    unsigned long big = ~0ul;
+    float third = 0.5f;
+    CTRACE_SCOPE("around");
+    CTRACE_SCOPE_VALUE("read", "bytes", (unsigned)n + 1u);
+    CTRACE_SCOPE_VALUE_IN(net, "weigh", "kg", x);
+    CTRACE_MESSAGE("just a text: 100 percent, ü");
+    CTRACE_MESSAGE("%s is %d (%.1f)", "n", compute(n), x);
+    CTRACE_MESSAGE_LEVEL(CTRACE_WARN, "100 %%");
+    CTRACE_MESSAGE_IN(net, CTRACE_ERROR, "lost %5s", "it");
+    CTRACE_PLOT("queue", compute(-n));
+    CTRACE_PLOT("byte", byte);
+    CTRACE_PLOT("big", big);
+    CTRACE_PLOT("third", third);
+    CTRACE_PLOT_UNIT("load", "%", x);
+    CTRACE_PLOT_UNIT("long", "ms", 3LL);
+    CTRACE_PLOT_IN(net, "in net", 7u);
+    CTRACE_FRAME("frames");
+    CTRACE_FRAME_IN(net, "frames in net");
+}
+
+static void check_kinds(void) {
+    const char *const names[] = {"read", "just a text: 100 percent, ü", "queue", "frames"};
+    size_t i;
+    check_site("read", "bytes:u64", NULL, 8, 0, 0);
+    check_site("weigh", "kg:f64", "net", 8, 0, 0);
+    check_site("just a text: 100 percent, ü", "message:str", NULL, 12, 1, 0);
+    check_site("%s is %d (%.1f)", "message:str", NULL, 12, 1, 0);
+    check_site("100 %%", "message:str", NULL, 12, 1, 4);
+    check_site("lost %5s", "message:str", "net", 12, 1, 5);
+    check_site("queue", "value:i64", NULL, 12, 2, 0);
+    check_site("byte", "value:i64", NULL, 12, 2, 0);
+    check_site("big", "value:u64", NULL, 12, 2, 0);
+    check_site("third", "value:f64", NULL, 12, 2, 0);
+    check_site("load", "value[%]:f64", NULL, 12, 2, 0);
+    check_site("long", "value[ms]:i64", NULL, 12, 2, 0);
+    check_site("in net", "value:u64", "net", 12, 2, 0);
+    check_site("frames", NULL, NULL, 4, 3, 0);
+    check_site("frames in net", NULL, "net", 4, 3, 0);
+
+    every_kind(3, 2.5);
+    CHECK(computed == 0 && !ctrace_c1_mine); /* off */
+    CHECK(switch_to(NULL, 1) > 0);
+    errno = 77;
+    every_kind(3, 2.5);
+    CHECK(errno == 77 && computed == 2);
+    CHECK(switch_to(NULL, 0) > 0);
+    finish();
+    CHECK(value("read", 0) == 4 && float_value("weigh", 0) == 2.5);
+    CHECK(strcmp(text("just a text: 100 percent, ü", 0), "just a text: 100 percent, ü") == 0);
+    CHECK(strcmp(text("%s is %d (%.1f)", 0), "n is 3 (2.5)") == 0);
+    CHECK(strcmp(text("100 %%", 0), "100 %") == 0);
+    CHECK(strcmp(text("lost %5s", 0), "lost    it") == 0);
+    CHECK(value("queue", 0) == (uint64_t)-3 && value("byte", 0) == 200 && value("big", 0) == ~UINT64_C(0));
+    CHECK(float_value("third", 0) == 0.5 && float_value("load", 0) == 2.5);
+    CHECK(value("long", 0) == 3 && value("in net", 0) == 7);
+    CHECK(entry("frames", 0)->count == 0 && entry("frames in net", 0)->length == -1);
+    for (i = 0; i < sizeof names / sizeof names[0]; i++) CHECK(entry(names[i], 0)->sp == entry("around", 0)->sp);
+    read_count = 0;
+}
+
+/* Texts of every length, the longest ones cut. What does not fit into a buffer is in the next one. */
+static void check_lengths(void) {
+    static char long_text[1300];
+    int n, i;
+    CHECK(switch_to("%.*s", 1) > 0 && switch_to("between", 1) > 0 && switch_to("%s", 1) > 0);
+    memset(long_text, 'x', sizeof long_text - 1);
+    for (n = 0; n <= 1010; n++) {
+        CTRACE_MESSAGE("%.*s", n, long_text);
+        CTRACE_PLOT("between", n);
+    }
+    for (n = 0; n < 3; n++) { /* two bytes each, from every border */
+        for (i = n; i < 1200; i += 2) memcpy(long_text + i, "ü", 2);
+        CTRACE_MESSAGE("%s", long_text);
+    }
+    CHECK(switch_to(NULL, 0) > 0);
+    finish();
+    for (n = 0; n <= 1010; n++) {
+        const char *is = text("%.*s", n);
+        CHECK(strspn(is, "x") == (size_t)(n <= 1008 ? n : 1005));
+        CHECK(n <= 1008 ? strlen(is) == (size_t)n : strcmp(is + 1005, "…") == 0);
+        CHECK(value("between", n) == (uint64_t)n);
+    }
+    for (n = 0; n < 3; n++) {
+        const char *is = text("%s", n);
+        CHECK(strcmp(is + strlen(is) - 3, "…") == 0 && strlen(is) == (n == 1 ? 1008u : 1007u));
+    }
+    CHECK(fillers > 0);
+    read_count = 0;
+}
+
+static volatile sig_atomic_t handled;
+static void handler(int number) {
+    int i;
+    (void)number;
+    for (i = 0; i < (handled % 16 ? 2 : 60); i++) {
+        CTRACE_MESSAGE("handler %d", (int)handled * 100 + i);
+        CTRACE_PLOT("in handler", (int)handled * 100 + i);
+    }
+    handled = handled + 1;
+}
+
+static void check_handlers(void) {
+    struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    struct sigaction action;
+    int n, i, seen = 0, last = 0;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handler;
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+    CHECK(switch_to("handler %d", 1) > 0 && switch_to("in handler", 1) > 0);
+    CHECK(switch_to("turn %d", 1) > 0 && switch_to("turn", 1) > 0);
+    CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    for (n = 0; n < 20000 || handled < 500; n++) {
+        CTRACE_MESSAGE("turn %d", n);
+        CTRACE_SCOPE_VALUE("turn", "n", n);
+    }
+    CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+    CHECK(switch_to(NULL, 0) > 0);
+    finish();
+    for (i = 0; i < read_count; i++) {
+        const char *name = site_name(reads[i].site);
+        int is = -1;
+        if (strcmp(name, "turn %d") == 0) CHECK(sscanf(reads[i].text, "turn %d", &is) == 1 && is == seen++);
+        if (strcmp(name, "turn") == 0) CHECK((int)reads[i].values[0] == seen - 1);
+        if (strcmp(name, "handler %d") == 0) CHECK(sscanf(reads[i].text, "handler %d", &is) == 1 && is >= 0);
+        last += is >= 0 && name[0] == 'h';
+    }
+    CHECK(seen == n);
+    for (i = 0, n = 0; i < handled; i++) n += i % 16 ? 2 : 60;
+    CHECK(last == n);
+}
+
+int main(void) {
+    reads = (struct read *)mmap(NULL, 2000000 * sizeof(struct read), PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(reads != MAP_FAILED);
+    patch(ctrace_c1_flush, read_page);
+    check_kinds();
+    check_lengths();
+    check_handlers();
+    return 0;
+}

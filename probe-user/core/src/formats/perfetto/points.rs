@@ -1,0 +1,106 @@
+//! Points of markers: messages as instants, plots as counters.
+
+use super::{
+    COUNTER, COUNTER_TRACK, INSTANT, Message, PROCESS_TRACK, Sequence, Trace, annotation, clean,
+    field, labels,
+};
+use crate::points::PointShape;
+use crate::recording::{ReadAt, Recording};
+use crate::report::NamedValues;
+use crate::units::{FuncId, ThreadId};
+use crate::values::Value;
+
+/// Returns whether there are any.
+pub(super) fn are_in<R: ReadAt>(recording: &Recording<R>) -> bool {
+    recording.functions().iter().any(|info| info.point.is_some())
+}
+
+impl<R: ReadAt> Trace<'_, '_, R> {
+    /// Writes a point. A plot without a number has none.
+    pub(super) fn point(
+        &mut self,
+        thread: ThreadId,
+        sequence: &mut Sequence,
+        at: u64,
+        function: FuncId,
+        values: Option<&NamedValues>,
+    ) {
+        let values = values.map(|values| &*values.0).unwrap_or_default();
+        let mut event = Message::default();
+        let shape = PointShape::of(self.recording.functions(), function);
+        if shape == Some(PointShape::Plot) {
+            let Some(count) = values.iter().find_map(|(_, value)| count(value.as_ref()?)) else {
+                return;
+            };
+            event.number(field::EVENT_TYPE, COUNTER);
+            event.number(field::EVENT_TRACK, self.counter(thread, function));
+            match count {
+                Count::Whole(count) => event.number(field::EVENT_COUNT, count as u64),
+                Count::Real(count) => event.double(field::EVENT_REAL_COUNT, count),
+            };
+        } else {
+            event.number(field::EVENT_TYPE, INSTANT);
+            let label = self.labels.function(function);
+            let (text, others) = match values {
+                [others @ .., (_, Some(Value::Text(text)))] => (Some(text), others),
+                all => (None, all),
+            };
+            let text = text.map(|text| clean(&text.to_string()).into_owned());
+            event.text(field::EVENT_OWN_NAME, text.as_deref().unwrap_or(label));
+            let level = shape.and_then(PointShape::level).map(|level| ("level", level.name()));
+            let name = text.is_some().then_some(("marker", label));
+            for (key, value) in level.into_iter().chain(name) {
+                let mut annotation = Message::default();
+                annotation.text(10, key).text(6, value);
+                event.message(field::EVENT_ANNOTATION, &annotation);
+            }
+            for (name, value) in others {
+                event.message(field::EVENT_ANNOTATION, &annotation(name, value.as_ref()));
+            }
+        }
+        let packet = &mut self.packet;
+        packet.number(field::TIMESTAMP, at.saturating_sub(sequence.last));
+        packet.number(field::SEQUENCE, sequence.id).message(field::TRACK_EVENT, &event);
+        sequence.last = at;
+        self.end_packet();
+    }
+
+    /// Returns the track of a plot in a process, and introduces it the first time.
+    fn counter(&mut self, thread: ThreadId, function: FuncId) -> u64 {
+        let pid = labels::thread(self.recording, thread).pid;
+        let next = COUNTER_TRACK | self.counters.len() as u64;
+        if let Some(track) = self.counters.get(&(pid, function)) {
+            return *track;
+        }
+        self.counters.insert((pid, function), next);
+        let mut counter = Message::default();
+        let info = self.recording.functions().get(function.index());
+        let unit = info.and_then(|info| info.values.first()?.unit.as_deref());
+        if let Some(unit) = unit {
+            counter.text(6, &labels::text(unit));
+        }
+        let mut descriptor = Message::default();
+        descriptor.number(1, next).text(2, self.labels.function(function));
+        descriptor.number(5, PROCESS_TRACK | u64::from(pid)).message(8, &counter);
+        self.track(&descriptor);
+        next
+    }
+}
+
+/// A number of a counter.
+enum Count {
+    Whole(i64),
+    Real(f64),
+}
+
+fn count(value: &Value) -> Option<Count> {
+    match value {
+        Value::Signed(number) => Some(Count::Whole(*number)),
+        Value::Unsigned(number) => {
+            Some(i64::try_from(*number).map_or(Count::Real(*number as f64), Count::Whole))
+        }
+        Value::Float(number) => Some(Count::Real(number.get())),
+        Value::Bool(is_true) => Some(Count::Whole(i64::from(*is_true))),
+        Value::Pointer(_) | Value::Char(_) | Value::Text(_) | Value::Enumerator(_) => None,
+    }
+}
