@@ -204,6 +204,20 @@ fn plugins_that_come_with_an_unwinder_are_guarded() {
     leaver.traced(&env, &run(&mut leaver.command(), LIMIT).unwrap()).unwrap();
 }
 
+/// A session's return probes take calls in the processes of other sessions of the same file, also where
+/// these have no return probes any more.
+#[test]
+fn plugins_are_guarded_in_two_sessions_at_once() {
+    let env = or_skip!(gate::live(Link::Session));
+    let dir = tempfile::tempdir().unwrap();
+    let leaver = plugins_with_unwinders(&env, dir.path());
+    let alone = run(&mut leaver.command(), LIMIT).unwrap();
+    std::thread::scope(|scope| {
+        let sessions = [(); 2].map(|()| scope.spawn(|| leaver.traced(&env, &alone)));
+        sessions.into_iter().for_each(|session| session.join().unwrap().unwrap());
+    });
+}
+
 #[test]
 fn plugins_that_come_while_ctrace_ends_are_guarded() {
     let env = or_skip!(gate::live(Link::Session));

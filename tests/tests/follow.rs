@@ -299,8 +299,9 @@ fn memory_does_not_grow_with_every_child() {
         let first = memory_after(1);
         let last = (2..=4).fold(first, |_, round| memory_after(round));
         let grown = last.saturating_sub(first);
-        // The ids of threads that are counted stay: 300 bytes each, more in a heap with gaps.
-        assert!(grown < 5 << 20, "{options:?}: {grown} bytes more after 6,000 more children");
+        // The ids of threads that are counted stay: 400 bytes each, and up to twice that while tables
+        // and a heap with gaps grow. A page for each child would be 24 MB.
+        assert!(grown < 8 << 20, "{options:?}: {grown} bytes more after 6,000 more children");
         target.signal(Signal::TERM).expect("alive");
         target.wait(Duration::from_secs(30)).expect("ends");
         let traced = started.wait().and_then(|traced| traced.expect_code(0)).expect("ends well");

@@ -268,6 +268,11 @@ impl Engine {
         self.markers.implausible_counts()
     }
 
+    /// Returns how many waits lack their end, although the thread ran again and nothing was lost.
+    pub fn unended_waits(&self) -> u64 {
+        self.tracker.unended_waits
+    }
+
     /// Adds an object that contains functions, for a recording.
     pub fn add_object(&mut self, object: ObjectRecord) {
         if let Some(recorder) = &mut self.tracker.recorder {

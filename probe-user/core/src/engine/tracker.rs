@@ -27,6 +27,8 @@ pub(crate) struct Tracker {
     facts: Vec<StackFacts>,
     /// The functions that stand for waits, by reason.
     pub(super) waits: [Option<FuncId>; Wait::COUNT],
+    /// The number of waits after which a thread ran, although no record says when it began to.
+    pub(super) unended_waits: u64,
     /// The number of events by function, to watch the cost of tracing.
     pub(crate) hits: Vec<u64>,
     pub(crate) events: u64,
@@ -56,6 +58,7 @@ impl Tracker {
             functions: Vec::new(),
             facts: Vec::new(),
             waits: [None; Wait::COUNT],
+            unended_waits: 0,
             hits: Vec::new(),
             events: 0,
             threads: Threads::new(),

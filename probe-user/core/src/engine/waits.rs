@@ -56,6 +56,9 @@ impl Tracker {
         if !thread.stacks.is_inside() || state == WaitState::Woken && !is_blocked {
             return;
         }
+        let is_running = state != WaitState::Woken;
+        let is_unended = is_running && thread.stacks.wait().is_some() && event.lost_before() == 0;
+        self.unended_waits += u64::from(is_unended);
         let wait = Wait::of(state, syscall);
         let func = self.wait(wait);
         let Some(thread) = self.threads.known(pid, tid) else { return };

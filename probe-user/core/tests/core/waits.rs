@@ -5,7 +5,7 @@ use crate::support::*;
 use ctrace_common::WaitState::{Interruptible, Preempted, Woken};
 use ctrace_common::{Cause, Kind, NO_SYSCALL, WaitState};
 use ctrace_core::diff::{ComparedFile, Content, Options, diff};
-use ctrace_core::engine::EngineConfig;
+use ctrace_core::engine::{Engine, EngineConfig};
 use ctrace_core::filter::Filter;
 use ctrace_core::recording::replay::{Query, report};
 use ctrace_core::recording::{Recording, Start};
@@ -31,6 +31,18 @@ fn end_of_wait(ts: u64) -> Event {
 }
 
 fn session(events: &[Event], filter: Filter) -> Report {
+    let mut engine = filtered(events, filter);
+    let last = end(events.iter().map(|event| event.ts).max().unwrap_or(0));
+    engine.advance(last);
+    engine.report(last, meta(0.0))
+}
+
+fn engine_with(events: &[Event]) -> Engine {
+    filtered(events, Filter::default())
+}
+
+/// Returns an engine that has these events.
+fn filtered(events: &[Event], filter: Filter) -> Engine {
     let config = EngineConfig { waits: true, filter, ..EngineConfig::default() };
     // Its first function is that of waits for a processor.
     let mut engine = engine(&[function("main"), function("f")], config);
@@ -41,9 +53,7 @@ fn session(events: &[Event], filter: Filter) -> Report {
         };
         engine.push(0, &Event { func, ..*event }.bytes());
     }
-    let last = events.iter().map(|event| event.ts).max().unwrap_or(0);
-    engine.advance(end(last));
-    engine.report(end(last), meta(0.0))
+    engine
 }
 
 /// Returns the calls of each function, and `running`, `runnable` and `blocked`, in order of names.
@@ -155,6 +165,24 @@ fn a_lost_end_of_a_wait_costs_the_calls_around_it() {
     assert_eq!(split(&told), expected);
     let f = told.functions.iter().find(|row| &*row.name == "f").expect("it was called");
     assert_eq!((f.timed, f.untimed), (0, 1));
+}
+
+/// A kernel may hide the switch that ends a wait. That is no loss, but it is told.
+#[test]
+fn a_wait_whose_end_the_kernel_hides_is_counted() {
+    let mut events = vec![enter(F, 800, 10)];
+    let rounds =
+        [(Preempted, NO_SYSCALL, 20), (Interruptible, FUTEX, 35), (Preempted, NO_SYSCALL, 50)];
+    events.extend(rounds.map(|(state, syscall, ts)| begin(state, syscall, ts)));
+    events.extend([end_of_wait(60), ret(F, 800, 100)]);
+    let (mut engine, last) = (engine_with(&events), end(100));
+    engine.advance(last);
+    assert_eq!(engine.unended_waits(), 2);
+    let told = split(&engine.report(last, meta(0.0)));
+    assert_eq!(
+        told,
+        ["1 [blocked: futex]: 0 + 0 + 15", "1 f: 50 + 25 + 15", "2 [runnable]: 0 + 25 + 0"]
+    );
 }
 
 /// The end of a wait is lost, and the thread goes on on another stack.

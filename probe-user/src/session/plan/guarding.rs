@@ -36,6 +36,8 @@ pub(super) struct Guarding {
     guardable: HashSet<Identity>,
     /// The objects that cannot be guarded, each with the reason.
     unguardable: Vec<String>,
+    /// The reason why the process gets no return probes any more, although it is guarded.
+    given_up: Option<String>,
     /// An object with an unwinder.
     unwinder: Option<String>,
     /// An object that switches stacks.
@@ -45,6 +47,12 @@ pub(super) struct Guarding {
 impl Guarding {
     /// Returns whether the return probes of the process are guarded.
     pub(super) fn guards(&self) -> bool {
+        self.is_guarded() && self.given_up.is_none()
+    }
+
+    /// Returns whether guards are placed in the process. They still are when it gets no return probes
+    /// any more: it may get those of a session that traces another process of the same file.
+    fn is_guarded(&self) -> bool {
         self.is_asked && self.unguardable.is_empty()
     }
 
@@ -67,7 +75,7 @@ impl Guarding {
     pub(super) fn give_up(&mut self, why: &str) {
         let known = self.switch.get_or_insert_with(|| why.to_owned());
         let both = if known == why { why.to_owned() } else { format!("{known}, and {why}") };
-        self.unguardable.push(both);
+        self.given_up.get_or_insert(both);
     }
 
     /// Takes note of an object that cannot be read: its contents are unknown.
@@ -92,7 +100,7 @@ impl Guarding {
         if returns == Returns::RetSites {
             return;
         }
-        if self.guards() {
+        if self.is_guarded() {
             objects.iter().for_each(|object| self.look_for_guards(object));
             self.look_at_later_files(mapped, limits);
         }
@@ -168,16 +176,16 @@ impl Guarding {
         }
     }
 
-    /// Returns the sites found since the last time. There are none where return probes are not
-    /// guarded.
+    /// Returns the sites found since the last time. There are none where not all are known.
     pub(super) fn take(&mut self) -> Vec<ObjectGuards> {
         let fresh = std::mem::take(&mut self.fresh);
-        if self.guards() { fresh } else { Vec::new() }
+        if self.is_guarded() { fresh } else { Vec::new() }
     }
 
     /// Returns what stands against guards, where they are asked for.
-    pub(super) fn unguarded(&self) -> &[String] {
-        if self.is_asked { &self.unguardable } else { &[] }
+    pub(super) fn unguarded(&self) -> Vec<String> {
+        let all = self.unguardable.iter().chain(&self.given_up).filter(|_| self.is_asked);
+        all.cloned().collect()
     }
 
     /// Returns what stands against return probes, one object for each danger.

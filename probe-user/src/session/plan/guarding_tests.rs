@@ -104,6 +104,18 @@ fn what_a_run_shows_is_told_with_its_object() {
     assert_eq!(returns, [unwinder, "lib2.so uses makecontext"]);
 }
 
+/// Another session's return probes may be in the process even so.
+#[test]
+fn a_process_without_return_probes_keeps_its_guards() {
+    let (_built, mapped) = files(&[UNWINDER, SWITCHER]);
+    let mut planner = planner(Returns::Auto);
+    planner.plan(&mapped[..2]).unwrap();
+    planner.give_up_return_probes("the process changes stacks");
+    let plan = more(&mut planner, &mapped[2..]);
+    assert_eq!(kinds(&plan), [("lib2.so", vec![GuardKind::Switch])]);
+    assert!(!planner.allows_return_probes());
+}
+
 /// Nobody asks for guards where there are no return probes.
 #[test]
 fn probes_on_ways_out_need_no_guards() {

@@ -296,7 +296,7 @@ impl Planner {
     pub(crate) fn against_return_probes(&self) -> [Vec<String>; 2] {
         match self.returns {
             Returns::RetSites => Default::default(),
-            returns => [self.guarding.unguarded().to_vec(), self.guarding.against(returns)],
+            returns => [self.guarding.unguarded(), self.guarding.against(returns)],
         }
     }
 
@@ -356,7 +356,7 @@ impl Planner {
         let mut plan = Plan {
             remarks: self.remarks(objects, selection),
             guards: self.guarding.take(),
-            unguarded: self.guarding.unguarded().to_vec(),
+            unguarded: self.guarding.unguarded(),
             ..Plan::default()
         };
         let mut unseen = 0;

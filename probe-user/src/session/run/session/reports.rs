@@ -163,6 +163,7 @@ impl Session {
         notes.extend(self.arming.guarding.moved_note());
         notes.extend(self.unmet_note());
         notes.extend(self.doubts());
+        notes.extend(self.unended_waits());
         notes.extend(self.waits());
         notes.extend(self.dear_calls(end));
         notes.extend(self.cost_of_probes(end));
@@ -193,6 +194,19 @@ impl Session {
                 "{} in the target's marker buffers cannot be right: how many of its events are \
                  lost is not known",
                 counted(counts, "count", "counts")
+            )
+        })
+    }
+
+    /// Returns a note if waits have no end. Kernels of hosted machines may hide threads of the
+    /// machine's own: no tracer sees a switch away from one.
+    fn unended_waits(&self) -> Option<String> {
+        let waits = self.engine.unended_waits();
+        (waits > 0).then(|| {
+            format!(
+                "the kernel did not tell when {} ended: the time that the thread ran after that, \
+                 until its next wait, counts as waiting",
+                counted(waits, "wait", "waits")
             )
         })
     }
