@@ -8,13 +8,14 @@ use regex::Regex;
 /// Print the messages of all threads and processes in order of time, live or from a recording
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A message is a point in time with a text: a USDT probe whose text is read (--arg \
-    'PROVIDER:PROBE: 0:str'). A line has the time since the start, PID/TID and name of the thread, the \
+    after_help = "A message is a point in time with a text: one of a marker (message!, CTRACE_MESSAGE), or a \
+    USDT probe whose text is read (--arg 'PROVIDER:PROBE: 0:str'). A line has the time since the start, PID/TID and name of the thread, the \
     level if there are any, the traced functions and scopes around the message, its name and its text: \
     request > parse > app:log: text.\n\n\
     The lines of a command go to stderr, as stdout is the command's. Those of processes and of a \
     recording go to stdout. -o changes that. With a command, ctrace exits as the command did.\n\n\
     Examples:\n  \
+    sudo ctrace log 4711                                          messages of markers\n  \
     sudo ctrace log 4711 --arg 'app:log: 0:str'\n  \
     sudo ctrace log --follow --arg 'app:log_*: 0:str' --level warn -o log.txt -- ./server\n  \
     sudo ctrace log 4711 --arg 'app:log: 0:str' -f 'handle_*'     with the functions around each\n  \

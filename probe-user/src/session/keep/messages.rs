@@ -103,7 +103,7 @@ impl MessageLines {
         if self.messages.is_empty() {
             remarks.push(
                 "nothing that was traced has messages. A USDT probe has, if its text is read: --arg \
-                 'PROVIDER:PROBE: 0:str'"
+                 'PROVIDER:PROBE: 0:str'. Markers have: -m '*'"
                     .to_owned(),
             );
         }
