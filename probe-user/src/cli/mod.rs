@@ -4,6 +4,7 @@ mod ctl;
 mod daemon;
 mod diff;
 mod internal;
+mod log;
 mod options;
 mod process;
 mod top;
@@ -15,6 +16,7 @@ pub(crate) use ctl::{CtlArgs, CtlCommand, WhomArgs};
 pub(crate) use daemon::DaemonArgs;
 pub(crate) use diff::{DiffArgs, DiffFormat};
 pub(crate) use internal::{ExecArgs, HealArgs, Internal, InternalCommand};
+pub(crate) use log::LogArgs;
 use options::RECORDING;
 pub(crate) use options::{
     ChosenUserArgs, FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs,
@@ -23,7 +25,7 @@ pub(crate) use options::{
 };
 pub(crate) use process::ProcessArgs;
 pub(crate) use top::TopArgs;
-pub(crate) use trace::TraceLinesArgs;
+pub(crate) use trace::{LinesArgs, TraceLinesArgs};
 pub(crate) use ui::UiArgs;
 
 use crate::target::process::lookup::ProcessName;
@@ -47,6 +49,7 @@ use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, time::Duration};
         sudo ctrace attach 4711 -f 'malloc@libc*' --interval 1\n  \
         sudo ctrace top server -f 'handle_*'                 a live screen\n  \
         sudo ctrace trace server -f 'handle_*'               every call as a line, as ltrace has it\n  \
+        sudo ctrace log 4711 --arg 'app:log: 0:str'          what a program says, in order of time\n  \
         sudo ctrace record -f 'handle_*' -p 4711 -d 60       into a file, for later reports\n  \
         ctrace report trace.ctrace --view tree               who calls whom\n  \
         ctrace report trace.ctrace --view calls --top 3      the slowest calls, with the calls inside\n  \
@@ -79,6 +82,7 @@ pub(crate) enum Command {
     Attach(Box<AttachArgs>),
     Top(Box<TopArgs>),
     Trace(Box<TraceLinesArgs>),
+    Log(Box<LogArgs>),
     Record(Box<RecordArgs>),
     Report(Box<ReportArgs>),
     Ui(UiArgs),

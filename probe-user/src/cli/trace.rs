@@ -1,4 +1,4 @@
-//! `ctrace trace`.
+//! `ctrace trace`, and its options that `ctrace log` has, too.
 
 use super::{ChosenUserArgs, LensArgs, ProcessArgs, WhatArgs, values};
 use clap::Args;
@@ -22,6 +22,16 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
     ctrace trace trace.ctrace -f 'handle_*' --json | jq -c 'select(.duration_ns > 1e6)'"
 )]
 pub(crate) struct TraceLinesArgs {
+    #[command(flatten)]
+    pub lines: LinesArgs,
+    /// Print a JSON object for each call, with the keys of `export --format jsonl`
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+}
+
+/// The options that `trace` and `log` share: the subject of a stream of lines, and its destination.
+#[derive(Debug, Args)]
+pub(crate) struct LinesArgs {
     /// The process to trace: a PID, a name, a systemd unit, or the path of its program. Or a
     /// recording, or all files that `--rotate` made of it
     #[arg(
@@ -43,9 +53,6 @@ pub(crate) struct TraceLinesArgs {
     /// Write the lines to this file; - is stdout
     #[arg(short, long = "output", value_name = "OUT", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Print a JSON object for each call, with the keys of `export --format jsonl`
-    #[arg(long, help_heading = "Output")]
-    pub json: bool,
     #[command(flatten)]
     pub what: WhatArgs,
     #[command(flatten)]

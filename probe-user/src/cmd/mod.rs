@@ -11,6 +11,7 @@ mod export;
 mod guard;
 mod heal;
 mod list;
+mod log;
 mod man;
 mod open;
 mod process;
@@ -45,6 +46,7 @@ pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Attach(args) => attach::main(&args, verbose),
         Command::Top(args) => top::main(*args),
         Command::Trace(args) => trace::main(*args, verbose),
+        Command::Log(args) => log::main(*args, verbose),
         Command::Record(args) => record::main(&args, verbose),
         Command::Report(args) => report::main(&args),
         Command::Ui(args) => timeline::main(args),

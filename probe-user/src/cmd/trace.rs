@@ -1,7 +1,8 @@
-//! `ctrace trace`: every call as a line, of a process, a command, or a recording.
+//! `ctrace trace`: every call as a line, of a process, a command, or a recording. `ctrace log` prints
+//! its lines by the same way.
 
 use super::{
-    Failure, attach,
+    Failure, attach, log,
     open::open,
     process,
     query::{query, window},
@@ -9,10 +10,10 @@ use super::{
 };
 use crate::{
     bpf,
-    cli::{LensArgs, QueryArgs, TraceLinesArgs, ValuesArgs},
+    cli::{LensArgs, LinesArgs, QueryArgs, TraceLinesArgs, ValuesArgs},
     session::{
         keep::{
-            lines::Printer,
+            lines::{LineKind, Printer},
             output::Output,
             sink::{self, Out},
             stream::Stream,
@@ -23,24 +24,37 @@ use crate::{
     ui,
 };
 use anyhow::{Context as _, anyhow, ensure};
-use ctrace_core::{formats::stream::replay, recording::is_recording, units::Pid};
+use ctrace_core::{formats::stream::replay, recording, units::Pid};
 use std::{
     io::Read as _,
     path::{Path, PathBuf},
 };
 
+/// The contents of lines, and whether each is a JSON object.
+type Form = (LineKind, bool);
+
 pub(super) fn main(args: TraceLinesArgs, verbose: u8) -> Result<u8, Failure> {
-    if args.subject.first().is_some_and(|first| is_file(first)) {
-        of_recording(args)?;
+    lines(args.lines, "trace", (LineKind::Calls, args.json), verbose)
+}
+
+/// Prints the lines of a subcommand.
+pub(super) fn lines(
+    args: LinesArgs,
+    subcommand: &str,
+    form: Form,
+    verbose: u8,
+) -> Result<u8, Failure> {
+    if is_recording(&args.subject) {
+        of_recording(args, form)?;
         return Ok(0);
     }
     check_live(&args)?;
     let mut spec = spec::trace(&args.what);
     if !args.command.is_empty() {
         ensure_no_duration(&args)?;
-        let (resolved, user) = run::resolve("trace", &args.command, args.user.user.as_deref())?;
+        let (resolved, user) = run::resolve(subcommand, &args.command, args.user.user.as_deref())?;
         bpf::require()?;
-        let output = output(&args, sink::Default::Stderr)?;
+        let output = output(&args, form, sink::Default::Stderr)?;
         let program = run::program(&args.command, &resolved, &user);
         return Ok(run::launch(&spec, &program, output, verbose)?);
     }
@@ -48,21 +62,22 @@ pub(super) fn main(args: TraceLinesArgs, verbose: u8) -> Result<u8, Failure> {
     bpf::require()?;
     let chosen = process::choose(names, args.user.later, args.duration, &mut spec.probes)?;
     let watched = event_loop::watch(Pid(chosen.processes[0].pid()))?;
-    let output = output(&args, sink::Default::Stdout)?;
+    let output = output(&args, form, sink::Default::Stdout)?;
     Ok(attach::attach(&spec, chosen, watched, output, args.duration, verbose)?)
 }
 
-/// Returns whether a word on the command line is the file of a recording.
-fn is_file(word: &Path) -> bool {
+/// Returns whether words on the command line are the files of a recording.
+pub(super) fn is_recording(words: &[PathBuf]) -> bool {
+    let Some(word) = words.first() else { return false };
     let is_ours = || {
         let mut head = Vec::new();
         open_regular(word).ok()??.take(16).read_to_end(&mut head).ok()?;
-        Some(is_recording(&head))
+        Some(recording::is_recording(&head))
     };
     is_ours() == Some(true) || word.extension().is_some_and(|end| end == "ctrace")
 }
 
-fn processes_of(args: &TraceLinesArgs) -> anyhow::Result<Vec<ProcessName>> {
+fn processes_of(args: &LinesArgs) -> anyhow::Result<Vec<ProcessName>> {
     let parse = |word: &PathBuf| {
         let word = word.to_str().context("no process has such a name")?;
         ProcessName::parse(word).map_err(|why| anyhow!("{word}: {why}"))
@@ -71,18 +86,22 @@ fn processes_of(args: &TraceLinesArgs) -> anyhow::Result<Vec<ProcessName>> {
     args.by.all_of_user(&words, args.user.user.as_deref())
 }
 
-fn output(args: &TraceLinesArgs, default: sink::Default) -> anyhow::Result<Output> {
-    let printer = printer(args.output.as_deref(), args.json, default)?;
+fn output(args: &LinesArgs, form: Form, default: sink::Default) -> anyhow::Result<Output> {
+    let printer = printer(args.output.as_deref(), form, default)?;
     let min_duration = args.what.filter.min_duration.unwrap_or_default();
     Ok(Output::Stream(Box::new(Stream::new(printer, min_duration))))
 }
 
-fn printer(output: Option<&Path>, json: bool, default: sink::Default) -> anyhow::Result<Printer> {
-    Ok(Printer::new(Out::open(output, default)?, json))
+fn printer(
+    output: Option<&Path>,
+    (kind, json): Form,
+    default: sink::Default,
+) -> anyhow::Result<Printer> {
+    Ok(Printer::new(Out::open(output, default)?, kind, json))
 }
 
 /// Refuses what is for recordings.
-fn check_live(args: &TraceLinesArgs) -> anyhow::Result<()> {
+fn check_live(args: &LinesArgs) -> anyhow::Result<()> {
     let LensArgs { callers, callees, roots, time, fold_recursion, max_calls } = &args.lens;
     let names = [callers, callees, roots].iter().any(|list| !list.is_empty());
     ensure!(
@@ -98,7 +117,7 @@ fn check_live(args: &TraceLinesArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn ensure_no_duration(args: &TraceLinesArgs) -> anyhow::Result<()> {
+fn ensure_no_duration(args: &LinesArgs) -> anyhow::Result<()> {
     ensure!(
         args.duration.is_none(),
         "--duration is for a running process: a command is traced until it ends"
@@ -107,7 +126,7 @@ fn ensure_no_duration(args: &TraceLinesArgs) -> anyhow::Result<()> {
 }
 
 /// Refuses what is for a process or a command.
-fn check_recorded(args: &TraceLinesArgs) -> anyhow::Result<()> {
+fn check_recorded(args: &LinesArgs) -> anyhow::Result<()> {
     run::check_no_user(args.user.user.as_deref())?;
     let ValuesArgs { arguments, results, conditions } = &args.what.values;
     let probes = &args.what.probes;
@@ -123,20 +142,25 @@ fn check_recorded(args: &TraceLinesArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn of_recording(args: TraceLinesArgs) -> anyhow::Result<()> {
+fn of_recording(args: LinesArgs, form: Form) -> anyhow::Result<()> {
     check_recorded(&args)?;
-    let TraceLinesArgs { subject, output, json, what, lens, .. } = args;
-    let args = QueryArgs { select: what.select, filter: what.filter, lens };
+    let LinesArgs { subject, output, what, lens, .. } = args;
+    let mut args = QueryArgs { select: what.select, filter: what.filter, lens };
     let recording = open(&subject, &args.lens)?;
+    if let (LineKind::Messages(_), _) = form {
+        log::keep_messages(&mut args.select, |kind| {
+            recording.functions().iter().any(|function| function.kind == kind)
+        });
+    }
     let (start, end) = recording.period();
     let window = window(&args.lens, (start, end))?;
     let took = window.as_ref().map_or(end.since(start), |part| part.end.since(part.start));
     let query = query(&args, &recording, window)?;
-    let mut printer = printer(output.as_deref(), json, sink::Default::Stdout)?;
+    let mut printer = printer(output.as_deref(), form, sink::Default::Stdout)?;
     let told = replay(&recording, &query, &mut printer);
     if let Some(told) = printer.is_read_after(told)? {
         let notes = recording.end().map_or(&[][..], |end| &end.notes);
-        notes.iter().chain(&ui::summary_of_lines(&told, took)).for_each(|line| ui::say(line));
+        notes.iter().chain(&printer.summary(&told, took)).for_each(|line| ui::say(line));
     }
     Ok(())
 }

@@ -4,23 +4,23 @@
 //! There may be millions of them. So a line is built in one buffer, without marks where the output
 //! has no colours, and columns are counted on terminals only.
 
+use super::line_head::LineHead;
 use super::point_lines::PointLine;
-use crate::ui::notes::loss::loss_line;
 use crate::ui::output::style::{Style, Tone};
 use crate::ui::text::names;
 use crate::ui::text::units::{Digits, time};
 use ctrace_core::{
     formats::{
         Ended,
-        stream::{CallLine, CallPart, Lost, Scene, StreamLine},
+        stream::{CallLine, CallPart, Scene, StreamLine},
     },
     function::{FunctionInfo, FunctionKind},
-    recording::{ReadAt, ThreadRecord},
-    report::{CallValues, LossReport, UNREADABLE, render::clean::clean},
-    units::{Nanos, ThreadId, Tid},
+    recording::ReadAt,
+    report::{CallValues, UNREADABLE, render::clean::clean},
+    units::Nanos,
     values::Value,
 };
-use std::{collections::HashMap, fmt::Write as _};
+use std::fmt::Write as _;
 
 /// The longest name in columns. A hostile recording may have names of any length.
 const MOST_NAME: usize = 1_024;
@@ -34,15 +34,8 @@ const LEAST_ROOM: usize = 30;
 /// Makes lines of text.
 pub(crate) struct TextLines {
     style: Style,
-    /// Times count from here.
-    start: Nanos,
+    head: LineHead,
     functions: Vec<Function>,
-    /// The column of each thread, once there are several.
-    threads: HashMap<ThreadId, String>,
-    /// The first thread. A program that is executed has a new one with the same id.
-    first: Option<Tid>,
-    has_threads: bool,
-    thread_width: usize,
     /// The line: what may be cut on a terminal, and the rest.
     call: String,
     rest: String,
@@ -66,12 +59,8 @@ impl TextLines {
     pub(crate) fn new(style: Style) -> Self {
         Self {
             style,
-            start: Nanos::ZERO,
+            head: LineHead::of_calls(style),
             functions: Vec::new(),
-            threads: HashMap::new(),
-            first: None,
-            has_threads: false,
-            thread_width: 0,
             call: String::new(),
             rest: String::new(),
         }
@@ -79,25 +68,18 @@ impl TextLines {
 
     /// Takes names that were added. Threads are shown once there are several.
     pub(crate) fn define<R: ReadAt>(&mut self, scene: &Scene<'_, R>) {
-        let recording = scene.recording;
-        self.start = recording.start().start_ns;
-        let new = recording.functions().iter().skip(self.functions.len());
+        self.head.define(scene);
+        let new = scene.recording.functions().iter().skip(self.functions.len());
         let new: Vec<_> = new.map(|info| self.function(info)).collect();
         self.functions.extend(new);
-        self.threads.clear();
-        let mut tids = recording.threads().map(|record| record.tid);
-        self.first = self.first.or_else(|| recording.threads().next().map(|record| record.tid));
-        self.has_threads |= tids.any(|tid| Some(tid) != self.first);
-        let widths = recording.threads().map(|record| names::width(&thread(record)));
-        self.thread_width = widths.fold(self.thread_width, usize::max);
     }
 
     fn function(&self, info: &FunctionInfo) -> Function {
         let label = names::label_of(info.kind, info.group.as_deref(), &info.name);
         Function {
-            name: self.toned(Tone::of_function(&label), &names::cut_middle(&label, MOST_NAME)),
+            name: self.head.toned(Tone::of_function(&label), &names::cut_middle(&label, MOST_NAME)),
             is_point: info.is_point(),
-            point: PointLine::of(info, |tone, text| self.toned(tone, text)),
+            point: PointLine::of(info, |tone, text| self.head.toned(tone, text)),
             brackets: brackets(info),
             has_arguments: info.values.iter().any(|value| !value.is_result),
             has_result: info.values.iter().any(|value| value.is_result),
@@ -115,18 +97,13 @@ impl TextLines {
         self.rest.clear();
         match line {
             StreamLine::Call(call, values) => self.call(scene, call, *values),
-            StreamLine::Lost(lost) => self.lost(lost),
+            StreamLine::Lost(lost) => self.head.lost(lost, &mut self.call),
         }
         if let Some(width) = self.style.width {
             self.cut(width);
         }
         self.call += &self.rest;
-        if self.style.colour || self.style.ascii {
-            to.extend_from_slice(self.style.resolve(&self.call).as_bytes());
-        } else {
-            to.extend_from_slice(self.call.as_bytes());
-        }
-        to.push(b'\n');
+        self.head.finish(&self.call, to);
     }
 
     fn call<R: ReadAt>(
@@ -136,18 +113,8 @@ impl TextLines {
         values: Option<&CallValues>,
     ) {
         let is_end = matches!(call.part, CallPart::Resumed | CallPart::Gone);
-        self.time(if is_end { call.end() } else { call.start });
-        if self.has_threads {
-            let record = scene.recording.thread(call.thread);
-            let width = self.thread_width;
-            let column = self.threads.entry(call.thread).or_insert_with(|| {
-                let name = record.map(thread).unwrap_or_default();
-                let pad = width.saturating_sub(names::width(&name));
-                format!("  {name}{}", " ".repeat(pad))
-            });
-            self.call += column.as_str();
-        }
-        self.call += "  ";
+        let at = if is_end { call.end() } else { call.start };
+        self.head.begin(scene, (at, call.thread), &mut self.call);
         (0..call.depth.min(MOST_INDENT)).for_each(|_| self.call += "  ");
         if call.depth > MOST_INDENT {
             let _ = write!(self.call, "{}> ", call.depth);
@@ -193,26 +160,7 @@ impl TextLines {
             Ended::Open => format!("<still running after {time}>"),
         };
         self.rest.push(' ');
-        self.rest += &self.toned(Tone::Dim, &text);
-    }
-
-    fn lost(&mut self, lost: &Lost) {
-        self.time(lost.to);
-        let Lost { from, events, late, decode_errors, payloads, .. } = *lost;
-        let loss = LossReport { events, late, decode_errors, payloads, ..LossReport::default() };
-        let since = seconds(from.since(self.start));
-        let text = format!("-- {} since {} --", loss_line(&loss), since.trim_start());
-        self.call += "  ";
-        self.call += &self.toned(Tone::Warning, &text);
-    }
-
-    fn time(&mut self, at: Nanos) {
-        self.call += &seconds(at.since(self.start));
-    }
-
-    /// Marks text where the output has colours.
-    fn toned(&self, tone: Tone, text: &str) -> String {
-        if self.style.colour { tone.mark(text) } else { text.to_owned() }
+        self.rest += &self.head.toned(Tone::Dim, &text);
     }
 
     /// Cuts the line to a terminal's width. Result and duration stay, as far as there is room.
@@ -229,19 +177,6 @@ impl TextLines {
         if rest > left {
             self.rest = Tone::end(names::cut_end(&self.rest, left));
         }
-    }
-}
-
-/// Formats seconds since the start.
-fn seconds(since: Nanos) -> String {
-    let micros = since.0 / 1_000;
-    format!("{:>4}.{:06}", micros / 1_000_000, micros % 1_000_000)
-}
-
-fn thread(record: &ThreadRecord) -> String {
-    match &*record.name {
-        "" => record.tid.0.to_string(),
-        name => format!("{}/{}", names::cut_end(&clean(name), 32), record.tid.0),
     }
 }
 

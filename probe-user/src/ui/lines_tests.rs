@@ -8,20 +8,22 @@ use ctrace_core::{
     formats::stream::{Lines, Live, Scene, StreamLine},
     function::{ByOrder, ExitSeen, FunctionInfo, FunctionKind, ValueInfo, ValueKind},
     points::{Level, PointShape},
-    recording::{ReadAt, Start},
+    recording::{Block, ReadAt, Start},
     units::{Nanos, Pid, Tid},
 };
 use std::{io, sync::Arc};
 
 const MS: u64 = 1_000_000;
 /// The functions of [`engine`].
-const HANDLE: u32 = 0;
+pub(super) const HANDLE: u32 = 0;
 const FIND: u32 = 1;
 const PLAIN: u32 = 2;
 const POINT: u32 = 3;
 const SCOPE: u32 = 4;
 const HOSTILE: u32 = 5;
 const PAIR: u32 = 6;
+/// The first one that a test may add.
+pub(super) const OTHER: u32 = 7;
 
 /// Prints lines of text into memory.
 struct Printed(TextLines, Vec<u8>);
@@ -41,7 +43,7 @@ impl<R: ReadAt> Lines<R> for Printed {
     }
 }
 
-fn engine() -> Engine {
+pub(super) fn engine() -> Engine {
     let config = EngineConfig { record: true, open_values: true, ..EngineConfig::default() };
     let mut engine = Engine::new(config);
     let value = |name: &str, kind| ValueInfo::new(name, kind);
@@ -80,7 +82,7 @@ fn engine() -> Engine {
 }
 
 /// The probes of a thread, and what they see.
-struct Probes<'a>(&'a mut Engine, u32);
+pub(super) struct Probes<'a>(pub(super) &'a mut Engine, pub(super) u32);
 
 impl Probes<'_> {
     fn record(&self, time: u64, function: u32, kind: Kind, sp: u64, lost_before: u16) -> Vec<u8> {
@@ -95,14 +97,14 @@ impl Probes<'_> {
         bytes
     }
 
-    fn event(&mut self, time: u64, function: u32, kind: Kind) -> &mut Self {
+    pub(super) fn event(&mut self, time: u64, function: u32, kind: Kind) -> &mut Self {
         let record = self.record(time, function, kind, sp(function), 0);
         self.0.push(0, &record);
         self
     }
 
     /// The values of the last event, with the text behind the words.
-    fn values(
+    pub(super) fn values(
         &mut self,
         (time, function): (u64, u32),
         words: &[u64],
@@ -132,22 +134,30 @@ fn sp(function: u32) -> u64 {
     0x7fff_0000 - 64 * u64::from(function)
 }
 
+/// Returns the blocks of an engine whose chunks end at these times.
+pub(super) fn blocks(engine: &mut Engine, ends: &[u64]) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for &end in ends {
+        engine.advance(Nanos(end));
+        engine.end_chunk(Nanos(end));
+        blocks.extend(engine.take_blocks());
+    }
+    blocks
+}
+
 /// Returns the lines of an engine whose chunks end at these times, the last one at the end.
 fn lines(style: Style, mut engine: Engine, ends: &[u64]) -> String {
     let mut live = Live::new(Start::default(), Nanos::ZERO);
     let mut printed = Printed(TextLines::new(style), Vec::new());
-    for &end in ends {
-        engine.advance(Nanos(end));
-        engine.end_chunk(Nanos(end));
-        for block in engine.take_blocks() {
-            live.take(&block, &mut printed).expect("blocks of an engine are sound");
-        }
+    for block in blocks(&mut engine, ends) {
+        live.take(&block, &mut printed).expect("blocks of an engine are sound");
     }
     live.end(Nanos(ends[ends.len() - 1]), &mut printed).expect("memory takes all");
     String::from_utf8(printed.1).expect("text")
 }
 
-const PLAIN_STYLE: Style = Style { width: None, colour: false, truecolour: false, ascii: false };
+pub(super) const PLAIN_STYLE: Style =
+    Style { width: None, colour: false, truecolour: false, ascii: false };
 
 #[test]
 fn calls_have_arguments_results_and_durations() {

@@ -5,10 +5,14 @@
 //! and the last line of every report is the loss line.
 
 mod diff;
+mod line_head;
 mod lines;
 #[cfg(test)]
 mod lines_tests;
 pub(crate) mod listing;
+mod messages;
+#[cfg(test)]
+mod messages_tests;
 pub(crate) mod notes;
 pub(crate) mod output;
 mod point_lines;
@@ -18,6 +22,7 @@ pub(crate) mod views;
 
 pub(crate) use diff::{DiffOptions, DiffView, render as render_diff};
 pub(crate) use lines::TextLines;
+pub(crate) use messages::TextMessages;
 pub(crate) use notes::exported::{remarks, summary_of_lines};
 pub use notes::loss::loss_line;
 pub(crate) use notes::loss::{is_damaged, warnings};

@@ -82,8 +82,13 @@ impl PointLine {
     /// Returns whether the text says all that the name does: it is the text, or the format that made
     /// it.
     fn says(&self, text: &str) -> bool {
-        self.name.contains(['{', '%']) || text.starts_with(&*clean(self.name.trim_end_matches('…')))
+        says(&self.name, text)
     }
+}
+
+/// Returns whether the text of a message says all that its name does.
+pub(super) fn says(name: &str, text: &str) -> bool {
+    name.contains(['{', '%']) || text.starts_with(&*clean(name.trim_end_matches('…')))
 }
 
 /// Returns a value as it reads in a line. A text has no quotes, and what would drive a terminal is

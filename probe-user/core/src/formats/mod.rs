@@ -26,6 +26,7 @@ mod frame;
 mod frame_titles;
 pub(crate) mod labels;
 mod lines;
+mod messages_jsonl;
 mod out;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -41,6 +42,7 @@ pub mod stream;
 pub use calls_jsonl::JsonLines;
 pub use coverage::Coverage;
 pub use excerpt::Ended;
+pub use messages_jsonl::JsonMessages;
 
 use crate::recording::replay::Query;
 use crate::recording::{ReadAt, RecordError, Recording};

@@ -4,6 +4,7 @@ pub(crate) mod behind;
 pub(crate) mod flight;
 pub(crate) mod lines;
 pub(crate) mod live;
+pub(crate) mod messages;
 pub(crate) mod one_function;
 pub(crate) mod output;
 pub(crate) mod parts;

@@ -1,11 +1,11 @@
-//! Prints the calls of a session while they happen. A thread does it: a terminal or a pipe may be
+//! Prints the calls, or the messages, of a session while they happen. A thread does it: a terminal or a pipe may be
 //! slow. The session is held up only when the thread is far behind; what the rings lose then is
 //! counted.
 
 use super::{behind::Behind, lines::Printer};
 use anyhow::bail;
 use ctrace_core::{
-    formats::{Coverage, stream::Live},
+    formats::stream::Live,
     recording::{Block, Start},
     units::Nanos,
 };
@@ -59,12 +59,18 @@ impl Stream {
         self.join().map(|_| false)
     }
 
-    /// Prints the rest. Returns what was printed; `None` if nobody reads any more.
-    pub(crate) fn finish(&mut self, end: Nanos) -> anyhow::Result<Option<Coverage>> {
+    /// Prints the rest. Returns the summary of a stream that took so long; `None` if nobody reads any
+    /// more.
+    pub(crate) fn finish(
+        &mut self,
+        end: Nanos,
+        took: Nanos,
+    ) -> anyhow::Result<Option<Vec<String>>> {
         match self.join()? {
             Some(Printing { live, mut printer, is_read: true }) => {
                 let told = live.end(end, &mut printer);
-                printer.is_read_after(told)
+                let told = printer.is_read_after(told)?;
+                Ok(told.map(|told| printer.summary(&told, took)))
             }
             _ => Ok(None),
         }

@@ -19,15 +19,16 @@ pub(crate) fn remarks(told: &Coverage) -> Vec<String> {
             counted(told.lost.calls_open, "call is", "calls are"),
         ));
     }
-    out.push(last_line(told, "exported"));
+    let calls = counted(told.calls, "call", "calls");
+    out.push(last_line(told, &format!("{calls} exported")));
     out
 }
 
-/// Returns the same of lines of single calls, which took `took`. The lines themselves say how each
-/// call ended.
-pub(crate) fn summary_of_lines(told: &Coverage, took: Nanos) -> Vec<String> {
+/// Returns the same of a stream that took `took`. Its lines, which are counted in `lines`, say
+/// themselves how each call ended.
+pub(crate) fn summary_of_lines(told: &Coverage, lines: &str, took: Nanos) -> Vec<String> {
     let mut out = gaps(told);
-    out.push(last_line(told, &format!("in {}", time(took, Digits::Full))));
+    out.push(last_line(told, &format!("{lines} in {}", time(took, Digits::Full))));
     out
 }
 
@@ -37,7 +38,7 @@ fn last_line(told: &Coverage, what: &str) -> String {
         unreadable_bytes: told.unreadable_bytes,
         ..told.lost
     };
-    format!("{} {what}; {}", counted(told.calls, "call", "calls"), loss_line(&lost))
+    format!("{what}; {}", loss_line(&lost))
 }
 
 fn gaps(told: &Coverage) -> Vec<String> {

@@ -44,11 +44,17 @@ impl Live {
             self.is_defined = false;
             return Ok(());
         };
-        let nodes = self.recording.nodes();
+        let scene = Scene { recording: &self.recording, nodes: self.recording.nodes() };
+        let nodes = scene.nodes;
+        if !self.is_defined {
+            lines.define(&scene);
+            self.is_defined = true;
+        }
         self.told.add(nodes, self.recording.functions(), &chunk);
         self.told.lost.payloads = self.told.lost.payloads.saturating_add(payloads.lost);
         let lost = self.lost.add(chunk.from, chunk.to, &chunk.loss, payloads.lost);
-        self.order.add(&chunk, nodes, self.recording.values_by_call(&payloads), lost);
+        let values = self.recording.values_by_call(&payloads);
+        self.order.add(&chunk, nodes, values, lost, |function| lines.wants(function));
         self.ended.extend(block.ended.iter().map(|thread| (chunk.to, *thread)));
         self.release(lines)?;
         self.forget();
@@ -76,10 +82,6 @@ impl Live {
 
     fn release(&mut self, lines: &mut impl Lines<Vec<u8>>) -> Result<(), ExportError> {
         let scene = Scene { recording: &self.recording, nodes: self.recording.nodes() };
-        if !self.is_defined {
-            lines.define(&scene);
-            self.is_defined = true;
-        }
         self.order.release(scene.nodes, |waiting| lines.line(&scene, &waiting.line()))?;
         Ok(lines.flush()?)
     }

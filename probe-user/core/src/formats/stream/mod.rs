@@ -6,15 +6,18 @@
 //! hold up all others: it is announced as begun, and gets a second line when it ends.
 
 mod live;
+mod messages;
 mod order;
 mod replay;
 #[cfg(test)]
 mod tests;
 
 pub use live::Live;
+pub use messages::{Message, Messages};
 pub use replay::replay;
 
 use super::excerpt::{CallRow, Ended};
+use super::labels::frames;
 use crate::calls::paths::Node;
 use crate::recording::{ChunkLoss, Recording};
 use crate::report::CallValues;
@@ -26,6 +29,11 @@ use std::io;
 pub trait Lines<R> {
     /// Called before the first line, and again after names, threads or paths were added.
     fn define(&mut self, scene: &Scene<'_, R>);
+    /// Returns whether calls of this function are wanted. Others have no lines, and hold up none.
+    fn wants(&self, function: FuncId) -> bool {
+        let _ = function;
+        true
+    }
     fn line(&mut self, scene: &Scene<'_, R>, line: &StreamLine<'_>) -> io::Result<()>;
     /// Called when the next line may take a while.
     fn flush(&mut self) -> io::Result<()>;
@@ -35,6 +43,15 @@ pub trait Lines<R> {
 pub struct Scene<'a, R> {
     pub recording: &'a Recording<R>,
     pub(super) nodes: &'a [Node],
+}
+
+impl<R> Scene<'_, R> {
+    /// Returns the functions around a call, outermost first, and whether these are all.
+    pub fn around(&self, call: &CallLine) -> (Vec<FuncId>, bool) {
+        let (mut functions, is_whole) = frames(self.nodes, call.path);
+        functions.pop();
+        (functions, is_whole)
+    }
 }
 
 /// A line of the stream.

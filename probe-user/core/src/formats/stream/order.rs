@@ -9,7 +9,7 @@ use crate::calls::paths::Node;
 use crate::formats::excerpt::{CallRow, Ended};
 use crate::recording::{Chunk, ValuesByCall};
 use crate::report::CallValues;
-use crate::units::{Nanos, ThreadId};
+use crate::units::{FuncId, Nanos, ThreadId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -43,18 +43,22 @@ impl CallOrder {
         Self { waiting, open, patience, most, to: Nanos::ZERO }
     }
 
-    /// Adds a chunk. `nodes` are the paths of its calls.
+    /// Adds the calls of a chunk whose functions are wanted. `nodes` are their paths.
     pub(super) fn add(
         &mut self,
         chunk: &Chunk,
         nodes: &[Node],
         mut values: ValuesByCall,
         lost: Option<Lost>,
+        wants: impl Fn(FuncId) -> bool,
     ) {
         let mut before = std::mem::take(&mut self.open);
         self.to = chunk.to;
         for thread in chunk.threads() {
             for call in chunk.calls(thread) {
+                if !wants(nodes[call.path() as usize].func) {
+                    continue;
+                }
                 let (start, path) = (call.start().0, call.path());
                 let ended = if call.is_timed() { Ended::Timed } else { Ended::Untimed };
                 let row = CallRow { start, duration: call.duration().0, path, ended, own: 0 };
@@ -67,6 +71,9 @@ impl CallOrder {
             for open in &thread.open {
                 let key = (open.start.0, thread.thread, open.path);
                 let function = nodes[open.path as usize].func;
+                if !wants(function) {
+                    continue;
+                }
                 let values = values.remove(&(thread.thread, open.start.0, function)).map(Box::new);
                 let mut open = before.remove(&key).unwrap_or_default();
                 open.values = values.or(open.values);

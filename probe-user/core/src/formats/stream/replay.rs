@@ -6,12 +6,13 @@
 //! they ended.
 
 use super::{CallLine, CallPart, Lines, LostSoFar, Scene, Waiting};
+use crate::calls::paths::Node;
 use crate::formats::excerpt::{CallRow, Excerpt, Step};
 use crate::formats::{Coverage, Export, ExportError, Options};
 use crate::recording::replay::Query;
 use crate::recording::{ReadAt, Recording};
 use crate::report::CallValues;
-use crate::units::{Nanos, ThreadId};
+use crate::units::{FuncId, Nanos, ThreadId};
 use crate::values::Value;
 
 /// Calls that are gathered, at most.
@@ -38,22 +39,27 @@ pub(super) fn replay_within<R: ReadAt>(
     let excerpt = Excerpt::new(&export, true);
     let scene = Scene { recording, nodes: excerpt.nodes() };
     lines.define(&scene);
-    let mut ahead = Ahead::gather(&excerpt, most)?;
+    let mut ahead = Ahead::gather(&excerpt, |function| lines.wants(function), most)?;
     let (mut crossing, mut now, mut lost) = (0, Vec::new(), LostSoFar::default());
     let told = excerpt.chunks(|step| {
         let (from, to) = (step.chunk.from, step.chunk.to);
-        each_row(&step, |thread, row| {
-            let mut part = CallPart::Whole;
-            if row.start < from.0 {
-                crossing += 1;
-                if crossing <= ahead.gathered {
-                    return;
+        each_row(
+            &step,
+            scene.nodes,
+            |function| lines.wants(function),
+            |thread, row| {
+                let mut part = CallPart::Whole;
+                if row.start < from.0 {
+                    crossing += 1;
+                    if crossing <= ahead.gathered {
+                        return;
+                    }
+                    part = CallPart::Resumed;
                 }
-                part = CallPart::Resumed;
-            }
-            let call = CallLine::new(part, scene.nodes, thread, &row);
-            now.push(Waiting::call(call, values(&step, &call)));
-        });
+                let call = CallLine::new(part, scene.nodes, thread, &row);
+                now.push(Waiting::call(call, values(&step, &call)));
+            },
+        );
         now.extend(ahead.take(to));
         now.extend(lost.add(from, to, &step.chunk.loss, 0).map(Waiting::lost));
         now.sort_unstable();
@@ -66,9 +72,16 @@ pub(super) fn replay_within<R: ReadAt>(
     Ok(told)
 }
 
-fn each_row(step: &Step<'_>, mut each: impl FnMut(ThreadId, CallRow)) {
+/// Passes on the calls whose functions are wanted.
+fn each_row(
+    step: &Step<'_>,
+    nodes: &[Node],
+    wants: impl Fn(FuncId) -> bool,
+    mut each: impl FnMut(ThreadId, CallRow),
+) {
     for (thread, rows) in step.rows() {
-        rows.for_each(|row| each(thread, row));
+        let wanted = rows.filter(|row| wants(nodes[row.path as usize].func));
+        wanted.for_each(|row| each(thread, row));
     }
 }
 
@@ -87,11 +100,12 @@ struct Ahead {
 impl Ahead {
     fn gather<R: ReadAt>(
         excerpt: &Excerpt<'_, R>,
+        wants: impl Fn(FuncId) -> bool,
         (most, most_values): (usize, usize),
     ) -> Result<Self, ExportError> {
         let (mut calls, mut room, mut is_full) = (Vec::new(), most_values, false);
         excerpt.chunks(|step| {
-            each_row(&step, |thread, row| {
+            each_row(&step, excerpt.nodes(), &wants, |thread, row| {
                 if row.start >= step.chunk.from.0 || is_full {
                     return;
                 }

@@ -90,8 +90,8 @@ impl Session {
     pub(super) fn end_recording(&mut self, end: Nanos) -> anyhow::Result<()> {
         let notes = self.notes(end);
         if let Output::Stream(stream) = &mut self.delivery.output {
-            if let Some(told) = writing::during(|| stream.finish(end))? {
-                let lines = ui::summary_of_lines(&told, end.since(self.progress.start));
+            let took = end.since(self.progress.start);
+            if let Some(lines) = writing::during(|| stream.finish(end, took))? {
                 notes.iter().chain(&lines).for_each(|line| ui::say(line));
             }
             return Ok(());

@@ -1,0 +1,158 @@
+//! Messages as lines of text, in the shape that logs have: time, process and thread, level, the traced
+//! functions around the message, its category and its text.
+//!
+//! A line stays whole on a terminal, too: a reader wants all of a text.
+
+use super::{line_head::LineHead, point_lines::says};
+use crate::ui::output::style::{Style, Tone};
+use crate::ui::text::names;
+use ctrace_core::{
+    formats::stream::{Lost, Message, Scene},
+    function::FunctionInfo,
+    points::Level,
+    recording::ReadAt,
+    report::{
+        UNREADABLE,
+        render::clean::{clean, is_harmful},
+    },
+    units::FuncId,
+};
+use std::{fmt::Write as _, sync::Arc};
+
+/// The longest name in columns. A hostile recording may have names of any length.
+const MOST_NAME: usize = 256;
+/// Functions around a message that a line names, at most: the innermost ones.
+const MOST_AROUND: usize = 16;
+
+/// Makes lines of text.
+pub(crate) struct TextMessages {
+    head: LineHead,
+    functions: Vec<Function>,
+    line: String,
+}
+
+/// A function in lines.
+struct Function {
+    label: String,
+    /// The name and the group of a marker's message.
+    own: Option<(Arc<str>, String)>,
+}
+
+impl Function {
+    fn new(info: &FunctionInfo) -> Self {
+        let label = names::label_of(info.kind, info.group.as_deref(), &info.name);
+        let group = clean(info.group.as_deref().unwrap_or_default());
+        Self {
+            label: names::cut_middle(&label, MOST_NAME),
+            own: info.point.map(|_| (Arc::clone(&info.name), names::cut_middle(&group, MOST_NAME))),
+        }
+    }
+
+    /// Returns what stands before this text: of a marker, no name that the text repeats.
+    fn category(&self, text: &str) -> &str {
+        match &self.own {
+            Some((name, group)) if says(name, text) => group,
+            _ => &self.label,
+        }
+    }
+}
+
+impl TextMessages {
+    pub(crate) fn new(style: Style) -> Self {
+        Self { head: LineHead::of_messages(style), functions: Vec::new(), line: String::new() }
+    }
+
+    /// Takes names that were added.
+    pub(crate) fn define<R: ReadAt>(&mut self, scene: &Scene<'_, R>) {
+        let all = scene.recording.functions();
+        self.functions.extend(all.iter().skip(self.functions.len()).map(Function::new));
+        self.head.define(scene);
+    }
+
+    /// Appends the line of a message. `has_levels`: there is a column for the level.
+    pub(crate) fn line<R: ReadAt>(
+        &mut self,
+        scene: &Scene<'_, R>,
+        message: &Message<'_>,
+        has_levels: bool,
+        to: &mut Vec<u8>,
+    ) {
+        let call = message.call;
+        self.line.clear();
+        self.head.begin(scene, (call.start, call.thread), &mut self.line);
+        if has_levels {
+            let shown = message.level.map(|level| {
+                let name = level.name().to_uppercase();
+                let gap = " ".repeat(7_usize.saturating_sub(name.len()));
+                self.head.toned(tone(level), &name) + &gap
+            });
+            self.line += shown.as_deref().unwrap_or("       ");
+        }
+        let text = match message.text() {
+            Some(text) => escaped(text.to_string().trim_end_matches('\n')),
+            None if message.is_lost() => "<lost>".to_owned(),
+            None => UNREADABLE.to_owned(),
+        };
+        let function = self.functions.get(call.function.index());
+        let category = function.map_or("?", |function| function.category(&text));
+        let mut around = self.around(scene, message);
+        if !around.is_empty() && !category.is_empty() {
+            around += " > ";
+        }
+        if !around.is_empty() || !category.is_empty() {
+            self.line += &self.head.toned(Tone::Dim, &around);
+            self.line += &self.head.toned(Tone::of_function(category), category);
+            self.line += ": ";
+        }
+        self.line += &text;
+        let others = message.others();
+        if !others.is_empty() {
+            // Writing to a String cannot fail.
+            let _ = write!(self.line, "  {others}");
+        }
+        self.head.finish(&self.line, to);
+    }
+
+    /// Returns the functions around a message.
+    fn around<R: ReadAt>(&self, scene: &Scene<'_, R>, message: &Message<'_>) -> String {
+        let (functions, is_whole) = scene.around(message.call);
+        let first = functions.len().saturating_sub(MOST_AROUND);
+        let label = |function: &FuncId| {
+            self.functions.get(function.index()).map_or("?", |function| &*function.label)
+        };
+        let is_cut = first > 0 || !is_whole;
+        let shown = is_cut.then_some("…").into_iter().chain(functions[first..].iter().map(label));
+        shown.collect::<Vec<_>>().join(" > ")
+    }
+
+    /// Appends a line that tells of a loss.
+    pub(crate) fn lost(&mut self, lost: &Lost, to: &mut Vec<u8>) {
+        self.line.clear();
+        self.head.lost(lost, &mut self.line);
+        self.head.finish(&self.line, to);
+    }
+}
+
+fn tone(level: Level) -> Tone {
+    match level {
+        Level::Trace | Level::Debug => Tone::Dim,
+        Level::Info => Tone::Name,
+        Level::Warn => Tone::Warning,
+        Level::Error => Tone::Hot,
+    }
+}
+
+/// Returns a text of the target without what would drive a terminal, or begin another line.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => out += "\\n",
+            '\r' => out += "\\r",
+            '\t' => out += "\\t",
+            c if is_harmful(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
+}

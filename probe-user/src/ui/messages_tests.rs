@@ -1,0 +1,127 @@
+//! Lines of text of messages that an engine has seen, live and from its recording.
+
+use super::lines_tests::{HANDLE, OTHER, PLAIN_STYLE, Probes, blocks, engine};
+use super::messages::TextMessages;
+use crate::ui::output::style::Style;
+use ctrace_common::{Kind, TEXTS};
+use ctrace_core::{
+    engine::Engine,
+    formats::stream::{Lines, Live, Messages, Scene, StreamLine, replay},
+    function::{FunctionInfo, FunctionKind, ValueInfo, ValueKind},
+    recording::{Block, End, ReadAt, Recording, Start, Writer, replay::Query},
+    units::{FuncId, Nanos, Pid, Tid},
+};
+use std::io;
+
+const MS: u64 = 1_000_000;
+const WARN: u32 = OTHER;
+const PLAIN: u32 = OTHER + 1;
+
+struct Printed(Messages, TextMessages, Vec<u8>);
+
+impl Printed {
+    fn new(style: Style) -> Self {
+        Self(Messages::default(), TextMessages::new(style), Vec::new())
+    }
+
+    fn text(self) -> String {
+        String::from_utf8(self.2).expect("text")
+    }
+}
+
+impl<R: ReadAt> Lines<R> for Printed {
+    fn define(&mut self, scene: &Scene<'_, R>) {
+        self.0.define(scene.recording.functions());
+        self.1.define(scene);
+    }
+
+    fn wants(&self, function: FuncId) -> bool {
+        self.0.has(function)
+    }
+
+    fn line(&mut self, scene: &Scene<'_, R>, line: &StreamLine<'_>) -> io::Result<()> {
+        if let StreamLine::Lost(lost) = line {
+            self.1.lost(lost, &mut self.2);
+        }
+        if let Some(message) = self.0.of(line) {
+            self.1.line(scene, &message, self.0.have_levels(), &mut self.2);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Two threads say things, one of them within a call that does not end.
+fn said() -> Vec<Block> {
+    let mut engine = engine();
+    let text = ValueInfo::new("arg1", ValueKind::Text);
+    let number = ValueInfo::new("n", ValueKind::Signed);
+    let point = |name: &str, values| FunctionInfo {
+        kind: FunctionKind::Usdt,
+        group: Some("app".into()),
+        values,
+        ..FunctionInfo::new(name, "program")
+    };
+    engine.add_function(point("log__warn", vec![number, text.clone()]));
+    engine.add_function(point("say", vec![text]));
+    engine.name_thread(Pid(7), Tid(7), "main");
+    engine.name_thread(Pid(7), Tid(1_234), "wor\x1bker");
+    let say = |engine: &mut Engine, tid: u32, time: u64, text: &[u8]| {
+        let mut probes = Probes(engine, tid);
+        probes.event(time, PLAIN, Kind::Point);
+        probes.values((time, PLAIN), &[text.len() as u64], Some(text), 1 << TEXTS);
+    };
+    Probes(&mut engine, 7).event(2 * MS, HANDLE, Kind::Enter);
+    say(&mut engine, 1_234, 3 * MS, b"first\n");
+    let mut probes = Probes(&mut engine, 7);
+    probes.event(4 * MS, WARN, Kind::Point);
+    probes.values((4 * MS, WARN), &[-3_i64 as u64, 8], Some(b"a \"b\"\n\tc"), 1 << (TEXTS + 1));
+    // Its values are lost.
+    probes.event(6 * MS, WARN, Kind::Point);
+    let mut all = blocks(&mut engine, &[10 * MS]);
+    engine.set_lost_events(5, 0);
+    say(&mut engine, 1_234, 13 * MS, b"last");
+    all.extend(blocks(&mut engine, &[20 * MS]));
+    all
+}
+
+const EXPECTED: &str = "   0.003000  7/1234 wor\\u{1b}ker         app:say: first
+   0.004000  7/7 main             WARN   handle > app:log__warn: a \"b\"\\n\\tc  n=-3
+   0.006000  7/7 main             WARN   handle > app:log__warn: <lost>
+   0.013000  7/1234 wor\\u{1b}ker         app:say: last
+   0.020000  -- 5 events lost since 0.010000 --
+";
+
+#[test]
+fn a_message_has_its_thread_level_surroundings_and_text() {
+    let mut live = Live::new(Start::default(), Nanos::ZERO);
+    let mut printed = Printed::new(PLAIN_STYLE);
+    let mut known = Vec::new();
+    let said = said();
+    for block in &said {
+        live.take(block, &mut printed).expect("blocks of an engine are sound");
+        known.push(printed.2.iter().filter(|byte| **byte == b'\n').count());
+    }
+    assert_eq!(known.last(), Some(&5), "the call around waits for nothing");
+    assert!(known.contains(&3), "{known:?}");
+    live.end(Nanos(20 * MS), &mut printed).expect("memory takes all");
+    assert_eq!(printed.text(), EXPECTED);
+}
+
+#[test]
+fn a_recording_has_the_same_lines() {
+    let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
+    said().iter().for_each(|block| writer.write(block).expect("memory takes all"));
+    let bytes = writer.finish(&End { end_ns: Nanos(20 * MS), ..End::default() });
+    let recording = Recording::open(bytes.expect("memory takes all")).expect("a recording");
+    let mut printed = Printed::new(PLAIN_STYLE);
+    replay(&recording, &Query::default(), &mut printed).expect("sound");
+    assert_eq!(printed.text(), EXPECTED);
+    let mut coloured = Printed::new(Style { colour: true, ..PLAIN_STYLE });
+    replay(&recording, &Query::default(), &mut coloured).expect("sound");
+    let coloured = coloured.text();
+    assert!(coloured.contains("\x1b[1;33mWARN\x1b[0m   \x1b[2mhandle > \x1b[0m"), "{coloured:?}");
+}

@@ -1,0 +1,50 @@
+/* Writes messages of markers in CHILDREN processes with two threads each, which then end by `exit`,
+ * `abort` or `kill`. Usage: marks_log MESSAGES CHILDREN END */
+#include "count.h"
+#include <ctrace.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static long messages;
+
+FN void parse(long number) {
+    CTRACE_SCOPE("parse");
+    if (number % 5 == 4)
+        CTRACE_MESSAGE_IN(net, CTRACE_WARN, "miss for %ld", number);
+    else
+        CTRACE_MESSAGE("loaded %ld files", number);
+}
+
+static void *talk(void *unused) {
+    for (long i = 0; i < messages; i++) {
+        CTRACE_SCOPE("request");
+        parse(i);
+    }
+    return unused;
+}
+
+static void child(const char *end) {
+    pthread_t other;
+    pthread_create(&other, NULL, talk, NULL);
+    talk(NULL);
+    pthread_join(other, NULL);
+    if (strcmp(end, "kill") == 0)
+        kill(getpid(), SIGKILL);
+    if (strcmp(end, "abort") == 0)
+        abort();
+    exit(0);
+}
+
+int main(int argc, char **argv) {
+    messages = number(argc, argv, 1, 10);
+    for (long i = number(argc, argv, 2, 1); i > 0; i--)
+        if (fork() == 0)
+            child(argc > 3 ? argv[3] : "exit");
+    while (wait(NULL) > 0)
+        ;
+    CTRACE_MESSAGE("bye");
+    return 0;
+}
