@@ -5,6 +5,8 @@
 mod fixture;
 #[path = "views/marks.rs"]
 mod marks;
+#[path = "views/plots.rs"]
+mod plots;
 #[path = "views/told_below.rs"]
 mod told_below;
 #[path = "views/waits.rs"]
@@ -12,8 +14,7 @@ mod waits;
 
 use ctrace_core::report::render::clean::is_harmful;
 use ctrace_core::report::{
-    ByValue, Extras, NamedValues, OneValue, PlotReport, PointReport, PointsReport, Report,
-    ValueCalls,
+    ByValue, Extras, NamedValues, OneValue, PointReport, PointsReport, Report, ValueCalls,
 };
 use ctrace_core::units::{Nanos, Pid, Tid};
 use ctrace_core::values::{Text, Value};
@@ -377,42 +378,6 @@ fn a_report_holds_what_its_views_need() {
     assert!(all.histograms && all.path_histograms && all.ctrack);
     assert_eq!((all.slowest_calls, all.timeline_lanes), (Some(3), Some(3)));
     assert_eq!(view("calls").extras(None).slowest_calls, Some(10));
-}
-
-/// Three plots: one that rises, one that stays, and one that wrote no finite number.
-fn with_plots() -> Report {
-    let mut report = fixture::typical();
-    let plot = |function: usize, unit: Option<&str>, count, over_time: Vec<Option<f64>>| {
-        let known = || over_time.iter().flatten().copied();
-        PlotReport {
-            function,
-            name: report.functions[function].name.clone(),
-            unit: unit.map(Into::into),
-            count,
-            min: known().min_by(f64::total_cmp),
-            mean: known().next().map(|first| first + 0.125),
-            max: known().max_by(f64::total_cmp),
-            last: known().last(),
-            over_time,
-        }
-    };
-    let rising = (0..60).map(|at| (at % 7 != 3).then_some(f64::from(at) * 1_000.25)).collect();
-    report.plots = vec![
-        plot(0, Some("jobs\u{1b}[2J"), 4_321, rising),
-        plot(1, None, 60, vec![Some(-0.5); 60]),
-        plot(2, None, 3, vec![None; 60]),
-    ];
-    report
-}
-
-#[test]
-fn plots_of_markers() {
-    check("with_plots_80", &with_plots(), &view("plots"), &NARROW);
-    check("with_plots_200", &with_plots(), &view("plots"), &WIDE);
-    let csv = render_csv(&with_plots(), &ViewOptions { top: Some(1), ..view("plots") });
-    let csv = csv.expect("one view");
-    assert!(csv.contains(",jobs\\u{1b}[2J,4321,0,"), "{csv}");
-    assert_eq!(csv.lines().count(), 2);
 }
 
 #[test]

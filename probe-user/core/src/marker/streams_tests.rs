@@ -146,8 +146,7 @@ fn addresses_that_are_no_scope_are_counted() {
 #[test]
 fn slots_of_an_unknown_kind_are_counted_and_left_out() {
     let event = (2, STACK, SECTION, false);
-    // A name that is an exit, an unknown kind of no chosen scope, a value that is a whole call, an exit
-    // that is one.
+    // A name that is an exit, an unknown kind of no chosen scope, a value and an exit that are whole.
     for (bits, site) in [(5, SECTION), (24, SECTION + 32), (18, SECTION), (3, SECTION)] {
         let mut markers = markers();
         markers.read(reading(0, 0, &[event, (1, STACK, site | bits, false), event]));
