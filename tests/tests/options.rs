@@ -213,7 +213,7 @@ fn what_cannot_be_armed_later_is_in_a_note_only() {
     let report = traced.report().expect("reports");
     let functions: Vec<_> = report.functions().map(|f| (f.name(), f.calls())).collect();
     assert_eq!(functions, [("work", 100)]);
-    report.expect_note(&["1000 functions of many1000 are not traced"]).expect("it is told");
+    report.expect_note(&["1,000 functions of many1000 are not traced"]).expect("it is told");
 }
 
 /// One object of a process forbids guards, and another switches stacks, so there are no return
