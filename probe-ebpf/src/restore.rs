@@ -57,17 +57,16 @@ pub fn guard_switch(_ctx: ProbeContext) -> u32 {
 
 /// The place where the dynamic linker announces that it has mapped a library, which may switch
 /// stacks as soon as it runs. The thread waits until user space has arranged for its stop, which
-/// happens on the way out of here. Where nobody answers, it goes on.
+/// happens on the way out of here. Where nobody answers, it stops the process.
 #[uprobe]
 pub fn guard_load(_ctx: ProbeContext) -> u32 {
     let task = Task::current();
     if task.is_traced()
         && !nobody_serves()
         && let Some((cpu, waiting)) = tell_of_none(task, RestoreReason::Load)
-        && waiting != RESTORE_FREE
     {
         wait(cpu, waiting, RESTORE_LOAD_NANOS);
-        take_back(cpu, waiting);
+        stop(cpu, waiting, RESTORE_CONTINUES_NANOS);
     }
     0
 }
@@ -347,7 +346,7 @@ fn take_back(cpu: u32, waiting: u64) -> bool {
     is_answered
 }
 
-/// Stops the process, unless its frames are restored already.
+/// Stops the process, unless user space has answered.
 #[inline(always)]
 fn stop(cpu: u32, waiting: u64, patience: u64) {
     if take_back(cpu, waiting) {

@@ -85,7 +85,7 @@ pub const RESTORE_DONE: u64 = 2;
 
 /// The time that a thread waits before it stops its process.
 pub const RESTORE_NANOS: u64 = 3_000_000;
-/// The time that a thread which has loaded a library waits to be stopped. It does not stop by itself.
+/// The same for a thread that has loaded a library.
 pub const RESTORE_LOAD_NANOS: u64 = 20_000_000;
 
 /// The element behind the states of all CPUs. It is not 0 while user space continues a process.

@@ -220,20 +220,26 @@ fn offset_of(maps: &str, address: u64) -> Option<u64> {
 
 /// The place in this process's code, with a program that does nothing.
 pub(super) struct OwnPlace {
-    here: Here,
+    offset: u64,
     program: OwnedFd,
 }
 
 impl OwnPlace {
     pub(super) fn find() -> Result<Self, String> {
-        let here = Here::find().ok_or(ITSELF)?;
+        Self::at(place as *const () as u64)
+    }
+
+    /// Returns the place at this address of this process's own code.
+    pub(super) fn at(address: u64) -> Result<Self, String> {
+        let maps = fs::read_to_string("/proc/self/maps").map_err(|error| reason(&error))?;
+        let offset = offset_of(&maps, address).ok_or(ITSELF)?;
         let program = multi::empty_program(AttachType::UprobeMulti).map_err(|e| reason(&e))?;
-        Ok(Self { here, program })
+        Ok(Self { offset, program })
     }
 
     /// Probes it, in this process alone.
     pub(super) fn probe(&self) -> Result<OwnedFd, String> {
-        link_here(self.here.offset, self.program.as_fd(), AttachType::UprobeMulti, &[])
+        link_here(self.offset, self.program.as_fd(), AttachType::UprobeMulti, &[])
     }
 }
 

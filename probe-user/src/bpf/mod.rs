@@ -19,6 +19,7 @@ mod processes;
 mod restore;
 mod return_guards;
 mod rings;
+mod single_step;
 mod sys;
 
 pub use error::BpfError;
@@ -67,3 +68,4 @@ pub use rings::{
     Drained, Rings,
     loss::{Lost, LostCounter},
 };
+pub(crate) use single_step::single_step_cost;

@@ -2,7 +2,9 @@
 //!
 //! A library may switch stacks as soon as it is loaded. The dynamic linker announces it before
 //! anything of it runs. The thread then waits in the program until it is stopped by ptrace, and
-//! stays so until the session has looked. Its parent does not see that.
+//! stays so until the session has looked. Its parent does not see that. Where no CPU is free for us
+//! meanwhile, the thread stops its process instead. It is held in the same way then, and the process
+//! is continued.
 //!
 //! A session that ends, or has died, looks no more, and return addresses are replaced until its
 //! sweep is over. So threads that load something then are held until all addresses are put back.
@@ -10,6 +12,7 @@
 use super::{Attention, Client, requests::FramesRequest, states::States, stopped};
 use crate::process_status::ProcessStatus;
 use std::{
+    cell::Cell,
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -40,6 +43,8 @@ pub(super) struct Loads {
 #[derive(Default)]
 struct Known {
     held: Vec<Held>,
+    /// The requests of threads that stop their processes, which are to be continued.
+    stopping: Vec<FramesRequest>,
     /// By process.
     looked: HashMap<u32, Looked>,
     /// The session has let a thread wait in vain, and has not looked since.
@@ -85,26 +90,53 @@ impl Loads {
     /// back, if there is something new.
     pub(super) fn hold(self: &Arc<Self>, request: FramesRequest) {
         let Some(end) = self.begin(&request) else {
-            self.states.finish(&request);
-            return;
+            return self.let_go(&request);
         };
         let (loads, held) = (Arc::clone(self), request.clone());
         let hold = move || {
-            let still_waits = || loads.states.is_waiting(&held);
-            let arranged = || loads.states.finish(&held);
-            stopped::hold(held.tid, still_waits, arranged, |is_alive| {
+            let is_answered = Cell::new(false);
+            let arranged = || {
+                is_answered.set(true);
+                loads.states.finish(&held)
+            };
+            let late = || loads.continue_soon(&held);
+            stopped::hold(held.tid, arranged, late, |is_alive| {
                 loads.wait_for_look(held.pid, &end, is_alive);
             });
-            // Also where it could not be stopped.
-            loads.states.finish(&held);
+            if !is_answered.get() {
+                loads.let_go(&held);
+            }
             loads.known().held.retain(|it| (it.tid, it.time) != (held.tid, held.number));
         };
         let builder = Builder::new().name("load".into()).stack_size(STACK_BYTES);
         let (tid, number) = (request.tid, request.number);
         if builder.spawn(hold).is_err() {
-            self.states.finish(&request);
+            self.let_go(&request);
             self.known().held.retain(|it| (it.tid, it.time) != (tid, number));
         }
+    }
+
+    /// Lets the thread of a request go on.
+    fn let_go(&self, request: &FramesRequest) {
+        if !self.states.finish(request) {
+            self.continue_soon(request);
+        }
+    }
+
+    /// Has the process of this request continued: its thread stops it, as nobody answered in time.
+    fn continue_soon(&self, request: &FramesRequest) {
+        self.known().stopping.push(request.clone());
+    }
+
+    /// Takes the requests of threads that stop their processes, which are to be continued.
+    pub(super) fn take_stopping(&self) -> Vec<FramesRequest> {
+        std::mem::take(&mut self.known().stopping)
+    }
+
+    /// Returns whether a thread is held, or stops its process.
+    pub(super) fn has_some(&self) -> bool {
+        let known = self.known();
+        !known.held.is_empty() || !known.stopping.is_empty()
     }
 
     /// Returns a channel that ends when the thread may go on. `None` means at once.
@@ -232,15 +264,7 @@ mod tests {
 
         /// Returns the channel of a thread of this process that has loaded something.
         fn begin(&self, time: u64) -> Option<Receiver<()>> {
-            self.loads.begin(&FramesRequest {
-                number: time,
-                trampoline: 0,
-                pid: std::process::id(),
-                tid: 7,
-                cpu: 0,
-                reason: RestoreReason::Load,
-                frames: Vec::new(),
-            })
+            self.loads.begin(&request(time))
         }
 
         fn gives_no_return_probes(&self) -> bool {
@@ -248,6 +272,30 @@ mod tests {
             self.words.read_exact_at(&mut word, RESTORE_ENDS as u64 * 8).unwrap();
             word != [0; 8]
         }
+    }
+
+    fn request(time: u64) -> FramesRequest {
+        FramesRequest {
+            number: time,
+            trampoline: 0,
+            pid: std::process::id(),
+            tid: 7,
+            cpu: 0,
+            reason: RestoreReason::Load,
+            frames: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_process_that_was_answered_too_late_is_continued() {
+        let scene = Scene::new(Attention::Sleeps);
+        assert!(!scene.loads.has_some());
+        // Its thread waits no more: its word has no number.
+        scene.loads.hold(request(40));
+        assert!(scene.loads.has_some());
+        let numbers: Vec<_> = scene.loads.take_stopping().iter().map(|it| it.number).collect();
+        assert_eq!(numbers, [40]);
+        assert!(!scene.loads.has_some());
     }
 
     fn is_held(end: &Receiver<()>) -> bool {

@@ -24,6 +24,8 @@ use std::{
 const STACK_BYTES: usize = 128 << 10;
 /// The time between two looks at threads that stop late.
 const PAUSE: Duration = Duration::from_millis(1);
+/// The time between two looks while threads are held that have loaded something.
+const LOAD_PAUSE: Duration = Duration::from_millis(10);
 /// The time for threads that stop late at the end of a session.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -94,7 +96,9 @@ impl Drop for Restorer {
         let _ = rustix::io::write(&self.shared.end, &1_u64.to_ne_bytes());
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
         // No process stays stopped. The sweep has restored what could be.
-        locked(&self.shared.requests).stopped.keys().for_each(|pid| go_on(*pid));
+        let mut requests = locked(&self.shared.requests);
+        self.shared.serve_late(&mut requests);
+        requests.stopped.keys().for_each(|pid| go_on(*pid));
     }
 }
 
@@ -104,7 +108,11 @@ impl Shared {
         let Ok(ring) = self.settler.maps().requests.try_clone() else { return };
         let mut has_late = false;
         loop {
-            let patience = Timespec::try_from(PAUSE).ok().filter(|_| has_late);
+            let patience = match has_late {
+                true => Some(PAUSE),
+                false => self.settler.loads().has_some().then_some(LOAD_PAUSE),
+            };
+            let patience = patience.and_then(|it| Timespec::try_from(it).ok());
             let mut news =
                 [PollFd::new(&ring, PollFlags::IN), PollFd::new(&self.end, PollFlags::IN)];
             match poll(&mut news, patience.as_ref()) {
@@ -156,12 +164,18 @@ impl Shared {
         let left = sweep::all(maps, loads, &mut requests, |requests| {
             self.serve_all(requests);
         });
+        self.serve_late(&mut requests);
+        left
+    }
+
+    /// Serves threads that stop late, for a limited time.
+    fn serve_late(&self, requests: &mut Requests) {
         let until = Instant::now() + PATIENCE;
+        self.serve_all(requests);
         while !requests.stopped.is_empty() && Instant::now() < until {
             sleep(PAUSE);
-            self.serve_all(&mut requests);
+            self.serve_all(requests);
         }
-        left
     }
 }
 

@@ -108,9 +108,7 @@ impl Settler {
             Then::GoesOn => {}
             Then::Stopped => stopped.entry(request.pid).or_default().has_stopped = true,
             Then::StopsLate | Then::Unlisted => {
-                let ran = cpu_time(request.tid);
-                let late = Late { request, since: Instant::now(), ran, unlisted: None };
-                stopped.entry(late.request.pid).or_default().late.push(late);
+                stopped.entry(request.pid).or_default().late.push(Late::of(request));
             }
         }
     }
@@ -118,6 +116,9 @@ impl Settler {
     /// Continues the stopped processes of whose threads none has to be settled any more. The others
     /// wait for the next call.
     pub(super) fn continue_stopped(&self, requests: &mut Requests) {
+        for request in self.loads.take_stopping() {
+            requests.stopped.entry(request.pid).or_default().late.push(Late::of(request));
+        }
         let pids: Vec<u32> = requests.stopped.keys().copied().collect();
         for pid in pids {
             let mut stopping = requests.stopped.remove(&pid).unwrap_or_default();
@@ -220,6 +221,11 @@ impl Settler {
 }
 
 impl Late {
+    fn of(request: FramesRequest) -> Self {
+        let ran = cpu_time(request.tid);
+        Self { request, since: Instant::now(), ran, unlisted: None }
+    }
+
     /// Returns whether somebody else has continued the process, which took the thread's stop back.
     fn will_not_stop(&self) -> bool {
         const SIGSTOP: u64 = 1 << (libc::SIGSTOP - 1);

@@ -61,26 +61,26 @@ pub(in super::super) fn may_stop_threads() -> bool {
 
 /// Stops a thread that waits in a program, as soon as it returns to its code, and lets it go when
 /// `meanwhile` returns, which may ask whether the thread still lives. `arranged` is called when the
-/// stop is arranged for, and returns `false` if the thread has gone on before.
+/// stop is arranged for, and returns `false` if the thread stops its process by itself. Then `late`
+/// has the others go on.
 pub(super) fn hold(
     tid: u32,
-    still_waits: impl FnOnce() -> bool,
     arranged: impl FnOnce() -> bool,
+    late: impl FnOnce(),
     meanwhile: impl FnOnce(&mut dyn FnMut() -> bool),
 ) {
     let tid = tid as libc::pid_t;
     // Where it is not stopped, it is let go with the end of our thread.
-    if ask(libc::PTRACE_SEIZE, tid, 0).is_err()
-        || !still_waits()
-        || ask(libc::PTRACE_INTERRUPT, tid, 0).is_err()
-    {
+    if ask(libc::PTRACE_SEIZE, tid, 0).is_err() || ask(libc::PTRACE_INTERRUPT, tid, 0).is_err() {
         return;
     }
-    let is_held = arranged();
-    if wait_for_stop(tid).is_ok() {
-        if is_held {
-            meanwhile(&mut || matches!(wait(tid), Ok(None)));
-        }
+    let is_in_time = arranged();
+    let is_held = wait_for_stop(tid).is_ok();
+    if !is_in_time {
+        late();
+    }
+    if is_held {
+        meanwhile(&mut || matches!(wait(tid), Ok(None)));
         let _ = ask(libc::PTRACE_DETACH, tid, 0);
     }
 }

@@ -2,9 +2,10 @@
 
 use super::{
     calibrate::{self, Calibration},
-    remembered,
+    remembered, single_steps,
 };
 use crate::{
+    bpf,
     session::plan::{
         Planned, Sites,
         markers::{MARKER_CALL, MARKER_EVENT},
@@ -32,9 +33,6 @@ const UNSEEN_PART: u64 = 6;
 /// other things.
 const COLD: u64 = 4;
 
-/// No machine is known on which the kernel steps over an instruction in less.
-const LEAST_SINGLE_STEP: Nanos = Nanos(500);
-
 /// The cost of hits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HitCosts {
@@ -46,19 +44,20 @@ pub(crate) struct HitCosts {
     inside: Nanos,
     /// True if they were measured on this machine.
     measured: bool,
+    /// True if the single step was.
+    step_is_measured: bool,
 }
 
 impl Default for HitCosts {
-    /// Takes the middle of the ranges in docs/overhead.md. A single step is a trap, which costs ten
-    /// times as much in a virtual machine.
+    /// Takes the middle of the ranges in docs/overhead.md.
     fn default() -> Self {
-        let single_step = if in_virtual_machine() { Nanos(10_000) } else { Nanos(1_000) };
         Self {
             emulated: Nanos(530),
-            single_step,
+            single_step: single_steps::guess(),
             return_probe: Nanos(350),
             inside: Nanos(440),
             measured: false,
+            step_is_measured: false,
         }
     }
 }
@@ -90,21 +89,33 @@ impl HitCosts {
         *COSTS.get_or_init(measure)
     }
 
-    /// Returns the costs that `ctrace doctor --calibrate` has left, or else a guess.
-    pub(crate) fn known() -> Self {
-        remembered::recall().map_or_else(Self::default, |found| Self::from(&found))
+    /// Returns the costs that `ctrace doctor --calibrate` has left, or else a guess. Only the cost of a
+    /// single step is measured then, if one of these needs any.
+    pub(crate) fn known<'a>(mut planned: impl Iterator<Item = &'a Planned>) -> Self {
+        if let Some(found) = remembered::recall() {
+            return Self::from(&found);
+        }
+        let guess = Self::default();
+        let steps = planned.any(|planned| single_steps::of_call(planned) > 0);
+        match steps.then(bpf::single_step_cost).flatten() {
+            Some(single_step) => Self { single_step, step_is_measured: true, ..guess },
+            None => guess,
+        }
     }
 
     /// Returns the least that hits cost. What is guessed costs more than half of the guess on all
     /// machines that are known. A guessed single step may cost a tenth, outside a virtual machine and
-    /// in some.
+    /// in some. One that was measured costs no less in a target, whose caches are colder.
     fn least(&self) -> Self {
         if self.measured {
             return *self;
         }
         Self {
             emulated: Nanos(self.emulated.0 / 2),
-            single_step: LEAST_SINGLE_STEP,
+            single_step: match self.step_is_measured {
+                true => self.single_step,
+                false => single_steps::LEAST,
+            },
             return_probe: Nanos(self.return_probe.0 / 2),
             ..*self
         }
@@ -164,16 +175,11 @@ impl HitCosts {
     /// Returns by how much a call's cost may be wrong. A single step costs half more where the
     /// machine has other work than where it was measured.
     fn error(&self, planned: &Planned) -> Nanos {
-        let Sites::Function(placement) = &planned.sites else {
+        if !matches!(planned.sites, Sites::Function(_)) {
             return Nanos(self.call(planned).0 / 10);
-        };
-        let is_stepped = |cost| cost == CostClass::SingleStep;
-        let exit_is_stepped = match &placement.exit {
-            ExitPlacement::Sites(sites) => sites.iter().any(|site| is_stepped(site.cost)),
-            _ => false,
-        };
+        }
         let values = if planned.info.values.is_empty() { Nanos::ZERO } else { READING };
-        let stepped = u64::from(is_stepped(placement.entry.cost)) + u64::from(exit_is_stepped);
+        let stepped = single_steps::of_call(planned);
         let other = self.call(planned).since(Nanos(self.single_step.0 * stepped));
         Nanos(self.single_step.0 * stepped / 2 + other.0 / 10).saturating_add(values)
     }
@@ -217,6 +223,11 @@ impl HitCosts {
     pub(crate) fn are_measured(&self) -> bool {
         self.measured
     }
+
+    /// True if the single step was measured on this machine.
+    pub(crate) fn step_is_measured(&self) -> bool {
+        self.step_is_measured
+    }
 }
 
 impl From<&Calibration> for HitCosts {
@@ -227,17 +238,9 @@ impl From<&Calibration> for HitCosts {
             return_probe: Nanos((found.entry_and_return_ns - found.entry_ns).max(0.0) as u64),
             inside: Nanos(found.inside_ns as u64),
             measured: true,
+            step_is_measured: true,
         }
     }
-}
-
-fn in_virtual_machine() -> bool {
-    static FLAG: OnceLock<bool> = OnceLock::new();
-    *FLAG.get_or_init(|| {
-        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let flags = info.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
-        flags.split_whitespace().any(|flag| flag == "hypervisor")
-    })
 }
 
 /// The cost of some events.
@@ -347,11 +350,6 @@ impl Costs {
         }
     }
 
-    /// Returns the cost of a hit of a probe whose instruction the kernel steps over.
-    pub(crate) fn single_step(&self) -> Nanos {
-        self.hits.hit(CostClass::SingleStep)
-    }
-
     /// Returns the number of functions.
     pub(crate) fn functions(&self) -> usize {
         self.functions.len()
@@ -415,6 +413,8 @@ mod tests {
         };
         assert_eq!(of(guess, CostClass::Emulated), [400, 200, 250, 0]);
         assert_eq!(of(guess, CostClass::SingleStep), [4_650, 325, 775, 0]);
+        let stepped = HitCosts { step_is_measured: true, ..guess };
+        assert_eq!(of(stepped, CostClass::SingleStep), [4_650, 4_575, 775, 0]);
         let measured = HitCosts { measured: true, ..guess };
         assert_eq!(of(measured, CostClass::SingleStep), [4_650, 4_650, 775, 0]);
     }

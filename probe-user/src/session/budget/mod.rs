@@ -14,6 +14,7 @@ mod group;
 pub(crate) mod note;
 pub(crate) mod remembered;
 pub(crate) mod sampling;
+mod single_steps;
 pub(crate) mod slowdown;
 #[cfg(test)]
 mod tests;

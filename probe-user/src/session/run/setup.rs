@@ -247,7 +247,7 @@ impl<'a> Setup<'a> {
             kernel,
             engine,
             TracedTarget::new(pid, launched, probes.follow, target),
-            Arming::new(self.planner, links, probes.budget, probes.max_slowdown),
+            Arming::new(self.planner, links, probes.budget, probes.max_slowdown, &plan),
             Delivery::new(output, self.flight),
             rounds,
             status,

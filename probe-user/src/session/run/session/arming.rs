@@ -8,7 +8,7 @@ use crate::{
             costs::{Costs, HitCosts},
             slowdown::SlowdownPolicy,
         },
-        plan::{Identity, Planner, again::ReturnProbed, identity},
+        plan::{Identity, Plan, Planner, again::ReturnProbed, identity},
         run::{
             arm::LinkOptions,
             groups::{LinkGroup, take_return_probes},
@@ -39,16 +39,18 @@ pub(crate) struct Arming {
 }
 
 impl Arming {
-    /// `budget`: the percentage of the target's CPU time that the probes may cost.
+    /// `budget`: the percentage of the target's CPU time that the probes may cost. `plan`: what is armed
+    /// first.
     pub(crate) fn new(
         planner: Planner,
         links: LinkOptions,
         budget: Option<f64>,
         max_slowdown: SlowdownPolicy,
+        plan: &Plan,
     ) -> Self {
         let costs = match budget.is_some() || max_slowdown.needs_costs() {
             true => HitCosts::measured(),
-            false => HitCosts::known(),
+            false => HitCosts::known(plan.planned()),
         };
         Self {
             planner,

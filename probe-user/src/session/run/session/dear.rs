@@ -4,7 +4,7 @@
 use super::Session;
 use crate::{
     session::{
-        budget::costs::Costs,
+        budget::costs::{Costs, HitCosts},
         plan::{Planned, Sites},
     },
     target::plan::{CostClass, ExitPlacement, Placement},
@@ -59,7 +59,7 @@ impl DearCalls {
         let process = process.as_deref().unwrap_or("--returns ret-sites asks for it");
         let mut by_cost: Vec<(String, Vec<_>)> = Vec::new();
         for (_, dear) in first {
-            let cost = dear.cost(costs.single_step(), process);
+            let cost = dear.cost(costs.of_hits(), process);
             match by_cost.iter_mut().find(|(known, _)| *known == cost) {
                 Some((_, names)) => names.push(clean(&dear.name)),
                 None => by_cost.push((cost, vec![clean(&dear.name)])),
@@ -92,7 +92,9 @@ impl Dear {
         self.exit == Some(None)
     }
 
-    fn cost(&self, step: Nanos, process: &str) -> String {
+    fn cost(&self, hits: &HitCosts, process: &str) -> String {
+        let step = hits.hit(CostClass::SingleStep);
+        let is_known = hits.step_is_measured();
         let steps = u64::from(self.entry) + u64::from(self.exit.is_some());
         let mut reasons = Vec::new();
         if self.entry {
@@ -102,7 +104,8 @@ impl Dear {
             reasons.push(format!("it has no return probe ({})", why.unwrap_or(process)));
         }
         format!(
-            "about {} here, because {}",
+            "{} {}, because {}",
+            if is_known { "here about" } else { "usually about" },
             units::time(Nanos(steps * step.0), Digits::Short),
             reasons.join(", and ")
         )
@@ -124,10 +127,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        session::budget::costs::HitCosts,
-        target::plan::{EntrySite, ExitKind, ExitSite},
-    };
+    use crate::target::plan::{EntrySite, ExitKind, ExitSite};
     use ctrace_core::function::FunctionInfo;
 
     fn planned(
@@ -169,11 +169,11 @@ mod tests {
         let (once, twice) =
             (units::time(step, Digits::Short), units::time(Nanos(2 * step.0), Digits::Short));
         let own = format!(
-            "each call of own costs the target about {twice} here, because the kernel single-steps \
+            "each call of own costs the target usually about {twice}, because the kernel single-steps \
              its first instruction, and it has no return probe (it reads its return address)"
         );
         let of_process = format!(
-            "each call of of_process costs the target about {once} here, because it has no return \
+            "each call of of_process costs the target usually about {once}, because it has no return \
              probe (libx.so switches stacks)"
         );
         assert_eq!(note(&dear, &[90_000, 9, 600, 400]), Some(format!("{own}; {of_process}")));

@@ -1,0 +1,36 @@
+//! Probes whose instruction the kernel steps over: how many a call has, and the cost of one.
+
+use crate::{
+    session::plan::{Planned, Sites},
+    target::plan::{CostClass, ExitPlacement},
+};
+use ctrace_core::units::Nanos;
+use std::sync::OnceLock;
+
+/// No machine is known on which the kernel steps over an instruction in less.
+pub(super) const LEAST: Nanos = Nanos(500);
+
+/// Returns the usual cost: a single step is a trap, which costs ten times as much in a virtual machine.
+pub(super) fn guess() -> Nanos {
+    if in_virtual_machine() { Nanos(10_000) } else { Nanos(1_000) }
+}
+
+/// Returns the number of instructions of a call that the kernel steps over.
+pub(super) fn of_call(planned: &Planned) -> u64 {
+    let Sites::Function(placement) = &planned.sites else { return 0 };
+    let is_stepped = |cost| cost == CostClass::SingleStep;
+    let exit_is_stepped = match &placement.exit {
+        ExitPlacement::Sites(sites) => sites.iter().any(|site| is_stepped(site.cost)),
+        _ => false,
+    };
+    u64::from(is_stepped(placement.entry.cost)) + u64::from(exit_is_stepped)
+}
+
+fn in_virtual_machine() -> bool {
+    static FLAG: OnceLock<bool> = OnceLock::new();
+    *FLAG.get_or_init(|| {
+        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let flags = info.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+        flags.split_whitespace().any(|flag| flag == "hypervisor")
+    })
+}
