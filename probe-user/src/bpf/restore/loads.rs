@@ -43,6 +43,8 @@ pub(super) struct Loads {
 #[derive(Default)]
 struct Known {
     held: Vec<Held>,
+    /// The processes of threads of which it is not known yet whether they were answered in time.
+    undecided: Vec<u32>,
     /// The requests of threads that stop their processes, which are to be continued.
     stopping: Vec<FramesRequest>,
     /// By process.
@@ -90,42 +92,64 @@ impl Loads {
     /// back, if there is something new.
     pub(super) fn hold(self: &Arc<Self>, request: FramesRequest) {
         let Some(end) = self.begin(&request) else {
-            return self.let_go(&request);
+            if !self.states.finish(&request) {
+                self.known().stopping.push(request);
+            }
+            return;
         };
         let (loads, held) = (Arc::clone(self), request.clone());
         let hold = move || {
-            let is_answered = Cell::new(false);
-            let arranged = || {
-                is_answered.set(true);
-                loads.states.finish(&held)
+            let is_decided = Cell::new(false);
+            let decide = |goes_on| {
+                is_decided.set(true);
+                loads.decide(&held, goes_on);
             };
-            let late = || loads.continue_soon(&held);
-            stopped::hold(held.tid, arranged, late, |is_alive| {
-                loads.wait_for_look(held.pid, &end, is_alive);
-            });
-            if !is_answered.get() {
-                loads.let_go(&held);
+            let arranged = || {
+                let goes_on = loads.states.finish(&held);
+                if goes_on {
+                    decide(true);
+                }
+                goes_on
+            };
+            stopped::hold(
+                (held.pid, held.tid),
+                arranged,
+                || decide(false),
+                |is_alive| {
+                    loads.wait_for_look(held.pid, &end, is_alive);
+                },
+            );
+            // It could not be stopped.
+            if !is_decided.get() {
+                decide(loads.states.finish(&held));
             }
             loads.known().held.retain(|it| (it.tid, it.time) != (held.tid, held.number));
         };
         let builder = Builder::new().name("load".into()).stack_size(STACK_BYTES);
         let (tid, number) = (request.tid, request.number);
         if builder.spawn(hold).is_err() {
-            self.let_go(&request);
+            self.decide(&request, self.states.finish(&request));
             self.known().held.retain(|it| (it.tid, it.time) != (tid, number));
         }
     }
 
-    /// Lets the thread of a request go on.
-    fn let_go(&self, request: &FramesRequest) {
-        if !self.states.finish(request) {
-            self.continue_soon(request);
+    /// Notes whether the thread of a request was answered in time. Otherwise it stops its process, which
+    /// has to be continued then.
+    fn decide(&self, request: &FramesRequest, is_in_time: bool) {
+        let mut known = self.known();
+        if let Some(at) = known.undecided.iter().position(|pid| *pid == request.pid) {
+            known.undecided.swap_remove(at);
+        }
+        if !is_in_time {
+            known.stopping.push(request.clone());
         }
     }
 
-    /// Has the process of this request continued: its thread stops it, as nobody answered in time.
-    fn continue_soon(&self, request: &FramesRequest) {
-        self.known().stopping.push(request.clone());
+    /// Returns whether a thread of a process may stop it, or has, and is not among those that
+    /// [`Self::take_stopping`] has given out.
+    pub(super) fn may_stop(&self, pid: u32) -> bool {
+        let known = self.known();
+        known.undecided.contains(&pid) || known.stopping.iter().any(|it| it.pid == pid)
     }
 
     /// Takes the requests of threads that stop their processes, which are to be continued.
@@ -133,10 +157,10 @@ impl Loads {
         std::mem::take(&mut self.known().stopping)
     }
 
-    /// Returns whether a thread is held, or stops its process.
-    pub(super) fn has_some(&self) -> bool {
+    /// Returns whether there may be such a request, now or soon.
+    pub(super) fn may_have_some(&self) -> bool {
         let known = self.known();
-        !known.held.is_empty() || !known.stopping.is_empty()
+        !known.undecided.is_empty() || !known.stopping.is_empty()
     }
 
     /// Returns a channel that ends when the thread may go on. `None` means at once.
@@ -157,6 +181,7 @@ impl Loads {
         }
         let (until_dropped, end) = channel();
         known.held.push(Held { pid, tid, time: number, code, _until_dropped: until_dropped });
+        known.undecided.push(pid);
         Some(end)
     }
 
@@ -286,16 +311,32 @@ mod tests {
         }
     }
 
+    /// Nobody waits for a session that is stopped, but this thread waits no more: its word has no number.
     #[test]
-    fn a_process_that_was_answered_too_late_is_continued() {
+    fn what_was_answered_too_late_is_given_out_once() {
         let scene = Scene::new(Attention::Sleeps);
-        assert!(!scene.loads.has_some());
-        // Its thread waits no more: its word has no number.
+        assert!(!scene.loads.may_have_some());
         scene.loads.hold(request(40));
-        assert!(scene.loads.has_some());
+        let pid = std::process::id();
+        assert!(scene.loads.may_have_some() && scene.loads.may_stop(pid));
         let numbers: Vec<_> = scene.loads.take_stopping().iter().map(|it| it.number).collect();
         assert_eq!(numbers, [40]);
-        assert!(!scene.loads.has_some());
+        assert!(!scene.loads.may_have_some() && !scene.loads.may_stop(pid));
+    }
+
+    /// A session may end before it is known whether a thread stops its process.
+    #[test]
+    fn what_may_stop_is_not_forgotten_at_the_end() {
+        let scene = Scene::new(Attention::Looks);
+        let pid = std::process::id();
+        let [first, second] = [40, 50].map(|time| scene.begin(time).unwrap());
+        scene.loads.end();
+        assert!(!is_held(&first) && !is_held(&second));
+        scene.loads.decide(&request(40), true);
+        assert!(scene.loads.may_stop(pid) && scene.loads.take_stopping().is_empty());
+        scene.loads.decide(&request(50), false);
+        let numbers: Vec<_> = scene.loads.take_stopping().iter().map(|it| it.number).collect();
+        assert_eq!((numbers, scene.loads.may_have_some()), (vec![50], false));
     }
 
     fn is_held(end: &Receiver<()>) -> bool {

@@ -24,8 +24,6 @@ use std::{
 const STACK_BYTES: usize = 128 << 10;
 /// The time between two looks at threads that stop late.
 const PAUSE: Duration = Duration::from_millis(1);
-/// The time between two looks while threads are held that have loaded something.
-const LOAD_PAUSE: Duration = Duration::from_millis(10);
 /// The time for threads that stop late at the end of a session.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -108,11 +106,8 @@ impl Shared {
         let Ok(ring) = self.settler.maps().requests.try_clone() else { return };
         let mut has_late = false;
         loop {
-            let patience = match has_late {
-                true => Some(PAUSE),
-                false => self.settler.loads().has_some().then_some(LOAD_PAUSE),
-            };
-            let patience = patience.and_then(|it| Timespec::try_from(it).ok());
+            let looks_again = has_late || self.settler.loads().may_have_some();
+            let patience = Timespec::try_from(PAUSE).ok().filter(|_| looks_again);
             let mut news =
                 [PollFd::new(&ring, PollFlags::IN), PollFd::new(&self.end, PollFlags::IN)];
             match poll(&mut news, patience.as_ref()) {
@@ -172,7 +167,10 @@ impl Shared {
     fn serve_late(&self, requests: &mut Requests) {
         let until = Instant::now() + PATIENCE;
         self.serve_all(requests);
-        while !requests.stopped.is_empty() && Instant::now() < until {
+        let has_more = |requests: &Requests| {
+            !requests.stopped.is_empty() || self.settler.loads().may_have_some()
+        };
+        while has_more(requests) && Instant::now() < until {
             sleep(PAUSE);
             self.serve_all(requests);
         }

@@ -140,6 +140,7 @@ impl Settler {
                 }
             });
             let is_done = stopping.late.is_empty()
+                && !self.loads.may_stop(pid)
                 && (!stopping.has_stopped || self.continue_quietly(pid, requests));
             if !is_done {
                 requests.stopped.insert(pid, stopping);
@@ -174,7 +175,9 @@ impl Settler {
                 Stop::ToCome => sleep(PAUSE),
             }
         }
-        match self.restore_stopped(request.tid, requests, tries) {
+        // A thread that has loaded something has asked for no frames.
+        let is_load = request.reason == RestoreReason::Load;
+        match is_load || self.restore_stopped(request.tid, requests, tries) {
             true => Then::Stopped,
             false => Then::Unlisted,
         }

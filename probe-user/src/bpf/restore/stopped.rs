@@ -5,7 +5,9 @@
 //! stopped, however long that takes. So a thread of our own looks after it.
 
 use std::{
-    io, ptr,
+    io,
+    path::Path,
+    ptr,
     sync::mpsc::{RecvTimeoutError, Sender, channel},
     thread::{Builder, sleep},
     time::{Duration, Instant},
@@ -64,14 +66,19 @@ pub(in super::super) fn may_stop_threads() -> bool {
 /// stop is arranged for, and returns `false` if the thread stops its process by itself. Then `late`
 /// has the others go on.
 pub(super) fn hold(
-    tid: u32,
+    (pid, tid): (u32, u32),
     arranged: impl FnOnce() -> bool,
     late: impl FnOnce(),
     meanwhile: impl FnOnce(&mut dyn FnMut() -> bool),
 ) {
     let tid = tid as libc::pid_t;
+    // The id may belong to another process by now. Once the thread is ours, it keeps its id.
+    let is_the_same = || Path::new(&format!("/proc/{pid}/task/{tid}")).exists();
     // Where it is not stopped, it is let go with the end of our thread.
-    if ask(libc::PTRACE_SEIZE, tid, 0).is_err() || ask(libc::PTRACE_INTERRUPT, tid, 0).is_err() {
+    if ask(libc::PTRACE_SEIZE, tid, 0).is_err()
+        || !is_the_same()
+        || ask(libc::PTRACE_INTERRUPT, tid, 0).is_err()
+    {
         return;
     }
     let is_in_time = arranged();
