@@ -94,7 +94,6 @@ impl Dear {
 
     fn cost(&self, hits: &HitCosts, process: &str) -> String {
         let step = hits.hit(CostClass::SingleStep);
-        let is_known = hits.step_is_measured();
         let steps = u64::from(self.entry) + u64::from(self.exit.is_some());
         let mut reasons = Vec::new();
         if self.entry {
@@ -103,12 +102,12 @@ impl Dear {
         if let Some(why) = self.exit {
             reasons.push(format!("it has no return probe ({})", why.unwrap_or(process)));
         }
-        format!(
-            "{} {}, because {}",
-            if is_known { "here about" } else { "usually about" },
-            units::time(Nanos(steps * step.0), Digits::Short),
-            reasons.join(", and ")
-        )
+        let time = units::time(Nanos(steps * step.0), Digits::Short);
+        let about = match hits.step_is_measured() {
+            true => format!("about {time} here"),
+            false => format!("usually about {time}"),
+        };
+        format!("{about}, because {}", reasons.join(", and "))
     }
 }
 
