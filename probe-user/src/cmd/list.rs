@@ -5,8 +5,9 @@ use crate::{
     bpf,
     cli::{ListArgs, SelectArgs, ValuesArgs},
     session::{
+        budget::markers::MarkerCost,
         keep::sink::{self, Out},
-        plan::{Planner, jump_room::JumpRoom, markers::cost_text},
+        plan::{Planner, jump_room::JumpRoom},
         run::setup,
         spec::SelectSpec,
     },
@@ -255,14 +256,20 @@ fn marker_text(row: &ListRow, detailed: bool) -> Option<String> {
         Some(level) => format!("{}, {}", point.name(), level.name()),
         None => point.name().to_owned(),
     });
-    let places = detailed.then(|| places_text(&row.marker_sites));
+    let places =
+        detailed.then(|| format!("{}; {}", cost_text(row), places_text(&row.marker_sites)));
     let values = (detailed && !row.arguments.is_empty()).then_some(&row.arguments);
     let values = values.map(|values| format!("values: {values}"));
     let texts: Vec<String> = point.into_iter().chain(places).chain(values).collect();
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 
-/// Returns the cost of a marker and its places in the code.
+/// Describes the cost of a marker.
+fn cost_text(row: &ListRow) -> String {
+    MarkerCost::new(row.point.is_some(), row.carried).text()
+}
+
+/// Returns the places of a marker in the code.
 fn places_text(sites: &[MarkerSite]) -> String {
     const SHOWN: usize = 4;
     let places: Vec<String> = sites
@@ -277,7 +284,7 @@ fn places_text(sites: &[MarkerSite]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("{}; in the code at {}{more}", cost_text(), places.join(", "))
+    format!("in the code at {}{more}", places.join(", "))
 }
 
 fn marker_json(sites: &[MarkerSite]) -> Vec<serde_json::Value> {
@@ -303,7 +310,7 @@ impl Serialize for Functions<'_> {
                 "address": row.address, "file_offset": row.file_offset, "size": row.size,
                 "traceable": placement.as_ref().is_none_or(Result::is_ok),
                 "entry_cost": placement.as_ref().and_then(|p| p.as_ref().ok()).map(|p| p.entry.cost.name()),
-                "how": if is_marker { Some(cost_text()) } else { placement.as_ref().map(explain) },
+                "how": if is_marker { Some(cost_text(row)) } else { placement.as_ref().map(explain) },
                 "call": row.call.as_ref().map(|(call, _)| call),
                 "begins_call": row.call.as_ref().map(|(_, is_start)| is_start),
                 "point": row.point, "values": is_marker.then_some(&row.arguments),

@@ -5,6 +5,7 @@ use super::object::Object;
 use super::select::naming::Naming;
 use super::select::{Match, Selection};
 use ctrace_core::function::{FunctionKind, ValueInfo, ValueKind};
+use ctrace_core::marker::Carried;
 use ctrace_core::points::PointShape;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,6 +42,8 @@ pub struct ListRow {
     pub marker_sites: Vec<MarkerSite>,
     /// What a marker tells of that is no scope.
     pub point: Option<PointShape>,
+    /// What a marker writes with each entry, a name that is known only then included.
+    pub carried: Carried,
 }
 
 /// Returns the rows of a selection. `with_lines` also reads lines from the debug information.
@@ -70,6 +73,7 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
             call: None,
             marker_sites: Vec::new(),
             point: None,
+            carried: Carried::default(),
         });
     }
     let calls = calls(objects, selection);
@@ -96,6 +100,7 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
                 call: calls.get(selected).cloned(),
                 marker_sites: Vec::new(),
                 point: None,
+                carried: Carried::default(),
             });
         }
     }
@@ -121,6 +126,7 @@ fn marker(objects: &[Object], selected: &Match) -> Option<ListRow> {
     let object = &objects[selected.object];
     let scope = &object.markers().scopes[selected.index];
     let first = scope.sites.first()?;
+    let carried = Carried::of(&scope.values);
     Some(ListRow {
         kind: FunctionKind::Marker,
         name: Arc::clone(&scope.name),
@@ -139,6 +145,7 @@ fn marker(objects: &[Object], selected: &Match) -> Option<ListRow> {
         call: None,
         marker_sites: scope.sites.clone(),
         point: scope.point,
+        carried: Carried { has_text: scope.is_named_late || carried.has_text, ..carried },
     })
 }
 

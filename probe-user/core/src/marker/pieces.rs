@@ -1,6 +1,7 @@
 //! Reads what lies in the slots before an entry: a name that only the program knows, and values.
 
 use super::layout::{BUFFER_LEN, TIME_MASK, mark_at};
+use crate::function::ValueInfo;
 use ctrace_common::Mark;
 
 /// The values that come with each entry of a site: some numbers, and a text behind them.
@@ -11,6 +12,12 @@ pub struct Carried {
 }
 
 impl Carried {
+    /// Returns those of a marker whose entries have these values.
+    pub fn of(values: &[ValueInfo]) -> Self {
+        let has_text = values.last().is_some_and(|last| last.kind.is_text());
+        Self { numbers: values.len() as u8 - u8::from(has_text), has_text }
+    }
+
     /// Returns whether there are none.
     #[inline]
     pub(super) fn is_nothing(self) -> bool {

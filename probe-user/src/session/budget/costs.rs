@@ -2,14 +2,11 @@
 
 use super::{
     calibrate::{self, Calibration},
-    remembered, single_steps,
+    markers, remembered, single_steps,
 };
 use crate::{
     bpf,
-    session::plan::{
-        Planned, Sites,
-        markers::{MARKER_CALL, MARKER_EVENT},
-    },
+    session::plan::{Planned, Sites},
     target::plan::{CostClass, ExitPlacement},
     ui,
 };
@@ -134,7 +131,7 @@ impl HitCosts {
             Sites::Function(placement) => placement,
             Sites::Usdt(_) => return self.emulated,
             Sites::Pair(_) => return Nanos(2 * self.emulated.0),
-            Sites::Marker { .. } => return MARKER_CALL,
+            Sites::Marker { .. } => return markers::of(planned).call(),
         };
         let exit = match &placement.exit {
             ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => self.return_probe,
@@ -153,7 +150,8 @@ impl HitCosts {
         let call_ns = self.call(planned);
         let inside_ns = match &planned.sites {
             Sites::Usdt(_) => Nanos::ZERO,
-            Sites::Pair(_) | Sites::Marker { .. } => Nanos(call_ns.0 / 2),
+            Sites::Pair(_) => Nanos(call_ns.0 / 2),
+            Sites::Marker { .. } => markers::of(planned).inside(),
             Sites::Function(placement) => {
                 let entry = self.hit(placement.entry.cost);
                 match &placement.exit {
@@ -175,8 +173,10 @@ impl HitCosts {
     /// Returns by how much a call's cost may be wrong. A single step costs half more where the
     /// machine has other work than where it was measured.
     fn error(&self, planned: &Planned) -> Nanos {
-        if !matches!(planned.sites, Sites::Function(_)) {
-            return Nanos(self.call(planned).0 / 10);
+        match &planned.sites {
+            Sites::Function(_) => {}
+            Sites::Usdt(_) | Sites::Pair(_) => return Nanos(self.call(planned).0 / 10),
+            Sites::Marker { .. } => return markers::of(planned).error(),
         }
         let values = if planned.info.values.is_empty() { Nanos::ZERO } else { READING };
         let stepped = single_steps::of_call(planned);
@@ -185,7 +185,7 @@ impl HitCosts {
     }
 
     /// Returns the cost of one event. A call whose end is seen is two events.
-    fn event(&self, planned: &Planned) -> Spent {
+    pub(super) fn event(&self, planned: &Planned) -> Spent {
         let traps = |class| match class {
             CostClass::Emulated => 1,
             CostClass::SingleStep => 2,
@@ -204,7 +204,7 @@ impl HitCosts {
             }
             Sites::Usdt(_) => (1, 1),
             Sites::Pair(_) => (2, 2),
-            Sites::Marker { .. } => (2, 0),
+            Sites::Marker { .. } => (markers::events(&planned.info), 0),
         };
         let each = |call: Nanos| Nanos(call.0 / events);
         let cost = each(self.call(planned));
@@ -326,9 +326,7 @@ impl Costs {
         for function in all.iter().skip(self.functions.len()) {
             let each = match function.kind {
                 FunctionKind::Marker => {
-                    let aside =
-                        function.probe.map_or(MARKER_EVENT, |cost| Nanos(cost.call_ns.0 / 2));
-                    Spent { aside, ..Spent::default() }
+                    Spent { aside: markers::event(function), ..Spent::default() }
                 }
                 FunctionKind::Function | FunctionKind::Usdt => Spent::default(),
             };

@@ -11,6 +11,7 @@ pub(crate) mod calibrate;
 pub(crate) mod costs;
 pub(crate) mod evidence;
 mod group;
+pub(crate) mod markers;
 pub(crate) mod note;
 pub(crate) mod remembered;
 pub(crate) mod sampling;

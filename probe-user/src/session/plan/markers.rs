@@ -8,25 +8,14 @@ use crate::{
 };
 use ctrace_common::Cookie;
 use ctrace_core::{
-    function::{ExitSeen, FunctionInfo, FunctionKind, ValueInfo},
+    function::{ExitSeen, FunctionInfo, FunctionKind},
     marker::{Carried, MarkerPlace},
-    units::{FuncId, Nanos},
+    units::FuncId,
 };
 use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
-/// The cost of a call of a scope while it is on, as measured for the format.
-pub(crate) const MARKER_CALL: Nanos = Nanos(25);
-
-/// The cost of one of its two events.
-pub(crate) const MARKER_EVENT: Nanos = Nanos(MARKER_CALL.0 / 2);
-
 /// Bytes of a scope's entry in its section.
 const ENTRY: u64 = 32;
-
-/// Describes the cost of a marker scope for users.
-pub(crate) fn cost_text() -> String {
-    format!("marker: free while off, about {} ns while on", MARKER_CALL.0)
-}
 
 /// The parts of an object that are needed once scopes are on, in it or in another.
 #[derive(Default)]
@@ -87,18 +76,13 @@ pub(crate) fn chosen(
                 *place = Some(MarkerPlace {
                     is_named_late: *is_named_late,
                     is_point: planned.info.point.is_some(),
-                    carried: carried(&planned.info.values),
+                    carried: Carried::of(&planned.info.values),
                     ..MarkerPlace::new(id(index), number)
                 });
             }
         }
     }
     chosen.into()
-}
-
-fn carried(values: &[ValueInfo]) -> Carried {
-    let has_text = values.last().is_some_and(|last| last.kind.is_text());
-    Carried { numbers: values.len() as u8 - u8::from(has_text), has_text }
 }
 
 /// Returns the control points of the scopes among these, each once.

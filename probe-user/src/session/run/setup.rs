@@ -12,7 +12,7 @@ use crate::{
         budget::{costs::HitCosts, slowdown::Watch},
         collect::{pace::Pace, room},
         keep::{flight::Flight, output::Output},
-        plan::{Plan, Planner, Sites, markers::MARKER_CALL},
+        plan::{Plan, Planner, Sites},
         spec::{OnFull, SelectSpec, SelectionLimits, TraceSpec},
     },
     target::{
@@ -261,7 +261,8 @@ impl<'a> Setup<'a> {
 pub(crate) fn describe(plan: &Plan) -> Vec<String> {
     let mut classes = [(CostClass::Emulated, 0), (CostClass::SingleStep, 0)];
     let (mut returns, mut sites, mut unseen) = (0, 0, 0);
-    let (mut points, mut pairs, mut scopes) = (0, 0, 0);
+    let (mut points, mut pairs) = (0, 0);
+    let mut markers: [Vec<u64>; 2] = Default::default();
     let (costs, mut dearest) = (HitCosts::default(), Nanos::ZERO);
     for planned in plan.planned() {
         dearest = dearest.max(costs.call(planned));
@@ -276,7 +277,8 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
                 continue;
             }
             Sites::Marker { .. } => {
-                scopes += 1;
+                let is_point = planned.info.point.is_some();
+                markers[usize::from(is_point)].push(costs.call(planned).0);
                 continue;
             }
         };
@@ -309,8 +311,10 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
     if pairs > 0 {
         lines.push(format!("pairs of USDT probes: {pairs}"));
     }
-    if scopes > 0 {
-        lines.push(format!("marker scopes: {scopes} (about {} ns a call while on)", MARKER_CALL.0));
+    for (name, costs) in ["marker scopes", "marker points"].into_iter().zip(&markers) {
+        let (Some(least), Some(most)) = (costs.iter().min(), costs.iter().max()) else { continue };
+        let range = if least == most { most.to_string() } else { format!("{least} to {most}") };
+        lines.push(format!("{name}: {} (about {range} ns each time while on)", costs.len()));
     }
     lines.push(format!(
         "the costliest call costs the target about {} ns, as measured on one virtual machine; \
