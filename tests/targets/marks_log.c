@@ -1,10 +1,9 @@
-/* Writes messages of markers in CHILDREN processes with two threads each, which then end by `exit`,
- * `abort` or `kill`. Usage: marks_log MESSAGES CHILDREN END */
-#include "count.h"
-#include <ctrace.h>
+/* Writes messages, values of a plot and frame marks in CHILDREN processes with two threads each, which
+ * then end by `exit`, `abort` or `kill`.
+ * Usage: marks_log MESSAGES CHILDREN END [MILLISECONDS=0 to wait before] */
+#include "marks.h"
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,15 +21,18 @@ static void *talk(void *unused) {
     for (long i = 0; i < messages; i++) {
         CTRACE_SCOPE("request");
         parse(i);
+        CTRACE_PLOT_UNIT("queue", "jobs", i);
+        CTRACE_FRAME("turn");
     }
     return unused;
 }
 
-static void child(const char *end) {
+static void child(const char *end, long milliseconds) {
     pthread_t other;
     pthread_create(&other, NULL, talk, NULL);
     talk(NULL);
     pthread_join(other, NULL);
+    marks_doze(milliseconds);
     if (strcmp(end, "kill") == 0)
         kill(getpid(), SIGKILL);
     if (strcmp(end, "abort") == 0)
@@ -42,7 +44,7 @@ int main(int argc, char **argv) {
     messages = number(argc, argv, 1, 10);
     for (long i = number(argc, argv, 2, 1); i > 0; i--)
         if (fork() == 0)
-            child(argc > 3 ? argv[3] : "exit");
+            child(argc > 3 ? argv[3] : "exit", number(argc, argv, 4, 0));
     while (wait(NULL) > 0)
         ;
     CTRACE_MESSAGE("bye");

@@ -116,4 +116,5 @@ kernel_tests! {
     markers_in_a_burst
     markers_with_full_rings
     markers_attached_often
+    messages_and_plots
 }

@@ -169,6 +169,10 @@ fn a_list_tells_what_they_are() {
         listed.lines().find(of).unwrap_or_else(|| panic!("{name} in {listed}"))
     };
     assert!(line("queue").contains("  plot; marker: "), "{listed}");
+    for (name, ns) in [("queue", 18), ("handle", 34), ("{long}", 60), ("frame", 15)] {
+        let cost = format!("marker: free while off, about {ns} ns while on; in the code at 0x");
+        assert!(line(name).contains(&cost), "{listed}");
+    }
     assert!(line("queue").ends_with("; values: value: u64 in jobs"), "{listed}");
     assert!(line("handle").ends_with("; values: bytes: u64, ratio: f64, is_odd: bool"), "{listed}");
     assert!(line("{long}").contains("  message, info; marker: "), "{listed}");

@@ -251,6 +251,7 @@ pub const CASES: &[Case] = &[
     case("markers_of_a_killed_ctrace", On::Kernel, markers::markers_of_a_killed_ctrace),
     case("markers_chosen", On::Nothing, markers::markers_chosen),
     case("markers_chosen_by_two", On::Kernel, markers::markers_chosen_by_two),
+    case("messages_and_plots", On::Kernel, markers::messages_and_plots),
     Case {
         name: "a_thousand_functions",
         check: calls::a_thousand_functions,

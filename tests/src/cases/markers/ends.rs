@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 
 /// Rings with room for all that a program writes at full speed, even if ctrace reads nothing at
 /// that time.
-const ROOM: [&str; 2] = ["--ring-size", "256MiB"];
+pub(super) const ROOM: [&str; 2] = ["--ring-size", "256MiB"];
 
 /// The process ends within a scope, with other threads within theirs, all in mid-batch.
 pub(crate) fn markers_to_every_end(env: &Env) -> Result<()> {

@@ -5,11 +5,13 @@ mod around;
 mod attached;
 mod ends;
 mod objects;
+mod points;
 
 pub(super) use around::*;
 pub(super) use attached::*;
 pub(super) use ends::*;
 pub(super) use objects::*;
+pub(super) use points::*;
 
 use crate::env::{Env, kernel};
 use crate::targets::{Build, program};
@@ -60,6 +62,7 @@ pub(super) fn builds() -> Vec<Build> {
         "marks_dl.c",
         "marks_tree.c",
         "marks_slow.c",
+        "marks_log.c",
         "marks_scribble.c",
         "scopes.c",
     ]
