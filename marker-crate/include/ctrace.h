@@ -33,8 +33,8 @@
  *   CTRACE_PLOT("queue", n)                      a number that changes over time, an integer or a float
  *   CTRACE_PLOT_UNIT("load", "%", x)             with its unit, which has none of the characters ,:[]
  *   CTRACE_PLOT_IN(group, "queue", n)
- *   CTRACE_FRAME("physics")                      a frame ends, and the next one begins
- *   CTRACE_FRAME_IN(group, "physics")
+ *   CTRACE_FRAME("physics")                      a frame ends, and the next one begins. ctrace counts and
+ *   CTRACE_FRAME_IN(group, "physics")            shows these; `ctrace --frame` needs scopes around frames
  *
  * Texts, numbers and their arguments are computed only while somebody traces them. A message is
  * formatted on the stack by vsnprintf, without memory of its own. Of a message 1008 bytes count; a longer
@@ -79,6 +79,9 @@
  *   - --gc-sections with binutils before 2.36: define CTRACE_NO_LINK_ORDER. (Functions with scopes are
  *     then kept if any function of their file is.)
  *   - A message in a signal handler may do what vsnprintf may there: with glibc, integers and texts.
+ *   - A message with arguments takes, while it is on, 1.3 KiB of the stack and what vsnprintf needs: with
+ *     glibc, 3 to 4 KiB in all. Leave messages out of code on tiny stacks, or put them into a group that
+ *     is not chosen.
  *   - For USDT notes with arguments use <sys/sdt.h>: it works together with this header.
  *
  * docs/marker-format.md specifies the marker format, version 1.

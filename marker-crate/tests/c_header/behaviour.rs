@@ -175,6 +175,27 @@ fn points() {
     }
 }
 
+/// The limits in the header tell it.
+#[test]
+fn only_a_message_with_arguments_takes_much_of_the_stack() {
+    if !there("gcc") {
+        return;
+    }
+    let build = Build::new();
+    let object = build.program("gcc", &[C, &["-O2", "-fstack-usage", "-c"]], &["points.c"]);
+    let usage = std::fs::read_to_string(object.with_extension("su")).expect("gcc tells");
+    let bytes = |function: &str| -> u32 {
+        let mut rows = usage.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+        let row = rows.find(|row| row[0].ends_with(function)).unwrap_or_else(|| panic!("{usage}"));
+        row[1].parse().expect("a number")
+    };
+    let message = bytes(":ctrace_c1_message");
+    assert!((1009..=1331).contains(&message), "1.3 KiB: {usage}");
+    for function in [":ctrace_c1_text", ":ctrace_c1_slow_with", ":ctrace_c1_enter_valued"] {
+        assert!(bytes(function) < 256, "{function}: {usage}");
+    }
+}
+
 #[test]
 fn dlopen_and_dlclose() {
     for compiler in ["gcc", "clang"] {

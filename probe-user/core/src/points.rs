@@ -1,4 +1,4 @@
-//! Points in time of which markers tell: messages, numbers over time, beginnings of frames.
+//! Points in time of which markers tell: messages, numbers over time, frame marks.
 
 use crate::function::FunctionInfo;
 use crate::units::FuncId;
@@ -17,7 +17,7 @@ pub enum PointShape {
     },
     /// A number that changes over time.
     Plot,
-    /// The beginning of a frame, which lasts until the next one of the same thread.
+    /// A mark between two frames. It is counted and shown, and makes no call of a frame.
     Frame,
     /// Anything else, or something that a later ctrace added.
     #[serde(other)]
