@@ -16,6 +16,7 @@ const MESSAGE: u64 = 0;
 const QUEUE: u64 = 1;
 const LOAD: u64 = 2;
 const SCOPE: u64 = 3;
+const FRAME: u64 = 4;
 
 /// Slots of a buffer, as a runtime writes them.
 struct Slots(Vec<[u64; 2]>);
@@ -51,7 +52,7 @@ fn scope(name: &str, values: Vec<ValueInfo>) -> FunctionInfo {
     FunctionInfo { kind, exit, values, ..function(name) }
 }
 
-/// Makes a trace of a message, two plots and a scope with values.
+/// Makes a trace of a message, two plots, a scope with values, and a frame mark.
 fn traced(min_duration: u64) -> Trace {
     let filter = Filter { min_duration: Nanos(min_duration), ..Filter::default() };
     let mut trace = Trace::new(filter);
@@ -68,6 +69,7 @@ fn traced(min_duration: u64) -> Trace {
         point(PointShape::Plot, scope("queue", vec![jobs])),
         point(PointShape::Plot, scope("load", load)),
         scope("parse", of_scope),
+        point(PointShape::Frame, scope("picture", Vec::new())),
     ];
     let place = |(info, carried): (FunctionInfo, (u8, bool))| {
         let is_point = info.point.is_some();
@@ -75,7 +77,7 @@ fn traced(min_duration: u64) -> Trace {
         let function = trace.engine.add_function(info);
         Some(MarkerPlace { is_point, carried, ..MarkerPlace::new(function, 0) })
     };
-    let carried = [(0, true), (1, false), (1, false), (2, false)];
+    let carried = [(0, true), (1, false), (1, false), (2, false), (0, false)];
     let functions = infos.into_iter().zip(carried).map(place).collect();
     let object = trace.engine.markers().add_object(MarkerObject { section: SECTION, functions });
     trace.engine.markers().map_object(Pid(PID), object, 0, Nanos(0));
@@ -172,6 +174,19 @@ fn exports_have_them_without_harm() {
         "2: parse 100 200 bytes is_new",
     ];
     assert_eq!(shown, expected);
+}
+
+#[test]
+fn a_frame_mark_is_an_instant_and_is_counted() {
+    let slots = Slots(Vec::new()).enter(FRAME, 1, 110).enter(FRAME, 1, 150);
+    let recording = recorded(traced(0), slots);
+    let mut shown = perfetto_calls(&export(&recording, "perfetto"));
+    shown.pop();
+    assert_eq!(shown, ["2: instant picture 110", "2: instant picture 150"]);
+    let told = report(&recording, &Query::default());
+    let row = told.functions.iter().find(|row| row.calls > 0).expect("it was called");
+    assert_eq!((&*row.name, row.calls), ("picture", 2));
+    assert_eq!((told.loss.calls_untimed, told.loss.calls_open), (0, 0));
 }
 
 #[test]
