@@ -240,7 +240,7 @@ fn a_report_of_plots_has_their_numbers() {
 fn numbers_whose_sum_is_none_have_no_mean() {
     let slots = Slots(Vec::new()).value(f64::MAX.to_bits()).enter(LOAD, 1, 110);
     let slots = slots.value((f64::MAX / 2.0).to_bits()).enter(LOAD, 1, 120);
-    let recording = recorded(traced(0), slots.value(2_f64.to_bits()).enter(LOAD, 1, 50_000));
+    let recording = recorded(traced(0), slots.value(2_f64.to_bits()).enter(LOAD, 1, 70_000));
     let extras = Extras { plots: true, slices: 2, ..Extras::default() };
     let report = report_with(&recording, &Query::default(), meta_with(extras));
     let [load] = &report.plots[..] else { panic!("{:?}", report.plots) };
