@@ -130,7 +130,7 @@ enum {
     CTRACE_FIRST_ = 64,        /* offset of the first slot */
     CTRACE_LAST_ = 4096 - 16,  /* and of the last */
     CTRACE_SIZE_ = 4096,
-    CTRACE_PATIENCE_ = 1 << 20, /* 65,000 events */
+    CTRACE_PATIENCE_ = 1 << 20, /* 65,000 slots */
     CTRACE_NEAR_ = 1 << 19,    /* bytes from the stack pointer in the buffer */
     CTRACE_LONGEST_ = 252,     /* bytes of a name that is known only at run time */
     CTRACE_LONGEST_TEXT_ = 1008, /* bytes of a message */

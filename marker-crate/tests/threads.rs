@@ -181,7 +181,7 @@ static SIGNALS: AtomicU64 = AtomicU64::new(0);
 static SINCE: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn on_signal(signal: i32) {
-    // The runtime gives up a write that has not ended after 65,000 events. A timer on a slow machine
+    // The runtime gives up a write that has not ended after 65,000 slots. A timer on a slow machine
     // sends signals so often that the interrupted code has no time. Then handlers do nothing until
     // it goes on. The CPU's trap flag always lets it go on.
     if signal == libc::SIGUSR1 && SINCE.load(Relaxed) > 20_000 {

@@ -13,7 +13,7 @@ use super::{
 };
 use core::sync::atomic::Ordering::Relaxed;
 
-/// The highest position of a full buffer, after 65,000 events, while a writer has not finished:
+/// The highest position of a full buffer, after 65,000 slots, while a writer has not finished:
 /// that writer may have been interrupted for good.
 const PATIENCE: u32 = 1 << 20;
 

@@ -51,6 +51,11 @@ impl Bytes {
         let mut at = 0;
         while at < values.len() {
             let (name, unit) = values[at];
+            let mut other = 0;
+            while other < at {
+                assert!(!is_same(values[other].0, name), "the names of the values must differ");
+                other += 1;
+            }
             if at > 0 {
                 self = self.append(",");
             }
@@ -78,6 +83,15 @@ impl Bytes {
         }
         self
     }
+}
+
+const fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
 }
 
 const fn is_unit(text: &str) -> bool {
@@ -255,6 +269,20 @@ mod tests {
         let texts = Texts::with_values(Some(&long), &[(&long[..100], "")], &["u64"], &long, &long);
         check(&texts, 128, &std::format!("{}:u64", &long[..100]));
         check(&texts, texts.group_at, &long[..63]);
+    }
+
+    #[test]
+    fn names_that_begin_alike_differ() {
+        let values = &[("ab", ""), ("a", ""), ("ac", ""), ("abc", "")];
+        let texts = Texts::with_values(Some("name"), values, &["u64"; 4], "f.rs", "g");
+        check(&texts, 5, "ab:u64,a:u64,ac:u64,abc:u64");
+    }
+
+    #[test]
+    #[should_panic = "the names of the values must differ"]
+    fn two_values_of_one_name_are_refused() {
+        let values = &[("a", ""), ("b", ""), ("a", "ms")];
+        let _ = Texts::with_values(Some("name"), values, &["u64"; 3], "f.rs", "g");
     }
 
     #[test]

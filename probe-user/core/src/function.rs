@@ -235,6 +235,9 @@ pub enum ByOrder {
     Nested,
 }
 
+/// Bytes of a value's name, and of its unit, at most.
+pub const LONGEST_VALUE_NAME: usize = 256;
+
 /// Bytes of the text of a condition, at most.
 pub const LONGEST_CONDITION: usize = 1024;
 

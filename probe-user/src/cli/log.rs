@@ -28,7 +28,7 @@ pub(crate) struct LogArgs {
     /// Print a JSON object for each message
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Only messages of this level, and above
+    /// Only messages of this level and above; those without a level are left out
     #[arg(long, value_enum, help_heading = "Which messages")]
     pub level: Option<LevelArg>,
     /// Only messages whose text matches this regular expression

@@ -3,7 +3,10 @@
 //!
 //! A line stays whole on a terminal, too: a reader wants all of a text.
 
-use super::{line_head::LineHead, point_lines::says};
+use super::{
+    line_head::LineHead,
+    point_lines::{MOST_NAME, OwnName},
+};
 use crate::ui::output::style::{Style, Tone};
 use crate::ui::text::names;
 use ctrace_core::{
@@ -11,16 +14,11 @@ use ctrace_core::{
     function::FunctionInfo,
     points::Level,
     recording::ReadAt,
-    report::{
-        UNREADABLE,
-        render::clean::{clean, is_harmful},
-    },
+    report::{LOST_TEXT, UNREADABLE, render::clean::is_harmful},
     units::FuncId,
 };
-use std::{fmt::Write as _, sync::Arc};
+use std::fmt::Write as _;
 
-/// The longest name in columns. A hostile recording may have names of any length.
-const MOST_NAME: usize = 256;
 /// Functions around a message that a line names, at most: the innermost ones.
 const MOST_AROUND: usize = 16;
 
@@ -34,26 +32,20 @@ pub(crate) struct TextMessages {
 /// A function in lines.
 struct Function {
     label: String,
-    /// The name and the group of a marker's message.
-    own: Option<(Arc<str>, String)>,
+    /// Those of a marker's message.
+    own: Option<OwnName>,
 }
 
 impl Function {
     fn new(info: &FunctionInfo) -> Self {
         let label = names::label_of(info.kind, info.group.as_deref(), &info.name);
-        let group = clean(info.group.as_deref().unwrap_or_default());
-        Self {
-            label: names::cut_middle(&label, MOST_NAME),
-            own: info.point.map(|_| (Arc::clone(&info.name), names::cut_middle(&group, MOST_NAME))),
-        }
+        let own = info.point.map(|_| OwnName::of(info));
+        Self { label: names::cut_middle(&label, MOST_NAME), own }
     }
 
     /// Returns what stands before this text: of a marker, no name that the text repeats.
     fn category(&self, text: &str) -> &str {
-        match &self.own {
-            Some((name, group)) if says(name, text) => group,
-            _ => &self.label,
-        }
+        self.own.as_ref().and_then(|own| own.instead(text)).unwrap_or(&self.label)
     }
 }
 
@@ -90,7 +82,7 @@ impl TextMessages {
         }
         let text = match message.text() {
             Some(text) => escaped(text.to_string().trim_end_matches('\n')),
-            None if message.is_lost() => "<lost>".to_owned(),
+            None if message.is_lost() => LOST_TEXT.to_owned(),
             None => UNREADABLE.to_owned(),
         };
         let function = self.functions.get(call.function.index());

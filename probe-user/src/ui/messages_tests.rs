@@ -83,6 +83,7 @@ fn said() -> Vec<Block> {
     probes.event(6 * MS, WARN, Kind::Point);
     let mut all = blocks(&mut engine, &[10 * MS]);
     engine.set_lost_events(5, 0);
+    engine.set_lost_payloads(2);
     say(&mut engine, 1_234, 13 * MS, b"last");
     all.extend(blocks(&mut engine, &[20 * MS]));
     all
@@ -92,7 +93,7 @@ const EXPECTED: &str = "   0.003000  7/1234 wor\\u{1b}ker         app:say: first
    0.004000  7/7 main             WARN   handle > app:log__warn: a \"b\"\\n\\tc  n=-3
    0.006000  7/7 main             WARN   handle > app:log__warn: <lost>
    0.013000  7/1234 wor\\u{1b}ker         app:say: last
-   0.020000  -- 5 events lost since 0.010000 --
+   0.020000  -- 5 events lost; 2 calls without their values since 0.010000 --
 ";
 
 #[test]

@@ -83,6 +83,8 @@ pub(super) struct Step<'a> {
     pub(super) chunk: &'a Chunk,
     times: &'a [u64],
     values: &'a ValuesByCall,
+    /// The number of calls whose values were lost.
+    pub(super) lost_payloads: u64,
     /// For the last chunk: the end of the recording. Calls open then stay open.
     pub(super) end: Option<u64>,
 }
@@ -176,17 +178,14 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
         self.read(CallReader::with_own(self.recording, &self.lens, &counted), each)
     }
 
-    /// Returns the values of a chunk's calls, if they are wanted, and adds lost ones to `told`.
-    fn values(&self, entry: &ChunkEntry, told: &mut Coverage) -> ValuesByCall {
+    /// Returns the values of a chunk's calls, if they are wanted, and the number of lost ones.
+    fn values(&self, entry: &ChunkEntry) -> (ValuesByCall, u64) {
         if !self.values {
-            let lost = self.recording.payloads_lost(entry);
-            told.lost.payloads = told.lost.payloads.saturating_add(lost);
-            return ValuesByCall::new();
+            return (ValuesByCall::new(), self.recording.payloads_lost(entry));
         }
         let payloads = self.recording.payloads(entry);
         let lost = payloads.as_ref().map_or(1, |payloads| payloads.lost);
-        told.lost.payloads = told.lost.payloads.saturating_add(lost);
-        self.recording.values_by_call(&payloads.unwrap_or_default())
+        (self.recording.values_by_call(&payloads.unwrap_or_default()), lost)
     }
 
     fn entries(&self) -> &'a [ChunkEntry] {
@@ -212,8 +211,10 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
                                 chunk.threads().iter().map(|t| t.open.len() as u64).sum(),
                             );
                         }
-                        let values = self.values(entry, &mut told);
-                        each(Step { chunk: &chunk, times: &times, values: &values, end })?;
+                        let (values, lost_payloads) = self.values(entry);
+                        told.lost.payloads = told.lost.payloads.saturating_add(lost_payloads);
+                        let (chunk, times, values) = (&chunk, &times, &values);
+                        each(Step { chunk, times, values, lost_payloads, end })?;
                     }
                     Err(RecordError::Malformed(_)) => {
                         told.unreadable_calls = told.unreadable_calls.saturating_add(entry.calls);

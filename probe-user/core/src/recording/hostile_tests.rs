@@ -7,6 +7,7 @@ use super::replay::{Query, meta_of, report_with};
 use super::varint::put;
 use super::{ChunkLoss, End, Harvest, ReadAt, Recording, Start, Writer};
 use crate::formats::{Export, Format, Options};
+use crate::function::{FunctionInfo, FunctionKind, ValueInfo, ValueKind};
 use crate::report::{Extras, ReportMeta};
 use ctrace_common::MAX_VALUES;
 use std::io;
@@ -38,6 +39,26 @@ fn names_that_are_little_more_than_zeros_are_not_unpacked_without_end() {
     assert!(bytes.len() < 100_000, "{}", bytes.len());
     let recording = Recording::open(bytes).expect("as far as it goes");
     assert!(recording.functions().is_empty() && recording.unreadable() > 0);
+}
+
+#[test]
+fn a_value_with_a_long_name_or_unit_is_refused() {
+    let is_read = |name: usize, unit: usize| {
+        let info = FunctionInfo {
+            kind: FunctionKind::Marker,
+            values: vec![ValueInfo {
+                unit: Some("u".repeat(unit).into()),
+                ..ValueInfo::new("n".repeat(name), ValueKind::Float)
+            }],
+            ..FunctionInfo::new("queue", "program")
+        };
+        let text = serde_json::json!({ "functions": [info] }).to_string();
+        let mut writer = writer();
+        writer.write(&names(&text)).expect("memory takes all");
+        let recording = Recording::open(writer.into_inner()).expect("as far as it goes");
+        recording.functions().len() == 1
+    };
+    assert_eq!([(256, 256), (257, 3), (3, 257)].map(|(n, u)| is_read(n, u)), [true, false, false]);
 }
 
 #[test]

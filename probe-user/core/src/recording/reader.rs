@@ -12,16 +12,13 @@ use super::scan::{Blocks, scan};
 use super::varint::{take, take_u32};
 use super::{ROOT_PATH, RecordError};
 use crate::calls::paths::Node;
-use crate::function::{FunctionInfo, LONGEST_CONDITION, is_word};
+use crate::function::{FunctionInfo, LONGEST_CONDITION, LONGEST_VALUE_NAME, is_word};
 use crate::report::{CallValues, NamedValues};
 use crate::units::{FuncId, Nanos, ThreadId};
 use ctrace_common::MAX_VALUES;
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
-
-/// Largest length of a value's name, in bytes.
-const MOST_VALUE_NAME: usize = 256;
 
 /// A source that can be read at any offset and from several threads.
 pub trait ReadAt: Sync {
@@ -430,15 +427,17 @@ fn ends_before(header: BlockHeader, offset: u64, end: u64) -> Result<BlockHeader
     }
 }
 
-/// Checks the bounds on values. Their names must be short: reports repeat them with every call. None
-/// must look like another value.
+/// Checks the bounds on values. Their names and units must be short: reports repeat them with every
+/// call. None must look like another value.
 fn has_sound_values(function: &FunctionInfo) -> bool {
-    let is_short = |name: &str| name.len() <= MOST_VALUE_NAME;
+    let is_short = |name: &str| name.len() <= LONGEST_VALUE_NAME;
     function.condition.as_ref().is_none_or(|text| text.len() <= LONGEST_CONDITION)
         && function.values.len() <= MAX_VALUES
         && function.values.iter().all(|value| {
             let mut names = value.names.iter();
-            is_short(&value.name) && names.all(|one| is_short(&one.name) && is_word(&one.name))
+            is_short(&value.name)
+                && value.unit.as_deref().is_none_or(is_short)
+                && names.all(|one| is_short(&one.name) && is_word(&one.name))
         })
 }
 

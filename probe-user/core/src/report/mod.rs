@@ -39,7 +39,7 @@ pub use probes::{Net, ProbeTimes};
 pub use split::SplitReport;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
 pub use totals::ReportTotals;
-pub use values::{CallValues, NamedValues, PointReport, PointsReport, UNREADABLE};
+pub use values::{CallValues, LOST_TEXT, NamedValues, PointReport, PointsReport, UNREADABLE};
 
 use crate::function::FunctionKind;
 use crate::points::PointShape;

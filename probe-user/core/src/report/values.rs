@@ -87,6 +87,9 @@ impl CallValues {
 /// The text in place of a value that could not be read.
 pub const UNREADABLE: &str = "<unreadable>";
 
+/// Stands for the text of a message that was lost on its way.
+pub const LOST_TEXT: &str = "<lost>";
+
 /// Displays `arg0=17 arg1=<unreadable>`. The target may have chosen the names.
 impl Display for NamedValues {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

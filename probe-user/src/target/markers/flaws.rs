@@ -27,7 +27,10 @@ impl fmt::Display for Flaw {
             Self::Section => "the section is damaged: build the program again",
             Self::Version => "of another format than this ctrace knows: use a ctrace as new as it",
             Self::Text => "a text is damaged: build the program again",
-            Self::Values => "the list of its values is damaged: build the program again",
+            Self::Values => {
+                "the list of its values cannot be read: names must differ, and names and units have \
+                 none of the characters ,:[]"
+            }
             Self::Semaphore => "the semaphore is not in writable data: build the program again",
             Self::SemaphoreWithoutBytes => {
                 "the semaphore has no bytes in the file: link the section .probes as data, not as \

@@ -18,6 +18,8 @@ const NOP: u8 = 0x90;
 const MOST_TEXT: usize = 64 << 20;
 /// Bytes that an entry takes, with its scope.
 const ENTRY: u64 = 256;
+/// Bytes that a value of a scope takes, with its names.
+const VALUE: u64 = 256;
 
 /// All places of one scope or point: the compiler may have emitted it several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,11 +104,14 @@ pub(super) fn read(
             Err(flaw) => flaws.add(flaw),
         }
     }
-    let scope = |(identity, sites)| {
+    let scope = |(identity, sites)| -> Result<_, TooLarge> {
+        ticker.tick()?;
         let Identity { group, name, file, line, is_whole_function, is_named_late, point, values } =
             identity;
+        // Any number of scopes may share a list.
         let values = values.as_deref().and_then(values::parse).unwrap_or_default();
-        MarkerScope {
+        budget.charge(values.len() as u64 * VALUE)?;
+        Ok(MarkerScope {
             name,
             group,
             file,
@@ -116,9 +121,9 @@ pub(super) fn read(
             point,
             values,
             sites,
-        }
+        })
     };
-    Ok(scopes.into_iter().map(scope).collect())
+    scopes.into_iter().map(scope).collect()
 }
 
 struct Reader<'image, 'data> {

@@ -3,6 +3,7 @@ use super::super::fixtures::{Built, MARKERS, compile};
 use super::super::place::nops::NopBlock;
 use super::flaws::Flaw;
 use super::*;
+use crate::target::read::budget::ObjectLimits;
 use ctrace_core::points::{Level, PointShape};
 use image::ENTRY_SIZE;
 
@@ -117,7 +118,7 @@ fn programs_without_markers_have_none() {
 }
 
 fn source(bytes: &[u8]) -> Source {
-    Source::of_bytes(bytes, crate::target::read::budget::ObjectLimits::DEFAULT)
+    Source::of_bytes(bytes, ObjectLimits::DEFAULT)
 }
 
 const SITES: u64 = 0x400;
@@ -231,6 +232,27 @@ fn a_list_of_values_that_no_runtime_writes_is_a_flaw() {
     assert_eq!(flaws(10, TEXT, b"a:str\0"), (1, 0));
     assert_eq!(flaws(8, SITES + 8, b""), (1, 0), "no name");
     assert_eq!(flaws(8, 0xffe, b""), (0, 1), "the end of the segment");
+}
+
+#[test]
+fn scopes_that_share_a_list_are_charged_each() {
+    let read = |list: &[u8]| {
+        let mut bytes = file();
+        bytes[TEXT as usize + "name\0".len()..][..list.len()].copy_from_slice(list);
+        let mut at = SITES;
+        for line in 1..=32 {
+            let mut entry = entry(at, 1, TEXT, SEMAPHORE, POINT);
+            (entry[1], entry[4]) = (8, line);
+            bytes[at as usize..][..ENTRY_SIZE].copy_from_slice(&entry);
+            at += ENTRY_SIZE as u64;
+        }
+        let limits = ObjectLimits { memory: 30_000, ..ObjectLimits::DEFAULT };
+        let layout = layout(vec![section("ctrace_sites", SITES, at - SITES)]);
+        let markers = read(&Source::of_bytes(&bytes, limits), &layout, |_| None);
+        (markers.scopes.len(), markers.too_large)
+    };
+    assert_eq!(read(b"a:u64\0"), (32, None));
+    assert_eq!(read(b"a:u64,b:u64,c:u64,d:u64\0"), (0, Some(TooLarge::Memory(30_000))));
 }
 
 #[test]

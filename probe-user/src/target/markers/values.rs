@@ -4,7 +4,7 @@
 //! last, as events have it there.
 
 use ctrace_common::Mark;
-use ctrace_core::function::{ValueInfo, ValueKind};
+use ctrace_core::function::{LONGEST_VALUE_NAME, ValueInfo, ValueKind};
 
 /// Bytes of a list, at most.
 const LONGEST: usize = 512;
@@ -42,7 +42,8 @@ fn one(value: &str) -> Option<ValueInfo> {
         Some(name) => name.split_once('[').map(|(name, unit)| (name, Some(unit)))?,
         None => (name, None),
     };
-    let is_word = |text: &str| !text.is_empty() && !text.contains(['[', ']']);
+    let is_word =
+        |text: &str| (1..=LONGEST_VALUE_NAME).contains(&text.len()) && !text.contains(['[', ']']);
     let is_sound = is_word(name) && unit.is_none_or(is_word);
     is_sound.then(|| ValueInfo { unit: unit.map(Into::into), ..ValueInfo::new(name, kind) })
 }
@@ -71,6 +72,10 @@ mod tests {
     #[test]
     fn other_lists_are_refused() {
         let long = format!("{}:u64", "x".repeat(LONGEST));
+        // A recording with these could not be read.
+        let name = format!("{}:u64", "x".repeat(LONGEST_VALUE_NAME + 1));
+        let unit = format!("a[{}]:u64", "x".repeat(LONGEST_VALUE_NAME + 1));
+        assert!(parse(&name[1..]).is_some());
         for list in [
             "",
             ",",
@@ -91,6 +96,8 @@ mod tests {
             "a[m]s]:u64",
             "a ms]:u64",
             &long,
+            &name,
+            &unit,
         ] {
             assert_eq!(parse(list), None, "{list}");
         }

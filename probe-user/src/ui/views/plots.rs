@@ -15,6 +15,8 @@ const SPARKS: usize = 60;
 const FEW_SPARKS: usize = 8;
 /// The least width of a name.
 const LEAST_ROOM: usize = 12;
+/// The greatest width of a unit.
+const MOST_UNIT: usize = 12;
 /// The heights of a sparkline.
 const HEIGHTS: f64 = 7.0;
 
@@ -34,7 +36,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         GridColumn::right("last", cells(|plot| plot.last)),
     ]);
     let unit = |plot: &&PlotReport| {
-        clean(plot.unit.as_deref().unwrap_or_default()).chars().take(LEAST_ROOM).collect::<String>()
+        names::cut_end(&clean(plot.unit.as_deref().unwrap_or_default()), MOST_UNIT)
     };
     let units = shown.iter().any(|plot| plot.unit.is_some());
     let units = units.then(|| GridColumn::left("unit", shown.iter().map(unit)));

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::points::PointShape;
 use crate::recording::{ReadAt, Recording};
-use crate::report::NamedValues;
+use crate::report::{LOST_TEXT, NamedValues};
 use crate::units::{FuncId, ThreadId};
 use crate::values::Value;
 
@@ -25,6 +25,8 @@ impl<R: ReadAt> Trace<'_, '_, R> {
         function: FuncId,
         values: Option<&NamedValues>,
     ) {
+        let info = self.recording.functions().get(function.index());
+        let is_lost = values.is_none() && info.is_some_and(|info| !info.values.is_empty());
         let values = values.map(|values| &*values.0).unwrap_or_default();
         let mut event = Message::default();
         let shape = PointShape::of(self.recording.functions(), function);
@@ -49,7 +51,9 @@ impl<R: ReadAt> Trace<'_, '_, R> {
             event.text(field::EVENT_OWN_NAME, text.as_deref().unwrap_or(label));
             let level = shape.and_then(PointShape::level).map(|level| ("level", level.name()));
             let name = text.is_some().then_some(("marker", label));
-            for (key, value) in level.into_iter().chain(name) {
+            let is_message = matches!(shape, Some(PointShape::Message { .. }));
+            let lost = (is_message && is_lost).then_some(("text", LOST_TEXT));
+            for (key, value) in level.into_iter().chain(name).chain(lost) {
                 let mut annotation = Message::default();
                 annotation.text(10, key).text(6, value);
                 event.message(field::EVENT_ANNOTATION, &annotation);
@@ -67,7 +71,7 @@ impl<R: ReadAt> Trace<'_, '_, R> {
 
     /// Returns the track of a plot in a process, and introduces it the first time.
     fn counter(&mut self, thread: ThreadId, function: FuncId) -> u64 {
-        let pid = labels::thread(self.recording, thread).pid;
+        let pid = self.recording.thread(thread).map_or(0, |thread| thread.pid.0);
         let next = COUNTER_TRACK | self.counters.len() as u64;
         if let Some(track) = self.counters.get(&(pid, function)) {
             return *track;

@@ -9,7 +9,12 @@ use crate::values::{Text, Value};
 
 /// The functions of a stream whose points are messages.
 #[derive(Debug, Default)]
-pub struct Messages(Vec<Option<Kind>>);
+pub struct Messages {
+    /// Indexed by function.
+    kinds: Vec<Option<Kind>>,
+    any: bool,
+    have_levels: bool,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Kind {
@@ -32,29 +37,33 @@ pub struct Message<'a> {
 impl Messages {
     /// Takes functions that were added.
     pub fn define(&mut self, functions: &[FunctionInfo]) {
-        let new = functions.iter().skip(self.0.len()).map(Kind::of);
-        self.0.extend(new);
+        for info in functions.iter().skip(self.kinds.len()) {
+            let kind = Kind::of(info);
+            self.any |= kind.is_some();
+            self.have_levels |= kind.is_some_and(|kind| kind.level.is_some());
+            self.kinds.push(kind);
+        }
     }
 
     /// Returns whether the points of a function are messages.
     pub fn has(&self, function: FuncId) -> bool {
-        matches!(self.0.get(function.index()), Some(Some(_)))
+        matches!(self.kinds.get(function.index()), Some(Some(_)))
     }
 
     /// Returns whether no function has messages.
     pub fn is_empty(&self) -> bool {
-        self.0.iter().all(Option::is_none)
+        !self.any
     }
 
     /// Returns whether messages with a level may come.
     pub fn have_levels(&self) -> bool {
-        self.0.iter().flatten().any(|kind| kind.level.is_some())
+        self.have_levels
     }
 
     /// Returns the message of a line, if it is one.
     pub fn of<'a>(&self, line: &StreamLine<'a>) -> Option<Message<'a>> {
         let StreamLine::Call(call, values) = *line else { return None };
-        let Kind { level, text } = (*self.0.get(call.function.index())?)?;
+        let Kind { level, text } = (*self.kinds.get(call.function.index())?)?;
         Some(Message { call, level, values, text })
     }
 }
@@ -112,6 +121,33 @@ impl<'a> Message<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::function::{ValueInfo, ValueKind};
+
+    #[test]
+    fn levels_are_known_once_a_function_with_one_is_added() {
+        let values = vec![ValueInfo::new("arg1", ValueKind::Text)];
+        let probe = |name: &str, values| FunctionInfo {
+            kind: FunctionKind::Usdt,
+            values,
+            ..FunctionInfo::new(name, "program")
+        };
+        let all = [
+            probe("log__warn", Vec::new()),
+            probe("say", values.clone()),
+            probe("log__info", values),
+            probe("say", Vec::new()),
+        ];
+        let mut messages = Messages::default();
+        let told: Vec<_> = (0..=4)
+            .map(|known| {
+                messages.define(&all[..known]);
+                (messages.is_empty(), messages.have_levels())
+            })
+            .collect();
+        let expected = [(true, false), (true, false), (false, false), (false, true), (false, true)];
+        assert_eq!(told, expected);
+        assert_eq!([0, 1, 2, 3].map(|of| messages.has(FuncId(of))), [false, true, true, false]);
+    }
 
     #[test]
     fn the_last_word_of_a_probe_may_be_its_level() {

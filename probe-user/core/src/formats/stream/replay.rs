@@ -61,7 +61,7 @@ pub(super) fn replay_within<R: ReadAt>(
             },
         );
         now.extend(ahead.take(to));
-        now.extend(lost.add(from, to, &step.chunk.loss, 0).map(Waiting::lost));
+        now.extend(lost.add(from, to, &step.chunk.loss, step.lost_payloads).map(Waiting::lost));
         now.sort_unstable();
         now.drain(..).try_for_each(|waiting| lines.line(&scene, &waiting.line()))?;
         Ok(lines.flush()?)

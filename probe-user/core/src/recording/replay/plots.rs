@@ -93,7 +93,10 @@ pub(crate) fn plots<R: ReadAt>(
     let report = |(function, sums): (FuncId, Sums)| {
         let info = functions.get(function.index())?;
         let known = |number: f64| (sums.finite > 0).then_some(number);
-        let mean = |(sum, count): &(f64, u64)| (*count > 0).then(|| sum / *count as f64);
+        // The sum of finite numbers may be none.
+        let mean = |(sum, count): &(f64, u64)| {
+            (*count > 0).then(|| sum / *count as f64).filter(|mean| mean.is_finite())
+        };
         Some(PlotReport {
             function: function.index(),
             name: info.name.clone(),

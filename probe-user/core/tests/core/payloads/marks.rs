@@ -250,3 +250,27 @@ fn a_report_of_plots_has_their_numbers() {
     let without = report_with(&recording, &Query::default(), meta_with(Extras::default()));
     assert!(without.plots.is_empty(), "only on demand");
 }
+
+#[test]
+fn numbers_whose_sum_is_none_have_no_mean() {
+    let slots = Slots(Vec::new()).value(f64::MAX.to_bits()).enter(LOAD, 1, 110);
+    let slots = slots.value((f64::MAX / 2.0).to_bits()).enter(LOAD, 1, 120);
+    let recording = recorded(traced(0), slots.value(2_f64.to_bits()).enter(LOAD, 1, 70_000));
+    let extras = Extras { plots: true, slices: 2, ..Extras::default() };
+    let report = report_with(&recording, &Query::default(), meta_with(extras));
+    let [load] = &report.plots[..] else { panic!("{:?}", report.plots) };
+    let numbers = (load.count, load.min, load.mean, load.max);
+    assert_eq!(numbers, (3, Some(2.0), None, Some(f64::MAX)));
+    assert_eq!(load.over_time, [None, Some(2.0)]);
+}
+
+#[test]
+fn a_message_whose_text_is_lost_says_so_in_an_export() {
+    let mut slots = parse_with_points();
+    let text = slots.0.iter().position(|slot| slot[1] >> 2 & 7 == 1).expect("a text");
+    slots.0[text] = [0; 2];
+    let mut shown = perfetto_calls(&export(&recorded(traced(0), slots), "perfetto"));
+    shown.retain(|line| line.contains("instant"));
+    let expected = "2: instant cache/miss 110 level=warn text=<lost>";
+    assert_eq!(shown.first().map(String::as_str), Some(expected), "{shown:?}");
+}
