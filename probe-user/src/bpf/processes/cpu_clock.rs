@@ -35,6 +35,11 @@ impl CpuClock {
         Ok(clock)
     }
 
+    /// Returns the number of threads that it was started for.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
     /// Adds other counters.
     pub(crate) fn add(&mut self, other: Self) {
         self.threads.extend(other.threads);

@@ -1,6 +1,6 @@
 //! Processes that come after the start and are among those that the user chose. The kernel admits those
-//! that are like others by itself. Nothing stops the rest, so what they do before they are found is not
-//! seen.
+//! that are like others by itself ([`super::admitted`]). Nothing stops the rest, so what they do before
+//! they are found is not seen.
 
 use super::Session;
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 };
 use anyhow::ensure;
 use ctrace_core::units::{Pid, Tid};
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 /// Rounds in which what a process loads meanwhile is guarded, before it is traced.
@@ -37,7 +37,15 @@ pub(super) struct Joined {
     count: u64,
     /// Those that ended before they could be traced.
     missed: u64,
+    /// Those that the kernel admitted though they were not meant.
+    pub(super) mistaken: u64,
+    /// Those that the kernel does not trace any more, as their kin.
+    pub(super) turned_away: HashSet<Pid>,
+    /// True once the kernel has taken no more to admit processes by.
+    is_full: bool,
     clocks: usize,
+    /// Processes with threads whose CPU time is not counted.
+    unclocked: u64,
 }
 
 impl Joined {
@@ -45,8 +53,12 @@ impl Joined {
         self.meant.is_some()
     }
 
-    fn means(&self, pid: Pid) -> bool {
+    pub(super) fn means(&self, pid: Pid) -> bool {
         self.meant.as_ref().is_some_and(|meant| meant.has(pid))
+    }
+
+    fn is_ours(&self, pid: Pid) -> bool {
+        self.meant.as_ref().is_some_and(|meant| meant.is_ours(pid))
     }
 
     /// Returns a note for a reader of the reports.
@@ -62,7 +74,23 @@ impl Joined {
                 format!("; {processes} ended before they could be traced")
             }
         };
-        self.is_awaited().then(|| format!("{joined} joined after the start (--later){missed}"))
+        let mistaken = match self.mistaken {
+            0 => String::new(),
+            mistaken => {
+                let processes = counted(mistaken, "other was", "others were");
+                format!("; {processes} traced for a moment by mistake")
+            }
+        };
+        let unclocked = match self.unclocked {
+            0 => String::new(),
+            unclocked => {
+                let processes = counted(unclocked, "process", "processes");
+                format!("; the CPU time of {processes} is not counted, or not all of it")
+            }
+        };
+        self.is_awaited().then(|| {
+            format!("{joined} joined after the start (--later){missed}{mistaken}{unclocked}")
+        })
     }
 }
 
@@ -77,6 +105,10 @@ impl Session {
         self.target.joined.admits = later.meant().admits();
         self.target.joined.meant = Some(Arc::clone(later.meant()));
         self.target.joined.found = Some(later.find(self.kernel.traced())?);
+        if !Process::is_running(self.target.pid.0) {
+            // Another process may get its id.
+            self.kernel.forget_process(self.target.pid);
+        }
         self.target.alive().into_iter().for_each(|pid| self.admit_like(pid));
         Ok(())
     }
@@ -111,23 +143,7 @@ impl Session {
         }
     }
 
-    /// Takes note of a process that the kernel has admitted as it executed its program.
-    pub(super) fn take_in(&mut self, pid: Pid) {
-        let is_known = pid == self.target.pid || self.target.followed.contains(&pid);
-        if is_known || !self.target.joined.is_awaited() {
-            return;
-        }
-        // A file can have several names, and ctrace starts programs, too.
-        if Process::is_running(pid.0) && !self.target.joined.means(pid) {
-            self.kernel.forget_process(pid);
-            return;
-        }
-        self.target.followed.insert(pid);
-        self.count_time_of(pid);
-        self.tell_joined(pid);
-    }
-
-    fn tell_joined(&mut self, pid: Pid) {
+    pub(super) fn tell_joined(&mut self, pid: Pid) {
         self.target.joined.count += 1;
         if self.target.joined.count <= MOST_TOLD {
             let program = ProgramFacts::of(pid).map(|it| format!(": {}", it.exe));
@@ -136,7 +152,7 @@ impl Session {
     }
 
     /// Has the kernel admit processes like this one, if it is one of those that are meant.
-    fn admit_like(&self, pid: Pid) {
+    fn admit_like(&mut self, pid: Pid) {
         let joined = &self.target.joined;
         if joined.admits != 0
             && joined.means(pid)
@@ -144,6 +160,14 @@ impl Session {
             && let Err(error) = self.kernel.admit(admission)
         {
             tracing::info!("{error}");
+            let is_news = !std::mem::replace(&mut self.target.joined.is_full, true);
+            if is_news {
+                let after = self.progress.seconds();
+                self.notes.add_in_any_case(format!(
+                    "the kernel knows no further kinds of later processes from {after:.3} s after the \
+                     start on: those miss the calls before ctrace finds them"
+                ));
+            }
         }
     }
 
@@ -164,6 +188,7 @@ impl Session {
             }
         }
         self.try_to_trace(process, remarks)?;
+        self.target.joined.turned_away.remove(&pid);
         self.count_time_of(pid);
         self.arm_arrivals(&come);
         self.arm_new_objects(pid);
@@ -179,30 +204,45 @@ impl Session {
     fn join_children(&mut self, pid: Pid, remarks: &mut Vec<String>) {
         let (mut parents, mut room) = (vec![pid], MOST_CHILDREN);
         while let Some(parent) = parents.pop() {
-            for child in Process::children_of(parent.0).into_iter().flatten() {
-                let is_new = !self.kernel.traced().has(Pid(child)) && Process::is_running(child);
-                if !is_new || room == 0 {
+            let Some(children) = Process::children_of(parent.0) else {
+                remarks.push(format!("what process {} had started is not known", parent.0));
+                continue;
+            };
+            for child in children.into_iter().map(Pid) {
+                if self.kernel.traced().has(child) || self.target.joined.is_ours(child) {
                     continue;
                 }
+                let Ok(process) = Process::open(child.0) else { continue };
+                if room == 0 {
+                    remarks.push(format!(
+                        "only {MOST_CHILDREN} of the processes that process {} had started are traced",
+                        pid.0
+                    ));
+                    return;
+                }
                 room -= 1;
-                if let Ok(process) = Process::open(child)
-                    && self.trace_newcomer(&process, remarks).is_ok()
-                {
-                    parents.push(Pid(child));
+                match self.trace_newcomer(&process, remarks) {
+                    Ok(()) => parents.push(child),
+                    Err(why) if Process::is_running(child.0) => remarks.push(why),
+                    Err(_) => {}
                 }
             }
         }
     }
 
     /// Counts the CPU time of a process and its children from now on, where time is counted.
-    fn count_time_of(&mut self, pid: Pid) {
-        let room = MOST_CLOCKS.saturating_sub(self.target.joined.clocks);
-        let threads: Vec<Tid> =
-            Process::threads_of(pid.0).into_iter().take(room).map(|it| Tid(it.tid)).collect();
-        if let Some(counters) = &mut self.target.clock.counters
-            && let Ok(more) = CpuClock::start(threads.iter().copied(), true)
-        {
-            self.target.joined.clocks += threads.len();
+    pub(super) fn count_time_of(&mut self, pid: Pid) {
+        let Some(counters) = &mut self.target.clock.counters else { return };
+        let joined = &mut self.target.joined;
+        let room = MOST_CLOCKS.saturating_sub(joined.clocks);
+        let threads = Process::threads_of(pid.0);
+        let more = CpuClock::start(threads.iter().take(room).map(|it| Tid(it.tid)), true);
+        let begun = more.as_ref().map_or(0, CpuClock::threads);
+        if begun == 0 || threads.len() > room {
+            joined.unclocked += 1;
+        }
+        joined.clocks += begun;
+        if let Ok(more) = more {
             counters.add(more);
         }
     }
@@ -222,5 +262,9 @@ mod tests {
         let some = Joined { meant: meant(), count: 3, missed: 2, ..Joined::default() };
         let expected = "3 processes joined after the start (--later); 2 more ended before they could be traced";
         assert_eq!(note(some).as_deref(), Some(expected));
+        let rest = Joined { meant: meant(), mistaken: 1, unclocked: 1_004, ..Joined::default() };
+        let expected = "no process joined after the start (--later); 1 other was traced for a moment by \
+                        mistake; the CPU time of 1,004 processes is not counted, or not all of it";
+        assert_eq!(note(rest).as_deref(), Some(expected));
     }
 }

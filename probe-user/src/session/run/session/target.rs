@@ -102,14 +102,16 @@ impl TracedTarget {
     fn unseen_note(&self) -> Option<String> {
         let (Pid(first), count) = self.unseen?;
         let whose = match count {
-            1 => format!("process {first} ended before the program that it executed"),
+            1 => format!(
+                "process {first} ended before ctrace could look at the program that it executed"
+            ),
             _ => format!(
-                "{count} processes (the first: {first}) ended before the programs that they executed"
+                "{count} processes (the first: {first}) ended before ctrace could look at the programs \
+                 that they executed"
             ),
         };
         Some(format!(
-            "{whose} could be looked at: functions of those are not counted, unless they were traced \
-             already"
+            "{whose}: functions that had their probes already are counted, and others are not"
         ))
     }
 
