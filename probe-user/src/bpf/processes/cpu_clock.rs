@@ -40,11 +40,6 @@ impl CpuClock {
         self.threads.len()
     }
 
-    /// Adds other counters.
-    pub(crate) fn add(&mut self, other: Self) {
-        self.threads.extend(other.threads);
-    }
-
     pub(crate) fn read(&self) -> io::Result<Nanos> {
         let mut sum = Nanos::ZERO;
         for mut thread in &self.threads {

@@ -14,6 +14,7 @@ mod delivery;
 mod family;
 mod guarding;
 mod holding;
+mod joined_clocks;
 mod joining;
 mod late;
 mod markers;

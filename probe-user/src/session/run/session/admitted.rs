@@ -53,6 +53,7 @@ impl Session {
         if !self.target.joined.turned_away.contains(&parent) {
             self.target.joined.turned_away.remove(&child);
             self.target.followed.insert(child);
+            self.target.clock.joined.fork(parent, child);
         } else if !self.is_of_ours(child) {
             self.turn_away(child);
         }

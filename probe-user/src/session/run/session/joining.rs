@@ -4,7 +4,6 @@
 
 use super::Session;
 use crate::{
-    bpf::CpuClock,
     session::run::{
         admission,
         later::{Later, Meant},
@@ -13,7 +12,7 @@ use crate::{
     ui::{self, text::units::counted},
 };
 use anyhow::ensure;
-use ctrace_core::units::{Pid, Tid};
+use ctrace_core::units::Pid;
 use std::{collections::HashSet, sync::Arc};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -23,8 +22,6 @@ const ROUNDS: usize = 4;
 const MOST_CHILDREN: usize = 1 << 10;
 /// Processes that are told when they join.
 const MOST_TOLD: u64 = 16;
-/// Threads whose CPU time is counted, of all these processes: each costs a file descriptor.
-const MOST_CLOCKS: usize = 512;
 
 /// The processes that have joined.
 #[derive(Default)]
@@ -43,9 +40,6 @@ pub(super) struct Joined {
     pub(super) turned_away: HashSet<Pid>,
     /// True once the kernel has taken no more to admit processes by.
     is_full: bool,
-    clocks: usize,
-    /// Processes with threads whose CPU time is not counted.
-    unclocked: u64,
 }
 
 impl Joined {
@@ -61,8 +55,9 @@ impl Joined {
         self.meant.as_ref().is_some_and(|meant| meant.is_ours(pid))
     }
 
-    /// Returns a note for a reader of the reports.
-    pub(super) fn note(&self) -> Option<String> {
+    /// Returns a note for a reader of the reports. `unclocked`: processes whose CPU time is not all
+    /// counted.
+    pub(super) fn note(&self, unclocked: u64) -> Option<String> {
         let joined = match self.count {
             0 => "no process".to_owned(),
             count => counted(count, "process", "processes"),
@@ -81,7 +76,7 @@ impl Joined {
                 format!("; {processes} traced for a moment by mistake")
             }
         };
-        let unclocked = match self.unclocked {
+        let unclocked = match unclocked {
             0 => String::new(),
             unclocked => {
                 let processes = counted(unclocked, "process", "processes");
@@ -232,18 +227,9 @@ impl Session {
 
     /// Counts the CPU time of a process and its children from now on, where time is counted.
     pub(super) fn count_time_of(&mut self, pid: Pid) {
-        let Some(counters) = &mut self.target.clock.counters else { return };
-        let joined = &mut self.target.joined;
-        let room = MOST_CLOCKS.saturating_sub(joined.clocks);
-        let threads = Process::threads_of(pid.0);
-        let more = CpuClock::start(threads.iter().take(room).map(|it| Tid(it.tid)), true);
-        let begun = more.as_ref().map_or(0, CpuClock::threads);
-        if begun == 0 || threads.len() > room {
-            joined.unclocked += 1;
-        }
-        joined.clocks += begun;
-        if let Ok(more) = more {
-            counters.add(more);
+        let clock = &mut self.target.clock;
+        if clock.counters.is_some() {
+            clock.joined.begin(pid);
         }
     }
 }
@@ -254,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_note_counts_them() {
-        let note = |joined: Joined| joined.note();
+        let note = |joined: Joined| joined.note(0);
         assert_eq!(note(Joined::default()), None);
         let meant = || Some(Arc::new(Meant::new(Vec::new())));
         let awaited = Joined { meant: meant(), ..Joined::default() };
@@ -262,9 +248,9 @@ mod tests {
         let some = Joined { meant: meant(), count: 3, missed: 2, ..Joined::default() };
         let expected = "3 processes joined after the start (--later); 2 more ended before they could be traced";
         assert_eq!(note(some).as_deref(), Some(expected));
-        let rest = Joined { meant: meant(), mistaken: 1, unclocked: 1_004, ..Joined::default() };
+        let rest = Joined { meant: meant(), mistaken: 1, ..Joined::default() };
         let expected = "no process joined after the start (--later); 1 other was traced for a moment by \
                         mistake; the CPU time of 1,004 processes is not counted, or not all of it";
-        assert_eq!(note(rest).as_deref(), Some(expected));
+        assert_eq!(rest.note(1_004).as_deref(), Some(expected));
     }
 }

@@ -70,6 +70,7 @@ impl TracedTarget {
     /// Notes that one of its processes is gone, with this wait status.
     pub(super) fn process_ended(&mut self, pid: Pid, status: u32) {
         self.followed.remove(&pid);
+        self.clock.joined.end(pid);
         if pid == self.pid {
             self.ended(Some(exit_of(status)));
         }
@@ -94,8 +95,12 @@ impl TracedTarget {
 
     /// Returns the notes for a reader of a report.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        let notes =
-            [self.joined.note(), self.unseen_note(), self.holding.note(), self.children.note()];
+        let notes = [
+            self.joined.note(self.clock.joined.unclocked),
+            self.unseen_note(),
+            self.holding.note(),
+            self.children.note(),
+        ];
         notes.into_iter().flatten()
     }
 
