@@ -7,7 +7,7 @@ use ctrace_tests::probes::wait_until_armed;
 use ctrace_tests::process::{Running, run};
 use ctrace_tests::recorded::Recorded;
 use ctrace_tests::report::Report;
-use ctrace_tests::targets::program;
+use ctrace_tests::targets::{Build, program};
 use ctrace_tests::trace::{Started, Trace};
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
@@ -26,10 +26,16 @@ const LIMIT: Duration = Duration::from_secs(60);
 const CALLS: u64 = 1_050;
 /// A user without an account, that no other test has.
 const UID: &str = "3999981";
+/// The same for the test of programs that are turned away.
+const OTHER_UID: &str = "3999983";
 
 /// A program in a folder of its own that every user can reach.
 fn workers(env: &Env) -> (TempDir, PathBuf) {
-    let built = env.targets.get(&program("workers.c")).expect("builds");
+    installed(env, &program("workers.c"))
+}
+
+fn installed(env: &Env, build: &Build) -> (TempDir, PathBuf) {
+    let built = env.targets.get(build).expect("builds");
     let folder = tempfile::tempdir().expect("a folder");
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("chmod");
     let path = folder.path().join("workers");
@@ -227,6 +233,33 @@ fn the_first_process_is_awaited() {
     assert!(refused.stderr.contains("leave out PIDs"), "{}", refused.stderr);
 }
 
+/// Where the first processes end at once, others are awaited.
+#[test]
+fn first_processes_that_end_at_once() {
+    let env = or_skip!(gate::live(Link::Session));
+    let (_folder, path) = workers(&env);
+    let exe = path.to_str().expect("text");
+    let trace = Trace::choosing(&env).expect("starts").args(["--later", "--exe", exe]);
+    let started = trace.function("work").start().expect("starts");
+    wait_for(&started, "the first is awaited");
+    for _ in 0..30 {
+        let (short, input) = start(&mut Command::new(&path));
+        drop(input);
+        short.wait(LIMIT).expect("ends");
+    }
+    let (last, input) = start(&mut Command::new(&path));
+    let told = ["has come: ", "joins: "].map(|how| format!("process {} {how}", last.pid()));
+    let is_told = || told.iter().any(|told| started.running.said().contains(told));
+    wait_until("the last one is traced", is_told)
+        .unwrap_or_else(|error| panic!("{error}: {}", started.running.said()));
+    wait_until_armed(last.pid(), &path).expect("armed");
+    drop(input);
+    last.wait(LIMIT).expect("ends");
+    let report = interrupt(started);
+    assert!(report.expect("work").expect("seen").calls() >= CALLS);
+    assert!(pids(&report).contains(&i64::from(last.pid())));
+}
+
 /// A control group that is removed when it is empty.
 struct Group(PathBuf);
 
@@ -289,6 +322,37 @@ fn a_process_that_enters_a_group_joins() {
     // What the second one had started before it entered joins with it.
     assert_eq!(report.expect("work").expect("seen").calls(), 2 * CALLS);
     report.expect_note(&["1 process joined after the start"]).expect("it is told");
+}
+
+/// A program that the kernel admits, and that cannot be guarded, takes no return probe from the others.
+#[test]
+fn a_program_that_cannot_be_guarded_is_turned_away() {
+    let env = or_skip!(gate::live(Link::Session));
+    let (_folder, path) = workers(&env);
+    // It looks like a virtual machine.
+    let build = program("workers.c").flag("-Wl,--defsym=JNI_CreateJavaVM=main");
+    let (_other_folder, other) = installed(&env, &build);
+    let (first, input) = start_as(OTHER_UID, &path);
+    let trace = Trace::choosing(&env).expect("starts").args(["--later", "--user", OTHER_UID]);
+    let started = trace.function("work").start().expect("starts");
+    wait_until_armed(first.pid(), &path).expect("armed");
+    let (refused, other_input) = start_as(OTHER_UID, &other);
+    let (last, last_input) = start_as(OTHER_UID, &path);
+    // What came before it is settled, too.
+    joins(&started, &last);
+    drop((input, other_input, last_input));
+    let refused_pid = i64::from(refused.pid());
+    for process in [first, refused, last] {
+        process.wait(LIMIT).expect("ends");
+    }
+    let report = interrupt(started);
+    assert_eq!(report.expect("work").expect("seen").calls(), 2 * CALLS);
+    assert!(!pids(&report).contains(&refused_pid));
+    report.expect_note(&["is not traced", "walks its own stacks"]).expect("it is told");
+    report.expect_note(&["1 process joined after the start"]).expect("it is told");
+    let notes = report.0["notes"].as_array().expect("a list");
+    let has_lost = |note: &serde_json::Value| note.as_str().expect("text").contains("return probe");
+    assert!(!notes.iter().any(has_lost), "{notes:?}");
 }
 
 /// A report for each control group has all processes of it; a process that joins has the group that it

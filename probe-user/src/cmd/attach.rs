@@ -10,16 +10,14 @@ use crate::{
             sink,
         },
         run::{
-            event_loop::{self, Ending, Watched},
-            later::Chosen,
-            setup::Setup,
+            chosen::{Chosen, First},
+            event_loop::{self, Ending},
             signals::Signals,
         },
         spec::TraceSpec,
     },
     ui,
 };
-use anyhow::Context as _;
 use ctrace_core::units::Pid;
 use std::time::Duration;
 
@@ -29,30 +27,28 @@ pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
     let names = args.by.all_of_user(&args.processes, args.user.as_deref())?;
     let mut spec = spec::trace(&args.trace.what());
     let chosen = process::choose(names, args.later, args.duration, &mut spec.probes)?;
-    let watched = event_loop::watch(Pid(chosen.processes[0].pid()))?;
     let output = Output::Reports(Box::new(Reports::open(
         &report,
         args.trace.probes.spool,
         sink::Default::Stdout,
     )?));
-    Ok(attach(&spec, chosen, watched, output, args.duration, verbose)?)
+    Ok(attach(&spec, chosen, output, args.duration, verbose)?)
 }
 
 /// Traces processes together, up to the time limit. The first one is the target.
 pub(super) fn attach(
     spec: &TraceSpec,
-    Chosen { processes, later }: Chosen,
-    watched: Watched,
+    mut chosen: Chosen,
     output: Output,
     after: Option<Duration>,
     verbose: u8,
 ) -> anyhow::Result<u8> {
-    let (process, others) = processes.split_first().context("there is a process")?;
-    let objects = process.objects()?;
-    let setup = Setup::plan(spec, &objects, &output)?;
-    let (mut session, mut plan) = setup.running(process, output)?;
+    let setup = chosen.plan(spec, &output)?;
+    let Chosen { first: First { process, objects, watched, files: _files }, others, later } =
+        chosen;
+    let (mut session, mut plan) = setup.running(&process, output)?;
     if spec.probes.follow {
-        plan.remarks.extend(session.trace_family(&objects, others)?);
+        plan.remarks.extend(session.trace_family(&objects, &others)?);
     }
     for line in &plan.remarks {
         ui::say(line);

@@ -3,7 +3,10 @@
 use super::Failure;
 use crate::{
     session::{
-        run::later::{Chosen, Later},
+        run::{
+            chosen::{Chosen, First},
+            later::Later,
+        },
         spec::ProbeSpec,
     },
     target::process::{
@@ -17,7 +20,7 @@ use crate::{
 };
 use anyhow::anyhow;
 use ctrace_core::report::render::clean::clean;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Process ids in the line on a name.
 const MOST_NAMED: usize = 16;
@@ -38,27 +41,30 @@ pub(super) fn choose(
     probes: &mut ProbeSpec,
 ) -> Result<Chosen, Failure> {
     if !later {
-        return Ok(Chosen { processes: open_all(&names, probes, false)?, later: None });
+        let mut others = open_all(&names, probes, false)?;
+        let first = First::look(others.remove(0))?;
+        return Ok(Chosen { first, others, later: None });
     }
     if names.iter().any(|name| matches!(name, ProcessName::Pid(_))) {
         let why = "--later awaits processes by what they have in common: leave out PIDs, and choose \
                    with --exe, --cgroup, --container, --user, a name or a unit";
         return Err(anyhow!(why).into());
     }
-    let until = limit.map(|limit| Instant::now() + limit);
     probes.follow = true;
-    let mut later = Later::new(names.clone())?;
+    let mut later = Later::new(names.clone(), limit)?;
     probes.admits = later.meant().admits();
-    let mut processes = open_all(&names, probes, true)?;
-    if processes.is_empty() {
-        let wanted = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let mut found = open_all(&names, probes, true)?.into_iter();
+    // One that ends now is not awaited any more.
+    let mut first = found.by_ref().find_map(|process| First::look(process).ok());
+    let wanted = || names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if first.is_none() {
+        let wanted = wanted();
         ui::say(&format!("no process is there yet; the first is awaited: {wanted} (Ctrl-C ends)"));
-        let none = || anyhow!("nothing was traced, as no process came: {wanted}");
-        let first = later.first(until).ok_or_else(none)?;
-        ui::say(&format!("process {} has come: {}", first.pid(), first.exe().display()));
-        processes.push(first);
+        first = later.first();
     }
-    Ok(Chosen { processes, later: Some(later) })
+    let none = || anyhow!("nothing was traced, as no process came: {}", wanted());
+    let first = first.ok_or_else(none)?;
+    Ok(Chosen { first, others: found.collect(), later: Some(later) })
 }
 
 /// Opens the processes that are traced together. More than one, those of `--follow` and those of a

@@ -4,17 +4,13 @@ use super::{Failure, attach, process, run, spec};
 use crate::{
     bpf,
     cli::{RecordArgs, RecordingArgs},
-    session::{
-        keep::{
-            output::Output,
-            recording::{Limit, Recording, Replace},
-        },
-        run::event_loop,
+    session::keep::{
+        output::Output,
+        recording::{Limit, Recording, Replace},
     },
     target::process::lookup::ProcessName,
 };
 use anyhow::ensure;
-use ctrace_core::units::Pid;
 
 pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
     let user = args.user.user.as_deref();
@@ -40,9 +36,8 @@ pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
     bpf::require()?;
     let mut spec = spec::trace(&args.what);
     let chosen = process::choose(processes, args.user.later, args.duration, &mut spec.probes)?;
-    let watched = event_loop::watch(Pid(chosen.processes[0].pid()))?;
     let output = output(&args.file)?;
-    Ok(attach::attach(&spec, chosen, watched, output, args.duration, verbose)?)
+    Ok(attach::attach(&spec, chosen, output, args.duration, verbose)?)
 }
 
 /// Refuses what is for a running process.

@@ -4,11 +4,9 @@ use super::{Failure, process, run, spec};
 use crate::{
     bpf,
     cli::{ProgramSelectArgs, SelectArgs, TopArgs, ValuesArgs, WhatArgs},
-    session::run::event_loop,
     top::{self, Subject, TopColumn},
 };
 use anyhow::bail;
-use ctrace_core::units::Pid;
 
 pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
     let sort = args.sort.as_deref().map_or(Ok(TopColumn::DEFAULT), str::parse)?;
@@ -25,8 +23,7 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
         let names = args.by.all_of_user(args.process.as_slice(), user)?;
         bpf::require()?;
         let chosen = process::choose(names, args.user.later, None, &mut spec.probes)?;
-        let watched = event_loop::watch(Pid(chosen.processes[0].pid()))?;
-        Subject::Processes(Box::new(chosen), watched)
+        Subject::Processes(Box::new(chosen))
     } else {
         let (resolved, user) = run::resolve("top", &args.command, user)?;
         bpf::require()?;

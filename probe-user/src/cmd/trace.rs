@@ -11,20 +11,17 @@ use super::{
 use crate::{
     bpf,
     cli::{LensArgs, LinesArgs, QueryArgs, TraceLinesArgs, ValuesArgs},
-    session::{
-        keep::{
-            lines::{LineKind, Printer},
-            output::Output,
-            sink::{self, Out},
-            stream::Stream,
-        },
-        run::event_loop,
+    session::keep::{
+        lines::{LineKind, Printer},
+        output::Output,
+        sink::{self, Out},
+        stream::Stream,
     },
     target::{process::lookup::ProcessName, read::regular::open_regular},
     ui,
 };
 use anyhow::{Context as _, anyhow, ensure};
-use ctrace_core::{formats::stream::replay, recording, units::Pid};
+use ctrace_core::{formats::stream::replay, recording};
 use std::{
     io::Read as _,
     path::{Path, PathBuf},
@@ -61,9 +58,8 @@ pub(super) fn lines(
     let names = processes_of(&args)?;
     bpf::require()?;
     let chosen = process::choose(names, args.user.later, args.duration, &mut spec.probes)?;
-    let watched = event_loop::watch(Pid(chosen.processes[0].pid()))?;
     let output = output(&args, form, sink::Default::Stdout)?;
-    Ok(attach::attach(&spec, chosen, watched, output, args.duration, verbose)?)
+    Ok(attach::attach(&spec, chosen, output, args.duration, verbose)?)
 }
 
 /// Returns whether words on the command line are the files of a recording.

@@ -9,12 +9,15 @@ use crate::target::{
     object::Object,
     plan::{ExitPlacement, Placement},
     process::{Process, maps::MapsError},
-    read::budget::Budget,
+    read::{budget::Budget, regular::open_regular},
 };
 use anyhow::ensure;
 use ctrace_core::units::FuncId;
 use std::{
     collections::HashMap,
+    fs::File,
+    io,
+    os::fd::AsRawFd as _,
     path::{Path, PathBuf},
 };
 
@@ -72,6 +75,19 @@ impl Plan {
         self.objects.retain_mut(|object| find(object.identity, &mut object.open_path));
         self.guards.retain_mut(|guards| find(guards.identity, &mut guards.open_path));
         Ok(())
+    }
+
+    /// Opens the files and gives them paths that lead to them as long as these are kept, also when the
+    /// process has ended.
+    pub(crate) fn hold(&mut self) -> io::Result<Vec<File>> {
+        let objects = self.objects.iter_mut().map(|object| &mut object.open_path);
+        let guards = self.guards.iter_mut().map(|guards| &mut guards.open_path);
+        let hold = |path: &mut PathBuf| -> io::Result<File> {
+            let file = open_regular(path)?.ok_or(io::ErrorKind::NotFound)?;
+            *path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into();
+            Ok(file)
+        };
+        objects.chain(guards).map(hold).collect()
     }
 }
 

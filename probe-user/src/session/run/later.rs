@@ -4,7 +4,7 @@
 //! it changes its user, is moved to a control group, or its report was lost. So from time to time all
 //! processes are looked at.
 
-use super::admission;
+use super::{admission, chosen::First};
 use crate::{
     bpf::{BpfError, Starts, Traced},
     target::process::{
@@ -13,6 +13,7 @@ use crate::{
         lookup::ProcessName,
         ours::Ours,
     },
+    ui,
 };
 use anyhow::Context as _;
 use ctrace_core::units::Pid;
@@ -34,14 +35,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The same as a multiple of the time that a look takes: there may be very many processes.
 const PAUSE_PER_LOOK: u32 = 50;
 
-/// Processes to trace together.
-pub(crate) struct Chosen {
-    /// Those that run already; never empty.
-    pub(crate) processes: Vec<Process>,
-    /// Finds those that come later, if they are wanted.
-    pub(crate) later: Option<Later>,
-}
-
 /// The processes that the user means by names, but for ctrace's own.
 pub(crate) struct Meant {
     names: Vec<ProcessName>,
@@ -54,11 +47,13 @@ impl Meant {
     }
 
     pub(crate) fn has(&self, pid: Pid) -> bool {
-        let is_ours = || {
-            let program = ProgramFacts::of(pid);
-            program.is_none_or(|program| self.ours.has(pid.0, Path::new(&program.exe)))
-        };
-        self.names.iter().any(|name| name.means(pid)) && !is_ours()
+        self.names.iter().any(|name| name.means(pid)) && !self.is_ours(pid)
+    }
+
+    /// Returns whether a process is ctrace's own, or has ended.
+    pub(crate) fn is_ours(&self, pid: Pid) -> bool {
+        let program = ProgramFacts::of(pid);
+        program.is_none_or(|program| self.ours.has(pid.0, Path::new(&program.exe)))
     }
 
     /// Returns what the kernel can tell by itself whether a process is meant; see [`admission::by`].
@@ -72,33 +67,48 @@ pub(crate) struct Later {
     meant: Arc<Meant>,
     starts: Starts,
     readable: OwnedFd,
+    /// The time up to which the first process is awaited.
+    until: Option<Instant>,
     next_look: Instant,
     /// Processes that were found by looks, with the times of their starts.
     seen: HashMap<Pid, u64>,
 }
 
 impl Later {
-    /// `names`: a process that any of them means is found.
-    pub(crate) fn new(names: Vec<ProcessName>) -> Result<Self, BpfError> {
+    /// `names`: a process that any of them means is found. `limit`: the first one is awaited no longer
+    /// than that.
+    pub(crate) fn new(names: Vec<ProcessName>, limit: Option<Duration>) -> Result<Self, BpfError> {
         let starts = Starts::watch()?;
-        let (readable, next_look, seen) = (starts.readable()?, Instant::now(), HashMap::new());
-        Ok(Self { meant: Arc::new(Meant::new(names)), starts, readable, next_look, seen })
+        let (readable, now, seen) = (starts.readable()?, Instant::now(), HashMap::new());
+        let (meant, until) = (Arc::new(Meant::new(names)), limit.map(|limit| now + limit));
+        Ok(Self { meant, starts, readable, until, next_look: now, seen })
     }
 
     pub(crate) fn meant(&self) -> &Arc<Meant> {
         &self.meant
     }
 
-    /// Waits for the first process that can be opened. Returns `None` if there is none in time.
-    pub(crate) fn first(&mut self, until: Option<Instant>) -> Option<Process> {
+    /// Waits for the first process that can be opened, and tells it. Returns `None` if there is none in
+    /// time.
+    pub(crate) fn first(&mut self) -> Option<First> {
         loop {
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
                 return None;
             }
             let found = self.next(left.map_or(PAUSE, |left| left.min(PAUSE)), |_| false);
-            if let Some(process) = found.into_iter().find_map(|pid| Process::open(pid.0).ok()) {
-                return Some(process);
+            let open = |pid: Pid| First::look(Process::open(pid.0).ok()?).ok();
+            if let Some(first) = found.into_iter().find_map(open) {
+                // The next look tells the others again.
+                self.seen.clear();
+                self.next_look = Instant::now();
+                let process = &first.process;
+                ui::say(&format!(
+                    "process {} has come: {}",
+                    process.pid(),
+                    process.exe().display()
+                ));
+                return Some(first);
             }
         }
     }

@@ -4,6 +4,7 @@
 pub(crate) mod admission;
 pub(crate) mod arm;
 mod before;
+pub(crate) mod chosen;
 pub(crate) mod event_loop;
 pub(crate) mod groups;
 pub(crate) mod later;

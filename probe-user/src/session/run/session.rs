@@ -1,5 +1,6 @@
 //! The state of one session: kernel, engine, armed probes, and the destination of the reports.
 
+mod admitted;
 mod after;
 mod already_running;
 mod arming;
@@ -13,6 +14,7 @@ mod delivery;
 mod family;
 mod guarding;
 mod holding;
+mod joined_clocks;
 mod joining;
 mod late;
 mod markers;
@@ -267,7 +269,9 @@ impl Session {
         for change in self.engine.take_process_changes() {
             match change {
                 ProcessChange::Exec { pid, by, .. } => {
-                    self.take_in(pid);
+                    if !self.take_in(pid) {
+                        continue;
+                    }
                     // The kernel binds links to the first thread, and this one has replaced it.
                     if by.0 != pid.0 && self.arming.links.pid.is_some() {
                         self.note(format!(
@@ -282,9 +286,7 @@ impl Session {
                     self.target.report.untraced_children += 1;
                     self.target.children.add(child);
                 }
-                ProcessChange::Fork { child, .. } => {
-                    self.target.followed.insert(child);
-                }
+                ProcessChange::Fork { parent, child } => self.take_child(parent, child),
                 ProcessChange::Exit { pid, status } => self.target.process_ended(pid, status),
             }
         }

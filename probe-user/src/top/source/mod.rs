@@ -12,10 +12,9 @@ use crate::{
             output::Output,
         },
         run::{
-            event_loop::{self, Ending, Watched},
-            later::Chosen,
+            chosen::{Chosen, First},
+            event_loop::{self, Ending},
             launch::{self, Program, Streams},
-            setup::Setup,
         },
         spec::TraceSpec,
     },
@@ -53,7 +52,7 @@ pub(super) enum Update {
 
 /// The subject of a session.
 pub(crate) enum Subject {
-    Processes(Box<Chosen>, Watched),
+    Processes(Box<Chosen>),
     Command {
         /// The words of the command line, unchanged.
         words: Vec<OsString>,
@@ -85,9 +84,9 @@ impl IntervalSource {
         let missed = Missed::default();
         let session = move || {
             let traced = catch_unwind(AssertUnwindSafe(|| match subject {
-                Subject::Processes(chosen, watched) => {
+                Subject::Processes(chosen) => {
                     let live = live(interval, events.clone(), Missed::clone(&missed));
-                    trace(&spec, *chosen, watched, live, &events, received)
+                    trace(&spec, *chosen, live, &events, received)
                 }
                 Subject::Command { words, resolved, user } => {
                     let program = Program {
@@ -150,19 +149,18 @@ impl IntervalSource {
 
 fn trace(
     spec: &TraceSpec,
-    Chosen { processes, later }: Chosen,
-    watched: Watched,
+    mut chosen: Chosen,
     live: Live,
     events: &SyncSender<ScreenEvent>,
     commands: Commands,
 ) -> anyhow::Result<()> {
-    let (process, others) = processes.split_first().context("there is a process")?;
-    let objects = process.objects()?;
     let output = Output::Live(live);
-    let setup = Setup::plan(spec, &objects, &output)?;
-    let (mut session, plan) = setup.running(process, output)?;
+    let setup = chosen.plan(spec, &output)?;
+    let Chosen { first: First { process, objects, watched, files: _files }, others, later } =
+        chosen;
+    let (mut session, plan) = setup.running(&process, output)?;
     if spec.probes.follow {
-        session.trace_family(&objects, others)?.iter().for_each(|line| ui::say(line));
+        session.trace_family(&objects, &others)?.iter().for_each(|line| ui::say(line));
     }
     if let Some(later) = later {
         session.await_later(later)?;

@@ -1,6 +1,6 @@
 //! The CPU time of the target, with which the cost of the probes is compared.
 
-use super::times_by_kind::TimesByKind;
+use super::{joined_clocks::JoinedClocks, times_by_kind::TimesByKind};
 use crate::{
     bpf::CpuClock,
     target::process::{Process, cpu_times::CpuTimes},
@@ -14,12 +14,19 @@ pub(super) struct TargetClock {
     follows: bool,
     /// Counters of the process and its children, while those are followed.
     pub(super) counters: Option<CpuClock>,
+    pub(super) joined: JoinedClocks,
     by_kind: RefCell<TimesByKind>,
 }
 
 impl TargetClock {
     pub(super) fn new(pid: Pid, follows: bool) -> Self {
-        Self { pid, follows, counters: None, by_kind: RefCell::default() }
+        Self {
+            pid,
+            follows,
+            counters: None,
+            joined: JoinedClocks::default(),
+            by_kind: RefCell::default(),
+        }
     }
 
     pub(super) fn follows(&self) -> bool {
@@ -34,10 +41,14 @@ impl TargetClock {
     /// Returns the CPU time of all processes whose hits are counted.
     pub(super) fn time(&self) -> Option<Nanos> {
         match &self.counters {
-            Some(counters) => counters.read().ok(),
+            Some(counters) => self.counted(counters),
             None if self.follows => None,
             None => self.own_time(),
         }
+    }
+
+    fn counted(&self, counters: &CpuClock) -> Option<Nanos> {
+        Some(counters.read().ok()?.saturating_add(self.joined.read()))
     }
 
     /// Begins to count the times by kind, of these processes.
@@ -53,7 +64,7 @@ impl TargetClock {
         let used = by_kind.used();
         match &self.counters {
             Some(counters) => {
-                let unread = counters.read().ok()?.since(used.total());
+                let unread = self.counted(counters)?.since(used.total());
                 Some(CpuTimes { system: used.system.saturating_add(unread), ..used })
             }
             None if self.follows => None,

@@ -1,10 +1,9 @@
 //! Processes that come after the start and are among those that the user chose. The kernel admits those
-//! that are like others by itself. Nothing stops the rest, so what they do before they are found is not
-//! seen.
+//! that are like others by itself ([`super::admitted`]). Nothing stops the rest, so what they do before
+//! they are found is not seen.
 
 use super::Session;
 use crate::{
-    bpf::CpuClock,
     session::run::{
         admission,
         later::{Later, Meant},
@@ -13,8 +12,8 @@ use crate::{
     ui::{self, text::units::counted},
 };
 use anyhow::ensure;
-use ctrace_core::units::{Pid, Tid};
-use std::sync::Arc;
+use ctrace_core::units::Pid;
+use std::{collections::HashSet, sync::Arc};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 /// Rounds in which what a process loads meanwhile is guarded, before it is traced.
@@ -23,8 +22,6 @@ const ROUNDS: usize = 4;
 const MOST_CHILDREN: usize = 1 << 10;
 /// Processes that are told when they join.
 const MOST_TOLD: u64 = 16;
-/// Threads whose CPU time is counted, of all these processes: each costs a file descriptor.
-const MOST_CLOCKS: usize = 512;
 
 /// The processes that have joined.
 #[derive(Default)]
@@ -37,7 +34,12 @@ pub(super) struct Joined {
     count: u64,
     /// Those that ended before they could be traced.
     missed: u64,
-    clocks: usize,
+    /// Those that the kernel admitted though they were not meant.
+    pub(super) mistaken: u64,
+    /// Those that the kernel does not trace any more, as their kin.
+    pub(super) turned_away: HashSet<Pid>,
+    /// True once the kernel has taken no more to admit processes by.
+    is_full: bool,
 }
 
 impl Joined {
@@ -45,12 +47,17 @@ impl Joined {
         self.meant.is_some()
     }
 
-    fn means(&self, pid: Pid) -> bool {
+    pub(super) fn means(&self, pid: Pid) -> bool {
         self.meant.as_ref().is_some_and(|meant| meant.has(pid))
     }
 
-    /// Returns a note for a reader of the reports.
-    pub(super) fn note(&self) -> Option<String> {
+    fn is_ours(&self, pid: Pid) -> bool {
+        self.meant.as_ref().is_some_and(|meant| meant.is_ours(pid))
+    }
+
+    /// Returns a note for a reader of the reports. `unclocked`: processes whose CPU time is not all
+    /// counted.
+    pub(super) fn note(&self, unclocked: u64) -> Option<String> {
         let joined = match self.count {
             0 => "no process".to_owned(),
             count => counted(count, "process", "processes"),
@@ -62,7 +69,23 @@ impl Joined {
                 format!("; {processes} ended before they could be traced")
             }
         };
-        self.is_awaited().then(|| format!("{joined} joined after the start (--later){missed}"))
+        let mistaken = match self.mistaken {
+            0 => String::new(),
+            mistaken => {
+                let processes = counted(mistaken, "other was", "others were");
+                format!("; {processes} traced for a moment by mistake")
+            }
+        };
+        let unclocked = match unclocked {
+            0 => String::new(),
+            unclocked => {
+                let processes = counted(unclocked, "process", "processes");
+                format!("; the CPU time of {processes} is not counted, or not all of it")
+            }
+        };
+        self.is_awaited().then(|| {
+            format!("{joined} joined after the start (--later){missed}{mistaken}{unclocked}")
+        })
     }
 }
 
@@ -77,6 +100,10 @@ impl Session {
         self.target.joined.admits = later.meant().admits();
         self.target.joined.meant = Some(Arc::clone(later.meant()));
         self.target.joined.found = Some(later.find(self.kernel.traced())?);
+        if !Process::is_running(self.target.pid.0) {
+            // Another process may get its id.
+            self.kernel.forget_process(self.target.pid);
+        }
         self.target.alive().into_iter().for_each(|pid| self.admit_like(pid));
         Ok(())
     }
@@ -111,23 +138,7 @@ impl Session {
         }
     }
 
-    /// Takes note of a process that the kernel has admitted as it executed its program.
-    pub(super) fn take_in(&mut self, pid: Pid) {
-        let is_known = pid == self.target.pid || self.target.followed.contains(&pid);
-        if is_known || !self.target.joined.is_awaited() {
-            return;
-        }
-        // A file can have several names, and ctrace starts programs, too.
-        if Process::is_running(pid.0) && !self.target.joined.means(pid) {
-            self.kernel.forget_process(pid);
-            return;
-        }
-        self.target.followed.insert(pid);
-        self.count_time_of(pid);
-        self.tell_joined(pid);
-    }
-
-    fn tell_joined(&mut self, pid: Pid) {
+    pub(super) fn tell_joined(&mut self, pid: Pid) {
         self.target.joined.count += 1;
         if self.target.joined.count <= MOST_TOLD {
             let program = ProgramFacts::of(pid).map(|it| format!(": {}", it.exe));
@@ -136,7 +147,7 @@ impl Session {
     }
 
     /// Has the kernel admit processes like this one, if it is one of those that are meant.
-    fn admit_like(&self, pid: Pid) {
+    fn admit_like(&mut self, pid: Pid) {
         let joined = &self.target.joined;
         if joined.admits != 0
             && joined.means(pid)
@@ -144,6 +155,14 @@ impl Session {
             && let Err(error) = self.kernel.admit(admission)
         {
             tracing::info!("{error}");
+            let is_news = !std::mem::replace(&mut self.target.joined.is_full, true);
+            if is_news {
+                let after = self.progress.seconds();
+                self.notes.add_in_any_case(format!(
+                    "the kernel knows no further kinds of later processes from {after:.3} s after the \
+                     start on: those miss the calls before ctrace finds them"
+                ));
+            }
         }
     }
 
@@ -164,6 +183,7 @@ impl Session {
             }
         }
         self.try_to_trace(process, remarks)?;
+        self.target.joined.turned_away.remove(&pid);
         self.count_time_of(pid);
         self.arm_arrivals(&come);
         self.arm_new_objects(pid);
@@ -179,31 +199,37 @@ impl Session {
     fn join_children(&mut self, pid: Pid, remarks: &mut Vec<String>) {
         let (mut parents, mut room) = (vec![pid], MOST_CHILDREN);
         while let Some(parent) = parents.pop() {
-            for child in Process::children_of(parent.0).into_iter().flatten() {
-                let is_new = !self.kernel.traced().has(Pid(child)) && Process::is_running(child);
-                if !is_new || room == 0 {
+            let Some(children) = Process::children_of(parent.0) else {
+                remarks.push(format!("what process {} had started is not known", parent.0));
+                continue;
+            };
+            for child in children.into_iter().map(Pid) {
+                if self.kernel.traced().has(child) || self.target.joined.is_ours(child) {
                     continue;
                 }
+                let Ok(process) = Process::open(child.0) else { continue };
+                if room == 0 {
+                    remarks.push(format!(
+                        "only {MOST_CHILDREN} of the processes that process {} had started are traced",
+                        pid.0
+                    ));
+                    return;
+                }
                 room -= 1;
-                if let Ok(process) = Process::open(child)
-                    && self.trace_newcomer(&process, remarks).is_ok()
-                {
-                    parents.push(Pid(child));
+                match self.trace_newcomer(&process, remarks) {
+                    Ok(()) => parents.push(child),
+                    Err(why) if Process::is_running(child.0) => remarks.push(why),
+                    Err(_) => {}
                 }
             }
         }
     }
 
     /// Counts the CPU time of a process and its children from now on, where time is counted.
-    fn count_time_of(&mut self, pid: Pid) {
-        let room = MOST_CLOCKS.saturating_sub(self.target.joined.clocks);
-        let threads: Vec<Tid> =
-            Process::threads_of(pid.0).into_iter().take(room).map(|it| Tid(it.tid)).collect();
-        if let Some(counters) = &mut self.target.clock.counters
-            && let Ok(more) = CpuClock::start(threads.iter().copied(), true)
-        {
-            self.target.joined.clocks += threads.len();
-            counters.add(more);
+    pub(super) fn count_time_of(&mut self, pid: Pid) {
+        let clock = &mut self.target.clock;
+        if clock.counters.is_some() {
+            clock.joined.begin(pid);
         }
     }
 }
@@ -214,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_note_counts_them() {
-        let note = |joined: Joined| joined.note();
+        let note = |joined: Joined| joined.note(0);
         assert_eq!(note(Joined::default()), None);
         let meant = || Some(Arc::new(Meant::new(Vec::new())));
         let awaited = Joined { meant: meant(), ..Joined::default() };
@@ -222,5 +248,9 @@ mod tests {
         let some = Joined { meant: meant(), count: 3, missed: 2, ..Joined::default() };
         let expected = "3 processes joined after the start (--later); 2 more ended before they could be traced";
         assert_eq!(note(some).as_deref(), Some(expected));
+        let rest = Joined { meant: meant(), mistaken: 1, ..Joined::default() };
+        let expected = "no process joined after the start (--later); 1 other was traced for a moment by \
+                        mistake; the CPU time of 1,004 processes is not counted, or not all of it";
+        assert_eq!(rest.note(1_004).as_deref(), Some(expected));
     }
 }

@@ -15,8 +15,11 @@ pub(super) struct Notes {
 
 impl Notes {
     /// Adds a note on something that may happen often, such as a library that comes. The first ones
-    /// are kept, and the others counted.
+    /// are kept, and the others counted. One that is there already is not told twice.
     pub(super) fn add(&mut self, text: String) {
+        if self.all.contains(&text) {
+            return;
+        }
         if self.kept < MOST {
             self.kept += 1;
             self.all.push(text);
@@ -48,6 +51,7 @@ mod tests {
     fn a_flood_takes_no_room_from_what_must_be_told() {
         let mut notes = Notes::default();
         (0..25).for_each(|nth| notes.add(format!("library {nth}")));
+        notes.add("library 3".to_owned());
         notes.add_in_any_case("the probes are gone".to_owned());
         let all = notes.all();
         assert_eq!((all.len(), all[19].as_str()), (22, "library 19"));

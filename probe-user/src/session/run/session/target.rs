@@ -70,6 +70,7 @@ impl TracedTarget {
     /// Notes that one of its processes is gone, with this wait status.
     pub(super) fn process_ended(&mut self, pid: Pid, status: u32) {
         self.followed.remove(&pid);
+        self.clock.joined.end(pid);
         if pid == self.pid {
             self.ended(Some(exit_of(status)));
         }
@@ -94,22 +95,28 @@ impl TracedTarget {
 
     /// Returns the notes for a reader of a report.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        let notes =
-            [self.joined.note(), self.unseen_note(), self.holding.note(), self.children.note()];
+        let notes = [
+            self.joined.note(self.clock.joined.unclocked),
+            self.unseen_note(),
+            self.holding.note(),
+            self.children.note(),
+        ];
         notes.into_iter().flatten()
     }
 
     fn unseen_note(&self) -> Option<String> {
         let (Pid(first), count) = self.unseen?;
         let whose = match count {
-            1 => format!("process {first} ended before the program that it executed"),
+            1 => format!(
+                "process {first} ended before ctrace could look at the program that it executed"
+            ),
             _ => format!(
-                "{count} processes (the first: {first}) ended before the programs that they executed"
+                "{count} processes (the first: {first}) ended before ctrace could look at the programs \
+                 that they executed"
             ),
         };
         Some(format!(
-            "{whose} could be looked at: functions of those are not counted, unless they were traced \
-             already"
+            "{whose}: functions that had their probes already are counted, and others are not"
         ))
     }
 

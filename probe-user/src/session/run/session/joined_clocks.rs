@@ -1,0 +1,114 @@
+//! The CPU time of the processes that have joined. A counter holds the time of one thread and of all
+//! that it has started since, so it is kept as long as one of those runs.
+
+use crate::{bpf::CpuClock, target::process::Process};
+use ctrace_core::units::{Nanos, Pid, Tid};
+use std::collections::HashMap;
+
+/// Threads that have counters at one time: each costs a file descriptor.
+const MOST: usize = 512;
+
+#[derive(Default)]
+pub(super) struct JoinedClocks {
+    /// By the process that joined.
+    families: HashMap<Pid, Family>,
+    /// The family of each process that may run.
+    of: HashMap<Pid, Pid>,
+    threads: usize,
+    /// The time of families that have ended.
+    ended: Nanos,
+    /// Processes with threads whose time is not counted.
+    pub(super) unclocked: u64,
+}
+
+/// A process that joined, with what it has started since.
+struct Family {
+    clock: CpuClock,
+    alive: usize,
+}
+
+impl JoinedClocks {
+    /// Counts the CPU time of a process and its children from now on.
+    pub(super) fn begin(&mut self, pid: Pid) {
+        // The end of another process with this id may have been lost.
+        self.end(pid);
+        let (threads, room) = (Process::threads_of(pid.0), MOST.saturating_sub(self.threads));
+        let clock = CpuClock::start(threads.iter().take(room).map(|it| Tid(it.tid)), true);
+        let begun = clock.as_ref().map_or(0, CpuClock::threads);
+        if begun == 0 || threads.len() > room {
+            self.unclocked += 1;
+        }
+        if let Ok(clock) = clock
+            && begun > 0
+        {
+            self.threads += begun;
+            self.of.insert(pid, pid);
+            self.families.insert(pid, Family { clock, alive: 1 });
+        }
+    }
+
+    /// Takes note of a new process.
+    pub(super) fn fork(&mut self, parent: Pid, child: Pid) {
+        let Some(first) = self.of.get(&parent).copied() else { return };
+        self.end(child);
+        if let Some(family) = self.families.get_mut(&first) {
+            family.alive += 1;
+            self.of.insert(child, first);
+        }
+    }
+
+    /// Takes note of the end of a process.
+    pub(super) fn end(&mut self, pid: Pid) {
+        let Some(first) = self.of.remove(&pid) else { return };
+        let Some(family) = self.families.get_mut(&first) else { return };
+        family.alive -= 1;
+        if family.alive == 0
+            && let Some(Family { clock, .. }) = self.families.remove(&first)
+        {
+            self.threads -= clock.threads();
+            self.ended = self.ended.saturating_add(clock.read().unwrap_or_default());
+        }
+    }
+
+    /// Returns the time of all.
+    pub(super) fn read(&self) -> Nanos {
+        let running = self.families.values().map(|family| family.clock.read().unwrap_or_default());
+        running.fold(self.ended, Nanos::saturating_add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn the_time_of_what_has_ended_stays_without_its_counters() {
+        let mut clocks = JoinedClocks::default();
+        let script = "read x; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; read x";
+        let mut busy = Command::new("sh");
+        busy.args(["-c", script]).stdin(std::process::Stdio::piped());
+        let mut busy = busy.spawn().expect("starts");
+        let (pid, child) = (Pid(busy.id()), Pid(4_194_304));
+        clocks.begin(pid);
+        if clocks.unclocked > 0 {
+            busy.kill().expect("ours");
+            busy.wait().expect("ours");
+            return eprintln!("skipped: no right to count CPU time");
+        }
+        clocks.fork(pid, child);
+        drop(busy.stdin.take());
+        busy.wait().expect("ends");
+        clocks.end(pid);
+        assert_eq!((clocks.threads, clocks.families.len()), (1, 1));
+        let used = clocks.read();
+        assert!(used > Nanos::from_millis(5), "{used:?}");
+        clocks.end(child);
+        assert_eq!((clocks.threads, clocks.families.len(), clocks.of.len()), (0, 0, 0));
+        assert_eq!(clocks.read(), used);
+        // It has ended, and nobody knows its parent.
+        clocks.begin(pid);
+        clocks.fork(child, pid);
+        assert_eq!((clocks.unclocked, clocks.of.len()), (1, 0));
+    }
+}
