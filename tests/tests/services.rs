@@ -254,10 +254,11 @@ fn first_processes_that_end_at_once() {
         .unwrap_or_else(|error| panic!("{error}: {}", started.running.said()));
     wait_until_armed(last.pid(), &path).expect("armed");
     drop(input);
+    let pid = i64::from(last.pid());
     last.wait(LIMIT).expect("ends");
     let report = interrupt(started);
     assert!(report.expect("work").expect("seen").calls() >= CALLS);
-    assert!(pids(&report).contains(&i64::from(last.pid())));
+    assert!(pids(&report).contains(&pid));
 }
 
 /// A control group that is removed when it is empty.
