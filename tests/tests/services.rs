@@ -26,8 +26,6 @@ const LIMIT: Duration = Duration::from_secs(60);
 const CALLS: u64 = 1_050;
 /// A user without an account, that no other test has.
 const UID: &str = "3999981";
-/// The same for the test of programs that are turned away.
-const OTHER_UID: &str = "3999983";
 
 /// A program in a folder of its own that every user can reach.
 fn workers(env: &Env) -> (TempDir, PathBuf) {
@@ -323,35 +321,6 @@ fn a_process_that_enters_a_group_joins() {
     // What the second one had started before it entered joins with it.
     assert_eq!(report.expect("work").expect("seen").calls(), 2 * CALLS);
     report.expect_note(&["1 process joined after the start"]).expect("it is told");
-}
-
-/// A program that the kernel admits, and that cannot be guarded, takes no return probe from the others.
-#[test]
-fn a_program_that_cannot_be_guarded_is_turned_away() {
-    let env = or_skip!(gate::live(Link::Session));
-    let (_folder, path) = workers(&env);
-    // It looks like a virtual machine.
-    let build = program("workers.c").flag("-Wl,--defsym=JNI_CreateJavaVM=main");
-    let (_other_folder, other) = installed(&env, &build);
-    let (first, input) = start_as(OTHER_UID, &path);
-    let trace = Trace::choosing(&env).expect("starts").args(["--later", "--user", OTHER_UID]);
-    let started = trace.function("work").start().expect("starts");
-    wait_until_armed(first.pid(), &path).expect("armed");
-    let (refused, other_input) = start_as(OTHER_UID, &other);
-    let (last, last_input) = start_as(OTHER_UID, &path);
-    // What came before it is settled, too.
-    joins(&started, &last);
-    drop((input, other_input, last_input));
-    for process in [first, refused, last] {
-        process.wait(LIMIT).expect("ends");
-    }
-    let report = interrupt(started);
-    assert_eq!(report.expect("work").expect("seen").calls(), 2 * CALLS);
-    report.expect_note(&["is not traced", "walks its own stacks"]).expect("it is told");
-    report.expect_note(&["1 process joined after the start"]).expect("it is told");
-    let notes = report.0["notes"].as_array().expect("a list");
-    let has_lost = |note: &serde_json::Value| note.as_str().expect("text").contains("return probe");
-    assert!(!notes.iter().any(has_lost), "{notes:?}");
 }
 
 /// A report for each control group has all processes of it; a process that joins has the group that it
