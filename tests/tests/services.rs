@@ -7,7 +7,7 @@ use ctrace_tests::probes::wait_until_armed;
 use ctrace_tests::process::{Running, run};
 use ctrace_tests::recorded::Recorded;
 use ctrace_tests::report::Report;
-use ctrace_tests::targets::{Build, program};
+use ctrace_tests::targets::program;
 use ctrace_tests::trace::{Started, Trace};
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
@@ -29,11 +29,7 @@ const UID: &str = "3999981";
 
 /// A program in a folder of its own that every user can reach.
 fn workers(env: &Env) -> (TempDir, PathBuf) {
-    installed(env, &program("workers.c"))
-}
-
-fn installed(env: &Env, build: &Build) -> (TempDir, PathBuf) {
-    let built = env.targets.get(build).expect("builds");
+    let built = env.targets.get(&program("workers.c")).expect("builds");
     let folder = tempfile::tempdir().expect("a folder");
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("chmod");
     let path = folder.path().join("workers");
@@ -200,15 +196,21 @@ fn short_processes_lose_nothing() {
     }
 }
 
+/// Starts to trace a program that does not run yet.
+fn awaits_the_first(env: &Env, exe: &str) -> Started {
+    let trace = Trace::choosing(env).expect("starts").args(["--later", "--exe", exe]);
+    let started = trace.function("work").start().expect("starts");
+    wait_for(&started, "the first is awaited");
+    started
+}
+
 /// Where none is there, the first one is awaited; a recording and its lines have those that join.
 #[test]
 fn the_first_process_is_awaited() {
     let env = or_skip!(gate::live(Link::Session));
     let (_folder, path) = workers(&env);
     let exe = path.to_str().expect("text");
-    let trace = Trace::choosing(&env).expect("starts").args(["--later", "--exe", exe]);
-    let started = trace.function("work").start().expect("starts");
-    wait_for(&started, "the first is awaited");
+    let started = awaits_the_first(&env, exe);
     let (first, input) = start(&mut Command::new(&path));
     wait_until_armed(first.pid(), &path).expect("armed");
     let (second, other_input) = start(&mut Command::new(&path));
@@ -237,9 +239,7 @@ fn first_processes_that_end_at_once() {
     let env = or_skip!(gate::live(Link::Session));
     let (_folder, path) = workers(&env);
     let exe = path.to_str().expect("text");
-    let trace = Trace::choosing(&env).expect("starts").args(["--later", "--exe", exe]);
-    let started = trace.function("work").start().expect("starts");
-    wait_for(&started, "the first is awaited");
+    let started = awaits_the_first(&env, exe);
     for _ in 0..30 {
         let (short, input) = start(&mut Command::new(&path));
         drop(input);

@@ -66,6 +66,14 @@ pub enum ExitPlacement {
 }
 
 impl ExitPlacement {
+    /// True if the kernel steps over an instruction at a way out.
+    pub(crate) fn is_single_stepped(&self) -> bool {
+        match self {
+            Self::Sites(sites) => sites.iter().any(|site| site.cost == CostClass::SingleStep),
+            _ => false,
+        }
+    }
+
     /// Returns the placement without a guarded return probe.
     pub(crate) fn without_guarded(&self) -> Self {
         match self {

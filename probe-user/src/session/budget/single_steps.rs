@@ -2,7 +2,7 @@
 
 use crate::{
     session::plan::{Planned, Sites},
-    target::plan::{CostClass, ExitPlacement},
+    target::plan::CostClass,
 };
 use ctrace_core::units::Nanos;
 use std::sync::OnceLock;
@@ -18,12 +18,8 @@ pub(super) fn guess() -> Nanos {
 /// Returns the number of instructions of a call that the kernel steps over.
 pub(super) fn of_call(planned: &Planned) -> u64 {
     let Sites::Function(placement) = &planned.sites else { return 0 };
-    let is_stepped = |cost| cost == CostClass::SingleStep;
-    let exit_is_stepped = match &placement.exit {
-        ExitPlacement::Sites(sites) => sites.iter().any(|site| is_stepped(site.cost)),
-        _ => false,
-    };
-    u64::from(is_stepped(placement.entry.cost)) + u64::from(exit_is_stepped)
+    let entry_is_stepped = placement.entry.cost == CostClass::SingleStep;
+    u64::from(entry_is_stepped) + u64::from(placement.exit.is_single_stepped())
 }
 
 fn in_virtual_machine() -> bool {

@@ -30,8 +30,7 @@ pub trait Lines<R> {
     /// Called before the first line, and again after names, threads or paths were added.
     fn define(&mut self, scene: &Scene<'_, R>);
     /// Returns whether calls of this function are wanted. Others have no lines, and hold up none.
-    fn wants(&self, function: FuncId) -> bool {
-        let _ = function;
+    fn wants(&self, _: FuncId) -> bool {
         true
     }
     fn line(&mut self, scene: &Scene<'_, R>, line: &StreamLine<'_>) -> io::Result<()>;

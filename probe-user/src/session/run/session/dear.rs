@@ -7,7 +7,7 @@ use crate::{
         budget::costs::{Costs, HitCosts},
         plan::{Planned, Sites},
     },
-    target::plan::{CostClass, ExitPlacement, Placement},
+    target::plan::{CostClass, Placement},
     ui::text::units::{self, Digits, counted},
 };
 use ctrace_core::{report::render::clean::clean, units::Nanos};
@@ -78,13 +78,8 @@ impl DearCalls {
 
 impl Dear {
     fn of(name: Arc<str>, placement: &Placement) -> Option<Self> {
-        let is_stepped = |cost| cost == CostClass::SingleStep;
-        let entry = is_stepped(placement.entry.cost);
-        let exit = match &placement.exit {
-            ExitPlacement::Sites(sites) => sites.iter().any(|site| is_stepped(site.cost)),
-            _ => false,
-        };
-        let exit = exit.then_some(placement.no_return_probe);
+        let entry = placement.entry.cost == CostClass::SingleStep;
+        let exit = placement.exit.is_single_stepped().then_some(placement.no_return_probe);
         (entry || exit.is_some()).then_some(Self { name, entry, exit })
     }
 
@@ -126,7 +121,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::plan::{EntrySite, ExitKind, ExitSite};
+    use crate::target::plan::{EntrySite, ExitKind, ExitPlacement, ExitSite};
     use ctrace_core::function::FunctionInfo;
 
     fn planned(
