@@ -18,7 +18,7 @@ pub struct Running {
     stderr: Option<Collected>,
 }
 
-/// What a child has written so far, read in the background.
+/// The output of a child so far, read in the background.
 #[derive(Debug)]
 struct Collected {
     bytes: Arc<Mutex<Vec<u8>>>,

@@ -1,4 +1,4 @@
-//! What comes with an entry: values, a text, or nothing.
+//! The contents that come with an entry: values, a text, or nothing.
 
 use super::{
     record::record,

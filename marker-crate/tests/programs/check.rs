@@ -123,7 +123,7 @@ pub extern "C" fn check() -> usize {
         assert_eq!(events() - before, 3 * want, "in other threads");
         let before = events();
         (0..100).for_each(points);
-        // What is left of a buffer is filled.
+        // The rest of a buffer is filled.
         let of_points = events() - before;
         assert!((1200..1300).contains(&of_points), "{of_points} events of points");
         switch(-1);

@@ -1,6 +1,7 @@
 //! How the kernel knows processes that execute a program and are to be traced from then on.
 
-/// What such a process has in common with those that are traced. What does not matter is 0 in all.
+/// The facts that such a process has in common with those that are traced. A fact that does not matter is
+/// 0 in all.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Admission {

@@ -281,7 +281,7 @@ pub struct FunctionInfo {
     /// The kind of waits that its calls are, if it is no function of a program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<WaitClass>,
-    /// What a marker tells of that is no scope, but a point in time.
+    /// The shape of a marker that is no scope, but a point in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<PointShape>,
     /// The time that the probes of one call take, as far as known.

@@ -5,7 +5,7 @@ use crate::units::FuncId;
 use ctrace_common::SiteEntry;
 use serde::{Deserialize, Serialize};
 
-/// What a marker without an end tells of.
+/// The shape of a marker without an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "shape", rename_all = "snake_case")]
 pub enum PointShape {

@@ -54,7 +54,7 @@ pub struct Config {
     pub ring_bytes: u32,
     /// True if children of traced processes are traced, from their first instruction.
     pub follow: bool,
-    /// What later processes are admitted by, see [`Kernel::admit`]; 0: none are.
+    /// The facts by which later processes are admitted, see [`Kernel::admit`]; 0: none are.
     pub admits: u32,
     /// True if the process is yet to execute the command: its probes count only from then on.
     pub launches: bool,

@@ -88,7 +88,7 @@ pub(crate) struct ProbeSpec {
     pub force_perf: bool,
     /// Children of the target are traced, too.
     pub follow: bool,
-    /// What later processes are known by to the kernel; 0: nothing.
+    /// The facts by which the kernel knows later processes; 0: none.
     pub admits: u32,
     /// Bytes of each CPU's ring; none: by the memory there is.
     pub ring_size: Option<u64>,

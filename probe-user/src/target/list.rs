@@ -40,9 +40,9 @@ pub struct ListRow {
     pub call: Option<(Arc<str>, bool)>,
     /// The sites of a marker scope.
     pub marker_sites: Vec<MarkerSite>,
-    /// What a marker tells of that is no scope.
+    /// The shape of a marker that is no scope.
     pub point: Option<PointShape>,
-    /// What a marker writes with each entry, a name that is known only then included.
+    /// The contents that a marker writes with each entry, a name that is known only then included.
     pub carried: Carried,
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct TextMessages {
 /// A function in lines.
 struct Function {
     label: String,
-    /// Those of a marker's message.
+    /// The name and the group of a marker's message.
     own: Option<OwnName>,
 }
 

@@ -126,7 +126,7 @@ fn annotation(name: &str, value: Option<&Value>) -> Message {
     annotation
 }
 
-/// What an edge is.
+/// The kind of an edge.
 enum Turn<'a> {
     /// The beginning of a call, or its end with its values.
     Call(Option<&'a NamedValues>),

@@ -322,7 +322,7 @@ pub struct FunctionReport {
     /// The kind of waits that its calls are, if it is no function of a program.
     #[serde(default)]
     pub wait: Option<WaitClass>,
-    /// What a marker tells of that is no scope, but a point in time.
+    /// The shape of a marker that is no scope, but a point in time.
     #[serde(default)]
     pub point: Option<PointShape>,
     #[serde(flatten)]

@@ -1,5 +1,5 @@
-//! What a later process has in common with those that are traced, so that the kernel alone can tell
-//! that it is one of those that the user chose.
+//! The facts that a later process has in common with those that are traced, so that the kernel alone can
+//! tell that it is one of those that the user chose.
 
 use crate::target::process::{
     facts::{self, user_of},

@@ -26,7 +26,7 @@ pub(crate) struct First {
     pub(crate) process: Process,
     pub(crate) objects: Vec<MappedObject>,
     pub(crate) watched: Watched,
-    /// Those that a plan needs as long as its probes are in place.
+    /// The files that a plan needs as long as its probes are in place.
     pub(crate) files: Vec<File>,
 }
 

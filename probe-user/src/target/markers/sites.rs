@@ -32,7 +32,7 @@ pub(crate) struct MarkerScope {
     pub is_whole_function: bool,
     /// True if its names come with its events. `name` stands for all of them.
     pub is_named_late: bool,
-    /// What it tells of, if it is no scope.
+    /// Its shape, if it is no scope.
     pub point: Option<PointShape>,
     /// The values that come with its entries.
     pub values: Vec<ValueInfo>,

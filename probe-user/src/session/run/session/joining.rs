@@ -29,14 +29,14 @@ pub(super) struct Joined {
     found: Option<UnboundedReceiver<Pid>>,
     /// None: none are awaited.
     meant: Option<Arc<Meant>>,
-    /// What the kernel admits them by.
+    /// The facts by which the kernel admits them.
     admits: u32,
     count: u64,
-    /// Those that ended before they could be traced.
+    /// The number of those that ended before they could be traced.
     missed: u64,
-    /// Those that the kernel admitted though they were not meant.
+    /// The number of those that the kernel admitted though they were not meant.
     pub(super) mistaken: u64,
-    /// Those that the kernel does not trace any more, as their kin.
+    /// The processes that the kernel does not trace any more.
     pub(super) turned_away: HashSet<Pid>,
     /// True once the kernel has taken no more to admit processes by.
     is_full: bool,
