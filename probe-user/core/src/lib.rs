@@ -24,6 +24,7 @@ pub mod glob;
 mod hash;
 pub mod ingest;
 pub mod marker;
+pub mod names;
 pub mod points;
 pub mod ranges;
 pub mod recording;

@@ -15,12 +15,14 @@ use ctrace_core::{
         stream::{CallLine, CallPart, Scene, StreamLine},
     },
     function::{FunctionInfo, FunctionKind},
+    names::as_written,
     recording::ReadAt,
     report::{CallValues, UNREADABLE, render::clean::clean},
     units::Nanos,
     values::Value,
 };
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// The longest name in columns. A hostile recording may have names of any length.
 const MOST_NAME: usize = 1_024;
@@ -190,11 +192,17 @@ fn brackets(info: &FunctionInfo) -> &'static str {
         let rest = full.strip_prefix(short.strip_suffix(" const").unwrap_or(short));
         rest.is_some_and(|rest| rest.starts_with(with))
     };
-    let name = &info.name;
-    match (&info.full_name, &info.short_name) {
-        (Some(full), _) if continues(full, name, "()") => "()",
+    let name = &*info.name;
+    // The shown name is one of both as it is written in the source.
+    let other = |other: &Option<Arc<str>>| {
+        let other = other.as_deref()?;
+        let written = as_written(other).unwrap_or_else(|| other.to_owned());
+        Some(written).filter(|written| *written != name)
+    };
+    match (other(&info.full_name), other(&info.short_name)) {
+        (Some(full), _) if continues(&full, name, "()") => "()",
         (Some(_), _) => "(…)",
-        (None, Some(short)) if continues(name, short, "(") => "",
+        (None, Some(short)) if continues(name, &short, "(") => "",
         (None, _) if name.ends_with(')') && !name.ends_with("operator()") => "",
         (None, _) => "(…)",
     }
@@ -265,6 +273,15 @@ mod tests {
         assert_eq!(full(&of_lambda[0], &of_lambda[1]), "");
         assert_eq!(short(&of_lambda[1], &of_lambda[0]), "(…)");
         assert_eq!(full("main::work::h0123456789abcdef", "main::work"), "(…)");
+        assert_eq!(short("shop::label", "shop::label[abi:cxx11]()"), "()");
+        let written = FunctionInfo {
+            full_name: Some("shop::label[abi:cxx11](int)".into()),
+            ..FunctionInfo {
+                short_name: Some("shop::label[abi:cxx11]".into()),
+                ..info("shop::label(int)")
+            }
+        };
+        assert_eq!(brackets(&written), "");
         assert_eq!(brackets(&FunctionInfo { kind: FunctionKind::Marker, ..info("check out") }), "");
     }
 }

@@ -15,6 +15,7 @@
 
 use super::catalogue::Named;
 use crate::function::{FunctionInfo, FunctionKind, without_hashes};
+use crate::names::as_written;
 use crate::report::FunctionReport;
 use crate::units::FuncId;
 use std::collections::HashMap;
@@ -56,6 +57,11 @@ impl<'a> Description<'a> {
             group: self.group.cloned(),
         }
     }
+}
+
+/// Returns a name as it is written in the source.
+fn written(name: &Arc<str>) -> Arc<str> {
+    as_written(name).map_or_else(|| name.clone(), Into::into)
 }
 
 fn is_file_of(program: Option<&str>, object: &str) -> bool {
@@ -123,17 +129,20 @@ impl Matching {
                 // The program's name in the last file counts.
                 group.object = told.object.clone();
                 if group.name != *told.name {
-                    group.name = group.full.clone();
+                    group.name = written(&group.full);
                 }
             }
         }
-        match_by(&mut groups, |group| without_hashes(&group.full).into(), |_, _| true);
+        match_by(&mut groups, |group| written(&without_hashes(&group.full).into()), |_, _| true);
         let shows_short = |groups: &[Group], list: &[usize]| {
-            list.iter().all(|&place| groups[place].name == groups[place].short)
+            list.iter().all(|&place| {
+                let Group { name, short, .. } = &groups[place];
+                name == short || *name == written(short)
+            })
         };
         match_by(
             &mut groups,
-            |group| group.short.clone(),
+            |group| written(&group.short),
             |groups, sides| sides.iter().any(|list| shows_short(groups, list)),
         );
         let mut functions = Vec::new();
@@ -183,7 +192,7 @@ fn match_by(
         for &other in old[1..].iter().chain(new) {
             groups[other].matched = Some(first);
             if groups[other].name != groups[first].name {
-                groups[first].name = groups[first].short.clone();
+                groups[first].name = written(&groups[first].short);
             }
         }
         if let Some(&last) = new.last() {

@@ -94,18 +94,6 @@ pub fn without_generics(name: &str) -> Option<String> {
     (depth == 0 && !bare.is_empty() && bare != name).then(|| bare.to_owned())
 }
 
-/// Removes the tags of C++ interfaces: `label[abi:cxx11]` becomes `label`. Returns `None` when there
-/// are none.
-pub(crate) fn without_abi_tags(name: &str) -> Option<String> {
-    let mut parts = name.split("[abi:");
-    let mut bare = parts.next()?.to_owned();
-    let before = bare.len();
-    for part in parts {
-        bare.push_str(part.split_once(']')?.1);
-    }
-    (before < name.len()).then_some(bare)
-}
-
 /// Writes `f(int) [clone .part.0] [clone .cold]`, as c++filt does, as `f(int).part.0.cold`.
 pub(crate) fn with_plain_clones(name: &str) -> String {
     let mut parts = name.split(" [clone .");
@@ -252,18 +240,6 @@ mod tests {
             assert_eq!(without_suffix(name), "f");
         }
         assert_eq!(without_suffix(".cold"), ".cold");
-    }
-
-    #[test]
-    fn strips_abi_tags() {
-        for (name, bare) in [
-            ("label[abi:cxx11]", Some("label")),
-            ("A[abi:a][abi:b]::f[abi:c](int)", Some("A::f(int)")),
-            ("A::operator[]", None),
-            ("broken[abi:", None),
-        ] {
-            assert_eq!(without_abi_tags(name).as_deref(), bare, "{name}");
-        }
     }
 
     #[test]

@@ -3,4 +3,3 @@
 pub(crate) mod demangle;
 pub(super) mod home;
 pub(super) mod nearest;
-pub(super) mod std_names;

@@ -1,8 +1,10 @@
 //! Decides which functions are shown with their parameters.
 //!
-//! The short name of a C++ function, without tags of interfaces, is that of all its overloads, and Rust's generic functions have
-//! one short name for all their instances. Where several of these are chosen, each gets its full
-//! name: with parameters, or with the hash. All others stay short.
+//! The short name of a C++ function, as it is written in the source, is that of all its overloads,
+//! and Rust's generic functions have one short name for all their instances. Where several of these
+//! are chosen, each gets its full name: with parameters, or with the hash. All others stay short.
+//! Both are shown as they are written in the source, unless that would give two functions one name:
+//! the library of C++ has its `std::string` twice.
 //!
 //! A name is given once and kept, because reports, recordings and metrics of a session have it
 //! already. So when a library that comes later has an overload of a function with a short name, only
@@ -12,6 +14,7 @@ use super::Selection;
 use crate::target::names::demangle;
 use crate::target::object::Object;
 use crate::target::object::symbols::Function;
+use ctrace_core::names::as_written;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -21,6 +24,9 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Naming {
     given: HashMap<Box<str>, Given>,
+    /// The symbols of the functions that were first to have a full name, by that name as it is written
+    /// in the source.
+    written: HashMap<Box<str>, Arc<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +61,9 @@ impl Naming {
     fn give_all<'a>(&mut self, functions: impl Iterator<Item = (&'a Function, bool)>) {
         let mut new = HashMap::<Box<str>, Given>::new();
         for (function, in_full) in functions {
+            if let Some(written) = as_written(function.full_name()) {
+                self.written.entry(written.into()).or_insert_with(|| function.symbol());
+            }
             let short = of_overloads(function);
             if self.given.contains_key(&*short) {
                 continue;
@@ -80,10 +89,22 @@ impl Naming {
         let (short, full) = (Arc::clone(function.name()), Arc::clone(function.full_name()));
         let is_short =
             self.given.get(&*of_overloads(function)).is_none_or(|given| given.is_of(function));
+        let name = self.written(function, if is_short { &short } else { &full });
+        let other = |other: Arc<str>| Some(other).filter(|other| *other != name);
+        // A short name that is the full one, too, is said once.
         let differs = short != full;
-        match is_short {
-            true => Shown { name: short, short: None, full: differs.then_some(full) },
-            false => Shown { name: full, short: differs.then_some(short), full: None },
+        let short = other(short).filter(|_| differs || !is_short);
+        Shown { short, full: other(full).filter(|_| differs || is_short), name }
+    }
+
+    /// Returns a name of a function as it is written in the source, unless another one has it.
+    fn written(&self, function: &Function, name: &Arc<str>) -> Arc<str> {
+        let is_first =
+            |full: &str| self.written.get(full).is_none_or(|first| Given::is_same(first, function));
+        let full = as_written(function.full_name());
+        match as_written(name) {
+            Some(written) if full.as_deref().is_none_or(is_first) => written.into(),
+            _ => Arc::clone(name),
         }
     }
 }
@@ -91,8 +112,8 @@ impl Naming {
 /// Returns the name that a function shares with its overloads. The compiler adds a tag to those that
 /// return a `std::string`.
 fn of_overloads(function: &Function) -> Cow<'_, str> {
-    match demangle::without_abi_tags(function.name()) {
-        Some(bare) => Cow::Owned(bare),
+    match as_written(function.name()) {
+        Some(written) => Cow::Owned(written),
         None => Cow::Borrowed(function.name()),
     }
 }
@@ -101,11 +122,14 @@ impl Given {
     /// Returns whether the short name was given to this function, or one with the same full name.
     fn is_of(&self, function: &Function) -> bool {
         match self {
-            Self::Short { symbol } => {
-                **symbol == *function.raw() || *demangle::full(symbol) == **function.full_name()
-            }
+            Self::Short { symbol } => Self::is_same(symbol, function),
             Self::Full => false,
         }
+    }
+
+    /// Returns whether a symbol is that of this function, or of one with the same full name.
+    fn is_same(symbol: &str, function: &Function) -> bool {
+        *symbol == *function.raw() || *demangle::full(symbol) == **function.full_name()
     }
 }
 
@@ -163,9 +187,42 @@ mod tests {
         let built = compile("g++ -O1", "cpp", source);
         let object = built.object();
         let symbols = ["_ZN4shop5labelB5cxx11Ei", "_ZN4shop5labelEl", "_ZN4shop5titleB5cxx11Ei"];
-        let expected =
-            ["shop::label[abi:cxx11](int)", "shop::label(long)", "shop::title[abi:cxx11]"];
+        let expected = ["shop::label(int)", "shop::label(long)", "shop::title"];
         assert_eq!(give(&mut Naming::default(), &named(&object, &symbols)), expected);
+    }
+
+    #[test]
+    fn names_are_written_as_in_the_source_unless_two_would_have_the_same() {
+        let source = r#"
+            #include <string>
+            #define KEPT __attribute__((noinline, used))
+            namespace shop {
+                KEPT long size(std::string const &v) { return v.size(); }
+                KEPT long size(long v) { return v + 1; }
+                KEPT void count(std::basic_string<char, std::char_traits<char>> *) {}
+            }
+            namespace std {
+                KEPT long take(long v) { return v + 2; }
+                namespace __1 { KEPT long take(long v) { return v + 3; } }
+            }
+            int main() { return 0; }
+        "#;
+        let built = compile("g++ -O1", "cpp", source);
+        let object = built.object();
+        let symbols: Vec<&str> = object
+            .functions()
+            .iter()
+            .map(Function::raw)
+            .filter(|symbol| symbol.contains("4shop") || symbol.contains("4take"))
+            .collect();
+        let mut names = give(&mut Naming::default(), &named(&object, &symbols));
+        names.sort();
+        assert_eq!(
+            names[..3],
+            ["shop::count", "shop::size(long)", "shop::size(std::string const&)"]
+        );
+        // The first of them has the name of the source.
+        assert!(names[3] != names[4] && names[4] == "std::take(long)", "{names:?}");
     }
 
     #[test]

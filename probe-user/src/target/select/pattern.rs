@@ -5,15 +5,15 @@ use super::prefilter::Prefilter;
 use super::regex_error::{self, one_line};
 use crate::target::markers::MarkerScope;
 use crate::target::names::demangle::{
-    full, with_plain_clones, with_return_type, without_abi_tags, without_clone_suffix,
-    without_generics, without_version,
+    full, with_plain_clones, with_return_type, without_clone_suffix, without_generics,
+    without_version,
 };
-use crate::target::names::std_names::as_written;
 use crate::target::object::Object;
 use crate::target::object::symbols::Function;
 use crate::target::usdt::UsdtProbe;
 use ctrace_core::function::{FunctionInfo, FunctionKind, without_hashes};
 use ctrace_core::glob::{self, Glob};
+use ctrace_core::names::{as_written, without_abi_tags};
 use globset::GlobMatcher;
 use regex::Regex;
 
@@ -256,7 +256,11 @@ impl Pattern {
         if glob.is_literal() || !self.name.may_be_full() {
             return found;
         }
-        let is_named = |one: &T| names(one).iter().any(|name| name.as_ref() == glob.text());
+        let is_text = |name: &N| {
+            let name = name.as_ref();
+            name == glob.text() || as_written(name).as_deref() == Some(glob.text())
+        };
+        let is_named = |one: &T| names(one).iter().any(is_text);
         match found.iter().any(is_named) {
             true => found.into_iter().filter(is_named).collect(),
             false => found,

@@ -379,6 +379,6 @@ fn names_that_are_different_anyway_stay_short() {
     for name in ["int shop::twice<int>(int)", "shop::twice<int>(int)", "shop::twice(int)"] {
         assert_eq!(shown(&objects, &[name], &[]), ["shop::twice<int>(int)"], "{name}");
     }
-    assert_eq!(shown(&objects, &["shop::label"], &[]), ["shop::label[abi:cxx11]"]);
-    assert_eq!(shown(&objects, &["shop::label(int)"], &[]), ["shop::label[abi:cxx11](int)"]);
+    assert_eq!(shown(&objects, &["shop::label"], &[]), ["shop::label"]);
+    assert_eq!(shown(&objects, &["shop::label(int)"], &[]), ["shop::label(int)"]);
 }

@@ -1,5 +1,5 @@
-//! Names of C++'s standard library as people write them: `std::string`, and containers without the
-//! arguments that nobody gives.
+//! Names of C++ as people write them: `std::string`, containers without the arguments that nobody
+//! gives, and nothing of the tags that compilers add.
 
 /// Longer names stay as they are.
 const LONGEST: usize = 4096;
@@ -26,10 +26,15 @@ const NAMES: [(&str, &str); 7] = [
 ];
 
 /// Returns a name, or a pattern of names, as it is written in the source. Returns `None` where it has
-/// nothing of the standard library.
-pub(crate) fn as_written(name: &str) -> Option<String> {
-    if !name.contains("std::") || name.len() > LONGEST {
+/// neither a tag nor anything of the standard library.
+pub fn as_written(name: &str) -> Option<String> {
+    if name.len() > LONGEST {
         return None;
+    }
+    let bare = without_abi_tags(name);
+    let name = bare.as_deref().unwrap_or(name);
+    if !name.contains("std::") {
+        return bare;
     }
     let mut text = name.replace("std::__cxx11::", "std::").replace("std::__1::", "std::");
     for default in DEFAULTS {
@@ -40,6 +45,18 @@ pub(crate) fn as_written(name: &str) -> Option<String> {
     }
     NAMES.iter().for_each(|(long, short)| text = text.replace(long, short));
     Some(text)
+}
+
+/// Removes the tags of C++ interfaces: `label[abi:cxx11]` becomes `label`. Returns `None` when there
+/// are none.
+pub fn without_abi_tags(name: &str) -> Option<String> {
+    let mut parts = name.split("[abi:");
+    let mut bare = parts.next()?.to_owned();
+    let before = bare.len();
+    for part in parts {
+        bare.push_str(part.split_once(']')?.1);
+    }
+    (before < name.len()).then_some(bare)
 }
 
 /// Removes each later argument of this template: `vector<int, std::allocator<int> >` becomes
@@ -88,7 +105,7 @@ fn end_of_brackets(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::as_written;
+    use super::{as_written, without_abi_tags};
 
     #[test]
     fn writes_what_people_write() {
@@ -119,5 +136,18 @@ mod tests {
             assert_eq!(as_written(written).as_deref(), Some(written), "{written}");
         }
         assert_eq!(as_written("shop::load(int)"), None);
+        assert_eq!(as_written("shop::label[abi:cxx11](int)").as_deref(), Some("shop::label(int)"));
+    }
+
+    #[test]
+    fn strips_abi_tags() {
+        for (name, bare) in [
+            ("label[abi:cxx11]", Some("label")),
+            ("A[abi:a][abi:b]::f[abi:c](int)", Some("A::f(int)")),
+            ("A::operator[]", None),
+            ("broken[abi:", None),
+        ] {
+            assert_eq!(without_abi_tags(name).as_deref(), bare, "{name}");
+        }
     }
 }
