@@ -151,8 +151,8 @@ impl Marks {
 }
 
 /// Returns for each function whether it frames its threads: it was entered once in each, and is
-/// called by no other traced function and calls some, or is `main` or a runtime's function below
-/// such ones only.
+/// called by no other traced function, calls some and takes most of the time, or is `main` or a
+/// runtime's function below such ones only.
 fn frames(report: &Report) -> Vec<bool> {
     let count = report.functions.len();
     let (mut is_called, mut is_called_by_others) = (vec![false; count], vec![false; count]);
@@ -176,7 +176,9 @@ fn frames(report: &Report) -> Vec<bool> {
     }
     let rows = report.functions.iter().enumerate();
     rows.map(|(at, row)| {
-        let is_outermost = calls[at] && !is_called[at];
+        // One call in each of many short processes is a unit of their work.
+        let takes_most = row.total_ns.0 / row.calls.max(1) > report.duration_ns.0 / 2;
+        let is_outermost = calls[at] && !is_called[at] && takes_most;
         let is_frame = names[at] && !is_called_by_others[at];
         row.calls > 0 && row.calls <= row.threads && (is_outermost || is_frame)
     })
