@@ -61,9 +61,13 @@ pub(crate) fn release_alone() -> Result<()> {
 
 fn release_of(stage: &str, options: &[&str], binary: &Path) -> Result<()> {
     holds_programs(&progress::must(stage, &mut release_command(options))?, binary)?;
-    symbols::split_off(binary)?;
+    symbols::split_off(binary)
+}
+
+/// Fails if a binary that is to be released is larger than promised.
+pub(crate) fn ensure_small(binary: &Path) -> Result<()> {
     let bytes = std::fs::metadata(binary)?.len();
-    if machine::which("objcopy").is_some() && bytes > MOST_BYTES {
+    if bytes > MOST_BYTES {
         bail!("{} has {bytes} bytes, more than {MOST_BYTES}", binary.display());
     }
     Ok(())

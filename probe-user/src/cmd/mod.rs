@@ -11,6 +11,7 @@ mod export;
 mod guard;
 mod heal;
 mod list;
+mod live_timeline;
 mod log;
 mod man;
 mod open;

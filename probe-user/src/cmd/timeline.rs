@@ -1,25 +1,51 @@
-//! `ctrace ui`: the timeline of a recording in a browser.
+//! `ctrace ui`: the timeline of a recording, or of a session, in a browser.
 
-use super::{Failure, open::open, print};
+use super::{Failure, live_timeline, open::open, print};
 use crate::{
     cli::{LensArgs, UiArgs},
     timeline_server::{Options, Server, stopped_by_signals},
-    ui, user,
+    ui,
+    user::{self, UserError},
 };
+use anyhow::anyhow;
+use ctrace_core::recording::ReadAt;
+use tokio::sync::oneshot;
 
 pub(super) fn main(args: UiArgs) -> Result<u8, Failure> {
-    // Nothing here needs root. Threads that are started later have the same rights as this one.
-    if let Some(caller) = user::caller()? {
-        caller.rights.take_on()?;
+    if args.live {
+        return live_timeline::main(args);
     }
+    if !args.is_of_recording() {
+        let why = "options that choose what to trace are for a process or a command: add --live, or \
+                   leave them out";
+        return Err(anyhow!(why).into());
+    }
+    // Nothing here needs root.
+    take_rights_of_caller()?;
     let lens = LensArgs { max_calls: args.max_calls, ..LensArgs::default() };
-    let recording = open(&args.files, &lens)?;
-    let files = args.files.iter().map(|file| file.display().to_string()).collect();
-    let options = Options { port: args.port, folder: args.ui_dir, files };
-    let server = Server::start(recording, options)?;
-    let stop = stopped_by_signals()?;
+    let files = args.recording();
+    let recording = open(&files, &lens)?;
+    let names = files.iter().map(|file| file.display().to_string()).collect();
+    let server = Server::start(recording, options(&args, names))?;
+    serve(server, stopped_by_signals()?)?;
+    Ok(0)
+}
+
+/// Takes on the rights of the user who called sudo. Threads that this one starts later have the same.
+pub(super) fn take_rights_of_caller() -> Result<(), UserError> {
+    user::caller()?.map_or(Ok(()), |caller| caller.rights.take_on())
+}
+
+pub(super) fn options(args: &UiArgs, files: Vec<String>) -> Options {
+    Options { port: args.port, folder: args.ui_dir.clone(), files }
+}
+
+/// Prints the address, and answers until `stop` is used or dropped.
+pub(super) fn serve<R: ReadAt + Send + Sync + 'static>(
+    server: Server<R>,
+    stop: oneshot::Receiver<()>,
+) -> Result<(), Failure> {
     ui::say("open this address in a browser on this machine; Ctrl-C ends");
     print(&server.url())?;
-    server.serve(stop)?;
-    Ok(0)
+    Ok(server.serve(stop)?)
 }

@@ -4,7 +4,8 @@ use super::{Failure, process, run, spec};
 use crate::{
     bpf,
     cli::{ProgramSelectArgs, SelectArgs, TopArgs, ValuesArgs, WhatArgs},
-    top::{self, Subject, TopColumn},
+    session::run::{launch::Streams, subject::Subject},
+    top::{self, TopColumn},
 };
 use anyhow::bail;
 
@@ -27,7 +28,8 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
     } else {
         let (resolved, user) = run::resolve("top", &args.command, user)?;
         bpf::require()?;
-        Subject::Command { words: args.command, resolved, user }
+        let (words, streams) = (args.command, Streams::NoTerminal);
+        Subject::Command { words, resolved, user, streams }
     };
     top::run(spec, args.interval, sort, subject)?;
     Ok(0)

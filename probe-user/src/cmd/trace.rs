@@ -74,12 +74,17 @@ pub(super) fn is_recording(words: &[PathBuf]) -> bool {
 }
 
 fn processes_of(args: &LinesArgs) -> anyhow::Result<Vec<ProcessName>> {
+    let words = process_names(&args.subject)?;
+    args.by.all_of_user(&words, args.user.user.as_deref())
+}
+
+/// Returns the processes that words on the command line name, where they could be files as well.
+pub(super) fn process_names(words: &[PathBuf]) -> anyhow::Result<Vec<ProcessName>> {
     let parse = |word: &PathBuf| {
         let word = word.to_str().context("no process has such a name")?;
         ProcessName::parse(word).map_err(|why| anyhow!("{word}: {why}"))
     };
-    let words = args.subject.iter().map(parse).collect::<anyhow::Result<Vec<_>>>()?;
-    args.by.all_of_user(&words, args.user.user.as_deref())
+    words.iter().map(parse).collect()
 }
 
 fn output(args: &LinesArgs, form: Form, default: sink::Default) -> anyhow::Result<Output> {

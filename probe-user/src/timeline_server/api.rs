@@ -1,12 +1,12 @@
-//! The answers about a recording.
+//! The answers about a recording, or about the newest calls of a session.
 
 use super::{
-    Source,
     answer::{BINARY, JSON, answer, refused},
     call::{CallJson, NearJson},
     params::Params,
     picture::{encode, stretch, time, view},
     range::RangeJson,
+    shown::{Shown, Source},
 };
 use crate::{
     connections::http::Answer,
@@ -22,7 +22,7 @@ use ctrace_core::{
     report::{Extras, render::json},
     stop::Stop,
     timeline::{About, RowKey, Timeline},
-    units::{Nanos, ThreadId},
+    units::ThreadId,
 };
 use hyper::StatusCode;
 use serde::Serialize;
@@ -30,7 +30,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 /// Answers requests for one recording.
 pub(super) struct Api<R> {
-    source: Arc<Source<R>>,
+    shown: Arc<Shown<R>>,
     /// Pictures and single calls do not wait for reports and searches.
     threads: OwnThreads,
     /// The recording's files as words of a shell.
@@ -47,6 +47,17 @@ struct AboutJson<'a> {
     short: Vec<String>,
     /// The recording's files, as words of a shell.
     files: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live: Option<LiveJson>,
+}
+
+/// What only a live page has.
+#[derive(Serialize)]
+struct LiveJson {
+    /// True if the session has ended.
+    has_ended: bool,
+    /// The time since the start from which calls are kept.
+    kept_from_ns: u64,
 }
 
 #[derive(Serialize)]
@@ -63,94 +74,120 @@ const STOPPED: &str = "the page does not wait for it any more";
 type Result<T> = std::result::Result<T, String>;
 
 impl<R: ReadAt + Send + Sync> Api<R> {
-    pub(super) fn new(source: Arc<Source<R>>, threads: OwnThreads, files: &[String]) -> Self {
+    pub(super) fn new(shown: Arc<Shown<R>>, threads: OwnThreads, files: &[String]) -> Self {
         let files: Vec<String> = files.iter().map(|file| quoted(file)).collect();
-        Self { source, threads, files: files.join(" ") }
+        Self { shown, threads, files: files.join(" ") }
     }
 
     /// Answers a request by its name and parameters. If it is stopped, the answer is worth nothing.
     pub(super) fn answer(&self, name: &str, query: &str, stop: &Stop) -> Answer {
         let params = Params(query);
-        let answered = match self.source.timeline.get() {
-            None => Ok(self.still_reading()),
+        let Some(source) = self.shown.now() else { return reading(0, 0) };
+        let source = &*source;
+        let answered = match source.timeline.get() {
+            None => Ok(still_reading(source)),
             Some(Err(error)) => Err(error.to_string()),
             Some(Ok(timeline)) => match name {
-                "about" => Ok(self.about(timeline)),
-                "picture" => self.threads.run(|| self.picture(timeline, &params, stop)),
-                "call" => self.threads.run(|| self.call(timeline, &params, stop)),
-                "report" => self.report(&params, stop),
-                "find" => self.find(timeline, &params, stop),
+                "about" => Ok(self.about(source, timeline)),
+                "picture" => self.threads.run(|| picture_of(source, timeline, &params, stop)),
+                "call" => self.threads.run(|| call_of(source, timeline, &params, stop)),
+                "report" => report(source, &params, stop),
+                "find" => find(source, timeline, &params, stop),
                 _ => return refused(StatusCode::NOT_FOUND, "there is no such answer\n"),
             },
         };
         answered.unwrap_or_else(|why| refused(StatusCode::BAD_REQUEST, format!("{why}\n")))
     }
 
-    fn start(&self) -> Nanos {
-        self.source.recording.period().0
-    }
-
-    fn still_reading(&self) -> Answer {
-        let all: u64 = self.source.recording.chunks().iter().map(|chunk| chunk.calls).sum();
-        let read = self.source.read.load(Ordering::Relaxed);
-        let mut answer = as_json(&serde_json::json!({ "read": read, "calls": all }));
-        *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-        answer
-    }
-
-    fn about(&self, timeline: &Timeline) -> Answer {
-        let about = timeline.about(&self.source.recording);
+    fn about(&self, source: &Source<R>, timeline: &Timeline) -> Answer {
+        let recording = &source.recording;
+        let about = timeline.about(recording);
         let colours = about.functions.iter().map(|function| tone_of(&function.name)).collect();
         let short = about.functions.iter().map(|function| plain(&function.name)).collect();
-        as_json(&AboutJson { about, colours, short, files: &self.files })
+        let live = self.shown.has_ended().map(|has_ended| {
+            let (start, end) = recording.period();
+            let kept_from = recording.chunks().first().map_or(end, |chunk| chunk.from);
+            LiveJson { has_ended, kept_from_ns: kept_from.since(start).0 }
+        });
+        as_json(&AboutJson { about, colours, short, files: &self.files, live })
     }
+}
 
-    fn picture(&self, timeline: &Timeline, params: &Params<'_>, stop: &Stop) -> Result<Answer> {
-        let recording = &self.source.recording;
-        let view = view(params, self.start())?;
-        let picture = timeline.picture(recording, &view, stop).ok_or(STOPPED)?;
-        Ok(answer(BINARY, encode(&picture, &view, self.start(), recording)))
-    }
+fn still_reading<R: ReadAt>(source: &Source<R>) -> Answer {
+    let all: u64 = source.recording.chunks().iter().map(|chunk| chunk.calls).sum();
+    reading(source.read.load(Ordering::Relaxed), all)
+}
 
-    fn call(&self, timeline: &Timeline, params: &Params<'_>, stop: &Stop) -> Result<Answer> {
-        let recording = &self.source.recording;
-        let row =
-            RowKey { thread: ThreadId(params.number("thread")?), depth: params.number("depth")? };
-        let at = time(params, "time", self.start())?;
-        let near = timeline.near(recording, row, at, params.number("slack")?, stop);
-        Ok(as_json(&near.map(|near| NearJson::new(recording, near))))
-    }
+/// Tells how many calls were read.
+fn reading(read: u64, all: u64) -> Answer {
+    let mut answer = as_json(&serde_json::json!({ "read": read, "calls": all }));
+    *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    answer
+}
 
-    /// Answers with the report of a range: that of `ctrace report --time`.
-    fn report(&self, params: &Params<'_>, stop: &Stop) -> Result<Answer> {
-        let window = stretch(params, self.start())?;
-        let (start, end) = self.source.recording.period();
-        if window.start >= end || window.end <= start {
-            return Err("the range is outside of the recording".to_owned());
-        }
-        let window = window.start.max(start)..window.end.min(end);
-        let query = Query { window: Some(window), stop: stop.clone(), ..Query::default() };
-        let report = report_of(&self.source.recording, &query, CENTER, Extras::default());
-        Ok(as_json(&RangeJson::new(&report)))
-    }
+fn picture_of<R: ReadAt + Send + Sync>(
+    source: &Source<R>,
+    timeline: &Timeline,
+    params: &Params<'_>,
+    stop: &Stop,
+) -> Result<Answer> {
+    let recording = &source.recording;
+    let start = recording.period().0;
+    let view = view(params, start)?;
+    let picture = timeline.picture(recording, &view, stop).ok_or(STOPPED)?;
+    Ok(answer(BINARY, encode(&picture, &view, start, recording)))
+}
 
-    fn find(&self, timeline: &Timeline, params: &Params<'_>, stop: &Stop) -> Result<Answer> {
-        let recording = &self.source.recording;
-        let texts = [params.text("text")?];
-        let patterns = Patterns { functions: &texts, ..Patterns::default() };
-        let chosen =
-            choose(recording.functions(), &patterns).map_err(|error| format!("{error:#}"))?;
-        let columns = params.number("columns")?;
-        let time = stretch(params, self.start())?;
-        let hits = timeline.hits(recording, &chosen, time, columns, stop);
-        let longest = hits.longest.iter();
-        Ok(as_json(&HitsJson {
-            functions: (0..chosen.len()).filter(|id| chosen[*id]).collect(),
-            count: hits.count,
-            columns: hits.columns,
-            longest: longest.map(|(row, span)| CallJson::new(recording, *row, span)).collect(),
-        }))
+fn call_of<R: ReadAt>(
+    source: &Source<R>,
+    timeline: &Timeline,
+    params: &Params<'_>,
+    stop: &Stop,
+) -> Result<Answer> {
+    let recording = &source.recording;
+    let row = RowKey { thread: ThreadId(params.number("thread")?), depth: params.number("depth")? };
+    let at = time(params, "time", recording.period().0)?;
+    let near = timeline.near(recording, row, at, params.number("slack")?, stop);
+    Ok(as_json(&near.map(|near| NearJson::new(recording, near))))
+}
+
+/// Answers with the report of a range: that of `ctrace report --time`.
+fn report<R: ReadAt + Send + Sync>(
+    source: &Source<R>,
+    params: &Params<'_>,
+    stop: &Stop,
+) -> Result<Answer> {
+    let (start, end) = source.recording.period();
+    let window = stretch(params, start)?;
+    if window.start >= end || window.end <= start {
+        return Err("the range is outside of the recording".to_owned());
     }
+    let window = window.start.max(start)..window.end.min(end);
+    let query = Query { window: Some(window), stop: stop.clone(), ..Query::default() };
+    let report = report_of(&source.recording, &query, CENTER, Extras::default());
+    Ok(as_json(&RangeJson::new(&report)))
+}
+
+fn find<R: ReadAt + Send + Sync>(
+    source: &Source<R>,
+    timeline: &Timeline,
+    params: &Params<'_>,
+    stop: &Stop,
+) -> Result<Answer> {
+    let recording = &source.recording;
+    let texts = [params.text("text")?];
+    let patterns = Patterns { functions: &texts, ..Patterns::default() };
+    let chosen = choose(recording.functions(), &patterns).map_err(|error| format!("{error:#}"))?;
+    let columns = params.number("columns")?;
+    let time = stretch(params, recording.period().0)?;
+    let hits = timeline.hits(recording, &chosen, time, columns, stop);
+    let longest = hits.longest.iter();
+    Ok(as_json(&HitsJson {
+        functions: (0..chosen.len()).filter(|id| chosen[*id]).collect(),
+        count: hits.count,
+        columns: hits.columns,
+        longest: longest.map(|(row, span)| CallJson::new(recording, *row, span)).collect(),
+    }))
 }
 
 fn as_json(value: &impl Serialize) -> Answer {

@@ -1,4 +1,5 @@
-//! `ctrace ui`: serves the timeline of a recording to a browser on this machine.
+//! `ctrace ui`: serves the timeline of a recording, or of a session that goes on ([`shown`]), to a
+//! browser on this machine.
 //!
 //! Whoever knows the address can read the recording, so it has a random token, and [`gate`] refuses
 //! all else: other tokens, other host names (DNS rebinding), requests from other pages. [`http`] has
@@ -16,21 +17,26 @@ mod gate;
 mod http;
 #[cfg(test)]
 mod life_tests;
+#[cfg(test)]
+mod live_tests;
 mod page;
 mod params;
 mod picture;
 mod range;
+mod shown;
 #[cfg(test)]
 mod tests;
 
+use crate::session::keep::live_calls::LiveLook;
 use anyhow::Context as _;
 use api::Api;
 use ctrace_core::{
     recording::{ReadAt, Recording, replay::OwnThreads},
-    timeline::{Timeline, TimelineError},
+    timeline::TimelineError,
 };
 use gate::Gate;
 use page::Page;
+use shown::{Shown, Source};
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
     iterator::Signals,
@@ -38,9 +44,8 @@ use signal_hook::{
 use std::{
     io,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
-    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
-    sync::{Arc, OnceLock, atomic::AtomicU64},
+    sync::Arc,
 };
 use tokio::sync::oneshot;
 
@@ -53,16 +58,8 @@ pub(crate) struct Options {
     pub port: u16,
     /// The folder of the page's files, instead of those in the program.
     pub folder: Option<PathBuf>,
-    /// The recording's files, as the command line has them.
+    /// The recording's files, as the command line has them. A live page has none.
     pub files: Vec<String>,
-}
-
-/// A recording and its timeline, as soon as all calls were read.
-struct Source<R> {
-    recording: Recording<R>,
-    timeline: OnceLock<Result<Timeline, NoTimeline>>,
-    /// The number of calls that were read so far.
-    read: AtomicU64,
 }
 
 /// Why there will be no pictures.
@@ -84,29 +81,30 @@ pub(crate) struct Server<R> {
     page: Page,
 }
 
+impl Server<Vec<u8>> {
+    /// Listens, and shows the newest calls of a session.
+    pub(crate) fn live(look: LiveLook, options: Options) -> anyhow::Result<Self> {
+        let shown = Arc::new(Shown::live());
+        let server = Self::new(Arc::clone(&shown), options)?;
+        spawn(move || shown.follow(&look))?;
+        Ok(server)
+    }
+}
+
 impl<R: ReadAt + Send + Sync + 'static> Server<R> {
-    /// Listens, and begins to read the calls.
+    /// Listens, and begins to read the calls of a recording.
     pub(crate) fn start(recording: Recording<R>, options: Options) -> anyhow::Result<Self> {
+        let source = Source::new(recording);
+        let server = Self::new(Arc::new(Shown::recording(Arc::clone(&source))), options)?;
+        spawn(move || source.build())?;
+        Ok(server)
+    }
+
+    fn new(shown: Arc<Shown<R>>, options: Options) -> anyhow::Result<Self> {
         let (listeners, port) = listen(options.port)?;
         let gate = Gate::new(port)?;
         let page = Page::new(options.folder);
-        let (timeline, read) = (OnceLock::new(), AtomicU64::new(0));
-        let source = Arc::new(Source { recording, timeline, read });
-        let api = Arc::new(Api::new(Arc::clone(&source), OwnThreads::start()?, &options.files));
-        let build = move || {
-            let build = || Timeline::build(&source.recording, &source.read);
-            // Of a panic nothing is left but the source, which is only read.
-            let built = match catch_unwind(AssertUnwindSafe(build)) {
-                Ok(built) => built.map_err(NoTimeline::Refused),
-                Err(_) => Err(NoTimeline::Failed),
-            };
-            // Only this thread sets it.
-            let _ = source.timeline.set(built);
-        };
-        std::thread::Builder::new()
-            .name("timeline".into())
-            .spawn(build)
-            .context("cannot start a thread")?;
+        let api = Arc::new(Api::new(shown, OwnThreads::start()?, &options.files));
         Ok(Self { listeners, gate, api, page })
     }
 
@@ -130,6 +128,12 @@ impl<R: ReadAt + Send + Sync + 'static> Server<R> {
         runtime.shutdown_background();
         Ok(served?)
     }
+}
+
+fn spawn(work: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
+    let thread = std::thread::Builder::new().name("timeline".into());
+    thread.spawn(work).context("cannot start a thread")?;
+    Ok(())
 }
 
 /// Listens on this machine, for IPv4 and IPv6, so that `localhost` is this server whichever a browser asks

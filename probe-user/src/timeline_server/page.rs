@@ -20,11 +20,12 @@ macro_rules! file {
 }
 
 /// All files; the first is the page itself.
-const FILES: [PageFile; 12] = [
+const FILES: [PageFile; 13] = [
     file!("index.html", "text/html; charset=utf-8"),
     file!("style.css", "text/css; charset=utf-8"),
     file!("icon.svg", "image/svg+xml"),
     file!("main.js", SCRIPT),
+    file!("live.js", SCRIPT),
     file!("data.js", SCRIPT),
     file!("draw.js", SCRIPT),
     file!("format.js", SCRIPT),

@@ -7,7 +7,7 @@ use ctrace_common::{Kind, RECORD_LEN};
 use ctrace_core::{
     engine::{Engine, EngineConfig},
     function::FunctionInfo,
-    recording::{End, Start, Writer, replay::Query},
+    recording::{Block, End, Start, Writer, replay::Query},
     report::Extras,
     units::{Nanos, Pid, Tid},
 };
@@ -40,18 +40,21 @@ impl Served {
         folder: Option<PathBuf>,
     ) -> Self {
         let options = Options { port: 0, folder, files: vec!["a 'b'.ctrace".to_owned()] };
-        let server = Server::start(recording, options).expect("it listens");
+        let served = Self::of(Server::start(recording, options).expect("it listens"));
+        while served.get("api/about").starts_with(b"HTTP/1.1 503") {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        served
+    }
+
+    pub(super) fn of<R: ReadAt + Send + Sync + 'static>(server: Server<R>) -> Self {
         let url = server.url();
         let address = url.strip_prefix("http://127.0.0.1:").expect("this machine");
         let (port, token) = address.split_once('/').expect("a path");
         let (port, token) = (port.parse().expect("a port"), token.trim_matches('/').to_owned());
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::spawn(move || server.serve(stopped));
-        let served = Self { port, token, stop: Some(stop), thread: Some(thread) };
-        while served.get("api/about").starts_with(b"HTTP/1.1 503") {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        served
+        Self { port, token, stop: Some(stop), thread: Some(thread) }
     }
 
     pub(super) fn demo() -> Self {
@@ -132,29 +135,40 @@ pub(super) fn hostile() -> Recording<Vec<u8>> {
 
 /// Returns a recording of as many calls as chunks. The names are markup.
 pub(super) fn of_chunks(count: u64) -> Vec<u8> {
-    let config = EngineConfig { record: true, rings: 1, ..EngineConfig::default() };
-    let mut engine = Engine::new(config);
-    engine.add_function(FunctionInfo::new(HOSTILE, "</script><script>alert(1)</script>"));
-    engine.name_thread(Pid(7), Tid(8), "</div>\u{1b}[31m");
+    let mut engine = engine();
     let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
     for chunk in 0..count {
-        for (ts, kind) in [(1_000_u64, Kind::Enter), (9_000, Kind::Return)] {
-            let mut record = [0; RECORD_LEN];
-            record[..8].copy_from_slice(&(10_000 * chunk + ts).to_le_bytes());
-            record[8..16].copy_from_slice(&0x7fff_0000_u64.to_le_bytes());
-            record[16..20].copy_from_slice(&7_u32.to_le_bytes());
-            record[20..24].copy_from_slice(&8_u32.to_le_bytes());
-            record[28] = kind as u8;
-            engine.push(0, &record);
-        }
-        engine.advance(Nanos(10_000 * (chunk + 1)));
-        engine.end_chunk(Nanos(10_000 * (chunk + 1)));
-        for block in engine.take_blocks() {
+        for block in blocks(&mut engine, chunk) {
             writer.write(&block).expect("memory takes all");
         }
     }
     let end = End { end_ns: Nanos(10_000 * count), ..End::default() };
     writer.finish(&end).expect("memory takes all")
+}
+
+/// Returns an engine with a function whose name is markup.
+pub(super) fn engine() -> Engine {
+    let config = EngineConfig { record: true, rings: 1, ..EngineConfig::default() };
+    let mut engine = Engine::new(config);
+    engine.add_function(FunctionInfo::new(HOSTILE, "</script><script>alert(1)</script>"));
+    engine.name_thread(Pid(7), Tid(8), "</div>\u{1b}[31m");
+    engine
+}
+
+/// Returns the blocks of one more chunk with one call.
+pub(super) fn blocks(engine: &mut Engine, chunk: u64) -> Vec<Block> {
+    for (ts, kind) in [(1_000_u64, Kind::Enter), (9_000, Kind::Return)] {
+        let mut record = [0; RECORD_LEN];
+        record[..8].copy_from_slice(&(10_000 * chunk + ts).to_le_bytes());
+        record[8..16].copy_from_slice(&0x7fff_0000_u64.to_le_bytes());
+        record[16..20].copy_from_slice(&7_u32.to_le_bytes());
+        record[20..24].copy_from_slice(&8_u32.to_le_bytes());
+        record[28] = kind as u8;
+        engine.push(0, &record);
+    }
+    engine.advance(Nanos(10_000 * (chunk + 1)));
+    engine.end_chunk(Nanos(10_000 * (chunk + 1)));
+    engine.take_blocks()
 }
 
 #[test]

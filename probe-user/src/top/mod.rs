@@ -23,4 +23,3 @@ mod view;
 pub(crate) use model::columns::TopColumn;
 pub(crate) use run::{run, run_with_daemon};
 pub(crate) use screen::check;
-pub(crate) use source::Subject;

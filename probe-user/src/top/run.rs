@@ -5,11 +5,14 @@ use crate::top::{
     export, keys,
     model::{Effect, Model, columns::TopColumn},
     screen::Screen,
-    source::{IntervalSource, Subject, Update},
+    source::{IntervalSource, Update},
     summary::summary,
     view,
 };
-use crate::{session::spec::TraceSpec, ui};
+use crate::{
+    session::{run::subject::Subject, spec::TraceSpec},
+    ui,
+};
 use anyhow::Context;
 use ratatui::crossterm::event::KeyEvent;
 use signal_hook::{

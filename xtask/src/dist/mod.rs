@@ -65,6 +65,8 @@ pub(crate) fn main(options: &Options) -> Result<()> {
 pub(crate) fn all(url: &str) -> Result<PathBuf> {
     build::release()?;
     build::release_alone()?;
+    build::ensure_small(&paths::ctrace())?;
+    build::ensure_small(&paths::ctrace_alone())?;
     let ebpf = artifacts::ebpf(&mut build::release_command(&[]))?;
     let other = artifacts::ebpf(&mut build::release_command(build::ALONE))?.object;
     ensure!(

@@ -1,6 +1,7 @@
 //! The flight recorder of a session: its newest calls in memory. They become a recording when a
 //! call was slow. Reports go on meanwhile.
 
+use super::newest::{Held, Newest};
 use crate::{
     files::{Owner, Place},
     target::select::pattern::Pattern,
@@ -9,17 +10,15 @@ use anyhow::Context;
 use ctrace_core::{
     function::FunctionInfo,
     recording::{
-        Block, BlockKind, Definitions, End, Recording, Slow, Start, Writer,
+        Block, End, Recording, Slow, Start, Writer,
         replay::{self, SlowCallCriteria, Tree},
     },
     units::{FuncId, Nanos},
 };
 use rustix::fs::OFlags;
 use std::{
-    collections::VecDeque,
     io::{self, BufWriter, Write},
     path::Path,
-    sync::Arc,
 };
 
 /// Takes slow calls, the function name of the longest, and the calls before them. It must not wait
@@ -53,11 +52,9 @@ pub(crate) struct FlightSpec {
 
 /// The flight recorder of a session.
 pub(crate) struct Flight {
-    asked: FlightSpec,
-    start: Start,
-    definitions: Definitions,
-    chunks: VecDeque<Arc<Block>>,
-    bytes: usize,
+    too_slow: TooSlow,
+    deliver: Deliver,
+    newest: Newest,
     /// Slow calls that ended before this were told.
     told_to: Nanos,
 }
@@ -65,9 +62,7 @@ pub(crate) struct Flight {
 /// The contents of the recorder at some moment.
 #[derive(Clone)]
 pub(crate) struct Flown {
-    start: Start,
-    definitions: Definitions,
-    chunks: Vec<Arc<Block>>,
+    held: Held,
     unarmed: Vec<FuncId>,
     too_slow: TooSlow,
     /// The slow calls ended after this.
@@ -76,54 +71,36 @@ pub(crate) struct Flown {
 
 impl Flight {
     pub(crate) fn new(asked: FlightSpec) -> Self {
-        let (start, definitions, chunks, told_to) = Default::default();
-        Self { asked, start, definitions, chunks, bytes: 0, told_to }
+        let FlightSpec { too_slow, keep, memory, deliver } = asked;
+        Self { too_slow, deliver, newest: Newest::new(keep, memory), told_to: Nanos::ZERO }
     }
 
     pub(crate) fn begin(&mut self, start: Start) {
-        self.start = start;
+        self.newest.begin(start);
     }
 
     pub(crate) fn threshold(&self) -> Nanos {
-        self.asked.too_slow.threshold
+        self.too_slow.threshold
     }
 
     pub(crate) fn is_watched(&self, function: &FunctionInfo) -> bool {
-        self.asked.too_slow.is_watched(function)
+        self.too_slow.is_watched(function)
     }
 
     pub(crate) fn take(&mut self, blocks: Vec<Block>) {
-        for mut block in blocks {
-            self.definitions.note(&block);
-            if block.kind == BlockKind::Calls {
-                block.pack();
-                self.bytes += block.packed_len();
-                self.chunks.push_back(Arc::new(block));
-            }
-        }
-        let newest = self.chunks.back().map_or(Nanos::ZERO, |chunk| chunk.window().end);
-        let oldest = newest.since(self.asked.keep);
-        while let Some(chunk) = self.chunks.front()
-            && self.chunks.len() > 1
-            && (chunk.window().end < oldest || self.bytes > self.asked.memory)
-        {
-            self.bytes -= chunk.packed_len();
-            self.chunks.pop_front();
-        }
-        let from = self.chunks.front().map_or(newest, |chunk| chunk.window().start);
-        self.definitions.forget_threads_before(from);
+        self.newest.take(blocks);
     }
 
     /// Hands slow calls on: they are in the last chunks.
     pub(crate) fn tell(&mut self, slow: Slow, name: &str, unarmed: Vec<FuncId>) {
-        let chunks: Vec<_> = self.chunks.iter().cloned().collect();
-        let from = chunks.first().map_or(self.start.start_ns, |chunk| chunk.window().start);
-        let start = Start { start_ns: from, ..self.start.clone() };
-        let newest = chunks.last().map_or(self.told_to, |chunk| chunk.window().end);
+        let mut held = self.newest.held();
+        if let Some(from) = held.from() {
+            held.start.start_ns = from;
+        }
+        let newest = held.to().unwrap_or(self.told_to);
         let since = std::mem::replace(&mut self.told_to, newest);
-        let (definitions, too_slow) = (self.definitions.clone(), self.asked.too_slow.clone());
-        let flown = Flown { start, definitions, chunks, unarmed, too_slow, since };
-        (self.asked.deliver)(slow, name, flown);
+        let flown = Flown { held, unarmed, too_slow: self.too_slow.clone(), since };
+        (self.deliver)(slow, name, flown);
     }
 }
 
@@ -132,7 +109,7 @@ impl Flown {
     pub(crate) fn write(&self, path: &Path, target: &str, note: String) -> anyhow::Result<()> {
         let place = Place::find(path, Owner::Ours)?;
         let file = place.create_new(OFlags::WRONLY)?;
-        let start = Start { daemon_target: Some(target.to_owned()), ..self.start.clone() };
+        let start = Start { daemon_target: Some(target.to_owned()), ..self.held.start.clone() };
         let written = Writer::new(BufWriter::new(file), &start)
             .and_then(|writer| self.write_to(writer, note))
             .and_then(|out| out.into_inner().map_err(|error| error.into_error()));
@@ -151,7 +128,7 @@ impl Flown {
         most: usize,
         inside: usize,
     ) -> anyhow::Result<(Recording<Vec<u8>>, Vec<Tree>)> {
-        let writer = Writer::uncompressed(Vec::new(), &self.start)?;
+        let writer = Writer::uncompressed(Vec::new(), &self.held.start)?;
         let recording = Recording::open(self.write_to(writer, String::new())?)?;
         let functions = recording.functions().iter();
         let wanted = SlowCallCriteria {
@@ -165,13 +142,10 @@ impl Flown {
         Ok((recording, trees))
     }
 
-    fn write_to<W: Write>(&self, mut writer: Writer<W>, note: String) -> io::Result<W> {
-        self.definitions.write(&mut writer)?;
-        for chunk in &self.chunks {
-            writer.write(chunk)?;
-        }
-        let end_ns = self.chunks.last().map_or(self.start.start_ns, |chunk| chunk.window().end);
-        let target = self.start.target.clone();
-        writer.finish(&End { end_ns, target, notes: vec![note], unarmed: self.unarmed.clone() })
+    fn write_to<W: Write>(&self, writer: Writer<W>, note: String) -> io::Result<W> {
+        let start = &self.held.start;
+        let end_ns = self.held.to().unwrap_or(start.start_ns);
+        let (target, unarmed) = (start.target.clone(), self.unarmed.clone());
+        self.held.write_to(writer, &End { end_ns, target, notes: vec![note], unarmed })
     }
 }

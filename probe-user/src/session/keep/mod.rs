@@ -1,10 +1,13 @@
-//! Passes a session's results to reports, to a watcher, to recordings, or to a reader call by call.
+//! Passes a session's results to reports, to a watcher, to recordings, to a timeline, or to a reader
+//! call by call.
 
 pub(crate) mod behind;
 pub(crate) mod flight;
 pub(crate) mod lines;
 pub(crate) mod live;
+pub(crate) mod live_calls;
 pub(crate) mod messages;
+pub(crate) mod newest;
 pub(crate) mod one_function;
 pub(crate) mod output;
 pub(crate) mod parts;

@@ -1,8 +1,9 @@
-//! The destination of a session's results: reports, a watcher, a recording, or lines of single
-//! calls.
+//! The destination of a session's results: reports, a watcher, a recording, a timeline, or lines of
+//! single calls.
 
 use super::{
     live::Live,
+    live_calls::LiveCalls,
     recording::Recording,
     sink::{Default, Sink, check_intervals},
     spill::Spill,
@@ -16,6 +17,7 @@ pub(crate) enum Output {
     Reports(Box<Reports>),
     Live(Live),
     Recording(Box<Recording>),
+    Calls(Box<LiveCalls>),
     Stream(Box<Stream>),
 }
 
@@ -59,7 +61,7 @@ impl Output {
         match self {
             Self::Reports(reports) => reports.spill.is_some(),
             Self::Live(_) => false,
-            Self::Recording(_) | Self::Stream(_) => true,
+            Self::Recording(_) | Self::Calls(_) | Self::Stream(_) => true,
         }
     }
 
@@ -76,7 +78,7 @@ impl Output {
                 reports.spill.is_some() && shows
             }
             Self::Live(_) => false,
-            Self::Recording(_) | Self::Stream(_) => true,
+            Self::Recording(_) | Self::Calls(_) | Self::Stream(_) => true,
         }
     }
 
@@ -85,14 +87,14 @@ impl Output {
         match self {
             Self::Reports(reports) => reports.interval,
             Self::Live(live) => Some(live.interval),
-            Self::Recording(_) | Self::Stream(_) => None,
+            Self::Recording(_) | Self::Calls(_) | Self::Stream(_) => None,
         }
     }
 
     /// Returns the bytes of the recording so far, if it is one.
     pub(crate) fn written(&self) -> Option<u64> {
         match self {
-            Self::Reports(_) | Self::Live(_) | Self::Stream(_) => None,
+            Self::Reports(_) | Self::Live(_) | Self::Calls(_) | Self::Stream(_) => None,
             Self::Recording(recording) => Some(recording.written()),
         }
     }

@@ -14,5 +14,6 @@ pub(crate) mod session;
 pub(crate) mod setup;
 pub(crate) mod signals;
 pub(crate) mod status;
+pub(crate) mod subject;
 pub(crate) mod unarmed;
 mod wrapper;

@@ -237,7 +237,7 @@ impl<'a> Setup<'a> {
         };
         let launched = origin == Origin::Launched;
         let status = Status::new(match output {
-            Output::Live(_) | Output::Stream(_) => Drawn::Never,
+            Output::Live(_) | Output::Calls(_) | Output::Stream(_) => Drawn::Never,
             _ if launched => Drawn::BeforeStart,
             _ => Drawn::Always,
         });

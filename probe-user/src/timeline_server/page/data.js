@@ -4,7 +4,7 @@
  * @typedef {{ name: string, object: string }} TracedFunction
  * @typedef {{ program: string, length_ns: number, calls: number, functions: TracedFunction[],
  *   threads: import('./rows.js').Thread[], notes: string[], colours: number[][], short: string[],
- *   files: string }} About
+ *   files: string, live?: { has_ended: boolean, kept_from_ns: number } }} About
  * @typedef {{ thread: number, depth: number, function: number, start_ns: number,
  *   duration_ns: number, ended: 'timed' | 'untimed' | 'open' }} Call
  * @typedef {{ call: Call, parents: Call[], missing_parents: number, is_other: boolean, inside: Call[],

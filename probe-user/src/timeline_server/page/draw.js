@@ -39,29 +39,44 @@ export class Painter {
    * @param {HTMLCanvasElement} canvas
    * @param {import('./data.js').About} about
    */
-  constructor(canvas, { colours, functions, short }) {
+  constructor(canvas, about) {
     this.canvas = canvas;
     const context = canvas.getContext('2d', { alpha: false });
     if (!context) throw new Error('this browser cannot draw');
     this.context = context;
-    this.colours = colours;
-    this.names = functions.map(({ name }, id) => forms(name, short[id] ?? name));
+    /** @type {number[][]} */
+    this.colours = [];
+    /** @type {string[][]} */
+    this.names = [];
     /** The widths of names in pixels. @type {Map<string, number>} */
     this.widths = new Map();
-    this.css = colours.map((colour) => css(colour));
-    this.inks = colours.map(ink);
+    /** @type {string[]} */
+    this.css = [];
+    /** @type {string[]} */
+    this.inks = [];
+    this.know(about);
     this.lines = document.createElement('canvas');
     /** Functions that are not dimmed; null if none is. @type {Set<number> | null} */
     this.chosen = null;
     this.theme = theme();
   }
 
+  /** Learns the functions. @param {import('./data.js').About} about */
+  know({ colours, functions, short }) {
+    if (colours.length === this.colours.length) return;
+    this.colours = colours;
+    this.names = functions.map(({ name }, id) => forms(name, short[id] ?? name));
+    this.css = colours.map((colour) => css(colour));
+    this.inks = colours.map(ink);
+  }
+
   /**
    * @param {import('./view.js').View} view
    * @param {import('./rows.js').Row[]} rows
    * @param {import('./data.js').Picture | null} picture
+   * @param {number} keptFrom the time from which calls are kept
    */
-  draw(view, rows, picture) {
+  draw(view, rows, picture, keptFrom) {
     const { context, canvas } = this;
     const ratio = canvas.width / view.width;
     context.setTransform(1, 0, 0, 1, 0, 0);
@@ -76,7 +91,12 @@ export class Painter {
     this.#lines(view, scale, picture, found, ratio);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     found.forEach(({ drawn, y }) => this.#spans(view, drawn, y));
-    this.#losses(view, picture);
+    const at = (/** @type {number} */ cell) => view.xAt(picture.first + cell * picture.cell);
+    for (let n = 0; n < picture.lost.length; n += 2) {
+      const left = at(picture.lost[n]);
+      this.#hatch(left, Math.max(at(picture.lost[n + 1]), left + 2), view.width);
+    }
+    if (keptFrom > 0) this.#hatch(view.xAt(0), view.xAt(keptFrom), view.width);
   }
 
   /**
@@ -203,34 +223,32 @@ export class Painter {
   }
 
   /**
-   * @param {import('./view.js').View} view
-   * @param {import('./data.js').Picture} picture
+   * Marks where something is missing.
+   * @param {number} from
+   * @param {number} to
+   * @param {number} width of the picture
    */
-  #losses(view, picture) {
+  #hatch(from, to, width) {
+    const [left, right] = [Math.max(from, 0), Math.min(to, width)];
+    if (right <= left) return;
     const { context } = this;
+    const height = this.canvas.height;
+    context.save();
     context.strokeStyle = '#d9480f';
     context.fillStyle = '#d9480f22';
     context.lineWidth = 1;
-    const height = this.canvas.height;
-    for (let n = 0; n < picture.lost.length; n += 2) {
-      const at = (/** @type {number} */ cell) => view.xAt(picture.first + cell * picture.cell);
-      const left = Math.max(at(picture.lost[n]), 0);
-      const right = Math.min(Math.max(at(picture.lost[n + 1]), left + 2), view.width);
-      if (right <= left) continue;
-      context.save();
-      context.beginPath();
-      context.rect(left, 0, right - left, height);
-      context.fill();
-      context.clip();
-      context.beginPath();
-      for (let x = left - height - (left % 8); x < right; x += 8) {
-        context.moveTo(x, height);
-        context.lineTo(x + height, 0);
-      }
-      context.globalAlpha = 0.35;
-      context.stroke();
-      context.restore();
+    context.beginPath();
+    context.rect(left, 0, right - left, height);
+    context.fill();
+    context.clip();
+    context.beginPath();
+    for (let x = left - height - (left % 8); x < right; x += 8) {
+      context.moveTo(x, height);
+      context.lineTo(x + height, 0);
     }
+    context.globalAlpha = 0.35;
+    context.stroke();
+    context.restore();
   }
 }
 

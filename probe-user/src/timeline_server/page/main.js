@@ -3,6 +3,7 @@
 import * as data from './data.js';
 import { Painter, ruler, theme } from './draw.js';
 import { byId, calls, count, duration, element } from './format.js';
+import { FIRST, Live } from './live.js';
 import { Pointer } from './pointer.js';
 import { showCall, showHits, showRange, showText } from './panel.js';
 import { ROW, Rows } from './rows.js';
@@ -43,12 +44,33 @@ export class Page {
     this.isDrawing = false;
     /** @type {number | undefined} */
     this.hashing = undefined;
+    this.live = about.live ? new Live(this) : null;
+    if (about.live) this.view.least = 1.2 * FIRST;
   }
 
   start() {
     this.listen();
     this.resize();
     this.fromHash();
+    this.live?.start();
+    this.change();
+  }
+
+  /**
+   * A live recording has grown.
+   * @param {data.About} about
+   */
+  grow(about) {
+    const before = this.about.length_ns;
+    this.about = about;
+    this.around.about = about;
+    this.view.length = Math.max(about.length_ns, 1);
+    this.rows.threads = about.threads;
+    this.rows.place();
+    this.painter.know(about);
+    tell(about);
+    // Its picture was right until now.
+    if (this.view.to > before) this.asked = '';
     this.change();
   }
 
@@ -85,7 +107,7 @@ export class Page {
   draw() {
     const rows = this.rows.visible(this.view.scroll, this.height);
     this.painter.chosen = this.search.functions;
-    this.painter.draw(this.view, rows, this.picture);
+    this.painter.draw(this.view, rows, this.picture, this.about.live?.kept_from_ns ?? 0);
     ruler(this.ruler, this.view, this.search.found, this.painter.theme);
     this.drawNames();
     this.drawRange();
@@ -345,6 +367,7 @@ export class Page {
     PageUp: () => { this.view.scroll -= this.height; },
     PageDown: () => { this.view.scroll += this.height; },
     0: () => this.all(),
+    l: () => this.live?.toggle(),
     '/': () => byId('find').focus(),
     '?': () => this.help(),
     f: () => {
@@ -371,16 +394,21 @@ function why(error) {
   return error instanceof data.Refused ? error.message : 'ctrace has ended, or cannot be reached';
 }
 
+/** Shows the remarks on a recording. @param {data.About} about */
+function tell(about) {
+  const notes = byId('notes');
+  notes.hidden = !about.notes.length;
+  notes.replaceChildren(...about.notes.map((note) => element('p', note)));
+}
+
 async function start() {
   const status = byId('status');
   try {
     const about = await data.about((part) => { status.textContent = `reading ${Math.round(part * 100)} %`; });
     document.title = `${about.program} · ctrace`;
     byId('program').textContent = about.program;
-    const notes = byId('notes');
-    notes.hidden = !about.notes.length;
-    notes.replaceChildren(...about.notes.map((note) => element('p', note)));
-    if (!about.threads.length) status.textContent = 'there is no call in this recording';
+    tell(about);
+    if (!about.threads.length && !about.live) status.textContent = 'there is no call in this recording';
     else new Page(about).start();
   } catch (error) {
     status.textContent = '';

@@ -122,8 +122,10 @@ export function showRange(panel, around, range, report) {
   if (report.rows.length) panel.append(functions(report));
   if (report.left_out) panel.append(element('p', `${count(report.left_out)} more functions are not shown`, 'dim'));
   panel.append(...paragraphs([...report.remarks, ...report.notes], 'dim'),
-    element('p', report.loss, report.is_damaged ? 'warning' : 'dim'),
-    element('h3', 'the same on the command line'),
+    element('p', report.loss, report.is_damaged ? 'warning' : 'dim'));
+  // A live page has no file.
+  if (around.about.live) return;
+  panel.append(element('h3', 'the same on the command line'),
     element('code', `ctrace report ${around.about.files} --time ${exact(range.from)}..${exact(range.to)}`));
 }
 

@@ -13,6 +13,10 @@ export class View {
     this.to = this.length;
     this.scroll = 0;
     this.width = 1;
+    /** The longest time across the screen, if the recording is shorter: a live one grows. */
+    this.least = 0;
+    /** True while the end of a live recording is shown. */
+    this.follows = false;
   }
 
   /** @param {number} x */
@@ -35,12 +39,22 @@ export class View {
    * @param {number} to
    */
   show(from, to) {
-    const most = this.length * 1.2;
+    this.follows = false;
+    const most = Math.max(this.length * 1.2, this.least);
     const middle = (from + to) / 2;
     const length = Math.min(Math.max(to - from, SHORTEST), Math.max(most, SHORTEST));
     const first = Math.min(Math.max(middle - length / 2, -0.1 * this.length - SHORTEST), 1.1 * this.length - length + SHORTEST);
     this.from = length >= most ? this.length / 2 - length / 2 : first;
     this.to = this.from + length;
+  }
+
+  /**
+   * Shows this much before an end that moves.
+   * @param {number} end
+   * @param {number} length
+   */
+  follow(end, length) {
+    [this.from, this.to, this.follows] = [end - length, end, true];
   }
 
   /** @param {number} margin part of the length at either side */
@@ -58,7 +72,9 @@ export class View {
     const at = this.timeAt(x);
     const length = Math.max((this.to - this.from) * factor, SHORTEST);
     const from = at - length * x / this.width;
+    const { follows } = this;
     this.show(from, from + length);
+    this.follows = follows;
   }
 
   /** @param {number} pixels */

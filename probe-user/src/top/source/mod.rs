@@ -4,28 +4,18 @@ pub(crate) mod daemon;
 pub(crate) mod observer;
 pub(crate) mod stretch;
 
-use crate::top::{run::ScreenEvent, source::daemon::Traced};
-use crate::{
-    session::{
-        keep::{
-            live::{Command, Commands, Live, Snapshot},
-            output::Output,
-        },
-        run::{
-            chosen::{Chosen, First},
-            event_loop::{self, Ending},
-            launch::{self, Program, Streams},
-        },
-        spec::TraceSpec,
+use crate::session::{
+    keep::{
+        live::{Command, Live, Snapshot},
+        output::Output,
     },
-    target::{launch::Launch, process::Process},
-    ui,
-    user::Identity,
+    run::subject::Subject,
+    spec::TraceSpec,
 };
+use crate::top::{run::ScreenEvent, source::daemon::Traced};
 use anyhow::{Context, anyhow};
 use ctrace_core::{report::Extras, units::Nanos};
 use std::{
-    ffi::OsString,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{
@@ -50,17 +40,6 @@ pub(super) enum Update {
     Ended { result: anyhow::Result<()>, missed: u64 },
 }
 
-/// The subject of a session.
-pub(crate) enum Subject {
-    Processes(Box<Chosen>),
-    Command {
-        /// The words of the command line, unchanged.
-        words: Vec<OsString>,
-        resolved: Launch,
-        user: Identity,
-    },
-}
-
 /// The number of intervals lost since the last that was delivered. Only the session's thread
 /// changes it.
 type Missed = Arc<AtomicU64>;
@@ -83,22 +62,13 @@ impl IntervalSource {
         let (commands, received) = unbounded_channel();
         let missed = Missed::default();
         let session = move || {
-            let traced = catch_unwind(AssertUnwindSafe(|| match subject {
-                Subject::Processes(chosen) => {
-                    let live = live(interval, events.clone(), Missed::clone(&missed));
-                    trace(&spec, *chosen, live, &events, received)
-                }
-                Subject::Command { words, resolved, user } => {
-                    let program = Program {
-                        words: &words,
-                        resolved: &resolved,
-                        user: &user,
-                        streams: Streams::NoTerminal,
-                    };
-                    let live = live(interval, events.clone(), Missed::clone(&missed));
-                    launch(&spec, &program, live, &events, received)
-                }
-            }));
+            let output = Output::Live(live(interval, events.clone(), Missed::clone(&missed)));
+            let begun = |cpu| {
+                let begun = ScreenEvent::Update(Update::Begun { cpu });
+                events.send(begun).context("the screen is gone")
+            };
+            let trace = || subject.trace(&spec, output, received, begun);
+            let traced = catch_unwind(AssertUnwindSafe(trace));
             let result = traced.unwrap_or_else(|_| Err(anyhow!("the session ended by a fault")));
             let missed = missed.load(Ordering::Relaxed);
             // Nobody listens once the screen is gone.
@@ -145,59 +115,6 @@ impl IntervalSource {
             Self::Daemon(_) => false,
         }
     }
-}
-
-fn trace(
-    spec: &TraceSpec,
-    mut chosen: Chosen,
-    live: Live,
-    events: &SyncSender<ScreenEvent>,
-    commands: Commands,
-) -> anyhow::Result<()> {
-    let output = Output::Live(live);
-    let setup = chosen.plan(spec, &output)?;
-    let Chosen { first: First { process, objects, watched, files: _files }, others, later } =
-        chosen;
-    let (mut session, plan) = setup.running(&process, output)?;
-    if spec.probes.follow {
-        session.trace_family(&objects, &others)?.iter().for_each(|line| ui::say(line));
-    }
-    if let Some(later) = later {
-        session.await_later(later)?;
-    }
-    session.arm(&plan, &objects)?;
-    drop(plan);
-    let ending = Ending::commanded(commands, None).awaiting_followed();
-    let begun = || {
-        // With children, CPU time counts from here on.
-        let follow = spec.probes.follow;
-        let cpu = if follow { Some(Nanos::ZERO) } else { Process::cpu_time(process.pid()) };
-        events.send(ScreenEvent::Update(Update::Begun { cpu })).context("the screen is gone")
-    };
-    event_loop::run(&mut session, watched, ending, begun)
-}
-
-/// Runs and traces a command. It keeps running when the screen closes.
-fn launch(
-    spec: &TraceSpec,
-    program: &Program<'_>,
-    live: Live,
-    events: &SyncSender<ScreenEvent>,
-    commands: Commands,
-) -> anyhow::Result<()> {
-    let ending = Ending::commanded(commands, None).awaiting_followed();
-    let begun = || {
-        let begun = ScreenEvent::Update(Update::Begun { cpu: Some(Nanos::ZERO) });
-        events.send(begun).context("the screen is gone")
-    };
-    let output = Output::Live(live);
-    let (mut launched, traced) = launch::trace(spec, program, output, |_, _| Ok(ending), begun)?;
-    launched.let_go()?;
-    if launched.goes_on() {
-        let pid = launched.pid().0;
-        ui::say(&format!("the command goes on without being traced; `kill {pid}` ends it"));
-    }
-    traced
 }
 
 /// Sends snapshots to `events`. While a stopped terminal takes none, they are counted as missed.

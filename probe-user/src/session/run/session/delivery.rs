@@ -9,6 +9,8 @@ use ctrace_core::{function::FunctionInfo, recording::Start, report::Extras, unit
 
 /// The length of a chunk: a crash may lose this much of a recording.
 const CHUNK: Nanos = Nanos::from_millis(1_000);
+/// The same where calls are shown as they come.
+const LIVE_CHUNK: Nanos = Nanos::from_millis(200);
 
 pub(crate) struct Delivery {
     pub(super) output: Output,
@@ -43,6 +45,10 @@ impl Delivery {
         }
         match &mut self.output {
             Output::Recording(recording) => recording.begin(start),
+            Output::Calls(calls) => {
+                calls.begin(start);
+                Ok(())
+            }
             Output::Stream(stream) => stream.begin(start),
             Output::Reports(reports) => {
                 reports.spill.as_mut().map_or(Ok(()), |spill| spill.begin(time))
@@ -70,6 +76,7 @@ impl Delivery {
     pub(super) fn ends_chunk(&mut self, settled: Nanos) -> bool {
         let length = match self.output {
             Output::Stream(_) => stream::DELAY,
+            Output::Calls(_) => LIVE_CHUNK,
             _ => CHUNK,
         };
         let ends = settled.since(self.chunk_end) >= length;
@@ -83,14 +90,14 @@ impl Delivery {
     pub(super) fn discard(&mut self) -> anyhow::Result<()> {
         match &mut self.output {
             Output::Recording(recording) => recording.discard(),
-            Output::Reports(_) | Output::Live(_) | Output::Stream(_) => Ok(()),
+            Output::Reports(_) | Output::Live(_) | Output::Calls(_) | Output::Stream(_) => Ok(()),
         }
     }
 
     /// Returns the center cut and the extras that reports need; `None` if there are none.
     pub(super) fn content(&self) -> Option<(f64, Extras)> {
         match &self.output {
-            Output::Recording(_) | Output::Stream(_) => None,
+            Output::Recording(_) | Output::Calls(_) | Output::Stream(_) => None,
             Output::Reports(reports) => Some((reports.center_cut, reports.sink.extras())),
             Output::Live(live) => Some((live.center_cut, (live.extras)())),
         }

@@ -31,14 +31,36 @@ impl Session {
     /// Records everything before `settled`, all of which has been seen. Returns `false` if there is
     /// no room for more calls, or no reader.
     pub(super) fn record(&mut self, settled: Nanos) -> anyhow::Result<bool> {
-        if self.delivery.ends_chunk(settled) {
+        let ends = self.delivery.ends_chunk(settled);
+        if ends {
             if let Output::Stream(_) = self.delivery.output {
                 // A line says when they were lost.
                 self.count_losses()?;
             }
             self.engine.end_chunk(settled);
         }
-        self.write_blocks()
+        let goes_on = self.write_blocks()?;
+        if ends
+            && let Output::Calls(calls) = &self.delivery.output
+            && calls.is_wanted()
+        {
+            self.count_losses()?;
+            self.show_calls(settled);
+        }
+        Ok(goes_on)
+    }
+
+    /// Shows the newest calls as a recording that ends here.
+    fn show_calls(&mut self, end: Nanos) {
+        let end = self.end_record(end);
+        if let Output::Calls(calls) = &mut self.delivery.output {
+            calls.show(end);
+        }
+    }
+
+    fn end_record(&self, end: Nanos) -> End {
+        let target = self.target.report.clone();
+        End { end_ns: end, target, notes: self.notes(end), unarmed: self.arming.unarmed.ids() }
     }
 
     /// Counts as a long write, because a disk may be slow.
@@ -54,6 +76,7 @@ impl Session {
                 recording.take_remarks().iter().for_each(|remark| self.warn(remark));
             }
             Output::Live(_) => self.keep(blocks),
+            Output::Calls(calls) => calls.take(blocks),
             Output::Stream(stream) => return stream.write(blocks),
             Output::Reports(reports) => {
                 if let Some(spill) = &mut reports.spill
@@ -88,32 +111,42 @@ impl Session {
 
     /// Ends the recording or the stream at `end`, and prints its summary.
     pub(super) fn end_recording(&mut self, end: Nanos) -> anyhow::Result<()> {
-        let notes = self.notes(end);
+        if let Output::Calls(_) = &self.delivery.output {
+            self.show_calls(end);
+            let calls = ui::text::units::count(self.engine.counters().calls);
+            ui::say(&format!(
+                "{calls} calls in {}, {}",
+                seconds(self.progress.start, end),
+                self.told_losses()
+            ));
+            return Ok(());
+        }
+        let end_record = self.end_record(end);
         if let Output::Stream(stream) = &mut self.delivery.output {
             let took = end.since(self.progress.start);
             if let Some(lines) = writing::during(|| stream.finish(end, took))? {
-                notes.iter().chain(&lines).for_each(|line| ui::say(line));
+                end_record.notes.iter().chain(&lines).for_each(|line| ui::say(line));
             }
             return Ok(());
         }
         let Output::Recording(recording) = &mut self.delivery.output else { return Ok(()) };
-        let target = self.target.report.clone();
-        let unarmed = self.arming.unarmed.ids();
-        let end_record = End { end_ns: end, target, notes, unarmed };
         let kept = writing::during(|| recording.finish(end_record))?;
         let remarks = recording.take_remarks();
         remarks.iter().for_each(|remark| self.warn(remark));
-        let (calls, lost) = (self.engine.counters().calls, self.engine.lost());
-        let lost = match lost {
+        let (calls, lost) = (self.engine.counters().calls, self.told_losses());
+        let said = summary(&kept, calls, (self.progress.start, end), &lost);
+        ui::say(&said);
+        Ok(())
+    }
+
+    fn told_losses(&self) -> String {
+        match self.engine.lost() {
             0 => "nothing lost".to_owned(),
             lost => format!(
                 "{} EVENTS LOST: --ring-size helps, or fewer functions",
                 ui::text::units::count(lost)
             ),
-        };
-        let said = summary(&kept, calls, (self.progress.start, end), &lost);
-        ui::say(&said);
-        Ok(())
+        }
     }
 }
 
@@ -124,12 +157,11 @@ fn summary(
     (start, end): (Nanos, Nanos),
     lost: &str,
 ) -> String {
-    let seconds = |from: Nanos| format!("{:.1} s", end.since(from).0 as f64 / 1e9);
     let (calls, all, bytes) =
-        (ui::text::units::count(calls), seconds(start), ui::text::units::bytes(kept.bytes));
+        (ui::text::units::count(calls), seconds(start, end), ui::text::units::bytes(kept.bytes));
     let of = match kept.newest_from {
         Some(from) => {
-            format!("the newest {} of {all} with {calls} calls in all", seconds(from))
+            format!("the newest {} of {all} with {calls} calls in all", seconds(from, end))
         }
         None => format!("{calls} calls in {all}"),
     };
@@ -143,6 +175,10 @@ fn summary(
         ),
         [] => format!("{of}, {bytes}, {lost}"),
     }
+}
+
+fn seconds(from: Nanos, to: Nanos) -> String {
+    format!("{:.1} s", to.since(from).0 as f64 / 1e9)
 }
 
 fn host() -> Host {

@@ -1,0 +1,99 @@
+//! What is shown: a recording, or the newest calls of a session that goes on.
+
+use super::NoTimeline;
+use crate::session::keep::{live_calls::LiveLook, newest::Held};
+use ctrace_core::{
+    recording::{End, ReadAt, Recording, Writer},
+    timeline::Timeline,
+};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// A recording and its timeline, as soon as all calls were read.
+pub(super) struct Source<R> {
+    pub(super) recording: Recording<R>,
+    pub(super) timeline: OnceLock<Result<Timeline, NoTimeline>>,
+    /// The number of calls that were read so far.
+    pub(super) read: AtomicU64,
+}
+
+impl<R: ReadAt + Send + Sync> Source<R> {
+    pub(super) fn new(recording: Recording<R>) -> Arc<Self> {
+        Arc::new(Self { recording, timeline: OnceLock::new(), read: AtomicU64::new(0) })
+    }
+
+    /// Reads all calls.
+    pub(super) fn build(&self) {
+        let build = || Timeline::build(&self.recording, &self.read);
+        // Of a panic nothing is left but the source, which is only read.
+        let built = match catch_unwind(AssertUnwindSafe(build)) {
+            Ok(built) => built.map_err(NoTimeline::Refused),
+            Err(_) => Err(NoTimeline::Failed),
+        };
+        // Only one thread sets it.
+        let _ = self.timeline.set(built);
+    }
+}
+
+/// The source of the answers. That of a live page is replaced whenever there are new calls.
+pub(super) struct Shown<R> {
+    source: RwLock<Option<Arc<Source<R>>>>,
+    is_live: bool,
+    has_ended: AtomicBool,
+}
+
+impl<R> Shown<R> {
+    pub(super) fn recording(source: Arc<Source<R>>) -> Self {
+        let source = RwLock::new(Some(source));
+        Self { source, is_live: false, has_ended: AtomicBool::new(true) }
+    }
+
+    pub(super) fn live() -> Self {
+        Self { source: RwLock::default(), is_live: true, has_ended: AtomicBool::new(false) }
+    }
+
+    /// Returns what is shown now; a live page has nothing at first.
+    pub(super) fn now(&self) -> Option<Arc<Source<R>>> {
+        self.source.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns whether the session has ended, if this is the page of one.
+    pub(super) fn has_ended(&self) -> Option<bool> {
+        self.is_live.then(|| self.has_ended.load(Ordering::Relaxed))
+    }
+
+    fn show(&self, source: Arc<Source<R>>) {
+        let before = self.source.write().unwrap_or_else(PoisonError::into_inner).replace(source);
+        // It may be large: nobody waits while it goes.
+        drop(before);
+    }
+}
+
+impl Shown<Vec<u8>> {
+    /// Shows new calls until the session ends. Making a timeline takes at most a fifth of the time.
+    pub(super) fn follow(&self, look: &LiveLook) {
+        const SHORTEST: Duration = Duration::from_millis(200);
+        while let Some((held, end)) = look.next() {
+            let began = Instant::now();
+            match source_of(&held, &end) {
+                Ok(source) => self.show(source),
+                Err(error) => tracing::warn!("the newest calls cannot be shown: {error:#}"),
+            }
+            std::thread::sleep((4 * began.elapsed()).max(SHORTEST));
+        }
+        self.has_ended.store(true, Ordering::Relaxed);
+    }
+}
+
+fn source_of(held: &Held, end: &End) -> anyhow::Result<Arc<Source<Vec<u8>>>> {
+    let writer = Writer::uncompressed(Vec::new(), &held.start)?;
+    let source = Source::new(Recording::open(held.write_to(writer, end)?)?);
+    source.build();
+    Ok(source)
+}
