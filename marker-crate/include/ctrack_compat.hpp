@@ -203,7 +203,7 @@ struct EventGroup {
 inline std::string where_the_numbers_are() {
 #if CTRACE_ENABLED && defined(__unix__)
     return "ctrack: the numbers are outside the program now: sudo ctrace attach " + std::to_string(getpid()) +
-           " --view ctrack";
+           " --view ctrack (while it runs; for a whole run: sudo ctrace run --view ctrack -- COMMAND)";
 #else
     return "ctrack: this program was compiled without ctrace's markers";
 #endif
