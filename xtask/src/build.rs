@@ -8,24 +8,38 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
-/// The limit of the release binary without its line tables.
+/// The limit of a released binary without its line tables.
 const MOST_BYTES: u64 = 20_000_000;
 
-/// The options of a build that needs no library. musl reads accounts without loading the host's
-/// name services, which a static glibc could not do safely.
-pub(crate) const ALONE: &[&str] = &["--target", paths::MUSL];
+/// The options of the build for users of a checkout.
+const RELEASE: &[&str] = &["--release"];
 
-/// Returns the command that builds the release binary.
-pub(crate) fn release_command(options: &[&str]) -> Command {
+/// The options of the build for packages.
+pub(crate) const PACKAGED: &[&str] = &["--profile", "packaged"];
+
+/// The same for a program that needs no library. musl reads accounts without loading the host's
+/// name services, which a static glibc could not do safely.
+pub(crate) const PACKAGED_ALONE: &[&str] = &["--profile", "packaged", "--target", paths::MUSL];
+
+/// Returns the command that builds the binary with these options.
+pub(crate) fn command(options: &[&str]) -> Command {
     let mut command = paths::cargo();
-    command.args(["build", "--release", "--locked", "--package", "ctrace", "--bin", "ctrace"]);
+    command.args(["build", "--locked", "--package", "ctrace", "--bin", "ctrace"]);
     command.args(options);
     command
 }
 
 /// Builds the release binary, with its line tables beside it. Fails if it lacks the eBPF object.
 pub(crate) fn release() -> Result<()> {
-    release_of("release build", &[], &paths::ctrace())
+    built("release build", RELEASE, &paths::ctrace())
+}
+
+/// Builds the binaries for packages. Fails if one is larger than promised.
+pub(crate) fn packaged() -> Result<()> {
+    built("build for packages", PACKAGED, &paths::packaged())?;
+    built("static build for packages", PACKAGED_ALONE, &paths::packaged_alone())?;
+    ensure_small(&paths::packaged())?;
+    ensure_small(&paths::packaged_alone())
 }
 
 /// Builds the release binary while what it needs is installed: most crates need none of it.
@@ -36,7 +50,8 @@ pub(crate) fn release_with_setup(no_install: bool) -> Result<()> {
     }
     std::fs::create_dir_all(paths::target().join("xtask"))?;
     let installing = tempfile::NamedTempFile::new_in(paths::target().join("xtask"))?;
-    let mut early = release_command(&["--jobs", &(cpus() + 1).to_string()]);
+    let mut early = command(RELEASE);
+    early.args(["--jobs", &(cpus() + 1).to_string()]);
     // The build script of ctrace waits while this file is there. It is the job beyond the CPUs.
     early.env("CTRACE_BPF_AFTER", installing.path());
     thread::scope(|scope| {
@@ -54,18 +69,12 @@ fn cpus() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Builds the release binary that needs no library.
-pub(crate) fn release_alone() -> Result<()> {
-    release_of("static release build", ALONE, &paths::ctrace_alone())
-}
-
-fn release_of(stage: &str, options: &[&str], binary: &Path) -> Result<()> {
-    holds_programs(&progress::must(stage, &mut release_command(options))?, binary)?;
+fn built(stage: &str, options: &[&str], binary: &Path) -> Result<()> {
+    holds_programs(&progress::must(stage, &mut command(options))?, binary)?;
     symbols::split_off(binary)
 }
 
-/// Fails if a binary that is to be released is larger than promised.
-pub(crate) fn ensure_small(binary: &Path) -> Result<()> {
+fn ensure_small(binary: &Path) -> Result<()> {
     let bytes = std::fs::metadata(binary)?.len();
     if bytes > MOST_BYTES {
         bail!("{} has {bytes} bytes, more than {MOST_BYTES}", binary.display());

@@ -22,9 +22,14 @@ pub(crate) fn ctrace() -> PathBuf {
 /// Rust's name of targets whose programs need no library.
 pub(crate) const MUSL: &str = "x86_64-unknown-linux-musl";
 
-/// Returns the release binary that needs no library.
-pub(crate) fn ctrace_alone() -> PathBuf {
-    target().join(MUSL).join("release/ctrace")
+/// Returns the binary that is released for hosts with a C library.
+pub(crate) fn packaged() -> PathBuf {
+    target().join("packaged/ctrace")
+}
+
+/// Returns the binary that is released for all hosts: it needs no library.
+pub(crate) fn packaged_alone() -> PathBuf {
+    target().join(MUSL).join("packaged/ctrace")
 }
 
 /// Returns the ctrace that tests run: built like the tests, so that a gate builds everything once.

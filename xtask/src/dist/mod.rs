@@ -63,19 +63,16 @@ pub(crate) fn main(options: &Options) -> Result<()> {
 
 /// Builds and packs all of a release. Returns the folder.
 pub(crate) fn all(url: &str) -> Result<PathBuf> {
-    build::release()?;
-    build::release_alone()?;
-    build::ensure_small(&paths::ctrace())?;
-    build::ensure_small(&paths::ctrace_alone())?;
-    let ebpf = artifacts::ebpf(&mut build::release_command(&[]))?;
-    let other = artifacts::ebpf(&mut build::release_command(build::ALONE))?.object;
+    build::packaged()?;
+    let ebpf = artifacts::ebpf(&mut build::command(build::PACKAGED))?;
+    let other = artifacts::ebpf(&mut build::command(build::PACKAGED_ALONE))?.object;
     ensure!(
         std::fs::read(&ebpf.object)? == std::fs::read(&other)?,
         "two builds of the eBPF programs differ: compare {} and {}",
         ebpf.object.display(),
         other.display()
     );
-    let parts = Parts { alone: paths::ctrace_alone(), shared: paths::ctrace(), ebpf };
+    let parts = Parts { alone: paths::packaged_alone(), shared: paths::packaged(), ebpf };
     // Cargo has put the programs back as it built them.
     for program in [&parts.alone, &parts.shared] {
         symbols::split_off(program)?;
