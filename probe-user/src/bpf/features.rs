@@ -231,8 +231,7 @@ impl OwnPlace {
 
     /// Returns the place at this address of this process's own code.
     pub(super) fn at(address: u64) -> Result<Self, String> {
-        let maps = fs::read_to_string("/proc/self/maps").map_err(|error| reason(&error))?;
-        let offset = offset_of(&maps, address).ok_or(ITSELF)?;
+        let offset = own_offset(address)?;
         let program = multi::empty_program(AttachType::UprobeMulti).map_err(|e| reason(&e))?;
         Ok(Self { offset, program })
     }
@@ -241,6 +240,12 @@ impl OwnPlace {
     pub(super) fn probe(&self) -> Result<OwnedFd, String> {
         link_here(self.offset, self.program.as_fd(), AttachType::UprobeMulti, &[])
     }
+}
+
+/// Returns the file offset of an address in this process's own code.
+pub(super) fn own_offset(address: u64) -> Result<u64, String> {
+    let maps = fs::read_to_string("/proc/self/maps").map_err(|error| reason(&error))?;
+    Ok(offset_of(&maps, address).ok_or(ITSELF)?)
 }
 
 const ITSELF: &str = "cannot find its own code in /proc/self/maps";

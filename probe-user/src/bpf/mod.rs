@@ -20,6 +20,7 @@ mod restore;
 mod return_guards;
 mod rings;
 mod single_step;
+pub(crate) mod spun;
 mod sys;
 
 pub use error::BpfError;

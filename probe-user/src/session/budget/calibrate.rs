@@ -2,28 +2,17 @@
 //! untraced and traced in each way, and takes the difference.
 
 use crate::{
-    bpf::{Config, Kernel, LinkChoice, Role, Site},
-    session::plan::{Planner, Sites},
-    target::{
-        place::Returns,
-        plan::{CostClass, ExitPlacement, Placement},
-        process::maps::MappedObject,
-        read::budget::ObjectLimits,
-        select::{Patterns, Selector},
-    },
+    bpf::{Config, Kernel, LinkChoice, Role, Site, spun},
+    target::plan::CostClass,
 };
-use anyhow::{Context, bail};
+use anyhow::anyhow;
 use ctrace_common::{Cookie, Kind};
 use ctrace_core::{
     ingest::decode::{Decoded, decode},
     units::Pid,
 };
 use serde::{Deserialize, Serialize};
-use std::{
-    hint::black_box,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{hint::black_box, path::Path, time::Instant};
 
 /// Calls per measurement. All their records fit into a ring, and a round takes about a millisecond,
 /// so that on a busy machine most rounds end before another process gets its turn.
@@ -31,11 +20,6 @@ const CALLS: u32 = 100;
 const RING_BYTES: u32 = 8 << 20;
 /// The least of this many rounds is taken: noise only adds.
 const ROUNDS: usize = 200;
-
-/// The own program is no hostile file. Where it is large and the processor slow, a longer look is
-/// better than costs that are guessed.
-const OWN_PROGRAM: ObjectLimits =
-    ObjectLimits { time: Duration::from_secs(120), ..ObjectLimits::DEFAULT };
 
 /// The nanoseconds that probes add to a call on this machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -77,12 +61,7 @@ pub(crate) fn measure() -> anyhow::Result<Calibration> {
     })?;
     let own = Pid(std::process::id());
     kernel.trace_process(own)?;
-    let placement = place_spun()?;
-    let ExitPlacement::Sites(exits) = &placement.exit else {
-        bail!("the ways out of the function to measure were not found");
-    };
-    let ret = exits.iter().find(|exit| exit.cost == CostClass::SingleStep);
-    let ret = ret.context("the function to measure has no ret instruction")?;
+    let place = spun::find().map_err(|why| anyhow!(why))?;
     let mut rings = kernel.rings()?;
     let mut durations = Durations::default();
     let mut cost = |role, offset| -> anyhow::Result<f64> {
@@ -97,12 +76,12 @@ pub(crate) fn measure() -> anyhow::Result<Calibration> {
         attached.detach()?;
         Ok((traced - bare).max(0.0))
     };
-    let entry_ns = cost(Role::Entry, placement.entry.offset)?;
-    let single_step_ns = cost(Role::Entry, ret.offset)?;
-    let entry_and_return_ns = cost(Role::Function, placement.entry.offset)?;
+    let entry_ns = cost(Role::Entry, place.entry)?;
+    let single_step_ns = cost(Role::Entry, place.ret)?;
+    let entry_and_return_ns = cost(Role::Function, place.entry)?;
     let bare = nanos_per_call(|| ());
     Ok(Calibration {
-        entry_class: placement.entry.cost.name().to_owned(),
+        entry_class: CostClass::Emulated.name().to_owned(),
         entry_ns,
         entry_and_return_ns,
         single_step_ns,
@@ -142,40 +121,15 @@ impl Durations {
     }
 }
 
-fn place_spun() -> anyhow::Result<Placement> {
-    let exe = MappedObject::from_file(Path::new("/proc/self/exe"), true)
-        .context("cannot read the own program")?;
-    let pattern = ["*::ctrace_calibration_spun".to_owned()];
-    let selector = Selector::parse(Patterns { functions: &pattern, ..Patterns::default() })?;
-    let mut planner = Planner::new(selector, 1, Returns::RetSites).within(OWN_PROGRAM);
-    let plan = planner.plan(&[exe])?;
-    let planned = plan.objects.into_iter().flat_map(|object| object.functions).next();
-    match planned.map(|planned| planned.sites) {
-        Some(Sites::Function(placement)) => Ok(placement),
-        _ => bail!("the function to measure cannot be traced"),
-    }
-}
-
 fn nanos_per_call(mut between: impl FnMut()) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
         let begun = Instant::now();
         for i in 0..CALLS {
-            black_box(ctrace_calibration_spun(black_box(i)));
+            black_box(spun::call(black_box(i)));
         }
         best = best.min(begun.elapsed().as_nanos() as f64 / f64::from(CALLS));
         between();
     }
     best
-}
-
-/// Starts with a `push`: it keeps a value over a call.
-#[inline(never)]
-fn ctrace_calibration_spun(value: u32) -> u32 {
-    ctrace_calibration_leaf(value) ^ value
-}
-
-#[inline(never)]
-fn ctrace_calibration_leaf(value: u32) -> u32 {
-    black_box(value).rotate_left(3)
 }
