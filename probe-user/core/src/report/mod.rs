@@ -312,6 +312,9 @@ pub struct FunctionReport {
     /// True if a call that leaves by a tail call ends there, and not at its return.
     #[serde(default)]
     pub until_tail_call: bool,
+    /// True if calls within calls of the function itself are on the path of the outermost one.
+    #[serde(default)]
+    pub folded: bool,
     /// True if only the order of a thread's events tells the ends of calls: one that is missing makes
     /// durations wrong.
     #[serde(default)]

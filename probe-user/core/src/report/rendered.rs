@@ -40,6 +40,7 @@ impl FunctionReport {
             slowest: SlowTailReport::default(),
             sampled: None,
             until_tail_call: info.ends_at_tail_call(),
+            folded: false,
             joined_by_order: info.by_order.is_some(),
             condition: info.condition.clone(),
             wait: info.wait,

@@ -31,6 +31,9 @@ impl Serialize for FunctionReport {
         if self.until_tail_call {
             map.serialize_entry("until_tail_call", &true)?;
         }
+        if self.folded {
+            map.serialize_entry("folded", &true)?;
+        }
         if self.joined_by_order {
             map.serialize_entry("joined_by_order", &true)?;
         }

@@ -4,10 +4,13 @@ use crate::target::{
     object::{Object, symbols::Function},
     select::not_found::flawed_markers,
 };
+use std::collections::BTreeMap;
 
 /// Returns the message: the functions that there are, and an option that would trace some of them.
 pub(super) fn what_could_be_traced(objects: &[Object]) -> String {
     const SHOWN: usize = 4;
+    /// So many functions can all be traced.
+    const FEW: usize = 200;
     /// Names of templates and closures fill lines.
     const READABLE: usize = 40;
     let Some(main) = objects.iter().find(|object| object.is_main()) else {
@@ -34,13 +37,52 @@ pub(super) fn what_could_be_traced(objects: &[Object]) -> String {
     if shown.is_empty() {
         shown.push(names[0]);
     }
-    let tip = names.iter().find(|name| **name == "main").unwrap_or(&shown[0]);
+    let tip = match own_namespace(main.name(), &names) {
+        Some(own) => format!("-f '{own}::*'"),
+        None if functions.len() <= FEW => "-f '*'".to_owned(),
+        None => format!("-f '{}'", shown[0]),
+    };
     format!(
         "nothing was chosen: {} has {} functions ({}, …), {probes} USDT probes with its libraries, \
-         and no marker scopes{flawed}; try -f '{tip}', or -f '*' for all functions; `ctrace list` \
-         shows them",
+         and no marker scopes{flawed}; try {tip}; `ctrace list` shows them",
         main.name(),
         functions.len(),
         shown.join(", "),
     )
+}
+
+/// Returns the namespace, or the crate, of the program's own functions: the one that has its name, or
+/// that most of the names are in.
+fn own_namespace<'a>(program: &str, names: &[&'a str]) -> Option<&'a str> {
+    /// Those of compilers and their libraries.
+    const OTHERS: [&str; 7] =
+        ["std", "core", "alloc", "__gnu_cxx", "__cxxabiv1", "compiler_builtins", "hashbrown"];
+    let program = program.replace('-', "_");
+    let mut counts = BTreeMap::<&str, usize>::new();
+    for name in names {
+        let first = name.split_once("::").map(|(first, _)| first);
+        let is_name = |text: &&str| {
+            !text.is_empty() && text.chars().all(|sign| sign.is_alphanumeric() || sign == '_')
+        };
+        if let Some(first) = first.filter(is_name).filter(|first| !OTHERS.contains(first)) {
+            *counts.entry(first).or_default() += 1;
+        }
+    }
+    let most = counts.iter().max_by_key(|(name, count)| (**name == program, **count));
+    most.map(|(name, _)| *name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::own_namespace;
+
+    #[test]
+    fn the_own_namespace_is_that_of_the_program_or_the_largest() {
+        let names = ["std::sort", "std::copy", "std::find", "shop::a", "shop::b", "log::a", "main"];
+        assert_eq!(own_namespace("server", &names), Some("shop"));
+        assert_eq!(own_namespace("log", &names), Some("log"));
+        let rust = ["<str>::len", "gimli::read", "gimli::parse", "my_tool::main", "core::fmt"];
+        assert_eq!(own_namespace("my-tool", &rust), Some("my_tool"));
+        assert_eq!(own_namespace("redis", &["call", "std::sort", "operator new"]), None);
+    }
 }

@@ -46,6 +46,17 @@ impl Lines {
         })
     }
 
+    /// Returns the name and an address of the first inlined function with a name that matches.
+    pub(crate) fn inlined_like(&self, matches: impl Fn(&str) -> bool) -> Option<(String, u64)> {
+        (0..self.units.len()).find_map(|unit| {
+            self.inlined(unit).stretches.iter().find_map(|stretch| {
+                self.budget.check().ok()?;
+                let name = self.name(EntryAt { unit, offset: stretch.function })?;
+                matches(&name).then_some((name, stretch.begin))
+            })
+        })
+    }
+
     fn inlined(&self, unit: usize) -> &Inlined {
         let unit = &self.units[unit];
         unit.inlined.get_or_init(|| {
@@ -194,6 +205,11 @@ mod tests {
             places(&object).into_iter().map(|at| lines.inlined_function(at)).collect();
         let names: Vec<_> = names.iter().map(Option::as_deref).collect();
         assert_eq!(names, expected, "{compiler}");
+        for name in expected.iter().flatten() {
+            let found = lines.inlined_like(|other| other == *name).expect("it is found by name");
+            assert_eq!(found.0, *name);
+        }
+        assert_eq!(lines.inlined_like(|name| name == "nobody"), None);
     }
 
     fn places(object: &Object) -> Vec<u64> {

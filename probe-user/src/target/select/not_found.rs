@@ -52,6 +52,9 @@ impl NotFound {
                 hints.push(format!("the symbols of {} are broken: {reason}", object.name()));
             }
             hints.extend(object.left_out());
+            if object.is_main() || searched.len() == 1 {
+                hints.extend(inlined_hint(pattern, object));
+            }
             hints.extend(stripped_hint(object).filter(|_| object.is_main() || searched.len() == 1));
         }
         hints.extend(case_hint(pattern, &searched));
@@ -239,6 +242,19 @@ fn case_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
     Some(format!("`{}` matches but for upper and lower case", function.name()))
 }
 
+/// Explains a name of the source that no function of the program has.
+fn inlined_hint(pattern: &Pattern, object: &Object) -> Option<String> {
+    let last = pattern.by_last_part();
+    let matches = |name: &str| {
+        pattern.matches_name(name) || last.as_ref().is_some_and(|last| last.matches_name(name))
+    };
+    let (name, into) = object.inlined_like(matches)?;
+    Some(format!(
+        "`{name}` is there, but inlined into {into}: trace that, keep the compiler from inlining it \
+         (noinline), or mark it"
+    ))
+}
+
 /// Explains a scope's name where a function's was expected.
 fn marker_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
     let mut scopes = searched.iter().flat_map(|object| &object.markers().scopes);
@@ -262,9 +278,13 @@ fn stripped_hint(object: &Object) -> Option<String> {
         [] => "it names no debug file".to_owned(),
         paths => format!("looked for its debug file at {}", text::first_few(2, paths)),
     };
+    let left = match object.functions().len() {
+        0 => "its own functions have no names left".to_owned(),
+        names => format!("only the {names} functions that it exports have names"),
+    };
     Some(format!(
-        "{} is stripped, its own functions have no names left: install its debug symbols (-dbgsym \
-         or -debuginfo package) or use an unstripped build; {looked}",
+        "{} is stripped, {left}: install its debug symbols (-dbgsym or -debuginfo package) or use an \
+         unstripped build; {looked}",
         object.name()
     ))
 }

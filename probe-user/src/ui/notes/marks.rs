@@ -85,7 +85,7 @@ impl Marks {
                     let waits = row.wait.is_some() || waiting::waits(&row.name, &row.object);
                     row.calls > 0 && waits
                 }
-                Mark::Recursive => recursive[index],
+                Mark::Recursive => recursive[index] || row.folded,
                 Mark::ByOrder => row.joined_by_order && row.timed > 0,
                 Mark::Conditional => row.condition.is_some(),
                 Mark::UntilTailCall => row.until_tail_call && row.calls > 0,

@@ -6,6 +6,7 @@ use crate::function::FunctionInfo;
 use crate::recording::{Chunk, ChunkEntry, ReadAt, RecordError, Recording, ThreadRecord};
 use crate::units::{FuncId, Nanos, ThreadId};
 use crate::waits::WaitClass;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Decides which calls count, and at which nodes of the query's tree.
@@ -17,6 +18,8 @@ pub(crate) struct Lens<'a> {
     /// The waits among the recorded nodes. Empty if there are none.
     waits: Vec<Option<WaitClass>>,
     pub(crate) paths: Paths,
+    /// The functions whose recursion was folded.
+    pub(crate) folded: BTreeSet<FuncId>,
     min_duration: u64,
     pub(crate) window: Range<u64>,
 }
@@ -33,7 +36,7 @@ impl<'a> Lens<'a> {
             waits.clear();
         }
         let mut paths = Paths::new(usize::MAX, usize::MAX);
-        let mut map = vec![None; nodes.len()];
+        let (mut map, mut folded) = (vec![None; nodes.len()], BTreeSet::new());
         // By recorded node: the children's parent, and whether a root and a caller are on the path.
         let mut places = vec![(ROOT, query.roots.is_none(), query.callers.is_none()); nodes.len()];
         for (id, node) in nodes.iter().enumerate().skip(1) {
@@ -53,27 +56,32 @@ impl<'a> Lens<'a> {
             let place = match counts {
                 false => above,
                 true if node.other => paths.other(function),
-                true => Self::place(query, &mut paths, above, function),
+                true => match Self::outer(query, &paths, above, function) {
+                    Some(outer) => {
+                        folded.insert(function);
+                        outer
+                    }
+                    None => paths.child(above, function),
+                },
             };
             map[id] = counts.then_some(place);
             places[id] = (place, rooted, called);
         }
         let window = query.window.as_ref().map_or(0..u64::MAX, |w| w.start.0..w.end.0);
-        Self { query, map, waits, paths, min_duration: query.filter.min_duration.0, window }
+        Self { query, map, waits, paths, folded, min_duration: query.filter.min_duration.0, window }
     }
 
-    fn place(query: &Query, paths: &mut Paths, above: u32, function: FuncId) -> u32 {
-        if query.fold_recursion {
-            let mut at = above;
-            while at != ROOT {
-                let node = paths.nodes()[at as usize];
-                if node.func == function {
-                    return at;
-                }
-                at = node.parent;
+    /// Returns the node of a call of the same function around this one, if recursion is folded.
+    fn outer(query: &Query, paths: &Paths, above: u32, function: FuncId) -> Option<u32> {
+        let mut at = above;
+        while query.fold_recursion && at != ROOT {
+            let node = paths.nodes()[at as usize];
+            if node.func == function {
+                return Some(at);
             }
+            at = node.parent;
         }
-        paths.child(above, function)
+        None
     }
 
     /// True if nobody waits for the answer any more.

@@ -94,7 +94,7 @@ pub fn report_with<R: ReadAt>(
     let loss = counted.counts.loss;
     meta.notes.extend(damage(counted.counts.unreadable));
     let histograms = extras.histograms || extras.path_histograms || extras.latencies;
-    let report = Facts {
+    let mut report = Facts {
         functions: recording.functions(),
         nodes: lens.paths.nodes(),
         by_function: &by_function,
@@ -123,6 +123,11 @@ pub fn report_with<R: ReadAt>(
         },
     }
     .report(meta);
+    for function in &lens.folded {
+        if let Some(row) = report.functions.get_mut(function.index()) {
+            row.folded = true;
+        }
+    }
     let points = points.unwrap_or_default();
     let (values, plots) = (values.unwrap_or_default(), plots.unwrap_or_default());
     Report { slowest_calls, points, timeline, frames, values, plots, ..report }

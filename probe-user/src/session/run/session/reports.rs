@@ -229,11 +229,8 @@ impl Session {
         let (spent, used) = (self.spent(), self.target.used());
         let measured = self.arming.costs.of_hits().are_measured();
         let estimate = Estimate::of(&spent, measured, used);
-        let mut note = cost_note(&spent, &estimate, end.since(self.progress.start))?;
-        if let Some(used) = used {
-            note += &format!("; with the probes the target is {}", estimate.slowdown(used.total()));
-        }
-        Some(note)
+        let used = used.map(|used| used.total());
+        cost_note(&spent, &estimate, end.since(self.progress.start), used)
     }
 
     /// Takes the losses that the kernel counted, and batches of markers that found no room.
@@ -275,28 +272,44 @@ impl Session {
     }
 }
 
-/// Returns a note on the cost of the probes in this time, if it may be much.
-fn cost_note(spent: &Spent, estimate: &Estimate, time: Nanos) -> Option<String> {
-    /// Percent of the time.
+/// Returns a note on the cost of the probes in this time, if it may be much. `used`: the CPU time of
+/// the target in it.
+fn cost_note(
+    spent: &Spent,
+    estimate: &Estimate,
+    time: Nanos,
+    used: Option<Nanos>,
+) -> Option<String> {
+    /// Percent of the time, or of the CPU time.
     const MUCH: u64 = 10;
-    let percent = |spent: Nanos| spent.0.saturating_mul(100) / time.0.max(1);
+    /// Percent of the time of a target that does little.
+    const LITTLE: u64 = 1;
+    let percent = |spent: Nanos, of: Nanos| spent.0.saturating_mul(100) / of.0.max(1);
     let told = |spent| units::time(spent, Digits::Short);
     let Estimate { least, most } = *estimate;
-    let low = percent(least);
     let how_much = match most {
-        None => format!("at least {}, {low} %", told(least)),
-        Some(most) if told(least) == told(most) => format!("about {}, {low} %", told(least)),
-        Some(most) => {
-            format!("{} to {}, {low} to {} %", told(least), told(most), percent(most) + 1)
-        }
+        None => format!("at least {}", told(least)),
+        Some(most) if told(least) == told(most) => format!("about {}", told(least)),
+        Some(most) => format!("{} to {}", told(least), told(most)),
     };
     // Of a target that is in the kernel for long, a few hits may be to blame for nothing.
     let cold = spent.aside.saturating_add(spent.cold());
-    let high = percent(most.unwrap_or(cold).min(cold));
-    (high >= MUCH).then(|| {
+    let high = most.unwrap_or(cold).min(cold);
+    let is_much = percent(high, time) >= MUCH
+        || used.is_some_and(|used| percent(high, used) >= MUCH && percent(high, time) >= LITTLE);
+    let said = match used {
+        Some(used) => format!(
+            "the target is {} with the probes, which took {how_much} of its {} of CPU time since the \
+             start",
+            estimate.slowdown(used),
+            told(used)
+        ),
+        None => format!("{how_much} since the start"),
+    };
+    is_much.then(|| {
         format!(
-            "probe overhead: {how_much} of the time since the start; times as seen are too long for \
-             functions that are called often, and for their callers"
+            "probe overhead: {said}; times as seen are too long for functions that are called often, \
+             and for their callers"
         )
     })
 }
@@ -308,19 +321,26 @@ mod tests {
     #[test]
     fn a_cost_between_bounds_is_told_with_both() {
         let ms = Nanos::from_millis;
-        let note = |traps, least, most: Option<u64>| {
+        let note = |traps, least, most: Option<u64>, used: Option<u64>| {
             let spent = Spent { traps: ms(traps), ..Spent::default() };
             let estimate = Estimate { least: ms(least), most: most.map(ms) };
-            let note = cost_note(&spent, &estimate, ms(8_000));
-            note.map(|note| note.split(" of the time").next().expect("a part").to_owned())
+            let note = cost_note(&spent, &estimate, ms(8_000), used.map(ms));
+            note.map(|note| note.split("; times").next().expect("a part").to_owned())
         };
-        assert_eq!(note(1_000, 500, Some(799)), None);
-        assert_eq!(note(60, 30, Some(5_000)), None, "the target's own system time");
-        let wide = note(1_000, 500, Some(1_604)).expect("told");
-        assert_eq!(wide, "probe overhead: 500 ms to 1.60 s, 6 to 21 %");
-        let near = note(2_000, 2_000, Some(2_001)).expect("told");
-        assert_eq!(near, "probe overhead: about 2.00 s, 25 %");
-        let open = note(4_000, 2_000, None).expect("told");
-        assert_eq!(open, "probe overhead: at least 2.00 s, 25 %");
+        assert_eq!(note(1_000, 500, Some(799), None), None);
+        assert_eq!(note(60, 30, Some(5_000), Some(6_000)), None, "the target's own system time");
+        let wide = note(1_000, 500, Some(1_604), None).expect("told");
+        assert_eq!(wide, "probe overhead: 500 ms to 1.60 s since the start");
+        let near = note(2_000, 2_000, Some(2_001), None).expect("told");
+        assert_eq!(near, "probe overhead: about 2.00 s since the start");
+        let open = note(4_000, 2_000, None, None).expect("told");
+        assert_eq!(open, "probe overhead: at least 2.00 s since the start");
+        // Of a target that hardly runs, a small part of the time is most of its own.
+        assert_eq!(
+            note(400, 200, Some(400), Some(500)).expect("told"),
+            "probe overhead: the target is between 1.66 and 5.0× slower with the probes, which took \
+             200 ms to 400 ms of its 500 ms of CPU time since the start"
+        );
+        assert_eq!(note(40, 20, Some(40), Some(50)), None, "nobody waits for that");
     }
 }
