@@ -17,6 +17,8 @@ const LOOK_LIMIT: Duration = Duration::from_secs(10);
 /// between two looks.
 const LATE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(20);
+/// What is left stays. The breakpoints of a tracer that is just ending go within this time.
+const SETTLE: Duration = Duration::from_millis(300);
 /// The limit for a process's places where the kernel takes 0.1 s for each.
 pub(super) const ONE_BY_ONE: Duration = Duration::from_secs(30);
 /// Limit of files that are named.
@@ -40,7 +42,9 @@ pub(super) fn survey(pid: u32) -> Result<Survey, HealError> {
     let mut live = Vec::new();
     if !is_clean {
         live.push(LivePlaces::of(pid));
-        look = look::within(LOOK_LIMIT, pid)?;
+        sleep(SETTLE);
+        let before = std::mem::replace(&mut look, look::within(LOOK_LIMIT, pid)?);
+        keep_those_of(&mut look.files, &before.files);
         live.push(LivePlaces::of(pid));
     }
     let count = |places: fn(&MarkedFile) -> &BTreeSet<u64>| {
@@ -55,6 +59,15 @@ pub(super) fn survey(pid: u32) -> Result<Survey, HealError> {
     outcome.files = names.take(MOST_NAMED).collect();
     outcome.in_use = leave_alone(&mut look.files, &live);
     Ok(Survey { outcome, files: look.files })
+}
+
+/// Keeps the places that another look found as well.
+fn keep_those_of(files: &mut [MarkedFile], other: &[MarkedFile]) {
+    for marked in files {
+        let same = other.iter().filter(|other| other.identity == marked.identity);
+        let places: HashSet<u64> = same.flat_map(|other| &other.places).copied().collect();
+        marked.places.retain(|offset| places.contains(offset));
+    }
 }
 
 /// Takes the places of living tracers out of the findings, and returns their number.
