@@ -22,7 +22,8 @@ pub fn admit(task: Task, program: Kernel) -> bool {
     if ADMITTED.get_ptr(admission).is_none() {
         return false;
     }
-    if settings::GUARDS.load() != 0 && GUARDED.insert(task.pid, 1, 0).is_err() {
+    if settings::GUARDS.load() != 0 && GUARDED.insert(task.pid, ctrace_common::GUARDED, 0).is_err()
+    {
         return false;
     }
     TRACED.insert(task.pid, ctrace_common::TRACED, 0).is_ok()

@@ -38,7 +38,7 @@ fn guard_child(parent: Task, child: Kernel) {
         && child.pid != parent.pid
     {
         // A full set leaves the child without guards, as it would be without ctrace's care.
-        let _ = GUARDED.insert(child.pid, 1, 0);
+        let _ = GUARDED.insert(child.pid, ctrace_common::GUARDED, 0);
     }
 }
 

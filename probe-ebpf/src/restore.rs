@@ -24,9 +24,10 @@ use aya_ebpf::{
 };
 use core::{arch::asm, ffi::c_void};
 use ctrace_common::{
-    Change, Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_CONTINUES, RESTORE_CONTINUES_LOCKED_NANOS,
-    RESTORE_CONTINUES_NANOS, RESTORE_ENDS, RESTORE_FREE, RESTORE_LOAD_NANOS, RESTORE_NANOS,
-    RESTORE_OVER, RESTORE_PHASES, RESTORE_UNHEARD, RESTORE_WAITING, RestoreReason, RestoreRequest,
+    Change, GUARDED_STOPPED, Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_CONTINUES,
+    RESTORE_CONTINUES_LOCKED_NANOS, RESTORE_CONTINUES_NANOS, RESTORE_ENDS, RESTORE_FREE,
+    RESTORE_LOAD_NANOS, RESTORE_NANOS, RESTORE_OVER, RESTORE_PHASES, RESTORE_UNHEARD,
+    RESTORE_WAITING, RestoreReason, RestoreRequest,
 };
 
 const SIGSTOP: u32 = 19;
@@ -57,12 +58,13 @@ pub fn guard_switch(_ctx: ProbeContext) -> u32 {
 
 /// The place where the dynamic linker announces that it has mapped a library, which may switch
 /// stacks as soon as it runs. The thread waits until user space has arranged for its stop, which
-/// happens on the way out of here. Where nobody answers, it stops the process.
+/// happens on the way out of here. Where nobody answers, it stops the process. A process that is not
+/// traced, or no more, has nothing to lose but frames that were hijacked before.
 #[uprobe]
 pub fn guard_load(_ctx: ProbeContext) -> u32 {
     let task = Task::current();
-    if task.is_traced()
-        && !nobody_serves()
+    if !nobody_serves()
+        && (task.is_traced() || is_guarded(task.pid) && has_frames(Kernel::current()))
         && let Some((cpu, waiting)) = tell_of_none(task, RestoreReason::Load)
     {
         wait(cpu, waiting, RESTORE_LOAD_NANOS);
@@ -218,6 +220,14 @@ fn is_guarded(pid: u32) -> bool {
     GUARDED.get_ptr(pid).is_some()
 }
 
+/// Returns whether frames of a thread may be hijacked.
+#[inline(always)]
+fn has_frames(kernel: Kernel) -> bool {
+    let utask = kernel.pointer(&settings::TASK_UTASK);
+    let instance = utask.and_then(|utask| utask.pointer(&settings::UTASK_RETURN_INSTANCES));
+    instance.is_some_and(|instance| instance.0 != 0)
+}
+
 /// Has the frames of the current thread restored, and holds it until then. Returns `false` if there
 /// are none.
 #[inline(always)]
@@ -353,6 +363,10 @@ fn stop(cpu: u32, waiting: u64, patience: u64) {
         return;
     }
     wait_for_end_of_continuing(patience);
+    if let Some(state) = GUARDED.get_ptr_mut(Task::current().pid) {
+        // SAFETY: an element of a map; a byte is written whole.
+        unsafe { state.write_volatile(GUARDED_STOPPED) };
+    }
     // The signal is the thread's own. One of the process is dropped while another thread's is still
     // pending, and then this thread would run on until that one takes it.
     // SAFETY: the helper takes a number.

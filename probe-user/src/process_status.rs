@@ -26,6 +26,10 @@ impl ProcessStatus {
         self.field(name).split_whitespace()
     }
 
+    fn has_shadow_stack(&self) -> bool {
+        self.words("x86_Thread_features").any(|feature| feature == "shstk")
+    }
+
     pub(crate) fn number(&self, name: &str) -> Option<u32> {
         self.field(name).parse().ok()
     }
@@ -33,6 +37,15 @@ impl ProcessStatus {
     /// Returns a set of signals or of capabilities.
     pub(crate) fn bits(&self, name: &str) -> Option<u64> {
         u64::from_str_radix(self.field(name), 16).ok()
+    }
+}
+
+/// Returns whether the processor keeps return addresses of the process in a place of its own. It may
+/// where nothing can be read of a process that lives.
+pub(crate) fn has_shadow_stack(pid: u32) -> bool {
+    match ProcessStatus::of(pid) {
+        Ok(status) => status.has_shadow_stack(),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }
 
@@ -54,5 +67,17 @@ mod tests {
         assert_eq!(status.words("Uid").collect::<Vec<_>>(), ["4", "5"]);
         assert_eq!((status.bits("CapEff"), status.number("Name")), (Some(10), None));
         assert_eq!(status.field("Gid"), "");
+    }
+
+    #[test]
+    fn a_shadow_stack_is_told_by_the_features_in_use() {
+        let has = |features: &str| {
+            let text = format!(
+                "Name:\tx\nx86_Thread_features:\t{features}\nx86_Thread_features_locked:\tshstk\n"
+            );
+            ProcessStatus::from(text.as_bytes()).has_shadow_stack()
+        };
+        assert!(has("shstk wrss ") && !has(""));
+        assert!(!has_shadow_stack(4_194_304) && !has_shadow_stack(std::process::id()));
     }
 }

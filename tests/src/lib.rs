@@ -16,6 +16,7 @@ pub mod env;
 pub mod gate;
 pub mod http;
 pub mod install;
+pub mod later;
 pub mod left;
 pub mod loader_takeover;
 pub mod look;

@@ -37,8 +37,31 @@ enum Whose {
     Child,
 }
 
-/// Ends ctrace by this signal at a random moment while calls are open.
-fn once(env: &Env, signal: Signal, whose: Whose, random: &mut Random) -> Result<()> {
+/// The process that a signal ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Victim {
+    Ctrace(Signal),
+    /// It is killed.
+    Guard,
+}
+
+impl Victim {
+    fn end(self, ctrace: &Running) -> Result<()> {
+        match self {
+            Self::Ctrace(signal) => ctrace.signal(signal),
+            Self::Guard => Ok(kill_process(guard_of(ctrace)?, Signal::KILL)?),
+        }
+    }
+}
+
+/// Returns the only child of ctrace.
+fn guard_of(ctrace: &Running) -> Result<Pid> {
+    let [guard] = look::children(ctrace.pid())[..] else { anyhow::bail!("one child") };
+    Pid::from_raw(guard).context("a guard")
+}
+
+/// Ends ctrace or its guard at a random moment while calls are open.
+fn once(env: &Env, victim: Victim, whose: Whose, random: &mut Random) -> Result<()> {
     let threads = if let Whose::Target(threads) = whose { threads } else { 1 };
     let open = threads * OPEN_EACH;
     let path = env.targets.get(&program("open_calls.cpp"))?;
@@ -63,7 +86,7 @@ fn once(env: &Env, signal: Signal, whose: Whose, random: &mut Random) -> Result<
     let looks = threads <= 2;
     let before = if looks { trampolines::calls(env, pid)? } else { Calls::default() };
     ensure!(!looks || before.replaced == threads, "{before:?} in {threads} threads");
-    ctrace.signal(signal)?;
+    victim.end(&ctrace)?;
     let ended = ctrace.wait(LIMIT)?;
     wait_for("no return address is left", || Ok(trampolines::words(pid)? == 0)).with_context(
         || format!("{} left; {}", trampolines::words(pid).unwrap_or(0), ended.stderr),
@@ -86,11 +109,11 @@ fn once(env: &Env, signal: Signal, whose: Whose, random: &mut Random) -> Result<
     Ok(())
 }
 
-fn each(env: &Env, signal: Signal) {
+fn each(env: &Env, victim: Victim) {
     let mut random = Random::new();
     for round in 0..rounds(4) {
         let whose = if round % 2 == 0 { Whose::Target(2) } else { Whose::Child };
-        once(env, signal, whose, &mut random)
+        once(env, victim, whose, &mut random)
             .unwrap_or_else(|error| panic!("round {round}: {error:#}"));
     }
 }
@@ -98,18 +121,54 @@ fn each(env: &Env, signal: Signal) {
 #[test]
 fn detaching_restores_open_calls() {
     let env = or_skip!(gate::live(Link::Session));
-    each(&env, Signal::INT);
+    each(&env, Victim::Ctrace(Signal::INT));
 }
 
 #[test]
 fn a_killed_ctrace_leaves_open_calls_restored() {
     let env = or_skip!(gate::live(Link::Session));
-    each(&env, Signal::KILL);
+    each(&env, Victim::Ctrace(Signal::KILL));
+}
+
+/// ctrace does what is left to do.
+#[test]
+fn a_killed_guard_leaves_open_calls_restored() {
+    let env = or_skip!(gate::live(Link::Session));
+    each(&env, Victim::Guard);
+}
+
+/// A thread stops its process where nobody answers it at once, and the guard dies before it has continued
+/// the process. ctrace does so.
+#[test]
+fn a_killed_guard_leaves_nobody_stopped() {
+    let env = or_skip!(gate::live(Link::Session));
+    let round = || -> Result<()> {
+        let path = env.targets.get(&program("signalled.c"))?;
+        let (target, mut input, mut output) = Running::start_piped(&mut Command::new(&path))?;
+        let mut command = Command::new(&env.ctrace);
+        let ctrace =
+            Running::start(command.args(["attach", &target.pid().to_string(), "-f", "outer"]))?;
+        wait_until_armed(target.pid(), &path)?;
+        kill_process(guard_of(&ctrace)?, Signal::STOP)?;
+        input.write_all(b"go\n").context("the target reads")?;
+        wait_for("the target is stopped", || Ok(look::is_stopped(target.pid())))?;
+        kill_process(guard_of(&ctrace)?, Signal::KILL)?;
+        let ended = ctrace.wait(LIMIT)?;
+        ensure!(ended.shell_code() == 125, "{}", ended.stderr);
+        let mut told = String::new();
+        output.read_to_string(&mut told)?;
+        let code = target.wait(LIMIT)?.shell_code();
+        ensure!(code == 0 && told == "ready\nouter 110\n", "exit {code}: {told}");
+        Ok(())
+    };
+    for _ in 0..rounds(3) {
+        round().unwrap();
+    }
 }
 
 /// More than the programs can list at once.
 #[test]
 fn open_calls_of_a_thousand_threads_are_restored() {
     let env = or_skip!(gate::live(Link::Session));
-    once(&env, Signal::INT, Whose::Target(1000), &mut Random::new()).unwrap();
+    once(&env, Victim::Ctrace(Signal::INT), Whose::Target(1000), &mut Random::new()).unwrap();
 }

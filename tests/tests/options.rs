@@ -5,6 +5,7 @@ use ctrace_tests::process::{Running, run};
 use ctrace_tests::report::Report;
 use ctrace_tests::targets::program;
 use ctrace_tests::trace::{LIMIT, Trace};
+use ctrace_tests::truth::Truth;
 use ctrace_tests::{gate, or_skip};
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -242,7 +243,8 @@ fn what_stands_against_return_probes_is_named() {
     let target = Running::start_ready(waits.arg(library).args(["1", "wait"])).expect("starts");
     let of_process = said(&["-p", &target.pid().to_string()]);
     assert!(of_process.contains(&unguarded), "{of_process}");
-    assert!(!of_process.contains("no return probes here"), "{of_process}");
+    let none = format!("no return probes here: {runtime}");
+    assert!(of_process.contains(&none), "{of_process}");
 
     let doctor = run(Command::new(&env.ctrace).arg("doctor"), LIMIT).expect("looks").stdout;
     let line = doctor.lines().find(|line| line.starts_with("guarded returns")).expect("a line");
@@ -258,4 +260,23 @@ fn what_stands_against_return_probes_is_named() {
         let reason = format!("it has no return probe ({why}");
         report.expect_note(&["each call of dive costs", &reason]).expect("the reason");
     }
+}
+
+/// Calls go on to be counted while a library that stands against return probes is looked at, and they are
+/// timed by other probes soon. The note names the library.
+#[test]
+fn a_runtime_that_comes_costs_no_call() {
+    let env = or_skip!(gate::live(Link::Session));
+    let library = env.targets.get(&program("libruntime.c")).expect("builds");
+    let path = env.targets.get(&program("busy_opener.c").flag("-pthread")).expect("builds");
+    let trace = Trace::run(&env).expect("starts").function("work");
+    let traced = trace.program(&path, [library.to_str().expect("a path")]).finish();
+    let traced = traced.and_then(|traced| traced.expect_code(0)).expect("runs");
+    let report = traced.report().expect("reports");
+    Truth::parse(&traced.finished.stdout).check_calls(report).expect("all calls are counted");
+    let words = ["return probes of 1 function ended", "libruntime.so walks its own stacks"];
+    report.expect_note(&words).expect("it is told");
+    let (calls, timed, ..) = report.expect("work").expect("called").ends();
+    assert!(timed > calls / 2, "{timed} of {calls} are timed");
+    report.check_lossless().expect("nothing is lost");
 }

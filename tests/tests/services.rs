@@ -2,6 +2,7 @@
 
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::install::install;
+use ctrace_tests::later::{interrupt, joins, pids, report_of, start, wait_for};
 use ctrace_tests::look::wait_until;
 use ctrace_tests::probes::wait_until_armed;
 use ctrace_tests::process::{Running, run};
@@ -14,7 +15,6 @@ use rustix::process::Signal;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
-use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command};
@@ -38,32 +38,11 @@ fn workers(env: &Env) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// Starts the processes, which wait for the end of their input.
-fn start(command: &mut Command) -> (Running, ChildStdin) {
-    let (running, input, output) = Running::start_piped(command).expect("starts");
-    let mut line = String::new();
-    BufReader::new(output).read_line(&mut line).expect("a line");
-    assert_eq!(line, "ready\n");
-    (running, input)
-}
-
 /// The same with the rights of a user.
 fn start_as(user: &str, path: &Path) -> (Running, ChildStdin) {
     let mut command = Command::new("setpriv");
     command.args(["--reuid", user, "--regid", user, "--clear-groups"]).arg(path);
     start(&mut command)
-}
-
-/// Returns the report when ctrace has ended by itself.
-fn report_of(started: Started) -> Report {
-    let traced = started.wait().and_then(|traced| traced.expect_code(0)).expect("traces");
-    Report(traced.report().expect("a report").0.clone())
-}
-
-/// Returns the processes that called something.
-fn pids(report: &Report) -> BTreeSet<i64> {
-    let threads = report.0["threads"].as_array().expect("a list").iter();
-    threads.map(|thread| thread["pid"].as_i64().expect("a number")).collect()
 }
 
 /// All processes of a user are traced, and with another choice those that are in both.
@@ -115,23 +94,6 @@ fn a_user_that_chooses_nothing() {
         let both = said(&[subcommand, "--user", "root", "-p", "1", "-f", "x"]);
         assert!(both.contains("leave it out where a PID or a name is given"), "{both}");
     }
-}
-
-/// Waits until ctrace has said this.
-fn wait_for(started: &Started, words: &str) {
-    let said = || started.running.said().contains(words);
-    wait_until(&format!("ctrace says `{words}`"), said)
-        .unwrap_or_else(|error| panic!("{error}: {}", started.running.said()));
-}
-
-fn joins(started: &Started, process: &Running) {
-    wait_for(started, &format!("process {} joins: ", process.pid()));
-}
-
-/// Ends a trace that awaits further processes, and returns its report.
-fn interrupt(started: Started) -> Report {
-    started.running.signal(Signal::INT).expect("ctrace runs");
-    report_of(started)
 }
 
 /// Processes that others start while the trace runs are in it, with all that they start, also when the

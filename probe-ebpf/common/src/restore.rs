@@ -83,6 +83,11 @@ pub const RESTORE_WAITING: u64 = 1;
 /// its process.
 pub const RESTORE_DONE: u64 = 2;
 
+/// The value of a guarded process in `GUARDED`.
+pub const GUARDED: u8 = 1;
+/// The same once a thread of it has stopped it for its frames, until user space continues it.
+pub const GUARDED_STOPPED: u8 = 2;
+
 /// The time that a thread waits before it stops its process.
 pub const RESTORE_NANOS: u64 = 3_000_000;
 /// The same for a thread that has loaded a library.

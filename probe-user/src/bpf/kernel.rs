@@ -187,9 +187,20 @@ impl Kernel {
             .map_err(|source| BpfError::Map { what: "later processes", source })
     }
 
-    /// Undoes that.
+    /// Counts no events of a process any more. Its calls get no return probe from now on.
     pub(crate) fn forget_process(&self, pid: Pid) {
         self.control.forget(pid.0);
+    }
+
+    /// Restores the open frames of a process that was forgotten, and guards it no more. Returns the
+    /// number of frames that are left.
+    pub(crate) fn let_go(&self, pid: Pid) -> usize {
+        self.guards.as_ref().map_or(0, |guards| guards.let_go(pid))
+    }
+
+    /// Refuses a process whose return probes could not be guarded, where those of others are.
+    pub(crate) fn check_restorable(&self, pid: Pid) -> Result<(), BpfError> {
+        self.guards.as_ref().map_or(Ok(()), |_| ReturnGuards::check(pid))
     }
 
     /// Returns the traced processes, including followed children forked meanwhile.

@@ -14,7 +14,8 @@ use super::{
     restore::{self, GuardMaps},
     sys::{self, AttachType},
 };
-use crate::process_status::ProcessStatus;
+use crate::process_status::has_shadow_stack;
+use ctrace_common::GUARDED;
 use ctrace_core::units::{FuncId, Nanos, Pid};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::{
@@ -45,15 +46,6 @@ pub(crate) fn lacking() -> Option<String> {
         Ok(Ok(_)) => None,
         Ok(Err(field)) => Some(format!("the kernel's type information lacks `{field}`")),
         Err(error) => Some(error.to_string()),
-    }
-}
-
-/// Returns whether the processor keeps return addresses of the process in a place of its own. It may
-/// where nothing can be read of a process that lives.
-fn has_shadow_stack(pid: Pid) -> bool {
-    match ProcessStatus::of(pid.0) {
-        Ok(status) => status.words("x86_Thread_features").any(|it| it == "shstk"),
-        Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }
 
@@ -101,17 +93,37 @@ impl ReturnGuards {
 
     /// Guards the return probes of a process, and of its children from now on.
     pub(super) fn guard(&self, pid: Pid) -> Result<(), BpfError> {
+        Self::check(pid)?;
+        sys::map_update(self.guarded.as_fd(), pid.0, &[GUARDED])
+            .map_err(|source| BpfError::Map { what: "guarded processes", source })
+    }
+
+    /// Refuses a process whose return addresses cannot be restored.
+    pub(super) fn check(pid: Pid) -> Result<(), BpfError> {
         // A process that is gone is no error.
         let opened = restore::open_memory(pid.0);
         if opened.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
             return Err(BpfError::Unrestorable { pid: pid.0, why: "its memory cannot be written" });
         }
-        if has_shadow_stack(pid) {
+        if has_shadow_stack(pid.0) {
             let why = "it has a shadow stack, which cannot be written";
             return Err(BpfError::Unrestorable { pid: pid.0, why });
         }
-        sys::map_update(self.guarded.as_fd(), pid.0, &[1])
-            .map_err(|source| BpfError::Map { what: "guarded processes", source })
+        Ok(())
+    }
+
+    /// Restores the open frames of a process whose calls get no return probe any more, and guards it no
+    /// more. Returns the number of frames that are left, because of which it is guarded on.
+    pub(super) fn let_go(&self, pid: Pid) -> usize {
+        if sys::map_lookup(self.guarded.as_fd(), pid.0, &mut [0]).is_err() {
+            return 0;
+        }
+        let left = self.guard.sweep_process(pid.0);
+        if left == 0 {
+            // One that has ended is no error.
+            let _ = sys::map_delete(self.guarded.as_fd(), pid.0);
+        }
+        left
     }
 
     /// Returns the processes in which a thread has loaded something and is held. There is only one

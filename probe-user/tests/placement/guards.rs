@@ -234,6 +234,44 @@ fn what_nothing_refers_to_is_data() {
     check_code(&table, &[]);
 }
 
+/// libsodium's hand-written code aligns its frame so. Nothing but a table leads to it.
+#[test]
+fn a_frame_that_is_given_back_is_no_switch() {
+    let frame = "mov %rsp, %r11\nand $31, %r11\nadd $512, %r11\nsub %r11, %rsp\n\
+                 mov %r11, 416(%rsp)\nmov %r12, 424(%rsp)\ncmp $0, %rdi\njbe 2f\n\
+                 mov %rdi, %r11\nmovq $0, 408(%rsp)\n2: mov 416(%rsp), %r11\n\
+                 mov 424(%rsp), %r12\nadd %r11, %rsp\nxor %rax, %rax\nret\n";
+    let by_table = |code: &str| {
+        function("e", ".fill 0x1fff, 1, 0x90\nret")
+            + &format!(".text\n.balign 16\n1: {code}.data\n.quad 1b\n")
+    };
+    check_code(&by_table(frame), &[]);
+    check_code(&function("f", frame), &[]);
+    for (what, by) in [
+        // Another amount, another place, or none.
+        ("mov 416(%rsp), %r11", "mov 424(%rsp), %r11"),
+        ("mov 416(%rsp), %r11", "mov 416(%rsi), %r11"),
+        ("add %r11, %rsp", "add %r10, %rsp"),
+        ("mov %r11, 416(%rsp)", "mov %r10, 416(%rsp)"),
+        ("2: mov 416(%rsp), %r11", "mov 416(%rsp), %r11\n2: nop"),
+        ("mov 424(%rsp), %r12", "mov 424(%rsp), %r11"),
+        // The place is overwritten, or another one by then.
+        ("movq $0, 408(%rsp)", "movq $0, 416(%rsp)"),
+        ("movq $0, 408(%rsp)", "movups %xmm0, 408(%rsp)"),
+        ("movq $0, 408(%rsp)", "push %rdi"),
+        ("movq $0, 408(%rsp)", "mov %rax, (%rsp, %rdi)"),
+        // The frame may be anywhere.
+        ("and $31, %r11", "and $-32, %r11"),
+        ("add $512, %r11", "add $0x1000000, %r11"),
+        ("mov %rsp, %r11", "mov %rsi, %r11"),
+        // The function goes on.
+        ("xor %rax, %rax\nret", "jmp 2b"),
+    ] {
+        let code = by_table(&frame.replacen(what, by, 1));
+        check_refusal(&ASSEMBLER, "assembler", &code, "may switch stacks at 0x");
+    }
+}
+
 #[test]
 fn what_carries_no_probe_cannot_be_guarded() {
     let text = function("f", "nop\n.byte 0x2e\nmov (%rsi), %rsp\nret");

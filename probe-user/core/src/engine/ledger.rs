@@ -65,6 +65,10 @@ pub(crate) struct Ledger {
     /// By function, true if its calls are waits. These count however short they are: the time of the
     /// calls around them is divided by them.
     pub(crate) waits: Vec<bool>,
+    /// By function, true if a return probe sees its calls end.
+    pub(crate) return_probed: Vec<bool>,
+    /// The number of calls inside too many others for a return probe of their own.
+    pub(crate) too_deep: u64,
     pub(crate) filter: Filter,
     pub(crate) filtered: u64,
     /// The number of calls since the engine was made.
@@ -84,6 +88,8 @@ impl Ledger {
             kept: None,
             functions,
             waits,
+            return_probed: Vec::new(),
+            too_deep: 0,
             filter,
             filtered: 0,
             calls: 0,

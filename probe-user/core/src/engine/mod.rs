@@ -388,6 +388,12 @@ impl Engine {
         self.tracker.payloads.set_lost_in_rings(payloads);
     }
 
+    /// Returns the number of calls whose ends were not seen because too many calls with return probes were
+    /// open around them.
+    pub fn too_deep(&self) -> u64 {
+        self.tracker.ledger.too_deep
+    }
+
     /// Returns the known number of lost events of probes.
     pub fn lost_events(&self) -> u64 {
         self.lost_events

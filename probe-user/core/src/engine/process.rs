@@ -2,14 +2,14 @@
 
 use crate::engine::tracker::Tracker;
 use crate::ingest::change::ProcessEvent;
-use crate::units::{Pid, Tid};
+use crate::units::{Nanos, Pid, Tid};
 use ctrace_common::{Change, Comm};
 
 /// A change that concerns the session: new code to trace, or a process to follow or to wait for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessChange {
-    /// A new process.
-    Fork { parent: Pid, child: Pid },
+    /// A new process, begun at that time.
+    Fork { parent: Pid, child: Pid, at: Nanos },
     /// The process runs another program, so its mappings are new. `by`: the former id of the thread
     /// that called exec.
     Exec { pid: Pid, name: String, by: Tid },
@@ -19,13 +19,13 @@ pub enum ProcessChange {
 
 impl Tracker {
     pub(crate) fn process_changed(&mut self, event: &ProcessEvent) {
-        let ProcessEvent { pid, tid, .. } = *event;
+        let ProcessEvent { time, pid, tid, .. } = *event;
         let (threads, ledger) = (&mut self.threads, &mut self.ledger);
         match event.change {
             Change::Fork { comm, child, child_tid } => {
                 let (child, child_tid) = (Pid(child), Tid(child_tid));
                 if child != pid && !self.follow {
-                    self.changes.push(ProcessChange::Fork { parent: pid, child });
+                    self.changes.push(ProcessChange::Fork { parent: pid, child, at: time });
                     return;
                 }
                 let inherited = threads.get(pid, tid, ledger).name.clone();
@@ -37,7 +37,7 @@ impl Tracker {
                     threads.programs.inherit(pid, child);
                     threads.groups.inherit(pid, child);
                     self.regions.copy(pid, child);
-                    self.changes.push(ProcessChange::Fork { parent: pid, child });
+                    self.changes.push(ProcessChange::Fork { parent: pid, child, at: time });
                 }
             }
             Change::Exec { comm, by, .. } => {
@@ -45,7 +45,7 @@ impl Tracker {
                 threads.end_all(pid, Some(tid), ledger);
                 threads.close(pid, tid, ledger);
                 threads.rename(pid, tid, &name, ledger);
-                threads.execute(pid, tid, event.time, &name, ledger);
+                threads.execute(pid, tid, time, &name, ledger);
                 self.regions.forget(pid);
                 self.changes.push(ProcessChange::Exec { pid, name, by: Tid(by) });
             }

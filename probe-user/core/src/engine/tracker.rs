@@ -82,6 +82,7 @@ impl Tracker {
         self.keeps_values |= self.recorder.is_some() && !info.values.is_empty();
         self.ledger.functions.push(Default::default());
         self.ledger.waits.push(info.wait.is_some());
+        self.ledger.return_probed.push(info.exit == ExitSeen::ByReturnProbe);
         self.functions.push(info);
         self.hits.push(0);
         id
@@ -98,6 +99,7 @@ impl Tracker {
                     .for_each(|recorder| recorder.add_cost(function, info.probe));
             }
             self.facts[function.index()] = StackFacts::from(&*info);
+            self.ledger.return_probed[function.index()] = exit == ExitSeen::ByReturnProbe;
         }
     }
 

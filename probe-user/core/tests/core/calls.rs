@@ -6,7 +6,7 @@ use ctrace_core::engine::EngineConfig;
 use ctrace_core::engine::ProcessChange;
 use ctrace_core::function::{ExitSeen, FunctionInfo};
 use ctrace_core::report::Report;
-use ctrace_core::units::{Pid, Tid};
+use ctrace_core::units::{Nanos, Pid, Tid};
 
 const MAIN: u32 = 0;
 const F: u32 = 1;
@@ -295,6 +295,28 @@ fn calls_without_seen_exit_are_counted() {
     assert_eq!(lines(&report)[1], "never: 2 calls, 0 timed, 2 untimed, total 0 self 0");
 }
 
+/// The kernel takes 64 return probes of a thread at one time.
+#[test]
+fn calls_without_a_return_probe_of_their_own_are_counted_apart() {
+    let by_sites = FunctionInfo { exit: ExitSeen::ByExitSites, ..function("g") };
+    let mut engine = engine(&[function("f"), by_sites], EngineConfig::default());
+    let (mut time, sp) = (0, |depth: u64| 10_000 - 16 * depth);
+    let mut push = |event: Event| engine.push(0, &event.bytes());
+    let mut next = || {
+        time += 1;
+        time
+    };
+    // 70 calls of one function, and one of the other beneath all.
+    push(enter(1, 20_000, next()));
+    (0..70).for_each(|depth| push(enter(0, sp(depth), next())));
+    (0..64).rev().for_each(|depth| push(ret(0, sp(depth), next())));
+    // An exception ends a call that is not deep.
+    push(enter(0, sp(0), next()));
+    push(ret(1, 20_000, next()));
+    engine.advance(end(1_000));
+    assert_eq!(engine.too_deep(), 6);
+}
+
 #[test]
 fn threads_and_processes_end_their_calls() {
     let mut engine = engine(&functions(), EngineConfig { rings: 2, ..EngineConfig::default() });
@@ -312,7 +334,7 @@ fn threads_and_processes_end_their_calls() {
     engine.push(0, &control(Kind::ProcessExit, 12, PID, "other", [9, 0]));
     engine.advance(end(20));
     let changes = [
-        ProcessChange::Fork { parent: Pid(PID), child: Pid(200) },
+        ProcessChange::Fork { parent: Pid(PID), child: Pid(200), at: Nanos(9) },
         ProcessChange::Exec { pid: Pid(PID), name: "other".into(), by: Tid(9) },
         ProcessChange::Exit { pid: Pid(PID), status: 9 },
     ];

@@ -352,11 +352,11 @@ pub(in super::super) struct GuardedReturns {
 }
 
 impl GuardedReturns {
-    /// Restores the open frames, when no new ones are hijacked any more. Returns the number of
-    /// those that are left.
-    pub(in super::super) fn sweep(&self) -> io::Result<usize> {
+    /// Restores the open frames, or those of one process, when no new ones are hijacked any more.
+    /// Returns the number of those that are left.
+    pub(in super::super) fn sweep(&self, whose: Option<u32>) -> io::Result<usize> {
         let id = self.guard.new_id();
-        let answer = self.guard.ask(id, &GuardRequest::Sweep { id, guards: self.id })?;
+        let answer = self.guard.ask(id, &GuardRequest::Sweep { id, guards: self.id, whose })?;
         Ok(answer.place as usize)
     }
 

@@ -98,9 +98,10 @@ pub(super) fn serve(
                 ReceivedRequest::GuardReturns { id, maps } => {
                     server.answer(GuardAnswer::done(id, &server.guard_returns(id, maps)));
                 }
-                ReceivedRequest::Sweep { id, guards } => {
+                ReceivedRequest::Sweep { id, guards, whose } => {
                     let (turn, server) = (Turn::new(&server, id), &server);
-                    let sweep = move || Reply { place: server.sweep(guards), ..Reply::to(Ok(())) };
+                    let sweep =
+                        move || Reply { place: server.sweep(guards, whose), ..Reply::to(Ok(())) };
                     start(scope, turn, sweep);
                 }
                 ReceivedRequest::Looked { guards, pid, time } => {
@@ -285,10 +286,12 @@ impl Server<'_> {
         Ok(())
     }
 
-    /// Restores the open frames of some guards. Returns the number of those that are left.
-    fn sweep(&self, guards: Id) -> u32 {
-        let restorer = self.state().restorers.get(&guards).cloned();
-        restorer.map_or(0, |restorer| restorer.sweep() as u32)
+    /// Restores the open frames of some guards, or of one process of theirs. Returns the number of
+    /// those that are left.
+    fn sweep(&self, guards: Id, whose: Option<u32>) -> u32 {
+        let Some(restorer) = self.state().restorers.get(&guards).cloned() else { return 0 };
+        let left = whose.map_or_else(|| restorer.sweep(), |pid| restorer.sweep_process(pid));
+        left as u32
     }
 
     /// Closes all links, and waits for all work. Returns their places. Nobody guards the return

@@ -66,8 +66,9 @@ pub(super) enum GuardRequest<'a> {
     LetGo,
     /// Answered. From now on the guard restores return addresses. Carries the maps.
     GuardReturns { id: Id, fds: [BorrowedFd<'a>; GuardMaps::FDS] },
-    /// Answered under the number `id`: restores the open frames of these guards.
-    Sweep { id: Id, guards: Id },
+    /// Answered under the number `id`: restores the open frames of these guards, for good, or only
+    /// those of one process.
+    Sweep { id: Id, guards: Id, whose: Option<u32> },
     /// Not answered. What this process has loaded by this time is guarded.
     Looked { guards: Id, pid: u32, time: u64 },
     /// Not answered.
@@ -96,6 +97,7 @@ pub(super) enum ReceivedRequest {
     Sweep {
         id: Id,
         guards: Id,
+        whose: Option<u32>,
     },
     Looked {
         guards: Id,
@@ -253,8 +255,9 @@ impl GuardRequest<'_> {
             Self::GuardReturns { id, fds } => {
                 (MessageHeader { what: GUARD_RETURNS, id: *id, ..MessageHeader::default() }, fds)
             }
-            Self::Sweep { id, guards } => {
-                (MessageHeader { what: SWEEP, id: *id, ..MessageHeader::of_guards(*guards) }, &[])
+            Self::Sweep { id, guards, whose } => {
+                let header = MessageHeader::of_guards(*guards);
+                (MessageHeader { what: SWEEP, id: *id, unit: whose.unwrap_or(0), ..header }, &[])
             }
             Self::Looked { guards, pid, time } => {
                 let header = MessageHeader::of_guards(*guards);
@@ -375,7 +378,10 @@ fn read(socket: &UnixStream) -> io::Result<ReceivedRequest> {
                 Err(_) => return Err(senseless()),
             }
         }
-        SWEEP => ReceivedRequest::Sweep { id, guards: header.guards() },
+        SWEEP => {
+            let whose = Some(header.unit).filter(|pid| *pid != 0);
+            ReceivedRequest::Sweep { id, guards: header.guards(), whose }
+        }
         LOOKED => {
             ReceivedRequest::Looked { guards: header.guards(), pid: header.unit, time: header.id }
         }

@@ -61,7 +61,10 @@ impl Keeper {
         loads: UnboundedSender<Pid>,
     ) -> io::Result<ReturnGuard> {
         match self {
-            Self::Guard(guard) => guard.guard_returns(&maps, loads).map(ReturnGuard::Guarded),
+            Self::Guard(guard) => {
+                let returns = guard.guard_returns(&maps, loads)?;
+                Ok(ReturnGuard::Guarded { returns, maps })
+            }
             Self::Itself => {
                 let restored = Arc::new(Mutex::new(Vec::new()));
                 let told = Arc::clone(&restored);
@@ -82,24 +85,42 @@ impl Keeper {
 
 /// Guards of return probes. Dropping it ends them.
 pub(crate) enum ReturnGuard {
-    Guarded(GuardedReturns),
-    Own { restorer: Restorer, restored: Arc<Mutex<Vec<Restored>>> },
+    /// The maps are for the guard's death.
+    Guarded {
+        returns: GuardedReturns,
+        maps: GuardMaps,
+    },
+    Own {
+        restorer: Restorer,
+        restored: Arc<Mutex<Vec<Restored>>>,
+    },
 }
 
 impl ReturnGuard {
     /// Restores the open frames. Returns the number of those that are left.
     pub(crate) fn sweep(&self) -> usize {
         match self {
-            // A dead guard has left its work to the aftermath.
-            Self::Guarded(returns) => returns.sweep().unwrap_or(0),
+            Self::Guarded { returns, maps } => {
+                returns.sweep(None).unwrap_or_else(|_| take_over(maps.clone()))
+            }
             Self::Own { restorer, .. } => restorer.sweep(),
+        }
+    }
+
+    /// Restores the open frames of a process whose calls get no return probe any more. Returns the
+    /// number of those that are left.
+    pub(crate) fn sweep_process(&self, pid: u32) -> usize {
+        match self {
+            // A dead guard leaves them to the end of the session, which is near.
+            Self::Guarded { returns, .. } => returns.sweep(Some(pid)).unwrap_or(0),
+            Self::Own { restorer, .. } => restorer.sweep_process(pid),
         }
     }
 
     /// Lets the threads of a process go on that had loaded something by this time.
     pub(crate) fn looked(&self, pid: u32, time: u64) {
         match self {
-            Self::Guarded(returns) => returns.looked(pid, time),
+            Self::Guarded { returns, .. } => returns.looked(pid, time),
             Self::Own { restorer, .. } => restorer.looked(pid, time),
         }
     }
@@ -107,8 +128,25 @@ impl ReturnGuard {
     /// Takes the functions whose frames were restored since the last call.
     pub(crate) fn take_restored(&self) -> Vec<Restored> {
         match self {
-            Self::Guarded(returns) => returns.take_restored(),
+            Self::Guarded { returns, .. } => returns.take_restored(),
             Self::Own { restored, .. } => std::mem::take(&mut locked(restored)),
+        }
+    }
+}
+
+/// Restores in this process what the guard has left at its death. Returns the number of frames that
+/// are left.
+fn take_over(maps: GuardMaps) -> usize {
+    let client = Client {
+        restored: Box::new(|_| true),
+        loaded: Box::new(|_| false),
+        attention: Box::new(|| Attention::Gone),
+    };
+    match Restorer::start(maps, client) {
+        Ok(restorer) => restorer.take_over(),
+        Err(error) => {
+            tracing::warn!("return addresses stay replaced: {error}");
+            0
         }
     }
 }

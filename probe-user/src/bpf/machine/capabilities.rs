@@ -21,6 +21,12 @@ pub enum Capability {
     /// Read /proc/PID/pagemap of other users' processes.
     #[serde(rename = "CAP_DAC_READ_SEARCH")]
     DacReadSearch,
+    /// Continue other users' processes.
+    #[serde(rename = "CAP_KILL")]
+    Kill,
+    /// Write to /proc/PID/mem of other users' processes.
+    #[serde(rename = "CAP_DAC_OVERRIDE")]
+    DacOverride,
     /// Give a socket to root's group.
     #[serde(rename = "CAP_CHOWN")]
     Chown,
@@ -30,11 +36,13 @@ pub enum Capability {
 }
 
 impl Capability {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 8] = [
         Self::Bpf,
         Self::Perfmon,
         Self::SysPtrace,
         Self::DacReadSearch,
+        Self::Kill,
+        Self::DacOverride,
         Self::Chown,
         Self::SysAdmin,
     ];
@@ -43,7 +51,9 @@ impl Capability {
     const fn bit(self) -> u32 {
         match self {
             Self::Chown => 0,
+            Self::DacOverride => 1,
             Self::DacReadSearch => 2,
+            Self::Kill => 5,
             Self::SysPtrace => 19,
             Self::SysAdmin => 21,
             Self::Perfmon => 38,
@@ -59,6 +69,8 @@ impl fmt::Display for Capability {
             Self::Perfmon => "CAP_PERFMON",
             Self::SysPtrace => "CAP_SYS_PTRACE",
             Self::DacReadSearch => "CAP_DAC_READ_SEARCH",
+            Self::Kill => "CAP_KILL",
+            Self::DacOverride => "CAP_DAC_OVERRIDE",
             Self::Chown => "CAP_CHOWN",
             Self::SysAdmin => "CAP_SYS_ADMIN",
         })
@@ -76,6 +88,8 @@ pub(crate) enum Use {
     ListOthers,
     /// `attach`, `record` and `top` on other users' processes.
     TraceOthers,
+    /// Guards of return probes, without which many programs take dearer probes.
+    GuardReturns,
     /// `daemon`.
     Daemon,
     /// `doctor --heal` on other users' processes, and healing at attach.
@@ -83,16 +97,23 @@ pub(crate) enum Use {
 }
 
 impl Use {
-    const ALL: [Self; 5] =
-        [Self::OwnProcesses, Self::ListOthers, Self::TraceOthers, Self::Daemon, Self::HealOthers];
+    const ALL: [Self; 6] = [
+        Self::OwnProcesses,
+        Self::ListOthers,
+        Self::TraceOthers,
+        Self::GuardReturns,
+        Self::Daemon,
+        Self::HealOthers,
+    ];
 
     /// Returns the least rights that suffice. Listing files and one's own processes needs none.
     const fn needs(self, is_root: bool) -> &'static [Capability] {
-        use Capability::{Bpf, Chown, DacReadSearch, Perfmon, SysPtrace};
+        use Capability::{Bpf, Chown, DacOverride, DacReadSearch, Kill, Perfmon, SysPtrace};
         match self {
             Self::OwnProcesses => &[Bpf, Perfmon],
             Self::ListOthers => &[SysPtrace],
             Self::TraceOthers => &[Bpf, Perfmon, SysPtrace],
+            Self::GuardReturns => &[Bpf, Perfmon, SysPtrace, Kill, DacOverride],
             // The socket belongs to root's group, or to the configured one.
             Self::Daemon if is_root => &[Bpf, Perfmon, SysPtrace],
             Self::Daemon => &[Bpf, Perfmon, SysPtrace, Chown],
@@ -107,6 +128,7 @@ impl fmt::Display for Use {
             Self::OwnProcesses => "own processes",
             Self::ListOthers => "list -p, others'",
             Self::TraceOthers => "trace others'",
+            Self::GuardReturns => "guard returns",
             Self::Daemon => "daemon",
             Self::HealOthers => "heal others'",
         })
@@ -199,8 +221,9 @@ mod tests {
         };
         let user = missing(false);
         assert_eq!(user[2], (Use::TraceOthers, vec![]));
-        assert_eq!(user[3], (Use::Daemon, vec![Chown]));
-        assert_eq!(user[4], (Use::HealOthers, vec![DacReadSearch]));
-        assert_eq!(missing(true)[3], (Use::Daemon, vec![]));
+        assert_eq!(user[3], (Use::GuardReturns, vec![Kill, DacOverride]));
+        assert_eq!(user[4], (Use::Daemon, vec![Chown]));
+        assert_eq!(user[5], (Use::HealOthers, vec![DacReadSearch]));
+        assert_eq!(missing(true)[4], (Use::Daemon, vec![]));
     }
 }

@@ -28,10 +28,16 @@ mod sweep;
 pub(super) use restorer::{Restored, Restorer, open_memory};
 pub(super) use stopped::may_stop_threads;
 
-use std::{os::fd::OwnedFd, sync::Arc};
+use super::sys;
+use ctrace_common::{GUARDED, GUARDED_STOPPED};
+use rustix::process::{Pid, Signal, kill_process};
+use std::{
+    os::fd::{AsFd as _, OwnedFd},
+    sync::Arc,
+};
 
 /// The maps, the program and the links that a restorer works with.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct GuardMaps {
     pub(super) requests: Arc<OwnedFd>,
     pub(super) states: Arc<OwnedFd>,
@@ -67,4 +73,34 @@ pub(super) enum Attention {
 impl GuardMaps {
     /// The number of descriptors.
     pub(super) const FDS: usize = 6;
+
+    /// Returns the guarded processes.
+    fn guarded(&self) -> Vec<u32> {
+        let mut pids = Vec::new();
+        while let Ok(Some(pid)) =
+            sys::map_next_key::<u32>(self.guarded.as_fd(), pids.last().copied())
+        {
+            pids.push(pid);
+        }
+        pids
+    }
+
+    /// Returns the guarded processes that a thread has stopped for its frames, or is about to.
+    fn stopped(&self) -> Vec<u32> {
+        let is_stopped = |pid: &u32| {
+            let mut state = [0];
+            sys::map_lookup(self.guarded.as_fd(), *pid, &mut state).is_ok()
+                && state[0] as u8 == GUARDED_STOPPED
+        };
+        self.guarded().into_iter().filter(is_stopped).collect()
+    }
+
+    /// Continues a process.
+    fn go_on(&self, pid: u32) {
+        // It may have ended.
+        let _ = sys::map_replace(self.guarded.as_fd(), pid, &[GUARDED]);
+        if let Some(pid) = Pid::from_raw(pid as i32) {
+            let _ = kill_process(pid, Signal::CONT);
+        }
+    }
 }

@@ -4,7 +4,7 @@ use super::{
     Client, GuardMaps,
     pace::{self, RESTORERS},
     requests::Requests,
-    settler::{Settler, go_on},
+    settler::Settler,
     sweep,
 };
 use rustix::{
@@ -74,10 +74,30 @@ impl Restorer {
     /// more. Returns the number of frames that could not be restored.
     pub(in super::super) fn sweep(&self) -> usize {
         self.begin_to_end();
-        // In a thread of its own, for the priority: nobody else serves the threads that wait.
-        let left = thread::scope(|scope| scope.spawn(|| self.shared.sweep()).join().unwrap_or(1));
+        let left = self.sweep_apart(None);
         self.shared.settler.loads().end();
         left
+    }
+
+    /// Does the work of another restorer that has died, and with it all probes: restores all frames that
+    /// are open, and continues the processes that threads have stopped for theirs. Returns the number of
+    /// frames that could not be restored.
+    pub(in super::super) fn take_over(&self) -> usize {
+        let left = self.sweep();
+        let maps = self.shared.settler.maps();
+        maps.stopped().into_iter().for_each(|pid| maps.go_on(pid));
+        left
+    }
+
+    /// Restores the open frames of one process whose calls get no return probe any more. Returns the
+    /// number of frames that could not be restored.
+    pub(in super::super) fn sweep_process(&self, pid: u32) -> usize {
+        self.sweep_apart(Some(pid))
+    }
+
+    /// Sweeps in a thread of its own, for the priority: nobody else serves the threads that wait.
+    fn sweep_apart(&self, whose: Option<u32>) -> usize {
+        thread::scope(|scope| scope.spawn(|| self.shared.sweep(whose)).join().unwrap_or(1))
     }
 
     /// Lets the threads of a process go on that had loaded something by this time.
@@ -96,7 +116,7 @@ impl Drop for Restorer {
         // No process stays stopped. The sweep has restored what could be.
         let mut requests = locked(&self.shared.requests);
         self.shared.serve_late(&mut requests);
-        requests.stopped.keys().for_each(|pid| go_on(*pid));
+        requests.stopped.keys().for_each(|pid| self.shared.settler.maps().go_on(*pid));
     }
 }
 
@@ -151,14 +171,18 @@ impl Shared {
         }
     }
 
-    fn sweep(&self) -> usize {
+    fn sweep(&self, whose: Option<u32>) -> usize {
         pace::precede();
         // The threads must not take the listed frames for requests.
         let mut requests = locked(&self.requests);
         let (maps, loads) = (self.settler.maps(), self.settler.loads());
-        let left = sweep::all(maps, loads, &mut requests, |requests| {
+        let serve = |requests: &mut Requests| {
             self.serve_all(requests);
-        });
+        };
+        if let Some(pid) = whose {
+            return sweep::one(pid, maps, loads, &mut requests, serve);
+        }
+        let left = sweep::all(maps, loads, &mut requests, serve);
         self.serve_late(&mut requests);
         left
     }

@@ -14,7 +14,6 @@ use super::{
 };
 use crate::{auxv::has_gained_rights, process_status::ProcessStatus};
 use ctrace_common::RestoreReason;
-use rustix::process::{Pid, Signal, kill_process};
 use std::{
     collections::HashSet,
     io,
@@ -153,7 +152,7 @@ impl Settler {
         let _continues = self.states.continues();
         let is_quiet = requests.are_none_of(pid);
         if is_quiet {
-            go_on(pid);
+            self.maps.go_on(pid);
         }
         is_quiet
     }
@@ -289,10 +288,4 @@ impl Stop {
 
 fn is_end(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
-}
-
-pub(super) fn go_on(pid: u32) {
-    if let Some(pid) = Pid::from_raw(pid as i32) {
-        let _ = kill_process(pid, Signal::CONT);
-    }
 }

@@ -11,7 +11,7 @@ use super::{
     settler::Stop,
     stopped::Stopped,
 };
-use crate::process_status::ProcessStatus;
+use crate::process_status::{ProcessStatus, has_shadow_stack};
 use std::{
     collections::HashSet,
     fs::{self, File},
@@ -48,7 +48,7 @@ pub(super) fn all(
     let (mut known, mut left) = (HashSet::new(), 0);
     // A process that is forked meanwhile has the frames of its parent.
     loop {
-        let new: Vec<u32> = guarded(maps).into_iter().filter(|pid| known.insert(*pid)).collect();
+        let new: Vec<u32> = maps.guarded().into_iter().filter(|pid| known.insert(*pid)).collect();
         if new.is_empty() {
             return left;
         }
@@ -58,6 +58,17 @@ pub(super) fn all(
             return left;
         }
     }
+}
+
+/// The same for one guarded process.
+pub(super) fn one(
+    pid: u32,
+    maps: &GuardMaps,
+    loads: &Loads,
+    requests: &mut Requests,
+    serve: impl FnMut(&mut Requests),
+) -> usize {
+    Sweep { maps, loads, requests, serve }.process(pid, Instant::now() + PATIENCE)
 }
 
 struct Sweep<'a, Serve> {
@@ -79,20 +90,14 @@ fn threads(pid: u32) -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-fn guarded(maps: &GuardMaps) -> Vec<u32> {
-    let mut pids = Vec::new();
-    let mut last = None;
-    while let Ok(Some(pid)) = sys::map_next_key::<u32>(maps.guarded.as_fd(), last) {
-        pids.push(pid);
-        last = Some(pid);
-    }
-    pids
-}
-
 impl<Serve: FnMut(&mut Requests)> Sweep<'_, Serve> {
     /// Returns the number of frames that could not be restored. Until the given time, frames may
     /// return by themselves.
     fn process(&mut self, pid: u32, until: Instant) -> usize {
+        // What the processor keeps of its return addresses cannot be written. They return by themselves.
+        if has_shadow_stack(pid) {
+            return 0;
+        }
         let mut open: Vec<Thread> =
             threads(pid).into_iter().map(|tid| Thread { pid, tid }).collect();
         open.retain(|thread| self.may_have_frames(*thread));

@@ -28,6 +28,8 @@ const LINK_TYPE_UPROBE_MULTI: u32 = 12;
 const MAP_TYPE_ARRAY: u32 = 2;
 const MAP_MMAPABLE: u32 = 1 << 10;
 const UPROBE_MULTI_RETURN: u32 = 1;
+/// `BPF_EXIST`
+const IF_THERE: u64 = 2;
 
 /// One instruction of a program.
 pub(crate) type Insn = aya_obj::generated::bpf_insn;
@@ -234,6 +236,13 @@ fn map_attr<K>(map: BorrowedFd<'_>, key: K, value: *const u8) -> (Attr, Box<K>) 
 /// Sets `map[key]`; `key` and `value` must have the map's sizes.
 pub(crate) fn map_update<K>(map: BorrowedFd<'_>, key: K, value: &[u8]) -> io::Result<()> {
     let (mut attr, _key) = map_attr(map, key, value.as_ptr());
+    Syscall::Bpf { command: MAP_UPDATE_ELEM, attr: &mut attr }.run().map(drop)
+}
+
+/// Sets `map[key]` of a hash map, if the key is there.
+pub(crate) fn map_replace<K>(map: BorrowedFd<'_>, key: K, value: &[u8]) -> io::Result<()> {
+    let (attr, _key) = map_attr(map, key, value.as_ptr());
+    let mut attr = attr.u64(24, IF_THERE);
     Syscall::Bpf { command: MAP_UPDATE_ELEM, attr: &mut attr }.run().map(drop)
 }
 

@@ -6,7 +6,7 @@
 use super::{Identity, identity};
 use crate::target::{
     object::Object,
-    place::{CodeMap, Returns, guards},
+    place::{CodeMap, Returns, Unguardable, guards, runtime},
     plan::GuardSite,
     process::{later, maps::MappedObject},
     read::budget::{Budget, ObjectLimits},
@@ -40,7 +40,7 @@ pub(super) struct Guarding {
     given_up: Option<String>,
     /// An object with an unwinder.
     unwinder: Option<String>,
-    /// An object that switches stacks.
+    /// An object that switches stacks, or has a runtime that reads return addresses itself.
     switch: Option<String>,
 }
 
@@ -110,7 +110,8 @@ impl Guarding {
                 let why = CodeMap::stack_switch(object.source())?;
                 Some(format!("{} {why}", object.name()))
             };
-            self.switch = objects.iter().find_map(switch);
+            self.switch = objects.iter().find_map(walks_stacks);
+            self.switch = self.switch.take().or_else(|| objects.iter().find_map(switch));
         }
     }
 
@@ -196,6 +197,12 @@ impl Guarding {
         let unwinder = self.unwinder.iter().filter(|_| returns != Returns::ReturnProbe);
         unwinder.chain(&self.switch).cloned().collect()
     }
+}
+
+/// Returns the reason if a return probe would harm the object, whatever it does: it walks its own stacks.
+fn walks_stacks(object: &Object) -> Option<String> {
+    let why = Unguardable::Runtime(runtime(object)?);
+    Some(format!("{} {why}", object.name()))
 }
 
 fn unreadable(object: &MappedObject) -> String {

@@ -91,6 +91,23 @@ fn one_object_can_forbid_all_guards() {
     assert_eq!(planner.against_return_probes(), expected);
 }
 
+/// A runtime reads the addresses itself, whether guards are asked for or not.
+#[test]
+fn a_runtime_forbids_return_probes() {
+    let runtime = "int JNI_CreateJavaVM(void) { return 7; }\n";
+    let (_built, mapped) = files(&["int plain;", runtime]);
+    let why = "lib2.so walks its own stacks (a Java virtual machine)";
+    for (returns, guards) in
+        [(Returns::Auto, true), (Returns::Auto, false), (Returns::ReturnProbe, false)]
+    {
+        let mut planner = planner(returns).guarding(guards);
+        let plan = planner.plan(&mapped).unwrap();
+        assert!(matches!(exit(&plan), ExitPlacement::Sites(_)), "{returns:?} {guards}");
+        assert_eq!(planner.against_return_probes()[1], [why]);
+        assert!(!planner.allows_return_probes());
+    }
+}
+
 /// A reason that only the run shows is told with the object that switches stacks.
 #[test]
 fn what_a_run_shows_is_told_with_its_object() {

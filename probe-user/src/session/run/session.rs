@@ -19,6 +19,7 @@ mod joining;
 mod late;
 mod markers;
 mod notes;
+mod processes;
 mod progress;
 mod recording;
 mod reports;
@@ -268,8 +269,8 @@ impl Session {
         let mut execed = Vec::new();
         for change in self.engine.take_process_changes() {
             match change {
-                ProcessChange::Exec { pid, by, .. } => {
-                    if !self.take_in(pid) {
+                ProcessChange::Exec { pid, name, by } => {
+                    if !self.take_in(pid, &name) {
                         continue;
                     }
                     // The kernel binds links to the first thread, and this one has replaced it.
@@ -286,7 +287,9 @@ impl Session {
                     self.target.report.untraced_children += 1;
                     self.target.children.add(child);
                 }
-                ProcessChange::Fork { parent, child } => self.take_child(parent, child),
+                ProcessChange::Fork { parent, child, at } => self.take_child(parent, child, at),
+                // Another process has its id by now, or it was turned away and has joined.
+                ProcessChange::Exit { pid, .. } if self.kernel.traced().has(pid) => {}
                 ProcessChange::Exit { pid, status } => self.target.process_ended(pid, status),
             }
         }

@@ -22,6 +22,7 @@ pub use code::CodeMap;
 pub use code::stacks::StackSwitch;
 pub use deny::Refusal;
 pub use explain::explain;
+pub(crate) use guards::runtime;
 pub use guards::unguardable::Unguardable;
 pub use guards::{Guards, guards};
 pub(crate) use nops::usdt_site;

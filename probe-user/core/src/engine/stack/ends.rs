@@ -1,10 +1,11 @@
 //! The ends of calls, by an event or because something shows that they are over. Each end passes
 //! through one function, so that the calls around it learn of its time and of its waits.
 
-use super::Stacks;
+use super::{Frame, Stacks};
 use crate::engine::ledger::Ledger;
 use crate::units::FuncId;
 use crate::waits::Waits;
+use ctrace_common::MOST_HIJACKED;
 use std::collections::HashSet;
 
 impl Stacks {
@@ -73,12 +74,26 @@ impl Stacks {
         }
     }
 
+    /// Counts the innermost call of the current stack, whose end was not seen, if the kernel had no return
+    /// probe left for it.
+    #[cold]
+    fn count_if_too_deep(&self, ledger: &mut Ledger) {
+        let [around @ .., top] = &self.stacks[self.current].frames[..] else { return };
+        let has_return_probe = |frame: &Frame| ledger.return_probed[frame.func.index()];
+        if top.restored || top.damaged || around.len() < MOST_HIJACKED || !has_return_probe(top) {
+            return;
+        }
+        let around = around.iter().filter(|frame| has_return_probe(frame)).take(MOST_HIJACKED);
+        ledger.too_deep += u64::from(around.count() == MOST_HIJACKED);
+    }
+
     /// Ends the frames of the current stack that the stack pointer proves dead. If none remain, as
     /// when a signal handler that left by a jump runs again, the next frame is inside the code that
     /// it interrupts now.
     #[inline]
     pub(super) fn bury(&mut self, sp: u64, ledger: &mut Ledger) {
         while self.stacks[self.current].frames.last().is_some_and(|top| top.sp < sp) {
+            self.count_if_too_deep(ledger);
             self.end_top(self.current, ledger, self.last, false);
             let stack = &mut self.stacks[self.current];
             if stack.frames.is_empty() {

@@ -1,7 +1,7 @@
 //! Other processes that run already when a trace begins: those that the user named as well, and all
 //! that the traced ones have started. Later ones are followed by the kernel.
 
-use super::Session;
+use super::{Session, processes::Standing};
 use crate::{
     target::process::{Process, maps::MappedObject, ours::Ours},
     ui::text::{first_few, units::counted},
@@ -54,7 +54,8 @@ impl Session {
                 continue;
             };
             for pid in children {
-                let is_known = pid == self.target.pid.0 || self.target.followed.contains(&Pid(pid));
+                let is_known =
+                    pid == self.target.pid.0 || self.target.processes.is_traced(Pid(pid));
                 if is_known || !Process::is_running(pid) {
                     continue;
                 }
@@ -82,7 +83,7 @@ impl Session {
     /// Traces a process unless it cannot be traced along with the target, or its id is another's by
     /// now. Then the reason is a remark.
     fn trace_too(&mut self, process: &Process, remarks: &mut Vec<String>) -> bool {
-        let traced = self.try_to_trace(process, remarks);
+        let traced = self.try_to_trace(process, Standing::Followed, remarks);
         if let Err(why) = &traced {
             self.note(why.clone());
             remarks.push(why.clone());
@@ -93,6 +94,7 @@ impl Session {
     pub(super) fn try_to_trace(
         &mut self,
         process: &Process,
+        standing: Standing,
         remarks: &mut Vec<String>,
     ) -> Result<(), String> {
         let pid = process.pid();
@@ -106,7 +108,7 @@ impl Session {
             self.kernel.forget_process(Pid(pid));
             return Err(refused(&"it has ended"));
         }
-        self.target.followed.insert(Pid(pid));
+        self.target.processes.set(Pid(pid), standing);
         self.introduce(process);
         Ok(())
     }

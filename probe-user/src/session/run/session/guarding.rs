@@ -33,7 +33,7 @@ const LOST: &str = "it lost its return probe";
 const MOST_NAMED: usize = 5;
 
 /// A function with a return probe.
-struct Movable {
+pub(super) struct Movable {
     function: FuncId,
     path: PathBuf,
     placement: Placement,
@@ -83,6 +83,16 @@ impl Guarding {
         addresses.iter().filter_map(place).filter_map(|place| self.movable.remove(&place)).collect()
     }
 
+    /// Takes all functions.
+    pub(super) fn take_all(&mut self) -> Vec<Movable> {
+        self.movable.drain().map(|(_, movable)| movable).collect()
+    }
+
+    /// Returns whether all functions that have return probes are known with their ways out.
+    pub(super) fn can_move_all(&self) -> bool {
+        self.is_in_place() && !self.movable.is_empty()
+    }
+
     /// Forgets all functions with return probes, which lose them.
     pub(super) fn forget_functions(&mut self) {
         self.movable.clear();
@@ -96,6 +106,16 @@ impl Guarding {
     /// Hands over the links of all guards.
     pub(super) fn take_attachments(&mut self) -> Vec<Attachment> {
         std::mem::take(&mut self.attachments)
+    }
+
+    /// Counts a function through which something went, and that `is_armed` with other probes.
+    fn count_moved(&mut self, name: &str, is_armed: bool, ends_by_jump: bool) {
+        self.until_jump += u64::from(is_armed && ends_by_jump);
+        if self.names.len() < MOST_NAMED {
+            self.names.push(clean(name).into_owned());
+        }
+        let (moved, lost) = &mut self.moved;
+        *(if is_armed { moved } else { lost }) += 1;
     }
 
     /// Returns a note on what was guarded, and on the functions that were moved for it.
@@ -216,20 +236,21 @@ impl Session {
             return;
         }
         if self.kernel.restored(RestoreReason::Switch) > 0 {
-            let all = self.arming.guarding.movable.drain().map(|(_, movable)| movable).collect();
+            let all = self.arming.guarding.take_all();
             self.arming
                 .planner
                 .give_up_return_probes("the process changes stacks within traced calls");
             // They get none any more.
             self.arming.return_probed.clear();
-            return self.move_those(all);
+            self.move_those(all, Some(THROUGH));
+            return;
         }
         // Of a process that has ended nothing is known any more: others of its file tell it again.
         for (pid, addresses) in restored {
             let objects = Process::open(pid.0).ok().and_then(|it| it.objects().ok());
             let objects = objects.unwrap_or_default();
             let restored = self.arming.guarding.take(&addresses, &objects);
-            self.move_those(restored);
+            self.move_those(restored, Some(THROUGH));
         }
     }
 
@@ -238,7 +259,13 @@ impl Session {
         self.arming.guarding.forget_functions();
     }
 
-    fn move_those(&mut self, mut movable: Vec<Movable>) {
+    /// Moves functions to probes on their ways out; `why` they bear no return probe any more, if that is
+    /// a reason of their own. Returns the number of those whose ends are not seen since.
+    pub(super) fn move_those(
+        &mut self,
+        mut movable: Vec<Movable>,
+        why: Option<&'static str>,
+    ) -> u64 {
         let at = bpf::now();
         movable.retain(|moved| match self.kernel.spare_returns(moved.function) {
             Ok(()) => true,
@@ -249,15 +276,16 @@ impl Session {
         });
         for moved in &mut movable {
             moved.placement = self.arming.planner.moved(&moved.placement);
-            moved.placement.no_return_probe = Some(THROUGH);
+            moved.placement.no_return_probe = why;
             // A budget arms and disarms entries and ways out together.
             if self.arming.budget.is_some() {
                 moved.placement.exit = ExitPlacement::Unseen(LOST.to_owned());
             }
         }
         if movable.is_empty() {
-            return;
+            return 0;
         }
+        let mut unseen = 0;
         movable.sort_by_key(|moved| moved.function);
         let armed = self.arm_ways_out(&movable);
         let mut exits = Vec::new();
@@ -272,13 +300,10 @@ impl Session {
             self.arming.costs.replace(function.index(), hits[function.index()], &planned);
             self.arming.dear.know(function.index(), &planned);
             let ends_by_jump = ends_by_jump(&planned);
-            let guarding = &mut self.arming.guarding;
-            guarding.until_jump += u64::from(is_armed && ends_by_jump);
-            if guarding.names.len() < MOST_NAMED {
-                guarding.names.push(clean(&planned.info.name).into_owned());
+            unseen += u64::from(!is_armed);
+            if why.is_some() {
+                self.arming.guarding.count_moved(&planned.info.name, is_armed, ends_by_jump);
             }
-            let (moved, lost) = &mut guarding.moved;
-            *(if is_armed { moved } else { lost }) += 1;
             let exit = if is_armed { ExitSeen::ByExitSites } else { ExitSeen::Never };
             let probe = Some(self.arming.costs.of_hits().probe(&planned));
             exits.push(NewExit { function, exit, probe });
@@ -286,6 +311,7 @@ impl Session {
         if !exits.is_empty() {
             self.engine.change_exits_only(at, exits);
         }
+        unseen
     }
 
     /// Puts probes on the ways out of functions, and returns those that have got theirs.

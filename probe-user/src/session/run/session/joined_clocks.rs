@@ -1,7 +1,10 @@
 //! The CPU time of the processes that have joined. A counter holds the time of one thread and of all
 //! that it has started since, so it is kept as long as one of those runs.
 
-use crate::{bpf::CpuClock, target::process::Process};
+use crate::{
+    bpf::{self, CpuClock},
+    target::process::Process,
+};
 use ctrace_core::units::{Nanos, Pid, Tid};
 use std::collections::HashMap;
 
@@ -24,12 +27,17 @@ pub(super) struct JoinedClocks {
 /// A process that joined, with what it has started since.
 struct Family {
     clock: CpuClock,
+    /// The time from which on it counts what the process starts.
+    begun: Nanos,
+    /// The time that the process had used before.
+    used: Nanos,
     alive: usize,
 }
 
 impl JoinedClocks {
-    /// Counts the CPU time of a process and its children from now on.
-    pub(super) fn begin(&mut self, pid: Pid) {
+    /// Counts the CPU time of a process and its children from now on. What it has `used` before counts
+    /// as well.
+    pub(super) fn begin(&mut self, pid: Pid, used: Nanos) {
         // The end of another process with this id may have been lost.
         self.end(pid);
         let (threads, room) = (Process::threads_of(pid.0), MOST.saturating_sub(self.threads));
@@ -43,18 +51,21 @@ impl JoinedClocks {
         {
             self.threads += begun;
             self.of.insert(pid, pid);
-            self.families.insert(pid, Family { clock, alive: 1 });
+            self.families.insert(pid, Family { clock, begun: bpf::now(), used, alive: 1 });
         }
     }
 
-    /// Takes note of a new process.
-    pub(super) fn fork(&mut self, parent: Pid, child: Pid) {
+    /// Takes note of a process that began at that time.
+    pub(super) fn fork(&mut self, parent: Pid, child: Pid, at: Nanos) {
         let Some(first) = self.of.get(&parent).copied() else { return };
-        self.end(child);
-        if let Some(family) = self.families.get_mut(&first) {
-            family.alive += 1;
-            self.of.insert(child, first);
+        let Some(family) = self.families.get_mut(&first) else { return };
+        if at < family.begun {
+            // The counter of its parent came too late for it.
+            return self.begin(child, Process::cpu_time(child.0).unwrap_or_default());
         }
+        family.alive += 1;
+        self.end(child);
+        self.of.insert(child, first);
     }
 
     /// Takes note of the end of a process.
@@ -63,17 +74,22 @@ impl JoinedClocks {
         let Some(family) = self.families.get_mut(&first) else { return };
         family.alive -= 1;
         if family.alive == 0
-            && let Some(Family { clock, .. }) = self.families.remove(&first)
+            && let Some(family) = self.families.remove(&first)
         {
-            self.threads -= clock.threads();
-            self.ended = self.ended.saturating_add(clock.read().unwrap_or_default());
+            self.threads -= family.clock.threads();
+            self.ended = self.ended.saturating_add(family.time());
         }
     }
 
     /// Returns the time of all.
     pub(super) fn read(&self) -> Nanos {
-        let running = self.families.values().map(|family| family.clock.read().unwrap_or_default());
-        running.fold(self.ended, Nanos::saturating_add)
+        self.families.values().map(Family::time).fold(self.ended, Nanos::saturating_add)
+    }
+}
+
+impl Family {
+    fn time(&self) -> Nanos {
+        self.used.saturating_add(self.clock.read().unwrap_or_default())
     }
 }
 
@@ -90,13 +106,13 @@ mod tests {
         busy.args(["-c", script]).stdin(std::process::Stdio::piped());
         let mut busy = busy.spawn().expect("starts");
         let (pid, child) = (Pid(busy.id()), Pid(4_194_304));
-        clocks.begin(pid);
+        clocks.begin(pid, Nanos::ZERO);
         if clocks.unclocked > 0 {
             busy.kill().expect("ours");
             busy.wait().expect("ours");
             return eprintln!("skipped: no right to count CPU time");
         }
-        clocks.fork(pid, child);
+        clocks.fork(pid, child, Nanos::MAX);
         drop(busy.stdin.take());
         busy.wait().expect("ends");
         clocks.end(pid);
@@ -107,8 +123,34 @@ mod tests {
         assert_eq!((clocks.threads, clocks.families.len(), clocks.of.len()), (0, 0, 0));
         assert_eq!(clocks.read(), used);
         // It has ended, and nobody knows its parent.
-        clocks.begin(pid);
-        clocks.fork(child, pid);
+        clocks.begin(pid, Nanos::ZERO);
+        clocks.fork(child, pid, Nanos::MAX);
         assert_eq!((clocks.unclocked, clocks.of.len()), (1, 0));
+    }
+
+    /// Its parent's counter holds the time of what was started since, and no more.
+    #[test]
+    fn a_child_that_was_started_before_has_a_counter_of_its_own() {
+        let mut clocks = JoinedClocks::default();
+        let sleeper = || Command::new("sleep").arg("100").spawn().expect("starts");
+        let mut both = [sleeper(), sleeper()];
+        let [parent, child] = [Pid(both[0].id()), Pid(both[1].id())];
+        let before = bpf::now();
+        clocks.begin(parent, Nanos(7_000_000_000));
+        let can_count = clocks.unclocked == 0;
+        clocks.fork(parent, child, before);
+        let families = clocks.families.len();
+        for sleeper in &mut both {
+            sleeper.kill().expect("ours");
+            sleeper.wait().expect("ours");
+        }
+        if can_count {
+            assert_eq!((families, clocks.of.get(&child)), (2, Some(&child)));
+            assert!(clocks.read() >= Nanos(7_000_000_000), "what it had used counts");
+            clocks.end(parent);
+            clocks.end(child);
+            assert_eq!((clocks.threads, clocks.families.len()), (0, 0));
+            assert!(clocks.read() >= Nanos(7_000_000_000));
+        }
     }
 }

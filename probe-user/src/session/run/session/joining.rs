@@ -2,7 +2,7 @@
 //! that are like others by itself ([`super::admitted`]). Nothing stops the rest, so what they do before
 //! they are found is not seen.
 
-use super::Session;
+use super::{Session, processes::Standing};
 use crate::{
     session::run::{
         admission,
@@ -12,14 +12,18 @@ use crate::{
     ui::{self, text::units::counted},
 };
 use anyhow::ensure;
-use ctrace_core::units::Pid;
-use std::{collections::HashSet, sync::Arc};
+use ctrace_core::units::{Nanos, Pid};
+use std::{collections::HashSet, path::Path, sync::Arc};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 /// Rounds in which what a process loads meanwhile is guarded, before it is traced.
 const ROUNDS: usize = 4;
 /// Children that are traced along with one of these processes, if it has started them already.
 const MOST_CHILDREN: usize = 1 << 10;
+/// Names of programs that are known.
+const MOST_NAMES: usize = 1 << 10;
+/// Bytes of a name that the kernel keeps.
+const COMM_BYTES: usize = 15;
 /// Processes that are told when they join.
 const MOST_TOLD: u64 = 16;
 
@@ -36,8 +40,11 @@ pub(super) struct Joined {
     missed: u64,
     /// The number of those that the kernel admitted though they were not meant.
     pub(super) mistaken: u64,
-    /// The processes that the kernel does not trace any more.
-    pub(super) turned_away: HashSet<Pid>,
+    /// The number of those that the kernel admitted and that ended before anybody could tell whether
+    /// they were meant.
+    unclear: u64,
+    /// Programs of those that are meant, as the kernel names them.
+    names: HashSet<String>,
     /// True once the kernel has taken no more to admit processes by.
     is_full: bool,
 }
@@ -76,6 +83,13 @@ impl Joined {
                 format!("; {processes} traced for a moment by mistake")
             }
         };
+        let unclear = match self.unclear {
+            0 => String::new(),
+            unclear => {
+                let processes = counted(unclear, "other", "others");
+                format!("; {processes} ended before it was known whether they were meant")
+            }
+        };
         let unclocked = match unclocked {
             0 => String::new(),
             unclocked => {
@@ -84,8 +98,24 @@ impl Joined {
             }
         };
         self.is_awaited().then(|| {
-            format!("{joined} joined after the start (--later){missed}{mistaken}{unclocked}")
+            format!(
+                "{joined} joined after the start (--later){missed}{mistaken}{unclear}{unclocked}"
+            )
         })
+    }
+
+    /// Counts a process that the kernel has admitted, and that has ended since it executed a program of
+    /// this name.
+    pub(super) fn count_ended(&mut self, name: &str) {
+        *(if self.names.contains(name) { &mut self.count } else { &mut self.unclear }) += 1;
+    }
+
+    /// Knows the name of a program that is meant, as the kernel tells it or as its file has it.
+    fn know(&mut self, name: &str) {
+        if self.names.len() < MOST_NAMES && !name.is_empty() {
+            let cut = name.char_indices().find(|(at, c)| at + c.len_utf8() > COMM_BYTES);
+            self.names.insert(name[..cut.map_or(name.len(), |(at, _)| at)].to_owned());
+        }
     }
 }
 
@@ -103,6 +133,11 @@ impl Session {
         if !Process::is_running(self.target.pid.0) {
             // Another process may get its id.
             self.kernel.forget_process(self.target.pid);
+        }
+        if let Some(name) =
+            self.target.report.exe.as_deref().map(Path::new).and_then(Path::file_name)
+        {
+            self.target.joined.know(&name.to_string_lossy());
         }
         self.target.alive().into_iter().for_each(|pid| self.admit_like(pid));
         Ok(())
@@ -132,16 +167,21 @@ impl Session {
             Err(_) if !Process::is_running(pid.0) => self.target.joined.missed += 1,
             Err(why) => self.note(why),
             Ok(()) => {
-                self.tell_joined(pid);
+                self.tell_joined(pid, "");
                 self.admit_like(pid);
             }
         }
     }
 
-    pub(super) fn tell_joined(&mut self, pid: Pid) {
-        self.target.joined.count += 1;
-        if self.target.joined.count <= MOST_TOLD {
-            let program = ProgramFacts::of(pid).map(|it| format!(": {}", it.exe));
+    /// `name`: that of its program, as the kernel tells it.
+    pub(super) fn tell_joined(&mut self, pid: Pid, name: &str) {
+        let program = ProgramFacts::of(pid);
+        let joined = &mut self.target.joined;
+        joined.count += 1;
+        joined.know(name);
+        program.iter().for_each(|program| joined.know(program.file_name()));
+        if joined.count <= MOST_TOLD {
+            let program = program.map(|it| format!(": {}", it.exe));
             ui::say(&format!("process {} joins{}", pid.0, program.unwrap_or_default()));
         }
     }
@@ -182,9 +222,8 @@ impl Session {
                 None => break,
             }
         }
-        self.try_to_trace(process, remarks)?;
-        self.target.joined.turned_away.remove(&pid);
-        self.count_time_of(pid);
+        self.try_to_trace(process, Standing::Joined, remarks)?;
+        self.count_time_of(pid, None);
         self.arm_arrivals(&come);
         self.arm_new_objects(pid);
         if let Some((_, mapped)) = self.mapped(pid)
@@ -225,11 +264,12 @@ impl Session {
         }
     }
 
-    /// Counts the CPU time of a process and its children from now on, where time is counted.
-    pub(super) fn count_time_of(&mut self, pid: Pid) {
+    /// Counts the CPU time of a process and its children, where time is counted: from now on, and what
+    /// it has `used` as far as it was traced.
+    pub(super) fn count_time_of(&mut self, pid: Pid, used: Option<Nanos>) {
         let clock = &mut self.target.clock;
         if clock.counters.is_some() {
-            clock.joined.begin(pid);
+            clock.joined.begin(pid, used.unwrap_or_default());
         }
     }
 }
@@ -248,9 +288,21 @@ mod tests {
         let some = Joined { meant: meant(), count: 3, missed: 2, ..Joined::default() };
         let expected = "3 processes joined after the start (--later); 2 more ended before they could be traced";
         assert_eq!(note(some).as_deref(), Some(expected));
-        let rest = Joined { meant: meant(), mistaken: 1, ..Joined::default() };
+        let rest = Joined { meant: meant(), mistaken: 1, unclear: 2, ..Joined::default() };
         let expected = "no process joined after the start (--later); 1 other was traced for a moment by \
-                        mistake; the CPU time of 1,004 processes is not counted, or not all of it";
+                        mistake; 2 others ended before it was known whether they were meant; the CPU time of 1,004 processes is not counted, or not all of it";
         assert_eq!(rest.note(1_004).as_deref(), Some(expected));
+    }
+
+    /// The kernel cuts names.
+    #[test]
+    fn one_that_ended_has_joined_if_its_name_is_known() {
+        let mut joined = Joined::default();
+        joined.know("workers");
+        joined.know("a-rather-long-name");
+        for name in ["workers", "a-rather-long-n", "other", "a-rather-long-name"] {
+            joined.count_ended(name);
+        }
+        assert_eq!((joined.count, joined.unclear), (2, 2));
     }
 }

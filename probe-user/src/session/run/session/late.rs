@@ -112,10 +112,15 @@ impl Session {
         }
     }
 
-    /// The same for a process in which a thread is held that has loaded a library.
+    /// The same for a process in which a thread is held that has loaded a library. The record that it
+    /// has come may be on its way. One that is not traced may have return addresses to put back.
     pub(crate) fn arm_loaded(&mut self, pid: Pid) {
         let now = bpf::now();
-        if let Some((_, mapped)) = self.mapped(pid) {
+        if !self.kernel.traced().has(pid) {
+            self.let_go(pid);
+        } else if (self.is_of_ours(pid) || !self.target.joined.is_awaited() || self.decide(pid, ""))
+            && let Some((_, mapped)) = self.mapped(pid)
+        {
             self.arm_new(pid, mapped, Arrival::Loads);
         }
         self.kernel.looked(pid, now);
@@ -154,7 +159,9 @@ impl Session {
     }
 
     fn arm_new(&mut self, pid: Pid, objects: Vec<MappedObject>, arrival: Arrival) {
-        if let Some(come) = self.guard_new(&objects) {
+        if self.stays(pid, &objects)
+            && let Some(come) = self.guard_new(&objects)
+        {
             self.attach_new(pid, &come, arrival);
         }
     }

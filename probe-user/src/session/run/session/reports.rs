@@ -161,6 +161,7 @@ impl Session {
         let mut notes = self.notes.all();
         notes.extend(self.target.notes());
         notes.extend(self.guarded_note());
+        notes.extend(self.too_deep_note());
         notes.extend(self.unmet_note());
         notes.extend(self.doubts());
         notes.extend(self.unended_waits());

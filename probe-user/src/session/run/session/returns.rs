@@ -11,6 +11,7 @@ use crate::{
     target::process::maps::MappedObject,
     ui::text::units::counted,
 };
+use ctrace_common::MOST_HIJACKED;
 use ctrace_core::{
     engine::NewExit,
     function::{ExitSeen, FunctionInfo},
@@ -34,8 +35,79 @@ impl Session {
             return;
         }
         let probed = std::mem::take(&mut self.arming.return_probed);
-        let (removed, count) =
-            (self.progress.seconds(), probed.iter().flat_map(ReturnProbed::ids).count());
+        let functions = counted(
+            probed.iter().flat_map(ReturnProbed::ids).count() as u64,
+            "function",
+            "functions",
+        );
+        let (removed, why) = (self.progress.seconds(), self.against_return_probes());
+        if self.arming.guarding.can_move_all() && self.arming.budget.is_none() {
+            let unseen = match self.move_all() {
+                0 => String::new(),
+                unseen => format!(
+                    "; the ends of {} are not seen since",
+                    counted(unseen, "function", "functions")
+                ),
+            };
+            return self.notes.add_in_any_case(format!(
+                "the return probes of {functions} ended {removed:.3} s after the start, because {why} \
+                 would have crashed the target. Probes on the ways out took over at {:.3} s: calls in \
+                 between, and those under way, are counted but not timed{unseen} (--returns ret-sites \
+                 avoids it)",
+                self.progress.seconds(),
+            ));
+        }
+        let lost = self.replace_return_probes(&probed, mapped);
+        self.notes.add_in_any_case(format!(
+            "the return probes of {functions} were removed {removed:.3} s after the start, because {why} \
+             would have crashed the target. Probes on the ways out took over at {:.3} s: calls in \
+             between are not counted, and those under way ended unseen (--returns ret-sites avoids it)",
+            self.progress.seconds(),
+        ));
+        for why in lost {
+            self.notes
+                .add_in_any_case(format!("some of these functions are not traced any more: {why}"));
+        }
+    }
+
+    /// Returns a note on calls that the kernel has given no return probe.
+    pub(super) fn too_deep_note(&self) -> Option<String> {
+        let calls = self.engine.too_deep();
+        (calls > 0).then(|| {
+            format!(
+                "{} not seen to end, inside {MOST_HIJACKED} other calls with return probes: the kernel \
+                 takes no more of a thread at one time (--returns ret-sites has no such limit)",
+                counted(calls, "call was", "calls were")
+            )
+        })
+    }
+
+    /// Returns what stands against return probes, in front of a verb.
+    fn against_return_probes(&self) -> String {
+        let [unguarded, against] = self.arming.planner.against_return_probes();
+        let all = if unguarded.is_empty() { against } else { unguarded };
+        match all.first() {
+            Some(first) => format!("{first}, which"),
+            None => "what was loaded".to_owned(),
+        }
+    }
+
+    /// Gives no call a return probe any more, and moves all functions that had one to probes on their
+    /// ways out. Entries are seen all the time. Returns the number of those whose ends are not seen since.
+    fn move_all(&mut self) -> u64 {
+        // For good: nothing is replaced any more, and what is open is put back.
+        self.restore_open_frames();
+        let all = self.arming.guarding.take_all();
+        self.move_those(all, None)
+    }
+
+    /// Takes the return probes away, and puts other probes on these functions. Returns what became of
+    /// those that have none.
+    fn replace_return_probes(
+        &mut self,
+        probed: &[ReturnProbed],
+        mapped: &[MappedObject],
+    ) -> Vec<String> {
         let mut deadly = self.arming.take_return_probes();
         // The kernel takes its time to let go of them.
         Attachment::begin_to_detach(&mut deadly);
@@ -51,24 +123,13 @@ impl Session {
         }
         // Nobody guards what may unwind or switch from now on.
         self.restore_open_frames();
-        self.change_exits(&probed, &replaced);
+        self.change_exits(probed, &replaced);
         for replaced in &replaced {
             if let Err(error) = self.arm_instead(replaced) {
                 lost.push(format!("{error:#}"));
             }
         }
-        self.notes.add_in_any_case(format!(
-            "the return probes of {} were removed {removed:.3} s after the start, because what was \
-             loaded unwinds or switches stacks and would have crashed the target. Probes on the ways \
-             out took over at {:.3} s: calls in between are not counted, and those under way ended \
-             unseen (--returns ret-sites avoids it)",
-            counted(count as u64, "function", "functions"),
-            self.progress.seconds(),
-        ));
-        for why in lost {
-            self.notes
-                .add_in_any_case(format!("some of these functions are not traced any more: {why}"));
-        }
+        lost
     }
 
     /// Finds other places for the probes of an object's functions.

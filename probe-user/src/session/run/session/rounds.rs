@@ -68,9 +68,9 @@ impl Session {
             // The record of it is still on its way, or was lost.
             self.release_found(self.target.pid);
         }
-        let TracedTarget { clock, followed, .. } = &self.target;
+        let TracedTarget { clock, processes, .. } = &self.target;
         // While children are followed, assume that one of them has run.
-        let cpu = || if followed.is_empty() { clock.own_time() } else { None };
+        let cpu = || if processes.has_traced() { None } else { clock.own_time() };
         if self.rounds.looks_at_maps(cpu) {
             self.target.alive().into_iter().for_each(|pid| self.arm_new_objects(pid));
         }

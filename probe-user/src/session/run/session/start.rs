@@ -35,7 +35,7 @@ impl Session {
         // processes, get their guards before any return address is replaced.
         let come = self.guard_arrivals();
         ensure!(
-            self.target.followed.is_empty() || self.arming.planner.is_safe_beside_others(),
+            !self.target.processes.has_traced() || self.arming.planner.is_safe_beside_others(),
             "the processes cannot be traced together, as what one of them runs cannot be guarded: \
              --returns ret-sites needs no guards"
         );

@@ -1,12 +1,14 @@
 //! The processes that a session traces, and their ends.
 
-use super::{children::Children, clock::TargetClock, holding::Holding, joining::Joined};
+use super::{
+    children::Children, clock::TargetClock, holding::Holding, joining::Joined, processes::Processes,
+};
 use crate::target::process::cpu_times::CpuTimes;
 use ctrace_core::{
     report::{TargetExit, TargetReport},
     units::Pid,
 };
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 pub(crate) struct TracedTarget {
     pub(super) pid: Pid,
@@ -14,8 +16,8 @@ pub(crate) struct TracedTarget {
     pub(super) launched: bool,
     pub(super) report: TargetReport,
     is_gone: bool,
-    /// Children that are traced as well.
-    pub(super) followed: HashSet<Pid>,
+    /// The processes beside it.
+    pub(super) processes: Processes,
     /// Children that are not.
     pub(super) children: Children,
     pub(super) clock: TargetClock,
@@ -34,7 +36,7 @@ impl TracedTarget {
             launched,
             report,
             is_gone: false,
-            followed: HashSet::new(),
+            processes: Processes::default(),
             children: Children::default(),
             clock: TargetClock::new(pid, follows),
             holding: Holding::default(),
@@ -57,7 +59,7 @@ impl TracedTarget {
     /// Returns the processes whose times count. A child of ours can be read until it is waited for.
     fn readable(&self) -> Vec<Pid> {
         let target = (self.launched || !self.is_gone).then_some(self.pid);
-        let others = self.followed.iter().copied().filter(|_| self.clock.follows());
+        let others = self.processes.traced().filter(|_| self.clock.follows());
         target.into_iter().chain(others).collect()
     }
 
@@ -69,11 +71,18 @@ impl TracedTarget {
 
     /// Notes that one of its processes is gone, with this wait status.
     pub(super) fn process_ended(&mut self, pid: Pid, status: u32) {
-        self.followed.remove(&pid);
         self.clock.joined.end(pid);
-        if pid == self.pid {
+        if self.processes.is_traced(pid) {
+            // Another process may have the target's id later.
+            self.processes.end(pid);
+        } else if pid == self.pid && self.processes.standing(pid).is_none() {
             self.ended(Some(exit_of(status)));
         }
+    }
+
+    /// Returns whether this is the target, and it is not known to be gone.
+    pub(super) fn is_alive(&self, pid: Pid) -> bool {
+        pid == self.pid && !self.is_gone
     }
 
     pub(super) fn is_gone(&self) -> bool {
@@ -123,7 +132,7 @@ impl TracedTarget {
     /// Returns the processes that may still run.
     pub(super) fn alive(&self) -> BTreeSet<Pid> {
         let target = (!self.is_gone).then_some(self.pid);
-        target.into_iter().chain(self.followed.iter().copied()).collect()
+        target.into_iter().chain(self.processes.traced()).collect()
     }
 }
 

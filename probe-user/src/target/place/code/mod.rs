@@ -4,6 +4,7 @@
 //! Everything is read once per object and borrowed from the file's bytes. Instructions are decoded
 //! later, one function at a time, so a large binary costs only what is selected in it.
 
+pub(crate) mod balance;
 pub(crate) mod extent;
 pub(crate) mod flow;
 pub(crate) mod frames;

@@ -42,6 +42,21 @@ pub fn guards(object: &Object) -> Result<Guards, Unguardable> {
     }
 }
 
+/// Returns the runtime in an object that reads return addresses of native frames, whether something
+/// guards them or not. Go is none of these: its own code gets no return probes, and other code is on
+/// another stack.
+pub(crate) fn runtime(object: &Object) -> Option<&'static str> {
+    let source = object.source();
+    let _look = source.budget().look();
+    let by_symbols = || {
+        let file = elf::parse(source).ok()?;
+        let (all, dynamic) =
+            (NamedSymbols::all(source, &file), NamedSymbols::dynamic(source, &file));
+        Names::read(all, dynamic, source.budget()).ok()?.runtime
+    };
+    runtimes::in_file(object.name()).or_else(by_symbols)
+}
+
 fn look(object: &Object) -> Result<Guards, Unguardable> {
     if object.is_go() {
         return Err(Unguardable::Runtime("Go"));

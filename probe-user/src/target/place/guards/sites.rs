@@ -2,6 +2,7 @@
 //! stacks.
 
 use crate::target::place::code::CodeMap;
+use crate::target::place::code::balance;
 use crate::target::place::code::extent::Mark;
 use crate::target::place::code::flow::{self, Flow};
 use crate::target::place::code::frames::Start;
@@ -16,7 +17,7 @@ use crate::target::place::guards::unguardable::Unguardable;
 use crate::target::plan::GuardKind;
 use crate::target::read::source::Source;
 use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Limit of the places to guard in one object.
 pub(crate) const MOST: usize = 4096;
@@ -80,6 +81,9 @@ impl GuardSites {
                 }
                 _ => {}
             }
+            if balance::is_undone(flow, address) {
+                continue;
+            }
             self.add_instruction(map, address)?;
             // Some copy their stack away before they leave it (greenlet). The copy must not contain
             // a trampoline either, so the guard comes first thing in the function.
@@ -111,16 +115,17 @@ impl GuardSites {
         let references = references::into_gaps(source, segments, &gaps)?;
         // Other references may be there by chance, or lead to data.
         let (sure, unsure): (Vec<_>, Vec<_>) = references.into_iter().partition(is_sure);
+        let (addresses, relative): (Vec<_>, Vec<_>) =
+            unsure.into_iter().partition(|it| it.from.is_none());
         let mut code = BTreeSet::new();
-        // What is a part of a flow already leads nowhere else.
-        let mut seen = HashSet::new();
-        let references =
-            sure.iter().map(|it| (it, true)).chain(unsure.iter().map(|it| (it, false)));
-        for (&Reference { target, .. }, is_sure) in references {
+        let mut seen = Seen::default();
+        let unsure = addresses.iter().chain(&relative).map(|it| (it, false));
+        for (reference, is_sure) in sure.iter().map(|it| (it, true)).chain(unsure) {
             map.budget().check()?;
-            if seen.contains(&target) {
+            if seen.explains(reference) {
                 continue;
             }
+            let target = reference.target;
             let inside = |gap: &&Extent| (gap.start..gap.end).contains(&target);
             let Some(gap) = gaps.iter().find(inside) else { continue };
             let ahead = candidates.iter().filter(|at| (target..gap.end).contains(*at));
@@ -130,10 +135,11 @@ impl GuardSites {
             }
             let flow = follow(map, Extent { start: target, end: gap.end });
             if flow.trouble.is_none() {
-                seen.extend(flow.instructions.iter().map(Instruction::ip));
+                seen.add(&flow);
             }
-            let mut reached =
-                ahead.copied().filter(|at| flow.extent.mark(*at) == Some(Mark::Instruction));
+            let mut reached = ahead.copied().filter(|at| {
+                flow.extent.mark(*at) == Some(Mark::Instruction) && !balance::is_undone(&flow, *at)
+            });
             if !is_sure {
                 match reached.next() {
                     Some(address) => return Err(Unguardable::Unclear(address)),
@@ -185,6 +191,32 @@ impl GuardSites {
             }
         }
         Ok(())
+    }
+}
+
+/// The instructions of code that was followed completely.
+#[derive(Default)]
+struct Seen(BTreeMap<u64, Instruction>);
+
+impl Seen {
+    fn add(&mut self, flow: &Flow) {
+        self.0.extend(flow.instructions.iter().map(|it| (it.ip(), *it)));
+    }
+
+    /// Returns whether a reference leads nowhere else: to an instruction that is known, or by bytes in
+    /// the middle of one that leads elsewhere, such as a small number.
+    fn explains(&self, reference: &Reference) -> bool {
+        let is_number = |from: u64| {
+            let around = self.0.range(..from).next_back().map(|(_, it)| it);
+            around.filter(|it| from < it.next_ip()).is_some_and(|it| {
+                let is_branch = it.op0_kind() == OpKind::NearBranch64
+                    && it.near_branch_target() == reference.target;
+                let is_operand =
+                    it.is_ip_rel_memory_operand() && it.ip_rel_memory_address() == reference.target;
+                !is_branch && !is_operand
+            })
+        };
+        self.0.contains_key(&reference.target) || reference.from.is_some_and(is_number)
     }
 }
 
