@@ -288,6 +288,11 @@ fn cost_note(
     let percent = |spent: Nanos, of: Nanos| spent.0.saturating_mul(100) / of.0.max(1);
     let told = |spent| units::time(spent, Digits::Short);
     let Estimate { least, most } = *estimate;
+    // The cost in a loop is an average: it may be more than there is.
+    let (least, most) = match used {
+        Some(used) => (least.min(used), most.map(|most| most.min(used))),
+        None => (least, most),
+    };
     let how_much = match most {
         None => format!("at least {}", told(least)),
         Some(most) if told(least) == told(most) => format!("about {}", told(least)),
