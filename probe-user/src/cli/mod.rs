@@ -85,7 +85,7 @@ pub(crate) enum Command {
     Log(Box<LogArgs>),
     Record(Box<RecordArgs>),
     Report(Box<ReportArgs>),
-    Ui(UiArgs),
+    Ui(Box<UiArgs>),
     Diff(Box<DiffArgs>),
     Export(Box<ExportArgs>),
     Daemon(DaemonArgs),

@@ -50,7 +50,7 @@ pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Log(args) => log::main(*args, verbose),
         Command::Record(args) => record::main(&args, verbose),
         Command::Report(args) => report::main(&args),
-        Command::Ui(args) => timeline::main(args),
+        Command::Ui(args) => timeline::main(*args),
         Command::Diff(args) => diff::main(&args),
         Command::Export(args) => export::main(&args),
         Command::Ctl(args) => ctl::main(&args),
