@@ -64,7 +64,8 @@ impl<'a> Code<'a> {
 
     /// Returns the frame that the function makes first thing.
     fn frame(&self) -> Option<Frame> {
-        let mut line = self.line_from(self.entry);
+        // What leads here may lead to the padding in front.
+        let mut line = self.line_from(self.entry).skip_while(|it| it.mnemonic() == Mnemonic::Nop);
         let first = line.next()?;
         let by = first.op0_register();
         let is_eligible = (Register::R8 as usize..=Register::R15 as usize).contains(&(by as usize));

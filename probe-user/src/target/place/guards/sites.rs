@@ -137,16 +137,13 @@ impl GuardSites {
             if flow.trouble.is_none() {
                 seen.add(&flow);
             }
-            let mut reached = ahead.copied().filter(|at| {
-                flow.extent.mark(*at) == Some(Mark::Instruction) && !balance::is_undone(&flow, *at)
-            });
-            if !is_sure {
-                match reached.next() {
-                    Some(address) => return Err(Unguardable::Unclear(address)),
-                    None => continue,
-                }
+            let reached = ahead.copied();
+            let reached = reached.filter(|at| flow.extent.mark(*at) == Some(Mark::Instruction));
+            let (undone, reached): (Vec<u64>, Vec<u64>) =
+                reached.partition(|at| balance::is_undone(&flow, *at));
+            if !is_sure && let Some(address) = reached.first() {
+                return Err(Unguardable::Unclear(*address));
             }
-            let reached: Vec<u64> = reached.collect();
             for &address in &reached {
                 self.add_instruction(map, address)?;
                 if let Ok(site) = entry::entry_site(target, map, &flow) {
@@ -154,6 +151,9 @@ impl GuardSites {
                 }
             }
             code.extend(reached);
+            if !undone.is_empty() {
+                seen.framed.push(flow);
+            }
         }
         Ok(code.first().copied())
     }
@@ -194,20 +194,25 @@ impl GuardSites {
     }
 }
 
-/// The instructions of code that was followed completely.
+/// Code that was followed completely.
 #[derive(Default)]
-struct Seen(BTreeMap<u64, Instruction>);
+struct Seen {
+    instructions: BTreeMap<u64, Instruction>,
+    /// Functions that surely are some: they make a frame, and give it back.
+    framed: Vec<Flow>,
+}
 
 impl Seen {
     fn add(&mut self, flow: &Flow) {
-        self.0.extend(flow.instructions.iter().map(|it| (it.ip(), *it)));
+        self.instructions.extend(flow.instructions.iter().map(|it| (it.ip(), *it)));
     }
 
     /// Returns whether a reference leads nowhere else: to an instruction that is known, or by bytes in
-    /// the middle of one that leads elsewhere, such as a small number.
+    /// the middle of one that leads elsewhere, such as a small number. Any four bytes may lead into the
+    /// middle of a large function. Who jumps there from outside is found where it begins.
     fn explains(&self, reference: &Reference) -> bool {
         let is_number = |from: u64| {
-            let around = self.0.range(..from).next_back().map(|(_, it)| it);
+            let around = self.instructions.range(..from).next_back().map(|(_, it)| it);
             around.filter(|it| from < it.next_ip()).is_some_and(|it| {
                 let is_branch = it.op0_kind() == OpKind::NearBranch64
                     && it.near_branch_target() == reference.target;
@@ -216,7 +221,12 @@ impl Seen {
                 !is_branch && !is_operand
             })
         };
-        self.0.contains_key(&reference.target) || reference.from.is_some_and(is_number)
+        let is_within = |flow: &Flow| {
+            matches!(flow.extent.mark(reference.target), Some(Mark::Instruction | Mark::Inside))
+        };
+        self.instructions.contains_key(&reference.target)
+            || self.framed.iter().any(is_within)
+            || reference.from.is_some_and(is_number)
     }
 }
 
