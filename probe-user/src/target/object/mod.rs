@@ -312,8 +312,7 @@ impl Object {
         })
     }
 
-    /// Returns the name of an inlined function that matches, and that of the function which its code
-    /// is in, if debug information tells.
+    /// Returns the name of an inlined function that matches, and that of the function around it.
     pub(crate) fn inlined_like(&self, matches: impl Fn(&str) -> bool) -> Option<(String, String)> {
         let (name, address) = self.with_lines(|lines| lines.inlined_like(matches))?;
         Some((name, self.function_around(address)?.name().to_string()))
