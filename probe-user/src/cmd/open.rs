@@ -29,6 +29,9 @@ pub(super) fn open_several(
 pub(super) fn open_file(path: &Path) -> anyhow::Result<File> {
     File::open(path).map_err(|error| {
         let hint = match error.kind() {
+            ErrorKind::NotFound if path.as_os_str().as_encoded_bytes().starts_with(b"-") => {
+                " (behind `--` there are files only: options go before it)"
+            }
             ErrorKind::NotFound => " (`ctrace record` writes recordings)",
             _ => "",
         };

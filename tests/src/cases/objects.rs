@@ -99,7 +99,7 @@ pub(super) fn a_library_that_forbids_return_probes(env: &Env) -> Result<()> {
         expect_kept_or(
             env,
             report,
-            &["the return probes of 1 function ", "libswitch.so may switch stacks"],
+            &["the return probes of 1 function ", "libswitch.so uses sigaltstack"],
         )?;
         Truth::parse(&finished.stdout).check_calls(report)?;
         let ends = report.expect("host_work")?.ends();

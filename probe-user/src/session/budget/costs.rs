@@ -76,8 +76,8 @@ impl HitCosts {
                 Ok(found) => Self::from(&found),
                 Err(error) => {
                     tracing::warn!(
-                        "what probes cost could not be measured: {error:#}. It is guessed, and what is \
-                         certain of a guess may be too little to act on"
+                        "what probes cost could not be measured: {error:#}. It is guessed, so a budget \
+                         or a limit may act late"
                     );
                     Self::default()
                 }

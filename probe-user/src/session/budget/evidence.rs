@@ -14,7 +14,7 @@ const SAME: f64 = 1.25;
 
 /// Returns the target's own work: its CPU time less that of the probes. If the probes took most of it,
 /// a small error of their cost is a large one of the rest.
-pub(super) fn own(cpu: Nanos, cost: Nanos) -> f64 {
+pub(crate) fn own(cpu: Nanos, cost: Nanos) -> f64 {
     let (cpu, cost) = (cpu.0 as f64, cost.0 as f64);
     (cpu - cost).max(cpu * 0.01)
 }

@@ -1,5 +1,6 @@
 //! The note on a budget for the reader of a report.
 
+use super::sampling::FEWEST_WINDOWS;
 use crate::ui::text::units;
 use ctrace_core::report::{FunctionReport, Report, SampledReport};
 
@@ -24,7 +25,10 @@ pub(crate) fn sampled_note(report: &Report, percent: f64) -> Option<String> {
                     let (calls, error) = (units::count(calls), units::count(error));
                     format!(" (about {calls} ± {error} calls in all)")
                 }
-                _ => String::new(),
+                _ if sampled.windows < FEWEST_WINDOWS => {
+                    format!(" (no estimate from {})", units::counted(sampled.windows, "window", "windows"))
+                }
+                _ => " (no estimate: its windows differ too much, or probes took most of them)".to_owned(),
             };
             format!("{} {:.2} %{estimate}", function.name, sampled.armed_percent)
         })

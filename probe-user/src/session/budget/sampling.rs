@@ -18,6 +18,8 @@ const COST_ERROR: f64 = 0.15;
 const MOST_COST: f64 = 2.0;
 /// An estimate with an error of this multiple of itself says nothing.
 const MOST_ERROR: f64 = 1.0;
+/// So few windows may miss bursts, or have seen nothing else, however much they are alike.
+pub(super) const FEWEST_WINDOWS: u64 = 4;
 /// With fewer events than this in all windows, their number is mostly chance (Poisson). Windows
 /// that happen to be alike do not show that.
 const FEW_EVENTS: f64 = 10.0;
@@ -140,6 +142,9 @@ impl Sampling {
     /// Returns half a 95 % interval around the estimate of all events, as a part of it.
     fn relative_error(&self) -> Option<f64> {
         let student = STUDENT.get(self.windows.checked_sub(2)? as usize).copied().unwrap_or(1.96);
+        if self.windows < FEWEST_WINDOWS {
+            return None;
+        }
         let ((rate, sampled), armed) = (self.rate()?, self.armed.own.0 as f64);
         let all = self.known_events + rate * sampled;
         if all == 0.0 {

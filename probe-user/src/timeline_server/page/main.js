@@ -170,7 +170,8 @@ export class Page {
   status() {
     const { from, to } = this.view;
     const leftOut = this.picture?.rows.reduce((sum, row) => sum + row.leftOut, 0) ?? 0;
-    const text = `${duration(to - from)} of ${duration(this.about.length_ns)} · ${calls(this.about.calls)}`;
+    const shown = Math.min(to - from, this.about.length_ns);
+    const text = `${duration(shown)} of ${duration(this.about.length_ns)} · ${calls(this.about.calls)}`;
     byId('status').textContent = leftOut ? `${text} · ${count(leftOut)} overlapping calls are not drawn` : text;
   }
 

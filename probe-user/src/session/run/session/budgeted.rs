@@ -84,6 +84,11 @@ impl Window {
 }
 
 impl Budgeted {
+    /// Returns the percent of the target's own CPU time that probes may take.
+    pub(super) fn percent(&self) -> f64 {
+        self.percent
+    }
+
     pub(super) fn new(percent: f64) -> Self {
         let (control, books, groups) = (Budget::new(percent), Books::default(), Vec::new());
         let (phase, returning) = (Phase::Waiting, Vec::new());

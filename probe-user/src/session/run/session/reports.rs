@@ -4,7 +4,10 @@ use super::Session;
 use crate::{
     bpf::{self, Release},
     session::{
-        budget::{costs::Spent, evidence::Estimate},
+        budget::{
+            costs::Spent,
+            evidence::{Estimate, own},
+        },
         keep::{live::Snapshot, output::Output, parts, spill::Kept},
     },
     ui::text::units::{self, Digits, counted},
@@ -166,6 +169,7 @@ impl Session {
         notes.extend(self.doubts());
         notes.extend(self.unended_waits());
         notes.extend(self.waits());
+        notes.extend(self.exceeded_budget());
         notes.extend(self.dear_calls(end));
         notes.extend(self.cost_of_probes(end));
         notes
@@ -220,6 +224,24 @@ impl Session {
                 "threads waited for {millis} ms in all since the start, because ctrace had not read \
                  their scopes yet: the times of scopes include that (--on-full drop loses events \
                  instead)"
+            )
+        })
+    }
+
+    /// Returns a note if the probes took more than the budget.
+    fn exceeded_budget(&self) -> Option<String> {
+        /// How many times the budget is too much, and the least cost that is worth a word.
+        const TOO_MUCH: f64 = 1.5;
+        const LITTLE: Nanos = Nanos::from_millis(10);
+        let allowed = self.arming.budget.as_ref()?.percent();
+        let (spent, used) = (self.spent(), self.target.used()?.total());
+        let cost = spent.least.saturating_add(spent.aside);
+        let percent = 100.0 * cost.0 as f64 / own(used, cost);
+        (cost > LITTLE && percent > TOO_MUCH * allowed).then(|| {
+            format!(
+                "the budget was exceeded: the probes took {percent:.0} % of the CPU time that the \
+                 target used for itself, and not {allowed} %. That happens in short traces, and with \
+                 functions that are called in bursts"
             )
         })
     }
