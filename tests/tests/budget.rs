@@ -112,7 +112,8 @@ fn told_slowdown(report: &Report) -> (f64, f64) {
     let notes = report.0["notes"].as_array().expect("notes");
     let mut notes = notes.iter().filter_map(|note| note.as_str());
     let told = notes.find_map(|note| {
-        note.split_once("with the probes the target is ")?.1.strip_suffix("× slower")
+        let slowdown = note.split_once("probe overhead: the target is ")?.1;
+        Some(slowdown.split_once(" with the probes")?.0)
     });
     let told = told.unwrap_or_else(|| panic!("{}", report.0["notes"]));
     let factors: Vec<f64> = told.split([' ', '×']).filter_map(|word| word.parse().ok()).collect();

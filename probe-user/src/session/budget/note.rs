@@ -26,9 +26,13 @@ pub(crate) fn sampled_note(report: &Report, percent: f64) -> Option<String> {
                     format!(" (about {calls} ± {error} calls in all)")
                 }
                 _ if sampled.windows < FEWEST_WINDOWS => {
-                    format!(" (no estimate from {})", units::counted(sampled.windows, "window", "windows"))
+                    format!(
+                        " (no estimate from {})",
+                        units::counted(sampled.windows, "window", "windows")
+                    )
                 }
-                _ => " (no estimate: its windows differ too much, or probes took most of them)".to_owned(),
+                _ => " (no estimate: its windows differ too much, or probes took most of them)"
+                    .to_owned(),
             };
             format!("{} {:.2} %{estimate}", function.name, sampled.armed_percent)
         })
