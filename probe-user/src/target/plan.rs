@@ -108,6 +108,8 @@ pub enum GuardKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     pub entry: EntrySite,
+    /// The site for a probe that reads arguments: they are still where the caller put them.
+    pub argument_entry: EntrySite,
     pub exit: ExitPlacement,
     pub entry_is_loop_head: bool,
     pub may_tail_jump: bool,
