@@ -135,7 +135,7 @@ impl GuardSites {
             }
             let flow = follow(map, Extent { start: target, end: gap.end });
             if flow.trouble.is_none() {
-                seen.add(&flow, is_sure);
+                seen.add(&flow);
             }
             let reached = ahead.copied();
             let reached = reached.filter(|at| flow.extent.mark(*at) == Some(Mark::Instruction));
@@ -197,34 +197,22 @@ impl GuardSites {
 /// Code that was followed completely.
 #[derive(Default)]
 struct Seen {
-    instructions: BTreeMap<u64, Followed>,
+    instructions: BTreeMap<u64, Instruction>,
     /// Functions that surely are some: they make a frame, and give it back.
     framed: Vec<Flow>,
 }
 
-struct Followed {
-    instruction: Instruction,
-    /// A branch of a known function leads here: it is no data.
-    is_sure: bool,
-}
-
 impl Seen {
-    /// Adds code. What is sure comes first.
-    fn add(&mut self, flow: &Flow, is_sure: bool) {
-        for instruction in &flow.instructions {
-            let followed = Followed { instruction: *instruction, is_sure };
-            self.instructions.entry(instruction.ip()).or_insert(followed);
-        }
+    fn add(&mut self, flow: &Flow) {
+        self.instructions.extend(flow.instructions.iter().map(|it| (it.ip(), *it)));
     }
 
     /// Returns whether a reference leads nowhere else: to an instruction that is known, or by bytes in
-    /// the middle of one that leads elsewhere, such as a small number. Only sure code has such bytes:
-    /// data that looks like code may be a table of addresses. Any four bytes may lead into the middle of
-    /// a large function. Who jumps there from outside is found where it begins.
+    /// the middle of one that leads elsewhere, such as a small number. Any four bytes may lead into the
+    /// middle of a large function. Who jumps there from outside is found where it begins.
     fn explains(&self, reference: &Reference) -> bool {
         let is_number = |from: u64| {
             let around = self.instructions.range(..from).next_back().map(|(_, it)| it);
-            let around = around.filter(|it| it.is_sure).map(|it| it.instruction);
             around.filter(|it| from < it.next_ip()).is_some_and(|it| {
                 let is_branch = it.op0_kind() == OpKind::NearBranch64
                     && it.near_branch_target() == reference.target;
