@@ -111,6 +111,13 @@ impl Drop for Ended<'_> {
     }
 }
 
+fn source_of(held: &Held, end: &End) -> anyhow::Result<Arc<Source<Vec<u8>>>> {
+    let writer = Writer::uncompressed(Vec::new(), &held.start)?;
+    let source = Source::new(Recording::open(held.write_to(writer, end)?)?);
+    source.build();
+    Ok(source)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,11 +149,4 @@ mod tests {
         shown.show_if_better(source(9, None));
         assert_eq!(length(&shown), Some(9));
     }
-}
-
-fn source_of(held: &Held, end: &End) -> anyhow::Result<Arc<Source<Vec<u8>>>> {
-    let writer = Writer::uncompressed(Vec::new(), &held.start)?;
-    let source = Source::new(Recording::open(held.write_to(writer, end)?)?);
-    source.build();
-    Ok(source)
 }
