@@ -96,8 +96,10 @@ pub struct GuardSite {
 /// The danger that begins at a [`GuardSite`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GuardKind {
-    /// An unwinder reads return addresses, and may remove frames.
+    /// An unwinder reads return addresses, and removes frames.
     Unwind,
+    /// An unwinder reads return addresses, and leaves frames alone.
+    Backtrace,
     /// The thread leaves its stack.
     Switch,
     /// A library was loaded: what is dangerous in it is not guarded yet.
