@@ -181,7 +181,7 @@ fn data_in_text() {
         "lea t(%rip), %rax\nmov (%rax,%rdi), %eax\njmp 1f\nt: .byte 0xc3, 0xc3, 0xc3, 0xc3\n1: ret";
     check(SITES, body, "", "entry +10 emulated, exit at 1 ret single-stepped");
     let hidden = body.replace("jmp 1f", "cmp %eax, %edi\nje 1f\njmp *%rcx");
-    let why = "entry +0 single-stepped, exit not seen: there are data among its instructions";
+    let why = "entry +12 emulated, exit not seen: there are data among its instructions";
     check(SITES, &hidden, "", why);
     check(SITES, ".byte 0x06, 0x06", "", "not traced: its bytes are data, not instructions");
 }
