@@ -20,7 +20,7 @@ use iced_x86::{
 };
 
 /// Instructions that the probe may move past.
-const MAX_PASSED: usize = 6;
+const MAX_PASSED: usize = 8;
 
 /// The kinds of leading instructions that a probe may move past.
 #[derive(Clone, Copy, PartialEq, Eq)]
