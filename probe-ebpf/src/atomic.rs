@@ -20,6 +20,42 @@ pub unsafe fn add(counter: *mut u64, delta: i64) {
     }
 }
 
+/// Adds 1 to `*counter`.
+///
+/// # Safety
+/// `counter` points to an element of a map, aligned to 4.
+#[inline(always)]
+pub unsafe fn count(counter: *mut u32) {
+    // SAFETY: one instruction on memory the caller vouches for.
+    unsafe {
+        asm!(
+            "lock *(u32 *)({counter} + 0) += {one}",
+            counter = in(reg) counter,
+            one = in(reg) 1_u64,
+            options(nostack),
+        );
+    }
+}
+
+/// Raises `*word` to `least`, if it is smaller.
+///
+/// # Safety
+/// `word` points to an element of a map, aligned to 8.
+#[inline(always)]
+pub unsafe fn raise(word: *mut u64, least: u64) {
+    /// Others that raise it at the same moment have preempted this program: they are few.
+    const TRIES: u32 = 4;
+    for _ in 0..TRIES {
+        // SAFETY: an aligned word is read in one piece, and changed by one instruction.
+        unsafe {
+            let old = word.read_volatile();
+            if old >= least || exchange(word, old, least) {
+                return;
+            }
+        }
+    }
+}
+
 /// Sets `*word` to `new` if it is `old`. Returns true if it was.
 ///
 /// # Safety
@@ -55,6 +91,23 @@ impl Counter {
     pub fn get(&self) -> u64 {
         // SAFETY: a static; an aligned word is read in one piece.
         unsafe { self.0.get().read_volatile() }
+    }
+
+    /// Adds 1 and returns the number before, if that is below `limit`.
+    #[inline(always)]
+    pub fn take_below(&self, limit: u64) -> Option<u64> {
+        const TRIES: u32 = 8;
+        for _ in 0..TRIES {
+            let next = self.get();
+            if next >= limit {
+                return None;
+            }
+            // SAFETY: a static.
+            if unsafe { exchange(self.0.get(), next, next + 1) } {
+                return Some(next);
+            }
+        }
+        None
     }
 
     #[inline(always)]

@@ -54,6 +54,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) start: Nanos,
     pub(crate) end: Nanos,
     pub(crate) approximate: bool,
+    /// True if calls were counted without an event of each.
+    pub(crate) counted: bool,
     pub(crate) filtered: u64,
     /// The shortest calls that count.
     pub(crate) min_duration: Nanos,
@@ -83,6 +85,7 @@ impl Facts<'_> {
                 if waits && self.functions[index].by_order.is_none() {
                     report.split = SplitReport::of(&summary.tally);
                 }
+                report.counted = self.counted;
                 report.render(summary, duration);
                 self.add_ranks(&mut report, self.ranks.functions[index]);
                 add_center_unions(&mut report, unions, duration);
@@ -108,6 +111,7 @@ impl Facts<'_> {
             tracked_ns: Nanos(self.unions.tracked),
             tracked_percent: Nanos(self.unions.tracked).percent_of(duration),
             approximate: self.approximate,
+            counted: self.counted,
             center_cut_percent: meta.center_cut,
             filtered_calls: self.filtered,
             loss: LossReport {

@@ -23,6 +23,7 @@ impl Report {
             tracked_ns,
             tracked_percent: _,
             approximate,
+            counted,
             center_cut_percent: _,
             filtered_calls,
             loss,
@@ -47,6 +48,7 @@ impl Report {
         self.tracked_ns = self.tracked_ns.saturating_add(*tracked_ns);
         self.tracked_percent = self.tracked_ns.percent_of(self.duration_ns);
         self.approximate |= approximate;
+        self.counted |= counted;
         self.filtered_calls = self.filtered_calls.saturating_add(*filtered_calls);
         self.loss.add_later(loss);
         let others = self.on_other_paths().add(later.on_other_paths());
@@ -71,6 +73,7 @@ impl Report {
             tracked_ns,
             tracked_percent: tracked_ns.percent_of(duration_ns),
             approximate: self.approximate,
+            counted: self.counted,
             center_cut_percent: self.center_cut_percent,
             filtered_calls: self.filtered_calls.saturating_sub(earlier.filtered_calls),
             loss: self.loss.since(&earlier.loss),

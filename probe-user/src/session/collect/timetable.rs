@@ -3,7 +3,7 @@
 //! session permits. Sessions of one daemon pass at the same times: the second to wake finds warm
 //! caches and a CPU that is awake.
 
-use super::{bell::Woken, pace::Pace, reader::HOLD};
+use super::{bell::Woken, pace::Pace};
 use ctrace_core::units::Nanos;
 use std::time::Duration;
 
@@ -31,11 +31,13 @@ pub(crate) struct Timetable {
     /// The pause; it grows step by step while all rings are nearly empty.
     pause: Duration,
     intervals: Option<Intervals>,
+    /// The time for which events wait for older ones.
+    hold: Nanos,
 }
 
 impl Timetable {
-    pub(crate) fn new(pace: Pace, intervals: Option<Intervals>) -> Self {
-        Self { pace, pause: BUSY_PAUSE, intervals }
+    pub(crate) fn new(pace: Pace, intervals: Option<Intervals>, hold: Nanos) -> Self {
+        Self { pace, pause: BUSY_PAUSE, intervals, hold }
     }
 
     /// Returns the pause after a pass. The reader was `woken` for the pass, a ring was filled to
@@ -75,7 +77,7 @@ impl Timetable {
         while *end <= settled {
             *end = end.saturating_add((*each).max(Nanos(1)));
         }
-        match end.saturating_add(HOLD).since(now) {
+        match end.saturating_add(self.hold).since(now) {
             Nanos::ZERO => LATE_PAUSE,
             left => Duration::from_nanos(left.0),
         }

@@ -121,7 +121,10 @@ pub(crate) fn stretch(context: &Context<'_>) -> String {
 
 /// Returns start, end, total and tracked time as one row.
 pub(crate) fn times(context: &Context<'_>) -> String {
-    let Report { tracked_ns, tracked_percent, .. } = context.report;
+    let Report { tracked_ns, tracked_percent, counted, .. } = context.report;
+    if *counted {
+        return stretch(context);
+    }
     times_with(context, ("time tracked", *tracked_ns), ("tracked %", *tracked_percent))
 }
 

@@ -309,6 +309,7 @@ impl Session {
             exits.push(NewExit { function, exit, probe });
         }
         if !exits.is_empty() {
+            self.tell_counting_of(&exits);
             self.engine.change_exits_only(at, exits);
         }
         unseen

@@ -9,6 +9,8 @@ pub(super) struct ProgressNews {
     pub(super) start: Nanos,
     /// Everything older has been seen.
     pub(super) settled: Nanos,
+    /// When the counts of the eBPF programs were read the last time.
+    pub(super) counts_read: Nanos,
     /// True if nothing is armed any more.
     pub(super) finishing: bool,
 }
