@@ -53,9 +53,8 @@ fn durations_are_those_of_the_target() {
         assert!(row.0["active_ns"].is_null() && row.0["threads"].is_null(), "{}", row.0);
     }
     let outer = report.expect("outer").expect("traced");
-    let naps = ["nap_short", "nap_long"].map(|name| {
-        report.expect(name).and_then(|row| row.integer("total_ns")).expect("known")
-    });
+    let naps = ["nap_short", "nap_long"]
+        .map(|name| report.expect(name).and_then(|row| row.integer("total_ns")).expect("known"));
     let [own, total] = ["self_ns", "total_ns"].map(|key| outer.integer(key).expect("known"));
     assert_eq!(own + naps.iter().sum::<u64>(), total, "{}", outer.0);
 }
@@ -155,8 +154,8 @@ fn calls_that_are_open_at_the_end_are_told() {
 #[test]
 fn what_needs_single_calls_is_refused_in_one_line() {
     let ctrace = or_skip!(gate::binary());
-    for (options, word) in [
-        (&["-f", "f", "--view", "calls"][..], "'calls'"),
+    let refused: [(&[&str], &str); 13] = [
+        (&["-f", "f", "--view", "calls"], "'calls'"),
         (&["-f", "f", "--view", "timeline"], "'timeline'"),
         (&["-f", "f", "--view", "ctrack"], "'ctrack'"),
         (&["-f", "f", "--view", "threads"], "'threads'"),
@@ -169,7 +168,8 @@ fn what_needs_single_calls_is_refused_in_one_line() {
         (&["-f", "f", "-u", "a:b"], "-u"),
         (&["-f", "f", "-m", "*"], "-m"),
         (&[], "-f"),
-    ] {
+    ];
+    for (options, word) in refused {
         let mut command = Command::new(&ctrace);
         command.args(["run", "--aggregate"]).args(options).args(["--", "true"]);
         let finished = process::run(&mut command, Duration::from_secs(20)).expect("runs");

@@ -145,7 +145,7 @@ impl Counted {
 impl Path {
     fn take(&mut self, number: u32, calls: &impl CountedCalls, tracker: &mut Tracker) {
         let now = calls.sums(number);
-        if (now.timed, now.untimed) == (self.sums.timed, self.sums.untimed) {
+        if now == self.sums {
             return;
         }
         let mut new = Histogram::default();

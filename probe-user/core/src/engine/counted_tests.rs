@@ -54,15 +54,10 @@ impl CountedCalls for Programs {
     }
 
     fn buckets(&self, path: u32) -> Vec<u32> {
-        let mut all = vec![u32::MAX - 1; BUCKETS];
-        if self.at(path).calls.is_empty() {
-            return all;
-        }
+        let mut all = vec![0; BUCKETS];
         for duration in &self.at(path).calls {
-            let bucket = &mut all[bucket_of(*duration)];
-            *bucket = bucket.wrapping_add(1);
+            all[bucket_of(*duration)] += 1;
         }
-        all.iter_mut().for_each(|bucket| *bucket = bucket.wrapping_add(2));
         all
     }
 

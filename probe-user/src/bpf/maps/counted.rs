@@ -246,6 +246,9 @@ impl CountedCalls for Counts {
 /// Words of memory that the programs share.
 struct Words(Mapping);
 
+// SAFETY: all threads read and change its words in one piece.
+unsafe impl Sync for Words {}
+
 impl Words {
     fn map(map: &OwnedFd, len: usize) -> Result<Self, BpfError> {
         let len = len.next_multiple_of(PAGE_LEN);

@@ -93,19 +93,19 @@ mod tests {
 
     #[test]
     fn passes_are_frequent_only_while_a_ring_fills() {
-        let mut prompt = Timetable::new(Pace::PROMPT, None);
+        let mut prompt = Timetable::new(Pace::PROMPT, None, HOLD);
         let mut pause = |fill| prompt.pause(Woken::Time, fill, Nanos::ZERO, TEN_SECONDS);
         let longest = (0..10).map(|_| pause(0.001)).last();
         assert_eq!(longest, Some(Pace::PROMPT.pass));
         assert_eq!(pause(0.1), BUSY_PAUSE);
-        let mut calm = Timetable::new(CALM, None);
+        let mut calm = Timetable::new(CALM, None, HOLD);
         let mut pause = |fill| calm.pause(Woken::Ring, fill, Nanos::ZERO, TEN_SECONDS);
         assert_eq!(pause(0.6), BUSY_PAUSE);
     }
 
     #[test]
     fn calm_sessions_pass_at_the_same_times() {
-        let mut calm = Timetable::new(CALM, None);
+        let mut calm = Timetable::new(CALM, None, HOLD);
         let mut pause = |woken, now| calm.pause(woken, 0.0, Nanos::ZERO, now);
         let first = pause(Woken::Time, TEN_SECONDS);
         let longest = (0..20).map(|_| pause(Woken::Time, TEN_SECONDS)).last();
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn a_report_is_not_kept_waiting() {
         let intervals = Intervals { end: Nanos::from_millis(60_000), each: TEN_SECONDS };
-        let mut table = Timetable::new(CALM, Some(intervals));
+        let mut table = Timetable::new(CALM, Some(intervals), HOLD);
         let mut pause = |settled, now| {
             let millis = [settled, now].map(Nanos::from_millis);
             table.pause = CALM.pass;
