@@ -87,6 +87,7 @@ impl Timetable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::collect::reader::HOLD;
 
     const CALM: Pace = Pace::calm(Duration::from_secs(8));
     const TEN_SECONDS: Nanos = Nanos::from_millis(10_000);
