@@ -64,8 +64,8 @@ pub struct OpenCall {
 pub struct OpenCalls {
     /// The number of used elements of `calls`.
     pub depth: u32,
-    /// Always 0; keeps the layout free of implicit padding.
-    pub reserved: u32,
+    /// The calls that are kept while the others end.
+    pub kept: u32,
     /// The time of the thread's last event.
     pub last: u64,
     /// The changes of probes that the thread knows, see [`Counting`].

@@ -58,6 +58,20 @@ impl Calls {
         unsafe { (*self.0).depth = depth }
     }
 
+    /// Notes the number of calls to keep. In memory, since the verifier would follow what comes then for
+    /// each number that it knows.
+    #[inline(always)]
+    pub fn keep(self, calls: u32) {
+        // SAFETY: see above.
+        unsafe { (&raw mut (*self.0).kept).write_volatile(calls) }
+    }
+
+    #[inline(always)]
+    pub fn kept(self) -> u32 {
+        // SAFETY: see above.
+        unsafe { (&raw const (*self.0).kept).read_volatile() }
+    }
+
     #[inline(always)]
     pub fn last(self) -> u64 {
         // SAFETY: see above.

@@ -18,6 +18,8 @@ fn is_far(calls: Calls, sp: u64) -> bool {
     calls.top().is_some_and(|top| top.sp().abs_diff(sp) > STACK_SIZE)
 }
 
+/// In the section of its callers: aya ties no calls from one such section to another.
+#[cold]
 #[inline(never)]
 fn drop_top(calls: *mut OpenCalls) -> u32 {
     Calls(calls).drop_top();
@@ -81,9 +83,8 @@ pub fn leave(calls: *mut OpenCalls, function: u32, sp: u64, ts_ns: u64, may_be_n
     // A call beyond the depth has been counted already.
     let was_full = calls.depth() >= MOST_OPEN as u32;
     bury(calls, sp);
-    let mut over = 0;
     let mut is_open = false;
-    for _ in 0..MOST_OPEN {
+    for over in 0..MOST_OPEN as u32 {
         if over >= calls.depth() {
             break;
         }
@@ -95,7 +96,6 @@ pub fn leave(calls: *mut OpenCalls, function: u32, sp: u64, ts_ns: u64, may_be_n
             is_open = true;
             break;
         }
-        over += 1;
     }
     if !is_open {
         if may_be_none == 0 && !was_full {
@@ -103,11 +103,12 @@ pub fn leave(calls: *mut OpenCalls, function: u32, sp: u64, ts_ns: u64, may_be_n
         }
         return 0;
     }
-    for nth in 0..MOST_OPEN as u32 {
-        if nth >= over {
-            break;
-        }
-        drop_top(calls.0);
+    // It does not count: the verifier would follow this loop for each number of calls.
+    for _ in 0..MOST_OPEN {
+        match calls.top() {
+            Some(top) if top.function() != function => drop_top(calls.0),
+            _ => break,
+        };
     }
     calls.end_top(ts_ns);
     0
@@ -120,27 +121,28 @@ pub fn revise(calls: *mut OpenCalls) -> u32 {
     let calls = Calls(calls);
     let Some(counting) = counting().filter(|_| counts_at(now())) else { return 0 };
     calls.set_changes(counting.changes);
-    let mut kept = 0;
-    for _ in 0..MOST_OPEN {
-        if kept >= calls.depth() {
+    calls.keep(calls.depth());
+    for nth in 0..MOST_OPEN as u32 {
+        if nth >= calls.depth() {
             return 0;
         }
-        let call = calls.call(kept);
-        let Some(of) = of_function(call.function()) else { break };
+        let call = calls.call(nth);
+        let Some(of) = of_function(call.function()) else { continue };
         // SAFETY: an element of a map, whose words user space writes whole.
         if call.start() < unsafe { (&raw const (*of).forsaken).read_volatile() } {
+            calls.keep(nth);
             break;
         }
-        kept += 1;
     }
-    drop_all_but(calls, kept);
+    drop_the_rest(calls);
     0
 }
 
+/// Ends all calls but those to keep.
 #[inline(always)]
-fn drop_all_but(calls: Calls, kept: u32) {
+fn drop_the_rest(calls: Calls) {
     for _ in 0..MOST_OPEN {
-        if calls.depth() <= kept {
+        if calls.depth() <= calls.kept() {
             break;
         }
         drop_top(calls.0);
@@ -151,7 +153,9 @@ fn drop_all_but(calls: Calls, kept: u32) {
 #[inline(never)]
 pub fn end_thread(tid: u32) -> u32 {
     if let Some(calls) = OPEN_CALLS.get_ptr_mut(tid) {
-        drop_all_but(Calls(calls), 0);
+        let calls = Calls(calls);
+        calls.keep(0);
+        drop_the_rest(calls);
         let _ = OPEN_CALLS.remove(tid);
     }
     0

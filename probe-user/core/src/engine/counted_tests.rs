@@ -28,7 +28,7 @@ impl Programs {
         &self.paths[path as usize - 1]
     }
 
-    fn path(&mut self, caller: u32, function: u32, calls: &[u64]) -> u32 {
+    fn make(&mut self, caller: u32, function: u32, calls: &[u64]) -> u32 {
         let (function, calls) = (FuncId(function), calls.to_vec());
         self.paths.push(Made { caller, function, calls, untimed: 0 });
         self.paths.len() as u32
@@ -86,8 +86,8 @@ fn interval(engine: &mut Engine, programs: &Programs, end: u64) -> Report {
 #[test]
 fn a_report_has_what_was_counted_since_the_last() {
     let (mut engine, mut programs) = (engine(), Programs::default());
-    let outer = programs.path(ROOT, 0, &[1_000, 3_000]);
-    let inner = programs.path(outer, 1, &[100, 120, 500, 90]);
+    let outer = programs.make(ROOT, 0, &[1_000, 3_000]);
+    let inner = programs.make(outer, 1, &[100, 120, 500, 90]);
     programs.paths[inner as usize - 1].untimed = 3;
     programs.too_short = 7;
     programs.apart.headless = 2;
@@ -123,7 +123,7 @@ fn a_report_has_what_was_counted_since_the_last() {
 fn percentiles_have_the_ranks_of_events_within_a_bucket() {
     let (mut engine, mut programs) = (engine(), Programs::default());
     let calls: Vec<u64> = (1..=1_000).map(|nth| nth * 37).collect();
-    programs.path(ROOT, 1, &calls);
+    programs.make(ROOT, 1, &calls);
     let report = interval(&mut engine, &programs, 10);
     let found = report.functions[1].durations;
     for (found, rank) in [(found.p50_ns, 500), (found.p90_ns, 900), (found.p99_ns, 990)] {
@@ -135,7 +135,7 @@ fn percentiles_have_the_ranks_of_events_within_a_bucket() {
 #[test]
 fn calls_without_room_are_untimed_and_apart() {
     let (mut engine, mut programs) = (engine(), Programs::default());
-    let outer = programs.path(ROOT, 0, &[10]);
+    let outer = programs.make(ROOT, 0, &[10]);
     programs.apart.unplaced = 4;
     engine.take_counted(&programs);
     let open = [(outer, FuncId(0)), (FULL_PATH, FuncId(1)), (FULL_PATH, FuncId(99))];
@@ -155,7 +155,7 @@ fn calls_without_room_are_untimed_and_apart() {
 #[test]
 fn a_path_of_an_unknown_function_waits_for_it() {
     let (mut engine, mut programs) = (engine(), Programs::default());
-    programs.path(ROOT, 3, &[8, 9]);
+    programs.make(ROOT, 3, &[8, 9]);
     assert!(interval(&mut engine, &programs, 10).functions.iter().all(|f| f.calls == 0));
     engine.add_function(FunctionInfo::new("late", "library"));
     assert_eq!(interval(&mut engine, &programs, 20).functions[3].calls, 2);
