@@ -208,7 +208,7 @@ fn check_described<T>(number: &Number<T>, described: Option<&Value>) {
     let described = described.unwrap_or_else(|| panic!("no {key}"));
     let form = described["$ref"].as_str().and_then(|form| form.rsplit('/').next());
     let forms = match unit {
-        Unit::Count => ["count", "count"],
+        Unit::Count => ["count", "countOrNull"],
         Unit::Time => ["ns", "nsOrNull"],
         Unit::Percent => ["percent", "numberOrNull"],
         Unit::Ratio | Unit::Rate => ["numberOrNull", "numberOrNull"],
