@@ -8,7 +8,7 @@ use aya_ebpf::{
 };
 use ctrace_common::{
     Admission, BufferKey, Condition, CountedFunction, Counting, JumpTarget, LOSS_COUNTERS,
-    OpenCalls, Page, PathCounts, RESTORE_REASONS, RESTORE_WORDS, RestoreRequest, ThreadBuffer,
+    OpenCalls, Page, PathCounts, RESTORE_COUNTERS, RESTORE_WORDS, RestoreRequest, ThreadBuffer,
     UNCOUNTED, ValueSources,
 };
 
@@ -94,7 +94,7 @@ pub static RESTORE_STATES: Array<u64, RESTORE_WORDS, { BPF_F_MMAPABLE as usize }
 
 /// By `ctrace_common::RestoreReason`: how often a thread was held to restore its frames.
 #[btf_map]
-pub static RESTORED: Array<u64, RESTORE_REASONS> = Array::new();
+pub static RESTORED: Array<u64, RESTORE_COUNTERS> = Array::new();
 
 /// Traced processes and their children, also those that are not followed: they share frames. User
 /// space sizes it.

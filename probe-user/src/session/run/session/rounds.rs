@@ -75,6 +75,7 @@ impl Session {
             self.target.alive().into_iter().for_each(|pid| self.arm_new_objects(pid));
         }
         self.target.children.look(self.target.pid);
+        self.note_left();
         let lost = self.engine.lost();
         let written = self.delivery.output.written();
         let elapsed = bpf::now().since(self.progress.start);
