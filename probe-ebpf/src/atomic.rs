@@ -1,5 +1,5 @@
 //! Atomic instructions, which `core` does not offer for this target. All kernels know the addition;
-//! compare-and-exchange needs 5.12.
+//! what returns the old value needs 5.12.
 
 use core::{arch::asm, cell::UnsafeCell};
 
@@ -43,8 +43,8 @@ pub unsafe fn count(counter: *mut u32) {
 /// `word` points to an element of a map, aligned to 8.
 #[inline(always)]
 pub unsafe fn raise(word: *mut u64, least: u64) {
-    /// Others that raise it at the same moment have preempted this program: they are few.
-    const TRIES: u32 = 4;
+    /// Others that raise it at the same moment are few: each of them leaves less to raise.
+    const TRIES: u32 = 8;
     for _ in 0..TRIES {
         // SAFETY: an aligned word is read in one piece, and changed by one instruction.
         unsafe {
@@ -54,6 +54,25 @@ pub unsafe fn raise(word: *mut u64, least: u64) {
             }
         }
     }
+}
+
+/// Adds 1 to `*counter` and returns what was there before.
+///
+/// # Safety
+/// `counter` points to a global, aligned to 8.
+#[inline(always)]
+unsafe fn take(counter: *mut u64) -> u64 {
+    let mut value = 1_u64;
+    // SAFETY: one instruction on memory the caller vouches for.
+    unsafe {
+        asm!(
+            "{value} = atomic_fetch_add((u64 *)({counter} + 0), {value})",
+            counter = in(reg) counter,
+            value = inout(reg) value,
+            options(nostack),
+        );
+    }
+    value
 }
 
 /// Sets `*word` to `new` if it is `old`. Returns true if it was.
@@ -93,21 +112,21 @@ impl Counter {
         unsafe { self.0.get().read_volatile() }
     }
 
+    #[inline(always)]
+    pub fn set(&self, value: u64) {
+        // SAFETY: a static; an aligned word is written in one piece.
+        unsafe { self.0.get().write_volatile(value) }
+    }
+
     /// Adds 1 and returns the number before, if that is below `limit`.
     #[inline(always)]
     pub fn take_below(&self, limit: u64) -> Option<u64> {
-        const TRIES: u32 = 8;
-        for _ in 0..TRIES {
-            let next = self.get();
-            if next >= limit {
-                return None;
-            }
-            // SAFETY: a static.
-            if unsafe { exchange(self.0.get(), next, next + 1) } {
-                return Some(next);
-            }
+        if self.get() >= limit {
+            return None;
         }
-        None
+        // SAFETY: a static.
+        let taken = unsafe { take(self.0.get()) };
+        (taken < limit).then_some(taken)
     }
 
     #[inline(always)]

@@ -136,6 +136,6 @@ pub static NO_OPEN_CALLS: Array<OpenCalls, 1> = Array::new();
 #[btf_map]
 pub static COUNTED_FUNCTIONS: Array<CountedFunction, 1, { BPF_F_MMAPABLE as usize }> = Array::new();
 
-/// See `ctrace_common::TOO_SHORT` and its neighbours.
+/// See `ctrace_common::THREADS_FULL` and its neighbours.
 #[btf_map]
 pub static UNCOUNTED_CALLS: PerCpuArray<u64, { UNCOUNTED as usize }> = PerCpuArray::new();

@@ -88,6 +88,85 @@ fn calls_on_paths_without_room_are_counted_and_told() {
     assert_eq!(check_calls(&traced).loss("calls_untimed"), 0, "there is room for all of them");
 }
 
+/// A thread keeps its room until it ends, and all of these are there at once.
+#[test]
+fn calls_of_threads_without_room_are_counted_and_told() {
+    let env = or_skip!(gate::live(Link::Session));
+    let traced = run(&env, "counted.c", &["threads", "2100"], &["blink"], &[]);
+    let report = check_calls(&traced);
+    let row = report.expect("blink").expect("traced");
+    assert_eq!(row.ends(), (4_200, 4_096, 104, 0));
+    assert_eq!(row.integer("headless").expect("known"), 0);
+    report.expect_note(&["104 calls were counted", "more than 2048 threads"]).expect("told");
+}
+
+/// After 256 calls on another stack, the stack that was left for ever is given up.
+#[test]
+fn a_stack_that_is_left_for_ever_does_not_keep_calls_from_being_timed() {
+    let env = or_skip!(gate::live(Link::Session));
+    let globs = ["stays", "works"];
+    let traced = run(&env, "counted.c", &["fiber", "1000"], &globs, &["--returns", "ret-sites"]);
+    let report = check_calls(&traced);
+    assert_eq!(report.expect("works").expect("traced").ends(), (1_000, 744, 256, 0));
+    assert_eq!(report.expect("stays").expect("traced").ends(), (1, 0, 1, 0));
+    report.expect_note(&["256 calls were counted", "another stack"]).expect("told");
+    report.expect_note(&["within 8 MiB", "may be wrong"]).expect("told");
+}
+
+/// Calls that are open when their function loses its return probe end once, on its ways out. The return
+/// that comes as well is no end of a call from before tracing.
+#[test]
+fn calls_end_once_when_their_function_is_moved_off_its_return_probe() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("moved.cpp")).expect("builds");
+    for options in [&[][..], &["--aggregate"]] {
+        let traced = Trace::run(&env)
+            .expect("starts")
+            .args(options.iter().copied())
+            .function("through")
+            .program(&path, ["40"])
+            .finish()
+            .and_then(|traced| traced.expect_code(0))
+            .expect("runs");
+        let report = check_calls(&traced);
+        report.expect_note(&["passed through", "costlier probes"]).expect("it is moved");
+        let row = report.expect("through").expect("traced");
+        assert_eq!(row.ends(), (444, 404, 40, 0), "{options:?}");
+        assert_eq!(row.integer("headless").expect("known"), 0, "{options:?}");
+    }
+}
+
+#[test]
+fn calls_that_are_too_short_are_left_out_in_the_kernel() {
+    let env = or_skip!(gate::live(Link::Session));
+    let arguments = ["bursts", "300"];
+    let traced = run(&env, "counted.c", &arguments, &["works"], &["--min-duration", "1000s"]);
+    let report = traced.report().expect("reports");
+    assert_eq!(report.0["filtered_calls"], 300);
+    assert_eq!(report.expect("works").map_or(0, |row| row.calls()), 0);
+    let globs = ["outer", "nap_long"];
+    let traced = run(&env, "sleeps.c", &[], &globs, &["--min-duration", "20ms"]);
+    let report = traced.report().expect("reports");
+    assert_eq!(report.expect("nap_long").expect("traced").ends(), (5, 5, 0, 0));
+    assert_eq!(report.0["filtered_calls"], 0);
+}
+
+/// Calls that are too short to be counted cost as much as others.
+#[test]
+fn the_cost_of_counted_calls_can_end_a_session() {
+    let env = or_skip!(gate::live(Link::Session));
+    let arguments = ["bursts", "3000000"];
+    for shortest in ["0", "1000s"] {
+        let options = ["--max-slowdown", "20%", "--min-duration", shortest];
+        let traced = run(&env, "counted.c", &arguments, &["works"], &options);
+        let report = traced.report().expect("reports");
+        report.expect_note(&["stopped early", "--max-slowdown"]).expect("it is stopped");
+        let seen = report.expect("works").map_or(0, |row| row.calls());
+        let seen = seen + report.0["filtered_calls"].as_u64().expect("a count");
+        assert!(seen > 0 && seen < 3_000_000, "{seen} with {shortest}");
+    }
+}
+
 #[test]
 fn the_reports_of_intervals_add_up() {
     let env = or_skip!(gate::live(Link::Session));

@@ -1,7 +1,7 @@
 //! The maps in which calls are counted where nobody wants an event of each.
 //!
-//! A thread has a stack of its open calls. A call that ends is added to the counts of its path, of
-//! which each ring's CPUs have their own, and leaves no record.
+//! A thread has a stack of its open calls. A call that ends is added to the counts of its path, and leaves
+//! no record. Groups of CPUs have counts of their own, as many groups as there is room for.
 
 use crate::{PAGE_LEN, Page};
 
@@ -39,7 +39,7 @@ pub const FULL_PATH: u32 = u32::MAX;
 
 /// Open calls that a thread may have: a power of two.
 pub const MOST_OPEN: usize = 128;
-/// Threads with open calls.
+/// Threads that have a stack of open calls. A thread keeps it until it ends.
 pub const MOST_COUNTED_THREADS: u32 = 2048;
 
 /// An open call of a thread.
@@ -70,6 +70,8 @@ pub struct OpenCalls {
     pub last: u64,
     /// The changes of probes that the thread knows, see [`Counting`].
     pub changes: u64,
+    /// Calls in a row that were on another stack than these.
+    pub far: u64,
     pub calls: [OpenCall; MOST_OPEN],
 }
 
@@ -90,29 +92,32 @@ pub struct Counting {
 pub struct CountedFunction {
     /// When it has lost its probes: the ends of calls from before are not seen.
     pub forsaken: u64,
-    /// Bits of [`ENTRY_IS_LOOP_HEAD`] and [`TAIL_CALLS_NEST`].
+    /// Bits of [`ENTRY_IS_LOOP_HEAD`], [`TAIL_CALLS_NEST`] and [`ENDS_BY_RETURN`].
     pub facts: u64,
     /// Ends of calls that began unseen.
     pub headless: u64,
     /// Calls that were only counted, because something had no room for them.
     pub unplaced: u64,
+    /// Calls that were shorter than asked for.
+    pub short: u64,
 }
 
 /// A loop of the function leads back to its entry.
 pub const ENTRY_IS_LOOP_HEAD: u64 = 1;
 /// A call that leaves by a jump is open until what it jumped to returns.
 pub const TAIL_CALLS_NEST: u64 = 2;
+/// A return probe sees its calls end. Otherwise a return may come after the call's end: that of a call
+/// which was open when the function lost its return probe.
+pub const ENDS_BY_RETURN: u64 = 4;
 
-/// Indices of the counters in the map `UNCOUNTED`: calls that were shorter than asked for.
-pub const TOO_SHORT: u32 = 0;
-/// Calls without a known duration: the thread, the path or the call had no room, or the thread was on
-/// a stack far away from that of its open calls.
-pub const THREADS_FULL: u32 = 1;
-pub const PATHS_FULL: u32 = 2;
-pub const TOO_DEEP: u32 = 3;
-pub const FAR_AWAY: u32 = 4;
+/// Indices of the counters in the map `UNCOUNTED_CALLS`: calls without a known duration. The thread, the
+/// path or the call had no room, or the thread was on a stack far away from that of its open calls.
+pub const THREADS_FULL: u32 = 0;
+pub const PATHS_FULL: u32 = 1;
+pub const TOO_DEEP: u32 = 2;
+pub const FAR_AWAY: u32 = 3;
 /// The number of counters.
-pub const UNCOUNTED: u32 = 5;
+pub const UNCOUNTED: u32 = 4;
 
 /// Returns the bucket of a duration.
 pub const fn bucket_of(duration: u64) -> usize {
@@ -130,7 +135,7 @@ pub const fn bucket_of(duration: u64) -> usize {
 }
 
 const _: () = assert!(size_of::<OpenCall>() == 40);
-const _: () = assert!(size_of::<OpenCalls>() == 24 + MOST_OPEN * size_of::<OpenCall>());
+const _: () = assert!(size_of::<OpenCalls>() == 32 + MOST_OPEN * size_of::<OpenCall>());
 const _: () = assert!(bucket_of(15) == 15 && bucket_of(31) == 31 && bucket_of(32) == 32);
 const _: () = assert!(bucket_of(35) == 33 && bucket_of(63) == 47 && bucket_of(64) == 48);
 const _: () = assert!(bucket_of(u64::MAX) == BUCKETS - 1);

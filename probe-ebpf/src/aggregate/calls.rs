@@ -8,12 +8,13 @@ use crate::{
     settings,
 };
 use core::arch::asm;
-use ctrace_common::{
-    FULL_PATH, MOST_OPEN, NO_PATH, OpenCall, OpenCalls, PATHS_FULL, TOO_DEEP, TOO_SHORT,
-};
+use ctrace_common::{FULL_PATH, MOST_OPEN, NO_PATH, OpenCall, OpenCalls, PATHS_FULL, TOO_DEEP};
 
-/// Not 0 once a thread found no room.
+/// When a thread last looked for room and found none; 0: never.
 static FULL: Counter = Counter::new();
+
+/// The time after which one looks again: each look takes locks of all CPUs.
+const FULL_NANOS: u64 = 1_000_000;
 
 /// Returns true if threads may have calls that are not among those of [`OPEN_CALLS`].
 #[inline(always)]
@@ -23,11 +24,12 @@ pub fn are_full() -> bool {
 
 /// Makes room for the calls of a thread.
 #[inline(always)]
-pub fn begin(tid: u32) -> Option<Calls> {
+pub fn begin(tid: u32, ts_ns: u64) -> Option<Calls> {
+    if are_full() && ts_ns.wrapping_sub(FULL.get()) < FULL_NANOS {
+        return None;
+    }
     if OPEN_CALLS.insert(tid, NO_OPEN_CALLS.get(0)?, 0).is_err() {
-        if !are_full() {
-            FULL.add(1);
-        }
+        FULL.set(ts_ns);
         return None;
     }
     let calls = Calls(OPEN_CALLS.get_ptr_mut(tid)?);
@@ -96,6 +98,18 @@ impl Calls {
         unsafe { (*self.0).changes = changes }
     }
 
+    #[inline(always)]
+    pub fn far(self) -> u64 {
+        // SAFETY: see above.
+        unsafe { (*self.0).far }
+    }
+
+    #[inline(always)]
+    pub fn set_far(self, calls: u64) {
+        // SAFETY: see above.
+        unsafe { (*self.0).far = calls }
+    }
+
     /// Returns a call by its number from the outermost one on.
     #[inline(always)]
     pub fn call(self, index: u32) -> Call {
@@ -118,15 +132,17 @@ impl Calls {
     /// Opens a call, at a time as late as possible.
     #[inline(always)]
     pub fn push(self, function: u32, sp: u64) {
+        self.set_far(0);
         let depth = self.depth();
         let caller = match self.top() {
             Some(top) => top.path(),
             None => NO_PATH,
         };
         if depth >= MOST_OPEN as u32 {
-            if counts_at(now()) {
-                counts::untimed(paths::child(caller, function), function, 0, 0);
-                counts::uncounted(TOO_DEEP);
+            let ts_ns = now();
+            if counts_at(ts_ns) {
+                self.set_last(ts_ns);
+                too_deep(caller, function);
             }
             return;
         }
@@ -136,7 +152,8 @@ impl Calls {
             let place = call.0;
             let is_known = (*place).caller == caller
                 && (*place).function == function
-                && (*place).path != NO_PATH;
+                && (*place).path != NO_PATH
+                && ((*place).path != FULL_PATH || caller == FULL_PATH || paths::are_full());
             if !is_known {
                 (*place).path = paths::child(caller, function);
                 (*place).caller = caller;
@@ -161,7 +178,7 @@ impl Calls {
         let duration = ts_ns.saturating_sub(top.start());
         let mut spent = duration;
         if duration < settings::SHORTEST_CALL.load() {
-            counts::uncounted(TOO_SHORT);
+            counts::short(top.function());
             spent = top.callees();
         } else if top.path() == FULL_PATH {
             counts::unplaced(top.function(), PATHS_FULL);
@@ -191,6 +208,20 @@ impl Calls {
             unsafe { (*caller).callees = (*caller).callees.saturating_add(spent) };
         }
     }
+}
+
+/// Counts a call that has no place among the open ones.
+#[cold]
+#[inline(never)]
+fn too_deep(caller: u32, function: u32) -> u32 {
+    let path = paths::child(caller, function);
+    if path == FULL_PATH {
+        counts::unplaced(function, TOO_DEEP);
+    } else {
+        counts::untimed(path, function, 0, 0);
+        counts::uncounted(TOO_DEEP);
+    }
+    0
 }
 
 impl Call {

@@ -1,5 +1,5 @@
-//! Adds calls to the counts of their paths. Each CPU has counts of its own, but a program can preempt
-//! another one there, so every sum changes by one atomic instruction.
+//! Adds calls to the counts of their paths. CPUs may share counts, and a program can preempt another one,
+//! so every sum changes by one atomic instruction.
 
 use crate::{
     atomic::{add, count, raise},
@@ -65,6 +65,15 @@ pub fn untimed(path: u32, function: u32, lasted: u64, own: u64) {
         add(words.add(UNTIMED), 1);
         add(words.add(UNTIMED_NS), lasted as i64);
         add(words.add(OWN_NS), own as i64);
+    }
+}
+
+/// Counts a call that was shorter than asked for.
+#[inline(always)]
+pub fn short(function: u32) {
+    if let Some(counted) = of_function(function) {
+        // SAFETY: a word of the element.
+        unsafe { add(&raw mut (*counted).short, 1) };
     }
 }
 

@@ -43,15 +43,17 @@ fn known(tid: u32) -> Option<Calls> {
 pub fn enter(task: Task, function: u32, sp: u64) {
     let calls = match known(task.tid) {
         Some(calls) => calls,
-        None => match begin(task.tid) {
-            Some(calls) => calls,
-            None => {
-                if counts_at(now()) {
-                    counts::unplaced(function, THREADS_FULL);
-                }
+        None => {
+            let ts_ns = now();
+            if !counts_at(ts_ns) {
                 return;
             }
-        },
+            let Some(calls) = begin(task.tid, ts_ns) else {
+                counts::unplaced(function, THREADS_FULL);
+                return;
+            };
+            calls
+        }
     };
     if let Some(top) = calls.top() {
         let below = top.sp().wrapping_sub(sp);
@@ -62,28 +64,23 @@ pub fn enter(task: Task, function: u32, sp: u64) {
     calls.push(function, sp);
 }
 
-/// Leaves a function at this time. An end by a jump counts only if a call fits.
+/// Leaves a function at this time. The calls that it proves to be over have lasted until the event before.
 #[inline(always)]
 pub fn leave(task: Task, function: u32, kind: Kind, sp: u64, ts_ns: u64) {
     if !counts_at(ts_ns) {
         return;
     }
-    let may_be_none = matches!(kind, Kind::ExitJump);
     let Some(calls) = known(task.tid) else {
-        if !may_be_none && !calls::are_full() {
-            counts::headless(function);
-        }
+        rare::leave_unseen(function, kind as u32);
         return;
     };
-    calls.set_last(ts_ns);
-    if let Some(top) = calls.top()
-        && top.sp() == sp
-        && top.function() == function
-    {
-        calls.end_top(ts_ns);
-        return;
+    match calls.top() {
+        Some(top) if top.sp() == sp && top.function() == function => calls.end_top(ts_ns),
+        _ => {
+            rare::leave(calls.0, function, sp, ts_ns, kind as u32);
+        }
     }
-    rare::leave(calls.0, function, sp, ts_ns, may_be_none as u32);
+    calls.set_last(ts_ns);
 }
 
 /// Ends the open calls of a thread that is gone.

@@ -8,6 +8,18 @@ use ctrace_common::FULL_PATH;
 
 const BPF_NOEXIST: u64 = 1;
 
+/// Returns the number of paths that may have counts.
+#[inline(always)]
+fn limit() -> u64 {
+    (settings::PATH_LIMIT.load() as u64).saturating_sub(1)
+}
+
+/// Returns true if no path can be added.
+#[inline(always)]
+pub fn are_full() -> bool {
+    PATHS_USED.get() >= limit()
+}
+
 /// Returns the path of a function called on another path.
 #[inline(always)]
 pub fn child(caller: u32, function: u32) -> u32 {
@@ -26,8 +38,7 @@ pub fn child(caller: u32, function: u32) -> u32 {
 #[cold]
 #[inline(never)]
 fn add(key: u64) -> u32 {
-    let limit = (settings::PATH_LIMIT.load() as u64).saturating_sub(1);
-    let Some(used) = PATHS_USED.take_below(limit) else { return FULL_PATH };
+    let Some(used) = PATHS_USED.take_below(limit()) else { return FULL_PATH };
     let path = used as u32 + 1;
     if let Some(place) = PATH_KEYS.get_ptr_mut(path) {
         // SAFETY: an element of a map. Nobody else writes it.

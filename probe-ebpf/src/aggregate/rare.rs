@@ -2,15 +2,20 @@
 //! the verifier follows the loops less often.
 
 use super::{
-    calls::Calls,
+    calls::{Calls, are_full},
     counting,
     counts::{headless, of_function, unplaced},
     counts_at,
 };
 use crate::{maps::OPEN_CALLS, output::now};
 use ctrace_common::{
-    ENTRY_IS_LOOP_HEAD, FAR_AWAY, MOST_OPEN, OpenCalls, STACK_SIZE, TAIL_CALLS_NEST,
+    ENDS_BY_RETURN, ENTRY_IS_LOOP_HEAD, FAR_AWAY, Kind, MOST_OPEN, OpenCalls, STACK_SIZE,
+    TAIL_CALLS_NEST,
 };
+
+/// Calls in a row on another stack after which the open ones are given up: a stack that is left for ever,
+/// as that of a coroutine, must not keep the thread's other calls from being timed.
+const MOST_FAR: u64 = 256;
 
 /// Returns true if an event is on another stack than the innermost call.
 #[inline(always)]
@@ -52,7 +57,11 @@ pub fn may_enter(calls: *mut OpenCalls, function: u32, sp: u64) -> bool {
         return false;
     }
     if is_far(calls, sp) {
-        // An own stack for it would be found here.
+        if calls.far() >= MOST_FAR {
+            give_up(calls.0);
+            return true;
+        }
+        calls.set_far(calls.far() + 1);
         unplaced(function, FAR_AWAY);
         return false;
     }
@@ -63,6 +72,7 @@ pub fn may_enter(calls: *mut OpenCalls, function: u32, sp: u64) -> bool {
     }
     let facts = facts_of(top.function());
     if top.function() == function && facts & ENTRY_IS_LOOP_HEAD != 0 {
+        calls.set_last(now());
         return false;
     }
     if facts & TAIL_CALLS_NEST == 0 || top.is_restored() {
@@ -72,10 +82,28 @@ pub fn may_enter(calls: *mut OpenCalls, function: u32, sp: u64) -> bool {
     true
 }
 
+/// Returns true if an end of this kind is one only if a call fits: a jump may stay within the function,
+/// and a return may come from the time before the function lost its return probe.
+#[inline(always)]
+fn may_be_none(kind: u32, function: u32) -> bool {
+    kind == Kind::ExitJump as u32
+        || kind == Kind::Return as u32 && facts_of(function) & ENDS_BY_RETURN == 0
+}
+
+/// Leaves a function in a thread that has no calls.
+#[cold]
+#[inline(never)]
+pub fn leave_unseen(function: u32, kind: u32) -> u32 {
+    if !are_full() && !may_be_none(kind, function) {
+        headless(function);
+    }
+    0
+}
+
 /// Leaves a function that is not the innermost one.
 #[cold]
 #[inline(never)]
-pub fn leave(calls: *mut OpenCalls, function: u32, sp: u64, ts_ns: u64, may_be_none: u32) -> u32 {
+pub fn leave(calls: *mut OpenCalls, function: u32, sp: u64, ts_ns: u64, kind: u32) -> u32 {
     let calls = Calls(calls);
     if is_far(calls, sp) {
         return 0;
@@ -98,7 +126,8 @@ pub fn leave(calls: *mut OpenCalls, function: u32, sp: u64, ts_ns: u64, may_be_n
         }
     }
     if !is_open {
-        if may_be_none == 0 && !was_full {
+        // A thread that got its room late has calls that were counted without.
+        if !was_full && !are_full() && !may_be_none(kind, function) {
             headless(function);
         }
         return 0;
@@ -149,13 +178,21 @@ fn drop_the_rest(calls: Calls) {
     }
 }
 
+/// Ends all calls.
+#[cold]
+#[inline(never)]
+fn give_up(calls: *mut OpenCalls) -> u32 {
+    let calls = Calls(calls);
+    calls.keep(0);
+    drop_the_rest(calls);
+    0
+}
+
 #[cold]
 #[inline(never)]
 pub fn end_thread(tid: u32) -> u32 {
     if let Some(calls) = OPEN_CALLS.get_ptr_mut(tid) {
-        let calls = Calls(calls);
-        calls.keep(0);
-        drop_the_rest(calls);
+        give_up(calls);
         let _ = OPEN_CALLS.remove(tid);
     }
     0

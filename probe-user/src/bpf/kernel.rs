@@ -161,7 +161,7 @@ impl Kernel {
                     open: maps.fd("OPEN_CALLS")?,
                     uncounted: PerCpuCounters::new(uncounted, cpus, "counts of calls"),
                 };
-                Some(Counts::map(maps, sizes, layout.rings)?)
+                Some(Counts::map(maps, sizes)?)
             }
             None => None,
         };

@@ -37,6 +37,12 @@ pub(super) fn counted_as_seen(env: &Env) -> Result<()> {
         for function in seen.functions() {
             let other = counted.expect(function.name())?;
             let (ends, others) = (function.ends(), other.ends());
+            let headless = (function.integer("headless")?, other.integer("headless")?);
+            ensure!(
+                headless.0 == headless.1,
+                "{source}, {}: {headless:?} ends of calls from before",
+                function.name()
+            );
             ensure!(
                 ends.0 == others.0 && ends.3 == others.3,
                 "{source}, {}: calls, timed, untimed, open are {ends:?} seen and {others:?} counted",

@@ -33,6 +33,8 @@ pub struct CountedApart {
     pub headless: u64,
     /// Calls of which nothing else is known, because something had no room for them.
     pub unplaced: u64,
+    /// Calls that were shorter than asked for.
+    pub short: u64,
 }
 
 /// The counts of the eBPF programs.
@@ -45,8 +47,6 @@ pub trait CountedCalls {
     /// its greatest number on with 0.
     fn buckets(&self, path: u32) -> Vec<u32>;
     fn apart(&self, function: FuncId) -> CountedApart;
-    /// Returns the number of calls that were shorter than asked for.
-    fn too_short(&self) -> u64;
 }
 
 /// A path as it was read the last time.
@@ -64,7 +64,6 @@ pub(crate) struct Counted {
     /// Those from number 1 on.
     paths: Vec<Path>,
     apart: Vec<CountedApart>,
-    too_short: u64,
     /// Open calls by path node.
     pub(crate) open: Vec<u64>,
 }
@@ -125,10 +124,13 @@ impl Counted {
             let now = calls.apart(function);
             let headless = now.headless.saturating_sub(before.headless);
             let unplaced = now.unplaced.saturating_sub(before.unplaced);
+            let short = now.short.saturating_sub(before.short);
             *before = now;
             ledger.functions[index].headless += headless;
-            hits[index] += headless + unplaced;
-            *events += headless + unplaced;
+            ledger.filtered += short;
+            let seen = headless + unplaced + 2 * short;
+            hits[index] += seen;
+            *events += seen;
             if unplaced > 0 {
                 let node = ledger.other(function);
                 ledger.calls += unplaced;
@@ -136,15 +138,12 @@ impl Counted {
                 ledger.tallies[node as usize].merge(&calls);
             }
         }
-        let too_short = calls.too_short();
-        ledger.filtered += too_short.saturating_sub(self.too_short);
-        self.too_short = too_short;
     }
 }
 
 impl Path {
     fn take(&mut self, number: u32, calls: &impl CountedCalls, tracker: &mut Tracker) {
-        let now = calls.sums(number);
+        let mut now = calls.sums(number);
         if now == self.sums {
             return;
         }
@@ -153,11 +152,7 @@ impl Path {
         let mut timed = 0;
         let mut bounds = None;
         if now.timed != self.sums.timed {
-            let buckets = calls.buckets(number);
-            self.buckets.resize(buckets.len(), 0);
-            let since = buckets.iter().zip(&self.buckets).map(|(now, old)| now.wrapping_sub(*old));
-            let since = since.enumerate().filter(|(_, count)| *count > 0);
-            let since: Vec<_> = since.map(|(bucket, count)| (bucket, u64::from(count))).collect();
+            let (buckets, since) = self.read_whole(number, calls, &mut now);
             timed = since.iter().map(|(_, count)| count).sum();
             bounds = since.first().zip(since.last()).map(|(first, last)| {
                 let (from, width) = log_bounds(last.0, BUCKET_BITS);
@@ -169,8 +164,8 @@ impl Path {
             }));
             self.buckets = buckets;
         }
-        // Calls that end meanwhile are in one of the two only. The buckets decide, unless the reading
-        // comes so late that one of them has begun anew.
+        // Calls that end all the time may be in one of the two only. The buckets decide, unless the
+        // reading comes so late that one of them has begun anew.
         let told = now.timed.saturating_sub(self.sums.timed);
         if told.saturating_sub(timed) > IN_FLIGHT {
             timed = told;
@@ -188,6 +183,32 @@ impl Path {
         let seen = 2 * calls.timed + calls.untimed;
         hits[self.function.index()] += seen;
         *events += seen;
+    }
+
+    /// Reads buckets, and sums that have the same calls. Returns the buckets and the calls since the last
+    /// time by bucket.
+    fn read_whole(
+        &mut self,
+        number: u32,
+        calls: &impl CountedCalls,
+        sums: &mut CountedSums,
+    ) -> (Vec<u32>, Vec<(usize, u64)>) {
+        /// Calls may end all the time.
+        const TRIES: u32 = 4;
+        let (mut buckets, mut since) = (Vec::new(), Vec::new());
+        for _ in 0..TRIES {
+            buckets = calls.buckets(number);
+            self.buckets.resize(buckets.len(), 0);
+            let more = buckets.iter().zip(&self.buckets).map(|(now, old)| now.wrapping_sub(*old));
+            let more = more.enumerate().filter(|(_, count)| *count > 0);
+            since = more.map(|(bucket, count)| (bucket, u64::from(count))).collect();
+            let before = std::mem::replace(sums, calls.sums(number));
+            let ended: u64 = since.iter().map(|(_, count)| count).sum();
+            if *sums == before && sums.timed.saturating_sub(self.sums.timed) == ended {
+                break;
+            }
+        }
+        (buckets, since)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::function::FunctionInfo;
 use crate::report::Report;
 use crate::units::Nanos;
 use ctrace_common::{BUCKETS, FULL_PATH, bucket_of};
+use std::cell::Cell;
 
 /// A path with the durations of its calls, in the order of their ends.
 struct Made {
@@ -20,10 +21,16 @@ struct Made {
 struct Programs {
     paths: Vec<Made>,
     apart: CountedApart,
-    too_short: u64,
+    /// A call of the first path that ends while the first reading of its buckets is under way.
+    late: Cell<Option<u64>>,
+    has_ended: Cell<Option<u64>>,
 }
 
 impl Programs {
+    fn ended(&self, path: u32) -> Option<u64> {
+        self.has_ended.get().filter(|_| path == 1)
+    }
+
     fn at(&self, path: u32) -> &Made {
         &self.paths[path as usize - 1]
     }
@@ -42,6 +49,7 @@ impl CountedCalls for Programs {
 
     fn sums(&self, path: u32) -> CountedSums {
         let Made { calls, untimed, .. } = self.at(path);
+        let calls: Vec<u64> = calls.iter().copied().chain(self.ended(path)).collect();
         CountedSums {
             timed: calls.len() as u64,
             timed_ns: calls.iter().sum(),
@@ -54,19 +62,18 @@ impl CountedCalls for Programs {
     }
 
     fn buckets(&self, path: u32) -> Vec<u32> {
+        if path == 1 {
+            self.has_ended.set(self.late.get());
+        }
         let mut all = vec![0; BUCKETS];
-        for duration in &self.at(path).calls {
-            all[bucket_of(*duration)] += 1;
+        for duration in self.at(path).calls.iter().copied().chain(self.ended(path)) {
+            all[bucket_of(duration)] += 1;
         }
         all
     }
 
     fn apart(&self, function: FuncId) -> CountedApart {
         if function.0 == 0 { self.apart } else { CountedApart::default() }
-    }
-
-    fn too_short(&self) -> u64 {
-        self.too_short
     }
 }
 
@@ -89,10 +96,12 @@ fn a_report_has_what_was_counted_since_the_last() {
     let outer = programs.make(ROOT, 0, &[1_000, 3_000]);
     let inner = programs.make(outer, 1, &[100, 120, 500, 90]);
     programs.paths[inner as usize - 1].untimed = 3;
-    programs.too_short = 7;
-    programs.apart.headless = 2;
+    programs.apart = CountedApart { headless: 2, unplaced: 0, short: 7 };
     let first = interval(&mut engine, &programs, 10_000);
     assert!(first.counted && first.approximate);
+    // What probes cost comes of these: two ends and two of each other call that has ended in time.
+    assert_eq!(engine.counters().hits[..2], [2 * 2 + 2 + 2 * 7, 2 * 4 + 3]);
+    assert_eq!(engine.counters().events, 20 + 11);
     let [of_outer, of_inner, never] = &first.functions[..] else { panic!("three functions") };
     assert_eq!((of_outer.calls, of_outer.total_ns, of_outer.headless), (2, Nanos(4_000), 2));
     assert_eq!((of_inner.calls, of_inner.timed, of_inner.untimed), (7, 4, 3));
@@ -150,6 +159,20 @@ fn calls_without_room_are_untimed_and_apart() {
     engine.set_counted_open([]);
     let report = engine.report_interval(Nanos(60), ReportMeta::default());
     assert!(report.functions.iter().all(|function| function.calls == 0));
+}
+
+/// The sums and the buckets of a report have the same calls.
+#[test]
+fn a_call_that_ends_during_a_reading_is_in_all_numbers() {
+    let (mut engine, mut programs) = (engine(), Programs::default());
+    programs.make(ROOT, 0, &[10, 30]);
+    programs.late.set(Some(5_000));
+    let report = interval(&mut engine, &programs, 10_000);
+    let row = &report.functions[0];
+    assert_eq!((row.calls, row.total_ns, row.self_ns), (3, Nanos(5_040), Nanos(5_040)));
+    assert_eq!(row.durations.max_ns, Some(Nanos(5_000)));
+    let next = interval(&mut engine, &programs, 20_000);
+    assert_eq!((next.functions[0].calls, next.functions[0].total_ns), (0, Nanos::ZERO));
 }
 
 #[test]

@@ -101,6 +101,7 @@ impl Facts<'_> {
         if more_threads > 0 {
             notes.push(format!("{more_threads} more threads are not listed"));
         }
+        let tracked = (!self.counted).then_some(Nanos(self.unions.tracked));
         Report {
             schema: SCHEMA,
             target: meta.target,
@@ -108,8 +109,8 @@ impl Facts<'_> {
             start_ns: self.start,
             end_ns: self.end,
             duration_ns: duration,
-            tracked_ns: Nanos(self.unions.tracked),
-            tracked_percent: Nanos(self.unions.tracked).percent_of(duration),
+            tracked_ns: tracked,
+            tracked_percent: tracked.map(|tracked| tracked.percent_of(duration)),
             approximate: self.approximate,
             counted: self.counted,
             center_cut_percent: meta.center_cut,

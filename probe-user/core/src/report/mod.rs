@@ -66,11 +66,11 @@ pub struct Report {
     pub end_ns: Nanos,
     pub duration_ns: Nanos,
     /// The time in which any traced function ran on any thread.
-    pub tracked_ns: Nanos,
-    pub tracked_percent: f64,
+    pub tracked_ns: Option<Nanos>,
+    pub tracked_percent: Option<f64>,
     /// True if percentiles are from histograms (within 0.1 %) and center values are absent.
     pub approximate: bool,
-    /// True if calls were counted in the kernel, without an event of each: percentiles are within 3 %, and
+    /// True if calls were counted in the kernel, without an event of each: percentiles are within 3.3 %, and
     /// what takes the times of single calls is null.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub counted: bool,

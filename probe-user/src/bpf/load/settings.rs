@@ -35,10 +35,11 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
     let admission = (config.admits != 0).then(Offsets::of_admissions).flatten();
     let admits = if admission.is_some() { config.admits } else { 0 };
     let counted = config.counted;
-    let first_counts: Vec<u32> = first_pages
-        .iter()
-        .map(|page| page / (1 + layout.slot_pages()) * counted.map_or(0, |sizes| sizes.paths))
-        .collect();
+    let first_counts = |page: &u32| {
+        let ring = page / (1 + layout.slot_pages());
+        counted.map_or(0, |sizes| ring % sizes.groups * sizes.paths)
+    };
+    let first_counts: Vec<u32> = first_pages.iter().map(first_counts).collect();
     let conditions = if config.conditions { CONDITIONS_LIMIT as u32 } else { 1 };
     let sizes = vec![
         ("RINGS", layout.pages()),
@@ -53,7 +54,7 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
         ("CONDITIONS", conditions),
         ("UNMET", conditions * UNMET_COUNTERS),
         ("MET", if config.conditions { MET_SLOTS } else { 1 }),
-        ("PATH_COUNTS", counted.map_or(1, |sizes| sizes.paths * layout.rings as u32)),
+        ("PATH_COUNTS", counted.map_or(1, |sizes| sizes.paths * sizes.groups)),
         ("PATHS", counted.map_or(1, |sizes| sizes.paths)),
         ("PATH_KEYS", counted.map_or(1, |sizes| sizes.paths)),
         ("COUNTED_FUNCTIONS", counted.map_or(1, |sizes| sizes.functions)),

@@ -9,16 +9,18 @@ use crate::bpf::{
     sys::{self, Mapping},
 };
 use ctrace_common::{
-    BUCKETS, CountedFunction, Counting, ENTRY_IS_LOOP_HEAD, FAR_AWAY, FIRST_BUCKETS, LONGEST,
-    MOST_OPEN, OWN_NS, OpenCall, OpenCalls, PAGE_LEN, PATHS_FULL, SHORTEST, SQUARES_HIGH,
-    SQUARES_LOW, TAIL_CALLS_NEST, THREADS_FULL, TIMED, TIMED_NS, TOO_DEEP, TOO_SHORT, UNTIMED,
-    UNTIMED_NS,
+    BUCKETS, CountedFunction, Counting, ENDS_BY_RETURN, ENTRY_IS_LOOP_HEAD, FAR_AWAY,
+    FIRST_BUCKETS, LONGEST, MOST_COUNTED_THREADS, MOST_OPEN, OWN_NS, OpenCall, OpenCalls, PAGE_LEN,
+    PATHS_FULL, SHORTEST, SQUARES_HIGH, SQUARES_LOW, TAIL_CALLS_NEST, THREADS_FULL, TIMED,
+    TIMED_NS, TOO_DEEP, UNTIMED, UNTIMED_NS,
 };
 use ctrace_core::{
     engine::{CountedApart, CountedCalls, CountedSums},
     units::{FuncId, Nanos},
 };
 use std::{
+    collections::HashSet,
+    io,
     mem::offset_of,
     os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
     sync::{
@@ -30,6 +32,8 @@ use std::{
 /// The most paths, however much memory there is.
 const MOST_PATHS: u64 = 4096;
 const LEAST_PATHS: u64 = 64;
+/// The paths for which there should be room: CPUs share counts for that.
+const GOOD_PATHS: u64 = 1024;
 const MOST_FUNCTIONS: usize = 1 << 20;
 
 /// Sizes of the maps, fixed before the programs are loaded.
@@ -37,6 +41,8 @@ const MOST_FUNCTIONS: usize = 1 << 20;
 pub struct CountedSizes {
     /// Paths that have counts, with the one that has no calls.
     pub paths: u32,
+    /// Groups of CPUs that have counts of their own.
+    pub groups: u32,
     pub functions: u32,
     /// The shortest calls that are counted.
     pub shortest: Nanos,
@@ -45,10 +51,11 @@ pub struct CountedSizes {
 impl CountedSizes {
     /// Returns those that take about this much memory on a machine with this many rings.
     pub(crate) fn within(bytes: u64, rings: usize, functions: usize, shortest: Nanos) -> Self {
-        let each = (rings.max(1) * PAGE_LEN) as u64;
-        let paths = (bytes / each).clamp(LEAST_PATHS, MOST_PATHS) as u32;
+        let pages = bytes / PAGE_LEN as u64;
+        let groups = (pages / GOOD_PATHS).clamp(1, rings.max(1) as u64);
+        let paths = (pages / groups).clamp(LEAST_PATHS, MOST_PATHS) as u32;
         let functions = functions.clamp(1, MOST_FUNCTIONS) as u32;
-        Self { paths, functions, shortest }
+        Self { paths, groups: groups as u32, functions, shortest }
     }
 }
 
@@ -71,9 +78,16 @@ pub(crate) struct CountedMaps {
     pub(crate) uncounted: PerCpuCounters,
 }
 
+/// The calls that are open, as their paths and functions.
+#[derive(Debug, Default)]
+pub(crate) struct OpenNow {
+    pub(crate) calls: Vec<(u32, FuncId)>,
+    /// So many threads came and went meanwhile that some may be missing.
+    pub(crate) is_part: bool,
+}
+
 pub(crate) struct Counts {
     sizes: CountedSizes,
-    rings: usize,
     counting: Words,
     counts: Words,
     keys: Words,
@@ -82,18 +96,24 @@ pub(crate) struct Counts {
     uncounted: PerCpuCounters,
 }
 
+/// How calls of a function begin and end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CountedFacts {
+    pub(crate) begins_a_loop: bool,
+    /// A call that leaves by a jump is open until what it jumped to returns.
+    pub(crate) tail_calls_nest: bool,
+    /// A return probe sees them end.
+    pub(crate) ends_by_return: bool,
+}
+
 impl Counts {
-    pub(crate) fn map(
-        maps: CountedMaps,
-        sizes: CountedSizes,
-        rings: usize,
-    ) -> Result<Self, BpfError> {
+    pub(crate) fn map(maps: CountedMaps, sizes: CountedSizes) -> Result<Self, BpfError> {
         let (paths, functions) = (sizes.paths as usize, sizes.functions as usize);
+        let groups = sizes.groups as usize;
         let counts = Self {
             sizes,
-            rings,
             counting: Words::map(&maps.counting, size_of::<Counting>())?,
-            counts: Words::map(&maps.counts, paths * rings * PAGE_LEN)?,
+            counts: Words::map(&maps.counts, paths * groups * PAGE_LEN)?,
             keys: Words::map(&maps.keys, paths * 8)?,
             functions: Words::map(&maps.functions, functions * size_of::<CountedFunction>())?,
             open: maps.open,
@@ -115,9 +135,19 @@ impl Counts {
         self.counting.set(offset_of!(Counting, end), end.0);
     }
 
+    /// Returns the last time at which calls count.
+    pub(crate) fn until(&self) -> Nanos {
+        Nanos(self.counting.get(offset_of!(Counting, end)))
+    }
+
     /// Tells the programs how calls of a function begin and end.
-    pub(crate) fn know(&self, function: FuncId, begins_a_loop: bool, tail_calls_nest: bool) {
-        let facts = [(begins_a_loop, ENTRY_IS_LOOP_HEAD), (tail_calls_nest, TAIL_CALLS_NEST)];
+    pub(crate) fn know(&self, function: FuncId, facts: CountedFacts) {
+        let CountedFacts { begins_a_loop, tail_calls_nest, ends_by_return } = facts;
+        let facts = [
+            (begins_a_loop, ENTRY_IS_LOOP_HEAD),
+            (tail_calls_nest, TAIL_CALLS_NEST),
+            (ends_by_return, ENDS_BY_RETURN),
+        ];
         let facts = facts.iter().filter(|(is_so, _)| *is_so).map(|(_, bit)| bit).sum();
         if let Some(at) = self.place(function) {
             self.functions.set(at + offset_of!(CountedFunction, facts), facts);
@@ -138,16 +168,14 @@ impl Counts {
         is_known.then(|| function.index() * size_of::<CountedFunction>())
     }
 
-    /// Returns the open calls of all threads, as their paths and functions.
-    pub(crate) fn open(&self) -> Result<Vec<(u32, FuncId)>, BpfError> {
-        let failed = |source| BpfError::Map { what: "open calls", source };
+    /// Returns the open calls of all threads.
+    pub(crate) fn open(&self) -> Result<OpenNow, BpfError> {
+        let map = self.open.as_fd();
+        let (threads, is_part) = all_keys(|key| sys::map_next_key(map, key))
+            .map_err(|source| BpfError::Map { what: "open calls", source })?;
         let mut open = Vec::new();
         let mut words = vec![0_u64; size_of::<OpenCalls>() / 8];
-        let mut key = None::<u32>;
-        // Threads that come and go meanwhile must not make this endless.
-        for _ in 0..2 * ctrace_common::MOST_COUNTED_THREADS {
-            key = sys::map_next_key(self.open.as_fd(), key).map_err(failed)?;
-            let Some(tid) = key else { break };
+        for tid in threads {
             // The thread may have ended meanwhile.
             if sys::map_lookup(self.open.as_fd(), tid, &mut words).is_err() {
                 continue;
@@ -160,7 +188,7 @@ impl Counts {
                 ((word >> 32) as u32, FuncId(word as u32))
             }));
         }
-        Ok(open)
+        Ok(OpenNow { calls: open, is_part })
     }
 
     pub(crate) fn uncounted(&self) -> Result<Uncounted, BpfError> {
@@ -179,8 +207,28 @@ impl Counts {
     /// Iterates over the places of a path's counts.
     fn places(&self, path: u32) -> impl Iterator<Item = usize> {
         let each = self.sizes.paths as usize;
-        (0..self.rings).map(move |ring| (ring * each + path as usize) * PAGE_LEN)
+        let groups = 0..self.sizes.groups as usize;
+        groups.map(move |group| (group * each + path as usize) * PAGE_LEN)
     }
+}
+
+/// Returns the keys of a map, each once, and whether some may be missing. `next` returns the one after
+/// another, or the first one if that is gone.
+fn all_keys(
+    mut next: impl FnMut(Option<u32>) -> io::Result<Option<u32>>,
+) -> io::Result<(Vec<u32>, bool)> {
+    /// Keys that come and go meanwhile must not make this endless.
+    const MOST: u32 = 8 * MOST_COUNTED_THREADS;
+    let (mut keys, mut seen) = (Vec::new(), HashSet::new());
+    let mut last = None;
+    for _ in 0..MOST {
+        last = next(last)?;
+        let Some(key) = last else { return Ok((keys, false)) };
+        if seen.insert(key) {
+            keys.push(key);
+        }
+    }
+    Ok((keys, true))
 }
 
 const _: () = assert!(offset_of!(OpenCall, function).is_multiple_of(8));
@@ -235,11 +283,8 @@ impl CountedCalls for Counts {
         CountedApart {
             headless: self.functions.get(at + offset_of!(CountedFunction, headless)),
             unplaced: self.functions.get(at + offset_of!(CountedFunction, unplaced)),
+            short: self.functions.get(at + offset_of!(CountedFunction, short)),
         }
-    }
-
-    fn too_short(&self) -> u64 {
-        self.uncounted.sum(TOO_SHORT).unwrap_or(0)
     }
 }
 
@@ -286,10 +331,36 @@ mod tests {
 
     #[test]
     fn the_paths_share_the_memory_of_all_cpus() {
-        let paths = |bytes, rings| CountedSizes::within(bytes, rings, 7, Nanos(3)).paths;
-        assert_eq!(paths(64 << 20, 8), 2048);
-        assert_eq!(paths(64 << 20, 2), 4096);
-        assert_eq!(paths(1, 300), 64);
+        let sizes = |bytes, rings| {
+            let sizes = CountedSizes::within(bytes, rings, 7, Nanos(3));
+            (sizes.paths, sizes.groups)
+        };
+        assert_eq!(sizes(64 << 20, 8), (2048, 8));
+        assert_eq!(sizes(64 << 20, 2), (4096, 2));
+        // Each of 16 groups of CPUs has counts of its own.
+        assert_eq!(sizes(64 << 20, 64), (1024, 16));
+        assert_eq!(sizes(1, 300), (64, 1));
         assert_eq!(CountedSizes::within(1, 1, 0, Nanos(3)).functions, 1);
+    }
+
+    #[test]
+    fn a_thread_that_ends_meanwhile_lets_no_other_count_twice() {
+        let mut left = vec![11, 12, 13, 14];
+        let found = all_keys(|after| {
+            let at = after.and_then(|key| left.iter().position(|other| *other == key));
+            let next = left.get(at.map_or(0, |at| at + 1)).copied();
+            if next == Some(13) {
+                left.retain(|key| *key != 13);
+            }
+            Ok(next)
+        });
+        assert_eq!(found.expect("no error"), (vec![11, 12, 13, 14], false));
+        let mut fresh = 0;
+        let (keys, is_part) = all_keys(|_| {
+            fresh += 1;
+            Ok(Some(fresh))
+        })
+        .expect("no error");
+        assert!(is_part && keys.len() > MOST_COUNTED_THREADS as usize);
     }
 }

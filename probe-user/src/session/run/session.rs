@@ -228,7 +228,7 @@ impl Session {
         let news = self.kernel.news()?;
         let rings = self.kernel.rings()?;
         let intervals = self.delivery.intervals();
-        // Counts wait for nobody: a report has those up to its end, and no more.
+        // Counts wait for nobody: a report has those up to the moment at which it is made.
         let hold = if self.kernel.counts().is_some() { Nanos::ZERO } else { HOLD };
         Reader::start(rings, adopted, news, pace, Waiting { intervals, hold })
             .context("cannot start a thread")
@@ -258,8 +258,9 @@ impl Session {
         let mut read = true;
         while let Some(due) = self.delivery.due(settled) {
             self.engine.advance(due);
-            read &= self.report_interval(due)?;
-            self.delivery.made(due);
+            let end = self.end_of_report(due);
+            read &= self.report_interval(end)?;
+            self.delivery.made(due, end);
         }
         self.engine.advance(settled);
         self.progress.settled = settled;

@@ -121,11 +121,11 @@ pub(crate) fn stretch(context: &Context<'_>) -> String {
 
 /// Returns start, end, total and tracked time as one row.
 pub(crate) fn times(context: &Context<'_>) -> String {
-    let Report { tracked_ns, tracked_percent, counted, .. } = context.report;
-    if *counted {
-        return stretch(context);
+    let Report { tracked_ns, tracked_percent, .. } = context.report;
+    match tracked_ns.zip(*tracked_percent) {
+        Some((time, share)) => times_with(context, ("time tracked", time), ("tracked %", share)),
+        None => stretch(context),
     }
-    times_with(context, ("time tracked", *tracked_ns), ("tracked %", *tracked_percent))
 }
 
 /// Returns the same with this tracked time and this share of it, under these headings.

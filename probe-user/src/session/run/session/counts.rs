@@ -1,8 +1,11 @@
 //! Calls that the eBPF programs count themselves: what a session tells them, and what it reads.
 
 use super::Session;
-use crate::{bpf, ui::text::units::counted};
-use ctrace_common::{MOST_COUNTED_THREADS, MOST_OPEN};
+use crate::{
+    bpf::{self, CountedFacts},
+    ui::text::units::counted,
+};
+use ctrace_common::{MOST_COUNTED_THREADS, MOST_OPEN, RestoreReason};
 use ctrace_core::{
     engine::NewExit,
     function::ExitSeen,
@@ -11,6 +14,15 @@ use ctrace_core::{
 
 /// The time between two readings. Budgets and the status line know no calls since the last one.
 const PAUSE: Nanos = Nanos::from_millis(1_000);
+
+/// Said if threads change stacks within traced calls.
+const SWITCHES: &str = "the target changes stacks within traced calls: where two stacks are within 8 MiB of \
+    each other, calls on one count as made by calls on the other, so paths and self times may be wrong. \
+    Without --aggregate they are told apart";
+
+/// Said if the open calls could not all be read.
+const SOME_OPEN: &str =
+    "so many threads began and ended that some calls that are open may be missing";
 
 impl Session {
     /// Tells the programs how calls of these functions begin and end, before they have probes.
@@ -25,10 +37,26 @@ impl Session {
         changed.iter().for_each(|new| self.tell_ends(new.function, new.exit));
     }
 
+    /// Tells them that no return probe sees calls of a function end from now on.
+    pub(super) fn tell_moving(&self, function: FuncId) {
+        self.tell_ends(function, ExitSeen::Never);
+    }
+
+    /// Returns the end of a report that is due. Counts do not tell when calls have ended: the report has
+    /// all of them until now, so that is its end.
+    pub(super) fn end_of_report(&self, due: Nanos) -> Nanos {
+        self.kernel.counts().map_or(due, |counts| bpf::now().min(counts.until()).max(due))
+    }
+
     fn tell_ends(&self, function: FuncId, exit: ExitSeen) {
         if let Some(counts) = self.kernel.counts() {
             let info = &self.engine.functions()[function.index()];
-            counts.know(function, info.entry_is_loop_head, info.tail_calls_nest(exit));
+            let facts = CountedFacts {
+                begins_a_loop: info.entry_is_loop_head,
+                tail_calls_nest: info.tail_calls_nest(exit),
+                ends_by_return: exit == ExitSeen::ByReturnProbe,
+            };
+            counts.know(function, facts);
         }
     }
 
@@ -43,7 +71,9 @@ impl Session {
     pub(super) fn take_counts(&mut self) -> anyhow::Result<()> {
         let Some(counts) = self.kernel.counts() else { return Ok(()) };
         self.engine.take_counted(counts);
-        self.engine.set_counted_open(counts.open()?);
+        let open = counts.open()?;
+        self.engine.set_counted_open(open.calls);
+        self.progress.open_is_part = open.is_part;
         self.progress.counts_read = bpf::now();
         Ok(())
     }
@@ -66,6 +96,9 @@ impl Session {
             Err(error) => return vec![format!("calls without a time cannot be told: {error}")],
         };
         let paths = counts.sizes().paths - 1;
+        let changes_stacks =
+            uncounted.far_away > 0 || self.kernel.restored(RestoreReason::Switch) > 0;
+        let doubts = [(changes_stacks, SWITCHES), (self.progress.open_is_part, SOME_OPEN)];
         let reasons = [
             (
                 uncounted.paths_full,
@@ -80,7 +113,10 @@ impl Session {
             ),
             (
                 uncounted.too_deep,
-                format!("they were inside {MOST_OPEN} other traced calls of their thread"),
+                format!(
+                    "they were inside {MOST_OPEN} other traced calls of their thread, the innermost of \
+                     which has their time as its own"
+                ),
             ),
             (
                 uncounted.far_away,
@@ -90,10 +126,12 @@ impl Session {
             ),
         ];
         let told = reasons.into_iter().filter(|(calls, _)| *calls > 0);
-        told.map(|(calls, why)| {
+        let told = told.map(|(calls, why)| {
             let calls = counted(calls, "call was", "calls were");
             format!("{calls} counted without a time since the start, because {why}")
-        })
-        .collect()
+        });
+        let doubts = doubts.into_iter().filter(|(is_so, _)| *is_so);
+        let doubts = doubts.map(|(_, note)| note.to_owned());
+        told.chain(doubts).collect()
     }
 }
