@@ -104,8 +104,9 @@ fn a_counted_function_that_is_called_once_frames_the_program() {
         (row.counted, row.threads) = (true, 0);
     }
     let told = "frames the program";
-    let render =
-        |report| render_table(report, &ViewOptions::default(), &WIDE).expect("it is shown");
+    let render = |report: &Report| {
+        render_table(report, &ViewOptions::default(), &WIDE).expect("it is shown")
+    };
     assert!(render(&report).contains(told), "{}", render(&report));
     (report.functions[0].calls, report.functions[0].timed) = (2, 2);
     assert!(!render(&report).contains(told), "{}", render(&report));
