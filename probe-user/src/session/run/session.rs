@@ -264,7 +264,7 @@ impl Session {
         }
         self.engine.advance(settled);
         self.progress.settled = settled;
-        self.take_counts_if_due();
+        self.read_counts_if_due();
         self.move_restored();
         self.tend_budget();
         Ok(self.record(settled)? && read)

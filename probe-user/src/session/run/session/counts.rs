@@ -69,20 +69,24 @@ impl Session {
 
     /// Takes in what was counted, and the calls that are open now.
     pub(super) fn take_counts(&mut self) -> anyhow::Result<()> {
+        self.read_counts();
         let Some(counts) = self.kernel.counts() else { return Ok(()) };
-        self.engine.take_counted(counts);
         let open = counts.open()?;
         self.engine.set_counted_open(open.calls);
         self.progress.open_is_part = open.is_part;
-        self.progress.counts_read = bpf::now();
         Ok(())
     }
 
     /// Takes in what was counted, if the last time is long ago.
-    pub(super) fn take_counts_if_due(&mut self) {
-        if let Some(counts) = self.kernel.counts()
-            && bpf::now().since(self.progress.counts_read) >= PAUSE
-        {
+    pub(super) fn read_counts_if_due(&mut self) {
+        if bpf::now().since(self.progress.counts_read) >= PAUSE {
+            self.read_counts();
+        }
+    }
+
+    /// Takes in what was counted.
+    pub(super) fn read_counts(&mut self) {
+        if let Some(counts) = self.kernel.counts() {
             self.engine.take_counted(counts);
             self.progress.counts_read = bpf::now();
         }
