@@ -1,6 +1,7 @@
 //! The engine as a session sees it: records in, reports out.
 
 mod by_process;
+pub(crate) mod counted;
 mod exits;
 mod fold;
 pub(crate) mod ledger;
@@ -42,6 +43,7 @@ pub use crate::report::ReportMeta;
 use crate::units::{FuncId, Nanos, Pid, Tid};
 use crate::values::RingPayload;
 use crate::waits::Wait;
+pub use counted::{CountedApart, CountedCalls, CountedSums};
 pub use exits::NewExit;
 pub use process::ProcessChange;
 use std::collections::{HashSet, VecDeque};

@@ -1,6 +1,7 @@
 //! Applies events in order: to the stacks of their threads, and through them to the ledger.
 
 use crate::calls::spool::{Backward, Log};
+use crate::engine::counted::Counted;
 use crate::engine::exits::NewExit;
 use crate::engine::ledger::Ledger;
 use crate::engine::payloads::Payloads;
@@ -50,6 +51,8 @@ pub(crate) struct Tracker {
     pub(crate) now: u64,
     /// Takes the calls in place of a report.
     pub(crate) recorder: Option<Recorder>,
+    /// The last reading, where calls are counted without an event of each.
+    pub(crate) counted: Option<Counted>,
 }
 
 impl Tracker {
@@ -73,6 +76,7 @@ impl Tracker {
             follow,
             now: armed,
             recorder: None,
+            counted: None,
         }
     }
 

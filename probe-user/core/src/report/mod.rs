@@ -47,7 +47,7 @@ use crate::stats::Summary;
 use crate::units::{Nanos, Pid, Tid};
 use crate::values::Value;
 use crate::waits::WaitClass;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
 
 /// Value of the key `schema`.
@@ -66,10 +66,14 @@ pub struct Report {
     pub end_ns: Nanos,
     pub duration_ns: Nanos,
     /// The time in which any traced function ran on any thread.
-    pub tracked_ns: Nanos,
-    pub tracked_percent: f64,
+    pub tracked_ns: Option<Nanos>,
+    pub tracked_percent: Option<f64>,
     /// True if percentiles are from histograms (within 0.1 %) and center values are absent.
     pub approximate: bool,
+    /// True if calls were counted in the kernel, without an event of each: percentiles are within 3.3 %, and
+    /// what takes the times of single calls is null.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub counted: bool,
     /// The percentage cut off each end for the `center` columns.
     pub center_cut_percent: f64,
     pub filtered_calls: u64,
@@ -105,6 +109,13 @@ pub struct Report {
     /// CTRACK's tables, if requested and if the report is not approximate.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub ctrack: Option<CtrackReport>,
+}
+
+/// Reads a number that is null where it is not known.
+fn or_none<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    number: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(number)?.unwrap_or_default())
 }
 
 fn schema() -> &'static str {
@@ -295,11 +306,15 @@ pub struct FunctionReport {
     pub open: u64,
     pub headless: u64,
     /// Number of threads that entered it.
+    #[serde(deserialize_with = "or_none")]
     pub threads: u64,
     pub total_ns: Nanos,
     pub self_ns: Nanos,
+    #[serde(deserialize_with = "or_none")]
     pub active_ns: Nanos,
+    #[serde(deserialize_with = "or_none")]
     pub active_exclusive_ns: Nanos,
+    #[serde(deserialize_with = "or_none")]
     pub active_exclusive_percent: f64,
     #[serde(flatten)]
     pub durations: DurationReport,
@@ -315,6 +330,9 @@ pub struct FunctionReport {
     /// True if calls within calls of the function itself are on the path of the outermost one.
     #[serde(default)]
     pub folded: bool,
+    /// True if its calls were counted without an event of each, see [`Report::counted`].
+    #[serde(skip)]
+    pub counted: bool,
     /// True if only the order of a thread's events tells the ends of calls: one that is missing makes
     /// durations wrong.
     #[serde(default)]
