@@ -85,7 +85,7 @@ pub struct Report {
     /// The number of calls on paths beyond the bound on paths.
     pub paths_other_calls: u64,
     /// The number of these calls that had not ended.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "loss::is_none")]
     pub paths_other_open: u64,
     pub threads: Vec<ThreadReport>,
     /// Facts for the reader other than losses: children not followed, functions armed late, …
