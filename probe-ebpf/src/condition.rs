@@ -91,7 +91,7 @@ fn holds(condition: &Condition, registers: &Registers<'_>) -> (u64, u64) {
     let count = (condition.count as usize).min(MAX_COMPARISONS);
     let (mut any, mut all, mut some_unread) = (0, 0, 0);
     for (_, comparison) in (0..count).zip(&condition.comparisons) {
-        let (value, unread) = operands.value(&comparison.operand);
+        let (value, unread) = operands.value::<true>(&comparison.operand);
         let (outcome, unread) = match comparison.is_text {
             0 => (compare(value ^ comparison.flip, comparison.number), unread),
             _ => compare_text(comparison, value, unread),
