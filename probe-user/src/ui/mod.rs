@@ -65,7 +65,7 @@ pub fn render_table(
         out.push('\n');
     }
     out += &head::target(report, style);
-    out += &head::part(report, style);
+    out += &head::part(report.part.as_ref(), style);
     let context = Context { report, options, selection: &options.selection(), style };
     let called = report.functions.iter().any(|f| f.calls > 0 || f.headless > 0);
     if !called && !options.show_zero {

@@ -9,7 +9,7 @@ use super::survey::{Chosen, Survey, Surveyed};
 use super::verdict::Verdict;
 use super::{ComparedFile, Options, notes};
 use crate::function::{FunctionKind, qualified};
-use crate::report::LossReport;
+use crate::report::{LossReport, PartReport};
 use crate::units::{FuncId, Nanos};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -22,6 +22,9 @@ pub const SCHEMA: &str = "ctrace.diff.v1";
 #[derive(Clone, Debug, Serialize)]
 pub struct Diff {
     pub schema: &'static str,
+    /// The part of both sides that this is about; `None`: all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<PartReport>,
     pub old: SideReport,
     pub new: SideReport,
     /// The metric of the verdicts.
@@ -180,6 +183,7 @@ where
         [0, 1].map(|side: usize| SideReport::new(sources[side], &surveys[side], &sides[side]));
     Diff {
         schema: SCHEMA,
+        part: None,
         metric: options.metric,
         metrics: metrics.clone(),
         confidence_percent: CONFIDENCE * 100.0,

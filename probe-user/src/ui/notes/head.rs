@@ -31,9 +31,9 @@ pub(crate) fn target(report: &Report, style: &Style) -> String {
     text::paragraph(&parts.join(" · "), Tone::Title, style) + "\n"
 }
 
-/// Returns the line that names the part of the target; empty if it is all of it.
-pub(crate) fn part(report: &Report, style: &Style) -> String {
-    let Some(PartReport { pid, tid, name, processes, is_cgroup, calls }) = &report.part else {
+/// Returns the line that names the part of a target; empty if it is all of it.
+pub(crate) fn part(part: Option<&PartReport>, style: &Style) -> String {
+    let Some(PartReport { pid, tid, name, processes, is_cgroup, calls }) = part else {
         return String::new();
     };
     let name = clean(name);
