@@ -273,6 +273,14 @@ fn the_first_screen_has_no_heading_twice() {
     assert_eq!(found.len(), all, "{found:?}");
 }
 
+/// What is the same for all calls stands above the first of them.
+#[test]
+fn the_calls_inside_slow_calls_have_headings_once() {
+    let text = sound(&fixture::typical(), &view("calls"), &WIDE);
+    let headings = |text: &str| text.lines().filter(|line| line.ends_with("  inside")).count();
+    assert_eq!((headings(&text), text.matches("push_back ×1,000").count()), (1, 2), "{text}");
+}
+
 #[test]
 fn scopes_of_one_name_are_told_apart() {
     let report = fixture::scopes();
