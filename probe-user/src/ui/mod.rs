@@ -80,7 +80,7 @@ pub fn render_table(
         }
     }
     let seen = views::as_seen(report, options).filter(|_| called);
-    for note in seen.into_iter().chain(notes::notes(report, options.show_zero)) {
+    for note in seen.into_iter().chain(notes::notes(report, options.show_zero, &options.named)) {
         out += &text::paragraph(&note, Tone::Plain, style);
     }
     let tone = if is_damaged(&report.loss) { Tone::Warning } else { Tone::Dim };

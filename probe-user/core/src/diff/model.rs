@@ -7,7 +7,7 @@ use super::metric::Metric;
 use super::resample::ROUNDS;
 use super::survey::{Chosen, Survey, Surveyed};
 use super::verdict::Verdict;
-use super::{ComparedFile, Options, notes};
+use super::{ComparedFile, Options, notes, same_factor};
 use crate::function::{FunctionKind, qualified};
 use crate::report::{LossReport, PartReport};
 use crate::units::{FuncId, Nanos};
@@ -125,6 +125,11 @@ pub struct Change {
 }
 
 impl Changes {
+    #[cfg(test)]
+    pub(super) fn of_one(metric: Metric, change: Change) -> Self {
+        Self(vec![(metric, change)])
+    }
+
     /// Returns the change of a metric: nothing is known of one that was not asked for.
     pub fn of(&self, metric: Metric) -> &Change {
         let found = self.0.iter().find(|(known, _)| *known == metric);
@@ -181,6 +186,8 @@ where
     });
     let [old, new] =
         [0, 1].map(|side: usize| SideReport::new(sources[side], &surveys[side], &sides[side]));
+    let mut notes = notes::notes(sources, surveys, [&old, &new]);
+    notes.extend(same_factor::note(functions.iter().map(|it| &it.compared), options.metric));
     Diff {
         schema: SCHEMA,
         part: None,
@@ -195,7 +202,7 @@ where
         functions,
         functions_left_out: chosen.functions_left_out,
         paths_left_out: chosen.paths_left_out,
-        notes: notes::notes(sources, surveys, [&old, &new]),
+        notes,
         old,
         new,
     }
