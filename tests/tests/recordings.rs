@@ -135,15 +135,14 @@ fn two_recordings_are_compared_by_value() {
     let diff = |by: &str| {
         let mut command = Command::new(&env.ctrace);
         command.arg("diff").arg(&old.file).arg(&new.file);
-        run(command.args(["--metric", "mean", "--format", "json", "--by", by]), LIMIT)
-            .expect("ends")
+        run(command.args(["--format", "json", "--by", by]), LIMIT).expect("ends")
     };
     let found = diff("serve: key");
     assert_eq!(found.shell_code(), 0, "{}", found.stderr);
     let change_of_serve = |found: &Value| {
         let rows = found["functions"].as_array().expect("rows");
         let row = rows.iter().find(|row| row["name"] == "serve").expect("it was called");
-        row["changes"]["mean"]["change_percent"].as_f64().expect("a change")
+        row["changes"]["p50_ns"]["change_percent"].as_f64().expect("a change")
     };
     let parts = found.stdout.lines().map(|line| serde_json::from_str(line).expect("a document"));
     let parts: Vec<(Value, f64)> = parts

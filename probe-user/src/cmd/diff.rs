@@ -92,16 +92,22 @@ fn compare(args: &DiffArgs) -> anyhow::Result<Vec<Diff>> {
         fail_over: args.judge.fail_over,
         margin: args.judge.margin,
     };
-    let mut all = vec![diff(&sources(&old, of_old), &sources(&new, of_new), &options)];
+    let whole = diff(&sources(&old, of_old), &sources(&new, of_new), &options);
+    let mut all = Vec::new();
     if let Some(by) = &args.output.by {
         let files = old.iter().chain(&new).zip(&queries);
         let parts = parts_of_all(files, by)?;
-        all.extend(parts.into_iter().map(|(part, queries)| {
+        let parts = parts.into_iter().map(|(part, queries)| {
             let (of_old, of_new) = queries.split_at(old.len());
             let found = diff(&sources(&old, of_old), &sources(&new, of_new), &options);
-            Diff { part: Some(part), ..found }
-        }));
+            // What holds for the files is told once.
+            let is_new = |note: &String| !whole.notes.contains(note);
+            let notes = found.notes.into_iter().filter(is_new).collect();
+            Diff { part: Some(part), notes, ..found }
+        });
+        all.extend(parts);
     }
+    all.insert(0, whole);
     Ok(all)
 }
 
