@@ -92,7 +92,7 @@ impl Dear {
         let steps = u64::from(self.entry) + u64::from(self.exit.is_some());
         let mut reasons = Vec::new();
         if self.entry {
-            reasons.push("the kernel single-steps its first instruction".to_owned());
+            reasons.push("the kernel single-steps the instruction of its entry probe".to_owned());
         }
         if let Some(why) = self.exit {
             reasons.push(format!("it has no return probe ({})", why.unwrap_or(process)));
@@ -160,7 +160,6 @@ mod tests {
         let site = ExitSite { offset: 9, cost: exit, kind: ExitKind::Ret };
         let placement = Placement {
             entry: EntrySite { offset: 0, cost: entry, skipped: 0 },
-            argument_entry: EntrySite { offset: 0, cost: entry, skipped: 0 },
             exit: ExitPlacement::Sites(vec![site]),
             entry_is_loop_head: false,
             may_tail_jump: false,
