@@ -88,9 +88,8 @@ fn probe_that_reads_arguments_stays_before_they_change() {
     check_of_arguments(SITES, body, line);
     // What the argument points to is changed.
     let body = "lock incl (%rdi)\ntest %rdi, %rdi\nje 1f\nincl (%rdi)\n1: ret";
-    check(SITES, body, "", "entry +7 emulated, exit at 1 ret single-stepped");
-    let why =
-        "not traced: no probe fits its first instruction: the kernel refuses the `lock` prefix";
+    check(SITES, body, "", "entry +6 emulated, exit at 1 ret single-stepped");
+    let why = "not traced: no probe fits its first instruction: the kernel refuses instructions with a segment or lock prefix";
     check_of_arguments(SITES, body, why);
     // A wrapper keeps its way out.
     let body = "mov %rdi, %rsi\nmov 8(%rdi), %rdi\njmp g";

@@ -106,9 +106,11 @@ fn refused_instructions() {
         SITES,
         "xchg %r8, %rax\ntest %eax, %eax\nje 1f\nret\n1: ret",
         "",
-        "not traced: no probe fits its first instruction: the kernel mistakes the exchange with r8 for a nop",
+        "entry +4 emulated, exit at 2 rets single-stepped",
     );
     check(SITES, "ud2", "", why);
+    let why = "not traced: no probe fits its first instruction: the kernel mistakes the exchange with r8 for a nop";
+    check_of_arguments(SITES, "xchg %r8, %rax\ntest %eax, %eax\nje 1f\nret\n1: ret", why);
 }
 
 #[test]
