@@ -273,7 +273,7 @@ fn a_function_is_slow_for_one_of_its_arguments() {
 
     let by_sites = ["--with-callees", "--returns", "ret-sites", "--", target];
     let stepped = ctrace(&env, &[&["run", "-f", "frame"], &by_sites[..]].concat());
-    let remark = "have calls that cost the target usually about ";
+    let remark = "chosen functions cost the target usually about ";
     assert!(stepped.stderr.contains(remark), "{}", stepped.stderr);
 
     let live = ctrace(&env, &[&["run"], &asked[..2], &["--", target]].concat());

@@ -55,6 +55,8 @@ pub(super) fn attach(
     after: Option<Duration>,
     verbose: u8,
 ) -> anyhow::Result<u8> {
+    // On a terminal a line shows the state, and lines of single calls speak for themselves.
+    let is_shown = matches!(output, Output::Stream(_)) || io::stderr().is_terminal();
     let setup = chosen.plan(spec, &output)?;
     let Chosen { first: First { process, objects, watched, files: _files }, others, later } =
         chosen;
@@ -70,8 +72,6 @@ pub(super) fn attach(
     }
     super::announce(verbose, &plan, Pid(process.pid()));
     let ending = Ending::new(Signals::End, after)?;
-    // On a terminal a line shows the state.
-    let is_shown = io::stderr().is_terminal();
     let begun = (!is_shown).then(|| begun(&process, &objects, others.len(), &plan, after));
     let ending = ending.telling(begun);
     session.arm(&plan, &objects)?;

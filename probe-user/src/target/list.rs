@@ -47,7 +47,8 @@ pub struct ListRow {
     pub carried: Carried,
 }
 
-/// Returns the rows of a selection, of functions those first that the user wrote. `with_lines` also reads lines from the debug information.
+/// Returns the rows of a selection, of functions those first that the user wrote. `with_lines` also
+/// reads lines from the debug information.
 pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: bool) -> Vec<ListRow> {
     let mut rows = Vec::with_capacity(selection.len());
     let mut naming = Naming::default();

@@ -39,10 +39,14 @@ struct Columns {
 }
 
 impl Columns {
-    /// Fits columns of these widths into a line of this width. The name gets what the others leave.
+    /// Fits columns of these widths into a line of this width. The name gets what the others leave, and
+    /// they get at least a part, or what the name leaves.
     fn fit(self, width: usize) -> Self {
         let room = width.saturating_sub(KIND + 3 * GAP);
-        let (object, place) = (self.object.min(room / 6), self.place.min(room / 4));
+        let spare = room.saturating_sub(self.name);
+        let of_place = self.place.min(room / 4);
+        let object = self.object.min((room / 6).max(spare.saturating_sub(of_place)));
+        let place = self.place.min((room / 4).max(spare.saturating_sub(object)));
         Self { name: self.name.min(room.saturating_sub(object + place)), object, place }
     }
 
@@ -166,5 +170,8 @@ mod tests {
         let lines = list(&names, "cart.rs:118", style);
         assert_eq!(lines[0], "function  shop::load(std::string, int)  server  cart.rs:118");
         assert_eq!(lines[1], "function  main                          server  cart.rs:118");
+        let place = format!("{}/cart.rs:118", "folder/".repeat(5));
+        let lines = list(&names[1..], &place, style);
+        assert_eq!(lines[0], format!("function  main  server  {place}"));
     }
 }

@@ -123,8 +123,8 @@ pub(crate) fn among_callees<'a>(planned: impl Iterator<Item = &'a Planned>) -> O
     let step = units::time(HitCosts::default().hit(CostClass::SingleStep), Digits::Short);
     (!dear.is_empty()).then(|| {
         format!(
-            "with --with-callees, {} of the {} have calls that cost the target usually about {step} \
-             or more each, because the kernel single-steps an instruction under their probes: {}{more}; \
+            "with --with-callees, calls of {} of the {} cost the target usually about {step} or more \
+             each, because the kernel single-steps an instruction under their probes: {}{more}; \
              -x leaves functions out, and `ctrace list -v` tells of each",
             dear.len(),
             counted(all, "chosen function", "chosen functions"),
