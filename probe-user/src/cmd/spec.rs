@@ -9,7 +9,7 @@ use crate::{
     session::spec::{
         OnFull, ProbeSpec, ReportFormat, ReportSpec, SelectSpec, SelectionLimits, TraceSpec,
     },
-    target::{place::Returns, read::budget::ObjectLimits},
+    target::{place::Returns, read::budget::ObjectLimits, values::locks},
 };
 use anyhow::bail;
 use ctrace_core::{
@@ -31,6 +31,7 @@ pub(super) fn select(
     program: &ProgramSelectArgs,
     values: &ValuesArgs,
 ) -> SelectSpec {
+    let of_locks = locks::asked();
     SelectSpec {
         functions: args.functions.clone(),
         usdt: args.usdt.clone(),
@@ -39,7 +40,14 @@ pub(super) fn select(
         pairs: program.pairs.clone(),
         no_pairs: program.no_pairs,
         with_callees: program.with_callees.unwrap_or(0),
-        values: [values.arguments.as_slice(), &values.results, &values.conditions].concat(),
+        values: [
+            values.arguments.as_slice(),
+            &values.results,
+            &values.conditions,
+            if values.locks { &of_locks } else { &[] },
+        ]
+        .concat(),
+        locks: values.locks,
     }
 }
 
@@ -113,8 +121,19 @@ pub(super) fn live_report(args: &TraceArgs) -> anyhow::Result<ReportSpec> {
             bail!(why);
         }
     }
+    if args.values.locks && spec.interval.is_some() {
+        bail!(
+            "--locks needs every call: leave out --interval, or record with `ctrace record --locks` and \
+             choose a part of the time with `ctrace report --view locks --time`"
+        );
+    }
     let by_value = matches!(spec.by, Some(By::Value { .. }));
-    if asks && !by_value && spec.views.is_empty() && spec.interval.is_none() {
+    if args.values.locks && spec.views.is_empty() {
+        spec.views = match spec.format {
+            ReportFormat::Csv => vec!["locks".to_owned()],
+            _ => vec!["summary".to_owned(), "locks".to_owned()],
+        };
+    } else if asks && !by_value && spec.views.is_empty() && spec.interval.is_none() {
         let views: &[&str] = match spec.format {
             ReportFormat::Csv => &["values"],
             _ => &["summary", "values", "calls"],

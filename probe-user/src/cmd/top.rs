@@ -38,14 +38,15 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
 /// Refuses a selection with `--daemon`: the daemon's targets have their own.
 fn check_nothing_chosen(what: &WhatArgs) -> anyhow::Result<()> {
     let SelectArgs { functions, usdt, markers, exclude } = &what.select;
-    let ValuesArgs { arguments, results, conditions } = &what.values;
+    let ValuesArgs { arguments, results, conditions, locks } = &what.values;
     if what.program != ProgramSelectArgs::default()
         || [functions, usdt, markers, exclude].iter().any(|list| !list.is_empty())
         || [arguments, results, conditions].iter().any(|list| !list.is_empty())
+        || *locks
     {
         bail!(
             "--daemon shows what the daemon has chosen: leave out -f, -u, -m, -x, --pair, --no-pairs, \
-             --with-callees, --arg, --ret and --where, or give a process instead of --daemon"
+             --with-callees, --arg, --ret, --where and --locks, or give a process instead of --daemon"
         );
     }
     Ok(())

@@ -7,8 +7,8 @@ use crate::engine::tracker::Tracker;
 use crate::function::ProbeCost;
 use crate::recording::payloads;
 use crate::recording::{
-    Block, BlockKind, CHUNK_CALLS, ChunkLoss, CostRecord, Harvest, Names, ObjectRecord, OpenCall,
-    Slow, SlowWatch, ThreadRecord, put_varint as put,
+    AddressRecord, Block, BlockKind, CHUNK_CALLS, ChunkLoss, CostRecord, Harvest, Names,
+    ObjectRecord, OpenCall, Slow, SlowWatch, ThreadRecord, put_varint as put,
 };
 use crate::units::{FuncId, Nanos, ThreadId};
 
@@ -22,6 +22,7 @@ pub(crate) struct Recorder {
     nodes: usize,
     objects: Vec<ObjectRecord>,
     costs: Vec<CostRecord>,
+    addresses: Vec<AddressRecord>,
     headless: Vec<u64>,
     loss: ChunkLoss,
     /// The kernel's count, as far as the session knows it.
@@ -40,6 +41,10 @@ impl Recorder {
         if !self.objects.contains(&object) {
             self.objects.push(object);
         }
+    }
+
+    pub(crate) fn name_addresses(&mut self, names: Vec<AddressRecord>) {
+        self.addresses.extend(names);
     }
 
     pub(crate) fn add_cost(&mut self, function: FuncId, probe: Option<ProbeCost>) {
@@ -111,6 +116,7 @@ impl Tracker {
             threads: threads.collect(),
             objects: std::mem::take(&mut recorder.objects),
             costs: std::mem::take(&mut recorder.costs),
+            addresses: std::mem::take(&mut recorder.addresses),
         };
         recorder.functions = self.functions.len();
         recorder.blocks.extend(names.to_blocks().unwrap_or_default());

@@ -29,6 +29,7 @@ impl Definitions {
                     self.names.functions.extend(names.functions);
                     names.costs.iter().for_each(|new| new.apply(&mut self.names.functions));
                     self.names.objects.extend(names.objects);
+                    self.names.addresses.extend(names.addresses);
                     self.threads.extend(names.threads.into_iter().map(|t| (t.id, t)));
                 }
             }

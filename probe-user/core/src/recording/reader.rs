@@ -14,11 +14,12 @@ use super::{ROOT_PATH, RecordError};
 use crate::calls::paths::Node;
 use crate::function::{FunctionInfo, LONGEST_CONDITION, LONGEST_VALUE_NAME, is_word};
 use crate::report::{CallValues, NamedValues};
-use crate::units::{FuncId, Nanos, ThreadId};
+use crate::units::{FuncId, Nanos, Pid, ThreadId};
 use ctrace_common::MAX_VALUES;
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A source that can be read at any offset and from several threads.
 pub trait ReadAt: Sync {
@@ -93,6 +94,7 @@ pub struct Recording<R> {
     pub(super) end: Option<End>,
     pub(super) functions: Vec<FunctionInfo>,
     pub(super) objects: Vec<ObjectRecord>,
+    pub(super) addresses: HashMap<(Pid, u64), Arc<str>>,
     pub(super) threads: HashMap<ThreadId, ThreadRecord>,
     pub(super) nodes: Vec<Node>,
     pub(super) chunks: Vec<ChunkEntry>,
@@ -163,6 +165,7 @@ impl<R: ReadAt> Recording<R> {
             end: None,
             functions: Vec::new(),
             objects: Vec::new(),
+            addresses: HashMap::new(),
             threads: HashMap::new(),
             nodes: vec![Node::root()],
             chunks: Vec::new(),
@@ -257,6 +260,8 @@ impl<R: ReadAt> Recording<R> {
         self.functions.extend(names.functions);
         names.costs.iter().for_each(|new| new.apply(&mut self.functions));
         self.objects.extend(names.objects);
+        let addresses = names.addresses.into_iter();
+        self.addresses.extend(addresses.map(|of| ((of.pid, of.address), of.name)));
         self.threads.extend(names.threads.into_iter().map(|thread| (thread.id, thread)));
         Ok(())
     }
@@ -301,6 +306,11 @@ impl<R: ReadAt> Recording<R> {
     /// Returns the programs and libraries that contain the functions.
     pub fn objects(&self) -> &[ObjectRecord] {
         &self.objects
+    }
+
+    /// Returns the name of an address in the memory of a process, if it is one of a call's values.
+    pub(crate) fn address_name(&self, pid: Pid, address: u64) -> Option<&Arc<str>> {
+        self.addresses.get(&(pid, address))
     }
 
     /// Returns a thread by its id in this recording.

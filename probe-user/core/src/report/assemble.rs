@@ -132,6 +132,7 @@ impl Facts<'_> {
             frames: None,
             values: Vec::new(),
             plots: Vec::new(),
+            locks: None,
             ctrack,
         }
     }

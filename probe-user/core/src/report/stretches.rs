@@ -39,6 +39,7 @@ impl Report {
             frames: _,
             values: _,
             plots: _,
+            locks: _,
             ctrack: _,
         } = later;
         self.target.clone_from(target);
@@ -87,6 +88,7 @@ impl Report {
             frames: None,
             values: Vec::new(),
             plots: Vec::new(),
+            locks: None,
             ctrack: None,
         }
     }

@@ -1,5 +1,6 @@
 //! The state of one session: kernel, engine, armed probes, and the destination of the reports.
 
+mod addresses;
 mod admitted;
 mod after;
 mod already_running;
@@ -40,7 +41,10 @@ use super::status::Status;
 use crate::{
     bpf::{self, GuardDeath, Kernel, Traced},
     session::collect::reader::{Batch, Reader},
-    target::process::{Process, facts},
+    target::{
+        addresses::AddressNames,
+        process::{Process, facts},
+    },
     ui,
 };
 use anyhow::Context;
@@ -69,6 +73,7 @@ pub(crate) struct Session {
     status: Status,
     notes: Notes,
     progress: ProgressNews,
+    addresses: AddressNames,
 }
 
 /// The room that the kernel keeps free below the main stack for it to grow.
@@ -95,6 +100,7 @@ impl Session {
             status,
             notes: Notes::default(),
             progress: ProgressNews::default(),
+            addresses: AddressNames::default(),
         }
     }
 

@@ -97,6 +97,9 @@ impl<'a> Setup<'a> {
                 "--where counts some calls only, and --budget estimates all: leave one of them out"
             );
         }
+        if spec.select.locks {
+            check_locks(spec)?;
+        }
         let planner = planner(&spec.select, spec.most, spec.probes.returns)?;
         let may_guard = matches!(spec.probes.link, LinkChoice::Auto | LinkChoice::Session)
             && bpf::return_guards_lacking().is_none();
@@ -328,6 +331,19 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
         lines.push(format!("not traced: {} more", plan.refused.len() - 20));
     }
     lines
+}
+
+/// Refuses what would leave out single calls of lock functions: who holds a lock is known only from all.
+fn check_locks(spec: &TraceSpec) -> anyhow::Result<()> {
+    let wrong = [
+        (spec.probes.budget.is_some(), "--budget"),
+        (spec.filter.min_duration > Nanos::ZERO, "--min-duration"),
+        (spec.filter.max_depth.is_some(), "--depth"),
+    ];
+    if let Some((_, option)) = wrong.into_iter().find(|(is_so, _)| *is_so) {
+        bail!("--locks needs every lock and unlock: leave out {option}");
+    }
+    Ok(())
 }
 
 /// Returns the planner for a selection.

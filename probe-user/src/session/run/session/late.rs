@@ -155,6 +155,7 @@ impl Session {
         self.map_stacks(&process);
         let objects = process.objects().ok()?;
         self.locate_markers(pid, &objects);
+        self.learn_addresses(pid, &objects);
         Some((process, objects))
     }
 

@@ -1,0 +1,167 @@
+//! Makes events of the calls of lock functions: each is a moment in which a thread's hold of a lock
+//! changes.
+
+use super::{CALLER, LOCK, LockFunction, LockKind, Mode, Operation, TYPE};
+use crate::function::FunctionInfo;
+use crate::units::{FuncId, Pid, ThreadId};
+use crate::values::Value;
+
+const TIMED_OUT: i64 = 110;
+/// The lock was taken; its last owner died with it.
+const OWNER_DIED: i64 = 130;
+/// The bits of glibc's type of a mutex that tell these, and the value of a recursive one.
+const TYPE_BITS: i64 = 3;
+const RECURSIVE: i64 = 1;
+
+/// The code that called a lock function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Caller {
+    /// The traced function around the call.
+    Function(FuncId),
+    /// The address behind the call.
+    Address(u64),
+    Unknown,
+}
+
+/// A lock of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct LockId {
+    pub(crate) pid: Pid,
+    pub(crate) address: u64,
+}
+
+/// The change of a hold. Its order is that of changes of the same moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Released,
+    /// A wait for a condition begins.
+    Parted,
+    /// A wait for a condition is over.
+    Rejoined {
+        since: u64,
+    },
+    /// `since`: the beginning of the call.
+    Taken {
+        mode: Mode,
+        since: u64,
+        /// The mutex is recursive, if that is known.
+        recursive: Option<bool>,
+        tried: bool,
+    },
+    TimedOut {
+        mode: Mode,
+        since: u64,
+    },
+    /// The lock was not free.
+    Refused,
+    /// The call failed otherwise.
+    Failed,
+    /// It is not known whether the lock was taken.
+    Unclear,
+}
+
+impl Change {
+    fn rank(self) -> u8 {
+        match self {
+            Self::Released | Self::Parted => 0,
+            _ => 1,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LockEvent {
+    pub(crate) time: u64,
+    pub(crate) thread: ThreadId,
+    pub(crate) lock: LockId,
+    pub(crate) kind: LockKind,
+    pub(crate) caller: Caller,
+    pub(crate) change: Change,
+}
+
+impl LockEvent {
+    /// Returns the key by which events are put in order: releases before what they make possible.
+    pub(crate) fn order(&self) -> (u64, u8, ThreadId) {
+        (self.time, self.change.rank(), self.thread)
+    }
+}
+
+/// A lock function among the functions of a recording, and the places of its values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TracedLockFunction {
+    function: &'static LockFunction,
+    lock: usize,
+    caller: Option<usize>,
+    of_type: Option<usize>,
+    result: Option<usize>,
+}
+
+/// A call of a lock function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LockCall<'a> {
+    pub(crate) thread: ThreadId,
+    pub(crate) pid: Pid,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// Its end was seen.
+    pub(crate) timed: bool,
+    pub(crate) values: &'a [Option<Value>],
+    /// The traced function around it.
+    pub(crate) around: Option<FuncId>,
+}
+
+impl TracedLockFunction {
+    pub(crate) fn of(info: &FunctionInfo) -> Option<Self> {
+        let function = super::function_of(info)?;
+        let place = |name: &str| info.values.iter().position(|value| &*value.name == name);
+        let result = info.values.iter().position(|value| value.is_result);
+        let (caller, of_type) = (place(CALLER), place(TYPE));
+        Some(Self { function, lock: place(LOCK)?, caller, of_type, result })
+    }
+
+    /// Returns the events of a call, the one at its beginning first. `None` if its lock is unknown.
+    pub(crate) fn events(&self, call: &LockCall<'_>) -> Option<[Option<LockEvent>; 2]> {
+        let number = |place: Option<usize>| number(call.values.get(place?)?.as_ref()?);
+        let address = number(Some(self.lock))? as u64;
+        let address_of_caller = number(self.caller).map(|at| Caller::Address(at as u64));
+        let caller = call.around.map(Caller::Function).or(address_of_caller);
+        let event = |time, change| LockEvent {
+            time,
+            thread: call.thread,
+            lock: LockId { pid: call.pid, address },
+            kind: self.function.kind,
+            caller: caller.unwrap_or(Caller::Unknown),
+            change,
+        };
+        let result = number(self.result).filter(|_| call.timed);
+        let of_type = number(self.of_type);
+        let recursive = of_type.map(|of_type| of_type & TYPE_BITS == RECURSIVE);
+        let since = call.start;
+        let taken = |mode, tried| Change::Taken { mode, since, recursive, tried };
+        let (begin, end) = match (self.function.operation, result) {
+            // One that fails has released nothing.
+            (Operation::Release, Some(error)) if error != 0 => (None, Some(Change::Failed)),
+            (Operation::Release, _) => (Some(Change::Released), None),
+            (Operation::Await, _) => {
+                (Some(Change::Parted), call.timed.then_some(Change::Rejoined { since }))
+            }
+            (Operation::Take(mode), Some(0 | OWNER_DIED)) => (None, Some(taken(mode, false))),
+            (Operation::Try(mode), Some(0 | OWNER_DIED)) => (None, Some(taken(mode, true))),
+            (Operation::Take(mode), Some(TIMED_OUT)) => {
+                (None, Some(Change::TimedOut { mode, since }))
+            }
+            (Operation::Try(_), Some(_)) => (None, Some(Change::Refused)),
+            (Operation::Take(_), Some(_)) => (None, Some(Change::Failed)),
+            (Operation::Take(_) | Operation::Try(_), None) => (None, Some(Change::Unclear)),
+        };
+        Some([begin.map(|it| event(call.start, it)), end.map(|it| event(call.end, it))])
+    }
+}
+
+fn number(value: &Value) -> Option<i64> {
+    match value {
+        Value::Signed(number) => Some(*number),
+        Value::Unsigned(number) | Value::Pointer(number) => Some(*number as i64),
+        _ => None,
+    }
+}

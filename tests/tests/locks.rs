@@ -1,0 +1,124 @@
+//! Tests that locks of a program without markers are followed, on the running kernel.
+
+use ctrace_tests::env::{Env, Link};
+use ctrace_tests::recorded::Recorded;
+use ctrace_tests::report::Report;
+use ctrace_tests::targets::program;
+use ctrace_tests::trace::Trace;
+use ctrace_tests::{gate, or_skip};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::Command;
+
+fn target(env: &Env) -> PathBuf {
+    env.targets.get(&program("locks.c").flag("-pthread")).expect("builds")
+}
+
+/// Returns the number behind a word that the target has printed.
+#[track_caller]
+fn told(stdout: &str, word: &str) -> u64 {
+    let line = stdout.lines().find_map(|line| line.strip_prefix(&format!("{word} ")));
+    line.expect("a line").parse().expect("a number")
+}
+
+#[track_caller]
+fn lock<'a>(report: &'a Report, name: &str) -> &'a Value {
+    let locks = report.0["locks"]["locks"].as_array().expect("locks");
+    let found = locks.iter().find(|lock| lock["name"] == name);
+    found.unwrap_or_else(|| panic!("{name} is not among {locks:#?}"))
+}
+
+/// Returns the caller with the longest time, and the number and the sum of its times.
+fn longest<'a>(lock: &'a Value, count: &str, time: &str) -> (&'a str, u64, u64) {
+    let callers = lock["callers"].as_array().expect("callers");
+    let number = |caller: &Value, key: &str| caller[key].as_u64().expect("a number");
+    let longest = callers.iter().max_by_key(|caller| number(caller, time)).expect("a caller");
+    let name = longest["name"].as_str().expect("a name");
+    (name, number(longest, count), number(longest, time))
+}
+
+/// Checks the locks of the target against what it has printed.
+#[track_caller]
+fn check(report: &Report, stdout: &str) {
+    report.check_schema().expect("as the schema says");
+    report.check_lossless().expect("no losses");
+    assert_eq!(report.0["locks"]["lossy_stretches"], 0);
+    for name in ["held_lock", "alone_lock", "nested_lock", "table_lock", "queue_lock"] {
+        let lock = lock(report, name);
+        assert_eq!(lock["acquisitions"], told(stdout, name), "{lock:#}");
+        assert_eq!((&lock["unknown_holds"], &lock["open_holds"]), (&0.into(), &0.into()), "{name}");
+    }
+    let held = lock(report, "held_lock");
+    assert_eq!((&held["contended"], &held["refused"]), (&5.into(), &5.into()), "{held:#}");
+    assert_eq!(held["holds"], 10);
+    let (waiter, waits, wait_ns) = longest(held, "waits", "wait_ns");
+    assert_eq!((waiter, waits, Some(wait_ns)), ("waiter", 5, held["wait_ns"].as_u64()));
+    let (holder, blocked, blocked_ns) = longest(held, "blocked", "blocked_ns");
+    assert_eq!((holder, blocked), ("holder", 5));
+    // Nearly all of the wait is the sleep of the holder.
+    assert!(blocked_ns <= wait_ns && blocked_ns * 2 > wait_ns, "{blocked_ns} of {wait_ns}");
+    let alone = lock(report, "alone_lock");
+    assert_eq!((&alone["contended"], &alone["wait_ns"]), (&0.into(), &0.into()));
+    let nested = lock(report, "nested_lock");
+    assert_eq!((&nested["nested"], &nested["recursive"]), (&14.into(), &true.into()));
+    assert_eq!(nested["holds"], 7);
+    let table = lock(report, "table_lock");
+    assert_eq!((&table["kind"], &table["shared"]), (&"rw_lock".into(), &12.into()));
+    assert_eq!(lock(report, "queue_lock")["conditions"], told(stdout, "conditions"));
+}
+
+/// With traced functions around the calls, and with the functions that return addresses lie in.
+#[test]
+fn waits_and_holds_are_those_of_the_program() {
+    let env = or_skip!(gate::live(Link::Session));
+    for functions in [&[][..], &["waiter", "holder"]] {
+        let traced = Trace::run(&env)
+            .expect("starts")
+            .functions(functions.iter().copied())
+            .args(["--locks"])
+            .program(&target(&env), [])
+            .finish()
+            .and_then(|traced| traced.expect_code(0))
+            .expect("runs");
+        check(traced.report().expect("reports"), &traced.finished.stdout);
+    }
+}
+
+#[test]
+fn a_recording_has_the_same_locks() {
+    let env = or_skip!(gate::live(Link::Session));
+    let mut recorded = Recorded::new(&env, []).expect("a folder").args(["--locks"]);
+    let finished = recorded.program(&target(&env), &[]).expect("runs");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    check(&recorded.report(&["--view", "locks"]).expect("a report"), &finished.stdout);
+    let shown = |options: &[&str]| {
+        let mut report = Command::new(&env.ctrace);
+        let report = report.args(["report", "--view", "locks"]).args(options).arg(&recorded.file);
+        let output = report.output().expect("runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let table = shown(&[]);
+    assert!(table.contains("Who waits") && table.contains("held_lock"), "{table}");
+    let csv = shown(&["--format", "csv"]);
+    let row = csv.lines().find(|line| line.starts_with("held_lock,")).expect("a row");
+    assert!(row.contains(",waiter,") && row.contains(",holder,"), "{row}");
+}
+
+/// Without the ends of all calls nobody knows who holds a lock.
+#[test]
+fn what_would_leave_out_calls_is_refused() {
+    let env = or_skip!(gate::live(Link::Session));
+    let target = target(&env);
+    for (options, told) in [
+        (&["--budget", "5"][..], "leave out --budget"),
+        (&["--min-duration", "1ms"], "leave out --min-duration"),
+        (&["--depth", "2"], "leave out --depth"),
+        (&["--interval", "1"], "leave out --interval"),
+    ] {
+        let mut run = Command::new(&env.ctrace);
+        let run = run.args(["run", "--locks"]).args(options).arg("--").arg(&target).output();
+        let run = run.expect("runs");
+        let stderr = String::from_utf8_lossy(&run.stderr);
+        assert!(!run.status.success() && stderr.contains(told), "{stderr}");
+    }
+}
