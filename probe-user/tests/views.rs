@@ -3,6 +3,8 @@
 
 #[path = "../core/tests/fixture/mod.rs"]
 mod fixture;
+#[path = "views/locks.rs"]
+mod locks;
 #[path = "views/marks.rs"]
 mod marks;
 #[path = "views/plots.rs"]

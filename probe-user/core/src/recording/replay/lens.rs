@@ -84,6 +84,19 @@ impl<'a> Lens<'a> {
         None
     }
 
+    /// Returns whether every call of these functions counts that a chosen thread has made.
+    pub(crate) fn keeps_all_of(&self, functions: impl IntoIterator<Item = FuncId>) -> bool {
+        let Query { filter, callers, callees, roots, within, .. } = self.query;
+        let mut functions = functions.into_iter();
+        filter.min_duration == Nanos::ZERO
+            && filter.max_depth.is_none()
+            && callers.is_none()
+            && callees.is_none()
+            && roots.is_none()
+            && within.is_none()
+            && functions.all(|function| self.selects_function(function))
+    }
+
     /// True if nobody waits for the answer any more.
     pub(super) fn is_stopped(&self) -> bool {
         self.query.stop.is_stopped()

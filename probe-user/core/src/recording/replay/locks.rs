@@ -37,8 +37,9 @@ impl<'a, R: ReadAt> LockCalls<'a, R> {
         Self { recording, functions, nodes: recording.nodes() }
     }
 
-    fn is_empty(&self) -> bool {
-        self.functions.iter().all(Option::is_none)
+    fn ids(&self) -> impl Iterator<Item = FuncId> {
+        let functions = (0..).map(FuncId).zip(&self.functions);
+        functions.filter(|(_, function)| function.is_some()).map(|(id, _)| id)
     }
 
     /// Returns the events of a call, the one at its beginning first.
@@ -73,9 +74,10 @@ pub(crate) fn locks<R: ReadAt>(
     counted: &FirstPass,
 ) -> LocksReport {
     let calls = LockCalls::new(recording);
-    if calls.is_empty() {
+    if calls.ids().next().is_none() {
         return LocksReport::default();
     }
+    let is_whole = lens.keeps_all_of(calls.ids());
     let mut early = VecDeque::from(begun_earlier(&calls, lens, chunks, counted));
     let mut selected = CallReader::new(recording, lens, counted);
     let (mut ledger, mut report) = (Ledger::default(), LocksReport::default());
@@ -90,7 +92,7 @@ pub(crate) fn locks<R: ReadAt>(
         let is_early = |event: &mut LockEvent| event.time <= entry.to.0;
         events.extend(std::iter::from_fn(|| early.pop_front_if(is_early)));
         events.sort_by_key(LockEvent::order);
-        let lossy = lost > 0 || loss.is_none_or(|loss| is_lossy(&loss));
+        let lossy = !is_whole || lost > 0 || loss.is_none_or(|loss| is_lossy(&loss));
         report.lossy_stretches += u64::from(lossy);
         ledger.begin(lossy);
         events.iter().for_each(|event| ledger.add(event));

@@ -337,3 +337,19 @@ fn without_lock_functions_there_are_no_locks() {
     let report = report_of(&open(Trace::new(Filter::default()).end(100_000)));
     assert_eq!(report, LocksReport::default());
 }
+
+/// A hold from one release to another that a filter leaves out would be too long.
+#[test]
+fn filters_of_calls_make_holds_unknown() {
+    let recording = recorded(&contended(), &[]);
+    let filter = Filter { min_duration: Nanos(25), ..Filter::default() };
+    let extras = Extras { locks: true, ..Extras::default() };
+    for query in [
+        Query { filter, ..Query::default() },
+        Query { filter: Filter { max_depth: Some(1), ..Filter::default() }, ..Query::default() },
+        Query { functions: Some((0..11).map(|id| id != UNLOCK).collect()), ..Query::default() },
+    ] {
+        let report = report_with(&recording, &query, meta_with(extras)).locks.expect("asked for");
+        assert!(report.lossy_stretches > 0 && report.locks.iter().all(|lock| lock.holds == 0));
+    }
+}
