@@ -31,7 +31,7 @@ pub(super) fn select(
     program: &ProgramSelectArgs,
     values: &ValuesArgs,
 ) -> SelectSpec {
-    let of_locks = locks::asked();
+    let of_locks = if values.locks { locks::asked() } else { Vec::new() };
     SelectSpec {
         functions: args.functions.clone(),
         usdt: args.usdt.clone(),
@@ -40,13 +40,8 @@ pub(super) fn select(
         pairs: program.pairs.clone(),
         no_pairs: program.no_pairs,
         with_callees: program.with_callees.unwrap_or(0),
-        values: [
-            values.arguments.as_slice(),
-            &values.results,
-            &values.conditions,
-            if values.locks { &of_locks } else { &[] },
-        ]
-        .concat(),
+        values: [values.arguments.as_slice(), &values.results, &values.conditions, &of_locks]
+            .concat(),
         locks: values.locks,
     }
 }

@@ -13,7 +13,6 @@ pub(crate) use callers::CallerSums;
 
 use crate::function::FunctionInfo;
 use serde::Serialize;
-use std::sync::Arc;
 
 /// The name of the value that is the lock's address.
 pub const LOCK: &str = "lock";
@@ -79,7 +78,7 @@ const fn of_rwlock(name: &'static str, operation: Operation) -> LockFunction {
 }
 
 /// All functions that are known.
-pub const FUNCTIONS: [LockFunction; 17] = [
+pub static FUNCTIONS: [LockFunction; 17] = [
     of_mutex("pthread_mutex_lock", Operation::Take(Mode::Exclusive)),
     of_mutex("pthread_mutex_timedlock", Operation::Take(Mode::Exclusive)),
     of_mutex("pthread_mutex_clocklock", Operation::Take(Mode::Exclusive)),
@@ -105,6 +104,6 @@ pub fn function_of(info: &FunctionInfo) -> Option<&'static LockFunction> {
         return None;
     }
     let names = [&info.name, info.short(), info.full()].into_iter().chain(&info.aliases);
-    let mut names = names.map(|name: &Arc<str>| &**name);
+    let mut names = names.map(|name| &**name);
     names.find_map(|name| FUNCTIONS.iter().find(|function| function.name == name))
 }
