@@ -99,10 +99,7 @@ fn longest(
     callers: &[LockCallerReport],
     time: impl Fn(&LockCallerReport) -> Nanos,
 ) -> Option<&LockCallerReport> {
-    let first_longest = |best: Option<&LockCallerReport>, next| match best {
-        Some(best) if time(best) >= time(next) => best,
-        _ => next,
-    };
-    let found = callers.iter().fold(None, |best, next| Some(first_longest(best, next)));
+    // Of equal ones, `max_by_key` would return the last.
+    let found = callers.iter().rev().max_by_key(|caller| time(caller));
     found.filter(|caller| time(caller) > Nanos::ZERO)
 }
