@@ -7,7 +7,7 @@ use aya_ebpf::{
     macros::btf_map,
 };
 use ctrace_common::{
-    Admission, BufferKey, Condition, JumpTarget, LOSS_COUNTERS, Page, RESTORE_REASONS,
+    Admission, BufferKey, Condition, JumpTarget, LOSS_COUNTERS, Page, RESTORE_COUNTERS,
     RESTORE_WORDS, RestoreRequest, ThreadBuffer, ValueSources,
 };
 
@@ -93,7 +93,7 @@ pub static RESTORE_STATES: Array<u64, RESTORE_WORDS, { BPF_F_MMAPABLE as usize }
 
 /// By `ctrace_common::RestoreReason`: how often a thread was held to restore its frames.
 #[btf_map]
-pub static RESTORED: Array<u64, RESTORE_REASONS> = Array::new();
+pub static RESTORED: Array<u64, RESTORE_COUNTERS> = Array::new();
 
 /// Traced processes and their children, also those that are not followed: they share frames. User
 /// space sizes it.

@@ -14,8 +14,9 @@ use crate::{
     settings,
 };
 use aya_ebpf::{
+    EbpfContext as _,
     helpers::{
-        bpf_get_smp_processor_id,
+        bpf_get_attach_cookie, bpf_get_smp_processor_id,
         generated::{bpf_probe_read_user, bpf_send_signal_thread},
     },
     macros::{raw_tracepoint, uprobe},
@@ -24,10 +25,10 @@ use aya_ebpf::{
 };
 use core::{arch::asm, ffi::c_void};
 use ctrace_common::{
-    Change, GUARDED_STOPPED, Hijacked, MAX_CPUS, MOST_HIJACKED, RESTORE_CONTINUES,
-    RESTORE_CONTINUES_LOCKED_NANOS, RESTORE_CONTINUES_NANOS, RESTORE_ENDS, RESTORE_FREE,
-    RESTORE_LOAD_NANOS, RESTORE_NANOS, RESTORE_OVER, RESTORE_PHASES, RESTORE_UNHEARD,
-    RESTORE_WAITING, RestoreReason, RestoreRequest,
+    Change, Cookie, GUARDED_STOPPED, GUARDS_BACKTRACES, Hijacked, MAX_CPUS, MOST_HIJACKED,
+    RESTORE_BACKTRACES, RESTORE_CONTINUES, RESTORE_CONTINUES_LOCKED_NANOS, RESTORE_CONTINUES_NANOS,
+    RESTORE_ENDS, RESTORE_FREE, RESTORE_LOAD_NANOS, RESTORE_NANOS, RESTORE_OVER, RESTORE_PHASES,
+    RESTORE_UNHEARD, RESTORE_WAITING, RestoreReason, RestoreRequest,
 };
 
 const SIGSTOP: u32 = 19;
@@ -36,10 +37,14 @@ const WAKE: u64 = 2;
 /// `SA_ONSTACK`
 const ON_STACK: u64 = 0x0800_0000;
 
-/// The entry of an unwinder.
+/// The entry of an unwinder. Its cookie tells whether it only looks.
 #[uprobe]
-pub fn guard_unwind(_ctx: ProbeContext) -> u32 {
-    restore_frames(RestoreReason::Unwind);
+pub fn guard_unwind(ctx: ProbeContext) -> u32 {
+    // SAFETY: the helper takes this program's context.
+    let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
+    if restore_frames(RestoreReason::Unwind) && cookie.probe() == GUARDS_BACKTRACES {
+        count(RESTORE_BACKTRACES);
+    }
     0
 }
 

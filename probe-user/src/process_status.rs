@@ -40,13 +40,22 @@ impl ProcessStatus {
     }
 }
 
-/// Returns whether the processor keeps return addresses of the process in a place of its own. It may
-/// where nothing can be read of a process that lives.
-pub(crate) fn has_shadow_stack(pid: u32) -> bool {
-    match ProcessStatus::of(pid) {
-        Ok(status) => status.has_shadow_stack(),
-        Err(error) => error.kind() != io::ErrorKind::NotFound,
+/// Returns whether the processor keeps return addresses of the process in a place of its own. A process
+/// that has ended has none. An error leaves it open.
+pub(crate) fn has_shadow_stack(pid: u32) -> io::Result<bool> {
+    tells_shadow_stack(ProcessStatus::of(pid))
+}
+
+fn tells_shadow_stack(status: io::Result<ProcessStatus>) -> io::Result<bool> {
+    match status {
+        Err(error) if is_end(&error) => Ok(false),
+        status => status.map(|status| status.has_shadow_stack()),
     }
+}
+
+/// Returns whether a file below /proc could not be read because its process or its thread has ended.
+pub(crate) fn is_end(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
 }
 
 #[cfg(test)]
@@ -78,6 +87,17 @@ mod tests {
             ProcessStatus::from(text.as_bytes()).has_shadow_stack()
         };
         assert!(has("shstk wrss ") && !has(""));
-        assert!(!has_shadow_stack(4_194_304) && !has_shadow_stack(std::process::id()));
+        for pid in [4_194_304, std::process::id()] {
+            assert!(has_shadow_stack(pid).is_ok_and(|has| !has));
+        }
+    }
+
+    #[test]
+    fn a_status_that_cannot_be_read_is_no_shadow_stack_and_no_end() {
+        let told = |errno| tells_shadow_stack(Err(io::Error::from_raw_os_error(errno)));
+        assert!(matches!((told(libc::ENOENT), told(libc::ESRCH)), (Ok(false), Ok(false))));
+        for errno in [libc::EMFILE, libc::EACCES] {
+            assert_eq!(told(errno).unwrap_err().raw_os_error(), Some(errno));
+        }
     }
 }

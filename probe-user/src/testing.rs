@@ -30,7 +30,7 @@ pub mod target {
             Candidate, CodeMap, Guards, Policy, Refusal, Returns, StackSwitch, Unguardable,
             explain, guards, place,
         },
-        plan::{CostClass, ExitKind, ExitPlacement, GuardKind, GuardSite, Placement},
+        plan::{CostClass, EntrySite, ExitKind, ExitPlacement, GuardKind, GuardSite, Placement},
         read::{
             budget::{Budget, ObjectLimits},
             source::Source,

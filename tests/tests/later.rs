@@ -123,7 +123,7 @@ fn who_loads_a_runtime_costs_the_others_nothing() {
     let alone = output(&scene.untraced(&env), &[&scene.library]).stdout;
     assert_eq!(output(&scene.program, &[&scene.library]).stdout, alone);
     let report = scene.end();
-    let why = "libruntime.so walks its own stacks (a Java virtual machine)";
+    let why = "libruntime.so walks its own stacks (a Java virtual machine, by its symbol JNI_CreateJavaVM)";
     report.expect_note(&["is not traced", why]).expect("it is told");
     report.expect_note(&["2 processes joined"]).expect("it is told");
     let removed = notes(&report).into_iter().filter(|note| note.contains("return probes of"));

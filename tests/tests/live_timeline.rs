@@ -5,8 +5,8 @@ use ctrace_tests::http::get;
 use ctrace_tests::look::wait_until;
 use ctrace_tests::process::Running;
 use ctrace_tests::targets::program;
-use ctrace_tests::{gate, or_skip};
-use rustix::process::Signal;
+use ctrace_tests::{gate, look, or_skip};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::SocketAddr;
@@ -83,4 +83,31 @@ fn every_call_is_shown_while_the_process_goes_on() {
     assert_eq!(ended.shell_code(), 0, "{}", ended.stderr);
     assert!(ended.stderr.contains("122 calls in "), "{}", ended.stderr);
     assert!(ended.stderr.contains(", nothing lost"), "{}", ended.stderr);
+}
+
+/// Nobody looks at a page that shows nothing new, and it may be open for hours.
+#[test]
+fn an_error_of_the_session_is_told_at_once() {
+    let env = or_skip!(gate::live(Link::Session));
+    let target = env.targets.get(&program("turns.c")).expect("builds");
+    let (target, input, output) = Running::start_piped(&mut Command::new(target)).expect("starts");
+    let mut output = BufReader::new(output).lines();
+    assert_eq!(output.next().and_then(Result::ok).as_deref(), Some("ready"));
+    let mut command = Command::new(&env.ctrace);
+    command.args(["ui", "--live", "-f", "work", &target.pid().to_string()]);
+    let (mut ctrace, _, page) = Running::start_piped(&mut command).expect("starts");
+    let mut url = String::new();
+    BufReader::new(page).read_line(&mut url).expect("an address");
+    let [guard] = look::children(ctrace.pid())[..] else { panic!("one child") };
+    let guard = Pid::from_raw(guard).expect("a guard");
+    kill_process(guard, Signal::KILL).expect("it runs");
+    let is_told = || ctrace.said().contains("Ctrl-C ends the page");
+    wait_until("the error is told", is_told).expect("it is told");
+    assert!(ctrace.is_running(), "{}", ctrace.said());
+    ctrace.signal(Signal::INT).expect("it runs");
+    let ended = ctrace.wait(LIMIT).expect("it ends");
+    assert_eq!(ended.shell_code(), 125, "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("guard").count(), 1, "{}", ended.stderr);
+    drop(input);
+    assert_eq!(target.wait(LIMIT).expect("it ends").shell_code(), 0);
 }

@@ -230,7 +230,7 @@ fn what_stands_against_return_probes_is_named() {
         let finished = run(Command::new(&env.ctrace).args(["list", "-v"]).args(arguments), LIMIT);
         finished.expect("lists").stderr
     };
-    let runtime = "libruntime.so walks its own stacks (a Java virtual machine)";
+    let runtime = "libruntime.so walks its own stacks (a Java virtual machine, by its symbol JNI_CreateJavaVM)";
     let switches = with_runtime("ownstack.c");
     let file = switches.file_name().and_then(OsStr::to_str).expect("a name");
     let unguarded = format!("return probes cannot be guarded here: {runtime}");

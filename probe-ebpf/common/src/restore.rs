@@ -48,9 +48,14 @@ impl RestoreReason {
 
 /// The index in `RESTORED` of the requests that found no room. No [`RestoreReason`] has it.
 pub const RESTORE_UNHEARD: u32 = 0;
+/// The index in `RESTORED` of those unwinders that only look: backtraces.
+pub const RESTORE_BACKTRACES: u32 = RestoreReason::Signal as u32 + 1;
 /// The number of counters in `RESTORED`, which a [`RestoreReason`] indexes. Only those that restore
 /// frames of their own thread are counted.
-pub const RESTORE_REASONS: usize = RestoreReason::Signal as usize + 1;
+pub const RESTORE_COUNTERS: usize = RESTORE_BACKTRACES as usize + 1;
+
+/// The number in the cookie of a place where an unwinder only looks.
+pub const GUARDS_BACKTRACES: u32 = 1;
 
 /// A record in the ring `RESTORES`: the hijacked frames of one thread.
 #[repr(C)]

@@ -32,8 +32,8 @@ use super::{
     sys::{self, AttachType},
 };
 use ctrace_common::{
-    Admission, JumpTarget, PAGE_LEN, RESTORE_UNHEARD, RestoreReason, TRACED, TRACED_LAUNCHED,
-    ValueSources,
+    Admission, JumpTarget, PAGE_LEN, RESTORE_BACKTRACES, RESTORE_UNHEARD, RestoreReason, TRACED,
+    TRACED_LAUNCHED, ValueSources,
 };
 use ctrace_core::{
     marker::BufferId,
@@ -192,10 +192,14 @@ impl Kernel {
         self.control.forget(pid.0);
     }
 
-    /// Restores the open frames of a process that was forgotten, and guards it no more. Returns the
-    /// number of frames that are left.
-    pub(crate) fn let_go(&self, pid: Pid) -> usize {
-        self.guards.as_ref().map_or(0, |guards| guards.let_go(pid))
+    /// Begins to restore the open frames of processes that were forgotten, and to guard them no more.
+    pub(crate) fn let_go(&self, pids: &[Pid]) {
+        self.guards.iter().for_each(|guards| guards.let_go(pids));
+    }
+
+    /// Takes the processes that were let go of with frames that could not be restored, and their number.
+    pub(crate) fn take_left(&self) -> Vec<(Pid, usize)> {
+        self.guards.as_ref().map(ReturnGuards::take_left).unwrap_or_default()
     }
 
     /// Refuses a process whose return probes could not be guarded, where those of others are.
@@ -241,6 +245,11 @@ impl Kernel {
     /// Returns how often a thread was held for this reason, to restore its frames.
     pub(crate) fn restored(&self, reason: RestoreReason) -> u64 {
         self.guard_count(reason as u32)
+    }
+
+    /// Returns how often that was before a backtrace. [`RestoreReason::Unwind`] has them as well.
+    pub(crate) fn restored_for_backtraces(&self) -> u64 {
+        self.guard_count(RESTORE_BACKTRACES)
     }
 
     /// Returns how often a thread could not ask for its frames, as too many others waited.

@@ -10,6 +10,7 @@ mod error;
 mod features;
 mod guard;
 mod kernel;
+mod letting_go;
 mod link;
 mod load;
 mod machine;

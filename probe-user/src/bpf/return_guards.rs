@@ -5,7 +5,8 @@
 
 use super::{
     BpfError, LinkKind, features,
-    link::keeper::{Keeper, ReturnGuard},
+    letting_go::LettingGo,
+    link::keeper::Keeper,
     load::{
         maps::Maps,
         programs::{BpfProgram, Programs},
@@ -51,7 +52,7 @@ pub(crate) fn lacking() -> Option<String> {
 
 /// The guards of one session. Dropping this ends them; their links have to be closed before.
 pub(super) struct ReturnGuards {
-    guard: ReturnGuard,
+    letting_go: LettingGo,
     guarded: Arc<OwnedFd>,
     unreturned: Arc<OwnedFd>,
     counts: Arc<OwnedFd>,
@@ -74,6 +75,7 @@ impl ReturnGuards {
         let guarded = maps.fd("GUARDED")?;
         let unreturned = maps.fd("UNRETURNED")?;
         let counts = maps.fd("RESTORED")?;
+        let traced = maps.fd("TRACED")?;
         let maps = GuardMaps {
             requests: maps.fd("RESTORES")?,
             states: maps.fd("RESTORE_STATES")?,
@@ -88,7 +90,8 @@ impl ReturnGuards {
             source,
         })?;
         let loads = Mutex::new(Some(loads));
-        Ok(Self { guard, guarded, unreturned, counts, words: Mutex::default(), loads })
+        let letting_go = LettingGo::new(guard, Arc::clone(&guarded), traced);
+        Ok(Self { letting_go, guarded, unreturned, counts, words: Mutex::default(), loads })
     }
 
     /// Guards the return probes of a process, and of its children from now on.
@@ -105,25 +108,29 @@ impl ReturnGuards {
         if opened.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
             return Err(BpfError::Unrestorable { pid: pid.0, why: "its memory cannot be written" });
         }
-        if has_shadow_stack(pid.0) {
-            let why = "it has a shadow stack, which cannot be written";
-            return Err(BpfError::Unrestorable { pid: pid.0, why });
+        match has_shadow_stack(pid.0) {
+            Ok(true) => {
+                let why = "it has a shadow stack, which cannot be written";
+                Err(BpfError::Unrestorable { pid: pid.0, why })
+            }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let why = "its status cannot be read";
+                Err(BpfError::Unrestorable { pid: pid.0, why })
+            }
+            // Where nothing else can be read for want of descriptors or memory, the next look tells.
+            Ok(false) | Err(_) => Ok(()),
         }
-        Ok(())
     }
 
-    /// Restores the open frames of a process whose calls get no return probe any more, and guards it no
-    /// more. Returns the number of frames that are left, because of which it is guarded on.
-    pub(super) fn let_go(&self, pid: Pid) -> usize {
-        if sys::map_lookup(self.guarded.as_fd(), pid.0, &mut [0]).is_err() {
-            return 0;
-        }
-        let left = self.guard.sweep_process(pid.0);
-        if left == 0 {
-            // One that has ended is no error.
-            let _ = sys::map_delete(self.guarded.as_fd(), pid.0);
-        }
-        left
+    /// Begins to restore the open frames of processes whose calls get no return probe any more. They are
+    /// guarded as long as frames are left.
+    pub(super) fn let_go(&self, pids: &[Pid]) {
+        self.letting_go.begin(pids);
+    }
+
+    /// Takes the processes that were let go of with frames that could not be restored, and their number.
+    pub(super) fn take_left(&self) -> Vec<(Pid, usize)> {
+        self.letting_go.take_left()
     }
 
     /// Returns the processes in which a thread has loaded something and is held. There is only one
@@ -134,13 +141,13 @@ impl ReturnGuards {
 
     /// Lets the threads of a process go on that had loaded something by this time.
     pub(super) fn looked(&self, pid: Pid, time: Nanos) {
-        self.guard.looked(pid.0, time.0);
+        self.letting_go.looked(pid, time);
     }
 
     /// Takes the functions whose frames were restored, as the addresses of their probes by process.
     pub(super) fn take_restored(&self) -> BTreeMap<Pid, Vec<u64>> {
         let mut all = BTreeMap::<Pid, Vec<u64>>::new();
-        for restored in self.guard.take_restored() {
+        for restored in self.letting_go.guard().take_restored() {
             all.entry(Pid(restored.pid)).or_default().push(restored.probe);
         }
         all
@@ -167,6 +174,7 @@ impl ReturnGuards {
     /// Restores the open frames, when no new ones are hijacked any more. Returns the number of
     /// those that are left.
     pub(super) fn sweep(&self) -> usize {
-        self.guard.sweep()
+        self.letting_go.end();
+        self.letting_go.guard().sweep()
     }
 }

@@ -4,12 +4,11 @@
 use super::features::own_offset;
 use std::{arch::naked_asm, fs::File, os::unix::fs::FileExt as _};
 
-/// The first byte of the function: `push rbp`, which the kernel emulates.
-const PUSH: u8 = 0x55;
-/// The byte of its `ret`, which the kernel single-steps.
-const RET: u8 = 0xc3;
+/// The function's code: `push rbp` at its entry, which the kernel emulates, and at its end `ret`, which the
+/// kernel single-steps.
+const CODE: [u8; 12] = [0x55, 0x89, 0xfd, 0xc1, 0xc7, 0x03, 0x89, 0xf8, 0x31, 0xe8, 0x5d, 0xc3];
 /// The distance of the `ret` from the entry.
-const RET_AT: usize = 11;
+const RET_AT: usize = CODE.len() - 1;
 
 /// The places of the function's probes, as offsets in `/proc/self/exe`.
 pub(crate) struct SpunPlace {
@@ -20,12 +19,12 @@ pub(crate) struct SpunPlace {
 /// Finds the function.
 pub(crate) fn find() -> Result<SpunPlace, String> {
     let entry = own_offset(spun as *const () as u64)?;
-    let mut code = [0; RET_AT + 1];
+    let mut code = [0; CODE.len()];
     let read = File::open("/proc/self/exe").and_then(|exe| exe.read_exact_at(&mut code, entry));
     read.map_err(|error| format!("cannot read the own program: {error}"))?;
-    match (code[0], code[RET_AT]) {
-        (PUSH, RET) => Ok(SpunPlace { entry, ret: entry + RET_AT as u64 }),
-        _ => Err("the own program has other code than was compiled".to_owned()),
+    match code == CODE {
+        true => Ok(SpunPlace { entry, ret: entry + RET_AT as u64 }),
+        false => Err("the own program has other code than was compiled".to_owned()),
     }
 }
 

@@ -18,10 +18,12 @@ use crate::{
         spec::TraceSpec,
     },
     timeline_server::{Server, stopped_by_signals},
+    ui,
 };
 use anyhow::{Context as _, anyhow, ensure};
 use ctrace_core::units::Nanos;
 use std::{
+    cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::mpsc::{Receiver, channel},
     thread::JoinHandle,
@@ -44,9 +46,9 @@ pub(super) fn main(args: UiArgs) -> Result<u8, Failure> {
     let tracing = Tracing::start(spec, subject, Output::Calls(Box::new(calls)))?;
     // A session that does not begin says why at its end.
     let served = if tracing.begins() { show(&args, look, stop) } else { Ok(()) };
-    tracing.end()?;
+    let code = tracing.end()?;
     served?;
-    Ok(0)
+    Ok(code)
 }
 
 fn subject(args: &UiArgs, spec: &mut TraceSpec) -> Result<Subject, Failure> {
@@ -94,7 +96,7 @@ fn show(args: &UiArgs, look: LiveLook, stop: oneshot::Receiver<()>) -> Result<()
 struct Tracing {
     commands: UnboundedSender<Command>,
     begun: Receiver<()>,
-    thread: JoinHandle<anyhow::Result<()>>,
+    thread: JoinHandle<anyhow::Result<u8>>,
 }
 
 impl Tracing {
@@ -102,10 +104,22 @@ impl Tracing {
         let (commands, received) = unbounded_channel();
         let (begin, begun) = channel();
         let session = move || {
-            let begun = |_| begin.send(()).context("nobody shows it");
+            let has_begun = Cell::new(false);
+            let begun = |_| {
+                has_begun.set(true);
+                begin.send(()).context("nobody shows it")
+            };
             let trace = || subject.trace(&spec, output, received, begun);
             let traced = catch_unwind(AssertUnwindSafe(trace));
-            traced.unwrap_or_else(|_| Err(anyhow!("the session ended by a fault")))
+            match traced.unwrap_or_else(|_| Err(anyhow!("the session ended by a fault"))) {
+                Ok(()) => Ok(0),
+                // The page goes on. Nobody may end it for hours.
+                Err(error) if has_begun.get() => {
+                    ui::say(&format!("{}; Ctrl-C ends the page", Failure::from(error).message()));
+                    Ok(Failure::OWN)
+                }
+                Err(error) => Err(error),
+            }
         };
         let thread = std::thread::Builder::new().name("session".into());
         let thread = thread.spawn(session).context("cannot start a thread")?;
@@ -117,8 +131,8 @@ impl Tracing {
         self.begun.recv().is_ok()
     }
 
-    /// Ends the session if it goes on.
-    fn end(self) -> anyhow::Result<()> {
+    /// Ends the session if it goes on. Returns the exit status if it has told an error.
+    fn end(self) -> anyhow::Result<u8> {
         // It may have ended by itself.
         let _ = self.commands.send(Command::Stop);
         self.thread.join().unwrap_or_else(|_| Err(anyhow!("the session ended by a fault")))

@@ -96,8 +96,10 @@ pub struct GuardSite {
 /// The danger that begins at a [`GuardSite`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GuardKind {
-    /// An unwinder reads return addresses, and may remove frames.
+    /// An unwinder reads return addresses, and removes frames.
     Unwind,
+    /// An unwinder reads return addresses, and leaves frames alone.
+    Backtrace,
     /// The thread leaves its stack.
     Switch,
     /// A library was loaded: what is dangerous in it is not guarded yet.
@@ -108,6 +110,8 @@ pub enum GuardKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     pub entry: EntrySite,
+    /// The site for a probe that reads arguments: they are still where the caller put them.
+    pub argument_entry: EntrySite,
     pub exit: ExitPlacement,
     pub entry_is_loop_head: bool,
     pub may_tail_jump: bool,

@@ -79,15 +79,35 @@ impl Shown<Vec<u8>> {
     /// Shows new calls until the session ends. Making a timeline takes at most a fifth of the time.
     pub(super) fn follow(&self, look: &LiveLook) {
         const SHORTEST: Duration = Duration::from_millis(200);
+        // Nothing new comes after a panic either.
+        let _ended = Ended(&self.has_ended);
         while let Some((held, end)) = look.next() {
             let began = Instant::now();
             match source_of(&held, &end) {
-                Ok(source) => self.show(source),
+                Ok(source) => self.show_if_better(source),
                 Err(error) => tracing::warn!("the newest calls cannot be shown: {error:#}"),
             }
             std::thread::sleep((4 * began.elapsed()).max(SHORTEST));
         }
-        self.has_ended.store(true, Ordering::Relaxed);
+    }
+
+    /// Shows a source. One without a timeline is shown only if there is no other: it says why.
+    fn show_if_better(&self, source: Arc<Source<Vec<u8>>>) {
+        match source.timeline.get() {
+            Some(Err(error)) if self.now().is_some() => {
+                tracing::warn!("the newest calls cannot be shown: {error}");
+            }
+            _ => self.show(source),
+        }
+    }
+}
+
+/// Says at last that nothing new will come.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -96,4 +116,37 @@ fn source_of(held: &Held, end: &End) -> anyhow::Result<Arc<Source<Vec<u8>>>> {
     let source = Source::new(Recording::open(held.write_to(writer, end)?)?);
     source.build();
     Ok(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctrace_core::{recording::Start, timeline::TimelineError};
+
+    /// Returns a source of as many functions, which has no timeline if there is an error.
+    fn source(end_ns: u64, error: Option<TimelineError>) -> Arc<Source<Vec<u8>>> {
+        let writer = Writer::uncompressed(Vec::new(), &Start::default()).expect("in memory");
+        let end = End { end_ns: ctrace_core::units::Nanos(end_ns), ..End::default() };
+        let file = writer.finish(&end).expect("in memory");
+        let source = Source::new(Recording::open(file).expect("a recording"));
+        match error {
+            Some(error) => _ = source.timeline.set(Err(NoTimeline::Refused(error))),
+            None => source.build(),
+        }
+        source
+    }
+
+    #[test]
+    fn a_source_without_a_timeline_replaces_none_that_has_one() {
+        let shown = Shown::live();
+        let length = |shown: &Shown<Vec<u8>>| shown.now().map(|now| now.recording.period().1.0);
+        let refused = || Some(TimelineError::TooManyThreads);
+        shown.show_if_better(source(3, refused()));
+        assert_eq!(length(&shown), Some(3), "it says why");
+        shown.show_if_better(source(5, None));
+        shown.show_if_better(source(7, refused()));
+        assert_eq!(length(&shown), Some(5));
+        shown.show_if_better(source(9, None));
+        assert_eq!(length(&shown), Some(9));
+    }
 }

@@ -127,10 +127,8 @@ fn a_global_label_in_code_begins_a_function() {
 #[test]
 fn unwinders_are_guarded_where_they_are_defined() {
     let body = "endbr64\npush %rbx\n.cfi_def_cfa_offset 16\npop %rbx\n.cfi_def_cfa_offset 8\nret";
-    for name in [
-        "_Unwind_RaiseException",
-        "_Unwind_ForcedUnwind",
-        "_Unwind_Resume_or_Rethrow",
+    let throws = ["_Unwind_RaiseException", "_Unwind_ForcedUnwind", "_Unwind_Resume_or_Rethrow"];
+    let looks = [
         "_Unwind_Backtrace",
         "unw_step",
         "__unw_step",
@@ -138,9 +136,11 @@ fn unwinders_are_guarded_where_they_are_defined() {
         "_Ux86_64_step",
         "unw_backtrace",
         "backtrace",
-    ] {
+    ];
+    let throws = throws.map(|name| (name, GuardKind::Unwind)).into_iter();
+    for (name, kind) in throws.chain(looks.map(|name| (name, GuardKind::Backtrace))) {
         // The cheapest place for a probe is behind the first instruction.
-        check_code(&function(name, body), &[(name, 4, GuardKind::Unwind)]);
+        check_code(&function(name, body), &[(name, 4, kind)]);
     }
     check_code(&function("_dl_debug_state", "ret"), &[("_dl_debug_state", 0, GuardKind::Load)]);
     // What only goes on with an unwinding, or asks about it, is not.
@@ -311,15 +311,15 @@ fn jumps_of_an_object_that_makes_stacks_are_guarded() {
 
 #[test]
 fn runtimes_that_walk_their_own_stacks_are_not_guarded() {
-    for (symbol, runtime) in [
-        ("_ZN2v88internal7Isolate4InitEv", "V8"),
-        ("JNI_CreateJavaVM", "a Java virtual machine"),
-        ("mono_jit_init", "Mono"),
-        ("coreclr_initialize", ".NET"),
-        ("caml_startup", "OCaml"),
+    for (symbol, runtime, shown) in [
+        ("_ZN2v88internal7Isolate4InitEv", "V8", "v8::internal"),
+        ("JNI_CreateJavaVM", "a Java virtual machine", "JNI_CreateJavaVM"),
+        ("mono_jit_init", "Mono", "mono_jit_init"),
+        ("coreclr_initialize", ".NET", "coreclr_initialize"),
+        ("caml_startup", "OCaml", "caml_startup"),
     ] {
         let text = function(symbol, "nop\nret");
-        let why = format!("walks its own stacks ({runtime})");
+        let why = format!("walks its own stacks ({runtime}, by its symbol {shown})");
         check_refusal(&ASSEMBLER, "assembler", &text, &why);
         check_code(&function("f", &format!("call {symbol}@plt\nret")), &[]);
     }
@@ -352,17 +352,17 @@ fn system_libraries() {
     let library = |name: &str| Some(folder.join(name)).filter(|path| path.exists());
     if let Some(path) = library("libc.so.6") {
         let expected = ["setcontext", "swapcontext"].map(|name| (name, GuardKind::Switch));
-        check_names(&path, &[&expected[..], &[("backtrace", GuardKind::Unwind)]].concat());
+        check_names(&path, &[&expected[..], &[("backtrace", GuardKind::Backtrace)]].concat());
     }
     let path = library("libgcc_s.so.1");
     if let Some(path) = path.or_else(|| Some("/lib/x86_64-linux-gnu/libgcc_s.so.1".into())) {
         let unwinders = [
-            "_Unwind_RaiseException",
-            "_Unwind_ForcedUnwind",
-            "_Unwind_Resume_or_Rethrow",
-            "_Unwind_Backtrace",
+            ("_Unwind_RaiseException", GuardKind::Unwind),
+            ("_Unwind_ForcedUnwind", GuardKind::Unwind),
+            ("_Unwind_Resume_or_Rethrow", GuardKind::Unwind),
+            ("_Unwind_Backtrace", GuardKind::Backtrace),
         ];
-        check_names(&path, &unwinders.map(|name| (name, GuardKind::Unwind)));
+        check_names(&path, &unwinders);
     }
     if let Some(path) = library("libstdc++.so.6") {
         check_names(&path, &[]);

@@ -1,6 +1,7 @@
 //! Checks where probes go against other disassemblers, compilers and the running kernel.
 
 mod corpus;
+mod entries;
 mod guards;
 mod live;
 mod objdump;

@@ -1,19 +1,19 @@
 //! Hand-written functions, one for each rule, with the line that `list -v` shows for them.
 
 use ctrace_user::testing::target::{
-    Candidate, CodeMap, ExitPlacement, Policy, Returns, explain, place,
+    Candidate, CodeMap, ExitPlacement, Placement, Policy, Returns, explain, place,
 };
 use object::{Object, ObjectSymbol};
 use std::process::Command;
 
-const SITES: Policy = Policy {
+pub(crate) const SITES: Policy = Policy {
     returns: Returns::RetSites,
     unwinding_possible: true,
     is_go: false,
     switches_stacks: false,
     guarded: false,
 };
-const AUTO: Policy = Policy {
+pub(crate) const AUTO: Policy = Policy {
     returns: Returns::Auto,
     unwinding_possible: false,
     is_go: false,
@@ -31,13 +31,12 @@ const GUARDED: Policy = Policy {
 };
 
 /// The bodies of `f` and of what else there is, assembled and placed.
-/// Returns the exit.
-fn check(policy: Policy, body: &str, rest: &str, expected: &str) -> Option<ExitPlacement> {
+pub(crate) fn check(policy: Policy, body: &str, rest: &str, expected: &str) -> Option<Placement> {
     let frame = format!("f: .cfi_startproc\n{body}\n.cfi_endproc\n.size f, .-f\n");
     check_whole(policy, "f", &format!("{frame}{rest}"), expected)
 }
 
-fn check_whole(policy: Policy, name: &str, text: &str, expected: &str) -> Option<ExitPlacement> {
+fn check_whole(policy: Policy, name: &str, text: &str, expected: &str) -> Option<Placement> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let source = folder.path().join("snippet.s");
     let object = folder.path().join("snippet.so");
@@ -61,48 +60,7 @@ fn check_whole(policy: Policy, name: &str, text: &str, expected: &str) -> Option
     let candidate = Candidate { address: symbol.address(), size: symbol.size(), name };
     let placement = place(candidate, &map, &policy);
     assert_eq!(explain(&placement), expected);
-    placement.ok().map(|placement| placement.exit)
-}
-
-#[test]
-fn probe_moves_past_endbr64_to_push() {
-    let body = "endbr64\npush %rbx\n.cfi_def_cfa_offset 16\npop %rbx\n.cfi_def_cfa_offset 8\nret";
-    check(SITES, body, "", "entry +4 emulated, exit at 1 ret single-stepped");
-    check(AUTO, body, "", "entry +4 emulated, exit by return probe");
-}
-
-/// Go's check for room on the stack jumps back to the beginning, on another stack.
-#[test]
-fn probe_sits_behind_gos_stack_check() {
-    let go = ".section .go.buildinfo,\"a\"\n.byte 0\n.text\n";
-    let rest = "\npush %rbp\n.cfi_def_cfa_offset 16\nmov %rsp, %rbp\nsub $32, %rsp\nadd $32, %rsp\n\
-        pop %rbp\n.cfi_def_cfa_offset 8\nret\n2: call g\njmp 1b";
-    let small = format!("1: cmp 0x10(%r14), %rsp\njbe 2f{rest}");
-    check(AUTO, &small, go, "entry +6 emulated, exit at 1 ret single-stepped");
-    let large = format!("1: lea -0x200(%rsp), %r12\ncmp 0x10(%r14), %r12\njbe 2f{rest}");
-    check(AUTO, &large, go, "entry +14 emulated, exit at 1 ret single-stepped");
-    // Another program's comparison.
-    let line = "entry +0 single-stepped (also a loop's head), exit by return probe";
-    check(AUTO, &small, "", line);
-}
-
-#[test]
-fn probe_stays_where_a_loop_turns() {
-    let body = "endbr64\n1: nop\ndec %edi\njne 1b\nret";
-    check(SITES, body, "", "entry +0 single-stepped, exit at 1 ret single-stepped");
-    let body = "1: dec %r11d\njne 1b\nret";
-    check(SITES, body, "", "entry +3 emulated (also a loop's head), exit at 1 ret single-stepped");
-}
-
-#[test]
-fn probe_moves_past_what_changes_nothing() {
-    let body = "test %rdi, %rdi\nje 1f\nincl (%rdi)\n1: ret";
-    check(SITES, body, "", "entry +3 emulated, exit at 1 ret single-stepped");
-    let body = "mov $1, %esi\njmp g";
-    check(SITES, body, "", "entry +0 single-stepped, exit at 1 jump emulated");
-    let body =
-        "sub $24, %rsp\n.cfi_def_cfa_offset 32\nadd $24, %rsp\n.cfi_def_cfa_offset 8\nnop\nret";
-    check(SITES, body, "", "entry +0 single-stepped, exit at 1 ret single-stepped");
+    placement.ok()
 }
 
 #[test]
@@ -221,9 +179,9 @@ fn absolute_switch() {
 fn data_in_text() {
     let body =
         "lea t(%rip), %rax\nmov (%rax,%rdi), %eax\njmp 1f\nt: .byte 0xc3, 0xc3, 0xc3, 0xc3\n1: ret";
-    check(SITES, body, "", "entry +0 single-stepped, exit at 1 ret single-stepped");
+    check(SITES, body, "", "entry +10 emulated, exit at 1 ret single-stepped");
     let hidden = body.replace("jmp 1f", "cmp %eax, %edi\nje 1f\njmp *%rcx");
-    let why = "entry +0 single-stepped, exit not seen: there are data among its instructions";
+    let why = "entry +12 emulated, exit not seen: there are data among its instructions";
     check(SITES, &hidden, "", why);
     check(SITES, ".byte 0x06, 0x06", "", "not traced: its bytes are data, not instructions");
 }
@@ -380,18 +338,17 @@ fn guards_do_not_help_all() {
 #[test]
 fn guarded_functions_know_their_ways_out() {
     let body = "nop\ntest %edi, %edi\nje 1f\nret\n1: inc %eax\njmp g";
-    let moved = check(GUARDED, body, "", "entry +0 emulated, exit by return probe, guarded");
+    let exit = |placement: Option<Placement>| placement.map(|it| it.exit);
+    let moved = exit(check(GUARDED, body, "", "entry +0 emulated, exit by return probe, guarded"));
     let Some(ExitPlacement::Guarded(Ok(sites))) = moved else { return assert!(moved.is_none()) };
-    let Some(ExitPlacement::Sites(expected)) =
-        check(SITES, body, "", "entry +0 emulated, exit at 1 ret, 1 jump single-stepped")
-    else {
-        panic!("it has exits")
-    };
+    let in_place =
+        check(SITES, body, "", "entry +0 emulated, exit at 1 ret, 1 jump single-stepped");
+    let Some(ExitPlacement::Sites(expected)) = exit(in_place) else { panic!("it has exits") };
     assert_eq!(sites, expected);
     let unseen =
         check(GUARDED, "ret", "", "entry +0 single-stepped, exit by return probe, guarded");
     let why = "its first instruction is a way out of it".to_owned();
-    assert_eq!(unseen, Some(ExitPlacement::Guarded(Err(why))));
+    assert_eq!(exit(unseen), Some(ExitPlacement::Guarded(Err(why))));
 }
 
 #[test]

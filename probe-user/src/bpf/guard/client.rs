@@ -9,7 +9,7 @@ use super::{
 use crate::bpf::{
     BpfError,
     link::kernel_link::{LinkRefusal, LinkSpec},
-    restore::{GuardMaps, Restored},
+    restore::{Forgotten, GuardMaps, Restored},
 };
 use ctrace_core::units::Pid;
 use rustix::{
@@ -353,11 +353,18 @@ pub(in super::super) struct GuardedReturns {
 
 impl GuardedReturns {
     /// Restores the open frames, or those of one process, when no new ones are hijacked any more.
-    /// Returns the number of those that are left.
-    pub(in super::super) fn sweep(&self, whose: Option<u32>) -> io::Result<usize> {
+    /// Returns the number of those that are left. An error tells that nobody knows it.
+    pub(in super::super) fn sweep(&self, whose: Option<Forgotten>) -> io::Result<usize> {
         let id = self.guard.new_id();
-        let answer = self.guard.ask(id, &GuardRequest::Sweep { id, guards: self.id, whose })?;
-        Ok(answer.place as usize)
+        match self.guard.ask(id, &GuardRequest::Sweep { id, guards: self.id, whose })? {
+            GuardAnswer { errno: 0, place, .. } => Ok(place as usize),
+            GuardAnswer { errno, .. } => Err(io::Error::from_raw_os_error(errno)),
+        }
+    }
+
+    /// Returns whether the guard has died.
+    pub(in super::super) fn is_dead(&self) -> bool {
+        self.guard.is_dead()
     }
 
     /// Takes the functions whose frames were restored since the last call.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::bpf::{
     link::kernel_link,
-    restore::{Attention, Client, GuardMaps, Restorer},
+    restore::{Attention, Client, Forgotten, GuardMaps, Restorer},
 };
 use rustix::{
     fs::fstat,
@@ -288,9 +288,12 @@ impl Server<'_> {
 
     /// Restores the open frames of some guards, or of one process of theirs. Returns the number of
     /// those that are left.
-    fn sweep(&self, guards: Id, whose: Option<u32>) -> u32 {
+    fn sweep(&self, guards: Id, whose: Option<Forgotten>) -> u32 {
         let Some(restorer) = self.state().restorers.get(&guards).cloned() else { return 0 };
-        let left = whose.map_or_else(|| restorer.sweep(), |pid| restorer.sweep_process(pid));
+        let left = match whose {
+            Some(whose) => restorer.sweep_process(whose),
+            None => restorer.sweep(),
+        };
         left as u32
     }
 

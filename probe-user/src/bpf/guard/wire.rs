@@ -8,7 +8,7 @@
 use super::header::{HEADER_BYTES, Id, MessageHeader};
 use crate::bpf::{
     link::kernel_link::{LinkSpec, SITES_LIMIT, Way},
-    restore::{GuardMaps, Restored},
+    restore::{Forgotten, GuardMaps, Restored},
     sys::AttachType,
 };
 use rustix::{
@@ -68,7 +68,7 @@ pub(super) enum GuardRequest<'a> {
     GuardReturns { id: Id, fds: [BorrowedFd<'a>; GuardMaps::FDS] },
     /// Answered under the number `id`: restores the open frames of these guards, for good, or only
     /// those of one process.
-    Sweep { id: Id, guards: Id, whose: Option<u32> },
+    Sweep { id: Id, guards: Id, whose: Option<Forgotten> },
     /// Not answered. What this process has loaded by this time is guarded.
     Looked { guards: Id, pid: u32, time: u64 },
     /// Not answered.
@@ -97,7 +97,7 @@ pub(super) enum ReceivedRequest {
     Sweep {
         id: Id,
         guards: Id,
-        whose: Option<u32>,
+        whose: Option<Forgotten>,
     },
     Looked {
         guards: Id,
@@ -257,7 +257,9 @@ impl GuardRequest<'_> {
             }
             Self::Sweep { id, guards, whose } => {
                 let header = MessageHeader::of_guards(*guards);
-                (MessageHeader { what: SWEEP, id: *id, unit: whose.unwrap_or(0), ..header }, &[])
+                let Forgotten { pid, time } = whose.unwrap_or(Forgotten { pid: 0, time: 0 });
+                let (flags, attach) = (time as u32, (time >> 32) as u32);
+                (MessageHeader { what: SWEEP, id: *id, unit: pid, flags, attach, ..header }, &[])
             }
             Self::Looked { guards, pid, time } => {
                 let header = MessageHeader::of_guards(*guards);
@@ -379,7 +381,8 @@ fn read(socket: &UnixStream) -> io::Result<ReceivedRequest> {
             }
         }
         SWEEP => {
-            let whose = Some(header.unit).filter(|pid| *pid != 0);
+            let time = u64::from(header.attach) << 32 | u64::from(header.flags);
+            let whose = (header.unit != 0).then_some(Forgotten { pid: header.unit, time });
             ReceivedRequest::Sweep { id, guards: header.guards(), whose }
         }
         LOOKED => {

@@ -125,6 +125,25 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
+fn sweeps_arrive_as_they_were_asked_for() {
+    let guards = 1 << 33 | 5;
+    let asked = [None, Some(Forgotten { pid: 9, time: 1 << 50 | 1 << 31 | 3 })];
+    let socket = after(move |socket| {
+        for (whose, id) in asked.into_iter().zip(1 << 40..) {
+            GuardRequest::Sweep { id, guards, whose }.send(socket).unwrap();
+        }
+    });
+    for (expected, number) in asked.into_iter().zip(1 << 40..) {
+        match ReceivedRequest::receive(&socket) {
+            Ok(Some(ReceivedRequest::Sweep { id, guards: of, whose })) => {
+                assert_eq!((id, of, whose), (number, guards, expected));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
 fn headers_are_read_as_they_were_written() {
     let header = MessageHeader {
         what: 1,

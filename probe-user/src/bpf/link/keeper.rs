@@ -7,7 +7,7 @@ use super::kernel_link::{self, LinkRefusal, LinkSpec};
 use crate::bpf::{
     BpfError,
     guard::{self, Guard, GuardedLink, GuardedReturns},
-    restore::{Attention, Client, GuardMaps, Restored, Restorer},
+    restore::{Attention, Client, Forgotten, GuardMaps, Restored, Restorer},
 };
 use ctrace_core::units::Pid;
 use std::{
@@ -100,20 +100,24 @@ impl ReturnGuard {
     /// Restores the open frames. Returns the number of those that are left.
     pub(crate) fn sweep(&self) -> usize {
         match self {
-            Self::Guarded { returns, maps } => {
-                returns.sweep(None).unwrap_or_else(|_| take_over(maps.clone()))
-            }
+            Self::Guarded { returns, maps } => returns.sweep(None).unwrap_or_else(|error| {
+                if returns.is_dead() {
+                    return take_over(maps.clone());
+                }
+                // It sweeps once more at its end.
+                tracing::warn!("return addresses are put back late: {error}");
+                1
+            }),
             Self::Own { restorer, .. } => restorer.sweep(),
         }
     }
 
-    /// Restores the open frames of a process whose calls get no return probe any more. Returns the
-    /// number of those that are left.
-    pub(crate) fn sweep_process(&self, pid: u32) -> usize {
+    /// Restores the open frames of a process that was forgotten. Returns the number of those that are
+    /// left. A dead guard leaves them to the end of the session, which is near.
+    pub(crate) fn sweep_process(&self, whose: Forgotten) -> io::Result<usize> {
         match self {
-            // A dead guard leaves them to the end of the session, which is near.
-            Self::Guarded { returns, .. } => returns.sweep(Some(pid)).unwrap_or(0),
-            Self::Own { restorer, .. } => restorer.sweep_process(pid),
+            Self::Guarded { returns, .. } => returns.sweep(Some(whose)),
+            Self::Own { restorer, .. } => Ok(restorer.sweep_process(whose)),
         }
     }
 
@@ -142,11 +146,12 @@ fn take_over(maps: GuardMaps) -> usize {
         loaded: Box::new(|_| false),
         attention: Box::new(|| Attention::Gone),
     };
-    match Restorer::start(maps, client) {
+    match Restorer::start(maps.clone(), client) {
         Ok(restorer) => restorer.take_over(),
         Err(error) => {
             tracing::warn!("return addresses stay replaced: {error}");
-            0
+            maps.give_up();
+            1
         }
     }
 }

@@ -13,9 +13,11 @@
 //! | `loads` | threads that have loaded a library, held until its guards are in place |
 //! | `settler` | restores the frames of a request, and continues a process that has stopped for one |
 //! | `pace` | CPUs and priority of these threads |
+//! | `handlers` | waits for entry handlers that still run |
 //! | `sweep` | the end: lists what is open, and restores it in stopped threads |
 //! | `stopped` | a thread that is stopped by ptrace, unseen by its parent |
 
+mod handlers;
 mod loads;
 mod pace;
 mod requests;
@@ -31,10 +33,16 @@ pub(super) use stopped::may_stop_threads;
 use super::sys;
 use ctrace_common::{GUARDED, GUARDED_STOPPED};
 use rustix::process::{Pid, Signal, kill_process};
+use states::States;
 use std::{
     os::fd::{AsFd as _, OwnedFd},
     sync::Arc,
+    thread::sleep,
+    time::Duration,
 };
+
+/// A thread that has marked its process as stopped gets its signal within this time.
+const STOPS_WITHIN: Duration = Duration::from_millis(10);
 
 /// The maps, the program and the links that a restorer works with.
 #[derive(Clone, Debug)]
@@ -47,6 +55,13 @@ pub(super) struct GuardMaps {
     /// The links of the programs that guard at signals and forks. They stay if ctrace dies.
     pub(super) signals: Arc<OwnedFd>,
     pub(super) forks: Arc<OwnedFd>,
+}
+
+/// A process that is traced no more: calls of it that began after this time get no return probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Forgotten {
+    pub(super) pid: u32,
+    pub(super) time: u64,
 }
 
 /// The session that a restorer works for. None of these may block.
@@ -93,6 +108,19 @@ impl GuardMaps {
                 && state[0] as u8 == GUARDED_STOPPED
         };
         self.guarded().into_iter().filter(is_stopped).collect()
+    }
+
+    /// Has no guard ask for anything any more, as nobody answers, and continues the processes that
+    /// threads have stopped for an answer.
+    pub(super) fn give_up(&self) {
+        // Without the memory of the states, threads that ask go on stopping their processes.
+        let ended = States::of(&self.states).map(|states| states.end_guards());
+        ended.unwrap_or_else(|error| tracing::warn!("guards cannot be ended: {error}"));
+        let mut stopped = self.stopped();
+        // The signal follows the mark.
+        sleep(STOPS_WITHIN);
+        stopped.extend(self.stopped());
+        stopped.into_iter().for_each(|pid| self.go_on(pid));
     }
 
     /// Continues a process.

@@ -1,12 +1,14 @@
 //! The threads that serve the requests of one session.
 
 use super::{
-    Client, GuardMaps,
+    Client, Forgotten, GuardMaps,
+    handlers::Handlers,
     pace::{self, RESTORERS},
     requests::Requests,
     settler::Settler,
     sweep,
 };
+use crate::bpf::machine::clock::now;
 use rustix::{
     event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll},
     io::Errno,
@@ -44,6 +46,7 @@ pub(in super::super) struct Restorer {
 struct Shared {
     settler: Settler,
     requests: Mutex<Requests>,
+    handlers: Handlers,
     /// Readable when the session is over.
     end: OwnedFd,
 }
@@ -53,6 +56,7 @@ impl Restorer {
         let shared = Arc::new(Shared {
             requests: Mutex::new(Requests::of(maps.requests.as_fd())?),
             settler: Settler::new(maps, client)?,
+            handlers: Handlers::default(),
             end: eventfd(0, EventfdFlags::CLOEXEC)?,
         });
         let mut restorer = Self { shared, threads: Vec::new() };
@@ -74,6 +78,7 @@ impl Restorer {
     /// more. Returns the number of frames that could not be restored.
     pub(in super::super) fn sweep(&self) -> usize {
         self.begin_to_end();
+        self.shared.handlers.wait_for_those_before(now().0);
         let left = self.sweep_apart(None);
         self.shared.settler.loads().end();
         left
@@ -89,14 +94,17 @@ impl Restorer {
         left
     }
 
-    /// Restores the open frames of one process whose calls get no return probe any more. Returns the
-    /// number of frames that could not be restored.
-    pub(in super::super) fn sweep_process(&self, pid: u32) -> usize {
-        self.sweep_apart(Some(pid))
+    /// Restores the open frames of a process that was forgotten. Returns the number of frames that could
+    /// not be restored.
+    pub(in super::super) fn sweep_process(&self, Forgotten { pid, time }: Forgotten) -> usize {
+        self.shared.handlers.wait_for_those_before(time);
+        // Of many that were forgotten at one time, only the first is waited for.
+        let since = Duration::from_nanos(now().0.saturating_sub(time));
+        self.sweep_apart(Some((pid, Instant::now() + sweep::PATIENCE.saturating_sub(since))))
     }
 
     /// Sweeps in a thread of its own, for the priority: nobody else serves the threads that wait.
-    fn sweep_apart(&self, whose: Option<u32>) -> usize {
+    fn sweep_apart(&self, whose: Option<(u32, Instant)>) -> usize {
         thread::scope(|scope| scope.spawn(|| self.shared.sweep(whose)).join().unwrap_or(1))
     }
 
@@ -171,7 +179,7 @@ impl Shared {
         }
     }
 
-    fn sweep(&self, whose: Option<u32>) -> usize {
+    fn sweep(&self, whose: Option<(u32, Instant)>) -> usize {
         pace::precede();
         // The threads must not take the listed frames for requests.
         let mut requests = locked(&self.requests);
@@ -179,8 +187,8 @@ impl Shared {
         let serve = |requests: &mut Requests| {
             self.serve_all(requests);
         };
-        if let Some(pid) = whose {
-            return sweep::one(pid, maps, loads, &mut requests, serve);
+        if let Some((pid, until)) = whose {
+            return sweep::one(pid, until, maps, loads, &mut requests, serve);
         }
         let left = sweep::all(maps, loads, &mut requests, serve);
         self.serve_late(&mut requests);

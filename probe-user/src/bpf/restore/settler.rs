@@ -12,7 +12,10 @@ use super::{
     requests::{FramesRequest, Requests},
     states::States,
 };
-use crate::{auxv::has_gained_rights, process_status::ProcessStatus};
+use crate::{
+    auxv::has_gained_rights,
+    process_status::{ProcessStatus, is_end},
+};
 use ctrace_common::RestoreReason;
 use std::{
     collections::HashSet,
@@ -284,8 +287,4 @@ impl Stop {
             },
         }
     }
-}
-
-fn is_end(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
 }

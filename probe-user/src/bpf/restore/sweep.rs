@@ -11,7 +11,7 @@ use super::{
     settler::Stop,
     stopped::Stopped,
 };
-use crate::process_status::{ProcessStatus, has_shadow_stack};
+use crate::process_status::{ProcessStatus, has_shadow_stack, is_end};
 use std::{
     collections::HashSet,
     fs::{self, File},
@@ -23,7 +23,7 @@ use std::{
 };
 
 /// Calls that return within this time are not disturbed.
-const PATIENCE: Duration = Duration::from_millis(100);
+pub(super) const PATIENCE: Duration = Duration::from_millis(100);
 /// The time for the stop of a thread that has loaded a library. It has begun before.
 const HELD_WITHIN: Duration = Duration::from_secs(2);
 /// A program that forks without end is not followed for longer. Only those forked before the first
@@ -60,15 +60,16 @@ pub(super) fn all(
     }
 }
 
-/// The same for one guarded process.
+/// The same for one guarded process, whose calls return by themselves `until` this time.
 pub(super) fn one(
     pid: u32,
+    until: Instant,
     maps: &GuardMaps,
     loads: &Loads,
     requests: &mut Requests,
     serve: impl FnMut(&mut Requests),
 ) -> usize {
-    Sweep { maps, loads, requests, serve }.process(pid, Instant::now() + PATIENCE)
+    Sweep { maps, loads, requests, serve }.process(pid, until)
 }
 
 struct Sweep<'a, Serve> {
@@ -85,21 +86,28 @@ struct Thread {
 }
 
 /// Returns the threads of a process. Later ones have no hijacked frames.
-fn threads(pid: u32) -> Vec<u32> {
-    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+fn threads(pid: u32) -> io::Result<Vec<u32>> {
+    let entries = match fs::read_dir(format!("/proc/{pid}/task")) {
+        Err(error) if is_end(&error) => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let threads = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    Ok(threads.collect())
 }
 
 impl<Serve: FnMut(&mut Requests)> Sweep<'_, Serve> {
     /// Returns the number of frames that could not be restored. Until the given time, frames may
     /// return by themselves.
     fn process(&mut self, pid: u32, until: Instant) -> usize {
-        // What the processor keeps of its return addresses cannot be written. They return by themselves.
-        if has_shadow_stack(pid) {
-            return 0;
-        }
-        let mut open: Vec<Thread> =
-            threads(pid).into_iter().map(|tid| Thread { pid, tid }).collect();
+        let threads = match has_shadow_stack(pid) {
+            // What the processor keeps of its return addresses cannot be written. They return by
+            // themselves.
+            Ok(true) => return 0,
+            has => has.and_then(|_| threads(pid)),
+        };
+        // Nothing may be written, and something may be open.
+        let Ok(threads) = threads else { return 1 };
+        let mut open: Vec<Thread> = threads.into_iter().map(|tid| Thread { pid, tid }).collect();
         open.retain(|thread| self.may_have_frames(*thread));
         while !open.is_empty() && Instant::now() < until {
             sleep(PAUSE);

@@ -19,6 +19,18 @@ pub(crate) fn own(cpu: Nanos, cost: Nanos) -> f64 {
     (cpu - cost).max(cpu * 0.01)
 }
 
+/// Returns the cost in percent of the target's own work, in words.
+pub(crate) fn share_of_own(cpu: Nanos, cost: Nanos) -> String {
+    let most = 100.0 * (MOST - 1.0);
+    let percent = percent_of_own(cpu, cost);
+    if percent > most { format!("more than {most} %") } else { format!("{percent:.0} %") }
+}
+
+/// Returns the cost in percent of the target's own work.
+pub(crate) fn percent_of_own(cpu: Nanos, cost: Nanos) -> f64 {
+    100.0 * cost.0 as f64 / own(cpu, cost)
+}
+
 /// The cost of the probes, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Estimate {
@@ -119,6 +131,20 @@ mod tests {
         let estimate = |measured| Estimate::of(&spent, measured, Some(used));
         assert_eq!(estimate(true), Estimate { least: MS(500), most: Some(MS(500)) });
         assert_eq!(estimate(false), estimate(true));
+    }
+
+    /// Where hardly anything is left to compare with, no figure is told.
+    #[test]
+    fn a_share_of_hardly_anything_is_no_figure() {
+        for (cost, told) in [
+            (30, "3 %"),
+            (500, "100 %"),
+            (899, "890 %"),
+            (901, "more than 900 %"),
+            (3_000, "more than 900 %"),
+        ] {
+            assert_eq!(share_of_own(MS(1_000), MS(cost)), told, "{cost}");
+        }
     }
 
     #[test]

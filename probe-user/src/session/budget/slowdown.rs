@@ -3,7 +3,7 @@
 
 use super::{
     costs::Spent,
-    evidence::{Estimate, own},
+    evidence::{Estimate, percent_of_own},
 };
 use crate::target::process::cpu_times::CpuTimes;
 use ctrace_core::units::Nanos;
@@ -92,7 +92,7 @@ impl Watch {
         let Totals { spent, cpu: length, used } = now.since(&self.last);
         self.last = now;
         let stretch = Estimate::of(&spent, measured, used);
-        let percent = 100.0 * stretch.least.0 as f64 / own(length, stretch.least);
+        let percent = percent_of_own(length, stretch.least);
         let limit = match self.policy {
             SlowdownPolicy::Off => f64::INFINITY,
             SlowdownPolicy::Warn => WARN_PERCENT,

@@ -86,6 +86,7 @@ impl Planner {
                     one.code = begin..begin.saturating_add(function.size);
                     let described = InObject { object, function };
                     if self.values.plan_call(&mut one, &asked, &described, &mut plan.notes)? {
+                        one.keep_arguments();
                         planned.push(one);
                     }
                 }

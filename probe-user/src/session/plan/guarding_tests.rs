@@ -85,7 +85,8 @@ fn one_object_can_forbid_all_guards() {
     let plan = planner.plan(&mapped).unwrap();
     assert!(matches!(exit(&plan), ExitPlacement::Sites(_)));
     assert!(plan.guards.is_empty() && !planner.allows_return_probes());
-    let why = "lib2.so walks its own stacks (a Java virtual machine)";
+    let why =
+        "lib2.so walks its own stacks (a Java virtual machine, by its symbol JNI_CreateJavaVM)";
     assert_eq!(plan.unguarded, [why]);
     let expected = [vec![why.to_owned()], vec!["lib1.so uses makecontext".to_owned()]];
     assert_eq!(planner.against_return_probes(), expected);
@@ -96,7 +97,8 @@ fn one_object_can_forbid_all_guards() {
 fn a_runtime_forbids_return_probes() {
     let runtime = "int JNI_CreateJavaVM(void) { return 7; }\n";
     let (_built, mapped) = files(&["int plain;", runtime]);
-    let why = "lib2.so walks its own stacks (a Java virtual machine)";
+    let why =
+        "lib2.so walks its own stacks (a Java virtual machine, by its symbol JNI_CreateJavaVM)";
     for (returns, guards) in
         [(Returns::Auto, true), (Returns::Auto, false), (Returns::ReturnProbe, false)]
     {
@@ -191,6 +193,7 @@ fn a_moved_function_ends_at_its_ways_out() {
     let site = |kind| ExitSite { offset: 3, cost: CostClass::SingleStep, kind };
     let placement = |exit| Placement {
         entry: EntrySite { offset: 0, cost: CostClass::Emulated, skipped: 0 },
+        argument_entry: EntrySite { offset: 0, cost: CostClass::Emulated, skipped: 0 },
         exit,
         entry_is_loop_head: false,
         may_tail_jump: false,

@@ -329,10 +329,10 @@ impl Session {
         self.end_guards();
     }
 
-    /// Puts return addresses back where guards are in place, and takes the guards away. No return
-    /// probes are in place any more.
+    /// Puts return addresses back, and takes the guards away. No return probes are in place any more.
+    /// Signals are guarded also where no file has a place to guard.
     fn end_guards(&mut self) {
-        if self.arming.guarding.is_in_place() {
+        if self.arming.guarding.begin_to_end() {
             self.restore_open_frames();
             self.arming.detach_guards();
         }

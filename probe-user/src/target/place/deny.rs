@@ -148,7 +148,7 @@ pub(super) fn keeps_return_address(name: &str) -> Option<&'static str> {
     let stripped = name.trim_start_matches('_').trim_start_matches("libc_");
     match names::guarded(name) {
         Some(GuardKind::Switch) => return Some("it switches stacks"),
-        Some(GuardKind::Unwind) => return Some("it walks the stack"),
+        Some(GuardKind::Unwind | GuardKind::Backtrace) => return Some("it walks the stack"),
         Some(GuardKind::Load) | None => {}
     }
     if name.starts_with("_Unwind_") || name.starts_with("_ULx86_64_") || name.starts_with("unw_") {

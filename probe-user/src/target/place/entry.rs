@@ -1,10 +1,11 @@
 //! Chooses the instruction that an entry probe sits on.
 //!
 //! The kernel emulates a few instructions and single-steps all others, at many times the cost. So
-//! the probe may move to a cheaper instruction past leading ones that change neither the stack, nor
-//! memory, nor an argument: past `endbr64` to a `push`, past `test %rdi,%rdi` to its `je`. It never
-//! moves past a `push`, since the return address would no longer be on top. It never moves past a
-//! jump target, since it would count the turns of a loop.
+//! the probe may move to a cheaper instruction past leading ones: past `endbr64` to a `push`, past
+//! `test %rdi,%rdi` to its `je`, past `mov 8(%rdi),%rax; test %rax,%rax` to the `je` behind them. It
+//! never moves past a `push`, since the return address would no longer be on top. It never moves
+//! past a jump target, since it would count the turns of a loop. [`Passes`] says what else stands
+//! in its way.
 
 use crate::target::place::code::CodeMap;
 use crate::target::place::code::extent::Mark;
@@ -14,18 +15,31 @@ use crate::target::place::deny::Refusal;
 use crate::target::place::go;
 use crate::target::plan::EntrySite;
 use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
-    Register,
+    CpuidFeature, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory,
+    Mnemonic, OpAccess, Register, UsedMemory,
 };
 
 /// Instructions that the probe may move past.
 const MAX_PASSED: usize = 6;
+
+/// The kinds of leading instructions that a probe may move past.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Passes {
+    /// Those that change no argument and touch no memory. A probe behind them sees what it would
+    /// see at the first instruction.
+    Unseen,
+    /// Also those that change any register but the stack pointer, that read memory, or that write
+    /// to the function's own frame. They take less time than a single step, which the duration of
+    /// the call would contain.
+    Quick,
+}
 
 /// Returns the site of the entry probe of the function at `address`.
 pub(super) fn entry_site(
     address: u64,
     map: &CodeMap<'_>,
     flow: &Flow,
+    passes: Passes,
 ) -> Result<EntrySite, Refusal> {
     let bytes = map.bytes(address).ok_or(Refusal::NotCode)?;
     let decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
@@ -50,7 +64,8 @@ pub(super) fn entry_site(
             Err(_) => {}
         }
         // Without any site yet, even an instruction that touches memory is passed.
-        if !is_passable(&instruction, &mut facts, best.is_none()) {
+        let passes_memory = best.is_none();
+        if !is_passable(&instruction, &mut facts, passes, passes_memory) {
             break;
         }
     }
@@ -89,7 +104,8 @@ fn is_way_out(flow: &Flow, at: u64) -> bool {
 fn is_passable(
     instruction: &Instruction,
     facts: &mut InstructionInfoFactory,
-    memory_too: bool,
+    passes: Passes,
+    passes_memory: bool,
 ) -> bool {
     if matches!(instruction.mnemonic(), Mnemonic::Endbr64 | Mnemonic::Nop) {
         return true;
@@ -102,21 +118,61 @@ fn is_passable(
         return false;
     }
     let facts = facts.info(instruction);
-    if !memory_too && !facts.used_memory().is_empty() {
-        return false;
-    }
-    !facts.used_registers().iter().any(|used| {
-        let writes = !matches!(used.access(), OpAccess::None | OpAccess::Read | OpAccess::CondRead);
-        writes && is_kept(used.register().full_register())
-    })
+    let is_quick = passes == Passes::Quick && is_quick(instruction);
+    let passes_access = |memory: &UsedMemory| {
+        passes_memory || (is_quick && (!writes(memory.access()) || is_in_frame(memory)))
+    };
+    let keeps =
+        |register: Register| register == Register::RSP || (!is_quick && may_be_argument(register));
+    facts.used_memory().iter().all(passes_access)
+        && !facts
+            .used_registers()
+            .iter()
+            .any(|used| writes(used.access()) && keeps(used.register().full_register()))
 }
 
-/// Returns whether a register is the stack pointer or may carry an argument.
-fn is_kept(register: Register) -> bool {
+fn writes(access: OpAccess) -> bool {
+    !matches!(access, OpAccess::None | OpAccess::NoMemAccess | OpAccess::Read | OpAccess::CondRead)
+}
+
+/// Returns whether an access is to the memory below the return address, which nobody else looks at.
+fn is_in_frame(memory: &UsedMemory) -> bool {
+    memory.base() == Register::RSP
+        && memory.index() == Register::None
+        && memory.displacement().cast_signed() < 0
+}
+
+/// Returns whether an instruction takes no more than some nanoseconds if its memory is there. It
+/// does not trap either, but for memory that is not.
+fn is_quick(instruction: &Instruction) -> bool {
+    let divides = matches!(instruction.mnemonic(), Mnemonic::Div | Mnemonic::Idiv);
+    let is_common = |feature: &CpuidFeature| {
+        matches!(
+            feature,
+            CpuidFeature::INTEL8086
+                | CpuidFeature::INTEL186
+                | CpuidFeature::INTEL386
+                | CpuidFeature::INTEL486
+                | CpuidFeature::X64
+                | CpuidFeature::CMOV
+                | CpuidFeature::SSE
+                | CpuidFeature::SSE2
+                | CpuidFeature::SSE3
+                | CpuidFeature::SSSE3
+                | CpuidFeature::SSE4_1
+                | CpuidFeature::SSE4_2
+        )
+    };
+    !divides
+        && !instruction.is_string_instruction()
+        && instruction.cpuid_features().iter().all(is_common)
+}
+
+/// Returns whether a register may carry an argument.
+fn may_be_argument(register: Register) -> bool {
     matches!(
         register,
-        Register::RSP
-            | Register::RDI
+        Register::RDI
             | Register::RSI
             | Register::RDX
             | Register::RCX

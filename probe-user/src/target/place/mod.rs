@@ -32,6 +32,7 @@ pub(crate) use same_frame::Frames;
 use super::plan::{EntrySite, ExitPlacement, Placement};
 use code::flow::{self, Flow, Way};
 use code::frames::{FrameEntry, Start};
+use entry::Passes;
 
 /// The user's choice of how the ends of calls are seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,18 +81,25 @@ pub fn place(
     if flow.broken_at_entry {
         return Err(Refusal::NotInstructions);
     }
-    let (entry, is_loop_head) = match entry::behind_stack_check(candidate.address, map, &flow) {
-        Some(entry) => (entry, false),
-        None => {
-            let is_loop_head = flow.targets.contains(&candidate.address);
-            (entry::entry_site(candidate.address, map, &flow)?, is_loop_head)
-        }
+    let behind_check = entry::behind_stack_check(candidate.address, map, &flow);
+    let is_loop_head = behind_check.is_none() && flow.targets.contains(&candidate.address);
+    let entry_past = |passes| match behind_check {
+        Some(entry) => Ok(entry),
+        None => entry::entry_site(candidate.address, map, &flow, passes),
     };
+    let (entry, argument_entry) = (entry_past(Passes::Quick)?, entry_past(Passes::Unseen)?);
     let may_tail_jump = flow.ways_out.iter().any(|(_, way)| *way != Way::Ret);
     let no_return_probe = no_return_probe(candidate, map, policy, &flow, frame);
     let exit = exit(candidate, map, policy, &flow, &entry, no_return_probe.is_none());
     let entry_is_loop_head = is_loop_head;
-    Ok(Placement { entry, exit, entry_is_loop_head, may_tail_jump, no_return_probe })
+    Ok(Placement {
+        entry,
+        argument_entry,
+        exit,
+        entry_is_loop_head,
+        may_tail_jump,
+        no_return_probe,
+    })
 }
 
 /// Returns the function's end, and its unwind entry if it has one.

@@ -24,8 +24,8 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Naming {
     given: HashMap<Box<str>, Given>,
-    /// The symbols of the functions that were first to have a full name, by that name as it is written
-    /// in the source.
+    /// The symbols of the functions that have a full name, by that name as it is written in the source.
+    /// Of several, it is that of the first, or of one that has no other name.
     written: HashMap<Box<str>, Arc<str>>,
 }
 
@@ -55,15 +55,13 @@ impl Naming {
             let function = &objects[found.object].functions()[found.index];
             (function, selection.named_in_full.contains(found))
         });
-        self.give_all(chosen);
+        self.give_all(&chosen.collect::<Vec<_>>());
     }
 
-    fn give_all<'a>(&mut self, functions: impl Iterator<Item = (&'a Function, bool)>) {
+    fn give_all(&mut self, functions: &[(&Function, bool)]) {
+        self.know_written(functions.iter().map(|(function, _)| *function));
         let mut new = HashMap::<Box<str>, Given>::new();
-        for (function, in_full) in functions {
-            if let Some(written) = as_written(function.full_name()) {
-                self.written.entry(written.into()).or_insert_with(|| function.symbol());
-            }
+        for &(function, in_full) in functions {
             let short = of_overloads(function);
             if self.given.contains_key(&*short) {
                 continue;
@@ -82,6 +80,26 @@ impl Naming {
             }
         }
         self.given.extend(new);
+    }
+
+    /// Takes note of the full names as they are written in the source. Those that are so by themselves
+    /// come first: a function has no other name than `label(int)`, and one with a tag has.
+    fn know_written<'a>(&mut self, functions: impl Iterator<Item = &'a Function>) {
+        let mut others = Vec::new();
+        for function in functions {
+            let full = function.full_name();
+            match as_written(full).filter(|written| *written != **full) {
+                Some(written) => others.push((written, function)),
+                None => self.know(full, function),
+            }
+        }
+        others.into_iter().for_each(|(written, function)| self.know(&written, function));
+    }
+
+    fn know(&mut self, written: &str, function: &Function) {
+        if !self.written.contains_key(written) {
+            self.written.insert(written.into(), function.symbol());
+        }
     }
 
     /// Returns the names of a function.
@@ -153,7 +171,7 @@ mod tests {
     }
 
     fn give(naming: &mut Naming, functions: &[&Function]) -> Vec<String> {
-        naming.give_all(functions.iter().map(|function| (*function, false)));
+        naming.give_all(&functions.iter().map(|function| (*function, false)).collect::<Vec<_>>());
         functions.iter().map(|function| naming.of(function).name.to_string()).collect()
     }
 
@@ -167,7 +185,7 @@ mod tests {
         let one = &all[..1];
         assert_eq!(give(&mut Naming::default(), one), ["shop::format"]);
         let mut naming = Naming::default();
-        naming.give_all(one.iter().map(|function| (*function, true)));
+        naming.give_all(&[(one[0], true)]);
         let shown = naming.of(one[0]);
         assert_eq!((&*shown.name, shown.short.as_deref()), (expected[0], Some("shop::format")));
     }
@@ -189,6 +207,28 @@ mod tests {
         let symbols = ["_ZN4shop5labelB5cxx11Ei", "_ZN4shop5labelEl", "_ZN4shop5titleB5cxx11Ei"];
         let expected = ["shop::label(int)", "shop::label(long)", "shop::title"];
         assert_eq!(give(&mut Naming::default(), &named(&object, &symbols)), expected);
+    }
+
+    /// One was compiled for the old strings of C++, the other for the new ones.
+    #[test]
+    fn a_tag_alone_tells_two_functions_apart() {
+        let source = r#"
+            #define KEPT __attribute__((noinline, used))
+            KEPT int with(int v) __asm__("_ZN4shop5labelB5cxx11Ei");
+            KEPT int with(int v) { return v + 1; }
+            KEPT int without(int v) __asm__("_ZN4shop5labelEi");
+            KEPT int without(int v) { return v + 2; }
+            int main() { return 0; }
+        "#;
+        let built = compile("gcc -O1", "c", source);
+        let object = built.object();
+        let symbols = ["_ZN4shop5labelB5cxx11Ei", "_ZN4shop5labelEi"];
+        let [with, without] = named(&object, &symbols)[..] else { panic!("{symbols:?}") };
+        let expected = ["shop::label[abi:cxx11](int)", "shop::label(int)"];
+        assert_eq!(give(&mut Naming::default(), &[with, without]), expected);
+        let mut naming = Naming::default();
+        assert_eq!(give(&mut naming, &[without]), ["shop::label"]);
+        assert_eq!(give(&mut naming, &[with]), expected[..1]);
     }
 
     #[test]

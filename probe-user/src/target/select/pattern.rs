@@ -256,13 +256,16 @@ impl Pattern {
         if glob.is_literal() || !self.name.may_be_full() {
             return found;
         }
-        let is_text = |name: &N| {
-            let name = name.as_ref();
-            name == glob.text() || as_written(name).as_deref() == Some(glob.text())
+        let is_named = |one: &T| names(one).iter().any(|name| name.as_ref() == glob.text());
+        // Another function may have this name without a tag, or without its namespaces.
+        let is_written = |one: &T| {
+            names(one).iter().any(|name| as_written(name.as_ref()).as_deref() == Some(glob.text()))
         };
-        let is_named = |one: &T| names(one).iter().any(is_text);
-        match found.iter().any(is_named) {
-            true => found.into_iter().filter(is_named).collect(),
+        if found.iter().any(is_named) {
+            return found.into_iter().filter(is_named).collect();
+        }
+        match found.iter().any(is_written) {
+            true => found.into_iter().filter(is_written).collect(),
             false => found,
         }
     }
@@ -319,7 +322,14 @@ impl NameMatcher {
         if let Some(bare) = without_abi_tags(name) {
             return self.matches_variants(&bare);
         }
-        let Self::Glob { as_written: glob, has_generics, .. } = self else { return false };
+        let (glob, has_generics) = match self {
+            Self::Glob { as_written, has_generics, .. } => (as_written, has_generics),
+            // Names of the standard library are shown as the source has them.
+            Self::Regex(regex) => {
+                return regex.as_str().contains("std::")
+                    && as_written(name).is_some_and(|name| regex.is_match(&name));
+            }
+        };
         if let Some(glob) = glob
             && as_written(name).is_some_and(|name| glob.matches(&name))
         {

@@ -38,6 +38,7 @@ fn matches_names() {
     let long = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
     let of = |name: &str| format!("{name}({long} const&)");
     check("f(std::string const&)", &[&of("f"), &of("f[abi:cxx11]")], &[&of("g"), "f(int)"]);
+    check(r"/^f\(std::string const&\)$/", &[&of("f"), &of("f[abi:cxx11]")], &[&of("g"), "f(int)"]);
     check("std::vector<int>::size", &["std::vector<int, std::allocator<int> >::size"], &[]);
     check(&of("f"), &[&of("f")], &["f(std::wstring const&)"]);
     check("A::operator<", &["A::operator<", "A::operator< <int>"], &["A::operator<<"]);

@@ -114,6 +114,8 @@ mod tests {
             function("shop::load", "shop::load(int, int)", false),
             FunctionInfo::new("printf", "libc.so.6"),
             function("max", "max::h0123456789abcdef", false),
+            function("shop::label", "shop::label(char*)", true),
+            function("shop::label", "shop::label[abi:cxx11](char*)", true),
         ];
         let chosen = |asked: &[&str], exclude: &[&str]| -> Vec<usize> {
             let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
@@ -127,7 +129,9 @@ mod tests {
         assert_eq!(chosen(&["shop::format(*)"], &[]), [0, 1]);
         assert_eq!(chosen(&["shop::load(int, int)"], &[]), [2]);
         assert_eq!(chosen(&["max::h0123456789abcdef"], &[]), [4]);
-        assert_eq!(chosen(&["shop::*"], &["shop::format(char*)"]), [1, 2]);
+        assert_eq!(chosen(&["shop::*"], &["shop::format(char*)"]), [1, 2, 5, 6]);
+        assert_eq!(chosen(&["shop::label(char*)"], &[]), [5]);
+        assert_eq!(chosen(&["shop::label[abi:cxx11](char*)"], &[]), [6]);
         // Nobody means parameters by this.
         assert_eq!(chosen(&["*int*"], &[]), [3]);
     }

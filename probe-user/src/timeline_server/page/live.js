@@ -5,6 +5,8 @@ import { byId } from './format.js';
 
 /** The pause between two questions, in milliseconds. */
 const PAUSE = 250;
+/** The pause after one that was not answered. */
+const LONG_PAUSE = 1000;
 /** The time across the screen at first, in nanoseconds. */
 export const FIRST = 10e9;
 
@@ -15,6 +17,8 @@ export class Live {
     /** What is known lags behind the clock by this much at most, in nanoseconds. */
     this.lag = 0;
     this.isDrawing = false;
+    /** True while questions get no answer. */
+    this.isAlone = false;
     this.button = byId('live');
   }
 
@@ -36,19 +40,29 @@ export class Live {
   }
 
   async ask() {
-    try {
-      while (!this.hasEnded) {
-        await new Promise((done) => setTimeout(done, PAUSE));
+    let pause = PAUSE;
+    while (!this.hasEnded) {
+      await new Promise((done) => setTimeout(done, pause));
+      try {
         const about = await data.about(() => {});
-        // The most that a picture lags is just before the next one is known. It shrinks slowly.
-        const lag = clock() - this.page.about.length_ns;
-        this.lag = Math.max(lag, this.lag - 0.02 * Math.abs(this.lag - lag));
-        this.page.grow(about);
+        [this.isAlone, pause] = [false, PAUSE];
+        this.take(about);
+      } catch (error) {
+        // The next answer may be a good one.
+        [this.isAlone, pause] = [true, LONG_PAUSE];
+        this.page.say(error);
         this.state();
       }
-    } catch (error) {
-      this.page.say(error);
     }
+  }
+
+  /** @param {data.About} about */
+  take(about) {
+    // The most that a picture lags is just before the next one is known. It shrinks slowly.
+    const lag = clock() - this.page.about.length_ns;
+    this.lag = Math.max(lag, this.lag - 0.02 * Math.abs(this.lag - lag));
+    this.page.grow(about);
+    this.state();
   }
 
   /** Shows the newest calls, and those that come. */
@@ -85,8 +99,9 @@ export class Live {
   }
 
   state() {
-    this.button.textContent = this.hasEnded ? 'ended' : 'live';
-    this.button.classList.toggle('on', this.page.view.follows && !this.hasEnded);
+    const isLive = !this.hasEnded && !this.isAlone;
+    this.button.textContent = isLive ? 'live' : this.hasEnded ? 'ended' : 'no answer';
+    this.button.classList.toggle('on', this.page.view.follows && isLive);
   }
 }
 

@@ -156,10 +156,10 @@ impl Session {
     /// Nothing of return probes stays on their stacks.
     fn turn_away(&mut self, pid: Pid, why: Standing) {
         let (traced, mut room) = (self.kernel.traced(), MOST);
-        let mut left = vec![pid];
+        let (mut left, mut gone) = (vec![pid], Vec::new());
         while let Some(pid) = left.pop() {
             self.kernel.forget_process(pid);
-            self.let_go(pid);
+            gone.push(pid);
             self.target.processes.set(pid, why);
             self.target.clock.joined.end(pid);
             self.end_calls(pid);
@@ -171,13 +171,12 @@ impl Session {
                 }
             }
         }
+        self.kernel.let_go(&gone);
     }
 
-    /// Puts the return addresses of a process back that is traced no more, or never was and is the child
-    /// of one that is.
-    pub(super) fn let_go(&mut self, pid: Pid) {
-        let left = self.kernel.let_go(pid);
-        if left > 0 {
+    /// Tells which processes that are traced no more keep replaced return addresses.
+    pub(super) fn note_left(&mut self) {
+        for (pid, left) in self.kernel.take_left() {
             let addresses = counted(left as u64, "return address", "return addresses");
             self.note(format!("{addresses} of process {} could not be put back", pid.0));
         }

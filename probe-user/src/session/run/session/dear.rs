@@ -133,6 +133,7 @@ mod tests {
         let site = ExitSite { offset: 9, cost: exit, kind: ExitKind::Ret };
         let placement = Placement {
             entry: EntrySite { offset: 0, cost: entry, skipped: 0 },
+            argument_entry: EntrySite { offset: 0, cost: entry, skipped: 0 },
             exit: ExitPlacement::Sites(vec![site]),
             entry_is_loop_head: false,
             may_tail_jump: false,

@@ -5,7 +5,7 @@
 
 use super::Session;
 use crate::{
-    bpf::{self, Attachment, BpfError, Role, Site},
+    bpf::{self, Attachment, BpfError, Kernel, Role, Site},
     session::{
         plan::{Identity, ObjectGuards, ObjectPlan, Planned, Sites, identity},
         run::arm::{ExitSites, attach_some},
@@ -16,7 +16,7 @@ use crate::{
     },
     ui::text::units::counted,
 };
-use ctrace_common::{Cookie, RestoreReason};
+use ctrace_common::{Cookie, GUARDS_BACKTRACES, RestoreReason};
 use ctrace_core::{
     engine::NewExit, function::ExitSeen, report::render::clean::clean, units::FuncId,
 };
@@ -53,6 +53,7 @@ pub(crate) struct Guarding {
     until_jump: u64,
     /// The first of their names.
     names: Vec<String>,
+    has_ended: bool,
 }
 
 impl Guarding {
@@ -103,6 +104,11 @@ impl Guarding {
         !self.attachments.is_empty()
     }
 
+    /// Returns whether there is something to end: always for the first time.
+    pub(super) fn begin_to_end(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_ended, true) || self.is_in_place()
+    }
+
     /// Hands over the links of all guards.
     pub(super) fn take_attachments(&mut self) -> Vec<Attachment> {
         std::mem::take(&mut self.attachments)
@@ -119,8 +125,8 @@ impl Guarding {
     }
 
     /// Returns a note on what was guarded, and on the functions that were moved for it.
-    fn note(&self, count: impl Fn(RestoreReason) -> u64) -> Option<String> {
-        let before = restored_before(count)?;
+    fn note(&self, restored: Restored) -> Option<String> {
+        let before = restored_before(restored)?;
         let (moved, lost) = self.moved;
         if moved + lost == 0 {
             return Some(format!(
@@ -162,26 +168,47 @@ fn ends_by_jump(planned: &Planned) -> bool {
     }
 }
 
+/// The numbers of times that threads were held, by what came next.
+#[derive(Clone, Copy)]
+struct Restored {
+    /// Forced ends of threads, too.
+    exceptions: u64,
+    backtraces: u64,
+    switches: u64,
+    signals: u64,
+}
+
+impl Restored {
+    fn of(kernel: &Kernel) -> Self {
+        let backtraces = kernel.restored_for_backtraces();
+        Self {
+            // The kernel counts a backtrace here first.
+            exceptions: kernel.restored(RestoreReason::Unwind).saturating_sub(backtraces),
+            backtraces,
+            switches: kernel.restored(RestoreReason::Switch),
+            signals: kernel.restored(RestoreReason::Signal),
+        }
+    }
+}
+
 /// Returns why threads were held, and how often.
-fn restored_before(count: impl Fn(RestoreReason) -> u64) -> Option<String> {
+fn restored_before(restored: Restored) -> Option<String> {
     let counts = [
-        (count(RestoreReason::Unwind), "exception or backtrace", "exceptions or backtraces"),
-        (count(RestoreReason::Switch), "change of stacks", "changes of stacks"),
-        (
-            count(RestoreReason::Signal),
-            "signal on a stack of its own",
-            "signals on a stack of their own",
-        ),
+        (restored.exceptions, "exception", "exceptions"),
+        (restored.backtraces, "backtrace", "backtraces"),
+        (restored.switches, "change of stacks", "changes of stacks"),
+        (restored.signals, "signal on a stack of its own", "signals on a stack of their own"),
     ];
     let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, one, many)| counted(count, one, many)).collect();
-    (!counts.is_empty()).then(|| counts.join(" and "))
+    let (last, others) = counts.split_last()?;
+    Some(if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) })
 }
 
 impl Session {
     /// Returns a note on what the guards did.
     pub(super) fn guarded_note(&self) -> Option<String> {
-        self.arming.guarding.note(|reason| self.kernel.restored(reason))
+        self.arming.guarding.note(Restored::of(&self.kernel))
     }
 
     /// Warns where the guards could do nothing.
@@ -204,13 +231,15 @@ impl Session {
             if guarding.files.contains(&object.identity) {
                 continue;
             }
-            for (role, kind) in [
-                (Role::GuardUnwind, GuardKind::Unwind),
-                (Role::GuardSwitch, GuardKind::Switch),
-                (Role::GuardLoad, GuardKind::Load),
+            for (role, kind, number) in [
+                (Role::GuardUnwind, GuardKind::Unwind, 0),
+                (Role::GuardUnwind, GuardKind::Backtrace, GUARDS_BACKTRACES),
+                (Role::GuardSwitch, GuardKind::Switch, 0),
+                (Role::GuardLoad, GuardKind::Load, 0),
             ] {
                 let sites = object.sites.iter().filter(|site| site.kind == kind);
-                let site = |offset| Site { offset, ref_ctr_offset: 0, cookie: Cookie::plain(0) };
+                let site =
+                    |offset| Site { offset, ref_ctr_offset: 0, cookie: Cookie::plain(number) };
                 let sites: Vec<_> = sites.map(|guard| site(guard.offset)).collect();
                 let links = self.arming.links;
                 attach_some(
@@ -347,5 +376,23 @@ impl Session {
     fn attach_exits(&mut self, path: &Path, sites: &ExitSites) -> Result<(), BpfError> {
         let (links, attachments) = (self.arming.links, &mut self.arming.moved_exits);
         sites.attach(&self.kernel, path, links, attachments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exceptions_are_told_apart_from_backtraces() {
+        let told = |exceptions, backtraces, switches, signals| {
+            restored_before(Restored { exceptions, backtraces, switches, signals })
+        };
+        assert_eq!(told(0, 0, 0, 0), None);
+        assert_eq!(told(0, 1, 0, 0).as_deref(), Some("1 backtrace"));
+        assert_eq!(told(3, 2, 0, 0).as_deref(), Some("3 exceptions and 2 backtraces"));
+        let all =
+            "1 exception, 2 backtraces, 3 changes of stacks and 4 signals on a stack of their own";
+        assert_eq!(told(1, 2, 3, 4).as_deref(), Some(all));
     }
 }

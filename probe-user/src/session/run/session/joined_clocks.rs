@@ -15,13 +15,22 @@ const MOST: usize = 512;
 pub(super) struct JoinedClocks {
     /// By the process that joined.
     families: HashMap<Pid, Family>,
-    /// The family of each process that may run.
-    of: HashMap<Pid, Pid>,
+    /// Each process that may run.
+    of: HashMap<Pid, Member>,
     threads: usize,
     /// The time of families that have ended.
     ended: Nanos,
     /// Processes with threads whose time is not counted.
     pub(super) unclocked: u64,
+}
+
+/// A process whose time is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Member {
+    /// The process that joined.
+    family: Pid,
+    /// A time at which it was there.
+    at: Nanos,
 }
 
 /// A process that joined, with what it has started since.
@@ -50,14 +59,19 @@ impl JoinedClocks {
             && begun > 0
         {
             self.threads += begun;
-            self.of.insert(pid, pid);
-            self.families.insert(pid, Family { clock, begun: bpf::now(), used, alive: 1 });
+            let now = bpf::now();
+            self.of.insert(pid, Member { family: pid, at: now });
+            self.families.insert(pid, Family { clock, begun: now, used, alive: 1 });
         }
     }
 
     /// Takes note of a process that began at that time.
     pub(super) fn fork(&mut self, parent: Pid, child: Pid, at: Nanos) {
-        let Some(first) = self.of.get(&parent).copied() else { return };
+        if self.of.get(&child).is_some_and(|known| known.at >= at) {
+            // It was told before, or has joined by itself.
+            return;
+        }
+        let Some(Member { family: first, .. }) = self.of.get(&parent).copied() else { return };
         let Some(family) = self.families.get_mut(&first) else { return };
         if at < family.begun {
             // The counter of its parent came too late for it.
@@ -65,12 +79,12 @@ impl JoinedClocks {
         }
         family.alive += 1;
         self.end(child);
-        self.of.insert(child, first);
+        self.of.insert(child, Member { family: first, at });
     }
 
     /// Takes note of the end of a process.
     pub(super) fn end(&mut self, pid: Pid) {
-        let Some(first) = self.of.remove(&pid) else { return };
+        let Some(Member { family: first, .. }) = self.of.remove(&pid) else { return };
         let Some(family) = self.families.get_mut(&first) else { return };
         family.alive -= 1;
         if family.alive == 0
@@ -140,13 +154,21 @@ mod tests {
         let can_count = clocks.unclocked == 0;
         clocks.fork(parent, child, before);
         let families = clocks.families.len();
+        // Told once more, what it had used does not count again.
+        let once = clocks.read();
+        clocks.families.values_mut().for_each(|family| family.used = Nanos(5));
+        clocks.fork(parent, child, before);
+        let used = clocks.families.values().map(|family| family.used).collect::<Vec<_>>();
+        clocks.families.values_mut().for_each(|family| family.used = Nanos(7_000_000_000));
+        let twice = (clocks.ended, clocks.threads, used);
         for sleeper in &mut both {
             sleeper.kill().expect("ours");
             sleeper.wait().expect("ours");
         }
         if can_count {
-            assert_eq!((families, clocks.of.get(&child)), (2, Some(&child)));
-            assert!(clocks.read() >= Nanos(7_000_000_000), "what it had used counts");
+            assert_eq!((families, clocks.of.get(&child).map(|it| it.family)), (2, Some(child)));
+            assert_eq!(twice, (Nanos::ZERO, 2, vec![Nanos(5), Nanos(5)]));
+            assert!(once >= Nanos(7_000_000_000), "what it had used counts");
             clocks.end(parent);
             clocks.end(child);
             assert_eq!((clocks.threads, clocks.families.len()), (0, 0));

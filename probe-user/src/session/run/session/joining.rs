@@ -159,14 +159,16 @@ impl Session {
         };
         let mut remarks = Vec::new();
         let traced = self.trace_newcomer(&process, &mut remarks);
-        if traced.is_ok() {
+        if traced == Ok(true) {
             self.join_children(pid, &mut remarks);
         }
         remarks.into_iter().for_each(|remark| self.note(remark));
         match traced {
             Err(_) if !Process::is_running(pid.0) => self.target.joined.missed += 1,
             Err(why) => self.note(why),
-            Ok(()) => {
+            // It was turned away, and that was told.
+            Ok(false) => {}
+            Ok(true) => {
                 self.tell_joined(pid, "");
                 self.admit_like(pid);
             }
@@ -206,12 +208,13 @@ impl Session {
         }
     }
 
-    /// Guards what the process has loaded, traces it, and arms what nobody had loaded before.
+    /// Guards what the process has loaded, traces it, and arms what nobody had loaded before. Returns
+    /// whether it is traced on: it may load meanwhile what stands against that.
     fn trace_newcomer(
         &mut self,
         process: &Process,
         remarks: &mut Vec<String>,
-    ) -> Result<(), String> {
+    ) -> Result<bool, String> {
         let pid = Pid(process.pid());
         let mut come = Vec::new();
         for _ in 0..ROUNDS {
@@ -226,12 +229,15 @@ impl Session {
         self.count_time_of(pid, None);
         self.arm_arrivals(&come);
         self.arm_new_objects(pid);
+        if !self.is_of_ours(pid) {
+            return Ok(false);
+        }
         if let Some((_, mapped)) = self.mapped(pid)
             && !self.markers.is_empty()
         {
             self.adopt_buffers(pid, &mapped);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Traces what a process had started before it was traced itself.
@@ -256,7 +262,8 @@ impl Session {
                 }
                 room -= 1;
                 match self.trace_newcomer(&process, remarks) {
-                    Ok(()) => parents.push(child),
+                    Ok(true) => parents.push(child),
+                    Ok(false) => {}
                     Err(why) if Process::is_running(child.0) => remarks.push(why),
                     Err(_) => {}
                 }

@@ -117,7 +117,7 @@ impl Session {
     pub(crate) fn arm_loaded(&mut self, pid: Pid) {
         let now = bpf::now();
         if !self.kernel.traced().has(pid) {
-            self.let_go(pid);
+            self.kernel.let_go(&[pid]);
         } else if (self.is_of_ours(pid) || !self.target.joined.is_awaited() || self.decide(pid, ""))
             && let Some((_, mapped)) = self.mapped(pid)
         {

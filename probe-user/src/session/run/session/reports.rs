@@ -6,7 +6,7 @@ use crate::{
     session::{
         budget::{
             costs::Spent,
-            evidence::{Estimate, own},
+            evidence::{Estimate, percent_of_own, share_of_own},
         },
         keep::{live::Snapshot, output::Output, parts, spill::Kept},
     },
@@ -237,11 +237,11 @@ impl Session {
         let allowed = self.arming.budget.as_ref()?.percent();
         let (spent, used) = (self.spent(), self.target.used()?.total());
         let cost = spent.least.saturating_add(spent.aside);
-        let percent = 100.0 * cost.0 as f64 / own(used, cost);
-        (cost > LITTLE && percent > TOO_MUCH * allowed).then(|| {
+        (cost > LITTLE && percent_of_own(used, cost) > TOO_MUCH * allowed).then(|| {
+            let share = share_of_own(used, cost);
             format!(
-                "the budget was exceeded: the probes took {percent:.0} % of the CPU time that the \
-                 target used for itself, and not {allowed} %. That happens in short traces, and with \
+                "the budget was exceeded: the probes took {share} of the CPU time that the target used \
+                 for itself, and not {allowed} %. That happens in short traces, and with \
                  functions that are called in bursts"
             )
         })

@@ -145,7 +145,9 @@ impl Session {
         let functions = placed.into_iter().map(|(id, placement)| {
             let info = self.engine.functions()[id.index()].clone();
             let info = FunctionInfo { exit: exit_seen(&placement.exit), ..info };
-            (id, Planned::new(info, Sites::Function(placement)))
+            let mut planned = Planned::new(info, Sites::Function(placement));
+            planned.keep_arguments();
+            (id, planned)
         });
         Ok(Replaced { object, open_path, functions: functions.collect() })
     }

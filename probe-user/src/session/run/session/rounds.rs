@@ -76,6 +76,7 @@ impl Session {
         }
         self.name_addresses();
         self.target.children.look(self.target.pid);
+        self.note_left();
         let lost = self.engine.lost();
         let written = self.delivery.output.written();
         let elapsed = bpf::now().since(self.progress.start);

@@ -18,6 +18,7 @@ use crate::target::place::code::functions::Functions;
 use crate::target::place::code::stacks::{self, Place, StackSwitch};
 use crate::target::place::code::{CodeMap, PlaceError};
 use crate::target::place::guards::names::Names;
+use crate::target::place::guards::runtimes::Runtime;
 use crate::target::place::guards::sites::GuardSites;
 use crate::target::place::guards::unguardable::Unguardable;
 use crate::target::plan::{GuardKind, GuardSite};
@@ -45,7 +46,7 @@ pub fn guards(object: &Object) -> Result<Guards, Unguardable> {
 /// Returns the runtime in an object that reads return addresses of native frames, whether something
 /// guards them or not. Go is none of these: its own code gets no return probes, and other code is on
 /// another stack.
-pub(crate) fn runtime(object: &Object) -> Option<&'static str> {
+pub(crate) fn runtime(object: &Object) -> Option<Runtime> {
     let source = object.source();
     let _look = source.budget().look();
     let by_symbols = || {
@@ -59,7 +60,7 @@ pub(crate) fn runtime(object: &Object) -> Option<&'static str> {
 
 fn look(object: &Object) -> Result<Guards, Unguardable> {
     if object.is_go() {
-        return Err(Unguardable::Runtime("Go"));
+        return Err(Unguardable::Runtime(Runtime::GO));
     }
     if let Some(runtime) = runtimes::in_file(object.name()) {
         return Err(Unguardable::Runtime(runtime));

@@ -4,7 +4,7 @@
 use crate::target::elf::tables::{self, NamedSymbols};
 use crate::target::place::code::stacks;
 use crate::target::place::deny::bare;
-use crate::target::place::guards::runtimes;
+use crate::target::place::guards::runtimes::{self, Runtime};
 use crate::target::plan::GuardKind;
 use crate::target::read::budget::{Budget, TooLarge};
 
@@ -26,7 +26,7 @@ pub(crate) struct Names<'data> {
     pub(crate) imported_jumps: Vec<&'data str>,
     /// A function for switches that it imports, or contains and is static.
     pub(crate) switch: Option<&'static str>,
-    pub(crate) runtime: Option<&'static str>,
+    pub(crate) runtime: Option<Runtime>,
     /// True if it imports an unwinder, which another object defines then.
     pub(crate) imports_unwinder: bool,
     /// True if it imports a function that calls an unwinder.
@@ -106,7 +106,9 @@ impl<'data> Names<'data> {
     }
 
     pub(crate) fn defines_unwinder(&self) -> bool {
-        self.guarded.iter().any(|(_, kind)| *kind == GuardKind::Unwind)
+        self.guarded
+            .iter()
+            .any(|(_, kind)| matches!(kind, GuardKind::Unwind | GuardKind::Backtrace))
     }
 }
 
@@ -115,16 +117,12 @@ impl<'data> Names<'data> {
 /// the signal.
 pub(crate) fn guarded(name: &str) -> Option<GuardKind> {
     match bare(name) {
-        "_Unwind_RaiseException"
-        | "_Unwind_ForcedUnwind"
-        | "_Unwind_Resume_or_Rethrow"
-        | "_Unwind_Backtrace"
-        | "unw_step"
-        | "__unw_step"
-        | "_ULx86_64_step"
-        | "_Ux86_64_step"
-        | "unw_backtrace"
-        | "backtrace" => Some(GuardKind::Unwind),
+        "_Unwind_RaiseException" | "_Unwind_ForcedUnwind" | "_Unwind_Resume_or_Rethrow" => {
+            Some(GuardKind::Unwind)
+        }
+        // Steps of exceptions come after their entries.
+        "_Unwind_Backtrace" | "unw_step" | "__unw_step" | "_ULx86_64_step" | "_Ux86_64_step"
+        | "unw_backtrace" | "backtrace" => Some(GuardKind::Backtrace),
         "setcontext" | "swapcontext" | "jump_fcontext" | "ontop_fcontext" | "co_switch"
         | "coro_transfer" => Some(GuardKind::Switch),
         "_dl_debug_state" => Some(GuardKind::Load),

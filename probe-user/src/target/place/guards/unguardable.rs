@@ -3,6 +3,7 @@
 use crate::target::place::code::PlaceError;
 use crate::target::place::code::stacks::Unsearched;
 use crate::target::place::deny::Refusal;
+use crate::target::place::guards::runtimes::Runtime;
 use crate::target::place::guards::sites::MOST;
 use crate::target::read::budget::TooLarge;
 use std::fmt;
@@ -11,7 +12,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unguardable {
     /// A runtime that reads return addresses of native frames.
-    Runtime(&'static str),
+    Runtime(Runtime),
     /// It contains an unwinder that no symbol shows.
     NamelessUnwinder,
     /// No probe can sit on a guarded function.

@@ -1,0 +1,76 @@
+//! The instruction that an entry probe sits on, in hand-written functions.
+
+use crate::snippets::{AUTO, SITES, check};
+use ctrace_user::testing::target::{CostClass, EntrySite};
+
+#[test]
+fn probe_moves_past_endbr64_to_push() {
+    let body = "endbr64\npush %rbx\n.cfi_def_cfa_offset 16\npop %rbx\n.cfi_def_cfa_offset 8\nret";
+    check(SITES, body, "", "entry +4 emulated, exit at 1 ret single-stepped");
+    check(AUTO, body, "", "entry +4 emulated, exit by return probe");
+}
+
+/// Go's check for room on the stack jumps back to the beginning, on another stack.
+#[test]
+fn probe_sits_behind_gos_stack_check() {
+    let go = ".section .go.buildinfo,\"a\"\n.byte 0\n.text\n";
+    let rest = "\npush %rbp\n.cfi_def_cfa_offset 16\nmov %rsp, %rbp\nsub $32, %rsp\nadd $32, %rsp\n\
+        pop %rbp\n.cfi_def_cfa_offset 8\nret\n2: call g\njmp 1b";
+    let small = format!("1: cmp 0x10(%r14), %rsp\njbe 2f{rest}");
+    check(AUTO, &small, go, "entry +6 emulated, exit at 1 ret single-stepped");
+    let large = format!("1: lea -0x200(%rsp), %r12\ncmp 0x10(%r14), %r12\njbe 2f{rest}");
+    check(AUTO, &large, go, "entry +14 emulated, exit at 1 ret single-stepped");
+    // Another program's comparison.
+    let line = "entry +4 emulated (also a loop's head), exit by return probe";
+    check(AUTO, &small, "", line);
+}
+
+#[test]
+fn probe_stays_where_a_loop_turns() {
+    let body = "endbr64\n1: nop\ndec %edi\njne 1b\nret";
+    check(SITES, body, "", "entry +0 single-stepped, exit at 1 ret single-stepped");
+    let body = "1: dec %r11d\njne 1b\nret";
+    check(SITES, body, "", "entry +3 emulated (also a loop's head), exit at 1 ret single-stepped");
+}
+
+#[test]
+fn probe_moves_past_what_changes_nothing() {
+    let body = "test %rdi, %rdi\nje 1f\nincl (%rdi)\n1: ret";
+    check(SITES, body, "", "entry +3 emulated, exit at 1 ret single-stepped");
+    let body = "mov $1, %esi\njmp g";
+    check(SITES, body, "", "entry +0 single-stepped, exit at 1 jump emulated");
+    let body =
+        "sub $24, %rsp\n.cfi_def_cfa_offset 32\nadd $24, %rsp\n.cfi_def_cfa_offset 8\nnop\nret";
+    check(SITES, body, "", "entry +0 single-stepped, exit at 1 ret single-stepped");
+}
+
+/// A probe that reads arguments stays where it was before the argument changed.
+#[test]
+fn probe_moves_past_what_is_quicker_than_a_single_step() {
+    let rest = ", exit at 1 ret single-stepped";
+    for (passed, bytes) in [
+        ("mov 8(%rdi), %rax\ntest %rax, %rax", 7),
+        ("mov f@GOTPCREL(%rip), %rdx", 7),
+        ("movl $0, -4(%rsp)\nimul $100, %esi, %r8d", 12),
+        ("movups (%rsi), %xmm3", 3),
+        ("mov %fs:0x28, %rcx", 9),
+    ] {
+        let body = format!("{passed}\nje 1f\nincl (%rdi)\n1: ret");
+        check(SITES, &body, "", &format!("entry +{bytes} emulated{rest}"));
+    }
+    // Others may see what the first two write. The next may trap, or take long.
+    for stays in ["mov %esi, (%rdi)", "mov %esi, 8(%rsp)", "div %esi", "rep movsb", "cpuid"] {
+        let body = format!("{stays}\nje 1f\nincl (%rdi)\n1: ret");
+        check(SITES, &body, "", &format!("entry +0 single-stepped{rest}"));
+    }
+}
+
+#[test]
+fn probe_that_reads_arguments_stays_before_they_change() {
+    let body = "test %rsi, %rsi\nmov 8(%rdi), %rdi\nje 1f\nincl (%rdi)\n1: ret";
+    let line = "entry +7 emulated, exit at 1 ret single-stepped";
+    let Some(placement) = check(SITES, body, "", line) else { return };
+    let function = placement.entry.offset - u64::from(placement.entry.skipped);
+    let EntrySite { offset, cost, skipped } = placement.argument_entry;
+    assert_eq!((offset - function, cost, skipped), (0, CostClass::SingleStep, 0));
+}
