@@ -1,5 +1,5 @@
 // Takes locks a known number of times, and prints how often. One lock is held until the other thread
-// sleeps in its call, and then for a while.
+// sleeps in its call, and then for a while. In the end, a thread waits for one that is never unlocked.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,11 +14,12 @@ enum { ROUNDS = 5, ALONE = 40, NESTED = 7, READS = 12, WRITES = 3 };
 static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t alone_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t stuck_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t nested_lock;
 static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t queue_filled = PTHREAD_COND_INITIALIZER;
 
-static atomic_int held, released, waiter_tid;
+static atomic_int held, released, waiter_tid, stuck_tid;
 static int queued, conditions, queue_locks;
 
 // Waits until a thread sleeps in a futex.
@@ -109,6 +110,27 @@ static void *second(void *unused) {
     return NULL;
 }
 
+NOINLINE void waits_for_ever(void) {
+    pthread_mutex_lock(&stuck_lock);
+    abort();
+}
+
+static void *third(void *unused) {
+    (void)unused;
+    stuck_tid = (int)syscall(SYS_gettid);
+    waits_for_ever();
+    return NULL;
+}
+
+NOINLINE void never_unlocks(void) {
+    pthread_t thread;
+    pthread_mutex_lock(&stuck_lock);
+    pthread_create(&thread, NULL, third, NULL);
+    while (stuck_tid == 0)
+        usleep(1000);
+    until_it_sleeps(stuck_tid);
+}
+
 int main(void) {
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);
@@ -132,5 +154,7 @@ int main(void) {
     printf("held_lock %d\nalone_lock %d\nnested_lock %d\ntable_lock %d\nqueue_lock %d\n", 2 * ROUNDS,
            ALONE, NESTED, READS + WRITES, queue_locks);
     printf("conditions %d\n", conditions);
+    fflush(stdout);
+    never_unlocks();
     return 0;
 }

@@ -64,14 +64,47 @@ fn check(report: &Report, stdout: &str) {
     assert_eq!(nested["holds"], 7);
     let table = lock(report, "table_lock");
     assert_eq!((&table["kind"], &table["shared"]), (&"rw_lock".into(), &12.into()));
-    assert_eq!(lock(report, "queue_lock")["conditions"], told(stdout, "conditions"));
+    let queue = lock(report, "queue_lock");
+    let conditions = told(stdout, "conditions");
+    assert_eq!(
+        (&queue["conditions"], &queue["holds"]),
+        (&conditions.into(), &(2 + conditions).into())
+    );
+    let stuck = lock(report, "stuck_lock");
+    assert_eq!((&stuck["acquisitions"], &stuck["open_holds"]), (&1.into(), &1.into()), "{stuck:#}");
+    assert_eq!((&stuck["open_waits"], &stuck["contended"]), (&1.into(), &0.into()), "{stuck:#}");
+    let (waiter, waits, wait_ns) = longest(stuck, "waits", "wait_ns");
+    assert_eq!(
+        (waiter, waits, Some(wait_ns)),
+        ("waits_for_ever", 1, stuck["open_wait_max_ns"].as_u64())
+    );
+}
+
+/// A function of the program itself takes the lock, and one of libc releases it.
+#[test]
+fn functions_of_libc_are_followed_beside_those_of_the_program() {
+    let env = or_skip!(gate::live(Link::Session));
+    let program = env.targets.get(&program("locks_own.c").flag("-pthread"));
+    let traced = Trace::run(&env)
+        .expect("starts")
+        .args(["--locks"])
+        .program(&program.expect("builds"), [])
+        .finish()
+        .and_then(|traced| traced.expect_code(0))
+        .expect("runs");
+    let report = traced.report().expect("reports");
+    report.check_lossless().expect("no losses");
+    let lock = lock(&report, "wrapped_lock");
+    assert_eq!(lock["acquisitions"], told(&traced.finished.stdout, "wrapped_lock"), "{lock:#}");
+    assert_eq!((&lock["holds"], &lock["nested"]), (&lock["acquisitions"], &0.into()));
+    assert_eq!((&lock["refused"], &lock["unknown_holds"]), (&4.into(), &0.into()));
 }
 
 /// With traced functions around the calls, and with the functions that return addresses lie in.
 #[test]
 fn waits_and_holds_are_those_of_the_program() {
     let env = or_skip!(gate::live(Link::Session));
-    for functions in [&[][..], &["waiter", "holder"]] {
+    for functions in [&[][..], &["waiter", "holder", "waits_for_ever"]] {
         let traced = Trace::run(&env)
             .expect("starts")
             .functions(functions.iter().copied())
@@ -90,7 +123,12 @@ fn a_recording_has_the_same_locks() {
     let mut recorded = Recorded::new(&env, []).expect("a folder").args(["--locks"]);
     let finished = recorded.program(&target(&env), &[]).expect("runs");
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
-    check(&recorded.report(&["--view", "locks"]).expect("a report"), &finished.stdout);
+    let report = recorded.report(&["--view", "locks"]).expect("a report");
+    check(&report, &finished.stdout);
+    // Whatever functions are chosen.
+    let report =
+        recorded.report(&["--view", "locks", "-f", "pthread_cond_wait"]).expect("a report");
+    check(&report, &finished.stdout);
     let shown = |options: &[&str]| {
         let mut report = Command::new(&env.ctrace);
         let report = report.args(["report", "--view", "locks"]).args(options).arg(&recorded.file);
@@ -114,6 +152,8 @@ fn what_would_leave_out_calls_is_refused() {
         (&["--min-duration", "1ms"], "leave out --min-duration"),
         (&["--depth", "2"], "leave out --depth"),
         (&["--interval", "1"], "leave out --interval"),
+        (&["--where", "pthread_mutex_lock: 0:u64 == 4096"], "leave out --where for lock"),
+        (&["-x", "*trylock"], "leave out -x for lock"),
     ] {
         let mut run = Command::new(&env.ctrace);
         let run = run.args(["run", "--locks"]).args(options).arg("--").arg(&target).output();

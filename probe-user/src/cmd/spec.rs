@@ -10,8 +10,9 @@ use crate::{
         OnFull, ProbeSpec, ReportFormat, ReportSpec, SelectSpec, SelectionLimits, TraceSpec,
     },
     target::{place::Returns, read::budget::ObjectLimits, values::locks},
+    ui::views::LOCKS,
 };
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use ctrace_core::{
     filter::{Filter, ThreadFilter},
     report::By,
@@ -44,6 +45,16 @@ pub(super) fn select(
             .concat(),
         locks: values.locks,
     }
+}
+
+/// Refuses to follow locks where neither they nor the calls of lock functions would be shown.
+pub(super) fn refuse_locks(values: &ValuesArgs) -> anyhow::Result<()> {
+    ensure!(
+        !values.locks,
+        "--locks is not for this command: `ctrace attach PID --locks` shows locks, and `ctrace trace PID \
+         --locks` every call"
+    );
+    Ok(())
 }
 
 pub(super) fn limits(args: &MostArgs) -> SelectionLimits {
@@ -123,17 +134,21 @@ pub(super) fn live_report(args: &TraceArgs) -> anyhow::Result<ReportSpec> {
         );
     }
     let by_value = matches!(spec.by, Some(By::Value { .. }));
-    if args.values.locks && spec.views.is_empty() {
-        spec.views = match spec.format {
-            ReportFormat::Csv => vec!["locks".to_owned()],
-            _ => vec!["summary".to_owned(), "locks".to_owned()],
-        };
-    } else if asks && !by_value && spec.views.is_empty() && spec.interval.is_none() {
-        let views: &[&str] = match spec.format {
-            ReportFormat::Csv => &["values"],
-            _ => &["summary", "values", "calls"],
+    let shows_values = asks && !by_value && spec.interval.is_none();
+    let csv = spec.format == ReportFormat::Csv;
+    if spec.views.is_empty() {
+        let views: &[&str] = match (shows_values, args.values.locks) {
+            (true, _) if csv => &["values"],
+            (true, _) => &["summary", "values", "calls"],
+            (false, true) if !csv => &["summary"],
+            (false, _) => &[],
         };
         spec.views = views.iter().map(|view| (*view).to_owned()).collect();
+    }
+    // A table of CSV has room for one view.
+    let has_room = !csv || spec.views.is_empty();
+    if args.values.locks && has_room && !spec.views.iter().any(|view| view == LOCKS.name) {
+        spec.views.push(LOCKS.name.to_owned());
     }
     Ok(spec)
 }

@@ -19,6 +19,7 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
         top::run_with_daemon(&args.socket, args.interval, sort)?;
         return Ok(0);
     }
+    spec::refuse_locks(&args.what.values)?;
     let mut spec = spec::trace(&args.what);
     let subject = if args.command.is_empty() {
         let names = args.by.all_of_user(args.process.as_slice(), user)?;

@@ -31,6 +31,8 @@ fn lock(name: &str, acquisitions: u64, contended: u64, wait: u64) -> LockReport 
         wait_mean_ns: known(wait),
         wait_p99_ns: known(wait.saturating_mul(6)),
         wait_max_ns: known(wait.saturating_mul(9)),
+        open_waits: 0,
+        open_wait_max_ns: None,
         uncontended_ns: Nanos((acquisitions - contended).saturating_mul(430)),
         uncontended_max_ns: Some(Nanos(12_700)),
         conditions: 0,
@@ -66,7 +68,7 @@ fn with_locks() -> Report {
         ..lock("settings+0x28@libconfig.so.1", 512, 1, 3_100_000)
     };
     let locks = vec![waited, reading, recursive];
-    report.locks = Some(LocksReport { locks, other_events: 0, lossy_stretches: 0 });
+    report.locks = Some(LocksReport { locks, ..LocksReport::default() });
     report
 }
 
@@ -93,4 +95,27 @@ fn locks_where_calls_are_missing_say_so() {
     (locks.lossy_stretches, locks.other_events) = (3, 1_204);
     let text = sound(&report, &view("locks"), &WIDE);
     assert!(text.contains("missing in 3 stretches") && text.contains("1,204 events"), "{text}");
+    // Also where no call of any lock is left.
+    report.locks = Some(LocksReport { lossy_stretches: 2, ..LocksReport::default() });
+    let text = sound(&report, &view("locks"), &WIDE);
+    assert!(text.contains("No lock was used") && text.contains("missing in 2 stretches"), "{text}");
+}
+
+#[test]
+fn waits_without_an_end_and_calls_without_a_result_are_told() {
+    let mut report = with_locks();
+    let locks = report.locks.as_mut().expect("there are some");
+    let never = &mut locks.locks[2];
+    (never.open_waits, never.open_wait_max_ns) = (2, Some(Nanos(7_500_000_000)));
+    never.callers = vec![caller("drain", (2, 9_100_000_000), (0, 0))];
+    (never.unclear, never.failed, locks.unknown_open_waits) = (5, 1, 1);
+    let text = sound(&report, &view("locks"), &WIDE);
+    assert!(text.contains("3 calls had not got their lock in the end"), "{text}");
+    assert!(text.contains("The longest had waited for 7.50 s."), "{text}");
+    assert!(
+        text.contains("whether 5 calls got the lock") && text.contains("1 call failed"),
+        "{text}"
+    );
+    let callers = text.lines().find(|line| line.contains("drain")).expect("who waits for it");
+    assert!(callers.contains("0x7f21c40008c0") && callers.contains("9.10 s"), "{callers}");
 }

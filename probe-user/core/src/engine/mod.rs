@@ -301,6 +301,11 @@ impl Engine {
         self.tracker.addresses.take_new()
     }
 
+    /// Returns whether some of these stay without names because there are too many.
+    pub fn has_too_many_addresses(&self) -> bool {
+        self.tracker.addresses.are_too_many()
+    }
+
     /// Names such addresses in a recording.
     pub fn name_addresses(&mut self, names: Vec<AddressRecord>) {
         if let Some(recorder) = &mut self.tracker.recorder {

@@ -142,11 +142,12 @@ impl Payloads {
         due
     }
 
-    /// Returns those of open calls, beside `ended` ones of a chunk. They stay here. There are none
-    /// if the chunk has no room for all.
-    pub(crate) fn of_open(&self, ended: usize) -> Vec<OfThread> {
-        let fits = ended + self.held.len() <= MOST_PAYLOADS;
-        if fits { self.held.clone() } else { Vec::new() }
+    /// Returns those of open calls of wanted functions, beside `ended` ones of a chunk. They stay here.
+    /// There are none if the chunk has no room for all.
+    pub(crate) fn of_open(&self, ended: usize, wanted: impl Fn(FuncId) -> bool) -> Vec<OfThread> {
+        let open = self.held.iter().filter(|of| wanted(of.payload.function));
+        let open: Vec<_> = open.cloned().collect();
+        if ended + open.len() <= MOST_PAYLOADS { open } else { Vec::new() }
     }
 
     /// Returns the number of losses since the start.

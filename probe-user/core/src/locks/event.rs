@@ -52,6 +52,16 @@ pub(crate) enum Change {
         mode: Mode,
         since: u64,
     },
+    /// No end of the call was seen. Unless events are missing, its thread has ended in it.
+    Unended {
+        mode: Mode,
+        since: u64,
+    },
+    /// The call has not ended; the trace has.
+    Waiting {
+        mode: Mode,
+        since: u64,
+    },
     /// The lock was not free.
     Refused,
     /// The call failed otherwise.
@@ -84,6 +94,20 @@ impl LockEvent {
     pub(crate) fn order(&self) -> (u64, u8, ThreadId) {
         (self.time, self.change.rank(), self.thread)
     }
+
+    /// Returns what this later end of a call was at an earlier time, if that is a wait.
+    pub(crate) fn still_waiting_at(&self, time: u64) -> Option<Self> {
+        match self.change {
+            Change::Taken { mode, since, tried: false, .. }
+            | Change::TimedOut { mode, since }
+            | Change::Unended { mode, since }
+                if since < time =>
+            {
+                Some(Self { time, change: Change::Waiting { mode, since }, ..*self })
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A lock function among the functions of a recording, and the places of its values.
@@ -110,6 +134,12 @@ pub(crate) struct LockCall<'a> {
     pub(crate) around: Option<FuncId>,
 }
 
+impl LockCall<'_> {
+    fn number(&self, place: Option<usize>) -> Option<i64> {
+        number(self.values.get(place?)?.as_ref()?)
+    }
+}
+
 impl TracedLockFunction {
     pub(crate) fn of(info: &FunctionInfo) -> Option<Self> {
         let function = super::function_of(info)?;
@@ -121,20 +151,8 @@ impl TracedLockFunction {
 
     /// Returns the events of a call, the one at its beginning first. `None` if its lock is unknown.
     pub(crate) fn events(&self, call: &LockCall<'_>) -> Option<[Option<LockEvent>; 2]> {
-        let number = |place: Option<usize>| number(call.values.get(place?)?.as_ref()?);
-        let address = number(Some(self.lock))? as u64;
-        let address_of_caller = number(self.caller).map(|at| Caller::Address(at as u64));
-        let caller = call.around.map(Caller::Function).or(address_of_caller);
-        let event = |time, change| LockEvent {
-            time,
-            thread: call.thread,
-            lock: LockId { pid: call.pid, address },
-            kind: self.function.kind,
-            caller: caller.unwrap_or(Caller::Unknown),
-            change,
-        };
-        let result = number(self.result).filter(|_| call.timed);
-        let of_type = number(self.of_type);
+        let result = call.number(self.result).filter(|_| call.timed);
+        let of_type = call.number(self.of_type);
         let recursive = of_type.map(|of_type| of_type & TYPE_BITS == RECURSIVE);
         let since = call.start;
         let taken = |mode, tried| Change::Taken { mode, since, recursive, tried };
@@ -152,9 +170,47 @@ impl TracedLockFunction {
             }
             (Operation::Try(_), Some(_)) => (None, Some(Change::Refused)),
             (Operation::Take(_), Some(_)) => (None, Some(Change::Failed)),
+            (Operation::Take(mode), None) if !call.timed => {
+                (None, Some(Change::Unended { mode, since }))
+            }
             (Operation::Take(_) | Operation::Try(_), None) => (None, Some(Change::Unclear)),
         };
-        Some([begin.map(|it| event(call.start, it)), end.map(|it| event(call.end, it))])
+        let event = self.event(call)?;
+        let at = |time, change| LockEvent { time, change, ..event };
+        Some([begin.map(|it| at(call.start, it)), end.map(|it| at(call.end, it))])
+    }
+
+    /// Returns the event of a call that has not ended at the end that it is given. `None` if its lock is
+    /// unknown, or if it does nothing to a lock.
+    pub(crate) fn open_event(&self, call: &LockCall<'_>) -> Option<LockEvent> {
+        let event = self.event(call)?;
+        let (time, change) = match self.function.operation {
+            Operation::Release => (call.start, Change::Released),
+            Operation::Await => (call.start, Change::Parted),
+            Operation::Take(mode) => (call.end, Change::Waiting { mode, since: call.start }),
+            Operation::Try(_) => return None,
+        };
+        Some(LockEvent { time, change, ..event })
+    }
+
+    /// Returns whether its calls wait for a lock.
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self.function.operation, Operation::Take(_))
+    }
+
+    /// Returns an event of a call, whose time and change are to be set.
+    fn event(&self, call: &LockCall<'_>) -> Option<LockEvent> {
+        let address = call.number(Some(self.lock))? as u64;
+        let address_of_caller = call.number(self.caller).map(|at| Caller::Address(at as u64));
+        let caller = call.around.map(Caller::Function).or(address_of_caller);
+        Some(LockEvent {
+            time: call.end,
+            thread: call.thread,
+            lock: LockId { pid: call.pid, address },
+            kind: self.function.kind,
+            caller: caller.unwrap_or(Caller::Unknown),
+            change: Change::Unclear,
+        })
     }
 }
 

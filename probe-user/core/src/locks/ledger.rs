@@ -10,14 +10,17 @@ use super::history::{History, PastHold};
 use super::{LockKind, Mode};
 use crate::stats::histogram::{Histogram, HistogramCounter};
 use crate::units::ThreadId;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Locks that are told apart, at most.
 const MOST_LOCKS: usize = 65_536;
 /// Threads that hold one lock at once, at most.
 const MOST_HOLDERS: usize = 4_096;
-/// Past holds that all locks remember, before each remembers only a few.
+/// Past holds, and callers, that all locks remember, before each remembers only a few.
 const MANY_PAST_HOLDS: usize = 1 << 20;
+const MANY_CALLERS: usize = 1 << 20;
+/// Callers of a lock that waited longest, and that kept others waiting longest, in the end.
+const LONGEST: usize = 10;
 
 /// A sum of times, and the longest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +52,10 @@ pub(crate) struct LockSums {
     /// Acquisitions and calls without success in which another thread held the lock.
     pub(crate) contended: u64,
     pub(crate) waits: Times,
+    /// The part of these, and of open ones, in which others held the lock.
+    pub(crate) blocked_ns: u64,
+    /// Calls that have not ended.
+    pub(crate) open_waits: Times,
     pub(crate) uncontended: Times,
     pub(crate) conditions: Times,
     pub(crate) holds: Times,
@@ -58,6 +65,17 @@ pub(crate) struct LockSums {
     pub(crate) recursive: bool,
 }
 
+/// What speaks for a hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// Its beginning was seen, in this era of the ledger.
+    Seen { era: u64 },
+    /// It may be part of an earlier one, or have begun more than once.
+    Doubtful,
+    /// Something was seen that it excludes: it has ended, unseen.
+    Over,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     thread: ThreadId,
@@ -65,8 +83,7 @@ struct Hold {
     caller: Caller,
     since: u64,
     depth: u64,
-    /// That of the ledger when it began; none if something speaks against it.
-    era: Option<u64>,
+    standing: Standing,
 }
 
 #[derive(Debug)]
@@ -99,6 +116,7 @@ pub(crate) struct Ledger {
     era: u64,
     lossy: bool,
     past_holds: usize,
+    known_callers: usize,
     /// Events of locks that found no room.
     pub(crate) beyond: u64,
 }
@@ -108,6 +126,17 @@ impl Ledger {
     pub(crate) fn begin(&mut self, lossy: bool) {
         self.era += u64::from(lossy || self.lossy);
         self.lossy = lossy;
+    }
+
+    /// Forgets all numbers, but not who holds what: only what comes from now on counts.
+    pub(crate) fn reset(&mut self) {
+        self.counter.flush(&mut self.waits);
+        self.waits.iter_mut().for_each(|waits| *waits = Histogram::default());
+        for (_, lock) in &mut self.locks {
+            lock.sums = lock.sums.unused();
+            lock.callers = Callers::default();
+        }
+        (self.known_callers, self.beyond) = (0, 0);
     }
 
     /// Adds the next event, in order of time.
@@ -126,21 +155,29 @@ impl Ledger {
             Change::Rejoined { since } => {
                 let sums = &mut self.locks[place].1.sums;
                 sums.conditions.add(event.time.saturating_sub(since));
-                self.hold(place, event, Mode::Exclusive);
+                self.hold(place, event, Mode::Exclusive, self.seen());
             }
             Change::TimedOut { mode, since } => {
                 self.locks[place].1.sums.timed_out += 1;
                 self.wait(place, event, mode, since);
             }
+            Change::Unended { mode, since } if !self.lossy => {
+                self.wait_on(place, event, mode, since);
+            }
+            Change::Waiting { mode, since } => self.wait_on(place, event, mode, since),
             Change::Refused => self.locks[place].1.sums.refused += 1,
             Change::Failed => self.locks[place].1.sums.failed += 1,
-            Change::Unclear => {
+            Change::Unclear | Change::Unended { .. } => {
                 let lock = &mut self.locks[place].1;
                 lock.sums.unclear += 1;
                 let own = lock.holders.iter_mut().filter(|hold| hold.thread == event.thread);
-                own.for_each(|hold| hold.era = None);
+                own.for_each(|hold| hold.standing = Standing::Doubtful);
             }
         }
+    }
+
+    fn seen(&self) -> Standing {
+        Standing::Seen { era: self.era }
     }
 
     fn place(&mut self, event: &LockEvent) -> Option<usize> {
@@ -172,68 +209,107 @@ impl Ledger {
         (since, tried): (u64, bool),
         recursive: Option<bool>,
     ) {
-        let lock = &mut self.locks[place].1;
+        let (seen, lossy) = (self.seen(), self.lossy);
+        let Lock { kind, sums, holders, .. } = &mut self.locks[place].1;
         // Only these can be taken once more. Of others, the release was missed.
-        let may_nest = mode == Mode::Shared || recursive.unwrap_or(true);
-        let own = lock.holders.iter_mut().find(|hold| hold.thread == event.thread);
-        if let Some(hold) = own.filter(|_| may_nest) {
-            hold.depth += 1;
-            lock.sums.nested += 1;
-            return;
-        }
-        lock.sums.acquisitions += 1;
-        lock.sums.shared += u64::from(mode == Mode::Shared);
-        self.hold(place, event, mode);
+        let may_nest = |hold: &Hold| match kind {
+            LockKind::RwLock => mode == Mode::Shared && hold.mode == Mode::Shared,
+            LockKind::Mutex => recursive.unwrap_or(true),
+        };
+        let mut own = holders.iter_mut().filter(|hold| hold.thread == event.thread);
+        let nests = own.find(|hold| hold.standing != Standing::Over && may_nest(hold));
+        let standing = match nests {
+            Some(hold) if hold.standing == seen && !lossy => {
+                hold.depth += 1;
+                sums.nested += 1;
+                return;
+            }
+            Some(_) => Standing::Doubtful,
+            None => seen,
+        };
+        sums.acquisitions += 1;
+        sums.shared += u64::from(mode == Mode::Shared);
+        self.hold(place, event, mode, standing);
         if !tried {
             self.wait(place, event, mode, since);
         }
     }
 
     /// Begins a hold. Those that it excludes have ended, unseen.
-    fn hold(&mut self, place: usize, event: &LockEvent, mode: Mode) {
+    fn hold(&mut self, place: usize, event: &LockEvent, mode: Mode, standing: Standing) {
         let lock = &mut self.locks[place].1;
         let before = lock.holders.len();
         lock.holders.retain(|hold| hold.thread != event.thread);
         lock.sums.unknown_holds += (before - lock.holders.len()) as u64;
         for other in &mut lock.holders {
             if mode == Mode::Exclusive || other.mode == Mode::Exclusive {
-                other.era = None;
+                other.standing = Standing::Over;
             }
         }
         if lock.holders.len() == MOST_HOLDERS {
             return;
         }
         let (thread, caller, since) = (event.thread, event.caller, event.time);
-        lock.holders.push(Hold { thread, mode, caller, since, depth: 1, era: Some(self.era) });
+        lock.holders.push(Hold { thread, mode, caller, since, depth: 1, standing });
     }
 
     /// Counts a call that would have waited, if another thread held the lock meanwhile.
     fn wait(&mut self, place: usize, event: &LockEvent, mode: Mode, since: u64) {
-        let (lossy, era) = (self.lossy, self.era);
-        let Lock { sums, holders, history, callers, .. } = &mut self.locks[place].1;
         let duration = event.time.saturating_sub(since);
-        let stretch = (since, event.time);
-        let open = holders.iter().filter(|hold| !lossy && hold.era == Some(era));
-        let open = open.map(|hold| hold.until(event.time));
-        let holds = history.since(since).copied().chain(open);
-        let mut contended = false;
-        for hold in holds {
-            if let Some(kept) = hold.kept_waiting(event.thread, mode, stretch) {
-                callers.kept_waiting(hold.caller, kept);
-                contended = true;
-            }
-        }
-        if !contended {
-            sums.uncontended.add(duration);
+        if !self.blame(place, event, mode, since) {
+            self.locks[place].1.sums.uncontended.add(duration);
             return;
         }
+        let sums = &mut self.locks[place].1.sums;
         sums.contended += 1;
         sums.waits.add(duration);
-        callers.waited(event.caller, duration);
+        self.waited(place, event.caller, duration);
         self.counter.add(&mut self.waits, place, duration);
     }
 
+    /// Counts a call that has not ended.
+    fn wait_on(&mut self, place: usize, event: &LockEvent, mode: Mode, since: u64) {
+        let duration = event.time.saturating_sub(since);
+        self.locks[place].1.sums.open_waits.add(duration);
+        self.blame(place, event, mode, since);
+        self.waited(place, event.caller, duration);
+    }
+
+    fn waited(&mut self, place: usize, caller: Caller, duration: u64) {
+        let few = self.known_callers > MANY_CALLERS;
+        let callers = &mut self.locks[place].1.callers;
+        let before = callers.len();
+        callers.waited(caller, duration, few);
+        self.known_callers += callers.len() - before;
+    }
+
+    /// Adds the wait to the callers whose holds it was for. Returns whether there are any.
+    fn blame(&mut self, place: usize, event: &LockEvent, mode: Mode, since: u64) -> bool {
+        let (lossy, seen) = (self.lossy, self.seen());
+        let few = self.known_callers > MANY_CALLERS;
+        let Lock { sums, holders, history, callers, .. } = &mut self.locks[place].1;
+        let stretch = (since, event.time);
+        let open = holders.iter().filter(|hold| !lossy && hold.standing == seen);
+        let open = open.map(|hold| hold.until(event.time));
+        let holds = history.since(since).copied().chain(open);
+        let mut blamed: BTreeMap<Caller, u64> = BTreeMap::new();
+        for hold in holds {
+            if let Some(kept) = hold.kept_waiting(event.thread, mode, stretch) {
+                let sum = blamed.entry(hold.caller).or_default();
+                *sum = sum.saturating_add(kept);
+            }
+        }
+        let before = callers.len();
+        for (caller, kept) in &blamed {
+            callers.kept_waiting(*caller, *kept, few);
+            sums.blocked_ns = sums.blocked_ns.saturating_add(*kept);
+        }
+        self.known_callers += callers.len() - before;
+        !blamed.is_empty()
+    }
+
     fn release(&mut self, place: usize, event: &LockEvent) {
+        let seen = self.seen();
         let lock = &mut self.locks[place].1;
         let Some(at) = lock.holders.iter().position(|hold| hold.thread == event.thread) else {
             lock.sums.unknown_holds += 1;
@@ -245,7 +321,7 @@ impl Ledger {
             return;
         }
         let hold = lock.holders.swap_remove(at);
-        if self.lossy || hold.era != Some(self.era) {
+        if self.lossy || hold.standing != seen {
             lock.sums.unknown_holds += 1;
             return;
         }
@@ -258,14 +334,23 @@ impl Ledger {
     pub(crate) fn finish(mut self) -> Vec<LockFacts> {
         self.counter.flush(&mut self.waits);
         let locks = self.locks.into_iter().zip(self.waits);
+        let is_used = |lock: &Lock| !lock.holders.is_empty() || lock.sums != lock.sums.unused();
+        let locks = locks.filter(|((_, lock), _)| is_used(lock));
         let facts = locks.map(|((id, lock), waits)| LockFacts {
             id,
             kind: lock.kind,
             sums: LockSums { open_holds: lock.holders.len() as u64, ..lock.sums },
             waits,
-            callers: lock.callers.into_sorted(),
+            callers: lock.callers.into_longest(LONGEST),
         });
         facts.collect()
+    }
+}
+
+impl LockSums {
+    /// Returns those of the same lock before its first call.
+    fn unused(&self) -> Self {
+        Self { recursive: self.recursive, ..Self::default() }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::block::{Block, BlockKind};
 use crate::function::{FunctionInfo, ProbeCost};
+use crate::names::cut;
 use crate::report::TargetReport;
 use crate::units::{FuncId, Nanos, Pid, ThreadId, Tid};
 use serde::{Deserialize, Serialize};
@@ -95,6 +96,16 @@ pub struct AddressRecord {
     pub address: u64,
     /// The symbol there, with the name of its object.
     pub name: Arc<str>,
+}
+
+impl AddressRecord {
+    /// Returns the address with its name, which is cut if it is longer than any that is written.
+    pub(crate) fn into_entry(self) -> ((Pid, u64), Arc<str>) {
+        const LONGEST: usize = 4_096;
+        let Self { pid, address, name } = self;
+        let name = if name.len() > LONGEST { cut(&name, LONGEST).into() } else { name };
+        ((pid, address), name)
+    }
 }
 
 /// The cost of a function's probes from now on.

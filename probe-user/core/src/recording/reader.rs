@@ -260,8 +260,7 @@ impl<R: ReadAt> Recording<R> {
         self.functions.extend(names.functions);
         names.costs.iter().for_each(|new| new.apply(&mut self.functions));
         self.objects.extend(names.objects);
-        let addresses = names.addresses.into_iter();
-        self.addresses.extend(addresses.map(|of| ((of.pid, of.address), of.name)));
+        self.addresses.extend(names.addresses.into_iter().map(AddressRecord::into_entry));
         self.threads.extend(names.threads.into_iter().map(|thread| (thread.id, thread)));
         Ok(())
     }

@@ -15,6 +15,8 @@ pub struct LocksReport {
     /// The stretches of the trace in which calls may be missing. A hold that reaches into one of them is
     /// counted as unknown.
     pub lossy_stretches: u64,
+    /// Calls that had not got their lock in the end, and of whose lock nothing is known.
+    pub unknown_open_waits: u64,
 }
 
 /// A lock, by its address in a process.
@@ -48,6 +50,10 @@ pub struct LockReport {
     pub wait_mean_ns: Option<Nanos>,
     pub wait_p99_ns: Option<Nanos>,
     pub wait_max_ns: Option<Nanos>,
+    /// Calls that had not got the lock in the end, and how long the longest had waited by then. These
+    /// times are in no number of this lock but `blocked_ns` and those of callers.
+    pub open_waits: u64,
+    pub open_wait_max_ns: Option<Nanos>,
     /// Durations of the others. Mostly they are the time of the probes.
     pub uncontended_ns: Nanos,
     pub uncontended_max_ns: Option<Nanos>,
@@ -63,10 +69,10 @@ pub struct LockReport {
     pub unknown_holds: u64,
     /// Holds that have not ended.
     pub open_holds: u64,
-    /// The part of `wait_ns` in which a thread was seen to hold the lock. A time in which several held
+    /// The part of all waits in which a thread was seen to hold the lock. A time in which several held
     /// it for reading counts for each.
     pub blocked_ns: Nanos,
-    /// The callers that waited longest, or kept others waiting longest.
+    /// Up to ten callers that waited longest, and up to ten that kept others waiting longest.
     pub callers: Vec<LockCallerReport>,
 }
 
@@ -74,10 +80,10 @@ pub struct LockReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LockCallerReport {
     pub name: Arc<str>,
-    /// Its contended calls, and their time.
+    /// Its contended calls and those that have not ended, and their time.
     pub waits: u64,
     pub wait_ns: Nanos,
-    /// Waits of others during its holds, and the time that these had in common.
+    /// Waits of others during which it held the lock, and the time of its holds in them.
     pub blocked: u64,
     pub blocked_ns: Nanos,
 }

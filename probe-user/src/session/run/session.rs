@@ -41,12 +41,10 @@ use super::status::Status;
 use crate::{
     bpf::{self, GuardDeath, Kernel, Traced},
     session::collect::reader::{Batch, Reader},
-    target::{
-        addresses::AddressNames,
-        process::{Process, facts},
-    },
+    target::process::{Process, facts},
     ui,
 };
+use addresses::Naming;
 use anyhow::Context;
 use ctrace_core::{
     engine::{Engine, ProcessChange},
@@ -73,7 +71,7 @@ pub(crate) struct Session {
     status: Status,
     notes: Notes,
     progress: ProgressNews,
-    addresses: AddressNames,
+    naming: Naming,
 }
 
 /// The room that the kernel keeps free below the main stack for it to grow.
@@ -89,6 +87,7 @@ impl Session {
         rounds: Rounds,
         status: Status,
     ) -> Self {
+        let naming = Naming::within(arming.planner.object_limits());
         Self {
             kernel,
             engine,
@@ -100,7 +99,7 @@ impl Session {
             status,
             notes: Notes::default(),
             progress: ProgressNews::default(),
-            addresses: AddressNames::default(),
+            naming,
         }
     }
 

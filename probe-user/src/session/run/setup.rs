@@ -2,7 +2,7 @@
 
 use super::{
     arm::LinkOptions,
-    before,
+    before, every_lock,
     session::{Arming, Delivery, Rounds, Session, TracedTarget},
     status::{Drawn, Status},
 };
@@ -98,7 +98,7 @@ impl<'a> Setup<'a> {
             );
         }
         if spec.select.locks {
-            check_locks(spec)?;
+            every_lock::check(spec)?;
         }
         let planner = planner(&spec.select, spec.most, spec.probes.returns)?;
         let may_guard = matches!(spec.probes.link, LinkChoice::Auto | LinkChoice::Session)
@@ -106,6 +106,10 @@ impl<'a> Setup<'a> {
         let mut planner =
             planner.reading_values(values).guarding(may_guard).awaiting_programs(awaits_programs);
         let mut plan = planner.plan(objects)?;
+        if spec.select.locks {
+            let notes: Vec<_> = every_lock::notes(&plan).collect();
+            plan.notes.extend(notes);
+        }
         if !values && spec.select.values.iter().any(AskedValues::shows) {
             plan.remarks.push(UNSEEN_VALUES.to_owned());
         }
@@ -331,19 +335,6 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
         lines.push(format!("not traced: {} more", plan.refused.len() - 20));
     }
     lines
-}
-
-/// Refuses what would leave out single calls of lock functions: who holds a lock is known only from all.
-fn check_locks(spec: &TraceSpec) -> anyhow::Result<()> {
-    let wrong = [
-        (spec.probes.budget.is_some(), "--budget"),
-        (spec.filter.min_duration > Nanos::ZERO, "--min-duration"),
-        (spec.filter.max_depth.is_some(), "--depth"),
-    ];
-    if let Some((_, option)) = wrong.into_iter().find(|(is_so, _)| *is_so) {
-        bail!("--locks needs every lock and unlock: leave out {option}");
-    }
-    Ok(())
 }
 
 /// Returns the planner for a selection.

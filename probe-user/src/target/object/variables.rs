@@ -4,7 +4,7 @@ use super::Object;
 use super::debug_files::DebugFile;
 use crate::target::elf;
 use crate::target::elf::tables::{NamedSymbols, is_definition};
-use crate::target::names::demangle;
+use crate::target::names::{cut, demangle};
 use crate::target::read::budget::TooLarge;
 use crate::target::read::source::Source;
 use object::LittleEndian;
@@ -52,12 +52,17 @@ fn find(
             let start = symbol.st_value(LittleEndian);
             let end = start.saturating_add(symbol.st_size(LittleEndian));
             let inside: Vec<u64> = addresses.range(start..end.max(start)).copied().collect();
+            if inside.is_empty() {
+                continue;
+            }
+            let name = demangle::short(name);
+            let name = cut(&name);
             for address in inside {
                 ticker.tick()?;
+                budget.charge(name.len() as u64)?;
                 addresses.remove(&address);
-                let name = demangle::short(name);
                 let name = match address - start {
-                    0 => name,
+                    0 => name.to_owned(),
                     distance => format!("{name}+{distance:#x}"),
                 };
                 found.insert(address, name);
@@ -84,5 +89,20 @@ mod tests {
         let name = |at: u64| found.get(&at).map(String::as_str);
         assert_eq!([pair, pair + 8, other].map(name), ["pair", "pair+0x8", "other"].map(Some));
         assert_eq!(found.len(), 3);
+    }
+
+    #[test]
+    fn a_long_name_is_cut_and_its_copies_are_counted() {
+        let long = "x".repeat(5_000);
+        let built =
+            compile("gcc -O0", "c", &format!("long {long}[1000]; int main() {{ return 0; }}"));
+        let object = built.object();
+        let at = object.variables(&BTreeSet::from([&*long]))[&long];
+        let before = object.source().budget().used();
+        let found = object.variables_around((0..1_000).map(|place| at + 8 * place).collect());
+        let name = &found[&(at + 16)];
+        assert!(name.len() < 1_100 && name.ends_with("xxx+0x10"), "{name}");
+        assert_eq!(found.len(), 1_000);
+        assert!(object.source().budget().used() - before >= 1_000 * 1_024);
     }
 }

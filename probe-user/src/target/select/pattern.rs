@@ -146,7 +146,7 @@ impl Pattern {
         self.matches_object_name(object.name(), &object.path().to_string_lossy())
     }
 
-    pub(super) fn matches_object_name(&self, name: &str, path: &str) -> bool {
+    pub(crate) fn matches_object_name(&self, name: &str, path: &str) -> bool {
         self.object.as_ref().is_none_or(|matcher| matcher.matches(name, path))
     }
 

@@ -31,12 +31,21 @@ fn of_functions(
 ) -> AskedValues {
     let names = FUNCTIONS.iter().filter(|function| is_one(function)).map(|function| function.name);
     AskedValues {
-        functions: format!("/^({})$/", names.collect::<Vec<_>>().join("|")),
+        // In libraries, too, if the program has functions of these names itself.
+        functions: format!("/^({})$/@*", names.collect::<Vec<_>>().join("|")),
         is_usdt: false,
         arguments,
         result: Some(AskedResult::As(INT)),
         condition: None,
     }
+}
+
+/// The libraries that usually have these functions.
+pub(crate) const LIBRARIES: [&str; 3] = ["libc.so.6", "libpthread.so.0", "ld-musl-x86_64.so.1"];
+
+/// Returns the names of all functions that take and release locks.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.iter().map(|function| function.name)
 }
 
 /// Returns whether a library of this name is the C library of GNU, or its threads of before 2.34.
@@ -56,7 +65,7 @@ mod tests {
         for function in FUNCTIONS {
             let name = function.name;
             let is_in = |asked: &&AskedValues| {
-                let names = asked.functions.trim_start_matches("/^(").trim_end_matches(")$/");
+                let names = asked.functions.trim_start_matches("/^(").trim_end_matches(")$/@*");
                 names.split('|').any(|one| one == name)
             };
             assert_eq!(asked.iter().filter(is_in).count(), 1, "{name}");

@@ -14,15 +14,18 @@ use ctrace_core::units::Nanos;
 const TOP: usize = 20;
 /// Columns to leave out where there is no room, the least useful first.
 const DROPPED: [&str; 5] = ["held mean", "mean", "unknown", "held max", "p99"];
+/// Told where there is no lock.
+const NONE: &str = "No lock was used, as far as it was seen: --locks traces the locks of libc.\n";
 /// The width that a lock's name should have, and the least.
 const NAME_ROOM: usize = 20;
 const LEAST_ROOM: usize = 12;
 
 pub(super) fn draw(context: &Context<'_>) -> String {
     let report = context.report.locks.as_ref();
-    let Some(report) = report.filter(|report| !report.locks.is_empty()) else {
-        return text::title("Locks") + "No lock was used: --locks traces the locks of libc.\n";
-    };
+    let Some(report) = report else { return text::title("Locks") + NONE };
+    if report.locks.is_empty() {
+        return text::title("Locks") + NONE + &remarks(context, report);
+    }
     let mut selection = context.selection.clone();
     selection.top.get_or_insert(TOP);
     let chosen = rows::locks(context.report, &selection);
@@ -94,7 +97,8 @@ fn numbers(shown: &[&LockReport], without: &[&str]) -> ColumnGroup {
 
 /// Draws who waits and who holds, for the locks that were waited for.
 fn callers(context: &Context<'_>, shown: &[&LockReport]) -> String {
-    let shown: Vec<&&LockReport> = shown.iter().filter(|lock| lock.contended > 0).collect();
+    let is_waited_for = |lock: &&&LockReport| lock.contended > 0 || lock.open_waits > 0;
+    let shown: Vec<&&LockReport> = shown.iter().filter(is_waited_for).collect();
     if shown.is_empty() {
         return String::new();
     }
@@ -136,6 +140,34 @@ fn remarks(context: &Context<'_>, report: &LocksReport) -> String {
              mostly for the probes; the longest took {}.",
             time(Nanos(uncontended), Digits::Short),
             time(longest, Digits::Short)
+        ));
+    }
+    let open = sum(|lock| lock.open_waits).saturating_add(report.unknown_open_waits);
+    if open > 0 {
+        let longest = report.locks.iter().filter_map(|lock| lock.open_wait_max_ns).max();
+        let longest = longest.map(|longest| {
+            format!(" The longest had waited for {}.", time(longest, Digits::Short))
+        });
+        tell(&format!(
+            "{} had not got {} lock in the end: {} among the waits of callers only.{}",
+            counted(open, "call", "calls"),
+            if open == 1 { "its" } else { "their" },
+            if open == 1 { "it is" } else { "they are" },
+            longest.unwrap_or_default()
+        ));
+    }
+    let unclear = sum(|lock| lock.unclear);
+    if unclear > 0 {
+        tell(&format!(
+            "It is not known whether {} got the lock: waits of others meanwhile may be missing.",
+            counted(unclear, "call", "calls")
+        ));
+    }
+    let failed = sum(|lock| lock.failed);
+    if failed > 0 {
+        tell(&format!(
+            "{} failed, as a lock or an unlock by the wrong thread does.",
+            counted(failed, "call", "calls")
         ));
     }
     let unknown = sum(|lock| lock.unknown_holds);

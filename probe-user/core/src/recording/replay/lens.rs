@@ -2,6 +2,7 @@
 
 use super::Query;
 use crate::calls::paths::{Node, Paths, ROOT};
+use crate::filter::Filter;
 use crate::function::FunctionInfo;
 use crate::recording::{Chunk, ChunkEntry, ReadAt, RecordError, Recording, ThreadRecord};
 use crate::units::{FuncId, Nanos, ThreadId};
@@ -84,17 +85,21 @@ impl<'a> Lens<'a> {
         None
     }
 
-    /// Returns whether every call of these functions counts that a chosen thread has made.
-    pub(crate) fn keeps_all_of(&self, functions: impl IntoIterator<Item = FuncId>) -> bool {
-        let Query { filter, callers, callees, roots, within, .. } = self.query;
-        let mut functions = functions.into_iter();
-        filter.min_duration == Nanos::ZERO
-            && filter.max_depth.is_none()
-            && callers.is_none()
-            && callees.is_none()
-            && roots.is_none()
-            && within.is_none()
-            && functions.all(|function| self.selects_function(function))
+    /// Returns the query for all calls of the same threads, from the beginning on.
+    pub(super) fn query_of_threads(&self) -> Query {
+        let Query { filter, threads, within, stop, .. } = self.query;
+        Query {
+            filter: Filter { threads: filter.threads.clone(), ..Filter::default() },
+            threads: threads.clone(),
+            within: within.clone(),
+            stop: stop.clone(),
+            ..Query::default()
+        }
+    }
+
+    /// True if every call of a chosen thread counts, but for functions and times.
+    pub(super) fn keeps_all_calls(&self) -> bool {
+        self.query.within.is_none()
     }
 
     /// True if nobody waits for the answer any more.
@@ -204,7 +209,6 @@ impl<'a> Lens<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::Filter;
 
     /// Checks the paths that nodes a, ab, abc, abb and c are mapped to; `-` for none.
     #[track_caller]

@@ -321,6 +321,8 @@ static LOCKS: &[LockField] = &[
     ("wait_mean_ns", |l| maybe_ns(l.wait_mean_ns)),
     ("wait_p99_ns", |l| maybe_ns(l.wait_p99_ns)),
     ("wait_max_ns", |l| maybe_ns(l.wait_max_ns)),
+    ("open_waits", |l| l.open_waits.to_string()),
+    ("open_wait_max_ns", |l| maybe_ns(l.open_wait_max_ns)),
     ("uncontended_ns", |l| ns(l.uncontended_ns)),
     ("uncontended_max_ns", |l| maybe_ns(l.uncontended_max_ns)),
     ("conditions", |l| l.conditions.to_string()),

@@ -1,5 +1,8 @@
 //! Locks, from the calls of functions that take and release them.
 
+mod ends;
+mod losses;
+
 use super::*;
 use ctrace_common::RESULT;
 use ctrace_core::locks::{CALLER, LOCK, LockKind, TYPE};
@@ -41,11 +44,13 @@ struct LockCall {
     to: u64,
     lock: u64,
     of_type: u64,
+    /// Its type cannot be read.
+    untyped: bool,
     result: u64,
 }
 
 fn call(tid: u32, function: u32, from: u64, to: u64) -> LockCall {
-    LockCall { tid, function, from, to, lock: A, of_type: 0, result: 0 }
+    LockCall { tid, function, from, to, lock: A, of_type: 0, untyped: false, result: 0 }
 }
 
 fn recursive(tid: u32, function: u32, from: u64, to: u64) -> LockCall {
@@ -78,7 +83,8 @@ impl Trace {
     fn begin(&mut self, of: &LockCall) {
         let mut values = vec![of.lock, 0x4000 + u64::from(of.tid)];
         values.extend(has_type(of.function).then_some(of.of_type));
-        self.push_with(enter(of.function, 100, of.from).on(of.tid), 0, &values, 0);
+        let unread = u64::from(of.untyped && has_type(of.function)) << 2;
+        self.push_with(enter(of.function, 100, of.from).on(of.tid), 0, &values, unread);
     }
 
     fn finish(&mut self, of: &LockCall) {
@@ -89,6 +95,10 @@ impl Trace {
 
 /// Records calls, and ends a chunk at each of these times.
 fn recorded(calls: &[LockCall], chunks: &[u64]) -> Recording<Vec<u8>> {
+    open(recorded_bytes(calls, chunks))
+}
+
+fn recorded_bytes(calls: &[LockCall], chunks: &[u64]) -> Vec<u8> {
     let mut events: Vec<(u64, bool, &LockCall)> = Vec::new();
     for of in calls {
         events.extend([(of.from, true, of), (of.to, false, of)]);
@@ -102,7 +112,8 @@ fn recorded(calls: &[LockCall], chunks: &[u64]) -> Recording<Vec<u8>> {
         }
         if is_begin { trace.begin(of) } else { trace.finish(of) }
     }
-    open(trace.end(100_000))
+    let last = calls.iter().map(|of| of.to).max().unwrap_or(0);
+    trace.end(last.max(100_000))
 }
 
 fn report_of(recording: &Recording<Vec<u8>>) -> LocksReport {
@@ -113,8 +124,13 @@ fn report_of(recording: &Recording<Vec<u8>>) -> LocksReport {
 
 /// Returns the only lock.
 fn lock_of(calls: &[LockCall], chunks: &[u64]) -> LockReport {
-    let mut report = report_of(&recorded(calls, chunks));
-    assert_eq!((report.locks.len(), report.lossy_stretches), (1, 0));
+    let report = report_of(&recorded(calls, chunks));
+    assert_eq!(report.lossy_stretches, 0);
+    only_lock(report)
+}
+
+fn only_lock(mut report: LocksReport) -> LockReport {
+    assert_eq!(report.locks.len(), 1);
     report.locks.remove(0)
 }
 
@@ -260,6 +276,41 @@ fn readers_do_not_wait_for_each_other() {
     assert_eq!([0x4001, 0x4002, 0x4003].map(|at| blocked(&format!("{at:#x}")).0), [100, 200, 100]);
 }
 
+/// A wait of one call is one wait, however often a caller held the lock meanwhile.
+#[test]
+fn a_caller_blocks_a_wait_once() {
+    let calls = [
+        call(1, LOCK_IT, 100, 110),
+        call(2, LOCK_IT, 200, 900),
+        call(1, UNLOCK, 300, 301),
+        call(1, LOCK_IT, 400, 410),
+        call(1, UNLOCK, 500, 501),
+        call(2, UNLOCK, 950, 960),
+    ];
+    let lock = lock_of(&calls, &[]);
+    let holder = lock.holder().expect("one that held it");
+    assert_eq!((lock.contended, holder.blocked, holder.blocked_ns), (1, 1, Nanos(100 + 90)));
+}
+
+/// Many callers that keep another one waiting do not hide the one that waits.
+#[test]
+fn the_caller_that_waits_longest_is_among_many_that_block_it() {
+    let readers = 21;
+    let mut calls = Vec::new();
+    for tid in 1..=readers {
+        let at = 100 + u64::from(tid);
+        calls.push(call(tid, READ, at, at + 1));
+        calls.push(call(tid, RW_UNLOCK, 10_000 + u64::from(tid), 10_100));
+    }
+    calls.extend([call(50, WRITE, 1_000, 10_050), call(50, RW_UNLOCK, 10_200, 10_201)]);
+    let lock = lock_of(&calls, &[]);
+    assert_eq!(lock.waiter().map(|it| (&*it.name, it.waits)), Some(("0x4032", 1)));
+    assert_eq!(lock.holder().map(|it| it.blocked_ns), Some(Nanos(9_000 + 21)));
+    assert_eq!(lock.callers.len(), 11);
+    // The sum is of all of them.
+    assert_eq!(lock.blocked_ns.0, (1..=21).map(|of| 9_000 + of).sum::<u64>());
+}
+
 #[test]
 fn the_traced_function_around_is_the_caller() {
     let mut trace = lock_trace();
@@ -290,30 +341,6 @@ fn the_traced_function_around_is_the_caller() {
 }
 
 #[test]
-fn holds_where_calls_are_missing_are_unknown() {
-    let mut trace = lock_trace();
-    let calls = contended();
-    let [first, wait, release, last] = &calls[..] else { panic!("four calls") };
-    trace.begin(first);
-    trace.finish(first);
-    trace.chunk(150);
-    trace.engine.set_lost_events(5, 0);
-    trace.begin(wait);
-    trace.chunk(300);
-    trace.begin(release);
-    trace.finish(wait);
-    trace.finish(release);
-    trace.chunk(550);
-    trace.begin(last);
-    trace.finish(last);
-    let report = report_of(&open(trace.end(100_000)));
-    let lock = &report.locks[0];
-    assert_eq!(report.lossy_stretches, 1);
-    // The first one may have been released between.
-    assert_eq!((numbers(lock), lock.unknown_holds), ((2, 0, 0, 80), 1));
-}
-
-#[test]
 fn addresses_have_the_names_that_a_recording_gives_them() {
     let mut trace = lock_trace();
     let name = |address, name: &str| AddressRecord { pid: Pid(PID), address, name: name.into() };
@@ -336,20 +363,4 @@ fn addresses_have_the_names_that_a_recording_gives_them() {
 fn without_lock_functions_there_are_no_locks() {
     let report = report_of(&open(Trace::new(Filter::default()).end(100_000)));
     assert_eq!(report, LocksReport::default());
-}
-
-/// A hold from one release to another that a filter leaves out would be too long.
-#[test]
-fn filters_of_calls_make_holds_unknown() {
-    let recording = recorded(&contended(), &[]);
-    let filter = Filter { min_duration: Nanos(25), ..Filter::default() };
-    let extras = Extras { locks: true, ..Extras::default() };
-    for query in [
-        Query { filter, ..Query::default() },
-        Query { filter: Filter { max_depth: Some(1), ..Filter::default() }, ..Query::default() },
-        Query { functions: Some((0..11).map(|id| id != UNLOCK).collect()), ..Query::default() },
-    ] {
-        let report = report_with(&recording, &query, meta_with(extras)).locks.expect("asked for");
-        assert!(report.lossy_stretches > 0 && report.locks.iter().all(|lock| lock.holds == 0));
-    }
 }

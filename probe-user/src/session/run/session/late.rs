@@ -5,7 +5,7 @@ use crate::{
     bpf,
     session::{
         plan::{Plan, Planned},
-        run::launch,
+        run::{every_lock, launch},
     },
     target::{
         launch::libraries_of,
@@ -241,6 +241,9 @@ impl Session {
 
     fn attach_new(&mut self, pid: Pid, Come { new, plan }: &Come, arrival: Arrival) {
         plan.notes.iter().for_each(|note| self.note(note.clone()));
+        if self.engine.follows_locks() {
+            every_lock::notes(plan).for_each(|note| self.note(note));
+        }
         for object in &plan.objects {
             let first = self.engine.functions().len();
             let attached = self.attach(object);
