@@ -104,11 +104,16 @@ fn functions_of_libc_are_followed_beside_those_of_the_program() {
 #[test]
 fn waits_and_holds_are_those_of_the_program() {
     let env = or_skip!(gate::live(Link::Session));
-    for functions in [&[][..], &["waiter", "holder", "waits_for_ever"]] {
+    // Another view, or values of other functions, leave no lock out.
+    let others = [&["--view", "threads"][..], &["--arg", "waiter: 0:i32"]];
+    for (functions, others) in
+        [&[][..], &["waiter", "holder", "waits_for_ever"]].into_iter().zip(others)
+    {
         let traced = Trace::run(&env)
             .expect("starts")
             .functions(functions.iter().copied())
             .args(["--locks"])
+            .args(others.iter().copied())
             .program(&target(&env), [])
             .finish()
             .and_then(|traced| traced.expect_code(0))
@@ -160,5 +165,21 @@ fn what_would_leave_out_calls_is_refused() {
         let run = run.expect("runs");
         let stderr = String::from_utf8_lossy(&run.stderr);
         assert!(!run.status.success() && stderr.contains(told), "{stderr}");
+    }
+}
+
+/// Neither a message nor a sum is a lock.
+#[test]
+fn commands_without_locks_refuse_to_follow_them() {
+    let env = or_skip!(gate::live(Link::Session));
+    for command in ["log", "top"] {
+        let asked =
+            Command::new(&env.ctrace).args([command, "--locks", "--"]).arg(target(&env)).output();
+        let asked = asked.expect("runs");
+        let stderr = String::from_utf8_lossy(&asked.stderr);
+        assert!(
+            !asked.status.success() && stderr.contains("--locks is not for this command"),
+            "{stderr}"
+        );
     }
 }

@@ -10,6 +10,9 @@ use crate::{
 use anyhow::bail;
 
 pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
+    if !args.daemon {
+        spec::refuse_locks(&args.what.values)?;
+    }
     let sort = args.sort.as_deref().map_or(Ok(TopColumn::DEFAULT), str::parse)?;
     top::check()?;
     let user = args.user.user.as_deref();
@@ -19,7 +22,6 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
         top::run_with_daemon(&args.socket, args.interval, sort)?;
         return Ok(0);
     }
-    spec::refuse_locks(&args.what.values)?;
     let mut spec = spec::trace(&args.what);
     let subject = if args.command.is_empty() {
         let names = args.by.all_of_user(args.process.as_slice(), user)?;
