@@ -5,7 +5,7 @@ use super::chunk::Chunk;
 use super::extent;
 use super::index::{ChunkEntry, Entry, Index};
 use super::missing::missing;
-use super::names::{End, Names, ObjectRecord, Start, ThreadRecord};
+use super::names::{AddressRecord, End, Names, ObjectRecord, Start, ThreadRecord};
 use super::payloads::{Payload, Payloads, ValuesByCall};
 use super::room::{CallsRoom, NamesRoom};
 use super::scan::{Blocks, scan};

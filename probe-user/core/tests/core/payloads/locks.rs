@@ -95,10 +95,6 @@ impl Trace {
 
 /// Records calls, and ends a chunk at each of these times.
 fn recorded(calls: &[LockCall], chunks: &[u64]) -> Recording<Vec<u8>> {
-    open(recorded_bytes(calls, chunks))
-}
-
-fn recorded_bytes(calls: &[LockCall], chunks: &[u64]) -> Vec<u8> {
     let mut events: Vec<(u64, bool, &LockCall)> = Vec::new();
     for of in calls {
         events.extend([(of.from, true, of), (of.to, false, of)]);
@@ -112,8 +108,7 @@ fn recorded_bytes(calls: &[LockCall], chunks: &[u64]) -> Vec<u8> {
         }
         if is_begin { trace.begin(of) } else { trace.finish(of) }
     }
-    let last = calls.iter().map(|of| of.to).max().unwrap_or(0);
-    trace.end(last.max(100_000))
+    open(trace.end(100_000))
 }
 
 fn report_of(recording: &Recording<Vec<u8>>) -> LocksReport {

@@ -153,27 +153,39 @@ fn the_lock_of_a_thread_that_died_is_taken() {
     assert_eq!((numbers(&lock), lock.failed), ((1, 0, 0, 90), 0));
 }
 
-/// A chunk in the middle of the file cannot be read: the release may have been there.
+/// A chunk in the middle of the file is missing: in it the lock was released and taken once more.
 #[test]
 fn holds_across_a_gap_in_the_file_are_unknown() {
-    let calls = [
-        call(1, LOCK_IT, SECOND, SECOND + 10),
-        call(2, TRY, 10 * SECOND, 10 * SECOND + 10),
-        call(1, UNLOCK, 20 * SECOND, 20 * SECOND + 10),
-        call(1, LOCK_IT, 30 * SECOND, 30 * SECOND + 10),
-        call(1, UNLOCK, 30 * SECOND + 50, 30 * SECOND + 60),
+    let at = |function, seconds: u64, from: u64| {
+        let start = seconds * SECOND + from;
+        call(1, function, start, start + 10)
+    };
+    let chunks = [
+        (5, vec![at(LOCK_IT, 1, 0), at(UNLOCK, 1, 50), at(LOCK_IT, 2, 0)]),
+        (15, vec![at(UNLOCK, 10, 0), at(LOCK_IT, 11, 0)]),
+        (25, vec![at(UNLOCK, 20, 0)]),
+        (35, vec![at(LOCK_IT, 30, 0), at(UNLOCK, 30, 50)]),
     ];
-    let calls = calls.map(|of| if of.function == TRY { failing(BUSY, of) } else { of });
-    let ends = [2, 11, 15, 21].map(|second| second * SECOND);
-    let whole = recorded(&calls, &ends);
-    assert_eq!(only_lock(report_of(&whole)).holds, 2);
-    let damaged = whole.chunks()[1].offset as usize + 40;
-    let mut bytes = recorded_bytes(&calls, &ends);
-    bytes[damaged..damaged + 4].iter_mut().for_each(|byte| *byte ^= 0x55);
-    let report = report_of(&open(bytes));
-    assert_eq!(report.lossy_stretches, 1);
-    let lock = only_lock(report);
-    assert_eq!((lock.holds, lock.hold_ns, lock.unknown_holds), (1, Nanos(40), 1));
+    for (missing, holds, unknown, stretches) in [(None, 4, 0, 0), (Some(15), 2, 1, 1)] {
+        let mut trace = lock_trace();
+        for (end, calls) in &chunks {
+            for of in calls {
+                trace.begin(of);
+                trace.finish(of);
+            }
+            if missing == Some(*end) {
+                trace.engine.advance(Nanos(end * SECOND));
+                trace.engine.end_chunk(Nanos(end * SECOND));
+                assert!(!trace.engine.take_blocks().is_empty());
+            } else {
+                trace.chunk(end * SECOND);
+            }
+        }
+        let report = report_of(&open(trace.end(40 * SECOND)));
+        assert_eq!(report.lossy_stretches, stretches);
+        let lock = only_lock(report);
+        assert_eq!((lock.holds, lock.unknown_holds), (holds, unknown));
+    }
 }
 
 /// The process ends while a thread waits: its call has an end, but none that was seen.
