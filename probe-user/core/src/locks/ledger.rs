@@ -161,8 +161,9 @@ impl Ledger {
                 self.locks[place].1.sums.timed_out += 1;
                 self.wait(place, event, mode, since);
             }
-            Change::Unended { mode, since } if !self.lossy => {
-                self.wait_on(place, event, mode, since);
+            // Nobody knows how long.
+            Change::Unended { .. } if !self.lossy => {
+                self.locks[place].1.sums.open_waits.count += 1;
             }
             Change::Waiting { mode, since } => self.wait_on(place, event, mode, since),
             Change::Refused => self.locks[place].1.sums.refused += 1,

@@ -51,7 +51,8 @@ pub struct LockReport {
     pub wait_p99_ns: Option<Nanos>,
     pub wait_max_ns: Option<Nanos>,
     /// Calls that had not got the lock in the end, and how long the longest had waited by then. These
-    /// times are in no number of this lock but `blocked_ns` and those of callers.
+    /// times are in no number of this lock but `blocked_ns` and those of callers. Of a call whose thread
+    /// has ended the time is not known.
     pub open_waits: u64,
     pub open_wait_max_ns: Option<Nanos>,
     /// Durations of the others. Mostly they are the time of the probes.

@@ -51,7 +51,7 @@ pub(super) fn of_facts<R: ReadAt>(recording: &Recording<R>, facts: LockFacts) ->
         wait_p99_ns: p99,
         wait_max_ns: max(&sums.waits),
         open_waits: sums.open_waits.count,
-        open_wait_max_ns: max(&sums.open_waits),
+        open_wait_max_ns: max(&sums.open_waits).filter(|max| *max > Nanos::ZERO),
         uncontended_ns: Nanos(sums.uncontended.total),
         uncontended_max_ns: max(&sums.uncontended),
         conditions: sums.conditions.count,

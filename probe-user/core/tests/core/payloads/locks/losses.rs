@@ -201,5 +201,6 @@ fn a_thread_that_ends_in_its_wait_has_waited() {
     trace.push(enter(OUTER, 200, 700).on(2));
     let lock = only_lock(report_of(&open(trace.end(100_000))));
     assert_eq!((lock.open_waits, lock.unclear, lock.acquisitions), (1, 0, 1));
-    assert!(lock.open_wait_max_ns.is_some_and(|longest| longest <= Nanos(400)));
+    // When it ended was not seen.
+    assert_eq!(lock.open_wait_max_ns, None);
 }
