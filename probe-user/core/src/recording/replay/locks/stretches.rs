@@ -1,6 +1,7 @@
 //! The stretches of time in which calls may be missing.
 
 use crate::recording::ChunkEntry;
+use std::iter;
 use std::ops::Range;
 
 /// The distance between a loss and the chunk that tells of it, at most. The kernel's count is read when
@@ -14,7 +15,7 @@ pub(super) struct Stretches(Vec<Range<u64>>);
 
 impl Stretches {
     pub(super) fn everywhere() -> Self {
-        Self(vec![0..u64::MAX])
+        Self(iter::once(0..u64::MAX).collect())
     }
 
     /// Returns those around chunks that tell of losses, and around gaps between chunks.
