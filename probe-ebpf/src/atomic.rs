@@ -1,5 +1,5 @@
 //! Atomic instructions, which `core` does not offer for this target. All kernels know the addition;
-//! compare-and-exchange needs 5.12.
+//! what returns the old value needs 5.12.
 
 use core::{arch::asm, cell::UnsafeCell};
 
@@ -18,6 +18,61 @@ pub unsafe fn add(counter: *mut u64, delta: i64) {
             options(nostack),
         );
     }
+}
+
+/// Adds 1 to `*counter`.
+///
+/// # Safety
+/// `counter` points to an element of a map, aligned to 4.
+#[inline(always)]
+pub unsafe fn count(counter: *mut u32) {
+    // SAFETY: one instruction on memory the caller vouches for.
+    unsafe {
+        asm!(
+            "lock *(u32 *)({counter} + 0) += {one}",
+            counter = in(reg) counter,
+            one = in(reg) 1_u64,
+            options(nostack),
+        );
+    }
+}
+
+/// Raises `*word` to `least`, if it is smaller.
+///
+/// # Safety
+/// `word` points to an element of a map, aligned to 8.
+#[inline(always)]
+pub unsafe fn raise(word: *mut u64, least: u64) {
+    /// Others that raise it at the same moment are few: each of them leaves less to raise.
+    const TRIES: u32 = 8;
+    for _ in 0..TRIES {
+        // SAFETY: an aligned word is read in one piece, and changed by one instruction.
+        unsafe {
+            let old = word.read_volatile();
+            if old >= least || exchange(word, old, least) {
+                return;
+            }
+        }
+    }
+}
+
+/// Adds 1 to `*counter` and returns what was there before.
+///
+/// # Safety
+/// `counter` points to a global, aligned to 8.
+#[inline(always)]
+unsafe fn take(counter: *mut u64) -> u64 {
+    let mut value = 1_u64;
+    // SAFETY: one instruction on memory the caller vouches for.
+    unsafe {
+        asm!(
+            "{value} = atomic_fetch_add((u64 *)({counter} + 0), {value})",
+            counter = in(reg) counter,
+            value = inout(reg) value,
+            options(nostack),
+        );
+    }
+    value
 }
 
 /// Sets `*word` to `new` if it is `old`. Returns true if it was.
@@ -55,6 +110,23 @@ impl Counter {
     pub fn get(&self) -> u64 {
         // SAFETY: a static; an aligned word is read in one piece.
         unsafe { self.0.get().read_volatile() }
+    }
+
+    #[inline(always)]
+    pub fn set(&self, value: u64) {
+        // SAFETY: a static; an aligned word is written in one piece.
+        unsafe { self.0.get().write_volatile(value) }
+    }
+
+    /// Adds 1 and returns the number before, if that is below `limit`.
+    #[inline(always)]
+    pub fn take_below(&self, limit: u64) -> Option<u64> {
+        if self.get() >= limit {
+            return None;
+        }
+        // SAFETY: a static.
+        let taken = unsafe { take(self.0.get()) };
+        (taken < limit).then_some(taken)
     }
 
     #[inline(always)]

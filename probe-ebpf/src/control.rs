@@ -5,6 +5,7 @@
 
 use crate::{
     admit::admit,
+    aggregate,
     kernel::Kernel,
     loss,
     maps::{EXECUTED, GUARDED, HEARTBEAT, TRACED},
@@ -100,6 +101,7 @@ pub fn on_exec(ctx: RawTracePointContext) -> i32 {
         // is reported under the id that it had.
         let by: u32 = ctx.arg(1);
         marker::forget(by);
+        aggregate::end_thread(by);
         if by != task.tid {
             loss::forget(by);
         }
@@ -127,6 +129,7 @@ pub fn on_exit(ctx: RawTracePointContext) -> i32 {
     // same moment may have reported the end of the process already.
     marker::deliver_rest(task);
     marker::forget(task.tid);
+    aggregate::end_thread(task.tid);
     if !task.is_traced() {
         loss::forget(task.tid);
         if GUARDED.get_ptr(task.pid).is_some()

@@ -6,10 +6,11 @@
 //! frame really ends.
 
 use crate::{
-    jump, loss,
+    aggregate, jump, loss,
     output::{event, now, traced_task},
     payload,
     registers::{Registers, condition_holds},
+    settings,
 };
 use aya_ebpf::{
     EbpfContext as _, helpers::bpf_get_attach_cookie, macros::uprobe, programs::ProbeContext,
@@ -43,6 +44,12 @@ pub fn exit_site(ctx: ProbeContext) -> u32 {
                 return 0;
             }
         }
+    }
+    if settings::AGGREGATES.load() != 0 {
+        let kind =
+            if cookie.kind() == Kind::ExitJump as u8 { Kind::ExitJump } else { Kind::ExitRet };
+        aggregate::leave(task, cookie.probe(), kind, registers.sp(), ts_ns);
+        return 0;
     }
     event(task, cookie.kind(), registers.sp(), cookie.probe(), Some(ts_ns));
     0

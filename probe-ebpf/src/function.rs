@@ -5,7 +5,7 @@
 //! probes.
 
 use crate::{
-    condition,
+    aggregate, condition,
     maps::{SWITCHES, UNRETURNED},
     output::{Task, event, now, traced_task},
     payload,
@@ -73,6 +73,9 @@ fn both<const VALUES: bool, const CONDITION: bool>(ctx: *mut c_void) -> u32 {
 
 #[inline(always)]
 fn enter<const VALUES: bool>(task: Task, cookie: Cookie, registers: &Registers<'_>) {
+    if !VALUES && settings::AGGREGATES.load() != 0 {
+        return aggregate::enter(task, cookie.probe(), registers.sp());
+    }
     let time = event(task, Kind::Enter as u8, registers.sp(), cookie.probe(), None);
     if VALUES && let Some(ts_ns) = time {
         payload::deliver::<{ payload::ALL_TEXTS }>(task, ts_ns, cookie, registers);
@@ -82,6 +85,9 @@ fn enter<const VALUES: bool>(task: Task, cookie: Cookie, registers: &Registers<'
 #[inline(always)]
 fn leave<const VALUES: bool>(task: Task, ts_ns: u64, cookie: Cookie, registers: &Registers<'_>) {
     let sp = registers.entry_sp_at_return();
+    if !VALUES && settings::AGGREGATES.load() != 0 {
+        return aggregate::leave(task, cookie.probe(), Kind::Return, sp, ts_ns);
+    }
     let time = event(task, Kind::Return as u8, sp, cookie.probe(), Some(ts_ns));
     if VALUES && time.is_some() {
         let element = cookie.index() as u32 + 1;

@@ -2,6 +2,7 @@
 //!
 //! - `function`: entries and returns, on session, multi and perf links;
 //! - `condition`: the conditions on calls, at entries;
+//! - `aggregate`: the same calls, counted where they end, without an event of each;
 //! - `exit`: the ways out of a function, where no return probe may be used, and ends of pairs;
 //! - `point`: USDT notes, but for the ends of pairs;
 //! - `payload`: the values of points, entries and exits;
@@ -23,6 +24,7 @@
 compile_error!("ctrace reads x86-64 registers: other architectures need their own registers.rs");
 
 mod admit;
+mod aggregate;
 mod atomic;
 mod condition;
 mod control;

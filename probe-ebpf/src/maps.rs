@@ -7,8 +7,9 @@ use aya_ebpf::{
     macros::btf_map,
 };
 use ctrace_common::{
-    Admission, BufferKey, Condition, JumpTarget, LOSS_COUNTERS, Page, RESTORE_COUNTERS,
-    RESTORE_WORDS, RestoreRequest, ThreadBuffer, ValueSources,
+    Admission, BufferKey, Condition, CountedFunction, Counting, JumpTarget, LOSS_COUNTERS,
+    OpenCalls, Page, PathCounts, RESTORE_COUNTERS, RESTORE_WORDS, RestoreRequest, ThreadBuffer,
+    UNCOUNTED, ValueSources,
 };
 
 /// The rings, one per CPU, see `ctrace_common::Page` and its neighbours. User space sizes the map.
@@ -104,3 +105,37 @@ pub static GUARDED: HashMap<u32, u8, 64> = HashMap::new();
 /// sizes it.
 #[btf_map]
 pub static UNRETURNED: Array<u64, 1> = Array::new();
+
+/// When calls are counted without an event of each, see `aggregate`.
+#[btf_map]
+pub static COUNTING: Array<Counting, 1, { BPF_F_MMAPABLE as usize }> = Array::new();
+
+/// Counts of paths, for each ring's CPUs. User space sizes it, like the following ones.
+#[btf_map]
+pub static PATH_COUNTS: Array<PathCounts, 1, { BPF_F_MMAPABLE as usize }> = Array::new();
+
+/// Caller's path and function → path.
+#[btf_map]
+pub static PATHS: HashMap<u64, u32, 1> = HashMap::new();
+
+/// Path → the key in `PATHS`, plus 1.
+#[btf_map]
+pub static PATH_KEYS: Array<u64, 1, { BPF_F_MMAPABLE as usize }> = Array::new();
+
+/// The number of paths, with the one that has no calls.
+pub static PATHS_USED: Counter = Counter::new();
+
+/// Thread id → its open calls.
+#[btf_map]
+pub static OPEN_CALLS: HashMap<u32, OpenCalls, 1> = HashMap::new();
+
+/// The open calls of a thread that has none.
+#[btf_map]
+pub static NO_OPEN_CALLS: Array<OpenCalls, 1> = Array::new();
+
+#[btf_map]
+pub static COUNTED_FUNCTIONS: Array<CountedFunction, 1, { BPF_F_MMAPABLE as usize }> = Array::new();
+
+/// See `ctrace_common::THREADS_FULL` and its neighbours.
+#[btf_map]
+pub static UNCOUNTED_CALLS: PerCpuArray<u64, { UNCOUNTED as usize }> = PerCpuArray::new();

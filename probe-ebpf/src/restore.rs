@@ -7,7 +7,7 @@
 //! process instead.
 
 use crate::{
-    atomic,
+    aggregate, atomic,
     kernel::Kernel,
     maps::{GUARDED, RESTORE_STATES, RESTORED, RESTORES, SWITCHES},
     output::{Task, control, now},
@@ -243,6 +243,7 @@ fn restore_frames(reason: RestoreReason) -> bool {
     }
     let Some((cpu, waiting)) = request(Kernel::current(), task, reason) else { return false };
     count(reason as u32);
+    aggregate::restored(task.tid);
     control(task, Change::Restored);
     match reason {
         RestoreReason::Signal => stop(cpu, waiting, RESTORE_CONTINUES_LOCKED_NANOS),

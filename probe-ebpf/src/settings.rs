@@ -43,6 +43,30 @@ pub fn first_page(cpu: u32) -> u32 {
     unsafe { first.add(cpu as usize % MAX_CPUS).read_volatile() }
 }
 
+/// 1: calls are counted where they end, without an event of each.
+#[unsafe(no_mangle)]
+pub static AGGREGATES: Global<u32> = Global::new(0);
+
+/// The shortest calls that are counted, in nanoseconds.
+#[unsafe(no_mangle)]
+pub static SHORTEST_CALL: Global<u64> = Global::new(0);
+
+/// Paths that have counts.
+#[unsafe(no_mangle)]
+pub static PATH_LIMIT: Global<u32> = Global::new(1);
+
+/// By CPU: the first of its counts in `PATH_COUNTS`.
+#[unsafe(no_mangle)]
+static FIRST_COUNTS: [u32; MAX_CPUS] = [0; MAX_CPUS];
+
+/// Returns the first of a CPU's counts of paths.
+#[inline(always)]
+pub fn first_counts(cpu: u32) -> u32 {
+    let first = (&raw const FIRST_COUNTS).cast::<u32>();
+    // SAFETY: as above.
+    unsafe { first.add(cpu as usize % MAX_CPUS).read_volatile() }
+}
+
 // Byte offsets of the fields that the control programs read, from the running kernel's BTF.
 
 /// `task_struct.pid`

@@ -237,7 +237,7 @@ fn too_few_files_for_perf_links_end_in_a_line() {
     attack_rounds(1, &[("attach", PERF)], Attack::Twice, |env, subcommand, what, _, _| {
         let (_folder, _target, mut victim, speed) = start(env)?;
         let mut command = Command::new("sh");
-        command.args(["-c", "ulimit -n 72; exec \"$0\" \"$@\""]).arg(&env.ctrace);
+        command.args(["-c", "ulimit -n 84; exec \"$0\" \"$@\""]).arg(&env.ctrace);
         command.arg(subcommand).args(options(what)).arg(victim.pid.to_string());
         let finished = Running::start(&mut command)?.wait(LIMIT)?;
         let told = &finished.stderr;

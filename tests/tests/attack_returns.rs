@@ -149,6 +149,8 @@ fn a_killed_guard_leaves_nobody_stopped() {
         let ctrace =
             Running::start(command.args(["attach", &target.pid().to_string(), "-f", "outer"]))?;
         wait_until_armed(target.pid(), &path)?;
+        // The breakpoint is there before the guard has told ctrace so, which then begins to trace.
+        sleep(Duration::from_secs(1));
         kill_process(guard_of(&ctrace)?, Signal::STOP)?;
         input.write_all(b"go\n").context("the target reads")?;
         wait_for("the target is stopped", || Ok(look::is_stopped(target.pid())))?;

@@ -42,6 +42,8 @@ kernel_tests! {
     counts_by_ret_sites
     recursion_under_return_probes
     threads
+    counted_as_seen
+    counted_on_other_stacks
     longjmp
     exec_of_itself
     exec_of_another_program

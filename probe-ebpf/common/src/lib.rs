@@ -6,6 +6,7 @@
 #![no_std]
 
 mod admission;
+mod aggregate;
 mod change;
 mod condition;
 mod cookie;
@@ -23,6 +24,12 @@ mod wait;
 mod words;
 
 pub use admission::{Admission, BY_CGROUP, BY_PROGRAM, BY_USER, MOST_ADMISSIONS};
+pub use aggregate::{
+    BUCKET_BITS, BUCKETS, CountedFunction, Counting, ENDS_BY_RETURN, ENTRY_IS_LOOP_HEAD, FAR_AWAY,
+    FIRST_BUCKETS, FULL_PATH, LONGEST, MOST_COUNTED_THREADS, MOST_OPEN, NO_PATH, OWN_NS, OpenCall,
+    OpenCalls, PATHS_FULL, PathCounts, SHORTEST, SQUARES_HIGH, SQUARES_LOW, TAIL_CALLS_NEST,
+    THREADS_FULL, TIMED, TIMED_NS, TOO_DEEP, UNCOUNTED, UNTIMED, UNTIMED_NS, bucket_of,
+};
 pub use change::{Change, Comm};
 pub use condition::{
     COMPARED_TEXT, Comparison, Condition, EQUAL, GREATER, LESS, MAX_COMPARISONS, MET_SLOTS, SIGN,
@@ -60,7 +67,7 @@ pub use traced::{HEARTBEAT_NANOS, TRACED, TRACED_HELD, TRACED_LAUNCHED};
 pub use wait::{Cause, NO_SYSCALL, WaitState};
 
 /// Version of everything in this crate.
-pub const WIRE_VERSION: u32 = 9;
+pub const WIRE_VERSION: u32 = 10;
 
 /// The usual bound on the size of a stack. Two places further apart than this are on different
 /// stacks, if no stack is known.

@@ -343,6 +343,12 @@ impl FunctionInfo {
         self.may_tail_jump && self.exit == ExitSeen::ByExitSites
     }
 
+    /// Returns whether a call that leaves by a jump stays open until what it jumped to returns, if ends
+    /// are seen like this.
+    pub fn tail_calls_nest(&self, exit: ExitSeen) -> bool {
+        self.may_tail_jump && exit == ExitSeen::ByReturnProbe
+    }
+
     /// Returns the name without parameters and hash.
     pub fn short(&self) -> &Arc<str> {
         self.short_name.as_ref().unwrap_or(&self.name)

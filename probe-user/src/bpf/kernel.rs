@@ -18,6 +18,7 @@ use super::{
     machine::cpus::Cpus,
     maps::{
         buffers::Buffers,
+        counted::{CountedMaps, CountedSizes, Counts},
         heartbeat::Heartbeat,
         per_cpu::PerCpuCounters,
         side_table::SideTable,
@@ -68,6 +69,8 @@ pub struct Config {
     pub guards: bool,
     /// True if it is watched when threads have no processor.
     pub waits: bool,
+    /// Calls are counted where they end, without an event of each.
+    pub counted: Option<CountedSizes>,
 }
 
 /// Returns the programs that a session needs whatever it traces. The verifier takes longest for the
@@ -99,6 +102,7 @@ pub struct Kernel {
     heartbeat: Heartbeat,
     control: Control,
     waits: Option<Waits>,
+    counts: Option<Counts>,
     jumps: Mutex<SideTable<JumpTarget>>,
     values: Mutex<Values>,
     buffers: Buffers,
@@ -145,6 +149,22 @@ impl Kernel {
         });
         let cut_off = maps.fd("CUT_OFF")?;
         let buffers = Buffers::new(maps.fd("BUFFERS")?, cut_off);
+        let counts = match config.counted {
+            Some(sizes) => {
+                let uncounted = maps.fd("UNCOUNTED_CALLS")?;
+                let cpus = cpus.possible as usize;
+                let maps = CountedMaps {
+                    counting: maps.fd("COUNTING")?,
+                    counts: maps.fd("PATH_COUNTS")?,
+                    keys: maps.fd("PATH_KEYS")?,
+                    functions: maps.fd("COUNTED_FUNCTIONS")?,
+                    open: maps.fd("OPEN_CALLS")?,
+                    uncounted: PerCpuCounters::new(uncounted, cpus, "counts of calls"),
+                };
+                Some(Counts::map(maps, sizes)?)
+            }
+            None => None,
+        };
         let heartbeat = Heartbeat::new(maps.fd("HEARTBEAT")?);
         let control = Control::attach(&programs, maps.fd("TRACED")?)?;
         let waits = match config.waits {
@@ -162,6 +182,7 @@ impl Kernel {
             heartbeat,
             control,
             waits,
+            counts,
             jumps: Mutex::new(jumps),
             values: Mutex::new(values),
             buffers,
@@ -229,6 +250,11 @@ impl Kernel {
     /// probes by process: their calls end without a return.
     pub(crate) fn take_restored(&self) -> BTreeMap<Pid, Vec<u64>> {
         self.guards.as_ref().map(ReturnGuards::take_restored).unwrap_or_default()
+    }
+
+    /// Returns the calls that are counted without an event of each, if they are.
+    pub(crate) fn counts(&self) -> Option<&Counts> {
+        self.counts.as_ref()
     }
 
     /// Returns the processes in which a thread has loaded a library and is held until

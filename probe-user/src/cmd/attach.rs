@@ -25,7 +25,7 @@ pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
     let report = spec::live_report(&args.trace)?;
     bpf::require()?;
     let names = args.by.all_of_user(&args.processes, args.user.as_deref())?;
-    let mut spec = spec::trace(&args.trace.what());
+    let mut spec = spec::traced(&args.trace);
     let chosen = process::choose(names, args.later, args.duration, &mut spec.probes)?;
     let output = Output::Reports(Box::new(Reports::open(
         &report,

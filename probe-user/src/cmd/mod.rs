@@ -1,5 +1,6 @@
 //! One file per subcommand, and their common failure.
 
+mod aggregate;
 mod attach;
 mod completions;
 mod ctl;

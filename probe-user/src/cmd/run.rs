@@ -75,7 +75,7 @@ fn trace_command(
         sink::Default::Stderr,
     )?));
     let program = program(&args.command, resolved, user);
-    launch(&spec::trace(&args.trace.what()), &program, output, verbose)
+    launch(&spec::traced(&args.trace), &program, output, verbose)
 }
 
 /// Returns a command that shares ctrace's input and output.

@@ -1,5 +1,6 @@
 //! Converts command line options into the specs of sessions and reports.
 
+use super::aggregate;
 use crate::{
     bpf::LinkChoice,
     cli::{
@@ -100,14 +101,24 @@ pub(super) fn report(args: &OutputArgs) -> ReportSpec {
         raw: args.raw,
         frame: args.frame.clone(),
         by: args.by.clone(),
+        aggregate: false,
         output: args.output.clone(),
     }
+}
+
+/// Returns what `run` and `attach` trace.
+pub(super) fn traced(args: &TraceArgs) -> TraceSpec {
+    let mut spec = trace(&args.what());
+    spec.probes.aggregate = args.aggregate;
+    spec
 }
 
 /// Returns the report of `run` and `attach`. Values that are asked for are shown, unless a view was
 /// chosen.
 pub(super) fn live_report(args: &TraceArgs) -> anyhow::Result<ReportSpec> {
+    aggregate::check(args)?;
     let mut spec = report(&args.output);
+    spec.aggregate = args.aggregate;
     let asks = !args.values.arguments.is_empty() || !args.values.results.is_empty();
     if let Some(by) = &spec.by {
         let wrong = [
@@ -180,6 +191,7 @@ fn probes(args: &ProbeArgs) -> ProbeSpec {
         spool: args.spool,
         budget: args.budget,
         waits: args.cpu,
+        aggregate: false,
         max_slowdown: args.max_slowdown,
     }
 }

@@ -102,6 +102,8 @@ pub(crate) struct ProbeSpec {
     pub budget: Option<f64>,
     /// Waits of threads are told apart from their work.
     pub waits: bool,
+    /// Calls are counted in the kernel, without an event of each.
+    pub aggregate: bool,
     pub max_slowdown: SlowdownPolicy,
 }
 
@@ -125,6 +127,8 @@ pub(crate) struct ReportSpec {
     pub frame: Option<String>,
     /// The rule for parts that have reports of their own.
     pub by: Option<By>,
+    /// Calls are counted in the kernel: none is kept.
+    pub aggregate: bool,
     /// A file, or `-` for stdout.
     pub output: Option<PathBuf>,
 }

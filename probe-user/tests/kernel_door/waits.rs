@@ -17,6 +17,7 @@ fn waits_of(guards: bool, arguments: &[&str], prepare: impl Fn(&Session)) -> Opt
         conditions: false,
         guards,
         waits: true,
+        counted: None,
     };
     let mut session = Session::load(&config)?;
     let mut target = Target::start(arguments);

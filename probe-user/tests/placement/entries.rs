@@ -1,7 +1,7 @@
 //! The instruction that an entry probe sits on, in hand-written functions.
 
-use crate::snippets::{AUTO, SITES, check};
-use ctrace_user::testing::target::{CostClass, EntrySite};
+use crate::snippets::{AUTO, GUARDED, SITES, check};
+use ctrace_user::testing::target::{CostClass, EntrySite, ExitPlacement};
 
 #[test]
 fn probe_moves_past_endbr64_to_push() {
@@ -63,6 +63,20 @@ fn probe_moves_past_what_is_quicker_than_a_single_step() {
         let body = format!("{stays}\nje 1f\nincl (%rdi)\n1: ret");
         check(SITES, &body, "", &format!("entry +0 single-stepped{rest}"));
     }
+}
+
+/// Entry and exit would share a place where the exit is a probe, too.
+#[test]
+fn probe_moves_to_the_jump_of_a_wrapper_with_a_return_probe() {
+    let body = "mov %rdi, %rsi\nmov 8(%rdi), %rdi\njmp g";
+    check(AUTO, body, "", "entry +7 emulated, exit by return probe");
+    check(SITES, body, "", "entry +0 single-stepped, exit at 1 jump emulated");
+    let guarded = check(GUARDED, body, "", "entry +7 emulated, exit by return probe, guarded");
+    let why = "the probe at its entry sits on a way out of it".to_owned();
+    let exit = guarded.map(|placement| placement.exit);
+    assert!(exit.is_none() || exit == Some(ExitPlacement::Guarded(Err(why))));
+    let branch = "test %rdi, %rdi\nje g\nincl (%rdi)\nret";
+    check(AUTO, branch, "", "entry +0 single-stepped, exit by return probe");
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(crate) const AUTO: Policy = Policy {
 };
 
 /// A process with unwinders and switched stacks, all of which are guarded.
-const GUARDED: Policy = Policy {
+pub(crate) const GUARDED: Policy = Policy {
     returns: Returns::Auto,
     unwinding_possible: true,
     is_go: false,

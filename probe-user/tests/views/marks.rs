@@ -94,3 +94,20 @@ fn times_as_seen_are_called_so() {
     assert_eq!(told(&["tree"], &known, true), None);
     assert_eq!(told(&["tree"], &with_marks(false), false), None);
 }
+
+/// Where calls are only counted, the number of their threads is not known.
+#[test]
+fn a_counted_function_that_is_called_once_frames_the_program() {
+    let mut report = with_marks(false);
+    report.counted = true;
+    for row in &mut report.functions {
+        (row.counted, row.threads) = (true, 0);
+    }
+    let told = "frames the program";
+    let render = |report: &Report| {
+        render_table(report, &ViewOptions::default(), &WIDE).expect("it is shown")
+    };
+    assert!(render(&report).contains(told), "{}", render(&report));
+    (report.functions[0].calls, report.functions[0].timed) = (2, 2);
+    assert!(!render(&report).contains(told), "{}", render(&report));
+}

@@ -3,6 +3,7 @@
 //! On the host, each is a `#[test]` per link. In the virtual machines, the `cases` binary runs
 //! them.
 
+mod aggregate;
 mod attach;
 mod call_values;
 mod calls;
@@ -104,6 +105,8 @@ pub const CASES: &[Case] = &[
         depends: On::Nothing,
     },
     case("threads", On::Links, calls::threads),
+    case("counted_as_seen", On::Links, aggregate::counted_as_seen),
+    case("counted_on_other_stacks", On::Nothing, aggregate::counted_on_other_stacks),
     case("longjmp", On::Links, unwinding::longjmp),
     case("setjmp_kin", On::Kernel, unwinding::setjmp_kin),
     case("exec_of_itself", On::Links, processes::exec_of_itself),

@@ -109,6 +109,13 @@ impl Ledger {
         node
     }
 
+    /// Returns the node of a function's calls beyond the bounds on paths.
+    pub(crate) fn other(&mut self, func: FuncId) -> u32 {
+        let node = self.paths.other(func);
+        self.tallies.resize(self.paths.nodes().len(), Tally::default());
+        node
+    }
+
     /// Enters a call that is over, with the waits in it. Returns the time that does not belong to its
     /// caller itself.
     #[inline]

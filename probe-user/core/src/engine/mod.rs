@@ -2,6 +2,7 @@
 
 mod addresses;
 mod by_process;
+pub(crate) mod counted;
 mod exits;
 mod fold;
 pub(crate) mod ledger;
@@ -43,6 +44,7 @@ pub use crate::report::ReportMeta;
 use crate::units::{FuncId, Nanos, Pid, Tid};
 use crate::values::RingPayload;
 use crate::waits::Wait;
+pub use counted::{CountedApart, CountedCalls, CountedSums};
 pub use exits::NewExit;
 pub use process::ProcessChange;
 use std::collections::{HashSet, VecDeque};

@@ -19,17 +19,18 @@ use crate::units::{FuncId, Nanos};
 impl Tracker {
     pub(crate) fn report(&self, end: Nanos, lost_events: u64, meta: ReportMeta) -> Report {
         let by_function = ByFunction::new(self.ledger.paths.nodes());
-        let ranks = if self.period.folded {
+        let approximate = self.period.folded || self.counted.is_some();
+        let ranks = if approximate {
             self.approximate_ranks(&by_function)
         } else {
             self.exact_ranks(&by_function, meta.center_cut)
         };
         let keep = ranks.functions.iter().map(|(_, center)| center.keep).collect::<Vec<_>>();
         let Extras { histograms, path_histograms, latencies, ctrack, slices, .. } = meta.extras;
-        let unions = self.unions(end, &keep, ctrack && !self.period.folded);
+        let unions = self.unions(end, &keep, ctrack && !approximate);
         let open = self.open();
         let of_nodes = (histograms || path_histograms || latencies).then(|| self.node_histograms());
-        let heat = (histograms && !self.period.folded)
+        let heat = (histograms && !approximate)
             .then(|| self.heat(Slices::new(Nanos(self.period.start), end, slices)));
         Facts {
             functions: &self.functions,
@@ -45,7 +46,8 @@ impl Tracker {
             threads: self.threads.rows(),
             start: Nanos(self.period.start),
             end,
-            approximate: self.period.folded,
+            approximate,
+            counted: self.counted.is_some(),
             filtered: self.ledger.filtered,
             min_duration: self.ledger.filter.min_duration,
             some_functions: false,
@@ -163,6 +165,8 @@ impl Tracker {
                 open.threads[func.index()] += u64::from(!counted);
             }
         }
+        let counted = self.counted.iter().flat_map(|counted| &counted.open);
+        open.calls.iter_mut().zip(counted).for_each(|(calls, more)| *calls += more);
         open
     }
 }

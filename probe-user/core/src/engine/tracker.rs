@@ -2,6 +2,7 @@
 
 use crate::calls::spool::{Backward, Log};
 use crate::engine::addresses::Addresses;
+use crate::engine::counted::Counted;
 use crate::engine::exits::NewExit;
 use crate::engine::ledger::Ledger;
 use crate::engine::payloads::Payloads;
@@ -52,6 +53,8 @@ pub(crate) struct Tracker {
     pub(crate) now: u64,
     /// Takes the calls in place of a report.
     pub(crate) recorder: Option<Recorder>,
+    /// The last reading, where calls are counted without an event of each.
+    pub(crate) counted: Option<Counted>,
 }
 
 impl Tracker {
@@ -76,6 +79,7 @@ impl Tracker {
             follow,
             now: armed,
             recorder: None,
+            counted: None,
         }
     }
 

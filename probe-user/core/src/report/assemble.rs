@@ -54,6 +54,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) start: Nanos,
     pub(crate) end: Nanos,
     pub(crate) approximate: bool,
+    /// True if calls were counted without an event of each.
+    pub(crate) counted: bool,
     pub(crate) filtered: u64,
     /// The shortest calls that count.
     pub(crate) min_duration: Nanos,
@@ -83,6 +85,7 @@ impl Facts<'_> {
                 if waits && self.functions[index].by_order.is_none() {
                     report.split = SplitReport::of(&summary.tally);
                 }
+                report.counted = self.counted;
                 report.render(summary, duration);
                 self.add_ranks(&mut report, self.ranks.functions[index]);
                 add_center_unions(&mut report, unions, duration);
@@ -98,6 +101,7 @@ impl Facts<'_> {
         if more_threads > 0 {
             notes.push(format!("{more_threads} more threads are not listed"));
         }
+        let tracked = (!self.counted).then_some(Nanos(self.unions.tracked));
         Report {
             schema: SCHEMA,
             target: meta.target,
@@ -105,9 +109,10 @@ impl Facts<'_> {
             start_ns: self.start,
             end_ns: self.end,
             duration_ns: duration,
-            tracked_ns: Nanos(self.unions.tracked),
-            tracked_percent: Nanos(self.unions.tracked).percent_of(duration),
+            tracked_ns: tracked,
+            tracked_percent: tracked.map(|tracked| tracked.percent_of(duration)),
             approximate: self.approximate,
+            counted: self.counted,
             center_cut_percent: meta.center_cut,
             filtered_calls: self.filtered,
             loss: LossReport {

@@ -12,6 +12,7 @@ mod extras;
 mod frames;
 pub mod key;
 mod locks;
+mod loss;
 mod meta;
 mod names;
 pub mod numbers;
@@ -35,6 +36,7 @@ pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsRepor
 pub use extras::Extras;
 pub use frames::{FramePart, FrameReport, FramesAsked, FramesReport};
 pub use locks::{LockCallerReport, LockReport, LocksReport};
+pub use loss::LossReport;
 pub use meta::ReportMeta;
 pub use plots::PlotReport;
 pub use probes::{Net, ProbeTimes};
@@ -49,7 +51,7 @@ use crate::stats::Summary;
 use crate::units::{Nanos, Pid, Tid};
 use crate::values::Value;
 use crate::waits::WaitClass;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
 
 /// Value of the key `schema`.
@@ -68,10 +70,14 @@ pub struct Report {
     pub end_ns: Nanos,
     pub duration_ns: Nanos,
     /// The time in which any traced function ran on any thread.
-    pub tracked_ns: Nanos,
-    pub tracked_percent: f64,
+    pub tracked_ns: Option<Nanos>,
+    pub tracked_percent: Option<f64>,
     /// True if percentiles are from histograms (within 0.1 %) and center values are absent.
     pub approximate: bool,
+    /// True if calls were counted in the kernel, without an event of each: percentiles are within 3.3 %, and
+    /// what takes the times of single calls is null.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub counted: bool,
     /// The percentage cut off each end for the `center` columns.
     pub center_cut_percent: f64,
     pub filtered_calls: u64,
@@ -81,7 +87,7 @@ pub struct Report {
     /// The number of calls on paths beyond the bound on paths.
     pub paths_other_calls: u64,
     /// The number of these calls that had not ended.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "loss::is_none")]
     pub paths_other_open: u64,
     pub threads: Vec<ThreadReport>,
     /// Facts for the reader other than losses: children not followed, functions armed late, …
@@ -110,6 +116,13 @@ pub struct Report {
     /// CTRACK's tables, if requested and if the report is not approximate.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub ctrack: Option<CtrackReport>,
+}
+
+/// Reads a number that is null where it is not known.
+fn or_none<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    number: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(number)?.unwrap_or_default())
 }
 
 fn schema() -> &'static str {
@@ -195,89 +208,6 @@ pub enum TargetExit {
     Unknown,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct LossReport {
-    /// The exact number of events dropped because a ring was full.
-    pub events: u64,
-    /// The number of events that came after the hold time.
-    pub late: u64,
-    pub calls_untimed: u64,
-    pub calls_open: u64,
-    pub calls_headless: u64,
-    pub decode_errors: u64,
-    /// The number of calls in damaged parts of a recording, according to its index.
-    #[serde(skip_serializing_if = "is_none")]
-    pub unreadable_calls: u64,
-    /// The number of unreadable bytes of a recording that no index describes.
-    #[serde(skip_serializing_if = "is_none")]
-    pub unreadable_bytes: u64,
-    /// The number of calls' values that are lost or unreadable; the calls are there.
-    #[serde(skip_serializing_if = "is_none")]
-    pub payloads: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
-fn is_none(count: &u64) -> bool {
-    *count == 0
-}
-
-impl LossReport {
-    /// Returns true if a part of a recording is damaged.
-    pub fn is_damage(&self) -> bool {
-        self.unreadable_calls > 0 || self.unreadable_bytes > 0
-    }
-
-    /// Adds the losses of another stretch of tracing.
-    pub fn add(&mut self, other: &Self) {
-        let Self {
-            events,
-            late,
-            calls_untimed,
-            calls_open,
-            calls_headless,
-            decode_errors,
-            unreadable_calls,
-            unreadable_bytes,
-            payloads,
-        } = other;
-        for (mine, other) in [
-            (&mut self.events, events),
-            (&mut self.late, late),
-            (&mut self.calls_untimed, calls_untimed),
-            (&mut self.calls_open, calls_open),
-            (&mut self.calls_headless, calls_headless),
-            (&mut self.decode_errors, decode_errors),
-            (&mut self.unreadable_calls, unreadable_calls),
-            (&mut self.unreadable_bytes, unreadable_bytes),
-            (&mut self.payloads, payloads),
-        ] {
-            *mine = mine.saturating_add(*other);
-        }
-    }
-
-    /// Adds the losses of the following stretch. Open calls are those at its end.
-    pub fn add_later(&mut self, later: &Self) {
-        self.calls_open = 0;
-        self.add(later);
-    }
-
-    /// Takes away an earlier stretch with which this one begins. Open calls are those at the end.
-    pub fn since(&self, earlier: &Self) -> Self {
-        Self {
-            events: self.events.saturating_sub(earlier.events),
-            late: self.late.saturating_sub(earlier.late),
-            calls_untimed: self.calls_untimed.saturating_sub(earlier.calls_untimed),
-            calls_open: self.calls_open,
-            calls_headless: self.calls_headless.saturating_sub(earlier.calls_headless),
-            decode_errors: self.decode_errors.saturating_sub(earlier.decode_errors),
-            unreadable_calls: self.unreadable_calls.saturating_sub(earlier.unreadable_calls),
-            unreadable_bytes: self.unreadable_bytes.saturating_sub(earlier.unreadable_bytes),
-            payloads: self.payloads.saturating_sub(earlier.payloads),
-        }
-    }
-}
-
 /// Statistics of one function, with the terms of docs/statistics.md. [`numbers`] names each of
 /// them.
 #[derive(Clone, Debug, Deserialize)]
@@ -300,11 +230,15 @@ pub struct FunctionReport {
     pub open: u64,
     pub headless: u64,
     /// Number of threads that entered it.
+    #[serde(deserialize_with = "or_none")]
     pub threads: u64,
     pub total_ns: Nanos,
     pub self_ns: Nanos,
+    #[serde(deserialize_with = "or_none")]
     pub active_ns: Nanos,
+    #[serde(deserialize_with = "or_none")]
     pub active_exclusive_ns: Nanos,
+    #[serde(deserialize_with = "or_none")]
     pub active_exclusive_percent: f64,
     #[serde(flatten)]
     pub durations: DurationReport,
@@ -320,6 +254,9 @@ pub struct FunctionReport {
     /// True if calls within calls of the function itself are on the path of the outermost one.
     #[serde(default)]
     pub folded: bool,
+    /// True if its calls were counted without an event of each, see [`Report::counted`].
+    #[serde(skip)]
+    pub counted: bool,
     /// True if only the order of a thread's events tells the ends of calls: one that is missing makes
     /// durations wrong.
     #[serde(default)]

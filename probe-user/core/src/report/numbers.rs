@@ -113,6 +113,16 @@ impl<T: 'static> Number<T> {
         matches!(self.kind, Kind::OfCalls | Kind::OfTime | Kind::Undated)
     }
 
+    /// Returns whether only the times of single calls tell it: it is not known where calls are counted
+    /// without an event of each.
+    pub fn takes_single_calls(&self) -> bool {
+        self.parent.is_some()
+            || matches!(
+                self.key,
+                "threads" | "active_ns" | "active_exclusive_ns" | "active_exclusive_percent"
+            )
+    }
+
     /// Returns its key within its object in JSON.
     pub fn json_key(&self) -> &'static str {
         let nested =
@@ -219,6 +229,11 @@ fn time<'a>(ns: Nanos) -> Key<'a> {
     Key::Count(Some(ns.0))
 }
 
+/// Returns a number that takes the times of single calls.
+fn of_single_calls<'a>(row: &FunctionReport, number: u64) -> Key<'a> {
+    Key::Count((!row.counted).then_some(number))
+}
+
 fn maybe<'a>(ns: Option<Nanos>) -> Key<'a> {
     Key::Count(ns.map(|ns| ns.0))
 }
@@ -244,12 +259,12 @@ pub const NUMBERS: &[Number] = &[
     Number::new("untimed", Count, OfCalls, "Calls known to be over whose end was not seen.", |f| count(f.untimed)).headed("ended unseen"),
     Number::new("open", Count, Other, "Calls still running at the end.", |f| count(f.open)).headed("still running"),
     Number::new("headless", Count, Undated, "Ends of calls that began before tracing; not in calls.", |f| count(f.headless)).headed("began before"),
-    Number::new("threads", Count, Other, "Threads that entered it.", |f| count(f.threads)),
+    Number::new("threads", Count, Other, "Threads that entered it.", |f| of_single_calls(f, f.threads)),
     Number::new("total_ns", Time, OfCalls, "Sum of all durations.", |f| time(f.total_ns)).named("total", &["acc", "time_acc"]),
     Number::new("self_ns", Time, OfCalls, "Durations less those of the direct traced callees.", |f| time(f.self_ns)),
-    Number::new("active_ns", Time, OfTime, "Time in which it is on the stack of any thread.", |f| time(f.active_ns)).named("a", &["active", "time_a"]),
-    Number::new("active_exclusive_ns", Time, OfTime, "Time in which it is the innermost traced function of any thread.", |f| time(f.active_exclusive_ns)).named("innermost", &["ae", "active_exclusive", "time_ae"]),
-    Number::new("active_exclusive_percent", Percent, Other, "Share of the time in which it was innermost on any thread.", |f| Key::Real(Some(f.active_exclusive_percent))).named("innermost_percent", &["ae_percent"]).headed("inner %"),
+    Number::new("active_ns", Time, OfTime, "Time in which it is on the stack of any thread.", |f| of_single_calls(f, f.active_ns.0)).named("a", &["active", "time_a"]),
+    Number::new("active_exclusive_ns", Time, OfTime, "Time in which it is the innermost traced function of any thread.", |f| of_single_calls(f, f.active_exclusive_ns.0)).named("innermost", &["ae", "active_exclusive", "time_ae"]),
+    Number::new("active_exclusive_percent", Percent, Other, "Share of the time in which it was innermost on any thread.", |f| Key::Real((!f.counted).then_some(f.active_exclusive_percent))).named("innermost_percent", &["ae_percent"]).headed("inner %"),
     Number::new("min_ns", Time, Extreme, "The shortest call.", |f| maybe(f.durations.min_ns)),
     Number::new("mean_ns", Time, Mean, "The mean duration.", |f| maybe(f.durations.mean_ns)).named("mean", &["avg"]),
     Number::new("p50_ns", Time, Percentile(500), "Half of the calls took no longer.", |f| maybe(f.durations.p50_ns)).named("p50", &["median", "med"]),
@@ -309,6 +324,18 @@ mod tests {
             assert_eq!(a + b, sum, "{}", number.key);
             assert!(a > 0 && b > 0 && a != b, "{} tells nothing here", number.key);
         }
+    }
+
+    #[test]
+    fn what_takes_single_calls_is_absent_where_they_are_counted() {
+        let mut counted = row(Summary::of(&[3, 11].map(Nanos)), Nanos(1_000));
+        counted.counted = true;
+        for number in NUMBERS.iter().filter(|number| number.takes_single_calls()) {
+            let key = (number.of)(&counted);
+            assert!(matches!(key, Key::Count(None) | Key::Real(None)), "{} is there", number.key);
+        }
+        let known = |key| matches!((number(key).of)(&counted), Key::Count(Some(_)));
+        assert!(["calls", "total_ns", "self_ns", "min_ns", "max_ns"].into_iter().all(known));
     }
 
     #[test]

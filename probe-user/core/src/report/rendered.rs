@@ -41,6 +41,7 @@ impl FunctionReport {
             sampled: None,
             until_tail_call: info.ends_at_tail_call(),
             folded: false,
+            counted: false,
             joined_by_order: info.by_order.is_some(),
             condition: info.condition.clone(),
             wait: info.wait,

@@ -23,6 +23,7 @@ impl Report {
             tracked_ns,
             tracked_percent: _,
             approximate,
+            counted,
             center_cut_percent: _,
             filtered_calls,
             loss,
@@ -45,9 +46,11 @@ impl Report {
         self.target.clone_from(target);
         self.end_ns = *end_ns;
         self.duration_ns = end_ns.since(self.start_ns);
-        self.tracked_ns = self.tracked_ns.saturating_add(*tracked_ns);
-        self.tracked_percent = self.tracked_ns.percent_of(self.duration_ns);
+        let tracked = self.tracked_ns.zip(*tracked_ns);
+        self.tracked_ns = tracked.map(|(sum, more)| sum.saturating_add(more));
+        self.tracked_percent = self.tracked_ns.map(|sum| sum.percent_of(self.duration_ns));
         self.approximate |= approximate;
+        self.counted |= counted;
         self.filtered_calls = self.filtered_calls.saturating_add(*filtered_calls);
         self.loss.add_later(loss);
         let others = self.on_other_paths().add(later.on_other_paths());
@@ -60,7 +63,8 @@ impl Report {
     #[must_use]
     pub fn sums_since(&self, earlier: &Self) -> Self {
         let duration_ns = self.end_ns.since(earlier.end_ns);
-        let tracked_ns = self.tracked_ns.since(earlier.tracked_ns);
+        let tracked = self.tracked_ns.zip(earlier.tracked_ns);
+        let tracked_ns = tracked.map(|(sum, before)| sum.since(before));
         let others = self.on_other_paths().since(earlier.on_other_paths());
         Self {
             schema: self.schema,
@@ -70,8 +74,9 @@ impl Report {
             end_ns: self.end_ns,
             duration_ns,
             tracked_ns,
-            tracked_percent: tracked_ns.percent_of(duration_ns),
+            tracked_percent: tracked_ns.map(|tracked| tracked.percent_of(duration_ns)),
             approximate: self.approximate,
+            counted: self.counted,
             center_cut_percent: self.center_cut_percent,
             filtered_calls: self.filtered_calls.saturating_sub(earlier.filtered_calls),
             loss: self.loss.since(&earlier.loss),

@@ -55,6 +55,19 @@ pub(crate) fn value_of(bucket: usize) -> u64 {
 }
 
 impl Histogram {
+    /// Returns the histogram of calls of these durations, ascending, with their numbers.
+    pub(crate) fn of(calls: impl Iterator<Item = (u64, u64)>) -> Self {
+        let mut used: Vec<u64> = Vec::new();
+        for (duration, count) in calls {
+            let bucket = (bucket_of(duration) as u64) << COUNT_BITS;
+            match used.last_mut() {
+                Some(last) if *last & !COUNT_MASK == bucket => *last += count,
+                _ => used.push(bucket | count),
+            }
+        }
+        Self { used }
+    }
+
     pub(crate) fn merge(&mut self, other: &Self) {
         if other.used.is_empty() {
             return;

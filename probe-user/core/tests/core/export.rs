@@ -8,6 +8,7 @@ use ctrace_core::report::render::columns;
 use ctrace_core::report::render::rows::{self, RowChoice};
 use ctrace_core::report::render::{csv, json};
 use ctrace_core::report::{FramePart, Report, TargetExit, ctrack};
+use ctrace_core::units::Nanos;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -208,7 +209,7 @@ fn check_described<T>(number: &Number<T>, described: Option<&Value>) {
     let described = described.unwrap_or_else(|| panic!("no {key}"));
     let form = described["$ref"].as_str().and_then(|form| form.rsplit('/').next());
     let forms = match unit {
-        Unit::Count => ["count", "count"],
+        Unit::Count => ["count", "countOrNull"],
         Unit::Time => ["ns", "nsOrNull"],
         Unit::Percent => ["percent", "numberOrNull"],
         Unit::Ratio | Unit::Rate => ["numberOrNull", "numberOrNull"],
@@ -341,6 +342,30 @@ fn csv_golden() {
         let text = csv::render(&fixture::lossy(), table, &RowChoice::default());
         insta::assert_snapshot!(format!("csv_{name}"), text.expect("no sort is asked for"));
     }
+}
+
+/// Where calls are only counted, own time takes the place of the innermost time, which is not known.
+#[test]
+fn counted_rows_are_chosen_by_their_own_time() {
+    let mut report = fixture::empty();
+    for (name, calls, typical) in [("small", 40, 1_000_000), ("large", 3, 900_000_000)] {
+        let mut row = fixture::function(name, calls, typical, report.duration_ns);
+        row.counted = true;
+        (row.active_exclusive_ns, row.active_exclusive_percent) = (Nanos::ZERO, 0.0);
+        report.functions.push(row);
+    }
+    report.counted = true;
+    let names = |sort: Option<&str>, min_percent| {
+        let choice =
+            RowChoice { sort: sort.map(str::to_owned), min_percent, ..RowChoice::default() };
+        let rows = rows::functions(&report, &choice);
+        rows.indices.iter().map(|at| report.functions[*at].name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(None, None), ["large", "small"]);
+    assert_eq!(names(Some("calls"), None), ["small", "large"]);
+    // 40 ms of 10 s are 0.4 %.
+    assert_eq!(names(None, Some(0.5)), ["large"]);
+    assert_eq!(names(None, Some(0.3)), ["large", "small"]);
 }
 
 #[test]

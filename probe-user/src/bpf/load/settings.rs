@@ -8,7 +8,7 @@ use crate::bpf::{
     processes::control::PROCESSES_LIMIT,
     rings::layout::RingLayout,
 };
-use ctrace_common::{MET_SLOTS, MOST_ADMISSIONS, PAGE_LEN, UNMET_COUNTERS};
+use ctrace_common::{MET_SLOTS, MOST_ADMISSIONS, MOST_COUNTED_THREADS, PAGE_LEN, UNMET_COUNTERS};
 
 /// Bytes for requests: each of some hundred threads can wait at the same time.
 const REQUEST_BYTES: u32 = 1 << 20;
@@ -34,6 +34,12 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
     let offsets = Offsets::of_running_kernel()?;
     let admission = (config.admits != 0).then(Offsets::of_admissions).flatten();
     let admits = if admission.is_some() { config.admits } else { 0 };
+    let counted = config.counted;
+    let first_counts = |page: &u32| {
+        let ring = page / (1 + layout.slot_pages());
+        counted.map_or(0, |sizes| ring % sizes.groups * sizes.paths)
+    };
+    let first_counts: Vec<u32> = first_pages.iter().map(first_counts).collect();
     let conditions = if config.conditions { CONDITIONS_LIMIT as u32 } else { 1 };
     let sizes = vec![
         ("RINGS", layout.pages()),
@@ -48,6 +54,11 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
         ("CONDITIONS", conditions),
         ("UNMET", conditions * UNMET_COUNTERS),
         ("MET", if config.conditions { MET_SLOTS } else { 1 }),
+        ("PATH_COUNTS", counted.map_or(1, |sizes| sizes.paths * sizes.groups)),
+        ("PATHS", counted.map_or(1, |sizes| sizes.paths)),
+        ("PATH_KEYS", counted.map_or(1, |sizes| sizes.paths)),
+        ("COUNTED_FUNCTIONS", counted.map_or(1, |sizes| sizes.functions)),
+        ("OPEN_CALLS", counted.map_or(1, |_| MOST_COUNTED_THREADS)),
         ("BUFFERS", if config.markers { 65536 } else { 1 }),
         ("CUT_OFF", if config.markers { 16384 } else { 1 }),
     ];
@@ -59,6 +70,10 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
         ("FOLLOW", words(&[u32::from(config.follow)])),
         ("GUARDS", words(&[u32::from(config.guards)])),
         ("ADMITS", words(&[admits])),
+        ("AGGREGATES", words(&[u32::from(counted.is_some())])),
+        ("SHORTEST_CALL", counted.map_or(0, |sizes| sizes.shortest.0).to_ne_bytes().to_vec()),
+        ("PATH_LIMIT", words(&[counted.map_or(1, |sizes| sizes.paths)])),
+        ("FIRST_COUNTS", words(&first_counts)),
         ("LAUNCHES", words(&[u32::from(config.launches)])),
         (aya_log::LEVEL, vec![LOG_LEVEL]),
     ];

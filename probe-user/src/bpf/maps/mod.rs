@@ -1,6 +1,7 @@
 //! Maps through which user space tells the programs what to do, and their counters.
 
 pub(super) mod buffers;
+pub(super) mod counted;
 pub(super) mod heartbeat;
 pub(super) mod per_cpu;
 pub(super) mod side_table;

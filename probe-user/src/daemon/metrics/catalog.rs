@@ -158,7 +158,7 @@ pub(crate) static OF_TARGET: [OfTarget; TARGET_SUMS] = [
             TARGET,
             "Time in which any traced function ran, each process for itself.",
         ),
-        of: |snapshot| snapshot.report.tracked_ns.0,
+        of: |snapshot| snapshot.report.tracked_ns.unwrap_or_default().0,
     },
     Counter {
         metric: Metric::counter(

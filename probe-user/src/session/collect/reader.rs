@@ -49,6 +49,13 @@ const BATCHES: (usize, usize) = (256, 2048);
 /// The batches take at most the memory that ctrace may use, divided by this.
 const BATCHES_SHARE: u64 = 1 << 4;
 
+/// What a reader waits for.
+pub(crate) struct Waiting {
+    pub(crate) intervals: Option<Intervals>,
+    /// The time for which events wait for older ones.
+    pub(crate) hold: Nanos,
+}
+
 /// The decoded contents of one or several rings, and the time up to which the order is settled.
 pub(crate) struct Batch {
     /// Events of calls, in the order of arrival.
@@ -146,13 +153,13 @@ impl Reader {
         adopted: mpsc::Receiver<OwnedBuffer>,
         news: News,
         pace: Pace,
-        intervals: Option<Intervals>,
+        Waiting { intervals, hold }: Waiting,
     ) -> std::io::Result<(Self, Receiver<Batch>)> {
         let (sender, receiver) = channel(batches(pace));
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
-        let mut source = Source::new(rings, adopted);
-        let mut timetable = Timetable::new(pace, intervals);
+        let mut source = Source::new(rings, adopted, hold);
+        let mut timetable = Timetable::new(pace, intervals, hold);
         let mut bell = Bell::new(Some(news))?;
         let caller = bell.caller();
         std::thread::Builder::new().name("reader".into()).spawn(move || {
@@ -187,6 +194,7 @@ struct Source {
     changes: Vec<(Nanos, BufferChange)>,
     /// The time at which the last pass began that no unfinished record held up.
     unblocked: Nanos,
+    hold: Nanos,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -205,10 +213,10 @@ enum BufferChange {
 }
 
 impl Source {
-    fn new(rings: Rings, adopted: mpsc::Receiver<OwnedBuffer>) -> Self {
+    fn new(rings: Rings, adopted: mpsc::Receiver<OwnedBuffer>, hold: Nanos) -> Self {
         let (buffers, changes) = Default::default();
         let (looks_pause, unblocked) = (LOOKS_PAUSE.0, Nanos::ZERO);
-        Self { rings, buffers, looks_pause, adopted, changes, unblocked }
+        Self { rings, buffers, looks_pause, adopted, changes, unblocked, hold }
     }
 
     fn run(
@@ -237,7 +245,7 @@ impl Source {
             if !self.pass(sender, kind) || kind == Pass::Last {
                 return;
             }
-            let settled = self.seen_all_to().since(HOLD);
+            let settled = self.seen_all_to().since(self.hold);
             woken = bell.sleep(timetable.pause(woken, fill, settled, bpf::now()));
         }
     }
@@ -288,7 +296,7 @@ impl Source {
             self.unblocked = begun;
         }
         batch.sample = Some((bpf::sample(), if last { Nanos::MAX } else { begun }));
-        batch.settled = Some(if last { Nanos::MAX } else { self.seen_all_to().since(HOLD) });
+        batch.settled = Some(if last { Nanos::MAX } else { self.seen_all_to().since(self.hold) });
         batch.unread = self.buffers.take_unread();
         batch.answers = (kind == Pass::Answer).then_some(begun);
         listening & sender.blocking_send(batch).is_ok()

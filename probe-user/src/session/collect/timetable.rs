@@ -3,7 +3,7 @@
 //! session permits. Sessions of one daemon pass at the same times: the second to wake finds warm
 //! caches and a CPU that is awake.
 
-use super::{bell::Woken, pace::Pace, reader::HOLD};
+use super::{bell::Woken, pace::Pace};
 use ctrace_core::units::Nanos;
 use std::time::Duration;
 
@@ -31,11 +31,13 @@ pub(crate) struct Timetable {
     /// The pause; it grows step by step while all rings are nearly empty.
     pause: Duration,
     intervals: Option<Intervals>,
+    /// The time for which events wait for older ones.
+    hold: Nanos,
 }
 
 impl Timetable {
-    pub(crate) fn new(pace: Pace, intervals: Option<Intervals>) -> Self {
-        Self { pace, pause: BUSY_PAUSE, intervals }
+    pub(crate) fn new(pace: Pace, intervals: Option<Intervals>, hold: Nanos) -> Self {
+        Self { pace, pause: BUSY_PAUSE, intervals, hold }
     }
 
     /// Returns the pause after a pass. The reader was `woken` for the pass, a ring was filled to
@@ -75,7 +77,7 @@ impl Timetable {
         while *end <= settled {
             *end = end.saturating_add((*each).max(Nanos(1)));
         }
-        match end.saturating_add(HOLD).since(now) {
+        match end.saturating_add(self.hold).since(now) {
             Nanos::ZERO => LATE_PAUSE,
             left => Duration::from_nanos(left.0),
         }
@@ -85,25 +87,26 @@ impl Timetable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::collect::reader::HOLD;
 
     const CALM: Pace = Pace::calm(Duration::from_secs(8));
     const TEN_SECONDS: Nanos = Nanos::from_millis(10_000);
 
     #[test]
     fn passes_are_frequent_only_while_a_ring_fills() {
-        let mut prompt = Timetable::new(Pace::PROMPT, None);
+        let mut prompt = Timetable::new(Pace::PROMPT, None, HOLD);
         let mut pause = |fill| prompt.pause(Woken::Time, fill, Nanos::ZERO, TEN_SECONDS);
         let longest = (0..10).map(|_| pause(0.001)).last();
         assert_eq!(longest, Some(Pace::PROMPT.pass));
         assert_eq!(pause(0.1), BUSY_PAUSE);
-        let mut calm = Timetable::new(CALM, None);
+        let mut calm = Timetable::new(CALM, None, HOLD);
         let mut pause = |fill| calm.pause(Woken::Ring, fill, Nanos::ZERO, TEN_SECONDS);
         assert_eq!(pause(0.6), BUSY_PAUSE);
     }
 
     #[test]
     fn calm_sessions_pass_at_the_same_times() {
-        let mut calm = Timetable::new(CALM, None);
+        let mut calm = Timetable::new(CALM, None, HOLD);
         let mut pause = |woken, now| calm.pause(woken, 0.0, Nanos::ZERO, now);
         let first = pause(Woken::Time, TEN_SECONDS);
         let longest = (0..20).map(|_| pause(Woken::Time, TEN_SECONDS)).last();
@@ -119,7 +122,7 @@ mod tests {
     #[test]
     fn a_report_is_not_kept_waiting() {
         let intervals = Intervals { end: Nanos::from_millis(60_000), each: TEN_SECONDS };
-        let mut table = Timetable::new(CALM, Some(intervals));
+        let mut table = Timetable::new(CALM, Some(intervals), HOLD);
         let mut pause = |settled, now| {
             let millis = [settled, now].map(Nanos::from_millis);
             table.pause = CALM.pass;

@@ -5,7 +5,7 @@ use super::{
     live::Live,
     live_calls::LiveCalls,
     recording::Recording,
-    sink::{Default, Sink, check_intervals},
+    sink::{Default, Sink, check_counted, check_intervals},
     spill::Spill,
     stream::Stream,
 };
@@ -38,14 +38,18 @@ pub(crate) struct Reports {
 impl Reports {
     /// Checks the specification, before anything is attached. `spool`: bytes of memory for calls.
     pub(crate) fn open(spec: &ReportSpec, spool: u64, default: Default) -> anyhow::Result<Self> {
+        if spec.aggregate {
+            check_counted(spec)?;
+        }
         match spec.interval {
             Some(_) => check_intervals(spec)?,
             // These threads read the calls in the end; there may be no room for threads by then.
+            None if spec.aggregate => {}
             None => start_threads()?,
         }
         Ok(Self {
             sink: Sink::open(spec, default)?,
-            spill: spec.interval.is_none().then(|| Spill::new(spool)),
+            spill: (spec.interval.is_none() && !spec.aggregate).then(|| Spill::new(spool)),
             center_cut: spec.center_cut,
             interval: spec.interval,
             cumulative: spec.cumulative,
@@ -121,6 +125,7 @@ mod tests {
                 raw: false,
                 frame: None,
                 by: None,
+                aggregate: false,
                 output: None,
             };
             let sink = Sink::open(&spec, Default::Stderr).expect("stderr is there");

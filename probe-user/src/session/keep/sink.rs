@@ -242,6 +242,11 @@ pub(crate) fn check_intervals(spec: &ReportSpec) -> anyhow::Result<()> {
     Ok(view_options(spec)?.check_intervals()?)
 }
 
+/// Checks that the views can be shown where calls are counted in the kernel.
+pub(crate) fn check_counted(spec: &ReportSpec) -> anyhow::Result<()> {
+    Ok(view_options(spec)?.check_counted()?)
+}
+
 fn view_options(spec: &ReportSpec) -> anyhow::Result<ViewOptions> {
     let views = spec.views.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
     let options = ViewOptions {

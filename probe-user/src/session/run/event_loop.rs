@@ -96,6 +96,9 @@ pub(crate) fn run(
         let mut sources =
             Sources { batches, signals, gone, guard, loads, later, commands, awaits_followed };
         let time_up = after.map(|after| session.start().saturating_add(nanos(after)));
+        if let Some(time_up) = time_up {
+            session.count_until(time_up);
+        }
         let end = collect(session, &reader, &mut sources, time_up).await?;
         if end == End::ProbesGone {
             session.note_that_probes_are_gone();
@@ -230,6 +233,7 @@ async fn finish(
     session.end_moves();
     let now = bpf::now();
     let end = time_up.map_or(now, |time_up| time_up.min(now));
+    session.count_until(end);
     if session.detaches_fast() {
         session.detach_sources();
     }

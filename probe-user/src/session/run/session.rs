@@ -10,6 +10,7 @@ mod budgeted;
 mod children;
 mod clock;
 mod conditions;
+mod counts;
 mod dear;
 mod delivery;
 mod family;
@@ -40,7 +41,7 @@ pub(crate) use target::TracedTarget;
 use super::status::Status;
 use crate::{
     bpf::{self, GuardDeath, Kernel, Traced},
-    session::collect::reader::{Batch, Reader},
+    session::collect::reader::{Batch, HOLD, Reader, Waiting},
     target::process::{Process, facts},
     ui,
 };
@@ -232,7 +233,10 @@ impl Session {
         let news = self.kernel.news()?;
         let rings = self.kernel.rings()?;
         let intervals = self.delivery.intervals();
-        Reader::start(rings, adopted, news, pace, intervals).context("cannot start a thread")
+        // Counts wait for nobody: a report has those up to the moment at which it is made.
+        let hold = if self.kernel.counts().is_some() { Nanos::ZERO } else { HOLD };
+        Reader::start(rings, adopted, news, pace, Waiting { intervals, hold })
+            .context("cannot start a thread")
     }
 
     /// Takes in a batch, and reports if an interval is complete. Returns `false` if nobody reads
@@ -259,11 +263,13 @@ impl Session {
         let mut read = true;
         while let Some(due) = self.delivery.due(settled) {
             self.engine.advance(due);
-            read &= self.report_interval(due)?;
-            self.delivery.made(due);
+            let end = self.end_of_report(due);
+            read &= self.report_interval(end)?;
+            self.delivery.made(due, end);
         }
         self.engine.advance(settled);
         self.progress.settled = settled;
+        self.read_counts_if_due();
         self.move_restored();
         self.tend_budget();
         Ok(self.record(settled)? && read)

@@ -7,7 +7,7 @@ use super::{
     status::{Drawn, Status},
 };
 use crate::{
-    bpf::{self, Config, Kernel, LinkChoice},
+    bpf::{self, Config, CountedSizes, Kernel, LinkChoice},
     session::{
         budget::{costs::HitCosts, slowdown::Watch},
         collect::{pace::Pace, room},
@@ -165,6 +165,15 @@ impl<'a> Setup<'a> {
         self.session((pid, Origin::Launched), exe, command, output, is_there)
     }
 
+    /// Returns the sizes of the maps in which calls are counted.
+    fn counted_sizes(&self) -> anyhow::Result<CountedSizes> {
+        /// The part of the memory for calls that counts may take.
+        const SHARE: u64 = 4;
+        let TraceSpec { probes, most, filter, .. } = self.spec;
+        let (cpus, functions) = (bpf::online_cpus()?, most.max_functions);
+        Ok(CountedSizes::within(probes.spool / SHARE, cpus, functions, filter.min_duration))
+    }
+
     /// Loads the eBPF programs.
     fn session(
         mut self,
@@ -219,6 +228,7 @@ impl<'a> Setup<'a> {
             conditions: self.planner.asks_for_conditions(),
             guards: !plan.guards.is_empty(),
             waits: probes.waits,
+            counted: if probes.aggregate { Some(self.counted_sizes()?) } else { None },
         })?;
         is_there()?;
         match origin {

@@ -9,7 +9,7 @@
 
 use crate::target::place::code::CodeMap;
 use crate::target::place::code::extent::Mark;
-use crate::target::place::code::flow::Flow;
+use crate::target::place::code::flow::{Flow, Way};
 use crate::target::place::cost::cost;
 use crate::target::place::deny::Refusal;
 use crate::target::place::go;
@@ -20,7 +20,7 @@ use iced_x86::{
 };
 
 /// Instructions that the probe may move past.
-const MAX_PASSED: usize = 6;
+const MAX_PASSED: usize = 8;
 
 /// The kinds of leading instructions that a probe may move past.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,17 @@ pub(super) enum Passes {
     /// Also those that change any register but the stack pointer, that read memory, or that write
     /// to the function's own frame. They take less time than a single step, which the duration of
     /// the call would contain.
-    Quick,
+    Quick {
+        /// True if the probe may sit on the jump to another function that such instructions end
+        /// with: no other probe is there.
+        to_jump_out: bool,
+    },
+}
+
+impl Passes {
+    fn to_jump_out(self) -> bool {
+        matches!(self, Self::Quick { to_jump_out: true })
+    }
 }
 
 /// Returns the site of the entry probe of the function at `address`.
@@ -50,7 +60,12 @@ pub(super) fn entry_site(
         let at = instruction.ip();
         let first = at == address;
         let is_reached = flow.extent.mark(at) == Some(Mark::Instruction);
-        if !first && (!is_reached || may_be_jumped_to(map, flow, at) || is_way_out(flow, at)) {
+        let is_barred = || match way_out(flow, at) {
+            None => false,
+            Some(Way::Jump(_)) => !passes.to_jump_out(),
+            Some(Way::Ret | Way::ConditionalJump(_) | Way::IndirectJump) => true,
+        };
+        if !first && (!is_reached || may_be_jumped_to(map, flow, at) || is_barred()) {
             break;
         }
         let skipped = u8::try_from(at - address).unwrap_or(u8::MAX);
@@ -83,7 +98,7 @@ pub(super) fn behind_stack_check(
     }
     let at = go::behind_stack_check(map.bytes(address)?, address)?;
     let is_reached = flow.extent.mark(at) == Some(Mark::Instruction);
-    if !is_reached || may_be_jumped_to(map, flow, at) || is_way_out(flow, at) {
+    if !is_reached || may_be_jumped_to(map, flow, at) || way_out(flow, at).is_some() {
         return None;
     }
     let bytes = map.bytes(at)?;
@@ -97,8 +112,8 @@ fn may_be_jumped_to(map: &CodeMap<'_>, flow: &Flow, at: u64) -> bool {
     flow.targets_unknown || flow.targets.contains(&at) || map.symbols_at(at).next().is_some()
 }
 
-fn is_way_out(flow: &Flow, at: u64) -> bool {
-    flow.ways_out.iter().any(|(instruction, _)| instruction.ip() == at)
+fn way_out(flow: &Flow, at: u64) -> Option<Way> {
+    flow.ways_out.iter().find(|(instruction, _)| instruction.ip() == at).map(|(_, way)| *way)
 }
 
 fn is_passable(
@@ -118,7 +133,7 @@ fn is_passable(
         return false;
     }
     let facts = facts.info(instruction);
-    let is_quick = passes == Passes::Quick && is_quick(instruction);
+    let is_quick = passes != Passes::Unseen && is_quick(instruction);
     let passes_access = |memory: &UsedMemory| {
         passes_memory || (is_quick && (!writes(memory.access()) || is_in_frame(memory)))
     };

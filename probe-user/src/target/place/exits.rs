@@ -3,7 +3,7 @@
 use crate::target::place::code::CodeMap;
 use crate::target::place::code::flow::{Flow, Way};
 use crate::target::place::cost::cost;
-use crate::target::plan::{ExitKind, ExitSite};
+use crate::target::plan::{EntrySite, ExitKind, ExitSite};
 use ctrace_common::{JumpTarget, NO_REGISTER, Operand};
 use iced_x86::{Instruction, OpKind, Register};
 
@@ -11,7 +11,8 @@ use iced_x86::{Instruction, OpKind, Register};
 pub(super) fn exit_sites(
     map: &CodeMap<'_>,
     flow: &Flow,
-    entry_site: u64,
+    start: u64,
+    entry: &EntrySite,
 ) -> Result<Vec<ExitSite>, String> {
     if let Some(trouble) = &flow.trouble {
         return Err(trouble.clone());
@@ -19,8 +20,12 @@ pub(super) fn exit_sites(
     let mut sites = Vec::with_capacity(flow.ways_out.len());
     for (instruction, way) in &flow.ways_out {
         let address = instruction.ip();
-        if address == entry_site {
-            return Err("its first instruction is a way out of it".to_owned());
+        if address == start + u64::from(entry.skipped) {
+            let why = match entry.skipped {
+                0 => "its first instruction is a way out of it",
+                _ => "the probe at its entry sits on a way out of it",
+            };
+            return Err(why.to_owned());
         }
         let bytes = map.bytes(address).ok_or("a way out is not in the file")?;
         let offset = map.file_offset(address).ok_or("a way out is not in the file")?;

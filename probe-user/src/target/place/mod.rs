@@ -87,10 +87,12 @@ pub fn place(
         Some(entry) => Ok(entry),
         None => entry::entry_site(candidate.address, map, &flow, passes),
     };
-    let (entry, argument_entry) = (entry_past(Passes::Quick)?, entry_past(Passes::Unseen)?);
     let may_tail_jump = flow.ways_out.iter().any(|(_, way)| *way != Way::Ret);
     let no_return_probe = no_return_probe(candidate, map, policy, &flow, frame);
-    let exit = exit(candidate, map, policy, &flow, &entry, no_return_probe.is_none());
+    let by_return_probe = no_return_probe.is_none() && allows_return_probes(map, policy);
+    let entry = entry_past(Passes::Quick { to_jump_out: by_return_probe })?;
+    let argument_entry = entry_past(Passes::Unseen)?;
+    let exit = exit(candidate, map, policy, &flow, &entry, by_return_probe);
     let entry_is_loop_head = is_loop_head;
     Ok(Placement {
         entry,
@@ -143,14 +145,12 @@ fn exit(
     policy: &Policy,
     flow: &Flow,
     entry: &EntrySite,
-    bears_return_probe: bool,
+    by_return_probe: bool,
 ) -> ExitPlacement {
-    let by_return_probe = bears_return_probe && allows_return_probes(map, policy);
     if by_return_probe && !policy.guarded {
         return ExitPlacement::ReturnProbe;
     }
-    let entry_address = candidate.address + u64::from(entry.skipped);
-    match exits::exit_sites(map, flow, entry_address) {
+    match exits::exit_sites(map, flow, candidate.address, entry) {
         sites if by_return_probe => ExitPlacement::Guarded(sites),
         Ok(sites) => ExitPlacement::Sites(sites),
         Err(why) => ExitPlacement::Unseen(why),

@@ -67,7 +67,9 @@ pub(super) fn status_line(model: &Model, width: usize) -> Line<'static> {
             };
             rest += &format!(" · ~ within {within} %");
         }
-        rest += &format!(" · tracked {}", percent(report.tracked_percent));
+        if let Some(tracked) = report.tracked_percent {
+            rest += &format!(" · tracked {}", percent(tracked));
+        }
         if report.filtered_calls > 0 {
             rest += &format!(" · {} calls filtered", count(report.filtered_calls));
         }

@@ -122,7 +122,10 @@ pub(crate) fn stretch(context: &Context<'_>) -> String {
 /// Returns start, end, total and tracked time as one row.
 pub(crate) fn times(context: &Context<'_>) -> String {
     let Report { tracked_ns, tracked_percent, .. } = context.report;
-    times_with(context, ("time tracked", *tracked_ns), ("tracked %", *tracked_percent))
+    match tracked_ns.zip(*tracked_percent) {
+        Some((time, share)) => times_with(context, ("time tracked", time), ("tracked %", share)),
+        None => stretch(context),
+    }
 }
 
 /// Returns the same with this tracked time and this share of it, under these headings.

@@ -42,7 +42,9 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
             counted(loss.payloads, "call", "calls"),
         ));
     }
-    if report.approximate {
+    if report.counted {
+        out.push(COUNTED.to_owned());
+    } else if report.approximate {
         out.push(
             "approximate: percentiles are within 0.1 %, and times of the center are not known. \
              A larger --spool, or `ctrace record`, keeps every call for exact numbers."
@@ -51,6 +53,10 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
     }
     out
 }
+
+/// Said where calls were counted without an event of each.
+const COUNTED: &str = "counted in the kernel (--aggregate): percentiles are within 3.3 %, and what takes the times \
+    of single calls is not known. Without --aggregate the numbers are exact.";
 
 /// Returns the last line of every report and export: losses first, then calls without a duration.
 pub fn loss_line(loss: &LossReport) -> String {

@@ -180,7 +180,9 @@ fn frames(report: &Report) -> Vec<bool> {
         let takes_most = row.total_ns.0 / row.calls.max(1) > report.duration_ns.0 / 2;
         let is_outermost = calls[at] && !is_called[at] && takes_most;
         let is_frame = names[at] && !is_called_by_others[at];
-        row.calls > 0 && row.calls <= row.threads && (is_outermost || is_frame)
+        // In how many threads, is not known of calls that are only counted.
+        let most = if report.counted { 1 } else { row.threads };
+        row.calls > 0 && row.calls <= most && (is_outermost || is_frame)
     })
     .collect()
 }

@@ -1,7 +1,9 @@
 //! The options of the reader.
 
-use super::{DEFAULT, VIEWS, View};
+use super::{DEFAULT, Needs, VIEWS, View};
 use ctrace_core::report::Extras;
+use ctrace_core::report::numbers::NumberId;
+use ctrace_core::report::render::RowKind;
 use ctrace_core::report::render::columns::{self, UnknownColumn};
 use ctrace_core::report::render::rows::RowChoice;
 use std::fmt;
@@ -101,6 +103,22 @@ impl ViewOptions {
         }
     }
 
+    /// Checks the options for a session that counts calls in the kernel, before anything is attached.
+    pub(crate) fn check_counted(&self) -> Result<(), ViewError> {
+        let is_of_calls = |view: &View| {
+            let needs = view.needs;
+            needs.every_call() || needs == Needs::Ctrack || view.table == RowKind::Threads
+        };
+        if let Some(name) = self.views.iter().find(|name| is_of_calls(name.view())) {
+            return Err(ViewError::NotCounted { view: name.view().name });
+        }
+        let number = self.sort.as_deref().and_then(NumberId::named).map(NumberId::number);
+        match number.filter(|number| number.takes_single_calls()) {
+            Some(number) => Err(ViewError::ColumnNotCounted { column: number.name }),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the optional data that the views need on a screen of this width.
     pub fn extras(&self, width: Option<usize>) -> Extras {
         let mut extras = Extras::default();
@@ -143,6 +161,16 @@ pub enum ViewError {
          `ctrace record`, then `ctrace report trace.ctrace --view {view} --interval SECONDS`"
     )]
     NeedsEveryCall { view: &'static str },
+    #[error(
+        "the view '{view}' needs every call, and --aggregate keeps none: leave out --aggregate, or show \
+         another view"
+    )]
+    NotCounted { view: &'static str },
+    #[error(
+        "the column '{column}' takes the times of single calls, and --aggregate keeps none: leave out \
+         --aggregate, or sort by another column"
+    )]
+    ColumnNotCounted { column: &'static str },
     #[error("CSV holds one view, and {given} were asked for: choose one with --view")]
     OneViewForCsv { given: usize },
 }

@@ -1,7 +1,7 @@
 //! The facts about a function that the stack rule needs. It looks here at each event, so this is
 //! small.
 
-use crate::function::{ExitSeen, FunctionInfo};
+use crate::function::FunctionInfo;
 
 /// The facts about a function that the stack rule needs.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ impl From<&FunctionInfo> for StackFacts {
     fn from(info: &FunctionInfo) -> Self {
         Self {
             loop_head: info.entry_is_loop_head,
-            tail_calls_nest: info.may_tail_jump && info.exit == ExitSeen::ByReturnProbe,
+            tail_calls_nest: info.tail_calls_nest(info.exit),
             ends_may_be_none: info.condition.is_some(),
         }
     }

@@ -111,6 +111,7 @@ pub fn report_with<R: ReadAt>(
         start,
         end,
         approximate: false,
+        counted: false,
         filtered: counted.counts.filtered.saturating_add(loss.filtered),
         min_duration: query.filter.min_duration,
         some_functions: query.functions.is_some(),

@@ -3,6 +3,7 @@
 
 use super::columns::{self, Column};
 use crate::report::{ByValue, CallReport, CtrackRow, FunctionReport, PathReport, Report};
+use crate::units::Nanos;
 
 /// The reader's choice of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,14 +34,32 @@ pub fn is_never_called(function: &FunctionReport) -> bool {
     function.calls == 0 && function.headless == 0
 }
 
+/// Returns the percentage of the time in which the function was innermost. Where calls are counted only,
+/// it is that of its own time in all threads.
+fn share(function: &FunctionReport, duration: Nanos) -> f64 {
+    match function.counted {
+        true => function.self_ns.percent_of(duration),
+        false => function.active_exclusive_percent,
+    }
+}
+
 pub fn functions(report: &Report, selection: &RowChoice) -> ChosenRows {
+    let own;
+    let selection = match &selection.sort {
+        // The usual column is not known there.
+        None if report.counted => {
+            own = RowChoice { sort: Some("self".to_owned()), ..selection.clone() };
+            &own
+        }
+        _ => selection,
+    };
     let list = &report.functions;
     let never_called = list.iter().filter(|f| is_never_called(f)).count();
     let hide_zero = !selection.show_zero;
     let listed = list.iter().filter(|f| !(hide_zero && is_never_called(f))).count();
     let keep = |f: &FunctionReport| {
         !(hide_zero && is_never_called(f))
-            && selection.min_percent.is_none_or(|min| f.active_exclusive_percent >= min)
+            && selection.min_percent.is_none_or(|min| share(f, report.duration_ns) >= min)
     };
     let indices = choose(list, columns::functions(), selection, keep, |f| &f.name);
     ChosenRows {

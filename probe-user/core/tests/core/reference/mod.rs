@@ -67,7 +67,7 @@ proptest! {
         let expected = expect(&program.calls, 0, program.end, cut);
         prop_assert_eq!(rows(&report), expected.functions);
         prop_assert_eq!(centers(&report), expected.centers);
-        prop_assert_eq!(report.tracked_ns.0, expected.tracked);
+        prop_assert_eq!(report.tracked_ns, Some(Nanos(expected.tracked)));
         prop_assert_eq!(paths(&report), expected.paths);
         prop_assert_eq!(report.loss.late, 0);
     }
@@ -85,7 +85,7 @@ proptest! {
             let expected = expect(&program.calls, from, to, 10.0);
             prop_assert_eq!(rows(&report), expected.functions);
             prop_assert_eq!(centers(&report), expected.centers);
-            prop_assert_eq!(report.tracked_ns.0, expected.tracked);
+            prop_assert_eq!(report.tracked_ns, Some(Nanos(expected.tracked)));
             prop_assert_eq!(paths(&report), expected.paths);
             prop_assert!(!report.approximate);
         }
@@ -180,7 +180,7 @@ proptest! {
         let expected = expect(&kept, 0, program.end, 10.0);
         prop_assert_eq!(rows(&report), expected.functions);
         prop_assert_eq!(centers(&report), expected.centers);
-        prop_assert_eq!(report.tracked_ns.0, expected.tracked);
+        prop_assert_eq!(report.tracked_ns, Some(Nanos(expected.tracked)));
         prop_assert_eq!(report.filtered_calls as usize, program.calls.len() - kept.len());
     }
 

@@ -55,7 +55,7 @@ fn check_sums(
     let expected = expect(calls, from, to, cut);
     prop_assert_eq!(rows(report), expected.functions);
     prop_assert_eq!(centers(report), expected.centers);
-    prop_assert_eq!(report.tracked_ns.0, expected.tracked);
+    prop_assert_eq!(report.tracked_ns, Some(Nanos(expected.tracked)));
     Ok(())
 }
 

@@ -67,9 +67,13 @@ impl Delivery {
         self.next.filter(|due| *due <= settled)
     }
 
-    /// Notes that the report due at that time has been made.
-    pub(super) fn made(&mut self, due: Nanos) {
-        self.next = self.interval().map(|interval| due.saturating_add(interval));
+    /// Notes that the report due at that time has been made, with everything up to `end`: those that were
+    /// due since are not made.
+    pub(super) fn made(&mut self, due: Nanos, end: Nanos) {
+        self.next = self.interval().map(|interval| {
+            let missed = end.since(due).0 / interval.0.max(1);
+            due.saturating_add(Nanos(interval.0.saturating_mul(missed + 1)))
+        });
     }
 
     /// True if a chunk of calls ends at `settled`.

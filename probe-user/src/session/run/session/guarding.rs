@@ -316,6 +316,8 @@ impl Session {
         }
         let mut unseen = 0;
         movable.sort_by_key(|moved| moved.function);
+        // Before calls can end at both places.
+        movable.iter().for_each(|moved| self.tell_moving(moved.function));
         let armed = self.arm_ways_out(&movable);
         let mut exits = Vec::new();
         let hits = self.hits_with_unmet().into_owned();

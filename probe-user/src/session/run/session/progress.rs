@@ -9,6 +9,10 @@ pub(super) struct ProgressNews {
     pub(super) start: Nanos,
     /// Everything older has been seen.
     pub(super) settled: Nanos,
+    /// When the counts of the eBPF programs were read the last time.
+    pub(super) counts_read: Nanos,
+    /// Some open calls may be missing in the last reading.
+    pub(super) open_is_part: bool,
     /// True if nothing is armed any more.
     pub(super) finishing: bool,
 }

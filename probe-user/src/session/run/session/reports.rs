@@ -83,6 +83,7 @@ impl Session {
     pub(super) fn report_interval(&mut self, end: Nanos) -> anyhow::Result<bool> {
         self.delivery.last = Some(end);
         self.count_losses()?;
+        self.take_counts()?;
         let Some(content) = self.delivery.content() else { return Ok(true) };
         let meta = self.meta(end, content);
         if let Output::Reports(reports) = &mut self.delivery.output
@@ -167,6 +168,7 @@ impl Session {
         notes.extend(self.guarded_note());
         notes.extend(self.too_deep_note());
         notes.extend(self.unmet_note());
+        notes.extend(self.counts_notes());
         notes.extend(self.doubts());
         notes.extend(self.unended_waits());
         notes.extend(self.waits());

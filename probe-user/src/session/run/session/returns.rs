@@ -164,7 +164,12 @@ impl Session {
             self.arming.costs.replace(id.index(), hits[id.index()], planned);
             self.arming.dear.know(id.index(), planned);
         }
-        self.engine.change_exits(bpf::now(), exits.into_values().collect());
+        let (at, exits): (_, Vec<_>) = (bpf::now(), exits.into_values().collect());
+        self.tell_counting_of(&exits);
+        if let Some(counts) = self.kernel.counts() {
+            counts.forsake(exits.iter().map(|new| new.function), at);
+        }
+        self.engine.change_exits(at, exits);
     }
 
     fn arm_instead(&mut self, replaced: &Replaced<'_>) -> anyhow::Result<()> {

@@ -85,6 +85,9 @@ impl Scene<'_> {
         // Scopes that are switched off still deliver the exits of calls under way.
         let is_scope = |id: &FuncId| self.engine.kind(*id) == Some(FunctionKind::Marker);
         let unseen: HashSet<FuncId> = functions.filter(|id| !is_scope(id)).collect();
+        if let Some(counts) = self.kernel.counts() {
+            counts.forsake(unseen.iter().copied(), bpf::now());
+        }
         self.engine.forsake(&unseen);
     }
 }

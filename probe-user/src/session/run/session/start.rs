@@ -51,6 +51,9 @@ impl Session {
         self.start_clock();
         self.progress.start = bpf::now();
         self.engine.begin(self.progress.start);
+        if let Some(counts) = self.kernel.counts() {
+            counts.begin(self.progress.start);
+        }
         let cpu = self.target.clock.time().unwrap_or_default();
         if let Some(budgeted) = &mut self.arming.budget {
             budgeted.begin(self.progress.start, cpu);
@@ -84,6 +87,7 @@ impl Session {
         for (id, planned) in ids.iter().zip(&object.functions) {
             self.arming.dear.know(id.index(), planned);
         }
+        self.tell_counting(&ids);
         self.watch_slow();
         let mut groups = Vec::new();
         if self.arming.budget.is_some() {

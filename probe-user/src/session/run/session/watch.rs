@@ -52,6 +52,7 @@ impl Session {
             return Ok(true);
         };
         self.count_losses()?;
+        self.read_counts();
         let now = Totals { spent: self.spent(), cpu, used: self.target.used() };
         let measured = self.arming.costs.of_hits().are_measured();
         match self.rounds.watch.check(now, measured) {

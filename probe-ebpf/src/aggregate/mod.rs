@@ -1,0 +1,100 @@
+//! Counts calls where they end, without an event of each.
+//!
+//! A thread has a stack of its open calls. The rules are those of user space for events: the stack
+//! pointer of an event proves that all calls below it are over, and a call whose end was not seen has
+//! no duration. Plain entries and ends, which nearly all are, take the short way; `rare` has the others.
+
+mod calls;
+mod counts;
+mod paths;
+mod rare;
+
+use crate::{
+    maps::{COUNTING, OPEN_CALLS},
+    output::{Task, now},
+    settings,
+};
+use calls::{Calls, begin};
+use ctrace_common::{Counting, Kind, STACK_SIZE, THREADS_FULL};
+
+/// Returns when calls count.
+#[inline(always)]
+fn counting() -> Option<&'static Counting> {
+    COUNTING.get(0)
+}
+
+#[inline(always)]
+fn counts_at(ts_ns: u64) -> bool {
+    counting().is_some_and(|counting| counting.start <= ts_ns && ts_ns <= counting.end)
+}
+
+/// Returns the open calls of a thread without those that have lost their probes.
+#[inline(always)]
+fn known(tid: u32) -> Option<Calls> {
+    let calls = Calls(OPEN_CALLS.get_ptr_mut(tid)?);
+    if counting().is_some_and(|counting| counting.changes != calls.changes()) {
+        rare::revise(calls.0);
+    }
+    Some(calls)
+}
+
+/// Enters a function.
+#[inline(always)]
+pub fn enter(task: Task, function: u32, sp: u64) {
+    let calls = match known(task.tid) {
+        Some(calls) => calls,
+        None => {
+            let ts_ns = now();
+            if !counts_at(ts_ns) {
+                return;
+            }
+            let Some(calls) = begin(task.tid, ts_ns) else {
+                counts::unplaced(function, THREADS_FULL);
+                return;
+            };
+            calls
+        }
+    };
+    if let Some(top) = calls.top() {
+        let below = top.sp().wrapping_sub(sp);
+        if (below == 0 || below > STACK_SIZE) && !rare::may_enter(calls.0, function, sp) {
+            return;
+        }
+    }
+    calls.push(function, sp);
+}
+
+/// Leaves a function at this time. The calls that it proves to be over have lasted until the event before.
+#[inline(always)]
+pub fn leave(task: Task, function: u32, kind: Kind, sp: u64, ts_ns: u64) {
+    if !counts_at(ts_ns) {
+        return;
+    }
+    let Some(calls) = known(task.tid) else {
+        rare::leave_unseen(function, kind as u32);
+        return;
+    };
+    match calls.top() {
+        Some(top) if top.sp() == sp && top.function() == function => calls.end_top(ts_ns),
+        _ => {
+            rare::leave(calls.0, function, sp, ts_ns, kind as u32);
+        }
+    }
+    calls.set_last(ts_ns);
+}
+
+/// Ends the open calls of a thread that is gone.
+#[inline(always)]
+pub fn end_thread(tid: u32) {
+    if settings::AGGREGATES.load() != 0 && counts_at(now()) {
+        rare::end_thread(tid);
+    }
+}
+
+/// Notes that no return probe sees the thread's open calls end.
+#[inline(always)]
+pub fn restored(tid: u32) {
+    if settings::AGGREGATES.load() != 0 {
+        rare::restored(tid);
+    }
+}

@@ -1,0 +1,213 @@
+//! Entries and ends that are not plain, each in a function of its own: the short way stays short, and
+//! the verifier follows the loops less often.
+
+use super::{
+    calls::{Calls, are_full},
+    counting,
+    counts::{headless, of_function, unplaced},
+    counts_at,
+};
+use crate::{maps::OPEN_CALLS, output::now};
+use ctrace_common::{
+    ENDS_BY_RETURN, ENTRY_IS_LOOP_HEAD, FAR_AWAY, Kind, MOST_OPEN, OpenCalls, STACK_SIZE,
+    TAIL_CALLS_NEST,
+};
+
+/// Calls in a row on another stack after which the open ones are given up: a stack that is left for ever,
+/// as that of a coroutine, must not keep the thread's other calls from being timed.
+const MOST_FAR: u64 = 256;
+
+/// Returns true if an event is on another stack than the innermost call.
+#[inline(always)]
+fn is_far(calls: Calls, sp: u64) -> bool {
+    calls.top().is_some_and(|top| top.sp().abs_diff(sp) > STACK_SIZE)
+}
+
+/// In the section of its callers: aya ties no calls from one such section to another.
+#[cold]
+#[inline(never)]
+fn drop_top(calls: *mut OpenCalls) -> u32 {
+    Calls(calls).drop_top();
+    0
+}
+
+/// Ends the calls that this stack pointer proves to be over.
+#[inline(always)]
+fn bury(calls: Calls, sp: u64) {
+    for _ in 0..MOST_OPEN {
+        match calls.top() {
+            Some(top) if top.sp() < sp => drop_top(calls.0),
+            _ => break,
+        };
+    }
+}
+
+#[inline(always)]
+fn facts_of(function: u32) -> u64 {
+    // SAFETY: an element of a map, whose words user space writes whole.
+    of_function(function).map_or(0, |of| unsafe { (&raw const (*of).facts).read_volatile() })
+}
+
+/// Returns true if a call begins here that is to be opened.
+#[cold]
+#[inline(never)]
+pub fn may_enter(calls: *mut OpenCalls, function: u32, sp: u64) -> bool {
+    let calls = Calls(calls);
+    if !counts_at(now()) {
+        return false;
+    }
+    if is_far(calls, sp) {
+        if calls.far() >= MOST_FAR {
+            give_up(calls.0);
+            return true;
+        }
+        calls.set_far(calls.far() + 1);
+        unplaced(function, FAR_AWAY);
+        return false;
+    }
+    bury(calls, sp);
+    let Some(top) = calls.top() else { return true };
+    if top.sp() != sp {
+        return true;
+    }
+    let facts = facts_of(top.function());
+    if top.function() == function && facts & ENTRY_IS_LOOP_HEAD != 0 {
+        calls.set_last(now());
+        return false;
+    }
+    if facts & TAIL_CALLS_NEST == 0 || top.is_restored() {
+        // It cannot have jumped here, so its end was not seen.
+        bury(calls, sp.saturating_add(1));
+    }
+    true
+}
+
+/// Returns true if an end of this kind is one only if a call fits: a jump may stay within the function,
+/// and a return may come from the time before the function lost its return probe.
+#[inline(always)]
+fn may_be_none(kind: u32, function: u32) -> bool {
+    kind == Kind::ExitJump as u32
+        || kind == Kind::Return as u32 && facts_of(function) & ENDS_BY_RETURN == 0
+}
+
+/// Leaves a function in a thread that has no calls.
+#[cold]
+#[inline(never)]
+pub fn leave_unseen(function: u32, kind: u32) -> u32 {
+    if !are_full() && !may_be_none(kind, function) {
+        headless(function);
+    }
+    0
+}
+
+/// Leaves a function that is not the innermost one.
+#[cold]
+#[inline(never)]
+pub fn leave(calls: *mut OpenCalls, function: u32, sp: u64, ts_ns: u64, kind: u32) -> u32 {
+    let calls = Calls(calls);
+    if is_far(calls, sp) {
+        return 0;
+    }
+    // A call beyond the depth has been counted already.
+    let was_full = calls.depth() >= MOST_OPEN as u32;
+    bury(calls, sp);
+    let mut is_open = false;
+    for over in 0..MOST_OPEN as u32 {
+        if over >= calls.depth() {
+            break;
+        }
+        let call = calls.call(calls.depth().wrapping_sub(1).wrapping_sub(over));
+        if call.sp() != sp {
+            break;
+        }
+        if call.function() == function {
+            is_open = true;
+            break;
+        }
+    }
+    if !is_open {
+        // A thread that got its room late has calls that were counted without.
+        if !was_full && !are_full() && !may_be_none(kind, function) {
+            headless(function);
+        }
+        return 0;
+    }
+    // It does not count: the verifier would follow this loop for each number of calls.
+    for _ in 0..MOST_OPEN {
+        match calls.top() {
+            Some(top) if top.function() != function => drop_top(calls.0),
+            _ => break,
+        };
+    }
+    calls.end_top(ts_ns);
+    0
+}
+
+/// Ends the open calls of functions that have lost their probes since, and the calls inside them.
+#[cold]
+#[inline(never)]
+pub fn revise(calls: *mut OpenCalls) -> u32 {
+    let calls = Calls(calls);
+    let Some(counting) = counting().filter(|_| counts_at(now())) else { return 0 };
+    calls.set_changes(counting.changes);
+    calls.keep(calls.depth());
+    for nth in 0..MOST_OPEN as u32 {
+        if nth >= calls.depth() {
+            return 0;
+        }
+        let call = calls.call(nth);
+        let Some(of) = of_function(call.function()) else { continue };
+        // SAFETY: an element of a map, whose words user space writes whole.
+        if call.start() < unsafe { (&raw const (*of).forsaken).read_volatile() } {
+            calls.keep(nth);
+            break;
+        }
+    }
+    drop_the_rest(calls);
+    0
+}
+
+/// Ends all calls but those to keep.
+#[inline(always)]
+fn drop_the_rest(calls: Calls) {
+    for _ in 0..MOST_OPEN {
+        if calls.depth() <= calls.kept() {
+            break;
+        }
+        drop_top(calls.0);
+    }
+}
+
+/// Ends all calls.
+#[cold]
+#[inline(never)]
+fn give_up(calls: *mut OpenCalls) -> u32 {
+    let calls = Calls(calls);
+    calls.keep(0);
+    drop_the_rest(calls);
+    0
+}
+
+#[cold]
+#[inline(never)]
+pub fn end_thread(tid: u32) -> u32 {
+    if let Some(calls) = OPEN_CALLS.get_ptr_mut(tid) {
+        give_up(calls);
+        let _ = OPEN_CALLS.remove(tid);
+    }
+    0
+}
+
+#[cold]
+#[inline(never)]
+pub fn restored(tid: u32) -> u32 {
+    let Some(calls) = OPEN_CALLS.get_ptr_mut(tid) else { return 0 };
+    let calls = Calls(calls);
+    for nth in 0..MOST_OPEN as u32 {
+        if nth >= calls.depth() {
+            break;
+        }
+        calls.call(nth).set_restored();
+    }
+    0
+}

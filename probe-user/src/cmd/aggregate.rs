@@ -1,0 +1,54 @@
+//! The options that `--aggregate` goes with: it counts calls of functions, and keeps none.
+
+use crate::cli::TraceArgs;
+use anyhow::bail;
+
+/// Refuses options that need single calls, or events other than those of functions.
+pub(super) fn check(args: &TraceArgs) -> anyhow::Result<()> {
+    if !args.aggregate {
+        return Ok(());
+    }
+    let TraceArgs { select, program, values, output, filter, probes, .. } = args;
+    let asks = !values.arguments.is_empty() || !values.results.is_empty();
+    let wrong = [
+        (select.functions.is_empty(), "--aggregate counts calls of functions: choose them with -f"),
+        (
+            !select.markers.is_empty(),
+            "--aggregate counts calls of functions only: leave out -m, or --aggregate",
+        ),
+        (
+            !select.usdt.is_empty() || !program.pairs.is_empty(),
+            "--aggregate counts calls of functions only: leave out -u and --pair, or --aggregate",
+        ),
+        (
+            asks || !values.conditions.is_empty(),
+            "--aggregate reads no values of calls: leave out --arg, --ret and --where, or --aggregate",
+        ),
+        (
+            output.by.is_some(),
+            "--by needs every call, and --aggregate keeps none: leave out one of them",
+        ),
+        (
+            output.frame.is_some(),
+            "--frame needs every call, and --aggregate keeps none: leave out one of them",
+        ),
+        (
+            probes.cpu,
+            "--cpu needs the times of single calls, and --aggregate keeps none: leave out one of them",
+        ),
+        (
+            probes.budget.is_some(),
+            "--budget cannot estimate what --aggregate counts: use --max-slowdown, or leave out one \
+             of them",
+        ),
+        (
+            !filter.threads.is_empty() || filter.depth.is_some(),
+            "--aggregate counts the calls of all threads at any depth: leave out --thread and --depth, \
+             or --aggregate",
+        ),
+    ];
+    match wrong.into_iter().find(|(is_so, _)| *is_so) {
+        Some((_, why)) => bail!(why),
+        None => Ok(()),
+    }
+}
