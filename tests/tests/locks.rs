@@ -1,14 +1,19 @@
 //! Tests that locks of a program without markers are followed, on the running kernel.
 
 use ctrace_tests::env::{Env, Link};
+use ctrace_tests::probes::wait_until_armed;
+use ctrace_tests::process::Running;
 use ctrace_tests::recorded::Recorded;
 use ctrace_tests::report::Report;
 use ctrace_tests::targets::program;
+use ctrace_tests::tools::has;
 use ctrace_tests::trace::Trace;
 use ctrace_tests::{gate, or_skip};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 fn target(env: &Env) -> PathBuf {
     env.targets.get(&program("locks.c").flag("-pthread")).expect("builds")
@@ -40,6 +45,15 @@ fn longest<'a>(lock: &'a Value, count: &str, time: &str) -> (&'a str, u64, u64) 
 /// Checks the locks of the target against what it has printed.
 #[track_caller]
 fn check(report: &Report, stdout: &str) {
+    check_unnested(report, stdout);
+    let nested = lock(report, "nested_lock");
+    assert_eq!((&nested["nested"], &nested["recursive"]), (&14.into(), &true.into()));
+    assert_eq!(nested["holds"], 7);
+}
+
+/// Checks what does not take the type of a mutex.
+#[track_caller]
+fn check_unnested(report: &Report, stdout: &str) {
     report.check_schema().expect("as the schema says");
     report.check_lossless().expect("no losses");
     assert_eq!(report.0["locks"]["lossy_stretches"], 0);
@@ -59,9 +73,6 @@ fn check(report: &Report, stdout: &str) {
     assert!(blocked_ns <= wait_ns && blocked_ns * 2 > wait_ns, "{blocked_ns} of {wait_ns}");
     let alone = lock(report, "alone_lock");
     assert_eq!((&alone["contended"], &alone["wait_ns"]), (&0.into(), &0.into()));
-    let nested = lock(report, "nested_lock");
-    assert_eq!((&nested["nested"], &nested["recursive"]), (&14.into(), &true.into()));
-    assert_eq!(nested["holds"], 7);
     let table = lock(report, "table_lock");
     assert_eq!((&table["kind"], &table["shared"]), (&"rw_lock".into(), &12.into()));
     let queue = lock(report, "queue_lock");
@@ -117,6 +128,49 @@ fn waits_and_holds_are_those_of_the_program() {
             .expect("runs");
         check(traced.report().expect("reports"), &traced.finished.stdout);
     }
+}
+
+/// The C library is part of the program, and does not tell which mutexes are recursive.
+#[test]
+fn locks_of_musl_are_followed() {
+    let env = or_skip!(gate::live(Link::Session));
+    or_skip!(has("musl-gcc"));
+    let build = program("locks.c").flags(["-O2", "-static", "-pthread"]).compiler("musl-gcc");
+    let traced = Trace::run(&env)
+        .expect("starts")
+        .args(["--locks"])
+        .program(&env.targets.get(&build).expect("builds"), [])
+        .finish()
+        .and_then(|traced| traced.expect_code(0))
+        .expect("runs");
+    let report = traced.report().expect("reports");
+    check_unnested(report, &traced.finished.stdout);
+    let nested = lock(report, "nested_lock");
+    assert_eq!((&nested["nested"], &nested["recursive"]), (&14.into(), &false.into()));
+}
+
+/// The lock and the code that takes it are in a library that the program opens while it is traced.
+#[test]
+fn locks_of_a_library_that_comes_late_have_names() {
+    let env = or_skip!(gate::live(Link::Session));
+    let library = env.targets.get(&program("liblocks.c")).expect("builds");
+    let path = env.targets.get(&program("dl.c")).expect("builds");
+    let target = Running::start_ready(Command::new(&path).arg(&library).args(["50", "late"]))
+        .expect("starts");
+    let started = Trace::attach(&env, target.pid())
+        .and_then(|trace| {
+            trace.functions(["host_work", "plug_*@liblocks*"]).args(["--locks"]).start()
+        })
+        .expect("traces");
+    wait_until_armed(target.pid(), &path).expect("armed");
+    target.signal(Signal::USR1).expect("runs");
+    wait_until_armed(target.pid(), &library).expect("armed");
+    target.signal(Signal::USR1).expect("runs");
+    let finished = target.wait(Duration::from_secs(30)).expect("ends");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    let traced = started.wait().and_then(|traced| traced.expect_code(0)).expect("reports");
+    let lock = lock(traced.report().expect("a report"), "plug_lock@liblocks.so");
+    assert_eq!((&lock["acquisitions"], &lock["holds"]), (&50.into(), &50.into()), "{lock:#}");
 }
 
 #[test]

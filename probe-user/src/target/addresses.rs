@@ -9,8 +9,8 @@ use super::object::Object;
 use super::process::bias::CodeSegments;
 use super::process::maps::MappedObject;
 use super::read::budget::{Budget, ObjectLimits};
-use ctrace_core::units::Pid;
-use std::collections::{BTreeSet, HashMap};
+use ctrace_core::{engine::LeftAddresses, units::Pid};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Processes whose memory maps are kept, at most.
@@ -31,12 +31,18 @@ pub(crate) struct AddressNames {
     budget: Arc<Budget>,
     /// Each file by its device and inode. None if it cannot be read.
     objects: HashMap<(u64, u64), Option<Arc<Known>>>,
-    processes: HashMap<Pid, Vec<Loaded>>,
-    /// Addresses that have not been looked for since a map came in which they may be.
-    new: Vec<(Pid, u64)>,
+    processes: HashMap<Pid, Map>,
+    /// The maps of programs whose processes have executed another one, until all of their addresses have
+    /// come.
+    former: HashMap<Pid, Map>,
+    /// Addresses in objects, by file.
+    wanted: HashMap<(u64, u64), Wanted>,
     /// Those in no object that is known.
     outside: HashMap<Pid, Vec<u64>>,
 }
+
+/// The objects in the memory of a process.
+type Map = Arc<[Loaded]>;
 
 /// An object that is kept.
 struct Known {
@@ -76,7 +82,8 @@ impl AddressNames {
             budget: Budget::new(limits),
             objects: HashMap::new(),
             processes: HashMap::new(),
-            new: Vec::new(),
+            former: HashMap::new(),
+            wanted: HashMap::new(),
             outside: HashMap::new(),
         }
     }
@@ -94,29 +101,79 @@ impl AddressNames {
             let name = mapped.name.as_str().into();
             Some(Loaded { name, is_main: mapped.is_main, identity, known, biases })
         });
-        let loaded: Vec<Loaded> = loaded.collect();
+        let loaded: Map = loaded.collect();
         let is_same = self.processes.get(&pid).is_some_and(|before| {
             before.len() == loaded.len()
-                && before.iter().zip(&loaded).all(|(a, b)| a.is_at_the_same_place(b))
+                && before.iter().zip(&*loaded).all(|(a, b)| a.is_at_the_same_place(b))
         });
-        if !is_same {
-            let outside = self.outside.remove(&pid).unwrap_or_default();
-            self.new.extend(outside.into_iter().map(|address| (pid, address)));
+        if !is_same || self.former.contains_key(&pid) {
             self.processes.insert(pid, loaded);
+            let outside = self.outside.remove(&pid).unwrap_or_default();
+            self.add(pid, outside);
         }
     }
 
-    /// Adds addresses to be named. Returns the processes in which some are in no object that is known.
-    pub(crate) fn add(&mut self, new: Vec<(Pid, u64)>) -> BTreeSet<Pid> {
-        let is_outside = |(pid, address): &&(Pid, u64)| self.find(*pid, *address).is_none();
-        let outside = new.iter().filter(is_outside).map(|(pid, _)| *pid).collect();
-        self.new.extend(new);
-        outside
+    /// Notes that a process has begun with the memory of another one.
+    pub(crate) fn inherit(&mut self, parent: Pid, child: Pid) {
+        let Some(map) = self.processes.get(&parent).cloned() else { return };
+        match self.former.get_mut(&child) {
+            // It has executed a program already.
+            Some(former) => *former = map,
+            None if self.processes.len() < MOST_PROCESSES => _ = self.processes.insert(child, map),
+            None => {}
+        }
     }
 
-    fn find(&self, pid: Pid, address: u64) -> Option<(&Loaded, (u64, bool))> {
-        let loaded = self.processes.get(&pid).into_iter().flatten();
-        loaded.filter_map(|of| Some((of, of.address(address)?))).next()
+    /// Notes that a process has executed another program. Addresses of the former one may be still to
+    /// come, until it is [left](Self::leave).
+    pub(crate) fn execute(&mut self, pid: Pid) {
+        if self.former.len() >= MOST_PROCESSES || self.former.contains_key(&pid) {
+            self.processes.remove(&pid);
+        } else {
+            let map = self.processes.get(&pid).cloned().unwrap_or_else(|| Arc::new([]));
+            self.former.insert(pid, map);
+        }
+    }
+
+    /// Adds the last addresses of a program that its process runs no more.
+    pub(crate) fn leave(&mut self, pid: Pid, left: &LeftAddresses) {
+        let former = self.former.remove(&pid).filter(|_| left.has_executed);
+        let known = self.processes.get(&pid).cloned();
+        if let Some(map) = former.as_ref().or(known.as_ref()) {
+            left.addresses.iter().for_each(|address| _ = self.want(pid, *address, map));
+        }
+        self.outside.remove(&pid);
+        // The new program has a map of its own only if that was looked at since.
+        let is_new = former.zip(known).is_some_and(|(former, known)| !Arc::ptr_eq(&former, &known));
+        if left.has_ended || !is_new {
+            self.processes.remove(&pid);
+        }
+    }
+
+    /// Adds addresses to be named. Returns true if some are in no object that is known.
+    pub(crate) fn add(&mut self, pid: Pid, addresses: Vec<u64>) -> bool {
+        let map = self.processes.get(&pid).cloned().unwrap_or_else(|| Arc::new([]));
+        let outside: Vec<u64> =
+            addresses.into_iter().filter(|address| !self.want(pid, *address, &map)).collect();
+        let some = !outside.is_empty();
+        if some {
+            self.outside.entry(pid).or_default().extend(outside);
+        }
+        some
+    }
+
+    /// Puts an address to those of its object. Returns false if it is in none.
+    fn want(&mut self, pid: Pid, address: u64, map: &Map) -> bool {
+        let mut inside = map.iter().filter_map(|of| Some((of, of.address(address)?)));
+        let Some((of, (inside, is_code))) = inside.next() else { return false };
+        let Loaded { name, is_main, known, .. } = of;
+        let wanted = self.wanted.entry(of.identity).or_insert_with(|| Wanted {
+            known: Arc::clone(known),
+            object: (!is_main).then(|| Arc::clone(name)),
+            addresses: Vec::new(),
+        });
+        wanted.addresses.push(Address { pid, address, inside, is_code });
+        true
     }
 
     /// True if the objects have taken what they may take: what is not named yet stays a number.
@@ -124,23 +181,9 @@ impl AddressNames {
         self.budget.check().is_err()
     }
 
-    /// Names what it can of those that were added, or that a new map may have. The rest is kept.
+    /// Names those that were added and are in an object.
     pub(crate) fn name(&mut self) -> Vec<NamedAddress> {
-        let mut wanted: HashMap<(u64, u64), Wanted> = HashMap::new();
-        for (pid, address) in std::mem::take(&mut self.new) {
-            let Some((of, (inside, is_code))) = self.find(pid, address) else {
-                self.outside.entry(pid).or_default().push(address);
-                continue;
-            };
-            let Loaded { name, is_main, known, .. } = of;
-            let wanted = wanted.entry(of.identity).or_insert_with(|| Wanted {
-                known: Arc::clone(known),
-                object: (!is_main).then(|| Arc::clone(name)),
-                addresses: Vec::new(),
-            });
-            wanted.addresses.push(Address { pid, address, inside, is_code });
-        }
-        wanted.values().flat_map(Wanted::names).collect()
+        std::mem::take(&mut self.wanted).values().flat_map(Wanted::names).collect()
     }
 }
 
@@ -212,18 +255,43 @@ mod tests {
         let code = this_very_program_has_names_for_its_addresses as *const () as u64 + 1;
         let data = &raw const LANDMARK as u64 + 8;
         // Before the map is known, all of them are outside.
-        let outside = names.add([heap, code, data].map(|at| (Pid(pid), at)).into());
-        assert_eq!((outside, names.name().len()), (BTreeSet::from([Pid(pid)]), 0));
+        assert!(names.add(Pid(pid), vec![heap, code, data]));
+        assert_eq!(names.name().len(), 0);
         names.learn(Pid(pid), &maps::objects(pid).unwrap());
         let named = names.name();
         let name = |at: u64| named.iter().find(|it| it.address == at).map(|it| &*it.name);
         assert!(name(code).is_some_and(|it| it.ends_with("names_for_its_addresses")), "{code:x}");
         assert!(name(data).is_some_and(|it| it.ends_with("LANDMARK+0x8")), "{:?}", name(data));
         assert_eq!((name(heap), named.len()), (None, 2));
-        assert_eq!(names.add(vec![(Pid(pid), code)]), BTreeSet::new());
+        assert!(!names.add(Pid(pid), vec![code]));
         // What is outside is looked for once more only in another map.
         names.learn(Pid(pid), &maps::objects(pid).unwrap());
         assert_eq!(names.name().len(), 1);
         assert!(!names.are_exhausted());
+    }
+
+    fn left(address: u64, has_ended: bool) -> LeftAddresses {
+        LeftAddresses { addresses: vec![address], has_executed: !has_ended, has_ended }
+    }
+
+    /// Addresses may come when their program is gone. They are those of its map, and of no other.
+    #[test]
+    fn a_program_that_is_left_has_its_own_map() {
+        let (this, child) = (Pid(std::process::id()), Pid(u32::MAX));
+        let mut names = AddressNames::within(ObjectLimits::DEFAULT);
+        let data = &raw const LANDMARK as u64 + 16;
+        names.learn(this, &maps::objects(this.0).unwrap());
+        // The child is known to have executed a program before it is known to have begun.
+        names.execute(child);
+        names.inherit(this, child);
+        names.leave(child, &left(data, false));
+        assert_eq!(names.name().iter().map(|it| it.pid).collect::<Vec<_>>(), [child]);
+        assert!(names.add(child, vec![data]), "the map of what it has executed is not known");
+        // One that ends has its map until then.
+        names.inherit(this, child);
+        names.leave(child, &left(data, true));
+        assert!(names.name().iter().any(|it| it.name.ends_with("LANDMARK+0x10")));
+        names.leave(child, &left(data, true));
+        assert_eq!(names.name().len(), 0);
     }
 }

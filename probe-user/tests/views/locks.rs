@@ -44,6 +44,7 @@ fn lock(name: &str, acquisitions: u64, contended: u64, wait: u64) -> LockReport 
         unknown_holds: 0,
         open_holds: 0,
         blocked_ns: Nanos(contended.saturating_mul(wait) / 2),
+        partly_blamed: 0,
         callers: Vec::new(),
     }
 }
@@ -109,6 +110,7 @@ fn waits_without_an_end_and_calls_without_a_result_are_told() {
     (never.open_waits, never.open_wait_max_ns) = (2, Some(Nanos(7_500_000_000)));
     never.callers = vec![caller("drain", (2, 9_100_000_000), (0, 0))];
     (never.unclear, never.failed, locks.unknown_open_waits) = (5, 1, 1);
+    locks.locks[0].partly_blamed = 4;
     let text = sound(&report, &view("locks"), &WIDE);
     assert!(text.contains("3 calls had not got their lock in the end"), "{text}");
     assert!(text.contains("The longest had waited for 7.50 s."), "{text}");
@@ -116,6 +118,7 @@ fn waits_without_an_end_and_calls_without_a_result_are_told() {
         text.contains("whether 5 calls got the lock") && text.contains("1 call failed"),
         "{text}"
     );
+    assert!(text.contains("In 4 calls, more holds ended than a lock remembers"), "{text}");
     let callers = text.lines().find(|line| line.contains("drain")).expect("who waits for it");
     assert!(callers.contains("0x7f21c40008c0") && callers.contains("9.10 s"), "{callers}");
 }

@@ -1,20 +1,46 @@
 //! The addresses among values that are named once the target's memory map is looked at: a recording
 //! outlives the process.
 
+use super::Engine;
 use crate::function::FunctionInfo;
 use crate::locks;
+use crate::recording::AddressRecord;
 use crate::units::{FuncId, Pid};
 use crate::values::RingPayload;
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
-/// Addresses of locks that get names, at most, and as many of code. Further ones are shown as numbers.
+/// Addresses of locks that get names at once, at most, and as many of code. Further ones are shown as
+/// numbers.
 const MOST: usize = 65_536;
+/// Names that a trace gives, at most, also to what ended programs had.
+const MOST_NAMES: usize = 1 << 18;
 
 /// What is at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
+    /// A large number of locks must not leave the code without names.
     Lock,
     Code,
+}
+
+/// Addresses that are to be named.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct NewAddresses {
+    /// Those of programs that run, by process.
+    pub running: HashMap<Pid, Vec<u64>>,
+    /// The same of processes that have executed another program since, or have ended.
+    pub left: HashMap<Pid, LeftAddresses>,
+}
+
+/// The addresses of a program that its process runs no more: no later memory map has them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct LeftAddresses {
+    pub addresses: Vec<u64>,
+    /// The process has executed another program.
+    pub has_executed: bool,
+    /// The process has ended.
+    pub has_ended: bool,
 }
 
 /// See the module.
@@ -22,10 +48,11 @@ enum Kind {
 pub(crate) struct Addresses {
     /// The places of addresses among the values of each function.
     places: Vec<Vec<(usize, Kind)>>,
-    /// A large number of locks must not leave the code without names.
-    known_locks: HashSet<(Pid, u64)>,
-    known_code: HashSet<(Pid, u64)>,
-    new: Vec<(Pid, u64)>,
+    /// By kind.
+    known: HashMap<Pid, [HashSet<u64>; 2]>,
+    numbers: [usize; 2],
+    names: usize,
+    new: NewAddresses,
     beyond: bool,
 }
 
@@ -43,7 +70,7 @@ impl Addresses {
         self.places.push(places.collect());
     }
 
-    pub(crate) fn are_wanted(&self) -> bool {
+    fn are_wanted(&self) -> bool {
         self.places.iter().any(|places| !places.is_empty())
     }
 
@@ -57,25 +84,60 @@ impl Addresses {
         let places = self.places.get(payload.function.index()).filter(|_| !payload.is_result());
         for (place, kind) in places.into_iter().flatten() {
             let Some(address) = payload.word(*place) else { continue };
-            let of = (payload.pid, address);
-            let known = match kind {
-                Kind::Lock => &mut self.known_locks,
-                Kind::Code => &mut self.known_code,
-            };
-            if known.len() == MOST {
-                self.beyond |= !known.contains(&of);
-            } else if known.insert(of) {
-                self.new.push(of);
+            let (pid, kind) = (payload.pid, *kind as usize);
+            let known = &mut self.known.entry(pid).or_default()[kind];
+            if self.numbers[kind] == MOST || self.names == MOST_NAMES {
+                self.beyond |= !known.contains(&address);
+            } else if known.insert(address) {
+                self.numbers[kind] += 1;
+                self.names += 1;
+                self.new.running.entry(pid).or_default().push(address);
             }
         }
     }
 
-    pub(crate) fn take_new(&mut self) -> Vec<(Pid, u64)> {
-        std::mem::take(&mut self.new)
+    /// Forgets what a process had, which has executed another program or has ended.
+    pub(crate) fn leave(&mut self, pid: Pid, has_ended: bool) {
+        if !self.are_wanted() {
+            return;
+        }
+        for (number, known) in self.numbers.iter_mut().zip(self.known.remove(&pid).iter().flatten())
+        {
+            *number -= known.len();
+        }
+        let addresses = self.new.running.remove(&pid).unwrap_or_default();
+        match self.new.left.entry(pid) {
+            Entry::Vacant(entry) => {
+                let has_executed = !has_ended;
+                entry.insert(LeftAddresses { addresses, has_executed, has_ended });
+            }
+            // What the program in between had stays without names.
+            Entry::Occupied(mut entry) => entry.get_mut().has_ended = has_ended,
+        }
+    }
+}
+
+impl Engine {
+    /// Returns whether a function was added by whose values locks are followed.
+    pub fn follows_locks(&self) -> bool {
+        self.tracker.addresses.are_wanted()
     }
 
-    /// Returns whether some addresses stay without names because there are too many.
-    pub(crate) fn are_too_many(&self) -> bool {
-        self.beyond
+    /// Returns the addresses that are new among the values by which locks are followed: those of locks,
+    /// and of the code that takes them.
+    pub fn take_new_addresses(&mut self) -> NewAddresses {
+        std::mem::take(&mut self.tracker.addresses.new)
+    }
+
+    /// Returns whether some of these stay without names because there are too many.
+    pub fn has_too_many_addresses(&self) -> bool {
+        self.tracker.addresses.beyond
+    }
+
+    /// Names such addresses in a recording.
+    pub fn name_addresses(&mut self, names: Vec<AddressRecord>) {
+        if let Some(recorder) = &mut self.tracker.recorder {
+            recorder.name_addresses(names);
+        }
     }
 }

@@ -38,12 +38,13 @@ use crate::ingest::{
     decode::{Decoded, decode},
 };
 use crate::marker::{ClockSample, EntryValues, MarkerSink, Markers};
-use crate::recording::{AddressRecord, Block, ObjectRecord, Slow};
+use crate::recording::{Block, ObjectRecord, Slow};
 use crate::report::Report;
 pub use crate::report::ReportMeta;
 use crate::units::{FuncId, Nanos, Pid, Tid};
 use crate::values::RingPayload;
 use crate::waits::Wait;
+pub use addresses::{LeftAddresses, NewAddresses};
 pub use counted::{CountedApart, CountedCalls, CountedSums};
 pub use exits::NewExit;
 pub use process::ProcessChange;
@@ -289,29 +290,6 @@ impl Engine {
     pub fn add_object(&mut self, object: ObjectRecord) {
         if let Some(recorder) = &mut self.tracker.recorder {
             recorder.add_object(object);
-        }
-    }
-
-    /// Returns whether a function was added by whose values locks are followed.
-    pub fn follows_locks(&self) -> bool {
-        self.tracker.addresses.are_wanted()
-    }
-
-    /// Returns the processes and the addresses that are new among the values by which locks are followed:
-    /// those of locks, and of the code that takes them.
-    pub fn take_new_addresses(&mut self) -> Vec<(Pid, u64)> {
-        self.tracker.addresses.take_new()
-    }
-
-    /// Returns whether some of these stay without names because there are too many.
-    pub fn has_too_many_addresses(&self) -> bool {
-        self.tracker.addresses.are_too_many()
-    }
-
-    /// Names such addresses in a recording.
-    pub fn name_addresses(&mut self, names: Vec<AddressRecord>) {
-        if let Some(recorder) = &mut self.tracker.recorder {
-            recorder.name_addresses(names);
         }
     }
 

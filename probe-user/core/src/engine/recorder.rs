@@ -175,7 +175,7 @@ impl Tracker {
         let mut payloads = self.payloads.take_ended(self.threads.iter());
         // A thread that waits for a lock, or for a condition with one, may wait for ever.
         let is_shown = |function| recorder.open_values || self.addresses.are_of(function);
-        payloads.extend(self.payloads.of_open(payloads.len(), is_shown));
+        self.payloads.add_open(&mut payloads, is_shown);
         let lost = self.payloads.take_lost();
         let payloads = payloads::encode(payloads, lost, to, &self.functions);
         recorder.blocks.push(Block::of_calls(harvest, self.threads.take_ended(), payloads));

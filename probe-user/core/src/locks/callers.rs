@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Callers of one lock that are told apart, at most, and once all locks together know many. Those that
 /// come later are one, [`Caller::Unknown`].
-const MOST: usize = 256;
-const FEW: usize = 8;
+pub(super) const MOST: usize = 256;
+pub(super) const FEW: usize = 8;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CallerSums {

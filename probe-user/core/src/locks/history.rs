@@ -6,8 +6,8 @@ use crate::units::ThreadId;
 use std::collections::VecDeque;
 
 /// Holds that a lock remembers, at most, and once all locks together remember much.
-const MOST: usize = 256;
-const FEW: usize = 8;
+pub(super) const MOST: usize = 256;
+pub(super) const FEW: usize = 8;
 
 /// A time in which a thread held the lock.
 #[derive(Clone, Copy, Debug)]
@@ -34,24 +34,35 @@ impl PastHold {
     }
 }
 
-/// In order of their ends.
 #[derive(Debug, Default)]
-pub(super) struct History(VecDeque<PastHold>);
+pub(super) struct History {
+    /// In order of their ends.
+    holds: VecDeque<PastHold>,
+    /// The end of the last one that is forgotten.
+    forgotten: u64,
+}
 
 impl History {
     /// Adds the latest hold. Returns by how many there are more than before.
     pub(super) fn push(&mut self, hold: PastHold, remember_few: bool) -> usize {
-        let before = self.0.len();
+        let before = self.holds.len();
         let most = if remember_few { FEW } else { MOST };
-        while self.0.len() >= most {
-            self.0.pop_front();
+        while self.holds.len() >= most
+            && let Some(oldest) = self.holds.pop_front()
+        {
+            self.forgotten = oldest.until;
         }
-        self.0.push_back(hold);
-        self.0.len().saturating_sub(before)
+        self.holds.push_back(hold);
+        self.holds.len().saturating_sub(before)
     }
 
     /// Returns the holds that ended after this time, the latest first.
     pub(super) fn since(&self, time: u64) -> impl Iterator<Item = &PastHold> {
-        self.0.iter().rev().take_while(move |hold| hold.until > time)
+        self.holds.iter().rev().take_while(move |hold| hold.until > time)
+    }
+
+    /// Returns whether all holds that ended after this time are known.
+    pub(super) fn is_whole_since(&self, time: u64) -> bool {
+        self.forgotten <= time
     }
 }

@@ -13,12 +13,12 @@ use crate::units::ThreadId;
 use std::collections::{BTreeMap, HashMap};
 
 /// Locks that are told apart, at most.
-const MOST_LOCKS: usize = 65_536;
+pub(super) const MOST_LOCKS: usize = 65_536;
 /// Threads that hold one lock at once, at most.
-const MOST_HOLDERS: usize = 4_096;
+pub(super) const MOST_HOLDERS: usize = 4_096;
 /// Past holds, and callers, that all locks remember, before each remembers only a few.
-const MANY_PAST_HOLDS: usize = 1 << 20;
-const MANY_CALLERS: usize = 1 << 20;
+pub(super) const MANY_PAST_HOLDS: usize = 1 << 20;
+pub(super) const MANY_CALLERS: usize = 1 << 20;
 /// Callers of a lock that waited longest, and that kept others waiting longest, in the end.
 const LONGEST: usize = 10;
 
@@ -54,6 +54,8 @@ pub(crate) struct LockSums {
     pub(crate) waits: Times,
     /// The part of these, and of open ones, in which others held the lock.
     pub(crate) blocked_ns: u64,
+    /// Calls during which more holds ended than are remembered: earlier holders are not blamed.
+    pub(crate) partly_blamed: u64,
     /// Calls that have not ended.
     pub(crate) open_waits: Times,
     pub(crate) uncontended: Times,
@@ -115,8 +117,8 @@ pub(crate) struct Ledger {
     /// Changes where events may be missing.
     era: u64,
     lossy: bool,
-    past_holds: usize,
-    known_callers: usize,
+    pub(super) past_holds: usize,
+    pub(super) known_callers: usize,
     /// Events of locks that found no room.
     pub(crate) beyond: u64,
 }
@@ -300,6 +302,7 @@ impl Ledger {
                 *sum = sum.saturating_add(kept);
             }
         }
+        sums.partly_blamed += u64::from(!history.is_whole_since(since));
         let before = callers.len();
         for (caller, kept) in &blamed {
             callers.kept_waiting(*caller, *kept, few);

@@ -8,6 +8,8 @@ mod callers;
 pub(crate) mod event;
 mod history;
 pub(crate) mod ledger;
+#[cfg(test)]
+mod ledger_tests;
 
 pub(crate) use callers::CallerSums;
 

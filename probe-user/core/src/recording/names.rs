@@ -1,9 +1,9 @@
 //! The JSON parts of a recording: its description and the definitions of ids. Later versions only
 //! add keys.
 
+use super::addresses::AddressRecord;
 use super::block::{Block, BlockKind};
 use crate::function::{FunctionInfo, ProbeCost};
-use crate::names::cut;
 use crate::report::TargetReport;
 use crate::units::{FuncId, Nanos, Pid, ThreadId, Tid};
 use serde::{Deserialize, Serialize};
@@ -84,27 +84,6 @@ impl Names {
             Ok(Block::new(BlockKind::Names, serde_json::to_vec(&names)?))
         });
         blocks.collect()
-    }
-}
-
-/// An address in the memory of a process, and what is there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AddressRecord {
-    /// The process.
-    pub pid: Pid,
-    /// The address.
-    pub address: u64,
-    /// The symbol there, with the name of its object.
-    pub name: Arc<str>,
-}
-
-impl AddressRecord {
-    /// Returns the address with its name, which is cut if it is longer than any that is written.
-    pub(crate) fn into_entry(self) -> ((Pid, u64), Arc<str>) {
-        const LONGEST: usize = 4_096;
-        let Self { pid, address, name } = self;
-        let name = if name.len() > LONGEST { cut(&name, LONGEST).into() } else { name };
-        ((pid, address), name)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Reads a recording: names at once, calls chunk by chunk.
 
+use super::addresses::AddressNames;
 use super::block::{self, BlockHeader, BlockKind};
 use super::chunk::Chunk;
 use super::extent;
 use super::index::{ChunkEntry, Entry, Index};
 use super::missing::missing;
-use super::names::{AddressRecord, End, Names, ObjectRecord, Start, ThreadRecord};
+use super::names::{End, Names, ObjectRecord, Start, ThreadRecord};
 use super::payloads::{Payload, Payloads, ValuesByCall};
 use super::room::{CallsRoom, NamesRoom};
 use super::scan::{Blocks, scan};
@@ -14,12 +15,11 @@ use super::{ROOT_PATH, RecordError};
 use crate::calls::paths::Node;
 use crate::function::{FunctionInfo, LONGEST_CONDITION, LONGEST_VALUE_NAME, is_word};
 use crate::report::{CallValues, NamedValues};
-use crate::units::{FuncId, Nanos, Pid, ThreadId};
+use crate::units::{FuncId, Nanos, ThreadId};
 use ctrace_common::MAX_VALUES;
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// A source that can be read at any offset and from several threads.
 pub trait ReadAt: Sync {
@@ -94,7 +94,7 @@ pub struct Recording<R> {
     pub(super) end: Option<End>,
     pub(super) functions: Vec<FunctionInfo>,
     pub(super) objects: Vec<ObjectRecord>,
-    pub(super) addresses: HashMap<(Pid, u64), Arc<str>>,
+    pub(super) addresses: AddressNames,
     pub(super) threads: HashMap<ThreadId, ThreadRecord>,
     pub(super) nodes: Vec<Node>,
     pub(super) chunks: Vec<ChunkEntry>,
@@ -165,7 +165,7 @@ impl<R: ReadAt> Recording<R> {
             end: None,
             functions: Vec::new(),
             objects: Vec::new(),
-            addresses: HashMap::new(),
+            addresses: AddressNames::default(),
             threads: HashMap::new(),
             nodes: vec![Node::root()],
             chunks: Vec::new(),
@@ -260,7 +260,7 @@ impl<R: ReadAt> Recording<R> {
         self.functions.extend(names.functions);
         names.costs.iter().for_each(|new| new.apply(&mut self.functions));
         self.objects.extend(names.objects);
-        self.addresses.extend(names.addresses.into_iter().map(AddressRecord::into_entry));
+        names.addresses.into_iter().for_each(|record| self.addresses.add(record));
         self.threads.extend(names.threads.into_iter().map(|thread| (thread.id, thread)));
         Ok(())
     }
@@ -305,11 +305,6 @@ impl<R: ReadAt> Recording<R> {
     /// Returns the programs and libraries that contain the functions.
     pub fn objects(&self) -> &[ObjectRecord] {
         &self.objects
-    }
-
-    /// Returns the name of an address in the memory of a process, if it is one of a call's values.
-    pub(crate) fn address_name(&self, pid: Pid, address: u64) -> Option<&Arc<str>> {
-        self.addresses.get(&(pid, address))
     }
 
     /// Returns a thread by its id in this recording.

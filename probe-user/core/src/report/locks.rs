@@ -73,6 +73,9 @@ pub struct LockReport {
     /// The part of all waits in which a thread was seen to hold the lock. A time in which several held
     /// it for reading counts for each.
     pub blocked_ns: Nanos,
+    /// Calls during which more holds ended than a lock remembers: the earlier holders are not blamed. One
+    /// in which no other thread is known to have held the lock is not counted as contended.
+    pub partly_blamed: u64,
     /// Up to ten callers that waited longest, and up to ten that kept others waiting longest.
     pub callers: Vec<LockCallerReport>,
 }

@@ -177,6 +177,14 @@ fn remarks(context: &Context<'_>, report: &LocksReport) -> String {
             counted(unknown, "hold", "holds")
         ));
     }
+    let partly = sum(|lock| lock.partly_blamed);
+    if partly > 0 {
+        tell(&format!(
+            "In {}, more holds ended than a lock remembers: those before are in no `kept waiting`, and a \
+             call that waited for these alone is not contended.",
+            counted(partly, "call", "calls")
+        ));
+    }
     if report.lossy_stretches > 0 {
         tell(&format!(
             "Calls are missing in {} of the trace: waits there may be too few, and holds that reach \

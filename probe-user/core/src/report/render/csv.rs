@@ -334,6 +334,7 @@ static LOCKS: &[LockField] = &[
     ("unknown_holds", |l| l.unknown_holds.to_string()),
     ("open_holds", |l| l.open_holds.to_string()),
     ("blocked_ns", |l| ns(l.blocked_ns)),
+    ("partly_blamed", |l| l.partly_blamed.to_string()),
     ("waiter", |l| maybe_text(l.waiter().map(|caller| &*caller.name))),
     ("waiter_ns", |l| maybe_ns(l.waiter().map(|caller| caller.wait_ns))),
     ("holder", |l| maybe_text(l.holder().map(|caller| &*caller.name))),

@@ -1,12 +1,12 @@
 //! Locks, from the calls of functions that take and release them.
 
+mod addresses;
 mod ends;
 mod losses;
 
 use super::*;
 use ctrace_common::RESULT;
 use ctrace_core::locks::{CALLER, LOCK, LockKind, TYPE};
-use ctrace_core::recording::AddressRecord;
 use ctrace_core::report::{LockReport, LocksReport};
 
 /// The functions, by id, behind those that each trace has.
@@ -333,25 +333,6 @@ fn the_traced_function_around_is_the_caller() {
     let report = report_of(&open(trace.end(100_000)));
     let callers: Vec<_> = report.locks[0].callers.iter().map(|it| &*it.name).collect();
     assert_eq!(callers, ["outer"]);
-}
-
-#[test]
-fn addresses_have_the_names_that_a_recording_gives_them() {
-    let mut trace = lock_trace();
-    let name = |address, name: &str| AddressRecord { pid: Pid(PID), address, name: name.into() };
-    for of in contended().iter().take(1) {
-        trace.begin(of);
-        trace.finish(of);
-    }
-    trace.chunk(150);
-    assert_eq!(trace.engine.take_new_addresses(), [(Pid(PID), A), (Pid(PID), 0x4001)]);
-    trace.engine.name_addresses(vec![name(A, "table_lock"), name(0x4001, "insert")]);
-    let of = call(1, UNLOCK, 500, 530);
-    trace.begin(&of);
-    trace.finish(&of);
-    assert_eq!(trace.engine.take_new_addresses(), []);
-    let report = report_of(&open(trace.end(100_000)));
-    assert_eq!((&*report.locks[0].name, &*report.locks[0].address), ("table_lock", "0x5000"));
 }
 
 #[test]

@@ -6,7 +6,9 @@ use crate::target::{
     process::{Process, maps::MappedObject},
     read::budget::ObjectLimits,
 };
-use ctrace_core::{recording::AddressRecord, units::Pid};
+use ctrace_core::{
+    engine::NewAddresses, ingest::change::ProcessEvent, recording::AddressRecord, units::Pid,
+};
 use std::time::{Duration, Instant};
 
 /// The least time between two looks into objects, for all addresses that came meanwhile.
@@ -67,8 +69,29 @@ impl Session {
         }
     }
 
+    /// Notes that a process has executed another program: what it has mapped from now on is of that one.
+    pub(super) fn note_executed(&mut self, event: &ProcessEvent) {
+        // The engine tells of no earlier one.
+        if self.engine.follows_locks() && event.time >= self.progress.start {
+            self.naming.names.execute(event.pid);
+        }
+    }
+
+    /// Notes that a process has begun with the memory of its parent.
+    pub(super) fn note_forked(&mut self, parent: Pid, child: Pid) {
+        if self.engine.follows_locks() {
+            self.naming.names.inherit(parent, child);
+        }
+    }
+
     fn take_addresses(&mut self) {
-        let outside = self.naming.names.add(self.engine.take_new_addresses());
+        let NewAddresses { running, left } = self.engine.take_new_addresses();
+        let names = &mut self.naming.names;
+        left.iter().for_each(|(pid, left)| names.leave(*pid, left));
+        let mut outside = Vec::new();
+        for (pid, addresses) in running {
+            outside.extend(names.add(pid, addresses).then_some(pid));
+        }
         if outside.is_empty() || !is_due(&mut self.naming.mapped, PAUSE_OF_MAPS) {
             return;
         }

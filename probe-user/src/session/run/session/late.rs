@@ -46,6 +46,7 @@ impl Session {
     /// and its control group. For a program that has ended, the 15 bytes in the kernel's record must do.
     pub(super) fn name_executed(&mut self, event: &ProcessEvent) {
         let Change::Exec { .. } = event.change else { return };
+        self.note_executed(event);
         self.name_group(event.pid);
         if let Some(program) = ProgramFacts::of(event.pid)
             && !program.file_name().is_empty()

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(super) fn of_facts<R: ReadAt>(recording: &Recording<R>, facts: LockFacts) -> LockReport {
     let LockFacts { id, kind, sums, waits, callers } = facts;
     let name = |address: u64| -> Arc<str> {
-        let known = recording.address_name(id.pid, address).cloned();
+        let known = recording.address_name(id.pid, address);
         known.unwrap_or_else(|| format!("{address:#x}").into())
     };
     let name_of_caller = |caller: Caller| match caller {
@@ -63,6 +63,7 @@ pub(super) fn of_facts<R: ReadAt>(recording: &Recording<R>, facts: LockFacts) ->
         unknown_holds: sums.unknown_holds,
         open_holds: sums.open_holds,
         blocked_ns: Nanos(sums.blocked_ns),
+        partly_blamed: sums.partly_blamed,
         callers: callers.iter().map(of_caller).collect(),
     }
 }

@@ -99,3 +99,20 @@ fn a_choice_of_functions_leaves_out_no_lock() {
         assert_eq!(report_for(&recording, &query), whole);
     }
 }
+
+/// The others are not there, also not as those who hold the lock.
+#[test]
+fn chosen_threads_contend_with_each_other_only() {
+    let mut calls = contended();
+    // A third thread, which waits for the second.
+    calls.extend([call(3, LOCK_IT, 560, 605), call(3, UNLOCK, 700, 710)]);
+    let recording = recorded(&calls, &[300]);
+    let of = |tids: &[&str]| {
+        let threads = tids.iter().map(|tid| ThreadFilter::new(tid)).collect();
+        let filter = Filter { threads, ..Filter::default() };
+        only_lock(report_for(&recording, &Query { filter, ..Query::default() }))
+    };
+    assert_eq!(numbers(&of(&[])), (3, 2, 320 + 45, 390 + 80 + 95));
+    assert_eq!(numbers(&of(&["2", "3"])), (2, 1, 45, 80 + 95));
+    assert_eq!(numbers(&of(&["1", "3"])), (2, 0, 0, 390 + 95));
+}
