@@ -9,7 +9,10 @@ use super::object::Object;
 use super::process::bias::CodeSegments;
 use super::process::maps::MappedObject;
 use super::read::budget::{Budget, ObjectLimits};
-use ctrace_core::{engine::LeftAddresses, units::Pid};
+use ctrace_core::{
+    engine::LeftAddresses,
+    units::{Nanos, Pid},
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -31,7 +34,8 @@ pub(crate) struct AddressNames {
     budget: Arc<Budget>,
     /// Each file by its device and inode. None if it cannot be read.
     objects: HashMap<(u64, u64), Option<Arc<Known>>>,
-    processes: HashMap<Pid, Map>,
+    /// With the time at which they were looked at.
+    processes: HashMap<Pid, (Map, Nanos)>,
     /// The maps of programs whose processes have executed another one, until all of their addresses have
     /// come.
     former: HashMap<Pid, Map>,
@@ -88,8 +92,8 @@ impl AddressNames {
         }
     }
 
-    /// Notes which objects a process has, and where.
-    pub(crate) fn learn(&mut self, pid: Pid, objects: &[MappedObject]) {
+    /// Notes which objects a process has, and where, as it was looked at at this time.
+    pub(crate) fn learn(&mut self, pid: Pid, time: Nanos, objects: &[MappedObject]) {
         if self.processes.len() >= MOST_PROCESSES && !self.processes.contains_key(&pid) {
             return;
         }
@@ -102,57 +106,55 @@ impl AddressNames {
             Some(Loaded { name, is_main: mapped.is_main, identity, known, biases })
         });
         let loaded: Map = loaded.collect();
-        let is_same = self.processes.get(&pid).is_some_and(|before| {
-            before.len() == loaded.len()
-                && before.iter().zip(&*loaded).all(|(a, b)| a.is_at_the_same_place(b))
-        });
-        if !is_same || self.former.contains_key(&pid) {
-            self.processes.insert(pid, loaded);
-            let outside = self.outside.remove(&pid).unwrap_or_default();
-            self.add(pid, outside);
+        match self.processes.get_mut(&pid) {
+            Some((before, looked)) if are_same(before, &loaded) => *looked = time,
+            _ => {
+                self.processes.insert(pid, (loaded, time));
+                let outside = self.outside.remove(&pid).unwrap_or_default();
+                self.add(pid, outside);
+            }
         }
     }
 
     /// Notes that a process has begun with the memory of another one.
     pub(crate) fn inherit(&mut self, parent: Pid, child: Pid) {
-        let Some(map) = self.processes.get(&parent).cloned() else { return };
-        match self.former.get_mut(&child) {
+        let Some((map, time)) = self.processes.get(&parent).cloned() else { return };
+        if let Some(former) = self.former.get_mut(&child) {
             // It has executed a program already.
-            Some(former) => *former = map,
-            None if self.processes.len() < MOST_PROCESSES => _ = self.processes.insert(child, map),
-            None => {}
+            *former = map;
+        } else if self.processes.len() < MOST_PROCESSES {
+            self.processes.entry(child).or_insert((map, time));
         }
     }
 
-    /// Notes that a process has executed another program. Addresses of the former one may be still to
-    /// come, until it is [left](Self::leave).
-    pub(crate) fn execute(&mut self, pid: Pid) {
-        if self.former.len() >= MOST_PROCESSES || self.former.contains_key(&pid) {
-            self.processes.remove(&pid);
-        } else {
-            let map = self.processes.get(&pid).cloned().unwrap_or_else(|| Arc::new([]));
-            self.former.insert(pid, map);
+    /// Notes that a process has executed another program at this time. Addresses of the former one may be
+    /// still to come, until it is [left](Self::leave).
+    pub(crate) fn execute(&mut self, pid: Pid, time: Nanos) {
+        let is_former = self.processes.get(&pid).is_some_and(|(_, looked)| *looked < time);
+        let former = is_former.then(|| self.processes.remove(&pid)).flatten();
+        let former = former.map_or_else(|| Arc::new([]) as Map, |(map, _)| map);
+        if self.former.len() < MOST_PROCESSES {
+            self.former.entry(pid).or_insert(former);
         }
     }
 
-    /// Adds the last addresses of a program that its process runs no more.
-    pub(crate) fn leave(&mut self, pid: Pid, left: &LeftAddresses) {
-        let former = self.former.remove(&pid).filter(|_| left.has_executed);
-        let known = self.processes.get(&pid).cloned();
-        if let Some(map) = former.as_ref().or(known.as_ref()) {
-            left.addresses.iter().for_each(|address| _ = self.want(pid, *address, map));
-        }
+    /// Adds the last addresses of programs that their process runs no more.
+    pub(crate) fn leave(&mut self, pid: Pid, LeftAddresses { former, last }: &LeftAddresses) {
         self.outside.remove(&pid);
-        // The new program has a map of its own only if that was looked at since.
-        let is_new = former.zip(known).is_some_and(|(former, known)| !Arc::ptr_eq(&former, &known));
-        if left.has_ended || !is_new {
-            self.processes.remove(&pid);
+        let map = self.former.remove(&pid);
+        if let Some((map, addresses)) = map.zip(former.as_ref()) {
+            addresses.iter().for_each(|address| _ = self.want(pid, *address, &map));
+        }
+        if let Some(addresses) = last
+            && let Some((map, _)) = self.processes.remove(&pid)
+        {
+            addresses.iter().for_each(|address| _ = self.want(pid, *address, &map));
         }
     }
 
     /// Adds addresses to be named. Returns true if some are in no object that is known.
     pub(crate) fn add(&mut self, pid: Pid, addresses: Vec<u64>) -> bool {
-        let map = self.processes.get(&pid).cloned().unwrap_or_else(|| Arc::new([]));
+        let map = self.processes.get(&pid).map_or_else(|| Arc::new([]) as Map, |of| of.0.clone());
         let outside: Vec<u64> =
             addresses.into_iter().filter(|address| !self.want(pid, *address, &map)).collect();
         let some = !outside.is_empty();
@@ -185,6 +187,10 @@ impl AddressNames {
     pub(crate) fn name(&mut self) -> Vec<NamedAddress> {
         std::mem::take(&mut self.wanted).values().flat_map(Wanted::names).collect()
     }
+}
+
+fn are_same(a: &[Loaded], b: &[Loaded]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_at_the_same_place(b))
 }
 
 fn open(mapped: &MappedObject, limits: ObjectLimits, budget: &Arc<Budget>) -> Option<Arc<Known>> {
@@ -257,7 +263,7 @@ mod tests {
         // Before the map is known, all of them are outside.
         assert!(names.add(Pid(pid), vec![heap, code, data]));
         assert_eq!(names.name().len(), 0);
-        names.learn(Pid(pid), &maps::objects(pid).unwrap());
+        names.learn(Pid(pid), Nanos(1), &maps::objects(pid).unwrap());
         let named = names.name();
         let name = |at: u64| named.iter().find(|it| it.address == at).map(|it| &*it.name);
         assert!(name(code).is_some_and(|it| it.ends_with("names_for_its_addresses")), "{code:x}");
@@ -265,13 +271,9 @@ mod tests {
         assert_eq!((name(heap), named.len()), (None, 2));
         assert!(!names.add(Pid(pid), vec![code]));
         // What is outside is looked for once more only in another map.
-        names.learn(Pid(pid), &maps::objects(pid).unwrap());
+        names.learn(Pid(pid), Nanos(1), &maps::objects(pid).unwrap());
         assert_eq!(names.name().len(), 1);
         assert!(!names.are_exhausted());
-    }
-
-    fn left(address: u64, has_ended: bool) -> LeftAddresses {
-        LeftAddresses { addresses: vec![address], has_executed: !has_ended, has_ended }
     }
 
     /// Addresses may come when their program is gone. They are those of its map, and of no other.
@@ -280,18 +282,28 @@ mod tests {
         let (this, child) = (Pid(std::process::id()), Pid(u32::MAX));
         let mut names = AddressNames::within(ObjectLimits::DEFAULT);
         let data = &raw const LANDMARK as u64 + 16;
-        names.learn(this, &maps::objects(this.0).unwrap());
+        let [executed, ended] = [(Some(vec![data]), None), (None, Some(vec![data]))]
+            .map(|(former, last)| LeftAddresses { former, last });
+        names.learn(this, Nanos(5), &maps::objects(this.0).unwrap());
         // The child is known to have executed a program before it is known to have begun.
-        names.execute(child);
+        names.execute(child, Nanos(7));
         names.inherit(this, child);
-        names.leave(child, &left(data, false));
-        assert_eq!(names.name().iter().map(|it| it.pid).collect::<Vec<_>>(), [child]);
+        names.leave(child, &executed);
+        let named = names.name();
+        assert!(named.iter().any(|it| it.pid == child && it.name.ends_with("LANDMARK+0x10")));
         assert!(names.add(child, vec![data]), "the map of what it has executed is not known");
-        // One that ends has its map until then.
+        // A process that ends has its map until then.
         names.inherit(this, child);
-        names.leave(child, &left(data, true));
-        assert!(names.name().iter().any(|it| it.name.ends_with("LANDMARK+0x10")));
-        names.leave(child, &left(data, true));
+        names.leave(child, &ended);
+        assert_eq!(names.name().len(), 1);
+        names.leave(child, &ended);
         assert_eq!(names.name().len(), 0);
+        // It was looked at after it had executed the program in which it has ended.
+        names.learn(child, Nanos(9), &maps::objects(this.0).unwrap());
+        names.execute(child, Nanos(8));
+        let both = LeftAddresses { former: Some(vec![data + 8]), ..ended };
+        names.leave(child, &both);
+        let named = names.name();
+        assert_eq!(named.iter().map(|it| it.address).collect::<Vec<_>>(), [data]);
     }
 }

@@ -7,7 +7,6 @@ use crate::locks;
 use crate::recording::AddressRecord;
 use crate::units::{FuncId, Pid};
 use crate::values::RingPayload;
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 /// Addresses of locks that get names at once, at most, and as many of code. Further ones are shown as
@@ -33,14 +32,14 @@ pub struct NewAddresses {
     pub left: HashMap<Pid, LeftAddresses>,
 }
 
-/// The addresses of a program that its process runs no more: no later memory map has them.
+/// The addresses of programs that a process runs no more: no later memory map has them. Of several that
+/// it has executed, those in between stay without names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct LeftAddresses {
-    pub addresses: Vec<u64>,
-    /// The process has executed another program.
-    pub has_executed: bool,
-    /// The process has ended.
-    pub has_ended: bool,
+    /// Those of the program that it ran first, if it has executed another one.
+    pub former: Option<Vec<u64>>,
+    /// Those of the program with which it has ended, if it has.
+    pub last: Option<Vec<u64>>,
 }
 
 /// See the module.
@@ -106,13 +105,11 @@ impl Addresses {
             *number -= known.len();
         }
         let addresses = self.new.running.remove(&pid).unwrap_or_default();
-        match self.new.left.entry(pid) {
-            Entry::Vacant(entry) => {
-                let has_executed = !has_ended;
-                entry.insert(LeftAddresses { addresses, has_executed, has_ended });
-            }
-            // What the program in between had stays without names.
-            Entry::Occupied(mut entry) => entry.get_mut().has_ended = has_ended,
+        let left = self.new.left.entry(pid).or_default();
+        match has_ended {
+            _ if left.last.is_some() => {}
+            true => left.last = Some(addresses),
+            false => _ = left.former.get_or_insert(addresses),
         }
     }
 }

@@ -68,6 +68,9 @@ pub(crate) enum Change {
     Failed,
     /// It is not known whether the lock was taken.
     Unclear,
+    /// The call has gone on as one of another function, which it has jumped to: the thread's next event
+    /// tells what became of it, if that function is known.
+    Passed,
 }
 
 impl Change {
@@ -86,10 +89,21 @@ pub(crate) struct LockEvent {
     pub(crate) lock: LockId,
     pub(crate) kind: LockKind,
     pub(crate) caller: Caller,
+    pub(crate) function: &'static str,
+    /// The address behind the call.
+    pub(crate) from: Option<u64>,
     pub(crate) change: Change,
 }
 
 impl LockEvent {
+    /// Returns whether this is of the same call of the thread as the event before, which has passed it on:
+    /// one place calls one function.
+    pub(crate) fn goes_on_from(&self, before: &Self) -> bool {
+        (before.lock, before.from) == (self.lock, self.from)
+            && self.from.is_some()
+            && self.function != before.function
+    }
+
     /// Returns the key by which events are put in order: releases before what they make possible.
     pub(crate) fn order(&self) -> (u64, u8, ThreadId) {
         (self.time, self.change.rank(), self.thread)
@@ -118,6 +132,8 @@ pub(crate) struct TracedLockFunction {
     caller: Option<usize>,
     of_type: Option<usize>,
     result: Option<usize>,
+    /// A call may end where it jumps to another function.
+    may_pass: bool,
 }
 
 /// A call of a lock function.
@@ -146,7 +162,8 @@ impl TracedLockFunction {
         let place = |name: &str| info.values.iter().position(|value| &*value.name == name);
         let result = info.values.iter().position(|value| value.is_result);
         let (caller, of_type) = (place(CALLER), place(TYPE));
-        Some(Self { function, lock: place(LOCK)?, caller, of_type, result })
+        let may_pass = info.ends_at_tail_call();
+        Some(Self { function, lock: place(LOCK)?, caller, of_type, result, may_pass })
     }
 
     /// Returns the events of a call, the one at its beginning first. `None` if its lock is unknown.
@@ -155,11 +172,13 @@ impl TracedLockFunction {
         let of_type = call.number(self.of_type);
         let recursive = of_type.map(|of_type| of_type & TYPE_BITS == RECURSIVE);
         let since = call.start;
+        let passes = self.may_pass && call.timed;
         let taken = |mode, tried| Change::Taken { mode, since, recursive, tried };
         let (begin, end) = match (self.function.operation, result) {
             // One that fails has released nothing.
             (Operation::Release, Some(error)) if error != 0 => (None, Some(Change::Failed)),
             (Operation::Release, _) => (Some(Change::Released), None),
+            (Operation::Await, None) if passes => (Some(Change::Parted), Some(Change::Passed)),
             (Operation::Await, _) => {
                 (Some(Change::Parted), call.timed.then_some(Change::Rejoined { since }))
             }
@@ -173,6 +192,7 @@ impl TracedLockFunction {
             (Operation::Take(mode), None) if !call.timed => {
                 (None, Some(Change::Unended { mode, since }))
             }
+            (_, None) if passes => (None, Some(Change::Passed)),
             (Operation::Take(_) | Operation::Try(_), None) => (None, Some(Change::Unclear)),
         };
         let event = self.event(call)?;
@@ -201,14 +221,16 @@ impl TracedLockFunction {
     /// Returns an event of a call, whose time and change are to be set.
     fn event(&self, call: &LockCall<'_>) -> Option<LockEvent> {
         let address = call.number(Some(self.lock))? as u64;
-        let address_of_caller = call.number(self.caller).map(|at| Caller::Address(at as u64));
-        let caller = call.around.map(Caller::Function).or(address_of_caller);
+        let from = call.number(self.caller).map(|at| at as u64);
+        let caller = call.around.map(Caller::Function).or(from.map(Caller::Address));
         Some(LockEvent {
             time: call.end,
             thread: call.thread,
             lock: LockId { pid: call.pid, address },
             kind: self.function.kind,
             caller: caller.unwrap_or(Caller::Unknown),
+            function: self.function.name,
+            from,
             change: Change::Unclear,
         })
     }

@@ -119,6 +119,8 @@ pub(crate) struct Ledger {
     lossy: bool,
     pub(super) past_holds: usize,
     pub(super) known_callers: usize,
+    /// What the last call of each thread has passed on.
+    passed: HashMap<ThreadId, LockEvent>,
     /// Events of locks that found no room.
     pub(crate) beyond: u64,
 }
@@ -143,6 +145,21 @@ impl Ledger {
 
     /// Adds the next event, in order of time.
     pub(crate) fn add(&mut self, event: &LockEvent) {
+        if let Some(before) = self.passed.remove(&event.thread) {
+            if !event.goes_on_from(&before) {
+                self.enter(&LockEvent { change: Change::Unclear, ..before });
+            } else if event.change == Change::Parted {
+                // The first of both has released the lock.
+                return;
+            }
+        }
+        match event.change {
+            Change::Passed => _ = self.passed.insert(event.thread, *event),
+            _ => self.enter(event),
+        }
+    }
+
+    fn enter(&mut self, event: &LockEvent) {
         let Some(place) = self.place(event) else {
             self.beyond += 1;
             return;
@@ -170,7 +187,7 @@ impl Ledger {
             Change::Waiting { mode, since } => self.wait_on(place, event, mode, since),
             Change::Refused => self.locks[place].1.sums.refused += 1,
             Change::Failed => self.locks[place].1.sums.failed += 1,
-            Change::Unclear | Change::Unended { .. } => {
+            Change::Unclear | Change::Unended { .. } | Change::Passed => {
                 let lock = &mut self.locks[place].1;
                 lock.sums.unclear += 1;
                 let own = lock.holders.iter_mut().filter(|hold| hold.thread == event.thread);
@@ -336,6 +353,9 @@ impl Ledger {
 
     /// Returns what is known of all locks.
     pub(crate) fn finish(mut self) -> Vec<LockFacts> {
+        for (_, before) in std::mem::take(&mut self.passed) {
+            self.enter(&LockEvent { change: Change::Unclear, ..before });
+        }
         self.counter.flush(&mut self.waits);
         let locks = self.locks.into_iter().zip(self.waits);
         let is_used = |lock: &Lock| !lock.holders.is_empty() || lock.sums != lock.sums.unused();

@@ -14,6 +14,8 @@ fn event(thread: u32, time: u64, change: Change) -> LockEvent {
         lock: LockId { pid: Pid(7), address: LOCK },
         kind: LockKind::RwLock,
         caller: Caller::Address(u64::from(thread)),
+        function: "pthread_rwlock_timedwrlock",
+        from: Some(u64::from(thread)),
         change,
     }
 }
@@ -128,4 +130,34 @@ fn events_of_locks_beyond_the_limit_are_counted() {
     }
     assert_eq!(ledger.beyond, 4);
     assert_eq!(ledger.finish().len(), MOST_LOCKS);
+}
+
+/// A function of musl jumps to another one. Where that is not traced, it is not known what became of the
+/// call.
+#[test]
+fn a_call_that_goes_on_in_another_function_is_one() {
+    let passed = || LockEvent { function: "pthread_rwlock_wrlock", ..event(1, 12, Change::Passed) };
+    let next = taken(1, Mode::Exclusive, 13, 20);
+    let of_another_call = LockEvent { from: Some(4), ..next };
+    for (next, unclear) in [(next, 0), (of_another_call, 1)] {
+        let mut ledger = Ledger::default();
+        add(&mut ledger, [passed(), next, released(1, 30)]);
+        let sums = only(ledger).sums;
+        assert_eq!((sums.acquisitions, sums.unclear, sums.holds.total), (1, unclear, 10));
+    }
+    let mut ledger = Ledger::default();
+    add(&mut ledger, [passed()]);
+    assert_eq!(only(ledger).sums.unclear, 1);
+    // A wait for a condition, which has released the lock at its beginning.
+    let mut ledger = Ledger::default();
+    let parted = LockEvent { function: "pthread_cond_wait", ..event(1, 15, Change::Parted) };
+    let timed =
+        |time, change| LockEvent { function: "pthread_cond_timedwait", ..event(1, time, change) };
+    add(&mut ledger, [taken(1, Mode::Exclusive, 5, 6), parted]);
+    add(&mut ledger, [LockEvent { time: 16, change: Change::Passed, ..parted }]);
+    add(&mut ledger, [timed(17, Change::Parted), timed(90, Change::Rejoined { since: 17 })]);
+    add(&mut ledger, [released(1, 95)]);
+    let sums = only(ledger).sums;
+    assert_eq!((sums.conditions.count, sums.conditions.total, sums.unclear), (1, 73, 0));
+    assert_eq!((sums.holds.count, sums.holds.total, sums.unknown_holds), (2, 9 + 5, 0));
 }

@@ -1,13 +1,19 @@
 //! The names of locks, and of the code that takes them: a recording outlives the processes that have them.
 
 use super::Session;
-use crate::target::{
-    addresses::{AddressNames, NamedAddress},
-    process::{Process, maps::MappedObject},
-    read::budget::ObjectLimits,
+use crate::{
+    bpf,
+    target::{
+        addresses::{AddressNames, NamedAddress},
+        process::{Process, maps::MappedObject},
+        read::budget::ObjectLimits,
+    },
 };
 use ctrace_core::{
-    engine::NewAddresses, ingest::change::ProcessEvent, recording::AddressRecord, units::Pid,
+    engine::NewAddresses,
+    ingest::change::ProcessEvent,
+    recording::AddressRecord,
+    units::{Nanos, Pid},
 };
 use std::time::{Duration, Instant};
 
@@ -41,10 +47,10 @@ fn is_due(done: &mut Option<Instant>, pause: Duration) -> bool {
 }
 
 impl Session {
-    /// Notes which objects a process has, and where.
-    pub(super) fn learn_addresses(&mut self, pid: Pid, objects: &[MappedObject]) {
+    /// Notes which objects a process has, and where, as it was looked at at this time.
+    pub(super) fn learn_addresses(&mut self, pid: Pid, time: Nanos, objects: &[MappedObject]) {
         if self.engine.follows_locks() {
-            self.naming.names.learn(pid, objects);
+            self.naming.names.learn(pid, time, objects);
         }
     }
 
@@ -73,7 +79,7 @@ impl Session {
     pub(super) fn note_executed(&mut self, event: &ProcessEvent) {
         // The engine tells of no earlier one.
         if self.engine.follows_locks() && event.time >= self.progress.start {
-            self.naming.names.execute(event.pid);
+            self.naming.names.execute(event.pid, event.time);
         }
     }
 
@@ -96,10 +102,11 @@ impl Session {
             return;
         }
         for pid in outside {
+            let time = bpf::now();
             if let Ok(process) = Process::open(pid.0)
                 && let Ok(objects) = process.objects()
             {
-                self.naming.names.learn(pid, &objects);
+                self.naming.names.learn(pid, time, &objects);
             }
         }
     }

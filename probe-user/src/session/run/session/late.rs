@@ -154,9 +154,10 @@ impl Session {
     pub(super) fn mapped(&mut self, pid: Pid) -> Option<(Process, Vec<MappedObject>)> {
         let process = Process::open(pid.0).ok()?;
         self.map_stacks(&process);
+        let time = bpf::now();
         let objects = process.objects().ok()?;
         self.locate_markers(pid, &objects);
-        self.learn_addresses(pid, &objects);
+        self.learn_addresses(pid, time, &objects);
         Some((process, objects))
     }
 

@@ -57,15 +57,12 @@ fn a_process_that_executes_another_program_has_new_names() {
     let NewAddresses { running, left } = trace.engine.take_new_addresses();
     assert_eq!(running[&Pid(PID)], [A, caller]);
     let former = &left[&Pid(PID)];
-    assert_eq!(
-        (&*former.addresses, former.has_executed, former.has_ended),
-        (&[B][..], true, false)
-    );
+    assert_eq!((former.former.as_deref(), former.last.as_deref()), (Some(&[B][..]), None));
     trace.name(&[(A, "queue_lock"), (A, "third")]);
     trace.engine.push(0, &control(Kind::ProcessExit, 500, PID, "other", [0, 0]));
     trace.chunk(600);
     let left = trace.engine.take_new_addresses().left;
-    assert!(left[&Pid(PID)].addresses.is_empty() && left[&Pid(PID)].has_ended);
+    assert_eq!((&left[&Pid(PID)].former, left[&Pid(PID)].last.as_deref()), (&None, Some(&[][..])));
     let report = report_of(&open(trace.end(100_000)));
     let names: Vec<_> = report.locks.iter().map(|lock| (&*lock.name, lock.acquisitions)).collect();
     assert_eq!(names, [("table_lock, later queue_lock", 2), ("0x6000", 1)]);
