@@ -102,7 +102,7 @@ fn functions_of_libc_are_followed_beside_those_of_the_program() {
         .expect("runs");
     let report = traced.report().expect("reports");
     report.check_lossless().expect("no losses");
-    let lock = lock(&report, "wrapped_lock");
+    let lock = lock(report, "wrapped_lock");
     assert_eq!(lock["acquisitions"], told(&traced.finished.stdout, "wrapped_lock"), "{lock:#}");
     assert_eq!((&lock["holds"], &lock["nested"]), (&lock["acquisitions"], &0.into()));
     assert_eq!((&lock["refused"], &lock["unknown_holds"]), (&4.into(), &0.into()));
