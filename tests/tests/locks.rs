@@ -173,6 +173,31 @@ fn locks_of_a_library_that_comes_late_have_names() {
     assert_eq!((&lock["acquisitions"], &lock["holds"]), (&50.into(), &50.into()), "{lock:#}");
 }
 
+/// The child has the memory map of its parent, until it executes a program.
+#[test]
+fn locks_have_names_in_children_and_in_what_they_execute() {
+    let env = or_skip!(gate::live(Link::Session));
+    for flags in [&["-O1", "-pthread"][..], &["-O1", "-pthread", "-no-pie"]] {
+        let build = program("locks_exec.c").flags(flags.iter().copied());
+        let traced = Trace::run(&env)
+            .expect("starts")
+            .args(["--locks", "--follow"])
+            .program(&env.targets.get(&build).expect("builds"), [])
+            .finish()
+            .and_then(|traced| traced.expect_code(0))
+            .expect("runs");
+        let report = traced.report().expect("reports");
+        report.check_lossless().expect("no losses");
+        let acquisitions = |name: &str| &lock(report, name)["acquisitions"];
+        for name in ["parent_lock", "child_lock", "last_lock"] {
+            assert_eq!(acquisitions(name), told(&traced.finished.stdout, name), "{flags:?}");
+        }
+        let pids =
+            ["parent_lock", "child_lock", "last_lock"].map(|name| &lock(report, name)["pid"]);
+        assert!(pids[0] != pids[1] && pids[1] == pids[2], "{pids:?}");
+    }
+}
+
 #[test]
 fn a_recording_has_the_same_locks() {
     let env = or_skip!(gate::live(Link::Session));
