@@ -146,8 +146,11 @@ impl Pattern {
         self.matches_object_name(object.name(), &object.path().to_string_lossy())
     }
 
+    /// Returns whether an object of this name is the named one. A program that was started by a link has
+    /// the link's name, and its file's.
     pub(crate) fn matches_object_name(&self, name: &str, path: &str) -> bool {
-        self.object.as_ref().is_none_or(|matcher| matcher.matches(name, path))
+        let of_file = path.rsplit('/').next().unwrap_or(path);
+        self.object.as_ref().is_none_or(|it| it.matches(name, path) || it.matches(of_file, path))
     }
 
     /// Returns whether a name of the function matches.

@@ -172,7 +172,7 @@ impl Position {
             Self::Stack(slot) => {
                 // The return address comes first.
                 let displacement = 8 + 8 * i64::from(slot);
-                Operand { displacement, base: RSP, memory: 1, ..Operand::ZERO }
+                Operand { displacement, base: RSP, memory: Operand::READ, ..Operand::ZERO }
             }
             Self::Caller => Operand { base: RSP, memory: 1, ..Operand::ZERO },
             Self::MutexType(register) => {

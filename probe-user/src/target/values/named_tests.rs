@@ -261,6 +261,27 @@ fn parameters_of_c_are_where_the_abi_puts_them() {
 }
 
 #[test]
+fn two_pointers_are_followed() {
+    let built = &compile("gcc -g -O1", "c", C);
+    let behind = |near: i64, onward: i64| onward << 32 | near;
+    for (path, displacement, size, of) in [
+        ("req->next->len", behind(40, 0), 4, Signed),
+        ("req->next->next", behind(40, 40), 8, Pointer),
+        ("req->next->head.port", behind(40, 34), 2, Unsigned),
+        ("req->next->head.path", behind(40, 24), 8, Text),
+    ] {
+        assert_eq!(source(built, "handle", path), (RDI, displacement, 3, size, of), "{path}");
+    }
+    // The address of an array is not read.
+    assert_eq!(
+        source(built, "handle", "req->next->head.method"),
+        (RDI, behind(40, 16), 2, 8, Text)
+    );
+    // One that is on the stack.
+    assert_eq!(source(built, "many", "g->len"), (RSP, 8, 3, 4, Signed));
+}
+
+#[test]
 fn what_cannot_be_read_says_why() {
     let built = &compile("gcc -g -O1", "c", C);
     let vector = "is in a vector register or in several registers, which are not read";
@@ -276,8 +297,8 @@ fn what_cannot_be_read_says_why() {
         ("handle", "key->a", "`key` is no structure and points to none".into()),
         (
             "handle",
-            "req->next->len",
-            "`req.next->len` lies behind a second pointer, and only one is followed".into(),
+            "req->next->next->len",
+            "`req.next.next->len` lies behind a third pointer, and only two are followed".into(),
         ),
         ("handle", "req->head.flags", "`req.head.flags` is a bit field, which is not read".into()),
         (
@@ -292,8 +313,8 @@ fn what_cannot_be_read_says_why() {
         ("odd", "n", unknown("n")),
         (
             "many",
-            "g->len",
-            "`g->len` lies behind a second pointer, and only one is followed".into(),
+            "g->next->len",
+            "`g.next->len` lies behind a third pointer, and only two are followed".into(),
         ),
     ] {
         refused(built, name, path, &told);
@@ -355,8 +376,13 @@ fn strings_references_and_base_classes_of_cxx_are_looked_through() {
         assert_eq!(typed("letter->to", "ptr").displacement, 16, "{compiler}");
         let own = value_as(built, "5given", "n", Some(Type::Text)).expect("its first bytes");
         assert_eq!((own.source.0.memory, own.source.1), (1, ValueForm::Text), "{compiler}");
-        let told = "`cart.first->id` lies behind a second pointer, and only one is followed";
-        refused(built, "4show", "cart->first->id", told);
+        assert_eq!(source(built, "4show", "cart->first->id"), (RSI, 8, 3, 4, Signed), "{compiler}");
+        let title = 8 << 32 | 8;
+        assert_eq!(
+            source(built, "4show", "cart->first->title"),
+            (RSI, title, 3, 8, Text),
+            "{compiler}"
+        );
     }
 }
 
