@@ -165,7 +165,7 @@ fn what_is_no_condition_is_told_with_a_remedy() {
         ("(a > 1", "`(a > 1` has a parenthesis without its other"),
         ("a == \"x", "`a == \"x` has no end"),
         ("a == b.c", "`b.c` is no value to compare with; write a decimal"),
-        ("a == 1.5", "`1.5` is no value"),
+        ("a == 1.5.2", "`1.5.2` is no value"),
         ("a == +1", "`+1` is no value"),
         ("a == 0644", "`0644` is no value to compare with; write a decimal or 0x number"),
         ("a == --1", "`--1` is no value"),
