@@ -1,6 +1,8 @@
 //! Golden files of all that people see, view by view: `cargo insta review` shows what a change does
 //! to them.
 
+#[path = "views/ascii.rs"]
+mod ascii;
 #[path = "../core/tests/fixture/mod.rs"]
 mod fixture;
 #[path = "views/locks.rs"]
@@ -262,6 +264,23 @@ fn every_heading_is_explained() {
     let unknown: Vec<&String> = found.iter().filter(|it| !is_scale(it) && !explained(it)).collect();
     assert!(found.len() > 40, "these are not all: {found:?}");
     assert!(unknown.is_empty(), "docs/statistics.md does not explain {unknown:?}");
+}
+
+#[test]
+fn the_first_screen_has_no_heading_twice() {
+    let mut found = headings(&sound(&fixture::typical(), &view("summary"), &FILE));
+    let all = found.len();
+    found.sort_unstable();
+    found.dedup();
+    assert_eq!(found.len(), all, "{found:?}");
+}
+
+/// What is the same for all calls stands above the first of them.
+#[test]
+fn the_calls_inside_slow_calls_have_headings_once() {
+    let text = sound(&fixture::typical(), &view("calls"), &WIDE);
+    let headings = |text: &str| text.lines().filter(|line| line.ends_with("  inside")).count();
+    assert_eq!((headings(&text), text.matches("push_back ×1,000").count()), (1, 2), "{text}");
 }
 
 #[test]

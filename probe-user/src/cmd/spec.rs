@@ -10,7 +10,7 @@ use crate::{
     session::spec::{
         OnFull, ProbeSpec, ReportFormat, ReportSpec, SelectSpec, SelectionLimits, TraceSpec,
     },
-    target::{place::Returns, read::budget::ObjectLimits, values::locks},
+    target::{place::Returns, read::budget::ObjectLimits, select::pattern::Pattern, values::locks},
     ui::views::LOCKS,
 };
 use anyhow::{bail, ensure};
@@ -81,7 +81,7 @@ pub(super) fn returns(arg: ReturnsArg) -> Returns {
     }
 }
 
-pub(super) fn report(args: &OutputArgs) -> ReportSpec {
+pub(super) fn report(args: &OutputArgs, select: &SelectArgs) -> ReportSpec {
     ReportSpec {
         format: match args.format {
             FormatArg::Table => ReportFormat::Table,
@@ -102,6 +102,7 @@ pub(super) fn report(args: &OutputArgs) -> ReportSpec {
         frame: args.frame.clone(),
         by: args.by.clone(),
         aggregate: false,
+        named: select.functions.iter().filter_map(|text| Pattern::literal_name(text)).collect(),
         output: args.output.clone(),
     }
 }
@@ -117,7 +118,7 @@ pub(super) fn traced(args: &TraceArgs) -> TraceSpec {
 /// chosen.
 pub(super) fn live_report(args: &TraceArgs) -> anyhow::Result<ReportSpec> {
     aggregate::check(args)?;
-    let mut spec = report(&args.output);
+    let mut spec = report(&args.output, &args.select);
     spec.aggregate = args.aggregate;
     let asks = !args.values.arguments.is_empty() || !args.values.results.is_empty();
     if let Some(by) = &spec.by {

@@ -11,11 +11,14 @@ use super::{
 use crate::{
     bpf,
     cli::{LensArgs, LinesArgs, QueryArgs, TraceLinesArgs, ValuesArgs},
-    session::keep::{
-        lines::{LineKind, Printer},
-        output::Output,
-        sink::{self, Out},
-        stream::Stream,
+    session::{
+        keep::{
+            lines::{LineKind, Printer},
+            output::Output,
+            sink::{self, Out},
+            stream::Stream,
+        },
+        run::signals,
     },
     target::{process::lookup::ProcessName, read::regular::open_regular},
     ui,
@@ -46,6 +49,7 @@ pub(super) fn lines(
         return Ok(0);
     }
     check_live(&args)?;
+    signals::await_trace()?;
     let mut spec = spec::trace(&args.what);
     if !args.command.is_empty() {
         ensure_no_duration(&args)?;

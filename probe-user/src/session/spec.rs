@@ -129,6 +129,8 @@ pub(crate) struct ReportSpec {
     pub by: Option<By>,
     /// Calls are counted in the kernel: none is kept.
     pub aggregate: bool,
+    /// The functions that were chosen by a name without a wildcard.
+    pub named: Vec<String>,
     /// A file, or `-` for stdout.
     pub output: Option<PathBuf>,
 }

@@ -21,6 +21,7 @@ mod model;
 mod notes;
 mod resample;
 mod rows;
+mod same_factor;
 mod spread;
 mod stretches;
 mod student;

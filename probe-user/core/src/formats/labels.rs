@@ -97,10 +97,11 @@ pub(crate) fn text(text: &str) -> String {
     short(&clean(text)).to_owned()
 }
 
-/// Returns the file name of the recorded program.
+/// Returns the name of the recorded program, as reports have it.
 pub(crate) fn target(target: &TargetReport) -> String {
-    let exe = target.exe.as_deref().or(target.command.first().map(String::as_str));
-    let name = exe.and_then(|exe| exe.rsplit('/').next()).unwrap_or("unknown program");
+    let first = target.command.first().map(String::as_str);
+    let name =
+        target.name().or(first).and_then(|exe| exe.rsplit('/').next()).unwrap_or("unknown program");
     short(&clean(name)).to_owned()
 }
 

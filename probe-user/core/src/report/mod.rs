@@ -132,7 +132,11 @@ fn schema() -> &'static str {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetReport {
     pub pid: Option<Pid>,
+    /// The path of the program's file, without links.
     pub exe: Option<String>,
+    /// The name of the program in reports: that of the link that started it, if one leads to `exe`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     pub command: Vec<String>,
     pub exit: Option<TargetExit>,
     /// The number of child processes that were not traced.
@@ -140,6 +144,13 @@ pub struct TargetReport {
     /// Functions that a thread was in, as it seems, when tracing began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub already_running: Vec<RunningBefore>,
+}
+
+impl TargetReport {
+    /// Returns the name of the program, or the path of its file where that is all that is known.
+    pub fn name(&self) -> Option<&str> {
+        self.program.as_deref().or(self.exe.as_deref())
+    }
 }
 
 /// A function that seems to have been running when tracing began: that call was not seen to begin.

@@ -126,6 +126,7 @@ mod tests {
                 frame: None,
                 by: None,
                 aggregate: false,
+                named: Vec::new(),
                 output: None,
             };
             let sink = Sink::open(&spec, Default::Stderr).expect("stderr is there");

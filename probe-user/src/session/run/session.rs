@@ -34,6 +34,7 @@ mod times_by_kind;
 mod watch;
 
 pub(crate) use arming::Arming;
+pub(crate) use dear::among_callees;
 pub(crate) use delivery::Delivery;
 pub(crate) use rounds::Rounds;
 pub(crate) use target::TracedTarget;

@@ -141,6 +141,13 @@ impl Pattern {
         matches!(&self.name, NameMatcher::Glob { glob, .. } if glob.is_literal())
     }
 
+    /// Returns the name that a pattern on the command line gives in full, without that of an object, if
+    /// it has no wildcard.
+    pub(crate) fn literal_name(text: &str) -> Option<String> {
+        let pattern = Self::parse(text).ok()?;
+        pattern.is_literal().then_some(pattern.stem)
+    }
+
     /// Returns whether an object is the named one. Without a name, any is.
     pub(crate) fn matches_object(&self, object: &Object) -> bool {
         self.matches_object_name(object.name(), &object.path().to_string_lossy())

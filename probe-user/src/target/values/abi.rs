@@ -35,6 +35,8 @@ pub(crate) enum Type {
 impl Type {
     /// The names of all types.
     pub(crate) const NAMES: &str = "i8 u8 i16 u16 i32 u32 i64 u64 bool char ptr f32 f64 str";
+    /// The names of those that a result can have: floating-point ones are in vector registers.
+    pub(crate) const RESULTS: &str = "i8 u8 i16 u16 i32 u32 i64 u64 bool char ptr str";
 
     pub(crate) fn kind(self) -> ValueKind {
         match self {
@@ -254,5 +256,7 @@ mod tests {
         let names: Vec<String> = types.iter().map(Type::to_string).collect();
         assert_eq!((types.len(), names.join(" ").as_str()), (14, Type::NAMES));
         assert!("int".parse::<Type>().is_err());
+        let results = types.iter().filter(|of| !of.is_float()).map(Type::to_string);
+        assert_eq!(results.collect::<Vec<_>>().join(" "), Type::RESULTS);
     }
 }

@@ -84,6 +84,14 @@ pub(crate) enum NoValue {
     BitField(String),
     #[error("`{0}` has a type that is not read")]
     OtherType(String),
+    #[error("its result has a type that is not read; types that are: {}", Type::RESULTS)]
+    OtherResult,
+    #[error(
+        "its result is in a vector register or in several registers, which are not read; types that \
+         are read: {}",
+        Type::RESULTS
+    )]
+    ResultElsewhere,
 }
 
 fn members(there: &[String]) -> String {
@@ -232,21 +240,22 @@ fn find(
 
 /// Finds a result of this type that a function leaves in this place.
 fn result(types: DebugTypes<'_>, of: EntryAt, place: ParameterPlace) -> Result<Typed, NoValue> {
-    let other_type = || NoValue::OtherType(RESULT.to_owned());
-    let mut part = ValuePart::new(types, RESULT, types.shape(of).ok_or_else(other_type)?);
+    let shape = types.shape(of).ok_or(NoValue::OtherResult)?;
+    let mut part = ValuePart::new(types, RESULT, shape);
     let [first, second] = results();
     match place {
         ParameterPlace::Register(_) => part.operand = first,
         ParameterPlace::Pair(_) => (part.operand, part.second) = (first, Some(second)),
         ParameterPlace::Behind(_) => part.operand = Operand { memory: Operand::READ, ..first },
-        ParameterPlace::Elsewhere => return Err(NoValue::Elsewhere(RESULT.to_owned())),
-        ParameterPlace::Stack(_) | ParameterPlace::Unknown => return Err(other_type()),
+        ParameterPlace::Elsewhere => return Err(NoValue::ResultElsewhere),
+        ParameterPlace::Stack(_) | ParameterPlace::Unknown => return Err(NoValue::OtherResult),
     }
     let address = part.clone();
     match part.follow_reference().and_then(|()| part.read(None)) {
         Err(_) if address.is_reference() => address.read(Some(Type::Pointer)),
+        Err(NoValue::Elsewhere(_) | NoValue::Split(_)) => Err(NoValue::ResultElsewhere),
         // Nothing can name a member of it.
-        Err(NoValue::Structure { .. }) => Err(other_type()),
+        Err(_) => Err(NoValue::OtherResult),
         read => read,
     }
 }

@@ -106,6 +106,33 @@ impl Dear {
     }
 }
 
+/// Returns a remark on planned functions with single-stepped probes, among which are those that nobody
+/// has named.
+pub(crate) fn among_callees<'a>(planned: impl Iterator<Item = &'a Planned>) -> Option<String> {
+    let mut all = 0;
+    let dear = |planned: &Planned| match &planned.sites {
+        Sites::Function(placement) => Dear::of(Arc::clone(&planned.info.name), placement),
+        _ => None,
+    };
+    let dear: Vec<Dear> = planned.inspect(|_| all += 1).filter_map(dear).collect();
+    let names: Vec<_> = dear.iter().take(MOST).map(|dear| clean(&dear.name).into_owned()).collect();
+    let more = match dear.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let step = units::time(HitCosts::default().hit(CostClass::SingleStep), Digits::Short);
+    (!dear.is_empty()).then(|| {
+        format!(
+            "with --with-callees, {} of the {} have calls that cost the target usually about {step} \
+             or more each, because the kernel single-steps an instruction under their probes: {}{more}; \
+             -x leaves functions out, and `ctrace list -v` tells of each",
+            dear.len(),
+            counted(all, "chosen function", "chosen functions"),
+            names.join(", "),
+        )
+    })
+}
+
 impl Session {
     /// Returns a note on dear calls that were made often.
     pub(super) fn dear_calls(&self, end: Nanos) -> Option<String> {
@@ -141,6 +168,21 @@ mod tests {
         };
         let info = FunctionInfo::new(name, "program");
         Planned::new(info, Sites::Function(placement))
+    }
+
+    #[test]
+    fn callees_that_are_single_stepped_are_counted_and_named() {
+        use CostClass::{Emulated, SingleStep};
+        let cheap = || planned("cheap", Emulated, Emulated, None);
+        assert_eq!(among_callees([cheap(), cheap()].iter()), None);
+        let by_exit = |name| planned(name, Emulated, SingleStep, None);
+        let by_entry = planned("by_entry", SingleStep, Emulated, None);
+        let some = among_callees([by_exit("a"), cheap(), by_entry].iter()).expect("a remark");
+        assert!(some.contains(" 2 of the 3 chosen functions "), "{some}");
+        assert!(some.contains(": a, by_entry; -x"), "{some}");
+        let many = ["a", "b", "c", "d", "e"].map(by_exit);
+        let many = among_callees(many.iter()).expect("a remark");
+        assert!(many.contains(": a, b, c and 2 more; -x"), "{many}");
     }
 
     #[test]
