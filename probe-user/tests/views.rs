@@ -5,6 +5,8 @@
 mod ascii;
 #[path = "../core/tests/fixture/mod.rs"]
 mod fixture;
+#[path = "views/locks.rs"]
+mod locks;
 #[path = "views/marks.rs"]
 mod marks;
 #[path = "views/plots.rs"]
@@ -378,8 +380,8 @@ fn paths_by_count_or_by_time() {
 fn what_needs_every_call_says_how_to_get_them() {
     for name in ViewName::all() {
         let error = view(&name.to_string()).check_intervals().err().map(|error| error.to_string());
-        let needs =
-            ["calls", "values", "plots", "frames", "timeline"].contains(&name.to_string().as_str());
+        let needs = ["calls", "values", "plots", "locks", "frames", "timeline"]
+            .contains(&name.to_string().as_str());
         assert_eq!(error.is_some(), needs, "{name}");
         let report = format!("`ctrace report trace.ctrace --view {name} --interval SECONDS`");
         assert!(
@@ -409,7 +411,7 @@ fn what_is_asked_wrongly() {
     );
     let error = "pie".parse::<ViewName>().expect_err("no such view");
     assert!(error.to_string().contains(
-        "summary, detail, tree, paths, counts, hist, calls, values, plots, frames, timeline, \
+        "summary, detail, tree, paths, counts, hist, calls, values, plots, locks, frames, timeline, \
          threads, ctrack"
     ));
     let two = ViewOptions { views: ViewName::all().collect(), ..ViewOptions::default() };

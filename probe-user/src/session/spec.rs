@@ -33,6 +33,8 @@ pub(crate) struct SelectSpec {
     pub with_callees: u32,
     /// Values of calls, and conditions on them. Their functions are selected, too.
     pub values: Vec<AskedValues>,
+    /// Locks are followed. `values` has what that needs.
+    pub locks: bool,
 }
 
 impl SelectSpec {

@@ -2,6 +2,7 @@
 
 use crate::calls::paths::{Node, ROOT};
 use crate::function::qualified;
+use crate::names::cut;
 use crate::recording::{ReadAt, Recording};
 use crate::report::TargetReport;
 use crate::report::render::clean::clean;
@@ -106,14 +107,6 @@ pub(crate) fn target(target: &TargetReport) -> String {
 
 fn short(name: &str) -> &str {
     cut(name, MAX_NAME)
-}
-
-fn cut(name: &str, most: usize) -> &str {
-    let mut end = name.len().min(most);
-    while !name.is_char_boundary(end) {
-        end -= 1;
-    }
-    &name[..end]
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod distribution;
 mod extras;
 mod frames;
 pub mod key;
+mod locks;
 mod loss;
 mod meta;
 mod names;
@@ -34,6 +35,7 @@ pub use ctrack::{CtrackReport, CtrackRow};
 pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsReport};
 pub use extras::Extras;
 pub use frames::{FramePart, FrameReport, FramesAsked, FramesReport};
+pub use locks::{LockCallerReport, LockReport, LocksReport};
 pub use loss::LossReport;
 pub use meta::ReportMeta;
 pub use plots::PlotReport;
@@ -108,6 +110,9 @@ pub struct Report {
     /// The numbers of plots, if that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty", skip_deserializing)]
     pub plots: Vec<PlotReport>,
+    /// The locks, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub locks: Option<LocksReport>,
     /// CTRACK's tables, if requested and if the report is not approximate.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub ctrack: Option<CtrackReport>,

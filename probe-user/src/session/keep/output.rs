@@ -78,6 +78,7 @@ impl Output {
                 let shows = extras.slowest_calls.is_some()
                     || extras.values.is_some()
                     || extras.plots
+                    || extras.locks
                     || by_value;
                 reports.spill.is_some() && shows
             }

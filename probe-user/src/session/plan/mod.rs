@@ -184,6 +184,10 @@ impl Planner {
         Self { objects, ..self }
     }
 
+    pub(crate) fn object_limits(&self) -> ObjectLimits {
+        self.objects
+    }
+
     /// Chooses whether USDT probes read their arguments, and functions the values that are asked
     /// for. By default they do not.
     pub(crate) fn reading_values(mut self, reads: bool) -> Self {

@@ -2,7 +2,7 @@
 
 use super::{
     arm::LinkOptions,
-    before,
+    before, every_lock,
     session::{Arming, Delivery, Rounds, Session, TracedTarget, among_callees},
     status::{Drawn, Status},
 };
@@ -99,12 +99,19 @@ impl<'a> Setup<'a> {
                 "--where counts some calls only, and --budget estimates all: leave one of them out"
             );
         }
+        if spec.select.locks {
+            every_lock::check(spec)?;
+        }
         let planner = planner(&spec.select, spec.most, spec.probes.returns)?;
         let may_guard = matches!(spec.probes.link, LinkChoice::Auto | LinkChoice::Session)
             && bpf::return_guards_lacking().is_none();
         let mut planner =
             planner.reading_values(values).guarding(may_guard).awaiting_programs(awaits_programs);
         let mut plan = planner.plan(objects)?;
+        if spec.select.locks {
+            let notes: Vec<_> = every_lock::notes(&plan).collect();
+            plan.notes.extend(notes);
+        }
         if !values && spec.select.values.iter().any(AskedValues::shows) {
             plan.remarks.push(UNSEEN_VALUES.to_owned());
         }

@@ -155,7 +155,7 @@ impl Pattern {
 
     /// Returns whether an object of this name is the named one. A program that was started by a link has
     /// the link's name, and its file's.
-    pub(super) fn matches_object_name(&self, name: &str, path: &str) -> bool {
+    pub(crate) fn matches_object_name(&self, name: &str, path: &str) -> bool {
         let of_file = path.rsplit('/').next().unwrap_or(path);
         self.object.as_ref().is_none_or(|it| it.matches(name, path) || it.matches(of_file, path))
     }

@@ -5,5 +5,6 @@ pub(crate) mod abi;
 pub(crate) mod asked;
 pub(crate) mod condition;
 mod joined;
+pub(crate) mod locks;
 pub(crate) mod named;
 mod part;
