@@ -296,11 +296,6 @@ impl FunctionInfo {
         is_point(self.kind, &self.aliases, self.point)
     }
 
-    /// Returns whether the probe at its entry reads arguments.
-    pub fn reads_arguments(&self) -> bool {
-        self.condition.is_some() || self.values.iter().any(|value| !value.is_result)
-    }
-
     /// Returns whether it is the same function of the same run. What its probes cost may have
     /// changed.
     pub(crate) fn is_same(&self, other: &Self) -> bool {

@@ -3,6 +3,8 @@ use crate::target::fixtures::{Built, compile};
 use ctrace_core::function::ValueKind;
 use std::process::Command;
 
+#[path = "named_pointer_tests.rs"]
+mod pointers;
 #[path = "named_result_tests.rs"]
 mod results;
 
@@ -258,27 +260,6 @@ fn parameters_of_c_are_where_the_abi_puts_them() {
         // The address of the result takes rdi.
         assert_eq!(source(built, "make", "seed"), (RSI, 0, 0, 4, Signed), "{compiler}");
     }
-}
-
-#[test]
-fn two_pointers_are_followed() {
-    let built = &compile("gcc -g -O1", "c", C);
-    let behind = |near: i64, onward: i64| onward << 32 | near;
-    for (path, displacement, size, of) in [
-        ("req->next->len", behind(40, 0), 4, Signed),
-        ("req->next->next", behind(40, 40), 8, Pointer),
-        ("req->next->head.port", behind(40, 34), 2, Unsigned),
-        ("req->next->head.path", behind(40, 24), 8, Text),
-    ] {
-        assert_eq!(source(built, "handle", path), (RDI, displacement, 3, size, of), "{path}");
-    }
-    // The address of an array is not read.
-    assert_eq!(
-        source(built, "handle", "req->next->head.method"),
-        (RDI, behind(40, 16), 2, 8, Text)
-    );
-    // One that is on the stack.
-    assert_eq!(source(built, "many", "g->len"), (RSP, 8, 3, 4, Signed));
 }
 
 #[test]

@@ -142,7 +142,8 @@ impl Session {
         let here = mapped.iter().find(|mapped| identity(mapped) == object.identity);
         let open_path = here.map_or(&object.open_path, |mapped| &mapped.open_path).clone();
         let infos = self.engine.functions();
-        let reads_arguments = |id: FuncId| infos[id.index()].reads_arguments();
+        let reads_arguments =
+            |id: FuncId| infos[id.index()].condition.is_some() || infos[id.index()].has_arguments();
         let placed = self.arming.planner.place_again(object, &open_path, reads_arguments)?;
         let functions = placed.into_iter().map(|(id, placement)| {
             let info = self.engine.functions()[id.index()].clone();
