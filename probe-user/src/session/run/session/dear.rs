@@ -206,7 +206,7 @@ mod tests {
             (units::time(step, Digits::Short), units::time(Nanos(2 * step.0), Digits::Short));
         let own = format!(
             "each call of own costs the target usually about {twice}, because the kernel single-steps \
-             its first instruction, and it has no return probe (it reads its return address)"
+             the instruction of its entry probe, and it has no return probe (it reads its return address)"
         );
         let of_process = format!(
             "each call of of_process costs the target usually about {once}, because it has no return \
