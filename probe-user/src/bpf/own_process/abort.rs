@@ -82,7 +82,7 @@ extern "C" fn aborted(_: libc::c_int, info: *const libc::siginfo_t, _: *const c_
     let by_itself = unsafe { (*info).si_code == libc::SI_TKILL };
     // A panic within a panic aborts, too.
     if by_itself && !thread::panicking() {
-        if REFUSED.get() {
+        if REFUSED.get() || is_out_of_memory() {
             end(NO_MEMORY);
         }
         if on_signal_stack() {
@@ -93,6 +93,18 @@ extern "C" fn aborted(_: libc::c_int, info: *const libc::siginfo_t, _: *const c_
     unsafe {
         libc::signal(libc::SIGABRT, libc::SIG_DFL);
         libc::raise(libc::SIGABRT);
+    }
+}
+
+/// Returns whether there is no memory for the C library, which aborts where a thread cannot do without.
+fn is_out_of_memory() -> bool {
+    /// It asks for so much when it has nothing left.
+    const SOME: usize = 1 << 20;
+    // SAFETY: both may be called by handlers. What is mapped is unmapped again, and nothing of it is used.
+    unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let memory = libc::mmap(ptr::null_mut(), SOME, libc::PROT_READ, flags, -1, 0);
+        memory == libc::MAP_FAILED || libc::munmap(memory, SOME) != 0
     }
 }
 

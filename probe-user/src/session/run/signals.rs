@@ -41,12 +41,15 @@ const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 /// The receiver of the signals that come before a trace listens for them.
 static BEFORE: Mutex<Option<Handle>> = Mutex::new(None);
 
-/// Lets signals end ctrace with a line, until a trace listens for them. One that this process was
-/// started to ignore stays ignored.
+/// Returns the signals that end a trace. A process that nohup(1) started stays when the terminal goes.
+fn wanted() -> impl Iterator<Item = i32> {
+    ENDING.into_iter().filter(|&signal| signal != SIGHUP || !inherited::ignores(signal))
+}
+
+/// Lets signals end ctrace with a line, until a trace listens for them.
 pub(crate) fn await_trace() -> anyhow::Result<()> {
     let begin = || {
-        let wanted = ENDING.into_iter().filter(|&it| !inherited::ignores(it));
-        let mut arriving = Arriving::new(wanted)?;
+        let mut arriving = Arriving::new(wanted())?;
         let receiver = arriving.handle();
         thread::Builder::new().name("signals".into()).spawn(move || {
             if let Some(signal) = arriving.forever().next() {
@@ -74,9 +77,7 @@ pub(crate) fn say_that_nothing_was_traced() {
 /// trace.
 pub(crate) fn listen(signals: Signals) -> io::Result<UnboundedReceiver<()>> {
     let (sender, receiver) = unbounded_channel();
-    // A process that nohup(1) started stays when the terminal goes.
-    let wanted = ENDING.into_iter().filter(|&it| it != SIGHUP || !inherited::ignores(it));
-    let mut arriving = SignalsInfo::<WithOrigin>::new(wanted)?;
+    let mut arriving = SignalsInfo::<WithOrigin>::new(wanted())?;
     // Only now, so that no signal finds nobody.
     if let Some(earlier) = before().take() {
         earlier.close();
