@@ -29,7 +29,7 @@ mod lines;
 mod messages_jsonl;
 mod out;
 #[cfg(feature = "parquet")]
-mod parquet;
+pub(crate) mod parquet;
 mod path_sums;
 mod per_path;
 mod perfetto;

@@ -68,6 +68,14 @@ impl Histogram {
         Self { used }
     }
 
+    /// Returns a histogram of these buckets, ascending, on whatever scale they are.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn of_buckets(buckets: impl Iterator<Item = (usize, u64)>) -> Self {
+        let packed =
+            |(bucket, count): (usize, u64)| (bucket as u64) << COUNT_BITS | count.min(COUNT_MASK);
+        Self { used: buckets.map(packed).collect() }
+    }
+
     pub(crate) fn merge(&mut self, other: &Self) {
         if other.used.is_empty() {
             return;
