@@ -1,6 +1,6 @@
 //! The command line of `ctrace fleet`.
 
-use super::{DiffFormat, values};
+use super::{DiffFormat, diff::JudgeArgs, values};
 use clap::{Args, Subcommand, ValueEnum};
 use ctrace_core::fleet::{
     partition::{NANOS_A_DAY, day_named},
@@ -15,7 +15,9 @@ use std::{path::PathBuf, time::SystemTime};
     all machines into one. docs/fleet/README.md begins with one daemon and ends with a query over two \
     machines.\n\nExamples:\n  \
     ctrace fleet report /srv/fleet --by host --since 2026-11-28\n  \
-    ctrace fleet report /srv/fleet --unit 'redis*' -f '*Command' --format json"
+    ctrace fleet report /srv/fleet --unit 'redis*' -f '*Command' --format json\n  \
+    ctrace fleet diff /srv/fleet --version 3f1c 8a02       two builds, apart from noise\n  \
+    ctrace fleet flamegraph /srv/fleet --since 1d -o fleet.svg"
 )]
 pub(crate) struct FleetArgs {
     #[command(subcommand)]
@@ -25,6 +27,8 @@ pub(crate) struct FleetArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetCommand {
     Report(FleetReportArgs),
+    Diff(FleetDiffArgs),
+    Flamegraph(FleetFlamegraphArgs),
 }
 
 /// Print where the time goes on all machines together
@@ -49,6 +53,68 @@ pub(crate) struct FleetReportArgs {
     /// Show only the first N rows of each table
     #[arg(long, value_name = "N", value_parser = values::at_least_one::<usize>, help_heading = "Output")]
     pub top: Option<usize>,
+    /// Write to this file; - is stdout
+    #[arg(short, long = "output", value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+}
+
+/// Compare two builds, or the time before and after a moment, and tell changes from noise
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The verdict is that of `ctrace diff` (docs/diff.md). Hosts take the place of \
+    recordings: what differs from host to host is no change.\n\n\
+    Exit status: 0 pass, 1 --fail-over exceeded, 125 error.\n\nExamples:\n  \
+    ctrace fleet diff /srv/fleet --version 3f1c 8a02\n  \
+    ctrace fleet diff /srv/fleet --before 2026-11-28T14:30 --since 2d --metric p99"
+)]
+pub(crate) struct FleetDiffArgs {
+    #[command(flatten)]
+    pub what: FleetWhatArgs,
+    /// The build ids of the old program and of the new one, or how they begin
+    #[arg(
+        long,
+        num_args = 2,
+        value_names = ["OLD", "NEW"],
+        required_unless_present = "before",
+        conflicts_with = "before",
+        help_heading = "What to compare"
+    )]
+    pub version: Vec<String>,
+    /// Intervals that began before this time are old, the others new
+    #[arg(long, value_name = "TIME", value_parser = moment, help_heading = "What to compare")]
+    pub before: Option<i64>,
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: DiffFormat,
+    /// Sort rows by a column: verdict, change, name, or a metric
+    #[arg(long, value_name = "COLUMN", help_heading = "Output")]
+    pub sort: Option<String>,
+    /// Show only the first N rows
+    #[arg(long, value_name = "N", value_parser = values::at_least_one::<usize>, help_heading = "Output")]
+    pub top: Option<usize>,
+    /// Write to this file; - is stdout
+    #[arg(short, long = "output", value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+}
+
+/// Draw the call paths of all machines as an SVG, or print them as folded stacks
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    ctrace fleet flamegraph /srv/fleet --unit 'redis*' -o fleet.svg\n  \
+    ctrace fleet flamegraph /srv/fleet --folded | inferno-flamegraph > fleet.svg")]
+pub(crate) struct FleetFlamegraphArgs {
+    #[command(flatten)]
+    pub what: FleetWhatArgs,
+    /// A build id of the program, or how it begins
+    #[arg(long, value_name = "ID", help_heading = "What to read")]
+    pub version: Option<String>,
+    /// Print a line for each call path with its own nanoseconds
+    #[arg(long, conflicts_with = "reversed", help_heading = "Output")]
+    pub folded: bool,
+    /// Merge stacks from their innermost frames and draw them downwards
+    #[arg(long, help_heading = "Output")]
+    pub reversed: bool,
     /// Write to this file; - is stdout
     #[arg(short, long = "output", value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,

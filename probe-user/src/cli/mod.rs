@@ -18,7 +18,9 @@ pub(crate) use ctl::{CtlArgs, CtlCommand, WhomArgs};
 pub(crate) use daemon::DaemonArgs;
 pub(crate) use diff::{DiffArgs, DiffFormat};
 #[cfg(feature = "parquet")]
-pub(crate) use fleet::{FleetArgs, FleetCommand, FleetReportArgs, FleetWhatArgs};
+pub(crate) use fleet::{
+    FleetArgs, FleetCommand, FleetDiffArgs, FleetFlamegraphArgs, FleetReportArgs, FleetWhatArgs,
+};
 pub(crate) use internal::{ExecArgs, HealArgs, Internal, InternalCommand};
 pub(crate) use log::LogArgs;
 use options::RECORDING;

@@ -61,6 +61,8 @@ pub struct SideReport {
 pub enum SourceKind {
     Recording,
     Report,
+    /// Tables of a fleet.
+    Fleet,
 }
 
 /// The sides on which something was called.
@@ -222,7 +224,7 @@ impl SideReport {
 }
 
 impl Compared {
-    fn new(
+    pub(super) fn new(
         [old_calls, new_calls]: [u64; 2],
         metrics: &[Metric],
         judged: &[Judged],

@@ -20,7 +20,7 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    pub(crate) fn of(histogram: &Histogram) -> Self {
+    pub fn of(histogram: &Histogram) -> Self {
         let mut all = Self::default();
         for (bucket, count) in histogram.buckets() {
             all.add(log_bucket(bounds_of(bucket).0, SUB_BITS), count);

@@ -10,6 +10,7 @@
 
 pub mod buckets;
 mod column;
+pub mod compare;
 pub mod decode;
 pub mod encode;
 mod names;

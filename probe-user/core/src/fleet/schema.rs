@@ -103,3 +103,45 @@ const TARGETS: &str = "message targets {
     required int64 headless;
     required int64 calls_without_path;
 }";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parquet::schema::parser::parse_message_type;
+
+    /// Returns the first two cells of the rows below a heading of the documentation.
+    fn documented(table: Table) -> Vec<String> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fleet/tables.md");
+        let text = std::fs::read_to_string(path).expect("the documentation");
+        let (_, rest) = text.split_once(&format!("## `{}`\n", table.name())).expect("its heading");
+        let section = rest.split("\n## ").next().unwrap_or_default();
+        let rows = section.lines().filter(|line| line.starts_with("| `"));
+        let cells =
+            rows.map(|row| row.split('|').skip(1).take(2).map(str::trim).collect::<Vec<_>>());
+        cells.map(|cells| cells.join(" ").replace('`', "")).collect()
+    }
+
+    #[test]
+    fn the_documentation_has_all_columns() {
+        for table in Table::ALL {
+            let schema = parse_message_type(table.schema()).expect("a schema");
+            let columns = schema.get_fields().iter().map(|column| {
+                let inner = if column.is_group() {
+                    &column.get_fields()[0].get_fields()[0]
+                } else {
+                    column
+                };
+                let list = if column.is_group() { "list of " } else { "" };
+                let kind = match inner.get_physical_type() {
+                    parquet::basic::Type::INT32 => "int32",
+                    parquet::basic::Type::INT64 => "int64",
+                    parquet::basic::Type::BYTE_ARRAY => "string",
+                    _ => "decimal(38, 0)",
+                };
+                let or_null = if column.is_optional() { " or null" } else { "" };
+                format!("{} {list}{kind}{or_null}", column.name())
+            });
+            assert_eq!(columns.collect::<Vec<_>>(), documented(table), "{table:?}");
+        }
+    }
+}

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Buckets per octave, as a power of two.
-const SUB_BITS: u32 = 9;
+pub(crate) const SUB_BITS: u32 = 9;
 /// Values in the first two octaves' worth have a bucket each; every later octave adds 512.
 const BUCKETS: usize = (64 - SUB_BITS as usize + 1) << SUB_BITS;
 const COUNT_BITS: u32 = 48;

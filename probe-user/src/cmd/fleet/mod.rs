@@ -1,5 +1,7 @@
 //! `ctrace fleet`: queries the tables of many machines.
 
+mod diff;
+mod flamegraph;
 mod report;
 mod scan;
 
@@ -14,6 +16,8 @@ use scan::Read;
 pub(super) fn main(args: &FleetArgs) -> Result<u8, Failure> {
     match &args.command {
         FleetCommand::Report(args) => report::main(args),
+        FleetCommand::Diff(args) => diff::main(args),
+        FleetCommand::Flamegraph(args) => flamegraph::main(args),
     }
 }
 

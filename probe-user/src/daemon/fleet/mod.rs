@@ -20,21 +20,23 @@ use std::{
     io,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-        mpsc::{RecvTimeoutError, Sender, SyncSender, TrySendError, channel, sync_channel},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        mpsc::{RecvTimeoutError, Sender, channel},
     },
     time::Duration,
 };
 
-/// Limit of intervals that wait for the thread.
-const WAITING: usize = 256;
+/// Limit of the memory of intervals that wait for the thread, in bytes. One has room if no other waits.
+const WAITING: usize = 32 << 20;
 /// Time limit of the last files.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The way to the thread.
 pub(super) struct Fleet {
-    jobs: Mutex<SyncSender<Job>>,
+    jobs: Mutex<Sender<Job>>,
     is_on: AtomicBool,
+    /// The memory of intervals that the thread has not taken yet.
+    waiting: Arc<AtomicUsize>,
     /// Rows that are in no file and never will be.
     lost: Arc<AtomicU64>,
 }
@@ -51,13 +53,14 @@ enum Job {
 
 impl Fleet {
     pub(super) fn start(config: &config::Fleet, metrics: &MetricsHub) -> io::Result<Self> {
-        let (jobs, coming) = sync_channel(WAITING);
+        let (jobs, coming) = channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
         let lost = metrics.counter(Own::FleetRowsLost);
-        let mut writer = writer::Writer::new(config.clone(), metrics.clone());
+        let mut writer = writer::Writer::new(config.clone(), metrics.clone(), Arc::clone(&waiting));
         let thread = std::thread::Builder::new().name("fleet".into());
         thread.spawn(move || writer.run(&coming))?;
         let is_on = AtomicBool::new(config.folder.is_some());
-        Ok(Self { jobs: Mutex::new(jobs), is_on, lost })
+        Ok(Self { jobs: Mutex::new(jobs), is_on, waiting, lost })
     }
 
     /// Returns true if rows are wanted.
@@ -66,13 +69,18 @@ impl Fleet {
     }
 
     fn put(&self, unit: &Arc<str>, rows: Interval) {
-        let count = rows.rows();
+        let (count, bytes) = (rows.rows(), rows.bytes());
+        let before = self.waiting.fetch_add(bytes, Ordering::Relaxed);
+        let has_room = before == 0 || before.saturating_add(bytes) <= WAITING;
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        match jobs.try_send(Job::Rows(Arc::clone(unit), Box::new(rows))) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
-                self.lost.fetch_add(count, Ordering::Relaxed);
-            }
+        if has_room && jobs.send(Job::Rows(Arc::clone(unit), Box::new(rows))).is_ok() {
+            return;
+        }
+        self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+        if self.lost.fetch_add(count, Ordering::Relaxed) == 0 {
+            ui::say(
+                "the folder of the fleet does not answer: rows of tables are lost, and counted",
+            );
         }
     }
 
@@ -80,7 +88,7 @@ impl Fleet {
     pub(super) fn configure(&self, config: &config::Fleet) {
         self.is_on.store(config.folder.is_some(), Ordering::Relaxed);
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        // The thread takes a job within the time of a write.
+        // The thread ends with the daemon only.
         let _ = jobs.send(Job::Configure(config.clone()));
     }
 

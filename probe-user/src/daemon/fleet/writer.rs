@@ -12,7 +12,11 @@ use ctrace_core::fleet::partition::day_of;
 use std::{
     io,
     path::Path,
-    sync::mpsc::{Receiver, RecvTimeoutError},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{Receiver, RecvTimeoutError},
+    },
     time::{Duration, Instant, SystemTime},
 };
 
@@ -28,6 +32,8 @@ pub(super) struct Writer {
     host: String,
     metrics: MetricsHub,
     buffers: Buffers,
+    /// The memory of intervals that were not taken yet.
+    waiting: Arc<AtomicUsize>,
     /// Nothing is written before this time, since it failed.
     not_before: Option<Instant>,
     /// Rows that were lost since it fails.
@@ -36,12 +42,17 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(config: config::Fleet, metrics: MetricsHub) -> Self {
+    pub(super) fn new(
+        config: config::Fleet,
+        metrics: MetricsHub,
+        waiting: Arc<AtomicUsize>,
+    ) -> Self {
         Self {
             host: host(&config),
             config,
             metrics,
             buffers: Buffers::default(),
+            waiting,
             not_before: None,
             lost: 0,
             pruned: None,
@@ -52,6 +63,7 @@ impl Writer {
         loop {
             match jobs.recv_timeout(self.pause()) {
                 Ok(Job::Rows(unit, rows)) => {
+                    self.waiting.fetch_sub(rows.bytes(), Ordering::Relaxed);
                     if self.buffers.bytes() < MOST_BYTES {
                         self.buffers.add(unit, *rows);
                     } else {
