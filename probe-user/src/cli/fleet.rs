@@ -178,10 +178,10 @@ fn moment(text: &str) -> Result<i64, String> {
         return Ok(day * NANOS_A_DAY + seconds * 1_000_000_000);
     }
     let longer = [("d", 86_400), ("h", 3_600)].into_iter();
-    let longer = longer.filter_map(|(unit, seconds)| {
+    let mut longer = longer.filter_map(|(unit, seconds)| {
         text.strip_suffix(unit)?.parse::<u32>().ok().map(|number| u64::from(number) * seconds)
     });
-    let ago = match longer.last() {
+    let ago = match longer.next() {
         Some(seconds) => u128::from(seconds) * 1_000_000_000,
         None => values::seconds(text)
             .map_err(

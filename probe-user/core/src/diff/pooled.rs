@@ -19,14 +19,21 @@ pub(crate) struct Pooled {
     pub(crate) histogram: Histogram,
 }
 
+/// Some time on some hosts.
+pub(crate) struct PooledStretch {
+    pub(crate) seconds: f64,
+    /// The functions by their place in the list.
+    pub(crate) rows: Vec<(usize, Pooled)>,
+}
+
 /// One side.
 pub(crate) struct PooledSide {
-    /// What it is, for the reader.
+    /// Its name for the reader.
     pub(crate) name: String,
     pub(crate) duration: Nanos,
     pub(crate) loss: LossReport,
-    /// The stretches of each group of hosts: seconds, and the functions by their place in the list.
-    pub(crate) groups: Vec<Vec<(f64, Vec<(usize, Pooled)>)>>,
+    /// The stretches of each group of hosts.
+    pub(crate) groups: Vec<Vec<PooledStretch>>,
 }
 
 /// Compares two sides. `functions`: those of each side. `sub_bits`: the scale of the histograms.
@@ -44,7 +51,8 @@ pub(crate) fn diff(
     let count = catalogue.functions.len();
     let activity = [0, 1].map(|side: usize| {
         let mut all = vec![Activity::default(); count];
-        for (place, pooled) in sides[side].groups.iter().flatten().flat_map(|(_, rows)| rows) {
+        for (place, pooled) in sides[side].groups.iter().flatten().flat_map(|stretch| &stretch.rows)
+        {
             let tally = &pooled.summary.tally;
             all[ids[side][*place]]
                 .add(Activity { total_ns: tally.total_ns(), calls: tally.ended() });
@@ -75,8 +83,8 @@ pub(crate) fn diff(
         };
         let (mut seconds, mut groups) = (Vec::new(), Vec::new());
         for group in side.groups {
-            seconds.extend(group.iter().map(|(seconds, _)| *seconds));
-            groups.push(group.into_iter().map(|(_, rows)| stretch(rows)).collect());
+            seconds.extend(group.iter().map(|it| it.seconds));
+            groups.push(group.into_iter().map(|it| stretch(it.rows)).collect());
         }
         seed += 1;
         Side::of_stretches(groups, seconds, seed - 1, sub_bits)

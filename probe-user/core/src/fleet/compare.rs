@@ -9,7 +9,7 @@ use super::decode::{FunctionSeen, TargetSeen};
 use super::rows::{FunctionSums, Losses};
 use super::{FunctionNames, sums::UNNAMED};
 use crate::diff::matching::Description;
-use crate::diff::pooled::{self, Pooled, PooledSide};
+use crate::diff::pooled::{self, Pooled, PooledSide, PooledStretch};
 use crate::diff::{Diff, Options};
 use crate::stats::Summary;
 use crate::units::Nanos;
@@ -171,7 +171,10 @@ impl Side {
             let rows = rows.filter_map(|(names, sums)| Some((*places.get(names)?, of_sums(sums))));
             let mut rows: Vec<_> = rows.collect();
             rows.sort_by_key(|(place, _)| *place);
-            groups.entry(group).or_default().push((cell.covered_ns as f64 / 1e9, rows));
+            groups
+                .entry(group)
+                .or_default()
+                .push(PooledStretch { seconds: cell.covered_ns as f64 / 1e9, rows });
         }
         let loss = self.losses.report();
         PooledSide { name: name.to_owned(), duration, loss, groups: groups.into_values().collect() }

@@ -7,9 +7,9 @@
 use super::buckets::Buckets;
 use super::column::Column;
 use super::encode::kind_named;
+use super::interned::{Interned, clean};
 use super::rows::{FunctionSums, Losses};
 use super::{FunctionNames, Wanted};
-use crate::formats::labels;
 use crate::stats::Tally;
 use bytes::Bytes;
 use parquet::data_type::{
@@ -17,7 +17,6 @@ use parquet::data_type::{
 };
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -387,10 +386,6 @@ fn unsigned(bytes: &[u8]) -> u128 {
     bytes.try_into().map_or(0, |bytes| u128::try_from(i128::from_be_bytes(bytes)).unwrap_or(0))
 }
 
-fn clean(bytes: &ByteArray) -> Arc<str> {
-    labels::text(&String::from_utf8_lossy(bytes.data())).into()
-}
-
 fn function_names(key: &[Option<ByteArray>; 6]) -> Arc<FunctionNames> {
     let text = |at: usize| key[at].as_ref().map(clean);
     Arc::new(FunctionNames {
@@ -401,65 +396,6 @@ fn function_names(key: &[Option<ByteArray>; 6]) -> Arc<FunctionNames> {
         short_name: text(4),
         full_name: text(5),
     })
-}
-
-/// The texts of a row by which something is known.
-trait Texts: Clone + PartialEq {
-    /// Returns all bytes in one piece.
-    fn packed(&self) -> Vec<u8>;
-}
-
-impl Texts for ByteArray {
-    fn packed(&self) -> Vec<u8> {
-        self.data().to_vec()
-    }
-}
-
-impl<const N: usize> Texts for [Option<ByteArray>; N] {
-    fn packed(&self) -> Vec<u8> {
-        let mut packed = Vec::new();
-        for text in self {
-            let length = text.as_ref().map_or(u64::MAX, |text| text.len() as u64);
-            packed.extend(length.to_le_bytes());
-            packed.extend(text.iter().flat_map(|text| text.data()));
-        }
-        packed
-    }
-}
-
-/// Values that stand for texts. Equal texts are usually one after the other, and are cleaned once.
-struct Interned<K, V> {
-    known: HashMap<Vec<u8>, V>,
-    last: Option<(K, V)>,
-}
-
-impl<K, V> Default for Interned<K, V> {
-    fn default() -> Self {
-        Self { known: HashMap::new(), last: None }
-    }
-}
-
-/// Limit of texts that are kept. Those beyond are cleaned anew.
-const MOST_TEXTS: usize = 1 << 16;
-
-impl<K: Texts, V: Clone> Interned<K, V> {
-    fn get(&mut self, key: K, make: impl FnOnce(&K) -> V) -> V {
-        if let Some((_, value)) = self.last.as_ref().filter(|(last, _)| *last == key) {
-            return value.clone();
-        }
-        if self.known.len() >= MOST_TEXTS {
-            self.known.clear();
-        }
-        let value = self.known.entry(key.packed()).or_insert_with(|| make(&key)).clone();
-        self.last = Some((key, value.clone()));
-        value
-    }
-}
-
-impl Interned<ByteArray, Arc<str>> {
-    fn text(&mut self, bytes: Option<&ByteArray>) -> Option<Arc<str>> {
-        Some(self.get(bytes?.clone(), clean))
-    }
 }
 
 fn guarded<T>(read: impl FnOnce() -> Result<T, PartError>) -> Result<T, PartError> {

@@ -13,6 +13,7 @@ mod column;
 pub mod compare;
 pub mod decode;
 pub mod encode;
+mod interned;
 mod names;
 mod pages;
 pub mod partition;

@@ -1,4 +1,4 @@
-//! What tells functions apart in all files.
+//! The names by which functions are the same in all files.
 
 use crate::formats::labels;
 use crate::function::FunctionKind;

@@ -98,7 +98,7 @@ pub struct TargetRow {
     pub losses: Losses,
 }
 
-/// What an interval lacks.
+/// The losses of an interval, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     pub events: u64,
@@ -119,7 +119,7 @@ pub struct Interval {
     pub target: TargetRow,
 }
 
-/// What the daemon knows of an interval besides its report.
+/// Facts about an interval besides its report.
 pub struct Beside<'a> {
     /// The cost of each function of the report.
     pub spent: &'a [Nanos],

@@ -1,4 +1,4 @@
-//! What a reader asks for: which files, and which rows of them.
+//! The files that a reader asks for, and the rows of them.
 
 use super::FunctionNames;
 use super::partition::{Partition, day_of};
@@ -7,7 +7,7 @@ use crate::glob::Glob;
 /// A choice; the default takes all.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wanted {
-    /// Of several, one must match.
+    /// One of several must match.
     pub hosts: Vec<Glob>,
     pub units: Vec<Glob>,
     /// Intervals that begin at or after this time, in nanoseconds since 1970.

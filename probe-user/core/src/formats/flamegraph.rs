@@ -38,7 +38,7 @@ pub(super) fn write<R: ReadAt>(
     Ok(told)
 }
 
-/// What a drawing has besides its stacks.
+/// The texts and the form of a drawing.
 pub struct Drawing {
     pub title: String,
     pub subtitle: String,

@@ -85,7 +85,7 @@ fn a_slower_build_on_a_tenth_of_the_hosts_is_found() {
     }
 }
 
-/// Among forty comparisons of equal builds, at most two find anything at all: 5 %.
+/// At most 5 % of the comparisons of equal builds find anything at all.
 #[test]
 fn equal_builds_are_rarely_told_apart() {
     let is_alarm = |seed: &u64| {
@@ -94,6 +94,6 @@ fn equal_builds_are_rarely_told_apart() {
         assert!(found.functions.iter().all(|row| row.compared.verdict != Verdict::TooFew));
         found.functions.iter().any(|row| row.compared.verdict.is_significant())
     };
-    let alarms = (0..40).filter(is_alarm).count();
-    assert!(alarms <= 2, "{alarms} of 40");
+    let alarms = (0..200).filter(is_alarm).count();
+    assert!(alarms <= 10, "{alarms} of 200");
 }

@@ -26,7 +26,7 @@ pub(super) struct Found {
     pub unit: Arc<str>,
 }
 
-/// What was read.
+/// The count of what was read.
 #[derive(Default)]
 pub(super) struct Read {
     pub files: u64,

@@ -131,3 +131,86 @@ fn stored(path: &Path, day: i64) -> io::Result<Vec<Stored>> {
     }
     Ok(all)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctrace_core::fleet::partition::day_name;
+
+    const TODAY: i64 = 20_785;
+
+    fn config(keep_days: u32, keep_bytes: u64) -> config::Fleet {
+        config::Fleet { keep_days, keep_bytes, ..config::Fleet::default() }
+    }
+
+    fn place(day: i64, unit: &str) -> Partition {
+        Partition { table: Table::Functions, host: "h/1".into(), day, unit: unit.into() }
+    }
+
+    /// Returns the paths of all files below a folder, sorted.
+    fn files(folder: &Path) -> Vec<PathBuf> {
+        let inside = fs::read_dir(folder).unwrap().flat_map(|entry| match entry.unwrap().path() {
+            path if path.is_dir() => files(&path),
+            path => vec![path],
+        });
+        let mut inside: Vec<_> = inside.collect();
+        inside.sort();
+        inside
+    }
+
+    #[test]
+    fn files_are_whole_and_in_their_folders() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store { root: root.path(), host: "h/1" };
+        for content in ["one", "two"] {
+            store.write(&place(TODAY, "../a=b"), 7_000_000, content.as_bytes()).unwrap();
+        }
+        let folder = root.path().join("functions/host=h%2F1/day=2026-11-28/unit=..%2Fa%3Db");
+        let all = files(root.path());
+        assert_eq!(all.len(), 2, "{all:?}");
+        for path in &all {
+            assert_eq!(path.parent(), Some(&*folder));
+            let name = path.file_name().unwrap().to_str().unwrap();
+            assert!(name.starts_with("part-7-") && name.ends_with(END), "{name}");
+        }
+        let mut contents: Vec<_> = all.iter().map(|path| fs::read(path).unwrap()).collect();
+        contents.sort();
+        assert_eq!(contents, [b"one", b"two"]);
+        let blocked = Store { root: &all[0], host: "h/1" };
+        assert!(blocked.write(&place(TODAY, "a"), 0, b"x").is_err());
+        assert_eq!(files(root.path()), all, "nothing is left of it");
+    }
+
+    #[test]
+    fn the_oldest_of_our_own_are_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store { root: root.path(), host: "h/1" };
+        for (age, unit) in [(40, "a"), (3, "a"), (1, "b"), (0, "a")] {
+            store.write(&place(TODAY - age, unit), age, &[7; 100]).unwrap();
+        }
+        let folder = |age: i64, unit: &str| {
+            let day = format!("day={}", day_name(TODAY - age));
+            root.path().join("functions/host=h%2F1").join(day).join(format!("unit={unit}"))
+        };
+        let other = root.path().join("functions/host=other/day=1999-01-01/unit=a");
+        fs::create_dir_all(&other).unwrap();
+        let strangers = [
+            other.join("part-1-00000000.parquet"),
+            folder(3, "a").join("notes.txt"),
+            folder(0, "a").join("mine.parquet"),
+        ];
+        strangers.iter().for_each(|path| fs::write(path, [1; 5_000]).unwrap());
+        let half = folder(0, "a").join("part-0-00000000.parquet.0123456789abcdef.part");
+        fs::write(&half, "half").unwrap();
+        let ours = |age: i64, unit: &str| {
+            let entries = fs::read_dir(folder(age, unit)).into_iter().flatten().flatten();
+            entries.filter(|entry| entry.file_name().to_str().unwrap().starts_with(BEGIN)).count()
+        };
+        store.prune(&config(30, 1 << 20), TODAY).unwrap();
+        assert_eq!([ours(40, "a"), ours(3, "a"), ours(1, "b"), ours(0, "a")], [0, 1, 1, 1]);
+        assert!(!folder(40, "a").parent().unwrap().exists(), "the folder of the day is gone, too");
+        store.prune(&config(30, 250), TODAY).unwrap();
+        assert_eq!([ours(3, "a"), ours(1, "b"), ours(0, "a")], [0, 1, 1]);
+        assert!(strangers.iter().all(|path| path.exists()) && !half.exists());
+    }
+}
