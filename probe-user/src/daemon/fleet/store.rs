@@ -59,8 +59,10 @@ impl Store<'_> {
         file.write_all(content)?;
         file.sync_all()?;
         temporary.persist_new(&place)?;
-        // The name itself must survive a crash, too.
-        fs::File::open(&folder)?.sync_all()
+        // The name should survive a crash, too. If it may not, the file is there all the same: as an error it
+        // would be written twice.
+        let _ = fs::File::open(&folder).and_then(|folder| folder.sync_all());
+        Ok(())
     }
 
     /// Removes files of this machine that are too old or too many, and what a killed daemon left.
