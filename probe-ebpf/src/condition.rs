@@ -14,8 +14,8 @@ use crate::{
 use aya_ebpf::helpers::generated::bpf_probe_read_user_str;
 use core::ffi::c_void;
 use ctrace_common::{
-    COMPARED_TEXT, Comparison, Condition, Cookie, Kind, MAX_COMPARISONS, MET_SLOTS, STACK_SIZE,
-    UNMET_COUNTERS,
+    COMPARED_TEXT, Comparison, Condition, Cookie, FLOAT, Kind, MAX_COMPARISONS, MET_SLOTS,
+    STACK_SIZE, TEXT, UNMET_COUNTERS, float_order,
 };
 
 /// Returns whether a call counts, and counts it here if not. A function without a condition has 0 in
@@ -91,10 +91,11 @@ fn holds(condition: &Condition, registers: &Registers<'_>) -> (u64, u64) {
     let count = (condition.count as usize).min(MAX_COMPARISONS);
     let (mut any, mut all, mut some_unread) = (0, 0, 0);
     for (_, comparison) in (0..count).zip(&condition.comparisons) {
-        let (value, unread) = operands.value(&comparison.operand);
-        let (outcome, unread) = match comparison.is_text {
-            0 => (compare(value ^ comparison.flip, comparison.number), unread),
-            _ => compare_text(comparison, value, unread),
+        let (value, unread) = operands.value::<true>(&comparison.operand);
+        let (outcome, unread) = match comparison.kind {
+            TEXT => compare_text(comparison, value, unread),
+            FLOAT => (compare_float(comparison, value), unread),
+            _ => (compare(value ^ comparison.flip, comparison.number), unread),
         };
         let holds = (comparison.relation as u64) >> outcome & 1 & !unread;
         let begins = comparison.begins as u64;
@@ -109,6 +110,15 @@ fn holds(condition: &Condition, registers: &Registers<'_>) -> (u64, u64) {
 #[inline(always)]
 fn compare(value: u64, with: u64) -> u64 {
     1 + (value > with) as u64 - (value < with) as u64
+}
+
+/// Returns the same, or 3 for what is no number: it is in no relation.
+#[inline(always)]
+fn compare_float(comparison: &Comparison, bits: u64) -> u64 {
+    // The size is forced into 1 to 8, so that the verifier sees that shifts have room for it.
+    let size = (comparison.operand.size.wrapping_sub(1) as u32 & 7) + 1;
+    let (value, magnitude) = float_order(bits, size);
+    if magnitude > comparison.flip { 3 } else { compare(value, comparison.number) }
 }
 
 /// Compares the text at an address. Also returns 1 if it cannot be read.

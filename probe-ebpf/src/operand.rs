@@ -42,14 +42,15 @@ impl Operands {
         Self { general: registers.general(), ip: registers.ip() }
     }
 
-    /// Returns the number of an operand, cut to its size, and 0. If it cannot be read: 0 and 1.
+    /// Returns the number of an operand, cut to its size, and 0. If it cannot be read, the second is 1.
+    /// `FOLLOWS`: a pointer may have to be followed first.
     #[inline(always)]
-    pub fn value(&self, operand: &Operand) -> (u64, u64) {
-        let number = (operand.displacement as u64)
+    pub fn value<const FOLLOWS: bool>(&self, operand: &Operand) -> (u64, u64) {
+        let number = (operand.near() as u64)
             .wrapping_add(self.register(operand.base))
             .wrapping_add(self.register(operand.index).wrapping_mul(operand.scale as u64))
             .wrapping_add(self.ip.wrapping_mul(operand.relative as u64));
-        read(operand, number)
+        read::<FOLLOWS>(operand, number)
     }
 
     #[inline(always)]
@@ -68,23 +69,31 @@ pub fn of_result(operand: &Operand, results: [u64; 2]) -> (u64, u64) {
         2 => results[1],
         _ => 0,
     };
-    read(operand, base.wrapping_add(operand.displacement as u64))
+    read::<true>(operand, base.wrapping_add(operand.near() as u64))
 }
 
 /// Returns an operand's number, cut to its size, and 0. The number is `number` itself, or is read at
-/// that address. If it cannot be read, returns 0 and 1.
+/// that address, or a pointer at that address leads to it. If it cannot be read, the second is 1.
 #[inline(always)]
-fn read(operand: &Operand, mut number: u64) -> (u64, u64) {
+fn read<const FOLLOWS: bool>(operand: &Operand, mut number: u64) -> (u64, u64) {
     // The size is forced into 1 to 8, so that the verifier sees that the number has room for it.
     let size = (operand.size.wrapping_sub(1) as u32 & 7) + 1;
     let mut unread = 0;
-    if operand.memory != 0 {
+    if FOLLOWS && operand.memory & Operand::FOLLOW != 0 {
+        let mut pointer = 0u64;
+        let address = number as *const c_void;
+        // SAFETY: 8 bytes, for which there is room. The helper checks the address itself.
+        let error = unsafe { bpf_probe_read_user((&raw mut pointer).cast(), 8, address) };
+        unread = error as u64 >> 63;
+        number = pointer.wrapping_add(operand.onward() as u64);
+    }
+    if operand.memory & Operand::READ != 0 {
         let address = number as *const c_void;
         number = 0;
         // SAFETY: at most 8 bytes. The helper checks the address itself, and leaves 0 if it is a bad
         // one.
         let error = unsafe { bpf_probe_read_user((&raw mut number).cast(), size, address) };
-        unread = error as u64 >> 63;
+        unread |= error as u64 >> 63;
     }
     (cut(operand, number >> (operand.shift & 63), size), unread)
 }

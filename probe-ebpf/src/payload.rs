@@ -41,7 +41,12 @@ pub fn deliver<const TEXTS: Texts>(
     let operands = Operands::of(registers);
     let element = cookie.index() as u32;
     deliver_from::<MAX_VALUES, MAX_VALUES, TEXTS>(element, task, ts_ns, cookie.probe(), |source| {
-        operands.value(source)
+        // Older kernels would take long to follow more ways.
+        if TEXTS == ALL_TEXTS {
+            operands.value::<true>(source)
+        } else {
+            operands.value::<false>(source)
+        }
     });
 }
 

@@ -28,7 +28,7 @@ pub mod target {
         object::Object,
         place::{
             Candidate, CodeMap, Guards, Policy, Refusal, Returns, StackSwitch, Unguardable,
-            explain, guards, place,
+            explain, guards, place, place_for,
         },
         plan::{CostClass, EntrySite, ExitKind, ExitPlacement, GuardKind, GuardSite, Placement},
         read::{

@@ -1,8 +1,12 @@
 //! Golden files of all that people see, view by view: `cargo insta review` shows what a change does
 //! to them.
 
+#[path = "views/ascii.rs"]
+mod ascii;
 #[path = "../core/tests/fixture/mod.rs"]
 mod fixture;
+#[path = "views/locks.rs"]
+mod locks;
 #[path = "views/marks.rs"]
 mod marks;
 #[path = "views/plots.rs"]
@@ -263,6 +267,23 @@ fn every_heading_is_explained() {
 }
 
 #[test]
+fn the_first_screen_has_no_heading_twice() {
+    let mut found = headings(&sound(&fixture::typical(), &view("summary"), &FILE));
+    let all = found.len();
+    found.sort_unstable();
+    found.dedup();
+    assert_eq!(found.len(), all, "{found:?}");
+}
+
+/// What is the same for all calls stands above the first of them.
+#[test]
+fn the_calls_inside_slow_calls_have_headings_once() {
+    let text = sound(&fixture::typical(), &view("calls"), &WIDE);
+    let headings = |text: &str| text.lines().filter(|line| line.ends_with("  inside")).count();
+    assert_eq!((headings(&text), text.matches(" ×1,000").count()), (1, 2), "{text}");
+}
+
+#[test]
 fn scopes_of_one_name_are_told_apart() {
     let report = fixture::scopes();
     for name in ["summary", "detail", "tree", "paths", "counts", "hist", "calls", "timeline"] {
@@ -359,8 +380,8 @@ fn paths_by_count_or_by_time() {
 fn what_needs_every_call_says_how_to_get_them() {
     for name in ViewName::all() {
         let error = view(&name.to_string()).check_intervals().err().map(|error| error.to_string());
-        let needs =
-            ["calls", "values", "plots", "frames", "timeline"].contains(&name.to_string().as_str());
+        let needs = ["calls", "values", "plots", "locks", "frames", "timeline"]
+            .contains(&name.to_string().as_str());
         assert_eq!(error.is_some(), needs, "{name}");
         let report = format!("`ctrace report trace.ctrace --view {name} --interval SECONDS`");
         assert!(
@@ -390,7 +411,7 @@ fn what_is_asked_wrongly() {
     );
     let error = "pie".parse::<ViewName>().expect_err("no such view");
     assert!(error.to_string().contains(
-        "summary, detail, tree, paths, counts, hist, calls, values, plots, frames, timeline, \
+        "summary, detail, tree, paths, counts, hist, calls, values, plots, locks, frames, timeline, \
          threads, ctrack"
     ));
     let two = ViewOptions { views: ViewName::all().collect(), ..ViewOptions::default() };

@@ -1,7 +1,9 @@
-// A function through which one thread throws, while calls of it are open in others.
+// A function through which one thread throws, while calls of it are open in others. These end when
+// the function's code has changed since the first throw, so that its new probes see them.
 // Usage: moved [THROWS=40]
 #include "count.h"
 #include <atomic>
+#include <cstring>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -27,6 +29,24 @@ FN long through(What what, long x) {
     return x;
 }
 
+// The function's code, with the probes that it has now.
+struct Code {
+    unsigned char bytes[192];
+    Code() { memcpy(bytes, reinterpret_cast<const void *>(&through), sizeof bytes); }
+    bool operator==(const Code &other) const { return !memcmp(bytes, other.bytes, sizeof bytes); }
+};
+
+// Waits until the code is another than `before`, and has not changed for 0.3 s. Gives up after 20 s.
+static void wait_for_other_code(const Code &before) {
+    Code last;
+    for (int round = 0, same = 0; round < 2000 && (last == before || same < 30); round++) {
+        usleep(10 * 1000);
+        Code now;
+        same = now == last ? same + 1 : 0;
+        last = now;
+    }
+}
+
 int main(int argc, char **argv) {
     const int others = 4;
     long throws = number(argc, argv, 1, 40);
@@ -41,14 +61,16 @@ int main(int argc, char **argv) {
         });
     while (waiting < others)
         usleep(1000);
+    Code before;
     for (long i = 0; i < throws; i++) {
         try {
             sum += through(THROWS, i);
         } catch (long caught) {
             sum += caught;
         }
-        usleep(25 * 1000);
+        usleep(1000);
     }
+    wait_for_other_code(before);
     released = true;
     for (auto &thread : threads)
         thread.join();

@@ -47,6 +47,15 @@ FN std::string_view cut(std::string_view text, Place to) { return text.substr(0,
 FN std::string joined(const std::string &text, int times) { return times % 2 ? text : text + " and " + text; }
 FN const std::string &longer(const std::string &one, const std::string &other) { return one.size() > other.size() ? one : other; }
 
+struct Parcel { long id; std::string title; const char *label; char mark[6]; double mass; };
+struct Basket { int size; Parcel *first; };
+
+/* Some baskets are empty. */
+FN long ship(Basket *basket, int after) {
+    basket->size++;
+    return after + (basket->first ? basket->first->id : -1);
+}
+
 struct Shop {
     long total;
     FN long sell(const Request &request, Place place, Mixed mixed, std::string by, unsigned char n, float f, short last);
@@ -102,6 +111,17 @@ int main(int argc, char **argv) {
                i + 1, -i, shown(cut(seal, {i + 1, -i})).c_str());
         printf("call {\"function\":\"joined\",\"values\":{\"times\":%d,\"retval\":\"%s\"}}\n", i, joined(paper, i).c_str());
         printf("call {\"function\":\"longer\",\"values\":{\"retval\":\"%s\"}}\n", shown(longer(paper, request.method)).c_str());
+        Parcel parcel = {1000L + i, request.method + "!", paper.c_str(), {}, i * 0.75};
+        snprintf(parcel.mark, sizeof parcel.mark, "m%d", i);
+        Basket basket = {i, i % 5 ? &parcel : nullptr};
+        long shipped = ship(&basket, i);
+        if (basket.first)
+            printf("call {\"function\":\"ship\",\"values\":{\"size\":%d,\"id\":%ld,\"title\":\"%s\",\"label\":\"%s\","
+                   "\"mark\":\"%s\",\"mass\":%g,\"retval\":%ld}}\n",
+                   i, parcel.id, parcel.title.c_str(), parcel.label, parcel.mark, parcel.mass, shipped);
+        else
+            printf("call {\"function\":\"ship\",\"values\":{\"size\":%d,\"id\":null,\"title\":null,\"label\":null,"
+                   "\"mark\":null,\"mass\":null,\"retval\":%ld}}\n", i, shipped);
         Place place = {i, 7};
         bool is_more = many(1, 2, 3, 4, 5, i, &place, -i, i * 0.5, i);
         printf("call {\"function\":\"many\",\"values\":{\"f\":%d,\"small\":%d,\"last\":%d,\"retval\":%s}}\n", i,

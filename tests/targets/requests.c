@@ -1,5 +1,6 @@
 /* Serves requests. The work depends on the key: a dear one takes 20 steps, a cheap one takes one, and
- * each of the others, which come once, two. */
+ * each of the others, which come once, two.
+ * Usage: requests [OTHERS=30 [STEPS OF A DEAR ONE=20]] */
 #include "count.h"
 
 COUNTER(serve);
@@ -23,7 +24,7 @@ int main(int argc, char **argv) {
     /* On the stack: a text in a page that nobody has touched yet could not be read. */
     char cheap[] = "cheap", dear[] = "dear";
     for (int i = 0; i < 40; i++) serve(cheap, 1);
-    for (int i = 0; i < 25; i++) serve(dear, 20);
+    for (int i = 0; i < 25; i++) serve(dear, (int)number(argc, argv, 2, 20));
     for (long i = 0; i < others; i++) {
         char key[16];
         snprintf(key, sizeof key, "once-%ld", i);

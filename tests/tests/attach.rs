@@ -216,6 +216,77 @@ fn until_interrupted() {
     }
 }
 
+/// Before the first call can count, Ctrl-C ends ctrace with a line, and with the status that a shell
+/// shows.
+#[test]
+fn interrupted_before_it_traces() {
+    let env = or_skip!(gate::live(Link::Session));
+    let folder = tempfile::tempdir().expect("a folder");
+    let spin = env.targets.get(&program("spin.c")).expect("spin builds");
+    let awaited = folder.path().join("awaited");
+    install(&std::fs::read(&spin).expect("built"), &awaited);
+    let awaited = awaited.to_str().expect("text");
+    let interrupted = |ctrace: Running| {
+        ctrace.signal(Signal::INT).expect("ctrace runs");
+        let finished = ctrace.wait(Duration::from_secs(60)).expect("ends");
+        assert_eq!(finished.status.code(), Some(130), "{}", finished.stderr);
+        let last = finished.stderr.lines().last();
+        let line = "ctrace: ended before tracing began: nothing was traced";
+        assert_eq!(last, Some(line), "{}", finished.stderr);
+    };
+    for subcommand in ["attach", "record", "trace"] {
+        let mut command = Command::new(&env.ctrace);
+        command.current_dir(folder.path());
+        let ctrace = Running::start(command.args([subcommand, "--later", "--exe", awaited]));
+        let ctrace = ctrace.expect("starts");
+        look::wait_until("it awaits a process", || ctrace.said().contains("is awaited"))
+            .unwrap_or_else(|error| panic!("{subcommand}: {error}: {}", ctrace.said()));
+        interrupted(ctrace);
+    }
+    // Its report has no reader, so the program does not begin.
+    let fifo = folder.path().join("fifo");
+    let made = run(Command::new("mkfifo").arg(&fifo), Duration::from_secs(10)).expect("mkfifo");
+    assert_eq!(made.shell_code(), 0, "{}", made.stderr);
+    let mut command = Command::new(&env.ctrace);
+    command.args(["run", "-f", "step", "-o"]).arg(&fifo).arg("--").arg(&spin).args(["0", "0"]);
+    let ctrace = Running::start(&mut command).expect("starts");
+    look::wait_until("it handles the signal", || look::catches(ctrace.pid(), Signal::INT))
+        .expect("it does");
+    interrupted(ctrace);
+}
+
+/// Where stderr is no terminal, one line says that the trace has begun.
+#[test]
+fn a_line_tells_that_it_has_begun() {
+    let env = or_skip!(gate::live(Link::Session));
+    let target = spin(&env, &["0", "2000"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let pid = target.pid().to_string();
+    let path = env.targets.get(&program("spin.c")).expect("built");
+    let name = path.file_name().and_then(|name| name.to_str()).expect("text");
+    let said = |subcommand: &str, options: &[&str]| {
+        let mut command = Command::new(&env.ctrace);
+        command
+            .current_dir(folder.path())
+            .args([subcommand, "-p", &pid, "-d", "0.2"])
+            .args(options);
+        let finished = run(&mut command, Duration::from_secs(60)).expect("ends");
+        assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+        finished.stderr
+    };
+    for (subcommand, options, functions) in [
+        ("attach", &["-f", "step"][..], "1 function"),
+        ("record", &["-f", "step", "-f", "mix"], "2 functions"),
+    ] {
+        let said = said(subcommand, options);
+        let line =
+            format!("ctrace: tracing {name} (pid {pid}), {functions} for 200 ms; Ctrl-C ends");
+        assert_eq!(said.lines().filter(|it| *it == line).count(), 1, "{line}: {said}");
+    }
+    let lines = said("trace", &["-f", "mix"]);
+    assert!(!lines.contains("; Ctrl-C ends"), "{lines}");
+}
+
 /// `run` forwards SIGTERM to the target and exits as it did.
 #[test]
 fn run_forwards_signals() {

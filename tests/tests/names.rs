@@ -56,6 +56,48 @@ fn calls(report: &Value) -> Vec<(String, u64)> {
     rows
 }
 
+/// A program that a link started has the link's name in JSON and in text, and its file beside it.
+#[test]
+fn a_program_has_the_name_of_its_link() {
+    let env = or_skip!(gate::live(Link::Session));
+    let folder = tempfile::tempdir().expect("a folder");
+    let target = env.targets.get(&program("counts.c")).expect("builds");
+    let link = folder.path().join("counter");
+    std::os::unix::fs::symlink(&target, &link).expect("a link");
+    let (link, file) = (link.to_str().expect("text"), folder.path().join("file.ctrace"));
+    let file = file.to_str().expect("text");
+    ctrace(&env, &["record", "-f", "leaf", "-o", file, "--", link, "10"]);
+    let report = json(&ctrace(&env, &["report", file, "--format", "json"]));
+    let target = target.canonicalize().expect("is there");
+    let target = target.to_str().expect("text");
+    assert_eq!(report["target"]["program"], "counter");
+    assert_eq!(report["target"]["exe"], target);
+    assert_eq!(report["functions"][0]["object"], "counter");
+    let text = ctrace(&env, &["report", file]);
+    let head = text.lines().next().expect("a head");
+    assert!(head.starts_with(&format!("{link} 10 · {target} · pid ")), "{head}");
+    let folded = ctrace(&env, &["export", file, "--format", "speedscope"]);
+    assert!(folded.contains("\"counter"), "{folded}");
+}
+
+/// The standard library has a thousand times as many functions as a small program.
+#[test]
+fn a_list_begins_with_the_functions_of_the_program() {
+    let env = or_skip!(gate::live(Link::Session));
+    let target = env.targets.get(&program("panic.rs").flags(["-O"])).expect("builds");
+    let list = json(&ctrace(&env, &["list", "--json", target.to_str().expect("text")]));
+    let rows = list["functions"].as_array().expect("functions").iter();
+    let names: Vec<&str> = rows.filter_map(|row| row["name"].as_str()).collect();
+    let places = |begin: &str| {
+        let is_there = |(_, name): &(usize, &&str)| name.starts_with(begin);
+        names.iter().enumerate().filter(is_there).map(|(place, _)| place).collect::<Vec<_>>()
+    };
+    let [own, passer, gimli, std] = ["panic::", "passer", "gimli::", "std::"].map(places);
+    assert!(own.len() > 1 && gimli.len() > 4 && std.len() > 10, "{own:?} {gimli:?} {std:?}");
+    assert_eq!(own, (0..own.len()).collect::<Vec<_>>());
+    assert!(passer.first() < gimli.first() && passer.first() < std.first(), "{:?}", &names[..9]);
+}
+
 #[test]
 fn overloads_are_told_apart_everywhere() {
     let env = or_skip!(gate::live(Link::Multi));

@@ -119,6 +119,44 @@ fn the_calls_of_a_function_have_a_report_for_each_value() {
     assert!(refused.stderr.contains("has no value `size`; there are key, retval"), "{refused:?}");
 }
 
+/// Of two builds, each key is compared with itself. Keys that come once have no partner.
+#[test]
+fn two_recordings_are_compared_by_value() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("requests.c")).expect("builds");
+    let record = |steps: &str| {
+        let recorded = Recorded::new(&env, ["step"]).expect("a folder");
+        let mut recorded = recorded.args(["--arg", "serve: key=0:str"]);
+        let finished = recorded.program(&path, &["3", steps]).expect("runs");
+        assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+        recorded
+    };
+    let (old, new) = (record("20"), record("60"));
+    let diff = |by: &str| {
+        let mut command = Command::new(&env.ctrace);
+        command.arg("diff").arg(&old.file).arg(&new.file);
+        run(command.args(["--format", "json", "--by", by]), LIMIT).expect("ends")
+    };
+    let found = diff("serve: key");
+    assert_eq!(found.shell_code(), 0, "{}", found.stderr);
+    let change_of_serve = |found: &Value| {
+        let rows = found["functions"].as_array().expect("rows");
+        let row = rows.iter().find(|row| row["name"] == "serve").expect("it was called");
+        row["changes"]["p50_ns"]["change_percent"].as_f64().expect("a change")
+    };
+    let parts = found.stdout.lines().map(|line| serde_json::from_str(line).expect("a document"));
+    let parts: Vec<(Value, f64)> = parts
+        .map(|part: Value| (part["part"]["calls"]["value"].clone(), change_of_serve(&part)))
+        .collect();
+    let of = |key: &str| parts.iter().find(|part| part.0 == key).expect("it is compared").1;
+    assert_eq!((parts.len(), &parts[0].0), (6, &Value::Null), "{parts:?}");
+    // The threefold work, as far as a machine with other work tells.
+    assert!(of("dear") > 70.0 && of("cheap").is_finite(), "{parts:?}");
+    let refused = diff("thread");
+    assert_eq!(refused.shell_code(), 125);
+    assert!(refused.stderr.contains("ids differ from run to run"), "{}", refused.stderr);
+}
+
 #[test]
 fn a_flight_recorder_keeps_the_newest_calls() {
     let env = or_skip!(gate::live(Link::Session));

@@ -271,7 +271,13 @@ fn a_function_is_slow_for_one_of_its_arguments() {
     let slow = array(table, "rows").iter().find(|row| row["value"] == 1).expect("a row");
     assert!(integer(slow, "p50_ns") > 19 * MILLI, "{table}");
 
+    let by_sites = ["--with-callees", "--returns", "ret-sites", "--", target];
+    let stepped = ctrace(&env, &[&["run", "-f", "frame"], &by_sites[..]].concat());
+    let remark = "chosen functions cost the target usually about ";
+    assert!(stepped.stderr.contains(remark), "{}", stepped.stderr);
+
     let live = ctrace(&env, &[&["run"], &asked[..2], &["--", target]].concat());
+    assert!(!live.stderr.contains(remark), "{}", live.stderr);
     assert!(live.stderr.contains("Values: load by slow"), "{}", live.stderr);
     let csv = ctrace(&env, &[&["run"], &asked[..2], &["--format", "csv", "--", target]].concat());
     let lines = csv.stderr.lines().filter(|line| line.starts_with("load,"));

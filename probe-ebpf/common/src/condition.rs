@@ -18,6 +18,12 @@ pub const LESS: u8 = 1;
 pub const EQUAL: u8 = 2;
 pub const GREATER: u8 = 4;
 
+/// The kinds of [`Comparison::kind`].
+pub const NUMBER: u8 = 0;
+pub const TEXT: u8 = 1;
+/// A floating-point number of 4 or 8 bytes, read with its sign.
+pub const FLOAT: u8 = 2;
+
 /// The highest bit. With it flipped, signed numbers are in the order of unsigned ones.
 pub const SIGN: u64 = 1 << 63;
 
@@ -36,12 +42,13 @@ pub struct Comparison {
     pub operand: Operand,
     /// The number to compare with. For signed ones, flipped as the value is; 0 for texts.
     pub number: u64,
-    /// [`SIGN`] for signed numbers, and 0 for others: the bits of the value to flip.
+    /// [`SIGN`] for signed numbers, and 0 for others: the bits of the value to flip. For floating-point
+    /// numbers the bits of infinity: what has a larger magnitude is no number.
     pub flip: u64,
     /// Sums of [`LESS`], [`EQUAL`] and [`GREATER`]. Two texts are equal, or one is greater.
     pub relation: u8,
-    /// 1 for a text.
-    pub is_text: u8,
+    /// [`NUMBER`], [`TEXT`] or [`FLOAT`].
+    pub kind: u8,
     /// 1 for the first one of an alternative.
     pub begins: u8,
     /// Always 0; keeps the layout free of implicit padding.
@@ -59,6 +66,17 @@ pub struct Condition {
     /// Always 0; keeps the layout free of implicit padding.
     pub reserved: u32,
     pub comparisons: [Comparison; MAX_COMPARISONS],
+}
+
+/// Returns a number whose order among its like is that of floating-point numbers with these bits, and
+/// the bits of the magnitude. Both zeros are one number. `bits` has its sign in all bits above `size`
+/// bytes.
+#[inline(always)]
+pub fn float_order(bits: u64, size: u32) -> (u64, u64) {
+    let above = 65 - 8 * size;
+    let magnitude = bits << above >> above;
+    let sign = (bits as i64 >> 63) as u64;
+    ((magnitude ^ sign).wrapping_sub(sign) ^ SIGN, magnitude)
 }
 
 const _: () = assert!(size_of::<Comparison>() == 40 + COMPARED_TEXT);

@@ -32,8 +32,8 @@ pub use aggregate::{
 };
 pub use change::{Change, Comm};
 pub use condition::{
-    COMPARED_TEXT, Comparison, Condition, EQUAL, GREATER, LESS, MAX_COMPARISONS, MET_SLOTS, SIGN,
-    UNMET_COUNTERS,
+    COMPARED_TEXT, Comparison, Condition, EQUAL, FLOAT, GREATER, LESS, MAX_COMPARISONS, MET_SLOTS,
+    NUMBER, SIGN, TEXT, UNMET_COUNTERS, float_order,
 };
 pub use cookie::{Cookie, NO_CONDITION, NO_INDEX};
 pub use jump::JumpTarget;

@@ -7,12 +7,13 @@ pub const NO_REGISTER: u8 = 0xff;
 ///
 /// Registers are numbered as in x86-64 encodings: rax 0, rcx 1, rdx 2, rbx 3, rsp 4, rbp 5, rsi 6,
 /// rdi 7, r8–r15. The number is `displacement + base + index * scale`, plus the probe's own address
-/// if `relative` is set. If `memory` is set, the number is read from that address.
+/// if `relative` is set. `memory` says where it leads.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operand {
     /// The whole constant if there is no register. For a RIP-relative operand, relative to the
-    /// probe.
+    /// probe. With [`FOLLOW`](Self::FOLLOW), the low half leads to the pointer, and the high half from
+    /// where it points to.
     pub displacement: i64,
     /// The base register or [`NO_REGISTER`].
     pub base: u8,
@@ -20,7 +21,7 @@ pub struct Operand {
     pub index: u8,
     /// 1, 2, 4 or 8.
     pub scale: u8,
-    /// 1: the number lies in memory.
+    /// [`READ`](Self::READ), [`FOLLOW`](Self::FOLLOW), both, or 0. Targets of jumps follow none.
     pub memory: u8,
     /// 1: the address is relative to the probe (RIP-relative).
     pub relative: u8,
@@ -35,6 +36,10 @@ pub struct Operand {
 }
 
 impl Operand {
+    /// The number lies in memory.
+    pub const READ: u8 = 1;
+    /// A pointer lies in memory. The number, or its address, is where it points to.
+    pub const FOLLOW: u8 = 2;
     /// The number 0. Others are made from it.
     pub const ZERO: Self = Self {
         displacement: 0,
@@ -49,7 +54,46 @@ impl Operand {
     };
     /// An operand that can never be read: its address is the end of the kernel's half of all
     /// addresses.
-    pub const NOWHERE: Self = Self { displacement: -1, memory: 1, size: 1, ..Self::ZERO };
+    pub const NOWHERE: Self = Self { displacement: -1, memory: Self::READ, size: 1, ..Self::ZERO };
+
+    /// Returns the operand for what this one points to. `None` behind a second pointer in memory.
+    pub fn followed(self) -> Option<Self> {
+        match self.memory {
+            0 => Some(Self { memory: Self::READ, ..self }),
+            Self::READ => {
+                let near = i32::try_from(self.displacement).ok()?;
+                let memory = Self::READ | Self::FOLLOW;
+                Some(Self { displacement: i64::from(near as u32), memory, ..self })
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the operand for what is so many bytes behind this one in memory. `None` if that is too
+    /// far.
+    pub fn behind(self, bytes: u64) -> Option<Self> {
+        let bytes = i64::try_from(bytes).ok()?;
+        let displacement = if self.memory & Self::FOLLOW == 0 {
+            self.displacement.checked_add(bytes)?
+        } else {
+            let onward = i32::try_from(self.onward().checked_add(bytes)?).ok()?;
+            i64::from(onward) << 32 | i64::from(self.displacement as u32)
+        };
+        Some(Self { displacement, ..self })
+    }
+
+    /// Returns the displacement to the number, or to a pointer that is followed first.
+    #[inline(always)]
+    pub fn near(&self) -> i64 {
+        let cut = u32::from(self.memory & Self::FOLLOW) << 4;
+        self.displacement << cut >> cut
+    }
+
+    /// Returns the displacement from where a pointer leads.
+    #[inline(always)]
+    pub fn onward(&self) -> i64 {
+        self.displacement >> 32
+    }
 
     pub fn to_bytes(&self) -> [u8; size_of::<Self>()] {
         let mut bytes = [0; size_of::<Self>()];

@@ -26,6 +26,7 @@ pub mod function;
 pub mod glob;
 mod hash;
 pub mod ingest;
+pub mod locks;
 pub mod marker;
 pub mod names;
 pub mod points;

@@ -25,6 +25,15 @@ const NAMES: [(&str, &str); 7] = [
     ("std::basic_stringstream<char>", "std::stringstream"),
 ];
 
+/// Returns the beginning of a name, of this many bytes at most.
+pub fn cut(name: &str, most: usize) -> &str {
+    let mut end = name.len().min(most);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    &name[..end]
+}
+
 /// Returns a name, or a pattern of names, as it is written in the source. Returns `None` where it has
 /// neither a tag nor anything of the standard library.
 pub fn as_written(name: &str) -> Option<String> {

@@ -265,6 +265,12 @@ impl RingPayload {
         })
     }
 
+    /// Returns the word of a value that was read and is no text.
+    pub(crate) fn word(&self, place: usize) -> Option<u64> {
+        let is_known = place < self.places.into() && (self.unread | self.texts) >> place & 1 == 0;
+        is_known.then(|| self.words[place])
+    }
+
     pub(crate) fn is_result(&self) -> bool {
         self.is_result
     }

@@ -155,13 +155,17 @@ fn at(place: &Option<u64>) -> String {
     place.map_or(String::new(), |offset| format!(" at offset {offset:#x}"))
 }
 
-fn creation_hint(source: &io::Error) -> &'static str {
-    match source.raw_os_error() {
-        Some(libc::ENOMEM) => "; make the rings smaller, or raise `ulimit -v`",
-        Some(libc::EMFILE) => "; raise the limit of open files (ulimit -n)",
-        Some(libc::EINVAL) => "; ctrace needs Linux 5.15 or later",
-        _ => "",
-    }
+/// The remedy where no more files can be opened.
+pub(crate) const MORE_OPEN_FILES: &str = "raise the limit of open files (ulimit -n)";
+
+fn creation_hint(source: &io::Error) -> String {
+    let remedy = match source.raw_os_error() {
+        Some(libc::ENOMEM) => "make the rings smaller, or raise `ulimit -v`",
+        Some(libc::EMFILE) => MORE_OPEN_FILES,
+        Some(libc::EINVAL) => "ctrace needs Linux 5.15 or later",
+        _ => return String::new(),
+    };
+    format!("; {remedy}")
 }
 
 /// Returns the end of the verifier's log, which holds its reason.

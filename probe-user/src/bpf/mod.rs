@@ -25,6 +25,7 @@ pub(crate) mod spun;
 mod sys;
 
 pub use error::BpfError;
+pub(crate) use error::MORE_OPEN_FILES;
 pub use features::Features;
 pub(crate) use features::{Nop, Support, can_read_arguments, threads_can_wait};
 pub(crate) use guard::{

@@ -4,7 +4,7 @@ use super::{QueryArgs, options::RECORDING, values};
 use crate::ui::DiffView;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use ctrace_core::diff::Metric;
+use ctrace_core::{diff::Metric, report::By};
 use std::path::PathBuf;
 
 /// Compare recordings, and tell changes from noise
@@ -21,6 +21,7 @@ use std::path::PathBuf;
     ctrace diff old.ctrace new.ctrace\n  \
     ctrace diff old.ctrace new.ctrace -f 'parse*' --metric p99 --fail-over 5%\n  \
     ctrace diff old*.ctrace -- new*.ctrace           several recordings of each side\n  \
+    ctrace diff old.ctrace new.ctrace --by 'handle: key'   for each value of an argument\n  \
     ctrace diff old.ctrace new.ctrace --format json -o diff.json"
 )]
 pub(crate) struct DiffArgs {
@@ -85,6 +86,10 @@ pub(crate) struct DiffOutputArgs {
     /// The view to show; repeatable
     #[arg(long = "view", value_name = "VIEW", value_enum, default_value = "functions")]
     pub views: Vec<DiffView>,
+    /// Compare each part for itself as well: exe, cgroup, name (of threads), or the calls of FUNCTION by an
+    /// argument or by their result (retval)
+    #[arg(long, value_name = "PART", value_parser = values::by)]
+    pub by: Option<By>,
     /// Sort rows by a column: verdict, change, name, or a metric
     #[arg(long, value_name = "COLUMN")]
     pub sort: Option<String>,

@@ -22,7 +22,7 @@ pub(crate) struct SelectArgs {
     #[arg(short, long = "usdt", value_name = "[PROVIDER:]GLOB[@OBJECT]")]
     pub usdt: Vec<String>,
     /// Marker scopes, in the program and all its libraries; repeatable. By default (without -f, -u,
-    /// -m, --pair, --arg, --ret and --where) all markers are traced
+    /// -m, --pair, --arg, --ret, --where and --locks) all markers are traced
     #[arg(short, long = "marker", value_name = "[GROUP/]GLOB[@OBJECT]")]
     pub markers: Vec<String>,
     /// Functions, probes and scopes to leave out; repeatable. Part of a name works as with -f
@@ -73,6 +73,10 @@ pub(crate) struct ValuesArgs {
         value_parser = AskedValues::condition
     )]
     pub conditions: Vec<AskedValues>,
+    /// Follow the mutexes and read-write locks of libc: how long threads wait for each, how long it is
+    /// held, and by whom (--view locks). Every lock and unlock takes the time of its probes
+    #[arg(long)]
+    pub locks: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]

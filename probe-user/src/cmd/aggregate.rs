@@ -11,6 +11,10 @@ pub(super) fn check(args: &TraceArgs) -> anyhow::Result<()> {
     let TraceArgs { select, program, values, output, filter, probes, .. } = args;
     let asks = !values.arguments.is_empty() || !values.results.is_empty();
     let wrong = [
+        (
+            values.locks,
+            "--locks needs every call, and --aggregate keeps none: leave out one of them",
+        ),
         (select.functions.is_empty(), "--aggregate counts calls of functions: choose them with -f"),
         (
             !select.markers.is_empty(),

@@ -9,19 +9,31 @@ use crate::{
             output::{Output, Reports},
             sink,
         },
+        plan::{Plan, Planned},
         run::{
             chosen::{Chosen, First},
             event_loop::{self, Ending},
-            signals::Signals,
+            signals::{self, Signals},
         },
         spec::TraceSpec,
     },
-    ui,
+    target::process::{Process, maps::MappedObject},
+    ui::{
+        self,
+        text::units::{Digits, counted, time},
+    },
 };
-use ctrace_core::units::Pid;
-use std::time::Duration;
+use ctrace_core::{
+    function::FunctionKind,
+    units::{Nanos, Pid},
+};
+use std::{
+    io::{self, IsTerminal as _},
+    time::Duration,
+};
 
 pub(super) fn main(args: &AttachArgs, verbose: u8) -> Result<u8, Failure> {
+    signals::await_trace()?;
     let report = spec::live_report(&args.trace)?;
     bpf::require()?;
     let names = args.by.all_of_user(&args.processes, args.user.as_deref())?;
@@ -43,6 +55,8 @@ pub(super) fn attach(
     after: Option<Duration>,
     verbose: u8,
 ) -> anyhow::Result<u8> {
+    // On a terminal a line shows the state, and lines of single calls speak for themselves.
+    let is_shown = matches!(output, Output::Stream(_)) || io::stderr().is_terminal();
     let setup = chosen.plan(spec, &output)?;
     let Chosen { first: First { process, objects, watched, files: _files }, others, later } =
         chosen;
@@ -58,8 +72,38 @@ pub(super) fn attach(
     }
     super::announce(verbose, &plan, Pid(process.pid()));
     let ending = Ending::new(Signals::End, after)?;
+    let begun = (!is_shown).then(|| begun(&process, &objects, others.len(), &plan, after));
+    let ending = ending.telling(begun);
     session.arm(&plan, &objects)?;
     drop(plan);
     event_loop::run(&mut session, watched, ending, || Ok(()))?;
     Ok(0)
+}
+
+/// Returns the line that tells that the trace has begun.
+fn begun(
+    process: &Process,
+    objects: &[MappedObject],
+    others: usize,
+    plan: &Plan,
+    after: Option<Duration>,
+) -> String {
+    let program = objects.first().map_or("a program", |program| &*program.name);
+    let others = match others as u64 {
+        0 => String::new(),
+        n => format!(" and {}", counted(n, "other process", "other processes")),
+    };
+    let is_function = |planned: &Planned| planned.info.kind == FunctionKind::Function;
+    let of_kinds = match plan.planned().all(is_function) {
+        true => ("function", "functions"),
+        false => ("function, probe or scope", "functions, probes and scopes"),
+    };
+    let functions = counted(plan.functions() as u64, of_kinds.0, of_kinds.1);
+    let time =
+        after.map(|after| format!(" for {}", time(Nanos(after.as_nanos() as u64), Digits::Short)));
+    format!(
+        "tracing {program} (pid {}){others}, {functions}{}; Ctrl-C ends",
+        process.pid(),
+        time.unwrap_or_default()
+    )
 }

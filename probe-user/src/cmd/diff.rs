@@ -7,15 +7,21 @@ use super::{
 };
 use crate::{
     cli::{DiffArgs, DiffFormat, LensArgs, QueryArgs},
-    session::keep::sink::{Default, Out},
-    ui::{self, DiffOptions},
+    session::keep::{
+        parts::Parts,
+        sink::{Default, Out},
+    },
+    ui::{self, DiffOptions, text::units::counted},
 };
 use anyhow::{Context, bail};
 use ctrace_core::{
     diff::{ComparedFile, Content, Diff, Options, ReportFacts, RowSelection, check_column, diff},
     function::FunctionInfo,
-    recording::{Recording, is_recording, replay::Query},
-    report::render::json,
+    recording::{
+        Recording, is_recording,
+        replay::{Query, report},
+    },
+    report::{By, PartReport, render::json},
 };
 use std::{
     fs::File,
@@ -50,20 +56,26 @@ pub(super) fn main(args: &DiffArgs) -> Result<u8, Failure> {
     let out = Out::open(args.output.output.as_deref(), Default::Stdout)?;
     let found = compare(args)?;
     if args.judge.fail_over.is_some() {
-        check_whole(&found)?;
+        found.iter().try_for_each(check_whole)?;
     }
-    let text = match args.output.format {
-        DiffFormat::Json => json::to_pretty(&found),
-        DiffFormat::Table => {
-            let options = DiffOptions { views: args.output.views.clone(), selection };
-            ui::render_diff(&found, &options, &out.style)
-        }
+    let options = DiffOptions { views: args.output.views.clone(), selection };
+    let texts = found.iter().map(|found| match args.output.format {
+        // Several documents have a line each.
+        DiffFormat::Json if args.output.by.is_some() => json::line(found),
+        DiffFormat::Json => json::to_pretty(found),
+        DiffFormat::Table => ui::render_diff(found, &options, &out.style),
+    });
+    let between = match args.output.format {
+        DiffFormat::Json => "",
+        DiffFormat::Table => "\n",
     };
+    let text = texts.collect::<Vec<_>>().join(between);
     out.paged().write(&text)?;
-    Ok(if found.failed { WORSE } else { 0 })
+    Ok(if found.iter().any(|found| found.failed) { WORSE } else { 0 })
 }
 
-fn compare(args: &DiffArgs) -> anyhow::Result<Diff> {
+/// Returns the comparison of everything, and that of each part.
+fn compare(args: &DiffArgs) -> anyhow::Result<Vec<Diff>> {
     let sides = args.sides()?;
     let [old, new] = [&sides[0], &sides[1]].map(|files| open_side(files, &args.query.lens));
     let (old, new) = (old?, new?);
@@ -80,7 +92,74 @@ fn compare(args: &DiffArgs) -> anyhow::Result<Diff> {
         fail_over: args.judge.fail_over,
         margin: args.judge.margin,
     };
-    Ok(diff(&sources(&old, of_old), &sources(&new, of_new), &options))
+    let whole = diff(&sources(&old, of_old), &sources(&new, of_new), &options);
+    let mut all = Vec::new();
+    if let Some(by) = &args.output.by {
+        let files = old.iter().chain(&new).zip(&queries);
+        let parts = parts_of_all(files, by)?;
+        let parts = parts.into_iter().map(|(part, queries)| {
+            let (of_old, of_new) = queries.split_at(old.len());
+            let found = diff(&sources(&old, of_old), &sources(&new, of_new), &options);
+            // What holds for the files is told once.
+            let is_new = |note: &String| !whole.notes.contains(note);
+            let notes = found.notes.into_iter().filter(is_new).collect();
+            Diff { part: Some(part), notes, ..found }
+        });
+        all.extend(parts);
+    }
+    all.insert(0, whole);
+    Ok(all)
+}
+
+/// Returns the parts that all files have, each with its query for every file.
+fn parts_of_all<'a>(
+    files: impl Iterator<Item = (&'a Opened, &'a Query)>,
+    by: &By,
+) -> anyhow::Result<Vec<(PartReport, Vec<Query>)>> {
+    if matches!(by, By::Process | By::Thread) {
+        bail!("ids differ from run to run: give --by exe, cgroup or name, or 'FUNCTION: ARG'");
+    }
+    let of_file = |(file, query): (&Opened, &Query)| {
+        let Input::Recording(recording) = &file.input else {
+            bail!("{} is a report, without single calls: --by needs recordings", file.file);
+        };
+        let whole = report(recording, query, 0.0);
+        let parts = Parts::of(recording, by, query, &whole)?;
+        parts.none.iter().for_each(|why| ui::say(&format!("{}: {why}", file.file)));
+        Ok(parts)
+    };
+    let parts = files.map(of_file).collect::<anyhow::Result<Vec<_>>>()?;
+    let of = |parts: &Parts, wanted: &PartReport| {
+        let found = parts.each().find(|(part, _)| is_same(part, wanted));
+        found.map(|(_, query)| query.clone())
+    };
+    let of_all = |wanted: &PartReport| parts.iter().map(|parts| of(parts, wanted)).collect();
+    let mut found = Vec::<(PartReport, Vec<Query>)>::new();
+    let mut left_out = Vec::<PartReport>::new();
+    for (part, _) in parts.iter().flat_map(Parts::each) {
+        let is_known = found.iter().map(|(known, _)| known).chain(&left_out);
+        if is_known.clone().any(|known| is_same(known, part)) {
+            continue;
+        }
+        match of_all(part) {
+            Some(queries) => {
+                let same = parts.iter().flat_map(Parts::each).filter(|(it, _)| is_same(it, part));
+                let processes = part.processes.map(|_| same.filter_map(|it| it.0.processes).sum());
+                found.push((PartReport { processes, ..part.clone() }, queries));
+            }
+            None => left_out.push(part.clone()),
+        }
+    }
+    if !left_out.is_empty() {
+        let parts = counted(left_out.len() as u64, "part is", "parts are");
+        ui::say(&format!("{parts} not among those of every file, and not compared"));
+    }
+    Ok(found)
+}
+
+/// Returns whether two recordings have this part in common. The full name of a function may have changed.
+fn is_same(one: &PartReport, other: &PartReport) -> bool {
+    one.calls == other.calls && (one.calls.is_some() || one.name == other.name)
 }
 
 /// Opens reports and recordings. The files of a rotated recording are one.

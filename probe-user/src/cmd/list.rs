@@ -187,7 +187,8 @@ fn decide(
     let decide = |row: ListRow| {
         let function = row.size.and_then(|_| objects[row.object_index].functions().get(row.index));
         let placer = placers[row.object_index].as_ref();
-        let mut placement = function.zip(placer).map(|(function, placer)| placer.place(function));
+        let mut placement =
+            function.zip(placer).map(|(function, placer)| placer.place(function, false));
         if let Some(Ok(placement)) = &mut placement {
             jumps.fit(placement);
         }

@@ -1,6 +1,6 @@
 //! `ctrace log`: the messages of a process, a command, or a recording, in order of time.
 
-use super::{Failure, trace};
+use super::{Failure, spec, trace};
 use crate::{
     cli::{LogArgs, SelectArgs},
     session::keep::{lines::LineKind, messages::MessageChoice},
@@ -9,6 +9,9 @@ use ctrace_core::function::FunctionKind;
 
 pub(super) fn main(args: LogArgs, verbose: u8) -> Result<u8, Failure> {
     let LogArgs { mut lines, json, level, grep } = args;
+    if !trace::is_recording(&lines.subject) {
+        spec::refuse_locks(&lines.what.values)?;
+    }
     let what = &mut lines.what;
     if !trace::is_recording(&lines.subject)
         && what.program.pairs.is_empty()

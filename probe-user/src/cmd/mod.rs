@@ -29,6 +29,7 @@ mod top;
 mod trace;
 
 use crate::{
+    bpf::MORE_OPEN_FILES,
     cli::{Cli, Command, Internal, InternalCommand},
     session::{
         keep::sink::{Default, Out},
@@ -143,7 +144,16 @@ impl Failure {
                 message = format!("{message}: {cause}");
             }
         }
+        if self.lacks_open_files() && !message.contains(MORE_OPEN_FILES) {
+            message = format!("{message}; {MORE_OPEN_FILES}");
+        }
         message.replace('\n', " ")
+    }
+
+    /// Returns whether there were no more open files to be had.
+    fn lacks_open_files(&self) -> bool {
+        let mut errors = self.error.chain().filter_map(|it| it.downcast_ref::<std::io::Error>());
+        errors.any(|it| matches!(it.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)))
     }
 }
 
@@ -169,5 +179,17 @@ mod tests {
             "no trace: cannot create a ring: Cannot allocate memory (os error 12); make the rings \
              smaller, or raise `ulimit -v`"
         );
+    }
+
+    #[test]
+    fn too_few_open_files_have_a_remedy_once() {
+        let source = || std::io::Error::from_raw_os_error(24);
+        let signals = Err::<(), _>(source()).context("cannot listen").unwrap_err();
+        assert_eq!(
+            Failure::from(signals).message(),
+            "cannot listen: Too many open files (os error 24); raise the limit of open files (ulimit -n)"
+        );
+        let ring = BpfError::Create { what: "a ring".into(), source: source() };
+        assert_eq!(Failure::from(ring).message().matches("ulimit -n").count(), 1);
     }
 }

@@ -4,9 +4,12 @@ use super::{Failure, attach, process, run, spec};
 use crate::{
     bpf,
     cli::{RecordArgs, RecordingArgs},
-    session::keep::{
-        output::Output,
-        recording::{Limit, Recording, Replace},
+    session::{
+        keep::{
+            output::Output,
+            recording::{Limit, Recording, Replace},
+        },
+        run::signals,
     },
     target::process::lookup::ProcessName,
 };
@@ -25,6 +28,7 @@ pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
                    calls that were not made; trace fewer functions, or use --max-slowdown";
         return Err(anyhow::anyhow!(why).into());
     }
+    signals::await_trace()?;
     if processes.is_empty() {
         check_command(args)?;
         let (resolved, user) = run::resolve("record", &args.command, user)?;

@@ -30,7 +30,8 @@ const MOST_REPORTS: u64 = 100_000;
 
 pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     let recording = open(&args.files, &args.query.lens)?;
-    let mut sink = Sink::open(&spec::report(&args.output), Default::Stdout)?.paged();
+    let mut sink =
+        Sink::open(&spec::report(&args.output, &args.query.select), Default::Stdout)?.paged();
     let start = recording.start();
     sink.set_epoch_offset(start.epoch_offset_ns.saturating_add(start.zone_ns));
     let (mut verdicts, mut most_left_out) = (Vec::new(), 0);

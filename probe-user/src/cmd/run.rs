@@ -13,7 +13,7 @@ use crate::{
         run::{
             event_loop::Ending,
             launch::{Program, Streams, exit_code},
-            signals::Signals,
+            signals::{self, Signals},
         },
         spec::TraceSpec,
     },
@@ -25,6 +25,7 @@ use anyhow::{anyhow, ensure};
 use std::ffi::OsString;
 
 pub(super) fn main(args: &RunArgs, verbose: u8) -> Result<u8, Failure> {
+    signals::await_trace()?;
     let (resolved, user) = resolve("run", &args.command, args.user.user.as_deref())?;
     Ok(trace_command(args, &resolved, &user, verbose)?)
 }

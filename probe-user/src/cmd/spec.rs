@@ -10,9 +10,10 @@ use crate::{
     session::spec::{
         OnFull, ProbeSpec, ReportFormat, ReportSpec, SelectSpec, SelectionLimits, TraceSpec,
     },
-    target::{place::Returns, read::budget::ObjectLimits},
+    target::{place::Returns, read::budget::ObjectLimits, select::pattern::Pattern, values::locks},
+    ui::views::LOCKS,
 };
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use ctrace_core::{
     filter::{Filter, ThreadFilter},
     report::By,
@@ -32,6 +33,7 @@ pub(super) fn select(
     program: &ProgramSelectArgs,
     values: &ValuesArgs,
 ) -> SelectSpec {
+    let of_locks = if values.locks { locks::asked() } else { Vec::new() };
     SelectSpec {
         functions: args.functions.clone(),
         usdt: args.usdt.clone(),
@@ -40,8 +42,20 @@ pub(super) fn select(
         pairs: program.pairs.clone(),
         no_pairs: program.no_pairs,
         with_callees: program.with_callees.unwrap_or(0),
-        values: [values.arguments.as_slice(), &values.results, &values.conditions].concat(),
+        values: [values.arguments.as_slice(), &values.results, &values.conditions, &of_locks]
+            .concat(),
+        locks: values.locks,
     }
+}
+
+/// Refuses to follow locks where neither they nor the calls of lock functions would be shown.
+pub(super) fn refuse_locks(values: &ValuesArgs) -> anyhow::Result<()> {
+    ensure!(
+        !values.locks,
+        "--locks is not for this command: `ctrace attach PID --locks` shows locks, and `ctrace trace PID \
+         --locks` every call"
+    );
+    Ok(())
 }
 
 pub(super) fn limits(args: &MostArgs) -> SelectionLimits {
@@ -67,7 +81,7 @@ pub(super) fn returns(arg: ReturnsArg) -> Returns {
     }
 }
 
-pub(super) fn report(args: &OutputArgs) -> ReportSpec {
+pub(super) fn report(args: &OutputArgs, select: &SelectArgs) -> ReportSpec {
     ReportSpec {
         format: match args.format {
             FormatArg::Table => ReportFormat::Table,
@@ -88,6 +102,7 @@ pub(super) fn report(args: &OutputArgs) -> ReportSpec {
         frame: args.frame.clone(),
         by: args.by.clone(),
         aggregate: false,
+        named: select.functions.iter().filter_map(|text| Pattern::literal_name(text)).collect(),
         output: args.output.clone(),
     }
 }
@@ -103,7 +118,7 @@ pub(super) fn traced(args: &TraceArgs) -> TraceSpec {
 /// chosen.
 pub(super) fn live_report(args: &TraceArgs) -> anyhow::Result<ReportSpec> {
     aggregate::check(args)?;
-    let mut spec = report(&args.output);
+    let mut spec = report(&args.output, &args.select);
     spec.aggregate = args.aggregate;
     let asks = !args.values.arguments.is_empty() || !args.values.results.is_empty();
     if let Some(by) = &spec.by {
@@ -124,13 +139,28 @@ pub(super) fn live_report(args: &TraceArgs) -> anyhow::Result<ReportSpec> {
             bail!(why);
         }
     }
+    if args.values.locks && spec.interval.is_some() {
+        bail!(
+            "--locks needs every call: leave out --interval, or record with `ctrace record --locks` and \
+             choose a part of the time with `ctrace report --view locks --time`"
+        );
+    }
     let by_value = matches!(spec.by, Some(By::Value { .. }));
-    if asks && !by_value && spec.views.is_empty() && spec.interval.is_none() {
-        let views: &[&str] = match spec.format {
-            ReportFormat::Csv => &["values"],
-            _ => &["summary", "values", "calls"],
+    let shows_values = asks && !by_value && spec.interval.is_none();
+    let csv = spec.format == ReportFormat::Csv;
+    if spec.views.is_empty() {
+        let views: &[&str] = match (shows_values, args.values.locks) {
+            (true, _) if csv => &["values"],
+            (true, _) => &["summary", "values", "calls"],
+            (false, true) if !csv => &["summary"],
+            (false, _) => &[],
         };
         spec.views = views.iter().map(|view| (*view).to_owned()).collect();
+    }
+    // A table of CSV has room for one view.
+    let has_room = !csv || spec.views.is_empty();
+    if args.values.locks && has_room && !spec.views.iter().any(|view| view == LOCKS.name) {
+        spec.views.push(LOCKS.name.to_owned());
     }
     Ok(spec)
 }

@@ -10,6 +10,9 @@ use crate::{
 use anyhow::bail;
 
 pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
+    if !args.daemon {
+        spec::refuse_locks(&args.what.values)?;
+    }
     let sort = args.sort.as_deref().map_or(Ok(TopColumn::DEFAULT), str::parse)?;
     top::check()?;
     let user = args.user.user.as_deref();
@@ -38,14 +41,15 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
 /// Refuses a selection with `--daemon`: the daemon's targets have their own.
 fn check_nothing_chosen(what: &WhatArgs) -> anyhow::Result<()> {
     let SelectArgs { functions, usdt, markers, exclude } = &what.select;
-    let ValuesArgs { arguments, results, conditions } = &what.values;
+    let ValuesArgs { arguments, results, conditions, locks } = &what.values;
     if what.program != ProgramSelectArgs::default()
         || [functions, usdt, markers, exclude].iter().any(|list| !list.is_empty())
         || [arguments, results, conditions].iter().any(|list| !list.is_empty())
+        || *locks
     {
         bail!(
             "--daemon shows what the daemon has chosen: leave out -f, -u, -m, -x, --pair, --no-pairs, \
-             --with-callees, --arg, --ret and --where, or give a process instead of --daemon"
+             --with-callees, --arg, --ret, --where and --locks, or give a process instead of --daemon"
         );
     }
     Ok(())

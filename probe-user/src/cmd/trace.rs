@@ -11,11 +11,14 @@ use super::{
 use crate::{
     bpf,
     cli::{LensArgs, LinesArgs, QueryArgs, TraceLinesArgs, ValuesArgs},
-    session::keep::{
-        lines::{LineKind, Printer},
-        output::Output,
-        sink::{self, Out},
-        stream::Stream,
+    session::{
+        keep::{
+            lines::{LineKind, Printer},
+            output::Output,
+            sink::{self, Out},
+            stream::Stream,
+        },
+        run::signals,
     },
     target::{process::lookup::ProcessName, read::regular::open_regular},
     ui,
@@ -46,6 +49,7 @@ pub(super) fn lines(
         return Ok(0);
     }
     check_live(&args)?;
+    signals::await_trace()?;
     let mut spec = spec::trace(&args.what);
     if !args.command.is_empty() {
         ensure_no_duration(&args)?;
@@ -129,11 +133,11 @@ fn ensure_no_duration(args: &LinesArgs) -> anyhow::Result<()> {
 /// Refuses what is for a process or a command.
 fn check_recorded(args: &LinesArgs) -> anyhow::Result<()> {
     run::check_no_user(args.user.user.as_deref())?;
-    let ValuesArgs { arguments, results, conditions } = &args.what.values;
+    let ValuesArgs { arguments, results, conditions, locks } = &args.what.values;
     let probes = &args.what.probes;
     ensure!(
-        arguments.is_empty() && results.is_empty() && conditions.is_empty(),
-        "--arg, --ret and --where are for a process: the lines of a recording have the values that \
+        arguments.is_empty() && results.is_empty() && conditions.is_empty() && !locks,
+        "--arg, --ret, --where and --locks are for a process: the lines of a recording have the values that \
          `ctrace record` read"
     );
     ensure!(

@@ -33,6 +33,8 @@ pub(crate) struct SelectSpec {
     pub with_callees: u32,
     /// Values of calls, and conditions on them. Their functions are selected, too.
     pub values: Vec<AskedValues>,
+    /// Locks are followed. `values` has what that needs.
+    pub locks: bool,
 }
 
 impl SelectSpec {
@@ -127,6 +129,8 @@ pub(crate) struct ReportSpec {
     pub by: Option<By>,
     /// Calls are counted in the kernel: none is kept.
     pub aggregate: bool,
+    /// The functions that were chosen by a name without a wildcard.
+    pub named: Vec<String>,
     /// A file, or `-` for stdout.
     pub output: Option<PathBuf>,
 }

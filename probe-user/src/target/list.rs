@@ -1,6 +1,7 @@
 //! The rows of `ctrace list`: everything that can be traced, as data.
 
 use super::markers::MarkerSite;
+use super::names::home::Home;
 use super::object::Object;
 use super::select::naming::Naming;
 use super::select::{Match, Selection};
@@ -46,7 +47,8 @@ pub struct ListRow {
     pub carried: Carried,
 }
 
-/// Returns the rows of a selection. `with_lines` also reads lines from the debug information.
+/// Returns the rows of a selection, of functions those first that the user wrote. `with_lines` also
+/// reads lines from the debug information.
 pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: bool) -> Vec<ListRow> {
     let mut rows = Vec::with_capacity(selection.len());
     let mut naming = Naming::default();
@@ -76,6 +78,13 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
             carried: Carried::default(),
         });
     }
+    let programs = objects.iter().filter(|object| object.is_main());
+    let names = programs.flat_map(|object| object.functions()).map(|function| &**function.name());
+    let home = Home::of(names);
+    rows.sort_by_key(|row| {
+        let is_of_program = objects[row.object_index].is_main();
+        (row.object_index, home.distance(&row.name, is_of_program))
+    });
     let calls = calls(objects, selection);
     for selected in &selection.usdt {
         let object = &objects[selected.object];

@@ -4,6 +4,7 @@
 //! symbols, [`usdt`] notes and [`markers`]. [`select`] picks the functions that the user asked for,
 //! and [`place`] decides where their probes sit. [`values`] finds arguments and results.
 
+pub(crate) mod addresses;
 mod debug_info;
 mod elf;
 pub(crate) mod launch;

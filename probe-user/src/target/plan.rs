@@ -27,7 +27,7 @@ pub struct EntrySite {
     /// File offset.
     pub offset: u64,
     pub cost: CostClass,
-    /// Bytes after the function's address: 4 where `endbr64` is skipped.
+    /// Bytes after the function's address: 4 where `endbr64` is skipped, 120 at most.
     pub skipped: u8,
 }
 
@@ -110,8 +110,6 @@ pub enum GuardKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     pub entry: EntrySite,
-    /// The site for a probe that reads arguments: they are still where the caller put them.
-    pub argument_entry: EntrySite,
     pub exit: ExitPlacement,
     pub entry_is_loop_head: bool,
     pub may_tail_jump: bool,

@@ -34,7 +34,7 @@ impl RangeJson {
             calls: saturating_sum(called.map(|row| row.calls)),
             warnings: warnings(report),
             sheet: sheet(report, MOST_ROWS),
-            notes: nothing.into_iter().chain(notes(report, false)).collect(),
+            notes: nothing.into_iter().chain(notes(report, false, &[])).collect(),
             loss: loss_line(&report.loss),
             is_damaged: is_damaged(&report.loss),
         }

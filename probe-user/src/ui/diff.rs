@@ -2,6 +2,7 @@
 //! and the changes of the other numbers.
 
 use super::text;
+use crate::ui::notes::head;
 use crate::ui::notes::loss::loss_line;
 use crate::ui::output::style::{Style, Tone};
 use crate::ui::table::grid::{Cell, ColumnGroup, GridColumn};
@@ -44,7 +45,7 @@ pub(crate) struct DiffOptions {
 }
 
 pub(crate) fn render(diff: &Diff, options: &DiffOptions, style: &Style) -> String {
-    let mut out = String::new();
+    let mut out = head::part(diff.part.as_ref(), style);
     for (side, name) in [(&diff.old, "old"), (&diff.new, "new")] {
         if side.loss.events > 0 || side.loss.late > 0 || side.loss.decode_errors > 0 {
             let warning = format!(

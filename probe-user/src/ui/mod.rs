@@ -65,7 +65,7 @@ pub fn render_table(
         out.push('\n');
     }
     out += &head::target(report, style);
-    out += &head::part(report, style);
+    out += &head::part(report.part.as_ref(), style);
     let context = Context { report, options, selection: &options.selection(), style };
     let called = report.functions.iter().any(|f| f.calls > 0 || f.headless > 0);
     if !called && !options.show_zero {
@@ -80,7 +80,7 @@ pub fn render_table(
         }
     }
     let seen = views::as_seen(report, options).filter(|_| called);
-    for note in seen.into_iter().chain(notes::notes(report, options.show_zero)) {
+    for note in seen.into_iter().chain(notes::notes(report, options.show_zero, &options.named)) {
         out += &text::paragraph(&note, Tone::Plain, style);
     }
     let tone = if is_damaged(&report.loss) { Tone::Warning } else { Tone::Dim };

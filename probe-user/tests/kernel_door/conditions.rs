@@ -3,7 +3,7 @@
 use crate::support::{BINARY, Session, Target, site};
 use ctrace_common::{
     COMPARED_TEXT, Comparison, Condition, Cookie, EQUAL, GREATER, Kind, LESS, MAX_COMPARISONS,
-    Operand, SIGN, ValueForm, ValueSources,
+    Operand, SIGN, TEXT, ValueForm, ValueSources,
 };
 use ctrace_core::{function::ValueKind, units::FuncId, values::Value};
 use ctrace_user::testing::bpf::{CallSources, LinkChoice, LinkKind, Role, Unmet};
@@ -28,7 +28,7 @@ fn label(relation: u8, with: &str) -> Comparison {
     bytes[..with.len()].copy_from_slice(with.as_bytes());
     let words: Vec<u64> = bytes.as_chunks().0.iter().map(|it| u64::from_le_bytes(*it)).collect();
     let text = words.try_into().expect("as many words");
-    Comparison { operand, relation, is_text: 1, text, ..Comparison::default() }
+    Comparison { operand, relation, kind: TEXT, text, ..Comparison::default() }
 }
 
 /// Returns the condition that is met if all of one of these hold.

@@ -1,7 +1,7 @@
 //! The instruction that an entry probe sits on, in hand-written functions.
 
-use crate::snippets::{AUTO, GUARDED, SITES, check};
-use ctrace_user::testing::target::{CostClass, EntrySite, ExitPlacement};
+use crate::snippets::{AUTO, GUARDED, SITES, check, check_of_arguments};
+use ctrace_user::testing::target::ExitPlacement;
 
 #[test]
 fn probe_moves_past_endbr64_to_push() {
@@ -83,8 +83,60 @@ fn probe_moves_to_the_jump_of_a_wrapper_with_a_return_probe() {
 fn probe_that_reads_arguments_stays_before_they_change() {
     let body = "test %rsi, %rsi\nmov 8(%rdi), %rdi\nje 1f\nincl (%rdi)\n1: ret";
     let line = "entry +7 emulated, exit at 1 ret single-stepped";
-    let Some(placement) = check(SITES, body, "", line) else { return };
-    let function = placement.entry.offset - u64::from(placement.entry.skipped);
-    let EntrySite { offset, cost, skipped } = placement.argument_entry;
-    assert_eq!((offset - function, cost, skipped), (0, CostClass::SingleStep, 0));
+    check(SITES, body, "", line);
+    let line = "entry +0 single-stepped, exit at 1 ret single-stepped";
+    check_of_arguments(SITES, body, line);
+    // What the argument points to is changed.
+    let body = "lock incl (%rdi)\ntest %rdi, %rdi\nje 1f\nincl (%rdi)\n1: ret";
+    check(SITES, body, "", "entry +6 emulated, exit at 1 ret single-stepped");
+    let why = "not traced: no probe fits its first instruction: the kernel refuses instructions with a segment or lock prefix";
+    check_of_arguments(SITES, body, why);
+    // A wrapper keeps its way out.
+    let body = "mov %rdi, %rsi\nmov 8(%rdi), %rdi\njmp g";
+    let line = "entry +0 single-stepped, exit by return probe, guarded";
+    let placement = check_of_arguments(GUARDED, body, line);
+    assert!(placement.is_none_or(|it| matches!(it.exit, ExitPlacement::Guarded(Ok(_)))));
+}
+
+/// As glibc's memmove and mempcpy, where a probe behind the first instruction counts both.
+#[test]
+fn probe_stays_before_what_other_functions_jump_to() {
+    let body = "mov %rdi, %rax\n1: cmp $32, %rdx\njb 2f\nincl (%rdi)\n2: ret";
+    check(SITES, body, "", "entry +7 emulated, exit at 1 ret single-stepped");
+    let stays = "entry +0 single-stepped, exit at 1 ret single-stepped";
+    for jump in ["jmp 1b", "je 1b\nret", "jmp.d32 1b", "je.d32 1b\nret", "call 1b\nret"] {
+        let other = format!("h: .cfi_startproc\nlea (%rdi,%rdx), %rax\n{jump}\n.cfi_endproc\n");
+        check(SITES, body, &other, stays);
+        // No table describes this one.
+        check(SITES, body, &format!("lea (%rdi,%rdx), %rax\n{jump}\n"), stays);
+        // Far away.
+        if jump.contains("d32") || jump.starts_with("call") {
+            check(SITES, body, &format!(".skip 100000, 0x90\n{other}"), stays);
+        }
+    }
+}
+
+#[test]
+fn probe_stays_before_a_label_without_a_type() {
+    let body = "mov $1, %eax\n.globl entry2\nentry2: test %edi, %edi\nje 1f\nincl (%rdi)\n1: ret";
+    check(SITES, body, "", "entry +0 single-stepped, exit at 1 ret single-stepped");
+}
+
+/// Code that no table describes may lead anywhere.
+#[test]
+fn probe_stays_where_code_was_not_followed() {
+    let body = "mov $3, %eax\n1: test %eax, %eax\njne 2f\nret";
+    let rest = "2: dec %eax\njmp 1b\n";
+    let why = "entry +0 single-stepped, exit not seen: it jumps to code that no table describes";
+    check(SITES, body, rest, why);
+}
+
+/// The return address is not in the frame.
+#[test]
+fn probe_passes_no_write_that_reaches_the_return_address() {
+    let body = "movups %xmm0, -8(%rsp)\ntest %edi, %edi\nje 1f\nincl (%rdi)\n1: ret";
+    let entry = check(SITES, body, "", "entry +0 single-stepped, exit at 1 ret single-stepped");
+    assert!(entry.is_none_or(|it| it.entry.skipped == 0));
+    let body = "movups %xmm0, -16(%rsp)\ntest %edi, %edi\nje 1f\nincl (%rdi)\n1: ret";
+    check(SITES, body, "", "entry +7 emulated, exit at 1 ret single-stepped");
 }

@@ -1,7 +1,7 @@
 //! Hand-written functions, one for each rule, with the line that `list -v` shows for them.
 
 use ctrace_user::testing::target::{
-    Candidate, CodeMap, ExitPlacement, Placement, Policy, Returns, explain, place,
+    Candidate, CodeMap, ExitPlacement, Placement, Policy, Returns, explain, place, place_for,
 };
 use object::{Object, ObjectSymbol};
 use std::process::Command;
@@ -36,7 +36,23 @@ pub(crate) fn check(policy: Policy, body: &str, rest: &str, expected: &str) -> O
     check_whole(policy, "f", &format!("{frame}{rest}"), expected)
 }
 
+/// The same of `f` alone, for a probe that reads its arguments.
+pub(crate) fn check_of_arguments(policy: Policy, body: &str, expected: &str) -> Option<Placement> {
+    let text = format!("f: .cfi_startproc\n{body}\n.cfi_endproc\n.size f, .-f\n");
+    check_placed(policy, "f", &text, expected, true)
+}
+
 fn check_whole(policy: Policy, name: &str, text: &str, expected: &str) -> Option<Placement> {
+    check_placed(policy, name, text, expected, false)
+}
+
+fn check_placed(
+    policy: Policy,
+    name: &str,
+    text: &str,
+    expected: &str,
+    reads_arguments: bool,
+) -> Option<Placement> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let source = folder.path().join("snippet.s");
     let object = folder.path().join("snippet.so");
@@ -58,7 +74,7 @@ fn check_whole(policy: Policy, name: &str, text: &str, expected: &str) -> Option
     let source = crate::source(&data);
     let map = CodeMap::parse(&source).expect("the object parses");
     let candidate = Candidate { address: symbol.address(), size: symbol.size(), name };
-    let placement = place(candidate, &map, &policy);
+    let placement = place_for(candidate, &map, &policy, reads_arguments);
     assert_eq!(explain(&placement), expected);
     placement.ok()
 }
@@ -90,9 +106,11 @@ fn refused_instructions() {
         SITES,
         "xchg %r8, %rax\ntest %eax, %eax\nje 1f\nret\n1: ret",
         "",
-        "not traced: no probe fits its first instruction: the kernel mistakes the exchange with r8 for a nop",
+        "entry +4 emulated, exit at 2 rets single-stepped",
     );
     check(SITES, "ud2", "", why);
+    let why = "not traced: no probe fits its first instruction: the kernel mistakes the exchange with r8 for a nop";
+    check_of_arguments(SITES, "xchg %r8, %rax\ntest %eax, %eax\nje 1f\nret\n1: ret", why);
 }
 
 #[test]

@@ -42,6 +42,10 @@ pub(crate) fn check_boundaries(data: &[u8], functions: &[Function], listing: &Li
         let entry = function.address + u64::from(placement.entry.skipped);
         assert!(listing.has(entry), "{} {entry:#x}: no instruction", function.name);
         assert_eq!(map.address(placement.entry.offset), Some(entry), "{}", function.name);
+        if !listing.is_padding(function.address, entry) {
+            let into = listing.branches(function.address + 1, entry).next();
+            assert_eq!(into, None, "{}: a branch leads past the first instruction", function.name);
+        }
         let ExitPlacement::Sites(sites) = &placement.exit else { continue };
         for site in sites {
             let address = map.address(site.offset).expect("a site is loaded");

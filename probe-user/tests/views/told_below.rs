@@ -25,6 +25,51 @@ fn what_ran_already_is_not_said_to_be_idle() {
     assert!(is_told(&text), "{text}");
 }
 
+/// A link may have started the program. What it leads to stands beside the command line.
+#[test]
+fn the_file_behind_a_link_is_told() {
+    let mut report = fixture::typical();
+    let head = |report: &ctrace_core::report::Report| {
+        let text = render_table(report, &ViewOptions::default(), &FILE).expect("it can be shown");
+        text.lines().next().map(str::to_owned)
+    };
+    let plain = "./server --port 8080 · pid 4711 · exited with 0".to_owned();
+    for (program, exe) in [("server", "/srv/bin/server"), ("server-2", "/srv/bin/server-2")] {
+        report.target.program = Some(program.to_owned());
+        report.target.exe = Some(exe.to_owned());
+        assert_eq!(head(&report), Some(plain.clone()), "{exe}");
+    }
+    report.target.program = Some("server".to_owned());
+    let beside = "./server --port 8080 · /srv/bin/server-2 · pid 4711 · exited with 0".to_owned();
+    assert_eq!(head(&report), Some(beside));
+}
+
+/// Where a wildcard chose many, what the user named stands before them.
+#[test]
+fn of_those_that_were_not_called_the_named_ones_come_first() {
+    let mut report = fixture::empty();
+    let names = ["work", "idle_a", "idle_b", "idle_c", "app::Reader::parse(int)", "idle_d"];
+    let row = |(at, name): (usize, &&str)| {
+        fixture::function(name, u64::from(at == 0), 700, Nanos::from_millis(900))
+    };
+    report.functions = names.iter().enumerate().map(row).collect();
+    let named = |names: &[&str]| {
+        let named = names.iter().map(|&name| name.to_owned()).collect();
+        let options = ViewOptions { named, ..ViewOptions::default() };
+        render_table(&report, &options, &FILE).expect("it can be shown").replace('\n', " ")
+    };
+    let told = "5 selected functions were not called while traced: ";
+    for name in ["parse", "Reader::parse", "app::Reader::parse(int)"] {
+        let text = named(&["idle_d", name, "work"]);
+        let first = "app::Reader::parse(int), idle_d, idle_a, and 2 more.";
+        assert!(text.contains(&format!("{told}{first}")), "{name}: {text}");
+    }
+    for names in [&[][..], &["arse", "idle"]] {
+        let first = "idle_a, idle_b, idle_c, and 2 more.";
+        assert!(named(names).contains(&format!("{told}{first}")), "{names:?}: {}", named(names));
+    }
+}
+
 #[test]
 fn rows_of_an_interval_say_which() {
     let options = ViewOptions { epoch_offset_ns: Some(0), ..ViewOptions::default() };

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 /// A function, its condition by place and by name, and whether values meet it.
 type Condition = (&'static str, &'static str, &'static str, fn(&Map<String, Value>) -> bool);
 
-const CONDITIONS: [Condition; 7] = [
+const CONDITIONS: [Condition; 8] = [
     ("narrow", "0:i8 < 0 && 3:u16 >= 0x100", "a < 0 && d >= 256", |it| {
         number(it, "arg0") < 0.0 && number(it, "arg3") >= 256.0
     }),
@@ -23,6 +23,9 @@ const CONDITIONS: [Condition; 7] = [
     }),
     ("stacked", "!s2:ptr || s1:u64 > 70000000001", "i > 70000000001 || j != \"key\"", |it| {
         number(it, "sarg1") > 70_000_000_001.0
+    }),
+    ("floats", "s0:f64 > 2.6 && s1:f32 != -3e1", "i >= 2.75 && j != -30", |it| {
+        number(it, "sarg0") > 2.6 && number(it, "sarg1") != -30.0
     }),
     ("text", "0:str != \"GET key\" && 1:i32 != 1", "a != \"GET key\" && b != 1", |it| {
         // One that cannot be read does not meet it.

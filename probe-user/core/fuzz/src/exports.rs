@@ -46,6 +46,7 @@ pub fn check(bytes: &[u8]) {
         frames: Some(FramesAsked { function: FuncId(0), budget: Some(Nanos(1_000)) }),
         values: Some(2),
         plots: true,
+        locks: true,
     };
     let (start, end) = recording.period();
     let middle = Nanos(start.0.midpoint(end.0));

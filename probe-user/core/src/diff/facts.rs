@@ -32,7 +32,17 @@ pub struct ReportFacts {
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct TargetFacts {
-    pub(crate) exe: Option<String>,
+    exe: Option<String>,
+    #[serde(default)]
+    program: Option<String>,
+}
+
+impl TargetFacts {
+    /// Returns the name of the program as [`TargetReport::name`](crate::report::TargetReport::name)
+    /// does.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.program.as_deref().or(self.exe.as_deref())
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]

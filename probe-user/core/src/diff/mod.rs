@@ -23,6 +23,7 @@ mod notes;
 pub(crate) mod pooled;
 mod resample;
 mod rows;
+mod same_factor;
 mod spread;
 mod stretches;
 mod student;

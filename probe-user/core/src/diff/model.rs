@@ -7,9 +7,9 @@ use super::metric::Metric;
 use super::resample::ROUNDS;
 use super::survey::{Chosen, Survey, Surveyed};
 use super::verdict::Verdict;
-use super::{ComparedFile, Options, notes};
+use super::{ComparedFile, Options, notes, same_factor};
 use crate::function::{FunctionKind, qualified};
-use crate::report::LossReport;
+use crate::report::{LossReport, PartReport};
 use crate::units::{FuncId, Nanos};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -22,6 +22,9 @@ pub const SCHEMA: &str = "ctrace.diff.v1";
 #[derive(Clone, Debug, Serialize)]
 pub struct Diff {
     pub schema: &'static str,
+    /// The part of both sides that this is about; `None`: all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<PartReport>,
     pub old: SideReport,
     pub new: SideReport,
     /// The metric of the verdicts.
@@ -124,6 +127,11 @@ pub struct Change {
 }
 
 impl Changes {
+    #[cfg(test)]
+    pub(super) fn of_one(metric: Metric, change: Change) -> Self {
+        Self(vec![(metric, change)])
+    }
+
     /// Returns the change of a metric: nothing is known of one that was not asked for.
     pub fn of(&self, metric: Metric) -> &Change {
         let found = self.0.iter().find(|(known, _)| *known == metric);
@@ -180,8 +188,11 @@ where
     });
     let [old, new] =
         [0, 1].map(|side: usize| SideReport::new(sources[side], &surveys[side], &sides[side]));
+    let mut notes = notes::notes(sources, surveys, [&old, &new]);
+    notes.extend(same_factor::note(functions.iter().map(|it| &it.compared), options.metric));
     Diff {
         schema: SCHEMA,
+        part: None,
         metric: options.metric,
         metrics: metrics.clone(),
         confidence_percent: CONFIDENCE * 100.0,
@@ -193,7 +204,7 @@ where
         functions,
         functions_left_out: chosen.functions_left_out,
         paths_left_out: chosen.paths_left_out,
-        notes: notes::notes(sources, surveys, [&old, &new]),
+        notes,
         old,
         new,
     }

@@ -114,12 +114,12 @@ impl<'a, R: ReadAt> Survey<'a, R> {
 pub(super) fn described<'a, R: ReadAt>(source: &ComparedFile<'a, R>) -> Vec<Description<'a>> {
     match source.content {
         Content::Recording { recording, .. } => {
-            let program = recording.start().target.exe.as_deref();
+            let program = recording.start().target.name();
             let functions = recording.functions().iter();
             functions.map(|info| Description::of_info(info, program)).collect()
         }
         Content::Report { facts, .. } => {
-            let program = facts.target.exe.as_deref();
+            let program = facts.target.name();
             facts.functions.iter().map(|row| Description::of_row(row, program)).collect()
         }
     }

@@ -1,5 +1,6 @@
 //! The engine as a session sees it: records in, reports out.
 
+mod addresses;
 mod by_process;
 pub(crate) mod counted;
 mod exits;
@@ -43,6 +44,7 @@ pub use crate::report::ReportMeta;
 use crate::units::{FuncId, Nanos, Pid, Tid};
 use crate::values::RingPayload;
 use crate::waits::Wait;
+pub use addresses::{LeftAddresses, NewAddresses};
 pub use counted::{CountedApart, CountedCalls, CountedSums};
 pub use exits::NewExit;
 pub use process::ProcessChange;

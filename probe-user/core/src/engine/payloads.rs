@@ -8,7 +8,7 @@
 
 use crate::engine::threads::Thread;
 use crate::ingest::event::Event;
-use crate::recording::payloads::{MOST_HELD, MOST_PAYLOADS, MOST_TEXTS, OfThread};
+use crate::recording::payloads::{MOST_HELD, MOST_PAYLOADS, MOST_TEXTS, OfThread, calls};
 use crate::units::{FuncId, Nanos, Pid, ThreadId, Tid};
 use crate::values::RingPayload;
 use std::collections::{HashMap, HashSet};
@@ -142,11 +142,16 @@ impl Payloads {
         due
     }
 
-    /// Returns those of open calls, beside `ended` ones of a chunk. They stay here. There are none
-    /// if the chunk has no room for all.
-    pub(crate) fn of_open(&self, ended: usize) -> Vec<OfThread> {
-        let fits = ended + self.held.len() <= MOST_PAYLOADS;
-        if fits { self.held.clone() } else { Vec::new() }
+    /// Adds those of open calls of wanted functions to the ended ones of a chunk. They stay here as well.
+    /// None are added if the chunk has no room for all.
+    pub(crate) fn add_open(&self, ended: &mut Vec<OfThread>, wanted: impl Fn(FuncId) -> bool) {
+        let open = self.held.iter().filter(|of| wanted(of.payload.function));
+        let open: Vec<_> = open.cloned().collect();
+        // Most chunks have few: nothing is to be counted.
+        let fits = |calls: usize| calls + open.len() <= MOST_PAYLOADS;
+        if !open.is_empty() && (fits(ended.len()) || fits(calls(ended).count())) {
+            ended.extend(open);
+        }
     }
 
     /// Returns the number of losses since the start.

@@ -47,6 +47,7 @@ impl Tracker {
                 threads.rename(pid, tid, &name, ledger);
                 threads.execute(pid, tid, time, &name, ledger);
                 self.regions.forget(pid);
+                self.addresses.leave(pid, false);
                 self.changes.push(ProcessChange::Exec { pid, name, by: Tid(by) });
             }
             Change::ThreadExit { .. } => threads.end(pid, tid, ledger),
@@ -55,6 +56,7 @@ impl Tracker {
                 threads.programs.end(pid);
                 threads.groups.end(pid);
                 self.regions.forget(pid);
+                self.addresses.leave(pid, true);
                 self.changes.push(ProcessChange::Exit { pid, status });
             }
             Change::Rename { comm } => threads.rename(pid, tid, &name_of(&comm), ledger),

@@ -7,8 +7,8 @@ use crate::engine::tracker::Tracker;
 use crate::function::ProbeCost;
 use crate::recording::payloads;
 use crate::recording::{
-    Block, BlockKind, CHUNK_CALLS, ChunkLoss, CostRecord, Harvest, Names, ObjectRecord, OpenCall,
-    Slow, SlowWatch, ThreadRecord, put_varint as put,
+    AddressRecord, Block, BlockKind, CHUNK_CALLS, ChunkLoss, CostRecord, Harvest, Names,
+    ObjectRecord, OpenCall, Slow, SlowWatch, ThreadRecord, put_varint as put,
 };
 use crate::units::{FuncId, Nanos, ThreadId};
 
@@ -22,6 +22,7 @@ pub(crate) struct Recorder {
     nodes: usize,
     objects: Vec<ObjectRecord>,
     costs: Vec<CostRecord>,
+    addresses: Vec<AddressRecord>,
     headless: Vec<u64>,
     loss: ChunkLoss,
     /// The kernel's count, as far as the session knows it.
@@ -40,6 +41,10 @@ impl Recorder {
         if !self.objects.contains(&object) {
             self.objects.push(object);
         }
+    }
+
+    pub(crate) fn name_addresses(&mut self, names: Vec<AddressRecord>) {
+        self.addresses.extend(names);
     }
 
     pub(crate) fn add_cost(&mut self, function: FuncId, probe: Option<ProbeCost>) {
@@ -111,6 +116,7 @@ impl Tracker {
             threads: threads.collect(),
             objects: std::mem::take(&mut recorder.objects),
             costs: std::mem::take(&mut recorder.costs),
+            addresses: std::mem::take(&mut recorder.addresses),
         };
         recorder.functions = self.functions.len();
         recorder.blocks.extend(names.to_blocks().unwrap_or_default());
@@ -167,9 +173,9 @@ impl Tracker {
         recorder.watch.look(&harvest, self.ledger.paths.nodes());
         (recorder.from, recorder.calls) = (to, self.ledger.calls);
         let mut payloads = self.payloads.take_ended(self.threads.iter());
-        if recorder.open_values {
-            payloads.extend(self.payloads.of_open(payloads.len()));
-        }
+        // A thread that waits for a lock, or for a condition with one, may wait for ever.
+        let is_shown = |function| recorder.open_values || self.addresses.are_of(function);
+        self.payloads.add_open(&mut payloads, is_shown);
         let lost = self.payloads.take_lost();
         let payloads = payloads::encode(payloads, lost, to, &self.functions);
         recorder.blocks.push(Block::of_calls(harvest, self.threads.take_ended(), payloads));

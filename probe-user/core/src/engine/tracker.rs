@@ -1,6 +1,7 @@
 //! Applies events in order: to the stacks of their threads, and through them to the ledger.
 
 use crate::calls::spool::{Backward, Log};
+use crate::engine::addresses::Addresses;
 use crate::engine::counted::Counted;
 use crate::engine::exits::NewExit;
 use crate::engine::ledger::Ledger;
@@ -41,6 +42,7 @@ pub(crate) struct Tracker {
     pub(crate) counter: HistogramCounter,
     pub(crate) changes: Vec<ProcessChange>,
     pub(crate) payloads: Payloads,
+    pub(crate) addresses: Addresses,
     /// True if a recording stores values and functions have some.
     keeps_values: bool,
     /// The time at which tracing was armed; earlier events are not of this trace.
@@ -71,6 +73,7 @@ impl Tracker {
             counter: HistogramCounter::default(),
             changes: Vec::new(),
             payloads: Payloads::default(),
+            addresses: Addresses::default(),
             keeps_values: false,
             armed,
             follow,
@@ -87,6 +90,7 @@ impl Tracker {
         self.ledger.functions.push(Default::default());
         self.ledger.waits.push(info.wait.is_some());
         self.ledger.return_probed.push(info.exit == ExitSeen::ByReturnProbe);
+        self.addresses.add_function(&info);
         self.functions.push(info);
         self.hits.push(0);
         id
@@ -331,6 +335,7 @@ impl Sink for Tracker {
         if payload.function.index() >= self.functions.len() {
             self.period.decode_errors += 1;
         } else if self.recorder.is_some() {
+            self.addresses.note(&payload);
             self.payloads.hold(payload);
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::calls::paths::{Node, ROOT};
 use crate::function::qualified;
+use crate::names::cut;
 use crate::recording::{ReadAt, Recording};
 use crate::report::TargetReport;
 use crate::report::render::clean::clean;
@@ -96,23 +97,16 @@ pub(crate) fn text(text: &str) -> String {
     short(&clean(text)).to_owned()
 }
 
-/// Returns the file name of the recorded program.
+/// Returns the name of the recorded program, as reports have it.
 pub(crate) fn target(target: &TargetReport) -> String {
-    let exe = target.exe.as_deref().or(target.command.first().map(String::as_str));
-    let name = exe.and_then(|exe| exe.rsplit('/').next()).unwrap_or("unknown program");
+    let first = target.command.first().map(String::as_str);
+    let name =
+        target.name().or(first).and_then(|exe| exe.rsplit('/').next()).unwrap_or("unknown program");
     short(&clean(name)).to_owned()
 }
 
 fn short(name: &str) -> &str {
     cut(name, MAX_NAME)
-}
-
-fn cut(name: &str, most: usize) -> &str {
-    let mut end = name.len().min(most);
-    while !name.is_char_boundary(end) {
-        end -= 1;
-    }
-    &name[..end]
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ impl Definitions {
                     all.functions.extend(names.functions);
                     names.costs.iter().for_each(|new| new.apply(&mut all.functions));
                     all.objects.extend(names.objects);
+                    all.addresses.extend(names.addresses);
                     self.threads.extend(names.threads.into_iter().map(|t| (t.id, t)));
                 }
             }

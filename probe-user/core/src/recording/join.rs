@@ -148,7 +148,8 @@ fn goes_with<R: ReadAt>(others: &[(String, Recording<R>)], file: &Recording<R>) 
 impl<R: ReadAt> Recording<JoinedFiles<R>> {
     fn of_one(file: Recording<R>) -> io::Result<Self> {
         let source = JoinedFiles { len: file.source.len()?, parts: vec![(0, file.source)] };
-        let Recording { start, end, functions, objects, threads, nodes, chunks, .. } = file;
+        let Recording { start, end, functions, objects, addresses, threads, nodes, chunks, .. } =
+            file;
         let Recording { unreadable, missing, room, calls, .. } = file;
         Ok(Self {
             source,
@@ -156,6 +157,7 @@ impl<R: ReadAt> Recording<JoinedFiles<R>> {
             end,
             functions,
             objects,
+            addresses,
             threads,
             nodes,
             chunks,
@@ -181,6 +183,7 @@ impl<R: ReadAt> Recording<JoinedFiles<R>> {
         self.functions.splice(..known.min(next.functions.len()), next.functions);
         self.nodes.extend(next.nodes.into_iter().skip(self.nodes.len()));
         self.objects.extend(next.objects.into_iter().skip(self.objects.len()));
+        self.addresses.extend(next.addresses);
         self.threads.extend(next.threads);
         self.unreadable = self.unreadable.saturating_add(next.unreadable);
         missing::append(&mut self.missing, next.start.start_ns, next.missing);

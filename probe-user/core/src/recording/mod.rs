@@ -37,6 +37,7 @@
 //! for a terminal. The example `read_recording` prints the slowest call of each function.
 #![warn(missing_docs)]
 
+mod addresses;
 mod block;
 mod chunk;
 #[cfg(test)]
@@ -63,6 +64,7 @@ mod start;
 mod varint;
 mod writer;
 
+pub use addresses::AddressRecord;
 pub use block::{Block, BlockKind, is_recording};
 pub use chunk::{Call, Chunk, ChunkLoss, OpenCall, ThreadCalls};
 pub use definitions::Definitions;

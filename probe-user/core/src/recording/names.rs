@@ -1,6 +1,7 @@
 //! The JSON parts of a recording: its description and the definitions of ids. Later versions only
 //! add keys.
 
+use super::addresses::AddressRecord;
 use super::block::{Block, BlockKind};
 use crate::function::{FunctionInfo, ProbeCost};
 use crate::report::TargetReport;
@@ -60,13 +61,17 @@ pub(crate) struct Names {
     /// New costs of functions that were defined before, and have got other probes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) costs: Vec<CostRecord>,
+    /// Names of addresses that are values of calls.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) addresses: Vec<AddressRecord>,
 }
 
 impl Names {
     /// Splits the definitions into blocks: a program with very many functions needs several.
     pub(crate) fn to_blocks(&self) -> serde_json::Result<Vec<Block>> {
-        let Self { functions, threads, objects, costs } = self;
-        let most = functions.len().max(threads.len()).max(objects.len()).max(costs.len());
+        let Self { functions, threads, objects, costs, addresses } = self;
+        let lengths = [functions.len(), threads.len(), objects.len(), costs.len(), addresses.len()];
+        let most = lengths.into_iter().max().unwrap_or(0);
         let firsts = (0..most).step_by(IN_A_BLOCK);
         let blocks = firsts.map(|first| {
             let names = Self {
@@ -74,6 +79,7 @@ impl Names {
                 threads: part(threads, first),
                 objects: part(objects, first),
                 costs: part(costs, first),
+                addresses: part(addresses, first),
             };
             Ok(Block::new(BlockKind::Names, serde_json::to_vec(&names)?))
         });

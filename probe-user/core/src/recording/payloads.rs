@@ -105,6 +105,12 @@ pub struct Payloads {
     pub lost: u64,
 }
 
+/// Puts payloads in order, and returns those of each call.
+pub(crate) fn calls(payloads: &mut [OfThread]) -> impl Iterator<Item = &[OfThread]> {
+    payloads.sort_by_key(|of| (of.call(), of.payload.is_result()));
+    payloads.chunk_by(OfThread::is_followed_by)
+}
+
 /// Returns the block, or `None` if there are no payloads and none were lost.
 pub(crate) fn encode(
     mut payloads: Vec<OfThread>,
@@ -115,12 +121,13 @@ pub(crate) fn encode(
     if payloads.is_empty() && lost == 0 {
         return None;
     }
-    payloads.sort_by_key(|of| (of.call(), of.payload.is_result()));
+    let mut calls: Vec<_> = calls(&mut payloads).collect();
     let values_of = |function: FuncId| {
         let info = functions.get(function.index());
         info.map_or(&[][..], |info| &info.values[..info.values.len().min(MAX_VALUES)])
     };
-    let kinds = || payloads.iter().flat_map(|of| values_of(of.payload.function)).map(|of| of.kind);
+    let payloads = || calls.iter().copied().flatten();
+    let kinds = || payloads().flat_map(|of| values_of(of.payload.function)).map(|of| of.kind);
     let kind = if kinds().all(ValueKind::is_integer) {
         BlockKind::Payloads
     } else if kinds().any(|kind| kind == ValueKind::LongText) {
@@ -128,7 +135,6 @@ pub(crate) fn encode(
     } else {
         BlockKind::TypedPayloads
     };
-    let mut calls: Vec<_> = payloads.chunk_by(OfThread::is_followed_by).collect();
     let lost = lost.saturating_add(calls.len().saturating_sub(MOST_PAYLOADS) as u64);
     calls.truncate(MOST_PAYLOADS);
     let mut out = Vec::new();

@@ -1,5 +1,6 @@
 //! Reads a recording: names at once, calls chunk by chunk.
 
+use super::addresses::AddressNames;
 use super::block::{self, BlockHeader, BlockKind};
 use super::chunk::Chunk;
 use super::extent;
@@ -93,6 +94,7 @@ pub struct Recording<R> {
     pub(super) end: Option<End>,
     pub(super) functions: Vec<FunctionInfo>,
     pub(super) objects: Vec<ObjectRecord>,
+    pub(super) addresses: AddressNames,
     pub(super) threads: HashMap<ThreadId, ThreadRecord>,
     pub(super) nodes: Vec<Node>,
     pub(super) chunks: Vec<ChunkEntry>,
@@ -163,6 +165,7 @@ impl<R: ReadAt> Recording<R> {
             end: None,
             functions: Vec::new(),
             objects: Vec::new(),
+            addresses: AddressNames::default(),
             threads: HashMap::new(),
             nodes: vec![Node::root()],
             chunks: Vec::new(),
@@ -257,6 +260,7 @@ impl<R: ReadAt> Recording<R> {
         self.functions.extend(names.functions);
         names.costs.iter().for_each(|new| new.apply(&mut self.functions));
         self.objects.extend(names.objects);
+        names.addresses.into_iter().for_each(|record| self.addresses.add(record));
         self.threads.extend(names.threads.into_iter().map(|thread| (thread.id, thread)));
         Ok(())
     }

@@ -137,6 +137,7 @@ impl Facts<'_> {
             frames: None,
             values: Vec::new(),
             plots: Vec::new(),
+            locks: None,
             ctrack,
         }
     }

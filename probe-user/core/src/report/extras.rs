@@ -25,6 +25,8 @@ pub struct Extras {
     pub values: Option<usize>,
     /// The numbers of plots. Not from an engine either.
     pub plots: bool,
+    /// The locks, by the calls of functions that take and release them. Not from an engine either.
+    pub locks: bool,
     /// The number of slices of time.
     pub slices: usize,
 }
@@ -46,6 +48,7 @@ impl Default for Extras {
             frames: None,
             values: None,
             plots: false,
+            locks: false,
             slices: Self::SLICES,
         }
     }

@@ -11,6 +11,7 @@ mod distribution;
 mod extras;
 mod frames;
 pub mod key;
+mod locks;
 mod loss;
 mod meta;
 mod names;
@@ -34,6 +35,7 @@ pub use ctrack::{CtrackReport, CtrackRow};
 pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsReport};
 pub use extras::Extras;
 pub use frames::{FramePart, FrameReport, FramesAsked, FramesReport};
+pub use locks::{LockCallerReport, LockReport, LocksReport};
 pub use loss::LossReport;
 pub use meta::ReportMeta;
 pub use plots::PlotReport;
@@ -108,6 +110,9 @@ pub struct Report {
     /// The numbers of plots, if that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty", skip_deserializing)]
     pub plots: Vec<PlotReport>,
+    /// The locks, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub locks: Option<LocksReport>,
     /// CTRACK's tables, if requested and if the report is not approximate.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub ctrack: Option<CtrackReport>,
@@ -127,7 +132,11 @@ fn schema() -> &'static str {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetReport {
     pub pid: Option<Pid>,
+    /// The path of the program's file, without links.
     pub exe: Option<String>,
+    /// The name of the program in reports: that of the link that started it, if one leads to `exe`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     pub command: Vec<String>,
     pub exit: Option<TargetExit>,
     /// The number of child processes that were not traced.
@@ -135,6 +144,13 @@ pub struct TargetReport {
     /// Functions that a thread was in, as it seems, when tracing began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub already_running: Vec<RunningBefore>,
+}
+
+impl TargetReport {
+    /// Returns the name of the program, or the path of its file where that is all that is known.
+    pub fn name(&self) -> Option<&str> {
+        self.program.as_deref().or(self.exe.as_deref())
+    }
 }
 
 /// A function that seems to have been running when tracing began: that call was not seen to begin.

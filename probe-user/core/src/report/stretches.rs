@@ -40,6 +40,7 @@ impl Report {
             frames: _,
             values: _,
             plots: _,
+            locks: _,
             ctrack: _,
         } = later;
         self.target.clone_from(target);
@@ -92,6 +93,7 @@ impl Report {
             frames: None,
             values: Vec::new(),
             plots: Vec::new(),
+            locks: None,
             ctrack: None,
         }
     }

@@ -2,6 +2,7 @@
 
 mod by_value;
 mod enumerators;
+mod locks;
 mod losses;
 mod marks;
 mod results;

@@ -21,6 +21,7 @@ pub(super) mod touch;
 use super::{
     BpfError,
     error::ENOTSUPP,
+    error::MORE_OPEN_FILES,
     load::programs::{BpfProgram, Programs},
     sys::AttachType,
 };
@@ -156,7 +157,7 @@ impl LinkRequest<'_> {
                 "a place holds an instruction that uprobes cannot replace; exclude its function"
             }
             Some(libc::ENOMEM | libc::ENOSPC) => "the kernel is out of memory for probes",
-            Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
+            Some(libc::EMFILE | libc::ENFILE) => MORE_OPEN_FILES,
             // The guard gives this answer, too.
             Some(libc::EAGAIN) => {
                 "no thread can be started for them; raise `ulimit -u`, or the control group's limit"

@@ -71,12 +71,12 @@ impl Element for Condition {
         bytes[..4].copy_from_slice(&self.count.to_le_bytes());
         let each = bytes[8..].chunks_exact_mut(size_of::<Comparison>());
         for (place, comparison) in each.zip(&self.comparisons) {
-            let Comparison { operand, number, flip, relation, is_text, begins, reserved: _, text } =
+            let Comparison { operand, number, flip, relation, kind, begins, reserved: _, text } =
                 comparison;
             place[..16].copy_from_slice(&operand.to_bytes());
             place[16..24].copy_from_slice(&number.to_le_bytes());
             place[24..32].copy_from_slice(&flip.to_le_bytes());
-            place[32..35].copy_from_slice(&[*relation, *is_text, *begins]);
+            place[32..35].copy_from_slice(&[*relation, *kind, *begins]);
             for (word, place) in text.iter().zip(place[40..].as_chunks_mut().0) {
                 *place = word.to_le_bytes();
             }
@@ -174,13 +174,13 @@ mod tests {
         assert_eq!(words(&values), expected);
         let mut condition = Condition { count: 3, ..Condition::default() };
         let (number, flip, text) = (4, SIGN, [5, 6, 7, 8]);
-        let (relation, is_text, begins) = (9, 10, 11);
+        let (relation, kind, begins) = (9, 10, 11);
         condition.comparisons[1] = Comparison {
             operand: OPERAND,
             number,
             flip,
             relation,
-            is_text,
+            kind,
             begins,
             text,
             ..Comparison::default()

@@ -78,6 +78,7 @@ impl Output {
                 let shows = extras.slowest_calls.is_some()
                     || extras.values.is_some()
                     || extras.plots
+                    || extras.locks
                     || by_value;
                 reports.spill.is_some() && shows
             }
@@ -125,6 +126,7 @@ mod tests {
                 frame: None,
                 by: None,
                 aggregate: false,
+                named: Vec::new(),
                 output: None,
             };
             let sink = Sink::open(&spec, Default::Stderr).expect("stderr is there");

@@ -84,6 +84,11 @@ impl Parts {
         Self { none: Some(why), ..Self::default() }
     }
 
+    /// Iterates over the parts, with the query that selects each.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (&PartReport, &Query)> {
+        self.each.iter().map(|part| (&part.report, &part.query))
+    }
+
     /// Writes the report on each part, which `of` makes of the calls that a query selects. Returns
     /// `false` if the reader went away.
     pub(crate) fn write_each(

@@ -257,6 +257,7 @@ fn view_options(spec: &ReportSpec) -> anyhow::Result<ViewOptions> {
         epoch_offset_ns: Some(ui::output::wall::epoch_offset_ns()),
         show_zero: false,
         raw: spec.raw,
+        named: spec.named.clone(),
         fixed: false,
     };
     options.check(spec.format == ReportFormat::Csv)?;

@@ -98,6 +98,7 @@ impl Planner {
         &mut self,
         probed: &ReturnProbed,
         open_path: &Path,
+        reads_arguments: impl Fn(FuncId) -> bool,
     ) -> anyhow::Result<Vec<(FuncId, Placement)>> {
         let budget = Budget::new(self.objects);
         let object = Object::open_within(&probed.path, open_path, budget)?;
@@ -109,7 +110,7 @@ impl Planner {
         let placer = self.placer(&object)?;
         let placed = object.functions().iter().filter_map(|function| {
             let id = probed.functions.get(&function.file_offset)?;
-            Some((*id, placer.place(function).ok()?))
+            Some((*id, placer.place(function, reads_arguments(*id)).ok()?))
         });
         let mut placed: Vec<_> = placed.collect();
         placed.iter_mut().for_each(|(_, placement)| _ = self.jumps.fit(placement));

@@ -11,6 +11,7 @@ use crate::target::{
     values::{
         abi::{Position, Type},
         asked::{AskedArgument, AskedError, AskedPlace, AskedResult, AskedValues, RESULT, check},
+        locks,
         named::{NoValue, Typed, is_changed},
     },
 };
@@ -108,6 +109,10 @@ impl Described for InObject<'_> {
     fn argument(&self, place: &AskedPlace) -> Result<Typed, NoValue> {
         match place {
             _ if self.object.is_go() => Err(NoValue::Go),
+            // Only glibc keeps it there.
+            AskedPlace::At(Position::MutexType(_), of) if !locks::is_glibc(self.object.name()) => {
+                Ok(Typed::plain(of.nowhere(), *of))
+            }
             AskedPlace::At(position, of) => at(*position, *of),
             AskedPlace::Named(path, of) => self.object.named_value(self.function, path, *of),
         }

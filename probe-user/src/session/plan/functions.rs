@@ -78,7 +78,8 @@ impl Planner {
             let asked = asked.iter().copied();
             let asked = asked.filter(|number| has_values || !self.values.shows(*number));
             let asked: Vec<usize> = asked.collect();
-            match placer.place(function) {
+            let reads_arguments = asked.iter().any(|number| self.values.reads_arguments(*number));
+            match placer.place(function, reads_arguments) {
                 Ok(placement) => {
                     let info = info(object, function, self.naming.of(function), &placement);
                     let mut one = Planned::new(info, Sites::Function(placement));
@@ -86,7 +87,6 @@ impl Planner {
                     one.code = begin..begin.saturating_add(function.size);
                     let described = InObject { object, function };
                     if self.values.plan_call(&mut one, &asked, &described, &mut plan.notes)? {
-                        one.keep_arguments();
                         planned.push(one);
                     }
                 }

@@ -193,7 +193,6 @@ fn a_moved_function_ends_at_its_ways_out() {
     let site = |kind| ExitSite { offset: 3, cost: CostClass::SingleStep, kind };
     let placement = |exit| Placement {
         entry: EntrySite { offset: 0, cost: CostClass::Emulated, skipped: 0 },
-        argument_entry: EntrySite { offset: 0, cost: CostClass::Emulated, skipped: 0 },
         exit,
         entry_is_loop_head: false,
         may_tail_jump: false,

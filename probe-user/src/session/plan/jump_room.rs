@@ -58,7 +58,6 @@ mod tests {
         sites.push(site(ExitKind::Ret));
         Placement {
             entry: EntrySite { offset: 0, cost: CostClass::Emulated, skipped: 0 },
-            argument_entry: EntrySite { offset: 0, cost: CostClass::Emulated, skipped: 0 },
             exit: ExitPlacement::Sites(sites),
             entry_is_loop_head: false,
             may_tail_jump: true,

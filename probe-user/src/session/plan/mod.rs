@@ -112,15 +112,6 @@ impl Planned {
         Self { info, sites, sources: None, code: 0..0 }
     }
 
-    /// Puts the entry probe where it still finds the arguments, if it reads any.
-    pub(crate) fn keep_arguments(&mut self) {
-        let info = &self.info;
-        let reads = info.condition.is_some() || info.values.iter().any(|it| !it.is_result);
-        if reads && let Sites::Function(placement) = &mut self.sites {
-            placement.entry = placement.argument_entry;
-        }
-    }
-
     pub(crate) fn is_marker(&self) -> bool {
         matches!(self.sites, Sites::Marker { .. })
     }
@@ -191,6 +182,10 @@ impl Planner {
     /// Sets the limits for each object.
     pub(crate) fn within(self, objects: ObjectLimits) -> Self {
         Self { objects, ..self }
+    }
+
+    pub(crate) fn object_limits(&self) -> ObjectLimits {
+        self.objects
     }
 
     /// Chooses whether USDT probes read their arguments, and functions the values that are asked

@@ -2,7 +2,7 @@
 
 use crate::target::{
     object::{Object, symbols::Function},
-    place::{Candidate, CodeMap, Policy, Refusal, place},
+    place::{Candidate, CodeMap, Policy, Refusal, place_for},
     plan::{ExitPlacement, Placement},
     select::naming::Shown,
 };
@@ -20,10 +20,14 @@ impl<'a> Placer<'a> {
         Self { map, policy }
     }
 
-    pub(crate) fn place(&self, function: &Function) -> Result<Placement, Refusal> {
+    pub(crate) fn place(
+        &self,
+        function: &Function,
+        reads_arguments: bool,
+    ) -> Result<Placement, Refusal> {
         let candidate =
             Candidate { address: function.address, size: function.size, name: function.raw() };
-        place(candidate, &self.map, &self.policy)
+        place_for(candidate, &self.map, &self.policy, reads_arguments)
     }
 }
 

@@ -16,7 +16,6 @@ impl Plain {
     pub(super) fn planned(&self, exit: ExitPlacement, entry_is_loop_head: bool) -> Planned {
         let placement = Placement {
             entry: EntrySite { offset: 0, cost: CostClass::Emulated, skipped: 0 },
-            argument_entry: EntrySite { offset: 0, cost: CostClass::Emulated, skipped: 0 },
             exit,
             entry_is_loop_head,
             may_tail_jump: false,

@@ -110,6 +110,12 @@ impl ValuePlanner {
         self.asked.get(number).is_some_and(AskedValues::shows)
     }
 
+    /// Returns whether what has this number reads arguments, and not only a result.
+    pub(super) fn reads_arguments(&self, number: usize) -> bool {
+        let reads = |it: &AskedValues| !it.arguments.is_empty() || it.condition.is_some();
+        self.asked.get(number).is_some_and(reads)
+    }
+
     /// Takes room in the kernel's table, or counts a probe without room.
     pub(super) fn has_room(&mut self, elements: usize) -> bool {
         let fits = self.room.take(elements);

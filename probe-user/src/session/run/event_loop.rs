@@ -10,6 +10,7 @@ use crate::{
         collect::reader::{Batch, Reader},
         keep::live::{Command, Commands, Snapshot},
     },
+    ui,
 };
 use anyhow::{Context, anyhow};
 use ctrace_core::{
@@ -41,6 +42,8 @@ pub(crate) struct Ending {
     commands: Option<Commands>,
     /// True if the processes that the target leaves behind are traced to their ends, too.
     awaits_followed: bool,
+    /// The line that tells that the trace has begun.
+    begun: Option<String>,
 }
 
 impl Ending {
@@ -48,18 +51,23 @@ impl Ending {
     /// themselves. Followed processes are awaited.
     pub(crate) fn new(signals: Signals, after: Option<Duration>) -> anyhow::Result<Self> {
         let signals = signals::listen(signals).context("cannot listen for signals")?;
-        Ok(Self { after, signals, commands: None, awaits_followed: true })
+        Ok(Self { after, signals, commands: None, awaits_followed: true, begun: None })
     }
 
     /// Ends by a command or after this time. Signals are for another part of this process.
     pub(crate) fn commanded(commands: Commands, after: Option<Duration>) -> Self {
         let (_, signals) = unbounded_channel();
-        Self { after, signals, commands: Some(commands), awaits_followed: false }
+        Self { after, signals, commands: Some(commands), awaits_followed: false, begun: None }
     }
 
     /// Awaits the last followed process.
     pub(crate) fn awaiting_followed(self) -> Self {
         Self { awaits_followed: true, ..self }
+    }
+
+    /// Tells this when the trace has begun.
+    pub(crate) fn telling(self, begun: Option<String>) -> Self {
+        Self { begun, ..self }
     }
 }
 
@@ -90,7 +98,13 @@ pub(crate) fn run(
         let gone = TargetEnd::watch(watched)?;
         session.make_way();
         started()?;
-        let Ending { after, signals, commands, awaits_followed } = ending;
+        let Ending { after, mut signals, commands, awaits_followed, begun } = ending;
+        let is_over = signals.try_recv().is_ok();
+        if is_over {
+            signals::say_that_nothing_was_traced();
+        } else if let Some(line) = begun {
+            ui::say(&line);
+        }
         session.set_time_limit(after);
         let (guard, loads, later) = (session.guard_death(), session.loads(), session.take_later());
         let mut sources =
@@ -99,7 +113,10 @@ pub(crate) fn run(
         if let Some(time_up) = time_up {
             session.count_until(time_up);
         }
-        let end = collect(session, &reader, &mut sources, time_up).await?;
+        let end = match is_over {
+            true => End::AsAsked,
+            false => collect(session, &reader, &mut sources, time_up).await?,
+        };
         if end == End::ProbesGone {
             session.note_that_probes_are_gone();
         }

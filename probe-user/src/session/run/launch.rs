@@ -4,7 +4,7 @@ use super::{
     event_loop::{self, Ending},
     release::Releaser,
     setup::Setup,
-    wrapper,
+    signals, wrapper,
 };
 use crate::{
     bpf,
@@ -141,7 +141,10 @@ impl Launched {
         self.has_started = true;
         match self.socket.write_all(&[0]) {
             // A signal ended it; its status is reported as for any command.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                signals::say_that_nothing_was_traced();
+                Ok(())
+            }
             told => told.context("cannot start the child"),
         }
     }

@@ -6,6 +6,7 @@ pub(crate) mod arm;
 mod before;
 pub(crate) mod chosen;
 pub(crate) mod event_loop;
+pub(crate) mod every_lock;
 pub(crate) mod groups;
 pub(crate) mod later;
 pub(crate) mod launch;

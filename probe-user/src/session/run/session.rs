@@ -1,5 +1,6 @@
 //! The state of one session: kernel, engine, armed probes, and the destination of the reports.
 
+mod addresses;
 mod admitted;
 mod after;
 mod already_running;
@@ -33,6 +34,7 @@ mod times_by_kind;
 mod watch;
 
 pub(crate) use arming::Arming;
+pub(crate) use dear::among_callees;
 pub(crate) use delivery::Delivery;
 pub(crate) use rounds::Rounds;
 pub(crate) use target::TracedTarget;
@@ -44,6 +46,7 @@ use crate::{
     target::process::{Process, facts},
     ui,
 };
+use addresses::Naming;
 use anyhow::Context;
 use ctrace_core::{
     engine::{Engine, ProcessChange},
@@ -70,6 +73,7 @@ pub(crate) struct Session {
     status: Status,
     notes: Notes,
     progress: ProgressNews,
+    naming: Naming,
 }
 
 /// The room that the kernel keeps free below the main stack for it to grow.
@@ -85,6 +89,7 @@ impl Session {
         rounds: Rounds,
         status: Status,
     ) -> Self {
+        let naming = Naming::within(arming.planner.object_limits());
         Self {
             kernel,
             engine,
@@ -96,6 +101,7 @@ impl Session {
             status,
             notes: Notes::default(),
             progress: ProgressNews::default(),
+            naming,
         }
     }
 

@@ -2,8 +2,8 @@
 
 use super::{
     arm::LinkOptions,
-    before,
-    session::{Arming, Delivery, Rounds, Session, TracedTarget},
+    before, every_lock,
+    session::{Arming, Delivery, Rounds, Session, TracedTarget, among_callees},
     status::{Drawn, Status},
 };
 use crate::{
@@ -48,6 +48,8 @@ enum Origin {
 /// A specification and the plan made from it.
 pub(crate) struct Setup<'a> {
     spec: &'a TraceSpec,
+    /// The name of the target's program.
+    program: Option<String>,
     planner: Planner,
     pub plan: Plan,
     pub pace: Pace,
@@ -97,14 +99,25 @@ impl<'a> Setup<'a> {
                 "--where counts some calls only, and --budget estimates all: leave one of them out"
             );
         }
+        if spec.select.locks {
+            every_lock::check(spec)?;
+        }
         let planner = planner(&spec.select, spec.most, spec.probes.returns)?;
         let may_guard = matches!(spec.probes.link, LinkChoice::Auto | LinkChoice::Session)
             && bpf::return_guards_lacking().is_none();
         let mut planner =
             planner.reading_values(values).guarding(may_guard).awaiting_programs(awaits_programs);
         let mut plan = planner.plan(objects)?;
+        if spec.select.locks {
+            let notes: Vec<_> = every_lock::notes(&plan).collect();
+            plan.notes.extend(notes);
+        }
         if !values && spec.select.values.iter().any(AskedValues::shows) {
             plan.remarks.push(UNSEEN_VALUES.to_owned());
+        }
+        if spec.select.with_callees > 0 {
+            let remark = among_callees(plan.planned());
+            plan.remarks.extend(remark);
         }
         if plan.functions() == 0 {
             match plan.refused.as_slice() {
@@ -119,7 +132,9 @@ impl<'a> Setup<'a> {
                 ),
             }
         }
-        Ok(Self { spec, planner, plan, pace: Pace::PROMPT, flight: None })
+        let program = objects.iter().find(|object| object.is_main);
+        let program = program.map(|object| object.name.clone());
+        Ok(Self { spec, program, planner, plan, pace: Pace::PROMPT, flight: None })
     }
 
     /// True if scopes are to be traced, also those of libraries that come later.
@@ -155,7 +170,9 @@ impl<'a> Setup<'a> {
         output: Output,
         is_there: impl FnOnce() -> anyhow::Result<()>,
     ) -> anyhow::Result<(Session, Plan)> {
-        self.session((pid, Origin::Launched), exe, command, output, is_there)
+        // As the kernel tells it of a process that runs.
+        let exe = std::fs::canonicalize(exe).unwrap_or_else(|_| exe.to_owned());
+        self.session((pid, Origin::Launched), &exe, command, output, is_there)
     }
 
     /// Returns the sizes of the maps in which calls are counted.
@@ -180,6 +197,7 @@ impl<'a> Setup<'a> {
         let target = TargetReport {
             pid: Some(pid),
             exe: Some(exe.display().to_string()),
+            program: self.program.take(),
             command,
             ..TargetReport::default()
         };

@@ -1,17 +1,26 @@
 //! SIGINT, SIGTERM and SIGHUP, with their senders. A Ctrl-C comes from the kernel and reaches the
 //! whole foreground group, so the command already has it. A `kill` reaches ctrace alone and must be
 //! forwarded.
+//!
+//! Until probes are about to be placed, each of them ends ctrace with a line and 128+n. While they are
+//! placed, the trace is ended as soon as they are in place, with the same line.
 
 use super::launch;
 use crate::{
     bpf, inherited,
     ui::{self, output::live},
 };
+use anyhow::Context as _;
 use ctrace_core::units::Pid;
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
-    iterator::{SignalsInfo, exfiltrator::origin::WithOrigin},
+    iterator::{Handle, Signals as Arriving, SignalsInfo, exfiltrator::origin::WithOrigin},
     low_level::siginfo::Cause,
+};
+use std::{
+    io,
+    sync::{Mutex, MutexGuard, Once, PoisonError},
+    thread,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -26,15 +35,53 @@ pub(crate) enum Signals {
     Forward(Pid),
 }
 
+/// The signals that end a trace.
+const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// The receiver of the signals that come before a trace listens for them.
+static BEFORE: Mutex<Option<Handle>> = Mutex::new(None);
+
+/// Lets signals end ctrace with a line, until a trace listens for them. One that this process was
+/// started to ignore stays ignored.
+pub(crate) fn await_trace() -> anyhow::Result<()> {
+    let begin = || {
+        let wanted = ENDING.into_iter().filter(|&it| !inherited::ignores(it));
+        let mut arriving = Arriving::new(wanted)?;
+        let receiver = arriving.handle();
+        thread::Builder::new().name("signals".into()).spawn(move || {
+            if let Some(signal) = arriving.forever().next() {
+                say_that_nothing_was_traced();
+                bpf::leave(128 + signal, ui::say)
+            }
+        })?;
+        *before() = Some(receiver);
+        Ok::<_, io::Error>(())
+    };
+    begin().context("cannot listen for signals")
+}
+
+fn before() -> MutexGuard<'static, Option<Handle>> {
+    BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tells, once, that a signal came before the first call could count.
+pub(crate) fn say_that_nothing_was_traced() {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| ui::say("ended before tracing began: nothing was traced"));
+}
+
 /// Receives signals from now on; they no longer end ctrace by themselves. A message asks to end the
 /// trace.
-pub(crate) fn listen(signals: Signals) -> std::io::Result<UnboundedReceiver<()>> {
+pub(crate) fn listen(signals: Signals) -> io::Result<UnboundedReceiver<()>> {
     let (sender, receiver) = unbounded_channel();
     // A process that nohup(1) started stays when the terminal goes.
-    let hangup = (!inherited::ignores(SIGHUP)).then_some(SIGHUP);
-    let wanted = [SIGINT, SIGTERM].into_iter().chain(hangup);
+    let wanted = ENDING.into_iter().filter(|&it| it != SIGHUP || !inherited::ignores(it));
     let mut arriving = SignalsInfo::<WithOrigin>::new(wanted)?;
-    std::thread::Builder::new().name("signals".into()).spawn(move || {
+    // Only now, so that no signal finds nobody.
+    if let Some(earlier) = before().take() {
+        earlier.close();
+    }
+    thread::Builder::new().name("signals".into()).spawn(move || {
         let mut asked = false;
         for origin in &mut arriving {
             let command = match signals {

@@ -1,8 +1,8 @@
-//! How far a name is from the code that the user wrote: suggestions begin with their own functions,
-//! of which the standard library, with a thousand times as many, may have all the names.
+//! How far a name is from the code that the user wrote: suggestions and lists begin with their own
+//! functions, of which the standard library, with a thousand times as many, may have all the names.
 
-/// Crates and namespaces that come with a compiler.
-const STANDARD: [&str; 8] = [
+/// Crates and namespaces that come with a compiler, and crates that Rust's standard library has in it.
+const STANDARD: [&str; 16] = [
     "std",
     "core",
     "alloc",
@@ -11,6 +11,29 @@ const STANDARD: [&str; 8] = [
     "hashbrown",
     "__gnu_cxx",
     "__cxxabiv1",
+    "addr2line",
+    "adler2",
+    "gimli",
+    "miniz_oxide",
+    "object",
+    "panic_unwind",
+    "rustc_demangle",
+    "std_detect",
+];
+
+/// Beginnings of the names of functions that bring a program up, or unwind it.
+const RUNTIME: [&str; 11] = [
+    "__",
+    "_start",
+    "_init",
+    "_fini",
+    "_Unwind_",
+    "rust_begin_unwind",
+    "rust_eh_personality",
+    "rust_panic",
+    "frame_dummy",
+    "register_tm_clones",
+    "deregister_tm_clones",
 ];
 
 /// The distance of a name of the program's other crates: that of one wrong letter.
@@ -38,20 +61,31 @@ impl<'a> Home<'a> {
     pub(in crate::target) fn distance(&self, name: &str, is_of_program: bool) -> usize {
         let first = root(name);
         match self.program {
-            _ if !is_of_program || STANDARD.contains(&first) || name.starts_with("__") => FOREIGN,
+            _ if !is_of_program || STANDARD.contains(&first) || is_of_runtime(name) => FOREIGN,
             Some(program) if program != first => OTHER_CRATE,
             _ => 0,
         }
     }
 }
 
-/// Returns the crate or outermost namespace of a name; of an implementation, that of its type.
+fn is_of_runtime(name: &str) -> bool {
+    RUNTIME.iter().any(|begin| name.starts_with(begin))
+}
+
+/// Returns the crate or outermost namespace of a name; of an implementation, that of its type, or of
+/// the trait if the type is of no crate.
 fn root(name: &str) -> &str {
     let begin = name.trim_start_matches(['<', '&', '*', '[', '(', ' ']);
     let begin = ["impl ", "dyn ", "mut ", "const "]
         .iter()
         .fold(begin, |rest, word| rest.strip_prefix(word).unwrap_or(rest));
-    begin.split(':').next().unwrap_or(begin)
+    let first = begin.split("::").next().unwrap_or(begin);
+    match first.split_once(" as ") {
+        Some((_, of_trait)) => of_trait,
+        // Primitive types have methods of the core library.
+        None if name.starts_with('<') && first.ends_with('>') => "core",
+        None => first,
+    }
 }
 
 #[cfg(test)]
@@ -67,6 +101,12 @@ mod tests {
             ("<shop::Cart as core::fmt::Display>::fmt", 0),
             ("serde::de::total", OTHER_CRATE),
             ("<&mut alloc::vec::Vec<shop::Cart>>::total", FOREIGN),
+            ("<u8 as core::fmt::Display>::fmt", FOREIGN),
+            ("<T as shop::Total>::total", 0),
+            ("<str>::total", FOREIGN),
+            ("rust_begin_unwind", FOREIGN),
+            ("_start", FOREIGN),
+            ("main", OTHER_CRATE),
             ("core::iter::total", FOREIGN),
         ] {
             assert_eq!(rust.distance(name, true), distance, "{name}");

@@ -7,6 +7,7 @@ mod debug_files;
 mod error;
 mod parts;
 pub(crate) mod symbols;
+mod variables;
 
 use super::debug_info::lines::{Lines, SourceLine};
 use super::elf::{self, ElfError, ElfLayout};
@@ -16,8 +17,7 @@ use super::process::maps::{MappedObject, file_name};
 use super::read::budget::{Budget, ObjectLimits, TooLarge, own_time};
 use super::read::regular::open_regular;
 use super::read::source::Source;
-use super::usdt::variables;
-use super::usdt::{self, UsdtNotes, UsdtProbe};
+use super::usdt::{self, UsdtNotes, UsdtProbe, variables as usdt_variables};
 use debug_files::{DebugFile, Rejected};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -273,7 +273,7 @@ impl Object {
     /// Returns the addresses of these variables, as far as the symbol tables contain them.
     pub fn variables(&self, names: &BTreeSet<&str>) -> HashMap<String, u64> {
         let _look = self.source.budget().look();
-        variables::addresses(&self.source, names)
+        usdt_variables::addresses(&self.source, names)
     }
 
     /// Returns the number of USDT notes that could not be read.
@@ -319,7 +319,7 @@ impl Object {
     }
 
     /// Returns the function around an address.
-    fn function_around(&self, address: u64) -> Option<&Function> {
+    pub(crate) fn function_around(&self, address: u64) -> Option<&Function> {
         let functions = self.functions();
         let after = functions.partition_point(|function| function.address <= address);
         let function = &functions[after.checked_sub(1)?];

@@ -25,9 +25,12 @@ const MAX_PASSED: usize = 8;
 /// The kinds of leading instructions that a probe may move past.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Passes {
-    /// Those that change no argument and touch no memory. A probe behind them sees what it would
-    /// see at the first instruction.
-    Unseen,
+    /// Those that change no argument and touch no memory, and a first one that bears no probe, if it
+    /// changes no argument.
+    Guard,
+    /// The same without writes to memory: a probe behind them reads the arguments, and what they point
+    /// to, as the caller left them.
+    Arguments,
     /// Also those that change any register but the stack pointer, that read memory, or that write
     /// to the function's own frame. They take less time than a single step, which the duration of
     /// the call would contain.
@@ -56,6 +59,7 @@ pub(super) fn entry_site(
     let mut best: Option<EntrySite> = None;
     let mut refusal = Refusal::NotInstructions;
     let mut facts = InstructionInfoFactory::new();
+    let mut is_plain = true;
     for instruction in decoder.into_iter().take(MAX_PASSED + 1) {
         let at = instruction.ip();
         let first = at == address;
@@ -71,6 +75,10 @@ pub(super) fn entry_site(
         let skipped = u8::try_from(at - address).unwrap_or(u8::MAX);
         match cost(&bytes[usize::from(skipped)..], &instruction) {
             Ok(cost) if best.is_none_or(|best| cost < best.cost) => {
+                // Other functions do not jump behind a mere pad.
+                if !is_plain && map.may_be_entered_in(&(address + 1..=at), end_of(flow, address)) {
+                    break;
+                }
                 let offset = map.file_offset(at).ok_or(Refusal::NotCode)?;
                 best = Some(EntrySite { offset, cost, skipped });
             }
@@ -83,6 +91,7 @@ pub(super) fn entry_site(
         if !is_passable(&instruction, &mut facts, passes, passes_memory) {
             break;
         }
+        is_plain &= is_pad(&instruction);
     }
     best.ok_or(refusal)
 }
@@ -109,7 +118,21 @@ pub(super) fn behind_stack_check(
 }
 
 fn may_be_jumped_to(map: &CodeMap<'_>, flow: &Flow, at: u64) -> bool {
-    flow.targets_unknown || flow.targets.contains(&at) || map.symbols_at(at).next().is_some()
+    flow.targets_unknown
+        || flow.targets.contains(&at)
+        || map.symbols_at(at).next().is_some()
+        || map.has_label(at)
+}
+
+/// Returns the end of the piece of a function that begins at its start.
+fn end_of(flow: &Flow, start: u64) -> u64 {
+    let piece = flow.extent.ranges().find(|range| range.contains(&start));
+    piece.map_or(start, |range| range.end)
+}
+
+/// Returns whether an instruction does nothing.
+fn is_pad(instruction: &Instruction) -> bool {
+    matches!(instruction.mnemonic(), Mnemonic::Endbr64 | Mnemonic::Nop)
 }
 
 fn way_out(flow: &Flow, at: u64) -> Option<Way> {
@@ -122,20 +145,21 @@ fn is_passable(
     passes: Passes,
     passes_memory: bool,
 ) -> bool {
-    if matches!(instruction.mnemonic(), Mnemonic::Endbr64 | Mnemonic::Nop) {
+    if is_pad(instruction) {
         return true;
     }
     if instruction.flow_control() != FlowControl::Next
         || instruction.is_stack_instruction()
         || instruction.is_privileged()
-        || instruction.mnemonic() == Mnemonic::Hlt
     {
         return false;
     }
     let facts = facts.info(instruction);
-    let is_quick = passes != Passes::Unseen && is_quick(instruction);
+    let is_quick = matches!(passes, Passes::Quick { .. }) && is_quick(instruction);
     let passes_access = |memory: &UsedMemory| {
-        passes_memory || (is_quick && (!writes(memory.access()) || is_in_frame(memory)))
+        let is_harmless = passes != Passes::Arguments || !writes(memory.access());
+        passes_memory && is_harmless
+            || is_quick && (!writes(memory.access()) || is_in_frame(memory))
     };
     let keeps =
         |register: Register| register == Register::RSP || (!is_quick && may_be_argument(register));
@@ -154,11 +178,11 @@ fn writes(access: OpAccess) -> bool {
 fn is_in_frame(memory: &UsedMemory) -> bool {
     memory.base() == Register::RSP
         && memory.index() == Register::None
-        && memory.displacement().cast_signed() < 0
+        && memory.displacement().cast_signed() + memory.memory_size().size() as i64 <= 0
 }
 
-/// Returns whether an instruction takes no more than some nanoseconds if its memory is there. It
-/// does not trap either, but for memory that is not.
+/// Returns whether an instruction takes no more than some nanoseconds if its memory is there. Nearly none
+/// of them trap, but for memory that is not.
 fn is_quick(instruction: &Instruction) -> bool {
     let divides = matches!(instruction.mnemonic(), Mnemonic::Div | Mnemonic::Idiv);
     let is_common = |feature: &CpuidFeature| {

@@ -64,7 +64,7 @@ fn operand(instruction: &Instruction) -> Result<Operand, String> {
     if instruction.segment_prefix() != Register::None {
         return Err("it jumps through thread-local memory".to_owned());
     }
-    target.memory = 1;
+    target.memory = Operand::READ;
     if instruction.is_ip_rel_memory_operand() {
         target.relative = 1;
         target.displacement = relative(instruction.ip_rel_memory_address(), instruction.ip());

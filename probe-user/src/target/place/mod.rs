@@ -74,6 +74,17 @@ pub fn place(
     map: &CodeMap<'_>,
     policy: &Policy,
 ) -> Result<Placement, Refusal> {
+    place_for(candidate, map, policy, false)
+}
+
+/// Decides where the probes of one function go. A probe that reads arguments is where they still are as
+/// the caller left them.
+pub fn place_for(
+    candidate: Candidate<'_>,
+    map: &CodeMap<'_>,
+    policy: &Policy,
+    reads_arguments: bool,
+) -> Result<Placement, Refusal> {
     let _look = map.budget().look();
     map.budget().check().map_err(Refusal::TooLarge)?;
     let (end, frame) = extent(candidate, map)?;
@@ -82,26 +93,20 @@ pub fn place(
         return Err(Refusal::NotInstructions);
     }
     let behind_check = entry::behind_stack_check(candidate.address, map, &flow);
-    let is_loop_head = behind_check.is_none() && flow.targets.contains(&candidate.address);
-    let entry_past = |passes| match behind_check {
-        Some(entry) => Ok(entry),
-        None => entry::entry_site(candidate.address, map, &flow, passes),
-    };
+    let entry_is_loop_head = behind_check.is_none() && flow.targets.contains(&candidate.address);
     let may_tail_jump = flow.ways_out.iter().any(|(_, way)| *way != Way::Ret);
     let no_return_probe = no_return_probe(candidate, map, policy, &flow, frame);
     let by_return_probe = no_return_probe.is_none() && allows_return_probes(map, policy);
-    let entry = entry_past(Passes::Quick { to_jump_out: by_return_probe })?;
-    let argument_entry = entry_past(Passes::Unseen)?;
+    let passes = match reads_arguments {
+        true => Passes::Arguments,
+        false => Passes::Quick { to_jump_out: by_return_probe },
+    };
+    let entry = match behind_check {
+        Some(entry) => entry,
+        None => entry::entry_site(candidate.address, map, &flow, passes)?,
+    };
     let exit = exit(candidate, map, policy, &flow, &entry, by_return_probe);
-    let entry_is_loop_head = is_loop_head;
-    Ok(Placement {
-        entry,
-        argument_entry,
-        exit,
-        entry_is_loop_head,
-        may_tail_jump,
-        no_return_probe,
-    })
+    Ok(Placement { entry, exit, entry_is_loop_head, may_tail_jump, no_return_probe })
 }
 
 /// Returns the function's end, and its unwind entry if it has one.

@@ -141,13 +141,23 @@ impl Pattern {
         matches!(&self.name, NameMatcher::Glob { glob, .. } if glob.is_literal())
     }
 
+    /// Returns the name that a pattern on the command line gives in full, without that of an object, if
+    /// it has no wildcard.
+    pub(crate) fn literal_name(text: &str) -> Option<String> {
+        let pattern = Self::parse(text).ok()?;
+        pattern.is_literal().then_some(pattern.stem)
+    }
+
     /// Returns whether an object is the named one. Without a name, any is.
     pub(crate) fn matches_object(&self, object: &Object) -> bool {
         self.matches_object_name(object.name(), &object.path().to_string_lossy())
     }
 
-    pub(super) fn matches_object_name(&self, name: &str, path: &str) -> bool {
-        self.object.as_ref().is_none_or(|matcher| matcher.matches(name, path))
+    /// Returns whether an object of this name is the named one. A program that was started by a link has
+    /// the link's name, and its file's.
+    pub(crate) fn matches_object_name(&self, name: &str, path: &str) -> bool {
+        let of_file = path.rsplit('/').next().unwrap_or(path);
+        self.object.as_ref().is_none_or(|it| it.matches(name, path) || it.matches(of_file, path))
     }
 
     /// Returns whether a name of the function matches.

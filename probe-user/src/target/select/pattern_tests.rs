@@ -89,6 +89,19 @@ fn check_object(pattern: &str, stem: &str, matching: &[&str], others: &[&str]) {
 }
 
 #[test]
+fn a_program_has_the_name_of_its_link_and_of_its_file() {
+    for object in ["redis-server", "redis-check-rdb", "/usr/bin/redis-check-rdb"] {
+        let pattern = Pattern::parse(&format!("call@{object}")).unwrap();
+        assert!(
+            pattern.matches_object_name("redis-server", "/usr/bin/redis-check-rdb"),
+            "{object}"
+        );
+    }
+    let other = Pattern::parse("call@redis-check-aof").unwrap();
+    assert!(!other.matches_object_name("redis-server", "/usr/bin/redis-check-rdb"));
+}
+
+#[test]
 fn splits_objects() {
     check_object("malloc", "malloc", &["libc.so.6", "x"], &[]);
     check_object("malloc@libc.so.6", "malloc", &["libc.so.6"], &["libc.so"]);

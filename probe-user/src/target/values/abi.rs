@@ -7,7 +7,7 @@
 //! other kind, which the user need not know.
 
 use ctrace_common::{Operand, ValueForm};
-use ctrace_core::function::ValueKind;
+use ctrace_core::{function::ValueKind, locks};
 use std::{fmt, str::FromStr};
 
 /// The registers of integers and pointers, in the numbers of the instruction encoding: rdi, rsi,
@@ -18,6 +18,8 @@ const RDX: u8 = 2;
 const RSP: u8 = 4;
 /// The largest number of a slot on the stack.
 const LAST_SLOT: u8 = 63;
+/// The place of the type in a `pthread_mutex_t` of glibc.
+const MUTEX_TYPE: i64 = 16;
 
 /// A type of C that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub(crate) enum Type {
 impl Type {
     /// The names of all types.
     pub(crate) const NAMES: &str = "i8 u8 i16 u16 i32 u32 i64 u64 bool char ptr f32 f64 str";
+    /// The names of those that a result can have: floating-point ones are in vector registers.
+    pub(crate) const RESULTS: &str = "i8 u8 i16 u16 i32 u32 i64 u64 bool char ptr str";
 
     pub(crate) fn kind(self) -> ValueKind {
         match self {
@@ -138,6 +142,10 @@ pub(crate) enum Position {
     Register(u8),
     /// The number of 8 bytes on the stack, behind the return address.
     Stack(u8),
+    /// The return address.
+    Caller,
+    /// The type that glibc keeps in the mutex whose address is in this register.
+    MutexType(u8),
 }
 
 /// The reason why a place is none.
@@ -153,7 +161,7 @@ impl Position {
     /// Returns the source of an argument of this type; `None` for a floating-point number in a
     /// register, which programs cannot read.
     pub(crate) fn source(self, of: Type) -> Option<(Operand, ValueForm)> {
-        let is_readable = matches!(self, Self::Stack(_)) || !of.is_float();
+        let is_readable = !matches!(self, Self::Register(_)) || !of.is_float();
         is_readable.then(|| of.at(self.base()))
     }
 
@@ -166,7 +174,11 @@ impl Position {
             Self::Stack(slot) => {
                 // The return address comes first.
                 let displacement = 8 + 8 * i64::from(slot);
-                Operand { displacement, base: RSP, memory: 1, ..Operand::ZERO }
+                Operand { displacement, base: RSP, memory: Operand::READ, ..Operand::ZERO }
+            }
+            Self::Caller => Operand { base: RSP, memory: 1, ..Operand::ZERO },
+            Self::MutexType(register) => {
+                Operand { displacement: MUTEX_TYPE, memory: 1, ..Self::Register(register).base() }
             }
         }
     }
@@ -198,6 +210,8 @@ impl fmt::Display for Position {
         match self {
             Self::Register(number) => write!(f, "arg{number}"),
             Self::Stack(slot) => write!(f, "sarg{slot}"),
+            Self::Caller => f.write_str(locks::CALLER),
+            Self::MutexType(_) => f.write_str(locks::TYPE),
         }
     }
 }
@@ -242,5 +256,7 @@ mod tests {
         let names: Vec<String> = types.iter().map(Type::to_string).collect();
         assert_eq!((types.len(), names.join(" ").as_str()), (14, Type::NAMES));
         assert!("int".parse::<Type>().is_err());
+        let results = types.iter().filter(|of| !of.is_float()).map(Type::to_string);
+        assert_eq!(results.collect::<Vec<_>>().join(" "), Type::RESULTS);
     }
 }

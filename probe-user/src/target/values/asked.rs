@@ -70,6 +70,8 @@ pub(crate) enum AskedError {
     Form(String),
     #[error("`{0}` is no type; there are {names}", names = Type::NAMES)]
     Type(String),
+    #[error("`{0}` is no type of a result; there are {names}", names = Type::RESULTS)]
+    ResultType(String),
     #[error(
         "`{0}` is no place of an argument; 0 to 5 are the integers and pointers in registers, s0, \
          s1 and so on the 8 bytes each on the stack; names are like those in the source"
@@ -90,7 +92,9 @@ pub(crate) enum AskedError {
     )]
     FloatInRegister(String),
     #[error(
-        "the result {0} is in the register xmm0, which no eBPF program can read; leave --ret out"
+        "the result {0} is in the register xmm0, which no eBPF program can read; results that can be \
+         read are {names}",
+        names = Type::RESULTS
     )]
     FloatResult(String),
     #[error(
@@ -132,7 +136,8 @@ impl AskedValues {
     pub(crate) fn result(text: &str) -> Result<Self, AskedError> {
         let (functions, result) = match split(text) {
             Some((functions, of)) => {
-                let result: Type = of.parse().map_err(|()| AskedError::Type(of.to_owned()))?;
+                let result = of.parse().map_err(|()| AskedError::ResultType(of.to_owned()));
+                let result: Type = result?;
                 if result.is_float() {
                     return Err(AskedError::FloatResult(of.to_owned()));
                 }
@@ -390,8 +395,12 @@ mod tests {
         }
         for (text, told) in [
             ("f:", "`f:` names no type; write FUNCTION or FUNCTION: TYPE"),
-            ("f: int", "`int` is no type"),
+            ("f: int", "`int` is no type of a result; there are i8 u8 i16 "),
             ("f: f64", "the result f64 is in the register xmm0"),
+            (
+                "f: f32",
+                "results that can be read are i8 u8 i16 u16 i32 u32 i64 u64 bool char ptr str",
+            ),
         ] {
             let error = AskedValues::result(text).unwrap_err().to_string();
             assert!(error.contains(told), "{text}: {error}");

@@ -3,15 +3,14 @@
 use super::abi::{NoPosition, Position, Type};
 use super::asked::{AskedError, AskedPlace, argument, is_single_colon};
 use super::joined::{self, Alternatives};
-use super::named::{SHOWN, Typed, is_name, known};
+use super::literal::{LONGEST_TEXT, Literal, literal};
+use super::named::{SHOWN, Typed, known};
 use ctrace_common::{
-    COMPARED_TEXT, Comparison, EQUAL, GREATER, LESS, MAX_COMPARISONS, Operand, SIGN, ValueForm,
+    COMPARED_TEXT, Comparison, EQUAL, FLOAT, GREATER, LESS, MAX_COMPARISONS, Operand, SIGN, TEXT,
+    ValueForm, float_order,
 };
 use ctrace_core::function::LONGEST_CONDITION;
 use std::fmt;
-
-/// Bytes of a text to compare with, at most.
-const LONGEST_TEXT: usize = COMPARED_TEXT - 2;
 
 /// Every outcome.
 const ANY: u8 = LESS | EQUAL | GREATER;
@@ -44,28 +43,6 @@ pub(crate) struct AskedComparison {
     with: Literal,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Literal {
-    Number(i128),
-    Char(u8),
-    Truth(bool),
-    Text(Vec<u8>),
-    /// A number of an enumeration.
-    Name(String),
-}
-
-impl Literal {
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Number(_) => "a number",
-            Self::Char(_) => "a character",
-            Self::Truth(_) => "true or false",
-            Self::Text(_) => "a text",
-            Self::Name(_) => "a name",
-        }
-    }
-}
-
 /// The reason why a text is no condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ConditionError {
@@ -83,8 +60,8 @@ pub(crate) enum ConditionError {
     #[error("`{0}` has no end; a text ends with \"")]
     Endless(String),
     #[error(
-        "`{0}` is no value to compare with; write a decimal or 0x number, 'c', true, false, a \
-         \"text\", or a name of an enumeration"
+        "`{0}` is no value to compare with; write a decimal or 0x number, one like 2.5 or 1e-3, 'c', \
+         true, false, a \"text\", or a name of an enumeration"
     )]
     NoLiteral(String),
     #[error("`{0}` is a text of more than {LONGEST_TEXT} bytes; compare with a shorter one")]
@@ -109,8 +86,6 @@ pub(crate) enum ConditionError {
 /// The reason why a value cannot be compared so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Mismatch {
-    #[error("`{0}` is a floating-point number, which is not compared; ask for another argument")]
-    Float(String),
     #[error(
         "`{0}` is a text with a length, which is not compared; compare one of its members, or {0}:ptr"
     )]
@@ -128,6 +103,7 @@ fn remedy(name: &str, of: Type) -> String {
         Type::Text => format!("write {name} == \"text\", or {name}:ptr == 0 for no text at all"),
         Type::Char => "write 'c', or a number".to_owned(),
         Type::Bool => "write true or false".to_owned(),
+        Type::Float { .. } => "write a number".to_owned(),
         _ => "write a whole number".to_owned(),
     }
 }
@@ -167,14 +143,19 @@ impl AskedComparison {
         let name = || self.place.to_string();
         let number = |number: i128| self.with_number(operand, number, value.of);
         match (&self.with, value.of) {
-            (_, Type::Float { .. }) => Err(Mismatch::Float(name())),
+            (Literal::Number(with), Type::Float { bytes }) => {
+                Ok(self.with_float(operand, *with as f64, bytes))
+            }
+            (Literal::Float(with), Type::Float { bytes }) => {
+                Ok(self.with_float(operand, f64::from_bits(*with), bytes))
+            }
             _ if matches!(value.source.1, ValueForm::Counted(_)) => Err(Mismatch::Counted(name())),
             (Literal::Text(bytes), Type::Text) => {
                 let mut text = [0; COMPARED_TEXT];
                 text[..bytes.len()].copy_from_slice(bytes);
                 let mut words = text.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
                 let text = std::array::from_fn(|_| words.next().unwrap_or_default());
-                Ok(Comparison { is_text: 1, text, ..common })
+                Ok(Comparison { kind: TEXT, text, ..common })
             }
             // Anything but 0 is true.
             (with @ (Literal::Truth(_) | Literal::Number(0 | 1)), Type::Bool)
@@ -218,6 +199,26 @@ impl AskedComparison {
         let (flip, relation) = (if signed { SIGN } else { 0 }, self.relation);
         let number = number as u64 ^ flip;
         Ok(Comparison { operand, number, flip, relation, ..Comparison::default() })
+    }
+
+    /// Compares an operand of so many bytes with a number of the same size.
+    fn with_float(&self, operand: Operand, with: f64, bytes: u8) -> Comparison {
+        let (bits, infinity) = match bytes {
+            4 => {
+                let bits = (with as f32).to_bits();
+                (i64::from(bits as i32) as u64, f32::INFINITY.to_bits().into())
+            }
+            _ => (with.to_bits(), f64::INFINITY.to_bits()),
+        };
+        let (number, _) = float_order(bits, bytes.into());
+        Comparison {
+            operand: Operand { signed: 1, ..operand },
+            number,
+            flip: infinity,
+            kind: FLOAT,
+            relation: self.relation,
+            ..Comparison::default()
+        }
     }
 
     /// Returns the comparison that holds where this one does not.
@@ -348,68 +349,6 @@ pub(super) fn comparison(text: &str) -> Result<AskedComparison, ConditionError> 
         return Err(ConditionError::Order(whole()));
     }
     Ok(AskedComparison { place: argument(name, false)?.place, relation, with })
-}
-
-fn literal(text: &str) -> Result<Literal, ConditionError> {
-    let wrong = || ConditionError::NoLiteral(text.to_owned());
-    let inside = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
-    if text.starts_with('"') {
-        let bytes = inside('"').and_then(|text| unescape(text, b'"')).ok_or_else(wrong)?;
-        return match bytes.len() {
-            0..=LONGEST_TEXT => Ok(Literal::Text(bytes)),
-            _ => Err(ConditionError::LongText(text.to_owned())),
-        };
-    }
-    if text.starts_with('\'') {
-        let bytes = inside('\'').and_then(|text| unescape(text, b'\'')).ok_or_else(wrong)?;
-        let [byte] = bytes[..] else { return Err(wrong()) };
-        return Ok(Literal::Char(byte));
-    }
-    match text {
-        "true" | "false" => return Ok(Literal::Truth(text == "true")),
-        _ if is_name(text) => return Ok(Literal::Name(text.to_owned())),
-        _ => {}
-    }
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(digits) => (-1, digits),
-        None => (1, text),
-    };
-    let number = match digits.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16),
-        None => digits.parse::<u64>(),
-    };
-    // Both parsers take a sign. In C, a leading 0 means another base.
-    let is_octal = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0x");
-    let is_plain = !is_octal && !digits.contains(['+', '-']);
-    let number = number.ok().filter(|_| is_plain).ok_or_else(wrong)?;
-    Ok(Literal::Number(sign * i128::from(number)))
-}
-
-/// Returns the bytes of a text of the source between these quotes. None of them is 0, which would end
-/// it.
-fn unescape(text: &str, quote: u8) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        let byte = match byte {
-            // It ends here, and more follows.
-            end if end == quote => return None,
-            b'\\' => match rest.next()? {
-                b'n' => b'\n',
-                b't' => b'\t',
-                b'r' => b'\r',
-                b'x' => {
-                    let mut digit = || char::from(rest.next()?).to_digit(16);
-                    (16 * digit()? + digit()?) as u8
-                }
-                same @ (b'\\' | b'"' | b'\'') => same,
-                _ => return None,
-            },
-            byte => byte,
-        };
-        bytes.push(byte);
-    }
-    (!bytes.contains(&0)).then_some(bytes)
 }
 
 #[cfg(test)]

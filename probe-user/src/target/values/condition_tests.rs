@@ -68,8 +68,44 @@ fn numbers_are_in_the_order_of_their_type() {
     assert_eq!(numbers("a < TOP", unsigned(4)), Ok((7, 0)));
     assert_eq!(numbers("a == LOW", unsigned(8)), Ok((-2_i64 as u64, 0)));
     let text = of("a != \"GET\"", Type::Text).expect("compares");
-    assert_eq!((text.is_text, text.text[0], text.text[1]), (1, 0x54_4547, 0));
+    assert_eq!((text.kind, text.text[0], text.text[1]), (1, 0x54_4547, 0));
     assert_eq!((text.relation, text.operand.base), (LESS | GREATER, 7));
+}
+
+#[test]
+fn floating_point_numbers_have_an_order() {
+    let places = |bytes: u8, numbers: &[&str]| {
+        let place = |number: &&str| {
+            let compared = of(&format!("a >= {number}"), Type::Float { bytes }).expect(number);
+            assert_eq!((compared.kind, compared.operand.signed), (FLOAT, 1), "{number}");
+            (compared.number, compared.flip)
+        };
+        numbers.iter().map(place).collect::<Vec<_>>()
+    };
+    let ascending = ["-1e30", "-2.5", "-2", "-1e-3", "0", "1e-3", "0.5", "2", "2.5e+0", "1E30"];
+    for (bytes, infinity) in [(4, 0x7f80_0000), (8, 0x7ff0_0000_0000_0000)] {
+        let places = places(bytes, &ascending);
+        assert!(places.is_sorted_by(|a, b| a.0 < b.0), "{bytes}: {places:x?}");
+        assert!(places.iter().all(|place| place.1 == infinity), "{bytes}");
+    }
+    assert_eq!(places(8, &["-0.0", "0.10"]), places(8, &["0.0", "1e-1"]));
+    // As a program reads them: with the sign in all bits above.
+    assert_eq!(
+        float_order(i64::from((-2.5_f32).to_bits() as i32) as u64, 4).0,
+        places(4, &["-2.5"])[0].0
+    );
+    let (_, magnitude) = float_order((-f64::NAN).to_bits(), 8);
+    assert!(magnitude > places(8, &["1.0"])[0].1);
+    for text in
+        ["a > .5", "a > 1.", "a > 1e999", "a > e5", "a > 1.5f", "a > inf", "a > 0x1p3", "a > 1-2"]
+    {
+        // A point at the end is a number, as in C.
+        assert_eq!(
+            AskedCondition::parse(text).is_ok(),
+            text == "a > 1." || text == "a > e5" || text == "a > inf",
+            "{text}"
+        );
+    }
 }
 
 #[test]
@@ -106,7 +142,8 @@ fn what_cannot_be_compared_is_told() {
             "`MIDDLE` is no name of a value of `a`; there are LOW, HIGH, TOP",
         ),
         ("a == LOW", unsigned, " is no value of `a`, which is u8"),
-        ("a > 1", Type::Float { bytes: 8 }, "`a` is a floating-point number"),
+        ("a > 1.5", unsigned, "`a` is u8, and is not compared with a floating-point number; write"),
+        ("a == 'x'", Type::Float { bytes: 8 }, "`a` is f64, and is not compared with a character"),
     ] {
         let error = of(text, kind).unwrap_err();
         assert!(error.contains(told), "{text}: {error}");
@@ -128,7 +165,7 @@ fn what_is_no_condition_is_told_with_a_remedy() {
         ("(a > 1", "`(a > 1` has a parenthesis without its other"),
         ("a == \"x", "`a == \"x` has no end"),
         ("a == b.c", "`b.c` is no value to compare with; write a decimal"),
-        ("a == 1.5", "`1.5` is no value"),
+        ("a == 1.5.2", "`1.5.2` is no value"),
         ("a == +1", "`+1` is no value"),
         ("a == 0644", "`0644` is no value to compare with; write a decimal or 0x number"),
         ("a == --1", "`--1` is no value"),

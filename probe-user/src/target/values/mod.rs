@@ -5,5 +5,7 @@ pub(crate) mod abi;
 pub(crate) mod asked;
 pub(crate) mod condition;
 mod joined;
+mod literal;
+pub(crate) mod locks;
 pub(crate) mod named;
 mod part;

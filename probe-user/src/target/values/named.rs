@@ -1,8 +1,8 @@
 //! Values by the names that the source gives them: a parameter, or a member of what it points to,
 //! such as `req->method`.
 //!
-//! A program reads a register, or follows one pointer in a register to a number or a text. So a path
-//! may follow one pointer, and a text at its end is one more.
+//! A program reads a register, or follows a pointer in a register to a number, or to a second pointer
+//! that leads to it. So a path may follow two pointers, and a text at its end is one more.
 //!
 //! Texts are those that end with a 0, and those of `texts`, whose length is beside their address.
 
@@ -78,12 +78,20 @@ pub(crate) enum NoValue {
     Structure { of: String, there: Vec<String> },
     #[error("`{0}` is in a vector register or in several registers, which are not read")]
     Elsewhere(String),
-    #[error("`{0}` lies behind a second pointer, and only one is followed")]
+    #[error("`{0}` lies behind a third pointer, and only two are followed")]
     TooFar(String),
     #[error("`{0}` is a bit field, which is not read")]
     BitField(String),
     #[error("`{0}` has a type that is not read")]
     OtherType(String),
+    #[error("its result has a type that is not read; types that are: {}", Type::RESULTS)]
+    OtherResult,
+    #[error(
+        "its result is in a vector register or in several registers, which are not read; types that \
+         are read: {}",
+        Type::RESULTS
+    )]
+    ResultElsewhere,
 }
 
 fn members(there: &[String]) -> String {
@@ -213,7 +221,7 @@ fn find(
         }
         ParameterPlace::Register(number) => part.operand = Position::Register(number).base(),
         ParameterPlace::Behind(number) => {
-            part.operand = Operand { memory: 1, ..Position::Register(number).base() };
+            part.operand = Operand { memory: Operand::READ, ..Position::Register(number).base() };
         }
         ParameterPlace::Stack(slot) => part.operand = Position::Stack(slot).base(),
         ParameterPlace::Elsewhere => return Err(NoValue::Elsewhere(name.clone())),
@@ -232,21 +240,22 @@ fn find(
 
 /// Finds a result of this type that a function leaves in this place.
 fn result(types: DebugTypes<'_>, of: EntryAt, place: ParameterPlace) -> Result<Typed, NoValue> {
-    let other_type = || NoValue::OtherType(RESULT.to_owned());
-    let mut part = ValuePart::new(types, RESULT, types.shape(of).ok_or_else(other_type)?);
+    let shape = types.shape(of).ok_or(NoValue::OtherResult)?;
+    let mut part = ValuePart::new(types, RESULT, shape);
     let [first, second] = results();
     match place {
         ParameterPlace::Register(_) => part.operand = first,
         ParameterPlace::Pair(_) => (part.operand, part.second) = (first, Some(second)),
-        ParameterPlace::Behind(_) => part.operand = Operand { memory: 1, ..first },
-        ParameterPlace::Elsewhere => return Err(NoValue::Elsewhere(RESULT.to_owned())),
-        ParameterPlace::Stack(_) | ParameterPlace::Unknown => return Err(other_type()),
+        ParameterPlace::Behind(_) => part.operand = Operand { memory: Operand::READ, ..first },
+        ParameterPlace::Elsewhere => return Err(NoValue::ResultElsewhere),
+        ParameterPlace::Stack(_) | ParameterPlace::Unknown => return Err(NoValue::OtherResult),
     }
     let address = part.clone();
     match part.follow_reference().and_then(|()| part.read(None)) {
         Err(_) if address.is_reference() => address.read(Some(Type::Pointer)),
+        Err(NoValue::Elsewhere(_) | NoValue::Split(_)) => Err(NoValue::ResultElsewhere),
         // Nothing can name a member of it.
-        Err(NoValue::Structure { .. }) => Err(other_type()),
+        Err(_) => Err(NoValue::OtherResult),
         read => read,
     }
 }

@@ -11,7 +11,9 @@ fn results_have_their_types() {
     let of = |name| result(&built, name).map(|typed| typed.of);
     assert_eq!(of("handle"), Ok(Type::Integer { bytes: 8, signed: true }));
     assert_eq!(of("name"), Ok(Type::Text));
-    assert!(of("make").is_err());
+    let unread = of("make").unwrap_err().to_string();
+    let readable = "types that are: i8 u8 i16 u16 i32 u32 i64 u64 bool char ptr str";
+    assert_eq!(unread, format!("its result has a type that is not read; {readable}"));
     assert_eq!(of("nothing"), Err(NoValue::Nothing));
 }
 

@@ -3,6 +3,8 @@ use crate::target::fixtures::{Built, compile};
 use ctrace_core::function::ValueKind;
 use std::process::Command;
 
+#[path = "named_pointer_tests.rs"]
+mod pointers;
 #[path = "named_result_tests.rs"]
 mod results;
 
@@ -276,8 +278,8 @@ fn what_cannot_be_read_says_why() {
         ("handle", "key->a", "`key` is no structure and points to none".into()),
         (
             "handle",
-            "req->next->len",
-            "`req.next->len` lies behind a second pointer, and only one is followed".into(),
+            "req->next->next->len",
+            "`req.next.next->len` lies behind a third pointer, and only two are followed".into(),
         ),
         ("handle", "req->head.flags", "`req.head.flags` is a bit field, which is not read".into()),
         (
@@ -292,8 +294,8 @@ fn what_cannot_be_read_says_why() {
         ("odd", "n", unknown("n")),
         (
             "many",
-            "g->len",
-            "`g->len` lies behind a second pointer, and only one is followed".into(),
+            "g->next->len",
+            "`g.next->len` lies behind a third pointer, and only two are followed".into(),
         ),
     ] {
         refused(built, name, path, &told);
@@ -355,8 +357,13 @@ fn strings_references_and_base_classes_of_cxx_are_looked_through() {
         assert_eq!(typed("letter->to", "ptr").displacement, 16, "{compiler}");
         let own = value_as(built, "5given", "n", Some(Type::Text)).expect("its first bytes");
         assert_eq!((own.source.0.memory, own.source.1), (1, ValueForm::Text), "{compiler}");
-        let told = "`cart.first->id` lies behind a second pointer, and only one is followed";
-        refused(built, "4show", "cart->first->id", told);
+        assert_eq!(source(built, "4show", "cart->first->id"), (RSI, 8, 3, 4, Signed), "{compiler}");
+        let title = 8 << 32 | 8;
+        assert_eq!(
+            source(built, "4show", "cart->first->title"),
+            (RSI, title, 3, 8, Text),
+            "{compiler}"
+        );
     }
 }
 

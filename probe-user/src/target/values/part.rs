@@ -74,21 +74,19 @@ impl<'a> ValuePart<'a> {
     /// Goes on to what it points to, if that is an object with a text.
     pub(super) fn follow_to_text(&mut self) {
         if let Shape::Pointer { to: Some(to), .. } = self.shape
-            && self.operand.memory == 0
             && let Some(shape @ Shape::Structure { at, .. }) = self.types.shape(to)
             && text_at(self.types, at).is_some()
+            && let Some(operand) = self.operand.followed()
         {
-            self.operand.memory = 1;
+            self.operand = operand;
             self.shape = shape;
         }
     }
 
-    /// Goes on to where a pointer leads. One that would have to be read first is refused by this name.
+    /// Goes on to where a pointer leads. One behind too many others is refused by this name.
     fn follow(&mut self, name: impl Fn(&str) -> String) -> Result<(), NoValue> {
-        if self.operand.memory != 0 {
-            return Err(NoValue::TooFar(name(&self.name)));
-        }
-        self.operand.memory = 1;
+        let followed = self.operand.followed();
+        self.operand = followed.ok_or_else(|| NoValue::TooFar(name(&self.name)))?;
         Ok(())
     }
 
@@ -121,7 +119,8 @@ impl<'a> ValuePart<'a> {
                 // The text is there, not its address.
                 _ => {
                     let of = of.unwrap_or(Type::Text);
-                    Ok(Typed::plain(of.at(Operand { memory: 0, ..operand }), of))
+                    let memory = operand.memory & !Operand::READ;
+                    Ok(Typed::plain(of.at(Operand { memory, ..operand }), of))
                 }
             },
             (Some(of), _) => {
@@ -164,9 +163,8 @@ impl<'a> ValuePart<'a> {
     /// what fills both has the source of the first one.
     fn at(&self, offset: u64, bytes: u64) -> Option<Operand> {
         let Self { operand, second, .. } = *self;
-        if operand.memory == 1 {
-            let displacement = operand.displacement.checked_add(i64::try_from(offset).ok()?)?;
-            return Some(Operand { displacement, ..operand });
+        if operand.memory != 0 {
+            return operand.behind(offset);
         }
         let (half, inside) = match (offset.checked_sub(REGISTER), second) {
             (None, _) => (operand, offset),

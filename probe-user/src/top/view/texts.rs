@@ -44,7 +44,7 @@ pub(super) fn facts(figures: &Figures) -> Vec<String> {
     // Otherwise a note states their accuracy.
     let is_fine = figures.from_histograms == FromHistograms::Nothing;
     facts.retain(|text| is_fine || !text.starts_with("approximate"));
-    facts.extend(notes::notes(&figures.report, true));
+    facts.extend(notes::notes(&figures.report, true, &[]));
     facts
 }
 

@@ -8,7 +8,9 @@ use crate::ui::text::units::{Digits, counted, percent, time};
 use crate::ui::views::Context;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::is_never_called;
-use ctrace_core::report::{FunctionReport, PartReport, Report, TargetExit, UNREADABLE};
+use ctrace_core::report::{
+    FunctionReport, PartReport, Report, TargetExit, TargetReport, UNREADABLE,
+};
 use ctrace_core::units::{Nanos, saturating_sum};
 
 /// Returns the line that names the target; empty if nothing is known of it.
@@ -18,6 +20,7 @@ pub(crate) fn target(report: &Report, style: &Style) -> String {
     if !target.command.is_empty() {
         let words: Vec<_> = target.command.iter().map(|word| clean(word)).collect();
         parts.push(words.join(" "));
+        parts.extend(behind_link(target));
     } else if let Some(exe) = &target.exe {
         parts.push(clean(exe).into_owned());
     }
@@ -31,9 +34,16 @@ pub(crate) fn target(report: &Report, style: &Style) -> String {
     text::paragraph(&parts.join(" · "), Tone::Title, style) + "\n"
 }
 
-/// Returns the line that names the part of the target; empty if it is all of it.
-pub(crate) fn part(report: &Report, style: &Style) -> String {
-    let Some(PartReport { pid, tid, name, processes, is_cgroup, calls }) = &report.part else {
+/// Returns the program's file, if a link of another name started it.
+fn behind_link(target: &TargetReport) -> Option<String> {
+    let (exe, program) = (target.exe.as_deref()?, target.program.as_deref()?);
+    let is_other = exe.rsplit('/').next() != Some(program);
+    is_other.then(|| clean(exe).into_owned())
+}
+
+/// Returns the line that names the part of a target; empty if it is all of it.
+pub(crate) fn part(part: Option<&PartReport>, style: &Style) -> String {
+    let Some(PartReport { pid, tid, name, processes, is_cgroup, calls }) = part else {
         return String::new();
     };
     let name = clean(name);

@@ -7,6 +7,7 @@ pub(crate) mod loss;
 pub(crate) mod marks;
 pub(crate) mod waiting;
 
+use crate::ui::text::names::plain;
 use crate::ui::text::units::{count, counted};
 use ctrace_core::function::FunctionKind;
 use ctrace_core::report::render::clean::clean;
@@ -14,15 +15,17 @@ use ctrace_core::report::render::rows::is_never_called;
 use ctrace_core::report::{FunctionReport, Report};
 use std::collections::HashSet;
 
-/// Returns a sentence for each fact.
-pub(crate) fn notes(report: &Report, show_zero: bool) -> Vec<String> {
+/// Returns a sentence for each fact. Of functions that were not called, those that somebody named are
+/// told first.
+pub(crate) fn notes(report: &Report, show_zero: bool, named: &[String]) -> Vec<String> {
     let mut out = Vec::new();
     let called: HashSet<_> =
         selected(report).filter(|f| !is_never_called(f)).map(scope_of).collect();
     // A scope whose calls have names of their own.
     let is_named_late = |f: &FunctionReport| scope_of(f).is_some() && called.contains(&scope_of(f));
     let idle = selected(report).filter(|f| is_never_called(f) && !is_named_late(f));
-    let (running, idle): (Vec<_>, Vec<_>) = idle.partition(|f| was_running(report, f));
+    let (running, mut idle): (Vec<_>, Vec<_>) = idle.partition(|f| was_running(report, f));
+    idle.sort_by_key(|f| !is_named(f, named));
     // What a part has no calls of was called elsewhere.
     let is_told = report.part.is_none() && !show_zero;
     let is_some_called = idle.len() + running.len() < selected(report).count();
@@ -88,6 +91,15 @@ fn already_running(functions: &[&FunctionReport]) -> Option<String> {
             names(functions)
         )
     })
+}
+
+/// Returns whether one of the names stands for the function, in the ways in which -f takes it.
+fn is_named(function: &FunctionReport, names: &[String]) -> bool {
+    let (whole, bare) = (&*function.name, plain(&function.name));
+    let ends = |text: &str, name: &str| {
+        text.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with("::"))
+    };
+    names.iter().any(|name| ends(whole, name) || ends(&bare, name))
 }
 
 /// Returns the functions that somebody chose: waits come with them.

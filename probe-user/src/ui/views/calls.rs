@@ -11,12 +11,14 @@ use crate::ui::text::units::{Digits, count, counted, time};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows;
 use ctrace_core::report::{CallReport, InsideReport};
-use ctrace_core::units::{Nanos, Tid};
+use ctrace_core::units::Tid;
 
 /// Calls shown without `--top`.
 pub(super) const TOP: usize = 10;
 /// The limit of rows inside a call.
 const INSIDE: usize = 16;
+/// The lines above the rows of a table: the headings and a rule.
+const HEADINGS: usize = 2;
 
 pub(super) fn draw(context: &Context<'_>) -> String {
     let report = context.report;
@@ -30,8 +32,13 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         out += "No call has a known duration.\n";
     }
     let shown: Vec<&CallReport> = rows.indices.iter().map(|&index| &calls[index]).collect();
+    let mut insides = Insides::draw(context, &shown);
     for (place, call) in shown.iter().enumerate() {
         out += &of_call(context, place, call, outside(&shown, call));
+        out += &insides.of(context, place, call);
+        if !call.points.is_empty() {
+            out += &points::draw(context, &call.points, call.start_ns, false);
+        }
     }
     if !report.points.is_empty() {
         out += if calls.is_empty() { "" } else { "\n" };
@@ -65,8 +72,7 @@ fn of_call(
     let lead = format!("{}. {}  ", place + 1, time(call.duration_ns, Digits::Full));
     let room = style.width.map_or(usize::MAX, |width| width.saturating_sub(names::width(&lead)));
     let name = names::shorten(&clean(&context.report.name_of(call.function)), room);
-    let mut out =
-        format!("\n{}{}\n", Tone::Heading.mark(&lead), Tone::of_function(&name).mark(&name));
+    let out = format!("\n{}{}\n", Tone::Heading.mark(&lead), Tone::of_function(&name).mark(&name));
     let mut facts =
         vec![format!("+{}", time(call.start_ns.since(context.report.start_ns), Digits::Full))];
     facts.extend(thread(call.tid, call.thread.as_deref()).map(|of| format!("thread {of}")));
@@ -83,14 +89,7 @@ fn of_call(
         let room = style.width.map_or(usize::MAX, |width| width / 2);
         facts.push(format!("called by {}", path::joined(callers, room)));
     }
-    out += &text::paragraph(&format!("   {}", facts.join(" · ")), Tone::Dim, style);
-    if !call.inside.is_empty() {
-        out += &inside(context, call);
-    }
-    if !call.points.is_empty() {
-        out += &points::draw(context, &call.points, call.start_ns, false);
-    }
-    out
+    out + &text::paragraph(&format!("   {}", facts.join(" · ")), Tone::Dim, style)
 }
 
 /// Formats a thread's name and id.
@@ -102,44 +101,89 @@ pub(super) fn thread(tid: Option<Tid>, name: Option<&str>) -> Option<String> {
     })
 }
 
-/// Returns the longest rows, in order of time.
-fn inside(context: &Context<'_>, call: &CallReport) -> String {
+/// The calls inside some calls as one table: its columns are the same for all, so its headings need to
+/// stand above the first rows only.
+struct Insides {
+    /// The headings and their rule, until they are shown.
+    headings: String,
+    /// The rows of each call, and the number of calls that they stand for.
+    rows: Vec<(String, u64)>,
+}
+
+impl Insides {
+    /// Draws the longest rows of each call, in order of time.
+    fn draw(context: &Context<'_>, calls: &[&CallReport]) -> Self {
+        let lines: Vec<Vec<TreeLine>> = calls.iter().map(|call| longest(call)).collect();
+        let each = || calls.iter().zip(&lines);
+        let all = || each().flat_map(|(call, lines)| lines.iter().map(move |line| (*call, line)));
+        let at = row_of;
+        let digits = Digits::Short;
+        let since = |of: (&CallReport, &TreeLine)| {
+            format!("+{}", time(at(of).start_ns.since(of.0.start_ns), digits))
+        };
+        let several = |row: &InsideReport| match row.calls {
+            1 => String::new(),
+            _ => time(row.max_ns, digits),
+        };
+        let mut columns = vec![
+            GridColumn::right("at", all().map(since)),
+            GridColumn::right("total", all().map(|of| time(at(of).total_ns, digits))),
+            GridColumn::right("self", all().map(|of| time(at(of).self_ns, digits))),
+        ];
+        if all().any(|of| at(of).calls > 1) {
+            columns.push(GridColumn::right("longest", all().map(|of| several(at(of)))));
+        }
+        let numbers = ColumnGroup::untitled(columns);
+        let room = context.style.width.map_or(usize::MAX, |width| {
+            width.saturating_sub(grid::total_width(&[&numbers]) + 2).max("inside".len())
+        });
+        let trees = each().flat_map(|(call, lines)| {
+            let name = |line: &TreeLine| {
+                let row = &call.inside[line.row];
+                let times = match row.calls {
+                    1 => String::new(),
+                    calls => format!(" ×{}", count(calls)),
+                };
+                (clean(&context.report.name_of(row.function)).into_owned(), times)
+            };
+            forest::cells(lines, name, room)
+        });
+        let tree = ColumnGroup::untitled(vec![GridColumn::left("inside", trees)]);
+        let drawn = grid::draw(&[&numbers, &tree]);
+        let mut drawn = drawn.split_inclusive('\n');
+        let headings = drawn.by_ref().take(HEADINGS).collect();
+        let rows = each().map(|(call, lines)| {
+            let shown = lines.iter().map(|line| call.inside[line.row].calls).sum();
+            (drawn.by_ref().take(lines.len()).collect(), shown)
+        });
+        let rows = rows.collect();
+        Self { headings, rows }
+    }
+
+    /// Returns the rows of the call at this place, with the headings if they are the first.
+    fn of(&mut self, context: &Context<'_>, place: usize, call: &CallReport) -> String {
+        let (rows, shown) = &self.rows[place];
+        if rows.is_empty() {
+            return String::new();
+        }
+        let mut out = std::mem::take(&mut self.headings) + rows;
+        if *shown < call.inside_calls {
+            let more = counted(call.inside_calls - shown, "more call", "more calls");
+            out += &text::paragraph(&format!("{more} inside not shown"), Tone::Dim, context.style);
+        }
+        out
+    }
+}
+
+fn row_of<'a>((call, line): (&'a CallReport, &TreeLine)) -> &'a InsideReport {
+    &call.inside[line.row]
+}
+
+/// Returns the longest rows inside a call, in order of time.
+fn longest(call: &CallReport) -> Vec<TreeLine> {
     let rows = &call.inside;
     let weight = |row: usize| Some(rows[row].total_ns.0);
     let mut forest = Forest::choose(rows.iter().map(|row| row.parent), weight, INSIDE);
     forest.sort_children(usize::cmp);
-    let lines = forest.lines();
-    let at = |line: &TreeLine| &rows[line.row];
-    let digits = Digits::Short;
-    let since = |start: Nanos| format!("+{}", time(start.since(call.start_ns), digits));
-    let several = |row: &InsideReport| match row.calls {
-        1 => String::new(),
-        _ => time(row.max_ns, digits),
-    };
-    let mut columns = vec![
-        GridColumn::right("at", lines.iter().map(|line| since(at(line).start_ns))),
-        GridColumn::right("total", lines.iter().map(|line| time(at(line).total_ns, digits))),
-        GridColumn::right("self", lines.iter().map(|line| time(at(line).self_ns, digits))),
-    ];
-    if lines.iter().any(|line| at(line).calls > 1) {
-        columns.push(GridColumn::right("longest", lines.iter().map(|line| several(at(line)))));
-    }
-    let numbers = ColumnGroup::untitled(columns);
-    let room = context.style.width.map_or(usize::MAX, |width| {
-        width.saturating_sub(grid::total_width(&[&numbers]) + 2).max("inside".len())
-    });
-    let name = |line: &TreeLine| {
-        let row = at(line);
-        let times = if row.calls == 1 { String::new() } else { format!(" ×{}", count(row.calls)) };
-        (clean(&context.report.name_of(row.function)).into_owned(), times)
-    };
-    let tree =
-        ColumnGroup::untitled(vec![GridColumn::left("inside", forest::cells(&lines, name, room))]);
-    let mut out = grid::draw(&[&numbers, &tree]);
-    let shown: u64 = lines.iter().map(|line| at(line).calls).sum();
-    if shown < call.inside_calls {
-        let more = counted(call.inside_calls - shown, "more call", "more calls");
-        out += &text::paragraph(&format!("{more} inside not shown"), Tone::Dim, context.style);
-    }
-    out
+    forest.lines()
 }

@@ -7,6 +7,7 @@ mod ctrack;
 mod detail;
 pub(crate) mod frames;
 pub(crate) mod hist;
+mod locks;
 mod needs;
 mod options;
 pub(crate) mod paths;
@@ -151,6 +152,15 @@ pub(crate) static PLOTS: View = View {
     draw: plots::draw,
 };
 
+pub(crate) static LOCKS: View = View {
+    name: "locks",
+    help: "locks (--locks): how often and how long threads waited for each, and who held it meanwhile",
+    table: RowKind::Locks,
+    needs: Needs::Locks,
+    as_seen: true,
+    draw: locks::draw,
+};
+
 pub(crate) static TIMELINE: View = View {
     name: "timeline",
     help: "what ran when in each thread, innermost and by depth",
@@ -180,8 +190,8 @@ pub(crate) static CTRACK: View = View {
 
 /// All views.
 pub(crate) static VIEWS: &[&View] = &[
-    &SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &VALUES, &PLOTS, &FRAMES, &TIMELINE,
-    &THREADS, &CTRACK,
+    &SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &VALUES, &PLOTS, &LOCKS, &FRAMES,
+    &TIMELINE, &THREADS, &CTRACK,
 ];
 
 /// The default views.

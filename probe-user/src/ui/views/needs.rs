@@ -11,6 +11,7 @@ pub(crate) enum Needs {
     SlowestCalls,
     Values,
     Plots,
+    Locks,
     Timeline,
     /// A frame function, which has to be found among those that were traced.
     Frames,
@@ -22,7 +23,12 @@ impl Needs {
     pub(crate) fn every_call(self) -> bool {
         matches!(
             self,
-            Self::SlowestCalls | Self::Values | Self::Plots | Self::Timeline | Self::Frames
+            Self::SlowestCalls
+                | Self::Values
+                | Self::Plots
+                | Self::Locks
+                | Self::Timeline
+                | Self::Frames
         )
     }
 
@@ -35,6 +41,7 @@ impl Needs {
             Self::SlowestCalls => extras.slowest_calls = Some(top.unwrap_or(calls::TOP)),
             Self::Values => extras.values = Some(top.unwrap_or(values::TOP)),
             Self::Plots => extras.plots = true,
+            Self::Locks => extras.locks = true,
             Self::Timeline => extras.timeline_lanes = Some(top.unwrap_or(timeline::TOP)),
             Self::Ctrack => extras.ctrack = true,
         }

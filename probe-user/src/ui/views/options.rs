@@ -79,6 +79,9 @@ pub struct ViewOptions {
     pub show_zero: bool,
     /// Show times with the cost of probes, even where it is known.
     pub raw: bool,
+    /// The functions that the user named without a wildcard. Of those that were not called, they are
+    /// told first.
+    pub named: Vec<String>,
     /// True if the reader cannot choose the rows, as after `top`: nothing is said of options.
     pub fixed: bool,
 }

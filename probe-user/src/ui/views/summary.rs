@@ -305,7 +305,7 @@ fn bars(list: &[&FunctionReport], works: &[bool], net: bool) -> GridColumn {
         let tone = Tone::of_percent(own as f64 * 100.0 / all.max(1) as f64);
         Cell::toned(plot::bar(own, most, BAR_ROOM), tone)
     });
-    GridColumn::left("self", cells)
+    GridColumn::left("self bar", cells)
 }
 
 /// Returns the file and the line, or the object if they are not known.

@@ -1,10 +1,12 @@
 //! The calls of each function by the values of each of its arguments, and by its result.
 //!
 //! A target may have as many different values as calls. So one pass looks for the values that took
-//! the most time, in bounded memory, and a second one counts exactly the calls of those.
+//! the most time, in bounded memory, and a second one counts exactly the calls of those. A third one
+//! gathers their ranks, as those of functions are.
 
 use super::count::FirstPass;
 use super::lens::Lens;
+use super::ranks::{Gathered, Interest, Order, percentiles};
 use super::select::{CallReader, each_part};
 use super::values::each_payload;
 use crate::calls::spool::Call;
@@ -12,6 +14,7 @@ use crate::recording::{ChunkEntry, Payload, ReadAt, Recording};
 use crate::report::percentiles::Percentiles;
 use crate::report::{ByValue, OneValue, ValueCalls};
 use crate::stats::histogram::{Histogram, HistogramCounter};
+use crate::stats::rank::WantedRanks;
 use crate::stats::tally::Tally;
 use crate::units::Nanos;
 use crate::values::Value;
@@ -36,14 +39,18 @@ pub(crate) fn by_value<R: ReadAt>(
     let heaviest = heaviest(recording, lens, chunks, counted, &columns);
     let chosen: Vec<Chosen> = heaviest.into_iter().map(|heavy| heavy.choose(most)).collect();
     let first = firsts(chosen.iter().map(Chosen::rows));
-    let (tallies, histograms) = sums(recording, lens, chunks, counted, &columns, &chosen, &first);
+    let rows = Rows { columns, chosen, first };
+    let pass = Pass { recording, lens, chunks, counted, rows: &rows };
+    let (tallies, histograms) = pass.sums();
+    let percentiles = pass.percentiles(&tallies, histograms);
+    let Rows { chosen, first, .. } = &rows;
     let named = recording
         .functions()
         .iter()
         .enumerate()
         .flat_map(|(function, info)| info.values.iter().map(move |value| (function, value)));
-    let tables = named.zip(chosen.iter().zip(&first)).map(|((function, info), (chosen, first))| {
-        let at = |row: usize| calls(&tallies[first + row], &histograms[first + row]);
+    let tables = named.zip(chosen.iter().zip(first)).map(|((function, info), (chosen, first))| {
+        let at = |row: usize| calls(&tallies[first + row], &percentiles[first + row]);
         let values = chosen.values.iter().enumerate();
         let mut rows: Vec<OneValue> = values
             .filter_map(|(row, value)| Some(OneValue { value: value.clone(), of: at(row)? }))
@@ -65,9 +72,8 @@ pub(crate) fn by_value<R: ReadAt>(
     tables.filter(|table| !table.rows.is_empty() || table.unread.is_some()).collect()
 }
 
-fn calls(tally: &Tally, histogram: &Histogram) -> Option<ValueCalls> {
+fn calls(tally: &Tally, percentiles: &Percentiles) -> Option<ValueCalls> {
     let calls = tally.ended();
-    let percentiles = Percentiles::of(histogram, tally);
     (calls > 0).then(|| ValueCalls {
         calls,
         timed: tally.timed,
@@ -231,31 +237,58 @@ fn heaviest<R: ReadAt>(
     all
 }
 
-/// Sums the calls of each row. A column has one for each chosen value, one for the others and one
-/// for what could not be read, from `first` on.
-fn sums<R: ReadAt>(
-    recording: &Recording<R>,
-    lens: &Lens<'_>,
-    chunks: &[ChunkEntry],
-    counted: &FirstPass,
-    columns: &Columns,
-    chosen: &[Chosen],
-    first: &[usize],
-) -> (Vec<Tally>, Vec<Histogram>) {
-    let rows = chosen.iter().map(Chosen::rows).sum();
-    let new = || (vec![Tally::default(); rows], vec![Histogram::default(); rows]);
-    let parts = each_part(chunks, |entries| {
-        let (mut tallies, mut histograms) = new();
-        let mut counter = HistogramCounter::default();
-        let mut selected = CallReader::new(recording, lens, counted);
+/// The rows of all columns, one after the other. A column has one for each chosen value, one for the
+/// others and one for what could not be read, from `first` on.
+struct Rows {
+    columns: Columns,
+    chosen: Vec<Chosen>,
+    first: Vec<usize>,
+}
+
+impl Rows {
+    fn all(&self) -> usize {
+        self.chosen.iter().map(Chosen::rows).sum()
+    }
+
+    /// Shows the rows that a call is in.
+    fn each(&self, payload: &Payload, mut show: impl FnMut(usize)) {
+        self.columns.each(payload, |column, value| {
+            let chosen = &self.chosen[column];
+            let row = match value {
+                Some(value) => chosen.rows.get(value).copied().unwrap_or(chosen.others()),
+                None => chosen.unread(),
+            };
+            show(self.first[column] + row);
+        });
+    }
+}
+
+/// The calls that are in rows.
+struct Pass<'a, 'l, R> {
+    recording: &'a Recording<R>,
+    lens: &'a Lens<'l>,
+    chunks: &'a [ChunkEntry],
+    counted: &'a FirstPass,
+    rows: &'a Rows,
+}
+
+impl<R: ReadAt> Pass<'_, '_, R> {
+    /// Shows each call of some chunks with each of its rows.
+    fn each(&self, entries: &[ChunkEntry], mut show: impl FnMut(usize, Call)) {
+        let mut selected = CallReader::new(self.recording, self.lens, self.counted);
         each_payload(&mut selected, entries, |payload, call| {
-            columns.each(payload, |column, value| {
-                let chosen = &chosen[column];
-                let row = match value {
-                    Some(value) => chosen.rows.get(value).copied().unwrap_or(chosen.others()),
-                    None => chosen.unread(),
-                };
-                let row = first[column] + row;
+            self.rows.each(payload, |row| show(row, call));
+        });
+    }
+
+    /// Sums up the calls of each row.
+    fn sums(&self) -> (Vec<Tally>, Vec<Histogram>) {
+        let rows = self.rows.all();
+        let new = || (vec![Tally::default(); rows], vec![Histogram::default(); rows]);
+        let parts = each_part(self.chunks, |entries| {
+            let (mut tallies, mut histograms) = new();
+            let mut counter = HistogramCounter::default();
+            self.each(entries, |row, call| {
                 if call.timed {
                     tallies[row].add_timed(call.duration, 0);
                     counter.add(&mut histograms, row, call.duration);
@@ -263,16 +296,46 @@ fn sums<R: ReadAt>(
                     tallies[row].add_untimed(call.duration, 0);
                 }
             });
+            counter.flush(&mut histograms);
+            (tallies, histograms)
         });
-        counter.flush(&mut histograms);
-        (tallies, histograms)
-    });
-    let mut all = new();
-    for (tallies, histograms) in parts {
-        all.0.iter_mut().zip(&tallies).for_each(|(sum, tally)| sum.merge(tally));
-        all.1.iter_mut().zip(&histograms).for_each(|(sum, histogram)| sum.merge(histogram));
+        let mut all = new();
+        for (tallies, histograms) in parts {
+            all.0.iter_mut().zip(&tallies).for_each(|(sum, tally)| sum.merge(tally));
+            all.1.iter_mut().zip(&histograms).for_each(|(sum, histogram)| sum.merge(histogram));
+        }
+        all
     }
-    all
+
+    /// Returns the percentiles of each row.
+    fn percentiles(&self, tallies: &[Tally], histograms: Vec<Histogram>) -> Vec<Percentiles> {
+        let mut interests = vec![Interest::in_ranks_alone(); tallies.len()];
+        let mut slots = 0;
+        let rows = tallies.iter().zip(histograms).enumerate();
+        let orders: Vec<Order> = rows
+            .map(|(row, (tally, histogram))| {
+                let mut order = Order::new(histogram);
+                let wanted = WantedRanks::percentiles(tally.timed).map(|rank| rank as u64);
+                order.want(wanted, &[row as u32], &mut interests, &mut slots);
+                order
+            })
+            .collect();
+        let new = || Gathered::new(slots, 0);
+        let parts = each_part(self.chunks, |entries| {
+            let mut gathered = new();
+            self.each(entries, |row, call| {
+                if call.timed {
+                    gathered.add(&interests[row], call.duration);
+                }
+            });
+            gathered
+        });
+        let mut all = new();
+        parts.into_iter().for_each(|part| all.merge(part));
+        let gathered = all.take_sorted();
+        let rows = orders.iter().zip(tallies);
+        rows.map(|(order, tally)| percentiles(order, tally.timed, &gathered)).collect()
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::Query;
 use crate::calls::paths::{Node, Paths, ROOT};
+use crate::filter::Filter;
 use crate::function::FunctionInfo;
 use crate::recording::{Chunk, ChunkEntry, ReadAt, RecordError, Recording, ThreadRecord};
 use crate::units::{FuncId, Nanos, ThreadId};
@@ -82,6 +83,23 @@ impl<'a> Lens<'a> {
             at = node.parent;
         }
         None
+    }
+
+    /// Returns the query for all calls of the same threads, from the beginning on.
+    pub(super) fn query_of_threads(&self) -> Query {
+        let Query { filter, threads, within, stop, .. } = self.query;
+        Query {
+            filter: Filter { threads: filter.threads.clone(), ..Filter::default() },
+            threads: threads.clone(),
+            within: within.clone(),
+            stop: stop.clone(),
+            ..Query::default()
+        }
+    }
+
+    /// True if every call of a chosen thread counts, but for functions and times.
+    pub(super) fn keeps_all_calls(&self) -> bool {
+        self.query.within.is_none()
     }
 
     /// True if nobody waits for the answer any more.
@@ -191,7 +209,6 @@ impl<'a> Lens<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::Filter;
 
     /// Checks the paths that nodes a, ab, abc, abb and c are mapped to; `-` for none.
     #[track_caller]

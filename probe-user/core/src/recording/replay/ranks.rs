@@ -19,8 +19,8 @@ use std::collections::HashMap;
 /// The number of calls with each duration in a bucket.
 type Values = IntMap<u64>;
 
-/// The order of the durations of a function or a node, exact in the wanted buckets.
-struct Order {
+/// The order of the durations of a function, a node or a value, exact in the wanted buckets.
+pub(super) struct Order {
     histogram: Histogram,
     /// The index of a bucket's gathered values, by bucket.
     slots: HashMap<usize, usize>,
@@ -35,6 +35,10 @@ struct At {
 }
 
 impl Order {
+    pub(super) fn new(histogram: Histogram) -> Self {
+        Self { histogram, slots: HashMap::new() }
+    }
+
     /// Returns the bucket of a rank, the first rank in this bucket and the first one behind it.
     fn bucket(&self, rank: u64) -> Option<(usize, u64, u64)> {
         let mut first = 0;
@@ -77,9 +81,9 @@ impl Order {
     }
 }
 
-/// The buckets whose durations are gathered from calls at one node.
+/// The buckets whose durations are gathered from calls at one node, or with one value.
 #[derive(Clone, Default)]
-struct Interest {
+pub(super) struct Interest {
     /// A bit for each bucket modulo 64: a quick test that rules most calls out.
     mask: u64,
     buckets: Vec<(usize, usize)>,
@@ -88,8 +92,15 @@ struct Interest {
     tails: (usize, usize),
 }
 
+impl Interest {
+    /// Returns one in no bucket yet, of calls whose tails are not summed up.
+    pub(super) fn in_ranks_alone() -> Self {
+        Self { tails: (0, usize::MAX), ..Self::default() }
+    }
+}
+
 /// The durations that a worker has gathered.
-struct Gathered {
+pub(super) struct Gathered {
     values: Vec<Values>,
     /// Sums of the buckets that are entirely in a tail, by function.
     low: Vec<u64>,
@@ -116,7 +127,7 @@ pub(crate) fn ranks<R: ReadAt>(
         nodes.iter().for_each(|&node| histogram.merge(&counted.counts.histograms[node as usize]));
         let timed = sum(tallies, nodes).timed;
         let wanted = WantedRanks::new(timed, center_cut);
-        let mut order = Order { histogram, slots: HashMap::new() };
+        let mut order = Order::new(histogram);
         order.want(wanted.edges(), nodes, &mut interests, &mut slots);
         let tails = wanted.tails().map(|tail| tail.and_then(|rank| order.bucket(rank)));
         for &node in nodes {
@@ -125,7 +136,7 @@ pub(crate) fn ranks<R: ReadAt>(
             interest.tails = (tails[0].map_or(0, |b| b.0), tails[1].map_or(usize::MAX, |b| b.0));
             if nodes.len() > 1 {
                 let histogram = counted.counts.histograms[node as usize].clone();
-                let mut order = Order { histogram, slots: HashMap::new() };
+                let mut order = Order::new(histogram);
                 let wanted = WantedRanks::percentiles(tallies[node as usize].timed);
                 order.want(wanted.map(|rank| rank as u64), &[node], &mut interests, &mut slots);
                 node_orders[node as usize] = Some(order);
@@ -133,8 +144,8 @@ pub(crate) fn ranks<R: ReadAt>(
         }
         orders.push((order, wanted));
     }
-    let gathered = gather(recording, lens, chunks, counted, &interests, (slots, functions));
-    let values: Vec<Vec<(u64, u64)>> = gathered.values.into_iter().map(sorted).collect();
+    let mut gathered = gather(recording, lens, chunks, counted, &interests, (slots, functions));
+    let values = gathered.take_sorted();
     let mut nodes = vec![Percentiles::default(); tallies.len()];
     for (node, order) in node_orders.iter().enumerate() {
         if let Some(order) = order {
@@ -156,7 +167,7 @@ pub(crate) fn ranks<R: ReadAt>(
 
 impl Order {
     /// Requests that the buckets of these ranks be gathered from calls at `nodes`.
-    fn want(
+    pub(super) fn want(
         &mut self,
         ranks: impl IntoIterator<Item = u64>,
         nodes: &[u32],
@@ -187,11 +198,7 @@ fn gather<R: ReadAt>(
     interests: &[Interest],
     (slots, functions): (usize, usize),
 ) -> Gathered {
-    let new = || Gathered {
-        values: vec![Values::default(); slots],
-        low: vec![0; functions],
-        high: vec![0; functions],
-    };
+    let new = || Gathered::new(slots, functions);
     let parts = each_part(chunks, |entries| {
         let mut gathered = new();
         let mut selected = CallReader::new(recording, lens, counted);
@@ -214,8 +221,21 @@ fn gather<R: ReadAt>(
 }
 
 impl Gathered {
+    pub(super) fn new(slots: usize, functions: usize) -> Self {
+        Self {
+            values: vec![Values::default(); slots],
+            low: vec![0; functions],
+            high: vec![0; functions],
+        }
+    }
+
+    /// Takes the durations in each slot, ascending, with their numbers.
+    pub(super) fn take_sorted(&mut self) -> Vec<Vec<(u64, u64)>> {
+        std::mem::take(&mut self.values).into_iter().map(sorted).collect()
+    }
+
     #[inline]
-    fn add(&mut self, interest: &Interest, duration: u64) {
+    pub(super) fn add(&mut self, interest: &Interest, duration: u64) {
         let bucket = bucket_of(duration);
         if bucket < interest.tails.0 {
             let low = &mut self.low[interest.function];
@@ -231,7 +251,7 @@ impl Gathered {
         }
     }
 
-    fn merge(&mut self, other: Self) {
+    pub(super) fn merge(&mut self, other: Self) {
         for (mine, other) in self.values.iter_mut().zip(other.values) {
             for (duration, count) in other {
                 *mine.entry(duration).or_default() += count;
@@ -249,7 +269,7 @@ fn sorted(values: Values) -> Vec<(u64, u64)> {
     values
 }
 
-fn percentiles(order: &Order, timed: u64, gathered: &[Vec<(u64, u64)>]) -> Percentiles {
+pub(super) fn percentiles(order: &Order, timed: u64, gathered: &[Vec<(u64, u64)>]) -> Percentiles {
     let mut percentiles = Percentiles::default();
     if timed > 0 {
         let ranks = WantedRanks::percentiles(timed);

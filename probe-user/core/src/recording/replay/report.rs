@@ -9,6 +9,7 @@ use super::frames::frames;
 use super::heat::heat;
 use super::inside::inside;
 use super::lens::Lens;
+use super::locks::locks;
 use super::plots::plots;
 use super::ranks::ranks;
 use super::slowest::slowest;
@@ -86,6 +87,7 @@ pub fn report_with<R: ReadAt>(
     let values = values.map(|most| by_value(recording, &lens, chunks, &counted, most));
     let has_plots = extras.plots && recording.has_values();
     let plots = has_plots.then(|| plots(recording, &lens, chunks, &counted, slices));
+    let locks = extras.locks.then(|| locks(recording, &lens, chunks, &counted));
     let open = open(&mut counted, &lens, recording.functions().len());
     let timeline = extras
         .timeline_lanes
@@ -131,7 +133,7 @@ pub fn report_with<R: ReadAt>(
     }
     let points = points.unwrap_or_default();
     let (values, plots) = (values.unwrap_or_default(), plots.unwrap_or_default());
-    Report { slowest_calls, points, timeline, frames, values, plots, ..report }
+    Report { slowest_calls, points, timeline, frames, values, plots, locks, ..report }
 }
 
 /// Returns the start and end of the period that the query looks at.

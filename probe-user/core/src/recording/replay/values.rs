@@ -7,7 +7,7 @@ use super::lens::Lens;
 use super::select::{CallReader, each_part};
 use super::slowest::SlowCall;
 use crate::calls::spool::Call;
-use crate::recording::{ChunkEntry, Payload, ReadAt, Recording};
+use crate::recording::{ChunkEntry, ChunkLoss, Payload, ReadAt, Recording};
 use crate::report::{NamedValues, PointReport, PointsReport};
 use crate::units::{FuncId, ThreadId};
 use std::collections::BTreeMap;
@@ -124,36 +124,47 @@ pub(super) fn each_payload<R: ReadAt>(
     chunks: &[ChunkEntry],
     mut show: impl FnMut(&Payload, Call),
 ) -> u64 {
+    let lens = selected.lens;
+    let chunks = chunks.iter().take_while(|_| !lens.is_stopped());
+    let lost = chunks.map(|entry| payloads_in(selected, entry, false, &mut show).0);
+    lost.fold(0, u64::saturating_add)
+}
+
+/// Does the same for one chunk. Also returns the chunk's losses if it can be read; one without values
+/// is read only if they are `wanted`.
+pub(super) fn payloads_in<R: ReadAt>(
+    selected: &mut CallReader<'_, R>,
+    entry: &ChunkEntry,
+    wanted: bool,
+    mut show: impl FnMut(&Payload, Call),
+) -> (u64, Option<ChunkLoss>) {
     let (recording, lens) = (selected.recording, selected.lens);
     let nodes = lens.paths.nodes();
-    let mut lost = 0_u64;
-    for entry in chunks {
-        if lens.is_stopped() {
-            break;
-        }
-        let payloads = recording.payloads(entry);
-        if lens.is_in_window(entry.to.0) {
-            lost = lost.saturating_add(payloads.as_ref().map_or(1, |payloads| payloads.lost));
-        }
-        let payloads = payloads.unwrap_or_default().each;
-        if payloads.is_empty() {
-            continue;
-        }
-        let mut by_call: BTreeMap<(ThreadId, u64, FuncId), Payload> = BTreeMap::new();
-        for payload in payloads {
-            by_call.insert((payload.thread, payload.time.0, payload.function), payload);
-        }
-        let Some(chunk) = selected.read(entry) else { continue };
-        for thread in chunk.threads() {
-            selected.calls(&chunk, thread, |call, node| {
-                let key = (thread.thread, call.start, nodes[node as usize].func);
-                if let Some(payload) = by_call.remove(&key) {
-                    show(&payload, call);
-                }
-            });
-        }
+    let payloads = recording.payloads(entry);
+    let is_in_window = lens.is_in_window(entry.to.0);
+    let lost = payloads.as_ref().map_or(1, |payloads| payloads.lost);
+    let lost = if is_in_window { lost } else { 0 };
+    let payloads = payloads.unwrap_or_default().each;
+    if payloads.is_empty() && !wanted {
+        return (lost, None);
     }
-    lost
+    let mut by_call: BTreeMap<(ThreadId, u64, FuncId), Payload> = BTreeMap::new();
+    for payload in payloads {
+        by_call.insert((payload.thread, payload.time.0, payload.function), payload);
+    }
+    let Some(chunk) = selected.read(entry) else { return (lost, None) };
+    if by_call.is_empty() {
+        return (lost, Some(chunk.loss));
+    }
+    for thread in chunk.threads() {
+        selected.calls(&chunk, thread, |call, node| {
+            let key = (thread.thread, call.start, nodes[node as usize].func);
+            if let Some(payload) = by_call.remove(&key) {
+                show(&payload, call);
+            }
+        });
+    }
+    (lost, Some(chunk.loss))
 }
 
 /// Returns the number of missing payloads: those lost, and one for each block that cannot be read.

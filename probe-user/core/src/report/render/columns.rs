@@ -5,7 +5,7 @@ use super::RowKind;
 use crate::report::key::Key;
 use crate::report::numbers::{NUMBERS, Number, plain};
 use crate::report::{
-    CallReport, CtrackRow, FramePart, FunctionReport, OneValue, PathReport, PlotReport,
+    CallReport, CtrackRow, FramePart, FunctionReport, LockReport, OneValue, PathReport, PlotReport,
     ThreadReport, ctrack,
 };
 use crate::units::Nanos;
@@ -135,6 +135,21 @@ pub static PLOTS: &[Column<PlotReport>] = &[
     column("name", &["plot"], |p| Key::Text(&p.name)),
 ];
 
+/// Columns of locks; the first is the default.
+pub static LOCKS: &[Column<LockReport>] = &[
+    column("wait", &["total"], |l| time(l.wait_ns)),
+    column("contended", &["waits"], |l| count(l.contended)),
+    column("acquired", &["calls"], |l| count(l.acquisitions)),
+    column("mean", &[], |l| maybe(l.wait_mean_ns)),
+    column("p99", &[], |l| maybe(l.wait_p99_ns)),
+    column("max", &[], |l| maybe(l.wait_max_ns)),
+    column("held", &[], |l| time(l.hold_ns)),
+    column("held_mean", &[], |l| maybe(l.hold_mean_ns)),
+    column("held_max", &[], |l| maybe(l.hold_max_ns)),
+    column("unknown", &[], |l| count(l.unknown_holds)),
+    column("name", &["lock"], |l| Key::Text(&l.name)),
+];
+
 /// Columns of threads; the first is the default.
 pub static THREADS: &[Column<ThreadReport>] = &[
     column("calls", &[], |t| count(t.calls)),
@@ -178,6 +193,7 @@ impl RowKind {
             Self::Frames => names(FRAMES),
             Self::Values => names(VALUES),
             Self::Plots => names(PLOTS),
+            Self::Locks => names(LOCKS),
             Self::Ctrack => names(ctrack()),
         }
     }
@@ -192,6 +208,7 @@ impl RowKind {
             Self::Frames => find(FRAMES, name).is_some(),
             Self::Values => find(VALUES, name).is_some(),
             Self::Plots => find(PLOTS, name).is_some(),
+            Self::Locks => find(LOCKS, name).is_some(),
             Self::Ctrack => find(ctrack(), name).is_some(),
         }
     }

@@ -11,7 +11,9 @@ use super::flat::{self, Bucket, InCtrack, InFrames, OfPlot, OnPath, Slice, WithV
 use super::rows::{self, ChosenRows, RowChoice};
 use crate::function::FunctionKind;
 use crate::report::numbers::{NUMBERS, Number};
-use crate::report::{CallReport, FunctionReport, PathReport, Report, ThreadReport, ctrack};
+use crate::report::{
+    CallReport, FunctionReport, LockReport, PathReport, Report, ThreadReport, ctrack,
+};
 use crate::units::Nanos;
 use crate::values::Value;
 use std::borrow::{Borrow, Cow};
@@ -19,6 +21,7 @@ use std::borrow::{Borrow, Cow};
 /// A column: its heading, and a function that returns a row's text.
 type Field<T> = (&'static str, fn(&T) -> String);
 type PlotField = (&'static str, fn(&OfPlot<'_>) -> String);
+type LockField = (&'static str, fn(&&LockReport) -> String);
 type PathField<T> = (&'static str, fn(&OnPath<'_, T>) -> String);
 
 /// Renders the rows that `selection` chooses from `table`, with a heading row.
@@ -57,6 +60,7 @@ pub fn render_with(
         RowKind::Timeline => out.all(&flat::timeline(report), TIMELINE),
         RowKind::Values => out.all(&flat::values(report, selection), VALUES),
         RowKind::Plots => out.all(&flat::plots(report, selection), PLOTS),
+        RowKind::Locks => out.all(&flat::locks(report, selection), LOCKS),
         RowKind::Frames => out.all(&flat::frames(report, selection), FRAMES),
         RowKind::Ctrack => out.all(&flat::ctrack(report, selection), &in_ctrack()),
     })
@@ -298,6 +302,43 @@ static PLOTS: &[PlotField] = &[
     ("max", |p| real(p.plot.max)),
     ("last", |p| real(p.plot.last)),
     ("group", |p| maybe_text(p.function.group.as_deref())),
+];
+
+static LOCKS: &[LockField] = &[
+    ("name", |l| text(&l.name).into_owned()),
+    ("address", |l| l.address.clone()),
+    ("pid", |l| maybe(l.pid.map(|pid| pid.0))),
+    ("kind", |l| l.kind.name(l.recursive).to_owned()),
+    ("acquisitions", |l| l.acquisitions.to_string()),
+    ("shared", |l| l.shared.to_string()),
+    ("nested", |l| l.nested.to_string()),
+    ("refused", |l| l.refused.to_string()),
+    ("timed_out", |l| l.timed_out.to_string()),
+    ("failed", |l| l.failed.to_string()),
+    ("unclear", |l| l.unclear.to_string()),
+    ("contended", |l| l.contended.to_string()),
+    ("wait_ns", |l| ns(l.wait_ns)),
+    ("wait_mean_ns", |l| maybe_ns(l.wait_mean_ns)),
+    ("wait_p99_ns", |l| maybe_ns(l.wait_p99_ns)),
+    ("wait_max_ns", |l| maybe_ns(l.wait_max_ns)),
+    ("open_waits", |l| l.open_waits.to_string()),
+    ("open_wait_max_ns", |l| maybe_ns(l.open_wait_max_ns)),
+    ("uncontended_ns", |l| ns(l.uncontended_ns)),
+    ("uncontended_max_ns", |l| maybe_ns(l.uncontended_max_ns)),
+    ("conditions", |l| l.conditions.to_string()),
+    ("conditions_ns", |l| ns(l.conditions_ns)),
+    ("holds", |l| l.holds.to_string()),
+    ("hold_ns", |l| ns(l.hold_ns)),
+    ("hold_mean_ns", |l| maybe_ns(l.hold_mean_ns)),
+    ("hold_max_ns", |l| maybe_ns(l.hold_max_ns)),
+    ("unknown_holds", |l| l.unknown_holds.to_string()),
+    ("open_holds", |l| l.open_holds.to_string()),
+    ("blocked_ns", |l| ns(l.blocked_ns)),
+    ("partly_blamed", |l| l.partly_blamed.to_string()),
+    ("waiter", |l| maybe_text(l.waiter().map(|caller| &*caller.name))),
+    ("waiter_ns", |l| maybe_ns(l.waiter().map(|caller| caller.wait_ns))),
+    ("holder", |l| maybe_text(l.holder().map(|caller| &*caller.name))),
+    ("holder_ns", |l| maybe_ns(l.holder().map(|caller| caller.blocked_ns))),
 ];
 
 fn real(number: Option<f64>) -> String {

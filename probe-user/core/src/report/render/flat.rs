@@ -2,8 +2,8 @@
 
 use super::rows::{self, RowChoice};
 use crate::report::{
-    CallReport, CtrackRow, FramePart, FunctionHistogram, FunctionReport, PathReport, PlotReport,
-    Report, TimelineCell, ValueCalls,
+    CallReport, CtrackRow, FramePart, FunctionHistogram, FunctionReport, LockReport, PathReport,
+    PlotReport, Report, TimelineCell, ValueCalls,
 };
 use crate::units::{Nanos, Pid, Tid};
 use crate::values::Value;
@@ -56,6 +56,12 @@ pub(super) fn plots<'a>(report: &'a Report, selection: &RowChoice) -> Vec<OfPlot
         Some(OfPlot { function: report.functions.get(plot.function)?, plot })
     };
     rows.filter_map(row).collect()
+}
+
+/// Returns the locks that are shown.
+pub(super) fn locks<'a>(report: &'a Report, selection: &RowChoice) -> Vec<&'a LockReport> {
+    let list = report.locks.as_ref().map_or(&[][..], |locks| &locks.locks);
+    rows::locks(report, selection).indices.into_iter().map(|index| &list[index]).collect()
 }
 
 /// A function within frames.

@@ -29,13 +29,15 @@ pub enum RowKind {
     Values,
     /// Plots of markers.
     Plots,
+    /// Locks.
+    Locks,
     /// The functions in CTRACK's tables.
     Ctrack,
 }
 
 impl RowKind {
     /// All tables.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Functions,
         Self::Paths,
         Self::Counts,
@@ -46,6 +48,7 @@ impl RowKind {
         Self::Frames,
         Self::Values,
         Self::Plots,
+        Self::Locks,
         Self::Ctrack,
     ];
 }

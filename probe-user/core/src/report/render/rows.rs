@@ -135,6 +135,13 @@ pub fn plots(report: &Report, selection: &RowChoice) -> ChosenRows {
     ChosenRows { left_out: report.plots.len() - indices.len(), indices, never_called: 0 }
 }
 
+/// Returns the chosen locks.
+pub fn locks(report: &Report, selection: &RowChoice) -> ChosenRows {
+    let list = report.locks.as_ref().map_or(&[][..], |locks| &locks.locks);
+    let indices = choose(list, columns::LOCKS, selection, |_| true, |lock| &lock.name);
+    ChosenRows { left_out: list.len() - indices.len(), indices, never_called: 0 }
+}
+
 pub fn threads(report: &Report, selection: &RowChoice) -> ChosenRows {
     let indices =
         choose(&report.threads, columns::THREADS, selection, |_| true, |thread| &thread.name);

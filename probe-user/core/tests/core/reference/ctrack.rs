@@ -25,6 +25,7 @@ const ASKED: Extras = Extras {
     frames: None,
     values: None,
     plots: false,
+    locks: false,
     slices: 1,
 };
 

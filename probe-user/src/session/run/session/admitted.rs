@@ -83,6 +83,7 @@ impl Session {
             },
             // If there is none, it is the target's child, or the record of its parent is lost.
             standing => {
+                self.note_forked(parent, child);
                 self.follow(child, standing.unwrap_or(Standing::Followed));
                 self.target.clock.joined.fork(parent, child, at);
             }

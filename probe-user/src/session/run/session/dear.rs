@@ -92,7 +92,7 @@ impl Dear {
         let steps = u64::from(self.entry) + u64::from(self.exit.is_some());
         let mut reasons = Vec::new();
         if self.entry {
-            reasons.push("the kernel single-steps its first instruction".to_owned());
+            reasons.push("the kernel single-steps the instruction of its entry probe".to_owned());
         }
         if let Some(why) = self.exit {
             reasons.push(format!("it has no return probe ({})", why.unwrap_or(process)));
@@ -104,6 +104,33 @@ impl Dear {
         };
         format!("{about}, because {}", reasons.join(", and "))
     }
+}
+
+/// Returns a remark on planned functions with single-stepped probes, among which are those that nobody
+/// has named.
+pub(crate) fn among_callees<'a>(planned: impl Iterator<Item = &'a Planned>) -> Option<String> {
+    let mut all = 0;
+    let dear = |planned: &Planned| match &planned.sites {
+        Sites::Function(placement) => Dear::of(Arc::clone(&planned.info.name), placement),
+        _ => None,
+    };
+    let dear: Vec<Dear> = planned.inspect(|_| all += 1).filter_map(dear).collect();
+    let names: Vec<_> = dear.iter().take(MOST).map(|dear| clean(&dear.name).into_owned()).collect();
+    let more = match dear.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let step = units::time(HitCosts::default().hit(CostClass::SingleStep), Digits::Short);
+    (!dear.is_empty()).then(|| {
+        format!(
+            "with --with-callees, calls of {} of the {} cost the target usually about {step} or more \
+             each, because the kernel single-steps an instruction under their probes: {}{more}; \
+             -x leaves functions out, and `ctrace list -v` tells of each",
+            dear.len(),
+            counted(all, "chosen function", "chosen functions"),
+            names.join(", "),
+        )
+    })
 }
 
 impl Session {
@@ -133,7 +160,6 @@ mod tests {
         let site = ExitSite { offset: 9, cost: exit, kind: ExitKind::Ret };
         let placement = Placement {
             entry: EntrySite { offset: 0, cost: entry, skipped: 0 },
-            argument_entry: EntrySite { offset: 0, cost: entry, skipped: 0 },
             exit: ExitPlacement::Sites(vec![site]),
             entry_is_loop_head: false,
             may_tail_jump: false,
@@ -141,6 +167,21 @@ mod tests {
         };
         let info = FunctionInfo::new(name, "program");
         Planned::new(info, Sites::Function(placement))
+    }
+
+    #[test]
+    fn callees_that_are_single_stepped_are_counted_and_named() {
+        use CostClass::{Emulated, SingleStep};
+        let cheap = || planned("cheap", Emulated, Emulated, None);
+        assert_eq!(among_callees([cheap(), cheap()].iter()), None);
+        let by_exit = |name| planned(name, Emulated, SingleStep, None);
+        let by_entry = planned("by_entry", SingleStep, Emulated, None);
+        let some = among_callees([by_exit("a"), cheap(), by_entry].iter()).expect("a remark");
+        assert!(some.contains(" 2 of the 3 chosen functions "), "{some}");
+        assert!(some.contains(": a, by_entry; -x"), "{some}");
+        let many = ["a", "b", "c", "d", "e"].map(by_exit);
+        let many = among_callees(many.iter()).expect("a remark");
+        assert!(many.contains(": a, b, c and 2 more; -x"), "{many}");
     }
 
     #[test]
@@ -165,7 +206,7 @@ mod tests {
             (units::time(step, Digits::Short), units::time(Nanos(2 * step.0), Digits::Short));
         let own = format!(
             "each call of own costs the target usually about {twice}, because the kernel single-steps \
-             its first instruction, and it has no return probe (it reads its return address)"
+             the instruction of its entry probe, and it has no return probe (it reads its return address)"
         );
         let of_process = format!(
             "each call of of_process costs the target usually about {once}, because it has no return \

@@ -5,7 +5,7 @@ use crate::{
     bpf,
     session::{
         plan::{Plan, Planned},
-        run::launch,
+        run::{every_lock, launch},
     },
     target::{
         launch::libraries_of,
@@ -46,6 +46,7 @@ impl Session {
     /// and its control group. For a program that has ended, the 15 bytes in the kernel's record must do.
     pub(super) fn name_executed(&mut self, event: &ProcessEvent) {
         let Change::Exec { .. } = event.change else { return };
+        self.note_executed(event);
         self.name_group(event.pid);
         if let Some(program) = ProgramFacts::of(event.pid)
             && !program.file_name().is_empty()
@@ -153,8 +154,10 @@ impl Session {
     pub(super) fn mapped(&mut self, pid: Pid) -> Option<(Process, Vec<MappedObject>)> {
         let process = Process::open(pid.0).ok()?;
         self.map_stacks(&process);
+        let time = bpf::now();
         let objects = process.objects().ok()?;
         self.locate_markers(pid, &objects);
+        self.learn_addresses(pid, time, &objects);
         Some((process, objects))
     }
 
@@ -240,6 +243,9 @@ impl Session {
 
     fn attach_new(&mut self, pid: Pid, Come { new, plan }: &Come, arrival: Arrival) {
         plan.notes.iter().for_each(|note| self.note(note.clone()));
+        if self.engine.follows_locks() {
+            every_lock::notes(plan).for_each(|note| self.note(note));
+        }
         for object in &plan.objects {
             let first = self.engine.functions().len();
             let attached = self.attach(object);

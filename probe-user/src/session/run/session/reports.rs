@@ -55,6 +55,7 @@ impl Session {
             self.notes(end).iter().for_each(|note| self.warn(note));
             return self.delivery.discard();
         }
+        self.name_last_addresses();
         self.end_chunks(end)?;
         // The last interval may have ended just now.
         if self.delivery.last != Some(end) {

@@ -141,13 +141,14 @@ impl Session {
         // The path that was good before may lead through mappings of the last program.
         let here = mapped.iter().find(|mapped| identity(mapped) == object.identity);
         let open_path = here.map_or(&object.open_path, |mapped| &mapped.open_path).clone();
-        let placed = self.arming.planner.place_again(object, &open_path)?;
+        let infos = self.engine.functions();
+        let reads_arguments =
+            |id: FuncId| infos[id.index()].condition.is_some() || infos[id.index()].has_arguments();
+        let placed = self.arming.planner.place_again(object, &open_path, reads_arguments)?;
         let functions = placed.into_iter().map(|(id, placement)| {
             let info = self.engine.functions()[id.index()].clone();
             let info = FunctionInfo { exit: exit_seen(&placement.exit), ..info };
-            let mut planned = Planned::new(info, Sites::Function(placement));
-            planned.keep_arguments();
-            (id, planned)
+            (id, Planned::new(info, Sites::Function(placement)))
         });
         Ok(Replaced { object, open_path, functions: functions.collect() })
     }

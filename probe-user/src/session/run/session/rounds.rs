@@ -74,6 +74,7 @@ impl Session {
         if self.rounds.looks_at_maps(cpu) {
             self.target.alive().into_iter().for_each(|pid| self.arm_new_objects(pid));
         }
+        self.look_at_addresses();
         self.target.children.look(self.target.pid);
         self.note_left();
         let lost = self.engine.lost();

@@ -87,16 +87,16 @@ struct Walk<'map, 'data> {
 impl Walk<'_, '_> {
     fn add_part(&mut self, start: u64, end: u64, frame: Option<&FrameEntry>) {
         if self.flow.extent.parts() >= MAX_PARTS {
-            return self.trouble("it is in too many pieces");
+            return self.lost("it is in too many pieces");
         }
         let Some(bytes) = self.map.bytes(start) else {
-            return self.trouble("its bytes are not in the file");
+            return self.lost("its bytes are not in the file");
         };
         let length = usize::try_from(end - start).unwrap_or(usize::MAX).min(bytes.len());
         if length > MAX_LENGTH {
             // Only its beginning is needed.
             self.flow.extent.add(start, MAX_LENGTH);
-            return self.trouble("it is too large");
+            return self.lost("it is too large");
         }
         self.flow.extent.add(start, length);
         let Some(frame) = frame else { return };
@@ -158,20 +158,20 @@ impl Walk<'_, '_> {
                             return;
                         }
                     }
-                    _ => return self.trouble("a jump table leads out of it"),
+                    _ => return self.lost("a jump table leads out of it"),
                 },
                 None => return self.fell_out(at, after_call),
                 Some(Mark::Instruction) => return,
                 Some(Mark::Inside) if self.skips_lock(at) => return,
-                Some(Mark::Inside) => return self.trouble("its instructions overlap"),
+                Some(Mark::Inside) => return self.lost("its instructions overlap"),
                 Some(Mark::Unknown) => {}
             }
             let Some(instruction) = self.decode(at) else {
                 self.flow.broken_at_entry |= self.flow.instructions.len() < 2;
-                return self.trouble("some of its bytes are no instructions");
+                return self.lost("some of its bytes are no instructions");
             };
             if !self.flow.extent.take(at, instruction.len()) {
-                return self.trouble("its instructions overlap");
+                return self.lost("its instructions overlap");
             }
             let cfa = cfa_at(&self.rows, at);
             self.flow.touches_return_address |= touches_return_address(&instruction, cfa);
@@ -266,9 +266,9 @@ impl Walk<'_, '_> {
                 self.flow.targets.insert(target);
                 self.pending.push(target);
             }
-            Outside::Middle(_) => self.trouble("it goes on inside another function"),
+            Outside::Middle(_) => self.lost("it goes on inside another function"),
             Outside::Unknown if is_framed(cfa) && self.is_dead_end(target) => {}
-            Outside::Unknown => self.trouble("it jumps to code that no table describes"),
+            Outside::Unknown => self.lost("it jumps to code that no table describes"),
         }
     }
 
@@ -405,7 +405,13 @@ impl Walk<'_, '_> {
 
     fn late(&mut self) {
         self.is_late = true;
-        self.trouble("it takes too long to follow");
+        self.lost("it takes too long to follow");
+    }
+
+    /// Tells why some code was not followed: it may jump anywhere.
+    fn lost(&mut self, why: &str) {
+        self.flow.targets_unknown = true;
+        self.trouble(why);
     }
 
     fn trouble(&mut self, why: &str) {

@@ -9,6 +9,7 @@ pub(crate) mod extent;
 pub(crate) mod flow;
 pub(crate) mod frames;
 pub(crate) mod functions;
+mod incoming;
 pub(crate) mod landing;
 pub(crate) mod references;
 pub(crate) mod slot;
@@ -73,6 +74,10 @@ pub struct CodeMap<'data> {
     got: Ranges,
     frames: FrameTable<'data>,
     symbols: Vec<Known>,
+    /// Ascending: global symbols that do not say what they are.
+    labels: Vec<u64>,
+    /// Ascending: where near jumps and calls lead into the middle of another function.
+    far_targets: OnceLock<Result<Vec<u64>, TooLarge>>,
     imports: HashMap<u64, &'data str>,
     is_go: bool,
     has_unwinder: bool,
@@ -114,13 +119,15 @@ impl<'data> CodeMap<'data> {
             got: Ranges::new(sections.got),
             frames,
             symbols: Vec::new(),
+            labels: Vec::new(),
+            far_targets: OnceLock::new(),
             imports: imports(&file, dynamic, source.budget())?,
             is_go: sections.is_go,
             has_unwinder: false,
             switches_stacks: false,
         };
         let is_static = map.imports.is_empty();
-        let (mut has_unwinder, mut switches_stacks) = (false, false);
+        let (mut has_unwinder, mut switches_stacks, mut labels) = (false, false, Vec::new());
         source.budget().charge((all.symbols.len() + dynamic.symbols.len()) as u64 * KNOWN)?;
         map.learn(all.named().chain(dynamic.named()).filter_map(|(symbol, name)| {
             has_unwinder |= is_unwinder(name);
@@ -128,11 +135,16 @@ impl<'data> CodeMap<'data> {
             switches_stacks |=
                 (is_static || tables::is_undefined(symbol)) && stacks::switch(name).is_some();
             let (address, size, is_code) = tables::facts(symbol);
+            if tables::is_global_label(symbol) {
+                labels.push(address);
+            }
             is_code.then_some((address, size, name))
         }));
         // A static program contains its unwinder without importing it, and may have lost its names.
         map.has_unwinder = has_unwinder || (is_static && map.frames.have_landing_pads());
         map.switches_stacks = switches_stacks;
+        labels.sort_unstable();
+        map.labels = labels;
         Ok(map)
     }
 
@@ -261,6 +273,12 @@ impl<'data> CodeMap<'data> {
     pub(crate) fn symbols_at(&self, address: u64) -> impl Iterator<Item = &Known> {
         let from = self.symbols.partition_point(|known| known.address < address);
         self.symbols[from..].iter().take_while(move |known| known.address == address)
+    }
+
+    /// Returns whether a global symbol without a type is at `address`: assembly often says no more of its
+    /// functions.
+    pub(crate) fn has_label(&self, address: u64) -> bool {
+        self.labels.binary_search(&address).is_ok()
     }
 
     /// Returns whether there is only padding from `address` to the next function, or to the end of

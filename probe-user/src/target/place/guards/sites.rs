@@ -43,7 +43,7 @@ impl GuardSites {
         // The first instruction is of interest, whatever the size says.
         let size = definition.size.max(LONGEST_INSTRUCTION as u64);
         let flow = follow(map, Extent { start, end: start.saturating_add(size) });
-        let site = entry::entry_site(start, map, &flow, Passes::Unseen)
+        let site = entry::entry_site(start, map, &flow, Passes::Guard)
             .map_err(|why| Unguardable::Function { name: definition.name.into(), why })?;
         self.add(site.offset, kind)
     }
@@ -88,7 +88,7 @@ impl GuardSites {
             // Some copy their stack away before they leave it (greenlet). The copy must not contain
             // a trampoline either, so the guard comes first thing in the function.
             if frame.is_none_or(|frame| frame.first == Start::Function)
-                && let Ok(site) = entry::entry_site(function.start, map, flow, Passes::Unseen)
+                && let Ok(site) = entry::entry_site(function.start, map, flow, Passes::Guard)
             {
                 self.add(site.offset, GuardKind::Switch)?;
             }
@@ -146,7 +146,7 @@ impl GuardSites {
             }
             for &address in &reached {
                 self.add_instruction(map, address)?;
-                if let Ok(site) = entry::entry_site(target, map, &flow, Passes::Unseen) {
+                if let Ok(site) = entry::entry_site(target, map, &flow, Passes::Guard) {
                     self.add(site.offset, GuardKind::Switch)?;
                 }
             }

@@ -1,0 +1,139 @@
+//! Locks, from the calls of the functions that take and release them.
+//!
+//! Who waits for whom only the order of the events of all threads tells. So the chunks are read one
+//! after another, from the first one on, and whatever functions and times are asked for: who holds a lock
+//! now has perhaps taken it long before. A call is in the chunk in which it ended, but a release counts
+//! from its beginning: a first pass finds the calls that begin in an earlier chunk.
+
+mod calls;
+mod rows;
+mod stretches;
+
+use super::count::FirstPass;
+use super::lens::Lens;
+use super::select::{CallReader, each_part};
+use super::values::payloads_in;
+use crate::locks::event::LockEvent;
+use crate::locks::ledger::Ledger;
+use crate::recording::{ChunkEntry, ChunkLoss, ReadAt, Recording};
+use crate::report::LocksReport;
+use calls::{LockCalls, OpenCalls};
+use rows::of_facts;
+use std::cmp::Reverse;
+use std::ops::Range;
+use stretches::{Stretches, gap};
+
+/// What a first pass has found in some chunks.
+#[derive(Default)]
+struct Ahead {
+    /// The first events of calls that end in a later chunk.
+    early: Vec<LockEvent>,
+    /// The times of chunks that tell of losses.
+    telling: Vec<Range<u64>>,
+}
+
+/// Returns the locks that the calls of the chosen threads are about. Only what happens in the window
+/// counts.
+pub(crate) fn locks<R: ReadAt>(
+    recording: &Recording<R>,
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+    counted: &FirstPass,
+) -> LocksReport {
+    let calls = LockCalls::new(recording);
+    let Some(last) = chunks.last().filter(|_| calls.are_possible()) else {
+        return LocksReport::default();
+    };
+    let window = lens.window.start..lens.window.end.min(last.to.0);
+    let query = lens.query_of_threads();
+    let lens = &Lens::new(&query, recording.nodes(), recording.functions());
+    let Ahead { mut early, telling } = look_ahead(&calls, lens, chunks, counted);
+    let OpenCalls { events: open, unknown_waits } = calls.open(lens, last, window.end);
+    let is_over = |event: &LockEvent| event.time == window.end;
+    let (mut waiting, begun): (Vec<_>, Vec<_>) = open.into_iter().partition(is_over);
+    early.extend(begun);
+    early.sort_by_key(LockEvent::order);
+    let mut early = early.as_slice();
+    let lossy = match lens.keeps_all_calls() {
+        true => Stretches::around(chunks, telling.into_iter()),
+        false => Stretches::everywhere(),
+    };
+    let mut selected = CallReader::new(recording, lens, counted);
+    let (mut ledger, mut is_in_window) = (Ledger::default(), window.start == 0);
+    let (mut events, mut before) = (Vec::new(), None);
+    for entry in chunks.iter().take_while(|_| !lens.is_stopped()) {
+        events.clear();
+        payloads_in(&mut selected, entry, false, |payload, call| {
+            let [begin, end] = calls.events(payload, call);
+            events.extend(begin.filter(|event| event.time > entry.from.0));
+            events.extend(end);
+        });
+        let due = early.partition_point(|event| event.time <= entry.to.0);
+        let (begun, later) = early.split_at(due);
+        events.extend(begun);
+        early = later;
+        events.sort_by_key(LockEvent::order);
+        if before.replace(entry).is_some_and(|before| gap(before, entry).is_some()) {
+            ledger.begin(true);
+        }
+        ledger.begin(lossy.meets(entry));
+        for event in &events {
+            if event.time > window.end {
+                waiting.extend(event.still_waiting_at(window.end));
+                continue;
+            }
+            if !is_in_window && event.time > window.start {
+                ledger.reset();
+                is_in_window = true;
+            }
+            ledger.add(event);
+        }
+    }
+    if !is_in_window {
+        ledger.reset();
+    }
+    waiting.sort_by_key(LockEvent::order);
+    waiting.iter().for_each(|event| ledger.add(event));
+    let other_events = ledger.beyond;
+    let mut locks: Vec<_> =
+        ledger.finish().into_iter().map(|facts| of_facts(recording, facts)).collect();
+    locks.sort_by_key(|lock| {
+        let open = lock.open_wait_max_ns.unwrap_or_default().0;
+        Reverse((lock.wait_ns.0.saturating_add(open), lock.acquisitions))
+    });
+    let lossy_stretches = lossy.in_window(&window);
+    LocksReport { locks, other_events, lossy_stretches, unknown_open_waits: unknown_waits }
+}
+
+fn is_lossy(loss: &ChunkLoss) -> bool {
+    loss.events != 0 || loss.late > 0 || loss.decode_errors > 0
+}
+
+fn look_ahead<R: ReadAt>(
+    calls: &LockCalls<'_, R>,
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+    counted: &FirstPass,
+) -> Ahead {
+    let parts = each_part(chunks, |entries| {
+        let mut selected = CallReader::new(calls.recording, lens, counted);
+        let mut ahead = Ahead::default();
+        for entry in entries.iter().take_while(|_| !lens.is_stopped()) {
+            let (lost, loss) = payloads_in(&mut selected, entry, true, |payload, call| {
+                if call.start <= entry.from.0 {
+                    ahead.early.extend(calls.events(payload, call)[0]);
+                }
+            });
+            if lost > 0 || loss.is_none_or(|loss| is_lossy(&loss)) {
+                ahead.telling.push(entry.from.0..entry.to.0);
+            }
+        }
+        ahead
+    });
+    let mut all = Ahead::default();
+    for part in parts {
+        all.early.extend(part.early);
+        all.telling.extend(part.telling);
+    }
+    all
+}
