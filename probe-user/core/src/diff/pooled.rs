@@ -100,6 +100,7 @@ pub(crate) fn diff(
     let [old, new] = reports;
     Diff {
         schema: SCHEMA,
+        part: None,
         metric: options.metric,
         metrics: verdicts.metrics.clone(),
         confidence_percent: CONFIDENCE * 100.0,

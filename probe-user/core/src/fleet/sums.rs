@@ -230,6 +230,7 @@ impl PartSums {
             slowest_calls: None,
             points: PointsReport::default(),
             timeline: None,
+            locks: None,
             frames: None,
             values: Vec::new(),
             plots: Vec::new(),
