@@ -12,12 +12,15 @@
 //! - [`report`] is the source of all tables, exports and screens.
 //! - [`recording`] keeps calls in a file and makes the same reports from it; [`formats`] writes
 //!   single calls for other tools; [`diff`] compares two reports; [`timeline`] makes pictures of calls.
+//! - `fleet` keeps the sums of many machines in Parquet files, and adds them up.
 #![forbid(unsafe_code)]
 
 mod calls;
 pub mod diff;
 pub mod engine;
 pub mod filter;
+#[cfg(feature = "parquet")]
+pub mod fleet;
 pub mod formats;
 pub mod function;
 pub mod glob;

@@ -3,6 +3,8 @@
 mod ctl;
 mod daemon;
 mod diff;
+#[cfg(feature = "parquet")]
+mod fleet;
 mod internal;
 mod log;
 mod options;
@@ -15,6 +17,10 @@ pub(crate) mod values;
 pub(crate) use ctl::{CtlArgs, CtlCommand, WhomArgs};
 pub(crate) use daemon::DaemonArgs;
 pub(crate) use diff::{DiffArgs, DiffFormat};
+#[cfg(feature = "parquet")]
+pub(crate) use fleet::{
+    FleetArgs, FleetCommand, FleetDiffArgs, FleetFlamegraphArgs, FleetReportArgs, FleetWhatArgs,
+};
 pub(crate) use internal::{ExecArgs, HealArgs, Internal, InternalCommand};
 pub(crate) use log::LogArgs;
 use options::RECORDING;
@@ -55,6 +61,7 @@ use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, time::Duration};
         ctrace report trace.ctrace --view calls --top 3      the slowest calls, with the calls inside\n  \
         ctrace ui trace.ctrace                               every call on a timeline, in the browser\n  \
         ctrace diff old.ctrace new.ctrace                    changes, apart from noise\n  \
+        ctrace fleet report /srv/fleet --by host             many machines, from their daemons' tables\n  \
         sudo ctrace doctor                                   what this kernel and user support"
 )]
 pub struct Cli {
@@ -88,6 +95,8 @@ pub(crate) enum Command {
     Ui(Box<UiArgs>),
     Diff(Box<DiffArgs>),
     Export(Box<ExportArgs>),
+    #[cfg(feature = "parquet")]
+    Fleet(Box<FleetArgs>),
     Daemon(DaemonArgs),
     Ctl(CtlArgs),
     Completions(CompletionsArgs),

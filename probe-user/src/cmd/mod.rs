@@ -9,6 +9,8 @@ mod diff;
 mod doctor;
 mod exec;
 mod export;
+#[cfg(feature = "parquet")]
+mod fleet;
 mod guard;
 mod heal;
 mod list;
@@ -55,6 +57,8 @@ pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Ui(args) => timeline::main(*args),
         Command::Diff(args) => diff::main(&args),
         Command::Export(args) => export::main(&args),
+        #[cfg(feature = "parquet")]
+        Command::Fleet(args) => fleet::main(&args),
         Command::Ctl(args) => ctl::main(&args),
         Command::Daemon(args) => daemon::main(&args),
         Command::Completions(args) => completions::main(&args),

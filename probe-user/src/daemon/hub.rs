@@ -5,6 +5,7 @@
 
 use super::{
     config::{Config, Target},
+    fleet::Fleet,
     ids::{SessionId, TargetName},
     metrics::{catalog::Own, hub::MetricsHub},
     reports::{ReportHeader, Style, Writer},
@@ -30,6 +31,7 @@ pub(crate) struct Hub {
     writer: Writer,
     metrics: MetricsHub,
     spans: Option<Spans>,
+    fleet: Fleet,
     /// True if the metrics need durations of calls.
     latencies: bool,
     targets: Mutex<BTreeMap<TargetName, TargetSums>>,
@@ -82,6 +84,7 @@ impl Hub {
         let spans = spans.map(|options| Spans::start(options, metrics.clone())).transpose()?;
         let hub = Self {
             spans,
+            fleet: Fleet::start(&config.fleet, &metrics)?,
             writer: Writer::new(metrics.counter(Own::ReportsLost)),
             metrics,
             latencies: config.metrics.is_wanted(),
@@ -97,6 +100,11 @@ impl Hub {
         &self.metrics
     }
 
+    /// Returns the writer of tables.
+    pub(super) fn fleet(&self) -> &Fleet {
+        &self.fleet
+    }
+
     /// Returns the exporter of slow calls, if it is on.
     pub(super) fn spans(&self) -> Option<&Spans> {
         self.spans.as_ref()
@@ -105,7 +113,7 @@ impl Hub {
     /// Returns the optional data that the reports of a target must hold.
     pub(crate) fn extras(&self, target: &Target) -> Extras {
         let extras = Style::of(&target.reports).map(|style| style.extras()).unwrap_or_default();
-        Extras { latencies: self.latencies, ..extras }
+        Extras { latencies: self.latencies || self.fleet.is_on(), ..extras }
     }
 
     /// Takes a finished interval of a session.
@@ -185,6 +193,7 @@ impl Hub {
     /// Waits until all reports and slow calls are sent or given up.
     pub(super) fn finish(&self) {
         self.writer.finish();
+        self.fleet.finish();
         self.spans.iter().for_each(Spans::finish);
     }
 

@@ -14,6 +14,7 @@ pub(crate) mod config;
 pub(crate) mod control;
 pub(crate) mod event;
 pub(crate) mod finder;
+mod fleet;
 pub(crate) mod flight;
 pub(crate) mod hub;
 pub(crate) mod ids;

@@ -4,6 +4,7 @@
 use super::{
     config::Target,
     event::{DaemonEvent, SessionProgress},
+    fleet::source::{Builds, Source},
     flight,
     hub::Hub,
     ids::SessionId,
@@ -104,8 +105,7 @@ pub(super) fn start(
     let work = Work {
         id,
         target: Arc::clone(&target),
-        pid: facts.pid,
-        start_time: facts.start_time,
+        facts: facts.clone(),
         hub: Arc::clone(&shared.hub),
         recordings: Arc::clone(&shared.recordings),
         looks: Arc::clone(&looks),
@@ -127,8 +127,7 @@ pub(super) fn start(
 struct Work {
     id: SessionId,
     target: Arc<Target>,
-    pid: Pid,
-    start_time: u64,
+    facts: Facts,
     hub: Arc<Hub>,
     recordings: Arc<Mutex<Recordings>>,
     looks: Arc<Looks>,
@@ -143,11 +142,12 @@ impl Work {
     }
 
     fn trace(self, mut commands: UnboundedReceiver<Command>) -> anyhow::Result<()> {
-        let process = Process::open(self.pid.0)?;
-        let watched = event_loop::watch(self.pid)?;
-        let is_same = Process::open(self.pid.0)?.start_time() == self.start_time;
-        ensure!(is_same, "process {} ended before it could be traced", self.pid.0);
-        let flight = flight::asked(&self.target, self.pid, &self.recordings, &self.hub);
+        let pid = self.facts.pid;
+        let process = Process::open(pid.0)?;
+        let watched = event_loop::watch(pid)?;
+        let is_same = Process::open(pid.0)?.start_time() == self.facts.start_time;
+        ensure!(is_same, "process {} ended before it could be traced", pid.0);
+        let flight = flight::asked(&self.target, pid, &self.recordings, &self.hub);
         let is_over = || matches!(commands.try_recv(), Ok(Command::Stop));
         // Only the calls of the flight recorder have values.
         let planned = plan(&self.target.what, &process, flight.is_some(), is_over)?;
@@ -157,7 +157,8 @@ impl Work {
         }
         planned.setup.pace = Pace::calm(self.pause(planned.setup.asks_for_markers()));
         planned.setup.flight = flight.map(Flight::new);
-        let mut session = planned.arm(&process, self.output())?;
+        let builds = Builds::of(&planned.setup.plan, &planned.objects);
+        let mut session = planned.arm(&process, self.output(builds))?;
         let (traced, in_vain) = (session.traced(), session.watches_in_vain());
         event_loop::run(&mut session, watched, Ending::commanded(commands, None), || {
             // The supervisor goes only when all is over.
@@ -180,11 +181,12 @@ impl Work {
         }
     }
 
-    fn output(&self) -> Output {
+    fn output(&self, builds: Builds) -> Output {
         let reports = &self.target.reports;
         let (hub, target, id) = (Arc::clone(&self.hub), Arc::clone(&self.target), self.id);
         let (looks, looked_at) = (Arc::clone(&self.looks), Arc::clone(&self.looks));
         let always = hub.extras(&target);
+        let mut source = Source::new(&target.id.0, &self.facts, builds);
         let extras = move || match looked_at.is_wanted(bpf::now()) && !always.histograms {
             true => Extras { histograms: true, slices: 1, ..always },
             false => always,
@@ -194,6 +196,7 @@ impl Work {
             let all = &mut snapshot.report.histograms;
             let histograms = all.take_if(|_| !always.histograms);
             hub.observe(&target, id, &snapshot);
+            source.deliver(&snapshot, hub.fleet());
             snapshot.report.histograms = snapshot.report.histograms.or(histograms);
             looks.keep(snapshot, bpf::now());
             true

@@ -303,6 +303,7 @@ impl Supervisor {
         *self.recordings.lock().unwrap_or_else(PoisonError::into_inner) =
             Recordings::new(config.daemon.recordings.clone());
         config.remarks().iter().for_each(|remark| ui::say(remark));
+        self.hub.fleet().configure(&config.fleet);
         self.config = config;
         self.hub.forget_all_but(&self.config);
         self.detached.clear();

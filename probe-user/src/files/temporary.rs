@@ -58,6 +58,15 @@ impl Temporary {
     }
 }
 
+impl Temporary {
+    /// Gives it its own name, which no file may have, and keeps the lock no longer.
+    pub(crate) fn persist_new(mut self, place: &Place) -> Result<(), FileError> {
+        self.place.rename(place)?;
+        self.file = None;
+        Ok(())
+    }
+}
+
 impl Drop for Temporary {
     fn drop(&mut self) {
         if self.file.is_some() {

@@ -7,6 +7,7 @@ mod call;
 mod daemon;
 mod engine;
 mod exports;
+mod fleet;
 mod footprint;
 mod marker;
 mod real;
@@ -67,6 +68,7 @@ const BENCHES: &[(&str, Bench)] = &[
     ("throughput", throughput::run),
     ("engine", engine::run),
     ("exports", exports::run),
+    ("fleet", fleet::run),
     ("ui", ui::run),
     ("footprint", footprint::run),
     ("daemon", daemon::run),

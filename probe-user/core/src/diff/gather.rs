@@ -23,7 +23,7 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
-    fn new(slots: usize) -> Self {
+    pub(crate) fn new(slots: usize) -> Self {
         Self {
             sums: vec![Summary::default(); slots],
             histograms: vec![Histogram::default(); slots],

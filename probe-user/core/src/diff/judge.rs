@@ -12,6 +12,7 @@ use super::spread::{Estimate, Pool};
 use super::student;
 use super::survey::Chosen;
 use super::verdict::Verdict;
+use crate::stats::histogram::SUB_BITS;
 use rayon::prelude::*;
 
 /// Certainty that nothing is falsely called changed.
@@ -23,6 +24,8 @@ pub(crate) enum Side {
         recordings: Vec<Vec<Stretch>>,
         seconds: Vec<f64>,
         draws: Draws,
+        /// The scale of the histograms.
+        sub_bits: u32,
     },
     /// The metrics of each slot.
     Report(Vec<Option<Vec<f64>>>),
@@ -40,8 +43,18 @@ impl Side {
                 Cells::Report(values) => return Self::Report(values),
             }
         }
+        Self::of_stretches(recordings, seconds, seed, SUB_BITS)
+    }
+
+    /// Makes a side of stretches, whose histograms have two to the power of `sub_bits` buckets per octave.
+    pub(crate) fn of_stretches(
+        recordings: Vec<Vec<Stretch>>,
+        seconds: Vec<f64>,
+        seed: u64,
+        sub_bits: u32,
+    ) -> Self {
         let lengths: Vec<usize> = recordings.iter().map(Vec::len).collect();
-        Self::Recordings { recordings, seconds, draws: Draws::new(&lengths, seed) }
+        Self::Recordings { recordings, seconds, draws: Draws::new(&lengths, seed), sub_bits }
     }
 
     pub(crate) fn stretches(&self) -> usize {
@@ -54,8 +67,9 @@ impl Side {
     /// Returns an estimate of each metric.
     fn estimates(&self, slot: usize, is_path: bool, metrics: &[Metric]) -> Vec<Estimate> {
         match self {
-            Self::Recordings { recordings, seconds, draws } => {
-                Pool { recordings, seconds, draws }.estimates(slot, is_path, metrics)
+            Self::Recordings { recordings, seconds, draws, sub_bits } => {
+                Pool { recordings, seconds, draws, sub_bits: *sub_bits }
+                    .estimates(slot, is_path, metrics)
             }
             Self::Report(values) => match &values[slot] {
                 Some(values) => {

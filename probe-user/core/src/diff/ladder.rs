@@ -1,7 +1,7 @@
 //! The durations of a function by stretch. Percentiles with any weight of each stretch take few
 //! steps.
 
-use crate::stats::histogram::{Histogram, bounds_of};
+use crate::stats::histogram::{Histogram, log_bounds};
 
 /// Cumulative calls for each used bucket and each stretch.
 #[derive(Debug, Default)]
@@ -10,10 +10,12 @@ pub(crate) struct Ladder {
     /// Counts of all stretches for the first bucket, then for the next.
     up_to: Vec<f64>,
     stretches: usize,
+    sub_bits: u32,
 }
 
 impl Ladder {
-    pub(crate) fn new(histograms: &[&Histogram]) -> Self {
+    /// `sub_bits`: the histograms' buckets per octave, as a power of two.
+    pub(crate) fn new(histograms: &[&Histogram], sub_bits: u32) -> Self {
         let mut buckets: Vec<usize> =
             histograms.iter().flat_map(|histogram| histogram.buckets()).map(|(b, _)| b).collect();
         buckets.sort_unstable();
@@ -29,7 +31,7 @@ impl Ladder {
                 up_to[rung * stretches + stretch] = sum;
             }
         }
-        Self { buckets, up_to, stretches }
+        Self { buckets, up_to, stretches, sub_bits }
     }
 
     /// Returns the calls in this bucket or below, each stretch weighted by `times`.
@@ -60,7 +62,7 @@ impl Ladder {
         }
         let below = if low > 0 { self.calls(low - 1, times) } else { 0.0 };
         let inside = self.calls(low, times) - below;
-        let (first, width) = bounds_of(self.buckets[low]);
+        let (first, width) = log_bounds(self.buckets[low], self.sub_bits);
         let share = if inside > 0.0 { (wanted - below) / inside } else { 0.5 };
         (first as f64 - 0.5 + width as f64 * share).max(0.0)
     }
@@ -69,14 +71,14 @@ impl Ladder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::histogram::HistogramCounter;
+    use crate::stats::histogram::{HistogramCounter, SUB_BITS};
 
     #[test]
     fn percentiles_are_those_of_the_calls_drawn() {
         let mut histograms = vec![Histogram::default(); 3];
         let calls = [(0, 10), (0, 20), (0, 20), (1, 40), (1, 100_000)];
         HistogramCounter::default().count(&mut histograms, calls.into_iter());
-        let ladder = Ladder::new(&histograms.iter().collect::<Vec<_>>());
+        let ladder = Ladder::new(&histograms.iter().collect::<Vec<_>>(), SUB_BITS);
         let near = |part, times: [f64; 3], expected: f64| {
             let got = ladder.quantile(part, &times);
             assert!((got - expected).abs() <= 0.5 + expected / 1_000.0, "{got} for {expected}");

@@ -50,6 +50,17 @@ impl<'a> Description<'a> {
         Self { name, short, full, object, is_program, kind: *kind, group: group.as_ref() }
     }
 
+    /// `short` and `full` are given where they differ from the shown name.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn of_names(
+        [name, object]: [&'a Arc<str>; 2],
+        [short, full, group]: [Option<&'a Arc<str>>; 3],
+        kind: FunctionKind,
+    ) -> Self {
+        let (short, full) = (short.unwrap_or(name), full.unwrap_or(name));
+        Self { name, short, full, object, is_program: false, kind, group }
+    }
+
     fn place(&self) -> Place {
         Place {
             object: (!self.is_program).then(|| self.object.clone()),

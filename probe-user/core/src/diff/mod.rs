@@ -15,10 +15,12 @@ mod facts;
 mod gather;
 mod judge;
 mod ladder;
-mod matching;
+pub(crate) mod matching;
 mod metric;
 mod model;
 mod notes;
+#[cfg(feature = "parquet")]
+pub(crate) mod pooled;
 mod resample;
 mod rows;
 mod same_factor;

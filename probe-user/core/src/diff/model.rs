@@ -64,6 +64,8 @@ pub struct SideReport {
 pub enum SourceKind {
     Recording,
     Report,
+    /// Tables of a fleet.
+    Fleet,
 }
 
 /// The sides on which something was called.
@@ -233,7 +235,7 @@ impl SideReport {
 }
 
 impl Compared {
-    fn new(
+    pub(super) fn new(
         [old_calls, new_calls]: [u64; 2],
         metrics: &[Metric],
         judged: &[Judged],

@@ -52,6 +52,8 @@ pub(crate) struct Pool<'a> {
     /// Seconds of each stretch.
     pub(crate) seconds: &'a [f64],
     pub(crate) draws: &'a Draws,
+    /// The scale of the histograms.
+    pub(crate) sub_bits: u32,
 }
 
 impl Pool<'_> {
@@ -70,6 +72,7 @@ impl Pool<'_> {
             seconds: self.seconds,
             ladder: Ladder::new(
                 &stretches().map(|stretch| &stretch.histograms[slot]).collect::<Vec<_>>(),
+                self.sub_bits,
             ),
         };
         let estimate = |&metric: &Metric| match metric.kind() {
@@ -219,7 +222,7 @@ impl Course<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::histogram::{Histogram, HistogramCounter};
+    use crate::stats::histogram::{Histogram, HistogramCounter, SUB_BITS};
 
     /// Makes ten stretches of 0.1 s. Each has calls of 1,000 to 3,000 ns, most of them short, and
     /// some untimed ones.
@@ -243,7 +246,8 @@ mod tests {
     fn every_metric_has_a_value_of_its_own() {
         let (recordings, seconds) = (vec![recording()], [0.1; 10]);
         let draws = Draws::new(&[10], 0);
-        let pool = Pool { recordings: &recordings, seconds: &seconds, draws: &draws };
+        let pool =
+            Pool { recordings: &recordings, seconds: &seconds, draws: &draws, sub_bits: SUB_BITS };
         let metrics: Vec<Metric> = Metric::all().collect();
         let estimates = pool.estimates(0, false, &metrics);
         for (at, (metric, estimate)) in metrics.iter().zip(&estimates).enumerate() {
@@ -270,7 +274,8 @@ mod tests {
     fn a_path_has_no_time_of_its_own() {
         let (recordings, seconds) = (vec![recording()], [0.1; 10]);
         let draws = Draws::new(&[10], 0);
-        let pool = Pool { recordings: &recordings, seconds: &seconds, draws: &draws };
+        let pool =
+            Pool { recordings: &recordings, seconds: &seconds, draws: &draws, sub_bits: SUB_BITS };
         let [exclusive, total] = [Metric::EXCLUSIVE, Metric::TOTAL]
             .map(|metric| pool.estimates(0, true, &[metric])[0].value);
         assert!(exclusive.is_nan() && total > 0.0, "{exclusive} {total}");

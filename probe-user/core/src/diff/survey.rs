@@ -20,7 +20,7 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.total_ns = self.total_ns.saturating_add(other.total_ns);
         self.calls = self.calls.saturating_add(other.calls);
     }
@@ -229,6 +229,24 @@ impl Chosen {
             slot_of_path,
             functions_left_out,
             paths_left_out,
+        }
+    }
+
+    /// Chooses among functions alone, by the activity of each on both sides.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn of_functions(sides: &[Vec<Activity>; 2], count: usize, most: usize) -> Self {
+        let (functions, functions_left_out) = most_active(sides.iter(), most);
+        let mut slot_of_function = vec![None; count];
+        for (slot, &place) in functions.iter().enumerate() {
+            slot_of_function[place] = Some(slot as u32);
+        }
+        Self {
+            functions: functions.into_iter().map(|place| FuncId(place as u32)).collect(),
+            paths: Vec::new(),
+            slot_of_function,
+            slot_of_path: Vec::new(),
+            functions_left_out,
+            paths_left_out: 0,
         }
     }
 

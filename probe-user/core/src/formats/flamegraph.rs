@@ -25,12 +25,34 @@ struct Row {
 
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
-    mut out: Out<'_>,
+    out: Out<'_>,
 ) -> Result<Coverage, ExportError> {
-    let reversed = excerpt.options.reversed;
     let (stacks, told) = folded::stacks(excerpt)?;
     let older = excerpt.older().map(|older| folded::stacks(&Excerpt::new(&older, false)));
-    let rows = rows(stacks, older.transpose()?.map(|(stacks, _)| stacks), reversed);
+    let drawing = Drawing {
+        title: labels::target(&excerpt.recording.start().target),
+        subtitle: told.in_short(),
+        reversed: excerpt.options.reversed,
+    };
+    draw(stacks, older.transpose()?.map(|(stacks, _)| stacks), drawing, out)?;
+    Ok(told)
+}
+
+/// The texts and the form of a drawing.
+pub struct Drawing {
+    pub title: String,
+    pub subtitle: String,
+    /// Merge stacks from their innermost frames.
+    pub reversed: bool,
+}
+
+pub(super) fn draw(
+    stacks: Vec<Stack>,
+    older: Option<Vec<Stack>>,
+    Drawing { title, subtitle, reversed }: Drawing,
+    mut out: Out<'_>,
+) -> Result<(), ExportError> {
+    let rows = rows(stacks, older, reversed);
     let mut titles = Titles::default();
     let mut lines = Vec::new();
     for (frames, row) in &rows {
@@ -50,8 +72,8 @@ pub(super) fn write<R: ReadAt>(
         return Err(ExportError::NothingToDraw);
     }
     let mut options = flamegraph::Options::default();
-    options.title = labels::target(&excerpt.recording.start().target);
-    options.subtitle = Some(told.in_short());
+    options.title = title;
+    options.subtitle = Some(subtitle);
     options.count_name = "ns".to_owned();
     options.name_type = "Function:".to_owned();
     options.deterministic = true;
@@ -61,8 +83,7 @@ pub(super) fn write<R: ReadAt>(
     let mut drawing = Vec::new();
     flamegraph::from_lines(&mut options, lines.iter().map(|(line, ..)| &**line), &mut drawing)?;
     retitle(&String::from_utf8_lossy(&drawing), &titles, reversed, &mut out)?;
-    out.finish()?;
-    Ok(told)
+    Ok(out.finish()?)
 }
 
 /// Returns the stacks of one or both recordings by their frames.

@@ -8,7 +8,6 @@ use super::labels::Labels;
 use super::out::Out;
 use super::path_sums::PathSums;
 use super::{Coverage, ExportError};
-use crate::calls::paths::Node;
 use crate::recording::ReadAt;
 
 /// Limit of bytes of all stacks, which are sorted in memory.
@@ -24,18 +23,22 @@ pub(super) struct Stack {
 
 pub(super) fn write<R: ReadAt>(
     excerpt: &Excerpt<'_, R>,
-    mut out: Out<'_>,
+    out: Out<'_>,
 ) -> Result<Coverage, ExportError> {
     let (stacks, told) = stacks(excerpt)?;
-    for stack in stacks.into_iter().filter(|stack| stack.own > 0) {
+    write_lines(&stacks, out)?;
+    Ok(told)
+}
+
+pub(super) fn write_lines(stacks: &[Stack], mut out: Out<'_>) -> Result<(), ExportError> {
+    for stack in stacks.iter().filter(|stack| stack.own > 0) {
         out.text(&stack.frames);
         out.text(" ");
         out.number(stack.own);
         out.text("\n");
         out.relieve()?;
     }
-    out.finish()?;
-    Ok(told)
+    Ok(out.finish()?)
 }
 
 /// Returns all stacks, sorted by text.
@@ -44,11 +47,20 @@ pub(super) fn stacks<R: ReadAt>(
 ) -> Result<(Vec<Stack>, Coverage), ExportError> {
     let (all, told) = PathSums::of(excerpt)?;
     let labels = Labels::of(excerpt.recording);
+    let stacks = all.paths().into_iter().map(|(path, sum)| Stack {
+        frames: joined(&labels.path(excerpt.nodes(), path)),
+        own: sum.own,
+        calls: sum.calls,
+    });
+    Ok((sorted(stacks)?, told))
+}
+
+/// Sorts stacks by text, and adds those up that have one.
+pub(super) fn sorted(all: impl Iterator<Item = Stack>) -> Result<Vec<Stack>, ExportError> {
     let (mut stacks, mut room) = (Vec::new(), ROOM);
-    for (path, sum) in all.paths() {
-        let frames = frames(excerpt.nodes(), &labels, path);
-        room = room.checked_sub(frames.len()).ok_or(ExportError::TooMuch)?;
-        stacks.push(Stack { frames, own: sum.own, calls: sum.calls });
+    for stack in all {
+        room = room.checked_sub(stack.frames.len()).ok_or(ExportError::TooMuch)?;
+        stacks.push(stack);
     }
     stacks.sort_unstable_by(|a, b| a.frames.cmp(&b.frames));
     // Different functions can have one name.
@@ -60,12 +72,12 @@ pub(super) fn stacks<R: ReadAt>(
         }
         same
     });
-    Ok((stacks, told))
+    Ok(stacks)
 }
 
-fn frames(nodes: &[Node], labels: &Labels, path: u32) -> String {
-    let frames = labels.path(nodes, path);
-    frames.into_iter().map(harmless).collect::<Vec<_>>().join(";")
+/// Returns the frames of a path, outermost first, as one text.
+pub(super) fn joined(frames: &[&str]) -> String {
+    frames.iter().map(|frame| harmless(frame)).collect::<Vec<_>>().join(";")
 }
 
 /// Returns a frame that readers cannot take for two, for a comment, or for one with a number behind

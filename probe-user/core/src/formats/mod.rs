@@ -29,7 +29,7 @@ mod lines;
 mod messages_jsonl;
 mod out;
 #[cfg(feature = "parquet")]
-mod parquet;
+pub(crate) mod parquet;
 mod path_sums;
 mod per_path;
 mod perfetto;
@@ -37,11 +37,13 @@ mod pprof;
 pub mod protobuf;
 mod samples;
 mod speedscope;
+pub mod stacks;
 pub mod stream;
 
 pub use calls_jsonl::JsonLines;
 pub use coverage::Coverage;
 pub use excerpt::Ended;
+pub use flamegraph::Drawing;
 pub use messages_jsonl::JsonMessages;
 
 use crate::recording::replay::Query;

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Buckets per octave, as a power of two.
-const SUB_BITS: u32 = 9;
+pub(crate) const SUB_BITS: u32 = 9;
 /// Values in the first two octaves' worth have a bucket each; every later octave adds 512.
 const BUCKETS: usize = (64 - SUB_BITS as usize + 1) << SUB_BITS;
 const COUNT_BITS: u32 = 48;
@@ -66,6 +66,14 @@ impl Histogram {
             }
         }
         Self { used }
+    }
+
+    /// Returns a histogram of these buckets, ascending, on whatever scale they are.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn of_buckets(buckets: impl Iterator<Item = (usize, u64)>) -> Self {
+        let packed =
+            |(bucket, count): (usize, u64)| (bucket as u64) << COUNT_BITS | count.min(COUNT_MASK);
+        Self { used: buckets.map(packed).collect() }
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {

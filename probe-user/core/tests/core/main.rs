@@ -6,6 +6,8 @@ mod corpus;
 mod export;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+#[cfg(feature = "parquet")]
+mod fleet;
 mod formats;
 mod fuzz_corpus;
 mod leaves;

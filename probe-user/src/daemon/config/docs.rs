@@ -2,7 +2,7 @@
 //! file `docs/ctrace.toml`. A test compares them with this output.
 
 use super::{
-    METRICS,
+    FLEET, METRICS,
     keys::{DAEMON, Key, TARGET},
 };
 use std::fmt::Write as _;
@@ -14,6 +14,8 @@ pub(crate) fn tables() -> String {
     table(&mut out, &DAEMON);
     out += "\n### `[metrics]`\n\n";
     table(&mut out, &METRICS);
+    out += "\n### `[fleet]`\n\n";
+    table(&mut out, &FLEET);
     out += "\n### `[defaults]` and `[[target]]`\n\n";
     table(&mut out, &TARGET);
     out
@@ -39,6 +41,8 @@ pub(crate) fn example() -> String {
     keys(&mut out, &DAEMON, |_| true);
     out += "\n# docs/metrics.md tells about these.\n[metrics]\n";
     keys(&mut out, &METRICS, |_| true);
+    out += "\n# docs/fleet/README.md tells about these.\n[fleet]\n";
+    keys(&mut out, &FLEET, |_| true);
     out += "\n# What all targets have in common: every key of a target but `id`.\n[defaults]\n";
     keys(&mut out, &TARGET, |key| key.name != "id");
     out += "\n# One for each kind of process. The first that matches has it.\n\

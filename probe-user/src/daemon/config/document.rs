@@ -1,7 +1,7 @@
 //! Parses the file into a [`Config`] by the registry of keys. A mistake has its place.
 
 use super::{
-    Config, Daemon, METRICS, Metrics, Mistake, Target,
+    Config, Daemon, FLEET, Fleet, METRICS, Metrics, Mistake, Target,
     keys::{DAEMON, Key, TARGET},
     value::TomlValue,
 };
@@ -14,7 +14,7 @@ use toml::{
 /// A mistake and its byte range.
 type Fault = (Range<usize>, String);
 
-const TABLES: [&str; 4] = ["daemon", "metrics", "defaults", "target"];
+const TABLES: [&str; 5] = ["daemon", "metrics", "fleet", "defaults", "target"];
 
 pub(super) fn parse(text: &str) -> Result<Config, Mistake> {
     let place = |(span, what): Fault| {
@@ -42,12 +42,16 @@ fn read(document: &DeTable<'_>) -> Result<Config, Fault> {
         None => Ok(None),
     };
     let (daemon, metrics) = (defaults::<Daemon>(&DAEMON), defaults::<Metrics>(&METRICS));
-    let mut config = Config { daemon, metrics, ..Config::default() };
+    let fleet = defaults::<Fleet>(&FLEET);
+    let mut config = Config { daemon, metrics, fleet, ..Config::default() };
     if let Some(daemon) = table("daemon")? {
         set_all(&mut config.daemon, &DAEMON, daemon)?;
     }
     if let Some(metrics) = table("metrics")? {
         set_all(&mut config.metrics, &METRICS, metrics)?;
+    }
+    if let Some(fleet) = table("fleet")? {
+        set_all(&mut config.fleet, &FLEET, fleet)?;
     }
     let mut common = defaults::<Target>(&TARGET);
     if let Some(given) = table("defaults")? {

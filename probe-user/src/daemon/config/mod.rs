@@ -7,12 +7,14 @@
 #[cfg(test)]
 mod docs;
 mod document;
+mod fleet;
 pub(crate) mod keys;
 mod metrics;
 mod remarks;
 mod target;
 mod value;
 
+pub(crate) use fleet::{FLEET, Fleet};
 pub(crate) use metrics::{METRICS, Metrics};
 pub(crate) use target::{Output, ReportKind, Reports, Target};
 
@@ -27,6 +29,7 @@ use std::{
 pub(crate) struct Config {
     pub daemon: Daemon,
     pub metrics: Metrics,
+    pub fleet: Fleet,
     /// In the order of the file. A process goes to its first match.
     pub targets: Vec<Target>,
     /// The common settings, for processes that are attached to by hand.

@@ -26,7 +26,10 @@ impl Config {
         let folder = &self.daemon.recordings.folder;
         let recordings = ("`recordings`".to_owned(), &**folder, Place::judge(&folder.join("x")));
         let sockets = self.sockets().map(|(key, path)| (key.to_owned(), path, judge_socket(path)));
-        let judged = outputs.chain([recordings]).chain(sockets);
+        let fleet = self.fleet.folder.as_ref().map(|folder| {
+            ("`folder` in [fleet]".to_owned(), &**folder, Place::judge(&folder.join("x")))
+        });
+        let judged = outputs.chain([recordings]).chain(fleet).chain(sockets);
         judged.flat_map(|(key, path, judged)| told(&key, path, judged)).collect()
     }
 

@@ -271,7 +271,7 @@ pub(crate) static BUDGET: Metric = Metric::gauge(
 pub(crate) static BUILD: Metric =
     Metric::gauge("ctrace_build_info", &["version"], "The version of ctrace; always 1.");
 
-pub(crate) const OWN: usize = 10;
+pub(crate) const OWN: usize = 13;
 
 /// The metrics of ctrace's own work, by [`Own`].
 pub(crate) static OF_OWN: [Metric; OWN] = [
@@ -313,6 +313,21 @@ pub(crate) static OF_OWN: [Metric; OWN] = [
         &[],
         "Slow calls that were not exported as spans: there were too many, or the receiver did not take them.",
     ),
+    Metric::counter(
+        "ctrace_fleet_files_total",
+        &[],
+        "Files of the fleet's tables that were written.",
+    ),
+    Metric::counter(
+        "ctrace_fleet_failures_total",
+        &[],
+        "Attempts to write files of the fleet's tables that failed.",
+    ),
+    Metric::counter(
+        "ctrace_fleet_rows_lost_total",
+        &[],
+        "Rows of the fleet's tables that were lost: nothing could be written, and memory was full.",
+    ),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -327,6 +342,9 @@ pub(crate) enum Own {
     OtlpGivenUp,
     SlowCalls,
     SlowCallsDropped,
+    FleetFiles,
+    FleetFailures,
+    FleetRowsLost,
 }
 
 pub(crate) static SCRAPE_DURATION: Metric = Metric::gauge(

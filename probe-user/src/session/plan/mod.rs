@@ -431,6 +431,6 @@ fn is_small_enough(objects: &[Object]) -> anyhow::Result<()> {
     main.filter_map(Object::too_large).next().map_or(Ok(()), |why| Err(why.into()))
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

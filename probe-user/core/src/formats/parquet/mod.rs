@@ -4,7 +4,7 @@
 //! machines can form one table. The file's key-value metadata list what is missing.
 
 mod calls;
-mod columns;
+pub(crate) mod columns;
 mod functions;
 
 use super::excerpt::Excerpt;

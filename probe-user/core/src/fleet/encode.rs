@@ -1,0 +1,190 @@
+//! Makes a Parquet file of rows. All rows of a file are of one partition.
+
+use super::Table;
+use super::rows::{FunctionRow, Losses, Origin, PathRow, TargetRow};
+use super::schema::SCHEMA;
+use crate::formats::parquet::columns::{Columns, signed};
+use crate::function::FunctionKind;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::data_type::{
+    ByteArray, ByteArrayType, FixedLenByteArray, FixedLenByteArrayType, Int32Type, Int64Type,
+};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use std::sync::Arc;
+
+/// Rows of a row group. Several are read in parallel.
+const GROUP: usize = 32_768;
+/// The largest number of 38 decimal digits.
+const MOST_SQUARES: u128 = 10_u128.pow(38) - 1;
+
+/// The reason why there is no file.
+#[derive(Debug, thiserror::Error)]
+#[error("the table cannot be made: {0}")]
+pub struct EncodeError(#[from] ParquetError);
+
+impl From<EncodeError> for std::io::Error {
+    fn from(error: EncodeError) -> Self {
+        Self::other(error)
+    }
+}
+
+type File = SerializedFileWriter<Vec<u8>>;
+type Group<'a> = Columns<'a, Vec<u8>>;
+
+/// Makes a file of functions. They are sorted, so that equal names are together.
+pub fn functions(rows: &mut [FunctionRow]) -> Result<Vec<u8>, EncodeError> {
+    rows.sort_by(|a, b| {
+        let key = |row: &FunctionRow| (row.origin.start_ns, row.origin.pid);
+        a.names.cmp(&b.names).then_with(|| key(a).cmp(&key(b)))
+    });
+    file(Table::Functions, rows, |rows, group| {
+        origins(group, rows, |row| &row.origin)?;
+        version(group, rows, |row| &row.origin)?;
+        group.text(&all(rows, |row| text(&row.names.function)))?;
+        group.text(&all(rows, |row| text(&row.names.object)))?;
+        group.text(&all(rows, |row| ByteArray::from(kind_name(row.names.kind))))?;
+        group.maybe_text(&all(rows, |row| row.names.group.as_ref().map(text)))?;
+        group.maybe_text(&all(rows, |row| row.names.short_name.as_ref().map(text)))?;
+        group.maybe_text(&all(rows, |row| row.names.full_name.as_ref().map(text)))?;
+        group.maybe_text(&all(rows, |row| row.build_id.as_ref().map(text)))?;
+        let mut sums =
+            |of: fn(&FunctionRow) -> u64| group.large(&all(rows, |row| signed(of(row)))).map(drop);
+        sums(|row| row.sums.tally.ended())?;
+        sums(|row| row.sums.tally.timed)?;
+        sums(|row| row.sums.tally.untimed)?;
+        sums(|row| row.sums.headless)?;
+        sums(|row| row.sums.tally.total_ns())?;
+        sums(|row| row.sums.tally.timed_ns)?;
+        sums(|row| row.sums.tally.self_ns)?;
+        sums(|row| row.sums.active_ns)?;
+        sums(|row| row.sums.innermost_ns)?;
+        let squares = all(rows, |row| {
+            let squares = row.sums.tally.squares.min(MOST_SQUARES);
+            FixedLenByteArray::from(squares.to_be_bytes().to_vec())
+        });
+        group.write::<FixedLenByteArrayType>(&squares, None, None)?;
+        group.maybe_large(&all(rows, |row| row.sums.tally.min().map(signed)))?;
+        group.maybe_large(&all(rows, |row| row.sums.tally.max().map(signed)))?;
+        let used = |row: &FunctionRow| row.sums.buckets.used().collect::<Vec<_>>();
+        let buckets = |row| used(row).into_iter().map(|(bucket, _)| bucket as i32).collect();
+        group.lists::<Int32Type>(rows.iter().map(buckets))?;
+        let counts = |row| used(row).into_iter().map(|(_, count)| signed(count)).collect();
+        group.lists::<Int64Type>(rows.iter().map(counts))?;
+        let mut sums =
+            |of: fn(&FunctionRow) -> u64| group.large(&all(rows, |row| signed(of(row)))).map(drop);
+        sums(|row| row.sums.cost_ns)?;
+        sums(|row| row.sums.armed_ns)?;
+        sums(|row| row.sums.lost_events)
+    })
+}
+
+/// Makes a file of paths, sorted.
+pub fn paths(rows: &mut [PathRow]) -> Result<Vec<u8>, EncodeError> {
+    rows.sort_by(|a, b| {
+        let key = |row: &PathRow| (row.origin.start_ns, row.origin.pid);
+        a.path.cmp(&b.path).then_with(|| key(a).cmp(&key(b)))
+    });
+    file(Table::Paths, rows, |rows, group| {
+        origins(group, rows, |row| &row.origin)?;
+        version(group, rows, |row| &row.origin)?;
+        group.lists::<ByteArrayType>(rows.iter().map(|row| row.path.iter().map(text).collect()))?;
+        group.large(&all(rows, |row| signed(row.calls)))?;
+        group.large(&all(rows, |row| signed(row.total_ns)))?;
+        group.large(&all(rows, |row| signed(row.self_ns)))?;
+        group.large(&all(rows, |row| signed(row.lost_events))).map(drop)
+    })
+}
+
+/// Makes a file of targets.
+pub fn targets(rows: &[TargetRow]) -> Result<Vec<u8>, EncodeError> {
+    file(Table::Targets, rows, |rows, group| {
+        origins(group, rows, |row| &row.origin)?;
+        group.small(&all(rows, |row| row.processes as i32))?;
+        version(group, rows, |row| &row.origin)?;
+        group.text(&all(rows, |row| text(&row.program)))?;
+        group.large(&all(rows, |row| signed(row.functions)))?;
+        group.large(&all(rows, |row| signed(row.calls)))?;
+        group.large(&all(rows, |row| signed(row.cost_ns)))?;
+        group.maybe_large(&all(rows, |row| row.cpu_ns.map(signed)))?;
+        let mut losses = |of: fn(&Losses) -> u64| {
+            group.large(&all(rows, |row| signed(of(&row.losses)))).map(drop)
+        };
+        losses(|all| all.events)?;
+        losses(|all| all.late)?;
+        losses(|all| all.decode_errors)?;
+        losses(|all| all.untimed)?;
+        losses(|all| all.open)?;
+        losses(|all| all.headless)?;
+        losses(|all| all.calls_without_path)
+    })
+}
+
+fn file<R>(
+    table: Table,
+    rows: &[R],
+    write: impl Fn(&[R], &mut Group<'_>) -> Result<(), ParquetError>,
+) -> Result<Vec<u8>, EncodeError> {
+    let schema = Arc::new(parse_message_type(table.schema())?);
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true)
+        .build();
+    let mut file = File::new(Vec::new(), schema, Arc::new(properties))?;
+    for rows in rows.chunks(GROUP) {
+        let mut columns = Columns(file.next_row_group()?);
+        columns.small(&vec![SCHEMA; rows.len()])?;
+        write(rows, &mut columns)?;
+        columns.finish()?;
+    }
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    file.append_key_value_metadata(KeyValue::new("ctrace".to_owned(), version));
+    Ok(file.into_inner()?)
+}
+
+fn origins<R>(
+    group: &mut Group<'_>,
+    rows: &[R],
+    of: fn(&R) -> &Arc<Origin>,
+) -> Result<(), ParquetError> {
+    group.large(&all(rows, |row| of(row).start_ns))?;
+    group.large(&all(rows, |row| of(row).end_ns))?;
+    group.text(&all(rows, |row| text(&of(row).target)))?;
+    group.small(&all(rows, |row| of(row).pid.0 as i32)).map(drop)
+}
+
+fn version<R>(
+    group: &mut Group<'_>,
+    rows: &[R],
+    of: fn(&R) -> &Arc<Origin>,
+) -> Result<(), ParquetError> {
+    group.maybe_text(&all(rows, |row| of(row).version.as_ref().map(text))).map(drop)
+}
+
+fn all<R, T>(rows: &[R], of: impl Fn(&R) -> T) -> Vec<T> {
+    rows.iter().map(of).collect()
+}
+
+fn text(text: &Arc<str>) -> ByteArray {
+    ByteArray::from(&**text)
+}
+
+/// The values of the column `kind`.
+const KINDS: [(FunctionKind, &str); 3] = [
+    (FunctionKind::Function, "function"),
+    (FunctionKind::Usdt, "usdt"),
+    (FunctionKind::Marker, "marker"),
+];
+
+fn kind_name(kind: FunctionKind) -> &'static str {
+    KINDS.iter().find(|(known, _)| *known == kind).map_or("", |(_, name)| name)
+}
+
+/// Returns the kind of this name. One of a later ctrace is a function.
+pub(super) fn kind_named(name: &str) -> FunctionKind {
+    KINDS.iter().find(|(_, known)| *known == name).map_or(FunctionKind::Function, |(kind, _)| *kind)
+}

@@ -1,0 +1,155 @@
+//! Finds the files of a table that may have wanted rows, and reads them in parallel.
+
+use anyhow::{Context, ensure};
+use ctrace_core::fleet::{
+    Table, Wanted,
+    decode::{Part, PartError},
+    partition::{Partition, day_named, value},
+};
+use rayon::prelude::*;
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// Limit of a file, in bytes. Those of ctrace have a few megabytes.
+const MOST_BYTES: u64 = 256 << 20;
+/// Limit of files.
+const MOST_FILES: usize = 1_000_000;
+
+/// A file, and where it belongs.
+pub(super) struct Found {
+    pub path: PathBuf,
+    pub host: Arc<str>,
+    pub unit: Arc<str>,
+}
+
+/// The count of what was read.
+#[derive(Default)]
+pub(super) struct Read {
+    pub files: u64,
+    pub rows: u64,
+    pub damaged: Vec<(PathBuf, String)>,
+}
+
+impl Read {
+    pub(super) fn add(&mut self, other: Self) {
+        self.files += other.files;
+        self.rows += other.rows;
+        self.damaged.extend(other.damaged);
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum ReadError {
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    #[error("is no file")]
+    NoFile,
+    #[error("has more than 256 MiB, which no file of ctrace has")]
+    Large,
+    #[error(transparent)]
+    Part(#[from] PartError),
+}
+
+/// Returns the files of a table that may have wanted rows.
+pub(super) fn find(root: &Path, table: Table, wanted: &Wanted) -> anyhow::Result<Vec<Found>> {
+    let mut files = Vec::new();
+    for (host, folder) in folders(&root.join(table.name()), "host") {
+        if !wanted.admits_host(&host) {
+            continue;
+        }
+        for (name, folder) in folders(&folder, "day") {
+            let Some(day) = day_named(&name) else { continue };
+            for (unit, folder) in folders(&folder, "unit") {
+                let place = Partition { table, host: host.clone(), day, unit };
+                if !wanted.admits(&place) {
+                    continue;
+                }
+                let (host, unit): (Arc<str>, Arc<str>) = (host.as_str().into(), place.unit.into());
+                for path in entries(&folder).filter(|path| is_part(path)) {
+                    files.push(Found { path, host: Arc::clone(&host), unit: Arc::clone(&unit) });
+                    ensure!(files.len() <= MOST_FILES, "more than a million files: choose a part");
+                }
+            }
+        }
+    }
+    // The same order every time.
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+/// Refuses a folder that has no tables.
+pub(super) fn check(root: &Path) -> anyhow::Result<()> {
+    let shown = root.display();
+    root.read_dir().with_context(|| format!("cannot read the folder {shown}"))?;
+    let has_any = Table::ALL.iter().any(|table| root.join(table.name()).is_dir());
+    ensure!(
+        has_any,
+        "{shown} has no tables: they are in {shown}/functions/host=…, where `folder` in [fleet] of a \
+         daemon is this folder"
+    );
+    Ok(())
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+fn folders(folder: &Path, key: &'static str) -> impl Iterator<Item = (String, PathBuf)> {
+    entries(folder).filter_map(move |path| Some((value(key, path.file_name()?.to_str()?)?, path)))
+}
+
+/// Files that are being written have another ending.
+fn is_part(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "parquet")
+}
+
+/// Reads all files, and reduces what `read` makes of each row group. Returns the number of rows from
+/// `read`.
+pub(super) fn each<T: Send>(
+    files: &[Found],
+    new: impl Fn() -> T + Sync,
+    read: impl Fn(&mut T, &Found, &Part, usize) -> Result<u64, PartError> + Sync,
+    merge: impl Fn(T, T) -> T + Sync + Send,
+) -> (T, Read) {
+    let damaged = Mutex::new(Vec::new());
+    let of_file = |file: &Found| -> (T, u64) {
+        let opened = open(&file.path).and_then(|part| {
+            let groups = (0..part.groups()).into_par_iter();
+            let groups = groups.map(|group| {
+                let mut all = new();
+                let rows = read(&mut all, file, &part, group)?;
+                Ok((all, rows))
+            });
+            // Of a damaged file nothing counts: half of an interval would be a wrong number.
+            groups.try_reduce(|| (new(), 0), |a, b| Ok((merge(a.0, b.0), a.1 + b.1)))
+        });
+        opened.unwrap_or_else(|error| {
+            let mut damaged = damaged.lock().unwrap_or_else(PoisonError::into_inner);
+            damaged.push((file.path.clone(), error.to_string()));
+            (new(), 0)
+        })
+    };
+    let (all, rows) =
+        files.par_iter().map(of_file).reduce(|| (new(), 0), |a, b| (merge(a.0, b.0), a.1 + b.1));
+    let mut damaged = damaged.into_inner().unwrap_or_else(PoisonError::into_inner);
+    damaged.sort();
+    let files = (files.len() - damaged.len()) as u64;
+    (all, Read { files, rows, damaged })
+}
+
+fn open(path: &Path) -> Result<Part, ReadError> {
+    let meta = path.metadata()?;
+    if !meta.is_file() {
+        return Err(ReadError::NoFile);
+    }
+    if meta.len() > MOST_BYTES {
+        return Err(ReadError::Large);
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(Part::open(bytes)?)
+}

@@ -1,0 +1,94 @@
+//! `[fleet]`: the folder of tables that the sums of all targets go to.
+
+use super::{
+    keys::{Key, at_least_one},
+    value::TomlValue,
+};
+use crate::values;
+use std::{path::PathBuf, time::Duration};
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Fleet {
+    /// `None` switches it off.
+    pub folder: Option<PathBuf>,
+    /// This machine's name in the tables; empty: its own.
+    pub host: String,
+    /// The age at which a file is closed.
+    pub interval: Duration,
+    pub keep_days: u32,
+    pub keep_bytes: u64,
+}
+
+/// The longest name that a host may have in DNS.
+const LONGEST_HOST: usize = 253;
+/// A file holds a day at most: the day is in its path.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(86_400);
+
+type Set = fn(&mut Fleet, TomlValue<'_>) -> Result<(), String>;
+
+const fn key(
+    name: &'static str,
+    default: &'static str,
+    example: Option<&'static str>,
+    help: &'static str,
+    set: Set,
+) -> Key<Fleet> {
+    Key { name, default, example, help, set }
+}
+
+/// The keys; `docs/fleet/README.md` explains them.
+pub(crate) const FLEET: [Key<Fleet>; 5] = [
+    key(
+        "folder",
+        r#""off""#,
+        Some(r#""/var/lib/ctrace/fleet""#),
+        "Write the sums of each target's intervals as Parquet tables into this folder, or off.",
+        |c, v| {
+            v.unless_off(|text| match PathBuf::from(text) {
+                path if path.is_absolute() => Ok(path),
+                _ => Err("a path from the root is needed".to_owned()),
+            })
+            .map(|folder| c.folder = folder)
+        },
+    ),
+    key(
+        "host",
+        r#""""#,
+        Some(r#""web-1""#),
+        "The name of this machine in the tables; none: its own.",
+        |c, v| {
+            v.parsed(|text| match text.len() {
+                0..=LONGEST_HOST => Ok(text.to_owned()),
+                _ => Err(format!("at most {LONGEST_HOST} bytes")),
+            })
+            .map(|host| c.host = host)
+        },
+    ),
+    key(
+        "interval",
+        r#""15m""#,
+        Some(r#""60m""#),
+        "Close a file of tables after so long, at most a day. A killed daemon loses what is in none.",
+        |c, v| {
+            v.parsed(|text| match values::seconds(text)? {
+                age if age <= LONGEST_INTERVAL => Ok(age),
+                _ => Err("at most a day".to_owned()),
+            })
+            .map(|age| c.interval = age)
+        },
+    ),
+    key(
+        "keep_days",
+        "30",
+        None,
+        "Remove this machine's files of tables after so many days.",
+        |c, v| at_least_one(v).map(|days| c.keep_days = days),
+    ),
+    key(
+        "keep_bytes",
+        r#""1GiB""#,
+        None,
+        "Remove this machine's oldest files of tables beyond this size of all.",
+        |c, v| v.parsed(values::size).map(|bytes| c.keep_bytes = bytes),
+    ),
+];
