@@ -1,10 +1,10 @@
 //! Keeps the signal state that ctrace was started with, for the command that it launches: the
-//! blocked signals, and whether SIGPIPE, SIGCHLD and SIGXFSZ are ignored.
+//! blocked signals, and whether SIGPIPE, SIGCHLD, SIGXFSZ, SIGINT, SIGTERM and SIGHUP are ignored.
 //!
 //! Rust ignores SIGPIPE before main, and its launcher resets it and unblocks all signals. ctrace
 //! never ignores SIGCHLD, because the status of a child is lost otherwise. It ignores SIGXFSZ, so
-//! that a file over its limit (`ulimit -f`) is an error of the write. All other dispositions are
-//! inherited unchanged.
+//! that a file over its limit (`ulimit -f`) is an error of the write. It handles the last three before the
+//! command begins. All other dispositions are inherited unchanged.
 #![allow(unsafe_code, reason = "what a process inherits has no safe interface")]
 
 pub(crate) mod descriptors;
@@ -14,7 +14,8 @@ use std::{
     io, mem::MaybeUninit, os::unix::process::CommandExt as _, process::Command, ptr, sync::OnceLock,
 };
 
-const KEPT: [libc::c_int; 3] = [libc::SIGPIPE, libc::SIGCHLD, libc::SIGXFSZ];
+const KEPT: [libc::c_int; 6] =
+    [libc::SIGPIPE, libc::SIGCHLD, libc::SIGXFSZ, libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 #[derive(Clone, Copy)]
 struct Signals {
