@@ -275,7 +275,7 @@ fn the_first_screen_has_no_heading_twice() {
     assert_eq!(found.len(), all, "{found:?}");
 }
 
-/// What is the same for all calls stands above the first of them.
+/// Headings that all calls share stand above the first of them.
 #[test]
 fn the_calls_inside_slow_calls_have_headings_once() {
     let text = sound(&fixture::typical(), &view("calls"), &WIDE);

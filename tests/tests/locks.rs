@@ -108,7 +108,7 @@ fn functions_of_libc_are_followed_beside_those_of_the_program() {
     assert_eq!((&lock["refused"], &lock["unknown_holds"]), (&4.into(), &0.into()));
 }
 
-/// With traced functions around the calls, and with the functions that return addresses lie in.
+/// Callers are traced functions around the calls, or the functions that return addresses lie in.
 #[test]
 fn waits_and_holds_are_those_of_the_program() {
     let env = or_skip!(gate::live(Link::Session));

@@ -119,7 +119,7 @@ fn the_calls_of_a_function_have_a_report_for_each_value() {
     assert!(refused.stderr.contains("has no value `size`; there are key, retval"), "{refused:?}");
 }
 
-/// Of two builds, each key is compared with itself. Keys that come once have no partner.
+/// Each key of one build is compared with itself in another. Keys that come once have no partner.
 #[test]
 fn two_recordings_are_compared_by_value() {
     let env = or_skip!(gate::live(Link::Session));

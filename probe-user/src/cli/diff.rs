@@ -4,7 +4,10 @@ use super::{QueryArgs, options::RECORDING, values};
 use crate::ui::DiffView;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use ctrace_core::{diff::Metric, report::By};
+use ctrace_core::{
+    diff::{Metric, Options},
+    report::By,
+};
 use std::path::PathBuf;
 
 /// Compare recordings, and tell changes from noise
@@ -76,6 +79,18 @@ pub(crate) struct JudgeArgs {
     /// Ignore changes up to this
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = values::percent)]
     pub margin: f64,
+}
+
+impl JudgeArgs {
+    /// Returns how to judge, and by which metric to sort: `sort` may name another column.
+    pub(crate) fn options(&self, sort: Option<&str>) -> Options {
+        Options {
+            metric: self.metric,
+            sort: sort.and_then(|name| name.parse().ok()),
+            fail_over: self.fail_over,
+            margin: self.margin,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

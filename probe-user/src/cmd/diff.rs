@@ -15,7 +15,7 @@ use crate::{
 };
 use anyhow::{Context, bail};
 use ctrace_core::{
-    diff::{ComparedFile, Content, Diff, Options, ReportFacts, RowSelection, check_column, diff},
+    diff::{ComparedFile, Content, Diff, ReportFacts, RowSelection, check_column, diff},
     function::FunctionInfo,
     recording::{
         Recording, is_recording,
@@ -26,11 +26,12 @@ use ctrace_core::{
 use std::{
     fs::File,
     io::Read,
+    iter,
     path::{Path, PathBuf},
 };
 
 /// The exit status when something got worse.
-const WORSE: u8 = 1;
+pub(super) const WORSE: u8 = 1;
 /// Larger than any report, in bytes.
 const MOST_JSON: u64 = 256 << 20;
 
@@ -86,29 +87,22 @@ fn compare(args: &DiffArgs) -> anyhow::Result<Vec<Diff>> {
     let asked: Vec<QuerySource<'_>> = old.iter().chain(&new).map(Opened::asked).collect();
     let queries = queries(&args.query, &asked)?;
     let (of_old, of_new) = queries.split_at(old.len());
-    let options = Options {
-        metric: args.judge.metric,
-        sort: args.output.sort.as_deref().and_then(|name| name.parse().ok()),
-        fail_over: args.judge.fail_over,
-        margin: args.judge.margin,
-    };
+    let options = args.judge.options(args.output.sort.as_deref());
     let whole = diff(&sources(&old, of_old), &sources(&new, of_new), &options);
-    let mut all = Vec::new();
-    if let Some(by) = &args.output.by {
-        let files = old.iter().chain(&new).zip(&queries);
-        let parts = parts_of_all(files, by)?;
-        let parts = parts.into_iter().map(|(part, queries)| {
-            let (of_old, of_new) = queries.split_at(old.len());
-            let found = diff(&sources(&old, of_old), &sources(&new, of_new), &options);
-            // What holds for the files is told once.
-            let is_new = |note: &String| !whole.notes.contains(note);
-            let notes = found.notes.into_iter().filter(is_new).collect();
-            Diff { part: Some(part), notes, ..found }
-        });
-        all.extend(parts);
-    }
-    all.insert(0, whole);
-    Ok(all)
+    let parts = match &args.output.by {
+        Some(by) => parts_of_all(old.iter().chain(&new).zip(&queries), by)?,
+        None => Vec::new(),
+    };
+    let parts = parts.into_iter().map(|(part, queries)| {
+        let (of_old, of_new) = queries.split_at(old.len());
+        let found = diff(&sources(&old, of_old), &sources(&new, of_new), &options);
+        // Notes on the files are told once.
+        let is_new = |note: &String| !whole.notes.contains(note);
+        let notes = found.notes.into_iter().filter(is_new).collect();
+        Diff { part: Some(part), notes, ..found }
+    });
+    let parts: Vec<Diff> = parts.collect();
+    Ok(iter::once(whole).chain(parts).collect())
 }
 
 /// Returns the parts that all files have, each with its query for every file.

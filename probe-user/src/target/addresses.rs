@@ -27,21 +27,21 @@ pub(crate) struct NamedAddress {
     pub(crate) name: String,
 }
 
-/// What is known of the places of objects, and the addresses without a name so far.
+/// The known places of objects, and the addresses without a name so far.
 pub(crate) struct AddressNames {
     limits: ObjectLimits,
-    /// What all objects together may take.
+    /// The memory and time that all objects together may take.
     budget: Arc<Budget>,
     /// Each file by its device and inode. None if it cannot be read.
     objects: HashMap<(u64, u64), Option<Arc<Known>>>,
-    /// With the time at which they were looked at.
+    /// The maps, with the time at which they were looked at.
     processes: HashMap<Pid, (Map, Nanos)>,
     /// The maps of programs whose processes have executed another one, until all of their addresses have
     /// come.
     former: HashMap<Pid, Map>,
     /// Addresses in objects, by file.
     wanted: HashMap<(u64, u64), Wanted>,
-    /// Those in no object that is known.
+    /// Addresses in no object that is known.
     outside: HashMap<Pid, Vec<u64>>,
 }
 
@@ -270,7 +270,7 @@ mod tests {
         assert!(name(data).is_some_and(|it| it.ends_with("LANDMARK+0x8")), "{:?}", name(data));
         assert_eq!((name(heap), named.len()), (None, 2));
         assert!(!names.add(Pid(pid), vec![code]));
-        // What is outside is looked for once more only in another map.
+        // An address outside is looked for once more only in another map.
         names.learn(Pid(pid), Nanos(1), &maps::objects(pid).unwrap());
         assert_eq!(names.name().len(), 1);
         assert!(!names.are_exhausted());

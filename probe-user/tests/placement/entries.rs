@@ -86,7 +86,7 @@ fn probe_that_reads_arguments_stays_before_they_change() {
     check(SITES, body, "", line);
     let line = "entry +0 single-stepped, exit at 1 ret single-stepped";
     check_of_arguments(SITES, body, line);
-    // What the argument points to is changed.
+    // It changes what the argument points to.
     let body = "lock incl (%rdi)\ntest %rdi, %rdi\nje 1f\nincl (%rdi)\n1: ret";
     check(SITES, body, "", "entry +6 emulated, exit at 1 ret single-stepped");
     let why = "not traced: no probe fits its first instruction: the kernel refuses instructions with a segment or lock prefix";

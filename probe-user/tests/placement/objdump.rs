@@ -42,7 +42,7 @@ impl Listing {
         self.instructions.contains_key(&address)
     }
 
-    /// Whether the instructions from `start` to `end` are `endbr64` and nops.
+    /// Returns whether the instructions from `start` to `end` are `endbr64` and nops.
     pub(crate) fn is_padding(&self, start: u64, end: u64) -> bool {
         let mut between = self.instructions.range(start..end).map(|(_, text)| text);
         between.all(|text| {

@@ -1,4 +1,4 @@
-//! What a reader sees in a locale without Unicode: each character of ctrace's own has a likeness.
+//! Views in a locale without Unicode: each character of ctrace's own has a likeness.
 
 use super::{WIDE, fixture, sound, view};
 use ctrace_user::testing::ui::{Style, ViewName};

@@ -15,7 +15,7 @@ const MOST: usize = 65_536;
 /// Names that a trace gives, at most, also to what ended programs had.
 const MOST_NAMES: usize = 1 << 18;
 
-/// What is at an address.
+/// The object at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// A large number of locks must not leave the code without names.
@@ -26,7 +26,7 @@ enum Kind {
 /// Addresses that are to be named.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct NewAddresses {
-    /// Those of programs that run, by process.
+    /// Addresses in programs that run, by process.
     pub running: HashMap<Pid, Vec<u64>>,
     /// The same of processes that have executed another program since, or have ended.
     pub left: HashMap<Pid, LeftAddresses>,
@@ -36,9 +36,9 @@ pub struct NewAddresses {
 /// it has executed, those in between stay without names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct LeftAddresses {
-    /// Those of the program that it ran first, if it has executed another one.
+    /// Addresses in the program that it ran first, if it has executed another one.
     pub former: Option<Vec<u64>>,
-    /// Those of the program with which it has ended, if it has.
+    /// Addresses in the program with which it has ended, if it has.
     pub last: Option<Vec<u64>>,
 }
 

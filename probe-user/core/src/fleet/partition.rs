@@ -5,6 +5,7 @@
 //! `%` and two hexadecimal digits.
 
 use super::Table;
+use crate::calendar::civil;
 use std::fmt::Write as _;
 
 /// Hive's name for no value.
@@ -86,18 +87,9 @@ pub fn day_of(time_ns: i64) -> i64 {
     time_ns.div_euclid(NANOS_A_DAY)
 }
 
-/// Returns the date of a day since 1970 in the proleptic Gregorian calendar (Howard Hinnant's
-/// `civil_from_days`).
+/// Returns the date of a day since 1970, such as `2026-11-28`.
 pub fn day_name(day: i64) -> String {
-    let day = day + 719_468;
-    let era = day.div_euclid(146_097);
-    let of_era = day.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let date = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (year, month, date) = civil(day);
     format!("{year:04}-{month:02}-{date:02}")
 }
 

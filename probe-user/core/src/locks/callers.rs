@@ -1,4 +1,4 @@
-//! What each caller of a lock waited for it, and how long it kept others waiting.
+//! Callers of a lock: how long each waited for it, and kept others waiting.
 
 use super::event::Caller;
 use std::collections::{BTreeSet, HashMap};

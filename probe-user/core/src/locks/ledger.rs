@@ -42,7 +42,7 @@ impl Times {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LockSums {
     pub(crate) acquisitions: u64,
-    /// Those of them that others could share.
+    /// Acquisitions that others could share.
     pub(crate) shared: u64,
     pub(crate) nested: u64,
     pub(crate) refused: u64,
@@ -67,7 +67,7 @@ pub(crate) struct LockSums {
     pub(crate) recursive: bool,
 }
 
-/// What speaks for a hold.
+/// The evidence for a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     /// Its beginning was seen, in this era of the ledger.
@@ -97,7 +97,7 @@ struct Lock {
     callers: Callers,
 }
 
-/// What is known of a lock in the end.
+/// A lock as it is known in the end.
 #[derive(Debug)]
 pub(crate) struct LockFacts {
     pub(crate) id: LockId,
@@ -119,7 +119,7 @@ pub(crate) struct Ledger {
     lossy: bool,
     pub(super) past_holds: usize,
     pub(super) known_callers: usize,
-    /// What the last call of each thread has passed on.
+    /// The event that the last call of each thread has passed on.
     passed: HashMap<ThreadId, LockEvent>,
     /// Events of locks that found no room.
     pub(crate) beyond: u64,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// All locks that were used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LocksReport {
-    /// Those that were waited for longest come first.
+    /// The locks that were waited for longest come first.
     pub locks: Vec<LockReport>,
     /// The number of events of further locks, beyond those that can be told apart.
     pub other_events: u64,
@@ -109,7 +109,7 @@ fn longest(
     callers: &[LockCallerReport],
     time: impl Fn(&LockCallerReport) -> Nanos,
 ) -> Option<&LockCallerReport> {
-    // Of equal ones, `max_by_key` would return the last.
+    // `max_by_key` would return the last of equal ones.
     let found = callers.iter().rev().max_by_key(|caller| time(caller));
     found.filter(|caller| time(caller) > Nanos::ZERO)
 }

@@ -7,12 +7,13 @@ use super::{
 };
 use crate::{
     cli::{DiffFormat, FleetDiffArgs},
+    cmd::diff::WORSE,
     session::keep::sink::{Default, Out},
     ui::{self, DiffOptions, DiffView, text::units::counted},
 };
 use anyhow::bail;
 use ctrace_core::{
-    diff::{Options, RowSelection, check_column},
+    diff::{RowSelection, check_column},
     fleet::{
         Table, Wanted,
         compare::{self, Side, Survey},
@@ -21,9 +22,6 @@ use ctrace_core::{
     report::render::{clean::clean, json},
 };
 use std::path::Path;
-
-/// The exit status when something got worse.
-const WORSE: u8 = 1;
 
 pub(super) fn main(args: &FleetDiffArgs) -> Result<u8, Failure> {
     let selection = RowSelection { sort: args.sort.clone(), top: args.top, min_percent: None };
@@ -42,12 +40,7 @@ pub(super) fn main(args: &FleetDiffArgs) -> Result<u8, Failure> {
         )
         .into());
     }
-    let options = Options {
-        metric: args.judge.metric,
-        sort: args.sort.as_deref().and_then(|name| name.parse().ok()),
-        fail_over: args.judge.fail_over,
-        margin: args.judge.margin,
-    };
+    let options = args.judge.options(args.sort.as_deref());
     let found = compare::diff(old, new, &options);
     let text = match args.format {
         DiffFormat::Json => json::to_pretty(&found),

@@ -124,7 +124,7 @@ pub(super) fn each<T: Send>(
                 let rows = read(&mut all, file, &part, group)?;
                 Ok((all, rows))
             });
-            // Of a damaged file nothing counts: half of an interval would be a wrong number.
+            // Nothing of a damaged file counts: half of an interval would be a wrong number.
             groups.try_reduce(|| (new(), 0), |a, b| Ok((merge(a.0, b.0), a.1 + b.1)))
         });
         opened.unwrap_or_else(|error| {

@@ -1,9 +1,6 @@
 //! `[fleet]`: the folder of tables that the sums of all targets go to.
 
-use super::{
-    keys::{Key, at_least_one},
-    value::TomlValue,
-};
+use super::keys::{Key, at_least_one};
 use crate::values;
 use std::{path::PathBuf, time::Duration};
 
@@ -24,21 +21,9 @@ const LONGEST_HOST: usize = 253;
 /// A file holds a day at most: the day is in its path.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(86_400);
 
-type Set = fn(&mut Fleet, TomlValue<'_>) -> Result<(), String>;
-
-const fn key(
-    name: &'static str,
-    default: &'static str,
-    example: Option<&'static str>,
-    help: &'static str,
-    set: Set,
-) -> Key<Fleet> {
-    Key { name, default, example, help, set }
-}
-
 /// The keys; `docs/fleet/README.md` explains them.
 pub(crate) const FLEET: [Key<Fleet>; 5] = [
-    key(
+    Key::new(
         "folder",
         r#""off""#,
         Some(r#""/var/lib/ctrace/fleet""#),
@@ -51,7 +36,7 @@ pub(crate) const FLEET: [Key<Fleet>; 5] = [
             .map(|folder| c.folder = folder)
         },
     ),
-    key(
+    Key::new(
         "host",
         r#""""#,
         Some(r#""web-1""#),
@@ -64,7 +49,7 @@ pub(crate) const FLEET: [Key<Fleet>; 5] = [
             .map(|host| c.host = host)
         },
     ),
-    key(
+    Key::new(
         "interval",
         r#""15m""#,
         Some(r#""60m""#),
@@ -77,14 +62,14 @@ pub(crate) const FLEET: [Key<Fleet>; 5] = [
             .map(|age| c.interval = age)
         },
     ),
-    key(
+    Key::new(
         "keep_days",
         "30",
         None,
         "Remove this machine's files of tables after so many days.",
         |c, v| at_least_one(v).map(|days| c.keep_days = days),
     ),
-    key(
+    Key::new(
         "keep_bytes",
         r#""1GiB""#,
         None,

@@ -40,6 +40,16 @@ const fn target(name: Text, default: Text, help: Text, set: Set<Target>) -> Key<
 }
 
 impl<T> Key<T> {
+    pub(super) const fn new(
+        name: Text,
+        default: Text,
+        example: Option<Text>,
+        help: Text,
+        set: Set<T>,
+    ) -> Self {
+        Self { name, default, example, help, set }
+    }
+
     const fn example(mut self, example: Text) -> Self {
         self.example = Some(example);
         self

@@ -1,9 +1,6 @@
 //! `[metrics]`: the readers and receivers of metrics.
 
-use super::{
-    keys::{Key, at_least_one, group},
-    value::TomlValue,
-};
+use super::keys::{Key, at_least_one, group};
 use crate::{
     daemon::{
         metrics::{
@@ -71,21 +68,9 @@ impl Metrics {
     }
 }
 
-type Set = fn(&mut Metrics, TomlValue<'_>) -> Result<(), String>;
-
-const fn key(
-    name: &'static str,
-    default: &'static str,
-    example: Option<&'static str>,
-    help: &'static str,
-    set: Set,
-) -> Key<Metrics> {
-    Key { name, default, example, help, set }
-}
-
 /// The keys; `docs/metrics.md` explains them.
 pub(crate) const METRICS: [Key<Metrics>; 11] = [
-    key(
+    Key::new(
         "listen",
         r#""127.0.0.1:9779""#,
         Some(r#""unix:/run/ctrace/metrics.sock""#),
@@ -93,14 +78,14 @@ pub(crate) const METRICS: [Key<Metrics>; 11] = [
          socket, or off.",
         |c, v| v.unless_off(Listen::parse).map(|listen| c.listen = listen),
     ),
-    key(
+    Key::new(
         "group",
         r#""""#,
         Some(r#""prometheus""#),
         "A group, by name or number, whose members may use that socket; root always may.",
         |c, v| v.parsed(group).map(|group| c.group = group),
     ),
-    key(
+    Key::new(
         "hosts",
         "[]",
         Some(r#"["metrics.example.org"]"#),
@@ -108,14 +93,14 @@ pub(crate) const METRICS: [Key<Metrics>; 11] = [
          addresses.",
         |c, v| v.texts().map(|hosts| c.hosts = hosts),
     ),
-    key(
+    Key::new(
         "functions",
         "300",
         None,
         "Functions of each target with series of their own; further ones are told as one.",
         |c, v| at_least_one(v).map(|functions| c.functions = functions),
     ),
-    key(
+    Key::new(
         "buckets",
         "[]",
         Some(r#"["100us", "1ms", "10ms", "100ms", "1s"]"#),
@@ -128,17 +113,17 @@ pub(crate) const METRICS: [Key<Metrics>; 11] = [
             Ok(())
         },
     ),
-    key(
+    Key::new(
         "otlp",
         r#""off""#,
         Some(r#""http://localhost:4318""#),
         "Export by OTLP to this address as well.",
         |c, v| v.unless_off(|text| endpoint(text, "/v1/metrics")).map(|endpoint| c.otlp = endpoint),
     ),
-    key("otlp_interval", r#""60s""#, None, "Between exports.", |c, v| {
+    Key::new("otlp_interval", r#""60s""#, None, "Between exports.", |c, v| {
         v.parsed(values::seconds).map(|interval| c.otlp_interval = interval)
     }),
-    key(
+    Key::new(
         "otlp_spans",
         r#""off""#,
         Some(r#""http://localhost:4318""#),
@@ -148,14 +133,14 @@ pub(crate) const METRICS: [Key<Metrics>; 11] = [
                 .map(|endpoint| c.otlp_spans = endpoint)
         },
     ),
-    key(
+    Key::new(
         "otlp_spans_most",
         "60",
         None,
         "Slow calls to export in a minute; further ones are counted.",
         |c, v| at_least_one(v).map(|most| c.otlp_spans_most = most),
     ),
-    key(
+    Key::new(
         "otlp_headers",
         "[]",
         Some(r#"["X-Scope-OrgID: shop"]"#),
@@ -165,7 +150,7 @@ pub(crate) const METRICS: [Key<Metrics>; 11] = [
             headers.map(|headers| c.otlp_headers = headers)
         },
     ),
-    key(
+    Key::new(
         "otlp_attributes",
         "[]",
         Some(r#"["deployment.environment=production"]"#),

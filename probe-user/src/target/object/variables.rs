@@ -24,7 +24,7 @@ impl Object {
         let debug = self.is_stripped().then(|| self.debug_file());
         let sources = [Some(&self.source), debug.and_then(DebugFile::source)];
         for source in sources.into_iter().flatten() {
-            // What was found before a table proved too large is right.
+            // Variables that were found before a table proved too large are right.
             let _ = find(source, &mut addresses, &mut found);
         }
         found

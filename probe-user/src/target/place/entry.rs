@@ -25,8 +25,8 @@ const MAX_PASSED: usize = 8;
 /// The kinds of leading instructions that a probe may move past.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Passes {
-    /// Those that change no argument and touch no memory, and a first one that bears no probe, if it
-    /// changes no argument.
+    /// Instructions that change no argument and touch no memory, and a first one that bears no probe,
+    /// if it changes no argument.
     Guard,
     /// The same without writes to memory: a probe behind them reads the arguments, and what they point
     /// to, as the caller left them.

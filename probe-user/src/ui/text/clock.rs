@@ -1,6 +1,6 @@
 //! Formats clock times from days since 1970. This needs no clock and no time zone.
 
-use ctrace_core::units::Nanos;
+use ctrace_core::{calendar::civil, units::Nanos};
 
 /// The smallest unit of a clock time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(crate) fn date_time(at: Nanos, epoch_offset_ns: i64, precision: Precision) -
     let ns = i128::from(at.0) + i128::from(epoch_offset_ns);
     let millis = ns.div_euclid(1_000_000);
     let seconds = millis.div_euclid(1_000);
-    let (year, month, day) = civil(seconds.div_euclid(86_400));
+    let (year, month, day) = civil(seconds.div_euclid(86_400) as i64);
     let second = seconds.rem_euclid(86_400);
     let mut out = format!(
         "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}",
@@ -26,20 +26,6 @@ pub(crate) fn date_time(at: Nanos, epoch_offset_ns: i64, precision: Precision) -
         out += &format!(".{:03}", millis.rem_euclid(1_000));
     }
     out
-}
-
-/// Returns the Gregorian date of a day since 1970-01-01 (Hinnant, "chrono-Compatible Low-Level Date
-/// Algorithms": eras of 400 years that start on the first of March).
-fn civil(days: i128) -> (i128, i128, i128) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + i128::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

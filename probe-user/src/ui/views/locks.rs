@@ -209,7 +209,7 @@ mod tests {
     fn every_column_that_may_be_left_out_is_there() {
         let all = numbers(&[], &[]);
         let is_there = |name: &&&str| all.columns.iter().any(|column| column.heading == **name);
-        // That of unknown holds is there only where some are.
+        // The column of unknown holds is there only where some are.
         assert_eq!(DROPPED.iter().filter(is_there).count(), DROPPED.len() - 1);
     }
 }

@@ -23,7 +23,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use stretches::{Stretches, gap};
 
-/// What a first pass has found in some chunks.
+/// The findings of a first pass in some chunks.
 #[derive(Default)]
 struct Ahead {
     /// The first events of calls that end in a later chunk.

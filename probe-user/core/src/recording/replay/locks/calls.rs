@@ -16,7 +16,7 @@ pub(super) struct LockCalls<'a, R> {
     nodes: &'a [Node],
 }
 
-/// What is known of the calls that are open in the end.
+/// The calls that are open in the end.
 #[derive(Debug, Default)]
 pub(super) struct OpenCalls {
     pub(super) events: Vec<LockEvent>,

@@ -42,7 +42,7 @@ fn addresses_have_the_names_that_a_recording_gives_them() {
     assert_eq!((&*lock.name, &*lock.address), ("table_lock", "0x5000"));
 }
 
-/// What is at an address then is something else: the row, which has the calls of both, has both names.
+/// Something else is at an address then: the row, which has the calls of both, has both names.
 #[test]
 fn a_process_that_executes_another_program_has_new_names() {
     let mut trace = lock_trace();
