@@ -4,7 +4,6 @@ mod support;
 
 use ctrace_common::Kind;
 use ctrace_core::formats::Format;
-use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use support::{Event, ctrace, record};
@@ -41,7 +40,7 @@ fn writes_to_stdout_and_tells_the_rest_on_stderr() {
 #[test]
 fn writes_every_format_to_a_file() {
     let folder = folder();
-    for format in Format::<File>::ALL {
+    for format in Format::ALL {
         let out = format!("out.{}", format.extension);
         let done = export(folder.path(), &["run.ctrace", "--format", format.name, "-o", &out]);
         assert!(done.status.success() && done.stdout.is_empty(), "{}", text(&done.stderr));
@@ -52,7 +51,7 @@ fn writes_every_format_to_a_file() {
 #[test]
 fn help_knows_every_format() {
     let help = export(Path::new("/"), &["--help"]);
-    for format in Format::<File>::ALL {
+    for format in Format::ALL {
         assert!(text(&help.stdout).contains(&format!("- {}:", format.name)), "{}", format.name);
     }
 }

@@ -1,4 +1,5 @@
-/* 20,000 functions, f00000 to f19999, called one after the other without end. SIGINT, SIGTERM and
+/* 20,000 functions, f00000 to f19999, called one after the other without end, with a nap after each
+ * round, so that without probes it leaves the processor to others. SIGINT, SIGTERM and
  * SIGHUP are ignored. For each line on stdin it prints `CALLS CPU_NANOSECONDS` of the calling
  * thread. The end of stdin ends it. */
 #include "count.h"
@@ -30,10 +31,13 @@ static volatile unsigned long calls;
 
 static void *call(void *argument) {
     (void)argument;
-    for (unsigned long i = 0, x = 1;; i = i + 1 < count ? i + 1 : 0) {
-        x = all[i](x);
-        KEEP(x);
-        calls++;
+    const struct timespec nap = {0, 200000};
+    for (unsigned long x = 1;; nanosleep(&nap, NULL)) {
+        for (unsigned long i = 0; i < count; i++) {
+            x = all[i](x);
+            KEEP(x);
+            calls++;
+        }
     }
     return NULL;
 }

@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release -p ctrace-core --example read_recording -- trace.ctrace`
 
-use ctrace_core::recording::{Call, ReadAt, RecordError, Recording};
+use ctrace_core::recording::{Call, RecordError, Recording};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::units::ThreadId;
 use std::error::Error;
@@ -17,10 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Writes a line for each function that has a call of known duration.
-pub(crate) fn print<R: ReadAt>(
-    recording: &Recording<R>,
-    out: &mut impl Write,
-) -> Result<(), Box<dyn Error>> {
+pub(crate) fn print(recording: &Recording, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let (start, _) = recording.period();
     for (function, slowest) in recording.functions().iter().zip(slowest(recording)?) {
         let Some((thread, call)) = slowest else { continue };
@@ -34,9 +31,7 @@ pub(crate) fn print<R: ReadAt>(
 }
 
 /// By function: its slowest call, and the thread that made it.
-fn slowest<R: ReadAt>(
-    recording: &Recording<R>,
-) -> Result<Vec<Option<(ThreadId, Call)>>, RecordError> {
+fn slowest(recording: &Recording) -> Result<Vec<Option<(ThreadId, Call)>>, RecordError> {
     let mut slowest = vec![None; recording.functions().len()];
     for entry in recording.chunks() {
         let chunk = recording.chunk(entry)?;

@@ -6,7 +6,7 @@
 #[path = "../benches/trace/mod.rs"]
 mod trace;
 
-use ctrace_core::recording::{ReadAt, Recording};
+use ctrace_core::recording::Recording;
 use ctrace_core::stop::Stop;
 use ctrace_core::timeline::{RowKey, Timeline, View};
 use ctrace_core::units::Nanos;
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-fn sweep<R: ReadAt>(recording: Recording<R>) -> Result<(), Box<dyn std::error::Error>> {
+fn sweep(recording: Recording) -> Result<(), Box<dyn std::error::Error>> {
     let calls: u64 = recording.chunks().iter().map(|chunk| chunk.calls).sum();
     let begin = Instant::now();
     let timeline = Timeline::build(&recording, &AtomicU64::new(0))?;

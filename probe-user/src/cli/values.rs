@@ -10,10 +10,9 @@ use clap::{
 use ctrace_core::{
     diff::Metric,
     formats::Format,
-    recording::JoinedFiles,
     report::{By, numbers::NumberId},
 };
-use std::{ffi::OsStr, fs::File};
+use std::ffi::OsStr;
 
 /// Parses the rule by which a report is divided into parts.
 pub(crate) fn by(text: &str) -> Result<By, String> {
@@ -83,7 +82,7 @@ pub(crate) fn view_names() -> PossibleValuesParser {
 
 /// Accepts the names of the export formats, from their registry.
 pub(crate) fn format_names() -> PossibleValuesParser {
-    let formats = Format::<JoinedFiles<File>>::ALL.iter();
+    let formats = Format::ALL.iter();
     PossibleValuesParser::new(
         formats.map(|format| PossibleValue::new(format.name).help(format.help)),
     )

@@ -2,7 +2,7 @@
 
 use super::{
     Failure,
-    open::{Files, open_file, open_several},
+    open::{open_file, open_several},
     query::{QuerySource, queries},
 };
 use crate::{
@@ -36,7 +36,7 @@ pub(super) const WORSE: u8 = 1;
 const MOST_JSON: u64 = 256 << 20;
 
 enum Input {
-    Recording(Box<Recording<Files>>),
+    Recording(Box<Recording>),
     Report(ReportFacts),
 }
 
@@ -191,7 +191,7 @@ impl Opened {
         Ok(Some(Self { file: shown.to_string(), input: Input::Report(facts), functions }))
     }
 
-    fn recording(file: String, recording: Recording<Files>) -> Self {
+    fn recording(file: String, recording: Recording) -> Self {
         let functions = recording.functions().to_vec();
         Self { file, input: Input::Recording(Box::new(recording)), functions }
     }
@@ -235,7 +235,7 @@ fn check_report(args: &DiffArgs, file: &str, several: bool) -> anyhow::Result<()
     bail!("{file} is a report, without single calls: {unable}; give recordings of `ctrace record`")
 }
 
-fn sources<'a>(files: &'a [Opened], queries: &'a [Query]) -> Vec<ComparedFile<'a, Files>> {
+fn sources<'a>(files: &'a [Opened], queries: &'a [Query]) -> Vec<ComparedFile<'a>> {
     let source = |(file, query): (&'a Opened, &'a Query)| ComparedFile {
         file: file.file.clone(),
         content: match &file.input {

@@ -2,7 +2,7 @@
 
 use super::{
     Failure,
-    open::{Files, open},
+    open::open,
     query::{QuerySource, queries},
 };
 use crate::{
@@ -117,7 +117,7 @@ impl Write for Bounded<'_> {
 }
 
 /// Refuses options that the format does not have.
-fn check(args: &ExportArgs, format: &Format<Files>) -> anyhow::Result<()> {
+fn check(args: &ExportArgs, format: &Format) -> anyhow::Result<()> {
     let asked = [
         (args.reversed, Choice::Reversed, "--reversed"),
         (args.diff.is_some(), Choice::Older, "--diff"),
@@ -126,8 +126,7 @@ fn check(args: &ExportArgs, format: &Format<Files>) -> anyhow::Result<()> {
     ];
     for (is_asked, choice, option) in asked {
         if is_asked && !format.takes.contains(&choice) {
-            let takers =
-                Format::<Files>::ALL.iter().filter(|format| format.takes.contains(&choice));
+            let takers = Format::ALL.iter().filter(|format| format.takes.contains(&choice));
             let takers: Vec<_> = takers.map(|format| format.name).collect();
             bail!("{option} is for --format {}, not for {}", takers.join(" or "), format.name);
         }
@@ -136,10 +135,7 @@ fn check(args: &ExportArgs, format: &Format<Files>) -> anyhow::Result<()> {
 }
 
 /// Opens the output, and returns its name.
-fn output(
-    args: &ExportArgs,
-    format: &Format<Files>,
-) -> anyhow::Result<(Box<dyn Write + Send>, String)> {
+fn output(args: &ExportArgs, format: &Format) -> anyhow::Result<(Box<dyn Write + Send>, String)> {
     match args.output.as_deref() {
         Some(path) if path != Path::new("-") => {
             let is_input = |input: &Path| same_file(input, path);

@@ -1,18 +1,12 @@
 //! Opens recordings: one file, or several that `record --rotate` made of one.
 
 use crate::{cli::LensArgs, ui};
-use ctrace_core::recording::{JoinedFiles, RecordError, Recording};
+use ctrace_core::recording::{RecordError, Recording};
 use std::{fs::File, io::ErrorKind, path::Path};
-
-/// The source of a recording.
-pub(super) type Files = JoinedFiles<File>;
 
 /// Opens a recording. An error is one line that names the file. Files that a killed ctrace had just
 /// begun are left out, with a message.
-pub(super) fn open(
-    paths: &[impl AsRef<Path>],
-    lens: &LensArgs,
-) -> anyhow::Result<Recording<Files>> {
+pub(super) fn open(paths: &[impl AsRef<Path>], lens: &LensArgs) -> anyhow::Result<Recording> {
     Ok(Recording::join(each(paths, lens)?)?)
 }
 
@@ -20,7 +14,7 @@ pub(super) fn open(
 pub(super) fn open_several(
     paths: &[impl AsRef<Path>],
     lens: &LensArgs,
-) -> anyhow::Result<Vec<(String, Recording<Files>)>> {
+) -> anyhow::Result<Vec<(String, Recording)>> {
     let all = Recording::join_each(each(paths, lens)?)?.into_iter();
     Ok(all.map(|whole| (whole.files.join(" + "), whole.recording)).collect())
 }
@@ -39,10 +33,7 @@ pub(super) fn open_file(path: &Path) -> anyhow::Result<File> {
     })
 }
 
-fn each(
-    paths: &[impl AsRef<Path>],
-    lens: &LensArgs,
-) -> anyhow::Result<Vec<(String, Recording<File>)>> {
+fn each(paths: &[impl AsRef<Path>], lens: &LensArgs) -> anyhow::Result<Vec<(String, Recording)>> {
     ctrace_core::recording::replay::start_threads()?;
     let (mut files, mut left_out) = (Vec::new(), Vec::new());
     for path in paths {

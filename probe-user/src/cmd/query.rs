@@ -1,6 +1,6 @@
 //! Turns SELECT, FILTER and lens options into a query for the core.
 
-use super::{open::Files, spec::filter};
+use super::spec::filter;
 use crate::{
     cli::{FilterArgs, LensArgs, QueryArgs},
     target::select::{Patterns, recorded::choose},
@@ -18,11 +18,11 @@ use std::{collections::BTreeSet, ops::Range};
 /// The object of a query: a recording, or a report, which has only functions.
 pub(super) struct QuerySource<'a> {
     pub(super) functions: &'a [FunctionInfo],
-    pub(super) recording: Option<&'a Recording<Files>>,
+    pub(super) recording: Option<&'a Recording>,
 }
 
-impl<'a> From<&'a Recording<Files>> for QuerySource<'a> {
-    fn from(recording: &'a Recording<Files>) -> Self {
+impl<'a> From<&'a Recording> for QuerySource<'a> {
+    fn from(recording: &'a Recording) -> Self {
         Self { functions: recording.functions(), recording: Some(recording) }
     }
 }
@@ -30,7 +30,7 @@ impl<'a> From<&'a Recording<Files>> for QuerySource<'a> {
 /// Returns the query for one recording.
 pub(super) fn query(
     args: &QueryArgs,
-    recording: &Recording<Files>,
+    recording: &Recording,
     window: Option<Range<Nanos>>,
 ) -> anyhow::Result<Query> {
     check_threads(&args.filter, &[recording.into()])?;

@@ -8,7 +8,6 @@ use crate::{
     user::{self, UserError},
 };
 use anyhow::anyhow;
-use ctrace_core::recording::ReadAt;
 use tokio::sync::oneshot;
 
 pub(super) fn main(args: UiArgs) -> Result<u8, Failure> {
@@ -41,10 +40,7 @@ pub(super) fn options(args: &UiArgs, files: Vec<String>) -> Options {
 }
 
 /// Prints the address, and answers until `stop` is used or dropped.
-pub(super) fn serve<R: ReadAt + Send + Sync + 'static>(
-    server: Server<R>,
-    stop: oneshot::Receiver<()>,
-) -> Result<(), Failure> {
+pub(super) fn serve(server: Server, stop: oneshot::Receiver<()>) -> Result<(), Failure> {
     ui::say("open this address in a browser on this machine; Ctrl-C ends");
     print(&server.url())?;
     Ok(server.serve(stop)?)

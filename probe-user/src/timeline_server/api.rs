@@ -15,10 +15,7 @@ use crate::{
     ui::{text::names::plain, tone_of},
 };
 use ctrace_core::{
-    recording::{
-        ReadAt,
-        replay::{OwnThreads, Query},
-    },
+    recording::replay::{OwnThreads, Query},
     report::{Extras, render::json},
     stop::Stop,
     timeline::{About, RowKey, Timeline},
@@ -29,8 +26,8 @@ use serde::Serialize;
 use std::sync::{Arc, atomic::Ordering};
 
 /// Answers requests for one recording.
-pub(super) struct Api<R> {
-    shown: Arc<Shown<R>>,
+pub(super) struct Api {
+    shown: Arc<Shown>,
     /// Pictures and single calls do not wait for reports and searches.
     threads: OwnThreads,
     /// The recording's files as words of a shell.
@@ -73,8 +70,8 @@ const STOPPED: &str = "the page does not wait for it any more";
 
 type Result<T> = std::result::Result<T, String>;
 
-impl<R: ReadAt + Send + Sync> Api<R> {
-    pub(super) fn new(shown: Arc<Shown<R>>, threads: OwnThreads, files: &[String]) -> Self {
+impl Api {
+    pub(super) fn new(shown: Arc<Shown>, threads: OwnThreads, files: &[String]) -> Self {
         let files: Vec<String> = files.iter().map(|file| quoted(file)).collect();
         Self { shown, threads, files: files.join(" ") }
     }
@@ -99,7 +96,7 @@ impl<R: ReadAt + Send + Sync> Api<R> {
         answered.unwrap_or_else(|why| refused(StatusCode::BAD_REQUEST, format!("{why}\n")))
     }
 
-    fn about(&self, source: &Source<R>, timeline: &Timeline) -> Answer {
+    fn about(&self, source: &Source, timeline: &Timeline) -> Answer {
         let recording = &source.recording;
         let about = timeline.about(recording);
         let colours = about.functions.iter().map(|function| tone_of(&function.name)).collect();
@@ -113,7 +110,7 @@ impl<R: ReadAt + Send + Sync> Api<R> {
     }
 }
 
-fn still_reading<R: ReadAt>(source: &Source<R>) -> Answer {
+fn still_reading(source: &Source) -> Answer {
     let all: u64 = source.recording.chunks().iter().map(|chunk| chunk.calls).sum();
     reading(source.read.load(Ordering::Relaxed), all)
 }
@@ -125,8 +122,8 @@ fn reading(read: u64, all: u64) -> Answer {
     answer
 }
 
-fn picture_of<R: ReadAt + Send + Sync>(
-    source: &Source<R>,
+fn picture_of(
+    source: &Source,
     timeline: &Timeline,
     params: &Params<'_>,
     stop: &Stop,
@@ -138,8 +135,8 @@ fn picture_of<R: ReadAt + Send + Sync>(
     Ok(answer(BINARY, encode(&picture, &view, start, recording)))
 }
 
-fn call_of<R: ReadAt>(
-    source: &Source<R>,
+fn call_of(
+    source: &Source,
     timeline: &Timeline,
     params: &Params<'_>,
     stop: &Stop,
@@ -152,11 +149,7 @@ fn call_of<R: ReadAt>(
 }
 
 /// Answers with the report of a range: that of `ctrace report --time`.
-fn report<R: ReadAt + Send + Sync>(
-    source: &Source<R>,
-    params: &Params<'_>,
-    stop: &Stop,
-) -> Result<Answer> {
+fn report(source: &Source, params: &Params<'_>, stop: &Stop) -> Result<Answer> {
     let (start, end) = source.recording.period();
     let window = stretch(params, start)?;
     if window.start >= end || window.end <= start {
@@ -168,12 +161,7 @@ fn report<R: ReadAt + Send + Sync>(
     Ok(as_json(&RangeJson::new(&report)))
 }
 
-fn find<R: ReadAt + Send + Sync>(
-    source: &Source<R>,
-    timeline: &Timeline,
-    params: &Params<'_>,
-    stop: &Stop,
-) -> Result<Answer> {
+fn find(source: &Source, timeline: &Timeline, params: &Params<'_>, stop: &Stop) -> Result<Answer> {
     let recording = &source.recording;
     let texts = [params.text("text")?];
     let patterns = Patterns { functions: &texts, ..Patterns::default() };

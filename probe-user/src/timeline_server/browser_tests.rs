@@ -10,10 +10,7 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/timeline_server/p
 const SCRIPT: &str = include_str!("browser_tests.js");
 
 /// Opens the page of a recording with the script, and returns what that saw. `None` without Chromium.
-fn seen<R: ReadAt + Send + Sync + 'static>(
-    recording: Recording<R>,
-    find: &str,
-) -> Option<(Served, Value)> {
+fn seen(recording: Recording, find: &str) -> Option<(Served, Value)> {
     let folder = tempfile::tempdir().expect("a folder");
     let page = folder.path().join("page");
     fs::create_dir(&page).expect("a folder");

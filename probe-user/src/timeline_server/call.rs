@@ -1,7 +1,7 @@
 //! A call and its surroundings as JSON.
 
 use ctrace_core::{
-    recording::{ReadAt, Recording},
+    recording::Recording,
     report::NamedValues,
     timeline::{Doubts, Near, RowKey, Span},
     units::Nanos,
@@ -21,7 +21,7 @@ pub(super) struct CallJson {
 }
 
 impl CallJson {
-    pub(super) fn new<R: ReadAt>(recording: &Recording<R>, row: RowKey, span: &Span) -> Self {
+    pub(super) fn new(recording: &Recording, row: RowKey, span: &Span) -> Self {
         let start = recording.period().0;
         Self {
             thread: row.thread.0,
@@ -57,7 +57,7 @@ pub(super) struct NearJson {
 }
 
 impl NearJson {
-    pub(super) fn new<R: ReadAt>(recording: &Recording<R>, near: Near) -> Self {
+    pub(super) fn new(recording: &Recording, near: Near) -> Self {
         let Near { call, row, parents, missing_parents, is_other, inside, values } = near;
         let of = |span: &Span, depth: u32| CallJson::new(recording, RowKey { depth, ..row }, span);
         let Doubts { lost, untimed, others } = inside.doubts;

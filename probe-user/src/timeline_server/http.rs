@@ -2,14 +2,14 @@
 
 use super::{answer::refused, api::Api, gate::Gate, page::Page};
 use crate::connections::http::{Answer, HttpServer, Service};
-use ctrace_core::{recording::ReadAt, stop::Stop};
+use ctrace_core::stop::Stop;
 use hyper::{Method, Request, StatusCode, body::Incoming};
 use std::{future::poll_fn, io, sync::Arc, task::Poll, time::Duration};
 use tokio::net::TcpListener;
 
-struct Timeline<R> {
+struct Timeline {
     gate: Gate,
-    api: Arc<Api<R>>,
+    api: Arc<Api>,
     page: Page,
 }
 
@@ -23,10 +23,10 @@ impl Drop for StopOnDrop {
 }
 
 /// Answers until it is dropped.
-pub(super) async fn serve<R: ReadAt + Send + Sync + 'static>(
+pub(super) async fn serve(
     listeners: Vec<std::net::TcpListener>,
     gate: Gate,
-    api: Arc<Api<R>>,
+    api: Arc<Api>,
     page: Page,
 ) -> io::Result<()> {
     let listeners: Vec<_> =
@@ -46,7 +46,7 @@ pub(super) async fn serve<R: ReadAt + Send + Sync + 'static>(
     }
 }
 
-impl<R: ReadAt + Send + Sync + 'static> Service for Timeline<R> {
+impl Service for Timeline {
     const NAME: &'static str = "timeline";
     /// A browser opens six.
     const CONNECTIONS: usize = 16;

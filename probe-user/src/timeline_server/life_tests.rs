@@ -2,6 +2,7 @@
 
 use super::tests::{Served, of_chunks};
 use super::*;
+use ctrace_core::recording::ReadAt;
 use std::{
     io::Write as _,
     sync::{
@@ -53,7 +54,7 @@ impl ReadAt for Held {
     }
 }
 
-fn recording() -> (Recording<Held>, Arc<Barrier>) {
+fn recording() -> (Recording, Arc<Barrier>) {
     let barrier = Arc::<Barrier>::default();
     let held = Held(of_chunks(CHUNKS), Arc::clone(&barrier));
     (Recording::open(held).expect("a recording"), barrier)

@@ -31,7 +31,7 @@ use crate::session::keep::live_calls::LiveLook;
 use anyhow::Context as _;
 use api::Api;
 use ctrace_core::{
-    recording::{ReadAt, Recording, replay::OwnThreads},
+    recording::{Recording, replay::OwnThreads},
     timeline::TimelineError,
 };
 use gate::Gate;
@@ -74,14 +74,14 @@ enum NoTimeline {
 }
 
 /// A server that listens.
-pub(crate) struct Server<R> {
+pub(crate) struct Server {
     listeners: Vec<TcpListener>,
     gate: Gate,
-    api: Arc<Api<R>>,
+    api: Arc<Api>,
     page: Page,
 }
 
-impl Server<Vec<u8>> {
+impl Server {
     /// Listens, and shows the newest calls of a session.
     pub(crate) fn live(look: LiveLook, options: Options) -> anyhow::Result<Self> {
         let shown = Arc::new(Shown::live());
@@ -91,16 +91,16 @@ impl Server<Vec<u8>> {
     }
 }
 
-impl<R: ReadAt + Send + Sync + 'static> Server<R> {
+impl Server {
     /// Listens, and begins to read the calls of a recording.
-    pub(crate) fn start(recording: Recording<R>, options: Options) -> anyhow::Result<Self> {
+    pub(crate) fn start(recording: Recording, options: Options) -> anyhow::Result<Self> {
         let source = Source::new(recording);
         let server = Self::new(Arc::new(Shown::recording(Arc::clone(&source))), options)?;
         spawn(move || source.build())?;
         Ok(server)
     }
 
-    fn new(shown: Arc<Shown<R>>, options: Options) -> anyhow::Result<Self> {
+    fn new(shown: Arc<Shown>, options: Options) -> anyhow::Result<Self> {
         let (listeners, port) = listen(options.port)?;
         let gate = Gate::new(port)?;
         let page = Page::new(options.folder);

@@ -14,7 +14,7 @@
 
 use super::params::Params;
 use ctrace_core::{
-    recording::{ReadAt, Recording},
+    recording::Recording,
     timeline::{Cell, Picture, PictureRow, RowKey, Span, View},
     units::{Nanos, ThreadId},
 };
@@ -69,13 +69,7 @@ impl Bytes {
         numbers.into_iter().for_each(|number| self.0.extend(number.to_le_bytes()));
     }
 
-    fn row<R: ReadAt>(
-        &mut self,
-        row: &PictureRow,
-        view: &View,
-        start: Nanos,
-        recording: &Recording<R>,
-    ) {
+    fn row(&mut self, row: &PictureRow, view: &View, start: Nanos, recording: &Recording) {
         let left_out = u32::try_from(row.left_out).unwrap_or(u32::MAX);
         self.words([row.cells.len() as u32, row.spans.len() as u32, left_out, 0]);
         self.words(row.cells.iter().map(|cell| {
@@ -104,11 +98,11 @@ fn since(time: u64, start: Nanos) -> f64 {
 }
 
 /// Returns the bytes of a picture. `start`: the start of the recording.
-pub(super) fn encode<R: ReadAt>(
+pub(super) fn encode(
     picture: &Picture,
     view: &View,
     start: Nanos,
-    recording: &Recording<R>,
+    recording: &Recording,
 ) -> Vec<u8> {
     let each = |row: &PictureRow| 24 + row.cells.len() * 12 + row.spans.len() * 24;
     let room = 64 + picture.rows.iter().map(each).sum::<usize>();

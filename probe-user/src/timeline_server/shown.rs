@@ -3,7 +3,7 @@
 use super::NoTimeline;
 use crate::session::keep::{live_calls::LiveLook, newest::Held};
 use ctrace_core::{
-    recording::{End, ReadAt, Recording, Writer},
+    recording::{End, Recording, Writer},
     timeline::Timeline,
 };
 use std::{
@@ -16,15 +16,15 @@ use std::{
 };
 
 /// A recording and its timeline, as soon as all calls were read.
-pub(super) struct Source<R> {
-    pub(super) recording: Recording<R>,
+pub(super) struct Source {
+    pub(super) recording: Recording,
     pub(super) timeline: OnceLock<Result<Timeline, NoTimeline>>,
     /// The number of calls that were read so far.
     pub(super) read: AtomicU64,
 }
 
-impl<R: ReadAt + Send + Sync> Source<R> {
-    pub(super) fn new(recording: Recording<R>) -> Arc<Self> {
+impl Source {
+    pub(super) fn new(recording: Recording) -> Arc<Self> {
         Arc::new(Self { recording, timeline: OnceLock::new(), read: AtomicU64::new(0) })
     }
 
@@ -42,14 +42,14 @@ impl<R: ReadAt + Send + Sync> Source<R> {
 }
 
 /// The source of the answers. That of a live page is replaced whenever there are new calls.
-pub(super) struct Shown<R> {
-    source: RwLock<Option<Arc<Source<R>>>>,
+pub(super) struct Shown {
+    source: RwLock<Option<Arc<Source>>>,
     is_live: bool,
     has_ended: AtomicBool,
 }
 
-impl<R> Shown<R> {
-    pub(super) fn recording(source: Arc<Source<R>>) -> Self {
+impl Shown {
+    pub(super) fn recording(source: Arc<Source>) -> Self {
         let source = RwLock::new(Some(source));
         Self { source, is_live: false, has_ended: AtomicBool::new(true) }
     }
@@ -59,7 +59,7 @@ impl<R> Shown<R> {
     }
 
     /// Returns what is shown now; a live page has nothing at first.
-    pub(super) fn now(&self) -> Option<Arc<Source<R>>> {
+    pub(super) fn now(&self) -> Option<Arc<Source>> {
         self.source.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -68,14 +68,14 @@ impl<R> Shown<R> {
         self.is_live.then(|| self.has_ended.load(Ordering::Relaxed))
     }
 
-    fn show(&self, source: Arc<Source<R>>) {
+    fn show(&self, source: Arc<Source>) {
         let before = self.source.write().unwrap_or_else(PoisonError::into_inner).replace(source);
         // It may be large: nobody waits while it goes.
         drop(before);
     }
 }
 
-impl Shown<Vec<u8>> {
+impl Shown {
     /// Shows new calls until the session ends. Making a timeline takes at most a fifth of the time.
     pub(super) fn follow(&self, look: &LiveLook) {
         const SHORTEST: Duration = Duration::from_millis(200);
@@ -92,7 +92,7 @@ impl Shown<Vec<u8>> {
     }
 
     /// Shows a source. One without a timeline is shown only if there is no other: it says why.
-    fn show_if_better(&self, source: Arc<Source<Vec<u8>>>) {
+    fn show_if_better(&self, source: Arc<Source>) {
         match source.timeline.get() {
             Some(Err(error)) if self.now().is_some() => {
                 tracing::warn!("the newest calls cannot be shown: {error}");
@@ -111,7 +111,7 @@ impl Drop for Ended<'_> {
     }
 }
 
-fn source_of(held: &Held, end: &End) -> anyhow::Result<Arc<Source<Vec<u8>>>> {
+fn source_of(held: &Held, end: &End) -> anyhow::Result<Arc<Source>> {
     let writer = Writer::uncompressed(Vec::new(), &held.start)?;
     let source = Source::new(Recording::open(held.write_to(writer, end)?)?);
     source.build();
@@ -124,7 +124,7 @@ mod tests {
     use ctrace_core::{recording::Start, timeline::TimelineError};
 
     /// Returns a source of as many functions, which has no timeline if there is an error.
-    fn source(end_ns: u64, error: Option<TimelineError>) -> Arc<Source<Vec<u8>>> {
+    fn source(end_ns: u64, error: Option<TimelineError>) -> Arc<Source> {
         let writer = Writer::uncompressed(Vec::new(), &Start::default()).expect("in memory");
         let end = End { end_ns: ctrace_core::units::Nanos(end_ns), ..End::default() };
         let file = writer.finish(&end).expect("in memory");
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_source_without_a_timeline_replaces_none_that_has_one() {
         let shown = Shown::live();
-        let length = |shown: &Shown<Vec<u8>>| shown.now().map(|now| now.recording.period().1.0);
+        let length = |shown: &Shown| shown.now().map(|now| now.recording.period().1.0);
         let refused = || Some(TimelineError::TooManyThreads);
         shown.show_if_better(source(3, refused()));
         assert_eq!(length(&shown), Some(3), "it says why");

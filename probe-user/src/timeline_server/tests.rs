@@ -30,15 +30,12 @@ pub(super) struct Served {
 }
 
 impl Served {
-    pub(super) fn new<R: ReadAt + Send + Sync + 'static>(recording: Recording<R>) -> Self {
+    pub(super) fn new(recording: Recording) -> Self {
         Self::with_page(recording, None)
     }
 
     /// `folder`: where the files of the page are, if not in the program.
-    pub(super) fn with_page<R: ReadAt + Send + Sync + 'static>(
-        recording: Recording<R>,
-        folder: Option<PathBuf>,
-    ) -> Self {
+    pub(super) fn with_page(recording: Recording, folder: Option<PathBuf>) -> Self {
         let options = Options { port: 0, folder, files: vec!["a 'b'.ctrace".to_owned()] };
         let served = Self::of(Server::start(recording, options).expect("it listens"));
         while served.get("api/about").starts_with(b"HTTP/1.1 503") {
@@ -47,7 +44,7 @@ impl Served {
         served
     }
 
-    pub(super) fn of<R: ReadAt + Send + Sync + 'static>(server: Server<R>) -> Self {
+    pub(super) fn of(server: Server) -> Self {
         let url = server.url();
         let address = url.strip_prefix("http://127.0.0.1:").expect("this machine");
         let (port, token) = address.split_once('/').expect("a path");
@@ -124,12 +121,12 @@ fn host(port: u16) -> String {
     format!("Host: 127.0.0.1:{port}\r\n")
 }
 
-pub(super) fn demo() -> Recording<std::fs::File> {
+pub(super) fn demo() -> Recording {
     Recording::open(std::fs::File::open(DEMO).expect("the demo")).expect("a recording")
 }
 
 /// A recording of one call whose names are markup.
-pub(super) fn hostile() -> Recording<Vec<u8>> {
+pub(super) fn hostile() -> Recording {
     Recording::open(of_chunks(1)).expect("a recording")
 }
 

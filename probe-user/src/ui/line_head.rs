@@ -5,7 +5,7 @@ use crate::ui::output::style::{Style, Tone};
 use crate::ui::text::names;
 use ctrace_core::{
     formats::stream::{Lost, Scene},
-    recording::{ReadAt, ThreadRecord},
+    recording::ThreadRecord,
     report::{LossReport, render::clean::clean},
     units::{Nanos, ThreadId, Tid},
 };
@@ -51,7 +51,7 @@ impl LineHead {
     }
 
     /// Takes threads that were added.
-    pub(super) fn define<R: ReadAt>(&mut self, scene: &Scene<'_, R>) {
+    pub(super) fn define(&mut self, scene: &Scene<'_>) {
         let recording = scene.recording;
         self.start = recording.start().start_ns;
         self.threads.clear();
@@ -63,9 +63,9 @@ impl LineHead {
     }
 
     /// Appends the time, the thread if it is shown, and a gap.
-    pub(super) fn begin<R: ReadAt>(
+    pub(super) fn begin(
         &mut self,
-        scene: &Scene<'_, R>,
+        scene: &Scene<'_>,
         (at, thread): (Nanos, ThreadId),
         to: &mut String,
     ) {

@@ -16,7 +16,6 @@ use ctrace_core::{
     },
     function::{FunctionInfo, FunctionKind},
     names::as_written,
-    recording::ReadAt,
     report::{CallValues, UNREADABLE, render::clean::clean},
     units::Nanos,
     values::Value,
@@ -69,7 +68,7 @@ impl TextLines {
     }
 
     /// Takes names that were added. Threads are shown once there are several.
-    pub(crate) fn define<R: ReadAt>(&mut self, scene: &Scene<'_, R>) {
+    pub(crate) fn define(&mut self, scene: &Scene<'_>) {
         self.head.define(scene);
         let new = scene.recording.functions().iter().skip(self.functions.len());
         let new: Vec<_> = new.map(|info| self.function(info)).collect();
@@ -89,12 +88,7 @@ impl TextLines {
     }
 
     /// Appends the line.
-    pub(crate) fn line<R: ReadAt>(
-        &mut self,
-        scene: &Scene<'_, R>,
-        line: &StreamLine<'_>,
-        to: &mut Vec<u8>,
-    ) {
+    pub(crate) fn line(&mut self, scene: &Scene<'_>, line: &StreamLine<'_>, to: &mut Vec<u8>) {
         self.call.clear();
         self.rest.clear();
         match line {
@@ -108,12 +102,7 @@ impl TextLines {
         self.head.finish(&self.call, to);
     }
 
-    fn call<R: ReadAt>(
-        &mut self,
-        scene: &Scene<'_, R>,
-        call: &CallLine,
-        values: Option<&CallValues>,
-    ) {
+    fn call(&mut self, scene: &Scene<'_>, call: &CallLine, values: Option<&CallValues>) {
         let is_end = matches!(call.part, CallPart::Resumed | CallPart::Gone);
         let at = if is_end { call.end() } else { call.start };
         self.head.begin(scene, (at, call.thread), &mut self.call);

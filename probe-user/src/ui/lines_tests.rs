@@ -8,7 +8,7 @@ use ctrace_core::{
     formats::stream::{Lines, Live, Scene, StreamLine},
     function::{ByOrder, ExitSeen, FunctionInfo, FunctionKind, ValueInfo, ValueKind},
     points::{Level, PointShape},
-    recording::{Block, ReadAt, Start},
+    recording::{Block, Start},
     units::{Nanos, Pid, Tid},
 };
 use std::{io, sync::Arc};
@@ -28,12 +28,12 @@ pub(super) const OTHER: u32 = 7;
 /// Prints lines of text into memory.
 struct Printed(TextLines, Vec<u8>);
 
-impl<R: ReadAt> Lines<R> for Printed {
-    fn define(&mut self, scene: &Scene<'_, R>) {
+impl Lines for Printed {
+    fn define(&mut self, scene: &Scene<'_>) {
         self.0.define(scene);
     }
 
-    fn line(&mut self, scene: &Scene<'_, R>, line: &StreamLine<'_>) -> io::Result<()> {
+    fn line(&mut self, scene: &Scene<'_>, line: &StreamLine<'_>) -> io::Result<()> {
         self.0.line(scene, line, &mut self.1);
         Ok(())
     }

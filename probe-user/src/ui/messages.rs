@@ -13,7 +13,6 @@ use ctrace_core::{
     formats::stream::{Lost, Message, Scene},
     function::FunctionInfo,
     points::Level,
-    recording::ReadAt,
     report::{LOST_TEXT, UNREADABLE, render::clean::is_harmful},
     units::FuncId,
 };
@@ -55,16 +54,16 @@ impl TextMessages {
     }
 
     /// Takes names that were added.
-    pub(crate) fn define<R: ReadAt>(&mut self, scene: &Scene<'_, R>) {
+    pub(crate) fn define(&mut self, scene: &Scene<'_>) {
         let all = scene.recording.functions();
         self.functions.extend(all.iter().skip(self.functions.len()).map(Function::new));
         self.head.define(scene);
     }
 
     /// Appends the line of a message. `has_levels`: there is a column for the level.
-    pub(crate) fn line<R: ReadAt>(
+    pub(crate) fn line(
         &mut self,
-        scene: &Scene<'_, R>,
+        scene: &Scene<'_>,
         message: &Message<'_>,
         has_levels: bool,
         to: &mut Vec<u8>,
@@ -106,7 +105,7 @@ impl TextMessages {
     }
 
     /// Returns the functions around a message.
-    fn around<R: ReadAt>(&self, scene: &Scene<'_, R>, message: &Message<'_>) -> String {
+    fn around(&self, scene: &Scene<'_>, message: &Message<'_>) -> String {
         let (functions, is_whole) = scene.around(message.call);
         let first = functions.len().saturating_sub(MOST_AROUND);
         let label = |function: &FuncId| {

@@ -8,7 +8,7 @@ use ctrace_core::{
     engine::Engine,
     formats::stream::{Lines, Live, Messages, Scene, StreamLine, replay},
     function::{FunctionInfo, FunctionKind, ValueInfo, ValueKind},
-    recording::{Block, End, ReadAt, Recording, Start, Writer, replay::Query},
+    recording::{Block, End, Recording, Start, Writer, replay::Query},
     units::{FuncId, Nanos, Pid, Tid},
 };
 use std::io;
@@ -29,8 +29,8 @@ impl Printed {
     }
 }
 
-impl<R: ReadAt> Lines<R> for Printed {
-    fn define(&mut self, scene: &Scene<'_, R>) {
+impl Lines for Printed {
+    fn define(&mut self, scene: &Scene<'_>) {
         self.0.define(scene.recording.functions());
         self.1.define(scene);
     }
@@ -39,7 +39,7 @@ impl<R: ReadAt> Lines<R> for Printed {
         self.0.has(function)
     }
 
-    fn line(&mut self, scene: &Scene<'_, R>, line: &StreamLine<'_>) -> io::Result<()> {
+    fn line(&mut self, scene: &Scene<'_>, line: &StreamLine<'_>) -> io::Result<()> {
         if let StreamLine::Lost(lost) = line {
             self.1.lost(lost, &mut self.2);
         }

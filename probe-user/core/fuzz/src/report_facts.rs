@@ -7,7 +7,7 @@ pub fn check(bytes: &[u8]) {
     let Ok(facts) = ReportFacts::parse(bytes) else { return };
     let chosen = vec![true; facts.functions().len()];
     for functions in [None, Some(chosen.as_slice())] {
-        let source = || ComparedFile::<Vec<u8>> {
+        let source = || ComparedFile {
             file: String::new(),
             content: Content::Report { facts: &facts, functions },
         };

@@ -6,7 +6,7 @@ use super::survey::{Chosen, Read, Survey, Surveyed};
 use crate::calls::spool::Call;
 use crate::recording::replay::report::open_at_end;
 use crate::recording::replay::select::{CallReader, each_part};
-use crate::recording::{Chunk, ChunkEntry, ReadAt};
+use crate::recording::{Chunk, ChunkEntry};
 use crate::stats::Summary;
 use crate::stats::histogram::{Histogram, HistogramCounter};
 use crate::stats::rank::Keep;
@@ -49,11 +49,7 @@ pub(crate) enum Cells {
 }
 
 impl Cells {
-    pub(crate) fn gather<R: ReadAt>(
-        survey: &Survey<'_, R>,
-        chosen: &Chosen,
-        metrics: &[Metric],
-    ) -> Self {
+    pub(crate) fn gather(survey: &Survey<'_>, chosen: &Chosen, metrics: &[Metric]) -> Self {
         match &survey.content {
             Surveyed::Recording(read) => {
                 let stretches = Stretches::new(read.period.clone());
@@ -93,7 +89,7 @@ struct Slots {
 }
 
 impl Slots {
-    fn new<R: ReadAt>(survey: &Survey<'_, R>, chosen: &Chosen) -> Self {
+    fn new(survey: &Survey<'_>, chosen: &Chosen) -> Self {
         let of_function: Vec<Option<u32>> =
             survey.index.functions.iter().map(|at| chosen.slot_of_function[at.index()]).collect();
         let nodes = match &survey.content {
@@ -107,7 +103,7 @@ impl Slots {
         Self { of_node: of_node.collect(), of_function, count: chosen.slots() }
     }
 
-    fn gather<R: ReadAt>(&self, read: &Read<'_, R>, stretches: &Stretches) -> Vec<Stretch> {
+    fn gather(&self, read: &Read<'_>, stretches: &Stretches) -> Vec<Stretch> {
         let parts = each_part(read.chunks, |chunks| self.part(read, stretches, chunks));
         let mut all = vec![Stretch::new(self.count); stretches.count()];
         for (at, part) in parts.into_iter().flatten() {
@@ -126,9 +122,9 @@ impl Slots {
     }
 
     /// Reads one worker's part: consecutive chunks.
-    fn part<R: ReadAt>(
+    fn part(
         &self,
-        read: &Read<'_, R>,
+        read: &Read<'_>,
         stretches: &Stretches,
         chunks: &[ChunkEntry],
     ) -> BTreeMap<usize, Stretch> {
@@ -213,12 +209,7 @@ impl Worker<'_> {
         self.done
     }
 
-    fn chunk<R: ReadAt>(
-        &mut self,
-        selected: &mut CallReader<'_, R>,
-        chunk: &Chunk,
-        stretches: &Stretches,
-    ) {
+    fn chunk(&mut self, selected: &mut CallReader<'_>, chunk: &Chunk, stretches: &Stretches) {
         let shown = chunk.threads().iter().map(|thread| {
             let mut calls = Vec::with_capacity(chunk.calls(thread).len());
             selected.calls_with_own(chunk, thread, |call, node, own| {

@@ -42,8 +42,8 @@ pub use model::{
 pub use rows::{DiffRows, Row, RowSelection, check_column, choose, columns};
 pub use verdict::Verdict;
 
+use crate::recording::Recording;
 use crate::recording::replay::Query;
-use crate::recording::{ReadAt, Recording};
 use catalogue::Catalogue;
 use gather::Cells;
 use judge::Side;
@@ -53,15 +53,15 @@ use survey::{Chosen, Survey, described};
 const MAX_ROWS: usize = 1_000;
 
 /// A file to compare, and its compared part.
-pub struct ComparedFile<'a, R> {
+pub struct ComparedFile<'a> {
     /// The name that the reader gave.
     pub file: String,
-    pub content: Content<'a, R>,
+    pub content: Content<'a>,
 }
 
-pub enum Content<'a, R> {
+pub enum Content<'a> {
     Recording {
-        recording: &'a Recording<R>,
+        recording: &'a Recording,
         query: &'a Query,
     },
     /// A JSON report, without single calls. The flags select the functions that count.
@@ -103,13 +103,9 @@ impl Options {
 }
 
 /// Compares several files of the new side with those of the old.
-pub fn diff<'a, R: ReadAt>(
-    old: &[ComparedFile<'a, R>],
-    new: &[ComparedFile<'a, R>],
-    options: &Options,
-) -> Diff {
+pub fn diff<'a>(old: &[ComparedFile<'a>], new: &[ComparedFile<'a>], options: &Options) -> Diff {
     let mut catalogue = Catalogue::new([old, new].map(|side| side.iter().flat_map(described)));
-    let mut survey = |sources: &[ComparedFile<'a, R>]| -> Vec<Survey<'a, R>> {
+    let mut survey = |sources: &[ComparedFile<'a>]| -> Vec<Survey<'a>> {
         sources.iter().map(|source| Survey::new(source, &mut catalogue)).collect()
     };
     let surveys = [survey(old), survey(new)];

@@ -149,18 +149,15 @@ impl Serialize for Changes {
     }
 }
 
-pub(super) fn assemble<R>(
-    sources: &[&[ComparedFile<'_, R>]; 2],
-    surveys: &[Vec<Survey<'_, R>>; 2],
+pub(super) fn assemble(
+    sources: &[&[ComparedFile<'_>]; 2],
+    surveys: &[Vec<Survey<'_>>; 2],
     sides: &[Side; 2],
     catalogue: &Catalogue,
     chosen: &Chosen,
     Verdicts { metrics, judged }: Verdicts,
     options: &Options,
-) -> Diff
-where
-    R: crate::recording::ReadAt,
-{
+) -> Diff {
     let mut rows = judged.iter().enumerate().map(|(slot, judged)| {
         let calls = [0, 1].map(|side: usize| -> u64 {
             surveys[side].iter().map(|survey| survey.index.of_slot(chosen, slot).calls).sum()
@@ -211,7 +208,7 @@ where
 }
 
 impl SideReport {
-    fn new<R>(sources: &[ComparedFile<'_, R>], surveys: &[Survey<'_, R>], side: &Side) -> Self {
+    fn new(sources: &[ComparedFile<'_>], surveys: &[Survey<'_>], side: &Side) -> Self {
         let mut report = Self {
             files: sources.iter().map(|source| source.file.clone()).collect(),
             kind: SourceKind::Recording,

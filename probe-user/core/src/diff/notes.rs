@@ -4,15 +4,15 @@ use super::ComparedFile;
 use super::model::{SideReport, SourceKind};
 use super::stretches::Stretches;
 use super::survey::{Survey, Surveyed};
+use crate::recording::Host;
 use crate::recording::replay::report::{damage, notes as of_recording};
-use crate::recording::{Host, ReadAt};
 
 /// A recording with fewer stretches is called short.
 const FEW: usize = 8;
 
-pub(super) fn notes<R: ReadAt>(
-    sources: &[&[ComparedFile<'_, R>]; 2],
-    surveys: &[Vec<Survey<'_, R>>; 2],
+pub(super) fn notes(
+    sources: &[&[ComparedFile<'_>]; 2],
+    surveys: &[Vec<Survey<'_>>; 2],
     sides: [&SideReport; 2],
 ) -> Vec<String> {
     let mut notes = Vec::new();

@@ -7,7 +7,7 @@ use super::{ComparedFile, Content, ReportFacts};
 use crate::recording::replay::count::{FirstPass, count};
 use crate::recording::replay::lens::Lens;
 use crate::recording::replay::report::period;
-use crate::recording::{ChunkEntry, ReadAt, Recording};
+use crate::recording::{ChunkEntry, Recording};
 use crate::report::LossReport;
 use crate::units::{FuncId, Nanos, saturating_sum};
 use std::ops::Range;
@@ -27,25 +27,25 @@ impl Activity {
 }
 
 /// The facts about a file after the first pass.
-pub(crate) struct Survey<'a, R> {
-    pub(crate) content: Surveyed<'a, R>,
+pub(crate) struct Survey<'a> {
+    pub(crate) content: Surveyed<'a>,
     pub(crate) index: Index,
 }
 
-pub(crate) enum Surveyed<'a, R> {
-    Recording(Box<Read<'a, R>>),
+pub(crate) enum Surveyed<'a> {
+    Recording(Box<Read<'a>>),
     Report(&'a ReportFacts),
 }
 
-pub(crate) struct Read<'a, R> {
-    pub(crate) recording: &'a Recording<R>,
+pub(crate) struct Read<'a> {
+    pub(crate) recording: &'a Recording,
     pub(crate) lens: Lens<'a>,
     pub(crate) chunks: &'a [ChunkEntry],
     pub(crate) counted: FirstPass,
     pub(crate) period: Range<u64>,
 }
 
-impl<R> Read<'_, R> {
+impl Read<'_> {
     pub(crate) fn duration(&self) -> Nanos {
         Nanos(self.period.end).since(Nanos(self.period.start))
     }
@@ -79,7 +79,7 @@ pub(crate) struct Index {
     pub(crate) of_path: Vec<Activity>,
 }
 
-impl<'a, R: ReadAt> Survey<'a, R> {
+impl<'a> Survey<'a> {
     /// Returns true if waits were told apart.
     pub(crate) fn tells_waits(&self) -> bool {
         match &self.content {
@@ -90,7 +90,7 @@ impl<'a, R: ReadAt> Survey<'a, R> {
         }
     }
 
-    pub(crate) fn new(source: &ComparedFile<'a, R>, catalogue: &mut Catalogue) -> Self {
+    pub(crate) fn new(source: &ComparedFile<'a>, catalogue: &mut Catalogue) -> Self {
         let functions = described(source).iter().map(|told| catalogue.function(told)).collect();
         match source.content {
             Content::Recording { recording, query } => {
@@ -111,7 +111,7 @@ impl<'a, R: ReadAt> Survey<'a, R> {
 }
 
 /// Returns the functions of a file.
-pub(super) fn described<'a, R: ReadAt>(source: &ComparedFile<'a, R>) -> Vec<Description<'a>> {
+pub(super) fn described<'a>(source: &ComparedFile<'a>) -> Vec<Description<'a>> {
     match source.content {
         Content::Recording { recording, .. } => {
             let program = recording.start().target.name();
@@ -126,11 +126,7 @@ pub(super) fn described<'a, R: ReadAt>(source: &ComparedFile<'a, R>) -> Vec<Desc
 }
 
 impl Index {
-    fn of_recording<R: ReadAt>(
-        read: &Read<'_, R>,
-        functions: Vec<FuncId>,
-        catalogue: &mut Catalogue,
-    ) -> Self {
+    fn of_recording(read: &Read<'_>, functions: Vec<FuncId>, catalogue: &mut Catalogue) -> Self {
         let nodes = read.lens.paths.nodes();
         let paths = catalogue.paths(nodes, &functions);
         let mut index = Self { functions, paths, ..Self::default() };
@@ -205,11 +201,7 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    pub(crate) fn new<R>(
-        surveys: &[Vec<Survey<'_, R>>; 2],
-        catalogue: &Catalogue,
-        most: usize,
-    ) -> Self {
+    pub(crate) fn new(surveys: &[Vec<Survey<'_>>; 2], catalogue: &Catalogue, most: usize) -> Self {
         let all = || surveys.iter().flatten();
         let (functions, functions_left_out) =
             most_active(all().map(|survey| &survey.index.of_function), most);

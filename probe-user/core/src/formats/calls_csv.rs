@@ -4,7 +4,6 @@ use super::excerpt::{Ended, Excerpt};
 use super::lines::{self, LineLayout};
 use super::out::Out;
 use super::{Coverage, ExportError};
-use crate::recording::ReadAt;
 use crate::report::render::csv::{quoted, text};
 
 const HEADING: &str = "pid,tid,thread,start_ns,duration_ns,timed,open,function,depth,path";
@@ -31,10 +30,7 @@ const LAYOUT: LineLayout = LineLayout {
     end: b"\n",
 };
 
-pub(super) fn write<R: ReadAt>(
-    excerpt: &Excerpt<'_, R>,
-    mut out: Out<'_>,
-) -> Result<Coverage, ExportError> {
+pub(super) fn write(excerpt: &Excerpt<'_>, mut out: Out<'_>) -> Result<Coverage, ExportError> {
     out.text(HEADING);
     out.text(if excerpt.recording.has_values() { VALUES } else { "" });
     out.text("\n");

@@ -7,7 +7,6 @@ use super::out::Out;
 use super::per_path::PerPath;
 use super::stream::{CallPart, Scene, StreamLine};
 use super::{Coverage, ExportError};
-use crate::recording::ReadAt;
 use crate::report::render::json::compact;
 use crate::units::ThreadId;
 use std::collections::HashMap;
@@ -31,10 +30,7 @@ const LAYOUT: LineLayout = LineLayout {
     end: b"}\n",
 };
 
-pub(super) fn write<R: ReadAt>(
-    excerpt: &Excerpt<'_, R>,
-    out: Out<'_>,
-) -> Result<Coverage, ExportError> {
+pub(super) fn write(excerpt: &Excerpt<'_>, out: Out<'_>) -> Result<Coverage, ExportError> {
     lines::write(excerpt, &LAYOUT, out)
 }
 
@@ -49,7 +45,7 @@ pub struct JsonLines {
 
 impl JsonLines {
     /// Takes names that were added.
-    pub fn define<R: ReadAt>(&mut self, scene: &Scene<'_, R>) {
+    pub fn define(&mut self, scene: &Scene<'_>) {
         if self.labels.all().len() < scene.recording.functions().len() {
             self.labels = Labels::of(scene.recording);
         }
@@ -57,12 +53,7 @@ impl JsonLines {
     }
 
     /// Appends the line, if it is one of a whole call.
-    pub fn line<R: ReadAt>(
-        &mut self,
-        scene: &Scene<'_, R>,
-        line: &StreamLine<'_>,
-        to: &mut Vec<u8>,
-    ) {
+    pub fn line(&mut self, scene: &Scene<'_>, line: &StreamLine<'_>, to: &mut Vec<u8>) {
         let StreamLine::Call(call, values) = line else { return };
         if matches!(call.part, CallPart::Begun | CallPart::Gone) {
             return;

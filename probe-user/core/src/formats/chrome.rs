@@ -9,15 +9,12 @@ use super::excerpt::{Ended, Excerpt};
 use super::labels::{self, Labels};
 use super::out::Out;
 use super::{Coverage, ExportError};
-use crate::recording::{ReadAt, Recording};
+use crate::recording::Recording;
 use crate::report::NamedValues;
 use crate::report::render::json::compact;
 use std::collections::HashSet;
 
-pub(super) fn write<R: ReadAt>(
-    excerpt: &Excerpt<'_, R>,
-    mut out: Out<'_>,
-) -> Result<Coverage, ExportError> {
+pub(super) fn write(excerpt: &Excerpt<'_>, mut out: Out<'_>) -> Result<Coverage, ExportError> {
     let recording = excerpt.recording;
     let labels = Labels::of(recording);
     let names: Vec<String> =
@@ -94,9 +91,9 @@ struct Known {
 
 impl Known {
     /// Names a thread and its process at their first occurrence.
-    fn introduce<R: ReadAt>(
+    fn introduce(
         &mut self,
-        recording: &Recording<R>,
+        recording: &Recording,
         thread: &labels::ThreadLabel,
         out: &mut Out<'_>,
     ) {
@@ -118,7 +115,7 @@ impl Known {
     }
 }
 
-fn other_data<R: ReadAt>(recording: &Recording<R>, told: &Coverage) -> serde_json::Value {
+fn other_data(recording: &Recording, told: &Coverage) -> serde_json::Value {
     let start = recording.start();
     serde_json::json!({
         "writer": format!("ctrace {}", env!("CARGO_PKG_VERSION")),

@@ -3,7 +3,7 @@
 use crate::calls::paths::Node;
 use crate::function::FunctionInfo;
 use crate::points::PointShape;
-use crate::recording::{Chunk, ChunkLoss, ReadAt, Recording};
+use crate::recording::{Chunk, ChunkLoss, Recording};
 use crate::report::LossReport;
 use serde::Serialize;
 
@@ -28,7 +28,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    pub(super) fn of<R: ReadAt>(recording: &Recording<R>) -> Self {
+    pub(super) fn of(recording: &Recording) -> Self {
         Self {
             unreadable_bytes: recording.unreadable(),
             has_no_end: recording.end().is_none(),

@@ -8,18 +8,16 @@ use crate::recording::replay::count::count;
 use crate::recording::replay::lens::Lens;
 use crate::recording::replay::report::period;
 use crate::recording::replay::select::{CallReader, Only};
-use crate::recording::{
-    Call, Chunk, ChunkEntry, OpenCall, ReadAt, RecordError, Recording, ValuesByCall,
-};
+use crate::recording::{Call, Chunk, ChunkEntry, OpenCall, RecordError, Recording, ValuesByCall};
 use crate::report::{CallValues, NamedValues};
 use crate::units::{FuncId, Nanos, ThreadId};
 use std::slice::Iter;
 
 /// The part of a recording that a query chooses, with the query's paths and calls.
-pub(super) struct Excerpt<'a, R> {
-    pub(super) recording: &'a Recording<R>,
+pub(super) struct Excerpt<'a> {
+    pub(super) recording: &'a Recording,
     pub(super) query: &'a Query,
-    pub(super) options: &'a Options<'a, R>,
+    pub(super) options: &'a Options<'a>,
     progress: &'a dyn Fn(u64),
     /// True if values are read.
     values: bool,
@@ -129,16 +127,16 @@ impl<'a> Step<'a> {
     }
 }
 
-impl<'a, R: ReadAt> Excerpt<'a, R> {
+impl<'a> Excerpt<'a> {
     /// Without `values`, [`Step::values`] has none.
-    pub(super) fn new(export: &'a Export<'a, R>, values: bool) -> Self {
+    pub(super) fn new(export: &'a Export<'a>, values: bool) -> Self {
         let Export { recording, query, ref options, progress } = *export;
         let lens = Lens::new(query, recording.nodes(), recording.functions());
         Self { recording, query, options, progress, values, lens }
     }
 
     /// Returns the older recording, whose difference the export shows.
-    pub(super) fn older(&self) -> Option<Export<'a, R>> {
+    pub(super) fn older(&self) -> Option<Export<'a>> {
         let (recording, query) = self.options.older?;
         Some(Export { recording, query, options: Options::default(), progress: self.progress })
     }
@@ -194,7 +192,7 @@ impl<'a, R: ReadAt> Excerpt<'a, R> {
 
     fn read(
         &self,
-        mut selected: CallReader<'_, R>,
+        mut selected: CallReader<'_>,
         mut each: impl FnMut(Step<'_>) -> Result<(), ExportError>,
     ) -> Result<Coverage, ExportError> {
         let mut told = Coverage::of(self.recording);

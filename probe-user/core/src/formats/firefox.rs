@@ -12,7 +12,7 @@ use super::out::Out;
 use super::samples::Samples;
 use super::{Coverage, ExportError};
 use crate::calls::paths::Node;
-use crate::recording::{ROOT_PATH, ReadAt, Recording};
+use crate::recording::{ROOT_PATH, Recording};
 use crate::units::{Nanos, ThreadId};
 use fxprof_processed_profile::{
     CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, ProcessHandle, Profile,
@@ -31,10 +31,7 @@ const ROOM: u64 = 4 * ALL_LOOKS;
 /// The room that a thread takes.
 const THREAD: u64 = 64;
 
-pub(super) fn write<R: ReadAt>(
-    excerpt: &Excerpt<'_, R>,
-    mut out: Out<'_>,
-) -> Result<Coverage, ExportError> {
+pub(super) fn write(excerpt: &Excerpt<'_>, mut out: Out<'_>) -> Result<Coverage, ExportError> {
     let mut sampler = Sampler::new(excerpt);
     let told = excerpt.chunks(|step| sampler.chunk(&step))?;
     let name = labels::target(&excerpt.recording.start().target);
@@ -46,7 +43,7 @@ pub(super) fn write<R: ReadAt>(
 
 /// Returns the places of threads: the recorded process first, then by process and thread id, which
 /// the system gives in the order of creation.
-fn places<R: ReadAt>(recording: &Recording<R>) -> HashMap<ThreadId, u64> {
+fn places(recording: &Recording) -> HashMap<ThreadId, u64> {
     let program = recording.start().target.pid;
     let mut threads: Vec<_> = recording.threads().collect();
     threads.sort_by_key(|thread| (Some(thread.pid) != program, thread.pid, thread.tid, thread.id));
@@ -61,8 +58,8 @@ struct Thread {
     last: u32,
 }
 
-struct Sampler<'a, R> {
-    recording: &'a Recording<R>,
+struct Sampler<'a> {
+    recording: &'a Recording,
     nodes: &'a [Node],
     profile: Profile,
     names: Vec<StringHandle>,
@@ -82,8 +79,8 @@ struct Sampler<'a, R> {
     room: u64,
 }
 
-impl<'a, R: ReadAt> Sampler<'a, R> {
-    fn new(excerpt: &'a Excerpt<'a, R>) -> Self {
+impl<'a> Sampler<'a> {
+    fn new(excerpt: &'a Excerpt<'a>) -> Self {
         let recording = excerpt.recording;
         let head = recording.start();
         let (Nanos(start), Nanos(end)) = excerpt.period();

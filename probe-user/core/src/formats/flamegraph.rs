@@ -10,7 +10,6 @@ use super::folded::{self, Stack};
 use super::frame_titles::{Titles, retitle};
 use super::out::Out;
 use super::{Coverage, ExportError, labels};
-use crate::recording::ReadAt;
 use inferno::flamegraph::{self, Direction};
 use std::collections::BTreeMap;
 
@@ -23,10 +22,7 @@ struct Row {
     calls: u64,
 }
 
-pub(super) fn write<R: ReadAt>(
-    excerpt: &Excerpt<'_, R>,
-    out: Out<'_>,
-) -> Result<Coverage, ExportError> {
+pub(super) fn write(excerpt: &Excerpt<'_>, out: Out<'_>) -> Result<Coverage, ExportError> {
     let (stacks, told) = folded::stacks(excerpt)?;
     let older = excerpt.older().map(|older| folded::stacks(&Excerpt::new(&older, false)));
     let drawing = Drawing {

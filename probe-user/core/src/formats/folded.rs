@@ -8,7 +8,6 @@ use super::labels::Labels;
 use super::out::Out;
 use super::path_sums::PathSums;
 use super::{Coverage, ExportError};
-use crate::recording::ReadAt;
 
 /// Limit of bytes of all stacks, which are sorted in memory.
 const ROOM: usize = 256 << 20;
@@ -21,10 +20,7 @@ pub(super) struct Stack {
     pub(super) calls: u64,
 }
 
-pub(super) fn write<R: ReadAt>(
-    excerpt: &Excerpt<'_, R>,
-    out: Out<'_>,
-) -> Result<Coverage, ExportError> {
+pub(super) fn write(excerpt: &Excerpt<'_>, out: Out<'_>) -> Result<Coverage, ExportError> {
     let (stacks, told) = stacks(excerpt)?;
     write_lines(&stacks, out)?;
     Ok(told)
@@ -42,9 +38,7 @@ pub(super) fn write_lines(stacks: &[Stack], mut out: Out<'_>) -> Result<(), Expo
 }
 
 /// Returns all stacks, sorted by text.
-pub(super) fn stacks<R: ReadAt>(
-    excerpt: &Excerpt<'_, R>,
-) -> Result<(Vec<Stack>, Coverage), ExportError> {
+pub(super) fn stacks(excerpt: &Excerpt<'_>) -> Result<(Vec<Stack>, Coverage), ExportError> {
     let (all, told) = PathSums::of(excerpt)?;
     let labels = Labels::of(excerpt.recording);
     let stacks = all.paths().into_iter().map(|(path, sum)| Stack {

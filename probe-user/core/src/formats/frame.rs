@@ -9,7 +9,6 @@ use super::labels::{self, Labels, ThreadLabel};
 use super::out::Out;
 use super::per_path::PerPath;
 use super::{ChosenFrame, Coverage, ExportError};
-use crate::recording::ReadAt;
 use crate::recording::replay::frames::outermost;
 use crate::report::render::json::compact;
 use crate::units::ThreadId;
@@ -40,10 +39,7 @@ impl Frame {
     }
 }
 
-pub(super) fn write<R: ReadAt>(
-    excerpt: &Excerpt<'_, R>,
-    mut out: Out<'_>,
-) -> Result<Coverage, ExportError> {
+pub(super) fn write(excerpt: &Excerpt<'_>, mut out: Out<'_>) -> Result<Coverage, ExportError> {
     let found = excerpt.options.frame.map(|chosen| find(excerpt, chosen)).transpose()?;
     let frame = found.as_ref().map(|(frame, ..)| frame);
     let mut calls = Vec::new();
@@ -107,10 +103,7 @@ pub(super) fn write<R: ReadAt>(
 
 /// Returns the chosen frame, its number, and how many there are. Calls without a known duration are no
 /// frames.
-fn find<R: ReadAt>(
-    excerpt: &Excerpt<'_, R>,
-    chosen: ChosenFrame,
-) -> Result<(Frame, usize, usize), ExportError> {
+fn find(excerpt: &Excerpt<'_>, chosen: ChosenFrame) -> Result<(Frame, usize, usize), ExportError> {
     let paths = outermost(excerpt.nodes(), chosen.function);
     let mut frames = Vec::new();
     excerpt.chunks(|step| {

@@ -3,7 +3,7 @@
 use crate::calls::paths::{Node, ROOT};
 use crate::function::qualified;
 use crate::names::cut;
-use crate::recording::{ReadAt, Recording};
+use crate::recording::Recording;
 use crate::report::TargetReport;
 use crate::report::render::clean::clean;
 use crate::units::{FuncId, ThreadId};
@@ -22,7 +22,7 @@ pub(crate) const UNKNOWN_FRAMES: &str = "[path not recorded]";
 pub(crate) struct Labels(Vec<String>);
 
 impl Labels {
-    pub(crate) fn of<R: ReadAt>(recording: &Recording<R>) -> Self {
+    pub(crate) fn of(recording: &Recording) -> Self {
         let label = |info: &crate::function::FunctionInfo| {
             short(&clean(&qualified(info.kind, info.group.as_deref(), &info.name))).to_owned()
         };
@@ -72,7 +72,7 @@ pub(crate) struct ThreadLabel {
     pub(crate) name: String,
 }
 
-pub(crate) fn thread<R: ReadAt>(recording: &Recording<R>, id: ThreadId) -> ThreadLabel {
+pub(crate) fn thread(recording: &Recording, id: ThreadId) -> ThreadLabel {
     match recording.thread(id) {
         Some(thread) => ThreadLabel {
             pid: thread.pid.0,
@@ -84,7 +84,7 @@ pub(crate) fn thread<R: ReadAt>(recording: &Recording<R>, id: ThreadId) -> Threa
 }
 
 /// Returns the name of a process, or of the program for the recorded one.
-pub(crate) fn process<R: ReadAt>(recording: &Recording<R>, pid: u32) -> String {
+pub(crate) fn process(recording: &Recording, pid: u32) -> String {
     let target = &recording.start().target;
     match target.pid {
         Some(target_pid) if target_pid.0 == pid => self::target(target),

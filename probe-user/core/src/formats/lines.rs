@@ -8,7 +8,6 @@ use super::out::Out;
 use super::per_path::PerPath;
 use super::{Coverage, ExportError};
 use crate::calls::paths::Node;
-use crate::recording::ReadAt;
 use crate::report::NamedValues;
 
 /// The text around the numbers of a call, in the order of the line.
@@ -52,8 +51,8 @@ impl LineLayout {
     }
 }
 
-pub(super) fn write<R: ReadAt>(
-    excerpt: &Excerpt<'_, R>,
+pub(super) fn write(
+    excerpt: &Excerpt<'_>,
     layout: &LineLayout,
     mut out: Out<'_>,
 ) -> Result<Coverage, ExportError> {

@@ -3,7 +3,6 @@
 use super::labels::{self, Labels};
 use super::per_path::PerPath;
 use super::stream::{Message, Scene};
-use crate::recording::ReadAt;
 use crate::report::render::json::compact;
 use crate::units::ThreadId;
 use std::collections::HashMap;
@@ -18,19 +17,14 @@ pub struct JsonMessages {
 
 impl JsonMessages {
     /// Takes names that were added.
-    pub fn define<R: ReadAt>(&mut self, scene: &Scene<'_, R>) {
+    pub fn define(&mut self, scene: &Scene<'_>) {
         if self.labels.all().len() < scene.recording.functions().len() {
             self.labels = Labels::of(scene.recording);
         }
         self.threads.clear();
     }
 
-    pub fn line<R: ReadAt>(
-        &mut self,
-        scene: &Scene<'_, R>,
-        message: &Message<'_>,
-        to: &mut Vec<u8>,
-    ) {
+    pub fn line(&mut self, scene: &Scene<'_>, message: &Message<'_>, to: &mut Vec<u8>) {
         let call = message.call;
         let thread = self.threads.entry(call.thread).or_insert_with(|| {
             let labels::ThreadLabel { pid, tid, name } =

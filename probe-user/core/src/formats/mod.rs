@@ -47,7 +47,7 @@ pub use flamegraph::Drawing;
 pub use messages_jsonl::JsonMessages;
 
 use crate::recording::replay::Query;
-use crate::recording::{ReadAt, RecordError, Recording};
+use crate::recording::{RecordError, Recording};
 use crate::units::FuncId;
 use excerpt::Excerpt;
 use out::Out;
@@ -71,21 +71,21 @@ pub enum ExportError {
 }
 
 /// The part of a recording to export, and options.
-pub struct Export<'a, R> {
-    pub recording: &'a Recording<R>,
+pub struct Export<'a> {
+    pub recording: &'a Recording,
     /// The part to export.
     pub query: &'a Query,
-    pub options: Options<'a, R>,
+    pub options: Options<'a>,
     /// Called after each chunk with the number of calls in it.
     pub progress: &'a dyn Fn(u64),
 }
 
 /// Choices that only some formats have: see [`Format::takes`].
-pub struct Options<'a, R> {
+pub struct Options<'a> {
     /// Merge stacks from their innermost frames.
     pub reversed: bool,
     /// Show the change since this recording, as its query filters it.
-    pub older: Option<(&'a Recording<R>, &'a Query)>,
+    pub older: Option<(&'a Recording, &'a Query)>,
     pub table: ExportTable,
     /// Only what ended in this frame.
     pub frame: Option<ChosenFrame>,
@@ -107,7 +107,7 @@ pub enum ExportTable {
     Functions,
 }
 
-impl<R> Default for Options<'_, R> {
+impl Default for Options<'_> {
     fn default() -> Self {
         Self { reversed: false, older: None, table: ExportTable::default(), frame: None }
     }
@@ -122,10 +122,10 @@ pub enum Choice {
     Frame,
 }
 
-type Function<R> = fn(&Excerpt<'_, R>, Out<'_>) -> Result<Coverage, ExportError>;
+type Function = fn(&Excerpt<'_>, Out<'_>) -> Result<Coverage, ExportError>;
 
-/// A format, for recordings that are read from an `R`.
-pub struct Format<R: 'static> {
+/// A format of exports.
+pub struct Format {
     pub name: &'static str,
     /// The help text, one line.
     pub help: &'static str,
@@ -136,10 +136,10 @@ pub struct Format<R: 'static> {
     pub takes: &'static [Choice],
     /// True if it shows the values of calls. Otherwise they are not even read.
     pub shows_values: bool,
-    function: Function<R>,
+    function: Function,
 }
 
-impl<R: ReadAt> Format<R> {
+impl Format {
     /// All formats.
     pub const ALL: &'static [Self] = &[
         Self::text(
@@ -207,7 +207,7 @@ impl<R: ReadAt> Format<R> {
         name: &'static str,
         help: &'static str,
         extension: &'static str,
-        function: Function<R>,
+        function: Function,
     ) -> Self {
         let (is_binary, shows_values) = (false, false);
         Self { name, help, extension, is_binary, takes: &[], shows_values, function }
@@ -217,7 +217,7 @@ impl<R: ReadAt> Format<R> {
         name: &'static str,
         help: &'static str,
         extension: &'static str,
-        function: Function<R>,
+        function: Function,
     ) -> Self {
         Self { is_binary: true, ..Self::text(name, help, extension, function) }
     }
@@ -234,7 +234,7 @@ impl<R: ReadAt> Format<R> {
     /// Writes the recording to `out`. Returns the counts of calls and missing data.
     pub fn write(
         &self,
-        export: &Export<'_, R>,
+        export: &Export<'_>,
         out: &mut (dyn Write + Send),
     ) -> Result<Coverage, ExportError> {
         (self.function)(&Excerpt::new(export, self.shows_values), Out::new(out))

@@ -6,7 +6,6 @@
 use super::excerpt::{CallRow, Ended, Excerpt};
 use super::{Coverage, ExportError};
 use crate::hash::IntMap;
-use crate::recording::ReadAt;
 use crate::units::ThreadId;
 use std::collections::BTreeMap;
 
@@ -47,7 +46,7 @@ pub(super) struct PathSums {
 }
 
 impl PathSums {
-    pub(super) fn of<R: ReadAt>(excerpt: &Excerpt<'_, R>) -> Result<(Self, Coverage), ExportError> {
+    pub(super) fn of(excerpt: &Excerpt<'_>) -> Result<(Self, Coverage), ExportError> {
         let mut all = Self::default();
         let told = excerpt.chunks_with_own(|step| {
             for (thread, rows) in step.rows() {

@@ -20,7 +20,7 @@ use crate::calls::paths::Node;
 use crate::function::FunctionInfo;
 use crate::hash::{IntMap, pair};
 use crate::points::PointShape;
-use crate::recording::{ReadAt, Recording};
+use crate::recording::Recording;
 use crate::report::render::clean::clean;
 use crate::report::{NamedValues, UNREADABLE};
 use crate::units::{FuncId, ThreadId};
@@ -77,10 +77,7 @@ const THREAD_TRACK: u64 = 2 << 32;
 const OWN_TRACK: u64 = 3 << 32;
 const COUNTER_TRACK: u64 = 4 << 32;
 
-pub(super) fn write<R: ReadAt>(
-    excerpt: &Excerpt<'_, R>,
-    out: Out<'_>,
-) -> Result<Coverage, ExportError> {
+pub(super) fn write(excerpt: &Excerpt<'_>, out: Out<'_>) -> Result<Coverage, ExportError> {
     let mut trace = Trace::new(excerpt, out);
     trace.begin();
     let mut edges = Edges::new(excerpt.nodes(), excerpt.folds_recursion());
@@ -143,8 +140,8 @@ struct Sequence {
     last: u64,
 }
 
-struct Trace<'a, 'o, R> {
-    recording: &'a Recording<R>,
+struct Trace<'a, 'o> {
+    recording: &'a Recording,
     nodes: &'a [Node],
     labels: Labels,
     /// The file and line of each function, if its file is known.
@@ -164,8 +161,8 @@ struct Trace<'a, 'o, R> {
     out: Out<'o>,
 }
 
-impl<'a, 'o, R: ReadAt> Trace<'a, 'o, R> {
-    fn new(excerpt: &'a Excerpt<'a, R>, out: Out<'o>) -> Self {
+impl<'a, 'o> Trace<'a, 'o> {
+    fn new(excerpt: &'a Excerpt<'a>, out: Out<'o>) -> Self {
         let recording = excerpt.recording;
         Self {
             recording,

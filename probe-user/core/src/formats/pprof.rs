@@ -9,7 +9,6 @@ use super::out::Out;
 use super::path_sums::{PathSum, PathSums};
 use super::protobuf::Message;
 use super::{Coverage, ExportError};
-use crate::recording::ReadAt;
 use crate::units::ThreadId;
 use flate2::{Compression, write::GzEncoder};
 use std::collections::HashMap;
@@ -33,10 +32,7 @@ mod field {
 const TYPES: [(&str, &str); 3] =
     [("calls", "count"), ("untimed", "count"), ("time", "nanoseconds")];
 
-pub(super) fn write<R: ReadAt>(
-    excerpt: &Excerpt<'_, R>,
-    mut out: Out<'_>,
-) -> Result<Coverage, ExportError> {
+pub(super) fn write(excerpt: &Excerpt<'_>, mut out: Out<'_>) -> Result<Coverage, ExportError> {
     let (all, told) = PathSums::of(excerpt)?;
     let mut profile = Profile::new(&mut out);
     profile.head(excerpt)?;
@@ -89,7 +85,7 @@ impl<W: Write> Profile<W> {
 
     /// Writes everything but samples. The numbers of functions and their locations are the
     /// functions' ids plus 1. One more is for unknown frames.
-    fn head<R: ReadAt>(&mut self, excerpt: &Excerpt<'_, R>) -> Result<(), ExportError> {
+    fn head(&mut self, excerpt: &Excerpt<'_>) -> Result<(), ExportError> {
         let recording = excerpt.recording;
         for (name, unit) in TYPES {
             let (name, unit) = (self.string(name), self.string(unit));
@@ -139,9 +135,9 @@ impl<W: Write> Profile<W> {
         self.message.message(field::LOCATION, &location);
     }
 
-    fn thread<R: ReadAt>(
+    fn thread(
         &mut self,
-        excerpt: &Excerpt<'_, R>,
+        excerpt: &Excerpt<'_>,
         thread: ThreadId,
         sums: &[(u32, PathSum)],
     ) -> Result<(), ExportError> {

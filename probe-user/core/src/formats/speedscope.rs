@@ -9,16 +9,12 @@ use super::labels::{self, Labels, UNKNOWN_FRAMES};
 use super::out::Out;
 use super::path_sums::PathSums;
 use super::{Coverage, ExportError};
-use crate::recording::ReadAt;
 use crate::report::render::json::compact;
 use serde_json::json;
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
-pub(super) fn write<R: ReadAt>(
-    excerpt: &Excerpt<'_, R>,
-    mut out: Out<'_>,
-) -> Result<Coverage, ExportError> {
+pub(super) fn write(excerpt: &Excerpt<'_>, mut out: Out<'_>) -> Result<Coverage, ExportError> {
     let recording = excerpt.recording;
     let (all, told) = PathSums::of(excerpt)?;
     let name = format!("{}: {}", labels::target(&recording.start().target), told.in_short());

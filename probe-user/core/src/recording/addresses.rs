@@ -59,7 +59,7 @@ impl Known {
     }
 }
 
-impl<R> Recording<R> {
+impl Recording {
     /// Returns the name of an address in the memory of a process, if it is one of a call's values.
     pub(crate) fn address_name(&self, pid: Pid, address: u64) -> Option<Arc<str>> {
         let Known { first, later } = self.addresses.0.get(&(pid, address))?;

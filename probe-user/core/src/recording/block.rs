@@ -280,7 +280,7 @@ impl BlockHeader {
 
 /// Reads the header at `offset`.
 pub(crate) fn header_at(
-    source: &impl ReadAt,
+    source: &dyn ReadAt,
     offset: u64,
 ) -> Result<Option<BlockHeader>, RecordError> {
     let mut bytes = [0; BLOCK_HEADER];
@@ -290,7 +290,7 @@ pub(crate) fn header_at(
 
 /// Reads the contents of the block at `offset`.
 pub(crate) fn contents_at(
-    source: &impl ReadAt,
+    source: &dyn ReadAt,
     offset: u64,
     header: &BlockHeader,
 ) -> Result<Vec<u8>, RecordError> {
@@ -308,7 +308,7 @@ pub(crate) fn contents_at(
 }
 
 /// Reads a block as it is in the file.
-pub(crate) fn bytes_at(source: &impl ReadAt, offset: u64) -> Result<Vec<u8>, RecordError> {
+pub(crate) fn bytes_at(source: &dyn ReadAt, offset: u64) -> Result<Vec<u8>, RecordError> {
     let cut_off = RecordError::Malformed("a block is cut off");
     let Some(header) = header_at(source, offset)? else { return Err(cut_off) };
     let mut bytes = vec![0; BLOCK_HEADER + header.stored as usize];

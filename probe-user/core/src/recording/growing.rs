@@ -6,13 +6,14 @@ use super::chunk::Chunk;
 use super::payloads::Payloads;
 use super::reader::json;
 use super::room::CallsRoom;
+use super::source::Source;
 use super::{RecordError, Recording, Start};
 use crate::units::ThreadId;
 
-impl Recording<Vec<u8>> {
+impl Recording {
     /// Makes one without any block.
     pub(crate) fn begun(start: Start) -> Self {
-        Self { start, ..Self::empty(Vec::new(), CallsRoom::of_file(0)) }
+        Self { start, ..Self::empty(Source::none(), CallsRoom::of_file(0)) }
     }
 
     /// Takes the next block. Returns the calls of a chunk, and their values.

@@ -11,6 +11,7 @@ use crate::function::{FunctionInfo, FunctionKind, ValueInfo, ValueKind};
 use crate::report::{Extras, ReportMeta};
 use ctrace_common::MAX_VALUES;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 fn writer() -> Writer<Vec<u8>> {
@@ -182,7 +183,7 @@ fn a_small_file_does_not_tell_of_calls_without_end() {
         }
     };
     for ended in [true, false] {
-        let calls = |recording: Recording<Vec<u8>>| -> u64 {
+        let calls = |recording: Recording| -> u64 {
             recording
                 .chunks()
                 .iter()
@@ -202,9 +203,9 @@ fn a_small_file_does_not_tell_of_calls_without_end() {
 }
 
 /// Counts the bytes that are read.
-struct Counted<'a>(Vec<u8>, &'a AtomicU64);
+struct Counted(Vec<u8>, Arc<AtomicU64>);
 
-impl ReadAt for Counted<'_> {
+impl ReadAt for Counted {
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         let read = self.0.read_at(bytes, offset)?;
         self.1.fetch_add(read as u64, Ordering::Relaxed);
@@ -225,10 +226,10 @@ fn many_short_gaps_are_not_looked_through_far() {
         super::block::tell(&mut block, number);
         bytes.extend(&block);
     }
-    let (size, read) = (bytes.len() as u64, AtomicU64::new(0));
-    let recording = Recording::open(Counted(bytes, &read)).expect("as far as it goes");
+    let (size, read) = (bytes.len() as u64, Arc::<AtomicU64>::default());
+    let recording = Recording::open(Counted(bytes, Arc::clone(&read))).expect("as far as it goes");
     assert_eq!(recording.unreadable(), 20_000);
-    let read = read.into_inner();
+    let read = read.load(Ordering::Relaxed);
     assert!(read < 50 * size, "{read} bytes of {size}");
 }
 
@@ -280,12 +281,12 @@ fn a_chunk_cannot_have_more_than_it_says() {
 }
 
 /// Returns a file whose chunk has this block of payloads. Its function has one value.
-fn with_payloads(payloads: &[u8]) -> Recording<Vec<u8>> {
+fn with_payloads(payloads: &[u8]) -> Recording {
     with_values(r#"{"name":"v","kind":"unsigned"}"#, BlockKind::Payloads, payloads)
 }
 
 /// The same for a function with these values and a block of this kind.
-fn with_values(values: &str, kind: BlockKind, payloads: &[u8]) -> Recording<Vec<u8>> {
+fn with_values(values: &str, kind: BlockKind, payloads: &[u8]) -> Recording {
     let function = names(&format!(
         r#"{{"functions":[{{"name":"f","aliases":[],"object":"a","kind":"function","exit":"never",
         "entry_is_loop_head":false,"may_tail_jump":false,"values":[{values}]}}]}}"#

@@ -100,7 +100,7 @@ impl Index {
 
     /// Finds the end of the last block and the start of the index; `None` if the file was not
     /// ended.
-    pub(crate) fn find(source: &impl ReadAt) -> Result<Option<(u64, u64)>, RecordError> {
+    pub(crate) fn find(source: &dyn ReadAt) -> Result<Option<(u64, u64)>, RecordError> {
         let Some(end) = source.len()?.checked_sub(TAIL as u64) else { return Ok(None) };
         let mut tail = [0; TAIL];
         if source.read_at(&mut tail, end)? < TAIL || tail[8..] != TAIL_MAGIC {
@@ -111,7 +111,7 @@ impl Index {
     }
 
     /// Reads the index, if the file has one.
-    pub(crate) fn read(source: &impl ReadAt) -> Result<Option<Self>, RecordError> {
+    pub(crate) fn read(source: &dyn ReadAt) -> Result<Option<Self>, RecordError> {
         let Some((_, offset)) = Self::find(source)? else { return Ok(None) };
         match block::header_at(source, offset)? {
             Some(header) if header.kind == Some(BlockKind::Index) => {

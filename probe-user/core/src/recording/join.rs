@@ -1,40 +1,18 @@
 //! Joins the files of one rotated recording. They share their ids: each file begins with all
 //! definitions so far.
 
+use super::Start;
 use super::index::ChunkEntry;
 use super::missing;
 use super::reader::Recording;
-use super::{ReadAt, Start};
 use crate::calls::paths::Node;
-use std::io;
-
-/// Concatenated files. No read crosses from one file to the next.
-pub struct JoinedFiles<R> {
-    /// The files and their offsets.
-    parts: Vec<(u64, R)>,
-    len: u64,
-}
-
-impl<R: ReadAt> ReadAt for JoinedFiles<R> {
-    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        let behind = self.parts.partition_point(|(begin, _)| *begin <= offset);
-        match behind.checked_sub(1).and_then(|at| self.parts.get(at)) {
-            Some((begin, part)) => part.read_at(bytes, offset - begin),
-            None => Ok(0),
-        }
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        Ok(self.len)
-    }
-}
 
 /// A recording and the names of its files.
-pub struct Whole<R> {
+pub struct Whole {
     /// Names as they were given.
     pub files: Vec<String>,
     /// The joined recording.
-    pub recording: Recording<JoinedFiles<R>>,
+    pub recording: Recording,
 }
 
 /// The reason why files are not one recording.
@@ -43,9 +21,6 @@ pub enum JoinError {
     /// There are no files.
     #[error("there is no file to look at")]
     Nothing,
-    /// The system reports an error.
-    #[error("the files cannot be read: {0}")]
-    Io(io::Error),
     /// The files are of different recordings.
     #[error(
         "{after} is not of the same recording as {before}: give the files of one `--rotate`, without \
@@ -81,14 +56,13 @@ pub enum JoinError {
     },
 }
 
-impl<R: ReadAt> Recording<R> {
+impl Recording {
     /// Joins the files of one recording, given in any order. Their names are for error messages.
-    pub fn join(mut files: Vec<(String, Self)>) -> Result<Recording<JoinedFiles<R>>, JoinError> {
+    pub fn join(mut files: Vec<(String, Self)>) -> Result<Self, JoinError> {
         files.sort_by_key(|(_, file)| file.start.start_ns);
         let mut files = files.into_iter();
-        let (mut before, first) = files.next().ok_or(JoinError::Nothing)?;
-        let mut is_damage_told = first.unreadable > 0;
-        let mut joined = Recording::of_one(first).map_err(JoinError::Io)?;
+        let (mut before, mut joined) = files.next().ok_or(JoinError::Nothing)?;
+        let mut is_damage_told = joined.unreadable > 0;
         for (after, file) in files {
             if !joined.is_of_one_run(&file) {
                 return Err(JoinError::Unrelated { before, after });
@@ -102,7 +76,7 @@ impl<R: ReadAt> Recording<R> {
                 return Err(JoinError::CutOff { before, after });
             }
             is_damage_told = file.unreadable > 0;
-            joined.append(file).map_err(JoinError::Io)?;
+            joined.append(file);
             before = after;
         }
         Ok(joined)
@@ -111,7 +85,7 @@ impl<R: ReadAt> Recording<R> {
     /// Joins the files of several recordings: files belong together where one goes on at the end of
     /// another. The recordings come in the order of their first files. Two recordings of one
     /// process stay two.
-    pub fn join_each(mut files: Vec<(String, Self)>) -> Result<Vec<Whole<R>>, JoinError> {
+    pub fn join_each(mut files: Vec<(String, Self)>) -> Result<Vec<Whole>, JoinError> {
         let mut all = Vec::new();
         while !files.is_empty() {
             let mut of_one = vec![files.remove(0)];
@@ -125,7 +99,7 @@ impl<R: ReadAt> Recording<R> {
     }
 
     /// True if the ids that both have mean the same in both.
-    fn is_of_one_run<S>(&self, other: &Recording<S>) -> bool {
+    fn is_of_one_run(&self, other: &Self) -> bool {
         let start = Start { start_ns: other.start.start_ns, ..self.start.clone() };
         let is_same =
             |(a, b): (&Node, &Node)| (a.func, a.parent, a.other) == (b.func, b.parent, b.other);
@@ -137,7 +111,7 @@ impl<R: ReadAt> Recording<R> {
 }
 
 /// True if a file goes on where one of the others ends, or the other way round.
-fn goes_with<R: ReadAt>(others: &[(String, Recording<R>)], file: &Recording<R>) -> bool {
+fn goes_with(others: &[(String, Recording)], file: &Recording) -> bool {
     let (begin, end) = file.period();
     others.iter().any(|(_, other)| {
         let (from, to) = other.period();
@@ -145,33 +119,9 @@ fn goes_with<R: ReadAt>(others: &[(String, Recording<R>)], file: &Recording<R>) 
     })
 }
 
-impl<R: ReadAt> Recording<JoinedFiles<R>> {
-    fn of_one(file: Recording<R>) -> io::Result<Self> {
-        let source = JoinedFiles { len: file.source.len()?, parts: vec![(0, file.source)] };
-        let Recording { start, end, functions, objects, addresses, threads, nodes, chunks, .. } =
-            file;
-        let Recording { unreadable, missing, room, calls, .. } = file;
-        Ok(Self {
-            source,
-            start,
-            end,
-            functions,
-            objects,
-            addresses,
-            threads,
-            nodes,
-            chunks,
-            unreadable,
-            missing,
-            room,
-            calls,
-        })
-    }
-
-    fn append(&mut self, next: Recording<R>) -> io::Result<()> {
-        let (begin, len) = (self.source.len, next.source.len()?);
-        self.source.parts.push((begin, next.source));
-        self.source.len = begin.saturating_add(len);
+impl Recording {
+    fn append(&mut self, next: Self) {
+        let begin = self.source.append(next.source);
         let behind = |offset: u64| offset.saturating_add(begin);
         self.chunks.extend(next.chunks.into_iter().map(|chunk| ChunkEntry {
             offset: behind(chunk.offset),
@@ -188,6 +138,5 @@ impl<R: ReadAt> Recording<JoinedFiles<R>> {
         self.unreadable = self.unreadable.saturating_add(next.unreadable);
         missing::append(&mut self.missing, next.start.start_ns, next.missing);
         self.end = next.end;
-        Ok(())
     }
 }

@@ -7,7 +7,7 @@ use super::index::{ChunkEntry, Index};
 use crate::units::Nanos;
 use std::ops::Range;
 
-impl<R> Recording<R> {
+impl Recording {
     /// Returns the times of which the file itself is missing a part, in order.
     pub fn missing(&self) -> &[Range<Nanos>] {
         &self.missing

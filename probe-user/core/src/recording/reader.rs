@@ -10,6 +10,7 @@ use super::names::{End, Names, ObjectRecord, Start, ThreadRecord};
 use super::payloads::{Payload, Payloads, ValuesByCall};
 use super::room::{CallsRoom, NamesRoom};
 use super::scan::{Blocks, scan};
+use super::source::{ReadAt, Source};
 use super::varint::{take, take_u32};
 use super::{ROOT_PATH, RecordError};
 use crate::calls::paths::Node;
@@ -18,63 +19,7 @@ use crate::report::{CallValues, NamedValues};
 use crate::units::{FuncId, Nanos, ThreadId};
 use ctrace_common::MAX_VALUES;
 use std::collections::HashMap;
-use std::io;
 use std::ops::Range;
-
-/// A source that can be read at any offset and from several threads.
-pub trait ReadAt: Sync {
-    /// Fills `bytes` from `offset` on, as far as the source goes, and returns the number of bytes.
-    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Returns the number of bytes.
-    fn len(&self) -> io::Result<u64>;
-    /// True if there are no bytes.
-    fn is_empty(&self) -> io::Result<bool> {
-        self.len().map(|len| len == 0)
-    }
-}
-
-impl ReadAt for [u8] {
-    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        let rest = usize::try_from(offset).ok().and_then(|at| self.get(at..)).unwrap_or_default();
-        let length = rest.len().min(bytes.len());
-        bytes[..length].copy_from_slice(&rest[..length]);
-        Ok(length)
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        Ok(<[u8]>::len(self) as u64)
-    }
-}
-
-impl ReadAt for Vec<u8> {
-    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.as_slice().read_at(bytes, offset)
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        Ok(self.as_slice().len() as u64)
-    }
-}
-
-impl ReadAt for std::fs::File {
-    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        let mut read = 0;
-        while read < bytes.len() {
-            let at = offset.saturating_add(read as u64);
-            match std::os::unix::fs::FileExt::read_at(self, &mut bytes[read..], at) {
-                Ok(0) => break,
-                Ok(more) => read += more,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(read)
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.metadata().map(|metadata| metadata.len())
-    }
-}
 
 /// A node of the tree of call paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,8 +33,8 @@ pub struct PathNode {
 }
 
 /// An open recording: names and call paths in memory, calls still in the source.
-pub struct Recording<R> {
-    pub(super) source: R,
+pub struct Recording {
+    pub(super) source: Source,
     pub(super) start: Start,
     pub(super) end: Option<End>,
     pub(super) functions: Vec<FunctionInfo>,
@@ -106,21 +51,26 @@ pub struct Recording<R> {
     pub(super) calls: CallsRoom,
 }
 
-impl<R: ReadAt> Recording<R> {
+impl Recording {
     /// Reads everything but the calls. A file that claims more calls than ctrace writes in so many
     /// bytes is refused.
-    pub fn open(source: R) -> Result<Self, RecordError> {
+    pub fn open(source: impl ReadAt + Send + 'static) -> Result<Self, RecordError> {
+        let source = Source::of(source)?;
         let calls = CallsRoom::of_file(source.len()?);
         Self::open_with(source, calls)
     }
 
     /// Like [`open`](Self::open), but accepts up to `most_calls` calls.
-    pub fn open_up_to(source: R, most_calls: u64) -> Result<Self, RecordError> {
+    pub fn open_up_to(
+        source: impl ReadAt + Send + 'static,
+        most_calls: u64,
+    ) -> Result<Self, RecordError> {
+        let source = Source::of(source)?;
         let calls = CallsRoom::of_file(source.len()?).up_to(most_calls);
         Self::open_with(source, calls)
     }
 
-    fn open_with(source: R, calls: CallsRoom) -> Result<Self, RecordError> {
+    fn open_with(source: Source, calls: CallsRoom) -> Result<Self, RecordError> {
         let mut header = [0; block::FILE_HEADER];
         let read = source.read_at(&mut header, 0)?;
         block::check_file_header(&header[..read])?;
@@ -158,7 +108,7 @@ impl<R: ReadAt> Recording<R> {
     }
 
     /// Makes one of which nothing was read yet.
-    pub(super) fn empty(source: R, calls: CallsRoom) -> Self {
+    pub(super) fn empty(source: Source, calls: CallsRoom) -> Self {
         Self {
             source,
             start: Start::default(),
@@ -414,7 +364,7 @@ impl<R: ReadAt> Recording<R> {
     }
 }
 
-impl<R> Recording<R> {
+impl Recording {
     /// Returns the number of bytes that cannot be read: damaged ones, and those that ctrace was
     /// writing when it died. Damaged chunks that the index lists are not included.
     pub fn unreadable(&self) -> u64 {

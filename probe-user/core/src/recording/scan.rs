@@ -22,7 +22,7 @@ const LONGEST_GAP: u64 = block::TOLD_MODULO * BLOCK_HEADER as u64;
 /// Bytes read at a time while searching a gap: few at first, because gaps may be many and short.
 const PIECES: Range<usize> = 1 << 10..1 << 16;
 
-pub(crate) fn scan(source: &impl ReadAt) -> Result<Blocks, RecordError> {
+pub(crate) fn scan(source: &dyn ReadAt) -> Result<Blocks, RecordError> {
     let (mut found, mut offset) = (Blocks::default(), block::FILE_HEADER as u64);
     let (mut definitions, mut piece) = (0, vec![0; PIECES.end]);
     let end = Index::find(source)?.map_or(source.len()?, |(end, _)| end);
@@ -57,7 +57,7 @@ pub(crate) fn scan(source: &impl ReadAt) -> Result<Blocks, RecordError> {
 
 /// Returns the first header at or after `offset`, and its offset.
 fn block_from(
-    source: &impl ReadAt,
+    source: &dyn ReadAt,
     mut offset: u64,
     piece: &mut [u8],
 ) -> Result<Option<(u64, BlockHeader)>, RecordError> {

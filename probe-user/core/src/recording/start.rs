@@ -9,7 +9,7 @@ const MOST: u32 = 4 << 20;
 
 impl Start {
     /// Reads it from a recording, and nothing else.
-    pub fn read(source: &impl ReadAt) -> Result<Self, RecordError> {
+    pub fn read(source: &dyn ReadAt) -> Result<Self, RecordError> {
         let mut header = [0; FILE_HEADER];
         let read = source.read_at(&mut header, 0)?;
         block::check_file_header(&header[..read])?;

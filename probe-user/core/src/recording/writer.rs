@@ -17,7 +17,7 @@ pub struct Framed {
 
 impl Framed {
     /// Reads the bytes of a chunk without unpacking them.
-    pub fn read(source: &impl ReadAt, chunk: &ChunkEntry) -> Result<Self, RecordError> {
+    pub fn read(source: &dyn ReadAt, chunk: &ChunkEntry) -> Result<Self, RecordError> {
         let bytes = block::bytes_at(source, chunk.offset)?;
         let behind = chunk.offset.saturating_add(bytes.len() as u64);
         let payloads = match block::header_at(source, behind)? {

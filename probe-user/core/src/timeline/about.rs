@@ -2,8 +2,8 @@
 
 use super::Timeline;
 use crate::formats::labels::{self, Labels};
+use crate::recording::Recording;
 use crate::recording::replay::report::{damage, notes};
-use crate::recording::{ReadAt, Recording};
 use serde::Serialize;
 
 /// Threads that are listed, those with the most calls.
@@ -58,7 +58,7 @@ pub struct ThreadAbout {
 
 impl Timeline {
     /// Describes the recording.
-    pub fn about<R: ReadAt>(&self, recording: &Recording<R>) -> About {
+    pub fn about(&self, recording: &Recording) -> About {
         let (start, end) = recording.period();
         let since = |time: crate::units::Nanos| time.0.wrapping_sub(start.0) as i64;
         let mut threads: Vec<ThreadAbout> = self

@@ -4,8 +4,8 @@ use super::Timeline;
 use super::cell::{RowKey, Span};
 use super::leaf::calls_within;
 use super::pyramid::Node;
+use crate::recording::Recording;
 use crate::recording::replay::select::each_part;
-use crate::recording::{ReadAt, Recording};
 use crate::stop::Stop;
 use crate::units::Nanos;
 use std::ops::Range;
@@ -57,9 +57,9 @@ impl Hits {
 impl Timeline {
     /// Counts the calls of some functions, by id, that began in a stretch of time. Reads all chunks
     /// that it touches; the answer to work that was stopped is worth nothing.
-    pub fn hits<R: ReadAt>(
+    pub fn hits(
         &self,
-        recording: &Recording<R>,
+        recording: &Recording,
         functions: &[bool],
         time: Range<Nanos>,
         columns: usize,

@@ -12,7 +12,7 @@ use crate::recording::{Block, BlockKind, ChunkLoss, Harvest, put_varint};
 use crate::stop::Stop;
 use crate::units::Nanos;
 
-fn built(recording: &Recording<Vec<u8>>) -> Timeline {
+fn built(recording: &Recording) -> Timeline {
     Timeline::build(recording, &AtomicU64::new(0)).expect("there is room")
 }
 
@@ -46,7 +46,7 @@ fn raw_chunk(from: u64, to: u64, threads: &[RawThread]) -> Block {
     Block::new(BlockKind::Calls, out)
 }
 
-fn of_chunks(chunks: impl IntoIterator<Item = Block>) -> Recording<Vec<u8>> {
+fn of_chunks(chunks: impl IntoIterator<Item = Block>) -> Recording {
     let mut writer = begun();
     for chunk in chunks {
         writer.write(&chunk).expect("memory takes all");
@@ -55,7 +55,7 @@ fn of_chunks(chunks: impl IntoIterator<Item = Block>) -> Recording<Vec<u8>> {
 }
 
 #[track_caller]
-fn check(recording: &Recording<Vec<u8>>, time: std::ops::Range<u64>, pixels: u32) {
+fn check(recording: &Recording, time: std::ops::Range<u64>, pixels: u32) {
     let view = View::new(all_rows(), Nanos(time.start)..Nanos(time.end), pixels);
     let mut expected = slow(recording, &all(recording), &view);
     let found = picture(&built(recording), recording, &view);
@@ -211,7 +211,7 @@ fn plain(calls: u64) -> Made {
 }
 
 /// Returns the lost cells of 512 ns as times since the start, of a picture up to `until`.
-fn lost(recording: &Recording<Vec<u8>>, until: u64) -> Vec<(u64, u64)> {
+fn lost(recording: &Recording, until: u64) -> Vec<(u64, u64)> {
     let row = RowKey { thread: ThreadId(0), depth: 0 };
     let view = View { rows: vec![row], level: 9, cells: BEGIN >> 9..(BEGIN + until) >> 9 };
     let lost = picture(&built(recording), recording, &view).lost;

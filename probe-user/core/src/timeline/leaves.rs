@@ -1,7 +1,7 @@
 //! The calls of chunks that were shown lately, kept for the next pictures.
 
 use super::leaf::Leaf;
-use crate::recording::{ChunkEntry, ReadAt, Recording};
+use crate::recording::{ChunkEntry, Recording};
 use crate::stop::Stop;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,9 +63,9 @@ fn bytes(leaf: &Leaf) -> usize {
 impl Leaves {
     /// Returns the calls of a chunk. One that cannot be read has none: it is shown as lost. Work that is
     /// stopped gets none either.
-    pub(super) fn get<R: ReadAt>(
+    pub(super) fn get(
         &self,
-        recording: &Recording<R>,
+        recording: &Recording,
         number: usize,
         entry: &ChunkEntry,
         stop: &Stop,

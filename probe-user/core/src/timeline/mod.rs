@@ -38,7 +38,7 @@ pub use near::{Doubts, Inside, Near};
 pub use picture::{MOST_PIXELS, MOST_SPANS, Picture, PictureRow, View};
 pub use pyramid::ThreadFacts;
 
-use crate::recording::{ReadAt, Recording};
+use crate::recording::Recording;
 use crate::units::ThreadId;
 use leaves::Leaves;
 use pyramid::{Builder, Pyramid};
@@ -71,16 +71,13 @@ pub struct Timeline {
 
 impl Timeline {
     /// Reads all calls once. `progress` counts those that were read.
-    pub fn build<R: ReadAt>(
-        recording: &Recording<R>,
-        progress: &AtomicU64,
-    ) -> Result<Self, TimelineError> {
+    pub fn build(recording: &Recording, progress: &AtomicU64) -> Result<Self, TimelineError> {
         Self::build_scaled(recording, progress, 1.0)
     }
 
     /// `scale`: how many times the usual bytes tiles may have.
-    fn build_scaled<R: ReadAt>(
-        recording: &Recording<R>,
+    fn build_scaled(
+        recording: &Recording,
         progress: &AtomicU64,
         scale: f64,
     ) -> Result<Self, TimelineError> {

@@ -5,7 +5,7 @@ use super::cell::{RowKey, Span};
 use super::pyramid::{Node, of_rows};
 use crate::calls::paths::ROOT;
 use crate::formats::Ended;
-use crate::recording::{ReadAt, Recording};
+use crate::recording::Recording;
 use crate::report::NamedValues;
 use crate::stop::Stop;
 use crate::units::{Nanos, ThreadId};
@@ -68,9 +68,9 @@ pub struct Doubts {
 impl Timeline {
     /// Finds the call of a row at a time: the last that began of those that go on, or the nearest
     /// within `slack` of it. Also `None` if it was stopped.
-    pub fn near<R: ReadAt>(
+    pub fn near(
         &self,
-        recording: &Recording<R>,
+        recording: &Recording,
         row: RowKey,
         time: Nanos,
         slack: u64,
@@ -108,9 +108,9 @@ impl Timeline {
     }
 
     /// Returns the calls around a call, the outermost first. One that was not recorded is left out.
-    fn parents<R: ReadAt>(
+    fn parents(
         &self,
-        recording: &Recording<R>,
+        recording: &Recording,
         row: RowKey,
         call: &Span,
         stop: &Stop,
@@ -139,13 +139,7 @@ impl Timeline {
         parents
     }
 
-    fn inside<R: ReadAt>(
-        &self,
-        recording: &Recording<R>,
-        row: RowKey,
-        call: &Span,
-        stop: &Stop,
-    ) -> Inside {
+    fn inside(&self, recording: &Recording, row: RowKey, call: &Span, stop: &Stop) -> Inside {
         let (from, to) = (call.start.0, call.end().0);
         let first = recording.chunks().partition_point(|entry| entry.to.0 < from);
         let chunks = recording.chunks()[first..].partition_point(|entry| entry.from.0 < to);
@@ -184,9 +178,9 @@ impl Timeline {
     }
 
     /// Shows all calls of some rows of a thread that touch a stretch of time, in no particular order.
-    fn each<R: ReadAt>(
+    fn each(
         &self,
-        recording: &Recording<R>,
+        recording: &Recording,
         thread: ThreadId,
         depths: Range<u32>,
         time: Range<u64>,
@@ -217,11 +211,7 @@ impl Timeline {
 }
 
 /// Returns the values of a call. They are beside the chunk in which it ended.
-fn values<R: ReadAt>(
-    recording: &Recording<R>,
-    thread: ThreadId,
-    call: &Span,
-) -> Option<NamedValues> {
+fn values(recording: &Recording, thread: ThreadId, call: &Span) -> Option<NamedValues> {
     let function = recording.path(call.path)?.function;
     let chunk = recording.chunks().partition_point(|entry| entry.to < call.end());
     let payloads = recording.payloads(recording.chunks().get(chunk)?).ok()?;

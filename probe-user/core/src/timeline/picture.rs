@@ -5,7 +5,7 @@ use super::cell::{Cell, RowKey, Span, append, settle};
 use super::pyramid::{Node, of_rows};
 use super::tile::Packed;
 use crate::calls::paths::Node as Path;
-use crate::recording::{ChunkEntry, ReadAt, Recording};
+use crate::recording::{ChunkEntry, Recording};
 use crate::stop::Stop;
 use crate::units::Nanos;
 use rayon::prelude::*;
@@ -120,12 +120,7 @@ impl PictureRow {
 impl Timeline {
     /// Returns what is visible of a view. The time that it takes depends on the pixels and rows, not
     /// on the calls, except for the calls of chunks that must be read. `None` if it was stopped.
-    pub fn picture<R: ReadAt>(
-        &self,
-        recording: &Recording<R>,
-        view: &View,
-        stop: &Stop,
-    ) -> Option<Picture> {
+    pub fn picture(&self, recording: &Recording, view: &View, stop: &Stop) -> Option<Picture> {
         let (from, to) = view.times();
         let paths = recording.nodes();
         let mut rows: Vec<PictureRow> = vec![PictureRow::default(); view.rows.len()];

@@ -11,7 +11,7 @@ use super::cell::{RowKey, Span};
 use super::leaf::{Leaf, is_within, open_calls};
 use super::tile::Tile;
 use crate::calls::paths::Node as Path;
-use crate::recording::{ChunkEntry, ReadAt, Recording};
+use crate::recording::{ChunkEntry, Recording};
 use crate::units::{Nanos, ThreadId};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -146,8 +146,8 @@ pub(super) struct Pyramid {
 }
 
 /// Builds the tree of a recording.
-pub(super) struct Builder<'a, R> {
-    recording: &'a Recording<R>,
+pub(super) struct Builder<'a> {
+    recording: &'a Recording,
     /// Bytes of tiles for each call, of leaves and of a layer above.
     rates: [f64; 2],
     crossing: AtomicUsize,
@@ -157,9 +157,9 @@ pub(super) struct Builder<'a, R> {
     progress: &'a AtomicU64,
 }
 
-impl<'a, R: ReadAt> Builder<'a, R> {
+impl<'a> Builder<'a> {
     /// `scale`: how many times the usual bytes tiles may have.
-    pub(super) fn new(recording: &'a Recording<R>, progress: &'a AtomicU64, scale: f64) -> Self {
+    pub(super) fn new(recording: &'a Recording, progress: &'a AtomicU64, scale: f64) -> Self {
         let calls: u64 = recording.chunks().iter().map(|entry| entry.calls).sum();
         let fits = MOST_BYTES / (calls.max(1) as f64 * OF_ALL);
         let scale = scale * fits.min(1.0);

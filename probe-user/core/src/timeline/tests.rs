@@ -45,7 +45,7 @@ fn made() -> impl Strategy<Value = Made> {
         .prop_map(|(length, is_lossy, calls, open)| Made { length, is_lossy, calls, open })
 }
 
-pub(super) fn record(chunks: &[Made]) -> Recording<Vec<u8>> {
+pub(super) fn record(chunks: &[Made]) -> Recording {
     Recording::open(bytes_of(chunks)).expect("a recording")
 }
 
@@ -114,7 +114,7 @@ pub(super) fn begun() -> Writer<Vec<u8>> {
 }
 
 /// Returns every call with its row.
-pub(super) fn all(recording: &Recording<Vec<u8>>) -> Vec<(RowKey, Span)> {
+pub(super) fn all(recording: &Recording) -> Vec<(RowKey, Span)> {
     let mut calls = Vec::new();
     let count = recording.chunks().len();
     for (number, entry) in recording.chunks().iter().enumerate() {
@@ -141,11 +141,7 @@ pub(super) fn all(recording: &Recording<Vec<u8>>) -> Vec<(RowKey, Span)> {
 }
 
 /// Makes a picture cell by cell: each looks at every call.
-pub(super) fn slow(
-    recording: &Recording<Vec<u8>>,
-    calls: &[(RowKey, Span)],
-    view: &View,
-) -> Picture {
+pub(super) fn slow(recording: &Recording, calls: &[(RowKey, Span)], view: &View) -> Picture {
     let length = 1u64 << view.level;
     let (from, to) = (view.cells.start * length, view.cells.end * length);
     let rows = view.rows.iter().map(|row| {
@@ -203,7 +199,7 @@ pub(super) fn slow(
 }
 
 /// Makes a picture as a reader does.
-pub(super) fn picture(timeline: &Timeline, recording: &Recording<Vec<u8>>, view: &View) -> Picture {
+pub(super) fn picture(timeline: &Timeline, recording: &Recording, view: &View) -> Picture {
     timeline.picture(recording, view, &Stop::default()).expect("nobody stops it")
 }
 

@@ -92,16 +92,16 @@ impl Trace {
     }
 }
 
-fn open(bytes: Vec<u8>) -> Recording<Vec<u8>> {
+fn open(bytes: Vec<u8>) -> Recording {
     Recording::open(bytes).expect("a recording")
 }
 
-fn all(recording: &Recording<Vec<u8>>) -> Vec<Payload> {
+fn all(recording: &Recording) -> Vec<Payload> {
     let each = |entry| recording.payloads(entry).expect("they are whole").each;
     recording.chunks().iter().flat_map(each).collect()
 }
 
-fn report(recording: &Recording<Vec<u8>>, query: &Query) -> Report {
+fn report(recording: &Recording, query: &Query) -> Report {
     let extras = Extras { slowest_calls: Some(3), ..Extras::default() };
     report_with(recording, query, meta_with(extras))
 }
@@ -112,7 +112,7 @@ fn points(report: &Report) -> Vec<(u64, String)> {
     first.map(|point| (point.start_ns.0, point.values.to_string())).collect()
 }
 
-fn export(recording: &Recording<Vec<u8>>, format: &str) -> Vec<u8> {
+fn export(recording: &Recording, format: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let options = Options::default();
     let export = Export { recording, query: &Query::default(), options, progress: &|_| {} };

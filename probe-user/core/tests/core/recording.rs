@@ -25,7 +25,7 @@ fn groups() -> Vec<Vec<Event>> {
 
 /// Returns name of the path, start, duration and timed for calls in readable chunks, by time of the
 /// end.
-fn calls(recording: &Recording<Vec<u8>>) -> Vec<(String, u64, u64, bool)> {
+fn calls(recording: &Recording) -> Vec<(String, u64, u64, bool)> {
     let mut calls = Vec::new();
     for entry in recording.chunks() {
         let Ok(chunk) = recording.chunk(entry) else { continue };

@@ -16,7 +16,7 @@ use ctrace_core::{
     formats::protobuf::Message,
     function::qualified,
     recording::{
-        ReadAt, Recording,
+        Recording,
         replay::{Branch, Tree},
     },
     units::Nanos,
@@ -33,8 +33,8 @@ pub(super) struct About<'a> {
     pub(super) unix_offset_ns: i64,
 }
 
-pub(super) fn encode<R: ReadAt>(
-    recording: &Recording<R>,
+pub(super) fn encode(
+    recording: &Recording,
     trees: &[Tree],
     about: &About<'_>,
     ids: &mut Ids,
@@ -43,12 +43,7 @@ pub(super) fn encode<R: ReadAt>(
     request(about.resource, spans.collect::<Vec<_>>().into_iter())
 }
 
-fn spans<R: ReadAt>(
-    recording: &Recording<R>,
-    tree: &Tree,
-    about: &About<'_>,
-    ids: &mut Ids,
-) -> Vec<Message> {
+fn spans(recording: &Recording, tree: &Tree, about: &About<'_>, ids: &mut Ids) -> Vec<Message> {
     let trace = ids.trace();
     let own: Vec<_> = tree.branches.iter().map(|_| ids.span()).collect();
     let spans = tree.branches.iter().zip(&own).map(|(branch, id)| {
@@ -69,12 +64,7 @@ fn spans<R: ReadAt>(
     spans.collect()
 }
 
-fn put_call<R: ReadAt>(
-    out: &mut Message,
-    recording: &Recording<R>,
-    branch: &Branch,
-    about: &About<'_>,
-) {
+fn put_call(out: &mut Message, recording: &Recording, branch: &Branch, about: &About<'_>) {
     let call = branch.call;
     let function = recording.path(call.path()).map(|path| path.function.index());
     let function = function.and_then(|function| recording.functions().get(function));
@@ -84,7 +74,7 @@ fn put_call<R: ReadAt>(
     out.fixed(7, unix(call.start())).fixed(8, unix(call.end()));
 }
 
-fn of_thread<R: ReadAt>(recording: &Recording<R>, tree: &Tree) -> Vec<Message> {
+fn of_thread(recording: &Recording, tree: &Tree) -> Vec<Message> {
     let Some(thread) = recording.thread(tree.thread) else { return Vec::new() };
     vec![
         attribute("thread.name", &label(&thread.name)),

@@ -127,7 +127,7 @@ impl Flown {
         &self,
         most: usize,
         inside: usize,
-    ) -> anyhow::Result<(Recording<Vec<u8>>, Vec<Tree>)> {
+    ) -> anyhow::Result<(Recording, Vec<Tree>)> {
         let writer = Writer::uncompressed(Vec::new(), &self.held.start)?;
         let recording = Recording::open(self.write_to(writer, String::new())?)?;
         let functions = recording.functions().iter();

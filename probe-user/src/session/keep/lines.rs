@@ -10,7 +10,6 @@ use ctrace_core::{
         Coverage, ExportError, JsonLines,
         stream::{Lines, Scene, StreamLine},
     },
-    recording::ReadAt,
     report::LossReport,
     units::{FuncId, Nanos},
 };
@@ -92,8 +91,8 @@ impl Printer {
     }
 }
 
-impl<R: ReadAt> Lines<R> for Printer {
-    fn define(&mut self, scene: &Scene<'_, R>) {
+impl Lines for Printer {
+    fn define(&mut self, scene: &Scene<'_>) {
         match &mut self.form {
             Form::Text(lines) => lines.define(scene),
             Form::Json(lines) => lines.define(scene),
@@ -108,7 +107,7 @@ impl<R: ReadAt> Lines<R> for Printer {
         }
     }
 
-    fn line(&mut self, scene: &Scene<'_, R>, line: &StreamLine<'_>) -> io::Result<()> {
+    fn line(&mut self, scene: &Scene<'_>, line: &StreamLine<'_>) -> io::Result<()> {
         match &mut self.form {
             Form::Text(lines) => lines.line(scene, line, &mut self.buffer),
             Form::Json(lines) => lines.line(scene, line, &mut self.buffer),

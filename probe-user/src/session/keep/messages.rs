@@ -7,7 +7,6 @@ use ctrace_core::{
         stream::{Messages, Scene, StreamLine},
     },
     points::Level,
-    recording::ReadAt,
     units::FuncId,
 };
 use regex::Regex;
@@ -45,7 +44,7 @@ impl MessageLines {
         Self { choice, messages, form, seen: 0, printed: 0, without_level: 0 }
     }
 
-    pub(super) fn define<R: ReadAt>(&mut self, scene: &Scene<'_, R>) {
+    pub(super) fn define(&mut self, scene: &Scene<'_>) {
         self.messages.define(scene.recording.functions());
         match &mut self.form {
             Form::Text(lines) => lines.define(scene),
@@ -57,12 +56,7 @@ impl MessageLines {
         self.messages.has(function)
     }
 
-    pub(super) fn line<R: ReadAt>(
-        &mut self,
-        scene: &Scene<'_, R>,
-        line: &StreamLine<'_>,
-        to: &mut Vec<u8>,
-    ) {
+    pub(super) fn line(&mut self, scene: &Scene<'_>, line: &StreamLine<'_>, to: &mut Vec<u8>) {
         if let StreamLine::Lost(lost) = line
             && let Form::Text(lines) = &mut self.form
         {

@@ -6,7 +6,7 @@ use crate::ui::{say, text::units::counted};
 use anyhow::bail;
 use ctrace_core::{
     recording::{
-        ReadAt, Recording, ThreadRecord,
+        Recording, ThreadRecord,
         replay::{Query, WithValue, by_values_of},
     },
     report::{By, PartCalls, PartReport, Report, ThreadReport, render::clean::clean},
@@ -45,8 +45,8 @@ pub(crate) struct Parts {
 
 impl Parts {
     /// Returns the parts of what the query selects. `whole` is the report on that.
-    pub(crate) fn of<R: ReadAt>(
-        recording: &Recording<R>,
+    pub(crate) fn of(
+        recording: &Recording,
         by: &By,
         query: &Query,
         whole: &Report,
@@ -168,7 +168,7 @@ fn groups(threads: &[&ThreadRecord]) -> BTreeMap<Pid, Arc<str>> {
 }
 
 /// Returns the threads in the order in which they were first seen.
-fn in_order<R: ReadAt>(recording: &Recording<R>) -> Vec<&ThreadRecord> {
+fn in_order(recording: &Recording) -> Vec<&ThreadRecord> {
     let mut threads: Vec<_> = recording.threads().collect();
     threads.sort_unstable_by_key(|thread| thread.id);
     threads
@@ -227,8 +227,8 @@ fn by_threads(
 }
 
 /// Returns a part for each value that took much time, and for the others.
-fn by_value<R: ReadAt>(
-    recording: &Recording<R>,
+fn by_value(
+    recording: &Recording,
     function: &str,
     argument: &str,
     query: &Query,

@@ -3,7 +3,7 @@
 use ctrace_core::{
     engine::ReportMeta,
     recording::{
-        ReadAt, Recording,
+        Recording,
         replay::{Query, meta_of, report_with},
     },
     report::{Extras, Report},
@@ -14,8 +14,8 @@ use ctrace_core::{
 pub(crate) const CENTER: f64 = 1.0;
 
 /// Returns the report of the calls that a query selects, with the functions that it asks for.
-pub(crate) fn report_of<R: ReadAt>(
-    recording: &Recording<R>,
+pub(crate) fn report_of(
+    recording: &Recording,
     query: &Query,
     center: f64,
     extras: Extras,
@@ -27,7 +27,7 @@ pub(crate) fn report_of<R: ReadAt>(
 }
 
 /// Returns whether the report would contain calls of the function.
-fn is_asked<R: ReadAt>(recording: &Recording<R>, query: &Query, function: usize) -> bool {
+fn is_asked(recording: &Recording, query: &Query, function: usize) -> bool {
     let is_chosen = query.functions.as_ref().is_none_or(|chosen| chosen[function]);
     let unarmed = recording.end().map_or(&[][..], |end| &end.unarmed);
     is_chosen && unarmed.binary_search(&FuncId(function as u32)).is_err()

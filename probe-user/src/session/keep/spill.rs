@@ -94,7 +94,7 @@ impl Spill {
 
 /// All calls of a session.
 pub(crate) struct Kept {
-    recording: Recording<Store>,
+    recording: Recording,
     /// Why there are not more.
     note: Option<String>,
 }

@@ -6,7 +6,7 @@ use super::super::{Coverage, ExportError};
 use super::File;
 use super::columns::{Columns, signed};
 use crate::calls::paths::Node;
-use crate::recording::{ReadAt, Recording};
+use crate::recording::Recording;
 use ::parquet::data_type::ByteArray;
 use std::collections::HashMap;
 
@@ -29,10 +29,7 @@ pub(super) const SCHEMA: &str = "message calls {
 /// Rows of a group. It is exceeded by less than one chunk.
 const GROUP: usize = 200_000;
 
-pub(super) fn write<R: ReadAt>(
-    excerpt: &Excerpt<'_, R>,
-    file: &mut File<'_>,
-) -> Result<Coverage, ExportError> {
+pub(super) fn write(excerpt: &Excerpt<'_>, file: &mut File<'_>) -> Result<Coverage, ExportError> {
     let mut group = Group::new(excerpt);
     let told = excerpt.chunks(|step| {
         for (thread, rows) in step.rows() {
@@ -59,8 +56,8 @@ struct PathCells {
     path: ByteArray,
 }
 
-struct Group<'a, R> {
-    recording: &'a Recording<R>,
+struct Group<'a> {
+    recording: &'a Recording,
     nodes: &'a [Node],
     labels: Labels,
     names: Vec<ByteArray>,
@@ -76,8 +73,8 @@ struct Group<'a, R> {
     paths: Vec<u32>,
 }
 
-impl<'a, R: ReadAt> Group<'a, R> {
-    fn new(excerpt: &'a Excerpt<'a, R>) -> Self {
+impl<'a> Group<'a> {
+    fn new(excerpt: &'a Excerpt<'a>) -> Self {
         let recording = excerpt.recording;
         let labels = Labels::of(recording);
         Self {

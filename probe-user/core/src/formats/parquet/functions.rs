@@ -8,7 +8,6 @@ use super::super::{Coverage, ExportError};
 use super::File;
 use super::columns::{Columns, signed};
 use crate::function::FunctionKind;
-use crate::recording::ReadAt;
 use ::parquet::data_type::ByteArray;
 
 pub(super) const SCHEMA: &str = "message functions {
@@ -28,10 +27,7 @@ pub(super) const SCHEMA: &str = "message functions {
     required int64 self_ns;
 }";
 
-pub(super) fn write<R: ReadAt>(
-    excerpt: &Excerpt<'_, R>,
-    file: &mut File<'_>,
-) -> Result<Coverage, ExportError> {
+pub(super) fn write(excerpt: &Excerpt<'_>, file: &mut File<'_>) -> Result<Coverage, ExportError> {
     let recording = excerpt.recording;
     let (all, told) = PathSums::of(excerpt)?;
     let functions = recording.functions();

@@ -11,7 +11,6 @@ use super::excerpt::Excerpt;
 use super::labels;
 use super::out::Out;
 use super::{Coverage, ExportError, ExportTable};
-use crate::recording::ReadAt;
 use ::parquet::basic::{Compression, ZstdLevel};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::KeyValue;
@@ -21,13 +20,10 @@ use ::parquet::schema::parser::parse_message_type;
 use std::io;
 use std::sync::Arc;
 
-pub(super) fn write<R: ReadAt>(
-    excerpt: &Excerpt<'_, R>,
-    out: Out<'_>,
-) -> Result<Coverage, ExportError> {
+pub(super) fn write(excerpt: &Excerpt<'_>, out: Out<'_>) -> Result<Coverage, ExportError> {
     let (schema, write): (_, fn(&_, &mut _) -> _) = match excerpt.options.table {
-        ExportTable::Calls => (calls::SCHEMA, calls::write::<R>),
-        ExportTable::Functions => (functions::SCHEMA, functions::write::<R>),
+        ExportTable::Calls => (calls::SCHEMA, calls::write),
+        ExportTable::Functions => (functions::SCHEMA, functions::write),
     };
     let compression = Compression::ZSTD(ZstdLevel::try_new(1)?);
     let properties = WriterProperties::builder().set_compression(compression).build();

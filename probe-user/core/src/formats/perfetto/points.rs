@@ -5,17 +5,17 @@ use super::{
     field, labels,
 };
 use crate::points::PointShape;
-use crate::recording::{ReadAt, Recording};
+use crate::recording::Recording;
 use crate::report::{LOST_TEXT, NamedValues};
 use crate::units::{FuncId, ThreadId};
 use crate::values::Value;
 
 /// Returns whether there are any.
-pub(super) fn are_in<R: ReadAt>(recording: &Recording<R>) -> bool {
+pub(super) fn are_in(recording: &Recording) -> bool {
     recording.functions().iter().any(|info| info.point.is_some())
 }
 
-impl<R: ReadAt> Trace<'_, '_, R> {
+impl Trace<'_, '_> {
     /// Writes a point. A plot without a number has none.
     pub(super) fn point(
         &mut self,

@@ -13,7 +13,7 @@ const PATIENCE: Nanos = Nanos::from_millis(500);
 
 /// The lines of a session. See the module.
 pub struct Live {
-    pub(super) recording: Recording<Vec<u8>>,
+    pub(super) recording: Recording,
     pub(super) order: CallOrder,
     told: Coverage,
     lost: LostSoFar,
@@ -35,11 +35,7 @@ impl Live {
     }
 
     /// Takes the next block, and emits the lines that are complete.
-    pub fn take(
-        &mut self,
-        block: &Block,
-        lines: &mut impl Lines<Vec<u8>>,
-    ) -> Result<(), ExportError> {
+    pub fn take(&mut self, block: &Block, lines: &mut impl Lines) -> Result<(), ExportError> {
         let Some((chunk, payloads)) = self.recording.grow(block)? else {
             self.is_defined = false;
             return Ok(());
@@ -62,11 +58,7 @@ impl Live {
     }
 
     /// Ends the stream at `end`. Calls that are open stay so.
-    pub fn end(
-        mut self,
-        end: Nanos,
-        lines: &mut impl Lines<Vec<u8>>,
-    ) -> Result<Coverage, ExportError> {
+    pub fn end(mut self, end: Nanos, lines: &mut impl Lines) -> Result<Coverage, ExportError> {
         self.told.add_open(self.order.open() as u64);
         self.order.end(self.recording.nodes(), end);
         self.release(lines)?;
@@ -80,7 +72,7 @@ impl Live {
         self.recording.forget(self.ended.drain(..unmentioned).map(|(_, thread)| thread));
     }
 
-    fn release(&mut self, lines: &mut impl Lines<Vec<u8>>) -> Result<(), ExportError> {
+    fn release(&mut self, lines: &mut impl Lines) -> Result<(), ExportError> {
         let scene = Scene { recording: &self.recording, nodes: self.recording.nodes() };
         self.order.release(scene.nodes, |waiting| lines.line(&scene, &waiting.line()))?;
         Ok(lines.flush()?)

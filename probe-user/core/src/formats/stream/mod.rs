@@ -26,25 +26,25 @@ use std::cmp::Reverse;
 use std::io;
 
 /// Takes the lines of a stream.
-pub trait Lines<R> {
+pub trait Lines {
     /// Called before the first line, and again after names, threads or paths were added.
-    fn define(&mut self, scene: &Scene<'_, R>);
+    fn define(&mut self, scene: &Scene<'_>);
     /// Returns whether calls of this function are wanted. Others have no lines, and hold up none.
     fn wants(&self, _: FuncId) -> bool {
         true
     }
-    fn line(&mut self, scene: &Scene<'_, R>, line: &StreamLine<'_>) -> io::Result<()>;
+    fn line(&mut self, scene: &Scene<'_>, line: &StreamLine<'_>) -> io::Result<()>;
     /// Called when the next line may take a while.
     fn flush(&mut self) -> io::Result<()>;
 }
 
 /// The meanings of the ids in lines.
-pub struct Scene<'a, R> {
-    pub recording: &'a Recording<R>,
+pub struct Scene<'a> {
+    pub recording: &'a Recording,
     pub(super) nodes: &'a [Node],
 }
 
-impl<R> Scene<'_, R> {
+impl Scene<'_> {
     /// Returns the functions around a call, outermost first, and whether these are all.
     pub fn around(&self, call: &CallLine) -> (Vec<FuncId>, bool) {
         let (mut functions, is_whole) = frames(self.nodes, call.path);

@@ -9,8 +9,8 @@ use super::{CallLine, CallPart, Lines, LostSoFar, Scene, Waiting};
 use crate::calls::paths::Node;
 use crate::formats::excerpt::{CallRow, Excerpt, Step};
 use crate::formats::{Coverage, Export, ExportError, Options};
+use crate::recording::Recording;
 use crate::recording::replay::Query;
-use crate::recording::{ReadAt, Recording};
 use crate::report::CallValues;
 use crate::units::{FuncId, Nanos, ThreadId};
 use crate::values::Value;
@@ -21,18 +21,18 @@ const MOST_AHEAD: usize = 1 << 20;
 const MOST_VALUES: usize = 64 << 20;
 
 /// Emits the calls that `query` selects.
-pub fn replay<R: ReadAt>(
-    recording: &Recording<R>,
+pub fn replay(
+    recording: &Recording,
     query: &Query,
-    lines: &mut impl Lines<R>,
+    lines: &mut impl Lines,
 ) -> Result<Coverage, ExportError> {
     replay_within(recording, query, lines, (MOST_AHEAD, MOST_VALUES))
 }
 
-pub(super) fn replay_within<R: ReadAt>(
-    recording: &Recording<R>,
+pub(super) fn replay_within(
+    recording: &Recording,
     query: &Query,
-    lines: &mut impl Lines<R>,
+    lines: &mut impl Lines,
     most: (usize, usize),
 ) -> Result<Coverage, ExportError> {
     let export = Export { recording, query, options: Options::default(), progress: &|_| () };
@@ -98,8 +98,8 @@ struct Ahead {
 }
 
 impl Ahead {
-    fn gather<R: ReadAt>(
-        excerpt: &Excerpt<'_, R>,
+    fn gather(
+        excerpt: &Excerpt<'_>,
         wants: impl Fn(FuncId) -> bool,
         (most, most_values): (usize, usize),
     ) -> Result<Self, ExportError> {

@@ -6,7 +6,7 @@ use crate::filter::Filter;
 use crate::function::FunctionInfo;
 use crate::ingest::event::Event;
 use crate::recording::replay::Query;
-use crate::recording::{Block, BlockKind, End, ReadAt, Start, Writer};
+use crate::recording::{Block, BlockKind, End, Start, Writer};
 use crate::units::Tid;
 use ctrace_common::{Kind, Record};
 use proptest::prelude::*;
@@ -17,10 +17,10 @@ const MS: u64 = 1_000_000;
 #[derive(Default)]
 struct Seen(Vec<String>);
 
-impl<R: ReadAt> Lines<R> for Seen {
-    fn define(&mut self, _: &Scene<'_, R>) {}
+impl Lines for Seen {
+    fn define(&mut self, _: &Scene<'_>) {}
 
-    fn line(&mut self, scene: &Scene<'_, R>, line: &StreamLine<'_>) -> io::Result<()> {
+    fn line(&mut self, scene: &Scene<'_>, line: &StreamLine<'_>) -> io::Result<()> {
         self.0.push(match line {
             StreamLine::Call(call, _) => {
                 let part = match call.part {

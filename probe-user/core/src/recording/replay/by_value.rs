@@ -10,7 +10,7 @@ use super::ranks::{Gathered, Interest, Order, percentiles};
 use super::select::{CallReader, each_part};
 use super::values::each_payload;
 use crate::calls::spool::Call;
-use crate::recording::{ChunkEntry, Payload, ReadAt, Recording};
+use crate::recording::{ChunkEntry, Payload, Recording};
 use crate::report::percentiles::Percentiles;
 use crate::report::{ByValue, OneValue, ValueCalls};
 use crate::stats::histogram::{Histogram, HistogramCounter};
@@ -28,8 +28,8 @@ const COMPARED: usize = 1 << 18;
 const LEAST_COMPARED: usize = 64;
 
 /// Returns the calls by each value that a function has. Each has at most `most` rows.
-pub(crate) fn by_value<R: ReadAt>(
-    recording: &Recording<R>,
+pub(crate) fn by_value(
+    recording: &Recording,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
     counted: &FirstPass,
@@ -105,7 +105,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of<R: ReadAt>(recording: &Recording<R>) -> Self {
+    fn of(recording: &Recording) -> Self {
         let of_each = recording.functions().iter().map(|info| info.values.len());
         Self { all: of_each.clone().sum(), first: firsts(of_each) }
     }
@@ -208,8 +208,8 @@ fn weight(call: Call) -> u64 {
     call.duration.saturating_add(1)
 }
 
-fn heaviest<R: ReadAt>(
-    recording: &Recording<R>,
+fn heaviest(
+    recording: &Recording,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
     counted: &FirstPass,
@@ -264,15 +264,15 @@ impl Rows {
 }
 
 /// The calls that are in rows.
-struct Pass<'a, 'l, R> {
-    recording: &'a Recording<R>,
+struct Pass<'a, 'l> {
+    recording: &'a Recording,
     lens: &'a Lens<'l>,
     chunks: &'a [ChunkEntry],
     counted: &'a FirstPass,
     rows: &'a Rows,
 }
 
-impl<R: ReadAt> Pass<'_, '_, R> {
+impl Pass<'_, '_> {
     /// Shows each call of some chunks with each of its rows.
     fn each(&self, entries: &[ChunkEntry], mut show: impl FnMut(usize, Call)) {
         let mut selected = CallReader::new(self.recording, self.lens, self.counted);

@@ -5,7 +5,7 @@ use super::lens::Lens;
 use super::slowest::SlowCall;
 use super::walk::callers;
 use crate::calls::paths::{Node, ROOT, functions_on};
-use crate::recording::{ReadAt, Recording};
+use crate::recording::Recording;
 use crate::report::{CallReport, InsideReport};
 use crate::units::{FuncId, Nanos};
 use std::collections::{BTreeMap, HashMap};
@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, HashMap};
 /// If a single call makes at most this many calls of a function, each gets a row of its own.
 const FEW: usize = 3;
 
-pub(crate) fn reports<R: ReadAt>(
-    recording: &Recording<R>,
+pub(crate) fn reports(
+    recording: &Recording,
     lens: &Lens<'_>,
     found: &[SlowCall],
     inside: &[Inside],

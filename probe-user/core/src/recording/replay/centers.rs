@@ -9,7 +9,7 @@ use super::lens::Lens;
 use super::select::CallReader;
 use super::spans::CallKey;
 use crate::calls::spool::Call;
-use crate::recording::{Chunk, ChunkCalls, ChunkEntry, ReadAt, Recording};
+use crate::recording::{Chunk, ChunkCalls, ChunkEntry, Recording};
 use crate::stats::rank::Keep;
 use crate::stats::unions::Unions;
 use rayon::prelude::*;
@@ -41,8 +41,8 @@ struct AtEdges {
 /// The order in which `unions` sees calls: by end, latest first, then by thread and place.
 type Order = (Reverse<u64>, usize, usize);
 
-pub(crate) fn unions_of<R: ReadAt>(
-    recording: &Recording<R>,
+pub(crate) fn unions_of(
+    recording: &Recording,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
     counted: &FirstPass,
@@ -78,11 +78,7 @@ pub(crate) fn unions_of<R: ReadAt>(
 
 /// Returns the calls that cross the edge of a chunk and are surely in their function's center,
 /// because they are no ties.
-fn kept_crossing<R: ReadAt>(
-    recording: &Recording<R>,
-    counted: &FirstPass,
-    keep: &[Keep],
-) -> HashSet<CallKey> {
+fn kept_crossing(recording: &Recording, counted: &FirstPass, keep: &[Keep]) -> HashSet<CallKey> {
     let crossing = counted.crossing.iter().filter(|((_, _, recorded), crossed)| {
         let CrossingCall { duration, timed, .. } = crossed;
         let mut keep = keep[recording.nodes()[*recorded as usize].func.index()];
@@ -91,8 +87,8 @@ fn kept_crossing<R: ReadAt>(
     crossing.map(|(key, _)| *key).collect()
 }
 
-fn unpack<R: ReadAt>(
-    selected: &mut CallReader<'_, R>,
+fn unpack(
+    selected: &mut CallReader<'_>,
     lens: &Lens<'_>,
     entry: &ChunkEntry,
     keep: &[Keep],
@@ -157,9 +153,9 @@ fn add(sum: &mut (u64, u64), other: (u64, u64)) {
 }
 
 impl Unpacked {
-    fn unions<R: ReadAt>(
+    fn unions(
         &self,
-        selected: &CallReader<'_, R>,
+        selected: &CallReader<'_>,
         keep: &[Keep],
         kept: &HashSet<CallKey>,
         events: bool,

@@ -5,7 +5,7 @@ use super::lens::Lens;
 use super::spans::{AtEnd, CallKey, Joined, Spans};
 use super::walk::{Span, Walk};
 use crate::calls::FunctionCounts;
-use crate::recording::{Call, Chunk, ChunkEntry, ChunkLoss, ReadAt, Recording};
+use crate::recording::{Call, Chunk, ChunkEntry, ChunkLoss, Recording};
 use crate::stats::histogram::{Histogram, HistogramCounter};
 use crate::stats::tally::Tally;
 use crate::units::{FuncId, ThreadId};
@@ -140,11 +140,7 @@ struct Part<'a> {
 }
 
 /// Reads these chunks and sums them up.
-pub(crate) fn count<R: ReadAt>(
-    recording: &Recording<R>,
-    lens: &Lens<'_>,
-    chunks: &[ChunkEntry],
-) -> FirstPass {
+pub(crate) fn count(recording: &Recording, lens: &Lens<'_>, chunks: &[ChunkEntry]) -> FirstPass {
     let mut counts = Counts::new(lens, recording.functions().len());
     let (mut spans, mut durations) = (Spans::default(), Vec::new());
     let mut crossing = HashMap::new();
@@ -181,8 +177,8 @@ pub(crate) fn count<R: ReadAt>(
     FirstPass { counts, crossing, open, inside_open, left_out }
 }
 
-fn part_of<'a, R: ReadAt>(
-    recording: &Recording<R>,
+fn part_of<'a>(
+    recording: &Recording,
     lens: &Lens<'_>,
     entries: &'a [ChunkEntry],
     first: usize,
@@ -213,9 +209,9 @@ fn part_of<'a, R: ReadAt>(
 }
 
 impl Part<'_> {
-    fn add<R: ReadAt>(
+    fn add(
         &mut self,
-        recording: &Recording<R>,
+        recording: &Recording,
         lens: &Lens<'_>,
         walk: &mut Walk<'_>,
         counter: &mut HistogramCounter,

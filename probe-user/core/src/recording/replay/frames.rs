@@ -7,7 +7,7 @@ use super::lens::Lens;
 use super::select::{CallReader, each_part};
 use super::slowest::{SlowCall, Slowest, each_timed};
 use crate::calls::paths::{Node, functions_on};
-use crate::recording::{ChunkEntry, ReadAt, Recording};
+use crate::recording::{ChunkEntry, Recording};
 use crate::report::{CallReport, FramePart, FrameReport, FramesAsked, FramesReport};
 use crate::units::{FuncId, Nanos};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -26,8 +26,8 @@ struct Found {
 
 /// Returns the frames of a report, if there are any. `timed` is the number of the function's timed
 /// calls in it, and `median` their median.
-pub(crate) fn frames<R: ReadAt>(
-    recording: &Recording<R>,
+pub(crate) fn frames(
+    recording: &Recording,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
     counted: &FirstPass,
@@ -76,8 +76,8 @@ pub(crate) fn frames<R: ReadAt>(
     Some(report)
 }
 
-fn find<R: ReadAt>(
-    recording: &Recording<R>,
+fn find(
+    recording: &Recording,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
     counted: &FirstPass,

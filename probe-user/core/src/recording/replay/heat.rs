@@ -3,12 +3,12 @@
 use super::count::FirstPass;
 use super::lens::Lens;
 use super::select::{CallReader, each_part};
-use crate::recording::{ChunkEntry, ReadAt, Recording};
+use crate::recording::{ChunkEntry, Recording};
 use crate::stats::heat::Heat;
 use crate::stats::slices::Slices;
 
-pub(crate) fn heat<R: ReadAt>(
-    recording: &Recording<R>,
+pub(crate) fn heat(
+    recording: &Recording,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
     counted: &FirstPass,

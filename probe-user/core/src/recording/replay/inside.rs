@@ -7,7 +7,7 @@ use super::select::{CallReader, each_part};
 use super::slowest::SlowCall;
 use super::walk::Frame;
 use crate::calls::spool::Call;
-use crate::recording::{Chunk, ChunkEntry, ReadAt, Recording};
+use crate::recording::{Chunk, ChunkEntry, Recording};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -87,8 +87,8 @@ impl Inside {
 }
 
 /// Returns the calls inside each of these calls.
-pub(crate) fn inside<R: ReadAt>(
-    recording: &Recording<R>,
+pub(crate) fn inside(
+    recording: &Recording,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
     counted: &FirstPass,
@@ -124,9 +124,9 @@ pub(crate) fn inside<R: ReadAt>(
     all
 }
 
-fn of_chunk<R: ReadAt>(
-    recording: &Recording<R>,
-    selected: &mut CallReader<'_, R>,
+fn of_chunk(
+    recording: &Recording,
+    selected: &mut CallReader<'_>,
     (number, chunk): (usize, &Chunk),
     asked: &mut [(&SlowCall, &mut Inside)],
     room: usize,

@@ -4,7 +4,7 @@ use super::Query;
 use crate::calls::paths::{Node, Paths, ROOT};
 use crate::filter::Filter;
 use crate::function::FunctionInfo;
-use crate::recording::{Chunk, ChunkEntry, ReadAt, RecordError, Recording, ThreadRecord};
+use crate::recording::{Chunk, ChunkEntry, RecordError, Recording, ThreadRecord};
 use crate::units::{FuncId, Nanos, ThreadId};
 use crate::waits::WaitClass;
 use std::collections::BTreeSet;
@@ -108,9 +108,9 @@ impl<'a> Lens<'a> {
     }
 
     /// Reads a chunk, unless the query was stopped.
-    pub(crate) fn read<R: ReadAt>(
+    pub(crate) fn read(
         &self,
-        recording: &Recording<R>,
+        recording: &Recording,
         entry: &ChunkEntry,
     ) -> Result<Chunk, RecordError> {
         match self.is_stopped() {

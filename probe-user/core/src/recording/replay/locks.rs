@@ -15,7 +15,7 @@ use super::select::{CallReader, each_part};
 use super::values::payloads_in;
 use crate::locks::event::LockEvent;
 use crate::locks::ledger::Ledger;
-use crate::recording::{ChunkEntry, ChunkLoss, ReadAt, Recording};
+use crate::recording::{ChunkEntry, ChunkLoss, Recording};
 use crate::report::LocksReport;
 use calls::{LockCalls, OpenCalls};
 use rows::of_facts;
@@ -34,8 +34,8 @@ struct Ahead {
 
 /// Returns the locks that the calls of the chosen threads are about. Only what happens in the window
 /// counts.
-pub(crate) fn locks<R: ReadAt>(
-    recording: &Recording<R>,
+pub(crate) fn locks(
+    recording: &Recording,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
     counted: &FirstPass,
@@ -109,8 +109,8 @@ fn is_lossy(loss: &ChunkLoss) -> bool {
     loss.events != 0 || loss.late > 0 || loss.decode_errors > 0
 }
 
-fn look_ahead<R: ReadAt>(
-    calls: &LockCalls<'_, R>,
+fn look_ahead(
+    calls: &LockCalls<'_>,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
     counted: &FirstPass,

@@ -5,7 +5,7 @@ use super::lens::Lens;
 use super::select::{CallReader, each_part};
 use super::values::each_payload;
 use crate::points::PointShape;
-use crate::recording::{ChunkEntry, Payload, ReadAt, Recording};
+use crate::recording::{ChunkEntry, Payload, Recording};
 use crate::report::PlotReport;
 use crate::stats::slices::Slices;
 use crate::units::FuncId;
@@ -63,8 +63,8 @@ impl Sums {
 }
 
 /// Returns the numbers of every plot whose calls count.
-pub(crate) fn plots<R: ReadAt>(
-    recording: &Recording<R>,
+pub(crate) fn plots(
+    recording: &Recording,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
     counted: &FirstPass,

@@ -6,7 +6,7 @@ use super::lens::Lens;
 use super::select::{CallReader, each_part};
 use crate::calls::by_function::ByFunction;
 use crate::hash::IntMap;
-use crate::recording::{ChunkEntry, ReadAt, Recording};
+use crate::recording::{ChunkEntry, Recording};
 use crate::report::assemble::{Ranks, sum};
 use crate::report::percentiles::Percentiles;
 use crate::report::{CenterReport, SlowTailReport, TailReport};
@@ -107,8 +107,8 @@ pub(super) struct Gathered {
     high: Vec<u64>,
 }
 
-pub(crate) fn ranks<R: ReadAt>(
-    recording: &Recording<R>,
+pub(crate) fn ranks(
+    recording: &Recording,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
     counted: &FirstPass,
@@ -190,8 +190,8 @@ impl Order {
     }
 }
 
-fn gather<R: ReadAt>(
-    recording: &Recording<R>,
+fn gather(
+    recording: &Recording,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
     counted: &FirstPass,

@@ -16,7 +16,7 @@ use super::slowest::slowest;
 use super::timeline::timeline;
 use super::values::{self, lost_payloads, values};
 use crate::calls::by_function::ByFunction;
-use crate::recording::{ReadAt, Recording};
+use crate::recording::Recording;
 use crate::report::assemble::{Facts, Open};
 use crate::report::{Extras, LossReport, PointsReport, Report, ReportMeta, ThreadReport};
 use crate::stats::slices::Slices;
@@ -29,22 +29,18 @@ use std::ops::Range;
 const MAX_ROWS: usize = 65_536;
 
 /// Returns the report of the calls that `query` selects. `center_cut` is a percentage.
-pub fn report<R: ReadAt>(recording: &Recording<R>, query: &Query, center_cut: f64) -> Report {
+pub fn report(recording: &Recording, query: &Query, center_cut: f64) -> Report {
     report_with(recording, query, meta_of(recording, center_cut))
 }
 
 /// Returns the description that a recording has of itself.
-pub fn meta_of<R: ReadAt>(recording: &Recording<R>, center_cut: f64) -> ReportMeta {
+pub fn meta_of(recording: &Recording, center_cut: f64) -> ReportMeta {
     let target = recording.end().map_or(&recording.start().target, |end| &end.target).clone();
     ReportMeta { target, center_cut, notes: notes(recording), extras: Extras::default() }
 }
 
 /// Like [`report`], with a given description and [`Extras`].
-pub fn report_with<R: ReadAt>(
-    recording: &Recording<R>,
-    query: &Query,
-    mut meta: ReportMeta,
-) -> Report {
+pub fn report_with(recording: &Recording, query: &Query, mut meta: ReportMeta) -> Report {
     let extras = meta.extras;
     let lens = Lens::new(query, recording.nodes(), recording.functions());
     let chunks = lens.chunks(recording.chunks());
@@ -137,7 +133,7 @@ pub fn report_with<R: ReadAt>(
 }
 
 /// Returns the start and end of the period that the query looks at.
-pub(crate) fn period<R: ReadAt>(recording: &Recording<R>, lens: &Lens<'_>) -> (Nanos, Nanos) {
+pub(crate) fn period(recording: &Recording, lens: &Lens<'_>) -> (Nanos, Nanos) {
     let (start, end) = recording.period();
     let window = lens.clip(start, end);
     (Nanos(window.start.min(end.0)), Nanos(window.end.max(start.0)))
@@ -197,7 +193,7 @@ fn open(counted: &mut FirstPass, lens: &Lens<'_>, functions: usize) -> Open {
 }
 
 /// Returns rows for the threads that made calls, and the number of threads left out.
-fn threads<R: ReadAt>(recording: &Recording<R>, counted: &FirstPass) -> (Vec<ThreadReport>, u64) {
+fn threads(recording: &Recording, counted: &FirstPass) -> (Vec<ThreadReport>, u64) {
     let called = counted.counts.threads.iter().filter(|(_, thread)| thread.calls > 0);
     let rows = called.filter_map(|(id, thread)| {
         let record = recording.thread(*id)?;
@@ -234,7 +230,7 @@ pub(crate) fn damage(calls: u64) -> Option<String> {
     })
 }
 
-pub(crate) fn notes<R: ReadAt>(recording: &Recording<R>) -> Vec<String> {
+pub(crate) fn notes(recording: &Recording) -> Vec<String> {
     let mut notes = match recording.end() {
         Some(end) => end.notes.clone(),
         None => vec![

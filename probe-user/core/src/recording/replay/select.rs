@@ -7,7 +7,7 @@ use super::lens::Lens;
 use super::spans::CallKey;
 use super::walk::Walk;
 use crate::calls::spool::Call;
-use crate::recording::{Chunk, ChunkEntry, OpenCall, ReadAt, RecordError, Recording, ThreadCalls};
+use crate::recording::{Chunk, ChunkEntry, OpenCall, RecordError, Recording, ThreadCalls};
 use crate::stats::rank::Keep;
 use crate::stats::unions::{self, Unions, Window};
 use crate::units::Nanos;
@@ -34,8 +34,8 @@ pub(crate) struct Only {
 }
 
 /// Reads chunks for one worker and shows the calls that count.
-pub(crate) struct CallReader<'a, R> {
-    pub(super) recording: &'a Recording<R>,
+pub(crate) struct CallReader<'a> {
+    pub(super) recording: &'a Recording,
     pub(super) lens: &'a Lens<'a>,
     counted: &'a FirstPass,
     /// Needed to select by callees and for own times.
@@ -44,9 +44,9 @@ pub(crate) struct CallReader<'a, R> {
     walked: Vec<Option<u64>>,
 }
 
-impl<'a, R: ReadAt> CallReader<'a, R> {
+impl<'a> CallReader<'a> {
     pub(crate) fn new(
-        recording: &'a Recording<R>,
+        recording: &'a Recording,
         lens: &'a Lens<'a>,
         counted: &'a FirstPass,
     ) -> Self {
@@ -56,7 +56,7 @@ impl<'a, R: ReadAt> CallReader<'a, R> {
 
     /// Like [`Self::new`], but with own times for [`Self::calls_with_own`].
     pub(crate) fn with_own(
-        recording: &'a Recording<R>,
+        recording: &'a Recording,
         lens: &'a Lens<'a>,
         counted: &'a FirstPass,
     ) -> Self {

@@ -4,7 +4,7 @@ use super::count::FirstPass;
 use super::lens::Lens;
 use super::select::{CallReader, each_part};
 use crate::calls::spool::Call;
-use crate::recording::{ChunkEntry, ReadAt, Recording};
+use crate::recording::{ChunkEntry, Recording};
 use crate::units::ThreadId;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -78,8 +78,8 @@ impl Slowest {
 }
 
 /// Shows the timed calls in the window of these chunks, which have their numbers.
-pub(super) fn each_timed<R: ReadAt>(
-    selected: &mut CallReader<'_, R>,
+pub(super) fn each_timed(
+    selected: &mut CallReader<'_>,
     chunks: &[(usize, &ChunkEntry)],
     mut show: impl FnMut(SlowCall),
 ) {
@@ -99,8 +99,8 @@ pub(super) fn each_timed<R: ReadAt>(
 }
 
 /// Returns the `top` slowest timed calls, slowest first.
-pub(crate) fn slowest<R: ReadAt>(
-    recording: &Recording<R>,
+pub(crate) fn slowest(
+    recording: &Recording,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
     counted: &FirstPass,

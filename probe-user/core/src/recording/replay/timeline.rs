@@ -9,7 +9,7 @@ use super::lens::Lens;
 use super::select::{CallReader, each_part};
 use crate::calls::paths::{Node, ROOT};
 use crate::hash::{IntMap, pair};
-use crate::recording::{ChunkEntry, ReadAt, Recording};
+use crate::recording::{ChunkEntry, Recording};
 use crate::report::{LaneReport, TimelineCell, TimelineReport};
 use crate::stats::slices::{SLICE_BITS, Slices};
 use crate::units::{Nanos, ThreadId};
@@ -72,8 +72,8 @@ impl<'a> Lanes<'a> {
 }
 
 /// Makes the timeline of the `lanes` threads with the most calls.
-pub(crate) fn timeline<R: ReadAt>(
-    recording: &Recording<R>,
+pub(crate) fn timeline(
+    recording: &Recording,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
     counted: &FirstPass,
@@ -113,11 +113,7 @@ pub(crate) fn timeline<R: ReadAt>(
 
 /// Returns the threads with a lane, in the order of their first events, and the number of threads
 /// without one.
-fn threads<R: ReadAt>(
-    recording: &Recording<R>,
-    counted: &FirstPass,
-    lanes: usize,
-) -> (Vec<ThreadId>, u64) {
+fn threads(recording: &Recording, counted: &FirstPass, lanes: usize) -> (Vec<ThreadId>, u64) {
     let all = counted
         .counts
         .threads
@@ -131,11 +127,7 @@ fn threads<R: ReadAt>(
     (all.into_iter().map(|(id, _)| *id).collect(), left_out as u64)
 }
 
-fn lane_reports<R: ReadAt>(
-    recording: &Recording<R>,
-    lanes: Lanes<'_>,
-    threads: &[ThreadId],
-) -> Vec<LaneReport> {
+fn lane_reports(recording: &Recording, lanes: Lanes<'_>, threads: &[ThreadId]) -> Vec<LaneReport> {
     let Lanes { nodes, cells, short, slices } = lanes;
     let mut by_lane: Vec<BTreeMap<(usize, u32), u64>> = vec![BTreeMap::new(); threads.len()];
     for (key, time) in cells {

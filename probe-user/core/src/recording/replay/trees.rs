@@ -4,7 +4,7 @@
 //! calls is bounded for any recording; those left out are counted.
 
 use super::walk::{Frame, callers};
-use crate::recording::{Call, ReadAt, RecordError, Recording};
+use crate::recording::{Call, RecordError, Recording};
 use crate::units::{Nanos, ThreadId};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -108,10 +108,7 @@ impl Growing {
 ///
 /// # Errors
 /// Fails if a chunk cannot be read.
-pub fn trees<R: ReadAt>(
-    recording: &Recording<R>,
-    wanted: &SlowCallCriteria,
-) -> Result<Vec<Tree>, RecordError> {
+pub fn trees(recording: &Recording, wanted: &SlowCallCriteria) -> Result<Vec<Tree>, RecordError> {
     let nodes = recording.nodes();
     let is_slow = |call: &Call| {
         let function = nodes[call.path() as usize].func;

@@ -7,7 +7,7 @@ use super::lens::Lens;
 use super::select::{CallReader, each_part};
 use super::slowest::SlowCall;
 use crate::calls::spool::Call;
-use crate::recording::{ChunkEntry, ChunkLoss, Payload, ReadAt, Recording};
+use crate::recording::{ChunkEntry, ChunkLoss, Payload, Recording};
 use crate::report::{NamedValues, PointReport, PointsReport};
 use crate::units::{FuncId, ThreadId};
 use std::collections::BTreeMap;
@@ -95,8 +95,8 @@ impl Values {
 }
 
 /// Collects the values of the calls that count.
-pub(crate) fn values<R: ReadAt>(
-    recording: &Recording<R>,
+pub(crate) fn values(
+    recording: &Recording,
     lens: &Lens<'_>,
     chunks: &[ChunkEntry],
     counted: &FirstPass,
@@ -119,8 +119,8 @@ pub(crate) fn values<R: ReadAt>(
 
 /// Shows the payloads of calls that count, with their calls. Returns the number of missing ones, as
 /// [`lost_payloads`].
-pub(super) fn each_payload<R: ReadAt>(
-    selected: &mut CallReader<'_, R>,
+pub(super) fn each_payload(
+    selected: &mut CallReader<'_>,
     chunks: &[ChunkEntry],
     mut show: impl FnMut(&Payload, Call),
 ) -> u64 {
@@ -132,8 +132,8 @@ pub(super) fn each_payload<R: ReadAt>(
 
 /// Does the same for one chunk. Also returns the chunk's losses if it can be read; one without values
 /// is read only if they are `wanted`.
-pub(super) fn payloads_in<R: ReadAt>(
-    selected: &mut CallReader<'_, R>,
+pub(super) fn payloads_in(
+    selected: &mut CallReader<'_>,
     entry: &ChunkEntry,
     wanted: bool,
     mut show: impl FnMut(&Payload, Call),
@@ -169,11 +169,7 @@ pub(super) fn payloads_in<R: ReadAt>(
 
 /// Returns the number of missing payloads: those lost, and one for each block that cannot be read.
 /// It decodes no values.
-pub(crate) fn lost_payloads<R: ReadAt>(
-    recording: &Recording<R>,
-    lens: &Lens<'_>,
-    chunks: &[ChunkEntry],
-) -> u64 {
+pub(crate) fn lost_payloads(recording: &Recording, lens: &Lens<'_>, chunks: &[ChunkEntry]) -> u64 {
     if !recording.has_values() {
         return 0;
     }
@@ -187,8 +183,8 @@ pub(crate) fn lost_payloads<R: ReadAt>(
 }
 
 /// Makes the reports of the slowest calls' values, in order, and of the first values of all.
-pub(crate) fn reports<R: ReadAt>(
-    recording: &Recording<R>,
+pub(crate) fn reports(
+    recording: &Recording,
     values: Values,
 ) -> (Vec<(NamedValues, PointsReport)>, PointsReport) {
     let Values { own, inside, first, .. } = values;
@@ -199,7 +195,7 @@ pub(crate) fn reports<R: ReadAt>(
     (of_calls.collect(), points(recording, first))
 }
 
-fn points<R: ReadAt>(recording: &Recording<R>, first: First) -> PointsReport {
+fn points(recording: &Recording, first: First) -> PointsReport {
     let (more, unread) = (first.seen - first.each.len() as u64, first.unread);
     let first = first.each.iter().map(|payload| {
         let thread = recording.thread(payload.thread);

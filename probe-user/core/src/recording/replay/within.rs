@@ -7,7 +7,7 @@ use super::lens::Lens;
 use super::select::CallReader;
 use super::values::each_payload;
 use crate::ranges::Ranges;
-use crate::recording::{ReadAt, Recording};
+use crate::recording::Recording;
 use crate::report::{ByValue, OneValue};
 use crate::units::{FuncId, Nanos, ThreadId};
 use crate::values::Value;
@@ -74,8 +74,8 @@ const MOST_CALLS: usize = 1 << 23;
 
 /// Tells the calls of a function that a query selects apart by the value in this place. `most` values
 /// are told apart from all others.
-pub fn by_values_of<R: ReadAt>(
-    recording: &Recording<R>,
+pub fn by_values_of(
+    recording: &Recording,
     query: &Query,
     function: FuncId,
     place: usize,

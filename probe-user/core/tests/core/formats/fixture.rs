@@ -8,7 +8,7 @@ use ctrace_core::recording::{Host, Recording, Start};
 use ctrace_core::report::TargetReport;
 use ctrace_core::units::{Nanos, Pid};
 
-pub(crate) type Bytes = Recording<Vec<u8>>;
+pub(crate) type Bytes = Recording;
 
 /// The calls of a thread over three chunks, and of a second thread:
 ///
@@ -145,7 +145,7 @@ pub(crate) fn export(format: &str, recording: &Bytes) -> (Vec<u8>, Coverage) {
 pub(crate) fn export_with(
     format: &str,
     recording: &Bytes,
-    options: Options<'_, Vec<u8>>,
+    options: Options<'_>,
 ) -> (Vec<u8>, Coverage) {
     export_part(format, recording, &Query::default(), options)
 }
@@ -155,7 +155,7 @@ pub(crate) fn export_part(
     format: &str,
     recording: &Bytes,
     query: &Query,
-    options: Options<'_, Vec<u8>>,
+    options: Options<'_>,
 ) -> (Vec<u8>, Coverage) {
     let format = Format::find(format).expect("a format of the registry");
     let mut bytes = Vec::new();

@@ -60,7 +60,7 @@ fn jsonl_is_json_whatever_the_names() {
     }
 }
 
-fn frames_of(function: u32, number: Option<usize>) -> Options<'static, Vec<u8>> {
+fn frames_of(function: u32, number: Option<usize>) -> Options<'static> {
     let number = number.map(|number| NonZeroUsize::new(number).expect("frames count from 1"));
     let frame = Some(ChosenFrame { function: FuncId(function), number });
     Options { frame, ..Options::default() }

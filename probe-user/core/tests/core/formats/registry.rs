@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::io;
 
-type AnyFormat = Format<Vec<u8>>;
+type AnyFormat = Format;
 
 fn recordings() -> Vec<fixture::Bytes> {
     vec![

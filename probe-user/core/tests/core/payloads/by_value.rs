@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 const LOAD: u32 = 2;
 
-fn by_value(recording: &Recording<Vec<u8>>, query: &Query, most: usize) -> Report {
+fn by_value(recording: &Recording, query: &Query, most: usize) -> Report {
     let extras = Extras { values: Some(most), ..Extras::default() };
     report_with(recording, query, meta_with(extras))
 }
 
 /// Records calls of `load`: the key of each, and its duration.
-fn recorded(calls: &[(u64, u64)], every: usize) -> Recording<Vec<u8>> {
+fn recorded(calls: &[(u64, u64)], every: usize) -> Recording {
     let mut trace = Trace::new(Filter::default());
     let mut time = 10;
     for (at, (key, duration)) in calls.iter().enumerate() {

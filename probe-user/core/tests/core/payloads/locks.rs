@@ -94,7 +94,7 @@ impl Trace {
 }
 
 /// Records calls, and ends a chunk at each of these times.
-fn recorded(calls: &[LockCall], chunks: &[u64]) -> Recording<Vec<u8>> {
+fn recorded(calls: &[LockCall], chunks: &[u64]) -> Recording {
     let mut events: Vec<(u64, bool, &LockCall)> = Vec::new();
     for of in calls {
         events.extend([(of.from, true, of), (of.to, false, of)]);
@@ -111,7 +111,7 @@ fn recorded(calls: &[LockCall], chunks: &[u64]) -> Recording<Vec<u8>> {
     open(trace.end(100_000))
 }
 
-fn report_of(recording: &Recording<Vec<u8>>) -> LocksReport {
+fn report_of(recording: &Recording) -> LocksReport {
     let extras = Extras { locks: true, ..Extras::default() };
     let report = report_with(recording, &Query::default(), meta_with(extras));
     report.locks.expect("they were asked for")

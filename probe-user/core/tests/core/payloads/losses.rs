@@ -16,14 +16,14 @@ impl Trace {
 
 /// The number of lost payloads, as reports with and without values tell it.
 #[track_caller]
-fn lost(recording: &Recording<Vec<u8>>) -> u64 {
+fn lost(recording: &Recording) -> u64 {
     let with_values = report(recording, &Query::default()).loss.payloads;
     let without = report_with(recording, &Query::default(), meta_with(Extras::default()));
     assert_eq!(without.loss.payloads, with_values);
     with_values
 }
 
-fn times(recording: &Recording<Vec<u8>>) -> Vec<u64> {
+fn times(recording: &Recording) -> Vec<u64> {
     all(recording).iter().map(|payload| payload.time.0).collect()
 }
 

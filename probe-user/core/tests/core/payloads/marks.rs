@@ -85,7 +85,7 @@ fn traced(min_duration: u64) -> Trace {
 }
 
 /// Records what is in these slots.
-fn recorded(mut trace: Trace, slots: Slots) -> Recording<Vec<u8>> {
+fn recorded(mut trace: Trace, slots: Slots) -> Recording {
     let mut bytes = Box::new([0; BUFFER_LEN]);
     bytes[..8].copy_from_slice(b"ctraceb\x01");
     bytes[40] = 2;

@@ -44,7 +44,7 @@ impl Trace {
 }
 
 /// Returns what is recorded of all calls with values, in order of their start.
-fn shown(recording: &Recording<Vec<u8>>) -> Vec<(u64, String)> {
+fn shown(recording: &Recording) -> Vec<(u64, String)> {
     let mut calls: Vec<_> = all(recording)
         .iter()
         .map(|payload| (payload.time.0, recording.named_values(payload).to_string()))

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const FACTOR: u64 = 100_000;
 
 /// Compares by all metrics, two at a time.
-fn compare(old: &Recording<Vec<u8>>, new: &Recording<Vec<u8>>, query: &Query) -> Vec<Diff> {
+fn compare(old: &Recording, new: &Recording, query: &Query) -> Vec<Diff> {
     let source = |recording| ComparedFile {
         file: String::new(),
         content: Content::Recording { recording, query },

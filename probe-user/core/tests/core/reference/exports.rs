@@ -17,7 +17,7 @@ use proptest::test_runner::TestRunner;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-fn export(format: &str, recording: &Recording<Vec<u8>>, query: &Query) -> (String, Coverage) {
+fn export(format: &str, recording: &Recording, query: &Query) -> (String, Coverage) {
     let format = Format::find(format).expect("a format of the registry");
     let mut bytes = Vec::new();
     let export = Export { recording, query, options: Options::default(), progress: &|_| {} };

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 
 /// Makes a recording with a chunk's end at each of these times.
-pub(crate) fn record(program: &Program, cuts: &[u64]) -> Recording<Vec<u8>> {
+pub(crate) fn record(program: &Program, cuts: &[u64]) -> Recording {
     let mut engine = start(EngineConfig { record: true, ..EngineConfig::default() });
     let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
     let mut cuts: Vec<u64> = cuts.iter().map(|cut| program.end * cut / 100).collect();

@@ -4,13 +4,13 @@ use crate::calls::paths::{Node, ROOT};
 use crate::calls::spool::Call;
 use crate::locks::event::{LockCall, LockEvent, TracedLockFunction};
 use crate::recording::replay::lens::Lens;
-use crate::recording::{ChunkEntry, Payload, ReadAt, Recording};
+use crate::recording::{ChunkEntry, Payload, Recording};
 use crate::units::{FuncId, Pid, ThreadId};
 use std::collections::BTreeMap;
 
 /// The functions of a recording that are about locks.
-pub(super) struct LockCalls<'a, R> {
-    pub(super) recording: &'a Recording<R>,
+pub(super) struct LockCalls<'a> {
+    pub(super) recording: &'a Recording,
     /// By function.
     functions: Vec<Option<TracedLockFunction>>,
     nodes: &'a [Node],
@@ -24,8 +24,8 @@ pub(super) struct OpenCalls {
     pub(super) unknown_waits: u64,
 }
 
-impl<'a, R: ReadAt> LockCalls<'a, R> {
-    pub(super) fn new(recording: &'a Recording<R>) -> Self {
+impl<'a> LockCalls<'a> {
+    pub(super) fn new(recording: &'a Recording) -> Self {
         let functions = recording.functions().iter().map(TracedLockFunction::of).collect();
         Self { recording, functions, nodes: recording.nodes() }
     }

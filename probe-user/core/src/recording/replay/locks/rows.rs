@@ -3,14 +3,14 @@
 use crate::locks::CallerSums;
 use crate::locks::event::Caller;
 use crate::locks::ledger::{LockFacts, Times};
-use crate::recording::{ReadAt, Recording};
+use crate::recording::Recording;
 use crate::report::{LockCallerReport, LockReport};
 use crate::stats::rank::nearest_rank;
 use crate::units::{Nanos, Pid};
 use std::sync::Arc;
 
 /// Names a lock and its callers.
-pub(super) fn of_facts<R: ReadAt>(recording: &Recording<R>, facts: LockFacts) -> LockReport {
+pub(super) fn of_facts(recording: &Recording, facts: LockFacts) -> LockReport {
     let LockFacts { id, kind, sums, waits, callers } = facts;
     let name = |address: u64| -> Arc<str> {
         let known = recording.address_name(id.pid, address);

@@ -2,13 +2,13 @@
 
 use super::*;
 
-fn report_for(recording: &Recording<Vec<u8>>, query: &Query) -> LocksReport {
+fn report_for(recording: &Recording, query: &Query) -> LocksReport {
     let extras = Extras { locks: true, ..Extras::default() };
     report_with(recording, query, meta_with(extras)).locks.expect("they were asked for")
 }
 
 /// Records calls, of which those that end at 0 do not end.
-fn recorded_open(calls: &[LockCall], end: u64) -> Recording<Vec<u8>> {
+fn recorded_open(calls: &[LockCall], end: u64) -> Recording {
     let mut trace = lock_trace();
     let mut events: Vec<(u64, bool, &LockCall)> = Vec::new();
     for of in calls {
