@@ -11,6 +11,8 @@ use std::thread;
 /// The limit of a released binary without its line tables.
 const MOST_BYTES: u64 = 20_000_000;
 
+const BINARY: &[&str] = &["--locked", "--package", "ctrace", "--bin", "ctrace"];
+
 /// The options of the build for users of a checkout.
 const RELEASE: &[&str] = &["--release"];
 
@@ -24,20 +26,31 @@ pub(crate) const PACKAGED_ALONE: &[&str] = &["--profile", "packaged", "--target"
 /// Returns the command that builds the binary with these options.
 pub(crate) fn command(options: &[&str]) -> Command {
     let mut command = paths::cargo();
-    command.args(["build", "--locked", "--package", "ctrace", "--bin", "ctrace"]);
-    command.args(options);
+    command.arg("build").args(BINARY).args(options);
     command
 }
 
 /// Builds the release binary, with its line tables beside it. Fails if it lacks the eBPF object.
 pub(crate) fn release() -> Result<()> {
-    built("release build", RELEASE, &paths::ctrace())
+    built("release build", &mut release_command(), &paths::ctrace())
+}
+
+/// Returns the command of the build for this machine. The relocations of the binary take more than a
+/// megabyte unless the linker packs them, and a C library can read them then from this version on.
+fn release_command() -> Command {
+    const PACKS: &str = "-Clink-arg=-Wl,-z,pack-relative-relocs";
+    let mut command = paths::cargo();
+    command.arg("rustc").args(BINARY).args(RELEASE);
+    if machine::glibc().is_some_and(|version| version >= (2, 36)) {
+        command.args(["--", PACKS]);
+    }
+    command
 }
 
 /// Builds the binaries for packages. Fails if one is larger than promised.
 pub(crate) fn packaged() -> Result<()> {
-    built("build for packages", PACKAGED, &paths::packaged())?;
-    built("static build for packages", PACKAGED_ALONE, &paths::packaged_alone())?;
+    built("build for packages", &mut command(PACKAGED), &paths::packaged())?;
+    built("static build for packages", &mut command(PACKAGED_ALONE), &paths::packaged_alone())?;
     ensure_small(&paths::packaged())?;
     ensure_small(&paths::packaged_alone())
 }
@@ -50,8 +63,8 @@ pub(crate) fn release_with_setup(no_install: bool) -> Result<()> {
     }
     std::fs::create_dir_all(paths::target().join("xtask"))?;
     let installing = tempfile::NamedTempFile::new_in(paths::target().join("xtask"))?;
-    let mut early = command(RELEASE);
-    early.args(["--jobs", &(cpus() + 1).to_string()]);
+    let mut early = release_command();
+    early.env("CARGO_BUILD_JOBS", (cpus() + 1).to_string());
     // The build script of ctrace waits while this file is there. It is the job beyond the CPUs.
     early.env("CTRACE_BPF_AFTER", installing.path());
     thread::scope(|scope| {
@@ -69,8 +82,8 @@ fn cpus() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn built(stage: &str, options: &[&str], binary: &Path) -> Result<()> {
-    holds_programs(&progress::must(stage, &mut command(options))?, binary)?;
+fn built(stage: &str, command: &mut Command, binary: &Path) -> Result<()> {
+    holds_programs(&progress::must(stage, command)?, binary)?;
     symbols::split_off(binary)
 }
 

@@ -37,6 +37,13 @@ pub(crate) fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
+/// Returns the version of the C library, if that is glibc.
+pub(crate) fn glibc() -> Option<(u32, u32)> {
+    let version = output_of("getconf", &["GNU_LIBC_VERSION"])?;
+    let (major, minor) = version.strip_prefix("glibc ")?.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
 /// Returns the kernel's line on the last crash of a program: the thread, which has a test's name, and
 /// the place.
 pub(crate) fn last_fault() -> Option<String> {
