@@ -106,6 +106,6 @@ fn waits_of_goroutines_are_refused() {
     let folder = TempDir::new().expect("a folder");
     let path = or_skip!(program(folder.path(), ""));
     let refused = ctrace(&env, &["run", "--cpu", "-f", "main.handle"], &path);
-    assert_eq!(refused.shell_code(), 2, "{}", refused.stderr);
+    assert_eq!(refused.shell_code(), 125, "{}", refused.stderr);
     assert!(refused.stderr.contains("goroutines"), "{}", refused.stderr);
 }
