@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_receiver_is_no_parameter() {
-        assert_eq!(shorten("net/http.(*conn).serveHTTP", 20), "net/http.…serveHTTP");
+        assert_eq!(shorten("net/http.(*conn).serveHTTP", 20), "net/http.….serveHTTP");
     }
 
     #[test]
