@@ -7,7 +7,7 @@
 
 use crate::{
     aggregate, jump, loss,
-    output::{event, now, traced_task},
+    output::{Task, event, now, traced_task},
     payload,
     registers::{Registers, condition_holds},
     settings,
@@ -20,9 +20,15 @@ use ctrace_common::{Cookie, Kind, NO_CONDITION, NO_INDEX};
 
 #[uprobe]
 pub fn exit_site(ctx: ProbeContext) -> u32 {
+    leaves(&ctx, |task, registers| (task, registers.sp()))
+}
+
+/// Handles a way out. `who` returns what stands for the thread, and for its stack pointer.
+#[inline(always)]
+pub fn leaves(ctx: &ProbeContext, who: impl Fn(Task, &Registers<'_>) -> (Task, u64)) -> u32 {
     let ts_ns = now();
     let Some(task) = traced_task() else { return 0 };
-    let registers = Registers::of(&ctx);
+    let registers = Registers::of(ctx);
     // SAFETY: the helper takes the program's own context.
     let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
     if cookie.condition() != NO_CONDITION && !condition_holds(cookie.condition(), registers.flags())
@@ -35,23 +41,20 @@ pub fn exit_site(ctx: ProbeContext) -> u32 {
             Some(false) => return 0,
             None => {
                 // An exit may have been missed: that is a loss, not something to guess.
-                loss::note(task.tid);
-                warn!(
-                    &ctx,
-                    "the target of the indirect jump at {:x} is unreadable",
-                    registers.ip()
-                );
+                loss::note(who(task, &registers).0.tid);
+                warn!(ctx, "the target of the indirect jump at {:x} is unreadable", registers.ip());
                 return 0;
             }
         }
     }
+    let (task, sp) = who(task, &registers);
     if settings::AGGREGATES.load() != 0 {
         let kind =
             if cookie.kind() == Kind::ExitJump as u8 { Kind::ExitJump } else { Kind::ExitRet };
-        aggregate::leave(task, cookie.probe(), kind, registers.sp(), ts_ns);
+        aggregate::leave(task, cookie.probe(), kind, sp, ts_ns);
         return 0;
     }
-    event(task, cookie.kind(), registers.sp(), cookie.probe(), Some(ts_ns));
+    event(task, cookie.kind(), sp, cookie.probe(), Some(ts_ns));
     0
 }
 

@@ -25,7 +25,7 @@ use ctrace_common::{Cookie, Kind, RESTORE_ENDING};
 const SKIP_RETURN: u32 = 1;
 
 #[inline(always)]
-fn cookie(ctx: &ProbeContext) -> Cookie {
+pub fn cookie(ctx: &ProbeContext) -> Cookie {
     // SAFETY: the helper takes the program's own context.
     Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) })
 }

@@ -4,6 +4,7 @@
 //! - `condition`: the conditions on calls, at entries;
 //! - `aggregate`: the same calls, counted where they end, without an event of each;
 //! - `exit`: the ways out of a function, where no return probe may be used, and ends of pairs;
+//! - `go`: entries and ways out of Go's functions, by goroutine;
 //! - `point`: USDT notes, but for the ends of pairs;
 //! - `payload`: the values of points, entries and exits;
 //! - `marker`: the buffers of markers;
@@ -30,6 +31,7 @@ mod condition;
 mod control;
 mod exit;
 mod function;
+mod go;
 mod jump;
 mod kernel;
 mod loss;

@@ -29,6 +29,12 @@ impl<'a> Registers<'a> {
         [self.0.rax, self.0.rdx]
     }
 
+    /// Returns the address of the descriptor of the running goroutine, in functions of Go.
+    #[inline(always)]
+    pub fn goroutine(&self) -> u64 {
+        self.0.r14
+    }
+
     #[inline(always)]
     pub fn sp(&self) -> u64 {
         self.0.rsp

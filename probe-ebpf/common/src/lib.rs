@@ -10,6 +10,7 @@ mod aggregate;
 mod change;
 mod condition;
 mod cookie;
+mod goroutine;
 mod jump;
 mod loss;
 mod marker;
@@ -36,6 +37,7 @@ pub use condition::{
     NUMBER, SIGN, TEXT, UNMET_COUNTERS, float_order,
 };
 pub use cookie::{Cookie, NO_CONDITION, NO_INDEX};
+pub use goroutine::{Goroutine, is_goroutine};
 pub use jump::JumpTarget;
 pub use loss::{
     LOSS_COUNTERS, LOST_EVENTS, LOST_MARKS, LOST_PAYLOADS, LOST_UNATTRIBUTED, WAITED_NANOS,

@@ -113,6 +113,8 @@ pub struct Placement {
     pub exit: ExitPlacement,
     pub entry_is_loop_head: bool,
     pub may_tail_jump: bool,
+    /// True if its calls are those of goroutines, which threads only run.
+    pub is_go: bool,
     /// The reason why the function itself bears no return probe, whatever its process does.
     pub no_return_probe: Option<&'static str>,
 }

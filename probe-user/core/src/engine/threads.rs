@@ -11,11 +11,14 @@ use crate::engine::stack::Stacks;
 use crate::hash::{IntMap, pair};
 use crate::report::ThreadReport;
 use crate::units::{FuncId, Nanos, Pid, ThreadId, Tid};
+use ctrace_common::is_goroutine;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The number of rows of dead threads that are kept for a report.
 const MAX_ROWS: usize = 65_536;
+/// The name of all goroutines.
+const GOROUTINE: &str = "goroutine";
 /// The slots of the look-up cache: more than the threads that run at one time.
 const CACHE: usize = 256;
 
@@ -34,8 +37,10 @@ pub(crate) struct Thread {
 impl Thread {
     #[cold]
     fn begin(id: ThreadId, pid: Pid, tid: Tid, ledger: &Ledger) -> Self {
-        let selected = ledger.filter.selects_thread(tid, "");
-        let (name, stacks) = ("".into(), Stacks::new(id, selected));
+        // No change of the process tells a name of a goroutine.
+        let name = if is_goroutine(tid.0) { GOROUTINE } else { "" };
+        let selected = ledger.filter.selects_thread(tid, name);
+        let (name, stacks) = (name.into(), Stacks::new(id, selected));
         Self { pid, tid, name, first: None, stacks, beside: None }
     }
 

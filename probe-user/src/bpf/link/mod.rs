@@ -62,8 +62,12 @@ pub enum Role {
     EntryWithValues,
     /// The same where calls have to meet a condition.
     EntryWithCondition,
+    /// The entry of a function of Go: the goroutine stands for the thread.
+    GoEntry,
     /// A way out of a function.
     ExitSite,
+    /// The same of a function of Go.
+    GoExitSite,
     /// A `ret`, with the function's result.
     RetSiteWithValues,
     /// A place without duration.
@@ -240,7 +244,9 @@ const fn programs_of(role: Role) -> &'static [BpfProgram] {
         Role::Entry => &[BpfProgram::Entry],
         Role::EntryWithValues => &[BpfProgram::EntryWithValues],
         Role::EntryWithCondition => &[BpfProgram::EntryWithCondition],
+        Role::GoEntry => &[BpfProgram::GoEntry],
         Role::ExitSite => &[BpfProgram::ExitSite],
+        Role::GoExitSite => &[BpfProgram::GoExitSite],
         Role::RetSiteWithValues => &[BpfProgram::RetSiteWithValues],
         Role::Point => &[BpfProgram::Point],
         Role::PointWithValues => &[BpfProgram::PointWithValues],

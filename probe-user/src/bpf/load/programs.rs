@@ -31,7 +31,9 @@ pub(crate) enum BpfProgram {
     EntryWithCondition,
     Return,
     ReturnWithValues,
+    GoEntry,
     ExitSite,
+    GoExitSite,
     RetSiteWithValues,
     Point,
     PointWithValues,
@@ -57,7 +59,7 @@ pub(crate) enum BpfProgram {
 }
 
 impl BpfProgram {
-    const ALL: [Self; 31] = [
+    const ALL: [Self; 33] = [
         Self::Session,
         Self::SessionWithValues,
         Self::SessionWithCondition,
@@ -66,7 +68,9 @@ impl BpfProgram {
         Self::EntryWithCondition,
         Self::Return,
         Self::ReturnWithValues,
+        Self::GoEntry,
         Self::ExitSite,
+        Self::GoExitSite,
         Self::RetSiteWithValues,
         Self::Point,
         Self::PointWithValues,
@@ -102,7 +106,9 @@ impl BpfProgram {
             Self::EntryWithCondition => "entry_with_condition",
             Self::Return => "ret",
             Self::ReturnWithValues => "ret_with_values",
+            Self::GoEntry => "go_entry",
             Self::ExitSite => "exit_site",
+            Self::GoExitSite => "go_exit_site",
             Self::RetSiteWithValues => "ret_site_with_values",
             Self::Point => "point",
             Self::PointWithValues => "point_with_values",

@@ -382,9 +382,14 @@ mod tests {
 
     fn planned(cost: CostClass, exit: ExitPlacement) -> Planned {
         let entry = EntrySite { offset: 0, cost, skipped: 0 };
-        let (entry_is_loop_head, may_tail_jump, no_return_probe) = (false, false, None);
-        let placement =
-            Placement { entry, exit, entry_is_loop_head, may_tail_jump, no_return_probe };
+        let placement = Placement {
+            entry,
+            exit,
+            entry_is_loop_head: false,
+            may_tail_jump: false,
+            is_go: false,
+            no_return_probe: None,
+        };
         let info = FunctionInfo::new("function", "program");
         Planned::new(info, Sites::Function(placement))
     }

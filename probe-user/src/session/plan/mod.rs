@@ -112,6 +112,11 @@ impl Planned {
         Self { info, sites, sources: None, code: 0..0 }
     }
 
+    /// Returns true for a function whose calls are those of goroutines.
+    pub(crate) fn is_go(&self) -> bool {
+        matches!(&self.sites, Sites::Function(placement) if placement.is_go)
+    }
+
     pub(crate) fn is_marker(&self) -> bool {
         matches!(self.sites, Sites::Marker { .. })
     }
@@ -132,9 +137,8 @@ pub struct Refused {
 }
 
 /// A caution for a reader of durations.
-const GO: &str = "Go moves goroutines between threads. A call that ends on another thread than it began \
-    on is untimed, and a later call on the same stack may be timed from its beginning. Do not rely on \
-    durations and call trees of functions that wait";
+const GO: &str = "calls of Go functions are those of goroutines, not of threads (Go 1.17 or newer): their \
+    time includes that in which the goroutine has no thread";
 
 /// Makes plans for the objects of one target.
 pub struct Planner {

@@ -36,8 +36,9 @@ pub(crate) struct LinkOptions {
 
 /// The order of attaching. The return probes come last: if the guard is killed, the kernel closes the
 /// last link first, and waits there until no return probe is being taken any more.
-const ORDER: [Role; 9] = [
+const ORDER: [Role; 10] = [
     Role::Entry,
+    Role::GoEntry,
     Role::EntryWithValues,
     Role::EntryWithCondition,
     Role::Point,
@@ -156,13 +157,18 @@ fn add_sites(
                 None => kernel.call_values(id),
             };
             let entry = entry_site(placement, id, values);
-            let [both, entry_only] = roles(values);
+            let [both, entry_only] = match placement.is_go {
+                // It has neither return probes nor values.
+                true => [Role::GoEntry; 2],
+                false => roles(values),
+            };
             match &placement.exit {
                 ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => sites.add(both, entry),
                 ExitPlacement::Unseen(_) => sites.add(entry_only, entry),
                 ExitPlacement::Sites(exits) => {
                     sites.add(entry_only, entry);
-                    sites.exits.extend(ExitSites::new(kernel, exits, id)?);
+                    let exits = ExitSites::new(kernel, exits, id)?;
+                    sites.exits.extend(if placement.is_go { exits.of_go() } else { exits });
                 }
             }
         }
@@ -224,6 +230,8 @@ pub(crate) struct ExitSites {
     plain: Vec<Site>,
     /// Each is a `ret` of a function whose result is read.
     with_results: Vec<Site>,
+    /// Those of Go's functions.
+    of_go: Vec<Site>,
 }
 
 impl ExitSites {
@@ -247,9 +255,14 @@ impl ExitSites {
         Ok(sites)
     }
 
+    fn of_go(self) -> Self {
+        Self { of_go: self.plain, ..Self::default() }
+    }
+
     pub(crate) fn extend(&mut self, other: Self) {
         self.plain.extend(other.plain);
         self.with_results.extend(other.with_results);
+        self.of_go.extend(other.of_go);
     }
 
     /// Attaches all of them or none.
@@ -260,11 +273,15 @@ impl ExitSites {
         options: LinkOptions,
         attachments: &mut Vec<Attachment>,
     ) -> Result<(), BpfError> {
-        let mut both = Vec::new();
-        attach_some(kernel, path, Role::ExitSite, &self.plain, options, &mut both)?;
-        let role = Role::RetSiteWithValues;
-        attach_some(kernel, path, role, &self.with_results, options, &mut both)?;
-        attachments.extend(both);
+        let mut all = Vec::new();
+        for (role, sites) in [
+            (Role::ExitSite, &self.plain),
+            (Role::RetSiteWithValues, &self.with_results),
+            (Role::GoExitSite, &self.of_go),
+        ] {
+            attach_some(kernel, path, role, sites, options, &mut all)?;
+        }
+        attachments.extend(all);
         Ok(())
     }
 }

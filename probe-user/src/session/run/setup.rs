@@ -12,7 +12,7 @@ use crate::{
         budget::{costs::HitCosts, slowdown::Watch},
         collect::{pace::Pace, room},
         keep::{flight::Flight, output::Output},
-        plan::{Plan, Planner, Sites},
+        plan::{Plan, Planned, Planner, Sites},
         spec::{OnFull, SelectSpec, SelectionLimits, TraceSpec},
     },
     target::{
@@ -111,6 +111,12 @@ impl<'a> Setup<'a> {
         if spec.select.locks {
             let notes: Vec<_> = every_lock::notes(&plan).collect();
             plan.notes.extend(notes);
+        }
+        if spec.probes.waits && plan.planned().any(Planned::is_go) {
+            bail!(
+                "--cpu knows the waits of threads, not those of goroutines: leave it out, or the functions \
+                 of Go"
+            );
         }
         if !values && spec.select.values.iter().any(AskedValues::shows) {
             plan.remarks.push(UNSEEN_VALUES.to_owned());

@@ -5,6 +5,7 @@
 //! thousands and a user asks for a few.
 
 use super::parts::Parts;
+use crate::target::elf::go_functions::{GoFunction, GoFunctions};
 use crate::target::elf::tables::NamedSymbols;
 use crate::target::elf::{self, ElfLayout};
 use crate::target::names::demangle::{self, without_version};
@@ -132,7 +133,8 @@ impl Symbols {
         self.parts.get_or_init(|| Parts::of(&self.functions))
     }
 
-    /// Reads the tables of an object, and of its debug file where there is one.
+    /// Reads the tables of an object, and of its debug file where there is one. A stripped program of Go
+    /// has a table of Go's.
     pub(crate) fn read(source: &Source, layout: &ElfLayout, debug: Option<&Source>) -> Self {
         Self::try_read(source, layout, debug)
             .unwrap_or_else(|why| Self { too_large: Some(why), ..Self::default() })
@@ -143,6 +145,7 @@ impl Symbols {
         layout: &ElfLayout,
         debug: Option<&Source>,
     ) -> Result<Self, TooLarge> {
+        let is_stripped = layout.section(".symtab").is_none();
         let mut symbols = Self::default();
         let code = Code::new(layout);
         let mut entries = Vec::new();
@@ -155,6 +158,12 @@ impl Symbols {
             let theirs = ElfLayout::parse(debug, true).ok().and_then(|layout| start(&layout));
             let shift = start(layout).zip(theirs).map_or(0, |(our, their)| our.wrapping_sub(their));
             text += symbols.collect(debug, &code, shift, &mut entries)?;
+        }
+        if is_stripped
+            && let Some(table) = watched(source.budget(), || GoFunctions::read(source, layout))?
+        {
+            text += table.text();
+            collect_go(&table, &code, &mut entries, source.budget())?;
         }
         symbols.chosen_at_load.sort();
         symbols.chosen_at_load.dedup();
@@ -247,6 +256,25 @@ impl Symbols {
         }
         Ok(())
     }
+}
+
+/// Adds the functions of Go's table.
+fn collect_go<'data>(
+    table: &GoFunctions<'data>,
+    code: &Code,
+    entries: &mut Vec<Entry<'data>>,
+    budget: &Budget,
+) -> Result<(), TooLarge> {
+    drop(budget.lend(((entries.len() + table.most()) * size_of::<Entry<'_>>()) as u64)?);
+    let mut ticker = budget.ticker();
+    for GoFunction { addresses, name } in table.iter() {
+        ticker.tick()?;
+        if code.section_of(addresses.start).is_some() {
+            let (address, size) = (addresses.start, addresses.end - addresses.start);
+            entries.push(Entry { address, size, name, rank: 1, underscores: underscores(name) });
+        }
+    }
+    Ok(())
 }
 
 /// Returns the result of `read`, unless it was refused memory or time.

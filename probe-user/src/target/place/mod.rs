@@ -106,7 +106,8 @@ pub fn place_for(
         None => entry::entry_site(candidate.address, map, &flow, passes)?,
     };
     let exit = exit(candidate, map, policy, &flow, &entry, by_return_probe);
-    Ok(Placement { entry, exit, entry_is_loop_head, may_tail_jump, no_return_probe })
+    let is_go = policy.is_go || map.is_go();
+    Ok(Placement { entry, exit, entry_is_loop_head, may_tail_jump, is_go, no_return_probe })
 }
 
 /// Returns the function's end, and its unwind entry if it has one.

@@ -110,7 +110,8 @@ fn tail(text: &str, room: usize) -> &str {
 /// Replaces each outermost bracket after the first character of `name`. Names with unmatched
 /// brackets, such as operators, stay unchanged.
 fn without(name: &str, open: char, close: char, instead: &str) -> String {
-    let protected = ["operator", "(anonymous namespace)", "{closure", "->"];
+    // The last is a receiver in Go.
+    let protected = ["operator", "(anonymous namespace)", "{closure", "->", ".(*"];
     if protected.iter().any(|word| name.contains(word)) {
         return name.to_owned();
     }
@@ -157,6 +158,11 @@ mod tests {
         assert_eq!(shorten("bool operator<(A const&, B const&)", 15), "bool op…const&)");
         assert_eq!(shorten("<a::B as c::D>::eeeeeeeeee", 20), "<a::B as …eeeeeeeeee");
         assert_eq!(shorten("broken<name::without_end", 12), "broke…ut_end");
+    }
+
+    #[test]
+    fn a_receiver_is_no_parameter() {
+        assert_eq!(shorten("net/http.(*conn).serveHTTP", 20), "net/http.….serveHTTP");
     }
 
     #[test]
