@@ -81,6 +81,7 @@ pub struct Export<'a> {
 }
 
 /// Choices that only some formats have: see [`Format::takes`].
+#[derive(Default)]
 pub struct Options<'a> {
     /// Merge stacks from their innermost frames.
     pub reversed: bool,
@@ -105,12 +106,6 @@ pub enum ExportTable {
     #[default]
     Calls,
     Functions,
-}
-
-impl Default for Options<'_> {
-    fn default() -> Self {
-        Self { reversed: false, older: None, table: ExportTable::default(), frame: None }
-    }
 }
 
 /// One of [`Options`].
