@@ -43,7 +43,16 @@ pub(crate) fn shorten(name: &str, room: usize) -> String {
     if width(&plain) <= room {
         return plain;
     }
-    cut_middle(&plain, room)
+    match without_import_path(&plain) {
+        Some(short) if width(&short) <= room => short,
+        _ => cut_middle(&plain, room),
+    }
+}
+
+/// Returns a name of Go without the path of its package: the last part says which one it is.
+fn without_import_path(name: &str) -> Option<String> {
+    let (_, own) = name.rsplit_once('/').filter(|(_, own)| own.contains('.'))?;
+    Some(format!("…/{own}"))
 }
 
 fn without_parameters(name: &str) -> String {
@@ -163,6 +172,9 @@ mod tests {
     #[test]
     fn a_receiver_is_no_parameter() {
         assert_eq!(shorten("net/http.(*conn).serveHTTP", 20), "net/http.….serveHTTP");
+        let long = "example.org/shop/v2/modules/orders.(*Book).Find";
+        assert_eq!(shorten(long, 30), "…/orders.(*Book).Find");
+        assert_eq!(shorten(long, 15), "example…k).Find");
     }
 
     #[test]
