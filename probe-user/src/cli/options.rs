@@ -66,7 +66,7 @@ pub(crate) struct ValuesArgs {
     pub results: Vec<AskedValues>,
     /// Count only calls whose arguments meet a condition: 'handle: len > 4096 && method == "GET"';
     /// repeatable. ARG is as for --arg, VALUE a whole number, 'c', true, false, a "text" or a name of
-    /// an enumeration. Without FUNCTION it holds for all that -f chooses
+    /// an enumeration. It traces FUNCTION; without one it holds for all that -f chooses
     #[arg(
         long = "where",
         value_name = "[FUNCTION:] ARG==VALUE",
