@@ -268,6 +268,9 @@ pub struct FunctionInfo {
     pub entry_is_loop_head: bool,
     /// The function may leave by a jump to another function.
     pub may_tail_jump: bool,
+    /// All these jumps lead to traced functions, so a call that leaves by one ends with the next call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_with_successor: bool,
     /// Only calls that meet this condition on their arguments count. The others may have ends, but no
     /// beginnings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -318,6 +321,7 @@ impl FunctionInfo {
             exit: ExitSeen::ByReturnProbe,
             entry_is_loop_head: false,
             may_tail_jump: false,
+            ends_with_successor: false,
             condition: None,
             by_order: None,
             values: Vec::new(),
@@ -337,10 +341,9 @@ impl FunctionInfo {
         self.values.last().is_some_and(|value| value.is_result)
     }
 
-    /// Returns whether a call may end where the function jumps to another one, although it has not
-    /// returned to its caller.
+    /// Returns whether a call may end at a jump to another function, before it returns to its caller.
     pub fn ends_at_tail_call(&self) -> bool {
-        self.may_tail_jump && self.exit == ExitSeen::ByExitSites
+        self.may_tail_jump && !self.ends_with_successor && self.exit == ExitSeen::ByExitSites
     }
 
     /// Returns whether a call that leaves by a jump stays open until what it jumped to returns, if ends

@@ -50,11 +50,11 @@ pub(crate) struct ProgramSelectArgs {
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "What to trace")]
 pub(crate) struct ValuesArgs {
-    /// Read arguments of functions at each call; repeatable. With debug information, ARG is a name of
-    /// the source: key, or req->len. Without, it is POS:TYPE. POS is 0 to 5 for the integers and
-    /// pointers in registers, or s0, s1, … for 8 bytes each on the stack. TYPE is i8 u8 i16 u16 i32
-    /// u32 i64 u64 bool char ptr str, and on the stack f32 f64. With PROVIDER:PROBE for FUNCTION,
-    /// POS is the number of a USDT probe's argument
+    /// Read arguments of functions at each call, and trace these functions; repeatable. With debug
+    /// information, ARG is a name of the source: key, or req->len. Without, it is POS:TYPE. POS is 0
+    /// to 5 for the integers and pointers in registers, or s0, s1, … for 8 bytes each on the stack.
+    /// TYPE is i8 u8 i16 u16 i32 u32 i64 u64 bool char ptr str, and on the stack f32 f64. With
+    /// PROVIDER:PROBE for FUNCTION, POS is the number of a USDT probe's argument
     #[arg(
         long = "arg",
         value_name = "FUNCTION: [NAME=]ARG, …",
@@ -66,7 +66,7 @@ pub(crate) struct ValuesArgs {
     pub results: Vec<AskedValues>,
     /// Count only calls whose arguments meet a condition: 'handle: len > 4096 && method == "GET"';
     /// repeatable. ARG is as for --arg, VALUE a whole number, 'c', true, false, a "text" or a name of
-    /// an enumeration. Without FUNCTION it holds for all that -f chooses
+    /// an enumeration. It traces FUNCTION; without one it holds for all that -f chooses
     #[arg(
         long = "where",
         value_name = "[FUNCTION:] ARG==VALUE",

@@ -38,6 +38,8 @@ pub struct ExitSite {
     pub offset: u64,
     pub cost: CostClass,
     pub kind: ExitKind,
+    /// The file offset to which a direct jump leads.
+    pub leads_to: Option<u64>,
 }
 
 /// The way that control leaves at an [`ExitSite`].

@@ -41,6 +41,16 @@
     const [clientX, clientY] = [box.left + box.width / 2, box.top + 34 + 18 + 8];
     byId('stage').dispatchEvent(new PointerEvent('pointermove', { clientX, clientY }));
     seen.tip = byId('tip').hidden ? '' : byId('tip').textContent;
+    const { keptFrom } = Page.prototype;
+    Page.prototype.keptFrom = () => Number.MAX_SAFE_INTEGER;
+    byId('stage').dispatchEvent(new PointerEvent('pointermove', { clientX, clientY: box.top + 1 }));
+    seen.missing = byId('tip').hidden ? '' : byId('tip').textContent;
+    Page.prototype.keptFrom = keptFrom;
+    byId('stage').dispatchEvent(new PointerEvent('pointermove', { clientX, clientY: box.top + 1 }));
+    seen.nothing = byId('tip').hidden;
+    key('?');
+    seen.legend = byId('help').open ? byId('help').textContent : '';
+    byId('help').close();
     seen.whole = range();
     key('w');
     await settled();

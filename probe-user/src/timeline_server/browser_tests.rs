@@ -60,6 +60,11 @@ fn a_browser_shows_calls_and_does_what_keys_say() {
     assert!(seen["covered"].as_f64() > Some(0.5), "{seen:#}");
     assert!(seen["names"].as_u64() >= Some(1), "{seen:#}");
     assert!(text(&seen["tip"]).starts_with("main\n"), "{seen:#}");
+    assert_eq!(seen["missing"], "calls from here are not kept any more");
+    assert_eq!(seen["nothing"], true, "nothing is said where nothing is missing");
+    for said in ["ended unseen", "still running", "events were lost here"] {
+        assert!(text(&seen["legend"]).contains(said), "{said}: {seen:#}");
+    }
     assert_ne!(seen["whole"], seen["zoomed"], "W zooms in");
     assert_eq!(seen["whole"], seen["again"], "0 shows the whole again");
     let hits = served.json(&format!("api/find?text=main&from=0&to={length}&columns=10"));

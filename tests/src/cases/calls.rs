@@ -46,20 +46,35 @@ pub(super) fn recursion_under_return_probes(env: &Env) -> Result<()> {
     Ok(())
 }
 
-/// By default, the time behind a tail call is the function's. Where its ways out are probed instead,
-/// the row says that its time ends there.
+/// The time behind a tail call is the function's if its return is seen, or the return of the function
+/// to which it jumps. Otherwise the row says that its time ends there.
 pub(super) fn time_behind_a_tail_call(env: &Env) -> Result<()> {
-    let of = |options: &[&str]| {
+    let of = |functions: &[&str], options: &[&str]| {
         let path = env.targets.get(&program("sleeps.c"))?;
-        let trace = Trace::run(env)?.function("hands_on").args(options.iter().copied());
+        let trace = Trace::run(env)?.functions(functions.iter().copied());
+        let trace = trace.args(options.iter().copied());
         let traced = trace.program(&path, []).finish()?.expect_code(0)?;
-        let row = traced.report()?.expect("hands_on")?;
-        anyhow::Ok((row.integer("total_ns")?, row.0["until_tail_call"] == true))
+        let report = traced.report()?;
+        let row = report.expect("hands_on")?;
+        let inside = report.paths().contains(&vec!["hands_on", "doze_behind"]);
+        anyhow::Ok((row.integer("total_ns")?, row.0["until_tail_call"] == true, inside))
     };
-    let (total, until) = of(&[])?;
+    let (total, until, _) = of(&["hands_on"], &[])?;
     ensure!(!until && total >= 100_000_000, "5 calls sleep for 20 ms each: {total} ns, {until}");
-    let (total, until) = of(&["--returns", "ret-sites"])?;
+    let by_sites = ["--returns", "ret-sites"];
+    let (total, until, _) = of(&["hands_on"], &by_sites)?;
     ensure!(until && total < 100_000_000, "until the tail call: {total} ns, {until}");
+    let both = ["hands_on", "doze_behind"];
+    for options in [&[][..], &by_sites] {
+        let (total, until, inside) = of(&both, options)?;
+        ensure!(
+            !until && inside && total >= 100_000_000,
+            "{options:?}: {total} ns, {until}, doze_behind is inside: {inside}"
+        );
+    }
+    // What the kernel counts ends at the jump.
+    let (total, until, inside) = of(&both, &["--returns", "ret-sites", "--aggregate"])?;
+    ensure!(until && !inside && total < 100_000_000, "counted: {total} ns, {until}, {inside}");
     Ok(())
 }
 

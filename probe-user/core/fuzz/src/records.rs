@@ -4,7 +4,7 @@
 use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
 use ctrace_core::function::{ExitSeen, FunctionInfo};
 use ctrace_core::ingest::decode::decode;
-use ctrace_core::units::Nanos;
+use ctrace_core::units::{FuncId, Nanos};
 
 pub fn check(bytes: &[u8]) {
     let config = EngineConfig { spool_bytes: 4096, max_paths: 20, ..EngineConfig::default() };
@@ -13,6 +13,7 @@ pub fn check(bytes: &[u8]) {
         let info = FunctionInfo::new("f", "app");
         engine.add_function(FunctionInfo { exit, may_tail_jump: true, ..info });
     }
+    engine.set_successors(FuncId(1), vec![FuncId(0), FuncId(2)]);
     let (mut rest, mut refused) = (bytes, 0);
     while let Some((&length, tail)) = rest.split_first() {
         let (record, tail) = tail.split_at(tail.len().min(length.into()));

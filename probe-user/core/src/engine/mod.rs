@@ -185,6 +185,12 @@ impl Engine {
         self.tracker.add_function(info)
     }
 
+    /// Says that all jumps by which this function leaves lead to these, whose calls are traced: a call that
+    /// leaves by one then ends with the call of its successor ([`FunctionInfo::ends_with_successor`]).
+    pub fn set_successors(&mut self, function: FuncId, successors: Vec<FuncId>) {
+        self.tracker.set_successors(function, successors.into());
+    }
+
     pub fn kind(&self, id: FuncId) -> Option<FunctionKind> {
         self.tracker.functions.get(id.index()).map(|function| function.kind)
     }

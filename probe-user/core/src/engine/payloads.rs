@@ -86,10 +86,10 @@ impl Payloads {
         }
     }
 
-    /// Forgets the arguments of a call that turned out to be too short: no call that counts has them.
+    /// Forgets the arguments of a call that turned out to be too short: no call that counts has them. It
+    /// ends with this event, which may be of another function: one that it jumped to.
     #[cold]
-    pub(crate) fn forget(&mut self, event: &Event, (thread, start): Caller) {
-        let function = event.func();
+    pub(crate) fn forget(&mut self, event: &Event, function: FuncId, (thread, start): Caller) {
         let awaited = (event.pid(), event.tid(), start, function, false);
         if let Some(call) = self.awaited.get_mut(&awaited) {
             *call = None;

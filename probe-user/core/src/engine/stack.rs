@@ -7,6 +7,7 @@
 mod by_order;
 mod ends;
 mod facts;
+mod jumps;
 mod plain;
 mod unmet;
 mod waits;
@@ -49,6 +50,8 @@ pub(crate) struct Frame {
     damaged: bool,
     /// Its return address was put back, so no return probe sees its end.
     restored: bool,
+    /// It has left by a jump to a traced function, and ends with the call of that one.
+    has_jumped: bool,
     /// The waits of the thread before it.
     waited: Waits,
     /// Its kind if it is a wait.
@@ -237,15 +240,15 @@ impl Stacks {
             if top.func == at.func && facts[top.func.index()].loop_head {
                 return false;
             }
-            if !top.nests(facts) {
+            if !top.nests(at.func, facts) {
                 // It cannot have jumped here, so its exit was lost, and with it the exits of the
                 // frames that it replaced by a jump.
                 self.bury(at.sp.saturating_add(1), ledger);
             } else if beneath + 1 < MAX_CHAIN {
                 chain = beneath + 1;
             } else {
-                chain = beneath;
                 self.end_top(self.current, ledger, self.last, false);
+                chain = self.top_at(at.sp).map_or(0, |top| top.chain + 1);
             }
         }
         self.push(at, chain, ledger)
@@ -281,6 +284,7 @@ impl Stacks {
                 filtered,
                 damaged: false,
                 restored: false,
+                has_jumped: false,
                 waited: self.waited,
                 wait: None,
             });
@@ -300,16 +304,11 @@ impl Stacks {
         ledger: &mut Ledger,
     ) {
         self.bury(at.sp, ledger);
-        if self.top_at(at.sp).is_none_or(|top| !top.is_of(at)) {
-            if !self.is_open_at(at) {
-                if !may_be_none && !facts[at.func.index()].ends_may_be_none && self.selected {
-                    ledger.headless(at.func);
-                }
-                return;
+        if !self.uncover(at, ledger) {
+            if !may_be_none && !facts[at.func.index()].ends_may_be_none && self.selected {
+                ledger.headless(at.func);
             }
-            while self.top_at(at.sp).is_some_and(|top| !top.is_of(at)) {
-                self.end_top(self.current, ledger, self.last, false);
-            }
+            return;
         }
         self.end_top(self.current, ledger, at.ts, true);
         if self.stacks[self.current].frames.is_empty()
@@ -374,13 +373,6 @@ impl Stacks {
 }
 
 impl Frame {
-    /// Returns true if it may have left by a jump to the next function at its stack pointer, and is open
-    /// until that returns.
-    #[inline]
-    fn nests(&self, facts: &[StackFacts]) -> bool {
-        facts[self.func.index()].tail_calls_nest && !self.restored
-    }
-
     /// Returns true if it belongs to the function or scope of this event.
     #[inline]
     fn is_of(&self, at: Place) -> bool {

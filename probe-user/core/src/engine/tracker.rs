@@ -85,7 +85,7 @@ impl Tracker {
 
     pub(crate) fn add_function(&mut self, info: FunctionInfo) -> FuncId {
         let id = FuncId(self.functions.len() as u32);
-        self.facts.push(StackFacts::from(&info));
+        self.facts.push(StackFacts::new(&info, Box::default()));
         self.keeps_values |= self.recorder.is_some() && !info.values.is_empty();
         self.ledger.functions.push(Default::default());
         self.ledger.waits.push(info.wait.is_some());
@@ -94,6 +94,13 @@ impl Tracker {
         self.functions.push(info);
         self.hits.push(0);
         id
+    }
+
+    /// Sets the functions to which a function may jump, if all its jumps lead to traced ones.
+    pub(crate) fn set_successors(&mut self, function: FuncId, successors: Box<[FuncId]>) {
+        if let Some(info) = self.functions.get(function.index()) {
+            self.facts[function.index()] = StackFacts::new(info, successors);
+        }
     }
 
     /// Changes how the ends of a function's calls are seen.
@@ -106,7 +113,7 @@ impl Tracker {
                     .iter_mut()
                     .for_each(|recorder| recorder.add_cost(function, info.probe));
             }
-            self.facts[function.index()] = StackFacts::from(&*info);
+            self.facts[function.index()].renew(info);
             self.ledger.return_probed[function.index()] = exit == ExitSeen::ByReturnProbe;
         }
     }
@@ -202,20 +209,25 @@ impl Tracker {
             let at = Place { func, sp: event.sp(), ts, is_scope, site: event.site() };
             let has_result = has_values && self.functions[func.index()].has_result();
             let least = self.ledger.filter.min_duration.0;
-            if has_values
+            let goes_on = kind == Some(Kind::ExitJump) && self.facts[func.index()].goes_on;
+            if VALUES
                 && (has_result || least > 0)
+                && !goes_on
                 && let Some(Kind::Return | Kind::ExitRet | Kind::ExitJump | Kind::ScopeExit) = kind
             {
                 stacks.turn_to(pid, at.sp, &self.regions, &mut self.ledger);
+                let thread = stacks.account.thread();
                 let start = stacks.ended_by(at);
-                let mut call = start.map(|start| (stacks.account.thread(), Nanos(start)));
-                if start.is_some_and(|start| ts.saturating_sub(start) < least)
-                    && let Some(call) = call.take()
-                    && self.functions[func.index()].has_arguments()
-                {
-                    self.payloads.forget(event, call);
+                let is_short = |start: u64| ts.saturating_sub(start) < least;
+                let own = start.map(|start| (func, start)).into_iter();
+                for (func, start) in own.chain(stacks.ended_beside(at)) {
+                    if is_short(start) && self.functions[func.index()].has_arguments() {
+                        self.payloads.forget(event, func, (thread, Nanos(start)));
+                    }
                 }
                 if has_result && kind != Some(Kind::ExitJump) {
+                    let counts = start.filter(|start| !is_short(*start));
+                    let call = counts.map(|start| (thread, Nanos(start)));
                     self.payloads.expect_result(event, call);
                 }
             }
@@ -238,7 +250,7 @@ impl Tracker {
                     stacks.enter_plainly(at, &mut self.ledger)
                 }
                 Some(Kind::Point | Kind::Unmet) | None => false,
-                Some(_) => stacks.exit_plainly(at, &mut self.ledger),
+                Some(_) => !goes_on && stacks.exit_plainly(at, &mut self.ledger),
             };
             let mut counts = plain;
             if !plain {
@@ -261,6 +273,7 @@ impl Tracker {
                     Some(Kind::ExitRet | Kind::ScopeExit) => {
                         stacks.exit(at, false, &self.facts, &mut self.ledger)
                     }
+                    Some(Kind::ExitJump) if goes_on => stacks.jump_on(at, &mut self.ledger),
                     Some(Kind::ExitJump) => stacks.exit(at, true, &self.facts, &mut self.ledger),
                     Some(Kind::Unmet) => stacks.pass_unmet(at, &self.facts, &mut self.ledger),
                     Some(Kind::Point) => counts = stacks.point(at, &mut self.ledger),

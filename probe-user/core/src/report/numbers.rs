@@ -297,11 +297,13 @@ pub const NUMBERS: &[Number] = &[
     Number::new("running_ns", Time, Other, "Part of the total in which the thread had a processor, if waits were asked for.", |f| maybe(f.split.running_ns)),
     Number::new("runnable_ns", Time, Other, "Part of the total in which it waited for a processor.", |f| maybe(f.split.runnable_ns)),
     Number::new("blocked_ns", Time, Other, "Part of the total in which it waited for something else.", |f| maybe(f.split.blocked_ns)),
+    Number::new("armed_percent", Percent, Other, "Share of the time in which it was armed, if a budget armed it for a part.", |f| Key::Real(f.sampled.map(|sampled| sampled.armed_percent))).named("armed", &[]).headed("armed %"),
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::SampledReport;
     use crate::report::percentiles::PERMILLE;
     use crate::report::rendered::tests::row;
     use crate::stats::Summary;
@@ -336,6 +338,25 @@ mod tests {
         }
         let known = |key| matches!((number(key).of)(&counted), Key::Count(Some(_)));
         assert!(["calls", "total_ns", "self_ns", "min_ns", "max_ns"].into_iter().all(known));
+    }
+
+    #[test]
+    fn a_function_that_was_armed_throughout_has_no_share() {
+        let mut row = row(Summary::default(), Nanos(1_000));
+        let share = number("armed_percent").of;
+        assert!(matches!(share(&row), Key::Real(None)));
+        let sampled = SampledReport {
+            armed_ns: Nanos(193),
+            armed_percent: 19.3,
+            windows: 7,
+            calls: None,
+            calls_error: None,
+            total_ns: None,
+            active_ns: None,
+        };
+        row.sampled = Some(sampled);
+        assert!(matches!(share(&row), Key::Real(Some(percent)) if percent == 19.3));
+        assert_eq!(NumberId::named("armed"), Some(NumberId::of("armed_percent")));
     }
 
     #[test]

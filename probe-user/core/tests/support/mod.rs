@@ -5,7 +5,7 @@ pub(crate) mod recorded;
 
 use ctrace_common::{CONTROL_LEN, Kind, RECORD_LEN};
 use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
-use ctrace_core::function::FunctionInfo;
+use ctrace_core::function::{ExitSeen, FunctionInfo};
 use ctrace_core::report::{FunctionReport, Report};
 use ctrace_core::units::Nanos;
 
@@ -59,6 +59,10 @@ pub(crate) fn jump(func: u32, sp: u64, ts: u64) -> Event {
     event(Kind::ExitJump, func, sp, ts)
 }
 
+pub(crate) fn at_ret(func: u32, sp: u64, ts: u64) -> Event {
+    event(Kind::ExitRet, func, sp, ts)
+}
+
 pub(crate) fn point(func: u32, sp: u64, ts: u64) -> Event {
     event(Kind::Point, func, sp, ts)
 }
@@ -78,6 +82,11 @@ pub(crate) fn function(name: &str) -> FunctionInfo {
 
 pub(crate) fn tail_caller(name: &str) -> FunctionInfo {
     FunctionInfo { may_tail_jump: true, ..function(name) }
+}
+
+/// A function whose ways out are probed, and whose jumps lead to traced functions.
+pub(crate) fn passes_on(name: &str) -> FunctionInfo {
+    FunctionInfo { exit: ExitSeen::ByExitSites, ends_with_successor: true, ..tail_caller(name) }
 }
 
 pub(crate) fn engine(functions: &[FunctionInfo], config: EngineConfig) -> Engine {

@@ -401,7 +401,12 @@ mod tests {
         let error = |entry, exit| hits.probe(&planned(entry, exit)).error_ns;
         assert_eq!(error(CostClass::Emulated, ExitPlacement::ReturnProbe), Nanos(80));
         assert_eq!(error(CostClass::SingleStep, ExitPlacement::ReturnProbe), Nanos(4_530));
-        let stepped = ExitSite { offset: 9, kind: ExitKind::Ret, cost: CostClass::SingleStep };
+        let stepped = ExitSite {
+            offset: 9,
+            kind: ExitKind::Ret,
+            cost: CostClass::SingleStep,
+            leads_to: None,
+        };
         assert_eq!(error(CostClass::Emulated, ExitPlacement::Sites(vec![stepped])), Nanos(4_550));
     }
 

@@ -190,7 +190,7 @@ fn files_that_come_by_themselves_are_guarded_before() {
 /// Ways out take room in the table of jumps only when a function is moved to them.
 #[test]
 fn a_moved_function_ends_at_its_ways_out() {
-    let site = |kind| ExitSite { offset: 3, cost: CostClass::SingleStep, kind };
+    let site = |kind| ExitSite { offset: 3, cost: CostClass::SingleStep, kind, leads_to: None };
     let placement = |exit| Placement {
         entry: EntrySite { offset: 0, cost: CostClass::Emulated, skipped: 0 },
         exit,

@@ -53,7 +53,7 @@ mod tests {
     use ctrace_common::JumpTarget;
 
     fn with_jumps(jumps: usize) -> Placement {
-        let site = |kind| ExitSite { offset: 1, cost: CostClass::SingleStep, kind };
+        let site = |kind| ExitSite { offset: 1, cost: CostClass::SingleStep, kind, leads_to: None };
         let mut sites = vec![site(ExitKind::IndirectJump(JumpTarget::default())); jumps];
         sites.push(site(ExitKind::Ret));
         Placement {

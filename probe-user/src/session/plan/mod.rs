@@ -17,6 +17,7 @@ mod plain;
 mod points;
 mod remarks;
 mod room;
+mod tail_calls;
 pub(crate) mod values;
 
 pub use self::guarding::ObjectGuards;
@@ -105,11 +106,13 @@ pub struct Planned {
     pub sources: Option<Box<CallSources>>,
     /// For a function, its code as offsets in the file.
     pub(crate) code: Range<u64>,
+    /// The functions to which its jumps lead, by place in the plan, if their ends are those of its calls.
+    pub(crate) successors: Vec<usize>,
 }
 
 impl Planned {
     pub(crate) fn new(info: FunctionInfo, sites: Sites) -> Self {
-        Self { info, sites, sources: None, code: 0..0 }
+        Self { info, sites, sources: None, code: 0..0, successors: Vec::new() }
     }
 
     /// Returns true for a function whose calls are those of goroutines.
@@ -158,6 +161,8 @@ pub struct Planner {
     /// Names what SELECT asks for and the first one lacks.
     awaited: Option<String>,
     naming: Naming,
+    /// True if probes of functions come and go together, so that a call may be seen behind a jump.
+    follows_tail_calls: bool,
 }
 
 impl Planner {
@@ -175,7 +180,13 @@ impl Planner {
             awaits_programs: false,
             awaited: None,
             naming: Naming::default(),
+            follows_tail_calls: false,
         }
+    }
+
+    /// Chooses whether calls go on behind a jump to a traced function. By default they end there.
+    pub(crate) fn following_tail_calls(self, follows: bool) -> Self {
+        Self { follows_tail_calls: follows, ..self }
     }
 
     /// Chooses whether a target may lack all that is asked for, as programs may come that have it.
@@ -376,6 +387,9 @@ impl Planner {
             if !functions.is_empty() {
                 self.place_functions(object, &functions, &mut planned, &mut plan)?;
                 unseen += self.make_room(&mut planned);
+                if self.follows_tail_calls {
+                    tail_calls::note(&mut planned);
+                }
             }
             self.place_usdt(objects, index, selection, &mut planned, &mut plan)?;
             let scopes = selection.markers.iter().filter(|s| s.object == index);

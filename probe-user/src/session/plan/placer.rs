@@ -52,6 +52,7 @@ pub(super) fn info(
         exit: exit_seen(&placement.exit),
         entry_is_loop_head: placement.entry_is_loop_head,
         may_tail_jump: placement.may_tail_jump,
+        ends_with_successor: false,
         condition: None,
         by_order: None,
         values: Vec::new(),

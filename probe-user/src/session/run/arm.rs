@@ -64,7 +64,13 @@ pub(crate) fn introduce(engine: &mut Engine, object: &ObjectPlan, costs: &HitCos
         probe: Some(costs.probe(planned)),
         ..planned.info.clone()
     };
-    object.functions.iter().map(|planned| engine.add_function(info(planned))).collect()
+    let ids: Vec<FuncId> =
+        object.functions.iter().map(|planned| engine.add_function(info(planned))).collect();
+    for (id, planned) in ids.iter().zip(&object.functions) {
+        let successors = planned.successors.iter().map(|place| ids[*place]);
+        engine.set_successors(*id, successors.collect());
+    }
+    ids
 }
 
 impl ByRole {

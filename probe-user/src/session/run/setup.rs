@@ -105,8 +105,14 @@ impl<'a> Setup<'a> {
         let planner = planner(&spec.select, spec.most, spec.probes.returns)?;
         let may_guard = matches!(spec.probes.link, LinkChoice::Auto | LinkChoice::Session)
             && bpf::return_guards_lacking().is_none();
-        let mut planner =
-            planner.reading_values(values).guarding(may_guard).awaiting_programs(awaits_programs);
+        // A budget takes the probes of some functions away, and what is counted in the kernel ends at
+        // a jump.
+        let follows = spec.probes.budget.is_none() && !spec.probes.aggregate;
+        let mut planner = planner
+            .reading_values(values)
+            .guarding(may_guard)
+            .awaiting_programs(awaits_programs)
+            .following_tail_calls(follows);
         let mut plan = planner.plan(objects)?;
         if spec.select.locks {
             let notes: Vec<_> = every_lock::notes(&plan).collect();

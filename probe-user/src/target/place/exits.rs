@@ -37,7 +37,13 @@ pub(super) fn exit_sites(
             Way::ConditionalJump(condition) => ExitKind::ConditionalJump(*condition),
             Way::IndirectJump => ExitKind::IndirectJump(target(instruction, flow)?),
         };
-        sites.push(ExitSite { offset, cost, kind });
+        let target = match way {
+            Way::Jump(target) => *target,
+            Way::ConditionalJump(_) => Some(instruction.near_branch_target()),
+            Way::Ret | Way::IndirectJump => None,
+        };
+        let leads_to = target.and_then(|target| map.file_offset(target));
+        sites.push(ExitSite { offset, cost, kind, leads_to });
     }
     Ok(sites)
 }

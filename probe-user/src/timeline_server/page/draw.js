@@ -25,6 +25,23 @@ export function theme() {
 }
 
 /**
+ * Where something is missing, in pixels, and what.
+ * @param {import('./view.js').View} view
+ * @param {import('./data.js').Picture} picture
+ * @param {number} keptFrom the time from which calls are kept
+ */
+export function missing(view, picture, keptFrom) {
+  const at = (/** @type {number} */ cell) => view.xAt(picture.first + cell * picture.cell);
+  const stretches = [];
+  for (let n = 0; n < picture.lost.length; n += 2) {
+    const left = at(picture.lost[n]);
+    stretches.push({ left, right: Math.max(at(picture.lost[n + 1]), left + 2), what: 'events were lost here' });
+  }
+  if (keptFrom > 0) stretches.push({ left: view.xAt(0), right: view.xAt(keptFrom), what: 'calls from here are not kept any more' });
+  return stretches;
+}
+
+/**
  * A name as it is, without parameters, and without what is around it.
  * @param {string} name
  * @param {string} short
@@ -91,12 +108,7 @@ export class Painter {
     this.#lines(view, scale, picture, found, ratio);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     found.forEach(({ drawn, y }) => this.#spans(view, drawn, y));
-    const at = (/** @type {number} */ cell) => view.xAt(picture.first + cell * picture.cell);
-    for (let n = 0; n < picture.lost.length; n += 2) {
-      const left = at(picture.lost[n]);
-      this.#hatch(left, Math.max(at(picture.lost[n + 1]), left + 2), view.width);
-    }
-    if (keptFrom > 0) this.#hatch(view.xAt(0), view.xAt(keptFrom), view.width);
+    for (const { left, right } of missing(view, picture, keptFrom)) this.#hatch(left, right, view.width);
   }
 
   /**

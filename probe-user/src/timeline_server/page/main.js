@@ -104,10 +104,15 @@ export class Page {
     this.ask();
   }
 
+  /** The time from which calls are kept. */
+  keptFrom() {
+    return this.about.live?.kept_from_ns ?? 0;
+  }
+
   draw() {
     const rows = this.rows.visible(this.view.scroll, this.height);
     this.painter.chosen = this.search.functions;
-    this.painter.draw(this.view, rows, this.picture, this.about.live?.kept_from_ns ?? 0);
+    this.painter.draw(this.view, rows, this.picture, this.keptFrom());
     ruler(this.ruler, this.view, this.search.found, this.painter.theme);
     this.drawNames();
     this.drawRange();

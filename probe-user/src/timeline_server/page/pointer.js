@@ -1,5 +1,6 @@
 // The mouse: what it is at, and what it does.
 
+import { missing } from './draw.js';
 import { byId, count, duration, time } from './format.js';
 import { ROW } from './rows.js';
 import { RULER } from './view.js';
@@ -64,24 +65,39 @@ export class Pointer {
     return { row, when, cell: { function: drawn.cellFunctions[near], count: drawn.counts[near], share: (drawn.cells[near] >>> 16 & 255) / 255 } };
   }
 
+  /** What is missing where the mouse is. @returns {string[]} */
+  missing() {
+    const { picture, view } = this.page;
+    const around = picture ? missing(view, picture, this.page.keptFrom()) : [];
+    return around.filter(({ left, right }) => left <= this.x && this.x <= right).slice(0, 1).map(({ what }) => what);
+  }
+
   hover() {
     const tip = byId('tip');
     const found = this.drag ? null : this.at(this.x, this.y);
-    tip.hidden = !found;
-    if (!found) return;
-    const name = (/** @type {number} */ id) => this.page.about.functions[id]?.name ?? '?';
-    if (found.span) {
-      const { start, duration: length, function: id, ended } = found.span;
-      const end = ['', ' or longer: its end was not seen', ', still open'][ended];
-      tip.textContent = `${name(id)}\n${duration(length)}${end}\nat ${time(start, this.page.view.pixel)}`;
-    } else if (found.cell) {
-      const { function: id, count: begun, share } = found.cell;
-      tip.textContent = `${name(id)} is the longest here\n${count(begun)} ${begun === 1 ? 'call begins' : 'calls begin'} in ${duration(this.page.picture?.cell ?? 0)}, `
-        + `${Math.round(share * 100)} % covered`;
-    }
+    const lines = [...(found ? [this.words(found)] : []), ...(this.drag ? [] : this.missing())];
+    tip.hidden = !lines.length;
+    if (!lines.length) return;
+    tip.textContent = lines.join('\n');
     const { x, y } = this;
     tip.style.left = `${Math.min(x + 14, this.page.view.width - tip.offsetWidth - 4)}px`;
     tip.style.top = `${Math.min(y + 14, this.page.stage.clientHeight - tip.offsetHeight - 4)}px`;
+  }
+
+  /**
+   * What is said of the call or the cell under the mouse.
+   * @param {NonNullable<ReturnType<Pointer['at']>>} found
+   */
+  words(found) {
+    const name = (/** @type {number} */ id) => this.page.about.functions[id]?.name ?? '?';
+    if (found.span) {
+      const { start, duration: length, function: id, ended } = found.span;
+      const end = ['', ' or longer: ended unseen', ' so far: still running'][ended];
+      return `${name(id)}\n${duration(length)}${end}\nat ${time(start, this.page.view.pixel)}`;
+    }
+    const { function: id, count: begun, share } = found.cell;
+    return `${name(id)} is the longest here\n${count(begun)} ${begun === 1 ? 'call begins' : 'calls begin'} in ${duration(this.page.picture?.cell ?? 0)}, `
+      + `${Math.round(share * 100)} % covered`;
   }
 
   /** @param {MouseEvent} event */

@@ -54,7 +54,7 @@ impl Mark {
             }
             Self::Waits => "waits: its self time is hardly work",
             Self::Recursive => "recursive: total counts calls within calls again",
-            Self::UntilTailCall => "until its tail call: what it jumps to is its caller's time",
+            Self::UntilTailCall => "until its tail call: the time behind that jump is its caller's",
             Self::ByOrder => {
                 "only the order of events tells its ends: one that is missing makes durations wrong"
             }

@@ -16,6 +16,10 @@ use ctrace_core::report::render::rows;
 const MORE: &str = "of time: total in percent of the report's time; calls that run at once in several \
                     threads add up to more than 100 %";
 
+/// Said below a tree: a function may seem to call another that it does not name.
+const IN_BETWEEN: &str = "a call is below the nearest traced function around it: functions in between that \
+                          are not traced are not shown";
+
 pub(super) fn draw(context: &Context<'_>) -> String {
     let paths = &context.report.paths;
     let lines = forest(context).lines();
@@ -25,6 +29,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         + &table(context, paths, &lines, |row| marks.behind(paths[row].function))
         + &context.left_out(paths.len() - lines.len(), "path", "paths")
         + &marks.legend(&functions, context.style)
+        + &text::paragraph(IN_BETWEEN, Tone::Dim, context.style)
         + &more(context, &lines)
 }
 

@@ -1,7 +1,7 @@
 //! The ends of calls, by an event or because something shows that they are over. Each end passes
 //! through one function, so that the calls around it learn of its time and of its waits.
 
-use super::{Frame, Stacks};
+use super::{Frame, Stack, Stacks};
 use crate::engine::ledger::Ledger;
 use crate::units::FuncId;
 use crate::waits::Waits;
@@ -12,8 +12,10 @@ impl Stacks {
     /// Notes that events of this thread were lost.
     #[cold]
     pub(crate) fn damage(&mut self) {
-        for frame in self.stacks.iter_mut().flat_map(|stack| &mut stack.frames) {
-            frame.damaged = true;
+        for stack in &mut self.stacks {
+            stack.frames.iter_mut().for_each(|frame| frame.damaged = true);
+            // The entry of the function to which it jumped may be what was lost.
+            stack.frames.last_mut().into_iter().for_each(|top| top.has_jumped = false);
         }
     }
 
@@ -46,9 +48,19 @@ impl Stacks {
         (self.current, self.owed) = (0, 0);
     }
 
-    /// Ends the innermost frame of a stack.
+    /// Ends the innermost frame of a stack, and those that left by jumps to it.
     #[cold]
     pub(super) fn end_top(&mut self, stack: usize, ledger: &mut Ledger, end: u64, timed: bool) {
+        let Some(sp) = self.stacks[stack].frames.last().map(|top| top.sp) else { return };
+        self.end_one(stack, ledger, end, timed);
+        let jumped =
+            |stack: &Stack| stack.frames.last().is_some_and(|top| top.sp == sp && top.has_jumped);
+        while jumped(&self.stacks[stack]) {
+            self.end_one(stack, ledger, end, timed);
+        }
+    }
+
+    fn end_one(&mut self, stack: usize, ledger: &mut Ledger, end: u64, timed: bool) {
         let Some(frame) = self.stacks[stack].frames.pop() else { return };
         let timed = timed && !frame.damaged;
         let end = if timed { end } else { self.last };

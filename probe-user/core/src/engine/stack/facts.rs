@@ -1,24 +1,41 @@
-//! The facts about a function that the stack rule needs. It looks here at each event, so this is
-//! small.
+//! The facts about a function that the stack rule needs. It looks here at each event that is not plain,
+//! so this is small.
 
-use crate::function::FunctionInfo;
+use crate::function::{ExitSeen, FunctionInfo};
+use crate::units::FuncId;
 
 /// The facts about a function that the stack rule needs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StackFacts {
     pub(super) loop_head: bool,
     /// A tail call leaves its frame open until its successor returns.
     pub(super) tail_calls_nest: bool,
     /// A seen end may be of a call that did not count, as its beginning did not meet the condition.
     pub(super) ends_may_be_none: bool,
+    /// A call goes on behind the jump by which it leaves, until its successor returns.
+    pub(crate) goes_on: bool,
+    /// The traced functions to which it may jump, if all its jumps lead to such.
+    successors: Box<[FuncId]>,
 }
 
-impl From<&FunctionInfo> for StackFacts {
-    fn from(info: &FunctionInfo) -> Self {
+impl StackFacts {
+    /// Returns those of a function that may jump to these.
+    pub(crate) fn new(info: &FunctionInfo, successors: Box<[FuncId]>) -> Self {
         Self {
             loop_head: info.entry_is_loop_head,
             tail_calls_nest: info.tail_calls_nest(info.exit),
             ends_may_be_none: info.condition.is_some(),
+            goes_on: info.exit == ExitSeen::ByExitSites && !successors.is_empty(),
+            successors,
         }
+    }
+
+    /// Takes over that the function is another by now.
+    pub(crate) fn renew(&mut self, info: &FunctionInfo) {
+        *self = Self::new(info, std::mem::take(&mut self.successors));
+    }
+
+    pub(super) fn may_jump_to(&self, next: FuncId) -> bool {
+        self.successors.contains(&next)
     }
 }

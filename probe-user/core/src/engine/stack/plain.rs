@@ -52,6 +52,7 @@ impl Stacks {
             filtered: false,
             damaged: false,
             restored: false,
+            has_jumped: false,
             waited: self.waited,
             wait: None,
         });
@@ -80,9 +81,11 @@ impl Stacks {
         let Some(stack) = self.stacks.get_mut(self.current) else { return false };
         let [callers @ .., top] = &mut stack.frames[..] else { return false };
         let caller = callers.last_mut();
+        // A call that jumped to it ends with it.
         let plain = top.sp == at.sp
             && top.is_of(at)
             && !top.damaged
+            && top.chain == 0
             && (caller.is_some() || stack.below.is_none());
         if plain {
             let spent = top.finish(&mut self.account, ledger, at.ts, true, self.waited);

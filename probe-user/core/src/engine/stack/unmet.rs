@@ -10,7 +10,7 @@ impl Stacks {
     pub(crate) fn pass_unmet(&mut self, at: Place, facts: &[StackFacts], ledger: &mut Ledger) {
         self.bury(at.sp, ledger);
         while let Some(top) = self.top_at(at.sp)
-            && (top.func == at.func || !top.nests(facts))
+            && (top.func == at.func || !top.nests(at.func, facts))
         {
             self.end_top(self.current, ledger, self.last, false);
         }

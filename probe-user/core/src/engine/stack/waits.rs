@@ -42,6 +42,7 @@ impl Stacks {
             filtered: false,
             damaged: false,
             restored: false,
+            has_jumped: false,
             waited: self.waited,
             wait: Some(class),
         };

@@ -67,7 +67,8 @@ fn in_order<T: 'static>(order: &str, columns: impl Iterator<Item = Column<T>>) -
 /// The order in which people see the columns of functions: the most useful for sorting first.
 /// Others follow.
 const ORDER: &str = "innermost a total self running runnable blocked calls threads min mean p50 p75 p90 p95 p99 \
-                     p999 max sd cv innermost_center a_center timed untimed open headless calls_per_second name object file";
+                     p999 max sd cv innermost_center a_center timed untimed open headless calls_per_second \
+                     armed name object file";
 
 /// The same of CTRACK's tables, which CTRACK sorts by its *ae*.
 const CTRACK_ORDER: &str = "ae a total calls threads sd cv ae_center a_center";

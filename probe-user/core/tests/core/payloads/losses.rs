@@ -1,6 +1,7 @@
 //! Values that cannot be shown are counted, and those of calls that a filter leaves out are not.
 
 use super::*;
+use crate::support::{at_ret, jump, passes_on};
 use ctrace_core::recording::{Block, Definitions, Framed};
 use std::io::{self, Write};
 
@@ -192,4 +193,23 @@ fn values_of_calls_that_are_too_short_are_forgotten() {
     trace.push(late).push(ret(LOAD, 900, 142)).push_late(late, &[6]);
     let recording = open(trace.end(200));
     assert_eq!((times(&recording), lost(&recording)), (vec![100], 0));
+}
+
+/// The end of such a call may be that of the function to which it jumped.
+#[test]
+fn values_of_short_calls_that_end_behind_a_jump_are_forgotten() {
+    let mut trace = Trace::new(Filter { min_duration: Nanos(15), ..Filter::default() });
+    let values = vec![ValueInfo::new("key", ValueKind::Unsigned)];
+    let first = trace.engine.add_function(FunctionInfo { values, ..passes_on("first") });
+    let next = FunctionInfo { exit: ExitSeen::ByExitSites, ..function("next") };
+    let next = trace.engine.add_function(next);
+    trace.engine.set_successors(first, vec![next]);
+    for (call, length) in [(0, 9), (1, 27), (2, 12)] {
+        let start = 20 + 40 * call;
+        trace.push_with(enter(first.0, 900, start), 0, &[call], 0);
+        trace.push(jump(first.0, 900, start + 2)).push(enter(next.0, 900, start + 3));
+        trace.push(at_ret(next.0, 900, start + length));
+    }
+    let recording = open(trace.end(200));
+    assert_eq!((times(&recording), lost(&recording)), (vec![60], 0));
 }

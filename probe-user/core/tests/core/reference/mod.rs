@@ -22,18 +22,25 @@ use ctrace_core::filter::{Filter, ThreadFilter};
 use ctrace_core::function::FunctionInfo;
 use ctrace_core::report::{Extras, Report};
 use ctrace_core::stats::Summary;
-use ctrace_core::units::{Nanos, Tid};
+use ctrace_core::units::{FuncId, Nanos, Tid};
 use definitions::*;
 use program::*;
 use proptest::prelude::*;
 
 fn functions() -> Vec<FunctionInfo> {
     let name = |f: u32| format!("f{f}");
-    (0..FUNCTIONS).map(|f| if f < 2 { tail_caller(&name(f)) } else { function(&name(f)) }).collect()
+    let info = |f: u32| match f {
+        0 => tail_caller(&name(f)),
+        PASSES_ON => passes_on(&name(f)),
+        _ => function(&name(f)),
+    };
+    (0..FUNCTIONS).map(info).collect()
 }
 
 fn start(config: EngineConfig) -> Engine {
-    engine(&functions(), EngineConfig { rings: RINGS, ..config })
+    let mut engine = engine(&functions(), EngineConfig { rings: RINGS, ..config });
+    engine.set_successors(FuncId(PASSES_ON), (0..FUNCTIONS).map(FuncId).collect());
+    engine
 }
 
 /// Feeds the events after `from` and up to `to`.

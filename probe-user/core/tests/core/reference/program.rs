@@ -5,6 +5,8 @@ use proptest::prelude::*;
 
 /// Functions 0 and 1 may end in a tail call.
 pub(crate) const FUNCTIONS: u32 = 5;
+/// The one whose ways out are probed: its jump is an event, and its call ends with the next one.
+pub(crate) const PASSES_ON: u32 = 1;
 pub(crate) const THREADS: u64 = 4;
 pub(crate) const RINGS: usize = 3;
 
@@ -44,6 +46,8 @@ pub(crate) struct Call {
 pub(crate) struct Live {
     /// The call, its stack pointer, and the room that callees leave for a later one above them.
     frames: Vec<(usize, u64, u64)>,
+    /// The calls that left by a jump that was seen.
+    jumped: Vec<usize>,
     dead: Vec<usize>,
     last: u64,
     base: u64,
@@ -73,9 +77,15 @@ pub(crate) fn run(steps: &[Step]) -> Program {
                 (enter(func, top.map_or(base, |(_, sp, room)| sp - room), ts), false)
             }
             (Op::TailCall(func), Some((call, sp, _))) if func_of(call) < 2 => {
+                if func_of(call) == PASSES_ON {
+                    live.jumped.push(call);
+                }
                 (enter(func, sp, ts), false)
             }
-            (Op::Exit, Some((call, sp, _))) => (ret(func_of(call), sp, ts), true),
+            (Op::Exit, Some((call, sp, _))) => match func_of(call) {
+                PASSES_ON => (at_ret(PASSES_ON, sp, ts), true),
+                func => (ret(func, sp, ts), true),
+            },
             (Op::Point(func), Some((_, sp, _))) => (point(func, sp - 1, ts), false),
             (Op::LongJump(depth), Some(_)) => {
                 let mut keep = live.frames.len().saturating_sub(depth);
@@ -97,9 +107,13 @@ pub(crate) fn run(steps: &[Step]) -> Program {
             (call.end, call.known) = (live.last, ts);
         }
         if dies {
-            let call = live.frames.pop().map(|frame| &mut program.calls[frame.0]);
-            if let Some(call) = call {
+            let mut over = live.frames.pop();
+            while let Some((call, sp, _)) = over {
+                let call = &mut program.calls[call];
                 (call.end, call.known, call.timed) = (ts, ts, true);
+                let jumped =
+                    |frame: &mut (usize, u64, u64)| frame.1 == sp && live.jumped.contains(&frame.0);
+                over = live.frames.pop_if(jumped);
             }
         } else {
             let is_point = matches!(step.op, Op::Point(_));
@@ -123,6 +137,11 @@ pub(crate) fn run(steps: &[Step]) -> Program {
         }
         live.last = ts;
         let ring = &mut program.rings[rings[index]];
+        if let (Op::TailCall(_), Some((call, sp, _))) = (step.op, top)
+            && live.jumped.last() == Some(&call)
+        {
+            ring.push(jump(PASSES_ON, sp, ts).on(PID + step.thread as u32));
+        }
         ring.push(event.on(PID + step.thread as u32));
         if let [.., a, b] = &mut ring[..]
             && step.swap

@@ -157,7 +157,7 @@ mod tests {
         exit: CostClass,
         why: Option<&'static str>,
     ) -> Planned {
-        let site = ExitSite { offset: 9, cost: exit, kind: ExitKind::Ret };
+        let site = ExitSite { offset: 9, cost: exit, kind: ExitKind::Ret, leads_to: None };
         let placement = Placement {
             entry: EntrySite { offset: 0, cost: entry, skipped: 0 },
             exit: ExitPlacement::Sites(vec![site]),

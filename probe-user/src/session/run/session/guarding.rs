@@ -158,8 +158,11 @@ impl Guarding {
     }
 }
 
-/// Returns whether a way out of the function is a jump to another.
+/// Returns whether a call may end where it jumps to another function.
 fn ends_by_jump(planned: &Planned) -> bool {
+    if planned.info.ends_with_successor {
+        return false;
+    }
     match &planned.sites {
         Sites::Function(Placement { exit: ExitPlacement::Sites(sites), .. }) => {
             sites.iter().any(|site| site.kind != ExitKind::Ret)
