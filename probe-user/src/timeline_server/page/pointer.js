@@ -66,15 +66,17 @@ export class Pointer {
 
   hover() {
     const tip = byId('tip');
-    const found = this.drag ? null : this.at(this.x, this.y);
-    tip.hidden = !found;
-    if (!found) return;
+    const point = this.drag ? null : this.page.points?.tip(this.x, this.y - RULER);
+    const found = this.drag || point ? null : this.at(this.x, this.y);
+    tip.hidden = !found && !point;
+    if (tip.hidden) return;
+    if (point) tip.textContent = point;
     const name = (/** @type {number} */ id) => this.page.about.functions[id]?.name ?? '?';
-    if (found.span) {
+    if (found?.span) {
       const { start, duration: length, function: id, ended } = found.span;
       const end = ['', ' or longer: its end was not seen', ', still open'][ended];
       tip.textContent = `${name(id)}\n${duration(length)}${end}\nat ${time(start, this.page.view.pixel)}`;
-    } else if (found.cell) {
+    } else if (found?.cell) {
       const { function: id, count: begun, share } = found.cell;
       tip.textContent = `${name(id)} is the longest here\n${count(begun)} ${begun === 1 ? 'call begins' : 'calls begin'} in ${duration(this.page.picture?.cell ?? 0)}, `
         + `${Math.round(share * 100)} % covered`;
@@ -138,6 +140,11 @@ export class Pointer {
     this.place(event);
     if (drag.far) {
       if (drag.range) this.page.chooseRange(drag.range.from, drag.range.to);
+      return;
+    }
+    const said = this.page.points?.clicked(this.x, this.y - RULER);
+    if (said) {
+      this.page.chooseMessages(said.thread, said.from, said.to);
       return;
     }
     const found = this.at(this.x, this.y);

@@ -73,7 +73,11 @@ fn plots_and_frames(env: &Env, arguments: &[&str], times: u64) -> Result<()> {
     }
     // Each process has one frame less than marks.
     let (frames, marks) = (&report.0["frames"], &report.0["frames"]["marks"]);
-    ensure!(frames["frames"] == times - 2 && marks["unknown"] == 0, "{frames}\n{}", report.losses());
+    ensure!(
+        frames["frames"] == times - 2 && marks["unknown"] == 0,
+        "{frames}\n{}",
+        report.losses()
+    );
     let parts = frames["parts"].as_array().context("parts")?;
     let names = parts.iter().filter_map(|part| {
         let function = part["function"].as_u64()? as usize;
