@@ -61,6 +61,7 @@ mod room;
 mod scan;
 mod slow;
 mod start;
+mod value_sums;
 mod varint;
 mod writer;
 
@@ -80,6 +81,7 @@ pub use reader::{PathNode, ReadAt, Recording};
 pub(crate) use reused::ChunkCalls;
 pub use slow::Slow;
 pub(crate) use slow::SlowWatch;
+pub use value_sums::{CallValue, ValueSum, ValueSums};
 pub(crate) use varint::{put as put_varint, take as take_varint};
 pub use writer::{Framed, Writer};
 

@@ -23,6 +23,7 @@ mod hits;
 mod hostile_tests;
 mod leaf;
 mod leaves;
+mod messages;
 mod near;
 #[cfg(test)]
 mod near_tests;
@@ -36,9 +37,10 @@ mod tile;
 pub use about::{About, FunctionAbout, ThreadAbout};
 pub use cell::{Cell, RowKey, Span};
 pub use hits::Hits;
+pub use messages::{MessageText, Messages};
 pub use near::{Doubts, Inside, Near};
 pub use picture::{MOST_PIXELS, MOST_SPANS, Picture, PictureRow, View};
-pub use points::{MessageColumn, MessageText, Messages, PlotColumn, Points};
+pub use points::{MessageColumn, PlotColumn, Points};
 pub use pyramid::ThreadFacts;
 
 use crate::recording::{ReadAt, Recording};

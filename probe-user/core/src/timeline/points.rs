@@ -1,18 +1,16 @@
-//! Messages, plots and frame marks over time: how many there are in each column of a picture, and the texts
-//! in a few of them.
+//! Messages, plots and frame marks over time: how many there are in each column of a picture. `messages` has
+//! the texts in a few columns.
 //!
 //! These are not in tiles. A picture reads the values beside the chunks that it shows, and for frame marks the
 //! chunks, so recordings without such points pay nothing. An answer is bounded whatever a recording has.
 
 use super::Timeline;
-use crate::formats::labels;
 use crate::points::{Level, PointShape};
 use crate::recording::replay::select::each_part;
 use crate::recording::{ChunkEntry, ReadAt, Recording};
 use crate::stop::Stop;
 use crate::units::{FuncId, Nanos, ThreadId};
 use crate::values::Value;
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -20,10 +18,6 @@ use std::ops::Range;
 const MOST_COLUMNS: usize = 8_192;
 /// Columns with something in them that one answer has of each kind of points.
 const MOST_FILLED: usize = 1 << 16;
-/// Texts that are listed.
-const MOST_TEXTS: usize = 100;
-/// Chunks that are read for them.
-const MOST_CHUNKS: usize = 256;
 
 /// The messages of a thread in a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,35 +61,11 @@ pub struct Points {
     pub left_out: u64,
 }
 
-/// A message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct MessageText {
-    /// The time since the start of the recording.
-    pub time_ns: i64,
-    /// The format or name.
-    pub function: u32,
-    /// The level, if it has one.
-    pub level: Option<Level>,
-    /// The text, harmless; `None` if it was lost.
-    pub text: Option<String>,
-}
-
-/// The messages of a thread in a stretch of time.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Messages {
-    /// The first of them.
-    pub first: Vec<MessageText>,
-    /// The number of all of them.
-    pub count: u64,
-    /// True if the stretch is so long that not all of it was read.
-    pub is_partial: bool,
-}
-
 /// What a recording has points of, by function.
-struct Shapes(Vec<Option<PointShape>>);
+pub(super) struct Shapes(Vec<Option<PointShape>>);
 
 impl Shapes {
-    fn of<R: ReadAt>(recording: &Recording<R>) -> Self {
+    pub(super) fn of<R: ReadAt>(recording: &Recording<R>) -> Self {
         Self(recording.functions().iter().map(|function| function.point).collect())
     }
 
@@ -103,13 +73,16 @@ impl Shapes {
         self.0.iter().flatten().any(|shape| is_wanted(*shape))
     }
 
-    fn get(&self, function: FuncId) -> Option<PointShape> {
+    pub(super) fn get(&self, function: FuncId) -> Option<PointShape> {
         self.0.get(function.index()).copied().flatten()
     }
 }
 
 /// Returns the chunks whose points may be in a stretch of time.
-fn touched<'a, R: ReadAt>(recording: &'a Recording<R>, time: &Range<u64>) -> &'a [ChunkEntry] {
+pub(super) fn touched<'a, R: ReadAt>(
+    recording: &'a Recording<R>,
+    time: &Range<u64>,
+) -> &'a [ChunkEntry] {
     let chunks = recording.chunks();
     let first = chunks.partition_point(|entry| entry.to.0 < time.start);
     let last = chunks.partition_point(|entry| entry.from.0 < time.end);
@@ -196,7 +169,7 @@ impl Timeline {
         let length = u128::from(time.end - time.start);
         let column = |at: u64| (u128::from(at - time.start) * columns / length) as u32;
         let has_marks = shapes.has(|shape| shape == PointShape::Frame);
-        if !has_marks && !shapes.has(|shape| has_values(shape)) {
+        if !has_marks && !shapes.has(has_values) {
             return Points::default();
         }
         let mut threads = threads.to_vec();
@@ -215,9 +188,9 @@ impl Timeline {
                             points.message((payload.thread, place), of);
                         }
                         Some(PointShape::Plot) => {
-                            let numbers = payload.values.iter().flatten().filter_map(Value::number);
-                            let number = numbers.take(1).find(|number| number.is_finite());
-                            if let Some(n) = number {
+                            let mut numbers =
+                                payload.values.iter().flatten().filter_map(Value::number);
+                            if let Some(n) = numbers.next().filter(|number| number.is_finite()) {
                                 let last = (payload.time.0, n);
                                 let of = PlotColumn { count: 1, min: n, max: n, last };
                                 points.plot((payload.function, place), of);
@@ -241,46 +214,6 @@ impl Timeline {
         let mut points = Points::default();
         parts.into_iter().for_each(|part| points.merge(part));
         points
-    }
-
-    /// Returns the first messages of a thread in a stretch of time.
-    pub fn messages<R: ReadAt>(
-        &self,
-        recording: &Recording<R>,
-        thread: ThreadId,
-        time: Range<Nanos>,
-        stop: &Stop,
-    ) -> Messages {
-        let time = time.start.0..time.end.0.max(time.start.0.saturating_add(1));
-        let (shapes, start) = (Shapes::of(recording), recording.period().0.0);
-        let chunks = touched(recording, &time);
-        let is_partial = chunks.len() > MOST_CHUNKS;
-        let mut messages = Messages { is_partial, ..Messages::default() };
-        for entry in chunks.iter().take(MOST_CHUNKS).take_while(|_| !stop.is_stopped()) {
-            let values = recording.payloads(entry).unwrap_or_default();
-            let is_in =
-                |of: &&crate::recording::Payload| of.thread == thread && time.contains(&of.time.0);
-            let mut of_chunk = Vec::new();
-            for payload in values.each.iter().filter(is_in) {
-                let Some(PointShape::Message { level }) = shapes.get(payload.function) else {
-                    continue;
-                };
-                messages.count += 1;
-                of_chunk.push((payload, level));
-            }
-            // Within a thread, the latest comes first.
-            of_chunk.sort_by_key(|(payload, _)| payload.time);
-            let room = MOST_TEXTS - messages.first.len();
-            messages.first.extend(of_chunk.into_iter().take(room).map(|(payload, level)| {
-                let text = payload.values.iter().flatten().find_map(|value| match value {
-                    Value::Text(text) => Some(labels::text(&text.to_string())),
-                    _ => None,
-                });
-                let time_ns = payload.time.0.wrapping_sub(start) as i64;
-                MessageText { time_ns, function: payload.function.0, level, text }
-            }));
-        }
-        messages
     }
 }
 
