@@ -141,6 +141,14 @@ pub(crate) fn slowdown(text: &str) -> Result<SlowdownPolicy, String> {
     }
 }
 
+/// Parses FUNCTION: ARG, the calls of a function by one of their values.
+pub(crate) fn by_value(text: &str) -> Option<(&str, &str)> {
+    let (function, argument) = text.rsplit_once(':')?;
+    let (function, argument) = (function.trim(), argument.trim());
+    let is_one = !function.is_empty() && !function.ends_with(':') && !argument.is_empty();
+    is_one.then_some((function, argument))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,8 @@
 mod ascii;
 #[path = "../core/tests/fixture/mod.rs"]
 mod fixture;
+#[path = "views/frames.rs"]
+mod frames;
 #[path = "views/locks.rs"]
 mod locks;
 #[path = "views/marks.rs"]

@@ -31,13 +31,14 @@ struct Daemon {
 }
 
 impl Daemon {
-    fn start(env: &Env, target: &Path) -> Result<Daemon> {
+    /// `keys`: further lines of the target.
+    fn start(env: &Env, target: &Path, keys: &str) -> Result<Daemon> {
         let (folder, address) = (tempfile::tempdir()?, free_address()?);
         let config = folder.path().join("ctrace.toml");
         let reports = folder.path().join("reports.jsonl");
         let text = format!(
             "[daemon]\nsocket = '{}'\n[metrics]\nlisten = '{address}'\n[[target]]\nid = 'demo'\n\
-             exe = '{}'\nfunctions = {FUNCTIONS:?}\ninterval = '3600s'\noutput = '{}'\n",
+             exe = '{}'\nfunctions = {FUNCTIONS:?}\ninterval = '3600s'\noutput = '{}'\n{keys}",
             folder.path().join("socket").display(),
             target.display(),
             reports.display(),
@@ -162,7 +163,7 @@ fn check_dashboard(prometheus: &Prometheus) -> Result<()> {
 fn scraped(env: &Env, programs: &Programs) -> Result<()> {
     let copy = folder(env, &[("demo", &program("demo.c"))])?;
     let target = fs::canonicalize(copy.path().join("demo"))?;
-    let daemon = Daemon::start(env, &target)?;
+    let daemon = Daemon::start(env, &target, "")?;
     let classic = Prometheus::start(programs, daemon.address, false)?;
     let native = Prometheus::start(programs, daemon.address, true)?;
     run_target(&target, &daemon, &[&classic, &native], 1)?;
@@ -199,6 +200,55 @@ fn scraped(env: &Env, programs: &Programs) -> Result<()> {
     ensure!(said.is_empty(), "{said}");
     [classic, native].into_iter().try_for_each(Prometheus::end)?;
     daemon.end()
+}
+
+/// Returns the value of a series in the text format, by what its labels contain.
+fn value_calls(text: &str) -> Vec<(String, u64)> {
+    let rows = text.lines().filter(|line| line.starts_with("ctrace_value_calls_total{"));
+    let label = |line: &str, name: &str| {
+        let rest = line.split(&format!("{name}=\"")).nth(1);
+        rest.and_then(|rest| rest.split('"').next()).unwrap_or_default().to_owned()
+    };
+    let row = |line: &str| {
+        let (which, value) = (label(line, "which"), label(line, "value"));
+        let calls = line.rsplit(' ').next().and_then(|number| number.parse::<f64>().ok());
+        (if which == "value" { value } else { which }, calls.unwrap_or(-1.0) as u64)
+    };
+    rows.map(row).collect()
+}
+
+fn split(env: &Env) -> Result<()> {
+    let copy = folder(env, &[("demo", &program("demo.c"))])?;
+    let target = fs::canonicalize(copy.path().join("demo"))?;
+    let keys = "args = ['compress: level=1:i32']\nby = 'compress: level'\nby_values = 3\n";
+    let daemon = Daemon::start(env, &target, keys)?;
+    let running = Running::start(Command::new(&target).arg("600"))?;
+    let seen = || daemon.get("/metrics").map(|text| value_calls(&text)).unwrap_or_default();
+    let sum = |rows: &[(String, u64)]| rows.iter().map(|(_, calls)| calls).sum::<u64>();
+    wait_until("calls are counted by their values", || sum(&seen()) > 100)?;
+    let before = seen();
+    wait_until("more are", || sum(&seen()) > sum(&before) + 100)?;
+    running.signal(Signal::KILL)?;
+    wait_until("the last report is there", || daemon.reports().is_ok_and(|all| all.len() == 1))?;
+    let (rows, report) = (seen(), &daemon.reports()?[0]);
+    ensure!(sum(&rows) == calls(report, "compress"), "{rows:?}\n{}", report.losses());
+    for (value, calls) in &before {
+        let now = rows.iter().find(|(other, _)| other == value);
+        ensure!(now.is_some_and(|(_, now)| now >= calls), "{value} went down: {before:?} {rows:?}");
+    }
+    // There are five levels.
+    let levels: Vec<u32> = rows.iter().filter_map(|(value, _)| value.parse().ok()).collect();
+    ensure!(levels.len() >= 3 && levels.iter().all(|level| *level < 5), "{rows:?}");
+    ensure!(rows.iter().any(|(which, calls)| which == "others" && *calls > 0), "{rows:?}");
+    daemon.end()
+}
+
+#[test]
+fn calls_are_counted_by_a_value_of_theirs() {
+    let env = or_skip!(gate::live(Link::Session));
+    if let Err(error) = split(&env) {
+        panic!("{error:#}");
+    }
 }
 
 #[test]

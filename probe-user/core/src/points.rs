@@ -17,7 +17,7 @@ pub enum PointShape {
     },
     /// A number that changes over time.
     Plot,
-    /// A mark between two frames. It is counted and shown, and makes no call of a frame.
+    /// A mark between two frames.
     Frame,
     /// Anything else, or something that a later ctrace added.
     #[serde(other)]

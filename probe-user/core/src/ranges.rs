@@ -34,6 +34,12 @@ impl Ranges {
         self.apart.iter().cloned()
     }
 
+    /// Returns whether one of the ranges has a part of this one inside.
+    pub(crate) fn overlap(&self, range: &Range<u64>) -> bool {
+        let next = self.apart.partition_point(|apart| apart.end <= range.start);
+        self.apart.get(next).is_some_and(|apart| apart.start < range.end)
+    }
+
     /// Returns whether one of the ranges has this place.
     #[inline]
     pub fn contains(&self, place: u64) -> bool {
@@ -52,6 +58,11 @@ mod tests {
         assert_eq!(ranges.apart, [5..6, 20..41]);
         let inside: Vec<u64> = (0..60).filter(|at| ranges.contains(*at)).collect();
         assert_eq!(inside, (5..6).chain(20..41).collect::<Vec<_>>());
+        let overlapped = |range: Range<u64>| ranges.overlap(&range);
+        assert_eq!(
+            [1..5, 5..6, 0..90, 6..20, 20..21, 40..50, 41..50].map(overlapped),
+            [false, true, true, false, true, true, false]
+        );
         assert!(Ranges::new(vec![7..7, 8..8]).is_empty());
     }
 }

@@ -36,6 +36,19 @@ pub enum Value {
     Enumerator(Arc<Enumerator>),
 }
 
+impl Value {
+    /// Returns what a plot has of it.
+    pub(crate) fn number(&self) -> Option<f64> {
+        match self {
+            Self::Signed(number) => Some(*number as f64),
+            Self::Unsigned(number) => Some(*number as f64),
+            Self::Float(number) => Some(number.get()),
+            Self::Bool(is_true) => Some(f64::from(u8::from(*is_true))),
+            Self::Pointer(_) | Self::Char(_) | Self::Text(_) | Self::Enumerator(_) => None,
+        }
+    }
+}
+
 /// The numbers of an enumeration that have names, at most.
 pub const MOST_ENUMERATORS: usize = 256;
 

@@ -352,7 +352,7 @@ pub(crate) struct ExportArgs {
     /// parquet: the table to write [default: calls]
     #[arg(long, value_enum)]
     pub table: Option<TableArg>,
-    /// frame: the calls of this function are frames
+    /// frame: the calls of this function are frames, or the times between frame marks of this name
     #[arg(long, value_name = "FUNCTION")]
     pub frame: Option<String>,
     /// frame: the number of the frame, from 1 on [default: that of the longest]

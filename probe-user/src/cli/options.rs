@@ -198,8 +198,8 @@ pub(crate) struct OutputArgs {
     /// The view to show; repeatable [default: summary]
     #[arg(long = "view", value_name = "VIEW", value_parser = values::view_names())]
     pub views: Vec<String>,
-    /// The calls of this traced function are frames: show what makes the longest of them longer than
-    /// typical ones (--view frames)
+    /// The calls of this traced function are frames, or the times between frame marks of this name: show
+    /// what makes the longest of them longer than typical ones (--view frames)
     #[arg(long, value_name = "FUNCTION")]
     pub frame: Option<String>,
     /// After the report on all: one for each process, all processes of each program or of each control

@@ -17,10 +17,8 @@ use std::ffi::OsStr;
 /// Parses the rule by which a report is divided into parts.
 pub(crate) fn by(text: &str) -> Result<By, String> {
     let value = || {
-        let (function, argument) = text.rsplit_once(':')?;
-        let (function, argument) = (function.trim(), argument.trim());
-        let is_one = !function.is_empty() && !function.ends_with(':') && !argument.is_empty();
-        is_one.then(|| By::Value { function: function.into(), argument: argument.into() })
+        let (function, argument) = by_value(text)?;
+        Some(By::Value { function: function.into(), argument: argument.into() })
     };
     match text {
         "process" => Ok(By::Process),

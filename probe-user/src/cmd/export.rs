@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     cli::ExportArgs,
-    session::keep::{one_function::one_function, sink},
+    session::keep::{one_function::frame_function, sink},
     ui::{self, text::units::bytes},
 };
 use anyhow::{Context, bail};
@@ -78,7 +78,7 @@ fn chosen_frame(
     functions: &[FunctionInfo],
 ) -> anyhow::Result<Option<ChosenFrame>> {
     let Some(pattern) = &args.frame else { return Ok(None) };
-    let function = one_function("--frame", pattern, functions)?;
+    let function = frame_function(pattern, functions)?;
     Ok(Some(ChosenFrame { function, number: args.frame_number }))
 }
 

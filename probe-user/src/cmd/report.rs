@@ -9,7 +9,7 @@ use super::{
 use crate::{
     cli::{FramesLimit, ReportArgs},
     session::keep::{
-        one_function::one_function,
+        one_function::frame_function,
         parts::{self, MOST_PARTS, Parts},
         replayed::report_of,
         sink::{Default, Sink},
@@ -71,7 +71,7 @@ fn frames_asked(
 ) -> anyhow::Result<Option<FramesAsked>> {
     let Some(pattern) = &args.output.frame else { return Ok(None) };
     let budget = args.fail_frames_over.as_ref().map(|limit| limit.time);
-    Ok(Some(FramesAsked { function: one_function("--frame", pattern, functions)?, budget }))
+    Ok(Some(FramesAsked { function: frame_function(pattern, functions)?, budget }))
 }
 
 /// Returns whether too many frames took too long, and says so. `None` if there are no frames.

@@ -100,6 +100,11 @@ impl Hub {
         &self.metrics
     }
 
+    /// True if somebody may read the metrics.
+    pub(super) fn has_metrics(&self) -> bool {
+        self.latencies
+    }
+
     /// Returns the writer of tables.
     pub(super) fn fleet(&self) -> &Fleet {
         &self.fleet

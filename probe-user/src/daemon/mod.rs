@@ -29,6 +29,7 @@ pub(crate) mod requests;
 pub(crate) mod session;
 pub(crate) mod signals;
 pub(crate) mod spans;
+mod split;
 pub(crate) mod supervisor;
 pub(crate) mod totals;
 mod turns;

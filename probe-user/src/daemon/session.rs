@@ -10,7 +10,7 @@ use super::{
     ids::SessionId,
     looks::Looks,
     recordings::{RecordingPlace, Recordings},
-    turns,
+    split, turns,
 };
 use crate::{
     bpf::{self, Traced},
@@ -149,14 +149,17 @@ impl Work {
         ensure!(is_same, "process {} ended before it could be traced", pid.0);
         let flight = flight::asked(&self.target, pid, &self.recordings, &self.hub);
         let is_over = || matches!(commands.try_recv(), Ok(Command::Stop));
-        // Only the calls of the flight recorder have values.
-        let planned = plan(&self.target.what, &process, flight.is_some(), is_over)?;
+        let split = split::asked(&self.target, self.id, &self.hub);
+        // Nobody else needs the values of calls.
+        let values = flight.is_some() || split.is_some();
+        let planned = plan(&self.target.what, &process, values, is_over)?;
         let Some(mut planned) = planned else { return Ok(()) };
         for line in &planned.setup.plan.remarks {
             tracing::info!("target {}: {line}", self.target.id);
         }
         planned.setup.pace = Pace::calm(self.pause(planned.setup.asks_for_markers()));
         planned.setup.flight = flight.map(Flight::new);
+        planned.setup.split = split;
         let builds = Builds::of(&planned.setup.plan, &planned.objects);
         let mut session = planned.arm(&process, self.output(builds))?;
         let (traced, in_vain) = (session.traced(), session.watches_in_vain());
@@ -171,10 +174,10 @@ impl Work {
 
     /// Returns the pause between passes over the rings, if they do not fill.
     fn pause(&self, asks_for_markers: bool) -> Duration {
-        let Target { what, flight, .. } = &*self.target;
+        let Target { what, flight, by, .. } = &*self.target;
         if what.probes.budget.is_some() {
             WATCHFUL
-        } else if flight.slow.is_some() || asks_for_markers {
+        } else if flight.slow.is_some() || by.is_some() || asks_for_markers {
             CALM
         } else {
             LAZY

@@ -123,7 +123,7 @@ pub(crate) struct ReportSpec {
     pub cumulative: bool,
     /// Times contain the cost of probes, even where it is known.
     pub raw: bool,
-    /// The function whose calls are frames.
+    /// The function whose calls are frames, or the mark between frames.
     pub frame: Option<String>,
     /// The rule for parts that have reports of their own.
     pub by: Option<By>,

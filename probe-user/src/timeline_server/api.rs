@@ -5,6 +5,7 @@ use super::{
     call::{CallJson, NearJson},
     params::Params,
     picture::{encode, stretch, time, view},
+    points::PointsJson,
     range::RangeJson,
     shown::{Shown, Source},
 };
@@ -44,6 +45,8 @@ struct AboutJson<'a> {
     short: Vec<String>,
     /// The recording's files, as words of a shell.
     files: &'a str,
+    /// True if there may be messages, plots or frame marks.
+    has_points: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     live: Option<LiveJson>,
 }
@@ -89,6 +92,8 @@ impl Api {
                 "picture" => self.threads.run(|| picture_of(source, timeline, &params, stop)),
                 "call" => self.threads.run(|| call_of(source, timeline, &params, stop)),
                 "report" => report(source, &params, stop),
+                "points" => self.threads.run(|| points_of(source, timeline, &params, stop)),
+                "messages" => self.threads.run(|| messages_of(source, timeline, &params, stop)),
                 "find" => find(source, timeline, &params, stop),
                 _ => return refused(StatusCode::NOT_FOUND, "there is no such answer\n"),
             },
@@ -106,7 +111,8 @@ impl Api {
             let kept_from = recording.chunks().first().map_or(end, |chunk| chunk.from);
             LiveJson { has_ended, kept_from_ns: kept_from.since(start).0 }
         });
-        as_json(&AboutJson { about, colours, short, files: &self.files, live })
+        let has_points = recording.functions().iter().any(|function| function.point.is_some());
+        as_json(&AboutJson { about, colours, short, files: &self.files, has_points, live })
     }
 }
 
@@ -146,6 +152,38 @@ fn call_of(
     let at = time(params, "time", recording.period().0)?;
     let near = timeline.near(recording, row, at, params.number("slack")?, stop);
     Ok(as_json(&near.map(|near| NearJson::new(recording, near))))
+}
+
+/// Answers with the messages of some threads, the plots and the frame marks of a stretch of time.
+fn points_of(
+    source: &Source,
+    timeline: &Timeline,
+    params: &Params<'_>,
+    stop: &Stop,
+) -> Result<Answer> {
+    let recording = &source.recording;
+    let threads = params.text("threads")?;
+    let threads = threads
+        .split(',')
+        .filter(|part| !part.is_empty())
+        .map(|part| part.parse().map(ThreadId).map_err(|_| "threads has no numbers".to_owned()));
+    let threads: Vec<ThreadId> = threads.collect::<Result<_>>()?;
+    let time = stretch(params, recording.period().0)?;
+    let points = timeline.points(recording, &threads, time, params.number("columns")?, stop);
+    Ok(as_json(&PointsJson::new(recording, points)))
+}
+
+/// Answers with the texts of a thread's messages.
+fn messages_of(
+    source: &Source,
+    timeline: &Timeline,
+    params: &Params<'_>,
+    stop: &Stop,
+) -> Result<Answer> {
+    let recording = &source.recording;
+    let time = stretch(params, recording.period().0)?;
+    let thread = ThreadId(params.number("thread")?);
+    Ok(as_json(&timeline.messages(recording, thread, time, stop)))
 }
 
 /// Answers with the report of a range: that of `ctrace report --time`.

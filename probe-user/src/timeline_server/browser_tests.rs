@@ -1,6 +1,7 @@
 //! The page in Chromium: what it shows and does. A script at the end of the page's own presses keys, clicks and
 //! looks, and leaves what it saw in the document. Without Chromium these tests are skipped.
 
+use super::points_tests::{MARKUP, with_points};
 use super::tests::{HOSTILE, Served, demo, hostile};
 use super::*;
 use serde_json::Value;
@@ -8,16 +9,21 @@ use std::{fs, process::Command};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/timeline_server/page");
 const SCRIPT: &str = include_str!("browser_tests.js");
+const POINTS: &str = include_str!("browser_points.js");
 
 /// Opens the page of a recording with the script, and returns what that saw. `None` without Chromium.
 fn seen(recording: Recording, find: &str) -> Option<(Served, Value)> {
+    seen_by(SCRIPT, recording, find)
+}
+
+fn seen_by(script: &str, recording: Recording, find: &str) -> Option<(Served, Value)> {
     let folder = tempfile::tempdir().expect("a folder");
     let page = folder.path().join("page");
     fs::create_dir(&page).expect("a folder");
     for name in page::names() {
         let mut text = fs::read_to_string(format!("{FOLDER}/{name}")).expect("a file of the page");
         if name == "main.js" {
-            text += SCRIPT;
+            text += script;
         }
         fs::write(page.join(name), text).expect("room");
     }
@@ -95,4 +101,26 @@ fn a_browser_shows_names_as_text() {
         (&Value::from(HOSTILE), &Value::from(HOSTILE))
     );
     assert!(text(&seen["tip"]).starts_with(HOSTILE), "{seen:#}");
+}
+
+#[test]
+fn a_browser_shows_messages_plots_and_frame_marks() {
+    let Some((_served, seen)) = seen_by(POINTS, with_points(), "") else { return };
+    // The text is what was written: its markup is none.
+    let told = text(&seen["message"]);
+    assert!(
+        told.starts_with("2 messages\n500") && told.contains(&MARKUP[..MARKUP.len() - 4]),
+        "{told}"
+    );
+    assert!(told.ends_with("[warn] late"), "{told}");
+    assert_eq!(seen["listed"], "2 messages");
+    assert_eq!(seen["rows"], 2);
+    assert_eq!((&seen["title"], &seen["markup"]), (&"unknown program · ctrace".into(), &0.into()));
+    let plot = text(&seen["plot"]);
+    assert!(plot.starts_with("queue\n") && plot.contains(" jobs\n"), "{plot}");
+    assert_eq!(seen["mark"], "frame picture");
+    // The plot falls from the left to the right, and the frame marks are lines from top to bottom.
+    let heights = seen["heights"].as_array().expect("two places");
+    assert!(heights[0].as_u64() < heights[1].as_u64(), "{seen:#}");
+    assert_eq!(seen["lines"], 4, "{seen:#}");
 }

@@ -22,6 +22,9 @@ mod live_tests;
 mod page;
 mod params;
 mod picture;
+mod points;
+#[cfg(test)]
+mod points_tests;
 mod range;
 mod shown;
 #[cfg(test)]

@@ -23,7 +23,7 @@ const SCOPE: u32 = 4;
 const HOSTILE: u32 = 5;
 const PAIR: u32 = 6;
 /// The first one that a test may add.
-pub(super) const OTHER: u32 = 7;
+pub(crate) const OTHER: u32 = 7;
 
 /// Prints lines of text into memory.
 struct Printed(TextLines, Vec<u8>);
@@ -43,7 +43,7 @@ impl Lines for Printed {
     }
 }
 
-pub(super) fn engine() -> Engine {
+pub(crate) fn engine() -> Engine {
     let config = EngineConfig { record: true, open_values: true, ..EngineConfig::default() };
     let mut engine = Engine::new(config);
     let value = |name: &str, kind| ValueInfo::new(name, kind);
@@ -82,7 +82,7 @@ pub(super) fn engine() -> Engine {
 }
 
 /// The probes of a thread, and what they see.
-pub(super) struct Probes<'a>(pub(super) &'a mut Engine, pub(super) u32);
+pub(crate) struct Probes<'a>(pub(crate) &'a mut Engine, pub(crate) u32);
 
 impl Probes<'_> {
     fn record(&self, time: u64, function: u32, kind: Kind, sp: u64, lost_before: u16) -> Vec<u8> {
@@ -97,14 +97,14 @@ impl Probes<'_> {
         bytes
     }
 
-    pub(super) fn event(&mut self, time: u64, function: u32, kind: Kind) -> &mut Self {
+    pub(crate) fn event(&mut self, time: u64, function: u32, kind: Kind) -> &mut Self {
         let record = self.record(time, function, kind, sp(function), 0);
         self.0.push(0, &record);
         self
     }
 
     /// The values of the last event, with the text behind the words.
-    pub(super) fn values(
+    pub(crate) fn values(
         &mut self,
         (time, function): (u64, u32),
         words: &[u64],
@@ -135,7 +135,7 @@ fn sp(function: u32) -> u64 {
 }
 
 /// Returns the blocks of an engine whose chunks end at these times.
-pub(super) fn blocks(engine: &mut Engine, ends: &[u64]) -> Vec<Block> {
+pub(crate) fn blocks(engine: &mut Engine, ends: &[u64]) -> Vec<Block> {
     let mut blocks = Vec::new();
     for &end in ends {
         engine.advance(Nanos(end));

@@ -8,7 +8,7 @@ mod diff;
 mod line_head;
 mod lines;
 #[cfg(test)]
-mod lines_tests;
+pub(crate) mod lines_tests;
 pub(crate) mod listing;
 mod messages;
 #[cfg(test)]

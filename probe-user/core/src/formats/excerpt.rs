@@ -5,6 +5,7 @@ use super::{Coverage, Export, ExportError, Options};
 use crate::calls::paths::Node;
 use crate::recording::replay::Query;
 use crate::recording::replay::count::count;
+use crate::recording::replay::frame_marks::{MarkedFrames, marked_frames};
 use crate::recording::replay::lens::Lens;
 use crate::recording::replay::report::period;
 use crate::recording::replay::select::{CallReader, Only};
@@ -154,6 +155,12 @@ impl<'a> Excerpt<'a> {
     /// Returns whether calls may be at the same node as a call around them.
     pub(super) fn folds_recursion(&self) -> bool {
         self.query.fold_recursion
+    }
+
+    /// Returns the frames between marks of this function.
+    pub(super) fn marked_frames(&self, function: FuncId) -> Result<MarkedFrames, ExportError> {
+        let found = marked_frames(self.recording, &self.lens, self.entries(), function);
+        found.map_err(|_| ExportError::TooMuch)
     }
 
     /// Reads all chunks. A damaged one is left out and counted.

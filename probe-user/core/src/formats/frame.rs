@@ -8,12 +8,14 @@ use super::excerpt::{CallRow, Ended, Excerpt};
 use super::labels::{self, Labels, ThreadLabel};
 use super::out::Out;
 use super::per_path::PerPath;
-use super::{ChosenFrame, Coverage, ExportError};
+use super::{Coverage, ExportError};
+use crate::points::PointShape;
 use crate::recording::replay::frames::outermost;
 use crate::report::render::json::compact;
-use crate::units::ThreadId;
+use crate::units::{FuncId, ThreadId};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 /// Limit of calls in a frame: a document is read as a whole.
 const MOST_CALLS: usize = 1 << 20;
@@ -40,7 +42,14 @@ impl Frame {
 }
 
 pub(super) fn write(excerpt: &Excerpt<'_>, mut out: Out<'_>) -> Result<Coverage, ExportError> {
-    let found = excerpt.options.frame.map(|chosen| find(excerpt, chosen)).transpose()?;
+    let found = match excerpt.options.frame {
+        Some(chosen) => {
+            let frames = find(excerpt, chosen.function)?;
+            let (frame, number) = frames.choose(chosen.number)?;
+            Some((frame, number, frames))
+        }
+        None => None,
+    };
     let frame = found.as_ref().map(|(frame, ..)| frame);
     let mut calls = Vec::new();
     let told = excerpt.chunks(|step| {
@@ -69,9 +78,12 @@ pub(super) fn write(excerpt: &Excerpt<'_>, mut out: Out<'_>) -> Result<Coverage,
         format!("\"name\":{}{}", compact(labels.function(function)), group.unwrap_or_default())
     };
     out.text("{");
-    if let Some((frame, number, frames)) = found {
+    if let Some((frame, number, frames)) = &found {
         out.text(&format!("\"frame\":{{{}", name(frame.path)));
-        out.text(&format!(",\"number\":{number},\"frames\":{frames}"));
+        out.text(&format!(",\"number\":{number},\"frames\":{}", frames.each.len()));
+        if let Some(unknown) = frames.unknown {
+            out.text(&format!(",\"unknown\":{unknown}"));
+        }
         out.text(&thread_text(frame.thread));
         let start = frame.start.saturating_sub(excerpt.period().0.0);
         out.text(&format!(",\"start\":{},\"duration\":{}}},\n", ms(start), ms(frame.duration)));
@@ -101,10 +113,46 @@ pub(super) fn write(excerpt: &Excerpt<'_>, mut out: Out<'_>) -> Result<Coverage,
     Ok(told)
 }
 
-/// Returns the chosen frame, its number, and how many there are. Calls without a known duration are no
-/// frames.
-fn find(excerpt: &Excerpt<'_>, chosen: ChosenFrame) -> Result<(Frame, usize, usize), ExportError> {
-    let paths = outermost(excerpt.nodes(), chosen.function);
+/// The frames among which one is chosen, in order.
+struct Frames {
+    each: Vec<Frame>,
+    /// The number of those between marks that are unknown; `None` if frames are calls.
+    unknown: Option<u64>,
+}
+
+impl Frames {
+    /// Returns the chosen frame and its number.
+    fn choose(&self, number: Option<NonZeroUsize>) -> Result<(Frame, usize), ExportError> {
+        let place = match number {
+            Some(number) => number.get() - 1,
+            None => {
+                let numbered = self.each.iter().enumerate();
+                let longest = numbered.max_by_key(|(nth, it)| (it.duration, Reverse(*nth)));
+                longest.map_or(0, |(nth, _)| nth)
+            }
+        };
+        let frames = self.each.len();
+        let frame = self.each.get(place).ok_or(match self.unknown {
+            Some(unknown) => ExportError::NoSuchMarkedFrame { frames, unknown },
+            None => ExportError::NoSuchFrame { frames },
+        })?;
+        Ok((*frame, place + 1))
+    }
+}
+
+/// Returns all frames. Calls without a known duration are none.
+fn find(excerpt: &Excerpt<'_>, function: FuncId) -> Result<Frames, ExportError> {
+    if PointShape::of(excerpt.recording.functions(), function) == Some(PointShape::Frame) {
+        let found = excerpt.marked_frames(function)?;
+        let frames = found.each.iter().map(|frame| Frame {
+            start: frame.start,
+            duration: frame.duration(),
+            thread: frame.thread,
+            path: frame.node,
+        });
+        return Ok(Frames { each: frames.collect(), unknown: Some(found.unknown) });
+    }
+    let paths = outermost(excerpt.nodes(), function);
     let mut frames = Vec::new();
     excerpt.chunks(|step| {
         for (thread, rows) in step.rows() {
@@ -123,16 +171,7 @@ fn find(excerpt: &Excerpt<'_>, chosen: ChosenFrame) -> Result<(Frame, usize, usi
         Ok(())
     })?;
     frames.sort_unstable();
-    let place = match chosen.number {
-        Some(number) => number.get() - 1,
-        None => {
-            let longest =
-                frames.iter().enumerate().max_by_key(|(nth, it)| (it.duration, Reverse(*nth)));
-            longest.map_or(0, |(nth, _)| nth)
-        }
-    };
-    let frame = frames.get(place).ok_or(ExportError::NoSuchFrame { frames: frames.len() })?;
-    Ok((*frame, place + 1, frames.len()))
+    Ok(Frames { each: frames, unknown: None })
 }
 
 /// Returns nanoseconds as milliseconds.

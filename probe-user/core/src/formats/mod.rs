@@ -65,6 +65,11 @@ pub enum ExportError {
     #[error("there is no such frame: {frames} calls of the function have a known duration")]
     NoSuchFrame { frames: usize },
     #[error(
+        "there is no such frame: {frames} are known between marks of that name, and {unknown} are not, \
+         as marks may be missing there"
+    )]
+    NoSuchMarkedFrame { frames: usize, unknown: u64 },
+    #[error(
         "this is too much for the format: choose a part (--time, --thread, -f, --caller, --depth)"
     )]
     TooMuch,
@@ -92,7 +97,7 @@ pub struct Options<'a> {
     pub frame: Option<ChosenFrame>,
 }
 
-/// A frame: a call of a function that is in no other call of it.
+/// A frame: a call of a function that is in no other call of it, or the time between two marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChosenFrame {
     pub function: FuncId,

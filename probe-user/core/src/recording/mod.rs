@@ -62,6 +62,7 @@ mod scan;
 mod slow;
 mod source;
 mod start;
+mod value_sums;
 mod varint;
 mod writer;
 
@@ -82,6 +83,7 @@ pub(crate) use reused::ChunkCalls;
 pub use slow::Slow;
 pub(crate) use slow::SlowWatch;
 pub use source::ReadAt;
+pub use value_sums::{CallValue, ValueSum, ValueSums};
 pub(crate) use varint::{put as put_varint, take as take_varint};
 pub use writer::{Framed, Writer};
 

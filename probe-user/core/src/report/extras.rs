@@ -19,7 +19,7 @@ pub struct Extras {
     pub slowest_calls: Option<usize>,
     /// The number of threads in the timeline. Not from an engine either.
     pub timeline_lanes: Option<usize>,
-    /// The function whose calls are frames. Not from an engine either.
+    /// The function whose calls are frames, or the mark between frames. Not from an engine either.
     pub frames: Option<FramesAsked>,
     /// The number of values of each argument whose calls are counted. Not from an engine either.
     pub values: Option<usize>,

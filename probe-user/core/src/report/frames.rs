@@ -1,10 +1,11 @@
-//! Frames: the calls of one function, and what makes the longest of them longer than the others.
+//! Frames: the calls of one function, or the times between marks, and what makes the longest of them
+//! longer than the others.
 
 use crate::units::{FuncId, Nanos, Pid, Tid};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// The function whose calls are frames, and the time that each may take.
+/// The function whose calls are frames, or the mark between frames, and the time that each may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FramesAsked {
     pub function: FuncId,
@@ -28,6 +29,23 @@ pub struct FramesReport {
     pub worst: Vec<FrameReport>,
     /// The functions that ran in either, the one first that took most of what the worst took more.
     pub parts: Vec<FramePart>,
+    /// The numbers of frames between marks, which the row of the mark does not have. `None`: frames are
+    /// calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub marks: Option<MarkedFramesReport>,
+}
+
+/// Frames between marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MarkedFramesReport {
+    pub mean_ns: Option<Nanos>,
+    pub p50_ns: Option<Nanos>,
+    pub p99_ns: Option<Nanos>,
+    pub max_ns: Option<Nanos>,
+    /// The number of frames that are not known: a mark may be missing between their ends.
+    pub unknown: u64,
+    /// The number of calls inside compared frames for which there was no room.
+    pub left_out_calls: u64,
 }
 
 /// One frame.

@@ -34,7 +34,7 @@ pub use calls::{CallReport, InsideReport};
 pub use ctrack::{CtrackReport, CtrackRow};
 pub use distribution::{Distribution, FunctionHistogram, HeatRow, HistogramsReport};
 pub use extras::Extras;
-pub use frames::{FramePart, FrameReport, FramesAsked, FramesReport};
+pub use frames::{FramePart, FrameReport, FramesAsked, FramesReport, MarkedFramesReport};
 pub use locks::{LockCallerReport, LockReport, LocksReport};
 pub use loss::LossReport;
 pub use meta::ReportMeta;
@@ -101,7 +101,7 @@ pub struct Report {
     pub points: PointsReport,
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub timeline: Option<TimelineReport>,
-    /// The calls of the frame function, if there is one.
+    /// The frames, if a frame function or a frame mark was named.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub frames: Option<FramesReport>,
     /// Calls by their arguments and results, if that was asked for.

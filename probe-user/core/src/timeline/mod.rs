@@ -11,7 +11,8 @@
 //! those of a chunk's tile, the chunk is read (`leaf`), and kept for the next pictures (`leaves`). All memory is
 //! bounded, and there is no file beside the recording (docs/decisions/051-timeline-in-memory.md).
 //!
-//! [`Timeline::near`] tells about one call, [`Timeline::hits`] where calls of some functions are.
+//! [`Timeline::near`] tells about one call, [`Timeline::hits`] where calls of some functions are, and
+//! [`Timeline::points`] where messages, plots and frame marks are.
 #![warn(missing_docs)]
 
 mod about;
@@ -22,10 +23,12 @@ mod hits;
 mod hostile_tests;
 mod leaf;
 mod leaves;
+mod messages;
 mod near;
 #[cfg(test)]
 mod near_tests;
 mod picture;
+mod points;
 mod pyramid;
 #[cfg(test)]
 mod tests;
@@ -34,8 +37,10 @@ mod tile;
 pub use about::{About, FunctionAbout, ThreadAbout};
 pub use cell::{Cell, RowKey, Span};
 pub use hits::Hits;
+pub use messages::{MessageText, Messages};
 pub use near::{Doubts, Inside, Near};
 pub use picture::{MOST_PIXELS, MOST_SPANS, Picture, PictureRow, View};
+pub use points::{MessageColumn, PlotColumn, Points};
 pub use pyramid::ThreadFacts;
 
 use crate::recording::Recording;

@@ -9,6 +9,7 @@ mod fixture;
 #[cfg(feature = "parquet")]
 mod fleet;
 mod formats;
+mod frame_marks;
 mod fuzz_corpus;
 mod leaves;
 mod markers;

@@ -6,6 +6,7 @@ mod locks;
 mod losses;
 mod marks;
 mod results;
+mod sums;
 pub(crate) mod typed;
 
 use crate::support::{Event, PID, control, enter, function, meta_with, point, ret};

@@ -6,12 +6,12 @@
     reason = "a key's setter is an assignment that may fail: Ok(c.key = value?)"
 )]
 
-use super::{Daemon, Output, ReportKind, Target, value::TomlValue};
+use super::{ByValue, Daemon, Output, ReportKind, Target, value::TomlValue};
 use crate::{
     bpf::LinkChoice,
-    daemon::{accounts, ids::TargetName},
+    daemon::{accounts, ids::TargetName, metrics::by_value::MOST_SERIES},
     session::spec::OnFull,
-    target::{place::Returns, process::glob::PathGlob},
+    target::{place::Returns, process::glob::PathGlob, values::asked::AskedValues},
     values,
 };
 use ctrace_core::filter::ThreadFilter;
@@ -79,6 +79,14 @@ fn paths(value: TomlValue<'_>) -> Result<Vec<PathGlob>, String> {
             Ok(all)
         }
     }
+}
+
+/// Parses values of calls that are asked for.
+fn asked<E: std::fmt::Display>(
+    value: TomlValue<'_>,
+    parse: fn(&str) -> Result<AskedValues, E>,
+) -> Result<Vec<AskedValues>, String> {
+    value.texts()?.iter().map(|text| parse(text).map_err(|error| error.to_string())).collect()
 }
 
 fn path(value: TomlValue<'_>) -> Result<PathBuf, String> {
@@ -150,7 +158,7 @@ pub(crate) const DAEMON: [Key<Daemon>; 7] = [
 ];
 
 /// `[[target]]`, and `[defaults]` but for `id`.
-pub(crate) const TARGET: [Key<Target>; 47] = [
+pub(crate) const TARGET: [Key<Target>; 51] = [
     target("id", r#""""#, "What this target is called in reports and commands.", |c, v| {
         Ok(c.id = TargetName(v.parsed(name)?.into()))
     })
@@ -229,6 +237,17 @@ pub(crate) const TARGET: [Key<Target>; 47] = [
         Ok(c.groups = v.texts()?)
     })
     .example(r#"["prod"]"#),
+    target(
+        "args",
+        "[]",
+        "Arguments of calls to read, as `ctrace attach --arg`, for `by` and for recordings.",
+        |c, v| Ok(c.args = asked(v, AskedValues::arguments)?),
+    )
+    .example(r#"["handle: key=1:str"]"#),
+    target("rets", "[]", "Results of calls to read, as `ctrace attach --ret`.", |c, v| {
+        Ok(c.rets = asked(v, AskedValues::result)?)
+    })
+    .example(r#"["handle: i32"]"#),
     target("exclude", "[]", "What to leave out of all of these.", |c, v| {
         Ok(c.what.select.exclude = v.texts()?)
     })
@@ -349,6 +368,20 @@ pub(crate) const TARGET: [Key<Target>; 47] = [
     }),
     target("keep_bytes", r#""1GiB""#, "Remove the oldest files of reports beyond this size of all.", |c, v| {
         Ok(c.reports.keep_bytes = v.parsed(values::size)?)
+    }),
+    target(
+        "by",
+        r#""off""#,
+        "Metrics also count the calls of FUNCTION by each value of ARG: an argument or result that is read, a \
+         value of a marker scope, an argument of a USDT probe.",
+        |c, v| v.unless_off(ByValue::parse).map(|by| c.by = by),
+    )
+    .example(r#""handle: key""#),
+    target("by_values", "20", "So many values have series of their own, those that take the most time; at most 100.", |c, v| {
+        match at_least_one(v)? as usize {
+            values if values <= MOST_SERIES => Ok(c.by_values = values),
+            _ => Err(format!("at most {MOST_SERIES}")),
+        }
     }),
     target(
         "slow",

@@ -16,7 +16,7 @@ mod value;
 
 pub(crate) use fleet::{FLEET, Fleet};
 pub(crate) use metrics::{METRICS, Metrics};
-pub(crate) use target::{Output, ReportKind, Reports, Target};
+pub(crate) use target::{ByValue, Output, ReportKind, Reports, Target};
 
 use anyhow::Context;
 use std::{

@@ -9,8 +9,10 @@ use crate::{
             glob::PathGlob,
         },
         select::pattern,
+        values::asked::AskedValues,
     },
     ui::ViewOptions,
+    values::by_value,
 };
 use ctrace_core::units::Nanos;
 use std::{path::PathBuf, time::Duration};
@@ -24,15 +26,40 @@ pub(crate) struct Target {
     pub what: TraceSpec,
     /// Groups whose scopes are selected; merged into `what` once all keys have been read.
     pub groups: Vec<String>,
+    /// Values of calls that are asked for; merged in the same way.
+    pub args: Vec<AskedValues>,
+    pub rets: Vec<AskedValues>,
+    /// Metrics tell calls apart by this value.
+    pub by: Option<ByValue>,
+    /// The number of values that have series of their own.
+    pub by_values: usize,
     pub reports: Reports,
     pub flight: Flight,
 }
 
 impl Target {
-    /// Selects the scopes of its groups.
+    /// Selects the scopes of its groups, and functions whose values are asked for.
     pub(crate) fn select_groups(&mut self) {
+        self.what.select.values = [self.args.as_slice(), &self.rets].concat();
         let scopes = self.groups.iter().map(|group| format!("{group}/*"));
         self.what.select.markers.extend(scopes);
+    }
+}
+
+/// The calls of some functions, and a value of theirs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ByValue {
+    /// A pattern of functions.
+    pub function: String,
+    pub argument: String,
+}
+
+impl ByValue {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let (function, argument) =
+            by_value(text).ok_or("FUNCTION: ARG, as in 'handle: key', or off")?;
+        pattern::Pattern::parse(function).map_err(|error| error.to_string())?;
+        Ok(Self { function: function.to_owned(), argument: argument.to_owned() })
     }
 }
 

@@ -54,8 +54,14 @@ fn keys_mean_what_they_say() {
     let target = one(
         "functions = \"f*\"\ngroups = [\"prod\"]\nmarkers = [\"m\"]\nmin_duration = \"10us\"\n\
          returns = \"ret-sites\"\nbudget = \"1.5%\"\nslow = \"250ms\"\nreport = \"table\"\n\
-         output = \"/var/log/web\"\nmax_slowdown = \"20%\"\ndepth = 3",
+         output = \"/var/log/web\"\nmax_slowdown = \"20%\"\ndepth = 3\n\
+         args = \"ns::handle: key=1:str\"\nrets = \"load: i32\"\nby = \" ns::handle : key\"\n\
+         by_values = 7",
     );
+    let asked = target.what.select.values.iter().map(|asked| asked.functions.as_str());
+    assert_eq!(asked.collect::<Vec<_>>(), ["ns::handle", "load"]);
+    let by = target.by.expect("a value");
+    assert_eq!((&*by.function, &*by.argument, target.by_values), ("ns::handle", "key", 7));
     assert_eq!(target.what.select.functions, ["f*"]);
     let mut markers = target.what.select.markers.clone();
     markers.sort();
@@ -107,6 +113,10 @@ fn mistakes_name_their_place_and_the_nearest_key() {
     mistake(&format!("{target}functions = [\"a\", 7]"), 4, 13, "text");
     mistake(&format!("{target}functions = [\"/(/\"]"), 1, 1, "target `web`");
     mistake(&format!("{target}views = [\"nothing\"]"), 1, 1, "no view");
+    mistake(&format!("{target}by = \"handle\""), 4, 6, "FUNCTION: ARG");
+    mistake(&format!("{target}by = \"/(/: key\""), 4, 6, "/(/");
+    mistake(&format!("{target}by_values = 101"), 4, 13, "at most 100");
+    mistake(&format!("{target}args = \"handle: 1:word\""), 4, 8, "word");
     mistake("[[target]]\nid = \"x\"", 1, 1, "matches nothing");
     mistake("[[target]]\nexe = \"/x\"", 1, 1, "needs a name");
     mistake("[[target]]\nid = \"x\"\nexe = \"web\"", 3, 7, "`web` is no path from the root");

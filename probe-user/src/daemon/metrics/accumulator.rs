@@ -2,7 +2,7 @@
 //!
 //! Pure: no clock, no kernel, no sockets.
 
-use super::{family::Families, latency::Edges, target::TargetMetrics};
+use super::{by_value::CallsOfValue, family::Families, latency::Edges, target::TargetMetrics};
 use crate::{daemon::ids::SessionId, session::keep::live::Snapshot};
 use std::collections::{BTreeMap, HashMap};
 
@@ -68,6 +68,19 @@ impl Accumulator {
         let edges = self.bounds.edges.clone();
         if let Some(target) = self.target_of(id) {
             target.observe(id, snapshot, &edges);
+        }
+    }
+
+    /// Adds calls of a session by their values of this name. `most` values have series of their own.
+    pub(crate) fn observe_values(
+        &mut self,
+        id: SessionId,
+        argument: &str,
+        most: usize,
+        calls: Vec<CallsOfValue>,
+    ) {
+        if let Some(target) = self.target_of(id) {
+            target.observe_values(argument, most, calls);
         }
     }
 

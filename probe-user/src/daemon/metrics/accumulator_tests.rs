@@ -1,5 +1,6 @@
 use super::{
     accumulator::{Accumulator, Bounds},
+    by_value::CallsOfValue,
     catalog,
     family::{Families, Family, MetricValue},
     fixtures::{Did, snapshot},
@@ -7,7 +8,12 @@ use super::{
     metric::{Metric, MetricKind},
 };
 use crate::daemon::ids::SessionId;
-use ctrace_core::{report::LossReport, units::Nanos};
+use ctrace_core::{
+    function::FunctionInfo,
+    recording::{CallValue, ValueSum},
+    report::LossReport,
+    units::Nanos,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -199,6 +205,9 @@ fn series_have_the_labels_that_the_catalogue_says() {
     all.add_target("web", Some(1.0));
     let id = start(&mut all, 1, "web");
     all.observe(id, &snapshot(0, 10, &[Did::called("f", &[5])]));
+    let sum = ValueSum { calls: 3, total: Nanos(70) };
+    let calls = CallsOfValue::new(&FunctionInfo::new("f", "program"), CallValue::Lost, sum);
+    all.observe_values(id, "key", 20, vec![calls]);
     let families = told(&mut all);
     for Family { metric, points } in &families {
         for point in points {

@@ -50,6 +50,9 @@ pub(crate) type OfLoss = fn(&LossReport) -> u64;
 pub(crate) type OfTarget = Counter<fn(&Snapshot) -> u64>;
 
 const FUNCTION: &[&str] = &["target", "function", "object", "kind", "group"];
+/// As [`FUNCTION`]; `which` is value, others, unread or lost.
+const VALUE: &[&str] =
+    &["target", "function", "object", "kind", "group", "argument", "which", "value"];
 const TARGET: &[&str] = &["target"];
 
 pub(crate) const FUNCTION_SUMS: usize = 9;
@@ -140,6 +143,18 @@ pub(crate) static DURATION: Metric = Metric {
     help: "Durations of the calls whose duration is known.",
     labels: FUNCTION,
 };
+
+pub(crate) static VALUE_CALLS: Metric = Metric::counter(
+    "ctrace_value_calls_total",
+    VALUE,
+    "Calls that have ended, by a value of theirs (`by` of the target).",
+);
+
+pub(crate) static VALUE_TIME: Metric = Metric::counter(
+    "ctrace_value_time_seconds_total",
+    VALUE,
+    "Sum of the durations of these calls.",
+);
 
 pub(crate) const TARGET_SUMS: usize = 4;
 
@@ -367,11 +382,12 @@ pub(crate) static PROCESS: [Metric; 7] = [
 /// Returns all metrics in their output order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Metric> {
     let functions = OF_FUNCTION.iter().map(|sum| &sum.metric).chain([&OPEN_CALLS, &DURATION]);
+    let values = [&VALUE_CALLS, &VALUE_TIME];
     let targets = OF_TARGET.iter().map(|sum| &sum.metric).chain([&CPU, &LOSSES]);
     let targets = targets.chain(&OF_EVENT).chain([&PROCESSES, &FUNCTIONS, &IN_OTHER]);
     let targets = targets.chain([&SAMPLED, &BUDGET]);
     let own = [&BUILD].into_iter().chain(&OF_OWN).chain([&SCRAPE_DURATION]).chain(&PROCESS);
-    functions.chain(targets).chain(own)
+    functions.chain(values).chain(targets).chain(own)
 }
 
 #[cfg(test)]

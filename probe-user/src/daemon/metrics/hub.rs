@@ -6,6 +6,7 @@
 
 use super::{
     accumulator::{Accumulator, Bounds},
+    by_value::CallsOfValue,
     catalog::{self, OF_OWN, OWN, Own},
     family::{Families, Family, Labels},
     health,
@@ -85,6 +86,17 @@ impl MetricsHub {
     /// Takes a finished interval of a session, on the session's thread.
     pub(crate) fn observe(&self, id: SessionId, snapshot: &Snapshot) {
         lock(&self.0.accumulator).observe(id, snapshot);
+    }
+
+    /// Takes calls of a session by their values, on the session's thread.
+    pub(crate) fn observe_values(
+        &self,
+        id: SessionId,
+        argument: &str,
+        most: usize,
+        calls: Vec<CallsOfValue>,
+    ) {
+        lock(&self.0.accumulator).observe_values(id, argument, most, calls);
     }
 
     /// Removes a session that is over or could not begin.

@@ -12,6 +12,7 @@ pub(crate) mod accumulator;
 #[cfg(test)]
 mod accumulator_tests;
 mod amounts;
+pub(crate) mod by_value;
 pub(crate) mod catalog;
 #[cfg(test)]
 mod docs_tests;

@@ -6,7 +6,7 @@
 
 use super::family::Labels;
 use ctrace_core::{
-    function::FunctionKind,
+    function::{FunctionInfo, FunctionKind},
     report::{FunctionReport, render::clean::clean},
 };
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 const LONGEST: usize = 400;
 
 /// The identity of a function.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct FunctionKey {
     name: Arc<str>,
     object: Arc<str>,
@@ -25,6 +25,15 @@ pub(super) struct FunctionKey {
 
 impl FunctionKey {
     pub(super) fn new(function: &FunctionReport) -> Self {
+        Self {
+            name: Arc::clone(&function.name),
+            object: Arc::clone(&function.object),
+            kind: function.kind,
+            group: function.group.clone(),
+        }
+    }
+
+    pub(super) fn of(function: &FunctionInfo) -> Self {
         Self {
             name: Arc::clone(&function.name),
             object: Arc::clone(&function.object),

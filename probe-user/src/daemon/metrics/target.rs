@@ -6,6 +6,7 @@
 
 use super::{
     amounts::{Amounts, Rising},
+    by_value::{CallsOfValue, Values},
     catalog::{
         self, EVENTS, LOSS_KINDS, OF_EVENT, OF_FUNCTION, OF_LOSS, OF_TARGET, TARGET_SUMS,
         TargetEvent,
@@ -17,7 +18,10 @@ use super::{
 };
 use crate::{daemon::ids::SessionId, session::keep::live::Snapshot};
 use ctrace_core::units::{Nanos, saturating_sum};
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 /// The data of a session in a stretch of time.
 #[derive(Default)]
@@ -39,6 +43,8 @@ struct Session {
 pub(super) struct TargetMetrics {
     name: Arc<str>,
     functions: Functions,
+    /// Calls by a value, by its name: the configuration may choose another.
+    values: BTreeMap<Arc<str>, Values>,
     sums: Rising<TARGET_SUMS>,
     losses: Rising<LOSS_KINDS>,
     cpu: Nanos,
@@ -54,6 +60,7 @@ impl TargetMetrics {
         Self {
             functions: Functions::new(Arc::clone(&name), most_functions),
             name,
+            values: BTreeMap::new(),
             sums: Rising::default(),
             losses: Rising::default(),
             cpu: Nanos::ZERO,
@@ -91,6 +98,16 @@ impl TargetMetrics {
         session.present = Stretch { rows: stretch.still(), ..Stretch::default() };
         self.add(&stretch);
         self.count(TargetEvent::Interval);
+    }
+
+    /// Takes in calls by their values of this name.
+    pub(super) fn observe_values(&mut self, argument: &str, most: usize, calls: Vec<CallsOfValue>) {
+        if !self.values.contains_key(argument) {
+            self.values.insert(argument.into(), Values::new(argument, most));
+        }
+        if let Some(values) = self.values.get_mut(argument) {
+            values.add(calls);
+        }
     }
 
     /// Takes in the current interval so far.
@@ -136,6 +153,7 @@ impl TargetMetrics {
 
     pub(super) fn tell(&mut self, families: &mut Families) {
         self.tell_functions(families);
+        self.values.values().for_each(|values| values.tell(&self.name, families));
         let labels = || -> Labels { vec![("target", Arc::clone(&self.name))] };
         let present = || self.sessions.values().map(|session| &session.present);
         let sums = self.sums.show(present().map(|present| &present.sums));

@@ -15,4 +15,5 @@ pub(crate) mod recording;
 pub(crate) mod replayed;
 pub(crate) mod sink;
 pub(crate) mod spill;
+pub(crate) mod split;
 pub(crate) mod stream;

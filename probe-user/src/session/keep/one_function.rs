@@ -5,7 +5,9 @@ use crate::{
     ui::text::first_few,
 };
 use anyhow::bail;
-use ctrace_core::{function::FunctionInfo, report::render::clean::clean, units::FuncId};
+use ctrace_core::{
+    function::FunctionInfo, points::PointShape, report::render::clean::clean, units::FuncId,
+};
 
 /// Names in the message for a pattern that fits several functions.
 const NAMED: usize = 5;
@@ -20,13 +22,44 @@ pub(crate) fn one_function(
     let chosen = choose(functions, &Patterns { functions: &texts, ..Patterns::default() })?;
     let found: Vec<usize> =
         chosen.iter().enumerate().filter(|(_, is_it)| **is_it).map(|(id, _)| id).collect();
+    one_of(option, pattern, functions, &found)
+}
+
+/// Returns the function whose calls are frames. A frame mark is meant only if no such function has the
+/// name.
+pub(crate) fn frame_function(pattern: &str, functions: &[FunctionInfo]) -> anyhow::Result<FuncId> {
+    const OPTION: &str = "--frame";
+    let texts = [pattern.to_owned()];
+    let chosen = choose(functions, &Patterns { functions: &texts, ..Patterns::default() })?;
+    let of = |is_wanted: fn(Option<PointShape>) -> bool| {
+        let ids = functions.iter().zip(&chosen).enumerate();
+        let ids = ids.filter(|(_, (info, is_it))| **is_it && is_wanted(info.point));
+        ids.map(|(id, _)| id).collect::<Vec<usize>>()
+    };
+    let (calls, marks) = (of(|point| point.is_none()), of(|it| it == Some(PointShape::Frame)));
+    match (&calls[..], &marks[..]) {
+        ([], []) => bail!(
+            "{OPTION}: {} fits messages, plots or other points only, and these have no durations",
+            clean(pattern)
+        ),
+        ([], marks) => one_of(OPTION, pattern, functions, marks),
+        (calls, _) => one_of(OPTION, pattern, functions, calls),
+    }
+}
+
+fn one_of(
+    option: &str,
+    pattern: &str,
+    functions: &[FunctionInfo],
+    found: &[usize],
+) -> anyhow::Result<FuncId> {
     if let [function] = found[..] {
         return Ok(FuncId(function as u32));
     }
     let name = |id: &usize| clean(functions[*id].full()).into_owned();
     let names: Vec<String> = found.iter().map(name).collect();
     bail!(
-        "{option} is about the calls of one function, and {} fits {}: {}",
+        "{option} is about one function, and {} fits {}: {}",
         clean(pattern),
         found.len(),
         first_few(NAMED, &names)
@@ -41,13 +74,34 @@ mod tests {
     fn a_frame_is_one_function() {
         let functions = ["app::draw", "app::draw_text", "ui::draw", "poll"]
             .map(|name| FunctionInfo::new(name, "program"));
-        let find = |pattern: &str| {
-            one_function("--frame", pattern, &functions).map_err(|error| error.to_string())
-        };
+        let find =
+            |pattern: &str| frame_function(pattern, &functions).map_err(|error| error.to_string());
         assert_eq!(find("poll"), Ok(FuncId(3)));
         assert_eq!(find("ui::draw"), Ok(FuncId(2)));
         let error = find("draw").expect_err("two of that name");
         assert!(error.ends_with("fits 2: app::draw, ui::draw"), "{error}");
         assert!(find("render").expect_err("none").contains("none of the 4 recorded functions"));
+    }
+
+    #[test]
+    fn a_frame_mark_is_meant_where_no_scope_has_the_name() {
+        let point = |name: &str, point| FunctionInfo {
+            point: Some(point),
+            ..FunctionInfo::new(name, "program")
+        };
+        let (mark, plot) = (PointShape::Frame, PointShape::Plot);
+        let mut functions =
+            vec![point("physics", plot), point("physics", mark), point("load", plot)];
+        let find = |pattern: &str, functions: &[FunctionInfo]| {
+            frame_function(pattern, functions).map_err(|error| error.to_string())
+        };
+        assert_eq!(find("physics", &functions), Ok(FuncId(1)));
+        let error = find("load", &functions).expect_err("a plot");
+        assert!(error.contains("these have no durations"), "{error}");
+        functions.push(point("physics", mark));
+        let error = find("physics", &functions).expect_err("two marks");
+        assert!(error.ends_with("fits 2: physics, physics"), "{error}");
+        functions.push(FunctionInfo::new("physics", "program"));
+        assert_eq!(find("physics", &functions), Ok(FuncId(4)));
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Reports {
     pub center_cut: f64,
     pub interval: Option<Duration>,
     pub cumulative: bool,
-    /// The function whose calls are frames.
+    /// The function whose calls are frames, or the mark between frames.
     pub frame: Option<String>,
     /// The rule for parts that have reports of their own.
     pub by: Option<By>,

@@ -1,7 +1,7 @@
 //! Keeps every call of a session that reports once, for exact numbers. The calls are a recording
 //! without a name, in memory as far as `--spool` allows and in a temporary file beyond.
 
-use super::{behind::Behind, one_function::one_function, parts::Parts};
+use super::{behind::Behind, one_function::frame_function, parts::Parts};
 use anyhow::bail;
 use ctrace_core::{
     engine::ReportMeta,
@@ -101,10 +101,10 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// Completes what reports on these calls have in common. `frame` names the function whose calls
-    /// are frames.
+    /// are frames, or the mark between frames.
     pub(crate) fn prepare(&self, meta: &mut ReportMeta, frame: Option<&str>) {
         meta.notes.extend(self.note.clone());
-        let of = |pattern| one_function("--frame", pattern, self.recording.functions());
+        let of = |pattern| frame_function(pattern, self.recording.functions());
         match frame.map(of).transpose() {
             Ok(function) => {
                 meta.extras.frames =

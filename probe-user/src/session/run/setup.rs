@@ -11,7 +11,7 @@ use crate::{
     session::{
         budget::{costs::HitCosts, slowdown::Watch},
         collect::{pace::Pace, room},
-        keep::{flight::Flight, output::Output},
+        keep::{flight::Flight, output::Output, split::Split},
         plan::{Plan, Planned, Planner, Sites},
         spec::{OnFull, SelectSpec, SelectionLimits, TraceSpec},
     },
@@ -54,6 +54,7 @@ pub(crate) struct Setup<'a> {
     pub plan: Plan,
     pub pace: Pace,
     pub flight: Option<Flight>,
+    pub split: Option<Split>,
 }
 
 impl<'a> Setup<'a> {
@@ -146,7 +147,7 @@ impl<'a> Setup<'a> {
         }
         let program = objects.iter().find(|object| object.is_main);
         let program = program.map(|object| object.name.clone());
-        Ok(Self { spec, program, planner, plan, pace: Pace::PROMPT, flight: None })
+        Ok(Self { spec, program, planner, plan, pace: Pace::PROMPT, flight: None, split: None })
     }
 
     /// True if scopes are to be traced, also those of libraries that come later.
@@ -263,7 +264,7 @@ impl<'a> Setup<'a> {
             spool_bytes: usize::try_from(probes.spool).unwrap_or(usize::MAX),
             filter: self.spec.filter.clone(),
             record: output.records(),
-            keep: self.flight.is_some(),
+            keep: self.flight.is_some() || self.split.is_some(),
             open_values: matches!(output, Output::Stream(_)),
             rings: kernel.ring_count(),
             waits: probes.waits,
@@ -288,7 +289,7 @@ impl<'a> Setup<'a> {
             engine,
             TracedTarget::new(pid, launched, probes.follow, target),
             Arming::new(self.planner, links, probes.budget, probes.max_slowdown, &plan),
-            Delivery::new(output, self.flight),
+            Delivery::new(output, self.flight, self.split),
             rounds,
             status,
         );

@@ -4,7 +4,7 @@
  * @typedef {{ name: string, object: string }} TracedFunction
  * @typedef {{ program: string, length_ns: number, calls: number, functions: TracedFunction[],
  *   threads: import('./rows.js').Thread[], notes: string[], colours: number[][], short: string[],
- *   files: string, live?: { has_ended: boolean, kept_from_ns: number } }} About
+ *   files: string, has_points: boolean, live?: { has_ended: boolean, kept_from_ns: number } }} About
  * @typedef {{ thread: number, depth: number, function: number, start_ns: number,
  *   duration_ns: number, ended: 'timed' | 'untimed' | 'open' }} Call
  * @typedef {{ call: Call, parents: Call[], missing_parents: number, is_other: boolean, inside: Call[],
@@ -14,6 +14,11 @@
  *   rows: { name: string, marks: string, numbers: string[] }[], left_out: number, remarks: string[],
  *   notes: string[], loss: string, is_damaged: boolean }} RangeReport
  * @typedef {{ functions: number[], count: number, columns: number[], longest: Call[] }} Hits
+ * @typedef {{ messages: { thread: number, columns: [number, number, number][] }[],
+ *   plots: { function: number, unit: string | null, columns: [number, number, number, number, number][] }[],
+ *   marks: { function: number, columns: [number, number][] }[], left_out: number }} Points
+ * @typedef {{ time_ns: number, function: number, level: string | null, text: string | null }} Message
+ * @typedef {{ first: Message[], count: number, is_partial: boolean }} Messages
  * @typedef {{ thread: number, depth: number, cells: Uint32Array, cellFunctions: Uint32Array,
  *   counts: Uint32Array, starts: Float64Array, durations: Float64Array, functions: Uint32Array,
  *   ends: Uint32Array, leftOut: number }} PictureRow
@@ -162,6 +167,25 @@ export const call = (thread, depth, time, slack, signal) =>
  * @returns {Promise<RangeReport>}
  */
 export const report = (from, to, signal) => json('report', { from, to }, signal);
+
+/**
+ * @param {number} from
+ * @param {number} to
+ * @param {number} columns
+ * @param {number[]} threads
+ * @returns {Promise<Points>}
+ */
+export const points = (from, to, columns, threads) =>
+  json('points', { from, to, columns, threads: threads.join(',') }, new AbortController().signal);
+
+/**
+ * @param {number} thread
+ * @param {number} from
+ * @param {number} to
+ * @param {AbortSignal} signal
+ * @returns {Promise<Messages>}
+ */
+export const messages = (thread, from, to, signal) => json('messages', { thread, from, to }, signal);
 
 /**
  * @param {string} text

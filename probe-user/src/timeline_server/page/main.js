@@ -5,7 +5,8 @@ import { Painter, ruler, theme } from './draw.js';
 import { byId, calls, count, duration, element } from './format.js';
 import { FIRST, Live } from './live.js';
 import { Pointer } from './pointer.js';
-import { showCall, showHits, showRange, showText } from './panel.js';
+import { showCall, showHits, showMessages, showRange, showText } from './panel.js';
+import { Points } from './points.js';
 import { ROW, Rows } from './rows.js';
 import { Search } from './search.js';
 import { RULER, View } from './view.js';
@@ -45,6 +46,7 @@ export class Page {
     /** @type {number | undefined} */
     this.hashing = undefined;
     this.live = about.live ? new Live(this) : null;
+    this.points = about.has_points ? new Points(this) : null;
     if (about.live) this.view.least = 1.2 * FIRST;
   }
 
@@ -68,6 +70,7 @@ export class Page {
     this.rows.threads = about.threads;
     this.rows.place();
     this.painter.know(about);
+    if (about.has_points) this.points ??= new Points(this);
     tell(about);
     // Its picture was right until now.
     if (this.view.to > before) this.asked = '';
@@ -102,6 +105,7 @@ export class Page {
       });
     }
     this.ask();
+    this.points?.ask();
   }
 
   /** The time from which calls are kept. */
@@ -113,10 +117,11 @@ export class Page {
     const rows = this.rows.visible(this.view.scroll, this.height);
     this.painter.chosen = this.search.functions;
     this.painter.draw(this.view, rows, this.picture, this.keptFrom());
+    this.points?.draw(this.painter.context, this.painter.theme);
     ruler(this.ruler, this.view, this.search.found, this.painter.theme);
     this.drawNames();
     this.drawRange();
-    document.documentElement.dataset.ready = String(!this.asking);
+    document.documentElement.dataset.ready = String(!this.asking && !this.points?.isAsking);
   }
 
   drawNames() {
@@ -177,7 +182,9 @@ export class Page {
     const leftOut = this.picture?.rows.reduce((sum, row) => sum + row.leftOut, 0) ?? 0;
     const shown = Math.min(to - from, this.about.length_ns);
     const text = `${duration(shown)} of ${duration(this.about.length_ns)} · ${calls(this.about.calls)}`;
-    byId('status').textContent = leftOut ? `${text} · ${count(leftOut)} overlapping calls are not drawn` : text;
+    const points = this.points?.found?.left_out ?? 0;
+    const missing = [leftOut && `${count(leftOut)} overlapping calls are not drawn`, points && `${count(points)} messages, values or marks are not drawn`];
+    byId('status').textContent = [text, ...missing.filter(Boolean)].join(' · ');
   }
 
   /** @param {unknown} error */
@@ -202,6 +209,19 @@ export class Page {
       if (!near || signal.aborted) return;
       this.call = near.call;
       showCall(this.panel, this.around, near);
+      this.resized();
+    } catch (error) {
+      this.say(error);
+    }
+  }
+
+  /** @param {number} thread @param {number} from @param {number} to */
+  async chooseMessages(thread, from, to) {
+    const signal = this.nextChoice();
+    try {
+      const messages = await data.messages(thread, from, to, signal);
+      if (signal.aborted) return;
+      showMessages(this.panel, this.around, messages);
       this.resized();
     } catch (error) {
       this.say(error);

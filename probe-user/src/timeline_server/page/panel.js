@@ -1,6 +1,7 @@
 // The panel at the right: a call, the report of a range, or the calls that were found.
 
 import { calls as callsText, count, css, duration, element, exact, time } from './format.js';
+import { said } from './points.js';
 
 /**
  * @typedef {{ about: import('./data.js').About, goTo: (call: import('./data.js').Call) => void,
@@ -155,6 +156,23 @@ export function showHits(panel, around, text, hits) {
   begin(panel, around, `${callsText(hits.count)} of ${text}`);
   panel.append(pairs([['functions', count(hits.functions.length)]]));
   panel.append(element('h3', 'the longest'), list(around, hits.longest));
+}
+
+/**
+ * @param {Element} panel
+ * @param {Around} around
+ * @param {import('./data.js').Messages} messages
+ */
+export function showMessages(panel, around, { first, count: all, is_partial }) {
+  begin(panel, around, `${count(all)} ${all === 1 ? 'message' : 'messages'}${is_partial ? ' in the first part' : ''}`);
+  const table = element('table', '', 'messages');
+  for (const message of first) {
+    const row = element('tr');
+    row.append(element('td', time(message.time_ns), 'number'), element('td', said(message)));
+    table.append(row);
+  }
+  panel.append(table);
+  if (first.length < all) panel.append(element('p', `the first ${first.length}`, 'dim'));
 }
 
 /**

@@ -74,8 +74,9 @@ export class Pointer {
 
   hover() {
     const tip = byId('tip');
-    const found = this.drag ? null : this.at(this.x, this.y);
-    const lines = [...(found ? [this.words(found)] : []), ...(this.drag ? [] : this.missing())];
+    const point = this.drag ? null : this.page.points?.tip(this.x, this.y - RULER);
+    const found = this.drag || point ? null : this.at(this.x, this.y);
+    const lines = [...(point ? [point] : []), ...(found ? [this.words(found)] : []), ...(this.drag ? [] : this.missing())];
     tip.hidden = !lines.length;
     if (!lines.length) return;
     tip.textContent = lines.join('\n');
@@ -154,6 +155,11 @@ export class Pointer {
     this.place(event);
     if (drag.far) {
       if (drag.range) this.page.chooseRange(drag.range.from, drag.range.to);
+      return;
+    }
+    const said = this.page.points?.clicked(this.x, this.y - RULER);
+    if (said) {
+      this.page.chooseMessages(said.thread, said.from, said.to);
       return;
     }
     const found = this.at(this.x, this.y);

@@ -1,7 +1,7 @@
 // Where each row is: threads one below the other, each with a line for its name and a row a depth.
 
 export const ROW = 18;
-const NAME = 18;
+export const NAME = 18;
 const GAP = 6;
 
 /**
@@ -21,13 +21,21 @@ export class Rows {
     /** @type {Track[]} */
     this.tracks = [];
     this.height = 0;
+    /** The room above the first thread. */
+    this.above = 0;
+    this.place();
+  }
+
+  /** @param {number} above pixels above the first thread */
+  leaveRoom(above) {
+    this.above = above;
     this.place();
   }
 
   /** Puts the threads that the pattern chooses below each other. */
   place() {
     const fits = matcher(this.pattern);
-    let top = 0;
+    let top = this.above;
     this.tracks = this.threads.filter((thread) => fits(thread)).map((thread) => {
       const rows = Math.min(thread.depths, this.depth ?? thread.depths);
       const bottom = top + NAME + rows * ROW;

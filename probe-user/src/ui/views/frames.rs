@@ -9,7 +9,7 @@ use crate::ui::text::names;
 use crate::ui::text::units::{Digits, count, counted, maybe_percent, maybe_time, time};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows;
-use ctrace_core::report::{FrameReport, FramesReport};
+use ctrace_core::report::{FrameReport, FramesReport, FunctionReport, MarkedFramesReport};
 use ctrace_core::units::Nanos;
 
 /// Functions shown without `--top`.
@@ -17,6 +17,9 @@ const TOP: usize = 10;
 const TITLE: &str = "Frames: ";
 /// The least width of a name.
 const LEAST_ROOM: usize = 12;
+/// Why the times of frames between marks do not add up to their durations.
+const BETWEEN: &str =
+    " Times are of all threads of the process; those of the mark are without traced calls.";
 
 pub(super) fn draw(context: &Context<'_>) -> String {
     let Some(frames) = &context.report.frames else {
@@ -29,6 +32,12 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     if let Some(over) = over_budget(frames) {
         out += &text::paragraph(&over, Tone::Plain, context.style);
     }
+    for sentence in frames.marks.iter().flat_map(about_marks) {
+        out += &text::paragraph(&sentence, Tone::Warm, context.style);
+    }
+    if frames.worst.is_empty() {
+        return out;
+    }
     out += "\n";
     if frames.typical_frames > 0 {
         out += &parts(context, frames);
@@ -39,19 +48,37 @@ pub(super) fn draw(context: &Context<'_>) -> String {
 }
 
 fn facts(context: &Context<'_>, frames: &FramesReport) -> String {
-    let mut facts = vec![counted(frames.frames, "frame", "frames")];
-    if let Some(row) = context.report.functions.get(frames.function) {
+    let of_calls = |row: &FunctionReport| {
         let durations = &row.durations;
-        let numbers = [
-            ("mean", durations.mean_ns),
-            ("p50", durations.p50_ns),
-            ("p99", durations.p99_ns),
-            ("max", durations.max_ns),
-        ];
-        let text = |(name, ns)| format!("{name} {}", maybe_time(ns, Digits::Full));
-        facts.extend(numbers.map(text));
-    }
+        [durations.mean_ns, durations.p50_ns, durations.p99_ns, durations.max_ns]
+    };
+    let durations = match &frames.marks {
+        Some(marks) => Some([marks.mean_ns, marks.p50_ns, marks.p99_ns, marks.max_ns]),
+        None => context.report.functions.get(frames.function).map(of_calls),
+    };
+    let mut facts = vec![counted(frames.frames, "frame", "frames")];
+    let text = |(name, ns)| format!("{name} {}", maybe_time(ns, Digits::Full));
+    let names = ["mean", "p50", "p99", "max"].into_iter();
+    facts.extend(durations.into_iter().flat_map(|numbers| names.clone().zip(numbers)).map(text));
     facts.join(" · ")
+}
+
+/// Returns the sentences that frames between marks need.
+fn about_marks(marks: &MarkedFramesReport) -> Vec<String> {
+    let unknown = (marks.unknown > 0).then(|| {
+        format!(
+            "{} not counted: events are missing near them, so a mark may be, too.",
+            match marks.unknown {
+                1 => "1 more is".to_owned(),
+                more => format!("{} more are", count(more)),
+            }
+        )
+    });
+    let left_out = (marks.left_out_calls > 0).then(|| {
+        let calls = counted(marks.left_out_calls, "call", "calls");
+        format!("{calls} inside had no room and are missing below.")
+    });
+    [unknown, left_out].into_iter().flatten().collect()
 }
 
 /// Tells how many frames took longer than they may.
@@ -110,9 +137,10 @@ fn parts(context: &Context<'_>, frames: &FramesReport) -> String {
         + &context.left_out(rows.left_out, "function", "functions")
         + &text::paragraph(
             &format!(
-                "On average: {} and {} nearest to the median.",
+                "On average: {} and {} nearest to the median.{}",
                 counted(worst, "longest frame", "longest frames"),
                 counted(typical, "other frame", "other frames"),
+                if frames.marks.is_some() { BETWEEN } else { "" },
             ),
             Tone::Dim,
             context.style,

@@ -1,5 +1,5 @@
-//! Tests the points of markers: each message is printed, and each value of a plot and each frame mark
-//! is counted.
+//! Tests the points of markers: each message is printed, each value of a plot and each frame mark is
+//! counted, and frames are between the marks.
 
 use super::ends::ROOM;
 use super::{TELLS_OF_EXIT, wait_before};
@@ -60,7 +60,7 @@ fn messages(env: &Env, arguments: &[&str], number: usize) -> Result<()> {
 
 fn plots_and_frames(env: &Env, arguments: &[&str], times: u64) -> Result<()> {
     let traced = Trace::run(env)?
-        .args(["--follow", "--view", "plots", "--view", "summary"])
+        .args(["--follow", "--view", "plots", "--view", "summary", "--frame", "turn"])
         .args(ROOM)
         .program(&env.targets.get(&program("marks_log.c"))?, arguments.iter().copied())
         .finish()?
@@ -71,6 +71,19 @@ fn plots_and_frames(env: &Env, arguments: &[&str], times: u64) -> Result<()> {
         ensure!(point.0["point"]["shape"] == shape, "{}", point.0);
         ensure!(point.calls() == times, "{}\n{}", point.0, report.losses());
     }
+    // Each process has one frame less than marks.
+    let (frames, marks) = (&report.0["frames"], &report.0["frames"]["marks"]);
+    ensure!(
+        frames["frames"] == times - 2 && marks["unknown"] == 0,
+        "{frames}\n{}",
+        report.losses()
+    );
+    let parts = frames["parts"].as_array().context("parts")?;
+    let names = parts.iter().filter_map(|part| {
+        let function = part["function"].as_u64()? as usize;
+        report.0["functions"][function]["name"].as_str()
+    });
+    ensure!(names.into_iter().any(|name| name == "parse"), "{frames}");
     let plots = report.0["plots"].as_array().context("plots")?;
     let [plot] = &plots[..] else { anyhow::bail!("plots are {plots:?}") };
     let of_number = |key: &str| plot[key].as_f64();

@@ -1,4 +1,5 @@
-//! Compares the longest calls of a function with typical ones, by what ran inside them.
+//! Compares the longest frames with typical ones, by what ran inside them. Here frames are the calls of a
+//! function; `between_marks` has the others.
 
 use super::calls;
 use super::count::FirstPass;
@@ -9,8 +10,9 @@ use super::slowest::{SlowCall, Slowest, each_timed};
 use crate::calls::paths::{Node, functions_on};
 use crate::recording::{ChunkEntry, Recording};
 use crate::report::{CallReport, FramePart, FrameReport, FramesAsked, FramesReport};
-use crate::units::{FuncId, Nanos};
+use crate::units::{FuncId, Nanos, Pid, Tid};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 /// Frames on either side of the comparison, at most. Of fewer frames, it is a third.
 const COMPARED: u64 = 10;
@@ -24,6 +26,22 @@ struct Found {
     over: u64,
 }
 
+/// A frame and what ran in it.
+pub(super) struct Content {
+    pub(super) start: u64,
+    pub(super) duration: u64,
+    pub(super) pid: Option<Pid>,
+    pub(super) tid: Option<Tid>,
+    pub(super) thread: Option<Arc<str>>,
+    /// Functions with their calls and own time, the frame function first.
+    pub(super) functions: Vec<(usize, u64, Nanos)>,
+}
+
+/// Returns how many of so many frames are compared with others.
+pub(super) fn compared(frames: u64) -> usize {
+    (frames / 3).clamp(1, COMPARED) as usize
+}
+
 /// Returns the frames of a report, if there are any. `timed` is the number of the function's timed
 /// calls in it, and `median` their median.
 pub(crate) fn frames(
@@ -34,7 +52,6 @@ pub(crate) fn frames(
     asked: FramesAsked,
     (timed, median): (u64, u64),
 ) -> Option<FramesReport> {
-    let compared = |frames: u64| (frames / 3).clamp(1, COMPARED) as usize;
     let most = compared(timed);
     let found = find(recording, lens, chunks, counted, asked, median, most);
     if found.frames == 0 {
@@ -51,29 +68,40 @@ pub(crate) fn frames(
     let typical: Vec<SlowCall> = typical.take(compared).collect();
     both.extend(typical);
     let inside = inside(recording, lens, chunks, counted, &both);
-    let mut worst = calls::reports(recording, lens, &both, &inside);
+    let calls = calls::reports(recording, lens, &both, &inside);
+    let mut worst: Vec<Content> = calls.into_iter().map(Content::of_call).collect();
     let typical = worst.split_off(longest);
+    Some(compare(asked, (frames, over), &worst, &typical))
+}
+
+/// Makes the report of so many frames, of which some are over the budget.
+pub(super) fn compare(
+    asked: FramesAsked,
+    (frames, over): (u64, u64),
+    worst: &[Content],
+    typical: &[Content],
+) -> FramesReport {
     let mut parts = BTreeMap::new();
-    add(&mut parts, &typical, |part| (&mut part.typical_calls, &mut part.typical_self_ns));
-    add(&mut parts, &worst, |part| (&mut part.worst_calls, &mut part.worst_self_ns));
-    let mut report = FramesReport {
-        function: asked.function.index(),
-        frames,
-        budget_ns: asked.budget,
-        over_budget: asked.budget.map(|_| over),
-        typical_frames: typical.len() as u64,
-        worst: Vec::with_capacity(worst.len()),
-        parts: Vec::new(),
-    };
+    add(&mut parts, typical, |part| (&mut part.typical_calls, &mut part.typical_self_ns));
+    add(&mut parts, worst, |part| (&mut part.worst_calls, &mut part.worst_self_ns));
     let each = typical.len().max(1) as u64;
     let usual = |function: usize| {
         let part: Option<&FramePart> = parts.get(&function);
         part.map_or(0, |part| part.typical_self_ns.0 / each)
     };
-    report.worst = worst.iter().map(|call| frame(call, usual)).collect();
-    report.parts = parts.into_values().collect();
-    report.parts.sort_by_key(|part| (std::cmp::Reverse(part.more_ns()), part.function));
-    Some(report)
+    let told = worst.iter().map(|content| frame(asked.function.index(), content, usual)).collect();
+    let mut parts: Vec<FramePart> = parts.values().copied().collect();
+    parts.sort_by_key(|part| (std::cmp::Reverse(part.more_ns()), part.function));
+    FramesReport {
+        function: asked.function.index(),
+        frames,
+        budget_ns: asked.budget,
+        over_budget: asked.budget.map(|_| over),
+        typical_frames: typical.len() as u64,
+        worst: told,
+        parts,
+        marks: None,
+    }
 }
 
 fn find(
@@ -137,13 +165,27 @@ impl Found {
     }
 }
 
+impl Content {
+    fn of_call(call: CallReport) -> Self {
+        let inside = call.inside.iter().map(|row| (row.function, row.calls, row.self_ns));
+        Self {
+            start: call.start_ns.0,
+            duration: call.duration_ns.0,
+            pid: call.pid,
+            tid: call.tid,
+            functions: std::iter::once((call.function, 1, call.self_ns)).chain(inside).collect(),
+            thread: call.thread,
+        }
+    }
+}
+
 /// Adds the calls and own times of each function in these frames.
 fn add(
     parts: &mut BTreeMap<usize, FramePart>,
-    frames: &[CallReport],
+    frames: &[Content],
     side: impl Fn(&mut FramePart) -> (&mut u64, &mut Nanos),
 ) {
-    for (function, calls, own) in frames.iter().flat_map(functions_in) {
+    for &(function, calls, own) in frames.iter().flat_map(|frame| &frame.functions) {
         let part = parts.entry(function).or_insert(FramePart {
             function,
             typical_calls: 0,
@@ -157,30 +199,24 @@ fn add(
     }
 }
 
-/// Returns each function of a frame with its calls and own time, the frame function first.
-fn functions_in(frame: &CallReport) -> impl Iterator<Item = (usize, u64, Nanos)> {
-    let inside = frame.inside.iter().map(|row| (row.function, row.calls, row.self_ns));
-    std::iter::once((frame.function, 1, frame.self_ns)).chain(inside)
-}
-
 /// Describes a frame, with the function that took the most beyond what is usual.
-fn frame(call: &CallReport, usual: impl Fn(usize) -> u64) -> FrameReport {
+fn frame(frame_function: usize, of: &Content, usual: impl Fn(usize) -> u64) -> FrameReport {
     let mut own = BTreeMap::<usize, Nanos>::new();
-    for (function, _, time) in functions_in(call) {
+    for &(function, _, time) in &of.functions {
         let sum = own.entry(function).or_default();
         *sum = sum.saturating_add(time);
     }
     let beyond = |(function, time): &(usize, Nanos)| {
         (i128::from(time.0) - i128::from(usual(*function)), std::cmp::Reverse(*function))
     };
-    let (function, self_ns) =
-        own.into_iter().max_by_key(beyond).unwrap_or((call.function, call.self_ns));
+    let most = own.into_iter().max_by_key(beyond);
+    let (function, self_ns) = most.unwrap_or((frame_function, Nanos(of.duration)));
     FrameReport {
-        start_ns: call.start_ns,
-        duration_ns: call.duration_ns,
-        pid: call.pid,
-        tid: call.tid,
-        thread: call.thread.clone(),
+        start_ns: Nanos(of.start),
+        duration_ns: Nanos(of.duration),
+        pid: of.pid,
+        tid: of.tid,
+        thread: of.thread.clone(),
         function,
         self_ns,
         typical_self_ns: Nanos(usual(function)),

@@ -37,11 +37,13 @@
 #![warn(missing_docs)]
 
 mod around;
+mod between_marks;
 mod by_value;
 mod calls;
 mod centers;
 mod clip;
 pub(crate) mod count;
+pub(crate) mod frame_marks;
 pub(crate) mod frames;
 mod heat;
 mod inside;

@@ -72,7 +72,7 @@ pub(crate) fn plots(
 ) -> Vec<PlotReport> {
     let functions = recording.functions();
     let is_plot = |of: FuncId| PointShape::of(functions, of) == Some(PointShape::Plot);
-    let number_of = |payload: &Payload| payload.values.iter().find_map(|it| number(it.as_ref()?));
+    let number_of = |payload: &Payload| payload.values.iter().flatten().find_map(Value::number);
     let parts = each_part(chunks, |entries| {
         let mut sums: BTreeMap<FuncId, Sums> = BTreeMap::new();
         let mut selected = CallReader::new(recording, lens, counted);
@@ -110,14 +110,4 @@ pub(crate) fn plots(
         })
     };
     all.into_iter().filter_map(report).collect()
-}
-
-fn number(value: &Value) -> Option<f64> {
-    match value {
-        Value::Signed(number) => Some(*number as f64),
-        Value::Unsigned(number) => Some(*number as f64),
-        Value::Float(number) => Some(number.get()),
-        Value::Bool(is_true) => Some(f64::from(u8::from(*is_true))),
-        Value::Pointer(_) | Value::Char(_) | Value::Text(_) | Value::Enumerator(_) => None,
-    }
 }

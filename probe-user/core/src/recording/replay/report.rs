@@ -1,6 +1,7 @@
 //! Runs the passes and makes a report of their results.
 
 use super::Query;
+use super::between_marks::between_marks;
 use super::by_value::by_value;
 use super::calls;
 use super::centers::unions_of;
@@ -16,6 +17,7 @@ use super::slowest::slowest;
 use super::timeline::timeline;
 use super::values::{self, lost_payloads, values};
 use crate::calls::by_function::ByFunction;
+use crate::points::PointShape;
 use crate::recording::Recording;
 use crate::report::assemble::{Facts, Open};
 use crate::report::{Extras, LossReport, PointsReport, Report, ReportMeta, ThreadReport};
@@ -72,6 +74,12 @@ pub fn report_with(recording: &Recording, query: &Query, mut meta: ReportMeta) -
     });
     let (slowest_calls, points) = slowest_calls.unzip();
     let frames = extras.frames.and_then(|asked| {
+        if PointShape::of(recording.functions(), asked.function) == Some(PointShape::Frame) {
+            let found = between_marks(recording, &lens, chunks, &counted, asked);
+            let why = found.as_ref().err().map(|error| format!("there are no frames: {error}"));
+            meta.notes.extend(why);
+            return found.ok().flatten();
+        }
         let (percentiles, _) = ranks.functions.get(asked.function.index())?;
         let nodes = by_function.nodes_of(asked.function).iter();
         let timed = nodes.map(|node| counted.counts.tallies[*node as usize].timed);

@@ -158,7 +158,7 @@ impl<'a> CallReader<'a> {
     /// Returns the calls that count and are open at the chunk's end, outermost first, with the
     /// query's nodes.
     #[inline]
-    fn open(&self, thread: &ThreadCalls) -> impl Iterator<Item = (CallKey, u32)> {
+    pub(super) fn open(&self, thread: &ThreadCalls) -> impl Iterator<Item = (CallKey, u32)> {
         let is_selected = self.lens.selects_thread(self.recording.thread(thread.thread));
         thread.open.iter().filter(move |_| is_selected).filter_map(move |open| {
             let node = self.lens.node(open.path)?;

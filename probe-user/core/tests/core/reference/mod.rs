@@ -9,6 +9,7 @@ mod definitions;
 mod diff;
 mod exports;
 mod extras;
+mod frame_marks;
 mod frames;
 mod program;
 mod replay;

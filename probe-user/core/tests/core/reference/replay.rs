@@ -5,7 +5,7 @@ use crate::reference::definitions::*;
 use crate::reference::program::*;
 use crate::reference::{feed, start};
 use crate::support::*;
-use ctrace_core::engine::EngineConfig;
+use ctrace_core::engine::{Engine, EngineConfig};
 use ctrace_core::filter::{Filter, ThreadFilter};
 use ctrace_core::recording::replay::{Query, Within, report};
 use ctrace_core::recording::{End, Recording, Start, Writer};
@@ -16,7 +16,11 @@ use std::sync::Arc;
 
 /// Makes a recording with a chunk's end at each of these times.
 pub(crate) fn record(program: &Program, cuts: &[u64]) -> Recording {
-    let mut engine = start(EngineConfig { record: true, ..EngineConfig::default() });
+    record_by(start(EngineConfig { record: true, ..EngineConfig::default() }), program, cuts)
+}
+
+/// Makes one with an engine that has other functions, too.
+pub(crate) fn record_by(mut engine: Engine, program: &Program, cuts: &[u64]) -> Recording {
     let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
     let mut cuts: Vec<u64> = cuts.iter().map(|cut| program.end * cut / 100).collect();
     cuts.push(program.end);

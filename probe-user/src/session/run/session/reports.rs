@@ -16,7 +16,7 @@ use ctrace_core::{
     engine::ReportMeta,
     function::FunctionInfo,
     recording::replay::Query,
-    report::{Extras, Report},
+    report::{Extras, FramesReport, Report},
     units::Nanos,
 };
 use std::time::Duration;
@@ -134,6 +134,7 @@ impl Session {
 
     fn write_kept(&mut self, end: Nanos, mut report: Report) -> anyhow::Result<bool> {
         self.add_samples(&mut report, end, true);
+        sampled_frames(&mut report);
         self.arming.unarmed.leave_out(&mut report);
         let Output::Reports(reports) = &mut self.delivery.output else { return Ok(true) };
         reports.sink.write(&report)
@@ -295,6 +296,19 @@ impl Session {
             self.markers.waited = lost.waited;
         }
         Ok(())
+    }
+}
+
+/// Takes frames between marks away that were armed for a part of the time: a frame would reach over the
+/// marks of which nothing was seen.
+fn sampled_frames(report: &mut Report) {
+    let is_sampled = |frames: &FramesReport| {
+        let mark = report.functions.get(frames.function);
+        frames.marks.is_some() && mark.is_some_and(|mark| mark.sampled.is_some())
+    };
+    if report.frames.take_if(|frames| is_sampled(frames)).is_some() {
+        let why = "there are no frames: to keep within the budget, their marks were switched off at times";
+        report.notes.push(why.to_owned());
     }
 }
 
