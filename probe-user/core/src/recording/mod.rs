@@ -65,6 +65,7 @@ mod varint;
 mod writer;
 
 pub use addresses::AddressRecord;
+pub(crate) use addresses::AddressNames;
 pub use block::{Block, BlockKind, is_recording};
 pub use chunk::{Call, Chunk, ChunkLoss, OpenCall, ThreadCalls};
 pub use definitions::Definitions;
