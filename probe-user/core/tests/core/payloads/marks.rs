@@ -9,7 +9,7 @@ use ctrace_core::marker::{
 use ctrace_core::points::{Level, PointShape};
 use ctrace_core::units::{FuncId, Tid};
 
-const SECTION: u64 = 0x5555_5555_4000;
+pub(super) const SECTION: u64 = 0x5555_5555_4000;
 const STACK: u64 = 0x7ffd_0000_8000;
 /// The functions, by the entries of the section.
 const MESSAGE: u64 = 0;
@@ -19,15 +19,15 @@ const SCOPE: u64 = 3;
 const FRAME: u64 = 4;
 
 /// Slots of a buffer, as a runtime writes them.
-struct Slots(Vec<[u64; 2]>);
+pub(super) struct Slots(pub(super) Vec<[u64; 2]>);
 
 impl Slots {
-    fn value(mut self, value: u64) -> Self {
+    pub(super) fn value(mut self, value: u64) -> Self {
         self.0.push([7 | value << 48, value >> 16 << 16 | 4 << 2]);
         self
     }
 
-    fn text(mut self, text: &[u8]) -> Self {
+    pub(super) fn text(mut self, text: &[u8]) -> Self {
         for (nth, piece) in text.chunks(7).enumerate() {
             let head = if nth == 0 { 1 << 2 } else { 2 << 2 } | (piece.len() as u64) << 5;
             let bytes = piece.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
@@ -42,12 +42,12 @@ impl Slots {
         self
     }
 
-    fn enter(self, of: u64, depth: u64, time: u64) -> Self {
+    pub(super) fn enter(self, of: u64, depth: u64, time: u64) -> Self {
         self.event(of, depth, time, false)
     }
 }
 
-fn scope(name: &str, values: Vec<ValueInfo>) -> FunctionInfo {
+pub(super) fn scope(name: &str, values: Vec<ValueInfo>) -> FunctionInfo {
     let (kind, exit) = (FunctionKind::Marker, ExitSeen::ByExitSites);
     FunctionInfo { kind, exit, values, ..function(name) }
 }
@@ -85,7 +85,7 @@ fn traced(min_duration: u64) -> Trace {
 }
 
 /// Records what is in these slots.
-fn recorded(mut trace: Trace, slots: Slots) -> Recording<Vec<u8>> {
+pub(super) fn recorded(mut trace: Trace, slots: Slots) -> Recording<Vec<u8>> {
     let mut bytes = Box::new([0; BUFFER_LEN]);
     bytes[..8].copy_from_slice(b"ctraceb\x01");
     bytes[40] = 2;
