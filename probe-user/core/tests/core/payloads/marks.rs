@@ -28,7 +28,8 @@ impl Slots {
     }
 
     pub(super) fn text(mut self, text: &[u8]) -> Self {
-        for (nth, piece) in text.chunks(7).enumerate() {
+        let pieces = if text.is_empty() { vec![text] } else { text.chunks(7).collect() };
+        for (nth, piece) in pieces.into_iter().enumerate() {
             let head = if nth == 0 { 1 << 2 } else { 2 << 2 } | (piece.len() as u64) << 5;
             let bytes = piece.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
             self.0.push([7, head | bytes << 8]);
