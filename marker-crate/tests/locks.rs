@@ -69,8 +69,15 @@ fn the_program_has_each_marker_once() {
         let line = sites[0].line;
         assert!(!sites.is_empty(), "{name}");
         for site in sites {
-            assert_eq!((site.flags, site.shape, site.level, site.line), (flags, 0, 0, line), "{name}");
-            assert_eq!((site.group.as_deref(), site.values.as_deref()), (Some("locks"), Some(values)));
+            assert_eq!(
+                (site.flags, site.shape, site.level, site.line),
+                (flags, 0, 0, line),
+                "{name}"
+            );
+            assert_eq!(
+                (site.group.as_deref(), site.values.as_deref()),
+                (Some("locks"), Some(values))
+            );
         }
     };
     WAITS.into_iter().for_each(|name| check(name, SiteEntry::VALUES, "lock:u64"));

@@ -131,7 +131,15 @@ macro_rules! __frame {
 macro_rules! __lock_event {
     ($name:expr, $lock:expr) => {
         $crate::__point_site!(
-            12, 0, 0, $name, &[("lock", "")], "locks", bool, false, |source, at, sp| {
+            12,
+            0,
+            0,
+            $name,
+            &[("lock", "")],
+            "locks",
+            bool,
+            false,
+            |source, at, sp| {
                 $crate::__private::Source::record(source, at, sp);
                 true
             }

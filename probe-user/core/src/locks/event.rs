@@ -197,15 +197,17 @@ impl TracedLockFunction {
             (Operation::Await, _) => {
                 (Some(Change::Parted), call.timed.then_some(Change::Rejoined { since }))
             }
-            (Operation::Take(mode), Some(0 | OWNER_DIED)) => (None, Some(taken(mode, Attempt::Called))),
-            (Operation::Try(mode), Some(0 | OWNER_DIED)) => (None, Some(taken(mode, Attempt::Tried))),
+            (Operation::Take(mode), Some(0 | OWNER_DIED)) => {
+                (None, Some(taken(mode, Attempt::Called)))
+            }
+            (Operation::Try(mode), Some(0 | OWNER_DIED)) => {
+                (None, Some(taken(mode, Attempt::Tried)))
+            }
             (Operation::Take(mode), Some(TIMED_OUT)) => {
                 (None, Some(Change::TimedOut { mode, since }))
             }
             (Operation::Took(mode), _) => (None, Some(taken(mode, Attempt::Tried))),
-            (Operation::Wait(mode), _) if call.timed => {
-                (None, Some(taken(mode, Attempt::Waited)))
-            }
+            (Operation::Wait(mode), _) if call.timed => (None, Some(taken(mode, Attempt::Waited))),
             (Operation::Wait(mode), _) => (None, Some(Change::Unended { mode, since })),
             (Operation::Refused, _) => (None, Some(Change::Refused)),
             (Operation::Try(_), Some(_)) => (None, Some(Change::Refused)),
@@ -228,7 +230,9 @@ impl TracedLockFunction {
         let (time, change) = match self.function.operation {
             Operation::Release => (call.start, Change::Released),
             Operation::Await => (call.start, Change::Parted),
-            Operation::Take(mode) | Operation::Wait(mode) => (call.end, Change::Waiting { mode, since: call.start }),
+            Operation::Take(mode) | Operation::Wait(mode) => {
+                (call.end, Change::Waiting { mode, since: call.start })
+            }
             Operation::Try(_) | Operation::Took(_) | Operation::Refused => return None,
         };
         Some(LockEvent { time, change, ..event })

@@ -3,7 +3,7 @@
 //! A lock that is free is taken with one point, another one with a scope around the wait. So it is known
 //! for sure who has waited.
 
-use super::{LOCK, LockFunction, LockKind, Mode, Operation, of_mutex, of_rwlock};
+use super::{LOCK, LockFunction, Mode, Operation, of_mutex, of_rwlock};
 use crate::function::{FunctionInfo, FunctionKind, ValueInfo};
 
 /// The group of the markers.

@@ -64,8 +64,8 @@ mod start;
 mod varint;
 mod writer;
 
-pub use addresses::AddressRecord;
 pub(crate) use addresses::AddressNames;
+pub use addresses::AddressRecord;
 pub use block::{Block, BlockKind, is_recording};
 pub use chunk::{Call, Chunk, ChunkLoss, OpenCall, ThreadCalls};
 pub use definitions::Definitions;

@@ -1,11 +1,11 @@
 //! The options of the reader.
 
 use super::{DEFAULT, LOCKS, Needs, VIEWS, View};
-use ctrace_core::report::{Extras, Report};
 use ctrace_core::report::numbers::NumberId;
 use ctrace_core::report::render::RowKind;
 use ctrace_core::report::render::columns::{self, UnknownColumn};
 use ctrace_core::report::render::rows::RowChoice;
+use ctrace_core::report::{Extras, Report};
 use std::fmt;
 use std::str::FromStr;
 

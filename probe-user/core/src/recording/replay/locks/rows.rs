@@ -22,7 +22,9 @@ pub(super) fn of_facts<R: ReadAt>(
             Caller::Function(function) => recording.functions()[function.index()].name.clone(),
             Caller::Address(address) => names.of_address(id.pid, address),
             Caller::Thread(thread) => match recording.thread(thread) {
-                Some(thread) => format!("thread {} {}", thread.tid.0, thread.name).trim_end().into(),
+                Some(thread) => {
+                    format!("thread {} {}", thread.tid.0, thread.name).trim_end().into()
+                }
                 None => "other callers".into(),
             },
             Caller::Unknown => "other callers".into(),

@@ -142,8 +142,11 @@ fn calls_of_libc_within_a_wait_are_of_another_lock() {
     trace.push_with(enter(LIBC_UNLOCK, 80, 420).on(2), 0, &[B], 0);
     trace.push_with(ret(LIBC_UNLOCK, 80, 430).on(2), 0, &[0], 1 << RESULT);
     let report = locks_of(trace);
-    let mut found: Vec<_> =
-        report.locks.iter().map(|lock| (&*lock.address, numbers(lock), lock.unknown_holds)).collect();
+    let mut found: Vec<_> = report
+        .locks
+        .iter()
+        .map(|lock| (&*lock.address, numbers(lock), lock.unknown_holds))
+        .collect();
     found.sort();
     assert_eq!(found, [("0x5000", (1, 1, 110, 90), 0), ("0x6000", (1, 0, 0, 120), 0)]);
 }
@@ -168,7 +171,8 @@ fn a_lock_has_the_name_that_its_marker_tells() {
     let record = |address| AddressRecord { pid: Pid(PID), address, name: "a symbol".into() };
     trace.engine.name_addresses(vec![record(A), record(B)]);
     let slots = Slots(Vec::new()).value(A).enter(0, 1, 100).value(A).text(b"\x1b[2Jpool");
-    let slots = slots.enter(1, 1, 110).value(B).enter(0, 1, 120).value(B).text(b"").enter(1, 1, 130);
+    let slots =
+        slots.enter(1, 1, 110).value(B).enter(0, 1, 120).value(B).text(b"").enter(1, 1, 130);
     let report = report_of(&marks::recorded(trace, slots));
     let names: Vec<_> = report.locks.iter().map(|lock| (&*lock.address, &*lock.name)).collect();
     assert_eq!(names, [("0x5000", "\x1b[2Jpool"), ("0x6000", "a symbol")]);
