@@ -118,7 +118,7 @@ fn a_lock_that_is_not_free_is_waited_for_in_a_scope() {
     let _alone = alone();
     hook::install();
     let on = Locks::on();
-    let long = "a name of more than sixty-three bytes, which is cut before the ää";
+    let long = "a name of more than sixty-three bytes, which is cut before an ää";
     assert_eq!(long.find('ä'), Some(62));
     let lock = Arc::new(Mutex::named(long, ()));
     let at = address(&*lock);
