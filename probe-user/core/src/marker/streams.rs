@@ -349,7 +349,7 @@ impl Markers {
         let who = Event::who_is(life.0, reading.tid);
         // The last slot's site: most slots repeat it.
         let mut last = (0, Site::Unknown);
-        let (mut malformed, mut latest) = (0, 0);
+        let (mut malformed, mut latest) = (0, 0_u64);
         let (mut name, mut values) = (Vec::new(), ValueRoom::default());
         news.read(&reading.bytes, |index, slot| {
             let mut kind = match slot.moment {

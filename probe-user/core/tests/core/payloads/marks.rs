@@ -177,6 +177,18 @@ fn exports_have_them_without_harm() {
     assert_eq!(shown, expected);
 }
 
+/// As where the relation of the clocks is not known to the nanosecond.
+#[test]
+fn points_of_one_time_keep_their_values_and_their_order() {
+    let slots = Slots(Vec::new()).value(3).enter(QUEUE, 1, 120).value(4).enter(QUEUE, 1, 120);
+    let slots = slots.value(0).enter(LOAD, 1, 120).value(5).enter(QUEUE, 1, 300);
+    let told = report(&recorded(traced(0), slots), &Query::default());
+    let points = points(&told);
+    let told_values = points.iter().map(|(time, values)| (*time, &**values)).collect::<Vec<_>>();
+    assert_eq!(told_values, [(120, "value=3"), (121, "value=4"), (122, "value=0.0")]);
+    assert_eq!((told.points.more, told.loss.payloads), (1, 0));
+}
+
 #[test]
 fn a_frame_mark_is_an_instant_and_is_counted() {
     let slots = Slots(Vec::new()).enter(FRAME, 1, 110).enter(FRAME, 1, 150);
