@@ -30,8 +30,8 @@
 //! # send(b"ab", 1);
 //! ```
 //!
-//! With the feature `locks`, `Mutex` and `RwLock` are those of `std` with markers: ctrace shows who waits for
-//! which lock, and who holds it meanwhile.
+//! The feature `locks` adds `Mutex` and `RwLock`, those of `std` with markers: ctrace shows who waits for which
+//! lock, and who holds it meanwhile.
 //!
 //! # Cost
 //!

@@ -14,7 +14,7 @@ struct Build {
     /// Flags for both the crate and the program.
     flags: Vec<String>,
     active: bool,
-    /// With the feature `locks`.
+    /// True if the crate has its feature `locks`.
     locks: bool,
 }
 
