@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code, reason = "raises semaphores, reads the time-stamp counter")]
 
-use ctrace_marker::{frame, message, plot, scope};
+use ctrace_marker::{Mutex, frame, message, plot, scope};
 use std::{arch::asm, hint::black_box, time::Instant};
 
 /// Small enough that a round is seldom interrupted.
@@ -54,15 +54,32 @@ fn framed(x: u64) -> u64 {
     black_box(x) + 1
 }
 
+#[inline(never)]
+fn locked(x: u64) -> u64 {
+    static LOCK: std::sync::Mutex<u64> = std::sync::Mutex::new(0);
+    *LOCK.lock().unwrap() = x;
+    black_box(x) + 1
+}
+
+/// A lock as before, with markers.
+#[inline(never)]
+fn marked_locked(x: u64) -> u64 {
+    static LOCK: Mutex<u64> = Mutex::named("cost", 0);
+    *LOCK.lock().unwrap() = x;
+    black_box(x) + 1
+}
+
 type Marked = (&'static str, fn(u64) -> u64);
 
-const MARKERS: [Marked; 6] = [
+const MARKERS: [Marked; 8] = [
     ("scope", scoped),
     ("scope with a value", valued),
     ("plot", plotted),
     ("frame", framed),
     ("message, literal", plain),
     ("message, formatted", formatted),
+    ("lock of std, without markers", locked),
+    ("lock with markers", marked_locked),
 ];
 
 #[inline(never)]

@@ -36,6 +36,13 @@
  *   CTRACE_FRAME("physics")                      a frame ends, and the next one begins. ctrace counts and
  *   CTRACE_FRAME_IN(group, "physics")            shows these; `ctrace --frame` needs scopes around frames
  *
+ * Locks, in C++ only
+ *
+ *   ctrace::lockable<std::mutex> pool("pool");   a mutex with a name: ctrace shows who waits for it, and who
+ *                               holds it meanwhile. It has lock, try_lock and unlock, and those of shared
+ *                               mutexes if M is one. Any M with a try_lock will do. The markers are in the
+ *                               group `locks`. It stays M, and no more, where all of this compiles to nothing
+ *
  * Texts, numbers and their arguments are computed only while somebody traces them. A message is
  * formatted on the stack by vsnprintf, without memory of its own. Of a message 1008 bytes count; a longer
  * one is cut between two characters, and ends in "…". All names here are literals.
@@ -134,6 +141,7 @@ enum {
     CTRACE_NEAR_ = 1 << 19,    /* bytes from the stack pointer in the buffer */
     CTRACE_LONGEST_ = 252,     /* bytes of a name that is known only at run time */
     CTRACE_LONGEST_TEXT_ = 1008, /* bytes of a message */
+    CTRACE_LONGEST_LOCK_ = 63, /* bytes of the name of a lock */
     CTRACE_BEGINS_ = 1 << 2,   /* kinds of slots before an entry: a name begins, */
     CTRACE_GOES_ON_ = 2 << 2,  /* it goes on, */
     CTRACE_FILLER_ = 3 << 2,   /* nothing, */
@@ -635,6 +643,17 @@ CTRACE_FN_ void ctrace_c1_text(uintptr_t site, uintptr_t sp, const char *text, u
     ctrace_c1_slow_with(0, sp >> 4, ctrace_tag_(site, sp), &data);
 }
 
+#ifdef __cplusplus
+/* Writes a lock and its name: of the name, 63 bytes at most, and no part of a character. */
+CTRACE_FN_ uint64_t ctrace_c1_told(uintptr_t site, uintptr_t sp, uint64_t lock, const char *name) {
+    struct ctrace_c1_data data = {&lock, name, 1, 0, 0};
+    while (data.length < CTRACE_LONGEST_LOCK_ && name[data.length]) data.length++;
+    if (name[data.length])
+        while (data.length > 0 && (name[data.length] & 0xc0) == 0x80) data.length--;
+    return (uint64_t)ctrace_c1_slow_with(0, sp >> 4, ctrace_tag_(site, sp), &data);
+}
+#endif
+
 /* Formats a message and writes it. If it cannot be formatted, the format is its text. */
 CTRACE_FN_ __attribute__((__format__(__printf__, 3, 4), __nonnull__)) void
 ctrace_c1_message(uintptr_t site, uintptr_t sp, const char *format, ...) {
@@ -902,5 +921,164 @@ enum { CTRACE_TRACE = 1, CTRACE_DEBUG, CTRACE_INFO, CTRACE_WARN, CTRACE_ERROR };
 #define CTRACE_FRAME(name) CTRACE_FRAME_(name, 0, CTRACE_NO_GROUP_)
 #define CTRACE_FRAME_IN(group, name)                                                                   \
     CTRACE_CHOOSE_(CTRACE_DISABLE_##group, CTRACE_FRAME_, CTRACE_NO_FRAME_)(name, #group, CTRACE_GROUP_)
+
+/* ---------------------------------------------------------------------------------------------------
+ * Locks
+ * ------------------------------------------------------------------------------------------------- */
+
+#ifdef __cplusplus
+#include <stdint.h>
+
+#define CTRACE_LOCK_OFF_(flags, name, lock) ((void)(lock), (uint64_t)0)
+#define CTRACE_LOCK_NAME_OFF_(lock, name) ((void)(lock), (void)(name), (uint64_t)0)
+#if CTRACE_ENABLED
+#define CTRACE_LOCK_ON_(flags, name, lock) CTRACE_WITH_VALUE_(flags, name, "lock", "locks", CTRACE_GROUP_, lock)
+#define CTRACE_LOCK_NAME_ON_(lock, name)                                                               \
+    CTRACE_ENTER_BY_(12, "lock name\0lock:u64,name:str", "locks", CTRACE_GROUP_,                       \
+                     ctrace_c1_told(ctrace_site_, ctrace_sp_, lock, name))
+#else
+#define CTRACE_LOCK_ON_ CTRACE_LOCK_OFF_
+#define CTRACE_LOCK_NAME_ON_ CTRACE_LOCK_NAME_OFF_
+#endif
+#ifdef __GNUC__
+#define CTRACE_LOCK_INLINE_ inline __attribute__((__always_inline__))
+#define CTRACE_LOCK_COLD_ __attribute__((__cold__, __noinline__))
+#else
+#define CTRACE_LOCK_INLINE_ inline
+#define CTRACE_LOCK_COLD_
+#endif
+
+namespace ctrace_c1 {
+/* The events of locks, each in one place, so that ctrace sees each once. They return 0 if they are off. */
+#define CTRACE_LOCK_EVENT_(function, flags, name)                                                      \
+    CTRACE_LOCK_INLINE_ uint64_t function(uint64_t lock) noexcept {                                    \
+        return CTRACE_CHOOSE_(CTRACE_DISABLE_locks, CTRACE_LOCK_ON_, CTRACE_LOCK_OFF_)(flags, name, lock); \
+    }
+CTRACE_LOCK_EVENT_(mutex_waits, 8, "mutex wait")
+CTRACE_LOCK_EVENT_(mutex_locked, 12, "mutex lock")
+CTRACE_LOCK_EVENT_(mutex_unlocked, 12, "mutex unlock")
+CTRACE_LOCK_EVENT_(mutex_refused, 12, "mutex refused")
+CTRACE_LOCK_EVENT_(rwlock_waits_to_read, 8, "rwlock read wait")
+CTRACE_LOCK_EVENT_(rwlock_read, 12, "rwlock read lock")
+CTRACE_LOCK_EVENT_(rwlock_waits_to_write, 8, "rwlock write wait")
+CTRACE_LOCK_EVENT_(rwlock_written, 12, "rwlock write lock")
+CTRACE_LOCK_EVENT_(rwlock_unlocked, 12, "rwlock unlock")
+CTRACE_LOCK_EVENT_(rwlock_refused, 12, "rwlock refused")
+#undef CTRACE_LOCK_EVENT_
+
+CTRACE_LOCK_INLINE_ void lock_named(uint64_t lock, const char *name) noexcept {
+    if (*name)
+        (void)CTRACE_CHOOSE_(CTRACE_DISABLE_locks, CTRACE_LOCK_NAME_ON_, CTRACE_LOCK_NAME_OFF_)(lock, name);
+}
+
+#if CTRACE_ENABLED
+typedef guard lock_wait;
+/* ctrace is told a lock's name now and then, as an earlier time may be lost. Threads that share a lock may
+ * count one acquisition for two. */
+CTRACE_LOCK_COLD_ inline void lock_counted(uint64_t lock, const char *name, uint32_t *since) noexcept {
+    uint32_t n = __atomic_load_n(since, __ATOMIC_RELAXED);
+    __atomic_store_n(since, (n + 1) % 64, __ATOMIC_RELAXED);
+    if (n == 0) lock_named(lock, name);
+}
+/* Notes an acquisition without a wait. Whoever listens next does not know the name. */
+CTRACE_LOCK_INLINE_ void lock_acquired(uint64_t on, uint64_t lock, const char *name, uint32_t *since) noexcept {
+    if (CTRACE_UNLIKELY_(on))
+        lock_counted(lock, name, since);
+    else if (CTRACE_UNLIKELY_(__atomic_load_n(since, __ATOMIC_RELAXED)))
+        __atomic_store_n(since, 0, __ATOMIC_RELAXED);
+}
+#else
+struct lock_wait {
+    explicit lock_wait(uint64_t) noexcept {}
+    void end() noexcept {}
+};
+CTRACE_LOCK_INLINE_ void lock_acquired(uint64_t, uint64_t, const char *, uint32_t *) noexcept {}
+#endif
+
+/* Whether M is a shared mutex. */
+template <class M> struct is_shared {
+    template <class N> static N &one();
+    template <class N> static char test(decltype(one<N>().lock_shared()) *);
+    template <class N> static long test(...);
+    enum { value = sizeof(test<M>(0)) == sizeof(char) };
+};
+} // namespace ctrace_c1
+
+namespace ctrace {
+/* A mutex whose waits and holds ctrace can follow. It first tries to lock, so that it is known for sure which
+ * acquisitions had to wait. If M's lock throws, the wait counts as one that got the lock. */
+template <class M> class lockable {
+    const char *name_;
+    uint32_t since_; /* acquisitions since ctrace was told the name */
+    M mutex_;
+    enum { shared = ctrace_c1::is_shared<M>::value };
+
+    uint64_t here() const noexcept { return (uint64_t)(uintptr_t)this; }
+
+    CTRACE_LOCK_COLD_ void wait() {
+        const uint64_t at = here();
+        ctrace_c1::lock_wait waits(shared ? ctrace_c1::rwlock_waits_to_write(at) : ctrace_c1::mutex_waits(at));
+        mutex_.lock();
+        waits.end();
+        ctrace_c1::lock_named(at, name_);
+    }
+    CTRACE_LOCK_COLD_ void wait_shared() {
+        const uint64_t at = here();
+        ctrace_c1::lock_wait waits(ctrace_c1::rwlock_waits_to_read(at));
+        mutex_.lock_shared();
+        waits.end();
+        ctrace_c1::lock_named(at, name_);
+    }
+    bool tried() {
+        if (!mutex_.try_lock()) return false;
+        const uint64_t at = here();
+        ctrace_c1::lock_acquired(shared ? ctrace_c1::rwlock_written(at) : ctrace_c1::mutex_locked(at), at, name_, &since_);
+        return true;
+    }
+    bool tried_shared() {
+        if (!mutex_.try_lock_shared()) return false;
+        const uint64_t at = here();
+        ctrace_c1::lock_acquired(ctrace_c1::rwlock_read(at), at, name_, &since_);
+        return true;
+    }
+
+  public:
+    constexpr lockable() : name_(""), since_(0), mutex_() {}
+    /* The name is kept, not copied. */
+    explicit constexpr lockable(const char *name) : name_(name), since_(0), mutex_() {}
+    lockable(const lockable &) = delete;
+    lockable &operator=(const lockable &) = delete;
+
+    const char *name() const noexcept { return name_; }
+
+    void lock() {
+        if (!tried()) wait();
+    }
+    bool try_lock() {
+        if (tried()) return true;
+        (void)(shared ? ctrace_c1::rwlock_refused(here()) : ctrace_c1::mutex_refused(here()));
+        return false;
+    }
+    /* The release is written before it happens, so that it is before the next acquisition. */
+    void unlock() {
+        (void)(shared ? ctrace_c1::rwlock_unlocked(here()) : ctrace_c1::mutex_unlocked(here()));
+        mutex_.unlock();
+    }
+
+    void lock_shared() {
+        if (!tried_shared()) wait_shared();
+    }
+    bool try_lock_shared() {
+        if (tried_shared()) return true;
+        (void)ctrace_c1::rwlock_refused(here());
+        return false;
+    }
+    void unlock_shared() {
+        (void)ctrace_c1::rwlock_unlocked(here());
+        mutex_.unlock_shared();
+    }
+};
+} // namespace ctrace
+#endif /* __cplusplus */
 
 #endif /* CTRACE_H */

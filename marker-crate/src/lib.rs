@@ -30,6 +30,9 @@
 //! # send(b"ab", 1);
 //! ```
 //!
+//! The feature `locks` adds `Mutex` and `RwLock`, those of `std` with markers: ctrace shows who waits for which
+//! lock, and who holds it meanwhile.
+//!
 //! # Cost
 //!
 //! - Dormant, a scope is `cmp word ptr [rip + …], 0` and a jump that is not taken, 14 bytes. The
@@ -138,8 +141,13 @@ mod inactive;
 )))]
 use inactive as chosen;
 
+#[cfg(feature = "locks")]
+extern crate std;
+
 mod group;
 mod level;
+#[cfg(feature = "locks")]
+mod locks;
 mod point;
 mod probe_arg;
 mod scope;
@@ -151,6 +159,8 @@ pub use chosen::thread_name::thread_name;
 #[cfg(any(feature = "macros", not(feature = "active")))]
 pub use ctrace_marker_macros::mark;
 pub use level::Level;
+#[cfg(feature = "locks")]
+pub use locks::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use probe_arg::ProbeArg;
 pub use value::{Number, Value};
 

@@ -14,6 +14,8 @@ struct Build {
     /// Flags for both the crate and the program.
     flags: Vec<String>,
     active: bool,
+    /// True if the crate has its feature `locks`.
+    locks: bool,
 }
 
 impl Build {
@@ -22,7 +24,7 @@ impl Build {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         let flags = flags.split_whitespace().map(str::to_owned).collect();
-        Build { folder, flags, active: true }
+        Build { folder, flags, active: true, locks: false }
     }
 
     fn rustc(&self, source: &str) -> Command {
@@ -39,6 +41,9 @@ impl Build {
         let mut rustc = self.rustc("src/lib.rs");
         rustc.args(["--crate-type", "rlib", "--crate-name", "ctrace_marker"]);
         rustc.arg(format!("-Cmetadata={metadata}")).arg(format!("-Cextra-filename=-{metadata}"));
+        if self.locks {
+            rustc.args(["--cfg", "feature=\"locks\""]);
+        }
         if self.active {
             rustc.args(["--cfg", "feature=\"active\""]);
         } else {
@@ -294,5 +299,23 @@ fn a_program_that_forbids_unsafe_code() {
         let marker = build.marker("a");
         succeed(build.rustc("tests/programs/forbids.rs").args(["--extern", &marker]));
         assert_eq!(run(&mut Command::new(build.folder.join("forbids"))), "6\n");
+    }
+}
+
+/// Locks are those of the standard library, whether there are markers or not.
+#[test]
+fn locks_work_with_and_without_markers() {
+    for (name, active, flags) in
+        [("locks", true, "-O"), ("locks-debug", true, "-g"), ("locks-off", false, "-O")]
+    {
+        let mut build = Build::new(name, flags);
+        (build.active, build.locks) = (active, true);
+        let marker = build.marker("a");
+        succeed(build.rustc("tests/programs/locks.rs").args(["--extern", &marker]));
+        let program = build.folder.join("locks");
+        assert_eq!(run(&mut Command::new(&program)), "fine\n", "{name}");
+        let file = std::fs::read(program).unwrap();
+        let file = object::File::parse(&*file).unwrap();
+        assert_eq!(file.section_by_name("ctrace_sites").is_some(), active, "{name}");
     }
 }

@@ -246,7 +246,8 @@ fn marker_crate(flags: &[String], dir: &Path) -> Result<PathBuf> {
     let path = dir.join("libctrace_marker.rlib");
     let mut command = Command::new("rustc");
     command.args(["--edition", "2024", "--crate-type", "rlib", "--crate-name", "ctrace_marker"]);
-    command.args(["--cap-lints", "allow", "--cfg", "feature=\"active\""]).args(flags);
+    command.args(["--cap-lints", "allow", "--cfg", "feature=\"active\""]);
+    command.args(["--cfg", "feature=\"locks\""]).args(flags);
     command.arg(workspace().join("marker-crate/src/lib.rs")).arg("-o").arg(&path);
     command.env("CARGO_PKG_VERSION", env!("CARGO_PKG_VERSION"));
     succeed(&mut command)?;

@@ -37,6 +37,6 @@ pub(crate) mod private {
     pub use super::enter::ctrace_marker_enter as enter;
     pub use super::guard::{begun, nothing};
     pub use super::record::{low, tag};
-    pub use super::source::{Lazy, Nothing, Source, formatted};
+    pub use super::source::{Lazy, Named, Nothing, Source, formatted};
     pub use super::texts::{Texts, head, id, plain, section};
 }

@@ -125,6 +125,45 @@ macro_rules! __frame {
     };
 }
 
+/// An event of a lock, a point with its address. Returns whether it was written.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __lock_event {
+    ($name:expr, $lock:expr) => {
+        $crate::__point_site!(
+            12,
+            0,
+            0,
+            $name,
+            &[("lock", "")],
+            "locks",
+            bool,
+            false,
+            |source, at, sp| {
+                $crate::__private::Source::record(source, at, sp);
+                true
+            }
+        )($crate::__private::Lazy(|| ($lock,)))
+    };
+}
+
+/// The name of a lock, a point with its address.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __lock_name {
+    ($lock:expr, $name:expr) => {
+        $crate::__point!(
+            12,
+            0,
+            0,
+            "lock name",
+            &[("lock", ""), ("name", "")],
+            "locks",
+            $crate::__private::Named($lock, $name)
+        )
+    };
+}
+
 /// A scope with values.
 #[doc(hidden)]
 #[macro_export]

@@ -3,6 +3,7 @@
 use super::{
     record::record,
     text::{LONGEST, Text},
+    texts::head,
 };
 use crate::value::Values;
 
@@ -36,6 +37,21 @@ impl<F: FnOnce() -> V, V: Values> Source for Lazy<F> {
     #[inline(always)]
     fn record(self, site: u64, sp: u64) {
         record(site, sp, (self.0)().bits().as_ref(), None);
+    }
+}
+
+/// The bytes of the name of a lock, at most.
+const LONGEST_NAME: usize = 63;
+
+/// The address of a lock, and its name.
+pub struct Named<'a>(pub u64, pub &'a str);
+
+impl Source for Named<'_> {
+    const TYPES: &'static [&'static str] = &["u64", "str"];
+
+    #[inline(always)]
+    fn record(self, site: u64, sp: u64) {
+        record(site, sp, &[self.0], Some(head(self.1, LONGEST_NAME).as_bytes()));
     }
 }
 

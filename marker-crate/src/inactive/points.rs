@@ -1,5 +1,5 @@
-//! `message!`, `plot!`, `frame!` and scopes with values, without effect: everything is checked, and
-//! nothing is computed.
+//! `message!`, `plot!`, `frame!`, scopes with values and events of locks, without effect: everything is
+//! checked, and nothing is computed.
 
 #[doc(hidden)]
 #[macro_export]
@@ -28,6 +28,24 @@ macro_rules! __plot {
 macro_rules! __frame {
     ($name:expr, $group:expr) => {{
         const _: [&'static str; 2] = [$name, $group];
+    }};
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __lock_event {
+    ($name:expr, $lock:expr) => {{
+        const _: &'static str = $name;
+        let _: u64 = $lock;
+        false
+    }};
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __lock_name {
+    ($lock:expr, $name:expr) => {{
+        let _: (u64, &str) = ($lock, $name);
     }};
 }
 

@@ -1,62 +1,11 @@
 /* Messages, plots, frames and scopes with values, in a program and in signal handlers that interrupt it.
  * Each entry comes with its values and its whole text. C11 and C++17. */
-#include "support.h"
+#include "reads.h"
 #include <errno.h>
 #include <float.h>
 #include <signal.h>
 #include <sys/time.h>
 
-/* An entry that was read, and what came before it. */
-struct read {
-    const struct site *site;
-    uint64_t sp, values[4], whole;
-    int count, length;
-    char text[1009];
-};
-static struct read *reads;
-static int read_count, fillers;
-
-static void read_page(struct ctrace_c1_buffer *buffer) {
-    struct read next;
-    int i, is_new = 1;
-    for (i = 0; i < 252; i++) {
-        uint64_t low = buffer->slots[i][0], tag = buffer->slots[i][1];
-        int kind = (int)(tag >> 2 & 7), bytes = (int)(tag >> 5 & 7), b;
-        if (!tag) continue;
-        if (is_new) memset(&next, 0, sizeof next), next.length = -1, is_new = 0;
-        CHECK(low << 16);
-        if (kind) CHECK((tag & 3) == 0);
-        if (kind == 4) {
-            CHECK(next.length == -1 && next.count < 4 && (tag & 0xffe0) == 0);
-            next.values[next.count++] = low >> 48 | tag >> 16 << 16;
-        } else if (kind == 1 || kind == 2) {
-            CHECK(kind == 1 ? next.length == -1 : next.length > 0 && next.length % 7 == 0);
-            if (kind == 1) next.length = 0;
-            for (b = 0; b < bytes; b++) next.text[next.length++] = (char)(tag >> (8 + 8 * b));
-            CHECK(next.length <= 1008);
-        } else if (kind == 3 || tag & 1) {
-            CHECK(next.length == -1 && next.count == 0);
-            fillers += kind == 3;
-        } else {
-            /* A handler may interrupt this and read a page of its own. */
-            int at = __atomic_fetch_add(&read_count, 1, __ATOMIC_RELAXED);
-            CHECK(kind == 0 && at < 2000000);
-            next.site = (const struct site *)(uintptr_t)(tag & 0x7fffffffffe0u);
-            next.sp = low >> 48;
-            next.whole = tag >> 1 & 1;
-            reads[at] = next;
-            is_new = 1;
-        }
-    }
-}
-
-/* Returns the entry of this number at sites of this name. */
-static struct read *entry(const char *name, int number) {
-    int i;
-    for (i = 0; i < read_count; i++)
-        if (strcmp(site_name(reads[i].site), name) == 0 && number-- == 0) return &reads[i];
-    return NULL;
-}
 static uint64_t value(const char *name, int number) {
     struct read *found = entry(name, number);
     CHECK(found && found->count == 1 && found->length == -1);
@@ -233,10 +182,7 @@ static void check_handlers(void) {
 }
 
 int main(void) {
-    reads = (struct read *)mmap(NULL, 2000000 * sizeof(struct read), PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    CHECK(reads != MAP_FAILED);
-    patch(ctrace_c1_flush, read_page);
+    start_reading();
     check_kinds();
     check_lengths();
     check_handlers();

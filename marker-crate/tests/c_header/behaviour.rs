@@ -175,6 +175,32 @@ fn points() {
     }
 }
 
+/// Locks in C++ tell of their waits and holds, in every standard that has mutexes. Without markers they are
+/// the locks that they wrap.
+#[test]
+fn locks() {
+    for compiler in ["g++", "clang++"] {
+        for standard in ["-std=c++11", "-std=c++17", "-std=c++20"] {
+            for way in ["-O0", "-O2"] {
+                if there(compiler) {
+                    let build = Build::new();
+                    let flags = &[&[standard, way, "-pthread"][..]];
+                    run(&build.program(compiler, flags, &["locks.cpp"]), &[]);
+                }
+            }
+        }
+        for off in ["-DCTRACE_DISABLE", "-DCTRACE_DISABLE_locks"] {
+            if there(compiler) {
+                let build = Build::new();
+                let flags = &[&["-std=c++17", "-O2", "-pthread", off][..]];
+                let program = build.program(compiler, flags, &["locks_off.cpp"]);
+                run(&program, &[]);
+                assert!(Elf::open(&program).section("ctrace_sites").2.is_empty(), "{off}");
+            }
+        }
+    }
+}
+
 /// The limits in the header tell it.
 #[test]
 fn only_a_message_with_arguments_takes_much_of_the_stack() {

@@ -56,7 +56,7 @@ pub fn render_table(
     style: &Style,
 ) -> Result<String, ViewError> {
     options.check(false)?;
-    let views = options.views_or_default();
+    let views = options.views_of(report);
     let mut out = String::new();
     for warning in warnings(report) {
         out += &text::paragraph(&warning, Tone::Warning, style);

@@ -1,8 +1,8 @@
-//! Makes events of the calls of lock functions: each is a moment in which a thread's hold of a lock
-//! changes.
+//! Makes events of the calls of lock functions, and of the markers of locks: each is a moment in which a
+//! thread's hold of a lock changes.
 
 use super::{CALLER, LOCK, LockFunction, LockKind, Mode, Operation, TYPE};
-use crate::function::FunctionInfo;
+use crate::function::{FunctionInfo, FunctionKind};
 use crate::units::{FuncId, Pid, ThreadId};
 use crate::values::Value;
 
@@ -20,7 +20,20 @@ pub(crate) enum Caller {
     Function(FuncId),
     /// The address behind the call.
     Address(u64),
+    /// A thread of which nothing else is known.
+    Thread(ThreadId),
     Unknown,
+}
+
+/// How a lock was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    /// By a try: it did not wait.
+    Tried,
+    /// By a call that may have waited.
+    Called,
+    /// By a wait: the lock was not free.
+    Waited,
 }
 
 /// A lock of a process.
@@ -46,7 +59,7 @@ pub(crate) enum Change {
         since: u64,
         /// The mutex is recursive, if that is known.
         recursive: Option<bool>,
-        tried: bool,
+        attempt: Attempt,
     },
     TimedOut {
         mode: Mode,
@@ -112,7 +125,7 @@ impl LockEvent {
     /// Returns what this later end of a call was at an earlier time, if that is a wait.
     pub(crate) fn still_waiting_at(&self, time: u64) -> Option<Self> {
         match self.change {
-            Change::Taken { mode, since, tried: false, .. }
+            Change::Taken { mode, since, attempt: Attempt::Called | Attempt::Waited, .. }
             | Change::TimedOut { mode, since }
             | Change::Unended { mode, since }
                 if since < time =>
@@ -134,6 +147,7 @@ pub(crate) struct TracedLockFunction {
     result: Option<usize>,
     /// A call may end where it jumps to another function.
     may_pass: bool,
+    is_marker: bool,
 }
 
 /// A call of a lock function.
@@ -163,7 +177,8 @@ impl TracedLockFunction {
         let result = info.values.iter().position(|value| value.is_result);
         let (caller, of_type) = (place(CALLER), place(TYPE));
         let may_pass = info.ends_at_tail_call();
-        Some(Self { function, lock: place(LOCK)?, caller, of_type, result, may_pass })
+        let is_marker = info.kind == FunctionKind::Marker;
+        Some(Self { function, lock: place(LOCK)?, caller, of_type, result, may_pass, is_marker })
     }
 
     /// Returns the events of a call, the one at its beginning first. `None` if its lock is unknown.
@@ -173,7 +188,7 @@ impl TracedLockFunction {
         let recursive = of_type.map(|of_type| of_type & TYPE_BITS == RECURSIVE);
         let since = call.start;
         let passes = self.may_pass && call.timed;
-        let taken = |mode, tried| Change::Taken { mode, since, recursive, tried };
+        let taken = |mode, attempt| Change::Taken { mode, since, recursive, attempt };
         let (begin, end) = match (self.function.operation, result) {
             // One that fails has released nothing.
             (Operation::Release, Some(error)) if error != 0 => (None, Some(Change::Failed)),
@@ -182,11 +197,19 @@ impl TracedLockFunction {
             (Operation::Await, _) => {
                 (Some(Change::Parted), call.timed.then_some(Change::Rejoined { since }))
             }
-            (Operation::Take(mode), Some(0 | OWNER_DIED)) => (None, Some(taken(mode, false))),
-            (Operation::Try(mode), Some(0 | OWNER_DIED)) => (None, Some(taken(mode, true))),
+            (Operation::Take(mode), Some(0 | OWNER_DIED)) => {
+                (None, Some(taken(mode, Attempt::Called)))
+            }
+            (Operation::Try(mode), Some(0 | OWNER_DIED)) => {
+                (None, Some(taken(mode, Attempt::Tried)))
+            }
             (Operation::Take(mode), Some(TIMED_OUT)) => {
                 (None, Some(Change::TimedOut { mode, since }))
             }
+            (Operation::Took(mode), _) => (None, Some(taken(mode, Attempt::Tried))),
+            (Operation::Wait(mode), _) if call.timed => (None, Some(taken(mode, Attempt::Waited))),
+            (Operation::Wait(mode), _) => (None, Some(Change::Unended { mode, since })),
+            (Operation::Refused, _) => (None, Some(Change::Refused)),
             (Operation::Try(_), Some(_)) => (None, Some(Change::Refused)),
             (Operation::Take(_), Some(_)) => (None, Some(Change::Failed)),
             (Operation::Take(mode), None) if !call.timed => {
@@ -207,15 +230,22 @@ impl TracedLockFunction {
         let (time, change) = match self.function.operation {
             Operation::Release => (call.start, Change::Released),
             Operation::Await => (call.start, Change::Parted),
-            Operation::Take(mode) => (call.end, Change::Waiting { mode, since: call.start }),
-            Operation::Try(_) => return None,
+            Operation::Take(mode) | Operation::Wait(mode) => {
+                (call.end, Change::Waiting { mode, since: call.start })
+            }
+            Operation::Try(_) | Operation::Took(_) | Operation::Refused => return None,
         };
         Some(LockEvent { time, change, ..event })
     }
 
     /// Returns whether its calls wait for a lock.
     pub(crate) fn waits(&self) -> bool {
-        matches!(self.function.operation, Operation::Take(_))
+        matches!(self.function.operation, Operation::Take(_) | Operation::Wait(_))
+    }
+
+    /// Returns whether it tells nothing more where this one is around it: both are functions of libc.
+    pub(crate) fn is_part_of(&self, around: &Self) -> bool {
+        !self.is_marker && !around.is_marker
     }
 
     /// Returns an event of a call, whose time and change are to be set.
@@ -223,6 +253,7 @@ impl TracedLockFunction {
         let address = call.number(Some(self.lock))? as u64;
         let from = call.number(self.caller).map(|at| at as u64);
         let caller = call.around.map(Caller::Function).or(from.map(Caller::Address));
+        let caller = caller.or(self.is_marker.then_some(Caller::Thread(call.thread)));
         Some(LockEvent {
             time: call.end,
             thread: call.thread,
@@ -236,7 +267,7 @@ impl TracedLockFunction {
     }
 }
 
-fn number(value: &Value) -> Option<i64> {
+pub(crate) fn number(value: &Value) -> Option<i64> {
     match value {
         Value::Signed(number) => Some(*number),
         Value::Unsigned(number) | Value::Pointer(number) => Some(*number as i64),

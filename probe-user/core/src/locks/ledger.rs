@@ -2,10 +2,10 @@
 //!
 //! A hold counts only if its beginning and its end were seen and no event can be missing in
 //! between; others are counted as unknown. An acquisition is contended if another thread held the
-//! lock at some moment of the call, as far as that was seen.
+//! lock at some moment of the call, as far as that was seen, or if a marker tells that it waited.
 
 use super::callers::{CallerSums, Callers};
-use super::event::{Caller, Change, LockEvent, LockId};
+use super::event::{Attempt, Caller, Change, LockEvent, LockId};
 use super::history::{History, PastHold};
 use super::{LockKind, Mode};
 use crate::stats::histogram::{Histogram, HistogramCounter};
@@ -13,7 +13,7 @@ use crate::units::ThreadId;
 use std::collections::{BTreeMap, HashMap};
 
 /// Locks that are told apart, at most.
-pub(super) const MOST_LOCKS: usize = 65_536;
+pub(crate) const MOST_LOCKS: usize = 65_536;
 /// Threads that hold one lock at once, at most.
 pub(super) const MOST_HOLDERS: usize = 4_096;
 /// Past holds, and callers, that all locks remember, before each remembers only a few.
@@ -166,10 +166,10 @@ impl Ledger {
         };
         match event.change {
             Change::Released | Change::Parted => self.release(place, event),
-            Change::Taken { mode, since, recursive, tried } => {
+            Change::Taken { mode, since, recursive, attempt } => {
                 let sums = &mut self.locks[place].1.sums;
                 sums.recursive |= recursive == Some(true);
-                self.take(place, event, mode, (since, tried), recursive);
+                self.take(place, event, mode, (since, attempt), recursive);
             }
             Change::Rejoined { since } => {
                 let sums = &mut self.locks[place].1.sums;
@@ -178,7 +178,7 @@ impl Ledger {
             }
             Change::TimedOut { mode, since } => {
                 self.locks[place].1.sums.timed_out += 1;
-                self.wait(place, event, mode, since);
+                self.wait(place, event, mode, since, false);
             }
             // Nobody knows how long.
             Change::Unended { .. } if !self.lossy => {
@@ -226,7 +226,7 @@ impl Ledger {
         place: usize,
         event: &LockEvent,
         mode: Mode,
-        (since, tried): (u64, bool),
+        (since, attempt): (u64, Attempt),
         recursive: Option<bool>,
     ) {
         let (seen, lossy) = (self.seen(), self.lossy);
@@ -250,8 +250,8 @@ impl Ledger {
         sums.acquisitions += 1;
         sums.shared += u64::from(mode == Mode::Shared);
         self.hold(place, event, mode, standing);
-        if !tried {
-            self.wait(place, event, mode, since);
+        if attempt != Attempt::Tried {
+            self.wait(place, event, mode, since, attempt == Attempt::Waited);
         }
     }
 
@@ -273,10 +273,11 @@ impl Ledger {
         lock.holders.push(Hold { thread, mode, caller, since, depth: 1, standing });
     }
 
-    /// Counts a call that would have waited, if another thread held the lock meanwhile.
-    fn wait(&mut self, place: usize, event: &LockEvent, mode: Mode, since: u64) {
+    /// Counts a call that would have waited, if another thread held the lock meanwhile, or if it is `sure`
+    /// that it did.
+    fn wait(&mut self, place: usize, event: &LockEvent, mode: Mode, since: u64, sure: bool) {
         let duration = event.time.saturating_sub(since);
-        if !self.blame(place, event, mode, since) {
+        if !self.blame(place, event, mode, since) && !sure {
             self.locks[place].1.sums.uncontended.add(duration);
             return;
         }

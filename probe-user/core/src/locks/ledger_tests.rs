@@ -1,6 +1,6 @@
 //! Tests of what a ledger does not tell apart, or forgets.
 
-use super::event::{Caller, Change, LockEvent, LockId};
+use super::event::{Attempt, Caller, Change, LockEvent, LockId};
 use super::ledger::{Ledger, LockFacts, MANY_CALLERS, MANY_PAST_HOLDS, MOST_HOLDERS, MOST_LOCKS};
 use super::{LockKind, Mode, callers, history};
 use crate::units::{Pid, ThreadId};
@@ -21,7 +21,7 @@ fn event(thread: u32, time: u64, change: Change) -> LockEvent {
 }
 
 fn taken(thread: u32, mode: Mode, since: u64, time: u64) -> LockEvent {
-    event(thread, time, Change::Taken { mode, since, recursive: None, tried: false })
+    event(thread, time, Change::Taken { mode, since, recursive: None, attempt: Attempt::Called })
 }
 
 fn released(thread: u32, time: u64) -> LockEvent {

@@ -1,8 +1,8 @@
-//! Locks of libc: the functions that take and release them, and what their calls tell about each
+//! Locks: the functions of libc and the markers that tell of them, and what their calls tell about each
 //! lock.
 //!
-//! A call of such a function has values beside it: the address of the lock and where the function
-//! was called from. [`event`] makes events of calls; [`ledger`] follows who holds which lock.
+//! A call of such a function has values beside it: the address of the lock and, of libc, where the
+//! function was called from. [`event`] makes events of calls; [`ledger`] follows who holds which lock.
 
 mod callers;
 pub(crate) mod event;
@@ -10,10 +10,13 @@ mod history;
 pub(crate) mod ledger;
 #[cfg(test)]
 mod ledger_tests;
+mod marked;
 
 pub(crate) use callers::CallerSums;
+pub use marked::is_marked;
+pub(crate) use marked::naming;
 
-use crate::function::FunctionInfo;
+use crate::function::{FunctionInfo, FunctionKind};
 use serde::Serialize;
 
 /// The name of the value that is the lock's address.
@@ -61,9 +64,15 @@ pub enum Operation {
     Release,
     /// It releases the lock, waits for a condition, and takes the lock again.
     Await,
+    /// A marker's scope: it waits for a lock that was not free, and ends with it.
+    Wait(Mode),
+    /// A marker's point: the lock was free, and was taken.
+    Took(Mode),
+    /// A marker's point: a try found that the lock was not free.
+    Refused,
 }
 
-/// A function of libc.
+/// A function of libc, or a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockFunction {
     pub name: &'static str,
@@ -79,7 +88,7 @@ const fn of_rwlock(name: &'static str, operation: Operation) -> LockFunction {
     LockFunction { name, kind: LockKind::RwLock, operation }
 }
 
-/// All functions that are known.
+/// All functions of libc that are known.
 pub static FUNCTIONS: [LockFunction; 17] = [
     of_mutex("pthread_mutex_lock", Operation::Take(Mode::Exclusive)),
     of_mutex("pthread_mutex_timedlock", Operation::Take(Mode::Exclusive)),
@@ -100,10 +109,13 @@ pub static FUNCTIONS: [LockFunction; 17] = [
     of_rwlock("pthread_rwlock_unlock", Operation::Release),
 ];
 
-/// Returns which of [`FUNCTIONS`] a traced function is, if its calls tell the lock.
+/// Returns which of [`FUNCTIONS`], or which marker, a traced function is, if its calls tell the lock.
 pub fn function_of(info: &FunctionInfo) -> Option<&'static LockFunction> {
     if !info.values.iter().any(|value| &*value.name == LOCK && !value.is_result) {
         return None;
+    }
+    if info.kind == FunctionKind::Marker {
+        return marked::event_of(info);
     }
     let names = [&info.name, info.short(), info.full()].into_iter().chain(&info.aliases);
     let mut names = names.map(|name| &**name);

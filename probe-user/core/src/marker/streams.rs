@@ -28,6 +28,8 @@ enum Waiting {
 
 /// The time after a process's end in which its threads may still be exiting.
 const AFTERLIFE: Nanos = Nanos::from_millis(1000);
+/// The nanoseconds to which the clocks are known, with some to spare.
+const SAME: u64 = 64;
 
 /// All marker buffers: see the module.
 #[derive(Debug, Default)]
@@ -347,7 +349,7 @@ impl Markers {
         let who = Event::who_is(life.0, reading.tid);
         // The last slot's site: most slots repeat it.
         let mut last = (0, Site::Unknown);
-        let mut malformed = 0;
+        let (mut malformed, mut latest) = (0, 0_u64);
         let (mut name, mut values) = (Vec::new(), ValueRoom::default());
         news.read(&reading.bytes, |index, slot| {
             let mut kind = match slot.moment {
@@ -387,9 +389,15 @@ impl Markers {
             } else {
                 place.function
             };
-            let carried = place.carried;
+            let (carried, place_is_point) = (place.carried, place.is_point);
             let place = Event::place(function, place.number);
-            let Some(ts) = times.at(slot.time) else { return malformed += 1 };
+            let Some(mut ts) = times.at(slot.time) else { return malformed += 1 };
+            // Values are told apart by their times, and the order of points matters. Clocks that are not
+            // known to the nanosecond may give two the same time.
+            if place_is_point && !carried.is_nothing() && latest.wrapping_sub(ts) < SAME {
+                ts = latest.saturating_add(1);
+            }
+            latest = ts;
             let event = Event::of_scope(kind, ts, sp, who, place);
             if !carried.is_nothing() && slot.moment != Moment::Exit {
                 sink.values(&event, values.read(&reading.bytes, index, carried));
@@ -398,6 +406,7 @@ impl Markers {
             if let Moment::Whole(duration) = slot.moment
                 && let Some(ts) = times.at(slot.time.wrapping_add(duration))
             {
+                latest = ts;
                 events.push(Event::of_scope(Kind::ScopeExit, ts, sp, who, place));
             }
         });

@@ -22,7 +22,7 @@ pub struct AddressRecord {
 /// The names of a recording. A process that executes another program may have something else at an
 /// address: then it has two.
 #[derive(Debug, Default)]
-pub(super) struct AddressNames(HashMap<(Pid, u64), Known>);
+pub(crate) struct AddressNames(HashMap<(Pid, u64), Known>);
 
 #[derive(Debug)]
 struct Known {
@@ -31,7 +31,7 @@ struct Known {
 }
 
 impl AddressNames {
-    pub(super) fn add(&mut self, AddressRecord { pid, address, name }: AddressRecord) {
+    pub(crate) fn add(&mut self, AddressRecord { pid, address, name }: AddressRecord) {
         const LONGEST: usize = 4_096;
         // No longer name is written.
         let name = if name.len() > LONGEST { cut(&name, LONGEST).into() } else { name };
@@ -39,6 +39,19 @@ impl AddressNames {
             Entry::Vacant(entry) => _ = entry.insert(Known { first: name, later: None }),
             Entry::Occupied(mut entry) => entry.get_mut().add(name),
         }
+    }
+
+    /// Returns the name of an address in the memory of a process, if it has one.
+    pub(crate) fn name(&self, pid: Pid, address: u64) -> Option<Arc<str>> {
+        let Known { first, later } = self.0.get(&(pid, address))?;
+        Some(match later {
+            Some(later) => format!("{first}, later {later}").into(),
+            None => Arc::clone(first),
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Adds those of a later recording.
@@ -62,10 +75,6 @@ impl Known {
 impl Recording {
     /// Returns the name of an address in the memory of a process, if it is one of a call's values.
     pub(crate) fn address_name(&self, pid: Pid, address: u64) -> Option<Arc<str>> {
-        let Known { first, later } = self.addresses.0.get(&(pid, address))?;
-        Some(match later {
-            Some(later) => format!("{first}, later {later}").into(),
-            None => Arc::clone(first),
-        })
+        self.addresses.name(pid, address)
     }
 }

@@ -66,6 +66,7 @@ mod value_sums;
 mod varint;
 mod writer;
 
+pub(crate) use addresses::AddressNames;
 pub use addresses::AddressRecord;
 pub use block::{Block, BlockKind, is_recording};
 pub use chunk::{Call, Chunk, ChunkLoss, OpenCall, ThreadCalls};

@@ -87,6 +87,18 @@ impl Output {
         }
     }
 
+    /// True if locks can be seen there of which markers tell.
+    pub(crate) fn shows_locks(&self) -> bool {
+        match self {
+            Self::Reports(reports) => {
+                let sink = &reports.sink;
+                reports.spill.is_some() && (sink.extras().locks || sink.shows_found_locks())
+            }
+            Self::Live(_) => false,
+            Self::Recording(_) | Self::Calls(_) | Self::Stream(_) => true,
+        }
+    }
+
     /// Returns the time between reports.
     pub(crate) fn interval(&self) -> Option<Duration> {
         match self {
@@ -112,7 +124,7 @@ mod tests {
 
     #[test]
     fn only_a_view_of_single_calls_shows_values() {
-        let shows_by = |views: &[&str], spill: Option<Spill>, by: Option<By>| {
+        let output = |views: &[&str], spill: Option<Spill>, by: Option<By>| {
             let spec = ReportSpec {
                 format: ReportFormat::Table,
                 views: views.iter().map(|&name| name.to_owned()).collect(),
@@ -139,8 +151,9 @@ mod tests {
                 frame: None,
                 by,
             };
-            Output::Reports(Box::new(reports)).shows_values()
+            Output::Reports(Box::new(reports))
         };
+        let shows_by = |views: &[&str], spill, by| output(views, spill, by).shows_values();
         let shows = |views: &[&str], spill| shows_by(views, spill, None);
         let value = By::Value { function: "handle".into(), argument: "key".into() };
         assert!(shows_by(&[], Some(Spill::new(0)), Some(value)));
@@ -156,5 +169,10 @@ mod tests {
             deliver: Box::new(|_| true),
         };
         assert!(!Output::Live(live).shows_values());
+        let shows_locks = |views: &[&str], spill| output(views, spill, None).shows_locks();
+        assert!(shows_locks(&[], Some(Spill::new(0))));
+        assert!(shows_locks(&["tree", "locks"], Some(Spill::new(0))));
+        assert!(!shows_locks(&["tree"], Some(Spill::new(0))));
+        assert!(!shows_locks(&[], None));
     }
 }

@@ -152,6 +152,11 @@ impl Sink {
         self.views.extras(width)
     }
 
+    /// True if locks are shown unasked where some are found: no view was chosen, and there is room.
+    pub(crate) fn shows_found_locks(&self) -> bool {
+        self.views.views.is_empty() && self.format != ReportFormat::Csv
+    }
+
     /// Writes one report; returns the same as [`Out::write`].
     pub(crate) fn write(&mut self, report: &Report) -> anyhow::Result<bool> {
         let text = match self.format {

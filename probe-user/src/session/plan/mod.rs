@@ -8,6 +8,7 @@ mod conditions;
 mod functions;
 mod guarding;
 pub(crate) mod jump_room;
+pub(crate) mod marked_locks;
 pub(crate) mod markers;
 mod nothing_chosen;
 mod pairs;
@@ -25,6 +26,7 @@ pub(crate) use self::placer::exit_seen;
 use self::{
     guarding::Guarding,
     jump_room::JumpRoom,
+    marked_locks::{MarkedLocks, is_of_locks},
     markers::MarkerPlan,
     nothing_chosen::what_could_be_traced,
     pairs::PairSites,
@@ -155,6 +157,7 @@ pub struct Planner {
     guarding: Guarding,
     jumps: JumpRoom,
     values: ValuePlanner,
+    locks: MarkedLocks,
     objects: ObjectLimits,
     /// True if programs may come later that have what the first one lacks.
     awaits_programs: bool,
@@ -176,6 +179,7 @@ impl Planner {
             guarding: Guarding::default(),
             jumps: JumpRoom::default(),
             values: ValuePlanner::default(),
+            locks: MarkedLocks::default(),
             objects: ObjectLimits::DEFAULT,
             awaits_programs: false,
             awaited: None,
@@ -208,6 +212,11 @@ impl Planner {
     pub(crate) fn reading_values(mut self, reads: bool) -> Self {
         self.values.reads = reads;
         self
+    }
+
+    /// Chooses how locks are treated of which markers tell.
+    pub(crate) fn treating_locks(self, locks: MarkedLocks) -> Self {
+        Self { locks, ..self }
     }
 
     /// Sets the values of calls, in the order of the selector's patterns for them.
@@ -393,8 +402,12 @@ impl Planner {
             }
             self.place_usdt(objects, index, selection, &mut planned, &mut plan)?;
             let scopes = selection.markers.iter().filter(|s| s.object == index);
-            let scopes = scopes.map(|s| &object.markers().scopes[s.index]);
-            planned.extend(scopes.map(|scope| markers::planned(object, scope, self.values.reads)));
+            let scopes: Vec<_> = scopes.map(|s| &object.markers().scopes[s.index]).collect();
+            let follows_locks = self.locks.follows(object, &scopes, &mut plan);
+            planned.extend(scopes.iter().map(|scope| {
+                let reads = if is_of_locks(scope) { follows_locks } else { self.values.reads };
+                markers::planned(object, scope, reads)
+            }));
             // A runtime may serve scopes of other objects, and of those that come later.
             let markers = match self.selector.asks_for_markers() {
                 true => MarkerPlan::of(object),

@@ -1,7 +1,10 @@
 //! Who holds a lock is known only from all calls of the functions that take and release it.
 
 use crate::{
-    session::{plan::Plan, spec::TraceSpec},
+    session::{
+        plan::{Plan, marked_locks::MarkedLocks},
+        spec::TraceSpec,
+    },
     target::{select::pattern::Pattern, values::locks},
 };
 use anyhow::bail;
@@ -12,19 +15,32 @@ pub(super) fn check(spec: &TraceSpec) -> anyhow::Result<()> {
     let asked = spec.select.asked_of_functions()?;
     let mut conditions = asked.iter().filter(|asked| asked.condition.is_some());
     let wrong = [
-        (spec.probes.budget.is_some(), "--budget"),
-        (spec.filter.min_duration > Nanos::ZERO, "--min-duration"),
-        (spec.filter.max_depth.is_some(), "--depth"),
         (
             conditions.any(|asked| meets_lock_functions(&asked.functions)),
             "--where for lock functions",
         ),
         (spec.select.exclude.iter().any(|it| meets_lock_functions(it)), "-x for lock functions"),
     ];
-    if let Some((_, option)) = wrong.into_iter().find(|(is_so, _)| *is_so) {
+    let option = wrong.into_iter().find(|(is_so, _)| *is_so).map(|(_, option)| option);
+    if let Some(option) = leaves_calls_out(spec).or(option) {
         bail!("--locks needs every lock and unlock: leave out {option}");
     }
     Ok(())
+}
+
+/// Returns an option by which not all calls count, whatever they are of.
+fn leaves_calls_out(spec: &TraceSpec) -> Option<&'static str> {
+    let options = [
+        (spec.probes.budget.is_some(), "--budget"),
+        (spec.filter.min_duration > Nanos::ZERO, "--min-duration"),
+        (spec.filter.max_depth.is_some(), "--depth"),
+    ];
+    options.into_iter().find(|(is_so, _)| *is_so).map(|(_, option)| option)
+}
+
+/// Returns how locks are treated of which markers tell.
+pub(super) fn of_markers(spec: &TraceSpec) -> MarkedLocks {
+    leaves_calls_out(spec).map_or(MarkedLocks::Followed, MarkedLocks::Against)
 }
 
 /// Returns whether a pattern matches a lock function of libc. A wrong pattern is told elsewhere.

@@ -12,7 +12,7 @@ use crate::{
         budget::{costs::HitCosts, slowdown::Watch},
         collect::{pace::Pace, room},
         keep::{flight::Flight, output::Output, split::Split},
-        plan::{Plan, Planned, Planner, Sites},
+        plan::{Plan, Planned, Planner, Sites, marked_locks::MarkedLocks},
         spec::{OnFull, SelectSpec, SelectionLimits, TraceSpec},
     },
     target::{
@@ -64,7 +64,8 @@ impl<'a> Setup<'a> {
         objects: &[MappedObject],
         output: &Output,
     ) -> anyhow::Result<Self> {
-        let setup = Self::choose_for(spec, objects, output.shows_values(), spec.probes.follow)?;
+        let (values, locks) = (output.shows_values(), output.shows_locks());
+        let setup = Self::choose_for(spec, objects, (values, locks), spec.probes.follow)?;
         for line in &setup.plan.remarks {
             ui::say(line);
         }
@@ -78,15 +79,15 @@ impl<'a> Setup<'a> {
         objects: &[MappedObject],
         values: bool,
     ) -> anyhow::Result<Self> {
-        Self::choose_for(spec, objects, values, false)
+        Self::choose_for(spec, objects, (values, values), false)
     }
 
-    /// `awaits_programs`: the target may lack all that is asked for, as the programs that it starts
+    /// `locks`: those of which markers tell are wanted. `awaits_programs`: the target may lack all that is asked for, as the programs that it starts
     /// may have it.
     fn choose_for(
         spec: &'a TraceSpec,
         objects: &[MappedObject],
-        values: bool,
+        (values, locks): (bool, bool),
         awaits_programs: bool,
     ) -> anyhow::Result<Self> {
         if !spec.select.values.is_empty() && !bpf::can_read_arguments() {
@@ -106,11 +107,13 @@ impl<'a> Setup<'a> {
         let planner = planner(&spec.select, spec.most, spec.probes.returns)?;
         let may_guard = matches!(spec.probes.link, LinkChoice::Auto | LinkChoice::Session)
             && bpf::return_guards_lacking().is_none();
+        let locks = if locks { every_lock::of_markers(spec) } else { MarkedLocks::Unwanted };
         // A budget takes the probes of some functions away, and what is counted in the kernel ends at
         // a jump.
         let follows = spec.probes.budget.is_none() && !spec.probes.aggregate;
         let mut planner = planner
             .reading_values(values)
+            .treating_locks(locks)
             .guarding(may_guard)
             .awaiting_programs(awaits_programs)
             .following_tail_calls(follows);

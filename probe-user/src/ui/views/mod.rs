@@ -154,7 +154,7 @@ pub(crate) static PLOTS: View = View {
 
 pub(crate) static LOCKS: View = View {
     name: "locks",
-    help: "locks (--locks): how often and how long threads waited for each, and who held it meanwhile",
+    help: "locks (--locks, or those of markers): how often and how long threads waited for each, and who held it meanwhile",
     table: RowKind::Locks,
     needs: Needs::Locks,
     as_seen: true,

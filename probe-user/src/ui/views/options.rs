@@ -1,11 +1,11 @@
 //! The options of the reader.
 
-use super::{DEFAULT, Needs, VIEWS, View};
-use ctrace_core::report::Extras;
+use super::{DEFAULT, LOCKS, Needs, VIEWS, View};
 use ctrace_core::report::numbers::NumberId;
 use ctrace_core::report::render::RowKind;
 use ctrace_core::report::render::columns::{self, UnknownColumn};
 use ctrace_core::report::render::rows::RowChoice;
+use ctrace_core::report::{Extras, Report};
 use std::fmt;
 use std::str::FromStr;
 
@@ -141,6 +141,16 @@ impl ViewOptions {
             min_percent: self.min_percent,
             show_zero: self.show_zero,
         }
+    }
+
+    /// Returns the views of a table. Locks are shown unasked where some are found.
+    pub(in crate::ui) fn views_of(&self, report: &Report) -> Vec<ViewName> {
+        let mut views = self.views_or_default();
+        let has_locks = report.locks.as_ref().is_some_and(|found| !found.locks.is_empty());
+        if self.views.is_empty() && has_locks {
+            views.push(ViewName(&LOCKS));
+        }
+        views
     }
 
     pub(in crate::ui) fn views_or_default(&self) -> Vec<ViewName> {

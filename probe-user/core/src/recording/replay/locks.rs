@@ -6,6 +6,7 @@
 //! from its beginning: a first pass finds the calls that begin in an earlier chunk.
 
 mod calls;
+mod names;
 mod rows;
 mod stretches;
 
@@ -18,6 +19,7 @@ use crate::locks::ledger::Ledger;
 use crate::recording::{ChunkEntry, ChunkLoss, Recording};
 use crate::report::LocksReport;
 use calls::{LockCalls, OpenCalls};
+use names::LockNames;
 use rows::of_facts;
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -61,9 +63,11 @@ pub(crate) fn locks(
     let mut selected = CallReader::new(recording, lens, counted);
     let (mut ledger, mut is_in_window) = (Ledger::default(), window.start == 0);
     let (mut events, mut before) = (Vec::new(), None);
+    let mut names = LockNames::new(recording);
     for entry in chunks.iter().take_while(|_| !lens.is_stopped()) {
         events.clear();
         payloads_in(&mut selected, entry, false, |payload, call| {
+            names.note(payload);
             let [begin, end] = calls.events(payload, call);
             events.extend(begin.filter(|event| event.time > entry.from.0));
             events.extend(end);
@@ -96,7 +100,7 @@ pub(crate) fn locks(
     waiting.iter().for_each(|event| ledger.add(event));
     let other_events = ledger.beyond;
     let mut locks: Vec<_> =
-        ledger.finish().into_iter().map(|facts| of_facts(recording, facts)).collect();
+        ledger.finish().into_iter().map(|facts| of_facts(recording, &names, facts)).collect();
     locks.sort_by_key(|lock| {
         let open = lock.open_wait_max_ns.unwrap_or_default().0;
         Reverse((lock.wait_ns.0.saturating_add(open), lock.acquisitions))

@@ -3,6 +3,7 @@
 mod addresses;
 mod ends;
 mod losses;
+mod marked;
 
 use super::*;
 use ctrace_common::RESULT;

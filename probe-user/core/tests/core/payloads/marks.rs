@@ -9,7 +9,7 @@ use ctrace_core::marker::{
 use ctrace_core::points::{Level, PointShape};
 use ctrace_core::units::{FuncId, Tid};
 
-const SECTION: u64 = 0x5555_5555_4000;
+pub(super) const SECTION: u64 = 0x5555_5555_4000;
 const STACK: u64 = 0x7ffd_0000_8000;
 /// The functions, by the entries of the section.
 const MESSAGE: u64 = 0;
@@ -19,16 +19,17 @@ const SCOPE: u64 = 3;
 const FRAME: u64 = 4;
 
 /// Slots of a buffer, as a runtime writes them.
-struct Slots(Vec<[u64; 2]>);
+pub(super) struct Slots(pub(super) Vec<[u64; 2]>);
 
 impl Slots {
-    fn value(mut self, value: u64) -> Self {
+    pub(super) fn value(mut self, value: u64) -> Self {
         self.0.push([7 | value << 48, value >> 16 << 16 | 4 << 2]);
         self
     }
 
-    fn text(mut self, text: &[u8]) -> Self {
-        for (nth, piece) in text.chunks(7).enumerate() {
+    pub(super) fn text(mut self, text: &[u8]) -> Self {
+        let pieces = if text.is_empty() { vec![text] } else { text.chunks(7).collect() };
+        for (nth, piece) in pieces.into_iter().enumerate() {
             let head = if nth == 0 { 1 << 2 } else { 2 << 2 } | (piece.len() as u64) << 5;
             let bytes = piece.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
             self.0.push([7, head | bytes << 8]);
@@ -42,12 +43,12 @@ impl Slots {
         self
     }
 
-    fn enter(self, of: u64, depth: u64, time: u64) -> Self {
+    pub(super) fn enter(self, of: u64, depth: u64, time: u64) -> Self {
         self.event(of, depth, time, false)
     }
 }
 
-fn scope(name: &str, values: Vec<ValueInfo>) -> FunctionInfo {
+pub(super) fn scope(name: &str, values: Vec<ValueInfo>) -> FunctionInfo {
     let (kind, exit) = (FunctionKind::Marker, ExitSeen::ByExitSites);
     FunctionInfo { kind, exit, values, ..function(name) }
 }
@@ -85,7 +86,7 @@ fn traced(min_duration: u64) -> Trace {
 }
 
 /// Records what is in these slots.
-fn recorded(mut trace: Trace, slots: Slots) -> Recording {
+pub(super) fn recorded(mut trace: Trace, slots: Slots) -> Recording {
     let mut bytes = Box::new([0; BUFFER_LEN]);
     bytes[..8].copy_from_slice(b"ctraceb\x01");
     bytes[40] = 2;
@@ -174,6 +175,18 @@ fn exports_have_them_without_harm() {
         "2: parse 100 200 bytes is_new",
     ];
     assert_eq!(shown, expected);
+}
+
+/// As where the relation of the clocks is not known to the nanosecond.
+#[test]
+fn points_of_one_time_keep_their_values_and_their_order() {
+    let slots = Slots(Vec::new()).value(3).enter(QUEUE, 1, 120).value(4).enter(QUEUE, 1, 120);
+    let slots = slots.value(0).enter(LOAD, 1, 120).value(5).enter(QUEUE, 1, 300);
+    let told = report(&recorded(traced(0), slots), &Query::default());
+    let points = points(&told);
+    let told_values = points.iter().map(|(time, values)| (*time, &**values)).collect::<Vec<_>>();
+    assert_eq!(told_values, [(120, "value=3"), (121, "value=4"), (122, "value=0.0")]);
+    assert_eq!((told.points.more, told.loss.payloads), (1, 0));
 }
 
 #[test]

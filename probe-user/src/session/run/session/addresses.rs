@@ -68,7 +68,7 @@ impl Session {
         self.name_addresses();
         if self.engine.has_too_many_addresses() {
             self.notes.add_in_any_case(
-                "--locks: there are too many locks, or calls of them, to name them all: further ones \
+                "there are too many locks, or calls of them, to name them all: further ones \
                  are shown by their addresses"
                     .to_owned(),
             );
@@ -115,7 +115,7 @@ impl Session {
         if self.naming.names.are_exhausted() {
             if !std::mem::replace(&mut self.naming.has_told, true) {
                 self.notes.add_in_any_case(
-                    "--locks: naming locks and their callers took more time or memory than it may, so \
+                    "naming locks and their callers took more time or memory than it may, so \
                      further ones are shown by their addresses: allow more with --max-object-time and \
                      --max-object-memory"
                         .to_owned(),

@@ -123,6 +123,7 @@ impl Session {
         let Output::Reports(reports) = &self.delivery.output else { return Ok(true) };
         let by = reports.by.clone();
         kept.prepare(&mut meta, reports.frame.as_deref());
+        meta.extras.locks |= reports.sink.shows_found_locks() && self.engine.follows_locks();
         let mut whole = kept.report(&Query::default(), meta.clone());
         let parts = kept.parts(by.as_ref(), &mut whole);
         let of = |query: &Query| kept.report(query, meta.clone());

@@ -40,7 +40,9 @@ impl<'a> LockCalls<'a> {
         let of = |function: FuncId| self.functions.get(function.index())?.as_ref();
         let Node { parent, func, .. } = self.nodes[node as usize];
         let around = (parent != ROOT).then(|| self.nodes[parent as usize].func);
-        Some((of(func)?, around)).filter(|_| around.is_none_or(|it| of(it).is_none()))
+        let function = of(func)?;
+        let is_part = around.and_then(of).is_some_and(|around| function.is_part_of(around));
+        (!is_part).then_some((function, around))
     }
 
     fn call<'p>(&self, payload: &'p Payload, call: Call, around: Option<FuncId>) -> LockCall<'p> {

@@ -1,5 +1,6 @@
 //! The numbers of a lock as a row of a report.
 
+use super::names::LockNames;
 use crate::locks::CallerSums;
 use crate::locks::event::Caller;
 use crate::locks::ledger::{LockFacts, Times};
@@ -10,16 +11,24 @@ use crate::units::{Nanos, Pid};
 use std::sync::Arc;
 
 /// Names a lock and its callers.
-pub(super) fn of_facts(recording: &Recording, facts: LockFacts) -> LockReport {
+pub(super) fn of_facts(
+    recording: &Recording,
+    names: &LockNames<'_>,
+    facts: LockFacts,
+) -> LockReport {
     let LockFacts { id, kind, sums, waits, callers } = facts;
-    let name = |address: u64| -> Arc<str> {
-        let known = recording.address_name(id.pid, address);
-        known.unwrap_or_else(|| format!("{address:#x}").into())
-    };
-    let name_of_caller = |caller: Caller| match caller {
-        Caller::Function(function) => recording.functions()[function.index()].name.clone(),
-        Caller::Address(address) => name(address),
-        Caller::Unknown => "other callers".into(),
+    let name_of_caller = |caller: Caller| -> Arc<str> {
+        match caller {
+            Caller::Function(function) => recording.functions()[function.index()].name.clone(),
+            Caller::Address(address) => names.of_address(id.pid, address),
+            Caller::Thread(thread) => match recording.thread(thread) {
+                Some(thread) => {
+                    format!("thread {} {}", thread.tid.0, thread.name).trim_end().into()
+                }
+                None => "other callers".into(),
+            },
+            Caller::Unknown => "other callers".into(),
+        }
     };
     let of_caller = |(caller, sums): &(Caller, CallerSums)| LockCallerReport {
         name: name_of_caller(*caller),
@@ -33,7 +42,7 @@ pub(super) fn of_facts(recording: &Recording, facts: LockFacts) -> LockReport {
     let p99 = waits.at(nearest_rank(sums.waits.count, 990));
     let p99 = p99.map(|p99| Nanos(p99.min(sums.waits.max)));
     LockReport {
-        name: name(id.address),
+        name: names.of(id),
         address: format!("{:#x}", id.address),
         pid: (id.pid != Pid(0)).then_some(id.pid),
         kind,
