@@ -27,9 +27,9 @@ use serde::Serialize;
 use std::sync::{Arc, atomic::Ordering};
 
 /// Answers requests for one recording.
-pub(super) struct Api {
-    shown: Arc<Shown>,
-    /// Pictures and single calls do not wait for reports and searches.
+pub(super) struct Api<R> {
+    shown: Arc<Shown<R>>,
+    /// Pictures and single calls do not wait for reports, searches and points.
     threads: OwnThreads,
     /// The recording's files as words of a shell.
     files: String,
@@ -92,8 +92,8 @@ impl Api {
                 "picture" => self.threads.run(|| picture_of(source, timeline, &params, stop)),
                 "call" => self.threads.run(|| call_of(source, timeline, &params, stop)),
                 "report" => report(source, &params, stop),
-                "points" => self.threads.run(|| points_of(source, timeline, &params, stop)),
-                "messages" => self.threads.run(|| messages_of(source, timeline, &params, stop)),
+                "points" => points_of(source, timeline, &params, stop),
+                "messages" => messages_of(source, timeline, &params, stop),
                 "find" => find(source, timeline, &params, stop),
                 _ => return refused(StatusCode::NOT_FOUND, "there is no such answer\n"),
             },

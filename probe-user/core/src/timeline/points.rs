@@ -61,7 +61,7 @@ pub struct Points {
     pub left_out: u64,
 }
 
-/// What a recording has points of, by function.
+/// The shapes of a recording's points, by function.
 pub(super) struct Shapes(Vec<Option<PointShape>>);
 
 impl Shapes {

@@ -1,4 +1,4 @@
-//! What becomes of frames between marks where marks may be missing, and where a filter leaves some out.
+//! Tests frames between marks where marks may be missing, and where a filter leaves some out.
 
 use crate::support::*;
 use ctrace_core::engine::EngineConfig;

@@ -39,7 +39,7 @@ mod tests {
     /// two of them.
     #[test]
     fn the_object_has_no_debug_information() {
-        assert!(OBJECT.len() < 512 << 10, "{}", OBJECT.len());
+        assert!(OBJECT.len() < 640 << 10, "{}", OBJECT.len());
     }
 
     #[test]

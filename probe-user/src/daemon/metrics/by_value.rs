@@ -59,7 +59,7 @@ pub(super) struct Values {
     most: usize,
     /// All calls of the values that are known.
     known: HashMap<Key, ValueSum>,
-    /// What is published. Values without an entry are among the others.
+    /// The published sums. Values without an entry are among the others.
     series: BTreeMap<Key, ValueSum>,
 }
 

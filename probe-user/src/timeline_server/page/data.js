@@ -173,10 +173,11 @@ export const report = (from, to, signal) => json('report', { from, to }, signal)
  * @param {number} to
  * @param {number} columns
  * @param {number[]} threads
+ * @param {AbortSignal} signal
  * @returns {Promise<Points>}
  */
-export const points = (from, to, columns, threads) =>
-  json('points', { from, to, columns, threads: threads.join(',') }, new AbortController().signal);
+export const points = (from, to, columns, threads, signal) =>
+  json('points', { from, to, columns, threads: threads.join(',') }, signal);
 
 /**
  * @param {number} thread

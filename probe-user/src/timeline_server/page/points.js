@@ -9,6 +9,8 @@ export const PLOT = 46;
 const GAP = 8;
 /** Milliseconds between two questions, and from moving the mouse to asking for texts. */
 const PAUSE = 150;
+/** Milliseconds after which an answer about another place is not waited for. */
+const PATIENCE = 1000;
 /** Pixels around the mouse in which a message or a mark is found. */
 const NEAR = 4;
 /** Texts in a tip, and letters of each. */
@@ -28,6 +30,7 @@ export class Points {
     this.asked = '';
     this.askedAt = -PAUSE;
     this.isAsking = false;
+    this.asking = new AbortController();
     /** @type {number | undefined} */
     this.later = undefined;
     /** The texts at the mouse. @type {{ key: string, messages: data.Messages | null }} */
@@ -44,16 +47,20 @@ export class Points {
     const [from, to] = [Math.floor(view.from), Math.ceil(view.to)];
     const columns = Math.min(8192, Math.max(1, canvas.width));
     const key = [from, to, columns, this.page.about.length_ns, ...threads].join(' ');
-    if (key === this.asked || this.isAsking) return;
+    if (key === this.asked) return;
+    if (this.isAsking) {
+      if (performance.now() - this.askedAt > PATIENCE) this.asking.abort();
+      return;
+    }
     clearTimeout(this.later);
     const left = this.askedAt + PAUSE - performance.now();
     if (left > 0) {
       this.later = setTimeout(() => this.ask(), left);
       return;
     }
-    this.asked = key;
-    this.isAsking = true;
-    data.points(from, to, columns, threads).then((found) => {
+    [this.asked, this.isAsking, this.askedAt] = [key, true, performance.now()];
+    this.asking = new AbortController();
+    data.points(from, to, columns, threads, this.asking.signal).then((found) => {
       this.found = { ...found, from, to, columns };
       const added = found.plots.filter((plot) => !this.plots.includes(plot.function));
       this.plots.push(...added.map((plot) => plot.function));
