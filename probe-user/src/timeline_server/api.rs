@@ -27,8 +27,8 @@ use serde::Serialize;
 use std::sync::{Arc, atomic::Ordering};
 
 /// Answers requests for one recording.
-pub(super) struct Api<R> {
-    shown: Arc<Shown<R>>,
+pub(super) struct Api {
+    shown: Arc<Shown>,
     /// Pictures and single calls do not wait for reports, searches and points.
     threads: OwnThreads,
     /// The recording's files as words of a shell.
