@@ -15,6 +15,7 @@ mod pairs;
 mod placer;
 #[cfg(test)]
 mod plain;
+mod planned;
 mod points;
 mod remarks;
 mod room;
@@ -23,21 +24,19 @@ pub(crate) mod values;
 
 pub use self::guarding::ObjectGuards;
 pub(crate) use self::placer::exit_seen;
+pub use self::planned::{ObjectPlan, Planned, Refused, Sites};
 use self::{
     guarding::Guarding,
     jump_room::JumpRoom,
     marked_locks::{MarkedLocks, is_of_locks},
     markers::MarkerPlan,
     nothing_chosen::what_could_be_traced,
-    pairs::PairSites,
     placer::Placer,
-    values::{Point, ValuePlanner},
+    values::ValuePlanner,
 };
-use crate::bpf::CallSources;
 use crate::target::{
-    markers::MarkerSite,
     object::{Object, symbols::Function},
-    place::{CodeMap, Policy, Refusal, Returns},
+    place::{CodeMap, Policy, Returns},
     plan::Placement,
     process::maps::MappedObject,
     read::budget::{Budget, ObjectLimits},
@@ -45,8 +44,7 @@ use crate::target::{
     values::asked::AskedValues,
 };
 use anyhow::{Context, bail};
-use ctrace_core::function::FunctionInfo;
-use std::{ops::Range, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 /// A file, whatever its path: device and inode.
 pub(crate) type Identity = (u64, u64);
@@ -82,63 +80,6 @@ impl Plan {
     pub(crate) fn planned(&self) -> impl Iterator<Item = &Planned> {
         self.objects.iter().flat_map(|object| &object.functions)
     }
-}
-
-/// The functions to trace in one file.
-pub struct ObjectPlan {
-    pub identity: Identity,
-    /// A path that opens the very inode that is mapped.
-    pub open_path: PathBuf,
-    /// The path from which the target mapped it.
-    pub path: PathBuf,
-    /// The build id in hexadecimal digits.
-    pub build_id: Option<String>,
-    /// Its file name.
-    pub name: Arc<str>,
-    /// Empty if only its marker runtime is of interest.
-    pub functions: Vec<Planned>,
-    pub(crate) markers: MarkerPlan,
-}
-
-/// One function, USDT probe or marker scope and its sites.
-pub struct Planned {
-    pub info: FunctionInfo,
-    pub sites: Sites,
-    /// For a function, the sources of its values, if it has any.
-    pub sources: Option<Box<CallSources>>,
-    /// For a function, its code as offsets in the file.
-    pub(crate) code: Range<u64>,
-    /// The functions to which its jumps lead, by place in the plan, if their ends are those of its calls.
-    pub(crate) successors: Vec<usize>,
-}
-
-impl Planned {
-    pub(crate) fn new(info: FunctionInfo, sites: Sites) -> Self {
-        Self { info, sites, sources: None, code: 0..0, successors: Vec::new() }
-    }
-
-    /// Returns true for a function whose calls are those of goroutines.
-    pub(crate) fn is_go(&self) -> bool {
-        matches!(&self.sites, Sites::Function(placement) if placement.is_go)
-    }
-
-    pub(crate) fn is_marker(&self) -> bool {
-        matches!(self.sites, Sites::Marker { .. })
-    }
-}
-
-pub enum Sites {
-    Function(Placement),
-    Usdt(Vec<Point>),
-    Pair(PairSites),
-    Marker { sites: Vec<MarkerSite>, is_named_late: bool },
-}
-
-/// A selected function that cannot be traced.
-pub struct Refused {
-    pub name: Arc<str>,
-    pub object: Arc<str>,
-    pub why: Refusal,
 }
 
 /// A caution for a reader of durations.
