@@ -24,7 +24,8 @@ pub(crate) mod values;
 
 pub use self::guarding::ObjectGuards;
 pub(crate) use self::placer::exit_seen;
-pub use self::planned::{ObjectPlan, Planned, Refused, Sites};
+pub use self::planned::Sites;
+pub(crate) use self::planned::{ObjectPlan, Planned, Refused};
 use self::{
     guarding::Guarding,
     jump_room::JumpRoom,
@@ -44,7 +45,7 @@ use crate::target::{
     values::asked::AskedValues,
 };
 use anyhow::{Context, bail};
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 /// A file, whatever its path: device and inode.
 pub(crate) type Identity = (u64, u64);
