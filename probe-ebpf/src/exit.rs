@@ -16,7 +16,7 @@ use aya_ebpf::{
     EbpfContext as _, helpers::bpf_get_attach_cookie, macros::uprobe, programs::ProbeContext,
 };
 use aya_log_ebpf::warn;
-use ctrace_common::{Cookie, Kind, NO_CONDITION, NO_INDEX};
+use ctrace_common::{Cookie, Kind, NO_CONDITION, NO_INDEX, is_goroutine};
 
 #[uprobe]
 pub fn exit_site(ctx: ProbeContext) -> u32 {
@@ -52,6 +52,9 @@ pub fn leaves(ctx: &ProbeContext, who: impl Fn(Task, &Registers<'_>) -> (Task, u
         let kind =
             if cookie.kind() == Kind::ExitJump as u8 { Kind::ExitJump } else { Kind::ExitRet };
         aggregate::leave(task, cookie.probe(), kind, sp, ts_ns);
+        if is_goroutine(task.tid) {
+            aggregate::forget_idle(task.tid);
+        }
         return 0;
     }
     event(task, cookie.kind(), sp, cookie.probe(), Some(ts_ns));

@@ -22,7 +22,7 @@ pub fn goroutine(task: Task, registers: &Registers<'_>) -> (Task, u64) {
     if let Ok(stack) = stack {
         let goroutine = Goroutine { address, stack };
         if let Some(place) = goroutine.place(sp) {
-            return (Task { pid: task.pid, tid: goroutine.thread() }, place);
+            return (Task { pid: task.pid, tid: goroutine.thread(task.pid) }, place);
         }
     }
     (task, sp)

@@ -6,7 +6,10 @@
 
 /// The bit of a thread id that stands for a goroutine. No id of the kernel has it, and the sum is a
 /// positive number of 32 bits, as other tools want it.
-const GOROUTINE: u32 = 1 << 30;
+const GOROUTINE: u32 = 1 << BITS;
+const BITS: u32 = 30;
+/// An odd number whose multiples have high bits that look like chance.
+const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The alignment of descriptors, as a power of two.
 const ALIGNMENT: u32 = 5;
@@ -39,11 +42,15 @@ impl Goroutine {
         Some(STACKS_END - (high - sp))
     }
 
-    /// Returns what stands for a thread id. Two descriptors have the same one only if they are 32 GiB
-    /// apart.
+    /// Returns what stands for a thread id. Those of one process differ within 32 GiB of addresses. The
+    /// heaps of all Go programs begin at one address, and maps are for all processes: so the process is
+    /// part of it.
     #[inline(always)]
-    pub const fn thread(self) -> u32 {
-        GOROUTINE | (self.address >> ALIGNMENT) as u32 & (GOROUTINE - 1)
+    pub const fn thread(self, process: u32) -> u32 {
+        let near = self.address >> ALIGNMENT;
+        let far = (self.address >> (ALIGNMENT + BITS)).wrapping_mul(SCATTER);
+        let process = (process as u64).wrapping_mul(SCATTER) >> 17;
+        GOROUTINE | (near ^ far ^ process) as u32 & (GOROUTINE - 1)
     }
 }
 
@@ -71,8 +78,11 @@ mod tests {
 
     #[test]
     fn goroutines_are_no_threads() {
-        let of = |address| Goroutine { address, stack: [0; 2] }.thread();
+        let of = |address| Goroutine { address, stack: [0; 2] }.thread(4711);
         assert!(is_goroutine(of(0xc00_0001_2340)) && !is_goroutine(4_194_304));
         assert_ne!(of(0xc00_0001_2340), of(0xc00_0001_2360));
+        assert_ne!(of(0xc0_0055_0000), of(0x55_0000), "the heap, and a static one");
+        let here = Goroutine { address: 0xc00_0000_01a0, stack: [0; 2] };
+        assert_ne!(here.thread(4711), here.thread(4712), "each process has one there");
     }
 }

@@ -83,6 +83,14 @@ pub fn leave(task: Task, function: u32, kind: Kind, sp: u64, ts_ns: u64) {
     calls.set_last(ts_ns);
 }
 
+/// Gives up the room of a goroutine without open calls: nothing tells when one ends.
+#[inline(always)]
+pub fn forget_idle(tid: u32) {
+    if OPEN_CALLS.get_ptr_mut(tid).is_some_and(|calls| Calls(calls).depth() == 0) {
+        let _ = OPEN_CALLS.remove(tid);
+    }
+}
+
 /// Ends the open calls of a thread that is gone.
 #[inline(always)]
 pub fn end_thread(tid: u32) {

@@ -19,6 +19,8 @@ use std::sync::Arc;
 const MAX_ROWS: usize = 65_536;
 /// The name of all goroutines.
 const GOROUTINE: &str = "goroutine";
+/// The number of goroutines that are kept: nothing tells when one ends, and a program may claim to have any.
+const MOST_GOROUTINES: usize = 65_536;
 /// The slots of the look-up cache: more than the threads that run at one time.
 const CACHE: usize = 256;
 
@@ -103,6 +105,8 @@ pub(crate) struct Threads {
     more_rows: u64,
     /// The number of threads so far.
     begun: u32,
+    /// The number of goroutines that are kept.
+    goroutines: usize,
     /// By thread: the pairs of USDT probes that have stacks of their own beside its stacks. In
     /// reports they are part of the thread.
     beside: HashMap<(Pid, Tid), Vec<FuncId>>,
@@ -124,6 +128,7 @@ impl Threads {
             rows: Vec::new(),
             more_rows: 0,
             begun: 0,
+            goroutines: 0,
             beside: HashMap::new(),
             names: None,
             ended: Vec::new(),
@@ -229,9 +234,11 @@ impl Threads {
 
     #[inline]
     fn occupied(&mut self, slot: usize, pid: Pid, tid: Tid, ledger: &Ledger) -> &mut Thread {
-        let (begun, names) = (&mut self.begun, &mut self.names);
+        let (begun, goroutines) = (&mut self.begun, &mut self.goroutines);
+        let names = &mut self.names;
         self.slots[slot].get_or_insert_with(|| {
             *begun += 1;
+            *goroutines += usize::from(is_goroutine(tid.0));
             let thread = Thread::begin(ThreadId(*begun), pid, tid, ledger);
             if let Some(names) = names {
                 names.push(thread.named());
@@ -318,11 +325,31 @@ impl Threads {
         }
         self.free.push(slot);
         let mut thread = self.slots[slot].take()?;
+        self.goroutines -= usize::from(is_goroutine(thread.tid.0));
         thread.stacks.close(ledger);
         if self.names.is_some() {
             self.ended.push(thread.stacks.account.thread());
         }
         Some(thread)
+    }
+
+    /// Ends goroutines if there are too many: first those that are in no call, and of these and the others
+    /// those that were seen last the longest time ago.
+    #[inline]
+    pub(crate) fn bound_goroutines(&mut self, ledger: &mut Ledger) {
+        if self.goroutines > MOST_GOROUTINES {
+            self.end_goroutines(self.goroutines - MOST_GOROUTINES / 2, ledger);
+        }
+    }
+
+    #[cold]
+    fn end_goroutines(&mut self, number: usize, ledger: &mut Ledger) {
+        let goroutines = self.iter().filter(|thread| is_goroutine(thread.tid.0));
+        let mut order: Vec<_> = goroutines
+            .map(|it| (!it.stacks.open().is_empty(), it.stacks.last, it.pid, it.tid))
+            .collect();
+        order.sort_unstable();
+        order.iter().take(number).for_each(|&(_, _, pid, tid)| self.end(pid, tid, ledger));
     }
 
     /// Ends all threads of the process except `survivor`.
@@ -363,6 +390,23 @@ mod tests {
     use crate::calls::paths::Paths;
     use crate::calls::spool::Spool;
     use crate::filter::Filter;
+
+    /// A process may claim to have any number of goroutines.
+    #[test]
+    fn goroutines_without_end_take_bounded_memory() {
+        let mut ledger = Ledger::new(Paths::new(9, 9), Spool::new(999), Filter::default());
+        let mut threads = Threads::new();
+        for number in 0..3 * MOST_GOROUTINES as u32 {
+            threads.get(Pid(1), Tid(1 << 30 | number), &ledger).stacks.last = u64::from(number);
+            threads.get(Pid(1), Tid(7), &ledger);
+            threads.bound_goroutines(&mut ledger);
+            assert!(threads.goroutines <= MOST_GOROUTINES);
+        }
+        assert!(threads.slots.len() <= MOST_GOROUTINES + 2, "{}", threads.slots.len());
+        assert!(threads.known(Pid(1), Tid(1 << 30)).is_none(), "it was seen first");
+        assert!(threads.known(Pid(1), Tid(1 << 30 | (3 * MOST_GOROUTINES as u32 - 1))).is_some());
+        assert!(threads.known(Pid(1), Tid(7)).is_some(), "a thread stays until it ends");
+    }
 
     #[test]
     fn any_ids_are_those_of_a_thread() {

@@ -334,6 +334,7 @@ impl Sink for Tracker {
     }
 
     fn caught_up(&mut self) {
+        self.threads.bound_goroutines(&mut self.ledger);
         self.record_when_due();
         if self.recorder.is_none() || self.ledger.kept.is_some() {
             self.bound_spool();

@@ -85,7 +85,7 @@ impl Plan {
 
 /// A caution for a reader of durations.
 const GO: &str = "calls of Go functions are those of goroutines, not of threads (Go 1.17 or newer): their \
-    time includes that in which the goroutine has no thread";
+    time includes that in which the goroutine has no thread, and --thread knows them as `goroutine`";
 
 /// Makes plans for the objects of one target.
 pub struct Planner {

@@ -4,7 +4,7 @@
 //! which is that of all later releases so far. Numbers in it are those of a file that anybody may have
 //! written.
 
-use super::ElfLayout;
+use super::{ElfLayout, Section};
 use crate::target::read::source::{LONGEST_TEXT, Source};
 use std::ops::Range;
 
@@ -59,7 +59,13 @@ impl<'data> GoFunctions<'data> {
             Version::Go118 => (word(0)?, 3),
         };
         // The words from the first: offsets of names, of compile units, of files, of lines, of functions.
+        // Go 1.26 leaves out the beginning of the code, and the linker of a program may not fill it in.
+        // Then nothing here tells where functions are.
         let text = if version == Version::Go118 { word(2)? } else { 0 };
+        let is_code = |it: &Section| it.executable && it.addresses.contains(&text);
+        if version == Version::Go118 && !layout.sections.iter().any(is_code) {
+            return None;
+        }
         let part = |index: usize| all.get(usize::try_from(word(first + index)?).ok()?..);
         Some(Self { version, text, names: part(0)?, table: part(4)?, count })
     }
@@ -73,11 +79,6 @@ impl<'data> GoFunctions<'data> {
     pub(crate) fn most(&self) -> usize {
         let entry = self.entry();
         self.count.min((self.table.len() / entry) as u64) as usize
-    }
-
-    /// Returns the functions. What makes no sense is left out.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = GoFunction<'data>> {
-        (0..self.most()).filter_map(|index| self.function(index))
     }
 
     /// Returns the length of an entry of the table: an address and an offset.
@@ -98,7 +99,8 @@ impl<'data> GoFunctions<'data> {
         Some((number(at)?, number(at + half)))
     }
 
-    fn function(&self, index: usize) -> Option<GoFunction<'data>> {
+    /// Returns a function by its index. `None` if it makes no sense.
+    pub(crate) fn function(&self, index: usize) -> Option<GoFunction<'data>> {
         let entry = self.entry();
         let (begin, offset) = self.pair(index * entry)?;
         // The last entry is followed by the end of the code.
@@ -131,7 +133,6 @@ fn half_at(bytes: &[u8], at: usize) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::elf::Section;
     use crate::target::read::budget::ObjectLimits;
 
     /// Makes a table of two functions, `main.a` of 16 bytes and `main.b` of 32, from 0x1000 on.
@@ -179,10 +180,16 @@ mod tests {
             executable: false,
             writable: false,
         };
-        let layout = ElfLayout { sections: vec![section], ..ElfLayout::default() };
+        let code = Section {
+            name: ".text".into(),
+            addresses: 0x1000..0x2000,
+            executable: true,
+            ..section.clone()
+        };
+        let layout = ElfLayout { sections: vec![section, code], ..ElfLayout::default() };
         let functions = GoFunctions::read(&source, &layout)?;
         let named = |it: GoFunction<'_>| (it.addresses, String::from_utf8_lossy(it.name).into());
-        Some(functions.iter().map(named).collect())
+        Some((0..functions.most()).filter_map(|at| functions.function(at)).map(named).collect())
     }
 
     #[test]
@@ -193,6 +200,14 @@ mod tests {
             assert_eq!(functions(&table(magic)).unwrap(), expected, "{magic:#x}");
         }
         assert_eq!(functions(&table(0xffff_fff9)), None);
+    }
+
+    /// A probe at a wrong address could end the program.
+    #[test]
+    fn a_table_that_does_not_say_where_the_code_is_has_no_functions() {
+        let mut bytes = table(0xffff_fff1);
+        bytes[24..32].fill(0);
+        assert_eq!(functions(&bytes), None);
     }
 
     #[test]

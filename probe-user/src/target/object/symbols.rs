@@ -160,6 +160,7 @@ impl Symbols {
             text += symbols.collect(debug, &code, shift, &mut entries)?;
         }
         if is_stripped
+            && debug.is_none()
             && let Some(table) = watched(source.budget(), || GoFunctions::read(source, layout))?
         {
             text += table.text();
@@ -267,8 +268,9 @@ fn collect_go<'data>(
 ) -> Result<(), TooLarge> {
     drop(budget.lend(((entries.len() + table.most()) * size_of::<Entry<'_>>()) as u64)?);
     let mut ticker = budget.ticker();
-    for GoFunction { addresses, name } in table.iter() {
+    for index in 0..table.most() {
         ticker.tick()?;
+        let Some(GoFunction { addresses, name }) = table.function(index) else { continue };
         if code.section_of(addresses.start).is_some() {
             let (address, size) = (addresses.start, addresses.end - addresses.start);
             entries.push(Entry { address, size, name, rank: 1, underscores: underscores(name) });

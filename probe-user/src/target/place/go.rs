@@ -29,6 +29,21 @@ pub(super) fn behind_stack_check(bytes: &[u8], address: u64) -> Option<u64> {
     None
 }
 
+/// Returns true if a function may end with another word in `r14` than it began with, such as one that is
+/// written in assembly. The goroutine is not known there.
+pub(super) fn loses_goroutine(instructions: &[Instruction]) -> bool {
+    let of = |it: &&Instruction| {
+        it.op0_kind() == OpKind::Register && it.op0_register().full_register() == Register::R14
+    };
+    let reads = |mnemonic| {
+        matches!(mnemonic, Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push | Mnemonic::Bt)
+    };
+    // C keeps it on the stack, and wrappers of assembly read it from thread-local memory again.
+    let is_restored = instructions.iter().filter(of).any(|it| it.mnemonic() == Mnemonic::Pop);
+    let mut written = instructions.iter().filter(of).filter(|it| !reads(it.mnemonic()));
+    !is_restored && written.any(|it| it.memory_segment() != Register::FS)
+}
+
 /// Recognizes `cmp rsp, [r14+0x10]`. Functions with large frames compare `r12`.
 fn compares_with_limit(instruction: &Instruction) -> bool {
     instruction.mnemonic() == Mnemonic::Cmp

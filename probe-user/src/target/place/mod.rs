@@ -156,6 +156,9 @@ fn exit(
     if by_return_probe && !policy.guarded {
         return ExitPlacement::ReturnProbe;
     }
+    if (policy.is_go || map.is_go()) && go::loses_goroutine(&flow.instructions) {
+        return ExitPlacement::Unseen("it uses the register of the goroutine".into());
+    }
     match exits::exit_sites(map, flow, candidate.address, entry) {
         sites if by_return_probe => ExitPlacement::Guarded(sites),
         Ok(sites) => ExitPlacement::Sites(sites),
