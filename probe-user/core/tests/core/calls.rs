@@ -1,11 +1,9 @@
 //! Tests which events make a call, and which calls have a duration: the contract of the report.
 
 mod jumps;
-
 use crate::support::*;
 use ctrace_common::Kind;
-use ctrace_core::engine::EngineConfig;
-use ctrace_core::engine::ProcessChange;
+use ctrace_core::engine::{EngineConfig, ProcessChange};
 use ctrace_core::function::{ExitSeen, FunctionInfo};
 use ctrace_core::report::Report;
 use ctrace_core::units::{FuncId, Nanos, Pid, Tid};
