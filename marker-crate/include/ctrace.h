@@ -927,10 +927,9 @@ enum { CTRACE_TRACE = 1, CTRACE_DEBUG, CTRACE_INFO, CTRACE_WARN, CTRACE_ERROR };
  * ------------------------------------------------------------------------------------------------- */
 
 #ifdef __cplusplus
-#include <stdint.h>
 
-#define CTRACE_LOCK_OFF_(flags, name, lock) ((void)(lock), (uint64_t)0)
-#define CTRACE_LOCK_NAME_OFF_(lock, name) ((void)(lock), (void)(name), (uint64_t)0)
+#define CTRACE_LOCK_OFF_(flags, name, lock) ((void)(lock), (unsigned long long)0)
+#define CTRACE_LOCK_NAME_OFF_(lock, name) ((void)(lock), (void)(name), (unsigned long long)0)
 #if CTRACE_ENABLED
 #define CTRACE_LOCK_ON_(flags, name, lock) CTRACE_WITH_VALUE_(flags, name, "lock", "locks", CTRACE_GROUP_, lock)
 #define CTRACE_LOCK_NAME_ON_(lock, name)                                                               \
@@ -951,7 +950,7 @@ enum { CTRACE_TRACE = 1, CTRACE_DEBUG, CTRACE_INFO, CTRACE_WARN, CTRACE_ERROR };
 namespace ctrace_c1 {
 /* The events of locks, each in one place, so that ctrace sees each once. They return 0 if they are off. */
 #define CTRACE_LOCK_EVENT_(function, flags, name)                                                      \
-    CTRACE_LOCK_INLINE_ uint64_t function(uint64_t lock) noexcept {                                    \
+    CTRACE_LOCK_INLINE_ unsigned long long function(unsigned long long lock) noexcept {                                    \
         return CTRACE_CHOOSE_(CTRACE_DISABLE_locks, CTRACE_LOCK_ON_, CTRACE_LOCK_OFF_)(flags, name, lock); \
     }
 CTRACE_LOCK_EVENT_(mutex_waits, 8, "mutex wait")
@@ -966,7 +965,7 @@ CTRACE_LOCK_EVENT_(rwlock_unlocked, 12, "rwlock unlock")
 CTRACE_LOCK_EVENT_(rwlock_refused, 12, "rwlock refused")
 #undef CTRACE_LOCK_EVENT_
 
-CTRACE_LOCK_INLINE_ void lock_named(uint64_t lock, const char *name) noexcept {
+CTRACE_LOCK_INLINE_ void lock_named(unsigned long long lock, const char *name) noexcept {
     if (*name)
         (void)CTRACE_CHOOSE_(CTRACE_DISABLE_locks, CTRACE_LOCK_NAME_ON_, CTRACE_LOCK_NAME_OFF_)(lock, name);
 }
@@ -975,13 +974,13 @@ CTRACE_LOCK_INLINE_ void lock_named(uint64_t lock, const char *name) noexcept {
 typedef guard lock_wait;
 /* ctrace is told a lock's name now and then, as an earlier time may be lost. Threads that share a lock may
  * count one acquisition for two. */
-CTRACE_LOCK_COLD_ inline void lock_counted(uint64_t lock, const char *name, uint32_t *since) noexcept {
-    uint32_t n = __atomic_load_n(since, __ATOMIC_RELAXED);
+CTRACE_LOCK_COLD_ inline void lock_counted(unsigned long long lock, const char *name, unsigned int *since) noexcept {
+    unsigned int n = __atomic_load_n(since, __ATOMIC_RELAXED);
     __atomic_store_n(since, (n + 1) % 64, __ATOMIC_RELAXED);
     if (n == 0) lock_named(lock, name);
 }
 /* Notes an acquisition without a wait. Whoever listens next does not know the name. */
-CTRACE_LOCK_INLINE_ void lock_acquired(uint64_t on, uint64_t lock, const char *name, uint32_t *since) noexcept {
+CTRACE_LOCK_INLINE_ void lock_acquired(unsigned long long on, unsigned long long lock, const char *name, unsigned int *since) noexcept {
     if (CTRACE_UNLIKELY_(on))
         lock_counted(lock, name, since);
     else if (CTRACE_UNLIKELY_(__atomic_load_n(since, __ATOMIC_RELAXED)))
@@ -989,10 +988,10 @@ CTRACE_LOCK_INLINE_ void lock_acquired(uint64_t on, uint64_t lock, const char *n
 }
 #else
 struct lock_wait {
-    explicit lock_wait(uint64_t) noexcept {}
+    explicit lock_wait(unsigned long long) noexcept {}
     void end() noexcept {}
 };
-CTRACE_LOCK_INLINE_ void lock_acquired(uint64_t, uint64_t, const char *, uint32_t *) noexcept {}
+CTRACE_LOCK_INLINE_ void lock_acquired(unsigned long long, unsigned long long, const char *, unsigned int *) noexcept {}
 #endif
 
 /* Whether M is a shared mutex. */
@@ -1009,21 +1008,21 @@ namespace ctrace {
  * acquisitions had to wait. If M's lock throws, the wait counts as one that got the lock. */
 template <class M> class lockable {
     const char *name_;
-    uint32_t since_; /* acquisitions since ctrace was told the name */
+    unsigned int since_; /* acquisitions since ctrace was told the name */
     M mutex_;
     enum { shared = ctrace_c1::is_shared<M>::value };
 
-    uint64_t here() const noexcept { return (uint64_t)(uintptr_t)this; }
+    unsigned long long here() const noexcept { return (unsigned long long)this; }
 
     CTRACE_LOCK_COLD_ void wait() {
-        const uint64_t at = here();
+        const unsigned long long at = here();
         ctrace_c1::lock_wait waits(shared ? ctrace_c1::rwlock_waits_to_write(at) : ctrace_c1::mutex_waits(at));
         mutex_.lock();
         waits.end();
         ctrace_c1::lock_named(at, name_);
     }
     CTRACE_LOCK_COLD_ void wait_shared() {
-        const uint64_t at = here();
+        const unsigned long long at = here();
         ctrace_c1::lock_wait waits(ctrace_c1::rwlock_waits_to_read(at));
         mutex_.lock_shared();
         waits.end();
@@ -1031,13 +1030,13 @@ template <class M> class lockable {
     }
     bool tried() {
         if (!mutex_.try_lock()) return false;
-        const uint64_t at = here();
+        const unsigned long long at = here();
         ctrace_c1::lock_acquired(shared ? ctrace_c1::rwlock_written(at) : ctrace_c1::mutex_locked(at), at, name_, &since_);
         return true;
     }
     bool tried_shared() {
         if (!mutex_.try_lock_shared()) return false;
-        const uint64_t at = here();
+        const unsigned long long at = here();
         ctrace_c1::lock_acquired(ctrace_c1::rwlock_read(at), at, name_, &since_);
         return true;
     }

@@ -14,12 +14,14 @@ use ctrace_core::{
 };
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
 /// Series of values that a target has, at most. So many values can be among the first, one after another.
 pub(crate) const MOST_SERIES: usize = 100;
+/// Functions that a target has series of, at most. A target may bring new names each time that it starts.
+const MOST_FUNCTIONS: usize = 100;
 /// Values whose sums are known, to find out which take the most time.
 const MOST_KNOWN: usize = 4_096;
 
@@ -39,7 +41,8 @@ enum LabelValue {
     Lost,
 }
 
-type Key = (FunctionKey, LabelValue);
+/// `None` stands for all functions without series of their own.
+type Key = (Option<FunctionKey>, LabelValue);
 
 impl CallsOfValue {
     pub(crate) fn new(function: &FunctionInfo, value: CallValue, sum: ValueSum) -> Self {
@@ -57,6 +60,7 @@ impl CallsOfValue {
 pub(super) struct Values {
     argument: Arc<str>,
     most: usize,
+    functions: BTreeSet<FunctionKey>,
     /// All calls of the values that are known.
     known: HashMap<Key, ValueSum>,
     /// The published sums. Values without an entry are among the others.
@@ -66,21 +70,22 @@ pub(super) struct Values {
 impl Values {
     pub(super) fn new(argument: &str, most: usize) -> Self {
         let argument = names::label(argument);
-        Self { argument, most, known: HashMap::new(), series: BTreeMap::new() }
+        let (functions, known) = (BTreeSet::new(), HashMap::new());
+        Self { argument, most, functions, known, series: BTreeMap::new() }
     }
 
     /// Adds calls.
     pub(super) fn add(&mut self, calls: Vec<CallsOfValue>) {
-        for CallsOfValue { function, value, sum } in &calls {
-            let key = (function.clone(), value.clone());
-            let has_room = self.known.len() < MOST_KNOWN || self.known.contains_key(&key);
-            if matches!(value, LabelValue::Known(_)) && has_room {
-                self.known.entry(key).or_default().add(sum);
+        let calls: Vec<(Key, ValueSum)> =
+            calls.into_iter().map(|of| ((self.admitted(of.function), of.value), of.sum)).collect();
+        for (key, sum) in &calls {
+            let has_room = self.known.len() < MOST_KNOWN || self.known.contains_key(key);
+            if matches!(key, (Some(_), LabelValue::Known(_))) && has_room {
+                self.known.entry(key.clone()).or_default().add(sum);
             }
         }
         self.promote();
-        for CallsOfValue { function, value, sum } in calls {
-            let key = (function, value);
+        for (key, sum) in calls {
             let key = match &key.1 {
                 LabelValue::Known(_) if !self.series.contains_key(&key) => {
                     (key.0, LabelValue::Others)
@@ -89,6 +94,14 @@ impl Values {
             };
             self.series.entry(key).or_default().add(&sum);
         }
+    }
+
+    /// Returns the function if it has series of its own.
+    fn admitted(&mut self, function: FunctionKey) -> Option<FunctionKey> {
+        if self.functions.len() < MOST_FUNCTIONS {
+            self.functions.insert(function.clone());
+        }
+        self.functions.contains(&function).then_some(function)
     }
 
     /// Gives series to the values that took the most time.
@@ -112,8 +125,9 @@ impl Values {
                 LabelValue::Lost => ("lost", "".into()),
             };
             let more = [("argument", Arc::clone(&self.argument)), ("which", which.into())];
-            let labels: Labels =
-                function.labels(target).into_iter().chain(more).chain([("value", value)]).collect();
+            let function = function.as_ref();
+            let names = function.map_or_else(|| names::other(target), |it| it.labels(target));
+            let labels: Labels = names.into_iter().chain(more).chain([("value", value)]).collect();
             families.push(&catalog::VALUE_CALLS, labels.clone(), sum.calls as f64);
             families.push(&catalog::VALUE_TIME, labels, catalog::VALUE_TIME.value(sum.total.0));
         }
@@ -130,6 +144,27 @@ mod tests {
         let function = FunctionInfo::new("handle", "program");
         let sum = ValueSum { calls, total: Nanos(total) };
         CallsOfValue::new(&function, CallValue::Known(Value::Unsigned(value)), sum)
+    }
+
+    /// A program may have other names each time that it starts, and two that are shown alike.
+    #[test]
+    fn names_without_end_have_bounded_series() {
+        let mut values = Values::new("key", 20);
+        for number in 0..3 * MOST_FUNCTIONS {
+            let function = FunctionInfo::new(format!("f{number}"), "program");
+            let sum = ValueSum { calls: 2, total: Nanos(5) };
+            values.add(vec![CallsOfValue::new(&function, CallValue::Unread, sum)]);
+        }
+        let told = told(&values);
+        assert_eq!(told.len(), MOST_FUNCTIONS + 1);
+        assert_eq!(told.iter().map(|(_, calls)| calls).sum::<f64>(), 600.0);
+        let mut values = Values::new("key", 20);
+        for name in ["a\x1b", "a\\u{1b}"] {
+            let function = FunctionInfo::new(name, "program");
+            let sum = ValueSum { calls: 2, total: Nanos(5) };
+            values.add(vec![CallsOfValue::new(&function, CallValue::Unread, sum)]);
+        }
+        assert_eq!(self::told(&values).len(), 1);
     }
 
     /// Returns the calls of each series by its value, those of the others first.

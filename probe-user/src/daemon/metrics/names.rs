@@ -33,12 +33,13 @@ impl FunctionKey {
         }
     }
 
+    /// Makes one of names as they are shown: two that are shown alike are one.
     pub(super) fn of(function: &FunctionInfo) -> Self {
         Self {
-            name: Arc::clone(&function.name),
-            object: Arc::clone(&function.object),
+            name: label(&function.name),
+            object: label(&function.object),
             kind: function.kind,
-            group: function.group.clone(),
+            group: function.group.as_deref().map(label),
         }
     }
 
