@@ -13,7 +13,7 @@ struct TailCalls {
 
 /// Notes in the plan of an object which of its functions leave by jumps to traced functions only.
 pub(super) fn note(planned: &mut [Planned]) {
-    let successors = TailCalls::of(planned).without_circles().with_seen_ends();
+    let successors = TailCalls::of(planned).with_seen_ends();
     for (one, successors) in planned.iter_mut().zip(successors) {
         // At the jump its result is not there yet, and who asks for it gets a call without one.
         let successors = successors.filter(|it| !it.is_empty() && !one.info.has_result());
@@ -55,43 +55,22 @@ impl TailCalls {
         Self { successors }
     }
 
-    /// Gives up the ends of functions that may jump to each other without end: a state machine would nest
-    /// as deep as it has steps, and all of its calls would end unseen. They end at their jumps.
-    fn without_circles(mut self) -> Self {
-        // What leads to no function on a circle, and is on none, is taken away from the end on.
-        let mut is_left = vec![true; self.successors.len()];
-        loop {
-            let leads_on = |own: &Option<Vec<usize>>| own.iter().flatten().any(|to| is_left[*to]);
-            let ends: Vec<usize> = (0..is_left.len())
-                .filter(|place| is_left[*place] && !leads_on(&self.successors[*place]))
-                .collect();
-            if ends.is_empty() {
-                break;
-            }
-            ends.into_iter().for_each(|place| is_left[place] = false);
-        }
-        for (own, is_left) in self.successors.iter_mut().zip(is_left) {
-            if is_left {
-                *own = None;
-            }
-        }
-        self
-    }
-
     /// Returns the successors of those functions of which every end is seen: at a return, or behind jumps at
-    /// that of a successor.
-    fn with_seen_ends(mut self) -> Vec<Option<Vec<usize>>> {
+    /// that of a successor. Functions that jump in a circle are none: a state machine would nest as deep as
+    /// it has steps, and all of its calls would end unseen. They end at their jumps.
+    fn with_seen_ends(self) -> Vec<Option<Vec<usize>>> {
+        let mut is_seen = vec![false; self.successors.len()];
         loop {
-            let is_seen: Vec<bool> = self.successors.iter().map(Option::is_some).collect();
-            let mut changes = false;
-            for own in &mut self.successors {
-                if own.as_ref().is_some_and(|it| it.iter().any(|place| !is_seen[*place])) {
-                    (*own, changes) = (None, true);
-                }
+            let seen_now: Vec<bool> = self
+                .successors
+                .iter()
+                .map(|own| own.as_ref().is_some_and(|it| it.iter().all(|place| is_seen[*place])))
+                .collect();
+            if seen_now == is_seen {
+                let own = self.successors.into_iter().zip(is_seen);
+                return own.map(|(own, is_seen)| own.filter(|_| is_seen)).collect();
             }
-            if !changes {
-                return self.successors;
-            }
+            is_seen = seen_now;
         }
     }
 }
