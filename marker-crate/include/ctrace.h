@@ -33,15 +33,17 @@
  *   CTRACE_PLOT("queue", n)                      a number that changes over time, an integer or a float
  *   CTRACE_PLOT_UNIT("load", "%", x)             with its unit, which has none of the characters ,:[]
  *   CTRACE_PLOT_IN(group, "queue", n)
- *   CTRACE_FRAME("physics")                      a frame ends, and the next one begins. ctrace counts and
- *   CTRACE_FRAME_IN(group, "physics")            shows these; `ctrace --frame` needs scopes around frames
+ *   CTRACE_FRAME("physics")                      a frame ends, and the next one begins
+ *   CTRACE_FRAME_IN(group, "physics")
  *
- * Locks, in C++ only
+ * Locks, in C++11 and later
  *
  *   ctrace::lockable<std::mutex> pool("pool");   a mutex with a name: ctrace shows who waits for it, and who
  *                               holds it meanwhile. It has lock, try_lock and unlock, and those of shared
- *                               mutexes if M is one. Any M with a try_lock will do. The markers are in the
- *                               group `locks`. It stays M, and no more, where all of this compiles to nothing
+ *                               mutexes if M is one. Any M with a try_lock will do. A thread can lock it again
+ *                               while it holds it if M's name has the word `recursive`, as those of std have.
+ *                               The markers are in the group `locks`. Where these compile to nothing, it calls
+ *                               M's functions and nothing else. It is another type there
  *
  * Texts, numbers and their arguments are computed only while somebody traces them. A message is
  * formatted on the stack by vsnprintf, without memory of its own. Of a message 1008 bytes count; a longer
@@ -926,7 +928,7 @@ enum { CTRACE_TRACE = 1, CTRACE_DEBUG, CTRACE_INFO, CTRACE_WARN, CTRACE_ERROR };
  * Locks
  * ------------------------------------------------------------------------------------------------- */
 
-#ifdef __cplusplus
+#if defined(__cplusplus) && __cplusplus >= 201103L
 
 #define CTRACE_LOCK_OFF_(flags, name, lock) ((void)(lock), (unsigned long long)0)
 #define CTRACE_LOCK_NAME_OFF_(lock, name) ((void)(lock), (void)(name), (unsigned long long)0)
@@ -947,7 +949,15 @@ enum { CTRACE_TRACE = 1, CTRACE_DEBUG, CTRACE_INFO, CTRACE_WARN, CTRACE_ERROR };
 #define CTRACE_LOCK_COLD_
 #endif
 
+/* Files that are compiled with and without these markers have functions of their own. */
+#if CTRACE_ENABLED
+#define CTRACE_LOCK_TYPES_ CTRACE_CHOOSE_(CTRACE_DISABLE_locks, locks_on, locks_off)
+#else
+#define CTRACE_LOCK_TYPES_ locks_off
+#endif
+
 namespace ctrace_c1 {
+inline namespace CTRACE_LOCK_TYPES_ {
 /* The events of locks, each in one place, so that ctrace sees each once. They return 0 if they are off. */
 #define CTRACE_LOCK_EVENT_(function, flags, name)                                                      \
     CTRACE_LOCK_INLINE_ unsigned long long function(unsigned long long lock) noexcept {                                    \
@@ -955,6 +965,7 @@ namespace ctrace_c1 {
     }
 CTRACE_LOCK_EVENT_(mutex_waits, 8, "mutex wait")
 CTRACE_LOCK_EVENT_(mutex_locked, 12, "mutex lock")
+CTRACE_LOCK_EVENT_(recursive_mutex_locked, 12, "recursive mutex lock")
 CTRACE_LOCK_EVENT_(mutex_unlocked, 12, "mutex unlock")
 CTRACE_LOCK_EVENT_(mutex_refused, 12, "mutex refused")
 CTRACE_LOCK_EVENT_(rwlock_waits_to_read, 8, "rwlock read wait")
@@ -1001,9 +1012,19 @@ template <class M> struct is_shared {
     template <class N> static long test(...);
     enum { value = sizeof(test<M>(0)) == sizeof(char) };
 };
+/* Returns whether M's name says that a thread can take it more than once. */
+template <class M> CTRACE_LOCK_INLINE_ bool nests() noexcept {
+#if CTRACE_ENABLED
+    return __builtin_strstr(__PRETTY_FUNCTION__, "recursive") != nullptr;
+#else
+    return false;
+#endif
+}
+} // namespace CTRACE_LOCK_TYPES_
 } // namespace ctrace_c1
 
 namespace ctrace {
+inline namespace CTRACE_LOCK_TYPES_ {
 /* A mutex whose waits and holds ctrace can follow. It first tries to lock, so that it is known for sure which
  * acquisitions had to wait. If M's lock throws, the wait counts as one that got the lock. */
 template <class M> class lockable {
@@ -1031,7 +1052,10 @@ template <class M> class lockable {
     bool tried() {
         if (!mutex_.try_lock()) return false;
         const unsigned long long at = here();
-        ctrace_c1::lock_acquired(shared ? ctrace_c1::rwlock_written(at) : ctrace_c1::mutex_locked(at), at, name_, &since_);
+        const unsigned long long on = shared                    ? ctrace_c1::rwlock_written(at)
+                                      : ctrace_c1::nests<M>() ? ctrace_c1::recursive_mutex_locked(at)
+                                                               : ctrace_c1::mutex_locked(at);
+        ctrace_c1::lock_acquired(on, at, name_, &since_);
         return true;
     }
     bool tried_shared() {
@@ -1044,7 +1068,7 @@ template <class M> class lockable {
   public:
     constexpr lockable() : name_(""), since_(0), mutex_() {}
     /* The name is kept, not copied. */
-    explicit constexpr lockable(const char *name) : name_(name), since_(0), mutex_() {}
+    explicit constexpr lockable(const char *name) : name_(name ? name : ""), since_(0), mutex_() {}
     lockable(const lockable &) = delete;
     lockable &operator=(const lockable &) = delete;
 
@@ -1077,7 +1101,8 @@ template <class M> class lockable {
         mutex_.unlock_shared();
     }
 };
+} // namespace CTRACE_LOCK_TYPES_
 } // namespace ctrace
-#endif /* __cplusplus */
+#endif /* C++11 */
 
 #endif /* CTRACE_H */

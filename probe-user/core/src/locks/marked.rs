@@ -12,9 +12,15 @@ const GROUP: &str = "locks";
 const NAMING: &str = "lock name";
 pub(super) const NAME: &str = "name";
 
-static EVENTS: [LockFunction; 10] = [
+const fn took_mutex(name: &'static str, recursive: bool) -> LockFunction {
+    let event = of_mutex(name, Operation::Took(Mode::Exclusive));
+    LockFunction { recursive: Some(recursive), ..event }
+}
+
+static EVENTS: [LockFunction; 11] = [
     of_mutex("mutex wait", Operation::Wait(Mode::Exclusive)),
-    of_mutex("mutex lock", Operation::Took(Mode::Exclusive)),
+    took_mutex("mutex lock", false),
+    took_mutex("recursive mutex lock", true),
     of_mutex("mutex unlock", Operation::Release),
     of_mutex("mutex refused", Operation::Refused),
     of_rwlock("rwlock read wait", Operation::Wait(Mode::Shared)),

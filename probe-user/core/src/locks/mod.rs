@@ -78,14 +78,16 @@ pub struct LockFunction {
     pub name: &'static str,
     pub kind: LockKind,
     pub operation: Operation,
+    /// A thread can take the lock once more, if the function alone tells.
+    pub recursive: Option<bool>,
 }
 
 const fn of_mutex(name: &'static str, operation: Operation) -> LockFunction {
-    LockFunction { name, kind: LockKind::Mutex, operation }
+    LockFunction { name, kind: LockKind::Mutex, operation, recursive: None }
 }
 
 const fn of_rwlock(name: &'static str, operation: Operation) -> LockFunction {
-    LockFunction { name, kind: LockKind::RwLock, operation }
+    LockFunction { name, kind: LockKind::RwLock, operation, recursive: None }
 }
 
 /// All functions of libc that are known.

@@ -15,7 +15,7 @@ const WAITS_TO_READ: u32 = 7;
 const READ: u32 = 8;
 const WRITTEN: u32 = 9;
 const RW_UNLOCKED: u32 = 10;
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "mutex wait",
     "mutex lock",
     "mutex unlock",
@@ -24,10 +24,12 @@ const NAMES: [&str; 8] = [
     "rwlock read lock",
     "rwlock write lock",
     "rwlock unlock",
+    "recursive mutex lock",
 ];
+const TAKEN_AGAIN: u32 = 11;
 /// A function of libc behind them.
-const LIBC_LOCK: u32 = 11;
-const LIBC_UNLOCK: u32 = 12;
+const LIBC_LOCK: u32 = 12;
+const LIBC_UNLOCK: u32 = 13;
 
 fn marker(name: &str, values: Vec<ValueInfo>) -> FunctionInfo {
     let is_scope = name.ends_with(" wait");
@@ -101,6 +103,29 @@ fn a_wait_is_a_scope_and_a_hold_lies_between_two_points() {
         assert_eq!((&*waiter.name, waiter.waits, waiter.wait_ns), ("thread 2", 1, Nanos(320)));
         assert_eq!((&*holder.name, holder.blocked, holder.blocked_ns), ("thread 1", 1, Nanos(300)));
     }
+}
+
+/// The second unlock was not seen, nor could the thread take the lock again without it.
+#[test]
+fn only_a_recursive_mutex_is_taken_again_by_its_holder() {
+    let mut trace = marked_trace();
+    trace.point(1, LOCKED, 100, A).point(1, UNLOCKED, 130, A).point(1, LOCKED, 200, A);
+    trace.point(1, LOCKED, 300, A).point(1, UNLOCKED, 370, A);
+    trace.point(1, TAKEN_AGAIN, 400, B).point(1, TAKEN_AGAIN, 410, B).point(1, UNLOCKED, 430, B);
+    trace.point(1, UNLOCKED, 490, B);
+    let report = locks_of(trace);
+    let lock = |at: u64| {
+        let address = format!("{at:#x}");
+        report.locks.iter().find(|lock| lock.address == address).unwrap()
+    };
+    let (plain, recursive) = (lock(A), lock(B));
+    assert_eq!((numbers(plain), plain.nested, plain.recursive), ((3, 0, 0, 30 + 70), 0, false));
+    assert_eq!((plain.unknown_holds, plain.open_holds), (1, 0));
+    assert_eq!(
+        (numbers(recursive), recursive.nested, recursive.recursive),
+        ((1, 0, 0, 90), 1, true)
+    );
+    assert_eq!((recursive.unknown_holds, recursive.open_holds), (0, 0));
 }
 
 /// Its holder took the lock before the trace.
