@@ -19,6 +19,14 @@ pub(super) const ALL: [Contender; 5] = [
             calls();
         },
         scoped: marked,
+        messaged: Some(|x| {
+            ctrace_marker::message!("connection {} took too long", 1_000_000 + x % 1000);
+            black_box(x) + 1
+        }),
+        plotted: Some(|x| {
+            ctrace_marker::plot!("plotted", x as f64);
+            black_box(x) + 1
+        }),
     },
     Contender {
         name: "tracy-client",
@@ -34,6 +42,16 @@ pub(super) const ALL: [Contender; 5] = [
             let _scope = tracy_client::span!("scoped");
             black_box(x) + 1
         },
+        messaged: Some(|x| {
+            if let Some(client) = tracy_client::Client::running() {
+                client.message(&format!("connection {} took too long", 1_000_000 + x % 1000), 0);
+            }
+            black_box(x) + 1
+        }),
+        plotted: Some(|x| {
+            tracy_client::plot!("plotted", x as f64);
+            black_box(x) + 1
+        }),
     },
     Contender {
         name: "puffin",
@@ -52,6 +70,8 @@ pub(super) const ALL: [Contender; 5] = [
             puffin::profile_scope!("scoped");
             black_box(x) + 1
         },
+        messaged: None,
+        plotted: None,
     },
     Contender {
         name: "fastrace",
@@ -65,6 +85,8 @@ pub(super) const ALL: [Contender; 5] = [
             let _scope = LocalSpan::enter_with_local_parent("scoped");
             black_box(x) + 1
         },
+        messaged: None,
+        plotted: None,
     },
     Contender {
         name: "tracing",
@@ -78,6 +100,8 @@ pub(super) const ALL: [Contender; 5] = [
             let _scope = tracing::info_span!("scoped").entered();
             black_box(x) + 1
         },
+        messaged: None,
+        plotted: None,
     },
 ];
 

@@ -1,7 +1,7 @@
-//! Measures the cost of a scope for its thread, for ctrace and for comparable crates.
+//! Measures the cost of a scope, a message or a plot for its thread, for ctrace and for comparable crates.
 //!
-//! `peers CONTENDER` times calls of two functions in turns. The functions differ only in the scope.
-//! It prints `bare_ns` and `scope_ns`: the CPU time of a call, as the median over stretches. Each
+//! `peers CONTENDER [scope|message|plot]` times calls of two functions in turns. The functions differ only
+//! in the marker. It prints `bare_ns` and `scope_ns`: the CPU time of a call, as the median over stretches. Each
 //! contender records and delivers in its documented way, and its own threads do not count. Each one
 //! groups several calls into a frame, trace or similar, as it expects.
 
@@ -22,7 +22,24 @@ struct Contender {
     start: fn(),
     /// Runs the calls in an outer scope, and delivers the results.
     within: fn(&mut dyn FnMut()),
-    scoped: fn(u64) -> u64,
+    scoped: Marked,
+    /// A message of 32 bytes with a number, if it has messages.
+    messaged: Option<Marked>,
+    plotted: Option<Marked>,
+}
+
+/// A function with a marker.
+type Marked = fn(u64) -> u64;
+
+impl Contender {
+    fn marked(&self, marker: Option<&str>) -> Option<Marked> {
+        match marker {
+            None | Some("scope") => Some(self.scoped),
+            Some("message") => self.messaged,
+            Some("plot") => self.plotted,
+            Some(_) => None,
+        }
+    }
 }
 
 #[inline(never)]
@@ -36,7 +53,7 @@ fn on_processor() -> f64 {
 }
 
 /// Returns the time of a call in nanoseconds.
-fn stretch(contender: &Contender, function: fn(u64) -> u64) -> f64 {
+fn stretch(contender: &Contender, function: Marked) -> f64 {
     let start = on_processor();
     for _ in 0..STRETCH {
         (contender.within)(&mut || {
@@ -56,16 +73,20 @@ fn median(mut times: Vec<f64>) -> f64 {
 }
 
 fn main() -> ExitCode {
-    let name = std::env::args().nth(1).unwrap_or_default();
-    let Some(contender) = contenders::ALL.iter().find(|contender| contender.name == name) else {
-        eprintln!("usage: peers {}", contenders::ALL.map(|contender| contender.name).join("|"));
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let named = |contender: &&Contender| Some(contender.name) == arguments.first().map(|it| &**it);
+    let contender = contenders::ALL.iter().find(named);
+    let marked = contender.and_then(|it| it.marked(arguments.get(1).map(|it| &**it)));
+    let (Some(contender), Some(marked)) = (contender, marked) else {
+        let names = contenders::ALL.map(|contender| contender.name).join("|");
+        eprintln!("usage: peers {names} [scope|message|plot]; not all have messages and plots");
         return ExitCode::FAILURE;
     };
     (contender.start)();
     let (mut without, mut with) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         without.push(stretch(contender, bare));
-        with.push(stretch(contender, contender.scoped));
+        with.push(stretch(contender, marked));
     }
     println!("bare_ns {:.3}\nscope_ns {:.3}", median(without), median(with));
     println!("calls {}", ROUNDS as u64 * STRETCH * CALLS);

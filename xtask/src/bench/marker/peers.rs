@@ -1,11 +1,12 @@
-//! Compares an active scope with other ways to time a function from inside. A program outside the
-//! workspace uses the crates; uftrace has a C program.
+//! Compares an active scope with other ways to time a function from inside, and messages and plots with
+//! Tracy's. A program outside the workspace uses the crates; uftrace has a C program.
 
 use super::{Row, Times, Traced, scopes, target};
 use crate::bench::{call::value, output};
 use crate::{machine, paths};
-use anyhow::Result;
-use std::path::PathBuf;
+use anyhow::{Result, bail};
+use std::iter;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const ROUNDS: usize = 5;
@@ -24,28 +25,48 @@ pub(super) fn program() -> Result<PathBuf> {
 
 pub(in crate::bench) fn run() -> Result<Vec<Row>> {
     let program = program()?;
-    let mut ours = f64::INFINITY;
-    let mut theirs = [f64::INFINITY; CRATES.len()];
-    for _ in 0..ROUNDS {
-        ours = ours.min(Times::of(&Traced::run(&program, &["ctrace"], &[])?.printed)?.added());
-        for (name, best) in CRATES.iter().zip(&mut theirs) {
-            let printed = output(name, Command::new(&program).arg(name))?;
-            *best = best.min(Times::of(&printed)?.added());
-        }
+    let mut rows = in_rust(&program, "scope", &CRATES, None)?;
+    for (marker, goal) in [("message", 60.0), ("plot", 35.0)] {
+        rows.extend(in_rust(&program, marker, &CRATES[..1], Some(goal))?);
     }
-    let mut rows = vec![Row::new("scope in Rust, on: ctrace", nanos(ours))];
-    rows.extend(CRATES.iter().zip(theirs).map(|(name, cost)| versus("Rust", name, cost, ours)));
     rows.extend(uftrace()?);
     Ok(rows)
 }
 
-fn versus(language: &str, name: &str, cost: f64, ours: f64) -> Row {
+/// Compares a marker with those of crates. `goal` is the most that it may cost.
+fn in_rust(
+    program: &Path,
+    marker: &str,
+    crates: &[&'static str],
+    goal: Option<f64>,
+) -> Result<Vec<Row>> {
+    let mut ours = f64::INFINITY;
+    let mut theirs = vec![f64::INFINITY; crates.len()];
+    for _ in 0..ROUNDS {
+        let traced = Traced::run(program, &["ctrace", marker], &[])?;
+        if traced.lost()? > 0 {
+            bail!("{} events were lost", traced.lost()?);
+        }
+        ours = ours.min(Times::of(&traced.printed)?.added());
+        for (name, best) in crates.iter().zip(&mut theirs) {
+            let printed = output(name, Command::new(program).args([name, marker]))?;
+            *best = best.min(Times::of(&printed)?.added());
+        }
+    }
+    let row = Row::new(format!("{marker} in Rust, on: ctrace"), nanos(ours));
+    let own = match goal {
+        Some(most) => row.goal(&format!("at most {most:.0} ns"), ours <= most),
+        None => row,
+    };
+    let what = format!("{marker} in Rust");
+    let others = crates.iter().zip(theirs).map(|(name, cost)| versus(&what, name, cost, ours));
+    Ok(iter::once(own).chain(others).collect())
+}
+
+fn versus(what: &str, name: &str, cost: f64, ours: f64) -> Row {
     let times = cost / ours;
-    Row::new(
-        format!("scope in {language}, on: {name}"),
-        format!("{}, {times:.1} times ctrace's", nanos(cost)),
-    )
-    .goal("at least twice ctrace's", times >= 2.0)
+    Row::new(format!("{what}, on: {name}"), format!("{}, {times:.1} times ctrace's", nanos(cost)))
+        .goal("at least twice ctrace's", times >= 2.0)
 }
 
 /// Measures the same function in C, instrumented by the compiler.
@@ -64,7 +85,10 @@ fn uftrace() -> Result<Vec<Row>> {
         let printed = output("uftrace", &mut command)?;
         theirs = theirs.min(value(&printed, "traced_ns")? - value(&printed, "bare_ns")?);
     }
-    Ok(vec![Row::new("scope in C, on: ctrace", nanos(ours)), versus("C", "uftrace", theirs, ours)])
+    Ok(vec![
+        Row::new("scope in C, on: ctrace", nanos(ours)),
+        versus("scope in C", "uftrace", theirs, ours),
+    ])
 }
 
 fn nanos(cost: f64) -> String {
