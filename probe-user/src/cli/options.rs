@@ -45,6 +45,11 @@ pub(crate) struct ProgramSelectArgs {
     #[arg(long, value_name = "N", default_missing_value = "1", num_args = 0..=1, require_equals = true,
         value_parser = values::at_least_one::<u32>)]
     pub with_callees: Option<u32>,
+    /// Also the functions that call the chosen ones by name. With =N: those that call these, too, N
+    /// calls up
+    #[arg(long, value_name = "N", default_missing_value = "1", num_args = 0..=1, require_equals = true,
+        value_parser = values::at_least_one::<u32>)]
+    pub with_callers: Option<u32>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]

@@ -128,7 +128,7 @@ impl Failure {
             }
             line.push_str(word);
         }
-        let line = line.replace(" For more information, try '--help'.", "");
+        let line = line.replace(" For more information, try '--help'.", "").replace(" tip: ", "; ");
         Self::new(Self::OWN, anyhow::anyhow!("{line}; --help tells more"))
     }
 

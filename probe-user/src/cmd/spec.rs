@@ -42,6 +42,7 @@ pub(super) fn select(
         pairs: program.pairs.clone(),
         no_pairs: program.no_pairs,
         with_callees: program.with_callees.unwrap_or(0),
+        with_callers: program.with_callers.unwrap_or(0),
         values: [values.arguments.as_slice(), &values.results, &values.conditions, &of_locks]
             .concat(),
         locks: values.locks,

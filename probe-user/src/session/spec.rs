@@ -31,6 +31,8 @@ pub(crate) struct SelectSpec {
     pub no_pairs: bool,
     /// The number of calls from chosen functions to others that are traced as well.
     pub with_callees: u32,
+    /// The number of calls of chosen functions by others that are traced as well.
+    pub with_callers: u32,
     /// Values of calls, and conditions on them. Their functions are selected, too.
     pub values: Vec<AskedValues>,
     /// Locks are followed. `values` has what that needs.

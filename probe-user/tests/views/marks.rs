@@ -3,7 +3,7 @@
 
 use super::{WIDE, check, fixture, sound};
 use ctrace_core::function::ProbeCost;
-use ctrace_core::report::{ProbeTimes, Report};
+use ctrace_core::report::{ProbeTimes, Report, SampledReport};
 use ctrace_core::units::Nanos;
 use ctrace_user::testing::ui::{Style, ViewOptions, render_table};
 
@@ -56,6 +56,35 @@ fn rows_say_what_their_numbers_need() {
     assert_eq!(render(&with_marks(true)), render(&with_marks(false)));
     let ascii = Style { ascii: true, ..WIDE };
     assert!(check("marks_ascii", &with_marks(true), &ViewOptions::default(), &ascii).is_ascii());
+}
+
+/// A quarter of what it calls was seen for a quarter of the time.
+#[test]
+fn self_time_of_others_is_marked() {
+    let mut report = with_marks(false);
+    report.functions[1].sampled = Some(SampledReport {
+        armed_ns: report.duration_ns,
+        armed_percent: 25.0,
+        windows: 8,
+        calls: None,
+        calls_error: None,
+        total_ns: None,
+        active_ns: None,
+    });
+    let marked = |report: &Report| {
+        let text = sound(report, &ViewOptions::default(), &WIDE);
+        let row = text.lines().find(|line| line.starts_with("main")).expect("a row").to_owned();
+        let legend = text.contains("s: its self time has that of functions which it calls");
+        (row.split_whitespace().nth(1).expect("letters").contains('s'), legend)
+    };
+    // 60 of the 900 µs of its own, three times: a fifth.
+    report.functions[0].self_ns = Nanos(900_000);
+    assert_eq!(marked(&report), (true, true));
+    report.functions[0].self_ns = Nanos(2_900_000);
+    assert_eq!(marked(&report), (false, false));
+    report.functions[0].self_ns = Nanos(900_000);
+    report.functions[1].sampled = None;
+    assert_eq!(marked(&report), (false, false));
 }
 
 #[test]

@@ -20,6 +20,12 @@ fn what_ran_already_is_not_said_to_be_idle() {
     let is_told = |text: &str| text.replace('\n', " ").contains(told);
     assert!(is_told(&text), "{text}");
     assert!(text.contains("1 selected function was not called while traced: idle."), "{text}");
+    // A filter may have taken its calls.
+    report.filtered_calls = 37;
+    let text = render_table(&report, &ViewOptions::default(), &FILE).expect("it can be shown");
+    let told = "2 selected functions have no call that came through the filters: main, idle.";
+    assert!(!is_told(&text) && text.contains(told), "{text}");
+    report.filtered_calls = 0;
     report.functions.truncate(2);
     let text = render_table(&report, &ViewOptions::default(), &FILE).expect("it can be shown");
     assert!(is_told(&text), "{text}");

@@ -158,7 +158,7 @@ pub(crate) const DAEMON: [Key<Daemon>; 7] = [
 ];
 
 /// `[[target]]`, and `[defaults]` but for `id`.
-pub(crate) const TARGET: [Key<Target>; 51] = [
+pub(crate) const TARGET: [Key<Target>; 52] = [
     target("id", r#""""#, "What this target is called in reports and commands.", |c, v| {
         Ok(c.id = TargetName(v.parsed(name)?.into()))
     })
@@ -228,6 +228,13 @@ pub(crate) const TARGET: [Key<Target>; 51] = [
         "Also trace the functions that the chosen ones call by name, as many calls deep, as `ctrace attach \
          --with-callees`.",
         |c, v| Ok(c.what.select.with_callees = v.count()?),
+    ),
+    target(
+        "with_callers",
+        "0",
+        "Also trace the functions that call the chosen ones by name, as many calls up, as `ctrace attach \
+         --with-callers`.",
+        |c, v| Ok(c.what.select.with_callers = v.count()?),
     ),
     target("markers", "[]", "Marker scopes to trace, as `ctrace attach -m`.", |c, v| {
         Ok(c.what.select.markers = v.texts()?)

@@ -131,7 +131,7 @@ impl<'a> Setup<'a> {
         if !values && spec.select.values.iter().any(AskedValues::shows) {
             plan.remarks.push(UNSEEN_VALUES.to_owned());
         }
-        if spec.select.with_callees > 0 {
+        if spec.select.with_callees > 0 || spec.select.with_callers > 0 {
             let remark = among_callees(plan.planned());
             plan.remarks.extend(remark);
         }
@@ -389,6 +389,7 @@ pub(crate) fn planner(
         pairs: &select.pairs,
         no_pairs: select.no_pairs,
         with_callees: select.with_callees,
+        with_callers: select.with_callers,
         values: &values
             .iter()
             .map(|asked| ValuesOf { pattern: &asked.functions, is_usdt: asked.is_usdt })

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Adds the functions that the chosen ones call, and what those call, this many calls deep.
 /// `exclude` takes away what is not wanted. What it took is not followed.
-pub(crate) fn add(
+pub(super) fn add(
     selection: &mut Selection,
     objects: &[Object],
     depth: u32,
@@ -27,7 +27,7 @@ pub(crate) fn add(
         return selection.notes.push(note.to_owned());
     }
     let before = all.len();
-    let mut search = Search { objects, maps: BTreeMap::new(), missed: Missed::default() };
+    let mut search = Search::new(objects);
     let mut newest = all.clone();
     for _ in 0..depth {
         let called = search.called_by(&newest);
@@ -40,13 +40,13 @@ pub(crate) fn add(
         }
     }
     let missed = search.end();
-    selection.notes.push(missed.note(all.len() - before));
+    selection.notes.push(missed.note("--with-callees", all.len() - before));
     selection.functions = all.into_iter().collect();
 }
 
 /// The calls and functions that the search could not follow.
 #[derive(Default)]
-struct Missed {
+pub(super) struct Missed {
     /// Calls through pointers.
     through_pointers: usize,
     /// Called places without a function that has a name, or that is chosen at load.
@@ -56,8 +56,14 @@ struct Missed {
 }
 
 impl Missed {
-    fn note(&self, added: usize) -> String {
-        let mut note = format!("functions that --with-callees adds: {added}");
+    /// Counts the calls of a function that do not say whom they call.
+    pub(super) fn count(&mut self, calls: &CodeCalls<'_>) {
+        self.through_pointers += calls.through_pointers;
+        self.partial += usize::from(calls.is_partial);
+    }
+
+    pub(super) fn note(&self, option: &str, added: usize) -> String {
+        let mut note = format!("functions that {option} adds: {added}");
         let parts = [
             (self.through_pointers, "calls through pointers, which do not say whom they call"),
             (self.nameless, "called functions without a name, or chosen at load"),
@@ -71,16 +77,20 @@ impl Missed {
 }
 
 /// The code of the objects in which calls are looked for.
-struct Search<'a> {
+pub(super) struct Search<'a> {
     objects: &'a [Object],
     /// By object, each with its memory. None for an object whose code cannot be read.
     maps: BTreeMap<usize, (Option<CodeMap<'a>>, u64)>,
-    missed: Missed,
+    pub(super) missed: Missed,
 }
 
 impl<'a> Search<'a> {
+    pub(super) fn new(objects: &'a [Object]) -> Self {
+        Self { objects, maps: BTreeMap::new(), missed: Missed::default() }
+    }
+
     /// Gives the memory of the maps back. Whoever places probes reads the code again.
-    fn end(self) -> Missed {
+    pub(super) fn end(self) -> Missed {
         for (object, (map, memory)) in self.maps {
             drop(map);
             self.objects[object].source().budget().release(memory);
@@ -96,6 +106,7 @@ impl<'a> Search<'a> {
                 self.missed.partial += 1;
                 continue;
             };
+            self.missed.count(&found);
             for address in found.inside {
                 match self.function_at(function.object, address) {
                     Some(function) => _ = called.insert(function),
@@ -103,20 +114,23 @@ impl<'a> Search<'a> {
                 }
             }
             symbols.extend(found.imports);
-            self.missed.through_pointers += found.through_pointers;
-            self.missed.partial += usize::from(found.is_partial);
         }
         let mut found = BTreeSet::new();
         if !symbols.is_empty() {
             for object in 0..self.objects.len() {
-                self.add_defined(object, &symbols, &mut called, &mut found);
+                self.each_defined(object, |name, function| {
+                    if symbols.contains(name) {
+                        called.insert(function);
+                        found.insert(name);
+                    }
+                });
             }
         }
         self.missed.nameless += symbols.len() - found.len();
         called
     }
 
-    fn calls(&mut self, function: Match) -> Option<CodeCalls<'a>> {
+    pub(super) fn calls(&mut self, function: Match) -> Option<CodeCalls<'a>> {
         let object = &self.objects[function.object];
         let (functions, budget) = (object.functions(), object.source().budget());
         let (map, _) = self.maps.entry(function.object).or_insert_with(|| {
@@ -129,31 +143,21 @@ impl<'a> Search<'a> {
         map.as_ref().map(|map| calls(Candidate { address, size, name }, map))
     }
 
-    fn function_at(&self, object: usize, address: u64) -> Option<Match> {
+    pub(super) fn function_at(&self, object: usize, address: u64) -> Option<Match> {
         let functions = self.objects[object].functions();
         let index = functions.binary_search_by_key(&address, |it| it.address).ok()?;
         Some(Match { object, index })
     }
 
-    /// Adds an object's definitions of these symbols to the called functions.
-    fn add_defined(
-        &self,
-        object: usize,
-        symbols: &BTreeSet<&'a str>,
-        called: &mut BTreeSet<Match>,
-        found: &mut BTreeSet<&'a str>,
-    ) {
+    /// Passes the functions on that an object defines for others, by name.
+    pub(super) fn each_defined(&self, object: usize, mut take: impl FnMut(&'a str, Match)) {
         let source = self.objects[object].source();
         let _look = source.budget().look();
         let Ok(file) = elf::parse(source) else { return };
         for (symbol, name) in NamedSymbols::dynamic(source, &file).named() {
             let (address, _, is_function) = tables::facts(symbol);
-            if is_function
-                && symbols.contains(name)
-                && let Some(function) = self.function_at(object, address)
-            {
-                called.insert(function);
-                found.insert(name);
+            if let Some(function) = self.function_at(object, address).filter(|_| is_function) {
+                take(name, function);
             }
         }
     }
@@ -161,41 +165,13 @@ impl<'a> Search<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Patterns, Selector};
-    use crate::target::fixtures::{compile, system_libc};
-
-    const SOURCE: &str = r#"
-        #include <stdio.h>
-        #include <stdlib.h>
-        #define F(name, body) __attribute__((noinline)) int name(int x) { body; return x + __LINE__; }
-        int (*volatile hook)(int);
-        F(deepest, x += puts("deep"); x += malloc(x) == 0)
-        F(deeper, x += deepest(x) * 3)
-        F(middle, x += deeper(x) * 5)
-        F(only_hooked, x *= 2)
-        F(other, x *= 7)
-        __attribute__((noinline)) int last(int x) { return middle(x + 11); }
-        F(start, x += middle(x) * hook(x); x += start == 0; x += other(x) - 1)
-        int main(int c, char **v) { hook = only_hooked; return start(c) + last(c); }
-    "#;
+    use super::super::Patterns;
 
     fn chosen(function: &str, depth: u32, exclude: &[&str]) -> (Vec<String>, Vec<String>) {
-        let built = compile("gcc -O2", "c", SOURCE);
-        let mut libc = system_libc();
-        libc.set_main(false);
-        let objects = [built.object(), libc];
-        let exclude: Vec<String> = exclude.iter().map(|it| (*it).to_owned()).collect();
-        let asked = Patterns {
-            functions: &[function.to_owned()],
-            exclude: &exclude,
+        super::super::tests::chosen(function, exclude, |asked| Patterns {
             with_callees: depth,
-            ..Patterns::default()
-        };
-        let selection = Selector::parse(asked).unwrap().select(&objects, 100_000).unwrap();
-        let names = selection.functions(&objects).map(|(_, it)| it.name().to_string());
-        let mut names: Vec<String> = names.collect();
-        names.sort_unstable();
-        (names, selection.notes)
+            ..asked
+        })
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Selects the functions to trace from what the user asked for.
 
 mod callees;
+mod callers;
 mod compiler_made;
 mod error;
 pub(crate) mod naming;
@@ -25,7 +26,7 @@ pub(crate) use error::SelectError;
 pub(crate) use search::Match;
 
 /// SELECT as it stands on the command line: -f, -u, -m and -x, --pair and --no-pairs, --with-callees,
-/// and the functions of --arg, --ret and --where.
+/// --with-callers, and the functions of --arg, --ret and --where.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Patterns<'a> {
     pub functions: &'a [String],
@@ -35,6 +36,7 @@ pub struct Patterns<'a> {
     pub pairs: &'a [String],
     pub no_pairs: bool,
     pub with_callees: u32,
+    pub with_callers: u32,
     pub values: &'a [ValuesOf<'a>],
 }
 
@@ -62,6 +64,8 @@ pub struct Selector {
     no_pairs: bool,
     /// The number of calls from chosen functions to others that are chosen as well.
     with_callees: u32,
+    /// The same for calls of chosen functions by others.
+    with_callers: u32,
     markers: Vec<Pattern>,
     exclude: Vec<Pattern>,
 }
@@ -186,6 +190,7 @@ impl Selector {
                 .collect::<Result<_, _>>()?,
             no_pairs: asked.no_pairs,
             with_callees: asked.with_callees,
+            with_callers: asked.with_callers,
             markers: parse(asked.markers)?,
             exclude: parse(asked.exclude)?,
         })
@@ -240,6 +245,7 @@ impl Selector {
             pairs,
             no_pairs: self.no_pairs,
             with_callees: self.with_callees,
+            with_callers: self.with_callers,
             markers: whole(&self.markers, &settled.whole_markers),
             exclude: self.exclude.clone(),
         }
@@ -261,9 +267,13 @@ impl Selector {
         }
         let exclude = Self::exclude(&self.exclude, objects, &mut selection);
         selection.excluded = before - selection.len();
+        let chosen: BTreeSet<Match> = selection.functions.iter().copied().collect();
+        let exclude = |more: &mut Selection| _ = Self::exclude(&exclude, objects, more);
         if self.with_callees > 0 {
-            let exclude = |called: &mut Selection| _ = Self::exclude(&exclude, objects, called);
             callees::add(&mut selection, objects, self.with_callees, exclude);
+        }
+        if self.with_callers > 0 {
+            callers::add(&mut selection, &chosen, objects, self.with_callers, exclude);
         }
         selection.settle_pairs();
         let found = selection.len();
@@ -290,7 +300,10 @@ impl Selector {
             if found.is_empty() {
                 selection.unmatched.push(NotFound::function(pattern, objects, &searched));
             } else if by_last_part {
-                selection.notes.push(stands_for(pattern, objects, &found));
+                // The table has the whole name of the only one.
+                if found.len() > 1 {
+                    selection.notes.push(stands_for(pattern, objects, &found));
+                }
             } else if pattern.is_literal() {
                 // A function chosen at load may have this name, too.
                 let found_in = searched.iter().map(|object| &objects[*object]);

@@ -58,6 +58,7 @@ impl NotFound {
             hints.extend(stripped_hint(object).filter(|_| object.is_main() || searched.len() == 1));
         }
         hints.extend(case_hint(pattern, &searched));
+        hints.extend(namespace_hint(pattern, &searched));
         hints.extend(marker_hint(pattern, &searched));
         Self {
             pattern: pattern.text.clone(),
@@ -240,6 +241,15 @@ fn case_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
     let mut functions = searched.iter().flat_map(|object| object.functions());
     let function = functions.find(|it| lower.matches_name(&it.name().to_lowercase()))?;
     Some(format!("`{}` matches but for upper and lower case", function.name()))
+}
+
+/// Explains the name of a namespace or a class.
+fn namespace_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
+    let begin = format!("{}::", pattern.stem);
+    let within = |name: &str| pattern.is_literal() && name.starts_with(&begin);
+    names_of(searched.iter().copied()).any(within).then(|| {
+        format!("`{}` is a namespace or a type: choose its functions with '{begin}*'", pattern.stem)
+    })
 }
 
 /// Explains a name of the source that no function of the program has.

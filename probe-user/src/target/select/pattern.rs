@@ -16,6 +16,7 @@ use ctrace_core::glob::{self, Glob};
 use ctrace_core::names::{as_written, without_abi_tags};
 use globset::GlobMatcher;
 use regex::Regex;
+use std::borrow::Cow;
 
 /// The reason why a pattern is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,6 +87,7 @@ impl Pattern {
             }
             None => {
                 let (body, object) = split_object(text);
+                let body = &*uncut(body);
                 if body.is_empty() {
                     return Err(PatternError::Empty(text.to_owned()));
                 }
@@ -361,6 +363,14 @@ impl ObjectMatcher {
         let stem = name.strip_prefix(self.text.as_str());
         self.glob.is_match(name)
             || stem.is_some_and(|tail| tail.starts_with(".so") || tail.starts_with("-2."))
+    }
+}
+
+/// Returns a name as tables show it, where they have cut it, as the pattern of the names that it may be.
+fn uncut(name: &str) -> Cow<'_, str> {
+    match name.contains(['…', '‹', '›']) {
+        true => name.replace('…', "*").replace('‹', "<").replace('›', ">").into(),
+        false => name.into(),
     }
 }
 

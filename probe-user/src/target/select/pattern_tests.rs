@@ -76,6 +76,14 @@ fn a_name_stands_for_the_last_part_of_names() {
     assert!(format.by_last_part().is_none());
 }
 
+#[test]
+fn a_name_that_a_table_cut_is_a_pattern() {
+    let cut = Pattern::parse("std::vec‹…>::push_b…@program").unwrap();
+    assert!(cut.matches_name("std::vec<int, std::allocator<int> >::push_back"));
+    assert!(!cut.matches_name("std::vector<int>::push_back") && !cut.is_literal());
+    assert!(cut.matches_object_name("program", "/tmp/program"));
+}
+
 #[track_caller]
 fn check_object(pattern: &str, stem: &str, matching: &[&str], others: &[&str]) {
     let pattern = Pattern::parse(pattern).unwrap();

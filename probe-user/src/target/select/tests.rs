@@ -154,13 +154,7 @@ fn a_bare_name_stands_for_names_that_end_in_it() {
     let note = "no function has the whole name `format`: it stands for *::format, here \
         shop::format, log::format";
     check(&["format"], &[], &["log::format", "shop::format"], note);
-    check(
-        &["flush@program"],
-        &[],
-        &["log::Sink::flush"],
-        "no function has the whole name `flush`: \
-        it stands for *::flush, here log::Sink::flush",
-    );
+    check(&["flush@program"], &[], &["log::Sink::flush"], "");
     // A whole name wins, in the program and in its libraries.
     check(&["total"], &[], &["total"], "");
     check(&["malloc"], &[], &["malloc"], "");
@@ -294,6 +288,17 @@ fn looks_for_markers_in_late_libraries_too() {
 }
 
 #[test]
+fn the_name_of_a_namespace_is_met_with_its_functions() {
+    let built = compile("g++ -O1", "cpp", NAMESPACES);
+    let objects = [built.object()];
+    let line =
+        |name: &str| selector(&[name], &[], &[]).select(&objects, 10).unwrap_err().to_string();
+    let told = "is a namespace or a type: choose its functions with";
+    assert!(line("log::Sink").contains(&format!("`log::Sink` {told} 'log::Sink::*'")));
+    assert!(!line("log::Sin").contains(told));
+}
+
+#[test]
 fn explains_what_markers_it_did_not_find() {
     let (_built, objects) = marked();
     let error = |selector: Selector, limit| {
@@ -381,4 +386,40 @@ fn names_that_are_different_anyway_stay_short() {
     }
     assert_eq!(shown(&objects, &["shop::label"], &[]), ["shop::label"]);
     assert_eq!(shown(&objects, &["shop::label(int)"], &[]), ["shop::label(int)"]);
+}
+
+/// Functions that call each other, and libc.
+const CALLS: &str = r#"
+    #include <stdio.h>
+    #include <stdlib.h>
+    #define F(name, body) __attribute__((noinline)) int name(int x) { body; return x + __LINE__; }
+    int (*volatile hook)(int);
+    F(deepest, x += puts("deep"); x += malloc(x) == 0)
+    F(deeper, x += deepest(x) * 3)
+    F(middle, x += deeper(x) * 5)
+    F(only_hooked, x *= 2)
+    F(other, x *= 7)
+    __attribute__((noinline)) int last(int x) { return middle(x + 11); }
+    F(start, x += middle(x) * hook(x); x += start == 0; x += other(x) - 1)
+    int main(int c, char **v) { hook = only_hooked; return start(c) + last(c); }
+"#;
+
+/// Returns what is chosen with a function among these, and the notes.
+pub(super) fn chosen(
+    function: &str,
+    exclude: &[&str],
+    ask: impl for<'a> FnOnce(Patterns<'a>) -> Patterns<'a>,
+) -> (Vec<String>, Vec<String>) {
+    let built = compile("gcc -O2", "c", CALLS);
+    let mut libc = system_libc();
+    libc.set_main(false);
+    let objects = [built.object(), libc];
+    let exclude: Vec<String> = exclude.iter().map(|it| (*it).to_owned()).collect();
+    let functions = [function.to_owned()];
+    let asked = Patterns { functions: &functions, exclude: &exclude, ..Patterns::default() };
+    let selection = Selector::parse(ask(asked)).unwrap().select(&objects, 100_000).unwrap();
+    let names = selection.functions(&objects).map(|(_, it)| it.name().to_string());
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    (names, selection.notes)
 }

@@ -7,7 +7,10 @@ use crate::ui::notes::waiting;
 use crate::ui::output::style::{Style, Tone};
 use crate::ui::table::grid::{Cell, GridColumn};
 use crate::ui::text;
-use ctrace_core::report::{Report, render::rows::ChosenRows};
+use ctrace_core::report::{FunctionReport, Report, render::rows::ChosenRows};
+
+/// The share of a function's self time from which on the time of others in it is notable.
+const NOTABLE: f64 = 0.1;
 
 /// A reason to read a row with care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,10 +23,11 @@ pub(crate) enum Mark {
     Conditional,
     Unseen,
     MostlyProbes,
+    OthersSelf,
 }
 
 impl Mark {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Frame,
         Self::Waits,
         Self::Recursive,
@@ -32,6 +36,7 @@ impl Mark {
         Self::Conditional,
         Self::Unseen,
         Self::MostlyProbes,
+        Self::OthersSelf,
     ];
 
     fn letter(self) -> char {
@@ -44,6 +49,7 @@ impl Mark {
             Self::Conditional => 'c',
             Self::Unseen => 'u',
             Self::MostlyProbes => 'p',
+            Self::OthersSelf => 's',
         }
     }
 
@@ -65,6 +71,9 @@ impl Mark {
                 "the ends of some calls were not seen: they count up to the last event before"
             }
             Self::MostlyProbes => "mostly the cost of probes: it is faster untraced",
+            Self::OthersSelf => {
+                "its self time has that of functions which it calls, while the budget left them out"
+            }
         }
     }
 }
@@ -76,6 +85,7 @@ impl Marks {
     pub(crate) fn of(report: &Report) -> Self {
         let recursive = recursive(report);
         let frames = frames(report);
+        let others = has_time_of_others(report);
         // In a part about a function, its calls are outermost.
         let is_about_calls = report.part.as_ref().is_some_and(|part| part.calls.is_some());
         let marks = report.functions.iter().enumerate().map(|(index, row)| {
@@ -91,6 +101,7 @@ impl Marks {
                 Mark::UntilTailCall => row.until_tail_call && row.calls > 0,
                 Mark::Unseen => row.untimed > 0 && !row.is_point(),
                 Mark::MostlyProbes => row.is_mostly_probes() && !row.is_point(),
+                Mark::OthersSelf => others[index],
             };
             Mark::ALL.into_iter().filter(|mark| has(*mark)).collect()
         });
@@ -185,6 +196,28 @@ fn frames(report: &Report) -> Vec<bool> {
         row.calls > 0 && row.calls <= most && (is_outermost || is_frame)
     })
     .collect()
+}
+
+/// Returns for each function whether a notable part of its self time is that of functions which it calls
+/// and which a budget probed for a smaller share of the time.
+fn has_time_of_others(report: &Report) -> Vec<bool> {
+    let armed = |row: &FunctionReport| row.sampled.map_or(100.0, |it| it.armed_percent);
+    let mut unseen = vec![0.0; report.functions.len()];
+    for path in &report.paths {
+        let outer = path.parent.and_then(|parent| report.paths.get(parent));
+        let Some(outer) = outer.map(|outer| outer.function) else { continue };
+        let (Some(row), Some(around)) =
+            (report.functions.get(path.function), report.functions.get(outer))
+        else {
+            continue;
+        };
+        let share = armed(row).max(f64::EPSILON) / armed(around).max(f64::EPSILON);
+        if share < 1.0 && row.wait.is_none() {
+            unseen[outer] += path.total_ns.0 as f64 * (1.0 / share - 1.0);
+        }
+    }
+    let rows = report.functions.iter().zip(unseen);
+    rows.map(|(row, unseen)| unseen > NOTABLE * row.self_ns.0 as f64).collect()
 }
 
 /// Returns for each function whether it called itself, directly or through others.

@@ -24,7 +24,9 @@ pub(crate) fn notes(report: &Report, show_zero: bool, named: &[String]) -> Vec<S
     // A scope whose calls have names of their own.
     let is_named_late = |f: &FunctionReport| scope_of(f).is_some() && called.contains(&scope_of(f));
     let idle = selected(report).filter(|f| is_never_called(f) && !is_named_late(f));
-    let (running, mut idle): (Vec<_>, Vec<_>) = idle.partition(|f| was_running(report, f));
+    // A filter may have taken the calls that were counted.
+    let is_running = |f: &&_| report.filtered_calls == 0 && was_running(report, f);
+    let (running, mut idle): (Vec<_>, Vec<_>) = idle.partition(is_running);
     idle.sort_by_key(|f| !is_named(f, named));
     // What a part has no calls of was called elsewhere.
     let is_told = report.part.is_none() && !show_zero;

@@ -8,7 +8,10 @@ use crate::{
         plan::{Planned, Sites},
     },
     target::plan::{CostClass, Placement},
-    ui::text::units::{self, Digits, counted},
+    ui::text::{
+        names::shorten,
+        units::{self, Digits, counted},
+    },
 };
 use ctrace_core::{report::render::clean::clean, units::Nanos};
 use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
@@ -17,6 +20,8 @@ use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 const MUCH: f64 = 1.0;
 /// Functions that are named.
 const MOST: usize = 3;
+/// Columns of such a name.
+const ROOM: usize = 60;
 
 /// A function with single-stepped probes.
 struct Dear {
@@ -115,7 +120,8 @@ pub(crate) fn among_callees<'a>(planned: impl Iterator<Item = &'a Planned>) -> O
         _ => None,
     };
     let dear: Vec<Dear> = planned.inspect(|_| all += 1).filter_map(dear).collect();
-    let names: Vec<_> = dear.iter().take(MOST).map(|dear| clean(&dear.name).into_owned()).collect();
+    let names: Vec<_> =
+        dear.iter().take(MOST).map(|dear| shorten(&clean(&dear.name), ROOM)).collect();
     let more = match dear.len().saturating_sub(MOST) {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -123,7 +129,7 @@ pub(crate) fn among_callees<'a>(planned: impl Iterator<Item = &'a Planned>) -> O
     let step = units::time(HitCosts::default().hit(CostClass::SingleStep), Digits::Short);
     (!dear.is_empty()).then(|| {
         format!(
-            "with --with-callees, calls of {} of the {} cost the target usually about {step} or more \
+            "calls of {} of the {} cost the target usually about {step} or more \
              each, because the kernel single-steps an instruction under their probes: {}{more}; \
              -x leaves functions out, and `ctrace list -v` tells of each",
             dear.len(),
