@@ -1,14 +1,16 @@
 //! Answers, with the headers that keep the page to itself.
 
 use crate::connections::http::Answer;
+use ctrace_core::report::render::json;
 use http_body_util::Full;
 use hyper::{
     Response, StatusCode,
     body::Bytes,
     header::{CONTENT_TYPE, HeaderName, HeaderValue},
 };
+use serde::Serialize;
 
-pub(super) const JSON: &str = "application/json";
+const JSON: &str = "application/json";
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 pub(super) const BINARY: &str = "application/octet-stream";
 
@@ -34,6 +36,10 @@ pub(super) fn answer(kind: &'static str, body: impl Into<Bytes>) -> Answer {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
     answer
+}
+
+pub(super) fn as_json(value: &impl Serialize) -> Answer {
+    answer(JSON, json::line(value))
 }
 
 pub(super) fn refused(status: StatusCode, why: impl Into<Bytes>) -> Answer {

@@ -1,15 +1,17 @@
 //! The page in Chromium: what it shows and does. A script at the end of the page's own presses keys, clicks and
 //! looks, and leaves what it saw in the document. Without Chromium these tests are skipped.
 
-use super::points_tests::{MARKUP, with_points};
+use super::points_tests::{MARKUP, many_plots, with_points};
 use super::tests::{HOSTILE, Served, demo, hostile};
 use super::*;
 use serde_json::Value;
 use std::{fs, process::Command};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/timeline_server/page");
+const HELPERS: &str = include_str!("browser_helpers.js");
 const SCRIPT: &str = include_str!("browser_tests.js");
 const POINTS: &str = include_str!("browser_points.js");
+const MANY_PLOTS: &str = include_str!("browser_many_plots.js");
 
 /// Opens the page of a recording with the script, and returns what that saw. `None` without Chromium.
 fn seen(recording: Recording, find: &str) -> Option<(Served, Value)> {
@@ -23,6 +25,7 @@ fn seen_by(script: &str, recording: Recording, find: &str) -> Option<(Served, Va
     for name in page::names() {
         let mut text = fs::read_to_string(format!("{FOLDER}/{name}")).expect("a file of the page");
         if name == "main.js" {
+            text += HELPERS;
             text += script;
         }
         fs::write(page.join(name), text).expect("room");
@@ -123,4 +126,17 @@ fn a_browser_shows_messages_plots_and_frame_marks() {
     let heights = seen["heights"].as_array().expect("two places");
     assert!(heights[0].as_u64() < heights[1].as_u64(), "{seen:#}");
     assert_eq!(seen["lines"], 4, "{seen:#}");
+}
+
+#[test]
+fn a_browser_says_which_plots_and_values_are_not_shown() {
+    let Some((_served, seen)) = seen_by(MANY_PLOTS, many_plots(), "") else { return };
+    assert_eq!(seen["last"], "plot 63\n94.5\n1 value", "{seen:#}");
+    for status in [&seen["status"], &seen["again"]] {
+        for said in
+            ["6 more plots are not shown", "3 values were lost near here", "2 plotted numbers are"]
+        {
+            assert!(text(status).contains(said), "{said}: {seen:#}");
+        }
+    }
 }

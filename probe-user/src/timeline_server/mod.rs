@@ -3,13 +3,14 @@
 //!
 //! Whoever knows the address can read the recording, so it has a random token, and [`gate`] refuses
 //! all else: other tokens, other host names (DNS rebinding), requests from other pages. [`http`] has
-//! the limits on connections, [`api`] the answers: pictures ([`picture`]), single calls
+//! the limits on connections, [`api`] the answers ([`asked`]): pictures ([`picture`]), single calls
 //! ([`call`]), reports of a range ([`range`]), and searches. [`page`] has the files of the page.
 //!
 //! The page computes nothing about calls, and the server draws nothing.
 
 mod answer;
 mod api;
+mod asked;
 #[cfg(test)]
 mod browser_tests;
 mod call;

@@ -20,7 +20,7 @@ macro_rules! file {
 }
 
 /// All files; the first is the page itself.
-const FILES: [PageFile; 14] = [
+const FILES: [PageFile; 15] = [
     file!("index.html", "text/html; charset=utf-8"),
     file!("style.css", "text/css; charset=utf-8"),
     file!("icon.svg", "image/svg+xml"),
@@ -29,6 +29,7 @@ const FILES: [PageFile; 14] = [
     file!("data.js", SCRIPT),
     file!("draw.js", SCRIPT),
     file!("format.js", SCRIPT),
+    file!("lost.js", SCRIPT),
     file!("panel.js", SCRIPT),
     file!("pointer.js", SCRIPT),
     file!("points.js", SCRIPT),

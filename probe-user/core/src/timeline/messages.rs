@@ -1,6 +1,7 @@
 //! The texts of a thread's messages in a short stretch of time.
 
 use super::Timeline;
+use super::lost::Lost;
 use super::points::{Shapes, touched};
 use crate::formats::labels;
 use crate::points::{Level, PointShape};
@@ -38,6 +39,8 @@ pub struct Messages {
     pub count: u64,
     /// True if the stretch is so long that not all of it was read.
     pub is_partial: bool,
+    /// What may be missing.
+    pub lost: Lost,
 }
 
 impl Timeline {
@@ -55,10 +58,10 @@ impl Timeline {
         let is_partial = chunks.len() > MOST_CHUNKS;
         let mut messages = Messages { is_partial, ..Messages::default() };
         for entry in chunks.iter().take(MOST_CHUNKS).take_while(|_| !stop.is_stopped()) {
-            let values = recording.payloads(entry).unwrap_or_default();
+            let values = messages.lost.read(recording, entry);
             let is_in = |of: &&Payload| of.thread == thread && time.contains(&of.time.0);
             let mut of_chunk = Vec::new();
-            for payload in values.each.iter().filter(is_in) {
+            for payload in values.iter().filter(is_in) {
                 let Some(PointShape::Message { level }) = shapes.get(payload.function) else {
                     continue;
                 };

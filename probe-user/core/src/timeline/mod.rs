@@ -23,6 +23,7 @@ mod hits;
 mod hostile_tests;
 mod leaf;
 mod leaves;
+mod lost;
 mod messages;
 mod near;
 #[cfg(test)]
@@ -37,6 +38,7 @@ mod tile;
 pub use about::{About, FunctionAbout, ThreadAbout};
 pub use cell::{Cell, RowKey, Span};
 pub use hits::Hits;
+pub use lost::Lost;
 pub use messages::{MessageText, Messages};
 pub use near::{Doubts, Inside, Near};
 pub use picture::{MOST_PIXELS, MOST_SPANS, Picture, PictureRow, View};

@@ -14,11 +14,12 @@
  *   rows: { name: string, marks: string, numbers: string[] }[], left_out: number, remarks: string[],
  *   notes: string[], loss: string, is_damaged: boolean }} RangeReport
  * @typedef {{ functions: number[], count: number, columns: number[], longest: Call[] }} Hits
+ * @typedef {{ function: number, unit: string | null, columns: [number, number, number, number, number][] }} Plot
  * @typedef {{ messages: { thread: number, columns: [number, number, number][] }[],
- *   plots: { function: number, unit: string | null, columns: [number, number, number, number, number][] }[],
- *   marks: { function: number, columns: [number, number][] }[], left_out: number }} Points
+ *   plots: Plot[], marks: { function: number, columns: [number, number][] }[], left_out: number,
+ *   lost: import('./lost.js').Lost }} Points
  * @typedef {{ time_ns: number, function: number, level: string | null, text: string | null }} Message
- * @typedef {{ first: Message[], count: number, is_partial: boolean }} Messages
+ * @typedef {{ first: Message[], count: number, is_partial: boolean, lost: import('./lost.js').Lost }} Messages
  * @typedef {{ thread: number, depth: number, cells: Uint32Array, cellFunctions: Uint32Array,
  *   counts: Uint32Array, starts: Float64Array, durations: Float64Array, functions: Uint32Array,
  *   ends: Uint32Array, leftOut: number }} PictureRow

@@ -169,7 +169,11 @@ export class Page {
       .then((picture) => {
         this.picture = picture;
         this.status();
-      }, (error) => this.say(error))
+      }, (error) => {
+        // The view may come back to the place whose picture was not waited for.
+        if (data.isAborted(error)) this.asked = '';
+        this.say(error);
+      })
       .finally(() => {
         this.asking = null;
         this.change();
@@ -182,9 +186,8 @@ export class Page {
     const leftOut = this.picture?.rows.reduce((sum, row) => sum + row.leftOut, 0) ?? 0;
     const shown = Math.min(to - from, this.about.length_ns);
     const text = `${duration(shown)} of ${duration(this.about.length_ns)} · ${calls(this.about.calls)}`;
-    const points = this.points?.found?.left_out ?? 0;
-    const missing = [leftOut && `${count(leftOut)} overlapping calls are not drawn`, points && `${count(points)} messages, values or marks are not drawn`];
-    byId('status').textContent = [text, ...missing.filter(Boolean)].join(' · ');
+    const missing = leftOut ? [`${count(leftOut)} overlapping calls are not drawn`] : [];
+    byId('status').textContent = [text, ...missing, ...(this.points?.missing() ?? [])].join(' · ');
   }
 
   /** @param {unknown} error */

@@ -1,6 +1,7 @@
 // The panel at the right: a call, the report of a range, or the calls that were found.
 
 import { calls as callsText, count, css, duration, element, exact, time } from './format.js';
+import { losses } from './lost.js';
 import { said } from './points.js';
 
 /**
@@ -163,7 +164,7 @@ export function showHits(panel, around, text, hits) {
  * @param {Around} around
  * @param {import('./data.js').Messages} messages
  */
-export function showMessages(panel, around, { first, count: all, is_partial }) {
+export function showMessages(panel, around, { first, count: all, is_partial, lost }) {
   begin(panel, around, `${count(all)} ${all === 1 ? 'message' : 'messages'}${is_partial ? ' in the first part' : ''}`);
   const table = element('table', '', 'messages');
   for (const message of first) {
@@ -171,7 +172,7 @@ export function showMessages(panel, around, { first, count: all, is_partial }) {
     row.append(element('td', time(message.time_ns), 'number'), element('td', said(message)));
     table.append(row);
   }
-  panel.append(table);
+  panel.append(table, ...paragraphs(losses(lost), 'warning'));
   if (first.length < all) panel.append(element('p', `the first ${first.length}`, 'dim'));
 }
 
