@@ -11,6 +11,7 @@ use crate::{
     ui::{text::names::plain, tone_of},
 };
 use ctrace_core::{
+    points::PointShape,
     recording::replay::OwnThreads,
     stop::Stop,
     timeline::{About, Timeline},
@@ -40,6 +41,8 @@ struct AboutJson<'a> {
     files: &'a str,
     /// True if there may be messages, plots or frame marks.
     has_points: bool,
+    /// The functions that are marks between frames.
+    frame_marks: Vec<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     live: Option<LiveJson>,
 }
@@ -77,6 +80,9 @@ impl Api {
                     "points" => asked.points(),
                     "messages" => asked.messages(),
                     "find" => asked.find(),
+                    "lit" => asked.lit(),
+                    "durations" => asked.durations(),
+                    "frames" => asked.frames(),
                     _ => return refused(StatusCode::NOT_FOUND, "there is no such answer\n"),
                 }
             }
@@ -94,8 +100,12 @@ impl Api {
             let kept_from = recording.chunks().first().map_or(end, |chunk| chunk.from);
             LiveJson { has_ended, kept_from_ns: kept_from.since(start).0 }
         });
-        let has_points = recording.functions().iter().any(|function| function.point.is_some());
-        as_json(&AboutJson { about, colours, short, files: &self.files, has_points, live })
+        let points = || recording.functions().iter().map(|function| function.point).enumerate();
+        let has_points = points().any(|(_, point)| point.is_some());
+        let frame_marks = points().filter(|(_, point)| *point == Some(PointShape::Frame));
+        let frame_marks = frame_marks.map(|(id, _)| id).collect();
+        let files = &self.files;
+        as_json(&AboutJson { about, colours, short, files, has_points, frame_marks, live })
     }
 }
 

@@ -14,11 +14,14 @@ use crate::{
     target::select::{Patterns, recorded::choose},
 };
 use ctrace_core::{
-    recording::{Recording, replay::Query},
-    report::Extras,
+    recording::{
+        Recording,
+        replay::{Query, frame_times},
+    },
+    report::{Extras, FramesAsked},
     stop::Stop,
-    timeline::{RowKey, Timeline},
-    units::{Nanos, ThreadId},
+    timeline::{Chosen, Picture, RowKey, Timeline, View},
+    units::{FuncId, Nanos, ThreadId},
 };
 use serde::Serialize;
 use std::ops::Range;
@@ -63,8 +66,12 @@ impl Asked<'_> {
 
     pub(super) fn picture(&self) -> Result<Answer> {
         let view = view(&self.params, self.start())?;
-        let picture = self.timeline.picture(self.recording, &view, self.stop).ok_or(STOPPED)?;
-        Ok(answer(BINARY, encode(&picture, &view, self.start(), self.recording)))
+        self.drawn(&view, self.timeline.picture(self.recording, &view, self.stop))
+    }
+
+    fn drawn(&self, view: &View, picture: Option<Picture>) -> Result<Answer> {
+        let picture = picture.ok_or(STOPPED)?;
+        Ok(answer(BINARY, encode(&picture, view, self.start(), self.recording)))
     }
 
     pub(super) fn call(&self) -> Result<Answer> {
@@ -77,11 +84,8 @@ impl Asked<'_> {
 
     /// Answers with the messages of some threads, the plots and the frame marks of a stretch of time.
     pub(super) fn points(&self) -> Result<Answer> {
-        let threads = self.params.text("threads")?;
-        let threads = threads.split(',').filter(|part| !part.is_empty()).map(|part| {
-            part.parse().map(ThreadId).map_err(|_| "threads has no numbers".to_owned())
-        });
-        let threads: Vec<ThreadId> = threads.collect::<Result<_>>()?;
+        let threads: Vec<ThreadId> =
+            self.params.numbers("threads")?.into_iter().map(ThreadId).collect();
         let (time, columns) = (self.stretch()?, self.columns()?);
         let points = self.timeline.points(self.recording, &threads, time, columns, self.stop);
         Ok(as_json(&PointsJson::new(self.recording, points)))
@@ -106,19 +110,61 @@ impl Asked<'_> {
         Ok(as_json(&RangeJson::new(&report)))
     }
 
+    /// Chooses the calls of `functions`, or of those that `text` fits: all, or those of known durations from
+    /// `least` to `most`.
+    fn chosen(&self) -> Result<Chosen> {
+        let functions = self.recording.functions();
+        let chosen = if self.params.has("functions") {
+            let ids: Vec<usize> = self.params.numbers("functions")?;
+            let mut chosen = vec![false; functions.len()];
+            for id in ids {
+                *chosen.get_mut(id).ok_or("there is no such function")? = true;
+            }
+            chosen
+        } else {
+            let texts = [self.params.text("text")?];
+            let patterns = Patterns { functions: &texts, ..Patterns::default() };
+            choose(functions, &patterns).map_err(|error| format!("{error:#}"))?
+        };
+        let (least, most) = (self.params.maybe("least")?, self.params.maybe("most")?);
+        Ok(match (least, most) {
+            (None, None) => Chosen::of(chosen),
+            (least, most) => Chosen::of(chosen)
+                .lasting(Nanos(least.unwrap_or(0))..=Nanos(most.unwrap_or(u64::MAX))),
+        })
+    }
+
     pub(super) fn find(&self) -> Result<Answer> {
-        let texts = [self.params.text("text")?];
-        let patterns = Patterns { functions: &texts, ..Patterns::default() };
-        let chosen = choose(self.recording.functions(), &patterns);
-        let chosen = chosen.map_err(|error| format!("{error:#}"))?;
-        let (time, columns) = (self.stretch()?, self.columns()?);
+        let (chosen, time, columns) = (self.chosen()?, self.stretch()?, self.columns()?);
         let hits = self.timeline.hits(self.recording, &chosen, time, columns, self.stop);
         let longest = hits.longest.iter();
+        let is_chosen = |id: &usize| chosen.functions()[*id];
         Ok(as_json(&HitsJson {
-            functions: (0..chosen.len()).filter(|id| chosen[*id]).collect(),
+            functions: (0..chosen.functions().len()).filter(is_chosen).collect(),
             count: hits.count,
             columns: hits.columns,
             longest: longest.map(|(row, span)| CallJson::new(self.recording, *row, span)).collect(),
         }))
+    }
+
+    /// Answers with the picture of chosen calls alone.
+    pub(super) fn lit(&self) -> Result<Answer> {
+        let (view, chosen) = (view(&self.params, self.start())?, self.chosen()?);
+        self.drawn(&view, self.timeline.picture_of(self.recording, &view, &chosen, self.stop))
+    }
+
+    /// Answers with how long chosen calls took.
+    pub(super) fn durations(&self) -> Result<Answer> {
+        let (chosen, time) = (self.chosen()?, self.stretch()?);
+        Ok(as_json(&self.timeline.durations(self.recording, &chosen, time, self.stop)))
+    }
+
+    /// Answers with the durations of frames over the whole time.
+    pub(super) fn frames(&self) -> Result<Answer> {
+        let function = FuncId(self.params.number("function")?);
+        let asked = FramesAsked { function, budget: self.params.maybe("budget")?.map(Nanos) };
+        let query = Query { stop: self.stop.clone(), ..Query::default() };
+        let times = frame_times(self.recording, &query, asked, self.columns()?);
+        Ok(as_json(&times.map_err(|error| error.to_string())?))
     }
 }

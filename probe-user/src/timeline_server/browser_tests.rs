@@ -7,15 +7,16 @@ use super::*;
 use serde_json::Value;
 use std::{fs, process::Command};
 
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/timeline_server/page");
-const HELPERS: &str = include_str!("browser_helpers.js");
-const SCRIPT: &str = include_str!("browser_tests.js");
-const POINTS: &str = include_str!("browser_points.js");
-const MANY_PLOTS: &str = include_str!("browser_many_plots.js");
+const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/timeline_server");
+const CALLS: &str = "browser_tests.js";
+const POINTS: &str = "browser_points.js";
+const MANY_PLOTS: &str = "browser_many_plots.js";
+const FRAMES: &str = "browser_frames.js";
+const HISTOGRAM: &str = "browser_histogram.js";
 
 /// Opens the page of a recording with the script, and returns what that saw. `None` without Chromium.
 fn seen(recording: Recording, find: &str) -> Option<(Served, Value)> {
-    seen_by(SCRIPT, recording, find)
+    seen_by(CALLS, recording, find)
 }
 
 fn seen_by(script: &str, recording: Recording, find: &str) -> Option<(Served, Value)> {
@@ -23,10 +24,11 @@ fn seen_by(script: &str, recording: Recording, find: &str) -> Option<(Served, Va
     let page = folder.path().join("page");
     fs::create_dir(&page).expect("a folder");
     for name in page::names() {
-        let mut text = fs::read_to_string(format!("{FOLDER}/{name}")).expect("a file of the page");
+        let read = |name: &str| fs::read_to_string(format!("{SOURCES}/{name}")).expect("a file");
+        let mut text = read(&format!("page/{name}"));
         if name == "main.js" {
-            text += HELPERS;
-            text += script;
+            text += &read("browser_helpers.js");
+            text += &read(script);
         }
         fs::write(page.join(name), text).expect("room");
     }
@@ -139,4 +141,41 @@ fn a_browser_says_which_plots_and_values_are_not_shown() {
             assert!(text(status).contains(said), "{said}: {seen:#}");
         }
     }
+}
+
+#[test]
+fn a_browser_shows_frames_and_goes_to_the_worst() {
+    let Some((served, seen)) = seen_by(FRAMES, with_points(), "") else { return };
+    let about = served.json("api/about");
+    let mark = &about["frame_marks"][0];
+    let frames = served.json(&format!("api/frames?function={mark}&columns=100&budget=249999999"));
+    assert_eq!((&frames["frames"], &frames["over_budget"]), (&3.into(), &3.into()));
+    assert_eq!(seen["listed"], 3, "{seen:#}");
+    assert!(text(&seen["facts"]).contains("frames3"), "{seen:#}");
+    assert!(text(&seen["told"]).contains("longest 250 ms"), "{seen:#}");
+    // Bars are where frames begin: a quarter of the recording has none.
+    assert_eq!(seen["bars"], serde_json::json!([false, true, true, true]), "{seen:#}");
+    let from = text(&seen["hash"]).split(['=', '&']).nth(1).and_then(|from| from.parse().ok());
+    assert!(from.is_some_and(|from: u64| (450_000_000..500_000_001).contains(&from)), "{seen:#}");
+    assert!(text(&seen["over"]).contains("over the budget3 of 3"), "{seen:#}");
+    assert_eq!(seen["closed"], true, "{seen:#}");
+}
+
+#[test]
+fn a_browser_lights_calls_of_the_chosen_durations() {
+    let Some((served, seen)) = seen_by(HISTOGRAM, demo(), "handle_request") else { return };
+    let length = served.json("api/about")["length_ns"].clone();
+    let id = seen["function"].as_u64().expect("a function");
+    let path = format!("api/durations?functions={id}&from=0&to={length}");
+    let bars = served.json(&path);
+    assert_eq!(seen["bars"], bars["bars"].as_array().expect("bars").len(), "{seen:#}");
+    assert!(bars["count"].as_u64() > Some(1), "{bars}");
+    // The bars of the right half are dragged over.
+    let bars = bars["bars"].as_array().expect("bars");
+    let first = seen["first"].as_u64().expect("a bar") as usize;
+    let sum = |bars: &[Value]| bars.iter().filter_map(|bar| bar["count"].as_u64()).sum::<u64>();
+    assert_eq!(seen["count"], sum(&bars[first..]), "{seen:#}");
+    assert!(seen["lit"].as_u64() >= Some(1), "{seen:#}");
+    assert!(seen["dim"].as_u64() >= Some(1), "{seen:#}");
+    assert_eq!(seen["after"], 0, "Esc ends it: {seen:#}");
 }

@@ -14,6 +14,8 @@ mod asked;
 #[cfg(test)]
 mod browser_tests;
 mod call;
+#[cfg(test)]
+mod frames_tests;
 mod gate;
 mod http;
 #[cfg(test)]

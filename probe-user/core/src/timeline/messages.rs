@@ -3,6 +3,7 @@
 use super::Timeline;
 use super::lost::Lost;
 use super::points::{Shapes, touched};
+use super::sums::not_empty;
 use crate::formats::labels;
 use crate::points::{Level, PointShape};
 use crate::recording::{Payload, Recording};
@@ -52,7 +53,7 @@ impl Timeline {
         time: Range<Nanos>,
         stop: &Stop,
     ) -> Messages {
-        let time = time.start.0..time.end.0.max(time.start.0.saturating_add(1));
+        let time = not_empty(&time);
         let (shapes, start) = (Shapes::of(recording), recording.period().0.0);
         let chunks = touched(recording, &time);
         let is_partial = chunks.len() > MOST_CHUNKS;

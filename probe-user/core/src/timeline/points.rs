@@ -6,6 +6,7 @@
 
 use super::Timeline;
 use super::lost::Lost;
+use super::sums::not_empty;
 use crate::points::{Level, PointShape};
 use crate::recording::replay::select::each_part;
 use crate::recording::{ChunkEntry, Payload, Recording};
@@ -176,7 +177,7 @@ impl Timeline {
         columns: usize,
         stop: &Stop,
     ) -> Points {
-        let time = time.start.0..time.end.0.max(time.start.0.saturating_add(1));
+        let time = not_empty(&time);
         let shapes = Shapes::of(recording);
         let columns = columns.clamp(1, MOST_COLUMNS) as u128;
         let length = u128::from(time.end - time.start);
