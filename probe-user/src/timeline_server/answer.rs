@@ -14,9 +14,10 @@ const JSON: &str = "application/json";
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 pub(super) const BINARY: &str = "application/octet-stream";
 
-/// The page has its own files and nothing else: no inline code, no other server, no frame around it.
+/// The page has its own files and nothing else: no inline code, no other server, no foreign page around it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
-                      img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+                      img-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; \
+                      frame-ancestors 'self'";
 
 /// Headers of every answer.
 const HEADERS: [(&str, &str); 6] = [

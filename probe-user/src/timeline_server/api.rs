@@ -83,6 +83,7 @@ impl Api {
                     "lit" => asked.lit(),
                     "durations" => asked.durations(),
                     "frames" => asked.frames(),
+                    "nth" => asked.nth(),
                     _ => return refused(StatusCode::NOT_FOUND, "there is no such answer\n"),
                 }
             }
@@ -115,7 +116,7 @@ fn still_reading(source: &Source) -> Answer {
 }
 
 /// Tells how many calls were read.
-fn reading(read: u64, all: u64) -> Answer {
+pub(super) fn reading(read: u64, all: u64) -> Answer {
     let mut answer = as_json(&serde_json::json!({ "read": read, "calls": all }));
     *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     answer

@@ -24,6 +24,7 @@ use ctrace_core::{
     units::{FuncId, Nanos, ThreadId},
 };
 use serde::Serialize;
+use serde_json::json;
 use std::ops::Range;
 
 /// Said to nobody.
@@ -157,6 +158,18 @@ impl Asked<'_> {
     pub(super) fn durations(&self) -> Result<Answer> {
         let (chosen, time) = (self.chosen()?, self.stretch()?);
         Ok(as_json(&self.timeline.durations(self.recording, &chosen, time, self.stop)))
+    }
+
+    /// Answers with the time at which one of the chosen calls began, by its number.
+    pub(super) fn nth(&self) -> Result<Answer> {
+        let (chosen, n) = (self.chosen()?, self.params.number("n")?);
+        let found = self.timeline.nth(self.recording, &chosen, n, self.stop);
+        let time = found.map_err(|count| match count {
+            0 => "there is no such call".to_owned(),
+            1 => "there is only one such call".to_owned(),
+            count => format!("there are only {count} such calls"),
+        })?;
+        Ok(as_json(&json!({ "start_ns": time.since(self.start()) })))
     }
 
     /// Answers with the durations of frames over the whole time.

@@ -31,6 +31,19 @@ const mouse = (target, name, x, y, more = {}) => {
   target.dispatchEvent(new PointerEvent(name, place));
 };
 const clickAt = (target, x, y) => ['pointerdown', 'pointerup'].forEach((name) => mouse(target, name, x, y));
+/** The document of one of two recordings that are compared. */
+const lane = (name) => byId(name).contentDocument;
+const lanes = (look) => ['old', 'new'].map((name) => look(lane(name), name));
+const lanesSettled = async () => {
+  const are = () => lanes((page) => page.documentElement.dataset.ready === 'true').every((is) => is);
+  for (let times = 0; times < 3; times++) {
+    await wait();
+    await until('both are there', are);
+    await new Promise((done) => setTimeout(done, 300));
+  }
+};
+/** The first and the last time on the screen, by the address. */
+const shownBy = (page) => /from=(-?\d+)&to=(-?\d+)/.exec(page.location.hash)?.slice(1).map(Number);
 /** Leaves what a test has seen in the document. */
 const watch = async (look) => {
   const seen = {};

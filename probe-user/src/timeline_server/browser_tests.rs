@@ -1,7 +1,7 @@
 //! The page in Chromium: what it shows and does. A script at the end of the page's own presses keys, clicks and
 //! looks, and leaves what it saw in the document. Without Chromium these tests are skipped.
 
-use super::points_tests::{MARKUP, many_plots, with_points};
+use super::points_tests::{MARKUP, many_plots, with_points, with_points_from};
 use super::tests::{HOSTILE, Served, demo, hostile};
 use super::*;
 use serde_json::Value;
@@ -13,6 +13,8 @@ const POINTS: &str = "browser_points.js";
 const MANY_PLOTS: &str = "browser_many_plots.js";
 const FRAMES: &str = "browser_frames.js";
 const HISTOGRAM: &str = "browser_histogram.js";
+const VERDICTS: &str = "browser_verdicts.js";
+const ALIGNED: &str = "browser_aligned.js";
 
 /// Opens the page of a recording with the script, and returns what that saw. `None` without Chromium.
 fn seen(recording: Recording, find: &str) -> Option<(Served, Value)> {
@@ -20,19 +22,29 @@ fn seen(recording: Recording, find: &str) -> Option<(Served, Value)> {
 }
 
 fn seen_by(script: &str, recording: Recording, find: &str) -> Option<(Served, Value)> {
+    seen_in("main.js", script, find, |page| Served::with_page(recording, Some(page)))
+}
+
+/// Opens a page that has the script at the end of one of its own.
+fn seen_in(
+    own: &str,
+    script: &str,
+    find: &str,
+    serve: impl FnOnce(PathBuf) -> Served,
+) -> Option<(Served, Value)> {
     let folder = tempfile::tempdir().expect("a folder");
     let page = folder.path().join("page");
     fs::create_dir(&page).expect("a folder");
     for name in page::names() {
         let read = |name: &str| fs::read_to_string(format!("{SOURCES}/{name}")).expect("a file");
         let mut text = read(&format!("page/{name}"));
-        if name == "main.js" {
+        if name == own {
             text += &read("browser_helpers.js");
             text += &read(script);
         }
         fs::write(page.join(name), text).expect("room");
     }
-    let served = Served::with_page(recording, Some(page));
+    let served = serve(page);
     let mut command = Command::new("chromium");
     command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]);
     command.args(["--disable-quic", "--no-first-run", "--disable-background-networking"]);
@@ -178,4 +190,43 @@ fn a_browser_lights_calls_of_the_chosen_durations() {
     assert!(seen["lit"].as_u64() >= Some(1), "{seen:#}");
     assert!(seen["dim"].as_u64() >= Some(1), "{seen:#}");
     assert_eq!(seen["after"], 0, "Esc ends it: {seen:#}");
+}
+
+/// Opens the page that compares two recordings.
+fn compared(script: &str, old: Recording, new: Recording) -> Option<(Served, Value)> {
+    seen_in("compare.js", script, "", |page| Served::compared(old, new, Some(page)))
+}
+
+#[test]
+fn a_browser_shows_verdicts_and_the_longest_calls_of_both_sides() {
+    let Some((served, seen)) = compared(VERDICTS, demo(), demo()) else { return };
+    let verdicts = served.json("api/verdicts");
+    let rows = verdicts["rows"].as_array().expect("rows").iter();
+    let row = |row: &Value| Value::from(vec![row["name"].clone(), row["verdict"].clone()]);
+    assert_eq!(seen["rows"], Value::from(rows.map(row).collect::<Vec<_>>()), "{seen:#}");
+    let both = serde_json::json!(["632 calls of handle_request", "632 calls of handle_request"]);
+    assert_eq!(seen["titles"], both, "{seen:#}");
+    // What one shows, the other does, too.
+    let shown = seen["shown"].as_array().expect("two places");
+    assert_eq!(shown[0], shown[1], "{seen:#}");
+    assert_ne!(shown[0], seen["whole"], "{seen:#}");
+    assert_eq!(seen["frames"], 2, "{seen:#}");
+}
+
+#[test]
+fn a_browser_aligns_recordings_by_a_frame() {
+    let late = with_points_from(130_000_000);
+    let Some((_served, seen)) = compared(ALIGNED, with_points(), late) else { return };
+    let apart = |name: &str| {
+        let of = |side: usize| seen[name][side].as_i64().expect("a time");
+        of(1) - of(0)
+    };
+    assert_eq!(apart("starts"), 0, "{seen:#}");
+    // The second mark is at 500 ms of the old one, and at 630 ms of the new one.
+    assert!((apart("aligned") - 130_000_000).abs() <= 1, "{seen:#}");
+    assert!((apart("moved") - 130_000_000).abs() <= 1, "{seen:#}");
+    assert_ne!(seen["aligned"], seen["moved"], "{seen:#}");
+    assert_eq!(seen["status"], "the new one is moved by -130 ms", "{seen:#}");
+    assert_eq!(seen["few"], "there are only 4 such calls", "{seen:#}");
+    assert_eq!(apart("again"), 0, "{seen:#}");
 }

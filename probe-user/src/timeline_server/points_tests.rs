@@ -19,9 +19,13 @@ const QUEUE: u32 = OTHER + 2;
 const PICTURE: u32 = OTHER + 3;
 pub(super) const MARKUP: &str = "<img src=x onerror=\"document.title='taken'\">\u{1b}[2J";
 
-/// A recording of one second with two threads. One says something each 100 ms, the other two things at once;
-/// a plot falls each 10 ms, and a frame ends each 250 ms.
 pub(super) fn with_points() -> Recording {
+    with_points_from(0)
+}
+
+/// A recording of one second, behind the first `begin` nanoseconds, with two threads. One says something each 100 ms, the other two things at once;
+/// a plot falls each 10 ms, and a frame ends each 250 ms.
+pub(super) fn with_points_from(begin: u64) -> Recording {
     let mut engine = engine();
     let point = |name: &str, point, values| FunctionInfo {
         point: Some(point),
@@ -41,7 +45,7 @@ pub(super) fn with_points() -> Recording {
     engine.name_thread(Pid(7), Tid(9), "other");
     let mut all = Vec::new();
     for at in 1..=100_u64 {
-        let time = 10 * at * MS;
+        let time = begin + 10 * at * MS;
         let mut say = |tid: u32, time: u64, of: u32, text: &str| {
             let mut probes = Probes(&mut engine, tid);
             probes.event(time, of, Kind::Point);
@@ -66,7 +70,7 @@ pub(super) fn with_points() -> Recording {
     }
     let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
     all.iter().for_each(|block| writer.write(block).expect("memory takes all"));
-    let end = End { end_ns: Nanos(1_001 * MS), ..End::default() };
+    let end = End { end_ns: Nanos(begin + 1_001 * MS), ..End::default() };
     Recording::open(writer.finish(&end).expect("memory takes all")).expect("a recording")
 }
 

@@ -46,6 +46,16 @@ proptest! {
         calls.retain(|(_, span)| (from..to).contains(&span.start.0));
         let hits = timeline.hits(&recording, &chosen, time.clone(), 5, &stop);
         prop_assert_eq!(hits.count, calls.len() as u64);
+        let (begin, end) = (begin.0, end.0);
+        let all = all(&recording);
+        let begins = all.iter().filter(|(_, span)| is_chosen(span)).map(|(_, span)| span.start.0);
+        let mut begins: Vec<u64> = begins.filter(|at| (begin..=end).contains(at)).collect();
+        begins.sort_unstable();
+        for n in [1, begins.len() / 2, begins.len(), begins.len() + 1] {
+            let expected = begins.get(n.max(1) - 1).map(|at| Nanos(*at));
+            let found = timeline.nth(&recording, &chosen, n as u64, &stop);
+            prop_assert_eq!(found, expected.ok_or(begins.len() as u64));
+        }
         let told = timeline.durations(&recording, &chosen, time, &stop);
         let timed = || calls.iter().filter(|(_, span)| span.ended == Ended::Timed);
         prop_assert_eq!(told.count + told.untimed, calls.len() as u64);

@@ -11,7 +11,7 @@ use crate::units::Nanos;
 use std::ops::Range;
 
 /// Columns of a strip, at most.
-const MOST_COLUMNS: usize = 4_096;
+pub(super) const MOST_COLUMNS: usize = 4_096;
 /// Calls that are listed.
 const MOST_LISTED: usize = 100;
 

@@ -13,7 +13,7 @@
 //!
 //! [`Timeline::near`] tells about one call, [`Timeline::hits`] where [chosen](Chosen) calls are,
 //! [`Timeline::picture_of`] draws only these, and [`Timeline::durations`] tells how long they took.
-//! [`Timeline::points`] tells where messages, plots and frame marks are.
+//! [`Timeline::nth`] finds one of them by its number. [`Timeline::points`] tells where messages, plots and frame marks are.
 #![warn(missing_docs)]
 
 mod about;
@@ -33,6 +33,7 @@ mod messages;
 mod near;
 #[cfg(test)]
 mod near_tests;
+mod nth;
 mod picture;
 mod points;
 mod pyramid;

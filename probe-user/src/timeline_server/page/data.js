@@ -20,12 +20,16 @@
  *   lost: import('./lost.js').Lost }} Points
  * @typedef {{ time_ns: number, function: number, level: string | null, text: string | null }} Message
  * @typedef {{ first: Message[], count: number, is_partial: boolean, lost: import('./lost.js').Lost }} Messages
- * @typedef {{ functions: number[], least?: number, most?: number }} Choice
+ * @typedef {{ functions: number[], least?: number, most?: number }} OfFunctions
+ * @typedef {{ text: string } | OfFunctions} Choice
  * @typedef {{ bars: { from_ns: number, to_ns: number, count: number }[], count: number, untimed: number }} Durations
  * @typedef {{ start_ns: number, duration_ns: number, thread: number }} Frame
  * @typedef {{ place: number, count: number, median_ns: number, worst: Frame }} FrameColumn
  * @typedef {{ frames: number, unknown: number, over_budget: number | null, median_ns: number | null,
  *   columns: FrameColumn[], worst: Frame[] }} Frames
+ * @typedef {{ name: string, verdict: string, is_worse: boolean, is_significant: boolean, numbers: string[],
+ *   old: number[], new: number[] }} Verdict
+ * @typedef {{ metric: string, headings: string[], rows: Verdict[], left_out: number, remarks: string[] }} Verdicts
  * @typedef {{ thread: number, depth: number, cells: Uint32Array, cellFunctions: Uint32Array,
  *   counts: Uint32Array, starts: Float64Array, durations: Float64Array, functions: Uint32Array,
  *   ends: Uint32Array, leftOut: number }} PictureRow
@@ -72,9 +76,16 @@ async function json(name, params, signal) {
  * @param {(part: number) => void} progress
  * @returns {Promise<About>}
  */
-export async function about(progress) {
+export const about = (progress) => once('about', progress);
+
+/**
+ * Asks until there is an answer, and tells how far that is.
+ * @param {string} name
+ * @param {(part: number) => void} progress
+ */
+async function once(name, progress) {
   for (;;) {
-    const answer = await ask('about', {});
+    const answer = await ask(name, {});
     if (answer.ok) return answer.json();
     if (answer.status !== 503) throw new Refused(`the server answers ${answer.status}`);
     const { read, calls } = /** @type {{ read: number, calls: number }} */ (await answer.json());
@@ -121,8 +132,12 @@ async function drawn(name, params, rows, signal) {
 /** @param {number} from @param {number} to */
 const stretch = (from, to) => ({ from: Math.floor(from), to: Math.ceil(to) });
 
-/** @param {Choice} choice */
-const params = ({ functions, ...durations }) => ({ functions: functions.join(','), ...durations });
+/** @param {Choice} choice @returns {Record<string, string | number>} */
+function params(choice) {
+  if ('text' in choice) return choice;
+  const { functions, ...durations } = choice;
+  return { functions: functions.join(','), ...durations };
+}
 
 /** @param {{ thread: number, depth: number }[]} rows */
 function inRanges(rows) {
@@ -222,17 +237,6 @@ export const points = (from, to, columns, threads, signal) =>
 export const messages = (thread, from, to, signal) => json('messages', { thread, from, to }, signal);
 
 /**
- * @param {string} text
- * @param {number} from
- * @param {number} to
- * @param {number} columns
- * @param {AbortSignal} signal
- * @returns {Promise<Hits>}
- */
-export const find = (text, from, to, columns, signal) =>
-  json('find', { text, ...stretch(from, to), columns }, signal);
-
-/**
  * Counts chosen calls.
  * @param {Choice} choice
  * @param {number} from
@@ -241,7 +245,7 @@ export const find = (text, from, to, columns, signal) =>
  * @param {AbortSignal} signal
  * @returns {Promise<Hits>}
  */
-export const chosen = (choice, from, to, columns, signal) =>
+export const find = (choice, from, to, columns, signal) =>
   json('find', { ...params(choice), ...stretch(from, to), columns }, signal);
 
 /**
@@ -263,3 +267,18 @@ export const durations = (choice, from, to, signal) =>
  */
 export const frames = (id, columns, budget, signal) =>
   json('frames', { function: id, columns, ...(budget === null ? {} : { budget }) }, signal);
+
+/**
+ * The beginning of the n-th call of the functions that a text fits.
+ * @param {string} text
+ * @param {number} n
+ * @param {AbortSignal} signal
+ * @returns {Promise<{ start_ns: number }>}
+ */
+export const nth = (text, n, signal) => json('nth', { text, n }, signal);
+
+/**
+ * The verdicts on the functions of two recordings, once they are known.
+ * @returns {Promise<Verdicts>}
+ */
+export const verdicts = () => once('verdicts', () => {});

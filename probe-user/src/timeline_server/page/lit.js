@@ -11,7 +11,7 @@ const PATIENCE = 1000;
 export class Lit {
   /**
    * @param {import('./main.js').Page} page
-   * @param {data.Choice} choice
+   * @param {data.OfFunctions} choice
    */
   constructor(page, choice) {
     this.page = page;
@@ -30,7 +30,7 @@ export class Lit {
   /** Counts them in the whole recording. */
   async count() {
     const to = Math.max(1, this.page.about.length_ns);
-    const hits = await data.chosen(this.choice, 0, to, COLUMNS, this.counting.signal);
+    const hits = await data.find(this.choice, 0, to, COLUMNS, this.counting.signal);
     this.strip = { from: 0, to, columns: hits.columns };
     return hits;
   }

@@ -119,6 +119,19 @@ export class Page {
     }
     this.ask();
     this.points?.ask();
+    this.moved();
+  }
+
+  /** A page around this one may follow what it shows. */
+  moved() {}
+
+  /**
+   * The beginning of the n-th call of the functions that a text fits.
+   * @param {string} text
+   * @param {number} n
+   */
+  async nth(text, n) {
+    return (await data.nth(text, n, new AbortController().signal)).start_ns;
   }
 
   /** The time from which calls are kept. */
@@ -274,11 +287,21 @@ export class Page {
     }
   }
 
-  async find() {
+  /** Finds the functions that the field names. */
+  find() {
     const text = /** @type {HTMLInputElement} */ (byId('find')).value.trim();
+    return this.seek(text ? { text } : null, text);
+  }
+
+  /**
+   * Shows where calls are, and the longest of them; null ends it.
+   * @param {data.Choice | null} choice
+   * @param {string} title
+   */
+  async seek(choice, title) {
     try {
-      if (!await this.search.start(text, this.about.length_ns)) return;
-      if (this.search.found) showHits(this.panel, this.around, text, this.search.found.hits);
+      if (!await this.search.start(choice, this.about.length_ns)) return;
+      if (this.search.found) showHits(this.panel, this.around, title, this.search.found.hits);
       this.status();
     } catch (error) {
       if (data.isAborted(error)) return;
@@ -305,7 +328,7 @@ export class Page {
     }
   }
 
-  /** Lights calls; null ends it. @param {data.Choice | null} choice */
+  /** Lights calls; null ends it. @param {data.OfFunctions | null} choice */
   async light(choice) {
     this.lit?.end();
     const lit = choice && new Lit(this, choice);
@@ -404,7 +427,12 @@ async function start() {
     byId('program').textContent = about.program;
     tell(about);
     if (!about.threads.length && !about.live) status.textContent = 'there is no call in this recording';
-    else new Page(about).start();
+    else {
+      const page = new Page(about);
+      page.start();
+      // A page that compares two recordings has this one in a frame.
+      if (window.parent !== window) window.parent.dispatchEvent(new CustomEvent('lane', { detail: page }));
+    }
   } catch (error) {
     status.textContent = '';
     const notes = byId('notes');

@@ -255,7 +255,7 @@ export function showDurations(panel, around, functions, durations, light) {
  * Says which calls are lit, below their histogram.
  * @param {Element} panel
  * @param {Around} around
- * @param {import('./data.js').Choice} choice
+ * @param {import('./data.js').OfFunctions} choice
  * @param {import('./data.js').Hits} hits
  */
 export function showLit(panel, around, { least = 0, most }, hits) {
