@@ -120,7 +120,7 @@ export class Comparison {
     for (const row of rows) {
       const line = element('tr', '', 'call');
       const kind = row.is_worse ? 'warning' : row.is_significant ? '' : 'dim';
-      line.append(element('td', row.name), element('td', row.verdict, kind), ...row.numbers.map((number) => element('td', number, 'number')));
+      line.append(element('td', row.name), element('td', row.verdict, `verdict ${kind}`), ...row.numbers.map((number) => element('td', number, 'number')));
       line.addEventListener('click', () => this.choose(row));
       table.append(line);
     }

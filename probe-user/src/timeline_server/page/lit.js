@@ -25,6 +25,13 @@ export class Lit {
     /** The picture on its way. @type {AbortController | null} */
     this.asking = null;
     this.counting = new AbortController();
+    /** @type {number | undefined} */
+    this.hurry = undefined;
+  }
+
+  /** Calls were added, so the picture is asked for again. */
+  renew() {
+    this.asked = '';
   }
 
   /** Counts them in the whole recording. */
@@ -43,8 +50,11 @@ export class Lit {
    */
   ask(key, pixels, rows) {
     if (key === this.asked) return;
+    clearTimeout(this.hurry);
     if (this.asking) {
-      if (performance.now() - this.askedAt > PATIENCE) this.asking.abort();
+      const left = this.askedAt + PATIENCE - performance.now();
+      if (left > 0) this.hurry = setTimeout(() => this.page.change(), left);
+      else this.asking.abort();
       return;
     }
     [this.asked, this.askedAt, this.asking] = [key, performance.now(), new AbortController()];
@@ -63,6 +73,7 @@ export class Lit {
 
   /** Nobody looks at it any more. */
   end() {
+    clearTimeout(this.hurry);
     this.counting.abort();
     this.asking?.abort();
   }

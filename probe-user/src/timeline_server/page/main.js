@@ -86,7 +86,10 @@ export class Page {
     if (about.has_points) this.points ??= new Points(this);
     tell(about);
     // Its picture was right until now.
-    if (this.view.to > before) this.asked = '';
+    if (this.view.to > before) {
+      this.asked = '';
+      this.lit?.renew();
+    }
     this.change();
   }
 

@@ -16,7 +16,7 @@ use crate::units::{Nanos, ThreadId};
 use serde::Serialize;
 use std::cmp::Reverse;
 
-/// Frames that are calls, at most: 96 MiB.
+/// Frames that are calls, at most: 96 MiB, and as much again while they are put together.
 const MOST_FRAMES: usize = 1 << 22;
 /// Columns, at most.
 const MOST_COLUMNS: usize = 8_192;
