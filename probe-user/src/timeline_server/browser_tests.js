@@ -1,5 +1,5 @@
 
-// What a browser shows of calls, and does for keys and clicks.
+// For a recording with a call of the function that the address names.
 watch(async (seen) => {
   const panel = byId('panel');
   const title = () => panel.querySelector('h2')?.textContent ?? '';

@@ -1,9 +1,9 @@
-//! What is served: one timeline, or two that are compared.
+//! The paths of one timeline, or of two that are compared.
 //!
-//! Of two, each is served as one alone would be, below `old/` and `new/`. The page above them has both in frames.
+//! Each of two is served as one alone would be, below `old/` and `new/`. The page above them has both in frames.
 
 use super::{
-    answer::as_json,
+    answer::{as_json, refused},
     api::{Api, reading},
     shown::Source,
 };
@@ -12,7 +12,11 @@ use ctrace_core::{
     diff::{ComparedFile, Content, Options, diff},
     recording::replay::Query,
 };
-use std::sync::{Arc, OnceLock};
+use hyper::StatusCode;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, OnceLock},
+};
 
 /// Functions in the table of verdicts on each kind: on both sides, and on one.
 const MOST_ROWS: usize = 200;
@@ -22,7 +26,7 @@ pub(super) enum Site {
     Two { old: Arc<Api>, new: Arc<Api>, verdicts: Arc<Verdicts> },
 }
 
-/// What a path leads to.
+/// The thing that a path leads to.
 pub(super) enum Found<'a> {
     /// A file of the page; the empty name is the page itself.
     File(&'a str),
@@ -52,9 +56,9 @@ impl Site {
     }
 }
 
-/// The verdicts of `ctrace diff` on two recordings, as soon as they are known.
+/// The verdicts of `ctrace diff` on two recordings, as soon as they are known; `None` if ctrace failed.
 #[derive(Default)]
-pub(super) struct Verdicts(OnceLock<VerdictSheet>);
+pub(super) struct Verdicts(OnceLock<Option<VerdictSheet>>);
 
 impl Verdicts {
     /// Compares two recordings, each with its files' names.
@@ -64,12 +68,19 @@ impl Verdicts {
             let content = Content::Recording { recording: &source.recording, query: &query };
             [ComparedFile { file, content }]
         });
-        let found = diff(&old, &new, &Options::default());
-        // Only one thread sets it.
-        let _ = self.0.set(VerdictSheet::new(&found, MOST_ROWS));
+        let find = || VerdictSheet::new(&diff(&old, &new, &Options::default()), MOST_ROWS);
+        // Nothing is left of a panic but the sources, which are only read. Only one thread sets it.
+        let _ = self.0.set(catch_unwind(AssertUnwindSafe(find)).ok());
     }
 
     pub(super) fn answer(&self) -> Answer {
-        self.0.get().map_or_else(|| reading(0, 0), as_json)
+        match self.0.get() {
+            None => reading(0, 0),
+            Some(Some(sheet)) => as_json(sheet),
+            Some(None) => refused(
+                StatusCode::BAD_REQUEST,
+                "ctrace failed while it compared the recordings: please report it\n",
+            ),
+        }
     }
 }

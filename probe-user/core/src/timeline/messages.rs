@@ -40,7 +40,7 @@ pub struct Messages {
     pub count: u64,
     /// True if the stretch is so long that not all of it was read.
     pub is_partial: bool,
-    /// What may be missing.
+    /// The points that may be missing.
     pub lost: Lost,
 }
 

@@ -61,7 +61,7 @@ pub struct Points {
     pub marks: BTreeMap<(FuncId, u32), u64>,
     /// The number of points for which the answer has no room.
     pub left_out: u64,
-    /// What may be missing.
+    /// The points that may be missing.
     pub lost: Lost,
 }
 

@@ -11,14 +11,14 @@ const NAMES = /** @type {const} */ (['old', 'new']);
 /** @param {Name} name @returns {Name} */
 const other = (name) => name === 'old' ? 'new' : 'old';
 
-/** What an error says, which may be of a frame. @param {unknown} error */
+/** The words of an error, which may be of a frame. @param {unknown} error */
 const words = (error) => /** @type {{ message?: string } | null} */ (error)?.message ?? String(error);
 
 export class Comparison {
   constructor() {
     /** @type {Partial<Record<Name, import('./main.js').Page>>} */
     this.pages = {};
-    /** What is added to a time of the old recording for that of the new one below it. */
+    /** Nanoseconds from a time of the old recording to that of the new one below it. */
     this.offset = 0;
     this.isFollowing = false;
     /** The newest question for an offset. */

@@ -1,4 +1,4 @@
-// What is missing from an answer about messages, plots and frame marks.
+// Sentences on things that are missing from an answer about messages, plots and frame marks.
 
 import { count } from './format.js';
 
@@ -10,7 +10,7 @@ import { count } from './format.js';
 const some = (n, one, many) => n ? [`${count(n)} ${n === 1 ? one : many}`] : [];
 
 /**
- * What may be missing, a sentence each.
+ * The things that may be missing, a sentence each.
  * @param {Lost} lost
  */
 export const losses = ({ values, chunks, not_finite: notFinite }) => [

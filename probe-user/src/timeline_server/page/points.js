@@ -32,7 +32,7 @@ export class Points {
     this.found = null;
     /** The plots that are shown, from above: the first ones that were seen. @type {number[]} */
     this.plots = [];
-    /** What was found of each plot. @type {Map<number, data.Plot>} */
+    /** The columns of each plot that was found. @type {Map<number, data.Plot>} */
     this.byPlot = new Map();
     this.asked = '';
     /** The time from which the next question may be asked. */
@@ -95,7 +95,7 @@ export class Points {
     if (added.length) this.page.rows.leaveRoom(this.plots.length * PLOT);
   }
 
-  /** What is not on the screen. @returns {string[]} */
+  /** Sentences on things that are not on the screen. @returns {string[]} */
   missing() {
     if (!this.found) return [];
     const { left_out: beyond, lost, plots } = this.found;
