@@ -12,6 +12,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
     ctrace ui trace.ctrace\n  \
     ctrace ui trace.ctrace --port 8080          with ssh -L 8080:127.0.0.1:8080 from another machine\n  \
     ctrace ui trace*.ctrace                     the files of `record --rotate` as one\n  \
+    ctrace ui new.ctrace --against old.ctrace   two recordings below each other\n  \
     sudo ctrace ui --live 4711 -f 'handle_*'    the calls of a process, as they come\n  \
     sudo ctrace ui --live -f 'handle_*' -- ./server --port 80"
 )]
@@ -20,6 +21,10 @@ pub(crate) struct UiArgs {
     /// process: a PID, a name, a systemd unit, or the path of its program
     #[arg(value_name = "FILE|PROCESS", conflicts_with_all = ["chosen", "command"])]
     pub files: Vec<PathBuf>,
+    /// Compare with this older recording: both on one page, with one zoom, and the verdicts of `ctrace diff`.
+    /// Repeat it for the files that `--rotate` made of one
+    #[arg(long, value_name = "OLD", conflicts_with_all = ["live", "command"])]
+    pub against: Vec<PathBuf>,
     /// Trace a process or a command, and show its calls as they come. Takes the options below
     #[arg(long)]
     pub live: bool,

@@ -8,6 +8,7 @@ use crate::{
     user::{self, UserError},
 };
 use anyhow::anyhow;
+use std::path::PathBuf;
 use tokio::sync::oneshot;
 
 pub(super) fn main(args: UiArgs) -> Result<u8, Failure> {
@@ -24,8 +25,15 @@ pub(super) fn main(args: UiArgs) -> Result<u8, Failure> {
     let lens = LensArgs { max_calls: args.max_calls, ..LensArgs::default() };
     let files = args.recording();
     let recording = open(&files, &lens)?;
-    let names = files.iter().map(|file| file.display().to_string()).collect();
-    let server = Server::start(recording, options(&args, names))?;
+    let names = |files: &[PathBuf]| files.iter().map(|file| file.display().to_string()).collect();
+    let options = options(&args, names(&files));
+    let server = match &args.against[..] {
+        [] => Server::start(recording, options)?,
+        against => {
+            let old = (open(against, &lens)?, names(against));
+            Server::compare(recording, old, options)?
+        }
+    };
     serve(server, stopped_by_signals()?)?;
     Ok(0)
 }

@@ -1,26 +1,20 @@
 //! The answers about a recording, or about the newest calls of a session.
 
 use super::{
-    answer::{BINARY, JSON, answer, refused},
-    call::{CallJson, NearJson},
+    answer::{as_json, refused},
+    asked::Asked,
     params::Params,
-    picture::{encode, stretch, time, view},
-    points::PointsJson,
-    range::RangeJson,
     shown::{Shown, Source},
 };
 use crate::{
     connections::http::Answer,
-    session::keep::replayed::{CENTER, report_of},
-    target::select::{Patterns, recorded::choose},
     ui::{text::names::plain, tone_of},
 };
 use ctrace_core::{
-    recording::replay::{OwnThreads, Query},
-    report::{Extras, render::json},
+    points::PointShape,
+    recording::replay::OwnThreads,
     stop::Stop,
-    timeline::{About, RowKey, Timeline},
-    units::ThreadId,
+    timeline::{About, Timeline},
 };
 use hyper::StatusCode;
 use serde::Serialize;
@@ -47,6 +41,8 @@ struct AboutJson<'a> {
     files: &'a str,
     /// True if there may be messages, plots or frame marks.
     has_points: bool,
+    /// The functions that are marks between frames.
+    frame_marks: Vec<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     live: Option<LiveJson>,
 }
@@ -60,19 +56,6 @@ struct LiveJson {
     kept_from_ns: u64,
 }
 
-#[derive(Serialize)]
-struct HitsJson {
-    functions: Vec<usize>,
-    count: u64,
-    columns: Vec<u64>,
-    longest: Vec<CallJson>,
-}
-
-/// Said to nobody.
-const STOPPED: &str = "the page does not wait for it any more";
-
-type Result<T> = std::result::Result<T, String>;
-
 impl Api {
     pub(super) fn new(shown: Arc<Shown>, threads: OwnThreads, files: &[String]) -> Self {
         let files: Vec<String> = files.iter().map(|file| quoted(file)).collect();
@@ -81,22 +64,29 @@ impl Api {
 
     /// Answers a request by its name and parameters. If it is stopped, the answer is worth nothing.
     pub(super) fn answer(&self, name: &str, query: &str, stop: &Stop) -> Answer {
-        let params = Params(query);
         let Some(source) = self.shown.now() else { return reading(0, 0) };
         let source = &*source;
         let answered = match source.timeline.get() {
             None => Ok(still_reading(source)),
             Some(Err(error)) => Err(error.to_string()),
-            Some(Ok(timeline)) => match name {
-                "about" => Ok(self.about(source, timeline)),
-                "picture" => self.threads.run(|| picture_of(source, timeline, &params, stop)),
-                "call" => self.threads.run(|| call_of(source, timeline, &params, stop)),
-                "report" => report(source, &params, stop),
-                "points" => points_of(source, timeline, &params, stop),
-                "messages" => messages_of(source, timeline, &params, stop),
-                "find" => find(source, timeline, &params, stop),
-                _ => return refused(StatusCode::NOT_FOUND, "there is no such answer\n"),
-            },
+            Some(Ok(timeline)) => {
+                let asked =
+                    Asked { recording: &source.recording, timeline, params: Params(query), stop };
+                match name {
+                    "about" => Ok(self.about(source, timeline)),
+                    "picture" => self.threads.run(|| asked.picture()),
+                    "call" => self.threads.run(|| asked.call()),
+                    "report" => asked.report(),
+                    "points" => asked.points(),
+                    "messages" => asked.messages(),
+                    "find" => asked.find(),
+                    "lit" => asked.lit(),
+                    "durations" => asked.durations(),
+                    "frames" => asked.frames(),
+                    "nth" => asked.nth(),
+                    _ => return refused(StatusCode::NOT_FOUND, "there is no such answer\n"),
+                }
+            }
         };
         answered.unwrap_or_else(|why| refused(StatusCode::BAD_REQUEST, format!("{why}\n")))
     }
@@ -111,8 +101,12 @@ impl Api {
             let kept_from = recording.chunks().first().map_or(end, |chunk| chunk.from);
             LiveJson { has_ended, kept_from_ns: kept_from.since(start).0 }
         });
-        let has_points = recording.functions().iter().any(|function| function.point.is_some());
-        as_json(&AboutJson { about, colours, short, files: &self.files, has_points, live })
+        let points = || recording.functions().iter().map(|function| function.point).enumerate();
+        let has_points = points().any(|(_, point)| point.is_some());
+        let frame_marks = points().filter(|(_, point)| *point == Some(PointShape::Frame));
+        let frame_marks = frame_marks.map(|(id, _)| id).collect();
+        let files = &self.files;
+        as_json(&AboutJson { about, colours, short, files, has_points, frame_marks, live })
     }
 }
 
@@ -122,102 +116,10 @@ fn still_reading(source: &Source) -> Answer {
 }
 
 /// Tells how many calls were read.
-fn reading(read: u64, all: u64) -> Answer {
+pub(super) fn reading(read: u64, all: u64) -> Answer {
     let mut answer = as_json(&serde_json::json!({ "read": read, "calls": all }));
     *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     answer
-}
-
-fn picture_of(
-    source: &Source,
-    timeline: &Timeline,
-    params: &Params<'_>,
-    stop: &Stop,
-) -> Result<Answer> {
-    let recording = &source.recording;
-    let start = recording.period().0;
-    let view = view(params, start)?;
-    let picture = timeline.picture(recording, &view, stop).ok_or(STOPPED)?;
-    Ok(answer(BINARY, encode(&picture, &view, start, recording)))
-}
-
-fn call_of(
-    source: &Source,
-    timeline: &Timeline,
-    params: &Params<'_>,
-    stop: &Stop,
-) -> Result<Answer> {
-    let recording = &source.recording;
-    let row = RowKey { thread: ThreadId(params.number("thread")?), depth: params.number("depth")? };
-    let at = time(params, "time", recording.period().0)?;
-    let near = timeline.near(recording, row, at, params.number("slack")?, stop);
-    Ok(as_json(&near.map(|near| NearJson::new(recording, near))))
-}
-
-/// Answers with the messages of some threads, the plots and the frame marks of a stretch of time.
-fn points_of(
-    source: &Source,
-    timeline: &Timeline,
-    params: &Params<'_>,
-    stop: &Stop,
-) -> Result<Answer> {
-    let recording = &source.recording;
-    let threads = params.text("threads")?;
-    let threads = threads
-        .split(',')
-        .filter(|part| !part.is_empty())
-        .map(|part| part.parse().map(ThreadId).map_err(|_| "threads has no numbers".to_owned()));
-    let threads: Vec<ThreadId> = threads.collect::<Result<_>>()?;
-    let time = stretch(params, recording.period().0)?;
-    let points = timeline.points(recording, &threads, time, params.number("columns")?, stop);
-    Ok(as_json(&PointsJson::new(recording, points)))
-}
-
-/// Answers with the texts of a thread's messages.
-fn messages_of(
-    source: &Source,
-    timeline: &Timeline,
-    params: &Params<'_>,
-    stop: &Stop,
-) -> Result<Answer> {
-    let recording = &source.recording;
-    let time = stretch(params, recording.period().0)?;
-    let thread = ThreadId(params.number("thread")?);
-    Ok(as_json(&timeline.messages(recording, thread, time, stop)))
-}
-
-/// Answers with the report of a range: that of `ctrace report --time`.
-fn report(source: &Source, params: &Params<'_>, stop: &Stop) -> Result<Answer> {
-    let (start, end) = source.recording.period();
-    let window = stretch(params, start)?;
-    if window.start >= end || window.end <= start {
-        return Err("the range is outside of the recording".to_owned());
-    }
-    let window = window.start.max(start)..window.end.min(end);
-    let query = Query { window: Some(window), stop: stop.clone(), ..Query::default() };
-    let report = report_of(&source.recording, &query, CENTER, Extras::default());
-    Ok(as_json(&RangeJson::new(&report)))
-}
-
-fn find(source: &Source, timeline: &Timeline, params: &Params<'_>, stop: &Stop) -> Result<Answer> {
-    let recording = &source.recording;
-    let texts = [params.text("text")?];
-    let patterns = Patterns { functions: &texts, ..Patterns::default() };
-    let chosen = choose(recording.functions(), &patterns).map_err(|error| format!("{error:#}"))?;
-    let columns = params.number("columns")?;
-    let time = stretch(params, recording.period().0)?;
-    let hits = timeline.hits(recording, &chosen, time, columns, stop);
-    let longest = hits.longest.iter();
-    Ok(as_json(&HitsJson {
-        functions: (0..chosen.len()).filter(|id| chosen[*id]).collect(),
-        count: hits.count,
-        columns: hits.columns,
-        longest: longest.map(|(row, span)| CallJson::new(recording, *row, span)).collect(),
-    }))
-}
-
-fn as_json(value: &impl Serialize) -> Answer {
-    answer(JSON, json::line(value))
 }
 
 /// Returns a file's name as a word of a shell.

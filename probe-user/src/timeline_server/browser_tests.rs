@@ -1,33 +1,50 @@
 //! The page in Chromium: what it shows and does. A script at the end of the page's own presses keys, clicks and
 //! looks, and leaves what it saw in the document. Without Chromium these tests are skipped.
 
-use super::points_tests::{MARKUP, with_points};
+use super::points_tests::{MARKUP, many_plots, with_points, with_points_from};
 use super::tests::{HOSTILE, Served, demo, hostile};
 use super::*;
 use serde_json::Value;
 use std::{fs, process::Command};
 
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/timeline_server/page");
-const SCRIPT: &str = include_str!("browser_tests.js");
-const POINTS: &str = include_str!("browser_points.js");
+const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/timeline_server");
+const CALLS: &str = "browser_tests.js";
+const POINTS: &str = "browser_points.js";
+const MANY_PLOTS: &str = "browser_many_plots.js";
+const FRAMES: &str = "browser_frames.js";
+const HISTOGRAM: &str = "browser_histogram.js";
+const VERDICTS: &str = "browser_verdicts.js";
+const ALIGNED: &str = "browser_aligned.js";
 
 /// Opens the page of a recording with the script, and returns what that saw. `None` without Chromium.
 fn seen(recording: Recording, find: &str) -> Option<(Served, Value)> {
-    seen_by(SCRIPT, recording, find)
+    seen_by(CALLS, recording, find)
 }
 
 fn seen_by(script: &str, recording: Recording, find: &str) -> Option<(Served, Value)> {
+    seen_in("main.js", script, find, |page| Served::with_page(recording, Some(page)))
+}
+
+/// Opens a page that has the script at the end of one of its own.
+fn seen_in(
+    own: &str,
+    script: &str,
+    find: &str,
+    serve: impl FnOnce(PathBuf) -> Served,
+) -> Option<(Served, Value)> {
     let folder = tempfile::tempdir().expect("a folder");
     let page = folder.path().join("page");
     fs::create_dir(&page).expect("a folder");
     for name in page::names() {
-        let mut text = fs::read_to_string(format!("{FOLDER}/{name}")).expect("a file of the page");
-        if name == "main.js" {
-            text += script;
+        let read = |name: &str| fs::read_to_string(format!("{SOURCES}/{name}")).expect("a file");
+        let mut text = read(&format!("page/{name}"));
+        if name == own {
+            text += &read("browser_helpers.js");
+            text += &read(script);
         }
         fs::write(page.join(name), text).expect("room");
     }
-    let served = Served::with_page(recording, Some(page));
+    let served = serve(page);
     let mut command = Command::new("chromium");
     command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]);
     command.args(["--disable-quic", "--no-first-run", "--disable-background-networking"]);
@@ -123,4 +140,93 @@ fn a_browser_shows_messages_plots_and_frame_marks() {
     let heights = seen["heights"].as_array().expect("two places");
     assert!(heights[0].as_u64() < heights[1].as_u64(), "{seen:#}");
     assert_eq!(seen["lines"], 4, "{seen:#}");
+}
+
+#[test]
+fn a_browser_says_which_plots_and_values_are_not_shown() {
+    let Some((_served, seen)) = seen_by(MANY_PLOTS, many_plots(), "") else { return };
+    assert_eq!(seen["last"], "plot 63\n94.5\n1 value", "{seen:#}");
+    for status in [&seen["status"], &seen["again"]] {
+        for said in
+            ["6 more plots are not shown", "3 values were lost near here", "2 plotted numbers are"]
+        {
+            assert!(text(status).contains(said), "{said}: {seen:#}");
+        }
+    }
+}
+
+#[test]
+fn a_browser_shows_frames_and_goes_to_the_worst() {
+    let Some((served, seen)) = seen_by(FRAMES, with_points(), "") else { return };
+    let about = served.json("api/about");
+    let mark = &about["frame_marks"][0];
+    let frames = served.json(&format!("api/frames?function={mark}&columns=100&budget=249999999"));
+    assert_eq!((&frames["frames"], &frames["over_budget"]), (&3.into(), &3.into()));
+    assert_eq!(seen["listed"], 3, "{seen:#}");
+    assert!(text(&seen["facts"]).contains("frames3"), "{seen:#}");
+    assert!(text(&seen["told"]).contains("longest 250 ms"), "{seen:#}");
+    // Bars are where frames begin: a quarter of the recording has none.
+    assert_eq!(seen["bars"], serde_json::json!([false, true, true, true]), "{seen:#}");
+    let from = text(&seen["hash"]).split(['=', '&']).nth(1).and_then(|from| from.parse().ok());
+    assert!(from.is_some_and(|from: u64| (450_000_000..500_000_001).contains(&from)), "{seen:#}");
+    assert!(text(&seen["over"]).contains("over the budget3 of 3"), "{seen:#}");
+    assert_eq!(seen["closed"], true, "{seen:#}");
+}
+
+#[test]
+fn a_browser_lights_calls_of_the_chosen_durations() {
+    let Some((served, seen)) = seen_by(HISTOGRAM, demo(), "handle_request") else { return };
+    let length = served.json("api/about")["length_ns"].clone();
+    let id = seen["function"].as_u64().expect("a function");
+    let path = format!("api/durations?functions={id}&from=0&to={length}");
+    let bars = served.json(&path);
+    assert_eq!(seen["bars"], bars["bars"].as_array().expect("bars").len(), "{seen:#}");
+    assert!(bars["count"].as_u64() > Some(1), "{bars}");
+    // The bars of the right half are dragged over.
+    let bars = bars["bars"].as_array().expect("bars");
+    let first = seen["first"].as_u64().expect("a bar") as usize;
+    let sum = |bars: &[Value]| bars.iter().filter_map(|bar| bar["count"].as_u64()).sum::<u64>();
+    assert_eq!(seen["count"], sum(&bars[first..]), "{seen:#}");
+    assert!(seen["lit"].as_u64() >= Some(1), "{seen:#}");
+    assert!(seen["dim"].as_u64() >= Some(1), "{seen:#}");
+    assert_eq!(seen["after"], 0, "Esc ends it: {seen:#}");
+}
+
+/// Opens the page that compares two recordings.
+fn compared(script: &str, old: Recording, new: Recording) -> Option<(Served, Value)> {
+    seen_in("compare.js", script, "", |page| Served::compared(old, new, Some(page)))
+}
+
+#[test]
+fn a_browser_shows_verdicts_and_the_longest_calls_of_both_sides() {
+    let Some((served, seen)) = compared(VERDICTS, demo(), demo()) else { return };
+    let verdicts = served.json("api/verdicts");
+    let rows = verdicts["rows"].as_array().expect("rows").iter();
+    let row = |row: &Value| Value::from(vec![row["name"].clone(), row["verdict"].clone()]);
+    assert_eq!(seen["rows"], Value::from(rows.map(row).collect::<Vec<_>>()), "{seen:#}");
+    let both = serde_json::json!(["632 calls of handle_request", "632 calls of handle_request"]);
+    assert_eq!(seen["titles"], both, "{seen:#}");
+    // What one shows, the other does, too.
+    let shown = seen["shown"].as_array().expect("two places");
+    assert_eq!(shown[0], shown[1], "{seen:#}");
+    assert_ne!(shown[0], seen["whole"], "{seen:#}");
+    assert_eq!(seen["frames"], 2, "{seen:#}");
+}
+
+#[test]
+fn a_browser_aligns_recordings_by_a_frame() {
+    let late = with_points_from(130_000_000);
+    let Some((_served, seen)) = compared(ALIGNED, with_points(), late) else { return };
+    let apart = |name: &str| {
+        let of = |side: usize| seen[name][side].as_i64().expect("a time");
+        of(1) - of(0)
+    };
+    assert_eq!(apart("starts"), 0, "{seen:#}");
+    // The second mark is at 500 ms of the old one, and at 630 ms of the new one.
+    assert!((apart("aligned") - 130_000_000).abs() <= 1, "{seen:#}");
+    assert!((apart("moved") - 130_000_000).abs() <= 1, "{seen:#}");
+    assert_ne!(seen["aligned"], seen["moved"], "{seen:#}");
+    assert_eq!(seen["status"], "the new one is moved by -130 ms", "{seen:#}");
+    assert_eq!(seen["few"], "there are only 4 such calls", "{seen:#}");
+    assert_eq!(apart("again"), 0, "{seen:#}");
 }

@@ -1,6 +1,11 @@
 //! Hands requests to the page's files and to the interface behind them.
 
-use super::{answer::refused, api::Api, gate::Gate, page::Page};
+use super::{
+    answer::refused,
+    gate::Gate,
+    page::Page,
+    site::{Found, Site},
+};
 use crate::connections::http::{Answer, HttpServer, Service};
 use ctrace_core::stop::Stop;
 use hyper::{Method, Request, StatusCode, body::Incoming};
@@ -9,7 +14,7 @@ use tokio::net::TcpListener;
 
 struct Timeline {
     gate: Gate,
-    api: Arc<Api>,
+    site: Site,
     page: Page,
 }
 
@@ -26,12 +31,12 @@ impl Drop for StopOnDrop {
 pub(super) async fn serve(
     listeners: Vec<std::net::TcpListener>,
     gate: Gate,
-    api: Arc<Api>,
+    site: Site,
     page: Page,
 ) -> io::Result<()> {
     let listeners: Vec<_> =
         listeners.into_iter().map(TcpListener::from_std).collect::<io::Result<_>>()?;
-    let server = HttpServer::new(Timeline { gate, api, page });
+    let server = HttpServer::new(Timeline { gate, site, page });
     loop {
         let accepted = poll_fn(|context| {
             let mut each = listeners.iter().map(|listener| listener.poll_accept(context));
@@ -61,8 +66,11 @@ impl Service for Timeline {
         if request.method() != Method::GET {
             return refused(StatusCode::METHOD_NOT_ALLOWED, "only GET\n");
         }
-        let Some(name) = path.strip_prefix("api/") else { return self.page.file(path) };
-        let (api, name) = (Arc::clone(&self.api), name.to_owned());
+        let (api, name) = match self.site.find(path) {
+            Found::File(name) => return self.page.file(name),
+            Found::Verdicts(verdicts) => return verdicts.answer(),
+            Found::Answer(api, name) => (Arc::clone(api), name.to_owned()),
+        };
         let query = request.uri().query().unwrap_or_default().to_owned();
         // This is dropped when the browser has closed the connection.
         let stop = StopOnDrop(Stop::default());

@@ -115,3 +115,16 @@ fn a_failure_while_reading_is_told() {
     assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
     assert!(answer.contains("ctrace failed while it read the recording"), "{answer}");
 }
+
+#[test]
+fn a_failure_while_comparing_is_told_and_the_other_recording_is_shown() {
+    let (old, barrier) = recording();
+    barrier.panics.store(true, Ordering::Relaxed);
+    let served = Served::compared(old, recording().0, None);
+    let answer = |path: &str| String::from_utf8(served.get(path)).expect("text");
+    let verdicts = answer("api/verdicts");
+    assert!(verdicts.starts_with("HTTP/1.1 400 "), "{verdicts}");
+    assert!(verdicts.contains("ctrace failed while it compared the recordings"), "{verdicts}");
+    assert!(answer("old/api/about").contains("ctrace failed while it read the recording"));
+    assert!(answer("new/api/about").starts_with("HTTP/1.1 200 "));
+}

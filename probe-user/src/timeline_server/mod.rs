@@ -3,16 +3,22 @@
 //!
 //! Whoever knows the address can read the recording, so it has a random token, and [`gate`] refuses
 //! all else: other tokens, other host names (DNS rebinding), requests from other pages. [`http`] has
-//! the limits on connections, [`api`] the answers: pictures ([`picture`]), single calls
-//! ([`call`]), reports of a range ([`range`]), and searches. [`page`] has the files of the page.
+//! the limits on connections, [`api`] the answers ([`asked`]): pictures ([`picture`]), single calls
+//! ([`call`]), reports of a range ([`range`]), and searches. [`page`] has the files of the page,
+//! and [`site`] which of all these a path leads to: two recordings can be compared.
 //!
 //! The page computes nothing about calls, and the server draws nothing.
 
 mod answer;
 mod api;
+mod asked;
 #[cfg(test)]
 mod browser_tests;
 mod call;
+#[cfg(test)]
+mod compare_tests;
+#[cfg(test)]
+mod frames_tests;
 mod gate;
 mod http;
 #[cfg(test)]
@@ -27,6 +33,7 @@ mod points;
 mod points_tests;
 mod range;
 mod shown;
+mod site;
 #[cfg(test)]
 mod tests;
 
@@ -44,6 +51,7 @@ use signal_hook::{
     consts::{SIGINT, SIGTERM},
     iterator::Signals,
 };
+use site::{Site, Verdicts};
 use std::{
     io,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
@@ -80,7 +88,7 @@ enum NoTimeline {
 pub(crate) struct Server {
     listeners: Vec<TcpListener>,
     gate: Gate,
-    api: Arc<Api>,
+    site: Site,
     page: Page,
 }
 
@@ -88,27 +96,46 @@ impl Server {
     /// Listens, and shows the newest calls of a session.
     pub(crate) fn live(look: LiveLook, options: Options) -> anyhow::Result<Self> {
         let shown = Arc::new(Shown::live());
-        let server = Self::new(Arc::clone(&shown), options)?;
+        let site = Site::One(api(Arc::clone(&shown), &options.files)?);
+        let server = Self::new(site, options)?;
         spawn(move || shown.follow(&look))?;
         Ok(server)
     }
-}
 
-impl Server {
     /// Listens, and begins to read the calls of a recording.
     pub(crate) fn start(recording: Recording, options: Options) -> anyhow::Result<Self> {
-        let source = Source::new(recording);
-        let server = Self::new(Arc::new(Shown::recording(Arc::clone(&source))), options)?;
+        let (source, api) = of_recording(recording, &options.files)?;
+        let server = Self::new(Site::One(api), options)?;
         spawn(move || source.build())?;
         Ok(server)
     }
 
-    fn new(shown: Arc<Shown>, options: Options) -> anyhow::Result<Self> {
+    /// Listens, and begins to compare a recording with an older one, which has these files.
+    pub(crate) fn compare(
+        recording: Recording,
+        (old, old_files): (Recording, Vec<String>),
+        options: Options,
+    ) -> anyhow::Result<Self> {
+        let files = [&old_files, &options.files].map(|files| files.join(" + "));
+        let (old, old_api) = of_recording(old, &old_files)?;
+        let (new, new_api) = of_recording(recording, &options.files)?;
+        let verdicts = Arc::<Verdicts>::default();
+        let site = Site::Two { old: old_api, new: new_api, verdicts: Arc::clone(&verdicts) };
+        let server = Self::new(site, options)?;
+        spawn(move || {
+            old.build();
+            new.build();
+            let [old_file, new_file] = files;
+            verdicts.find((&old, old_file), (&new, new_file));
+        })?;
+        Ok(server)
+    }
+
+    fn new(site: Site, options: Options) -> anyhow::Result<Self> {
         let (listeners, port) = listen(options.port)?;
         let gate = Gate::new(port)?;
         let page = Page::new(options.folder);
-        let api = Arc::new(Api::new(shown, OwnThreads::start()?, &options.files));
-        Ok(Self { listeners, gate, api, page })
+        Ok(Self { listeners, gate, site, page })
     }
 
     /// Returns the address for a browser.
@@ -120,10 +147,10 @@ impl Server {
     pub(crate) fn serve(self, stop: oneshot::Receiver<()>) -> anyhow::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.context("cannot start the event loop of the server")?;
-        let Self { listeners, gate, api, page } = self;
+        let Self { listeners, gate, site, page } = self;
         let served = runtime.block_on(async {
             tokio::select! {
-                served = http::serve(listeners, gate, api, page) => served,
+                served = http::serve(listeners, gate, site, page) => served,
                 _ = stop => Ok(()),
             }
         });
@@ -131,6 +158,17 @@ impl Server {
         runtime.shutdown_background();
         Ok(served?)
     }
+}
+
+fn api(shown: Arc<Shown>, files: &[String]) -> anyhow::Result<Arc<Api>> {
+    Ok(Arc::new(Api::new(shown, OwnThreads::start()?, files)))
+}
+
+/// Returns the source of a recording, which is not read yet, and the answers about it.
+fn of_recording(recording: Recording, files: &[String]) -> anyhow::Result<(Arc<Source>, Arc<Api>)> {
+    let source = Source::new(recording);
+    let api = api(Arc::new(Shown::recording(Arc::clone(&source))), files)?;
+    Ok((source, api))
 }
 
 fn spawn(work: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {

@@ -20,7 +20,7 @@ macro_rules! file {
 }
 
 /// All files; the first is the page itself.
-const FILES: [PageFile; 14] = [
+const FILES: [PageFile; 22] = [
     file!("index.html", "text/html; charset=utf-8"),
     file!("style.css", "text/css; charset=utf-8"),
     file!("icon.svg", "image/svg+xml"),
@@ -28,7 +28,15 @@ const FILES: [PageFile; 14] = [
     file!("live.js", SCRIPT),
     file!("data.js", SCRIPT),
     file!("draw.js", SCRIPT),
+    file!("compare.html", "text/html; charset=utf-8"),
+    file!("compare.js", SCRIPT),
+    file!("address.js", SCRIPT),
     file!("format.js", SCRIPT),
+    file!("frames.js", SCRIPT),
+    file!("histogram.js", SCRIPT),
+    file!("keys.js", SCRIPT),
+    file!("lit.js", SCRIPT),
+    file!("lost.js", SCRIPT),
     file!("panel.js", SCRIPT),
     file!("pointer.js", SCRIPT),
     file!("points.js", SCRIPT),

@@ -14,6 +14,22 @@ impl Params<'_> {
     pub(super) fn number<T: std::str::FromStr>(&self, name: &str) -> Result<T, String> {
         self.text(name)?.parse().map_err(|_| format!("{name} is no number"))
     }
+
+    /// Returns a number that may be left out.
+    pub(super) fn maybe<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, String> {
+        self.has(name).then(|| self.number(name)).transpose()
+    }
+
+    /// Returns numbers with commas between them.
+    pub(super) fn numbers<T: std::str::FromStr>(&self, name: &str) -> Result<Vec<T>, String> {
+        let text = self.text(name)?;
+        let parts = text.split(',').filter(|part| !part.is_empty());
+        parts.map(|part| part.parse().map_err(|_| format!("{name} has no numbers"))).collect()
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.split('&').filter_map(|pair| pair.split_once('=')).any(|(other, _)| other == name)
+    }
 }
 
 fn decode(text: &str) -> Option<String> {
@@ -50,6 +66,10 @@ mod tests {
         assert_eq!(params.number::<u8>("a"), Ok(1));
         assert!(params.text("b").is_err() && params.text("c").is_err());
         assert_eq!(params.number::<u8>("text"), Err("text is no number".to_owned()));
+        assert_eq!((params.maybe("a"), params.maybe::<u8>("d")), (Ok(Some(1)), Ok(None)));
+        assert!(params.maybe::<u8>("text").is_err());
+        assert_eq!(Params("a=5,,7&b=5,x").numbers("a"), Ok(vec![5, 7]));
+        assert!(Params("a=5,,7&b=5,x").numbers::<u8>("b").is_err());
         assert_eq!(params.text("d"), Err("d is missing".to_owned()));
     }
 }

@@ -4,7 +4,7 @@ use ctrace_core::{
     points::Level,
     recording::Recording,
     report::render::clean::clean,
-    timeline::{MessageColumn, Points},
+    timeline::{Lost, MessageColumn, Points},
     units::{FuncId, ThreadId},
 };
 use serde::Serialize;
@@ -17,6 +17,7 @@ pub(super) struct PointsJson {
     plots: Vec<Plot>,
     marks: Vec<Marks>,
     left_out: u64,
+    lost: Lost,
 }
 
 #[derive(Serialize)]
@@ -78,6 +79,7 @@ impl PointsJson {
                 .collect(),
             marks: marks.map(|(of, columns)| Marks { function: of.0, columns }).collect(),
             left_out: points.left_out,
+            lost: points.lost,
         }
     }
 }

@@ -19,9 +19,13 @@ const QUEUE: u32 = OTHER + 2;
 const PICTURE: u32 = OTHER + 3;
 pub(super) const MARKUP: &str = "<img src=x onerror=\"document.title='taken'\">\u{1b}[2J";
 
-/// A recording of one second with two threads. One says something each 100 ms, the other two things at once;
-/// a plot falls each 10 ms, and a frame ends each 250 ms.
 pub(super) fn with_points() -> Recording {
+    with_points_from(0)
+}
+
+/// A recording of one second, behind the first `begin` nanoseconds, with two threads. One says something each 100 ms, the other two things at once;
+/// a plot falls each 10 ms, and a frame ends each 250 ms.
+pub(super) fn with_points_from(begin: u64) -> Recording {
     let mut engine = engine();
     let point = |name: &str, point, values| FunctionInfo {
         point: Some(point),
@@ -41,7 +45,7 @@ pub(super) fn with_points() -> Recording {
     engine.name_thread(Pid(7), Tid(9), "other");
     let mut all = Vec::new();
     for at in 1..=100_u64 {
-        let time = 10 * at * MS;
+        let time = begin + 10 * at * MS;
         let mut say = |tid: u32, time: u64, of: u32, text: &str| {
             let mut probes = Probes(&mut engine, tid);
             probes.event(time, of, Kind::Point);
@@ -66,7 +70,7 @@ pub(super) fn with_points() -> Recording {
     }
     let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
     all.iter().for_each(|block| writer.write(block).expect("memory takes all"));
-    let end = End { end_ns: Nanos(1_001 * MS), ..End::default() };
+    let end = End { end_ns: Nanos(begin + 1_001 * MS), ..End::default() };
     Recording::open(writer.finish(&end).expect("memory takes all")).expect("a recording")
 }
 
@@ -106,7 +110,65 @@ fn each_pixel_has_its_messages_numbers_and_marks() {
     let without = Served::demo();
     assert_eq!(without.json("api/about")["has_points"], false);
     let none = without.json("api/points?from=0&to=1000&columns=2&threads=1");
-    assert_eq!(none, json!({ "messages": [], "plots": [], "marks": [], "left_out": 0 }));
+    let lost = json!({ "values": 0, "chunks": 0, "not_finite": 0 });
+    let expected = json!({ "messages": [], "plots": [], "marks": [], "left_out": 0, "lost": lost });
+    assert_eq!(none, expected);
+}
+
+/// Returns the file of a recording of 100 ms with 70 plots of a number each. Three values were lost, and two more
+/// numbers are infinite or none.
+fn of_many_plots() -> Vec<u8> {
+    let mut engine = engine();
+    let value = || vec![ValueInfo::new("value", ValueKind::Float)];
+    for plot in 0..70 {
+        engine.add_function(FunctionInfo {
+            point: Some(PointShape::Plot),
+            exit: ExitSeen::Never,
+            values: value(),
+            ..FunctionInfo::new(format!("plot {plot}"), "program")
+        });
+    }
+    engine.name_thread(Pid(7), Tid(7), "main");
+    let mut plot = |time: u64, plot: u32, number: f64| {
+        let function = OTHER + plot;
+        let mut probes = Probes(&mut engine, 7);
+        probes.event(time, function, Kind::Point);
+        probes.values((time, function), &[number.to_bits()], None, 0);
+    };
+    (0..70).for_each(|n| plot(MS * (1 + u64::from(n)), n, 1.5 * f64::from(n)));
+    plot(80 * MS, 3, f64::NAN);
+    plot(81 * MS, 4, f64::INFINITY);
+    engine.set_lost_payloads(3);
+    let blocks = blocks(&mut engine, &[90 * MS]);
+    let mut writer = Writer::uncompressed(Vec::new(), &Start::default()).expect("in memory");
+    blocks.iter().for_each(|block| writer.write(block).expect("in memory"));
+    let end = End { end_ns: Nanos(100 * MS), ..End::default() };
+    writer.finish(&end).expect("in memory")
+}
+
+pub(super) fn many_plots() -> Recording {
+    Recording::open(of_many_plots()).expect("a recording")
+}
+
+#[test]
+fn an_answer_says_what_is_lost() {
+    let points = |recording| {
+        let served = Served::new(recording);
+        served.json(&format!("api/points?from=0&to={}&columns=10&threads=", 100 * MS))
+    };
+    let all = points(many_plots());
+    assert_eq!(all["lost"], json!({ "values": 3, "chunks": 0, "not_finite": 2 }));
+    let counts = all["plots"].as_array().expect("plots").iter();
+    let counts: Vec<u64> = counts.filter_map(|plot| plot["columns"][0][1].as_u64()).collect();
+    assert_eq!(counts, [1; 70], "those that are not finite are in no column");
+    // The block of values ends in the number of the last plot.
+    let mut damaged = of_many_plots();
+    let number = (1.5_f64 * 69.0).to_le_bytes();
+    let at = damaged.windows(8).rposition(|bytes| bytes == number);
+    damaged[at.expect("it is not compressed")] ^= 1;
+    let damaged = points(Recording::open(damaged).expect("the index is whole"));
+    assert_eq!(damaged["plots"], json!([]));
+    assert_eq!(damaged["lost"], json!({ "values": 0, "chunks": 1, "not_finite": 0 }));
 }
 
 #[test]
@@ -122,7 +184,8 @@ fn texts_are_those_of_the_place_that_is_asked_for() {
     let escaped = MARKUP.replace('\u{1b}', "\\u{1b}");
     let first = of(500 * MS + 2, SAY, Value::Null, &escaped);
     let expected = json!([first, of(500 * MS + 3, WARN, "warn".into(), "late")]);
-    assert_eq!(at, json!({ "first": expected, "count": 2, "is_partial": false }));
+    let lost = json!({ "values": 0, "chunks": 0, "not_finite": 0 });
+    assert_eq!(at, json!({ "first": expected, "count": 2, "is_partial": false, "lost": lost }));
     assert_eq!(messages(7, 0, 1_002 * MS)["count"], 10);
     assert_eq!(messages(7, 0, 1_002 * MS)["first"][9]["text"], "step 100");
     assert_eq!(messages(9, 0, 500 * MS)["count"], 0);

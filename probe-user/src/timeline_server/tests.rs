@@ -38,10 +38,24 @@ impl Served {
     pub(super) fn with_page(recording: Recording, folder: Option<PathBuf>) -> Self {
         let options = Options { port: 0, folder, files: vec!["a 'b'.ctrace".to_owned()] };
         let served = Self::of(Server::start(recording, options).expect("it listens"));
-        while served.get("api/about").starts_with(b"HTTP/1.1 503") {
+        served.wait("api/about");
+        served
+    }
+
+    /// Serves two recordings that are compared.
+    pub(super) fn compared(old: Recording, new: Recording, folder: Option<PathBuf>) -> Self {
+        let options = Options { port: 0, folder, files: vec!["new.ctrace".to_owned()] };
+        let old = (old, vec!["old.ctrace".to_owned()]);
+        let served = Self::of(Server::compare(new, old, options).expect("it listens"));
+        served.wait("api/verdicts");
+        served
+    }
+
+    /// Asks until there is an answer.
+    fn wait(&self, path: &str) {
+        while self.get(path).starts_with(b"HTTP/1.1 503") {
             std::thread::sleep(Duration::from_millis(5));
         }
-        served
     }
 
     pub(super) fn of(server: Server) -> Self {
@@ -327,7 +341,7 @@ fn a_port_that_another_program_has_is_refused() {
 }
 
 /// Returns the words of a line with one space between them.
-fn squeezed(text: &str) -> String {
+pub(super) fn squeezed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

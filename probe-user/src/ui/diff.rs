@@ -82,7 +82,7 @@ pub(crate) fn render(diff: &Diff, options: &DiffOptions, style: &Style) -> Strin
 }
 
 /// Returns the whole comparison in one sentence.
-fn sentence(diff: &Diff) -> String {
+pub(super) fn sentence(diff: &Diff) -> String {
     let both = diff.functions.iter().filter(|it| it.compared.presence == Presence::Both);
     let words: Vec<&str> = both.map(|it| word(it.compared.changes.of(diff.metric))).collect();
     let of = |word: &str| words.iter().filter(|it| **it == word).count();
@@ -101,7 +101,7 @@ fn sentence(diff: &Diff) -> String {
 }
 
 /// Returns the verdict on a change in words.
-fn word(change: &Change) -> &'static str {
+pub(super) fn word(change: &Change) -> &'static str {
     if change.is_open() { CANNOT_TELL } else { change.verdict.name() }
 }
 
@@ -116,7 +116,7 @@ fn side(side: &SideReport, name: &str, style: &Style) -> String {
     text::paragraph(&parts.join(" · "), Tone::Title, style)
 }
 
-fn label_function(function: &FunctionDiff) -> String {
+pub(super) fn label_function(function: &FunctionDiff) -> String {
     names::label_of(function.kind, function.group.as_deref(), &function.name)
 }
 
@@ -257,7 +257,7 @@ fn marked(change: &Change) -> Cell {
     Cell::toned(signed(change.change_percent) + star, tone(change.verdict))
 }
 
-fn signed(percent: Option<f64>) -> String {
+pub(super) fn signed(percent: Option<f64>) -> String {
     match percent {
         None => ABSENT.to_owned(),
         Some(percent) if percent.abs() < 0.05 => "0.0%".to_owned(),
@@ -267,14 +267,14 @@ fn signed(percent: Option<f64>) -> String {
     }
 }
 
-fn interval(change: &Change) -> String {
+pub(super) fn interval(change: &Change) -> String {
     match (change.low_percent, change.high_percent) {
         (Some(low), Some(high)) => format!("{} … {}", signed(Some(low)), signed(Some(high))),
         _ => ABSENT.to_owned(),
     }
 }
 
-fn value(metric: Metric, value: Option<f64>, digits: Digits) -> String {
+pub(super) fn value(metric: Metric, value: Option<f64>, digits: Digits) -> String {
     let Some(value) = value else { return ABSENT.to_owned() };
     match (metric.unit(), metric.is_rate()) {
         // Nanoseconds per second are a share.

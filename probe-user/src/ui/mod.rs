@@ -18,6 +18,7 @@ pub(crate) mod output;
 mod point_lines;
 pub(crate) mod table;
 pub(crate) mod text;
+pub(crate) mod verdicts;
 pub(crate) mod views;
 
 pub(crate) use diff::{DiffOptions, DiffView, render as render_diff};

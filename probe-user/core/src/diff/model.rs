@@ -83,6 +83,9 @@ pub struct FunctionDiff {
     pub object: Arc<str>,
     pub kind: FunctionKind,
     pub group: Option<Arc<str>>,
+    /// The function's ids in the first file of each side. Functions that are alike are taken together.
+    #[serde(skip)]
+    pub ids: [Vec<FuncId>; 2],
     #[serde(flatten)]
     pub compared: Compared,
 }
@@ -165,13 +168,15 @@ pub(super) fn assemble(
         Compared::new(calls, &metrics, judged, options)
     });
     let named = |id: &FuncId| &catalogue.functions[id.index()];
+    let ids = surveys.each_ref().map(|side| ids(side, catalogue.functions.len()));
     let functions: Vec<FunctionDiff> = chosen
         .functions
         .iter()
         .zip(&mut rows)
         .map(|(id, compared)| {
             let Named { name, object, kind, group } = named(id).clone();
-            FunctionDiff { name, object, kind, group, compared }
+            let ids = ids.each_ref().map(|of_side| of_side[id.index()].clone());
+            FunctionDiff { name, object, kind, group, ids, compared }
         })
         .collect();
     let label = |id: &FuncId| {
@@ -205,6 +210,16 @@ pub(super) fn assemble(
         old,
         new,
     }
+}
+
+/// Returns the ids that each function of the catalogue has in the first file of a side.
+fn ids(side: &[Survey<'_>], functions: usize) -> Vec<Vec<FuncId>> {
+    let mut ids = vec![Vec::new(); functions];
+    let first = side.first().map_or(&[][..], |survey| &survey.index.functions);
+    for (of_file, known) in (0..).map(FuncId).zip(first) {
+        ids[known.index()].push(of_file);
+    }
+    ids
 }
 
 impl SideReport {

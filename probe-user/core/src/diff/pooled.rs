@@ -94,7 +94,7 @@ pub(crate) fn diff(
         let calls = activity.each_ref().map(|side| side[id.index()].calls);
         let Named { name, object, kind, group } = catalogue.functions[id.index()].clone();
         let compared = Compared::new(calls, &verdicts.metrics, judged, options);
-        FunctionDiff { name, object, kind, group, compared }
+        FunctionDiff { name, object, kind, group, ids: Default::default(), compared }
     };
     let functions: Vec<_> = chosen.functions.iter().zip(&verdicts.judged).map(row).collect();
     let [old, new] = reports;

@@ -199,10 +199,16 @@ fn stopped_work_ends_and_leaves_nothing_wrong_behind() {
     let row = all_rows()[0];
     assert!(timeline.near(&recording, row, Nanos(BEGIN + 15), 9, &stop).is_none());
     let time = Nanos(BEGIN)..Nanos(BEGIN + 20_000);
-    assert_eq!(timeline.hits(&recording, &[true; 5], time.clone(), 3, &stop).count, 0);
+    assert_eq!(
+        timeline.hits(&recording, &Chosen::of(vec![true; 5]), time.clone(), 3, &stop).count,
+        0
+    );
     let expected = slow(&recording, &all(&recording), &view);
     assert_eq!(picture(&timeline, &recording, &view), expected);
-    assert_eq!(timeline.hits(&recording, &[true; 5], time, 3, &Stop::default()).count, 2_000);
+    assert_eq!(
+        timeline.hits(&recording, &Chosen::of(vec![true; 5]), time, 3, &Stop::default()).count,
+        2_000
+    );
 }
 
 fn plain(calls: u64) -> Made {

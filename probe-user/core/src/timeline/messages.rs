@@ -1,7 +1,9 @@
 //! The texts of a thread's messages in a short stretch of time.
 
 use super::Timeline;
+use super::lost::Lost;
 use super::points::{Shapes, touched};
+use super::sums::not_empty;
 use crate::formats::labels;
 use crate::points::{Level, PointShape};
 use crate::recording::{Payload, Recording};
@@ -38,6 +40,8 @@ pub struct Messages {
     pub count: u64,
     /// True if the stretch is so long that not all of it was read.
     pub is_partial: bool,
+    /// The points that may be missing.
+    pub lost: Lost,
 }
 
 impl Timeline {
@@ -49,16 +53,16 @@ impl Timeline {
         time: Range<Nanos>,
         stop: &Stop,
     ) -> Messages {
-        let time = time.start.0..time.end.0.max(time.start.0.saturating_add(1));
+        let time = not_empty(&time);
         let (shapes, start) = (Shapes::of(recording), recording.period().0.0);
         let chunks = touched(recording, &time);
         let is_partial = chunks.len() > MOST_CHUNKS;
         let mut messages = Messages { is_partial, ..Messages::default() };
         for entry in chunks.iter().take(MOST_CHUNKS).take_while(|_| !stop.is_stopped()) {
-            let values = recording.payloads(entry).unwrap_or_default();
+            let values = messages.lost.read(recording, entry);
             let is_in = |of: &&Payload| of.thread == thread && time.contains(&of.time.0);
             let mut of_chunk = Vec::new();
-            for payload in values.each.iter().filter(is_in) {
+            for payload in values.iter().filter(is_in) {
                 let Some(PointShape::Message { level }) = shapes.get(payload.function) else {
                     continue;
                 };

@@ -11,32 +11,43 @@
 //! those of a chunk's tile, the chunk is read (`leaf`), and kept for the next pictures (`leaves`). All memory is
 //! bounded, and there is no file beside the recording (docs/decisions/051-timeline-in-memory.md).
 //!
-//! [`Timeline::near`] tells about one call, [`Timeline::hits`] where calls of some functions are, and
-//! [`Timeline::points`] where messages, plots and frame marks are.
+//! [`Timeline::near`] tells about one call, [`Timeline::hits`] where [chosen](Chosen) calls are,
+//! [`Timeline::picture_of`] draws only these, and [`Timeline::durations`] tells how long they took.
+//! [`Timeline::nth`] finds one of them by its number. [`Timeline::points`] tells where messages, plots and frame marks are.
 #![warn(missing_docs)]
 
 mod about;
 mod band;
 mod cell;
+mod chosen;
+#[cfg(test)]
+mod chosen_tests;
+mod durations;
 mod hits;
 #[cfg(test)]
 mod hostile_tests;
 mod leaf;
 mod leaves;
+mod lost;
 mod messages;
 mod near;
 #[cfg(test)]
 mod near_tests;
+mod nth;
 mod picture;
 mod points;
 mod pyramid;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod tile;
 
 pub use about::{About, FunctionAbout, ThreadAbout};
 pub use cell::{Cell, RowKey, Span};
+pub use chosen::Chosen;
+pub use durations::{DurationBar, Durations};
 pub use hits::Hits;
+pub use lost::Lost;
 pub use messages::{MessageText, Messages};
 pub use near::{Doubts, Inside, Near};
 pub use picture::{MOST_PIXELS, MOST_SPANS, Picture, PictureRow, View};

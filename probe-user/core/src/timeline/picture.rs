@@ -2,6 +2,7 @@
 
 use super::Timeline;
 use super::cell::{Cell, RowKey, Span, append, settle};
+use super::chosen::Chosen;
 use super::pyramid::{Node, of_rows};
 use super::tile::Packed;
 use crate::calls::paths::Node as Path;
@@ -121,12 +122,36 @@ impl Timeline {
     /// Returns what is visible of a view. The time that it takes depends on the pixels and rows, not
     /// on the calls, except for the calls of chunks that must be read. `None` if it was stopped.
     pub fn picture(&self, recording: &Recording, view: &View, stop: &Stop) -> Option<Picture> {
+        self.draw(recording, view, None, stop)
+    }
+
+    /// Returns what is visible of chosen calls alone. All chunks of the view are read for it.
+    pub fn picture_of(
+        &self,
+        recording: &Recording,
+        view: &View,
+        chosen: &Chosen,
+        stop: &Stop,
+    ) -> Option<Picture> {
+        self.draw(recording, view, Some(chosen), stop)
+    }
+
+    fn draw(
+        &self,
+        recording: &Recording,
+        view: &View,
+        chosen: Option<&Chosen>,
+        stop: &Stop,
+    ) -> Option<Picture> {
         let (from, to) = view.times();
         let paths = recording.nodes();
+        let is_shown = |span: &Span| chosen.is_none_or(|chosen| chosen.has(span, paths));
+        // Tiles have sums over all calls.
+        let level = chosen.is_none().then_some(view.level);
         let mut rows: Vec<PictureRow> = vec![PictureRow::default(); view.rows.len()];
         let (mut whole, mut split, mut leaves) = (Vec::new(), Vec::new(), Vec::new());
         if let Some(root) = &self.pyramid.root {
-            sort_out(root, view.level, (from, to), &mut whole, &mut split, &mut leaves);
+            sort_out(root, level, (from, to), &mut whole, &mut split, &mut leaves);
         }
         rows.par_iter_mut().zip(&view.rows).for_each(|(row, key)| {
             for node in &whole {
@@ -140,6 +165,7 @@ impl Timeline {
             let kept = split.iter().map(|node| &node.own).chain([&self.pyramid.loose]);
             kept.flat_map(|kept| of_rows(kept, key.thread, key.depths(), (from, to)))
                 .take_while(|_| !stop.is_stopped())
+                .filter(|(_, span)| is_shown(span))
                 .for_each(|(_, span)| row.push(span, view, paths));
         });
         let mut leaves = leaves.as_slice();
@@ -157,6 +183,7 @@ impl Timeline {
                 // The calls of a row come latest first.
                 for leaf in read.iter().rev() {
                     leaf.of_rows(key.thread, key.depths(), (from, to))
+                        .filter(|(_, span)| is_shown(span))
                         .for_each(|(_, span)| row.push(span, view, paths));
                 }
             });
@@ -194,11 +221,11 @@ fn at_once(numbers: &[usize], chunks: &[ChunkEntry]) -> usize {
     fits.count().max(1)
 }
 
-/// Finds the nodes whose tiles have this level, the nodes above them, and the chunks that must be
+/// Finds the nodes whose tiles have this level, if tiles are of use, the nodes above them, and the chunks that must be
 /// read, all in order of time.
 fn sort_out<'a>(
     node: &'a Node,
-    level: u32,
+    level: Option<u32>,
     (from, to): (u64, u64),
     whole: &mut Vec<&'a Node>,
     split: &mut Vec<&'a Node>,
@@ -207,7 +234,8 @@ fn sort_out<'a>(
     if !node.touches(from, to) {
         return;
     }
-    if node.tile.as_ref().is_some_and(|tile| tile.level <= level) {
+    let is_fine = |level: u32| node.tile.as_ref().is_some_and(|tile| tile.level <= level);
+    if level.is_some_and(is_fine) {
         whole.push(node);
         return;
     }

@@ -5,9 +5,11 @@
 //! chunks, so recordings without such points pay nothing. An answer is bounded whatever a recording has.
 
 use super::Timeline;
+use super::lost::Lost;
+use super::sums::not_empty;
 use crate::points::{Level, PointShape};
 use crate::recording::replay::select::each_part;
-use crate::recording::{ChunkEntry, Recording};
+use crate::recording::{ChunkEntry, Payload, Recording};
 use crate::stop::Stop;
 use crate::units::{FuncId, Nanos, ThreadId};
 use crate::values::Value;
@@ -59,6 +61,8 @@ pub struct Points {
     pub marks: BTreeMap<(FuncId, u32), u64>,
     /// The number of points for which the answer has no room.
     pub left_out: u64,
+    /// The points that may be missing.
+    pub lost: Lost,
 }
 
 /// The shapes of a recording's points, by function.
@@ -115,6 +119,18 @@ impl Points {
         );
     }
 
+    /// Adds the number that a payload of a plot has.
+    fn value(&mut self, payload: &Payload, place: u32) {
+        match payload.values.iter().flatten().find_map(Value::number) {
+            Some(n) if n.is_finite() => {
+                let of = PlotColumn { count: 1, min: n, max: n, last: (payload.time.0, n) };
+                self.plot((payload.function, place), of);
+            }
+            Some(_) => self.lost.not_finite += 1,
+            None => self.lost.values = self.lost.values.saturating_add(1),
+        }
+    }
+
     fn plot(&mut self, key: (FuncId, u32), of: PlotColumn) {
         Self::add(
             (&mut self.plots, &mut self.left_out),
@@ -143,6 +159,7 @@ impl Points {
 
     fn merge(&mut self, other: Self) {
         self.left_out = self.left_out.saturating_add(other.left_out);
+        self.lost.add(other.lost);
         other.messages.into_iter().for_each(|(key, of)| self.message(key, of));
         other.plots.into_iter().for_each(|(key, of)| self.plot(key, of));
         other.marks.into_iter().for_each(|(key, count)| self.mark(key, count));
@@ -160,13 +177,14 @@ impl Timeline {
         columns: usize,
         stop: &Stop,
     ) -> Points {
-        let time = time.start.0..time.end.0.max(time.start.0.saturating_add(1));
+        let time = not_empty(&time);
         let shapes = Shapes::of(recording);
         let columns = columns.clamp(1, MOST_COLUMNS) as u128;
         let length = u128::from(time.end - time.start);
         let column = |at: u64| (u128::from(at - time.start) * columns / length) as u32;
         let has_marks = shapes.has(|shape| shape == PointShape::Frame);
-        if !has_marks && !shapes.has(has_values) {
+        let reads_values = shapes.has(has_values);
+        if !has_marks && !reads_values {
             return Points::default();
         }
         let mut threads = threads.to_vec();
@@ -174,8 +192,10 @@ impl Timeline {
         let parts = each_part(touched(recording, &time), |entries| {
             let mut points = Points::default();
             for entry in entries.iter().take_while(|_| !stop.is_stopped()) {
-                let values = recording.payloads(entry).unwrap_or_default();
-                for payload in values.each.iter().filter(|of| time.contains(&of.time.0)) {
+                let unreadable = points.lost.chunks;
+                let values =
+                    if reads_values { points.lost.read(recording, entry) } else { Vec::new() };
+                for payload in values.iter().filter(|of| time.contains(&of.time.0)) {
                     let place = column(payload.time.0);
                     match shapes.get(payload.function) {
                         Some(PointShape::Message { level })
@@ -184,25 +204,22 @@ impl Timeline {
                             let of = MessageColumn { count: 1, level };
                             points.message((payload.thread, place), of);
                         }
-                        Some(PointShape::Plot) => {
-                            let mut numbers =
-                                payload.values.iter().flatten().filter_map(Value::number);
-                            if let Some(n) = numbers.next().filter(|number| number.is_finite()) {
-                                let last = (payload.time.0, n);
-                                let of = PlotColumn { count: 1, min: n, max: n, last };
-                                points.plot((payload.function, place), of);
-                            }
-                        }
+                        Some(PointShape::Plot) => points.value(payload, place),
                         _ => {}
                     }
                 }
-                if has_marks && let Ok(chunk) = recording.chunk(entry) {
-                    let calls = chunk.threads().iter().flat_map(|thread| chunk.calls(thread));
-                    for call in calls.filter(|call| time.contains(&call.start().0)) {
-                        let function = recording.nodes()[call.path() as usize].func;
-                        if shapes.get(function) == Some(PointShape::Frame) {
-                            points.mark((function, column(call.start().0)), 1);
-                        }
+                if !has_marks {
+                    continue;
+                }
+                let Ok(chunk) = recording.chunk(entry) else {
+                    points.lost.chunks = unreadable + 1;
+                    continue;
+                };
+                let calls = chunk.threads().iter().flat_map(|thread| chunk.calls(thread));
+                for call in calls.filter(|call| time.contains(&call.start().0)) {
+                    let function = recording.nodes()[call.path() as usize].func;
+                    if shapes.get(function) == Some(PointShape::Frame) {
+                        points.mark((function, column(call.start().0)), 1);
                     }
                 }
             }

@@ -11,7 +11,7 @@ use crate::stop::Stop;
 use crate::units::Nanos;
 use proptest::prelude::*;
 
-const FUNCTIONS: u32 = 5;
+pub(super) const FUNCTIONS: u32 = 5;
 /// The nodes of the tree of paths: the node above, and the function. Another one is outside the tree.
 const PATHS: [(u32, u32); 8] = [(0, 0), (1, 1), (2, 2), (2, 3), (0, 3), (5, 4), (1, 0), (7, 4)];
 pub(super) const OTHER: u32 = PATHS.len() as u32 + 1;
@@ -32,7 +32,7 @@ fn duration() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), 1..20u64, 1..500u64, 1..6_000u64, 1..100_000u64]
 }
 
-fn made() -> impl Strategy<Value = Made> {
+pub(super) fn made() -> impl Strategy<Value = Made> {
     let path = || 1..=OTHER;
     let call = || (0..THREADS, 0..5_000u64, duration(), path(), prop::bool::weighted(0.9));
     let calls = prop_oneof![
@@ -239,7 +239,7 @@ proptest! {
             prop_assert!(1u64 << view.level <= ((to - from) / u64::from(pixels)).max(1));
             let picture = picture(&timeline, &recording, &view);
             prop_assert_eq!(&picture, &slow(&recording, &calls, &view), "{:?}", view);
-            let hits = timeline.hits(&recording, &chosen, Nanos(from)..Nanos(to), 7, &Stop::default());
+            let hits = timeline.hits(&recording, &Chosen::of(chosen.to_vec()), Nanos(from)..Nanos(to), 7, &Stop::default());
             let mut columns = vec![0; 7];
             for (_, span) in &calls {
                 let function = recording.nodes()[span.path as usize].func.index();

@@ -4,7 +4,7 @@
  * @typedef {{ name: string, object: string }} TracedFunction
  * @typedef {{ program: string, length_ns: number, calls: number, functions: TracedFunction[],
  *   threads: import('./rows.js').Thread[], notes: string[], colours: number[][], short: string[],
- *   files: string, has_points: boolean, live?: { has_ended: boolean, kept_from_ns: number } }} About
+ *   files: string, has_points: boolean, frame_marks: number[], live?: { has_ended: boolean, kept_from_ns: number } }} About
  * @typedef {{ thread: number, depth: number, function: number, start_ns: number,
  *   duration_ns: number, ended: 'timed' | 'untimed' | 'open' }} Call
  * @typedef {{ call: Call, parents: Call[], missing_parents: number, is_other: boolean, inside: Call[],
@@ -14,11 +14,22 @@
  *   rows: { name: string, marks: string, numbers: string[] }[], left_out: number, remarks: string[],
  *   notes: string[], loss: string, is_damaged: boolean }} RangeReport
  * @typedef {{ functions: number[], count: number, columns: number[], longest: Call[] }} Hits
+ * @typedef {{ function: number, unit: string | null, columns: [number, number, number, number, number][] }} Plot
  * @typedef {{ messages: { thread: number, columns: [number, number, number][] }[],
- *   plots: { function: number, unit: string | null, columns: [number, number, number, number, number][] }[],
- *   marks: { function: number, columns: [number, number][] }[], left_out: number }} Points
+ *   plots: Plot[], marks: { function: number, columns: [number, number][] }[], left_out: number,
+ *   lost: import('./lost.js').Lost }} Points
  * @typedef {{ time_ns: number, function: number, level: string | null, text: string | null }} Message
- * @typedef {{ first: Message[], count: number, is_partial: boolean }} Messages
+ * @typedef {{ first: Message[], count: number, is_partial: boolean, lost: import('./lost.js').Lost }} Messages
+ * @typedef {{ functions: number[], least?: number, most?: number }} OfFunctions
+ * @typedef {{ text: string } | OfFunctions} Choice
+ * @typedef {{ bars: { from_ns: number, to_ns: number, count: number }[], count: number, untimed: number }} Durations
+ * @typedef {{ start_ns: number, duration_ns: number, thread: number }} Frame
+ * @typedef {{ place: number, count: number, median_ns: number, worst: Frame }} FrameColumn
+ * @typedef {{ frames: number, unknown: number, over_budget: number | null, median_ns: number | null,
+ *   columns: FrameColumn[], worst: Frame[] }} Frames
+ * @typedef {{ name: string, verdict: string, is_worse: boolean, is_significant: boolean, numbers: string[],
+ *   old: number[], new: number[] }} Verdict
+ * @typedef {{ metric: string, headings: string[], rows: Verdict[], left_out: number, remarks: string[] }} Verdicts
  * @typedef {{ thread: number, depth: number, cells: Uint32Array, cellFunctions: Uint32Array,
  *   counts: Uint32Array, starts: Float64Array, durations: Float64Array, functions: Uint32Array,
  *   ends: Uint32Array, leftOut: number }} PictureRow
@@ -65,9 +76,16 @@ async function json(name, params, signal) {
  * @param {(part: number) => void} progress
  * @returns {Promise<About>}
  */
-export async function about(progress) {
+export const about = (progress) => once('about', progress);
+
+/**
+ * Asks until there is an answer, and tells how far that is.
+ * @param {string} name
+ * @param {(part: number) => void} progress
+ */
+async function once(name, progress) {
   for (;;) {
-    const answer = await ask('about', {});
+    const answer = await ask(name, {});
     if (answer.ok) return answer.json();
     if (answer.status !== 503) throw new Refused(`the server answers ${answer.status}`);
     const { read, calls } = /** @type {{ read: number, calls: number }} */ (await answer.json());
@@ -82,13 +100,43 @@ export async function about(progress) {
  * @param {number} pixels
  * @param {{ thread: number, depth: number }[]} rows
  * @param {AbortSignal} signal
+ */
+export const picture = (from, to, pixels, rows, signal) =>
+  drawn('picture', { ...stretch(from, to), pixels }, rows, signal);
+
+/**
+ * The picture of chosen calls alone.
+ * @param {Choice} choice
+ * @param {number} from
+ * @param {number} to
+ * @param {number} pixels
+ * @param {{ thread: number, depth: number }[]} rows
+ * @param {AbortSignal} signal
+ */
+export const lit = (choice, from, to, pixels, rows, signal) =>
+  drawn('lit', { ...stretch(from, to), pixels, ...params(choice) }, rows, signal);
+
+/**
+ * @param {string} name
+ * @param {Record<string, string | number>} params
+ * @param {{ thread: number, depth: number }[]} rows
+ * @param {AbortSignal} signal
  * @returns {Promise<Picture>}
  */
-export async function picture(from, to, pixels, rows, signal) {
-  const params = { from: Math.floor(from), to: Math.ceil(to), pixels, rows: inRanges(rows) };
-  const answer = await ask('picture', params, signal);
+async function drawn(name, params, rows, signal) {
+  const answer = await ask(name, { ...params, rows: inRanges(rows) }, signal);
   if (!answer.ok) throw new Refused(`the server answers ${answer.status}`);
   return decode(await answer.arrayBuffer(), rows);
+}
+
+/** @param {number} from @param {number} to */
+const stretch = (from, to) => ({ from: Math.floor(from), to: Math.ceil(to) });
+
+/** @param {Choice} choice @returns {Record<string, string | number>} */
+function params(choice) {
+  if ('text' in choice) return choice;
+  const { functions, ...durations } = choice;
+  return { functions: functions.join(','), ...durations };
 }
 
 /** @param {{ thread: number, depth: number }[]} rows */
@@ -189,12 +237,48 @@ export const points = (from, to, columns, threads, signal) =>
 export const messages = (thread, from, to, signal) => json('messages', { thread, from, to }, signal);
 
 /**
- * @param {string} text
+ * Counts chosen calls.
+ * @param {Choice} choice
  * @param {number} from
  * @param {number} to
  * @param {number} columns
  * @param {AbortSignal} signal
  * @returns {Promise<Hits>}
  */
-export const find = (text, from, to, columns, signal) =>
-  json('find', { text, from: Math.floor(from), to: Math.ceil(to), columns }, signal);
+export const find = (choice, from, to, columns, signal) =>
+  json('find', { ...params(choice), ...stretch(from, to), columns }, signal);
+
+/**
+ * @param {Choice} choice
+ * @param {number} from
+ * @param {number} to
+ * @param {AbortSignal} signal
+ * @returns {Promise<Durations>}
+ */
+export const durations = (choice, from, to, signal) =>
+  json('durations', { ...params(choice), ...stretch(from, to) }, signal);
+
+/**
+ * @param {number} id of the function or mark
+ * @param {number} columns
+ * @param {number | null} budget
+ * @param {AbortSignal} signal
+ * @returns {Promise<Frames>}
+ */
+export const frames = (id, columns, budget, signal) =>
+  json('frames', { function: id, columns, ...(budget === null ? {} : { budget }) }, signal);
+
+/**
+ * The beginning of the n-th call of the functions that a text fits.
+ * @param {string} text
+ * @param {number} n
+ * @param {AbortSignal} signal
+ * @returns {Promise<{ start_ns: number }>}
+ */
+export const nth = (text, n, signal) => json('nth', { text, n }, signal);
+
+/**
+ * The verdicts on the functions of two recordings, once they are known.
+ * @returns {Promise<Verdicts>}
+ */
+export const verdicts = () => once('verdicts', () => {});

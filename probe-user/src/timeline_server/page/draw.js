@@ -75,6 +75,8 @@ export class Painter {
     this.lines = document.createElement('canvas');
     /** Functions that are not dimmed; null if none is. @type {Set<number> | null} */
     this.chosen = null;
+    /** A picture of lit calls, over all others, which are dimmed. @type {import('./data.js').Picture | null} */
+    this.lit = null;
     this.theme = theme();
   }
 
@@ -100,15 +102,31 @@ export class Painter {
     context.fillStyle = css(this.theme.ground);
     context.fillRect(0, 0, canvas.width, canvas.height);
     if (!picture) return;
+    this.#calls(view, rows, picture);
+    if (this.lit) {
+      this.chosen = null;
+      this.#calls(view, rows, this.lit);
+    }
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    for (const { left, right } of missing(view, picture, keptFrom)) this.#hatch(left, right, view.width);
+  }
+
+  /**
+   * @param {import('./view.js').View} view
+   * @param {import('./rows.js').Row[]} rows
+   * @param {import('./data.js').Picture} picture
+   */
+  #calls(view, rows, picture) {
+    const { context, canvas } = this;
+    const ratio = canvas.width / view.width;
     const found = rows.flatMap((row) => {
       const drawn = picture.byRow.get(`${row.thread}.${row.depth}`);
       return drawn ? [{ drawn, y: row.y }] : [];
     });
-    const scale = canvas.width / (view.to - view.from);
-    this.#lines(view, scale, picture, found, ratio);
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    this.#lines(view, canvas.width / (view.to - view.from), picture, found, ratio);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     found.forEach(({ drawn, y }) => this.#spans(view, drawn, y));
-    for (const { left, right } of missing(view, picture, keptFrom)) this.#hatch(left, right, view.width);
   }
 
   /**

@@ -1,11 +1,15 @@
 // The page: what is on the screen, what the mouse and the keys do, and when to ask and to draw.
 
+import { Address } from './address.js';
 import * as data from './data.js';
 import { Painter, ruler, theme } from './draw.js';
 import { byId, calls, count, duration, element } from './format.js';
+import { Frames } from './frames.js';
+import { Lit } from './lit.js';
+import { Keys } from './keys.js';
 import { FIRST, Live } from './live.js';
 import { Pointer } from './pointer.js';
-import { showCall, showHits, showMessages, showRange, showText } from './panel.js';
+import { showCall, showDurations, showHits, showLit, showMessages, showRange, showText } from './panel.js';
 import { Points } from './points.js';
 import { ROW, Rows } from './rows.js';
 import { Search } from './search.js';
@@ -33,7 +37,16 @@ export class Page {
     this.ruler = /** @type {HTMLCanvasElement} */ (byId('ruler'));
     this.canvas = /** @type {HTMLCanvasElement} */ (byId('picture'));
     this.painter = new Painter(this.canvas, about);
-    this.around = { about, goTo: (/** @type {data.Call} */ call) => this.goTo(call), close: () => this.close() };
+    this.around = {
+      about,
+      goTo: (/** @type {data.Call} */ call) => this.goTo(call),
+      close: () => this.close(),
+      histogram: (/** @type {number[]} */ functions) => this.histogram(functions),
+      frames: (/** @type {number} */ id) => this.frames.show(id),
+    };
+    this.frames = new Frames(this);
+    /** @type {Lit | null} */
+    this.lit = null;
     /** The picture on its way. @type {AbortController | null} */
     this.asking = null;
     this.askedAt = 0;
@@ -43,8 +56,7 @@ export class Page {
     /** What the panel waits for. */
     this.choosing = new AbortController();
     this.isDrawing = false;
-    /** @type {number | undefined} */
-    this.hashing = undefined;
+    this.address = new Address(this);
     this.live = about.live ? new Live(this) : null;
     this.points = about.has_points ? new Points(this) : null;
     if (about.live) this.view.least = 1.2 * FIRST;
@@ -53,7 +65,7 @@ export class Page {
   start() {
     this.listen();
     this.resize();
-    this.fromHash();
+    this.address.read();
     this.live?.start();
     this.change();
   }
@@ -70,10 +82,14 @@ export class Page {
     this.rows.threads = about.threads;
     this.rows.place();
     this.painter.know(about);
+    this.frames.know();
     if (about.has_points) this.points ??= new Points(this);
     tell(about);
     // Its picture was right until now.
-    if (this.view.to > before) this.asked = '';
+    if (this.view.to > before) {
+      this.asked = '';
+      this.lit?.renew();
+    }
     this.change();
   }
 
@@ -106,6 +122,19 @@ export class Page {
     }
     this.ask();
     this.points?.ask();
+    this.moved();
+  }
+
+  /** A page around this one may follow what it shows. */
+  moved() {}
+
+  /**
+   * The beginning of the n-th call of the functions that a text fits.
+   * @param {string} text
+   * @param {number} n
+   */
+  async nth(text, n) {
+    return (await data.nth(text, n, new AbortController().signal)).start_ns;
   }
 
   /** The time from which calls are kept. */
@@ -115,13 +144,15 @@ export class Page {
 
   draw() {
     const rows = this.rows.visible(this.view.scroll, this.height);
-    this.painter.chosen = this.search.functions;
+    this.painter.chosen = this.lit ? new Set() : this.search.functions;
+    this.painter.lit = this.lit?.picture ?? null;
     this.painter.draw(this.view, rows, this.picture, this.keptFrom());
     this.points?.draw(this.painter.context, this.painter.theme);
-    ruler(this.ruler, this.view, this.search.found, this.painter.theme);
+    ruler(this.ruler, this.view, this.lit ? this.lit.strip : this.search.found, this.painter.theme);
+    this.frames.draw(this.painter.theme);
     this.drawNames();
     this.drawRange();
-    document.documentElement.dataset.ready = String(!this.asking && !this.points?.isAsking);
+    document.documentElement.dataset.ready = String(!this.asking && !this.points?.isAsking && !this.lit?.asking);
   }
 
   drawNames() {
@@ -154,6 +185,7 @@ export class Page {
     const rows = this.rows.visible(this.view.scroll, this.height);
     const pixels = Math.min(8192, Math.max(1, this.canvas.width));
     const key = [this.view.from, this.view.to, pixels, ...rows.map((row) => `${row.thread}.${row.depth}`)].join(' ');
+    this.lit?.ask(key, pixels, rows);
     if (key === this.asked) return;
     clearTimeout(this.hurry);
     if (this.asking) {
@@ -169,12 +201,16 @@ export class Page {
       .then((picture) => {
         this.picture = picture;
         this.status();
-      }, (error) => this.say(error))
+      }, (error) => {
+        // The view may come back to the place whose picture was not waited for.
+        if (data.isAborted(error)) this.asked = '';
+        this.say(error);
+      })
       .finally(() => {
         this.asking = null;
         this.change();
       });
-    this.toHash();
+    this.address.later();
   }
 
   status() {
@@ -182,9 +218,8 @@ export class Page {
     const leftOut = this.picture?.rows.reduce((sum, row) => sum + row.leftOut, 0) ?? 0;
     const shown = Math.min(to - from, this.about.length_ns);
     const text = `${duration(shown)} of ${duration(this.about.length_ns)} · ${calls(this.about.calls)}`;
-    const points = this.points?.found?.left_out ?? 0;
-    const missing = [leftOut && `${count(leftOut)} overlapping calls are not drawn`, points && `${count(points)} messages, values or marks are not drawn`];
-    byId('status').textContent = [text, ...missing.filter(Boolean)].join(' · ');
+    const missing = leftOut ? [`${count(leftOut)} overlapping calls are not drawn`] : [];
+    byId('status').textContent = [text, ...missing, ...(this.points?.missing() ?? [])].join(' · ');
   }
 
   /** @param {unknown} error */
@@ -255,11 +290,21 @@ export class Page {
     }
   }
 
-  async find() {
+  /** Finds the functions that the field names. */
+  find() {
     const text = /** @type {HTMLInputElement} */ (byId('find')).value.trim();
+    return this.seek(text ? { text } : null, text);
+  }
+
+  /**
+   * Shows where calls are, and the longest of them; null ends it.
+   * @param {data.Choice | null} choice
+   * @param {string} title
+   */
+  async seek(choice, title) {
     try {
-      if (!await this.search.start(text, this.about.length_ns)) return;
-      if (this.search.found) showHits(this.panel, this.around, text, this.search.found.hits);
+      if (!await this.search.start(choice, this.about.length_ns)) return;
+      if (this.search.found) showHits(this.panel, this.around, title, this.search.found.hits);
       this.status();
     } catch (error) {
       if (data.isAborted(error)) return;
@@ -267,15 +312,49 @@ export class Page {
       this.say(error);
     }
     this.resized();
-    this.toHash();
+    this.address.later();
+  }
+
+  /** Shows how long calls of these functions took. @param {number[]} functions */
+  async histogram(functions) {
+    const signal = this.nextChoice();
+    this.light(null);
+    try {
+      const durations = await data.durations({ functions }, 0, Math.max(1, this.about.length_ns), signal);
+      if (signal.aborted) return;
+      const light = (/** @type {number} */ least, /** @type {number | null} */ most) =>
+        this.light({ functions, least, ...(most === null ? {} : { most }) });
+      showDurations(this.panel, this.around, functions, durations, light);
+      this.resized();
+    } catch (error) {
+      this.say(error);
+    }
+  }
+
+  /** Lights calls; null ends it. @param {data.OfFunctions | null} choice */
+  async light(choice) {
+    this.lit?.end();
+    const lit = choice && new Lit(this, choice);
+    this.lit = lit;
+    this.change();
+    if (!lit) return;
+    try {
+      const hits = await lit.count();
+      if (this.lit !== lit) return;
+      showLit(this.panel, this.around, lit.choice, hits);
+      this.change();
+    } catch (error) {
+      this.say(error);
+    }
   }
 
   close() {
     this.nextChoice();
+    this.light(null);
     this.panel.hidden = true;
     [this.range, this.call] = [null, null];
     this.resized();
-    this.toHash();
+    this.address.later();
   }
 
   resized() {
@@ -283,45 +362,9 @@ export class Page {
     this.change();
   }
 
-  // The state in the address.
-
-  toHash() {
-    // Browsers limit how often an address changes.
-    clearTimeout(this.hashing);
-    this.hashing = setTimeout(() => this.rest(), 200);
-  }
-
   /** Nothing has moved for a while. */
   rest() {
-    this.writeHash();
     this.search.refine(this.view).then((isNew) => isNew && this.change(), (error) => this.say(error));
-  }
-
-  writeHash() {
-    const { from, to, scroll } = this.view;
-    /** @type {Record<string, string>} */
-    const state = { from: String(Math.floor(from)), to: String(Math.ceil(to)) };
-    if (scroll) state.y = String(Math.round(scroll));
-    for (const id of ['find', 'threads', 'depth']) {
-      const { value } = /** @type {HTMLInputElement} */ (byId(id));
-      if (value) state[id] = value;
-    }
-    if (this.range) state.range = `${this.range.from}..${this.range.to}`;
-    history.replaceState(null, '', `#${new URLSearchParams(state)}`);
-  }
-
-  fromHash() {
-    const state = new URLSearchParams(location.hash.slice(1));
-    const number = (/** @type {string} */ name) => Number.parseFloat(state.get(name) ?? '');
-    for (const id of ['find', 'threads', 'depth']) {
-      /** @type {HTMLInputElement} */ (byId(id)).value = state.get(id) ?? '';
-    }
-    this.filter();
-    if (number('to') > number('from')) this.view.show(number('from'), number('to'));
-    this.view.scroll = number('y') || 0;
-    const [from, to] = (state.get('range') ?? '').split('..').map(Number);
-    if (to > from) this.chooseRange(from, to);
-    if (state.get('find')) this.find();
   }
 
   filter() {
@@ -339,7 +382,7 @@ export class Page {
       this.change();
     });
     this.pointer.listen();
-    document.addEventListener('keydown', (event) => this.key(event));
+    new Keys(this).listen();
     byId('all').addEventListener('click', () => this.all());
     byId('keys').addEventListener('click', () => this.help());
     byId('find').addEventListener('change', () => this.find());
@@ -359,54 +402,6 @@ export class Page {
     this.view.show(0, this.about.length_ns);
     this.change();
   }
-
-  /** @param {KeyboardEvent} event */
-  key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const isTyping = event.target instanceof HTMLInputElement;
-    if (event.key === 'Escape') {
-      if (isTyping) /** @type {HTMLElement} */ (event.target).blur();
-      else this.close();
-      return;
-    }
-    if (isTyping) {
-      if (event.key === 'Enter') /** @type {HTMLElement} */ (event.target).blur();
-      return;
-    }
-    const action = this.actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (!action) return;
-    event.preventDefault();
-    action();
-    this.change();
-  }
-
-  /** @type {Record<string, () => void>} */
-  actions = {
-    w: () => this.view.zoom(this.pointer.x || this.view.width / 2, 0.7),
-    s: () => this.view.zoom(this.pointer.x || this.view.width / 2, 1 / 0.7),
-    a: () => this.view.move(-this.view.width / 8),
-    d: () => this.view.move(this.view.width / 8),
-    ArrowLeft: () => this.view.move(-this.view.width / 8),
-    ArrowRight: () => this.view.move(this.view.width / 8),
-    ArrowUp: () => { this.view.scroll -= 3 * ROW; },
-    ArrowDown: () => { this.view.scroll += 3 * ROW; },
-    PageUp: () => { this.view.scroll -= this.height; },
-    PageDown: () => { this.view.scroll += this.height; },
-    0: () => this.all(),
-    l: () => this.live?.toggle(),
-    '/': () => byId('find').focus(),
-    '?': () => this.help(),
-    f: () => {
-      const chosen = this.call && { from: this.call.start_ns, to: this.call.start_ns + this.call.duration_ns };
-      const shown = chosen ?? this.range;
-      if (shown) this.view.showAround(shown.from, shown.to);
-    },
-    m: () => {
-      if (this.call) this.chooseRange(this.call.start_ns, this.call.start_ns + this.call.duration_ns);
-    },
-    n: () => this.step(1),
-    p: () => this.step(-1),
-  };
 
   /** @param {1 | -1} by */
   step(by) {
@@ -435,7 +430,12 @@ async function start() {
     byId('program').textContent = about.program;
     tell(about);
     if (!about.threads.length && !about.live) status.textContent = 'there is no call in this recording';
-    else new Page(about).start();
+    else {
+      const page = new Page(about);
+      page.start();
+      // A page that compares two recordings has this one in a frame.
+      if (window.parent !== window) window.parent.dispatchEvent(new CustomEvent('lane', { detail: page }));
+    }
   } catch (error) {
     status.textContent = '';
     const notes = byId('notes');

@@ -1,11 +1,13 @@
 // The panel at the right: a call, the report of a range, or the calls that were found.
 
 import { calls as callsText, count, css, duration, element, exact, time } from './format.js';
+import { Histogram } from './histogram.js';
+import { losses } from './lost.js';
 import { said } from './points.js';
 
 /**
  * @typedef {{ about: import('./data.js').About, goTo: (call: import('./data.js').Call) => void,
- *   close: () => void }} Around
+ *   close: () => void, histogram: (functions: number[]) => void, frames: (id: number) => void }} Around
  */
 
 /**
@@ -56,6 +58,24 @@ function list(around, calls) {
   return table;
 }
 
+/**
+ * What else can be seen of functions.
+ * @param {Around} around
+ * @param {number[]} functions
+ */
+function more(around, functions) {
+  const buttons = element('p', '', 'more');
+  const button = (/** @type {string} */ name, /** @type {string} */ title, /** @type {() => void} */ action) => {
+    const made = element('button', name);
+    made.title = title;
+    made.addEventListener('click', action);
+    buttons.append(made);
+  };
+  button('durations', 'How long all of these calls took', () => around.histogram(functions));
+  if (functions.length === 1) button('as frames', 'Each call as a frame, over the whole time', () => around.frames(functions[0]));
+  return buttons;
+}
+
 /** @param {import('./data.js').Call} call */
 function how(call) {
   const length = duration(call.duration_ns);
@@ -85,7 +105,7 @@ export function showCall(panel, around, near) {
   ];
   if (near.self_ns !== null) facts.push(['own time', `${near.doubts.length ? '≤ ' : ''}${duration(near.self_ns)}`]);
   if (call.ended === 'untimed') facts.push(['end', 'not seen; the duration goes to the last event inside']);
-  panel.append(pairs(facts));
+  panel.append(pairs(facts), more(around, [call.function]));
   if (near.self_ns !== null) {
     for (const doubt of near.doubts) panel.append(element('p', `own time may be less: ${doubt}`, 'warning'));
   }
@@ -155,6 +175,7 @@ function functions({ headings, rows }) {
 export function showHits(panel, around, text, hits) {
   begin(panel, around, `${callsText(hits.count)} of ${text}`);
   panel.append(pairs([['functions', count(hits.functions.length)]]));
+  if (hits.count) panel.append(more(around, hits.functions));
   panel.append(element('h3', 'the longest'), list(around, hits.longest));
 }
 
@@ -163,7 +184,7 @@ export function showHits(panel, around, text, hits) {
  * @param {Around} around
  * @param {import('./data.js').Messages} messages
  */
-export function showMessages(panel, around, { first, count: all, is_partial }) {
+export function showMessages(panel, around, { first, count: all, is_partial, lost }) {
   begin(panel, around, `${count(all)} ${all === 1 ? 'message' : 'messages'}${is_partial ? ' in the first part' : ''}`);
   const table = element('table', '', 'messages');
   for (const message of first) {
@@ -171,8 +192,76 @@ export function showMessages(panel, around, { first, count: all, is_partial }) {
     row.append(element('td', time(message.time_ns), 'number'), element('td', said(message)));
     table.append(row);
   }
-  panel.append(table);
+  panel.append(table, ...paragraphs(losses(lost), 'warning'));
   if (first.length < all) panel.append(element('p', `the first ${first.length}`, 'dim'));
+}
+
+/**
+ * @param {Element} panel
+ * @param {Around} around
+ * @param {number} id of the function or mark
+ * @param {import('./data.js').Frames} frames
+ * @param {(frame: import('./data.js').Frame) => void} goTo
+ */
+export function showFrames(panel, around, id, frames, goTo) {
+  begin(panel, around, `frames: ${functionName(around, id)}`);
+  /** @type {[string, string][]} */
+  const facts = [['frames', count(frames.frames)]];
+  if (frames.median_ns !== null) facts.push(['median', duration(frames.median_ns)]);
+  if (frames.over_budget !== null) facts.push(['over the budget', `${count(frames.over_budget)} of ${count(frames.frames)}`]);
+  panel.append(pairs(facts));
+  if (frames.unknown) {
+    panel.append(element('p', `${count(frames.unknown)} more are not counted: events are missing near them, so a mark may be, too`, 'warning'));
+  }
+  const others = around.about.frame_marks.filter((mark) => mark !== id);
+  for (const mark of others.slice(0, 20)) {
+    const button = element('button', functionName(around, mark));
+    button.addEventListener('click', () => around.frames(mark));
+    panel.append(button);
+  }
+  const table = element('table', '', 'frames');
+  for (const frame of frames.worst) {
+    const row = element('tr', '', 'call');
+    const thread = around.about.threads.find((thread) => thread.id === frame.thread);
+    row.append(element('td', duration(frame.duration_ns), 'number'), element('td', `at ${time(frame.start_ns, 1000)}`, 'number'),
+      element('td', thread ? `${thread.name} ${thread.tid}` : ''));
+    row.addEventListener('click', () => goTo(frame));
+    table.append(row);
+  }
+  panel.append(element('h3', 'the longest'), table);
+}
+
+/**
+ * @param {Element} panel
+ * @param {Around} around
+ * @param {number[]} functions
+ * @param {import('./data.js').Durations} durations
+ * @param {(least: number, most: number | null) => void} light
+ */
+export function showDurations(panel, around, functions, durations, light) {
+  const title = functions.length === 1 ? functionName(around, functions[0]) : `${count(functions.length)} functions`;
+  begin(panel, around, `durations: ${title}`);
+  const { bars } = durations;
+  panel.append(pairs([['calls', count(durations.count)]]));
+  if (durations.untimed) panel.append(element('p', `${callsText(durations.untimed)} more, whose ends were not seen, are in no bar`, 'warning'));
+  if (!bars.length) return;
+  const histogram = new Histogram(durations, around.about.colours[functions[0]] ?? [128, 128, 128], light);
+  const scale = element('p', `${duration(bars[0].from_ns)} to ${duration(bars[bars.length - 1].to_ns)}; heights are logarithmic. Drag over bars to light their calls.`, 'dim');
+  panel.append(histogram.canvas, scale, element('div', '', 'lit'));
+  histogram.draw();
+}
+
+/**
+ * Says which calls are lit, below their histogram.
+ * @param {Element} panel
+ * @param {Around} around
+ * @param {import('./data.js').OfFunctions} choice
+ * @param {import('./data.js').Hits} hits
+ */
+export function showLit(panel, around, { least = 0, most }, hits) {
+  const range = most === undefined ? `${duration(least)} and longer` : `from ${duration(least)} to ${duration(most)}`;
+  panel.querySelector('.lit')?.replaceChildren(
+    element('p', `${callsText(hits.count)} ${range}: exactly these are lit.`), element('h3', 'the longest'), list(around, hits.longest));
 }
 
 /**

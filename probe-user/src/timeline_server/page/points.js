@@ -2,15 +2,20 @@
 
 import * as data from './data.js';
 import { count, css, time } from './format.js';
+import { losses } from './lost.js';
 import { NAME } from './rows.js';
 
 /** The height of a plot, with the gap below it. */
 export const PLOT = 46;
 const GAP = 8;
+/** Plots that have room above the threads. */
+const MOST_PLOTS = 64;
 /** Milliseconds between two questions, and from moving the mouse to asking for texts. */
 const PAUSE = 150;
 /** Milliseconds after which an answer about another place is not waited for. */
 const PATIENCE = 1000;
+/** Milliseconds after a question without an answer. */
+const LONG_PAUSE = 1000;
 /** Pixels around the mouse in which a message or a mark is found. */
 const NEAR = 4;
 /** Texts in a tip, and letters of each. */
@@ -25,10 +30,14 @@ export class Points {
     this.page = page;
     /** @type {(data.Points & { from: number, to: number, columns: number }) | null} */
     this.found = null;
-    /** The plots that were seen so far, from above. @type {number[]} */
+    /** The plots that are shown, from above: the first ones that were seen. @type {number[]} */
     this.plots = [];
+    /** The columns of each plot that was found. @type {Map<number, data.Plot>} */
+    this.byPlot = new Map();
     this.asked = '';
-    this.askedAt = -PAUSE;
+    /** The time from which the next question may be asked. */
+    this.notBefore = 0;
+    this.askedAt = 0;
     this.isAsking = false;
     this.asking = new AbortController();
     /** @type {number | undefined} */
@@ -53,23 +62,49 @@ export class Points {
       return;
     }
     clearTimeout(this.later);
-    const left = this.askedAt + PAUSE - performance.now();
+    const left = this.notBefore - performance.now();
     if (left > 0) {
       this.later = setTimeout(() => this.ask(), left);
       return;
     }
     [this.asked, this.isAsking, this.askedAt] = [key, true, performance.now()];
     this.asking = new AbortController();
+    let pause = PAUSE;
     data.points(from, to, columns, threads, this.asking.signal).then((found) => {
       this.found = { ...found, from, to, columns };
-      const added = found.plots.filter((plot) => !this.plots.includes(plot.function));
-      this.plots.push(...added.map((plot) => plot.function));
-      if (added.length) rows.leaveRoom(this.plots.length * PLOT);
-    }, (error) => this.page.say(error)).finally(() => {
+      this.#know(found.plots);
+      this.page.status();
+    }, (error) => {
+      // The same question may be asked again, unless the server refuses it.
+      if (!(error instanceof data.Refused)) this.asked = '';
+      if (!data.isAborted(error)) pause = LONG_PAUSE;
+      this.page.say(error);
+    }).finally(() => {
       this.isAsking = false;
-      this.askedAt = performance.now();
+      this.notBefore = performance.now() + pause;
       this.page.change();
     });
+  }
+
+  /** Makes room for plots that were not seen before. @param {data.Plot[]} plots */
+  #know(plots) {
+    this.byPlot = new Map(plots.map((plot) => [plot.function, plot]));
+    const shown = new Set(this.plots);
+    const added = plots.map((plot) => plot.function).filter((id) => !shown.has(id)).slice(0, MOST_PLOTS - shown.size);
+    this.plots.push(...added);
+    if (added.length) this.page.rows.leaveRoom(this.plots.length * PLOT);
+  }
+
+  /** Sentences on things that are not on the screen. @returns {string[]} */
+  missing() {
+    if (!this.found) return [];
+    const { left_out: beyond, lost, plots } = this.found;
+    const hidden = plots.length - this.plots.filter((id) => this.byPlot.has(id)).length;
+    return [
+      ...(beyond ? [`${count(beyond)} messages, values or marks are not drawn`] : []),
+      ...(hidden ? [`${count(hidden)} more plots are not shown`] : []),
+      ...losses(lost),
+    ];
   }
 
   /** The place of a column on the screen. @param {number} column */
@@ -104,7 +139,9 @@ export class Points {
         context.fillRect(this.#x(column) - 1, y, 3, 7);
       }
     }
-    this.plots.forEach((id, place) => this.#plot(context, theme, id, place * PLOT - view.scroll));
+    const first = Math.max(0, Math.floor(view.scroll / PLOT));
+    this.plots.slice(first, Math.ceil((view.scroll + height) / PLOT))
+      .forEach((id, n) => this.#plot(context, theme, id, (first + n) * PLOT - view.scroll));
   }
 
   /**
@@ -117,7 +154,7 @@ export class Points {
   #plot(context, theme, id, top) {
     const { width } = this.page.view;
     const tall = PLOT - GAP;
-    const columns = this.found?.plots.find((plot) => plot.function === id)?.columns ?? [];
+    const columns = this.byPlot.get(id)?.columns ?? [];
     const least = Math.min(...columns.map((column) => column[2]));
     const most = Math.max(...columns.map((column) => column[3]));
     const y = (/** @type {number} */ value) =>
@@ -144,7 +181,7 @@ export class Points {
 
   /** @param {number} id */
   #unit(id) {
-    const unit = this.found?.plots.find((plot) => plot.function === id)?.unit;
+    const unit = this.byPlot.get(id)?.unit;
     return unit ? ` ${unit}` : '';
   }
 
@@ -178,7 +215,7 @@ export class Points {
     if (!this.found) return null;
     const plot = this.plots[Math.floor((y + this.page.view.scroll) / PLOT)];
     if (plot !== undefined) {
-      const column = this.#near(this.found.plots.find(({ function: id }) => id === plot)?.columns ?? [], x);
+      const column = this.#near(this.byPlot.get(plot)?.columns ?? [], x);
       if (!column) return this.#name(plot);
       const [, n, min, max] = column;
       const range = min === max ? number(min) : `${number(min)} to ${number(max)}`;
@@ -210,7 +247,10 @@ export class Points {
     const { messages } = this.texts;
     if (this.texts.key !== key || !messages) return ['…'];
     const lines = messages.first.slice(0, TOLD).map((message) => `${time(message.time_ns)} ${said(message).slice(0, LETTERS)}`);
-    return messages.count > lines.length ? [...lines, `and ${count(messages.count - lines.length)} more`] : lines;
+    const more = messages.count - lines.length;
+    // Of a long stretch only the first part is read.
+    const rest = messages.is_partial ? [`and ${more ? `${count(more)} or more` : 'perhaps more'}`] : more ? [`and ${count(more)} more`] : [];
+    return [...lines, ...rest, ...losses(messages.lost)];
   }
 
   /** Asks for the texts of a place, once the mouse stays. @param {{ key: string, thread: number, from: number, to: number }} place */

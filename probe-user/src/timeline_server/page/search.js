@@ -7,7 +7,7 @@ const COLUMNS = 1000;
 
 export class Search {
   constructor() {
-    /** @type {{ text: string, hits: data.Hits, functions: Set<number>, length: number, from: number, to: number, columns: number[] } | null} */
+    /** @type {{ choice: data.Choice, hits: data.Hits, functions: Set<number>, length: number, from: number, to: number, columns: number[] } | null} */
     this.found = null;
     this.place = -1;
     /** The newest question. */
@@ -23,17 +23,17 @@ export class Search {
 
   /**
    * Counts the calls in the whole recording. Only the newest search matters.
-   * @param {string} text
+   * @param {data.Choice | null} choice
    * @param {number} length
    */
-  async start(text, length) {
+  async start(choice, length) {
     const signal = this.next();
-    const hits = text ? await data.find(text, 0, Math.max(length, 1), COLUMNS, signal) : null;
+    const hits = choice && await data.find(choice, 0, Math.max(length, 1), COLUMNS, signal);
     if (signal.aborted) return false;
     this.place = -1;
     const to = Math.max(length, 1);
     const functions = new Set(hits?.functions);
-    this.found = hits && { text, hits, functions, length: to, from: 0, to, columns: hits.columns };
+    this.found = choice && hits && { choice, hits, functions, length: to, from: 0, to, columns: hits.columns };
     return true;
   }
 
@@ -51,7 +51,7 @@ export class Search {
     const first = Math.max(0, Math.floor(from - margin));
     const last = Math.min(found.length, Math.ceil(to + margin));
     const signal = this.next();
-    const { columns } = await data.find(found.text, first, last, COLUMNS, signal);
+    const { columns } = await data.find(found.choice, first, last, COLUMNS, signal);
     if (signal.aborted || this.found !== found) return false;
     Object.assign(found, { from: first, to: last, columns });
     return true;

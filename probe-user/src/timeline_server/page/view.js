@@ -49,6 +49,15 @@ export class View {
   }
 
   /**
+   * Shows a stretch of time as it is, also beyond the recording.
+   * @param {number} from
+   * @param {number} to
+   */
+  put(from, to) {
+    [this.from, this.to, this.follows] = [from, to, false];
+  }
+
+  /**
    * Shows this much before an end that moves.
    * @param {number} end
    * @param {number} length

@@ -44,6 +44,7 @@ mod centers;
 mod clip;
 pub(crate) mod count;
 pub(crate) mod frame_marks;
+mod frame_times;
 pub(crate) mod frames;
 mod heat;
 mod inside;
@@ -62,6 +63,7 @@ pub(crate) mod values;
 mod walk;
 mod within;
 
+pub use frame_times::{FrameColumn, FrameTime, FrameTimes, TooManyFrames, frame_times};
 pub use report::{meta_of, report, report_with};
 pub use threads::{NoThreads, OwnThreads, start_threads};
 pub use trees::{Branch, SlowCallCriteria, Tree, trees};
