@@ -3,6 +3,7 @@
 mod callees;
 mod compiler_made;
 mod error;
+mod languages;
 pub(crate) mod naming;
 pub(crate) mod not_found;
 mod pairs;
