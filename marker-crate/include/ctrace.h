@@ -646,12 +646,19 @@ CTRACE_FN_ void ctrace_c1_text(uintptr_t site, uintptr_t sp, const char *text, u
 }
 
 #ifdef __cplusplus
-/* Writes a lock and its name: of the name, 63 bytes at most, and no part of a character. */
+/* Writes a lock and its name. A name of more than 63 bytes is cut between two characters, and ends in "…". */
 CTRACE_FN_ uint64_t ctrace_c1_told(uintptr_t site, uintptr_t sp, uint64_t lock, const char *name) {
+    char room[CTRACE_LONGEST_LOCK_];
     struct ctrace_c1_data data = {&lock, name, 1, 0, 0};
     while (data.length < CTRACE_LONGEST_LOCK_ && name[data.length]) data.length++;
-    if (name[data.length])
-        while (data.length > 0 && (name[data.length] & 0xc0) == 0x80) data.length--;
+    if (name[data.length]) {
+        uint32_t length = CTRACE_LONGEST_LOCK_ - 3;
+        while (length > 0 && (name[length] & 0xc0) == 0x80) length--;
+        __builtin_memcpy(room, name, length);
+        __builtin_memcpy(room + length, "\xe2\x80\xa6" /* … */, 3);
+        data.text = room;
+        data.length = length + 3;
+    }
     return (uint64_t)ctrace_c1_slow_with(0, sp >> 4, ctrace_tag_(site, sp), &data);
 }
 #endif

@@ -5,14 +5,18 @@
 
 use crate::{
     atomic::add,
-    maps::{LOST, MISSED, PENDING},
+    maps::{LOST, MISSED, PENDING, PENDING_GOROUTINES},
 };
-use ctrace_common::{LOST_EVENTS, LOST_UNATTRIBUTED};
+use ctrace_common::{LOST_EVENTS, LOST_UNATTRIBUTED, is_goroutine};
 
 const BPF_NOEXIST: u64 = 1;
 
 /// The largest number that fits into a record's `lost_before`.
 const MOST: u32 = u16::MAX as u32;
+
+/// Goroutines that have an entry at a time. Nothing tells when one ends, so without a bound they would take
+/// all the room of threads.
+const MOST_GOROUTINES: u64 = 8_192;
 
 /// Notes the loss of one event of thread `tid`.
 #[cold]
@@ -22,12 +26,21 @@ pub fn note(tid: u32) -> u32 {
     if let Some(missed) = MISSED.get_ptr_mut(tid) {
         // SAFETY: the entry is this thread's alone.
         unsafe { *missed = (*missed).saturating_add(1) };
-    } else if MISSED.insert(tid, 1, BPF_NOEXIST).is_ok() {
+    } else if has_room(tid) && MISSED.insert(tid, 1, BPF_NOEXIST).is_ok() {
         PENDING.add(1);
+        if is_goroutine(tid) {
+            PENDING_GOROUTINES.add(1);
+        }
     } else {
         add_to(LOST_UNATTRIBUTED, 1);
     }
     0
+}
+
+/// Returns whether an entry of this thread may be made.
+#[inline(always)]
+fn has_room(tid: u32) -> bool {
+    !is_goroutine(tid) || PENDING_GOROUTINES.get() < MOST_GOROUTINES
 }
 
 /// Counts the loss of one event that is not the current thread's.
@@ -70,6 +83,9 @@ fn take_all(tid: u32) -> u32 {
     let missed = unsafe { *missed };
     if MISSED.remove(tid).is_ok() {
         PENDING.add(-1);
+        if is_goroutine(tid) {
+            PENDING_GOROUTINES.add(-1);
+        }
     }
     missed
 }

@@ -31,6 +31,9 @@ pub static MISSED: HashMap<u32, u32, 16384> = HashMap::new();
 /// The number of threads with an entry in `MISSED`. While it is 0, nobody looks there.
 pub static PENDING: Counter = Counter::new();
 
+/// The number of goroutines among them.
+pub static PENDING_GOROUTINES: Counter = Counter::new();
+
 /// The number of programs that traced processes have executed. While it is 0, a launched process is
 /// not the command yet.
 pub static EXECUTED: Counter = Counter::new();

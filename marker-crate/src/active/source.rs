@@ -2,7 +2,7 @@
 
 use super::{
     record::record,
-    text::{LONGEST, Text},
+    text::{CUT, LONGEST, Text},
     texts::head,
 };
 use crate::value::Values;
@@ -40,7 +40,7 @@ impl<F: FnOnce() -> V, V: Values> Source for Lazy<F> {
     }
 }
 
-/// The bytes of the name of a lock, at most.
+/// The bytes of the name of a lock, at most. A longer one is cut between two characters, and ends in "…".
 const LONGEST_NAME: usize = 63;
 
 /// The address of a lock, and its name.
@@ -51,8 +51,22 @@ impl Source for Named<'_> {
 
     #[inline(always)]
     fn record(self, site: u64, sp: u64) {
-        record(site, sp, &[self.0], Some(head(self.1, LONGEST_NAME).as_bytes()));
+        let Named(lock, name) = self;
+        match name.len() <= LONGEST_NAME {
+            true => record(site, sp, &[lock], Some(name.as_bytes())),
+            false => record_cut(site, sp, lock, name),
+        }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn record_cut(site: u64, sp: u64, lock: u64, name: &str) {
+    let (name, mut room) = (head(name, LONGEST_NAME - CUT.len()).as_bytes(), [0; LONGEST_NAME]);
+    let length = name.len() + CUT.len();
+    room[..name.len()].copy_from_slice(name);
+    room[name.len()..length].copy_from_slice(CUT);
+    record(site, sp, &[lock], Some(&room[..length]));
 }
 
 /// A text that is formatted when it is needed.

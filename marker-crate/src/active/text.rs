@@ -4,7 +4,7 @@ use core::{fmt, mem::MaybeUninit};
 
 /// The most bytes of a text. This is `Mark::LONGEST_TEXT`.
 pub(super) const LONGEST: usize = 1008;
-const CUT: &[u8] = "…".as_bytes();
+pub(super) const CUT: &[u8] = "…".as_bytes();
 
 /// A text of up to 1008 bytes. It is cut between two characters, and then ends in "…".
 pub struct Text {

@@ -21,7 +21,7 @@ use std::sync::{self, LockResult, TryLockResult};
 /// `ctrace attach PID` shows how often and how long threads waited for each lock, how long it was held, and
 /// by whom. The markers are in the group `locks`.
 ///
-/// A lock has the name that [`named`](Self::named) gives it, of up to 63 bytes; another one has that of
+/// A lock has the name that [`named`](Self::named) gives it, of up to 63 bytes (a longer one ends in "…"); another one has that of
 /// its variable, if it is static, or else its address.
 ///
 /// **Cost:** dormant, that of a dormant scope for the lock, and for the unlock. Active, about that of two

@@ -11,8 +11,9 @@ pub(super) fn asked(target: &Arc<Target>, id: SessionId, hub: &Arc<Hub>) -> Opti
     let pattern = Pattern::parse(&by.function).ok()?;
     let sums = ValueSums::new(&by.argument, move |function| pattern.matches_recorded(function));
     let (target, hub) = (Arc::clone(target), Arc::clone(hub));
-    let deliver = move |sums: &mut ValueSums| {
+    let deliver = move |sums: Option<&mut ValueSums>| {
         let Some(by) = &target.by else { return };
+        let Some(sums) = sums else { return hub.metrics().lose_values(id) };
         let calls = sums.drain();
         let calls = calls.map(|(function, value, sum)| CallsOfValue::new(function, value, sum));
         let calls = calls.collect();

@@ -51,6 +51,16 @@ pub(crate) fn compile(compiler: &str, extension: &str, source: &str) -> Built {
     Built { dir, program }
 }
 
+/// Returns whether programs with USDT probes of `sys/sdt.h` can be compiled. If not, it says so.
+pub(crate) fn has_sdt_header() -> bool {
+    let paths = ["/usr/include/sys/sdt.h", "/usr/include/x86_64-linux-gnu/sys/sdt.h"];
+    let found = paths.iter().any(|path| Path::new(path).exists());
+    if !found {
+        eprintln!("skipped: sys/sdt.h is missing (systemtap-sdt-dev)");
+    }
+    found
+}
+
 /// Opens the libc of this test process.
 pub(super) fn system_libc() -> Object {
     let objects = super::process::maps::objects(std::process::id()).unwrap();

@@ -45,7 +45,7 @@ impl Engine {
             if ends_open {
                 self.forsake(&functions.iter().map(|new| new.function).collect());
             }
-            functions.into_iter().for_each(|new| self.tracker.set_exit(new));
+            self.tracker.set_exits(functions);
         }
     }
 }

@@ -103,8 +103,20 @@ impl Tracker {
         }
     }
 
-    /// Changes how the ends of a function's calls are seen.
-    pub(crate) fn set_exit(&mut self, NewExit { function, exit, probe }: NewExit) {
+    /// Changes how the ends of these functions' calls are seen.
+    pub(crate) fn set_exits(&mut self, changed: Vec<NewExit>) {
+        let lost = changed.iter().filter(|new| new.exit == ExitSeen::Never);
+        let lost: Vec<FuncId> = lost.map(|new| new.function).collect();
+        changed.into_iter().for_each(|new| self.set_exit(new));
+        if lost.is_empty() {
+            return;
+        }
+        for function in StackFacts::lose_ends(&mut self.facts, lost) {
+            self.functions[function.index()].ends_with_successor = false;
+        }
+    }
+
+    fn set_exit(&mut self, NewExit { function, exit, probe }: NewExit) {
         if let Some(info) = self.functions.get_mut(function.index()) {
             info.exit = exit;
             if let (Some(before), Some(new)) = (info.probe, probe) {

@@ -27,6 +27,8 @@ pub(super) struct Buffer {
     pub(super) lost: u64,
     /// The time when its latest reading is due.
     pub(super) due: Nanos,
+    /// The time of its latest event, 0 without one.
+    pub(super) latest: u64,
 }
 
 /// A batch that the programs had to drop.
@@ -106,8 +108,8 @@ impl Alive {
             std::collections::hash_map::Entry::Occupied(known) => Some(known.into_mut()),
             std::collections::hash_map::Entry::Vacant(new) if has_room => {
                 let (progress, lane) = (BufferState::new(begun), lanes.take());
-                let due = Nanos::ZERO;
-                Some(new.insert(Buffer { progress, lane, lost_before: 0, lost: 0, due }))
+                let (due, latest) = (Nanos::ZERO, 0);
+                Some(new.insert(Buffer { progress, lane, lost_before: 0, lost: 0, due, latest }))
             }
             std::collections::hash_map::Entry::Vacant(_) => None,
         }

@@ -312,7 +312,7 @@ impl Markers {
             (ReadingVerdict::New { missing }, Some(header)) => {
                 buffer.lose(missing, &mut self.losses, reading.time.since(self.begun));
                 let news = buffer.progress.take(&reading.bytes, reading.before.as_deref());
-                self.add_events(life, reading, &header, &news, events, sink);
+                self.add_events(life, reading, (&header, &news), &mut buffer.latest, events, sink);
             }
             (ReadingVerdict::Old, _) => {}
             _ => self.malformed += 1,
@@ -336,8 +336,8 @@ impl Markers {
         &mut self,
         life: Life,
         reading: &Reading,
-        header: &Header,
-        news: &News,
+        (header, news): (&Header, &News),
+        latest: &mut u64,
         events: &mut Vec<Event>,
         sink: &mut impl MarkerSink,
     ) {
@@ -349,8 +349,7 @@ impl Markers {
         let who = Event::who_is(life.0, reading.tid);
         // The last slot's site: most slots repeat it.
         let mut last = (0, Site::Unknown);
-        let (mut malformed, mut latest) = (0, 0_u64);
-        let (mut name, mut values) = (Vec::new(), ValueRoom::default());
+        let (mut malformed, mut name, mut values) = (0, Vec::new(), ValueRoom::default());
         news.read(&reading.bytes, |index, slot| {
             let mut kind = match slot.moment {
                 Moment::Piece => return,
@@ -397,7 +396,7 @@ impl Markers {
             if place_is_point && !carried.is_nothing() && latest.wrapping_sub(ts) < SAME {
                 ts = latest.saturating_add(1);
             }
-            latest = ts;
+            *latest = ts;
             let event = Event::of_scope(kind, ts, sp, who, place);
             if !carried.is_nothing() && slot.moment != Moment::Exit {
                 sink.values(&event, values.read(&reading.bytes, index, carried));
@@ -406,7 +405,7 @@ impl Markers {
             if let Moment::Whole(duration) = slot.moment
                 && let Some(ts) = times.at(slot.time.wrapping_add(duration))
             {
-                latest = ts;
+                *latest = ts;
                 events.push(Event::of_scope(Kind::ScopeExit, ts, sp, who, place));
             }
         });
@@ -418,6 +417,8 @@ impl Markers {
 mod hostile_tests;
 #[cfg(test)]
 mod named_tests;
+#[cfg(test)]
+mod points_tests;
 #[cfg(test)]
 #[path = "streams_tests.rs"]
 mod tests;

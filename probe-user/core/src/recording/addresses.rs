@@ -28,6 +28,8 @@ pub(crate) struct AddressNames(HashMap<(Pid, u64), Known>);
 struct Known {
     first: Arc<str>,
     later: Option<Arc<str>>,
+    /// True if it had further names, which are not kept.
+    has_more: bool,
 }
 
 impl AddressNames {
@@ -36,15 +38,18 @@ impl AddressNames {
         // No longer name is written.
         let name = if name.len() > LONGEST { cut(&name, LONGEST).into() } else { name };
         match self.0.entry((pid, address)) {
-            Entry::Vacant(entry) => _ = entry.insert(Known { first: name, later: None }),
+            Entry::Vacant(entry) => {
+                _ = entry.insert(Known { first: name, later: None, has_more: false })
+            }
             Entry::Occupied(mut entry) => entry.get_mut().add(name),
         }
     }
 
     /// Returns the name of an address in the memory of a process, if it has one.
     pub(crate) fn name(&self, pid: Pid, address: u64) -> Option<Arc<str>> {
-        let Known { first, later } = self.0.get(&(pid, address))?;
+        let Known { first, later, has_more } = self.0.get(&(pid, address))?;
         Some(match later {
+            Some(later) if *has_more => format!("{first}, later {later} and others").into(),
             Some(later) => format!("{first}, later {later}").into(),
             None => Arc::clone(first),
         })
@@ -60,6 +65,11 @@ impl AddressNames {
             for name in std::iter::once(known.first).chain(known.later) {
                 self.add(AddressRecord { pid, address, name });
             }
+            if known.has_more
+                && let Some(own) = self.0.get_mut(&(pid, address))
+            {
+                own.has_more = true;
+            }
         }
     }
 }
@@ -67,7 +77,8 @@ impl AddressNames {
 impl Known {
     fn add(&mut self, name: Arc<str>) {
         if self.first != name {
-            self.later.get_or_insert(name);
+            let later = self.later.get_or_insert_with(|| Arc::clone(&name));
+            self.has_more |= *later != name;
         }
     }
 }

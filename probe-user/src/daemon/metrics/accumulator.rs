@@ -84,6 +84,13 @@ impl Accumulator {
         }
     }
 
+    /// Records that calls of a session are told apart by their values no more.
+    pub(crate) fn lose_values(&mut self, id: SessionId) {
+        if let Some(target) = self.target_of(id) {
+            target.lose_values();
+        }
+    }
+
     /// Takes a look at the current interval of a session.
     pub(crate) fn look(&mut self, id: SessionId, snapshot: &Snapshot) {
         let edges = self.bounds.edges.clone();

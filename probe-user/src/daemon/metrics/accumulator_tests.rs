@@ -13,6 +13,7 @@ use ctrace_core::{
     recording::{CallValue, ValueSum},
     report::LossReport,
     units::Nanos,
+    values::Value,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -197,6 +198,26 @@ fn each_kind_of_loss_has_its_own_number() {
     let kinds = ["event", "late_event", "decode_error", "untimed_call", "headless_exit", "payload"];
     let told = kinds.map(|kind| number(&mut all, "ctrace_target_losses_total", &[kind]));
     assert_eq!(told, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0].map(Some));
+}
+
+/// A daemon may take over another configuration between two sessions of a target.
+#[test]
+fn the_number_of_values_with_series_is_that_of_the_latest_session() {
+    let mut all = Accumulator::new(Bounds::default());
+    let calls = |value: u64| {
+        let sum = ValueSum { calls: value, total: Nanos(70 * value) };
+        let value = CallValue::Known(Value::Unsigned(value));
+        CallsOfValue::new(&FunctionInfo::new("f", "program"), value, sum)
+    };
+    for (session, most, value, expected) in [(1, 0, 3, None), (2, 20, 5, Some(5.0))] {
+        let id = start(&mut all, session, "web");
+        all.observe_values(id, "key", most, vec![calls(value)]);
+        let value = value.to_string();
+        assert_eq!(number(&mut all, "ctrace_value_calls_total", &[&value]), expected);
+        all.lose_values(id);
+        let lost = number(&mut all, "ctrace_target_values_lost_total", &["web"]);
+        assert_eq!(lost, Some(session as f64));
+    }
 }
 
 #[test]

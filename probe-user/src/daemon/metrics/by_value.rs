@@ -74,6 +74,11 @@ impl Values {
         Self { argument, most, functions, known, series: BTreeMap::new() }
     }
 
+    /// Lets so many values at a time have series: those that have them keep them.
+    pub(super) fn set_most(&mut self, most: usize) {
+        self.most = most;
+    }
+
     /// Adds calls.
     pub(super) fn add(&mut self, calls: Vec<CallsOfValue>) {
         let calls: Vec<(Key, ValueSum)> =
@@ -205,6 +210,24 @@ mod tests {
         assert_eq!(told(&values), own(&[("7", 3.0), ("8", 2.0), ("9", 6.0), ("others", 90.0)]));
         values.add(vec![calls(9, 4, 1), calls(10, 6, 1)]);
         assert_eq!(told(&values), own(&[("7", 3.0), ("8", 2.0), ("9", 10.0), ("others", 96.0)]));
+    }
+
+    #[test]
+    fn another_number_of_values_counts_from_then_on() {
+        let mut values = Values::new("key", 1);
+        let each = || vec![calls(7, 3, 500), calls(8, 4, 400), calls(9, 5, 300)];
+        let names = |values: &Values| -> Vec<String> {
+            told(values).into_iter().map(|(value, _)| value).collect()
+        };
+        values.add(each());
+        assert_eq!(names(&values), ["7", "others"]);
+        values.set_most(2);
+        values.add(each());
+        assert_eq!(names(&values), ["7", "8", "others"]);
+        // A counter never goes away.
+        values.set_most(0);
+        values.add(each());
+        assert_eq!(names(&values), ["7", "8", "others"]);
     }
 
     #[test]

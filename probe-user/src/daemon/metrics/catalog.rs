@@ -225,9 +225,10 @@ pub(crate) enum TargetEvent {
     Ended,
     Interval,
     AttachFailed,
+    ValuesLost,
 }
 
-pub(crate) const EVENTS: usize = 4;
+pub(crate) const EVENTS: usize = 5;
 
 /// The metrics of events, by [`TargetEvent`].
 pub(crate) static OF_EVENT: [Metric; EVENTS] = [
@@ -250,6 +251,11 @@ pub(crate) static OF_EVENT: [Metric; EVENTS] = [
         "ctrace_target_attach_failures_total",
         TARGET,
         "Attempts to trace a process that failed, as when it ended first.",
+    ),
+    Metric::counter(
+        "ctrace_target_values_lost_total",
+        TARGET,
+        "Processes whose later calls are in no series of values (`by`), as their values could not be read.",
     ),
 ];
 
@@ -424,6 +430,7 @@ mod tests {
     fn the_numbers_of_events_fit_their_names() {
         assert!(OF_EVENT[TargetEvent::AttachFailed as usize].name.contains("attach"));
         assert!(OF_EVENT[TargetEvent::Ended as usize].name.contains("ends"));
+        assert!(OF_EVENT[TargetEvent::ValuesLost as usize].name.contains("values_lost"));
         assert!(OF_OWN[Own::OtlpGivenUp as usize].name.contains("given_up"));
         assert!(OF_OWN[Own::SlowCallsDropped as usize].name.contains("slow_calls_dropped"));
         assert!(OF_OWN[Own::Unanswered as usize].name.contains("unanswered"));

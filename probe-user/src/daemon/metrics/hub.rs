@@ -99,6 +99,11 @@ impl MetricsHub {
         lock(&self.0.accumulator).observe_values(id, argument, most, calls);
     }
 
+    /// Records that calls of a session are told apart by their values no more.
+    pub(crate) fn lose_values(&self, id: SessionId) {
+        lock(&self.0.accumulator).lose_values(id);
+    }
+
     /// Removes a session that is over or could not begin.
     pub(crate) fn end(&self, id: SessionId) {
         lock(&self.0.sessions).remove(&id);

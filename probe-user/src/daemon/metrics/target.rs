@@ -106,8 +106,15 @@ impl TargetMetrics {
             self.values.insert(argument.into(), Values::new(argument, most));
         }
         if let Some(values) = self.values.get_mut(argument) {
+            // The configuration may be another one since the last session.
+            values.set_most(most);
             values.add(calls);
         }
+    }
+
+    /// Records that calls of a session are told apart by their values no more.
+    pub(super) fn lose_values(&mut self) {
+        self.count(TargetEvent::ValuesLost);
     }
 
     /// Takes in the current interval so far.

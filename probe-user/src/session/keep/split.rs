@@ -2,8 +2,8 @@
 
 use ctrace_core::recording::{Block, ValueSums};
 
-/// Takes the sums since the last time. It must not wait.
-pub(crate) type Deliver = Box<dyn FnMut(&mut ValueSums) + Send>;
+/// Takes the sums since the last time; `None`: no more come, as calls could not be read. It must not wait.
+pub(crate) type Deliver = Box<dyn FnMut(Option<&mut ValueSums>) + Send>;
 
 /// The way of a session's calls to their sums.
 pub(crate) struct Split {
@@ -21,9 +21,59 @@ impl Split {
         let Some(sums) = &mut self.sums else { return };
         if let Err(error) = blocks.iter().try_for_each(|block| sums.take(block)) {
             tracing::warn!("calls are no longer told apart by their values: {error}");
+            (self.deliver)(Some(sums));
+            (self.deliver)(None);
             self.sums = None;
         } else if blocks.iter().any(|block| block.calls() > 0) {
-            (self.deliver)(sums);
+            (self.deliver)(Some(sums));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctrace_common::{Kind, Record};
+    use ctrace_core::{
+        engine::{Engine, EngineConfig},
+        function::{FunctionInfo, ValueInfo, ValueKind},
+        units::Nanos,
+    };
+    use std::sync::{Arc, Mutex};
+
+    /// Returns the blocks of calls of these functions, one of each.
+    fn blocks(functions: &[&str]) -> Vec<Block> {
+        let mut engine = Engine::new(EngineConfig { record: true, ..EngineConfig::default() });
+        for (probe, name) in (0..).zip(functions) {
+            let values = vec![ValueInfo::new("key", ValueKind::Unsigned)];
+            engine.add_function(FunctionInfo { values, ..FunctionInfo::new(*name, "program") });
+            for (kind, after) in [(Kind::Enter, 10), (Kind::Return, 17)] {
+                let ts_ns = u64::from(20 * probe + after);
+                let record = Record { ts_ns, probe, sp: 900, pid: 1, tid: 1, ..Record::default() };
+                engine.push_events(0, &[Record { kind: kind as u8, ..record }.into()]);
+            }
+        }
+        engine.advance(Nanos(100));
+        engine.end_chunk(Nanos(100));
+        engine.take_blocks()
+    }
+
+    /// Whoever counts the calls learns that from then on they are in no sum.
+    #[test]
+    fn calls_that_cannot_be_read_are_told_once() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let tells = Arc::clone(&told);
+        let deliver = move |sums: Option<&mut ValueSums>| {
+            let calls = sums.map(|sums| sums.drain().map(|(_, _, sum)| sum.calls).sum::<u64>());
+            tells.lock().expect("alone").push(calls);
+        };
+        let mut split = Split::new(ValueSums::new("key", |_| true), Box::new(deliver));
+        split.take(&blocks(&["load"]));
+        // Nothing says what the paths of its calls are.
+        let mut broken = blocks(&["load", "store", "drop"]);
+        broken.retain(|block| block.calls() > 0);
+        split.take(&broken);
+        split.take(&broken);
+        assert_eq!(*told.lock().expect("alone"), [Some(1), Some(0), None]);
     }
 }

@@ -4,7 +4,7 @@
 //! which is that of all later releases so far. Numbers in it are those of a file that anybody may have
 //! written.
 
-use super::{ElfLayout, Section};
+use super::{ElfLayout, Section, go_module};
 use crate::target::read::source::{LONGEST_TEXT, Source};
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ const HEADER: u64 = 8 + 8 * 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
     Go116,
-    /// Addresses are 32-bit distances from the beginning of the code, which the header has.
+    /// Addresses are 32-bit distances from the beginning of the code, which the header has before Go 1.26.
     Go118,
 }
 
@@ -59,15 +59,22 @@ impl<'data> GoFunctions<'data> {
             Version::Go118 => (word(0)?, 3),
         };
         // The words from the first: offsets of names, of compile units, of files, of lines, of functions.
-        // Go 1.26 leaves out the beginning of the code, and the linker of a program may not fill it in.
-        // Then nothing here tells where functions are.
         let text = if version == Version::Go118 { word(2)? } else { 0 };
+        let part = |index: usize| all.get(usize::try_from(word(first + index)?).ok()?..);
+        let mut found = Self { version, text, names: part(0)?, table: part(4)?, count };
         let is_code = |it: &Section| it.executable && it.addresses.contains(&text);
         if version == Version::Go118 && !layout.sections.iter().any(is_code) {
-            return None;
+            // Go 1.26 leaves it out, and the linker of a program may not fill it in.
+            let table = section.addresses.start;
+            found.text = go_module::code_start(source, layout, table, found.reach()?)?;
         }
-        let part = |index: usize| all.get(usize::try_from(word(first + index)?).ok()?..);
-        Some(Self { version, text, names: part(0)?, table: part(4)?, count })
+        Some(found)
+    }
+
+    /// Returns the numbers for the begin of the first function and the end of the last one.
+    fn reach(&self) -> Option<Range<u64>> {
+        let last = usize::try_from(self.count).ok()?.checked_mul(self.entry())?;
+        Some(self.pair(0)?.0..self.pair(last)?.0)
     }
 
     /// Returns the summed length of all names, and more.
@@ -120,7 +127,7 @@ impl<'data> GoFunctions<'data> {
     }
 }
 
-fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
+pub(super) fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
     let word = bytes.get(at..at.checked_add(8)?)?;
     Some(u64::from_le_bytes(word.try_into().ok()?))
 }
@@ -171,7 +178,14 @@ mod tests {
     }
 
     fn functions(bytes: &[u8]) -> Option<Vec<(Range<u64>, String)>> {
-        let source = Source::of_bytes(bytes, ObjectLimits::DEFAULT);
+        functions_with(bytes, &[])
+    }
+
+    /// Returns the functions of a table at 0x9000, and a description of the program behind it.
+    fn functions_with(bytes: &[u8], module: &[u64]) -> Option<Vec<(Range<u64>, String)>> {
+        let module: Vec<u8> = module.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let both = [bytes, &module].concat();
+        let source = Source::of_bytes(&both, ObjectLimits::DEFAULT);
         let section = Section {
             name: ".gopclntab".into(),
             addresses: 0x9000..0x9000 + bytes.len() as u64,
@@ -180,13 +194,19 @@ mod tests {
             executable: false,
             writable: false,
         };
+        let described = Section {
+            name: ".go.module".into(),
+            addresses: 0xa000..0xa000 + module.len() as u64,
+            offset: bytes.len() as u64,
+            ..section.clone()
+        };
         let code = Section {
             name: ".text".into(),
             addresses: 0x1000..0x2000,
             executable: true,
             ..section.clone()
         };
-        let layout = ElfLayout { sections: vec![section, code], ..ElfLayout::default() };
+        let layout = ElfLayout { sections: vec![section, described, code], ..ElfLayout::default() };
         let functions = GoFunctions::read(&source, &layout)?;
         let named = |it: GoFunction<'_>| (it.addresses, String::from_utf8_lossy(it.name).into());
         Some((0..functions.most()).filter_map(|at| functions.function(at)).map(named).collect())
@@ -202,12 +222,30 @@ mod tests {
         assert_eq!(functions(&table(0xffff_fff9)), None);
     }
 
-    /// A probe at a wrong address could end the program.
+    /// Go 1.26 has it in the description of the program. A probe at a wrong address could end the program.
     #[test]
-    fn a_table_that_does_not_say_where_the_code_is_has_no_functions() {
+    fn a_table_that_does_not_say_where_the_code_is_needs_a_description_that_agrees_with_it() {
         let mut bytes = table(0xffff_fff1);
+        let expected = functions(&bytes).expect("the table says where the code is");
         bytes[24..32].fill(0);
         assert_eq!(functions(&bytes), None);
+        let mut module = vec![0; 30];
+        module[0] = 0x9000;
+        module[20..23].copy_from_slice(&[0x1000, 0x1030, 0x1000]);
+        assert_eq!(functions_with(&bytes, &module), Some(expected));
+        // That of another table, with another first or last function, of other code, or cut off.
+        for (word, wrong) in [(0, 0x9008), (20, 0x1008), (21, 0x1038), (22, 0x1008)] {
+            let mut module = module.clone();
+            module[word] = wrong;
+            assert_eq!(functions_with(&bytes, &module), None, "word {word}");
+        }
+        assert_eq!(functions_with(&bytes, &module[..22]), None);
+        // The code would be elsewhere.
+        for by in [0x1000, 0xfe0, u64::MAX - 0x1000] {
+            let mut module = module.clone();
+            module[20..23].iter_mut().for_each(|word| *word = word.wrapping_add(by));
+            assert_eq!(functions_with(&bytes, &module), None, "{by:#x}");
+        }
     }
 
     #[test]

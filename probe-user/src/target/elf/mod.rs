@@ -4,6 +4,7 @@
 //! hundred libraries costs little until a library's symbols are asked for.
 
 pub(super) mod go_functions;
+mod go_module;
 pub(super) mod tables;
 
 use super::read::budget::TooLarge;

@@ -4,6 +4,7 @@ mod callees;
 mod callers;
 mod compiler_made;
 mod error;
+mod languages;
 pub(crate) mod naming;
 pub(crate) mod not_found;
 mod pairs;

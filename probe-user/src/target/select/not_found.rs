@@ -1,6 +1,6 @@
 //! Explains a pattern that matched nothing: objects searched, closest names, likely causes.
 
-use super::pattern::Pattern;
+use super::{languages, pattern::Pattern};
 use crate::target::markers::MarkerScope;
 use crate::target::names::home::Home;
 use crate::target::names::nearest::{nearest, nearest_of};
@@ -45,7 +45,8 @@ impl NotFound {
             names_of([*object]).map(move |name| (name, is_main))
         });
         let names = names.map(|(name, is_main)| (name, home.distance(name, is_main)));
-        let mut hints = Vec::new();
+        let mut hints: Vec<String> =
+            languages::hint(objects).map(str::to_owned).into_iter().collect();
         for object in &searched {
             hints.extend(chosen_at_load(pattern, object));
             if let Some(reason) = &object.symbols().broken {

@@ -14,9 +14,8 @@ impl Stacks {
     pub(crate) fn damage(&mut self) {
         for stack in &mut self.stacks {
             stack.frames.iter_mut().for_each(|frame| frame.damaged = true);
-            // The entry of the function to which it jumped may be what was lost.
-            stack.frames.last_mut().into_iter().for_each(|top| top.has_jumped = false);
         }
+        self.give_up_jumps();
     }
 
     /// Notes that no return probe sees the open calls end.
@@ -37,6 +36,7 @@ impl Stacks {
                 self.end_top(stack, ledger, self.last, false);
             }
         }
+        self.give_up_jumps();
     }
 
     /// Ends every frame, because the thread or its stacks are gone.

@@ -3,6 +3,7 @@
 
 use crate::function::{ExitSeen, FunctionInfo};
 use crate::units::FuncId;
+use std::collections::HashMap;
 
 /// The facts about a function that the stack rule needs.
 #[derive(Clone, Debug)]
@@ -37,5 +38,28 @@ impl StackFacts {
 
     pub(super) fn may_jump_to(&self, next: FuncId) -> bool {
         self.successors.contains(&next)
+    }
+
+    /// Lets calls that jump to functions whose ends are lost end at their jumps, and so on for calls that
+    /// jump to these. Returns the functions whose calls do that from now on.
+    pub(crate) fn lose_ends(facts: &mut [Self], mut lost: Vec<FuncId>) -> Vec<FuncId> {
+        let mut jump_to: HashMap<FuncId, Vec<FuncId>> = HashMap::new();
+        for (index, one) in facts.iter().enumerate() {
+            for next in &one.successors {
+                jump_to.entry(*next).or_default().push(FuncId(index as u32));
+            }
+        }
+        let mut ends_at_jump = Vec::new();
+        while let Some(function) = lost.pop() {
+            for before in jump_to.remove(&function).unwrap_or_default() {
+                let facts = &mut facts[before.index()];
+                if !facts.successors.is_empty() {
+                    (facts.successors, facts.goes_on) = (Box::default(), false);
+                    ends_at_jump.push(before);
+                    lost.push(before);
+                }
+            }
+        }
+        ends_at_jump
     }
 }

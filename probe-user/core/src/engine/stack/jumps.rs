@@ -22,6 +22,18 @@ impl Stacks {
         }
     }
 
+    /// Notes that the entry of a function to which a call has jumped may not have been seen.
+    pub(super) fn give_up_jumps(&mut self) {
+        for stack in &mut self.stacks {
+            let mut above = None;
+            for frame in stack.frames.iter_mut().rev() {
+                // What it jumped to is open, at its stack pointer.
+                frame.has_jumped &= above == Some(frame.sp);
+                above = Some(frame.sp);
+            }
+        }
+    }
+
     /// Ends the calls that share the stack pointer of this event's call and are inside it, so that it is
     /// the innermost one. Returns false if no such call is open.
     pub(super) fn uncover(&mut self, at: Place, ledger: &mut Ledger) -> bool {

@@ -11,6 +11,7 @@ use crate::ranges::Ranges;
 use crate::recording::{Chunk, ChunkEntry, ChunkLoss, Recording};
 use crate::units::{FuncId, Pid, ThreadId};
 use std::ops::{Range, RangeInclusive};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Marks of a recording, at most: 128 MiB.
 const MOST_MARKS: usize = 1 << 22;
@@ -88,22 +89,25 @@ pub(crate) fn marked_frames(
 ) -> Result<MarkedFrames, TooManyMarks> {
     let is_mark: Vec<bool> = recording.nodes().iter().map(|node| node.func == function).collect();
     let numbered: Vec<_> = (0_u32..).zip(chunks).collect();
+    let all_marks = AtomicUsize::new(0);
     let parts = each_part(&numbered, |entries| {
         let mut found = Found::default();
         for &(number, entry) in entries {
+            let before = found.marks.len();
             match lens.read(recording, entry) {
                 Ok(chunk) => {
                     found.add(recording, &is_mark, number, &clip(chunk, &lens.window));
                 }
                 Err(_) => found.holes.push(entry.from.0..entry.to.0),
             }
-            if found.marks.len() > MOST_MARKS {
+            let new = found.marks.len() - before;
+            if all_marks.fetch_add(new, Relaxed) + new > MOST_MARKS {
                 break;
             }
         }
         found
     });
-    if parts.iter().map(|part| part.marks.len()).sum::<usize>() > MOST_MARKS {
+    if all_marks.into_inner() > MOST_MARKS {
         return Err(TooManyMarks);
     }
     let missing = recording.missing().iter().map(|time| time.start.0..time.end.0);

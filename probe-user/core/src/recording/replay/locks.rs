@@ -13,7 +13,7 @@ mod stretches;
 use super::count::FirstPass;
 use super::lens::Lens;
 use super::select::{CallReader, each_part};
-use super::values::payloads_in;
+use super::values::{payloads_among, payloads_in};
 use crate::locks::event::LockEvent;
 use crate::locks::ledger::Ledger;
 use crate::recording::{ChunkEntry, ChunkLoss, Recording};
@@ -66,8 +66,10 @@ pub(crate) fn locks(
     let mut names = LockNames::new(recording);
     for entry in chunks.iter().take_while(|_| !lens.is_stopped()) {
         events.clear();
-        payloads_in(&mut selected, entry, false, |payload, call| {
-            names.note(payload);
+        let payloads = recording.payloads(entry);
+        // Also those of threads that are not chosen: another one may have told the name of a lock.
+        payloads.iter().for_each(|payloads| names.note(&payloads.each));
+        payloads_among(&mut selected, entry, payloads, false, |payload, call| {
             let [begin, end] = calls.events(payload, call);
             events.extend(begin.filter(|event| event.time > entry.from.0));
             events.extend(end);

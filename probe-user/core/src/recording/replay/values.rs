@@ -7,7 +7,7 @@ use super::lens::Lens;
 use super::select::{CallReader, each_part};
 use super::slowest::SlowCall;
 use crate::calls::spool::Call;
-use crate::recording::{ChunkEntry, ChunkLoss, Payload, Recording};
+use crate::recording::{ChunkEntry, ChunkLoss, Payload, Payloads, RecordError, Recording};
 use crate::report::{NamedValues, PointReport, PointsReport};
 use crate::units::{FuncId, ThreadId};
 use std::collections::BTreeMap;
@@ -136,11 +136,22 @@ pub(super) fn payloads_in(
     selected: &mut CallReader<'_>,
     entry: &ChunkEntry,
     wanted: bool,
+    show: impl FnMut(&Payload, Call),
+) -> (u64, Option<ChunkLoss>) {
+    let payloads = selected.recording.payloads(entry);
+    payloads_among(selected, entry, payloads, wanted, show)
+}
+
+/// Does the same with the payloads of the chunk, which have been read.
+pub(super) fn payloads_among(
+    selected: &mut CallReader<'_>,
+    entry: &ChunkEntry,
+    payloads: Result<Payloads, RecordError>,
+    wanted: bool,
     mut show: impl FnMut(&Payload, Call),
 ) -> (u64, Option<ChunkLoss>) {
-    let (recording, lens) = (selected.recording, selected.lens);
+    let lens = selected.lens;
     let nodes = lens.paths.nodes();
-    let payloads = recording.payloads(entry);
     let is_in_window = lens.is_in_window(entry.to.0);
     let lost = payloads.as_ref().map_or(1, |payloads| payloads.lost);
     let lost = if is_in_window { lost } else { 0 };

@@ -1,15 +1,22 @@
 //! Calls that leave by a jump to another traced function, and end with that one's call.
 
 use super::*;
+use ctrace_core::engine::{Engine, NewExit};
 
 /// Functions whose ways out are probed: `first` jumps to `second` or `third`, `second` to `third`, and
 /// `third` returns.
 fn chain(events: &[Event]) -> Report {
+    chain_with_changes(events, |_| {})
+}
+
+/// The same, with changes that are known before the events.
+fn chain_with_changes(events: &[Event], change: impl Fn(&mut Engine)) -> Report {
     let third = FunctionInfo { exit: ExitSeen::ByExitSites, ..function("third") };
     let functions = [function("main"), passes_on("first"), passes_on("second"), third];
     let mut engine = engine(&functions, EngineConfig::default());
     engine.set_successors(FuncId(1), vec![FuncId(2), FuncId(3)]);
     engine.set_successors(FuncId(2), vec![FuncId(3)]);
+    change(&mut engine);
     for event in events {
         engine.push(0, &event.bytes());
     }
@@ -134,4 +141,62 @@ fn endless_jumps_are_all_counted() {
         assert_eq!((row.calls, row.timed + row.untimed + row.open), (2_500, 2_500));
         assert!(row.open <= 64, "{}", row.open);
     }
+}
+
+/// While the probes of a function are replaced, a jump to it leads to an entry that nobody sees. A later
+/// call of it is not inside the one that jumped.
+#[test]
+fn a_call_that_jumped_when_nothing_was_probed_is_untimed() {
+    let (second, third) = (2, 3);
+    let events = [
+        enter(MAIN, 900, 0),
+        enter(second, 800, 10),
+        jump(second, 800, 13),
+        // A signal came between the jump and its target.
+        enter(MAIN, 500, 14),
+        ret(MAIN, 500, 16),
+        enter(third, 800, 30),
+        at_ret(third, 800, 37),
+        ret(MAIN, 900, 100),
+    ];
+    for (change_at, timed, paths) in [
+        (15, 0, &["main 1", "main>second 1", "main>second>main 1", "main>third 1"]),
+        (90, 1, &["main 1", "main>second 1", "main>second>main 1", "main>second>third 1"]),
+    ] {
+        let exit = ExitSeen::ByExitSites;
+        let third_again = NewExit { function: FuncId(third), exit, probe: None };
+        let change = |engine: &mut Engine| engine.change_exits(end(change_at), vec![third_again]);
+        let report = chain_with_changes(&events, change);
+        let row = &report.functions[second as usize];
+        assert_eq!((row.calls, row.timed, row.untimed), (1, timed, 1 - timed), "{change_at}");
+        assert_eq!(path_lines(&report), paths);
+    }
+}
+
+/// Nothing shows any more when a function ends to which others jump, so they end at their jumps.
+#[test]
+fn calls_end_at_their_jumps_once_the_ends_behind_are_lost() {
+    let (first, second, third) = (1, 2, 3);
+    let calls = |at: u64| {
+        [
+            enter(first, 800, at),
+            jump(first, 800, at + 4),
+            enter(second, 800, at + 5),
+            jump(second, 800, at + 11),
+            enter(third, 800, at + 12),
+        ]
+    };
+    let returned = [at_ret(third, 800, 40)];
+    let events = [&calls(10)[..], &returned, &calls(60)].concat();
+    let lost = NewExit { function: FuncId(third), exit: ExitSeen::Never, probe: None };
+    let change = |engine: &mut Engine| engine.change_exits_only(end(50), vec![lost]);
+    let report = chain_with_changes(&events, change);
+    let timed = |func: u32| {
+        let row = &report.functions[func as usize];
+        (row.timed, row.total_ns.0, row.open, row.until_tail_call)
+    };
+    assert_eq!(timed(first), (2, 30 + 4, 0, true));
+    assert_eq!(timed(second), (2, 25 + 6, 0, true));
+    assert_eq!(timed(third), (1, 18, 1, false));
+    assert_eq!(path_lines(&report)[3..], ["second 1", "third 1"]);
 }

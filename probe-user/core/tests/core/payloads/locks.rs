@@ -9,6 +9,7 @@ use super::*;
 use ctrace_common::RESULT;
 use ctrace_core::locks::{CALLER, LOCK, LockKind, TYPE};
 use ctrace_core::report::{LockReport, LocksReport};
+use ctrace_core::units::Tid;
 
 /// The functions, by id, behind those that each trace has.
 const LOCK_IT: u32 = 3;
@@ -113,8 +114,15 @@ fn recorded(calls: &[LockCall], chunks: &[u64]) -> Recording {
 }
 
 fn report_of(recording: &Recording) -> LocksReport {
+    report_of_threads(recording, &[])
+}
+
+/// Returns the report of some threads; of all, if none are given.
+fn report_of_threads(recording: &Recording, threads: &[u32]) -> LocksReport {
     let extras = Extras { locks: true, ..Extras::default() };
-    let report = report_with(recording, &Query::default(), meta_with(extras));
+    let threads = threads.iter().map(|tid| ThreadFilter::Tid(Tid(*tid))).collect();
+    let query = Query { filter: Filter { threads, ..Filter::default() }, ..Query::default() };
+    let report = report_with(recording, &query, meta_with(extras));
     report.locks.expect("they were asked for")
 }
 

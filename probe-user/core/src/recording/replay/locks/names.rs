@@ -21,12 +21,18 @@ impl<'a> LockNames<'a> {
         Self { recording, places, names: AddressNames::default() }
     }
 
-    /// Notes the name that a call tells, if it tells one.
-    pub(super) fn note(&mut self, payload: &Payload) {
-        let places = self.places.get(payload.function.index()).copied().flatten();
+    /// Notes the names that calls of a chunk tell.
+    pub(super) fn note(&mut self, payloads: &[Payload]) {
+        let places = |of: &Payload| self.places.get(of.function.index()).copied().flatten();
+        let told = payloads.iter().filter_map(|payload| Some((payload, places(payload)?)));
+        let mut told: Vec<_> = told.collect();
+        told.sort_by_key(|(payload, _)| (payload.time, payload.thread));
+        told.into_iter().for_each(|(payload, places)| self.add(payload, places));
+    }
+
+    fn add(&mut self, payload: &Payload, (lock, name): (usize, usize)) {
         let value = |place: usize| payload.values.get(place)?.as_ref();
-        if let Some((lock, name)) = places
-            && let Some(address) = value(lock).and_then(number)
+        if let Some(address) = value(lock).and_then(number)
             && let Some(Value::Text(name)) = value(name)
             && !name.bytes().is_empty()
             && self.names.len() < MOST_LOCKS

@@ -65,7 +65,7 @@ fn a_process_that_executes_another_program_has_new_names() {
     assert_eq!((&left[&Pid(PID)].former, left[&Pid(PID)].last.as_deref()), (&None, Some(&[][..])));
     let report = report_of(&open(trace.end(100_000)));
     let names: Vec<_> = report.locks.iter().map(|lock| (&*lock.name, lock.acquisitions)).collect();
-    assert_eq!(names, [("table_lock, later queue_lock", 2), ("0x6000", 1)]);
+    assert_eq!(names, [("table_lock, later queue_lock and others", 2), ("0x6000", 1)]);
 }
 
 /// Processes that end make room for the names of others.

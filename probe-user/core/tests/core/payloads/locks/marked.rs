@@ -176,8 +176,8 @@ fn calls_of_libc_within_a_wait_are_of_another_lock() {
     assert_eq!(found, [("0x5000", (1, 1, 110, 90), 0), ("0x6000", (1, 0, 0, 120), 0)]);
 }
 
-#[test]
-fn a_lock_has_the_name_that_its_marker_tells() {
+/// Makes a trace of a process with two markers of locks, 3 and 4: one takes them, the other one names them.
+fn naming_trace() -> Trace {
     let mut trace = Trace::new(Filter::default());
     let name = ValueInfo::new("name", ValueKind::LongText);
     let infos = [
@@ -192,6 +192,12 @@ fn a_lock_has_the_name_that_its_marker_tells() {
     let functions = infos.into_iter().map(place).collect();
     let object = trace.engine.markers().add_object(MarkerObject { section: SECTION, functions });
     trace.engine.markers().map_object(Pid(PID), object, 0, Nanos(0));
+    trace
+}
+
+#[test]
+fn a_lock_has_the_name_that_its_marker_tells() {
+    let mut trace = naming_trace();
     // Also where its address has a name.
     let record = |address| AddressRecord { pid: Pid(PID), address, name: "a symbol".into() };
     trace.engine.name_addresses(vec![record(A), record(B)]);
@@ -202,4 +208,17 @@ fn a_lock_has_the_name_that_its_marker_tells() {
     let names: Vec<_> = report.locks.iter().map(|lock| (&*lock.address, &*lock.name)).collect();
     assert_eq!(names, [("0x5000", "\x1b[2Jpool"), ("0x6000", "a symbol")]);
     assert_eq!(report.locks.iter().map(|lock| lock.open_holds).collect::<Vec<_>>(), [1, 1]);
+}
+
+/// Only one thread may have told the name of a lock that others take.
+#[test]
+fn a_lock_has_the_name_that_a_thread_told_which_is_not_chosen() {
+    let mut trace = naming_trace();
+    trace.push_with(point(LOCKED - 1, 100, 150).on(2), 0, &[A], 0);
+    let slots = Slots(Vec::new()).value(A).enter(0, 1, 100).value(A).text(b"pool").enter(1, 1, 110);
+    let recording = marks::recorded(trace, slots);
+    for (threads, acquisitions) in [(&[2][..], 1), (&[PID], 1), (&[], 2)] {
+        let lock = only_lock(report_of_threads(&recording, threads));
+        assert_eq!((&*lock.name, lock.acquisitions), ("pool", acquisitions), "{threads:?}");
+    }
 }

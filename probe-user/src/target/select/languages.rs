@@ -1,0 +1,81 @@
+//! Languages whose functions are in no file: what is missing where somebody asks for one of them, and how
+//! the interpreter is made to tell of them.
+
+use crate::target::object::Object;
+
+/// The interpreters with USDT probes, by the provider of these, and what shows the functions.
+const BY_PROVIDER: [(&str, &str); 3] = [
+    (
+        "ruby",
+        "methods of Ruby are in no file. `-u ruby:method --arg 'ruby:method: 0:str, 1:str'` times them by \
+         class and name. Ruby tells of them once the program has run `TracePoint.new(:call, :return) { \
+         }.enable`, as from a file for its option -r",
+    ),
+    (
+        "php",
+        "functions of PHP are in no file. `-u php:function --arg 'php:function: 0:str, 3:str'` times them by \
+         name and class, if PHP was started with USE_ZEND_DTRACE=1 in its environment",
+    ),
+    (
+        "python",
+        "functions of Python are in no file. `-u python:function --arg 'python:function: 0:str, 1:str'` \
+         times them by file and name (CPython 3.11 tells only of those that C code calls)",
+    ),
+];
+
+/// How the names of V8's own functions begin.
+const V8: &str = "v8::internal::";
+const JAVASCRIPT: &str = "functions of JavaScript are in no file, V8 makes them while the program runs: ctrace \
+    traces only what is compiled into the program and its addons";
+
+/// Explains what a program of another language lacks, if one of the objects interprets it.
+pub(super) fn hint(objects: &[Object]) -> Option<&'static str> {
+    let of_provider = |(provider, hint): &(&str, &'static str)| {
+        let mut probes = objects.iter().flat_map(Object::usdt_probes);
+        probes.any(|probe| &*probe.provider == *provider).then_some(*hint)
+    };
+    let has_v8 = || {
+        let mut functions = objects.iter().flat_map(Object::functions);
+        functions.any(|function| function.name().starts_with(V8))
+    };
+    BY_PROVIDER.iter().find_map(of_provider).or_else(|| has_v8().then_some(JAVASCRIPT))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::target::fixtures::{compile, has_sdt_header};
+    use crate::target::select::{Patterns, Selector};
+
+    /// Returns what is said of a method in a program with this source.
+    fn told(compiler: &str, language: &str, source: &str) -> String {
+        let objects = [compile(compiler, language, source).object()];
+        let functions = ["Srv.hash".to_owned()];
+        let patterns = Patterns { functions: &functions, ..Patterns::default() };
+        let selector = Selector::parse(patterns).expect("a pattern");
+        selector.select(&objects, 9).expect_err("it has no method").to_string()
+    }
+
+    #[test]
+    fn a_method_of_another_language_is_told_how_to_be_seen() {
+        let v8 = "namespace v8 { namespace internal { __attribute__((noinline)) int run() { return 7; } } }
+            int main() { return v8::internal::run(); }";
+        let line = told("g++", "cc", v8);
+        assert!(line.contains("JavaScript"), "{line}");
+        let line = told("gcc", "c", "int main(void) { return 7; }");
+        assert!(!line.contains("in no file"), "{line}");
+        if !has_sdt_header() {
+            return;
+        }
+        for (provider, switch) in [
+            ("ruby", "TracePoint.new(:call, :return)"),
+            ("php", "USE_ZEND_DTRACE=1"),
+            ("python", "-u python:function"),
+        ] {
+            let source = format!(
+                "#include <sys/sdt.h>\nint main(void) {{ DTRACE_PROBE1({provider}, function__entry, 7); }}"
+            );
+            let line = told("gcc", "c", &source);
+            assert!(line.contains(switch), "{line}");
+        }
+    }
+}
