@@ -81,8 +81,8 @@ pub enum BpfError {
 
     #[error(
         "{} is not traced: {done} of {sites} probes took {:.1} s to place, and all would block new \
-         processes of this machine for too long; other processes map this file very often: end those, \
-         or choose fewer functions (-f)", .path.display(), .taken.as_secs_f64()
+         processes of this machine for too long; other processes map this file very often, or the machine is \
+         busy: try again, end those, or choose fewer functions (-f)", .path.display(), .taken.as_secs_f64()
     )]
     TooSlow { path: PathBuf, sites: usize, done: usize, taken: Duration },
 

@@ -87,6 +87,24 @@ fn self_time_of_others_is_marked() {
     assert_eq!(marked(&report), (false, false));
 }
 
+/// Its own time is missing, not that of what it has called.
+#[test]
+fn calls_that_have_not_ended_are_marked_where_they_have_less_time_than_others_inside() {
+    let mut report = with_marks(false);
+    let walk = report.paths.iter().position(|path| path.path.len() == 2).expect("a path");
+    let letters = |report: &Report| {
+        let text = sound(report, &ViewOptions::default(), &WIDE);
+        let row = text.lines().find(|line| line.starts_with("walk")).expect("a row").to_owned();
+        (row.split_whitespace().nth(1).expect("letters").to_owned(), text.contains("n: not all of"))
+    };
+    report.paths[walk].total_ns = Nanos(19_000);
+    assert_eq!(letters(&report), ("r".to_owned(), false));
+    report.paths[walk].open = 1;
+    assert_eq!(letters(&report), ("rn".to_owned(), true));
+    report.paths[walk].total_ns = Nanos(21_000);
+    assert_eq!(letters(&report), ("r".to_owned(), false));
+}
+
 #[test]
 fn an_uncertain_time_says_so() {
     let mut report = with_marks(true);

@@ -31,6 +31,16 @@ fn what_ran_already_is_not_said_to_be_idle() {
     assert!(is_told(&text), "{text}");
 }
 
+/// As redis does, to have room for a longer one.
+#[test]
+fn a_title_that_is_padded_with_blanks_is_cut() {
+    let mut report = fixture::empty();
+    report.target.command = vec!["cache *:7391      ".into(), String::new(), "   ".into()];
+    let text = render_table(&report, &ViewOptions::default(), &FILE).expect("it can be shown");
+    let head = text.lines().next().expect("a line");
+    assert!(head == "cache *:7391" || head.starts_with("cache *:7391 · "), "{head}");
+}
+
 /// A link may have started the program. What it leads to stands beside the command line.
 #[test]
 fn the_file_behind_a_link_is_told() {

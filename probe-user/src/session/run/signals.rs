@@ -15,20 +15,21 @@ use ctrace_core::units::Pid;
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     iterator::{Handle, Signals as Arriving, SignalsInfo, exfiltrator::origin::WithOrigin},
-    low_level::siginfo::Cause,
+    low_level::siginfo::{Cause, Origin},
 };
 use std::{
     io,
     sync::{Mutex, MutexGuard, Once, PoisonError},
     thread,
+    time::{Duration, Instant},
 };
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// The receiver of the signals.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Signals {
-    /// The first signal ends the trace. The next one ends ctrace, whatever it is doing, except for
-    /// the removal of probes.
+    /// The first signal ends the trace. The next one ends ctrace without a report, whatever it is doing,
+    /// except for the removal of probes.
     End,
     /// The command decides; ctrace waits for it. Once it has ended, they end the trace of what it
     /// left behind.
@@ -37,6 +38,10 @@ pub(crate) enum Signals {
 
 /// The signals that end a trace.
 const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// The time within which two signals of one kind from a process are one: timeout(1) signals its child, and
+/// then the group that both are in.
+const ECHO: Duration = Duration::from_millis(100);
 
 /// The receiver of the signals that come before a trace listens for them.
 static BEFORE: Mutex<Option<Handle>> = Mutex::new(None);
@@ -83,7 +88,12 @@ pub(crate) fn listen(signals: Signals) -> io::Result<UnboundedReceiver<()>> {
         earlier.close();
     }
     thread::Builder::new().name("signals".into()).spawn(move || {
-        let mut asked = false;
+        let mut asked: Option<(i32, Instant)> = None;
+        let is_echo = |asked: Option<(i32, Instant)>, origin: &Origin| {
+            let is_from_process = !matches!(origin.cause, Cause::Kernel);
+            asked.is_some_and(|(signal, at)| signal == origin.signal && at.elapsed() < ECHO)
+                && is_from_process
+        };
         for origin in &mut arriving {
             let command = match signals {
                 Signals::Forward(pid) if !launch::has_ended(pid) => Some(pid),
@@ -91,13 +101,14 @@ pub(crate) fn listen(signals: Signals) -> io::Result<UnboundedReceiver<()>> {
             };
             match command {
                 // A terminal that closes may send it twice.
-                None if asked && origin.signal == SIGHUP => {}
-                None if asked => {
-                    live::without(|| ());
+                None if asked.is_some() && origin.signal == SIGHUP => {}
+                None if is_echo(asked, &origin) => {}
+                None if asked.is_some() => {
+                    live::without(|| ui::say("a second signal: ends without a report"));
                     bpf::leave(128 + origin.signal, ui::say)
                 }
                 None => {
-                    asked = true;
+                    asked = Some((origin.signal, Instant::now()));
                     // Nobody listens any more when the trace is over.
                     let _ = sender.send(());
                 }

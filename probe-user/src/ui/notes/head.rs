@@ -18,7 +18,9 @@ pub(crate) fn target(report: &Report, style: &Style) -> String {
     let target = &report.target;
     let mut parts = Vec::new();
     if !target.command.is_empty() {
-        let words: Vec<_> = target.command.iter().map(|word| clean(word)).collect();
+        // A process that writes its own title pads it with blanks.
+        let words = target.command.iter().map(|word| clean(word).trim().to_owned());
+        let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
         parts.push(words.join(" "));
         parts.extend(behind_link(target));
     } else if let Some(exe) = &target.exe {

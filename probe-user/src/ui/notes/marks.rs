@@ -24,10 +24,11 @@ pub(crate) enum Mark {
     Unseen,
     MostlyProbes,
     OthersSelf,
+    Unended,
 }
 
 impl Mark {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Frame,
         Self::Waits,
         Self::Recursive,
@@ -37,6 +38,7 @@ impl Mark {
         Self::Unseen,
         Self::MostlyProbes,
         Self::OthersSelf,
+        Self::Unended,
     ];
 
     fn letter(self) -> char {
@@ -50,6 +52,7 @@ impl Mark {
             Self::Unseen => 'u',
             Self::MostlyProbes => 'p',
             Self::OthersSelf => 's',
+            Self::Unended => 'n',
         }
     }
 
@@ -74,6 +77,9 @@ impl Mark {
             Self::OthersSelf => {
                 "its self time has that of functions which it calls, while the budget left them out"
             }
+            Self::Unended => {
+                "not all of its calls have ended: their time is missing, that of what they call is not"
+            }
         }
     }
 }
@@ -86,6 +92,7 @@ impl Marks {
         let recursive = recursive(report);
         let frames = frames(report);
         let others = has_time_of_others(report);
+        let unended = is_less_than_inside(report);
         // In a part about a function, its calls are outermost.
         let is_about_calls = report.part.as_ref().is_some_and(|part| part.calls.is_some());
         let marks = report.functions.iter().enumerate().map(|(index, row)| {
@@ -102,6 +109,7 @@ impl Marks {
                 Mark::Unseen => row.untimed > 0 && !row.is_point(),
                 Mark::MostlyProbes => row.is_mostly_probes() && !row.is_point(),
                 Mark::OthersSelf => others[index],
+                Mark::Unended => unended[index],
             };
             Mark::ALL.into_iter().filter(|mark| has(*mark)).collect()
         });
@@ -189,9 +197,9 @@ fn frames(report: &Report) -> Vec<bool> {
     rows.map(|(at, row)| {
         // One call in each of many short processes is a unit of their work.
         let takes_most = row.total_ns.0 / row.calls.max(1) > report.duration_ns.0 / 2;
-        let is_outermost = calls[at] && !is_called[at] && takes_most;
+        let is_outermost = calls[at] && !is_called[at] && takes_most && !report.counted;
         let is_frame = names[at] && !is_called_by_others[at];
-        // In how many threads, is not known of calls that are only counted.
+        // In how many threads, is not known of calls that are only counted: their names must say it.
         let most = if report.counted { 1 } else { row.threads };
         row.calls > 0 && row.calls <= most && (is_outermost || is_frame)
     })
@@ -218,6 +226,27 @@ fn has_time_of_others(report: &Report) -> Vec<bool> {
     }
     let rows = report.functions.iter().zip(unseen);
     rows.map(|(row, unseen)| unseen > NOTABLE * row.self_ns.0 as f64).collect()
+}
+
+/// Returns for each function whether what it calls has more time on one of its paths than it has itself,
+/// because a call of it goes on.
+fn is_less_than_inside(report: &Report) -> Vec<bool> {
+    let mut inside = vec![0_u64; report.paths.len()];
+    for path in &report.paths {
+        if let Some(inside) = path.parent.and_then(|parent| inside.get_mut(parent)) {
+            *inside = inside.saturating_add(path.total_ns.0);
+        }
+    }
+    let mut found = vec![false; report.functions.len()];
+    for (path, inside) in report.paths.iter().zip(inside) {
+        if path.open > 0
+            && inside > path.total_ns.0
+            && let Some(found) = found.get_mut(path.function)
+        {
+            *found = true;
+        }
+    }
+    found
 }
 
 /// Returns for each function whether it called itself, directly or through others.
