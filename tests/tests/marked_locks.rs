@@ -9,7 +9,7 @@ use ctrace_tests::tools::has;
 use ctrace_tests::trace::Trace;
 use ctrace_tests::{gate, or_skip};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -116,6 +116,27 @@ fn locks_of_markers_are_followed_unasked() {
     }
 }
 
+/// Returns the lines of a Perfetto file with the names of counters of locks, if Python is there.
+fn counters(trace: &Path) -> Option<String> {
+    // Each packet has this tag, its length, and inside another tag and length before what is compressed.
+    const UNPACK: &str = r"
+import re, sys, zlib
+data, packets = open(sys.argv[1], 'rb').read(), b''
+while data:
+    start = re.match(rb'\x0a[\x80-\xff]*[\x00-\x7f]\x92\x03[\x80-\xff]*[\x00-\x7f]', data).end()
+    unpack = zlib.decompressobj()
+    packets += unpack.decompress(data[start:])
+    data = unpack.unused_data
+print(*(found.decode() for found in re.findall(rb'[ -~]+: threads waiting', packets)), sep='\n')
+";
+    has("python3").ok()?;
+    let mut python = Command::new("python3");
+    let finished =
+        run(python.args(["-c", UNPACK]).arg(trace), Duration::from_secs(60)).expect("runs");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    Some(finished.stdout)
+}
+
 #[test]
 fn a_recording_has_the_same_locks() {
     let env = or_skip!(gate::live(Link::Session));
@@ -123,6 +144,16 @@ fn a_recording_has_the_same_locks() {
     let finished = recorded.program(&target(&env, &rust()), &[]).expect("runs");
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
     check(&recorded.report(&["--view", "locks"]).expect("a report"));
+    let mut export = Command::new(&env.ctrace);
+    export.args(["export", "--format", "perfetto"]).arg(&recorded.file).arg("-o");
+    let trace = recorded.file.with_extension("pftrace");
+    let finished = run(export.arg(&trace), Duration::from_secs(120)).expect("runs");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    let Some(counters) = counters(&trace) else {
+        return eprintln!("not all is tested: no python3");
+    };
+    assert!(counters.contains(r"pool \u{1b}[2J: threads waiting"), "{counters}");
+    assert!(!counters.contains("alone: threads waiting"), "{counters}");
 }
 
 /// Returns what `run` shows in a table.

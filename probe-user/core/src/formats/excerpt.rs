@@ -7,6 +7,7 @@ use crate::recording::replay::Query;
 use crate::recording::replay::count::count;
 use crate::recording::replay::frame_marks::{MarkedFrames, marked_frames};
 use crate::recording::replay::lens::Lens;
+use crate::recording::replay::locks::{LockWaits, lock_waits};
 use crate::recording::replay::report::period;
 use crate::recording::replay::select::{CallReader, Only};
 use crate::recording::{Call, Chunk, ChunkEntry, OpenCall, RecordError, Recording, ValuesByCall};
@@ -161,6 +162,11 @@ impl<'a> Excerpt<'a> {
     pub(super) fn marked_frames(&self, function: FuncId) -> Result<MarkedFrames, ExportError> {
         let found = marked_frames(self.recording, &self.lens, self.entries(), function);
         found.map_err(|_| ExportError::TooMuch)
+    }
+
+    /// Returns how many threads waited for each lock over time. This takes passes of its own.
+    pub(super) fn lock_waits(&self) -> LockWaits {
+        lock_waits(self.recording, &self.lens, self.entries())
     }
 
     /// Reads all chunks. A damaged one is left out and counted.

@@ -5,9 +5,10 @@
 //! from the preceding packet. Names are interned, and so are files and lines. Some thousand packets are compressed at a time.
 //! Times are CLOCK_MONOTONIC; the file relates them to the wall clock. The end of a call has its
 //! values and is marked if the call is `untimed` or `open`. A message is an instant with its text as
-//! the name, and a plot is a track of a counter for each process. An instant on a track called ctrace
-//! lists what is missing from the recording.
+//! the name, and a plot is a track of a counter for each process. So is the number of threads that wait
+//! for a lock. An instant on a track called ctrace lists what is missing from the recording.
 
+mod locks;
 mod points;
 
 use super::edges::{Edge, Edges, What};
@@ -76,6 +77,7 @@ const PROCESS_TRACK: u64 = 1 << 32;
 const THREAD_TRACK: u64 = 2 << 32;
 const OWN_TRACK: u64 = 3 << 32;
 const COUNTER_TRACK: u64 = 4 << 32;
+const LOCK_TRACK: u64 = 5 << 32;
 
 pub(super) fn write(excerpt: &Excerpt<'_>, out: Out<'_>) -> Result<Coverage, ExportError> {
     let mut trace = Trace::new(excerpt, out);
@@ -87,7 +89,11 @@ pub(super) fn write(excerpt: &Excerpt<'_>, out: Out<'_>) -> Result<Coverage, Exp
         edges.chunk(step.chunk, |thread, edges| trace.edges(thread, edges, Some(&step)))
     })?;
     edges.finish(end, |thread, edges| trace.edges(thread, edges, None))?;
-    trace.tell(&told, excerpt.period().1.0);
+    let waits = excerpt.lock_waits();
+    trace.lock_waits(&waits)?;
+    let missing = waits.told.iter().map(|(key, value)| ((*key).to_owned(), value.to_string()));
+    let missing = told.pairs().into_iter().chain(missing);
+    trace.tell(missing, excerpt.period().1.0);
     trace.compress()?;
     trace.out.finish()?;
     Ok(told)
@@ -213,9 +219,7 @@ impl<'a, 'o> Trace<'a, 'o> {
                 }
                 Turn::PointBegins => {}
             }
-            if self.packets.len() >= BATCH {
-                self.compress()?;
-            }
+            self.make_room()?;
         }
         self.sequences.insert(thread, sequence);
         Ok(())
@@ -303,11 +307,7 @@ impl<'a, 'o> Trace<'a, 'o> {
     fn begin_thread(&mut self, thread: ThreadId, at: u64) -> Sequence {
         let label = labels::thread(self.recording, thread);
         let (pid, tid) = (u64::from(label.pid), u64::from(label.tid));
-        if self.processes.insert(label.pid) {
-            let mut process = Message::default();
-            process.number(1, pid).text(6, &labels::process(self.recording, label.pid));
-            self.track(Message::default().number(1, PROCESS_TRACK | pid).message(3, &process));
-        }
+        self.process(label.pid);
         let track = THREAD_TRACK | u64::from(thread.0);
         let mut descriptor = Message::default();
         descriptor.number(1, track);
@@ -323,17 +323,44 @@ impl<'a, 'o> Trace<'a, 'o> {
         self.track(&descriptor);
 
         let id = GLOBAL + 1 + self.sequences.len() as u64;
+        self.begin_sequence(id, at, Message::default().number(field::EVENT_TRACK, track));
+        Sequence { id, last: at }
+    }
+
+    /// Introduces a process, unless that is done.
+    fn process(&mut self, pid: u32) {
+        if self.processes.insert(pid) {
+            let id = u64::from(pid);
+            let mut process = Message::default();
+            process.number(1, id).text(6, &labels::process(self.recording, pid));
+            self.track(Message::default().number(1, PROCESS_TRACK | id).message(3, &process));
+        }
+    }
+
+    /// Introduces a sequence with its clock at `at`, and what its events have in common.
+    fn begin_sequence(&mut self, id: u64, at: u64, of_events: &Message) {
         let mut clocks = Message::default();
         clocks.message(1, Message::default().number(1, INCREMENTAL).number(2, at).number(3, 1));
         clocks.message(1, Message::default().number(1, MONOTONIC).number(2, at));
         let mut defaults = Message::default();
         defaults.number(field::CLOCK, INCREMENTAL);
-        defaults.message(field::TRACK_EVENT, Message::default().number(field::EVENT_TRACK, track));
+        defaults.message(field::TRACK_EVENT, of_events);
         let packet = &mut self.packet;
         packet.number(field::SEQUENCE, id).number(field::SEQUENCE_FLAGS, 1);
         packet.message(field::DEFAULTS, &defaults).message(field::CLOCK_SNAPSHOT, &clocks);
         self.end_packet();
-        Sequence { id, last: at }
+    }
+
+    /// Introduces the track of a counter of a process.
+    fn counter_track(&mut self, track: u64, pid: u32, name: &str, unit: Option<&str>) {
+        let mut counter = Message::default();
+        if let Some(unit) = unit {
+            counter.text(6, &labels::text(unit));
+        }
+        let mut descriptor = Message::default();
+        descriptor.number(1, track).text(2, name);
+        descriptor.number(5, PROCESS_TRACK | u64::from(pid)).message(8, &counter);
+        self.track(&descriptor);
     }
 
     fn track(&mut self, track: &Message) {
@@ -342,12 +369,12 @@ impl<'a, 'o> Trace<'a, 'o> {
     }
 
     /// Writes the instant that lists what is missing.
-    fn tell(&mut self, told: &Coverage, at: u64) {
+    fn tell(&mut self, missing: impl Iterator<Item = (String, String)>, at: u64) {
         self.track(Message::default().number(1, OWN_TRACK).text(2, "ctrace"));
         let mut event = Message::default();
         event.number(field::EVENT_TYPE, INSTANT).number(field::EVENT_TRACK, OWN_TRACK);
         event.text(field::EVENT_OWN_NAME, "what is missing");
-        for (key, value) in told.pairs() {
+        for (key, value) in missing {
             event.message(
                 field::EVENT_ANNOTATION,
                 Message::default().text(10, &key).text(6, &value),
@@ -365,6 +392,12 @@ impl<'a, 'o> Trace<'a, 'o> {
         packets.message(field::PACKET, &self.packet);
         self.packets = packets.0;
         self.packet.0.clear();
+    }
+
+    /// Writes the packets so far if there are many.
+    #[inline]
+    fn make_room(&mut self) -> Result<(), ExportError> {
+        if self.packets.len() < BATCH { Ok(()) } else { self.compress() }
     }
 
     /// Writes the packets so far as one compressed packet.

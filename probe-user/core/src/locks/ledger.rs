@@ -7,6 +7,7 @@
 use super::callers::{CallerSums, Callers};
 use super::event::{Attempt, Caller, Change, LockEvent, LockId};
 use super::history::{History, PastHold};
+use super::waits::{LockWait, Waits};
 use super::{LockKind, Mode};
 use crate::stats::histogram::{Histogram, HistogramCounter};
 use crate::units::ThreadId;
@@ -123,9 +124,16 @@ pub(crate) struct Ledger {
     passed: HashMap<ThreadId, LockEvent>,
     /// Events of locks that found no room.
     pub(crate) beyond: u64,
+    /// Each wait, if somebody asks for them.
+    pub(crate) each_wait: Option<Waits>,
 }
 
 impl Ledger {
+    /// Makes one that keeps each wait.
+    pub(crate) fn with_each_wait() -> Self {
+        Self { each_wait: Some(Waits::default()), ..Self::default() }
+    }
+
     /// Begins a stretch of time. `lossy`: events of it may be missing.
     pub(crate) fn begin(&mut self, lossy: bool) {
         self.era += u64::from(lossy || self.lossy);
@@ -141,6 +149,7 @@ impl Ledger {
             lock.callers = Callers::default();
         }
         (self.known_callers, self.beyond) = (0, 0);
+        self.each_wait = self.each_wait.take().map(|_| Waits::default());
     }
 
     /// Adds the next event, in order of time.
@@ -183,6 +192,7 @@ impl Ledger {
             // Nobody knows how long.
             Change::Unended { .. } if !self.lossy => {
                 self.locks[place].1.sums.open_waits.count += 1;
+                self.each_wait.iter_mut().for_each(|waits| waits.without_end += 1);
             }
             Change::Waiting { mode, since } => self.wait_on(place, event, mode, since),
             Change::Refused => self.locks[place].1.sums.refused += 1,
@@ -285,6 +295,7 @@ impl Ledger {
         sums.contended += 1;
         sums.waits.add(duration);
         self.waited(place, event.caller, duration);
+        self.keep(LockWait { lock: event.lock, since, until: Some(event.time) });
         self.counter.add(&mut self.waits, place, duration);
     }
 
@@ -294,6 +305,13 @@ impl Ledger {
         self.locks[place].1.sums.open_waits.add(duration);
         self.blame(place, event, mode, since);
         self.waited(place, event.caller, duration);
+        self.keep(LockWait { lock: event.lock, since, until: None });
+    }
+
+    fn keep(&mut self, wait: LockWait) {
+        if let Some(waits) = &mut self.each_wait {
+            waits.add(wait);
+        }
     }
 
     fn waited(&mut self, place: usize, caller: Caller, duration: u64) {

@@ -11,6 +11,7 @@ pub(crate) mod ledger;
 #[cfg(test)]
 mod ledger_tests;
 mod marked;
+pub(crate) mod waits;
 
 pub(crate) use callers::CallerSums;
 pub use marked::is_marked;

@@ -2,7 +2,7 @@
 
 mod by_value;
 mod enumerators;
-mod locks;
+pub(crate) mod locks;
 mod losses;
 mod marks;
 mod results;

@@ -1,9 +1,6 @@
 //! Points of markers: messages as instants, plots as counters.
 
-use super::{
-    COUNTER, COUNTER_TRACK, INSTANT, Message, PROCESS_TRACK, Sequence, Trace, annotation, clean,
-    field, labels,
-};
+use super::{COUNTER, COUNTER_TRACK, INSTANT, Message, Sequence, Trace, annotation, clean, field};
 use crate::points::PointShape;
 use crate::recording::Recording;
 use crate::report::{LOST_TEXT, NamedValues};
@@ -77,16 +74,10 @@ impl Trace<'_, '_> {
             return *track;
         }
         self.counters.insert((pid, function), next);
-        let mut counter = Message::default();
         let info = self.recording.functions().get(function.index());
         let unit = info.and_then(|info| info.values.first()?.unit.as_deref());
-        if let Some(unit) = unit {
-            counter.text(6, &labels::text(unit));
-        }
-        let mut descriptor = Message::default();
-        descriptor.number(1, next).text(2, self.labels.function(function));
-        descriptor.number(5, PROCESS_TRACK | u64::from(pid)).message(8, &counter);
-        self.track(&descriptor);
+        let name = self.labels.function(function).to_owned();
+        self.counter_track(next, pid, &name, unit);
         next
     }
 }

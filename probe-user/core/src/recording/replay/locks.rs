@@ -9,6 +9,7 @@ mod calls;
 mod names;
 mod rows;
 mod stretches;
+mod waits;
 
 use super::count::FirstPass;
 use super::lens::Lens;
@@ -24,6 +25,7 @@ use rows::of_facts;
 use std::cmp::Reverse;
 use std::ops::Range;
 use stretches::{Stretches, gap};
+pub(crate) use waits::{LockWaits, WaitChange, lock_waits};
 
 /// The findings of a first pass in some chunks.
 #[derive(Default)]
@@ -34,6 +36,15 @@ struct Ahead {
     telling: Vec<Range<u64>>,
 }
 
+/// All that the calls tell about locks.
+struct Followed<'a> {
+    ledger: Ledger,
+    names: LockNames<'a>,
+    lossy_stretches: u64,
+    /// As in [`OpenCalls`].
+    unknown_waits: u64,
+}
+
 /// Returns the locks that the calls of the chosen threads are about. Only what happens in the window
 /// counts.
 pub(crate) fn locks(
@@ -42,10 +53,30 @@ pub(crate) fn locks(
     chunks: &[ChunkEntry],
     counted: &FirstPass,
 ) -> LocksReport {
-    let calls = LockCalls::new(recording);
-    let Some(last) = chunks.last().filter(|_| calls.are_possible()) else {
+    let Some(followed) = follow(recording, lens, chunks, counted, Ledger::default()) else {
         return LocksReport::default();
     };
+    let Followed { ledger, names, lossy_stretches, unknown_waits } = followed;
+    let other_events = ledger.beyond;
+    let mut locks: Vec<_> =
+        ledger.finish().into_iter().map(|facts| of_facts(recording, &names, facts)).collect();
+    locks.sort_by_key(|lock| {
+        let open = lock.open_wait_max_ns.unwrap_or_default().0;
+        Reverse((lock.wait_ns.0.saturating_add(open), lock.acquisitions))
+    });
+    LocksReport { locks, other_events, lossy_stretches, unknown_open_waits: unknown_waits }
+}
+
+/// Shows all events of locks to a ledger. `None` if no function is about locks.
+fn follow<'a>(
+    recording: &'a Recording,
+    lens: &Lens<'_>,
+    chunks: &[ChunkEntry],
+    counted: &FirstPass,
+    mut ledger: Ledger,
+) -> Option<Followed<'a>> {
+    let calls = LockCalls::new(recording);
+    let last = chunks.last().filter(|_| calls.are_possible())?;
     let window = lens.window.start..lens.window.end.min(last.to.0);
     let query = lens.query_of_threads();
     let lens = &Lens::new(&query, recording.nodes(), recording.functions());
@@ -61,7 +92,7 @@ pub(crate) fn locks(
         false => Stretches::everywhere(),
     };
     let mut selected = CallReader::new(recording, lens, counted);
-    let (mut ledger, mut is_in_window) = (Ledger::default(), window.start == 0);
+    let mut is_in_window = window.start == 0;
     let (mut events, mut before) = (Vec::new(), None);
     let mut names = LockNames::new(recording);
     for entry in chunks.iter().take_while(|_| !lens.is_stopped()) {
@@ -100,15 +131,8 @@ pub(crate) fn locks(
     }
     waiting.sort_by_key(LockEvent::order);
     waiting.iter().for_each(|event| ledger.add(event));
-    let other_events = ledger.beyond;
-    let mut locks: Vec<_> =
-        ledger.finish().into_iter().map(|facts| of_facts(recording, &names, facts)).collect();
-    locks.sort_by_key(|lock| {
-        let open = lock.open_wait_max_ns.unwrap_or_default().0;
-        Reverse((lock.wait_ns.0.saturating_add(open), lock.acquisitions))
-    });
     let lossy_stretches = lossy.in_window(&window);
-    LocksReport { locks, other_events, lossy_stretches, unknown_open_waits: unknown_waits }
+    Some(Followed { ledger, names, lossy_stretches, unknown_waits })
 }
 
 fn is_lossy(loss: &ChunkLoss) -> bool {

@@ -49,7 +49,7 @@ pub(crate) mod frames;
 mod heat;
 mod inside;
 pub(crate) mod lens;
-mod locks;
+pub(crate) mod locks;
 mod plots;
 mod ranks;
 pub(crate) mod report;

@@ -1,6 +1,6 @@
 //! Recordings in the formats of other tools, as the users of those tools would see them.
 
-mod fixture;
+pub(crate) mod fixture;
 mod flat;
 mod graphs;
 mod protobuf;

@@ -2,6 +2,7 @@
 //! its file and find its contents. If a tool is missing, its test says so and is skipped.
 
 use crate::formats::fixture::{self, export, hostile, typical};
+use crate::payloads::locks::over_time;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -230,6 +231,7 @@ def say(*words):
 
 names = {}
 sources = {}
+counters = {}
 for outer in parse(open(sys.argv[1], 'rb').read()):
     check(outer)
     for packet in parse(zlib.decompress(outer.compressed_packets)):
@@ -244,8 +246,12 @@ for outer in parse(open(sys.argv[1], 'rb').read()):
             say('thread', track.thread.pid, track.thread.tid, track.thread.thread_name)
         if track.HasField('process'):
             say('process', track.process.pid, track.process.process_name)
+        if track.HasField('counter'):
+            counters[track.uuid] = track.name
         if event.HasField('type'):
             name = event.name or names.get((sequence, event.name_iid), '')
+            if event.type == event.TYPE_COUNTER:
+                name = f'{counters[event.track_uuid]} = {event.counter_value}'
             remarks = [remark.name for remark in event.debug_annotations if remark.bool_value]
             source = sources.get((sequence, event.source_location_iid))
             say(perfetto_trace_pb2.TrackEvent.Type.Name(event.type), name, source, *remarks)
@@ -277,6 +283,10 @@ TYPE_INSTANT what is missing
 "###);
     decode("hostile", &hostile());
     decode("deep", &fixture::deep());
+    let counters = decode("locks", &over_time::contended_lock());
+    let counters: Vec<_> = counters.lines().filter(|it| it.starts_with("TYPE_COUNTER")).collect();
+    let waiting = |threads| format!("TYPE_COUNTER 0x5000: threads waiting = {threads}");
+    assert_eq!(counters, [1, 2, 1, 0].map(waiting));
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod addresses;
 mod ends;
 mod losses;
 mod marked;
+pub(crate) mod over_time;
 
 use super::*;
 use ctrace_common::RESULT;
@@ -97,6 +98,11 @@ impl Trace {
 
 /// Records calls, and ends a chunk at each of these times.
 fn recorded(calls: &[LockCall], chunks: &[u64]) -> Recording {
+    open(traced(calls, chunks).end(100_000))
+}
+
+/// Traces calls, and ends a chunk at each of these times.
+fn traced(calls: &[LockCall], chunks: &[u64]) -> Trace {
     let mut events: Vec<(u64, bool, &LockCall)> = Vec::new();
     for of in calls {
         events.extend([(of.from, true, of), (of.to, false, of)]);
@@ -110,7 +116,7 @@ fn recorded(calls: &[LockCall], chunks: &[u64]) -> Recording {
         }
         if is_begin { trace.begin(of) } else { trace.finish(of) }
     }
-    open(trace.end(100_000))
+    trace
 }
 
 fn report_of(recording: &Recording) -> LocksReport {

@@ -8,7 +8,7 @@ fn report_for(recording: &Recording, query: &Query) -> LocksReport {
 }
 
 /// Records calls, of which those that end at 0 do not end.
-fn recorded_open(calls: &[LockCall], end: u64) -> Recording {
+pub(super) fn recorded_open(calls: &[LockCall], end: u64) -> Recording {
     let mut trace = lock_trace();
     let mut events: Vec<(u64, bool, &LockCall)> = Vec::new();
     for of in calls {
@@ -62,7 +62,7 @@ fn a_wait_for_a_condition_that_does_not_end_is_no_hold() {
     assert_eq!((lock.open_waits, lock.open_holds, lock.unknown_holds), (0, 0, 0));
 }
 
-fn window(from: u64, to: u64) -> Query {
+pub(super) fn window(from: u64, to: u64) -> Query {
     Query { window: Some(Nanos(from)..Nanos(to)), ..Query::default() }
 }
 
