@@ -315,9 +315,7 @@ impl Object {
     /// Returns the name of an inlined function that matches, and that of the function around it.
     pub(crate) fn inlined_like(&self, matches: impl Fn(&str) -> bool) -> Option<(String, String)> {
         let (name, address) = self.with_lines(|lines| lines.inlined_like(matches))?;
-        // A part of a function cannot be traced, the function can.
-        let around = self.function_around(address)?.name();
-        Some((name, demangle::without_suffix(around).to_owned()))
+        Some((name, demangle::without_suffix(self.function_around(address)?.name()).to_owned()))
     }
 
     /// Returns the function around an address.

@@ -14,9 +14,9 @@ pub(crate) mod recorded;
 mod regex_error;
 mod search;
 
-use super::object::{Object, symbols::Function};
+use super::object::Object;
 use super::usdt::pairs::{UsdtPair, pairs};
-use not_found::{NotFound, SearchedKind, chosen_at_load};
+use not_found::{NotFound, SearchedKind, chosen_at_load, stands_for};
 use pairs::PairPattern;
 use pattern::{Pattern, PatternError};
 use search::{Found, find, matching, matching_functions, objects_that, search};
@@ -425,26 +425,6 @@ impl Selector {
             stays(it, &|object| exclude.matches_marker(&object.markers().scopes[it.index]))
         });
     }
-}
-
-/// Says which functions a bare name stands for.
-fn stands_for(pattern: &Pattern, objects: &[Object], found: &[Match]) -> String {
-    const NAMED: usize = 3;
-    let functions = || found.iter().map(|it| &objects[it.object].functions()[it.index]);
-    let named =
-        |function: &Function| match functions().filter(|f| f.name() == function.name()).count() {
-            1 => function.name().to_string(),
-            _ => function.full_name().to_string(),
-        };
-    let mut names: Vec<String> = functions().take(NAMED).map(named).collect();
-    if found.len() > NAMED {
-        names.push(format!("and {} more", found.len() - NAMED));
-    }
-    let name = &pattern.stem;
-    format!(
-        "no function has the whole name `{name}`: it stands for *::{name}, here {}",
-        names.join(", ")
-    )
 }
 
 /// Returns the names by which a function may be called.

@@ -1,10 +1,10 @@
 //! Explains a pattern that matched nothing: objects searched, closest names, likely causes.
 
-use super::{languages, pattern::Pattern};
+use super::{Match, languages, pattern::Pattern};
 use crate::target::markers::MarkerScope;
 use crate::target::names::home::Home;
 use crate::target::names::nearest::{nearest, nearest_of};
-use crate::target::object::Object;
+use crate::target::object::{Object, symbols::Function};
 use crate::target::usdt::UsdtProbe;
 use crate::ui::text;
 use std::collections::BTreeMap;
@@ -208,6 +208,26 @@ fn object_hint(pattern: &Pattern, objects: &[Object], searched: &[&Object]) -> O
     }
     let names: Vec<String> = objects.iter().map(|object| object.name().to_string()).collect();
     Some(format!("no object has this name; there are {}", text::first_few(10, &names)))
+}
+
+/// Says which functions a bare name stands for.
+pub(super) fn stands_for(pattern: &Pattern, objects: &[Object], found: &[Match]) -> String {
+    const NAMED: usize = 3;
+    let functions = || found.iter().map(|it| &objects[it.object].functions()[it.index]);
+    let named =
+        |function: &Function| match functions().filter(|f| f.name() == function.name()).count() {
+            1 => function.name().to_string(),
+            _ => function.full_name().to_string(),
+        };
+    let mut names: Vec<String> = functions().take(NAMED).map(named).collect();
+    if found.len() > NAMED {
+        names.push(format!("and {} more", found.len() - NAMED));
+    }
+    let name = &pattern.stem;
+    format!(
+        "no function has the whole name `{name}`: it stands for *::{name}, here {}",
+        names.join(", ")
+    )
 }
 
 /// Explains a function whose implementation is chosen at load, so that its name leads nowhere.
