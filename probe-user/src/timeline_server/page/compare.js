@@ -22,7 +22,7 @@ export class Comparison {
     this.offset = 0;
     this.isFollowing = false;
     /** The newest question for an offset. */
-    this.aligning = 0;
+    this.aligning = new AbortController();
   }
 
   start() {
@@ -55,6 +55,8 @@ export class Comparison {
     both.forEach(({ view }) => { view.least = longest; });
     const longer = both[0].about.length_ns > both[1].about.length_ns ? 'old' : 'new';
     this.follow(longer);
+    // It may have been asked for before.
+    this.align();
   }
 
   /** The pages of both recordings, the old one's first, once they are there. */
@@ -82,13 +84,15 @@ export class Comparison {
     byId('by').hidden = value !== 'call';
     const text = /** @type {HTMLInputElement} */ (byId('of')).value.trim();
     const n = Math.max(1, Number.parseInt(/** @type {HTMLInputElement} */ (byId('nth')).value, 10) || 1);
-    this.aligning += 1;
-    const { aligning } = this;
+    this.aligning.abort();
+    this.aligning = new AbortController();
+    const { signal } = this.aligning;
     const status = byId('status');
+    status.textContent = both || value !== 'call' ? '' : 'not aligned: both recordings are not there yet';
     if (!both || value === 'call' && !text) return;
     try {
-      const times = value === 'call' ? await Promise.all(both.map((page) => page.nth(text, n))) : [0, 0];
-      if (aligning !== this.aligning) return;
+      const times = value === 'call' ? await Promise.all(both.map((page) => page.nth(text, n, signal))) : [0, 0];
+      if (signal.aborted) return;
       this.offset = times[1] - times[0];
       status.textContent = value === 'call' ? `the new one is moved by ${duration(-this.offset)}` : '';
       const { view } = both[1];
@@ -97,7 +101,7 @@ export class Comparison {
       both[1].change();
       this.follow('new');
     } catch (error) {
-      status.textContent = words(error);
+      if (!signal.aborted) status.textContent = `aligned as before: ${words(error)}`;
     }
   }
 
@@ -132,9 +136,8 @@ export class Comparison {
   /** Shows the longest calls of a function on both sides. @param {data.Verdict} row */
   choose(row) {
     for (const name of NAMES) {
-      const functions = row[name];
-      if (functions.length) this.pages[name]?.seek({ functions }, row.name);
-      else this.pages[name]?.close();
+      // On a side without it, nothing is found.
+      this.pages[name]?.seek({ functions: row[name] }, row.name);
     }
   }
 }

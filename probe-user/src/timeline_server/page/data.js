@@ -42,6 +42,9 @@ export const TIMED = 1;
 /** What the server says instead of an answer. */
 export class Refused extends Error {}
 
+/** The words for an answer that did not come. @param {unknown} error */
+export const why = (error) => error instanceof Refused ? error.message : 'ctrace has ended, or cannot be reached';
+
 /**
  * True if an answer is not waited for any more. The server stops the work on it.
  * @param {unknown} error

@@ -59,6 +59,8 @@ export class Frames {
     this.asking.abort();
     this.asking = new AbortController();
     const { signal } = this.asking;
+    // What was chosen later keeps the panel.
+    const choice = this.page.nextChoice();
     const columns = Math.min(8192, Math.max(1, this.canvas.clientWidth));
     const milliseconds = Number.parseFloat(this.budget.value);
     const budget = milliseconds > 0 ? Math.round(milliseconds * 1e6) : null;
@@ -68,11 +70,11 @@ export class Frames {
       const found = await data.frames(this.function, columns, budget, signal);
       this.found = { ...found, columns_asked: columns, length, budget };
       this.told.textContent = '';
-      showFrames(this.page.panel, this.page.around, this.function, found, (frame) => this.goTo(frame));
+      if (!choice.aborted) showFrames(this.page.panel, this.page.around, this.function, found, (frame) => this.goTo(frame));
       this.page.resized();
     } catch (error) {
       if (data.isAborted(error)) return;
-      this.told.textContent = '';
+      this.told.textContent = data.why(error);
       this.page.say(error);
     }
   }

@@ -61,6 +61,7 @@ export class Lit {
     const { from, to } = this.page.view;
     data.lit(this.choice, from, to, pixels, rows, this.asking.signal).then((picture) => {
       this.picture = picture;
+      if (this.page.lit === this) this.page.status();
     }, (error) => {
       // The view may come back to the place whose picture was not waited for.
       if (data.isAborted(error)) this.asked = '';

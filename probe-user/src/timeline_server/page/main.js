@@ -132,9 +132,10 @@ export class Page {
    * The beginning of the n-th call of the functions that a text fits.
    * @param {string} text
    * @param {number} n
+   * @param {AbortSignal} signal
    */
-  async nth(text, n) {
-    return (await data.nth(text, n, new AbortController().signal)).start_ns;
+  async nth(text, n, signal) {
+    return (await data.nth(text, n, signal)).start_ns;
   }
 
   /** The time from which calls are kept. */
@@ -215,7 +216,8 @@ export class Page {
 
   status() {
     const { from, to } = this.view;
-    const leftOut = this.picture?.rows.reduce((sum, row) => sum + row.leftOut, 0) ?? 0;
+    const rows = [this.picture, this.lit?.picture].flatMap((picture) => picture?.rows ?? []);
+    const leftOut = rows.reduce((sum, row) => sum + row.leftOut, 0);
     const shown = Math.min(to - from, this.about.length_ns);
     const text = `${duration(shown)} of ${duration(this.about.length_ns)} · ${calls(this.about.calls)}`;
     const missing = leftOut ? [`${count(leftOut)} overlapping calls are not drawn`] : [];
@@ -224,7 +226,7 @@ export class Page {
 
   /** @param {unknown} error */
   say(error) {
-    if (!data.isAborted(error)) byId('status').textContent = why(error);
+    if (!data.isAborted(error)) byId('status').textContent = data.why(error);
   }
 
   // Choosing.
@@ -286,7 +288,7 @@ export class Page {
       const report = await data.report(range.from, range.to, signal);
       if (!signal.aborted) showRange(this.panel, this.around, range, report);
     } catch (error) {
-      if (!data.isAborted(error)) showText(this.panel, this.around, 'no report', why(error));
+      if (!data.isAborted(error)) showText(this.panel, this.around, 'no report', data.why(error));
     }
   }
 
@@ -302,6 +304,8 @@ export class Page {
    * @param {string} title
    */
   async seek(choice, title) {
+    this.nextChoice();
+    this.light(null);
     try {
       if (!await this.search.start(choice, this.about.length_ns)) return;
       if (this.search.found) showHits(this.panel, this.around, title, this.search.found.hits);
@@ -410,11 +414,6 @@ export class Page {
   }
 }
 
-/** @param {unknown} error */
-function why(error) {
-  return error instanceof data.Refused ? error.message : 'ctrace has ended, or cannot be reached';
-}
-
 /** Shows the remarks on a recording. @param {data.About} about */
 function tell(about) {
   const notes = byId('notes');
@@ -434,13 +433,14 @@ async function start() {
       const page = new Page(about);
       page.start();
       // A page that compares two recordings has this one in a frame.
+      document.documentElement.classList.toggle('lane', window.parent !== window);
       if (window.parent !== window) window.parent.dispatchEvent(new CustomEvent('lane', { detail: page }));
     }
   } catch (error) {
     status.textContent = '';
     const notes = byId('notes');
     notes.hidden = false;
-    notes.replaceChildren(element('p', why(error), 'warning'));
+    notes.replaceChildren(element('p', data.why(error), 'warning'));
     document.documentElement.dataset.ready = 'failed';
   }
 }

@@ -15,6 +15,7 @@ use crate::stats::rank::nearest_rank;
 use crate::units::{Nanos, ThreadId};
 use serde::Serialize;
 use std::cmp::Reverse;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Frames that are calls, at most: 96 MiB, and as much again while they are put together.
 const MOST_FRAMES: usize = 1 << 22;
@@ -151,11 +152,13 @@ fn of_calls(
     let counted = count(recording, lens, chunks);
     let nodes = outermost(lens.paths.nodes(), asked.function);
     let numbered: Vec<_> = chunks.iter().enumerate().collect();
+    let found = AtomicUsize::new(0);
     let parts = each_part(&numbered, |entries| {
         let mut frames = Vec::new();
         let mut selected = CallReader::new(recording, lens, &counted);
         each_timed(&mut selected, entries, |frame| {
-            if nodes.contains(&frame.node) && frames.len() <= MOST_FRAMES {
+            // All parts share the room.
+            if nodes.contains(&frame.node) && found.fetch_add(1, Relaxed) < MOST_FRAMES {
                 frames.push(FrameTime {
                     start_ns: since(frame.call.start, start),
                     duration_ns: Nanos(frame.call.duration),
@@ -165,7 +168,7 @@ fn of_calls(
         });
         frames
     });
-    match parts.iter().map(Vec::len).sum::<usize>() {
+    match found.into_inner() {
         0..=MOST_FRAMES => Ok(parts.concat()),
         _ => Err(TooManyFrames),
     }
