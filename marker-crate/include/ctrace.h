@@ -40,10 +40,11 @@
  *
  *   ctrace::lockable<std::mutex> pool("pool");   a mutex with a name: ctrace shows who waits for it, and who
  *                               holds it meanwhile. It has lock, try_lock and unlock, and those of shared
- *                               mutexes if M is one. Any M with a try_lock will do. A thread can lock it again
- *                               while it holds it if M's name has the word `recursive`, as those of std have.
- *                               The markers are in the group `locks`. Where these compile to nothing, it calls
- *                               M's functions and nothing else. It is another type there
+ *                               mutexes if M is one. Any M with a try_lock will do. A thread is taken to be able
+ *                               to lock it again while it holds it if M's name has "ecursive" in it, as those
+ *                               of std have, or as a specialization of ctrace::is_recursive<M> says.
+ *                               The markers are in the group `locks`. Where these compile to nothing, it does
+ *                               little more than call M's functions. It is another type there
  *
  * Texts, numbers and their arguments are computed only while somebody traces them. A message is
  * formatted on the stack by vsnprintf, without memory of its own. Of a message 1008 bytes count; a longer
@@ -935,7 +936,7 @@ enum { CTRACE_TRACE = 1, CTRACE_DEBUG, CTRACE_INFO, CTRACE_WARN, CTRACE_ERROR };
  * Locks
  * ------------------------------------------------------------------------------------------------- */
 
-#if defined(__cplusplus) && __cplusplus >= 201103L
+#if defined(__cplusplus) && (__cplusplus >= 201103L || (defined(_MSVC_LANG) && _MSVC_LANG >= 201103L))
 
 #define CTRACE_LOCK_OFF_(flags, name, lock) ((void)(lock), (unsigned long long)0)
 #define CTRACE_LOCK_NAME_OFF_(lock, name) ((void)(lock), (void)(name), (unsigned long long)0)
@@ -960,7 +961,7 @@ enum { CTRACE_TRACE = 1, CTRACE_DEBUG, CTRACE_INFO, CTRACE_WARN, CTRACE_ERROR };
 #if CTRACE_ENABLED
 #define CTRACE_LOCK_TYPES_ CTRACE_CHOOSE_(CTRACE_DISABLE_locks, locks_on, locks_off)
 #else
-#define CTRACE_LOCK_TYPES_ locks_off
+#define CTRACE_LOCK_TYPES_ locks_none
 #endif
 
 namespace ctrace_c1 {
@@ -1019,10 +1020,9 @@ template <class M> struct is_shared {
     template <class N> static long test(...);
     enum { value = sizeof(test<M>(0)) == sizeof(char) };
 };
-/* Returns whether M's name says that a thread can take it more than once. */
-template <class M> CTRACE_LOCK_INLINE_ bool nests() noexcept {
+template <class M> CTRACE_LOCK_INLINE_ bool nests_by_name() noexcept {
 #if CTRACE_ENABLED
-    return __builtin_strstr(__PRETTY_FUNCTION__, "recursive") != nullptr;
+    return __builtin_strstr(__PRETTY_FUNCTION__, "ecursive") != nullptr;
 #else
     return false;
 #endif
@@ -1032,6 +1032,12 @@ template <class M> CTRACE_LOCK_INLINE_ bool nests() noexcept {
 
 namespace ctrace {
 inline namespace CTRACE_LOCK_TYPES_ {
+/* Whether a thread can take an M that it holds. Specialize it for types whose name does not say so, or is
+ * misleading. */
+template <class M> struct is_recursive {
+    static bool value() noexcept { return ctrace_c1::nests_by_name<M>(); }
+};
+
 /* A mutex whose waits and holds ctrace can follow. It first tries to lock, so that it is known for sure which
  * acquisitions had to wait. If M's lock throws, the wait counts as one that got the lock. */
 template <class M> class lockable {
@@ -1060,7 +1066,7 @@ template <class M> class lockable {
         if (!mutex_.try_lock()) return false;
         const unsigned long long at = here();
         const unsigned long long on = shared                    ? ctrace_c1::rwlock_written(at)
-                                      : ctrace_c1::nests<M>() ? ctrace_c1::recursive_mutex_locked(at)
+                                      : is_recursive<M>::value() ? ctrace_c1::recursive_mutex_locked(at)
                                                                : ctrace_c1::mutex_locked(at);
         ctrace_c1::lock_acquired(on, at, name_, &since_);
         return true;

@@ -7,6 +7,13 @@
 static ctrace::lockable<std::shared_mutex> table("a table with a name of more than sixty-three bytes, which is cut äö");
 #endif
 
+// A type whose name says nothing.
+struct reentrant : std::recursive_mutex {};
+template <> struct ctrace::is_recursive<reentrant> {
+    static bool value() { return true; }
+};
+static ctrace::lockable<reentrant> also_nested;
+
 static ctrace::lockable<std::mutex> pool("pool");
 static ctrace::lockable<std::recursive_mutex> nested(nullptr);
 
@@ -81,6 +88,11 @@ static void check_alone() {
     finish();
     CHECK(count_of("recursive mutex lock", nested) == 2 && count("mutex lock") == 0);
     CHECK(count_of("mutex unlock", nested) == 2 && count("lock name") == 0);
+    forget();
+    also_nested.lock();
+    also_nested.unlock();
+    finish();
+    CHECK(count_of("recursive mutex lock", also_nested) == 1 && count("mutex lock") == 0);
     forget();
 }
 

@@ -52,7 +52,7 @@ pub(super) struct Missed {
     /// Called places without a function that has a name, or that is chosen at load.
     nameless: usize,
     /// Functions whose code could not be followed to its end.
-    partial: usize,
+    pub(super) partial: usize,
 }
 
 impl Missed {
@@ -90,12 +90,17 @@ impl<'a> Search<'a> {
     }
 
     /// Gives the memory of the maps back. Whoever places probes reads the code again.
-    pub(super) fn end(self) -> Missed {
-        for (object, (map, memory)) in self.maps {
+    pub(super) fn end(mut self) -> Missed {
+        (0..self.objects.len()).for_each(|object| self.leave(object));
+        self.missed
+    }
+
+    /// Gives the memory of an object's map back.
+    pub(super) fn leave(&mut self, object: usize) {
+        if let Some((map, memory)) = self.maps.remove(&object) {
             drop(map);
             self.objects[object].source().budget().release(memory);
         }
-        self.missed
     }
 
     fn called_by(&mut self, functions: &BTreeSet<Match>) -> BTreeSet<Match> {

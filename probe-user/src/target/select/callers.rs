@@ -6,11 +6,22 @@
 use super::Selection;
 use super::callees::Search;
 use super::search::Match;
+use crate::target::names::demangle::is_part;
 use crate::target::object::Object;
+use crate::target::read::budget::own_time;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
-/// Calls that are remembered, at most.
-const MOST_CALLS: usize = 4_000_000;
+/// The limits of the search.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Calls that are remembered.
+    calls: usize,
+    /// CPU time. Placing probes has its own.
+    time: Duration,
+}
+
+const LIMITS: Limits = Limits { calls: 4_000_000, time: Duration::from_secs(5) };
 
 /// Adds the functions that call some of `chosen`, and those that call these, this many calls deep.
 /// `exclude` takes away what is not wanted. What it took is not followed.
@@ -26,12 +37,11 @@ pub(super) fn add(
         return selection.notes.push(note.to_owned());
     }
     let mut search = Search::new(objects);
-    let (callers, is_whole) = callers(&mut search, objects);
+    let calls = Calls::read(&mut search, objects, LIMITS);
     let mut all = chosen.clone();
     let mut newest = chosen.clone();
     for _ in 0..depth {
-        let calling = newest.iter().filter_map(|function| callers.get(function)).flatten();
-        let calling: BTreeSet<Match> = calling.copied().collect();
+        let calling = calls.of(&newest);
         let mut calling = Selection::of(calling.difference(&all).copied().collect());
         exclude(&mut calling);
         newest = calling.functions.into_iter().collect();
@@ -40,64 +50,88 @@ pub(super) fn add(
             break;
         }
     }
-    let added = all.len() - chosen.len();
-    let mut note = search.end().note("--with-callers", added);
-    if !is_whole {
-        note += &format!("; of all calls in the program, only {MOST_CALLS} were looked at");
+    let mut note = search.end().note("--with-callers", all.len() - chosen.len());
+    if !calls.are_all {
+        note += "; not all of the code was searched, there is too much of it";
     }
     selection.notes.push(note);
-    selection.functions = selection
-        .functions
-        .iter()
-        .copied()
-        .chain(all)
-        .collect::<BTreeSet<_>>()
-        .into_iter()
-        .collect();
+    all.extend(&selection.functions);
+    selection.functions = all.into_iter().collect();
 }
 
-/// Returns the callers of each function that is called by name, and whether these are all.
-fn callers<'a>(
-    search: &mut Search<'a>,
-    objects: &'a [Object],
-) -> (HashMap<Match, Vec<Match>>, bool) {
-    let mut callers: HashMap<Match, Vec<Match>> = HashMap::new();
-    let mut by_symbol: BTreeMap<&str, Vec<Match>> = BTreeMap::new();
-    let mut left = MOST_CALLS;
-    for (object, of) in objects.iter().enumerate() {
-        for index in 0..of.functions().len() {
-            let caller = Match { object, index };
-            let Some(calls) = search.calls(caller) else { break };
-            let count = calls.inside.len() + calls.imports.len();
-            if count > left {
-                return (callers, false);
-            }
-            left -= count;
-            search.missed.count(&calls);
-            for address in calls.inside {
-                if let Some(called) = search.function_at(object, address) {
-                    callers.entry(called).or_default().push(caller);
+/// The calls by name in all code.
+#[derive(Default)]
+struct Calls<'a> {
+    /// The callers of each function, within its object.
+    inside: HashMap<Match, Vec<Match>>,
+    /// The callers of each symbol.
+    imports: BTreeMap<&'a str, Vec<Match>>,
+    /// The symbols among these of each function that has any.
+    names: BTreeMap<Match, BTreeSet<&'a str>>,
+    /// False if the search came to a limit.
+    are_all: bool,
+}
+
+impl<'a> Calls<'a> {
+    fn read(search: &mut Search<'a>, objects: &'a [Object], limits: Limits) -> Self {
+        let mut calls = Self { are_all: true, ..Self::default() };
+        let (mut left, begun) = (limits.calls, own_time());
+        for (object, of) in objects.iter().enumerate() {
+            let start = own_time();
+            for (index, function) in of.functions().iter().enumerate() {
+                // It is read with its function.
+                if is_part(function.raw()) {
+                    continue;
+                }
+                if left == 0 || own_time().saturating_sub(begun) > limits.time {
+                    calls.are_all = false;
+                    break;
+                }
+                let caller = Match { object, index };
+                let Some(found) = search.calls(caller) else {
+                    search.missed.partial += of.functions().len();
+                    break;
+                };
+                search.missed.count(&found);
+                left = left.saturating_sub(found.inside.len() + found.imports.len());
+                for address in found.inside {
+                    if let Some(called) = search.function_at(object, address) {
+                        calls.inside.entry(called).or_default().push(caller);
+                    }
+                }
+                for symbol in found.imports {
+                    calls.imports.entry(symbol).or_default().push(caller);
                 }
             }
-            for symbol in calls.imports {
-                by_symbol.entry(symbol).or_default().push(caller);
-            }
+            search.leave(object);
+            of.source().budget().release_time(own_time().saturating_sub(start));
         }
+        for object in 0..objects.len() {
+            search.each_defined(object, |name, called| {
+                if calls.imports.contains_key(name) {
+                    calls.names.entry(called).or_default().insert(name);
+                }
+            });
+        }
+        calls
     }
-    for object in 0..objects.len() {
-        search.each_defined(object, |name, called| {
-            if let Some(calling) = by_symbol.get(name) {
-                callers.entry(called).or_default().extend(calling);
-            }
-        });
+
+    /// Returns the functions that call one of these.
+    fn of(&self, functions: &BTreeSet<Match>) -> BTreeSet<Match> {
+        let names = functions.iter().filter_map(|function| self.names.get(function)).flatten();
+        let names: BTreeSet<&str> = names.copied().collect();
+        let imports = names.iter().filter_map(|name| self.imports.get(name)).flatten();
+        let inside = functions.iter().filter_map(|function| self.inside.get(function)).flatten();
+        imports.chain(inside).copied().collect()
     }
-    (callers, true)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Patterns;
     use super::super::tests::chosen;
+    use super::*;
+    use crate::target::fixtures::system_libc;
 
     fn callers_of(function: &str, depth: u32, exclude: &[&str]) -> (Vec<String>, Vec<String>) {
         chosen(function, exclude, |asked| Patterns { with_callers: depth, ..asked })
@@ -125,5 +159,18 @@ mod tests {
         let (names, notes) = callers_of("only_hooked", 1, &[]);
         assert_eq!(names, ["only_hooked"]);
         assert!(notes[0].contains("calls through pointers, which do not say whom they call: "));
+    }
+
+    #[test]
+    fn the_search_ends_at_its_limits() {
+        let objects = [system_libc()];
+        let are_all = |limits| {
+            let mut search = Search::new(&objects);
+            Calls::read(&mut search, &objects, limits).are_all
+        };
+        let enough = Limits { calls: 1_000_000, time: Duration::from_secs(1000) };
+        assert!(are_all(enough));
+        assert!(!are_all(Limits { calls: 100, ..enough }));
+        assert!(!are_all(Limits { time: Duration::ZERO, ..enough }));
     }
 }

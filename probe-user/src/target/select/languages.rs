@@ -2,22 +2,26 @@
 //! the interpreter is made to tell of them.
 
 use crate::target::object::Object;
+use crate::target::usdt::UsdtProbe;
 
-/// The interpreters with USDT probes, by the provider of these, and what shows the functions.
-const BY_PROVIDER: [(&str, &str); 3] = [
+/// The interpreters with USDT probes, by the provider of these and one of them, and what shows the functions.
+const BY_PROVIDER: [(&str, &str, &str); 3] = [
     (
         "ruby",
+        "method__entry",
         "methods of Ruby are in no file. `-u ruby:method --arg 'ruby:method: 0:str, 1:str'` times them by \
          class and name. Ruby tells of them once the program has run `TracePoint.new(:call, :return) { \
          }.enable`, as from a file for its option -r",
     ),
     (
         "php",
+        "function__entry",
         "functions of PHP are in no file. `-u php:function --arg 'php:function: 0:str, 3:str'` times them by \
          name and class, if PHP was started with USE_ZEND_DTRACE=1 in its environment",
     ),
     (
         "python",
+        "function__entry",
         "functions of Python are in no file. `-u python:function --arg 'python:function: 0:str, 1:str'` \
          times them by file and name (CPython 3.11 tells only of those that C code calls)",
     ),
@@ -30,9 +34,10 @@ const JAVASCRIPT: &str = "functions of JavaScript are in no file, V8 makes them 
 
 /// Explains what a program of another language lacks, if one of the objects interprets it.
 pub(super) fn hint(objects: &[Object]) -> Option<&'static str> {
-    let of_provider = |(provider, hint): &(&str, &'static str)| {
+    let of_provider = |(provider, name, hint): &(&str, &str, &'static str)| {
         let mut probes = objects.iter().flat_map(Object::usdt_probes);
-        probes.any(|probe| &*probe.provider == *provider).then_some(*hint)
+        let is_it = |probe: &UsdtProbe| (&*probe.provider, &*probe.name) == (*provider, *name);
+        probes.any(is_it).then_some(*hint)
     };
     let has_v8 = || {
         let mut functions = objects.iter().flat_map(Object::functions);
@@ -66,13 +71,13 @@ mod tests {
         if !has_sdt_header() {
             return;
         }
-        for (provider, switch) in [
-            ("ruby", "TracePoint.new(:call, :return)"),
-            ("php", "USE_ZEND_DTRACE=1"),
-            ("python", "-u python:function"),
+        for (provider, name, switch) in [
+            ("ruby", "method__entry", "TracePoint.new(:call, :return)"),
+            ("php", "function__entry", "USE_ZEND_DTRACE=1"),
+            ("python", "function__entry", "-u python:function"),
         ] {
             let source = format!(
-                "#include <sys/sdt.h>\nint main(void) {{ DTRACE_PROBE1({provider}, function__entry, 7); }}"
+                "#include <sys/sdt.h>\nint main(void) {{ DTRACE_PROBE1({provider}, {name}, 7); }}"
             );
             let line = told("gcc", "c", &source);
             assert!(line.contains(switch), "{line}");

@@ -45,8 +45,7 @@ impl NotFound {
             names_of([*object]).map(move |name| (name, is_main))
         });
         let names = names.map(|(name, is_main)| (name, home.distance(name, is_main)));
-        let mut hints: Vec<String> =
-            languages::hint(objects).map(str::to_owned).into_iter().collect();
+        let mut hints = Vec::new();
         for object in &searched {
             hints.extend(chosen_at_load(pattern, object));
             if let Some(reason) = &object.symbols().broken {
@@ -61,6 +60,9 @@ impl NotFound {
         hints.extend(case_hint(pattern, &searched));
         hints.extend(namespace_hint(pattern, &searched));
         hints.extend(marker_hint(pattern, &searched));
+        if !pattern.names_object() {
+            hints.extend(languages::hint(objects).map(str::to_owned));
+        }
         Self {
             pattern: pattern.text.clone(),
             kind: SearchedKind::Function,

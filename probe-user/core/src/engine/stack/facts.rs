@@ -53,10 +53,12 @@ impl StackFacts {
         while let Some(function) = lost.pop() {
             for before in jump_to.remove(&function).unwrap_or_default() {
                 let facts = &mut facts[before.index()];
+                // Its own end is seen where a return probe sees it.
+                let depends = facts.goes_on;
                 if !facts.successors.is_empty() {
                     (facts.successors, facts.goes_on) = (Box::default(), false);
                     ends_at_jump.push(before);
-                    lost.push(before);
+                    lost.extend(depends.then_some(before));
                 }
             }
         }
