@@ -185,12 +185,8 @@ impl TracedLockFunction {
     pub(crate) fn events(&self, call: &LockCall<'_>) -> Option<[Option<LockEvent>; 2]> {
         let result = call.number(self.result).filter(|_| call.timed);
         let of_type = call.number(self.of_type);
-        let recursive = match self.function.operation {
-            // Whoever holds a lock does not wait for it.
-            Operation::Wait(_) => Some(false),
-            _ => of_type.map(|of_type| of_type & TYPE_BITS == RECURSIVE),
-        };
-        let recursive = self.function.recursive.or(recursive);
+        let by_type = of_type.map(|of_type| of_type & TYPE_BITS == RECURSIVE);
+        let recursive = self.function.recursive.or(by_type);
         let since = call.start;
         let passes = self.may_pass && call.timed;
         let taken = |mode, attempt| Change::Taken { mode, since, recursive, attempt };

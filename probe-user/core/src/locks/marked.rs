@@ -12,15 +12,15 @@ const GROUP: &str = "locks";
 const NAMING: &str = "lock name";
 pub(super) const NAME: &str = "name";
 
-const fn took_mutex(name: &'static str, recursive: bool) -> LockFunction {
-    let event = of_mutex(name, Operation::Took(Mode::Exclusive));
-    LockFunction { recursive: Some(recursive), ..event }
+/// `again`: the thread may hold the lock already. Whoever does, does not wait for it.
+const fn gets_mutex(name: &'static str, operation: Operation, again: bool) -> LockFunction {
+    LockFunction { recursive: Some(again), ..of_mutex(name, operation) }
 }
 
 static EVENTS: [LockFunction; 11] = [
-    of_mutex("mutex wait", Operation::Wait(Mode::Exclusive)),
-    took_mutex("mutex lock", false),
-    took_mutex("recursive mutex lock", true),
+    gets_mutex("mutex wait", Operation::Wait(Mode::Exclusive), false),
+    gets_mutex("mutex lock", Operation::Took(Mode::Exclusive), false),
+    gets_mutex("recursive mutex lock", Operation::Took(Mode::Exclusive), true),
     of_mutex("mutex unlock", Operation::Release),
     of_mutex("mutex refused", Operation::Refused),
     of_rwlock("rwlock read wait", Operation::Wait(Mode::Shared)),

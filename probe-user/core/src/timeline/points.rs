@@ -82,7 +82,7 @@ impl Shapes {
     }
 }
 
-/// Returns the chunks whose points may be in a stretch of time.
+/// Returns the chunks that a stretch of time touches.
 pub(super) fn touched<'a>(recording: &'a Recording, time: &Range<u64>) -> &'a [ChunkEntry] {
     let chunks = recording.chunks();
     let first = chunks.partition_point(|entry| entry.to.0 < time.start);

@@ -3,6 +3,7 @@
 use super::Timeline;
 use super::cell::{RowKey, Span};
 use super::leaf::calls_within;
+use super::points::touched;
 use super::pyramid::Node;
 use crate::recording::Recording;
 use crate::recording::replay::select::each_part;
@@ -39,10 +40,7 @@ impl Timeline {
                 sum.see(row, span);
             }
         };
-        let first = recording.chunks().partition_point(|entry| entry.to.0 < time.start);
-        let last = recording.chunks().partition_point(|entry| entry.from.0 < time.end);
-        let chunks = &recording.chunks()[first.min(last)..last];
-        let parts = each_part(chunks, |entries| {
+        let parts = each_part(touched(recording, time), |entries| {
             let mut sum = new();
             for entry in entries.iter().take_while(|_| !stop.is_stopped()) {
                 let Ok(chunk) = recording.chunk(entry) else { continue };

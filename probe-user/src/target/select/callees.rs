@@ -21,27 +21,39 @@ pub(super) fn add(
     depth: u32,
     exclude: impl Fn(&mut Selection),
 ) {
-    let mut all: BTreeSet<Match> = selection.functions.iter().copied().collect();
-    if all.is_empty() {
-        let note = "--with-callees adds nothing: no function is chosen, which -f does";
-        return selection.notes.push(note.to_owned());
+    let chosen: BTreeSet<Match> = selection.functions.iter().copied().collect();
+    if chosen.is_empty() {
+        return selection.notes.push(adds_nothing("--with-callees"));
     }
-    let before = all.len();
     let mut search = Search::new(objects);
-    let mut newest = all.clone();
+    let all = reach(&chosen, depth, exclude, |functions| search.called_by(functions));
+    selection.notes.push(search.end().note("--with-callees", all.len() - chosen.len()));
+    selection.functions = all.into_iter().collect();
+}
+
+pub(super) fn adds_nothing(option: &str) -> String {
+    format!("{option} adds nothing: no function is chosen, which -f does")
+}
+
+/// Returns the chosen functions, and those that `next` finds from them, this many calls away.
+pub(super) fn reach(
+    chosen: &BTreeSet<Match>,
+    depth: u32,
+    exclude: impl Fn(&mut Selection),
+    mut next: impl FnMut(&BTreeSet<Match>) -> BTreeSet<Match>,
+) -> BTreeSet<Match> {
+    let (mut all, mut newest) = (chosen.clone(), chosen.clone());
     for _ in 0..depth {
-        let called = search.called_by(&newest);
-        let mut called = Selection::of(called.difference(&all).copied().collect());
-        exclude(&mut called);
-        newest = called.functions.into_iter().collect();
+        let found = next(&newest);
+        let mut found = Selection::of(found.difference(&all).copied().collect());
+        exclude(&mut found);
+        newest = found.functions.into_iter().collect();
         all.extend(&newest);
         if newest.is_empty() {
             break;
         }
     }
-    let missed = search.end();
-    selection.notes.push(missed.note("--with-callees", all.len() - before));
-    selection.functions = all.into_iter().collect();
+    all
 }
 
 /// The calls and functions that the search could not follow.

@@ -4,7 +4,7 @@
 //! whom they call, so their callers are missing, and a note counts them.
 
 use super::Selection;
-use super::callees::Search;
+use super::callees::{Search, adds_nothing, reach};
 use super::search::Match;
 use crate::target::names::demangle::is_part;
 use crate::target::object::Object;
@@ -33,23 +33,11 @@ pub(super) fn add(
     exclude: impl Fn(&mut Selection),
 ) {
     if chosen.is_empty() {
-        let note = "--with-callers adds nothing: no function is chosen, which -f does";
-        return selection.notes.push(note.to_owned());
+        return selection.notes.push(adds_nothing("--with-callers"));
     }
     let mut search = Search::new(objects);
     let calls = Calls::read(&mut search, objects, LIMITS);
-    let mut all = chosen.clone();
-    let mut newest = chosen.clone();
-    for _ in 0..depth {
-        let calling = calls.of(&newest);
-        let mut calling = Selection::of(calling.difference(&all).copied().collect());
-        exclude(&mut calling);
-        newest = calling.functions.into_iter().collect();
-        all.extend(&newest);
-        if newest.is_empty() {
-            break;
-        }
-    }
+    let mut all = reach(chosen, depth, exclude, |functions| calls.of(functions));
     let mut note = search.end().note("--with-callers", all.len() - chosen.len());
     if !calls.are_all {
         note += "; not all of the code was searched, there is too much of it";
