@@ -119,6 +119,42 @@ fn the_calls_of_a_function_have_a_report_for_each_value() {
     assert!(refused.stderr.contains("has no value `size`; there are key, retval"), "{refused:?}");
 }
 
+/// A histogram of a part holds the calls with its value, and those of all parts are the whole.
+#[test]
+fn each_value_has_a_histogram() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("requests.c")).expect("builds");
+    let recorded = Recorded::new(&env, ["step"]).expect("a folder");
+    let mut recorded = recorded.args(["--arg", "serve: key=0:str"]);
+    let finished = recorded.program(&path, &["30"]).expect("runs");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    let mut command = Command::new(&env.ctrace);
+    command.arg("report").arg(&recorded.file).args(["--by", "serve: key", "--view", "hist"]);
+    let shown = run(command.args(["--format", "json"]), LIMIT).expect("ends");
+    assert_eq!(shown.shell_code(), 0, "{}", shown.stderr);
+    let in_histogram = |report: &Report, name: &str| {
+        let rows = report.0["histograms"]["functions"].as_array().expect("histograms");
+        let functions = report.0["functions"].as_array().expect("rows");
+        let is_it = |row: &&Value| {
+            let place = row["function"].as_u64().expect("a place") as usize;
+            functions[place]["name"] == name
+        };
+        let counts = rows.iter().find(is_it).map(|row| row["counts"].as_array().expect("counts"));
+        counts.into_iter().flatten().filter_map(Value::as_u64).sum::<u64>()
+    };
+    let part = |line: &str| {
+        let report = Report::parse(line).expect("a report");
+        let value = report.0["part"]["calls"]["value"].clone();
+        (value, in_histogram(&report, "serve"), in_histogram(&report, "step"))
+    };
+    let parts: Vec<(Value, u64, u64)> = shown.stdout.lines().map(part).collect();
+    assert_eq!(parts[0], (Value::Null, 95, 600));
+    assert!(parts.contains(&(Value::from("dear"), 25, 500)), "{parts:?}");
+    assert!(parts.contains(&(Value::from("cheap"), 40, 40)), "{parts:?}");
+    let sums = parts[1..].iter().fold((0, 0), |sum, part| (sum.0 + part.1, sum.1 + part.2));
+    assert_eq!(sums, (95, 600));
+}
+
 /// Each key of one build is compared with itself in another. Keys that come once have no partner.
 #[test]
 fn two_recordings_are_compared_by_value() {
