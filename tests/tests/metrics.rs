@@ -8,6 +8,7 @@ use ctrace_tests::look::wait_until;
 use ctrace_tests::process::Running;
 use ctrace_tests::prometheus::{Programs, Prometheus, free_address};
 use ctrace_tests::report::Report;
+use ctrace_tests::serve::Server;
 use ctrace_tests::targets::program;
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
@@ -31,14 +32,14 @@ struct Daemon {
 }
 
 impl Daemon {
-    /// `keys`: further lines of the target.
+    /// `keys`: what of the target to trace, and further lines.
     fn start(env: &Env, target: &Path, keys: &str) -> Result<Daemon> {
         let (folder, address) = (tempfile::tempdir()?, free_address()?);
         let config = folder.path().join("ctrace.toml");
         let reports = folder.path().join("reports.jsonl");
         let text = format!(
             "[daemon]\nsocket = '{}'\n[metrics]\nlisten = '{address}'\n[[target]]\nid = 'demo'\n\
-             exe = '{}'\nfunctions = {FUNCTIONS:?}\ninterval = '3600s'\noutput = '{}'\n{keys}",
+             exe = '{}'\ninterval = '3600s'\noutput = '{}'\n{keys}",
             folder.path().join("socket").display(),
             target.display(),
             reports.display(),
@@ -72,6 +73,11 @@ impl Daemon {
 
 fn of(metric: &str, function: &str) -> String {
     format!("{metric}{{target=\"demo\",function=\"{function}\"}}")
+}
+
+/// Returns the line that selects the functions, and further ones.
+fn with_functions(keys: &str) -> String {
+    format!("functions = {FUNCTIONS:?}\n{keys}")
 }
 
 /// Returns whether Prometheus last saw this number of traced processes.
@@ -163,7 +169,7 @@ fn check_dashboard(prometheus: &Prometheus) -> Result<()> {
 fn scraped(env: &Env, programs: &Programs) -> Result<()> {
     let copy = folder(env, &[("demo", &program("demo.c"))])?;
     let target = fs::canonicalize(copy.path().join("demo"))?;
-    let daemon = Daemon::start(env, &target, "")?;
+    let daemon = Daemon::start(env, &target, &with_functions(""))?;
     let classic = Prometheus::start(programs, daemon.address, false)?;
     let native = Prometheus::start(programs, daemon.address, true)?;
     run_target(&target, &daemon, &[&classic, &native], 1)?;
@@ -221,7 +227,7 @@ fn split(env: &Env) -> Result<()> {
     let copy = folder(env, &[("demo", &program("demo.c"))])?;
     let target = fs::canonicalize(copy.path().join("demo"))?;
     let keys = "args = ['compress: level=1:i32']\nby = 'compress: level'\nby_values = 3\n";
-    let daemon = Daemon::start(env, &target, keys)?;
+    let daemon = Daemon::start(env, &target, &with_functions(keys))?;
     let running = Running::start(Command::new(&target).arg("600"))?;
     let seen = || daemon.get("/metrics").map(|text| value_calls(&text)).unwrap_or_default();
     let sum = |rows: &[(String, u64)]| rows.iter().map(|(_, calls)| calls).sum::<u64>();
@@ -247,6 +253,69 @@ fn split(env: &Env) -> Result<()> {
 fn calls_are_counted_by_a_value_of_theirs() {
     let env = or_skip!(gate::live(Link::Session));
     if let Err(error) = split(&env) {
+        panic!("{error:#}");
+    }
+}
+
+/// Returns the value of the series of a metric whose labels begin so.
+fn series(text: &str, metric: &str, labels: &str) -> Option<f64> {
+    let line = text.lines().find(|line| line.starts_with(&format!("{metric}{{{labels}")))?;
+    line.rsplit(' ').next()?.parse().ok()
+}
+
+fn plotted(env: &Env) -> Result<()> {
+    let copy = folder(env, &[("plots", &program("marks_plots.c"))])?;
+    let target = fs::canonicalize(copy.path().join("plots"))?;
+    let daemon = Daemon::start(env, &target, "markers = ['*']\nplots = true\n")?;
+    let mut server = Server::start_as(&mut Command::new(&target))?;
+    let of_target = "target=\"demo\"";
+    wait_until("the process is traced", || {
+        let text = daemon.get("/metrics").unwrap_or_default();
+        series(&text, "ctrace_target_processes", of_target) == Some(1.0)
+    })?;
+    for line in ["queue 7", "queue -3", "queue 12", "queue 5", "load 0.25", "load nan", "load inf"]
+    {
+        server.ask(line)?;
+    }
+    let [queue, load] = [
+        "target=\"demo\",plot=\"queue\",group=\"\",unit=\"jobs\"}",
+        "target=\"demo\",plot=\"load\",group=\"health\",unit=\"\"}",
+    ];
+    let mut text = String::new();
+    wait_until("all numbers are counted", || {
+        text = daemon.get("/metrics").unwrap_or_default();
+        series(&text, "ctrace_plot_numbers_total", queue) == Some(4.0)
+            && series(&text, "ctrace_plot_not_finite_total", load) == Some(2.0)
+    })?;
+    let check = |text: &str, labels: &str, expected: &[(&str, Option<f64>)]| {
+        for (metric, value) in expected {
+            let seen = series(text, &format!("ctrace_plot_{metric}"), labels);
+            ensure!(seen == *value, "{metric} of {labels} is {seen:?}, not {value:?}");
+        }
+        Ok(())
+    };
+    let sums = [("sum_total", Some(24.0)), ("negative_sum_total", Some(3.0))];
+    let of_queue = [("last", Some(5.0)), ("min", Some(-3.0)), ("max", Some(12.0))];
+    check(&text, queue, &sums)?;
+    check(&text, queue, &of_queue)?;
+    check(&text, queue, &[("not_finite_total", Some(0.0)), ("lost_total", Some(0.0))])?;
+    let of_load = [("last", Some(0.25)), ("numbers_total", Some(1.0)), ("sum_total", Some(0.25))];
+    check(&text, load, &of_load)?;
+    server.end()?;
+    // What the process had goes with it, what it wrote stays.
+    wait_until("the process is gone", || {
+        text = daemon.get("/metrics").unwrap_or_default();
+        series(&text, "ctrace_target_ends_total", of_target) == Some(1.0)
+    })?;
+    check(&text, queue, &sums)?;
+    check(&text, queue, &[("last", None), ("min", None), ("max", None)])?;
+    daemon.end()
+}
+
+#[test]
+fn plots_have_the_numbers_that_the_program_wrote() {
+    let env = or_skip!(gate::live(Link::Session));
+    if let Err(error) = plotted(&env) {
         panic!("{error:#}");
     }
 }

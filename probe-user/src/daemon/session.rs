@@ -149,9 +149,9 @@ impl Work {
         ensure!(is_same, "process {} ended before it could be traced", pid.0);
         let flight = flight::asked(&self.target, pid, &self.recordings, &self.hub);
         let is_over = || matches!(commands.try_recv(), Ok(Command::Stop));
-        let split = split::asked(&self.target, self.id, &self.hub);
+        let splits = split::asked(&self.target, self.id, &self.hub);
         // Nobody else needs the values of calls.
-        let values = flight.is_some() || split.is_some();
+        let values = flight.is_some() || splits.are_wanted();
         let planned = plan(&self.target.what, &process, values, is_over)?;
         let Some(mut planned) = planned else { return Ok(()) };
         for line in &planned.setup.plan.remarks {
@@ -159,7 +159,7 @@ impl Work {
         }
         planned.setup.pace = Pace::calm(self.pause(planned.setup.asks_for_markers()));
         planned.setup.flight = flight.map(Flight::new);
-        planned.setup.split = split;
+        planned.setup.splits = splits;
         let builds = Builds::of(&planned.setup.plan, &planned.objects);
         let mut session = planned.arm(&process, self.output(builds))?;
         let (traced, in_vain) = (session.traced(), session.watches_in_vain());
@@ -174,10 +174,10 @@ impl Work {
 
     /// Returns the pause between passes over the rings, if they do not fill.
     fn pause(&self, asks_for_markers: bool) -> Duration {
-        let Target { what, flight, by, .. } = &*self.target;
+        let Target { what, flight, by, plots, .. } = &*self.target;
         if what.probes.budget.is_some() {
             WATCHFUL
-        } else if flight.slow.is_some() || by.is_some() || asks_for_markers {
+        } else if flight.slow.is_some() || by.is_some() || *plots || asks_for_markers {
             CALM
         } else {
             LAZY

@@ -1,13 +1,29 @@
-//! Counts the calls of a session by a value of theirs, for the metrics of its target (`by`).
+//! Counts the calls of a session by a value of theirs (`by`), and its plots (`plots`), for the metrics of its
+//! target.
 
-use super::{config::Target, hub::Hub, ids::SessionId, metrics::by_value::CallsOfValue};
-use crate::{session::keep::split::Split, target::select::pattern::Pattern};
-use ctrace_core::recording::ValueSums;
+use super::{
+    config::Target,
+    hub::Hub,
+    ids::SessionId,
+    metrics::{by_value::CallsOfValue, plots::NumbersOfPlot},
+};
+use crate::{
+    session::keep::split::{Split, Splits},
+    target::select::pattern::Pattern,
+};
+use ctrace_core::recording::{PlotSums, ValueSums};
 use std::sync::Arc;
 
-/// Returns the way of a session's calls to the metrics, if its target asks for it and somebody reads them.
-pub(super) fn asked(target: &Arc<Target>, id: SessionId, hub: &Arc<Hub>) -> Option<Split> {
-    let by = target.by.as_ref().filter(|_| hub.has_metrics())?;
+/// Returns the ways of a session's calls to the metrics that its target asks for, if somebody reads them.
+pub(super) fn asked(target: &Arc<Target>, id: SessionId, hub: &Arc<Hub>) -> Splits {
+    if !hub.has_metrics() {
+        return Splits::default();
+    }
+    Splits { values: values(target, id, hub), plots: plots(target, id, hub) }
+}
+
+fn values(target: &Arc<Target>, id: SessionId, hub: &Arc<Hub>) -> Option<Split<ValueSums>> {
+    let by = target.by.as_ref()?;
     let pattern = Pattern::parse(&by.function).ok()?;
     let sums = ValueSums::new(&by.argument, move |function| pattern.matches_recorded(function));
     let (target, hub) = (Arc::clone(target), Arc::clone(hub));
@@ -20,4 +36,14 @@ pub(super) fn asked(target: &Arc<Target>, id: SessionId, hub: &Arc<Hub>) -> Opti
         hub.metrics().observe_values(id, &by.argument, target.by_values, calls);
     };
     Some(Split::new(sums, Box::new(deliver)))
+}
+
+fn plots(target: &Target, id: SessionId, hub: &Arc<Hub>) -> Option<Split<PlotSums>> {
+    let hub = Arc::clone(hub);
+    let deliver = move |sums: Option<&mut PlotSums>| {
+        let Some(sums) = sums else { return hub.metrics().lose_plots(id) };
+        let numbers = sums.drain().map(|(plot, sum)| NumbersOfPlot::new(plot, sum)).collect();
+        hub.metrics().observe_plots(id, numbers);
+    };
+    target.plots.then(|| Split::new(PlotSums::default(), Box::new(deliver)))
 }

@@ -158,7 +158,7 @@ pub(crate) const DAEMON: [Key<Daemon>; 7] = [
 ];
 
 /// `[[target]]`, and `[defaults]` but for `id`.
-pub(crate) const TARGET: [Key<Target>; 52] = [
+pub(crate) const TARGET: [Key<Target>; 53] = [
     target("id", r#""""#, "What this target is called in reports and commands.", |c, v| {
         Ok(c.id = TargetName(v.parsed(name)?.into()))
     })
@@ -389,6 +389,9 @@ pub(crate) const TARGET: [Key<Target>; 52] = [
             values if values <= MOST_SERIES => Ok(c.by_values = values),
             _ => Err(format!("at most {MOST_SERIES}")),
         }
+    }),
+    target("plots", "false", "Metrics also tell the numbers that markers plot.", |c, v| {
+        Ok(c.plots = v.flag()?)
     }),
     target(
         "slow",

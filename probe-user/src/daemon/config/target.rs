@@ -33,6 +33,8 @@ pub(crate) struct Target {
     pub by: Option<ByValue>,
     /// The number of values that have series of their own.
     pub by_values: usize,
+    /// Metrics tell the numbers of plots.
+    pub plots: bool,
     pub reports: Reports,
     pub flight: Flight,
 }

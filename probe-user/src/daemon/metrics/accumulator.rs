@@ -2,7 +2,10 @@
 //!
 //! Pure: no clock, no kernel, no sockets.
 
-use super::{by_value::CallsOfValue, family::Families, latency::Edges, target::TargetMetrics};
+use super::{
+    by_value::CallsOfValue, catalog::TargetEvent, family::Families, latency::Edges,
+    plots::NumbersOfPlot, target::TargetMetrics,
+};
 use crate::{daemon::ids::SessionId, session::keep::live::Snapshot};
 use std::collections::{BTreeMap, HashMap};
 
@@ -88,6 +91,20 @@ impl Accumulator {
     pub(crate) fn lose_values(&mut self, id: SessionId) {
         if let Some(target) = self.target_of(id) {
             target.lose_values();
+        }
+    }
+
+    /// Adds numbers that a session's process plotted.
+    pub(crate) fn observe_plots(&mut self, id: SessionId, numbers: Vec<NumbersOfPlot>) {
+        if let Some(target) = self.target_of(id) {
+            target.plots.add(id, numbers);
+        }
+    }
+
+    /// Records that plots of a session are counted no more.
+    pub(crate) fn lose_plots(&mut self, id: SessionId) {
+        if let Some(target) = self.target_of(id) {
+            target.count(TargetEvent::PlotsLost);
         }
     }
 

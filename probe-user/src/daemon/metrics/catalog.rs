@@ -2,6 +2,8 @@
 //!
 //! `docs/metrics.md` is checked against this list.
 
+mod plots;
+
 use super::metric::{Metric, MetricKind};
 use crate::session::keep::live::Snapshot;
 use ctrace_core::{
@@ -11,6 +13,8 @@ use ctrace_core::{
     },
     units::Nanos,
 };
+
+pub(crate) use plots::{OF_PLOT, PLOT_LAST, PLOT_MAX, PLOT_MIN, PLOTS_LEFT_OUT};
 
 /// A counter, and the source of its increments in a snapshot.
 pub(crate) struct Counter<Of> {
@@ -226,9 +230,10 @@ pub(crate) enum TargetEvent {
     Interval,
     AttachFailed,
     ValuesLost,
+    PlotsLost,
 }
 
-pub(crate) const EVENTS: usize = 5;
+pub(crate) const EVENTS: usize = 6;
 
 /// The metrics of events, by [`TargetEvent`].
 pub(crate) static OF_EVENT: [Metric; EVENTS] = [
@@ -256,6 +261,11 @@ pub(crate) static OF_EVENT: [Metric; EVENTS] = [
         "ctrace_target_values_lost_total",
         TARGET,
         "Processes whose later calls are in no series of values (`by`), as their values could not be read.",
+    ),
+    Metric::counter(
+        "ctrace_target_plots_lost_total",
+        TARGET,
+        "Processes whose later numbers of plots are in no series, as they could not be read.",
     ),
 ];
 
@@ -389,11 +399,11 @@ pub(crate) static PROCESS: [Metric; 7] = [
 pub(crate) fn all() -> impl Iterator<Item = &'static Metric> {
     let functions = OF_FUNCTION.iter().map(|sum| &sum.metric).chain([&OPEN_CALLS, &DURATION]);
     let values = [&VALUE_CALLS, &VALUE_TIME];
-    let targets = OF_TARGET.iter().map(|sum| &sum.metric).chain([&CPU, &LOSSES]);
+    let targets = OF_TARGET.iter().map(|sum| &sum.metric).chain([&CPU, &LOSSES, &PLOTS_LEFT_OUT]);
     let targets = targets.chain(&OF_EVENT).chain([&PROCESSES, &FUNCTIONS, &IN_OTHER]);
     let targets = targets.chain([&SAMPLED, &BUDGET]);
     let own = [&BUILD].into_iter().chain(&OF_OWN).chain([&SCRAPE_DURATION]).chain(&PROCESS);
-    functions.chain(values).chain(targets).chain(own)
+    functions.chain(values).chain(plots::all()).chain(targets).chain(own)
 }
 
 #[cfg(test)]
@@ -431,6 +441,7 @@ mod tests {
         assert!(OF_EVENT[TargetEvent::AttachFailed as usize].name.contains("attach"));
         assert!(OF_EVENT[TargetEvent::Ended as usize].name.contains("ends"));
         assert!(OF_EVENT[TargetEvent::ValuesLost as usize].name.contains("values_lost"));
+        assert!(OF_EVENT[TargetEvent::PlotsLost as usize].name.contains("plots_lost"));
         assert!(OF_OWN[Own::OtlpGivenUp as usize].name.contains("given_up"));
         assert!(OF_OWN[Own::SlowCallsDropped as usize].name.contains("slow_calls_dropped"));
         assert!(OF_OWN[Own::Unanswered as usize].name.contains("unanswered"));

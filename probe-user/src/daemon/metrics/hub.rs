@@ -11,6 +11,7 @@ use super::{
     family::{Families, Family, Labels},
     health,
     latency::Edges,
+    plots::NumbersOfPlot,
 };
 use crate::{
     daemon::ids::SessionId,
@@ -102,6 +103,16 @@ impl MetricsHub {
     /// Records that calls of a session are told apart by their values no more.
     pub(crate) fn lose_values(&self, id: SessionId) {
         lock(&self.0.accumulator).lose_values(id);
+    }
+
+    /// Takes numbers that a session's process plotted, on the session's thread.
+    pub(crate) fn observe_plots(&self, id: SessionId, numbers: Vec<NumbersOfPlot>) {
+        lock(&self.0.accumulator).observe_plots(id, numbers);
+    }
+
+    /// Records that plots of a session are counted no more.
+    pub(crate) fn lose_plots(&self, id: SessionId) {
+        lock(&self.0.accumulator).lose_plots(id);
     }
 
     /// Removes a session that is over or could not begin.

@@ -65,7 +65,9 @@ impl Metric {
         let units = UNITS.iter().find_map(|(end, _)| self.stem().strip_suffix(end));
         let stem = units.unwrap_or(self.stem());
         let parts = 2 + usize::from(
-            ["ctrace_function_", "ctrace_target_"].iter().any(|p| stem.starts_with(p)),
+            ["ctrace_function_", "ctrace_plot_", "ctrace_target_"]
+                .iter()
+                .any(|p| stem.starts_with(p)),
         );
         stem.splitn(parts, '_').collect::<Vec<_>>().join(".")
     }

@@ -28,6 +28,7 @@ pub(crate) mod listen;
 pub(crate) mod metric;
 pub(super) mod names;
 pub(crate) mod otlp;
+pub(crate) mod plots;
 pub(crate) mod protobuf;
 mod series;
 pub(crate) mod service;

@@ -14,6 +14,7 @@ use super::{
     family::{Families, Labels},
     latency::Edges,
     names,
+    plots::Plots,
     series::{Functions, SeriesRow},
 };
 use crate::{daemon::ids::SessionId, session::keep::live::Snapshot};
@@ -45,6 +46,7 @@ pub(super) struct TargetMetrics {
     functions: Functions,
     /// Calls by a value, by its name: the configuration may choose another.
     values: BTreeMap<Arc<str>, Values>,
+    pub(super) plots: Plots,
     sums: Rising<TARGET_SUMS>,
     losses: Rising<LOSS_KINDS>,
     cpu: Nanos,
@@ -61,6 +63,7 @@ impl TargetMetrics {
             functions: Functions::new(Arc::clone(&name), most_functions),
             name,
             values: BTreeMap::new(),
+            plots: Plots::default(),
             sums: Rising::default(),
             losses: Rising::default(),
             cpu: Nanos::ZERO,
@@ -70,7 +73,7 @@ impl TargetMetrics {
         }
     }
 
-    fn count(&mut self, event: TargetEvent) {
+    pub(super) fn count(&mut self, event: TargetEvent) {
         let count = &mut self.events[event as usize];
         *count = count.saturating_add(1);
     }
@@ -94,6 +97,7 @@ impl TargetMetrics {
             return;
         }
         session.ended_to = snapshot.report.end_ns;
+        self.plots.end_interval(id);
         self.cpu = self.cpu.saturating_add(session.used(snapshot.cpu));
         session.present = Stretch { rows: stretch.still(), ..Stretch::default() };
         self.add(&stretch);
@@ -130,6 +134,7 @@ impl TargetMetrics {
 
     /// Ends a session. If its last interval was not finished, the last look counts.
     pub(super) fn end(&mut self, id: SessionId) {
+        self.plots.end_session(id);
         if let Some(session) = self.sessions.remove(&id) {
             self.count(if session.is_armed {
                 TargetEvent::Ended
@@ -161,6 +166,7 @@ impl TargetMetrics {
     pub(super) fn tell(&mut self, families: &mut Families) {
         self.tell_functions(families);
         self.values.values().for_each(|values| values.tell(&self.name, families));
+        self.plots.tell(&self.name, families);
         let labels = || -> Labels { vec![("target", Arc::clone(&self.name))] };
         let present = || self.sessions.values().map(|session| &session.present);
         let sums = self.sums.show(present().map(|present| &present.sums));

@@ -1,32 +1,68 @@
-//! The calls of a session told apart by a value of theirs, for whoever counts them.
+//! Sums of a session's calls and plots while they happen, for whoever counts them.
 
-use ctrace_core::recording::{Block, ValueSums};
+use ctrace_core::recording::{Block, PlotSums, RecordError, ValueSums};
 
-/// Takes the sums since the last time; `None`: no more come, as calls could not be read. It must not wait.
-pub(crate) type Deliver = Box<dyn FnMut(Option<&mut ValueSums>) + Send>;
-
-/// The way of a session's calls to their sums.
-pub(crate) struct Split {
-    /// `None` after blocks that cannot be read.
-    sums: Option<ValueSums>,
-    deliver: Deliver,
+/// Sums that are made of blocks.
+pub(crate) trait Sums {
+    fn take(&mut self, block: &Block) -> Result<(), RecordError>;
 }
 
-impl Split {
-    pub(crate) fn new(sums: ValueSums, deliver: Deliver) -> Self {
+impl Sums for ValueSums {
+    fn take(&mut self, block: &Block) -> Result<(), RecordError> {
+        self.take(block)
+    }
+}
+
+impl Sums for PlotSums {
+    fn take(&mut self, block: &Block) -> Result<(), RecordError> {
+        self.take(block)
+    }
+}
+
+/// Takes the sums since the last time; `None`: no more come, as calls could not be read. It must not wait.
+pub(crate) type Deliver<S> = Box<dyn FnMut(Option<&mut S>) + Send>;
+
+/// The way of a session's calls to their sums.
+pub(crate) struct Split<S> {
+    /// `None` after blocks that cannot be read.
+    sums: Option<S>,
+    deliver: Deliver<S>,
+}
+
+impl<S: Sums> Split<S> {
+    pub(crate) fn new(sums: S, deliver: Deliver<S>) -> Self {
         Self { sums: Some(sums), deliver }
     }
 
     pub(crate) fn take(&mut self, blocks: &[Block]) {
         let Some(sums) = &mut self.sums else { return };
         if let Err(error) = blocks.iter().try_for_each(|block| sums.take(block)) {
-            tracing::warn!("calls are no longer told apart by their values: {error}");
+            tracing::warn!("values of calls and plots are no longer counted: {error}");
             (self.deliver)(Some(sums));
             (self.deliver)(None);
             self.sums = None;
         } else if blocks.iter().any(|block| block.calls() > 0) {
             (self.deliver)(Some(sums));
         }
+    }
+}
+
+/// All sums that a session makes beside its reports.
+#[derive(Default)]
+pub(crate) struct Splits {
+    pub(crate) values: Option<Split<ValueSums>>,
+    pub(crate) plots: Option<Split<PlotSums>>,
+}
+
+impl Splits {
+    /// True if somebody counts.
+    pub(crate) fn are_wanted(&self) -> bool {
+        self.values.is_some() || self.plots.is_some()
+    }
+
+    pub(crate) fn take(&mut self, blocks: &[Block]) {
+        self.values.iter_mut().for_each(|split| split.take(blocks));
+        self.plots.iter_mut().for_each(|split| split.take(blocks));
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     session::{
         budget::{costs::HitCosts, slowdown::Watch},
         collect::{pace::Pace, room},
-        keep::{flight::Flight, output::Output, split::Split},
+        keep::{flight::Flight, output::Output, split::Splits},
         plan::{Plan, Planned, Planner, Sites, marked_locks::MarkedLocks},
         spec::{OnFull, SelectSpec, SelectionLimits, TraceSpec},
     },
@@ -54,7 +54,7 @@ pub(crate) struct Setup<'a> {
     pub plan: Plan,
     pub pace: Pace,
     pub flight: Option<Flight>,
-    pub split: Option<Split>,
+    pub splits: Splits,
 }
 
 impl<'a> Setup<'a> {
@@ -150,7 +150,15 @@ impl<'a> Setup<'a> {
         }
         let program = objects.iter().find(|object| object.is_main);
         let program = program.map(|object| object.name.clone());
-        Ok(Self { spec, program, planner, plan, pace: Pace::PROMPT, flight: None, split: None })
+        Ok(Self {
+            spec,
+            program,
+            planner,
+            plan,
+            pace: Pace::PROMPT,
+            flight: None,
+            splits: Splits::default(),
+        })
     }
 
     /// True if scopes are to be traced, also those of libraries that come later.
@@ -267,7 +275,7 @@ impl<'a> Setup<'a> {
             spool_bytes: usize::try_from(probes.spool).unwrap_or(usize::MAX),
             filter: self.spec.filter.clone(),
             record: output.records(),
-            keep: self.flight.is_some() || self.split.is_some(),
+            keep: self.flight.is_some() || self.splits.are_wanted(),
             open_values: matches!(output, Output::Stream(_)),
             rings: kernel.ring_count(),
             waits: probes.waits,
@@ -292,7 +300,7 @@ impl<'a> Setup<'a> {
             engine,
             TracedTarget::new(pid, launched, probes.follow, target),
             Arming::new(self.planner, links, probes.budget, probes.max_slowdown, &plan),
-            Delivery::new(output, self.flight, self.split),
+            Delivery::new(output, self.flight, self.splits),
             rounds,
             status,
         );

@@ -3,7 +3,7 @@
 use super::nanos;
 use crate::session::{
     collect::timetable::Intervals,
-    keep::{flight::Flight, output::Output, split::Split, stream},
+    keep::{flight::Flight, output::Output, split::Splits, stream},
 };
 use ctrace_core::{function::FunctionInfo, recording::Start, report::Extras, units::Nanos};
 
@@ -16,8 +16,8 @@ pub(crate) struct Delivery {
     pub(super) output: Output,
     /// A flight recorder beside the reports.
     pub(super) flight: Option<Flight>,
-    /// Sums of calls by a value, beside the reports, too.
-    pub(super) split: Option<Split>,
+    /// Sums of calls and plots, beside the reports, too.
+    pub(super) splits: Splits,
     /// The time at which the next report is due. `last` is the end of the last one.
     next: Option<Nanos>,
     pub(super) last: Option<Nanos>,
@@ -28,9 +28,9 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
-    pub(crate) fn new(output: Output, flight: Option<Flight>, split: Option<Split>) -> Self {
+    pub(crate) fn new(output: Output, flight: Option<Flight>, splits: Splits) -> Self {
         let (next, last, spent, chunk_end) = (None, None, Vec::new(), Nanos::ZERO);
-        Self { output, flight, split, next, last, spent, chunk_end }
+        Self { output, flight, splits, next, last, spent, chunk_end }
     }
 
     fn interval(&self) -> Option<Nanos> {

@@ -92,12 +92,10 @@ impl Session {
         Ok(true)
     }
 
-    /// Has the calls in blocks counted by their values, hands the blocks to the flight recorder, and then tells
+    /// Has the values and plots in blocks counted, hands the blocks to the flight recorder, and then tells
     /// of slow calls in them.
     fn keep(&mut self, blocks: Vec<Block>) {
-        if let Some(split) = &mut self.delivery.split {
-            split.take(&blocks);
-        }
+        self.delivery.splits.take(&blocks);
         let Some(flight) = &mut self.delivery.flight else { return };
         flight.take(blocks);
         if let Some((slow, function)) = self.engine.take_slow() {
