@@ -6,11 +6,12 @@ use super::{
     fixtures::{Did, snapshot},
     latency::{Edges, Latency},
     metric::{Metric, MetricKind},
+    plots::NumbersOfPlot,
 };
 use crate::daemon::ids::SessionId;
 use ctrace_core::{
     function::FunctionInfo,
-    recording::{CallValue, ValueSum},
+    recording::{CallValue, PlotSum, ValueSum},
     report::LossReport,
     units::Nanos,
     values::Value,
@@ -229,6 +230,10 @@ fn series_have_the_labels_that_the_catalogue_says() {
     let sum = ValueSum { calls: 3, total: Nanos(70) };
     let calls = CallsOfValue::new(&FunctionInfo::new("f", "program"), CallValue::Lost, sum);
     all.observe_values(id, "key", 20, vec![calls]);
+    let mut sum = PlotSum::default();
+    sum.add(Nanos(3), 2.5);
+    let numbers = NumbersOfPlot::new(&FunctionInfo::new("queue", "program"), sum);
+    all.observe_plots(id, vec![numbers]);
     let families = told(&mut all);
     for Family { metric, points } in &families {
         for point in points {

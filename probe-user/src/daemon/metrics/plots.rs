@@ -13,10 +13,7 @@ use ctrace_core::{
     recording::{PlotSum, wider},
     units::Nanos,
 };
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Plots of a target that have series, at most. A target may bring new names each time that it starts.
 const MOST_PLOTS: usize = 100;
@@ -58,7 +55,7 @@ struct Recent {
 #[derive(Debug, Default)]
 pub(super) struct Plots {
     sums: BTreeMap<PlotKey, PlotSum>,
-    sessions: HashMap<SessionId, BTreeMap<PlotKey, Recent>>,
+    sessions: BTreeMap<SessionId, BTreeMap<PlotKey, Recent>>,
     /// Numbers of plots that have no series.
     left_out: u64,
 }
@@ -158,7 +155,7 @@ mod tests {
     fn the_range_is_of_two_intervals_and_sums_outlast_processes() {
         let (mut plots, [a, b]) = (Plots::default(), [SessionId(3), SessionId(5)]);
         plots.add(a, vec![numbers("queue", 10, &[7.0, 2.0, f64::NAN])]);
-        plots.add(b, vec![numbers("queue", 11, &[-1.5])]);
+        plots.add(b, vec![numbers("queue", 15, &[-1.5])]);
         assert_eq!(told(&plots, "ctrace_plot_last"), one("queue", -1.5));
         assert_eq!(told(&plots, "ctrace_plot_min"), one("queue", -1.5));
         plots.end_session(b);
