@@ -26,7 +26,7 @@ fn spin(env: &Env, arguments: &[&str]) -> Running {
 fn many_times_in_a_row() {
     let env = or_skip!(gate::live(Link::Session));
     let target = spin(&env, &["0", "0", "2"]);
-    for round in 0..20 {
+    for round in 0..12 {
         let traced = Trace::attach(&env, target.pid())
             .and_then(|trace| {
                 trace.functions(["step", "mix"]).args(["-d", "0.02"]).finish()?.expect_code(0)

@@ -209,7 +209,7 @@ fn a_debug_file_that_turns_into_a_fifo_stops_nobody() {
             }
         });
         let ends: Vec<_> =
-            (0..200).map(|_| run(Command::new(&binary).arg("list").arg(&path), LIMIT)).collect();
+            (0..60).map(|_| run(Command::new(&binary).arg("list").arg(&path), LIMIT)).collect();
         over.store(true, Ordering::Relaxed);
         for end in ends {
             end.expect("ctrace ends");

@@ -102,15 +102,15 @@ fn full_rings_are_told() {
         .expect("starts")
         .function("leaf")
         .args(["--ring-size", "4096"])
-        .program(&path, ["1000000"])
+        .program(&path, ["200000"])
         .finish()
         .expect("runs");
     let report = traced.report().expect("reports");
     let leaf = report.expect("leaf").expect("seen");
     assert!(report.loss("events") > 0, "{}", report.losses());
-    assert!(leaf.calls() < 1_000_000);
+    assert!(leaf.calls() < 200_000);
     // A lost entry is no call; a lost exit makes the call untimed.
-    assert!(leaf.calls() + report.loss("events") >= 1_000_000, "{}", report.losses());
+    assert!(leaf.calls() + report.loss("events") >= 200_000, "{}", report.losses());
 }
 
 #[test]

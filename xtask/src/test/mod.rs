@@ -149,12 +149,6 @@ const GROUPS: &[&[Stage]] = &[
             lint::clippy,
             "mistakes and unsafe code that lints know; code that needs more than stable Rust",
         ),
-        stage(
-            "packages",
-            Extent::Gate,
-            packages::run,
-            "packages that lack files; eBPF programs that depend on where they are built",
-        ),
     ],
     &[
         stage(
@@ -163,7 +157,13 @@ const GROUPS: &[&[Stage]] = &[
             live::alone,
             "what ctrace does where every probe of the machine is slow; breakpoints that it leaves",
         ),
-        // It needs one processor, and the tests beside it wait.
+        // These need one processor, and the tests beside them wait.
+        stage(
+            "packages",
+            Extent::Gate,
+            packages::run,
+            "packages that lack files; eBPF programs that depend on where they are built",
+        ),
         stage(
             "clippy of the eBPF programs",
             Extent::Gate,
