@@ -21,7 +21,10 @@ use crate::{
         process::{lookup::ProcessName, maps::MappedObject},
         select::{Selection, not_found::flawed_markers},
     },
-    ui::{self, listing, text::units::counted},
+    ui::{
+        self, listing,
+        text::{names::shorten, units::counted},
+    },
 };
 use anyhow::Context;
 use ctrace_core::{function::FunctionKind, report::render::json::write_pretty};
@@ -32,6 +35,9 @@ use std::{
     io::{BufWriter, Write},
     path::Path,
 };
+
+/// The functions of which inlined ones are named: of a large program they would take long.
+const MOST_DESCRIBED: usize = 1000;
 
 /// A row and, on request, how it would be traced.
 type Decided = (ListRow, Option<Result<Placement, Refusal>>);
@@ -203,6 +209,10 @@ fn decide(
             row.arguments = object.parameters(function).join(", ").into();
         }
     }
+    for (row, _) in decided.iter_mut().filter(|(row, _)| row.size.is_some()).take(MOST_DESCRIBED) {
+        let object = &objects[row.object_index];
+        row.inlined = object.inlined_into(&object.functions()[row.index]);
+    }
     Ok(decided)
 }
 
@@ -242,12 +252,25 @@ fn usdt_text(row: &ListRow, detailed: bool) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 
-/// Returns how a function is traced, and its arguments if they are known.
+/// Returns how a function is traced, its arguments if they are known, and what is inlined into it.
 fn function_text(row: &ListRow, placement: &Result<Placement, Refusal>) -> String {
-    match row.arguments.is_empty() || placement.is_err() {
-        true => explain(placement),
-        false => format!("{}; arguments: {}", explain(placement), row.arguments),
+    let mut text = explain(placement);
+    if !row.arguments.is_empty() && placement.is_ok() {
+        text += &format!("; arguments: {}", row.arguments);
     }
+    if !row.inlined.is_empty() {
+        text += &format!("; holds code of inlined {}", inlined_text(&row.inlined));
+    }
+    text
+}
+
+/// Names the first of some inlined functions.
+fn inlined_text(names: &[String]) -> String {
+    const SHOWN: usize = 4;
+    const ROOM: usize = 50;
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| shorten(name, ROOM)).collect();
+    let more = if names.len() > SHOWN { " and others" } else { "" };
+    shown.join(", ") + more
 }
 
 /// Returns what a point of a marker tells of, and with `detailed` the cost of a marker, its places in
@@ -315,6 +338,7 @@ impl Serialize for Functions<'_> {
                 "call": row.call.as_ref().map(|(call, _)| call),
                 "begins_call": row.call.as_ref().map(|(_, is_start)| is_start),
                 "point": row.point, "values": is_marker.then_some(&row.arguments),
+                "inlined": (!row.inlined.is_empty()).then_some(&row.inlined),
                 "sites": is_marker.then(|| marker_json(&row.marker_sites)),
             })
         })
@@ -361,6 +385,35 @@ mod tests {
         let how = |detailed| lines(&decided, detailed).next().unwrap().how;
         assert_eq!(how(true).as_deref(), Some("arguments: 8@%rax 4@$5"));
         assert_eq!(how(false), None);
+    }
+
+    #[test]
+    fn parts_of_a_function_follow_it_and_inlined_ones_are_named() {
+        let source = "
+            __attribute__((cold, noinline)) void fail(volatile int *x) { *x = 1; }
+            static inline __attribute__((always_inline)) int hash(int x) { return x * 31 + x / 7; }
+            __attribute__((noinline)) int handle(volatile int *x) {
+                if (*x == 77) { fail(x); fail(x); *x += 5; }
+                return hash(*x);
+            }
+            int main(int c, char **v) { volatile int x = c; return handle(&x); }
+        ";
+        let built = compile("gcc -g -O2", "c", source);
+        let objects = [built.object()];
+        let all = ["handle*".to_owned()];
+        let asked = Patterns { functions: &all, ..Patterns::default() };
+        let selection = Selector::parse(asked).unwrap().select(&objects, 9).unwrap();
+        let mut rows = list_functions(&objects, &selection, true);
+        let names: Vec<&str> = rows.iter().map(|row| &*row.name).collect();
+        assert_eq!(names, ["handle", "handle.cold"]);
+        let function = &objects[0].functions()[rows[0].index];
+        rows[0].inlined = objects[0].inlined_into(function);
+        let refused = Err(Refusal::NotCode);
+        let text = function_text(&rows[0], &refused);
+        assert!(text.ends_with("; holds code of inlined hash"), "{text}");
+        let many = ["a", "b", "c", "d", "e"].map(str::to_owned);
+        assert_eq!(inlined_text(&many), "a, b, c, d and others");
+        assert_eq!(inlined_text(&many[..4]), "a, b, c, d");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The rows of `ctrace list`: everything that can be traced, as data.
 
 use super::markers::MarkerSite;
+use super::names::demangle::{is_part, without_suffix};
 use super::names::home::Home;
 use super::object::Object;
 use super::select::naming::Naming;
@@ -37,6 +38,8 @@ pub struct ListRow {
     /// The places of a USDT site's arguments, as in its note; the names and types of a function's,
     /// once they are looked for; those of the values of a marker.
     pub arguments: Box<str>,
+    /// The names of functions with inlined code in a function, once they are looked for.
+    pub inlined: Vec<String>,
     /// For a USDT probe that is part of a pair, the name of the call and whether it begins it.
     pub call: Option<(Arc<str>, bool)>,
     /// The sites of a marker scope.
@@ -72,6 +75,7 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
             index: selected.index,
             site: 0,
             arguments: Box::default(),
+            inlined: Vec::new(),
             call: None,
             marker_sites: Vec::new(),
             point: None,
@@ -81,9 +85,11 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
     let programs = objects.iter().filter(|object| object.is_main());
     let names = programs.flat_map(|object| object.functions()).map(|function| &**function.name());
     let home = Home::of(names);
-    rows.sort_by_key(|row| {
+    let places = places(&rows);
+    rows.sort_by_cached_key(|row| {
         let is_of_program = objects[row.object_index].is_main();
-        (row.object_index, home.distance(&row.name, is_of_program))
+        let place = places[&(row.object_index, row.index)];
+        (row.object_index, home.distance(&row.name, is_of_program), place)
     });
     let calls = calls(objects, selection);
     for selected in &selection.usdt {
@@ -106,6 +112,7 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
                 index: selected.index,
                 site: number,
                 arguments: site.arguments.clone(),
+                inlined: Vec::new(),
                 call: calls.get(selected).cloned(),
                 marker_sites: Vec::new(),
                 point: None,
@@ -115,6 +122,24 @@ pub fn list_functions(objects: &[Object], selection: &Selection, with_lines: boo
     }
     rows.extend(selection.markers.iter().filter_map(|selected| marker(objects, selected)));
     rows
+}
+
+/// Returns where functions stand among those of their object: a part or a copy that the compiler made
+/// follows its function, and parts without one are last.
+fn places(rows: &[ListRow]) -> HashMap<(usize, usize), (usize, bool)> {
+    let of_name: HashMap<(usize, &str), usize> =
+        rows.iter().enumerate().map(|(at, row)| ((row.object_index, &*row.name), at)).collect();
+    let place = |(at, row): (usize, &ListRow)| {
+        let bare = without_suffix(&row.name);
+        let whole = (bare != &*row.name).then(|| of_name.get(&(row.object_index, bare))).flatten();
+        let place = match whole {
+            Some(whole) => (*whole, true),
+            None if is_part(&row.name) => (usize::MAX, true),
+            None => (at, false),
+        };
+        ((row.object_index, row.index), place)
+    };
+    rows.iter().enumerate().map(place).collect()
 }
 
 /// Returns the calls that USDT probes begin (`true`) or end.
@@ -151,6 +176,7 @@ fn marker(objects: &[Object], selected: &Match) -> Option<ListRow> {
         index: selected.index,
         site: 0,
         arguments: arguments(&scope.values),
+        inlined: Vec::new(),
         call: None,
         marker_sites: scope.sites.clone(),
         point: scope.point,

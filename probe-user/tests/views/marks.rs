@@ -43,6 +43,23 @@ pub(super) fn with_marks(measured: bool) -> Report {
     report
 }
 
+/// A row that only has a count has no time that probes could be most of.
+#[test]
+fn a_row_with_a_count_only_is_not_mostly_probes() {
+    let marked = |report: &Report| {
+        let text = sound(report, &ViewOptions::default(), &WIDE);
+        text.contains("p: mostly the cost of probes")
+    };
+    let mut report = with_marks(false);
+    report.functions.retain(|row| row.name.as_ref() == "tiny");
+    report.paths.clear();
+    assert!(marked(&report));
+    let row = &mut report.functions[0];
+    (row.timed, row.untimed, row.total_ns, row.self_ns) = (0, 0, Nanos::ZERO, Nanos::ZERO);
+    row.durations = Default::default();
+    assert!(!marked(&report));
+}
+
 #[test]
 fn rows_say_what_their_numbers_need() {
     check("marks", &with_marks(false), &ViewOptions::default(), &WIDE);

@@ -5,7 +5,7 @@ use ctrace_core::function::ProbeCost;
 use ctrace_core::report::{ProbeTimes, Report, SplitReport};
 use ctrace_core::units::Nanos;
 use ctrace_core::waits::WaitClass;
-use ctrace_user::testing::ui::ViewOptions;
+use ctrace_user::testing::ui::{Style, ViewOptions};
 
 /// A server that mostly waits for requests and for a lock.
 fn with_waits() -> Report {
@@ -39,7 +39,14 @@ fn with_waits() -> Report {
 #[test]
 fn waits_have_columns_and_rows() {
     let options = ViewOptions::default();
-    check("waits_80", &with_waits(), &options, &NARROW);
+    let narrow = check("waits_80", &with_waits(), &options, &NARROW);
+    let missing =
+        |text: &str| text.lines().find(|line| line.starts_with("No room for ")).map(str::to_owned);
+    let line = missing(&narrow).expect("a line names the columns left out");
+    let heading = narrow.lines().find(|line| line.contains(" calls ")).expect("headings");
+    assert!(line.contains("mean, p50, max") && !heading.contains(" mean "), "{narrow}");
+    let all = Style { width: Some(200), ..NARROW };
+    assert_eq!(missing(&sound(&with_waits(), &options, &all)), None);
     let text = check("waits_120", &with_waits(), &options, &WIDE);
     let place = |name: &str| text.find(name).expect("a row");
     assert!(place("serve") < place("checksum") && place("checksum") < place("[blocked: poll]"));

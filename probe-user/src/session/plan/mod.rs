@@ -377,6 +377,7 @@ impl Planner {
             plan.notes.push(self.jumps.note(unseen));
         }
         plan.notes.extend(self.values.take_note());
+        plan.notes.extend(remarks::rust_locks(objects, &plan));
         // In the report as well: functions may be missing because they were not looked for.
         plan.notes.extend(objects.iter().flat_map(Object::left_out));
         Ok(plan)

@@ -1,11 +1,42 @@
 //! Remarks on a selection for the user, before anything is traced.
 
-use super::Planner;
+use super::{Plan, Planner};
 use crate::target::{
     object::Object,
     place::Returns,
     select::{Selection, not_found::flawed_markers},
+    values::locks,
 };
+use ctrace_core::locks::LOCK;
+
+/// Where Rust's standard library waits for a `Mutex` on Linux.
+const RUST_WAITS: &str = "std::sys::sync::mutex::futex::Mutex::lock_contended";
+/// How the names of the start of Rust programs begin.
+const RUST_START: &str = "std::rt::lang_start";
+
+/// Says that the locks of Rust's standard library are none of libc, if those of libc are followed in a
+/// program of Rust.
+pub(super) fn rust_locks(objects: &[Object], plan: &Plan) -> Option<String> {
+    let is_lock_of_libc = |name: &str| locks::names().any(|known| known == name);
+    let follows = plan.planned().any(|planned| {
+        let info = &planned.info;
+        is_lock_of_libc(&info.name) && info.values.iter().any(|value| &*value.name == LOCK)
+    });
+    let functions = || objects.iter().filter(|it| it.is_main()).flat_map(Object::functions);
+    if !follows || !functions().any(|function| function.name().starts_with(RUST_START)) {
+        return None;
+    }
+    let has_waits = functions().any(|function| &**function.name() == RUST_WAITS);
+    let waits = match has_waits {
+        true => format!(", and the calls of -f '{RUST_WAITS}' are the waits for a Mutex"),
+        false => String::new(),
+    };
+    Some(format!(
+        "--locks follows the locks of libc. Mutex, RwLock and Condvar of Rust's standard library use \
+         futexes without libc and are not among them: --cpu shows how long each function was blocked on \
+         futexes{waits}"
+    ))
+}
 
 impl Planner {
     pub(super) fn remarks(&self, objects: &[Object], selection: &Selection) -> Vec<String> {

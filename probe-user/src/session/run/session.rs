@@ -34,7 +34,7 @@ mod times_by_kind;
 mod watch;
 
 pub(crate) use arming::Arming;
-pub(crate) use dear::among_callees;
+pub(crate) use dear::dear_at_start;
 pub(crate) use delivery::Delivery;
 pub(crate) use rounds::Rounds;
 pub(crate) use target::TracedTarget;

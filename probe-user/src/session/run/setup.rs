@@ -3,7 +3,7 @@
 use super::{
     arm::LinkOptions,
     before, every_lock,
-    session::{Arming, Delivery, Rounds, Session, TracedTarget, among_callees},
+    session::{Arming, Delivery, Rounds, Session, TracedTarget, dear_at_start},
     status::{Drawn, Status},
 };
 use crate::{
@@ -131,10 +131,9 @@ impl<'a> Setup<'a> {
         if !values && spec.select.values.iter().any(AskedValues::shows) {
             plan.remarks.push(UNSEEN_VALUES.to_owned());
         }
-        if spec.select.with_callees > 0 || spec.select.with_callers > 0 {
-            let remark = among_callees(plan.planned());
-            plan.remarks.extend(remark);
-        }
+        let unnamed = spec.select.with_callees > 0 || spec.select.with_callers > 0;
+        let remark = dear_at_start(plan.planned(), unnamed);
+        plan.remarks.extend(remark);
         if plan.functions() == 0 {
             match plan.refused.as_slice() {
                 [] if awaits_programs => {}

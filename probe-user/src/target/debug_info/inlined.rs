@@ -6,6 +6,7 @@ use crate::target::names::demangle;
 use crate::target::read::budget::{Budget, TooLarge};
 use gimli::{AttributeValue, DebuggingInformationEntry, UnitOffset, UnitRef};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Inlined code of a unit.
 #[derive(Default)]
@@ -33,6 +34,9 @@ struct Scope {
 
 /// Limit for one unit. Sane units have far fewer.
 const MOST_STRETCHES: usize = 1 << 22;
+/// Limits for one function: stretches that are looked at, and names.
+const MOST_WITHIN: usize = 1024;
+const MOST_NAMED: usize = 16;
 /// Bytes that a stretch, a scope or a function in a scope takes.
 const PART: u64 = 64;
 
@@ -55,6 +59,31 @@ impl Lines {
                 matches(&name).then_some((name, stretch.begin))
             })
         })
+    }
+
+    /// Returns the names of functions with inlined code at these addresses, those with the most code
+    /// first. The code of one counts with what is inlined into it.
+    pub(crate) fn inlined_into(&self, code: &Range<u64>) -> Vec<String> {
+        let mut sizes: HashMap<String, u64> = HashMap::new();
+        for unit in self.units_at(code.start) {
+            for stretch in self.inlined(unit).within(code).take(MOST_WITHIN) {
+                if self.budget.check().is_err() {
+                    return Vec::new();
+                }
+                let Some(name) = self.name(EntryAt { unit, offset: stretch.function }) else {
+                    continue;
+                };
+                let size = sizes.entry(name).or_default();
+                *size = size.saturating_add(stretch.end - stretch.begin);
+            }
+            if !sizes.is_empty() {
+                break;
+            }
+        }
+        let mut names: Vec<(u64, String)> =
+            sizes.into_iter().map(|(name, size)| (size, name)).collect();
+        names.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        names.into_iter().take(MOST_NAMED).map(|(_, name)| name).collect()
     }
 
     fn inlined(&self, unit: usize) -> &Inlined {
@@ -171,6 +200,13 @@ impl Inlined {
         })
     }
 
+    /// Returns the stretches that begin at these addresses.
+    fn within(&self, code: &Range<u64>) -> impl Iterator<Item = &Stretch> {
+        let before = self.stretches.partition_point(|stretch| stretch.begin < code.start);
+        let end = code.end;
+        self.stretches[before..].iter().take_while(move |stretch| stretch.begin < end)
+    }
+
     fn at(&self, address: u64) -> Option<UnitOffset> {
         let after = self.stretches.partition_point(|stretch| stretch.begin <= address);
         let near = self.stretches[..after].iter().rev();
@@ -262,6 +298,18 @@ mod tests {
         fn generic<T: Into<u64>>(x: T) -> u64 { place!(); x.into() * 7 }
         fn main() { println!("{}", generic(W(std::env::args().count() as u64).method())); }
     "#;
+
+    #[test]
+    fn names_what_a_function_holds() {
+        let held = |compiler: &str| {
+            let built = compile(compiler, "c", C);
+            let object = built.object();
+            let main = object.functions().iter().find(|it| it.raw() == "main").expect("a function");
+            object.inlined_into(main)
+        };
+        assert_eq!(held("gcc -g -O1"), ["outer", "inner"], "the one with more code is first");
+        assert_eq!(held("gcc -O1"), [""; 0], "nothing without debug information");
+    }
 
     #[test]
     fn names_inlined_functions() {

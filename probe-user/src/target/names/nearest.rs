@@ -1,5 +1,8 @@
 //! Finds the names closest to one that was not found.
 
+/// Names that are farther than the closest by more wrong letters than this are no guesses.
+const FAR_OFF: usize = 6;
+
 /// Returns the `limit` names most like `wanted`, the best first.
 pub(crate) fn nearest<'a>(
     wanted: &str,
@@ -35,6 +38,8 @@ pub(crate) fn nearest_of<'a>(
             best.truncate(limit);
         }
     }
+    let closest = best.first().map_or(0, |(distance, _)| *distance);
+    best.retain(|(distance, _)| *distance <= closest + FAR_OFF);
     best.into_iter().map(|(_, name)| name.to_owned()).collect()
 }
 

@@ -5,6 +5,7 @@
 
 mod debug_files;
 mod error;
+mod inlined;
 mod parts;
 pub(crate) mod symbols;
 mod variables;
@@ -310,12 +311,6 @@ impl Object {
             let name = self.function_around(address)?.name();
             Some(demangle::without_suffix(name).to_owned())
         })
-    }
-
-    /// Returns the name of an inlined function that matches, and that of the function around it.
-    pub(crate) fn inlined_like(&self, matches: impl Fn(&str) -> bool) -> Option<(String, String)> {
-        let (name, address) = self.with_lines(|lines| lines.inlined_like(matches))?;
-        Some((name, demangle::without_suffix(self.function_around(address)?.name()).to_owned()))
     }
 
     /// Returns the function around an address.

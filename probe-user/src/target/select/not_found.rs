@@ -22,6 +22,8 @@ pub struct NotFound {
     pub candidates: usize,
     /// The closest names.
     pub nearest: Vec<String>,
+    /// The explanation that the name is inlined into another function. It comes first.
+    pub inlined: Option<String>,
     /// Possible explanations, each a short sentence.
     pub hints: Vec<String>,
 }
@@ -45,7 +47,7 @@ impl NotFound {
             names_of([*object]).map(move |name| (name, is_main))
         });
         let names = names.map(|(name, is_main)| (name, home.distance(name, is_main)));
-        let mut hints = Vec::new();
+        let (mut inlined, mut hints) = (None, Vec::new());
         for object in &searched {
             hints.extend(chosen_at_load(pattern, object));
             if let Some(reason) = &object.symbols().broken {
@@ -53,7 +55,7 @@ impl NotFound {
             }
             hints.extend(object.left_out());
             if object.is_main() || searched.len() == 1 {
-                hints.extend(inlined_hint(pattern, object));
+                inlined = inlined.or_else(|| inlined_hint(pattern, object));
             }
             hints.extend(stripped_hint(object).filter(|_| object.is_main() || searched.len() == 1));
         }
@@ -66,7 +68,12 @@ impl NotFound {
         Self {
             pattern: pattern.text.clone(),
             kind: SearchedKind::Function,
-            nearest: nearest_of(&pattern.stem, names, NEAREST),
+            // Where it is known what was meant, nothing is guessed.
+            nearest: match inlined {
+                Some(_) => Vec::new(),
+                None => nearest_of(&pattern.stem, names, NEAREST),
+            },
+            inlined,
             candidates: searched.iter().map(|object| object.functions().len()).sum(),
             searched: searched.iter().map(|object| object.name().to_string()).collect(),
             hints: hints.into_iter().chain(object_hint(pattern, objects, &searched)).collect(),
@@ -93,6 +100,7 @@ impl NotFound {
             nearest: close,
             candidates: probes.len(),
             searched: searched.iter().map(|object| object.name().to_string()).collect(),
+            inlined: None,
             hints: broken.into_iter().chain(object_hint(pattern, objects, &searched)).collect(),
         }
     }
@@ -115,6 +123,7 @@ impl NotFound {
             nearest: nearest_scopes(&pattern.stem, &scopes),
             candidates: scopes.len(),
             searched: searched.iter().map(|object| object.name().to_string()).collect(),
+            inlined: None,
             hints: flaws
                 .into_iter()
                 .chain(none)
@@ -134,6 +143,7 @@ impl NotFound {
             searched: Vec::new(),
             candidates,
             nearest: Vec::new(),
+            inlined: None,
             hints: vec!["-x took all of them away".to_owned()],
         }
     }
@@ -167,6 +177,9 @@ impl fmt::Display for NotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = self.kind;
         write!(f, "no {kind} matches `{}`", self.pattern)?;
+        if let Some(inlined) = &self.inlined {
+            write!(f, ": {inlined}")?;
+        }
         if !self.searched.is_empty() {
             let shown = text::first_few(5, &self.searched);
             write!(f, " (searched {} in {shown})", count(self.candidates, kind))?;
@@ -320,4 +333,32 @@ fn stripped_hint(object: &Object) -> Option<String> {
          unstripped build; {looked}",
         object.name()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::target::fixtures::compile;
+    use crate::target::select::{Patterns, Selector};
+
+    #[test]
+    fn an_inlined_function_is_told_first_and_nothing_is_guessed() {
+        let source = "
+            static inline __attribute__((always_inline)) int parse_header(int x) { return x * 7 / 9; }
+            __attribute__((noinline)) int parse_headers(int x) { return parse_header(x) + x; }
+            int main(int c, char **v) { return parse_headers(c); }
+        ";
+        let told = |name: &str| {
+            let objects = [compile("gcc -g -O1", "c", source).object()];
+            let functions = [name.to_owned()];
+            let patterns = Patterns { functions: &functions, ..Patterns::default() };
+            let selector = Selector::parse(patterns).expect("a pattern");
+            selector.select(&objects, 9).expect_err("no function has this name").to_string()
+        };
+        let inlined = told("parse_header");
+        let begin = "no function matches `parse_header`: `parse_header` is there, but inlined into \
+                     parse_headers";
+        assert!(inlined.starts_with(begin) && !inlined.contains("close to it"), "{inlined}");
+        let typo = told("parse_haeders");
+        assert!(typo.contains("; close to it: parse_headers"), "{typo}");
+    }
 }

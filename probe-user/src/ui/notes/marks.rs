@@ -107,7 +107,10 @@ impl Marks {
                 Mark::Conditional => row.condition.is_some(),
                 Mark::UntilTailCall => row.until_tail_call && row.calls > 0,
                 Mark::Unseen => row.untimed > 0 && !row.is_point(),
-                Mark::MostlyProbes => row.is_mostly_probes() && !row.is_point(),
+                // Without times there is nothing to read with care.
+                Mark::MostlyProbes => {
+                    row.is_mostly_probes() && row.total_ns.0 > 0 && !row.is_point()
+                }
                 Mark::OthersSelf => others[index],
                 Mark::Unended => unended[index],
             };

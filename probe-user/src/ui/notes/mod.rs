@@ -7,7 +7,7 @@ pub(crate) mod loss;
 pub(crate) mod marks;
 pub(crate) mod waiting;
 
-use crate::ui::text::names::plain;
+use crate::ui::text::names::{plain, shorten};
 use crate::ui::text::units::{count, counted};
 use ctrace_core::function::FunctionKind;
 use ctrace_core::report::render::clean::clean;
@@ -112,12 +112,13 @@ fn selected(report: &Report) -> impl Iterator<Item = &FunctionReport> {
 /// Names the first of some functions.
 fn names(functions: &[&FunctionReport]) -> String {
     const MOST_NAMED: usize = 3;
+    const ROOM: usize = 60;
     // Functions of one name, such as the variants of a destructor, are named once.
     let same: Vec<_> = functions.chunk_by(|a, b| a.name == b.name).collect();
     let first = same.iter().take(MOST_NAMED);
-    let name = |same: &&[&FunctionReport]| match same.len() {
-        1 => clean(&same[0].name).into_owned(),
-        n => format!("{} ({n})", clean(&same[0].name)),
+    let name = |same: &&[&FunctionReport]| {
+        let name = shorten(&clean(&same[0].name), ROOM);
+        if same.len() == 1 { name } else { format!("{name} ({})", same.len()) }
     };
     let mut named: Vec<_> = first.map(name).collect();
     let more = functions.len() - same.iter().take(MOST_NAMED).map(|same| same.len()).sum::<usize>();

@@ -127,8 +127,10 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let marks = Marks::of(context.report);
     let net = is_net(context);
     let (rows, left_out) = choose(context, &marks, net);
+    let (table, narrowed) = table(context, &rows, &marks, net);
     head::stretch(context)
-        + &table(context, &rows, &marks, net)
+        + &table
+        + &narrowed.map(|line| text::paragraph(&line, Tone::Dim, context.style)).unwrap_or_default()
         + &context.left_out(left_out, "function", "functions")
         + &marks.legend(&rows, context.style)
         + &remarks(context, &rows, net)
@@ -234,7 +236,14 @@ fn choose(context: &Context<'_>, marks: &Marks, net: bool) -> (Vec<usize>, usize
     marks.cut(rows, is_asked, context.selection.top.unwrap_or(TOP))
 }
 
-fn table(context: &Context<'_>, rows: &[usize], marks: &Marks, net: bool) -> String {
+/// Returns the table and, if there was no room for all numbers of a report with waits, a line that names
+/// those left out.
+fn table(
+    context: &Context<'_>,
+    rows: &[usize],
+    marks: &Marks,
+    net: bool,
+) -> (String, Option<String>) {
     let list: Vec<&FunctionReport> = rows.iter().map(|&at| &context.report.functions[at]).collect();
     let names: Vec<String> = list.iter().map(|row| names::label(row)).collect();
     let works: Vec<bool> = rows.iter().map(|&at| !marks.hardly_works(at)).collect();
@@ -242,9 +251,10 @@ fn table(context: &Context<'_>, rows: &[usize], marks: &Marks, net: bool) -> Str
     let heading = stack::name_column(&[], 0).width();
     let longest = names.iter().map(|name| names::width(name)).fold(heading, usize::max);
     let mut groups = Vec::new();
-    let mut room = usize::MAX;
+    let (mut room, mut drawn) = (usize::MAX, All);
     for layout in &LAYOUTS {
         groups = columns_of(numbers_of(context), &list, &works, letters.as_ref(), layout, net);
+        drawn = layout.numbers;
         let Some(width) = context.style.width else { break };
         let refs: Vec<&ColumnGroup> = groups.iter().collect();
         // Two spaces separate the name from the rest.
@@ -254,7 +264,18 @@ fn table(context: &Context<'_>, rows: &[usize], marks: &Marks, net: bool) -> Str
         }
     }
     groups.insert(0, ColumnGroup::untitled(vec![stack::name_column(&names, room)]));
-    grid::draw(&groups.iter().collect::<Vec<_>>())
+    let narrowed = has_waits(context).then(|| left_out_for_width(drawn)).flatten();
+    (grid::draw(&groups.iter().collect::<Vec<_>>()), narrowed)
+}
+
+/// Names the numbers that a table with waits has no room for.
+fn left_out_for_width(drawn: Numbered) -> Option<String> {
+    let missing = WITH_WAITS.iter().filter(|it| it.least > drawn).map(|it| it.heading);
+    let missing: Vec<&str> = missing.collect();
+    (!missing.is_empty()).then(|| {
+        let names = missing.join(", ");
+        format!("No room for {names}: COLUMNS=200 or --view detail shows them.")
+    })
 }
 
 /// Returns the columns after the name.

@@ -20,6 +20,8 @@ use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 const MUCH: f64 = 1.0;
 /// Functions that are named.
 const MOST: usize = 3;
+/// Named functions are remarked on at the start if one of so many is single-stepped, and so many are.
+const SHARE_OF: usize = 4;
 /// Columns of such a name.
 const ROOM: usize = 60;
 
@@ -111,15 +113,21 @@ impl Dear {
     }
 }
 
-/// Returns a remark on planned functions with single-stepped probes, among which are those that nobody
-/// has named.
-pub(crate) fn among_callees<'a>(planned: impl Iterator<Item = &'a Planned>) -> Option<String> {
+/// Returns a remark on planned functions with single-stepped probes: on a large share of many, and on any
+/// of those that nobody has named (`unnamed`).
+pub(crate) fn dear_at_start<'a>(
+    planned: impl Iterator<Item = &'a Planned>,
+    unnamed: bool,
+) -> Option<String> {
     let mut all = 0;
     let dear = |planned: &Planned| match &planned.sites {
         Sites::Function(placement) => Dear::of(Arc::clone(&planned.info.name), placement),
         _ => None,
     };
     let dear: Vec<Dear> = planned.inspect(|_| all += 1).filter_map(dear).collect();
+    if !unnamed && (dear.len() < SHARE_OF || dear.len() < all / SHARE_OF) {
+        return None;
+    }
     let names: Vec<_> =
         dear.iter().take(MOST).map(|dear| shorten(&clean(&dear.name), ROOM)).collect();
     let more = match dear.len().saturating_sub(MOST) {
@@ -133,7 +141,7 @@ pub(crate) fn among_callees<'a>(planned: impl Iterator<Item = &'a Planned>) -> O
              each, because the kernel single-steps an instruction under their probes: {}{more}; \
              -x leaves functions out, and `ctrace list -v` tells of each",
             dear.len(),
-            counted(all, "chosen function", "chosen functions"),
+            counted(all as u64, "chosen function", "chosen functions"),
             names.join(", "),
         )
     })
@@ -180,14 +188,20 @@ mod tests {
     fn callees_that_are_single_stepped_are_counted_and_named() {
         use CostClass::{Emulated, SingleStep};
         let cheap = || planned("cheap", Emulated, Emulated, None);
-        assert_eq!(among_callees([cheap(), cheap()].iter()), None);
+        assert_eq!(dear_at_start([cheap(), cheap()].iter(), true), None);
         let by_exit = |name| planned(name, Emulated, SingleStep, None);
         let by_entry = planned("by_entry", SingleStep, Emulated, None);
-        let some = among_callees([by_exit("a"), cheap(), by_entry].iter()).expect("a remark");
+        let some = dear_at_start([by_exit("a"), cheap(), by_entry].iter(), true).expect("a remark");
         assert!(some.contains(" 2 of the 3 chosen functions "), "{some}");
         assert!(some.contains(": a, by_entry; -x"), "{some}");
+        let named = |cheap_ones: usize, dear_ones: usize| {
+            let dear = (0..dear_ones).map(|at| by_exit(["a", "b", "c", "d"][at]));
+            let all: Vec<Planned> = (0..cheap_ones).map(|_| cheap()).chain(dear).collect();
+            dear_at_start(all.iter(), false).is_some()
+        };
+        assert_eq!([named(0, 3), named(12, 4), named(16, 4)], [false, true, false]);
         let many = ["a", "b", "c", "d", "e"].map(by_exit);
-        let many = among_callees(many.iter()).expect("a remark");
+        let many = dear_at_start(many.iter(), true).expect("a remark");
         assert!(many.contains(": a, b, c and 2 more; -x"), "{many}");
     }
 
