@@ -9,8 +9,11 @@ use crate::target::{
 };
 use ctrace_core::locks::LOCK;
 
-/// Where Rust's standard library waits for a `Mutex` on Linux.
-const RUST_WAITS: &str = "std::sys::sync::mutex::futex::Mutex::lock_contended";
+/// Where Rust's standard library waits for a `Mutex` on Linux, as the two manglings name it.
+const RUST_WAITS: [&str; 2] = [
+    "std::sys::sync::mutex::futex::Mutex::lock_contended",
+    "<std::sys::sync::mutex::futex::Mutex>::lock_contended",
+];
 /// How the names of the start of Rust programs begin.
 const RUST_START: &str = "std::rt::lang_start";
 
@@ -26,11 +29,10 @@ pub(super) fn rust_locks(objects: &[Object], plan: &Plan) -> Option<String> {
     if !follows || !functions().any(|function| function.name().starts_with(RUST_START)) {
         return None;
     }
-    let has_waits = functions().any(|function| &**function.name() == RUST_WAITS);
-    let waits = match has_waits {
-        true => format!(", and the calls of -f '{RUST_WAITS}' are the waits for a Mutex"),
-        false => String::new(),
-    };
+    let mut names = functions().map(|function| &**function.name());
+    let waits = names.find(|name| RUST_WAITS.contains(name)).map_or_else(String::new, |name| {
+        format!(", and the calls of -f '{name}' are the waits for a Mutex")
+    });
     Some(format!(
         "--locks follows the locks of libc. Mutex, RwLock and Condvar of Rust's standard library use \
          futexes without libc and are not among them: --cpu shows how long each function was blocked on \
