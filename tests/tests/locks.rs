@@ -259,3 +259,22 @@ fn commands_without_locks_refuse_to_follow_them() {
         );
     }
 }
+
+/// Rust's own locks are none of libc, and the report says what shows them.
+#[test]
+fn a_rust_program_gets_another_way_than_libc() {
+    let env = or_skip!(gate::live(Link::Session));
+    let rust = env.targets.get(&program("panic.rs").flags(["-O"])).expect("builds");
+    let said = |target: &PathBuf| {
+        let run = Command::new(&env.ctrace).args(["run", "--locks", "--"]).arg(target).output();
+        let run = run.expect("runs");
+        // Lines are wrapped at words.
+        let text = String::from_utf8_lossy(&run.stderr) + String::from_utf8_lossy(&run.stdout);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let told = said(&rust);
+    assert!(told.contains("Rust's standard library use futexes without libc"), "{told}");
+    assert!(told.contains("--cpu shows how long each function was blocked on futexes"), "{told}");
+    let other = said(&target(&env));
+    assert!(other.contains("held_lock") && !other.contains("Rust"), "{other}");
+}
