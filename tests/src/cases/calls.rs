@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 const COUNTS: &[&str] = &["leaf", "ping", "pong", "descend", "tail_*"];
 
 pub(super) fn counts(env: &Env) -> Result<()> {
-    let calls = env.scaled(1_000_000);
+    let calls = env.scaled(300_000);
     let traced = traced_as_untraced(env, &program("counts.c"), &[&calls], COUNTS, &[])?;
     let report = traced.report()?;
     for name in ["leaf", "ping", "pong", "tail_third"] {

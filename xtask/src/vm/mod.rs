@@ -70,7 +70,6 @@ const OF_AN_OLD_KERNEL: &[&str] = &[
     "fork_and_vfork",
     "opened_library",
     "arguments_of_usdt_probes",
-    "pairs_of_usdt_probes",
     "an_instruction_the_kernel_refuses",
     "death_by_signal",
     "a_held_command_outlives_ctrace",
@@ -80,7 +79,6 @@ const OF_AN_OLD_KERNEL: &[&str] = &[
     "waits_with_their_reasons",
     "markers_to_every_end",
     "markers_over_exec_of_a_thread",
-    "markers_of_a_killed_ctrace",
     "clock_steps",
 ];
 

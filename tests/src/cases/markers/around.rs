@@ -101,7 +101,7 @@ pub(crate) fn markers_in_a_burst(env: &Env) -> Result<()> {
 
 /// Delivered and lost events sum up to the written ones: two events a call.
 pub(crate) fn markers_with_full_rings(env: &Env) -> Result<()> {
-    let calls = env.scaled(2_000_000);
+    let calls = env.scaled(600_000);
     let traced = Trace::run(env)?
         .args(["--ring-size", "4096", "--on-full", "drop"])
         .program(&env.targets.get(&program("marks_threads.c"))?, ["rate", "1", &calls])
