@@ -229,7 +229,6 @@ fn what_does_not_fit_is_refused() {
         (&[file][..], "cannot open"),
         (&[&pid, "-f", "*", "--time", "1s.."], "are for a recording"),
         (&[&pid, "-f", "*", "--budget", "1%"], "--budget is for reports"),
-        (&["-d", "1", "-f", "*", "--", "true"], "--duration is for a running process"),
         (&[&pid, "other"], "no process is named `other`"),
         (&[file, "--arg", "f: 0:i32"], "--arg, --ret, --where and --locks are for a process"),
         (&[file, "--follow"], "are for a process"),

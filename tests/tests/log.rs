@@ -239,7 +239,6 @@ fn what_does_not_fit_is_told() {
     for (arguments, why) in [
         (&["1", "--grep", "("][..], "--grep <REGEX>"),
         (&["1", "--level", "loud"], "--level <LEVEL>"),
-        (&["-d", "1", "-f", "*", "--", "true"], "--duration is for a running process"),
     ] {
         let mut command = Command::new(&env.ctrace);
         let finished = run(command.arg("log").args(arguments), LIMIT).expect("runs");

@@ -71,6 +71,27 @@ fn short_calls_are_their_callers_time() {
     assert!((1.2..1.9).contains(&ratio), "self time of outer grew {ratio} times");
 }
 
+/// When the time is up, the command goes on without probes, and ctrace exits as it does.
+#[test]
+fn a_command_is_traced_for_a_while() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("budget.c")).expect("builds");
+    let traced = Trace::run(&env)
+        .map(|trace| trace.function("round_").args(["-d", "1"]))
+        .and_then(|trace| trace.program(&path, ["4", "0"]).finish()?.expect_code(0))
+        .expect("traces");
+    let told = "the time is up; the command goes on without being traced";
+    assert!(traced.finished.stderr.contains(told), "{}", traced.finished.stderr);
+    let stdout = &traced.finished.stdout;
+    let counted = stdout.lines().find_map(|line| line.strip_prefix("calls round_ ")?.parse().ok());
+    let counted: u64 = counted.unwrap_or_else(|| panic!("{stdout}"));
+    let seen = calls(traced.report().expect("a report"), "round_");
+    assert!(
+        seen > 0 && seen < counted * 7 / 10,
+        "{seen} of {counted} calls in a quarter of the time"
+    );
+}
+
 #[test]
 fn depth_leaves_out_what_is_deeper() {
     let env = or_skip!(gate::live(Link::Session));

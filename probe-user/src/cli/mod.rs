@@ -166,6 +166,9 @@ pub(crate) struct ListArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub trace: TraceArgs,
+    /// Stop tracing after this many seconds (also 500ms, 2m). The command goes on
+    #[arg(short, long, value_name = "SECONDS", value_parser = values::seconds)]
+    pub duration: Option<Duration>,
     #[command(flatten)]
     pub user: UserArgs,
     /// The command and its arguments
@@ -284,7 +287,7 @@ pub(crate) struct RecordArgs {
     pub what: WhatArgs,
     #[command(flatten)]
     pub process: ProcessArgs,
-    /// Stop after this many seconds (also 500ms, 2m)
+    /// Stop after this many seconds (also 500ms, 2m). A command goes on
     #[arg(short, long, value_name = "SECONDS", value_parser = values::seconds)]
     pub duration: Option<Duration>,
     #[command(flatten)]

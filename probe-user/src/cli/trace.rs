@@ -47,7 +47,7 @@ pub(crate) struct LinesArgs {
     pub command: Vec<OsString>,
     #[command(flatten)]
     pub user: ChosenUserArgs,
-    /// Stop after this many seconds (also 500ms, 2m)
+    /// Stop after this many seconds (also 500ms, 2m). A command goes on
     #[arg(short, long, value_name = "SECONDS", value_parser = values::seconds)]
     pub duration: Option<Duration>,
     /// Write the lines to this file; - is stdout

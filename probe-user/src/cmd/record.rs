@@ -35,7 +35,13 @@ pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
         bpf::require()?;
         let output = output(&args.file)?;
         let program = run::program(&args.command, &resolved, &user);
-        return Ok(run::launch(&spec::trace(&args.what), &program, output, verbose)?);
+        return Ok(run::launch(
+            &spec::trace(&args.what),
+            &program,
+            output,
+            args.duration,
+            verbose,
+        )?);
     }
     bpf::require()?;
     let mut spec = spec::trace(&args.what);
@@ -46,10 +52,6 @@ pub(super) fn main(args: &RecordArgs, verbose: u8) -> Result<u8, Failure> {
 
 /// Refuses what is for a running process.
 fn check_command(args: &RecordArgs) -> anyhow::Result<()> {
-    ensure!(
-        args.duration.is_none(),
-        "--duration is for a running process (-p PROCESS): a command is recorded until it ends"
-    );
     let first = &args.command[0];
     ensure!(
         ProcessName::of_number(first).is_none(),

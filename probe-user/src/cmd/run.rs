@@ -22,7 +22,7 @@ use crate::{
     user::Identity,
 };
 use anyhow::{anyhow, ensure};
-use std::ffi::OsString;
+use std::{ffi::OsString, time::Duration};
 
 pub(super) fn main(args: &RunArgs, verbose: u8) -> Result<u8, Failure> {
     signals::await_trace()?;
@@ -76,7 +76,7 @@ fn trace_command(
         sink::Default::Stderr,
     )?));
     let program = program(&args.command, resolved, user);
-    launch(&spec::traced(&args.trace), &program, output, verbose)
+    launch(&spec::traced(&args.trace), &program, output, args.duration, verbose)
 }
 
 /// Returns a command that shares ctrace's input and output.
@@ -88,16 +88,17 @@ pub(super) fn program<'a>(
     Program { words, resolved, user, streams: Streams::Ours }
 }
 
-/// Launches a command under trace. Returns its exit status.
+/// Launches a command and traces it, up to the time limit. Returns its exit status.
 pub(super) fn launch(
     spec: &TraceSpec,
     program: &Program<'_>,
     output: Output,
+    after: Option<Duration>,
     verbose: u8,
 ) -> anyhow::Result<u8> {
     let prepared = |plan: &_, pid| {
         super::announce(verbose, plan, pid);
-        Ending::new(Signals::Forward(pid), None)
+        Ending::new(Signals::Forward(pid), after)
     };
     let (mut launched, traced) =
         session::run::launch::trace(spec, program, output, prepared, || Ok(()))?;
@@ -111,7 +112,13 @@ pub(super) fn launch(
             ui::say(&format!("{why}{goes_on}"));
             true
         }
-        traced => traced.map(|()| false)?,
+        traced => {
+            traced?;
+            if after.is_some() && launched.goes_on() {
+                ui::say("the time is up; the command goes on without being traced");
+            }
+            false
+        }
     };
     launched.let_go()?;
     // A wait for ctrace includes the command.

@@ -52,12 +52,11 @@ pub(super) fn lines(
     signals::await_trace()?;
     let mut spec = spec::trace(&args.what);
     if !args.command.is_empty() {
-        ensure_no_duration(&args)?;
         let (resolved, user) = run::resolve(subcommand, &args.command, args.user.user.as_deref())?;
         bpf::require()?;
         let output = output(&args, form, sink::Default::Stderr)?;
         let program = run::program(&args.command, &resolved, &user);
-        return Ok(run::launch(&spec, &program, output, verbose)?);
+        return Ok(run::launch(&spec, &program, output, args.duration, verbose)?);
     }
     let names = processes_of(&args)?;
     bpf::require()?;
@@ -118,14 +117,6 @@ fn check_live(args: &LinesArgs) -> anyhow::Result<()> {
         args.what.probes.budget.is_none(),
         "--budget is for reports: the lines could not tell calls that were not seen from calls that \
          were not made; trace fewer functions, or use --max-slowdown"
-    );
-    Ok(())
-}
-
-fn ensure_no_duration(args: &LinesArgs) -> anyhow::Result<()> {
-    ensure!(
-        args.duration.is_none(),
-        "--duration is for a running process: a command is traced until it ends"
     );
     Ok(())
 }
