@@ -7,7 +7,11 @@ use super::{
         lockdown,
     },
 };
-use std::{fmt, io, path::PathBuf, time::Duration};
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 use thiserror::Error;
 
 /// The kernel's `ENOTSUPP`, which libc does not define: uprobes cannot replace the instruction.
@@ -82,7 +86,7 @@ pub enum BpfError {
     #[error(
         "{} is not traced: {done} of {sites} probes took {:.1} s to place, and all would block new \
          processes of this machine for too long; other processes map this file very often, or the machine is \
-         busy: try again, end those, or choose fewer functions (-f)", .path.display(), .taken.as_secs_f64()
+         busy: try again, end those, or choose fewer functions (-f)", known(.path).display(), .taken.as_secs_f64()
     )]
     TooSlow { path: PathBuf, sites: usize, done: usize, taken: Duration },
 
@@ -94,7 +98,7 @@ pub enum BpfError {
     TooManyPerfSites { sites: usize, limit: usize, seconds: usize },
 
     #[error(
-        "{kind} links to {}{} are refused: {source}; {hint}", .path.display(), at(.place)
+        "{kind} links to {}{} are refused: {source}; {hint}", known(.path).display(), at(.place)
     )]
     Refused {
         kind: LinkKind,
@@ -153,6 +157,12 @@ fn rights(missing: &[Capability], lockdown: &Option<String>) -> String {
 
 fn at(place: &Option<u64>) -> String {
     place.map_or(String::new(), |offset| format!(" at offset {offset:#x}"))
+}
+
+/// Returns the path behind a link of `/proc`, by which files of other processes are opened.
+fn known(path: &Path) -> PathBuf {
+    let link = path.starts_with("/proc").then(|| fs::read_link(path).ok());
+    link.flatten().unwrap_or_else(|| path.to_owned())
 }
 
 /// The remedy where no more files can be opened.
@@ -241,6 +251,18 @@ mod tests {
         assert!(BpfError::permission("x", &error(libc::EPERM)).is_some());
         assert!(BpfError::permission("x", &error(libc::EACCES)).is_some());
         assert!(BpfError::permission("x", &error(libc::EINVAL)).is_none());
+    }
+
+    #[test]
+    fn a_file_has_its_own_name() {
+        let slow = |path: &Path| {
+            let (path, taken) = (path.to_owned(), Duration::from_secs(3));
+            BpfError::TooSlow { path, sites: 9, done: 4, taken }.to_string()
+        };
+        let own = std::env::current_exe().expect("a program");
+        let told = slow(Path::new("/proc/self/exe"));
+        assert!(told.starts_with(&format!("{} is not traced", own.display())), "{told}");
+        assert!(slow(Path::new("/lib/none.so")).starts_with("/lib/none.so is not"));
     }
 
     #[test]
