@@ -1,7 +1,6 @@
 //! Runs the table of checks on this machine's kernel with session links. Those that depend on the
-//! kind of link run with perf links as well. Virtual machines run what depends on the kernel, with
-//! the links that ctrace uses there: multi links under Linux 6.12, perf links under 6.1. `cargo xtask
-//! test --all` runs all checks here with each kind.
+//! kind of link run with multi links and with perf links where ctrace uses them: in virtual machines,
+//! under Linux 6.12 and 6.1. `cargo xtask test --all` runs all checks here with each kind.
 
 use ctrace_tests::env::Link;
 use ctrace_tests::{cases, gate, or_skip};
@@ -11,13 +10,13 @@ use std::sync::{PoisonError, RwLock};
 static QUIET: RwLock<()> = RwLock::new(());
 const MEASURING: &[&str] = &["known_durations", "attach_for_a_while"];
 
-fn check(name: &str, link: Link) {
+fn check(name: &str) {
     // A failed test poisons the lock. That does not concern the next one.
     let _alone =
         MEASURING.contains(&name).then(|| QUIET.write().unwrap_or_else(PoisonError::into_inner));
     let _shared = _alone.is_none().then(|| QUIET.read().unwrap_or_else(PoisonError::into_inner));
     let case = cases::find(name).expect("a case of this name");
-    let env = or_skip!(gate::live(link));
+    let env = or_skip!(gate::live(Link::Session));
     if let Err(error) = (case.check)(&env) {
         panic!("{name}: {error:#}");
     }
@@ -26,7 +25,7 @@ fn check(name: &str, link: Link) {
 /// A test for each case.
 macro_rules! kernel_tests {
     ($($name:ident)*) => {
-        $(#[test] fn $name() { check(stringify!($name), Link::Session); })*
+        $(#[test] fn $name() { check(stringify!($name)); })*
 
         #[test]
         fn every_case_of_the_table_is_here() {
@@ -120,46 +119,4 @@ kernel_tests! {
     markers_with_full_rings
     markers_attached_often
     messages_and_plots
-}
-
-/// Emulated, each of these takes twenty times as long.
-macro_rules! tests_of_perf_links {
-    ($($name:ident)*) => {
-        mod with_perf_links {
-            use super::{Link, cases, check};
-
-            $(#[test] fn $name() { check(stringify!($name), Link::Perf); })*
-
-            #[test]
-            fn every_case_that_depends_on_links_is_here() {
-                let here = [$(stringify!($name)),*];
-                let suits = |case: &&cases::Case| (case.unsuited)(Link::Perf).is_none();
-                let depends = |case: &&cases::Case| case.depends == cases::On::Links;
-                for case in cases::CASES.iter().filter(suits).filter(depends) {
-                    assert!(here.contains(&case.name), "{} is missing in kernel.rs", case.name);
-                }
-            }
-        }
-    };
-}
-
-tests_of_perf_links! {
-    counts
-    recursion_under_return_probes
-    threads
-    counted_as_seen
-    longjmp
-    exec_of_itself
-    exec_of_another_program
-    fork_and_vfork
-    a_fork_over_long_nops
-    other_stacks
-    opened_library
-    an_instruction_the_kernel_refuses
-    library_opened_after_attach
-    a_library_that_forbids_return_probes
-    a_program_that_forbids_return_probes
-    a_held_command_outlives_ctrace
-    attach_for_a_while
-    a_killed_ctrace_leaves_nothing
 }

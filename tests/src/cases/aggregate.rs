@@ -1,7 +1,7 @@
 //! Calls that the eBPF programs count themselves (`--aggregate`), beside the same calls as events.
 
 use super::traced_as_untraced;
-use crate::env::{Env, Link};
+use crate::env::Env;
 use crate::report::Report;
 use crate::targets::program;
 use anyhow::{Context as _, Result, ensure};
@@ -27,9 +27,8 @@ pub(super) fn counted_as_seen(env: &Env) -> Result<()> {
         ("threads.c", &[&calls, "300"], &["work", "inner", "blink"]),
     ];
     // An emulated processor takes a minute to check the programs of each trace. What they count does not
-    // depend on the kernel, nor on what calls them.
-    let is_repeated = env.slower > 1 || env.link == Link::Perf;
-    let programs = if is_repeated { &programs[..1] } else { &programs[..] };
+    // depend on the kernel.
+    let programs = if env.slower > 1 { &programs[..1] } else { &programs[..] };
     for &(source, arguments, globs) in programs {
         let trace = |options: &[&str]| {
             let traced = traced_as_untraced(env, &program(source), arguments, globs, options)?;

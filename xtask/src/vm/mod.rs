@@ -52,33 +52,43 @@ struct Machine {
 }
 
 const MACHINES: &[Machine] = &[
-    Machine { kernel: "6.1", link: "perf", on: "kernel", gate: OF_AN_OLD_KERNEL, parts: 1 },
+    Machine { kernel: "6.1", link: "perf", on: "kernel", gate: OF_AN_OLD_KERNEL, parts: 2 },
     // This machine's kernel runs all checks with multi links as well. These show what the verifier
     // and the probes of this kernel do.
     Machine { kernel: "6.12", link: "multi", on: "links", gate: OF_MULTI_LINKS, parts: 1 },
 ];
 
-/// Each kind of program that this verifier sees, and each kind of report that this kernel gives of
-/// processes. This machine's kernel shows what perf links do.
+/// Each kind of program that this verifier sees, what perf links do, and each kind of report that this
+/// kernel gives of processes.
 const OF_AN_OLD_KERNEL: &[&str] = &[
     "counts",
     "counts_by_ret_sites",
+    "recursion_under_return_probes",
     "counted_as_seen",
     "threads",
     "longjmp",
+    "exec_of_itself",
     "exec_of_another_program",
     "fork_and_vfork",
+    "a_fork_over_long_nops",
+    "other_stacks",
     "opened_library",
+    "library_opened_after_attach",
+    "a_library_that_forbids_return_probes",
+    "a_program_that_forbids_return_probes",
     "arguments_of_usdt_probes",
     "an_instruction_the_kernel_refuses",
     "death_by_signal",
     "a_held_command_outlives_ctrace",
+    "attach_for_a_while",
     "exec_with_full_rings",
     "attach_until_the_target_is_killed",
     "a_killed_ctrace_leaves_nothing",
     "waits_with_their_reasons",
     "markers_to_every_end",
     "markers_over_exec_of_a_thread",
+    "markers_over_fork",
+    "messages_and_plots",
     "clock_steps",
 ];
 

@@ -48,8 +48,9 @@ impl PlotSum {
         self.finite = self.finite.saturating_add(more.finite);
         self.not_finite = self.not_finite.saturating_add(more.not_finite);
         self.lost = self.lost.saturating_add(more.lost);
-        self.positive += more.positive;
-        self.negative += more.negative;
+        // A counter that is infinite once would be so for ever.
+        self.positive = (self.positive + more.positive).min(f64::MAX);
+        self.negative = (self.negative + more.negative).min(f64::MAX);
         self.range = wider(self.range, more.range);
         let is_later = |(time, _): &(Nanos, f64)| self.last.is_none_or(|last| *time >= last.0);
         self.last = more.last.filter(is_later).or(self.last);
@@ -142,5 +143,7 @@ mod tests {
         assert_eq!(sum.last, Some((Nanos(50), -4.0)));
         sum.merge(&PlotSum::default());
         assert_eq!(sum.last, Some((Nanos(50), -4.0)));
+        (0..2).for_each(|time| sum.add(Nanos(time), 1.7e308));
+        assert_eq!(sum.positive, f64::MAX);
     }
 }

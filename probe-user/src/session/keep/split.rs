@@ -37,7 +37,7 @@ impl<S: Sums> Split<S> {
     pub(crate) fn take(&mut self, blocks: &[Block]) {
         let Some(sums) = &mut self.sums else { return };
         if let Err(error) = blocks.iter().try_for_each(|block| sums.take(block)) {
-            tracing::warn!("values of calls and plots are no longer counted: {error}");
+            tracing::warn!("values of calls, or plots, are no longer counted: {error}");
             (self.deliver)(Some(sums));
             (self.deliver)(None);
             self.sums = None;

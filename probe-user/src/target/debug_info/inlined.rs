@@ -35,7 +35,7 @@ struct Scope {
 /// Limit for one unit. Sane units have far fewer.
 const MOST_STRETCHES: usize = 1 << 22;
 /// Limits for one function: stretches that are looked at, and names.
-const MOST_WITHIN: usize = 1024;
+const MOST_WITHIN: usize = 1 << 14;
 const MOST_NAMED: usize = 16;
 /// Bytes that a stretch, a scope or a function in a scope takes.
 const PART: u64 = 64;
@@ -64,26 +64,29 @@ impl Lines {
     /// Returns the names of functions with inlined code at these addresses, those with the most code
     /// first. The code of one counts with what is inlined into it.
     pub(crate) fn inlined_into(&self, code: &Range<u64>) -> Vec<String> {
-        let mut sizes: HashMap<String, u64> = HashMap::new();
-        for unit in self.units_at(code.start) {
+        let of = |unit: usize| {
+            let mut sizes: HashMap<UnitOffset, u64> = HashMap::new();
             for stretch in self.inlined(unit).within(code).take(MOST_WITHIN) {
-                if self.budget.check().is_err() {
-                    return Vec::new();
-                }
-                let Some(name) = self.name(EntryAt { unit, offset: stretch.function }) else {
-                    continue;
-                };
-                let size = sizes.entry(name).or_default();
+                let size = sizes.entry(stretch.function).or_default();
                 *size = size.saturating_add(stretch.end - stretch.begin);
             }
-            if !sizes.is_empty() {
+            (!sizes.is_empty()).then_some((unit, sizes))
+        };
+        let Some((unit, sizes)) = self.units_at(code.start).find_map(of) else {
+            return Vec::new();
+        };
+        let mut all: Vec<(u64, UnitOffset)> =
+            sizes.into_iter().map(|(function, size)| (size, function)).collect();
+        all.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.0.cmp(&b.1.0)));
+        let mut names: Vec<String> = Vec::new();
+        for (_, offset) in all.into_iter().take(MOST_NAMED) {
+            if self.budget.check().is_err() {
                 break;
             }
+            let name = self.name(EntryAt { unit, offset });
+            names.extend(name.filter(|name| !names.contains(name)));
         }
-        let mut names: Vec<(u64, String)> =
-            sizes.into_iter().map(|(name, size)| (size, name)).collect();
-        names.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        names.into_iter().take(MOST_NAMED).map(|(_, name)| name).collect()
+        names
     }
 
     fn inlined(&self, unit: usize) -> &Inlined {

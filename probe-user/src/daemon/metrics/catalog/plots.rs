@@ -37,14 +37,14 @@ pub(crate) static OF_PLOT: [OfPlot; 5] = [
         of: |sum| sum.finite as f64,
     },
     Counter {
-        metric: Metric::counter("ctrace_plot_sum_total", PLOT, "Sum of the positive ones."),
+        metric: Metric::counter("ctrace_plot_sum_total", PLOT, "Sum of the positive numbers."),
         of: |sum| sum.positive,
     },
     Counter {
         metric: Metric::counter(
             "ctrace_plot_negative_sum_total",
             PLOT,
-            "Sum of the negative ones, without their sign.",
+            "Sum of the negative numbers, without their sign.",
         ),
         of: |sum| sum.negative,
     },

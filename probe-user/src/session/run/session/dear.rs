@@ -125,7 +125,7 @@ pub(crate) fn dear_at_start<'a>(
         _ => None,
     };
     let dear: Vec<Dear> = planned.inspect(|_| all += 1).filter_map(dear).collect();
-    if !unnamed && (dear.len() < SHARE_OF || dear.len() < all / SHARE_OF) {
+    if !unnamed && (dear.len() < SHARE_OF || dear.len() * SHARE_OF < all) {
         return None;
     }
     let names: Vec<_> =
@@ -199,7 +199,7 @@ mod tests {
             let all: Vec<Planned> = (0..cheap_ones).map(|_| cheap()).chain(dear).collect();
             dear_at_start(all.iter(), false).is_some()
         };
-        assert_eq!([named(0, 3), named(12, 4), named(16, 4)], [false, true, false]);
+        assert_eq!([named(0, 3), named(12, 4), named(13, 4)], [false, true, false]);
         let many = ["a", "b", "c", "d", "e"].map(by_exit);
         let many = dear_at_start(many.iter(), true).expect("a remark");
         assert!(many.contains(": a, b, c and 2 more; -x"), "{many}");
