@@ -80,7 +80,7 @@ pub(crate) use names::{CostRecord, Names};
 pub use names::{End, Host, ObjectRecord, Start, ThreadRecord};
 pub(crate) use payloads::ValuesByCall;
 pub use payloads::{Payload, Payloads};
-pub use plot_sums::{PlotSum, PlotSums, wider};
+pub use plot_sums::{PlotSum, PlotSums, later, wider};
 pub use reader::{PathNode, Recording};
 pub(crate) use reused::ChunkCalls;
 pub use slow::Slow;

@@ -52,8 +52,7 @@ impl PlotSum {
         self.positive = (self.positive + more.positive).min(f64::MAX);
         self.negative = (self.negative + more.negative).min(f64::MAX);
         self.range = wider(self.range, more.range);
-        let is_later = |(time, _): &(Nanos, f64)| self.last.is_none_or(|last| *time >= last.0);
-        self.last = more.last.filter(is_later).or(self.last);
+        self.last = later(self.last, more.last);
     }
 }
 
@@ -63,6 +62,12 @@ pub fn wider(one: Option<(f64, f64)>, other: Option<(f64, f64)>) -> Option<(f64,
         (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
         (one, other) => one.or(other),
     }
+}
+
+/// Returns the later of two numbers, and the second of those of one time.
+pub fn later(one: Option<(Nanos, f64)>, other: Option<(Nanos, f64)>) -> Option<(Nanos, f64)> {
+    let is_later = |other: &(Nanos, f64)| one.is_none_or(|one| other.0 >= one.0);
+    other.filter(is_later).or(one)
 }
 
 /// The sums of all plots.

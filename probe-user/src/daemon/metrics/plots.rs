@@ -10,7 +10,7 @@ use super::{
 use crate::daemon::ids::SessionId;
 use ctrace_core::{
     function::FunctionInfo,
-    recording::{PlotSum, wider},
+    recording::{PlotSum, later, wider},
     units::Nanos,
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -113,12 +113,6 @@ impl Plots {
         let labels = vec![("target", Arc::clone(target))];
         families.push(&catalog::PLOTS_LEFT_OUT, labels, self.left_out as f64);
     }
-}
-
-/// Returns the later of two numbers.
-fn later(one: Option<(Nanos, f64)>, other: Option<(Nanos, f64)>) -> Option<(Nanos, f64)> {
-    let is_later = |other: &(Nanos, f64)| one.is_none_or(|one| other.0 >= one.0);
-    other.filter(is_later).or(one)
 }
 
 #[cfg(test)]
