@@ -54,6 +54,22 @@ impl Victim {
     }
 }
 
+/// A process that is stopped, and killed at the end: a stopped guard would keep its probes.
+struct Halted(Pid);
+
+impl Halted {
+    fn new(process: Pid) -> Result<Self> {
+        kill_process(process, Signal::STOP)?;
+        Ok(Self(process))
+    }
+}
+
+impl Drop for Halted {
+    fn drop(&mut self) {
+        let _ = kill_process(self.0, Signal::KILL);
+    }
+}
+
 /// Returns the only child of ctrace.
 fn guard_of(ctrace: &Running) -> Result<Pid> {
     let [guard] = look::children(ctrace.pid())[..] else { anyhow::bail!("one child") };
@@ -150,11 +166,11 @@ fn a_killed_guard_leaves_nobody_stopped() {
             Running::start(command.args(["attach", &target.pid().to_string(), "-f", "outer"]))?;
         wait_until_armed(target.pid(), &path)?;
         // The breakpoint is there before the guard has told ctrace so, which then begins to trace.
-        sleep(Duration::from_secs(1));
-        kill_process(guard_of(&ctrace)?, Signal::STOP)?;
+        wait_for("ctrace traces", || Ok(ctrace.said().contains("tracing")))?;
+        let guard = Halted::new(guard_of(&ctrace)?)?;
         input.write_all(b"go\n").context("the target reads")?;
         wait_for("the target is stopped", || Ok(look::is_stopped(target.pid())))?;
-        kill_process(guard_of(&ctrace)?, Signal::KILL)?;
+        drop(guard);
         let ended = ctrace.wait(LIMIT)?;
         ensure!(ended.shell_code() == 125, "{}", ended.stderr);
         let mut told = String::new();

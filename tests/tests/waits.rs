@@ -63,7 +63,8 @@ fn check(report: &Report, stdout: &str, part: usize, key: &str, within: f64) {
         let truth = accounted(stdout, key, name);
         let told = parts(report.expect(name).expect("it was called"))[part];
         // The probes and what the target does to measure take a little.
-        assert!((told - truth).abs() < truth * 0.01 + within, "{name} {key}: {told}, not {truth}");
+        let is_so = (told - truth).abs() < truth * 0.01 + within;
+        assert!(is_so, "{name} {key}: {told}, not {truth}; {:#}", report.0);
     }
 }
 

@@ -46,10 +46,9 @@ use crate::values::RingPayload;
 use crate::waits::Wait;
 pub use addresses::{LeftAddresses, NewAddresses};
 pub use counted::{CountedApart, CountedCalls, CountedSums};
-pub use exits::NewExit;
-pub use process::ProcessChange;
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
+pub use {exits::NewExit, process::ProcessChange, waits::HiddenSwitches};
 
 /// Bounds and choices, fixed for a trace.
 #[derive(Clone, Debug)]
@@ -287,9 +286,9 @@ impl Engine {
         self.markers.implausible_counts()
     }
 
-    /// Returns how many waits lack their end, although the thread ran again and nothing was lost.
-    pub fn unended_waits(&self) -> u64 {
-        self.tracker.unended_waits
+    /// Returns the switches inside traced calls that the kernel did not tell.
+    pub fn hidden_switches(&self) -> HiddenSwitches {
+        self.tracker.hidden_switches
     }
 
     /// Adds an object that contains functions, for a recording.

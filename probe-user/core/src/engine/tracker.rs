@@ -12,6 +12,7 @@ use crate::engine::recorder::Recorder;
 use crate::engine::region::Regions;
 use crate::engine::stack::{Place, StackFacts};
 use crate::engine::threads::Threads;
+use crate::engine::waits::HiddenSwitches;
 use crate::function::{ByOrder, ExitSeen, FunctionInfo};
 use crate::ingest::change::ProcessEvent;
 use crate::ingest::event::Event;
@@ -29,8 +30,7 @@ pub(crate) struct Tracker {
     facts: Vec<StackFacts>,
     /// The functions that stand for waits, by reason.
     pub(super) waits: [Option<FuncId>; Wait::COUNT],
-    /// The number of waits after which a thread ran, although no record says when it began to.
-    pub(super) unended_waits: u64,
+    pub(super) hidden_switches: HiddenSwitches,
     /// The number of events by function, to watch the cost of tracing.
     pub(crate) hits: Vec<u64>,
     pub(crate) events: u64,
@@ -63,7 +63,7 @@ impl Tracker {
             functions: Vec::new(),
             facts: Vec::new(),
             waits: [None; Wait::COUNT],
-            unended_waits: 0,
+            hidden_switches: HiddenSwitches::default(),
             hits: Vec::new(),
             events: 0,
             threads: Threads::new(),

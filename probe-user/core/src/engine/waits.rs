@@ -9,6 +9,15 @@ use crate::units::FuncId;
 use crate::waits::{Wait, WaitClass};
 use ctrace_common::{Cause, Kind, WaitState};
 
+/// Switches of threads inside traced calls that the kernel told nobody, although nothing was lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HiddenSwitches {
+    /// Switches away from a thread: its wait lacks the beginning, so its time counts as running.
+    pub away: u64,
+    /// Switches back to a thread: its wait lacks the end.
+    pub back: u64,
+}
+
 impl Tracker {
     /// Returns true if it is the beginning or the end of a wait, or makes no sense. No other event has a
     /// function that is not known.
@@ -40,6 +49,12 @@ impl Tracker {
             (Some(Kind::WaitBegin), Some(state)) => self.begin_wait(event, state, cause.syscall()),
             (Some(Kind::WaitEnd), Some(_)) => {
                 if let Some(thread) = self.threads.known(pid, tid) {
+                    // A thread that was forked inside a call begins without a wait.
+                    let is_unbegun = thread.first.is_some()
+                        && thread.stacks.is_inside()
+                        && thread.stacks.wait().is_none()
+                        && event.lost_before() == 0;
+                    self.hidden_switches.away += u64::from(is_unbegun);
                     thread.stacks.end_wait(ts, &mut self.ledger);
                 }
                 self.now = self.now.max(ts);
@@ -58,7 +73,7 @@ impl Tracker {
         }
         let is_running = state != WaitState::Woken;
         let is_unended = is_running && thread.stacks.wait().is_some() && event.lost_before() == 0;
-        self.unended_waits += u64::from(is_unended);
+        self.hidden_switches.back += u64::from(is_unended);
         let wait = Wait::of(state, syscall);
         let func = self.wait(wait);
         let Some(thread) = self.threads.known(pid, tid) else { return };

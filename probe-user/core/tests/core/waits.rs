@@ -5,7 +5,7 @@ use crate::support::*;
 use ctrace_common::WaitState::{Interruptible, Preempted, Woken};
 use ctrace_common::{Cause, Kind, NO_SYSCALL, WaitState};
 use ctrace_core::diff::{ComparedFile, Content, Options, diff};
-use ctrace_core::engine::{Engine, EngineConfig};
+use ctrace_core::engine::{Engine, EngineConfig, HiddenSwitches};
 use ctrace_core::filter::Filter;
 use ctrace_core::recording::replay::{Query, report};
 use ctrace_core::recording::{Recording, Start};
@@ -177,12 +177,31 @@ fn a_wait_whose_end_the_kernel_hides_is_counted() {
     events.extend([end_of_wait(60), ret(F, 800, 100)]);
     let (mut engine, last) = (engine_with(&events), end(100));
     engine.advance(last);
-    assert_eq!(engine.unended_waits(), 2);
+    assert_eq!(engine.hidden_switches(), HiddenSwitches { away: 0, back: 2 });
     let told = split(&engine.report(last, meta(0.0)));
     assert_eq!(
         told,
         ["1 [blocked: futex]: 0 + 0 + 15", "1 f: 50 + 25 + 15", "2 [runnable]: 0 + 25 + 0"]
     );
+}
+
+/// A thread that gets a processor had none before. What it waited then counts as running.
+#[test]
+fn a_wait_whose_beginning_the_kernel_hides_is_counted() {
+    let events = [
+        // This one began outside of traced calls.
+        end_of_wait(5),
+        enter(F, 800, 10),
+        end_of_wait(30),
+        begin(Interruptible, FUTEX, 40),
+        end_of_wait(50),
+        // This one was lost, which is told otherwise.
+        end_of_wait(70).lost(1),
+        ret(F, 800, 100),
+    ];
+    let (mut engine, last) = (engine_with(&events), end(100));
+    engine.advance(last);
+    assert_eq!(engine.hidden_switches(), HiddenSwitches { away: 1, back: 0 });
 }
 
 /// The end of a wait is lost, and the thread goes on on another stack.

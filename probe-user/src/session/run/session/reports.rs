@@ -13,7 +13,7 @@ use crate::{
     ui::text::units::{self, Digits, counted},
 };
 use ctrace_core::{
-    engine::ReportMeta,
+    engine::{HiddenSwitches, ReportMeta},
     function::FunctionInfo,
     recording::replay::Query,
     report::{Extras, FramesReport, Report},
@@ -172,7 +172,7 @@ impl Session {
         notes.extend(self.unmet_note());
         notes.extend(self.counts_notes());
         notes.extend(self.doubts());
-        notes.extend(self.unended_waits());
+        notes.extend(self.hidden_switches());
         notes.extend(self.waits());
         notes.extend(self.exceeded_budget());
         notes.extend(self.dear_calls(end));
@@ -208,16 +208,21 @@ impl Session {
         })
     }
 
-    /// Returns a note if waits have no end. Kernels of hosted machines may hide threads of the
-    /// machine's own: no tracer sees a switch away from one.
-    fn unended_waits(&self) -> Option<String> {
-        let waits = self.engine.unended_waits();
-        (waits > 0).then(|| {
-            format!(
-                "the kernel did not tell when {} ended: the time that the thread ran after that, \
-                 until its next wait, counts as waiting",
-                counted(waits, "wait", "waits")
-            )
+    /// Returns notes if waits have no beginning or no end. Kernels of hosted machines may hide threads
+    /// of the machine's own: no tracer sees a switch away from one.
+    fn hidden_switches(&self) -> impl Iterator<Item = String> {
+        let HiddenSwitches { away, back } = self.engine.hidden_switches();
+        let untold = [
+            (away, "began", "what the threads waited then counts as running"),
+            (
+                back,
+                "ended",
+                "the time that the thread ran after that, until its next wait, counts as waiting",
+            ),
+        ];
+        untold.into_iter().filter(|(waits, ..)| *waits > 0).map(|(waits, what, so)| {
+            let waits = counted(waits, "wait", "waits");
+            format!("the kernel did not tell when {waits} {what}: {so}")
         })
     }
 
