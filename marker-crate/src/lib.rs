@@ -30,8 +30,8 @@
 //! # send(b"ab", 1);
 //! ```
 //!
-//! The feature `locks` adds `Mutex` and `RwLock`, those of `std` with markers: ctrace shows who waits for which
-//! lock, and who holds it meanwhile.
+//! The feature `locks` adds `Mutex`, `RwLock` and `Condvar`, those of `std` with markers: ctrace shows who waits
+//! for which lock, and who holds it meanwhile.
 //!
 //! # Cost
 //!
@@ -160,7 +160,9 @@ pub use chosen::thread_name::thread_name;
 pub use ctrace_marker_macros::mark;
 pub use level::Level;
 #[cfg(feature = "locks")]
-pub use locks::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use locks::{
+    Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, WaitTimeoutResult,
+};
 pub use probe_arg::ProbeArg;
 pub use value::{Number, Value};
 

@@ -4,8 +4,11 @@
 mod support;
 
 use ctrace_common::SiteEntry;
-use ctrace_marker::{Mutex, RwLock};
-use std::sync::{Arc, MutexGuard, PoisonError, mpsc};
+use ctrace_marker::{Condvar, Mutex, RwLock};
+use std::{
+    sync::{Arc, MutexGuard, PoisonError, mpsc},
+    time::Duration,
+};
 use support::{
     On,
     entries::{Read, written_by},
@@ -14,7 +17,7 @@ use support::{
     list, on_thread, tid,
 };
 
-const WAITS: [&str; 3] = ["mutex wait", "rwlock read wait", "rwlock write wait"];
+const WAITS: [&str; 4] = ["mutex wait", "condition wait", "rwlock read wait", "rwlock write wait"];
 const POINTS: [&str; 7] = [
     "mutex lock",
     "mutex unlock",
@@ -146,6 +149,30 @@ fn a_lock_that_is_not_free_is_waited_for_in_a_scope() {
     let released = events_of(tid(), on.sites("mutex unlock")).last().unwrap().time;
     let [begin, end] = events_of(waiter_id, waits)[..] else { panic!("one wait") };
     assert!(!begin.exit && end.exit && begin.time < released && released < end.time);
+}
+
+/// The scope of the wait is between the mutex's acquisition and its release, and says nothing else of it.
+#[test]
+fn a_wait_for_a_condition_is_a_scope_of_the_mutex() {
+    let _alone = alone();
+    hook::install();
+    let on = Locks::on();
+    let (id, at) = on_thread(|| {
+        let (lock, condition) = (Box::new(Mutex::named("jobs", 5)), Condvar::new());
+        let most = Duration::from_millis(1);
+        let (held, result) = condition.wait_timeout(lock.lock().unwrap(), most).unwrap();
+        assert!(result.timed_out() && *held == 5);
+        drop(held);
+        address(&*lock)
+    });
+    let read = written_by(id);
+    let names = ["mutex lock", "condition wait", "mutex unlock", "mutex wait"];
+    assert_eq!(on.counts(&read, at, names)[..], [1, 1, 1, 0]);
+    let waits = events_of(id, on.sites("condition wait"));
+    let [taken, released] =
+        ["mutex lock", "mutex unlock"].map(|name| events_of(id, on.sites(name))[0].time);
+    let [begin, end] = waits[..] else { panic!("one wait") };
+    assert!(!begin.exit && end.exit && taken < begin.time && end.time < released);
 }
 
 #[test]

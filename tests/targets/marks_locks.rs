@@ -1,7 +1,7 @@
 //! Takes locks a known number of times. One is held until the other thread sleeps in its wait, and then
 //! for a while.
 
-use ctrace_marker::{Mutex, RwLock, scope, thread_name};
+use ctrace_marker::{Condvar, Mutex, RwLock, scope, thread_name};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
@@ -9,10 +9,13 @@ use std::time::Duration;
 const ROUNDS: u32 = 5;
 const ALONE: u32 = 300;
 const READS: u32 = 12;
+const JOBS_DONE: u32 = 6;
 
 static HELD: Mutex<u32> = Mutex::named("pool \x1b[2J", 0);
 static ALONE_LOCK: Mutex<u32> = Mutex::named("alone", 0);
 static TABLE: RwLock<u32> = RwLock::named("table", 0);
+static JOBS: Mutex<(u32, bool)> = Mutex::named("jobs", (0, false));
+static NEW_JOB: Condvar = Condvar::new();
 static UNNAMED: Mutex<u32> = Mutex::new(0);
 static WAITER: AtomicU32 = AtomicU32::new(0);
 static ROUND: AtomicU32 = AtomicU32::new(0);
@@ -80,7 +83,33 @@ fn overlap() {
     black_box(*second);
 }
 
+/// One thread waits for each job of the other, which it has told that it waits.
+fn conditions() {
+    let worker = std::thread::spawn(|| {
+        for _ in 0..JOBS_DONE {
+            let _scope = scope!("next job");
+            let mut jobs = JOBS.lock().unwrap();
+            jobs.1 = true;
+            NEW_JOB.notify_one();
+            jobs = NEW_JOB.wait_while(jobs, |jobs| jobs.0 == 0).unwrap();
+            jobs.0 -= 1;
+        }
+    });
+    for _ in 0..JOBS_DONE {
+        let mut jobs = JOBS.lock().unwrap();
+        while !jobs.1 {
+            jobs = NEW_JOB.wait(jobs).unwrap();
+        }
+        drop(jobs);
+        std::thread::sleep(Duration::from_millis(10));
+        *JOBS.lock().unwrap() = (1, false);
+        NEW_JOB.notify_one();
+    }
+    worker.join().unwrap();
+}
+
 fn main() {
+    conditions();
     let waiter = std::thread::spawn(waiter);
     while WAITER.load(SeqCst) == 0 {
         pause();

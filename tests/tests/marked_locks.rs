@@ -18,6 +18,7 @@ const ROUNDS: u64 = 5;
 const ALONE: u64 = 2 * 300;
 const READS: u64 = 12;
 const OVERLAPS: u64 = 7;
+const JOBS_DONE: u64 = 6;
 
 fn rust() -> Build {
     program("marks_locks.rs").flags(["-O"])
@@ -116,6 +117,27 @@ fn locks_of_markers_are_followed_unasked() {
     }
 }
 
+/// The mutex is free while a thread waits for a condition: its holds are short, its waits for jobs long.
+#[test]
+fn a_wait_for_a_condition_is_no_hold_of_the_mutex() {
+    let env = or_skip!(gate::live(Link::Session));
+    let traced = Trace::run(&env).expect("starts").program(&target(&env, &rust()), []).finish();
+    let traced = traced.and_then(|traced| traced.expect_code(0)).expect("runs");
+    let report = traced.report().expect("reports");
+    let jobs = lock(report, "jobs");
+    let number = |key: &str| jobs[key].as_u64().expect("a number");
+    let of = |name: &str| report.function(name).expect("it was called");
+    let waits = of("condition wait");
+    // Each hold is from an acquisition or the end of such a wait to a release or the next one.
+    assert_eq!(number("holds"), number("acquisitions") + waits.calls(), "{jobs:#}");
+    assert!(waits.calls() >= JOBS_DONE, "{} waits", waits.calls());
+    let in_waits = waits.integer("total_ns").expect("a time");
+    assert_eq!(number("conditions_ns"), in_waits, "{jobs:#}");
+    assert!(in_waits > JOBS_DONE * 10_000_000, "{in_waits} ns");
+    assert!(number("hold_ns") < in_waits / 2, "{jobs:#}");
+    assert_eq!(of("next job").calls(), JOBS_DONE);
+}
+
 /// Returns the lines of a Perfetto file with the names of counters of locks, if Python is there.
 fn counters(trace: &Path) -> Option<String> {
     // Each packet has this tag, its length, and inside another tag and length before what is compressed.
@@ -183,7 +205,7 @@ fn a_table_has_them_unless_other_views_are_chosen() {
 fn locks_of_which_some_events_are_left_out_are_not_followed() {
     let env = or_skip!(gate::live(Link::Session));
     for (options, why) in [
-        (&["-x", "mutex unlock"][..], "9 of 10 markers of the group locks are chosen"),
+        (&["-x", "mutex unlock"][..], "10 of 11 markers of the group locks are chosen"),
         (&["--min-duration", "1us"], "--min-duration leaves out some"),
     ] {
         let text = shown(&env, options).split_whitespace().collect::<Vec<_>>().join(" ");

@@ -23,7 +23,8 @@ points! {
     "rwlock refused": rwlock_refused;
 }
 
-/// Functions that begin a scope around a wait, which ends with the lock taken.
+/// Functions that begin a scope around a wait, which ends with the lock taken. A wait for a condition begins
+/// with its release.
 macro_rules! waits {
     ($($name:literal: $function:ident;)*) => {$(
         #[inline(always)]
@@ -34,6 +35,7 @@ macro_rules! waits {
 }
 waits! {
     "mutex wait": mutex_waits;
+    "condition wait": mutex_awaits;
     "rwlock read wait": rwlock_waits_to_read;
     "rwlock write wait": rwlock_waits_to_write;
 }

@@ -4,11 +4,13 @@
 //! wait: so it is known for sure which acquisitions had to wait. A release is a point as well. These are
 //! no scopes around the hold, because holds may overlap in any way, and scopes may not.
 
+mod condvar;
 mod events;
 mod mutex;
 mod name;
 mod rwlock;
 
+pub use condvar::{Condvar, WaitTimeoutResult};
 pub use mutex::{Mutex, MutexGuard};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 

@@ -68,7 +68,7 @@ impl<T: ?Sized> Mutex<T> {
         let result = self.inner.lock();
         waits.end();
         self.name.waited(lock);
-        map(result, |guard| MutexGuard { lock, guard })
+        map(result, |guard| MutexGuard::of(lock, guard))
     }
 
     /// See [`std::sync::Mutex::try_lock`].
@@ -85,7 +85,7 @@ impl<T: ?Sized> Mutex<T> {
     fn taken_at_once<'a>(&self, guard: sync::MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         let lock = address(self);
         self.name.acquired(lock, events::mutex_locked(lock));
-        MutexGuard { lock, guard }
+        MutexGuard::of(lock, guard)
     }
 
     /// Returns its name, or an empty text.
@@ -133,15 +133,33 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
 /// A held [`Mutex`]. It is released when this is dropped.
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct MutexGuard<'a, T: ?Sized> {
-    lock: u64,
+    /// It is dropped first: the release is written before it happens, so before the next acquisition.
+    hold: Hold,
     guard: sync::MutexGuard<'a, T>,
 }
 
-impl<T: ?Sized> Drop for MutexGuard<'_, T> {
-    /// Writes the release before it happens, so that it is before the next acquisition.
+/// A hold of the lock with this number.
+struct Hold(u64);
+
+impl Drop for Hold {
     #[inline]
     fn drop(&mut self) {
-        events::mutex_unlocked(self.lock);
+        events::mutex_unlocked(self.0);
+    }
+}
+
+impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    #[inline]
+    pub(super) fn of(lock: u64, guard: sync::MutexGuard<'a, T>) -> Self {
+        Self { hold: Hold(lock), guard }
+    }
+
+    /// Returns the lock's number and the guard of `std`. Whoever releases that tells of it.
+    pub(super) fn into_parts(self) -> (u64, sync::MutexGuard<'a, T>) {
+        let Self { hold, guard } = self;
+        let lock = hold.0;
+        core::mem::forget(hold);
+        (lock, guard)
     }
 }
 

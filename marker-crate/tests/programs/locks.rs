@@ -1,6 +1,6 @@
 //! Checks that locks behave as those of the standard library. Prints "fine" at the end.
 
-use ctrace_marker::{Mutex, MutexGuard, RwLock};
+use ctrace_marker::{Condvar, Mutex, MutexGuard, RwLock};
 use std::sync::{Arc, TryLockError};
 
 static POOL: Mutex<Vec<u32>> = Mutex::named("pool", Vec::new());
@@ -12,8 +12,37 @@ fn first<'a>(numbers: &'a mut MutexGuard<'_, Vec<u32>>) -> &'a mut u32 {
     &mut numbers[0]
 }
 
+/// One thread hands numbers to another, which takes them as they come.
+fn waits() {
+    let shared = Arc::new((Mutex::new(Vec::new()), Condvar::new()));
+    let taker = {
+        let shared = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            let (numbers, more) = (&shared.0, &shared.1);
+            let mut sum = 0;
+            while sum < 10 {
+                let mut held = more.wait_while(numbers.lock().unwrap(), |it| it.is_empty()).unwrap();
+                sum += held.drain(..).sum::<u32>();
+            }
+            sum
+        })
+    };
+    for number in 1..=4 {
+        shared.0.lock().unwrap().push(number);
+        shared.1.notify_all();
+    }
+    assert_eq!(taker.join().unwrap(), 10);
+    let most = std::time::Duration::from_millis(5);
+    let held = shared.0.lock().unwrap();
+    let (held, result) = shared.1.wait_timeout_while(held, most, |it| it.is_empty()).unwrap();
+    assert!(result.timed_out() && held.is_empty());
+    let (held, result) = shared.1.wait_timeout_while(held, most, |it| !it.is_empty()).unwrap();
+    assert!(!result.timed_out() && held.is_empty());
+}
+
 fn main() {
     is_shared::<Mutex<u32>>();
+    is_shared::<Condvar>();
     is_shared::<RwLock<u32>>();
     let mut held = POOL.lock().unwrap();
     held.extend([1, 2]);
@@ -38,6 +67,8 @@ fn main() {
     let unsized_: Arc<Mutex<[u8]>> = Arc::new(Mutex::new([1, 2, 3]));
     assert_eq!(unsized_.lock().unwrap().len(), 3);
     assert_eq!((a.into_inner().unwrap(), Mutex::<u8>::default().get_mut().unwrap()), (1, &mut 0));
+
+    waits();
 
     // Poisoned by a panic while it is held, also for threads that wait.
     let poisoned = Arc::new(Mutex::named("poisoned", 7));

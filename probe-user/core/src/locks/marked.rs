@@ -1,4 +1,5 @@
-//! Locks that markers tell of: `ctrace_marker::Mutex`, `RwLock`, and `ctrace::lockable` of `ctrace.h`.
+//! Locks that markers tell of: `ctrace_marker::Mutex`, `RwLock` with `Condvar`, and `ctrace::lockable` of
+//! `ctrace.h`.
 //!
 //! A lock that is free is taken with one point, another one with a scope around the wait. So it is known
 //! for sure who has waited.
@@ -17,8 +18,9 @@ const fn gets_mutex(name: &'static str, operation: Operation, again: bool) -> Lo
     LockFunction { recursive: Some(again), ..of_mutex(name, operation) }
 }
 
-static EVENTS: [LockFunction; 11] = [
+static EVENTS: [LockFunction; 12] = [
     gets_mutex("mutex wait", Operation::Wait(Mode::Exclusive), false),
+    gets_mutex("condition wait", Operation::Await, false),
     gets_mutex("mutex lock", Operation::Took(Mode::Exclusive), false),
     gets_mutex("recursive mutex lock", Operation::Took(Mode::Exclusive), true),
     of_mutex("mutex unlock", Operation::Release),
@@ -49,7 +51,7 @@ pub(super) fn event_of(info: &FunctionInfo) -> Option<&'static LockFunction> {
     let name = own_name(info);
     let event = EVENTS.iter().find(|event| event.name == name)?;
     // Only a scope has an end.
-    let is_scope = matches!(event.operation, Operation::Wait(_));
+    let is_scope = matches!(event.operation, Operation::Wait(_) | Operation::Await);
     (is_scope != info.is_point()).then_some(event)
 }
 
