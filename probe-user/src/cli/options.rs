@@ -259,8 +259,8 @@ pub(crate) struct ProbeArgs {
     #[arg(long, value_name = "PERCENT", value_parser = values::budget, help_heading = "Cost")]
     pub budget: Option<f64>,
     /// Reaction if the probes slow the target (with --follow, with its children): warn beyond 50 %
-    /// (it takes 1.5 times as long), off, or stop beyond PERCENT. It takes about 2 s of the
-    /// target's CPU time before it acts
+    /// (it takes 1.5 times as long), off, or stop beyond PERCENT. It takes about half a second of
+    /// the target's CPU time before it acts
     #[arg(
         long,
         value_name = "warn|off|PERCENT",

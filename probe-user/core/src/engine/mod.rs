@@ -1,6 +1,7 @@
 //! The engine as a session sees it: records in, reports out.
 
 mod addresses;
+mod arrived;
 mod by_process;
 pub(crate) mod counted;
 mod exits;

@@ -202,6 +202,11 @@ impl EventOrder {
         ring.queue.extend(events);
     }
 
+    /// Returns the events that are not released yet.
+    pub(crate) fn held(&self) -> impl Iterator<Item = &Event> {
+        self.rings.iter().flat_map(|ring| &ring.queue)
+    }
+
     pub(crate) fn push_change(&mut self, event: ProcessEvent) {
         self.changes.insert((event.time.0, self.next_change), event);
         self.next_change += 1;

@@ -10,8 +10,8 @@ use ctrace_core::units::Nanos;
 
 /// Warn beyond this share of the target's own CPU time.
 const WARN_PERCENT: f64 = 50.0;
-/// Stretches with less CPU time say nothing: hits become known a little later than the time.
-const LEAST_CPU: Nanos = Nanos::from_millis(1_000);
+/// Stretches with less CPU time say little: hits become known a little later than the time.
+const LEAST_CPU: Nanos = Nanos::from_millis(250);
 /// The number of bad stretches in a row before anything is done.
 const BAD_STRETCHES: u32 = 2;
 

@@ -210,9 +210,10 @@ impl Budgeted {
         }
     }
 
-    /// Returns the cost of each group so far.
+    /// Returns the cost of each group so far. Events that have come count at once: while they wait for
+    /// older ones, a burst would stall the target.
     fn spent(&self, scene: &Scene<'_>) -> Vec<Nanos> {
-        let hits = scene.engine.counters().hits;
+        let hits = scene.engine.arrived();
         let cost = |group: &LinkGroup| {
             let of = |id: &FuncId| scene.costs.of_function(id.index(), hits[id.index()]).0;
             Nanos(group.functions.iter().map(of).sum())
@@ -221,7 +222,7 @@ impl Budgeted {
     }
 
     fn look_at_cost(&mut self, scene: &Scene<'_>, spent: &[Nanos]) {
-        let at = scene.settled.max(scene.start);
+        let at = bpf::now();
         if !self.control.is_due(at, spent) {
             return;
         }

@@ -21,7 +21,11 @@ impl Session {
     /// Returns the events of each function, with the calls that did not meet its condition: a probe was
     /// hit there, too.
     pub(super) fn hits_with_unmet(&self) -> Cow<'_, [u64]> {
-        let mut hits = Cow::Borrowed(self.engine.counters().hits);
+        self.with_unmet(Cow::Borrowed(self.engine.counters().hits))
+    }
+
+    /// Adds these calls to the events of each function.
+    pub(super) fn with_unmet<'a>(&self, mut hits: Cow<'a, [u64]>) -> Cow<'a, [u64]> {
         for unmet in self.arming.unmet.iter().filter(|unmet| unmet.calls > 0) {
             if let Some(hits) = hits.to_mut().get_mut(unmet.function.index()) {
                 *hits = hits.saturating_add(unmet.calls);

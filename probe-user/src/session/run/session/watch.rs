@@ -39,8 +39,12 @@ impl Session {
     /// and those of calls that did not meet a condition: they cost about the same. So is the time that
     /// threads waited for ctrace.
     pub(super) fn spent(&self) -> Spent {
+        self.spent_on(&self.hits_with_unmet())
+    }
+
+    fn spent_on(&self, hits: &[u64]) -> Spent {
         let lost = self.engine.lost_events();
-        let mut spent = self.arming.costs.with_lost(&self.hits_with_unmet(), lost);
+        let mut spent = self.arming.costs.with_lost(hits, lost);
         spent.aside = spent.aside.saturating_add(self.markers.waited);
         spent
     }
@@ -53,7 +57,8 @@ impl Session {
         };
         self.count_losses()?;
         self.read_counts();
-        let now = Totals { spent: self.spent(), cpu, used: self.target.used() };
+        let spent = self.spent_on(&self.with_unmet(self.engine.arrived().into()));
+        let now = Totals { spent, cpu, used: self.target.used() };
         let measured = self.arming.costs.of_hits().are_measured();
         match self.rounds.watch.check(now, measured) {
             BudgetAction::Fine => Ok(true),
