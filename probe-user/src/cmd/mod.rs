@@ -129,6 +129,8 @@ impl Failure {
             line.push_str(word);
         }
         let line = line.replace(" For more information, try '--help'.", "").replace(" tip: ", "; ");
+        // Nobody who mistypes an option means a value.
+        let line = line.split("; to pass '").next().unwrap_or_default();
         Self::new(Self::OWN, anyhow::anyhow!("{line}; --help tells more"))
     }
 

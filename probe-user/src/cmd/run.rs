@@ -115,7 +115,11 @@ pub(super) fn launch(
         traced => {
             traced?;
             if after.is_some() && launched.goes_on() {
-                ui::say("the time is up; the command goes on without being traced");
+                ui::say(&format!(
+                    "the time is up; the command (pid {}) goes on without being traced, and ctrace ends \
+                     when it does; Ctrl-C goes to it",
+                    launched.pid().0
+                ));
             }
             false
         }

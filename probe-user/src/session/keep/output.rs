@@ -87,6 +87,14 @@ impl Output {
         }
     }
 
+    /// Returns the rule by which reports are divided into parts.
+    pub(crate) fn by(&self) -> Option<&By> {
+        match self {
+            Self::Reports(reports) => reports.by.as_ref(),
+            _ => None,
+        }
+    }
+
     /// True if locks can be seen there of which markers tell.
     pub(crate) fn shows_locks(&self) -> bool {
         match self {

@@ -5,6 +5,7 @@ use super::one_function::one_function;
 use crate::ui::{say, text::units::counted};
 use anyhow::bail;
 use ctrace_core::{
+    function::FunctionInfo,
     recording::{
         Recording, ThreadRecord,
         replay::{Query, WithValue, by_values_of},
@@ -104,6 +105,34 @@ impl Parts {
             }
         }
         Ok(true)
+    }
+}
+
+/// Returns the place of the value with this name, or with this number among the arguments (`arg1`, for which
+/// `--arg` has `1`).
+fn place_of(info: &FunctionInfo, argument: &str) -> anyhow::Result<usize> {
+    let is_it = |name: &str| name == argument || name.strip_prefix("arg") == Some(argument);
+    let name = clean(&info.name);
+    info.values.iter().position(|value| is_it(&value.name)).map_or_else(
+        || {
+            let there: Vec<_> = info.values.iter().map(|value| clean(&value.name)).collect();
+            match there.is_empty() {
+                true => bail!("{name} has no values: ask for them with --arg or --ret"),
+                false => bail!("{name} has no value `{argument}`; there are {}", there.join(", ")),
+            }
+        },
+        Ok,
+    )
+}
+
+/// Checks before a trace that its parts can be made, if the functions are there already.
+pub(crate) fn check(by: &By, functions: &[FunctionInfo]) -> anyhow::Result<()> {
+    match by {
+        By::Value { function, argument } if !functions.is_empty() => {
+            let id = one_function("--by", function, functions)?;
+            place_of(&functions[id.index()], argument).map(drop)
+        }
+        _ => Ok(()),
     }
 }
 
@@ -235,20 +264,14 @@ fn by_value(
 ) -> anyhow::Result<Parts> {
     let id = one_function("--by", function, recording.functions())?;
     let info = &recording.functions()[id.index()];
-    let name = clean(info.full());
-    let Some(place) = info.values.iter().position(|value| *value.name == *argument) else {
-        let there: Vec<_> = info.values.iter().map(|value| clean(&value.name)).collect();
-        match there.is_empty() {
-            true => bail!("no values of {name} were recorded: ask for them with --arg or --ret"),
-            false => bail!("{name} has no value `{argument}`; there are {}", there.join(", ")),
-        }
-    };
+    let name = clean(&info.name);
+    let place = place_of(info, argument)?;
     let values = by_values_of(recording, query, id, place, MOST_VALUES)?;
     let callers = query.callers.clone().or_else(|| Some(only(id, recording.functions().len())));
     let part = |WithValue { value, is_unread, within }| {
         let argument = Arc::clone(&info.values[place].name);
         let calls = PartCalls { argument, value, is_unreadable: is_unread };
-        let name = Arc::clone(info.full());
+        let name = Arc::clone(&info.name);
         let report = PartReport {
             pid: None,
             tid: None,

@@ -11,7 +11,7 @@ use crate::{
     session::{
         budget::{costs::HitCosts, slowdown::Watch},
         collect::{pace::Pace, room},
-        keep::{flight::Flight, output::Output, split::Splits},
+        keep::{flight::Flight, output::Output, parts, split::Splits},
         plan::{Plan, Planned, Planner, Sites, marked_locks::MarkedLocks},
         spec::{OnFull, SelectSpec, SelectionLimits, TraceSpec},
     },
@@ -66,6 +66,12 @@ impl<'a> Setup<'a> {
     ) -> anyhow::Result<Self> {
         let (values, locks) = (output.shows_values(), output.shows_locks());
         let setup = Self::choose_for(spec, objects, (values, locks), spec.probes.follow)?;
+        if !spec.probes.follow
+            && let Some(by) = output.by()
+        {
+            let functions: Vec<_> = setup.plan.planned().map(|it| it.info.clone()).collect();
+            parts::check(by, &functions)?;
+        }
         for line in &setup.plan.remarks {
             ui::say(line);
         }

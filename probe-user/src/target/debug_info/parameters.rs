@@ -76,6 +76,9 @@ impl Lines {
             gimli::DW_TAG_GNU_formal_parameter_pack => own.push(None),
             _ => {}
         });
+        if own.is_empty() && !self.describes_types(at) {
+            return None;
+        }
         let mut places = Places::default();
         if types.attribute(at, gimli::DW_AT_type).is_some() {
             let of = types.type_of(at);
@@ -107,7 +110,7 @@ impl Lines {
         let at = self.function_at(function)?;
         let language = self.language(at.unit)?;
         let types = DebugTypes(self);
-        let Some(of) = types.type_of(at) else { return Some(None) };
+        let Some(of) = types.type_of(at) else { return self.describes_types(at).then_some(None) };
         let class = types.shape(of).and_then(|shape| class(types, of, shape, language, true));
         // It also returns the address of a result in memory.
         let place = Places::default().give(match class {
@@ -115,6 +118,36 @@ impl Lines {
             other => other,
         });
         Some(Some((of, place)))
+    }
+
+    /// Returns false if the unit of a function has lines and names of functions only (`-g1`, Rust's
+    /// `debug = 1`): parameters and results are not described there.
+    fn describes_types(&self, function: EntryAt) -> bool {
+        const TYPES: [gimli::DwTag; 8] = [
+            gimli::DW_TAG_base_type,
+            gimli::DW_TAG_pointer_type,
+            gimli::DW_TAG_structure_type,
+            gimli::DW_TAG_class_type,
+            gimli::DW_TAG_enumeration_type,
+            gimli::DW_TAG_typedef,
+            gimli::DW_TAG_subroutine_type,
+            // Of types that several files share.
+            gimli::DW_TAG_imported_unit,
+        ];
+        let types = DebugTypes(self);
+        let is_described = |at| {
+            types.attribute(at, gimli::DW_AT_prototyped).is_some()
+                || types.attribute(at, gimli::DW_AT_type).is_some()
+        };
+        let Some(unit) = self.units.get(function.unit) else { return false };
+        let root = unit.unit.header.root_offset();
+        let mut found = is_described(function);
+        if !found {
+            types.children(EntryAt { unit: function.unit, offset: root }, |_, entry| {
+                found |= TYPES.contains(&entry.tag());
+            });
+        }
+        found
     }
 
     pub(crate) fn function_at(&self, address: u64) -> Option<EntryAt> {

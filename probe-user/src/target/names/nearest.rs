@@ -69,6 +69,15 @@ fn distance(needle: &str, last: &str, name: &str) -> Option<usize> {
     typo.into_iter().chain(part(needle)).chain(part(last)).min()
 }
 
+/// Returns whether a name differs from `wanted` in so few letters that it is surely what was meant.
+pub(crate) fn is_typo(wanted: &str, name: &str) -> bool {
+    const LETTERS: usize = 2;
+    const LEAST: usize = 6;
+    let (wanted, name) = (wanted.to_lowercase(), name.to_lowercase());
+    last_part(&wanted).len() >= LEAST
+        && strsim::damerau_levenshtein(last_part(&wanted), last_part(&name)) <= LETTERS
+}
+
 /// Returns the name without its parameters and the compiler's tag before them.
 fn without_parameters(name: &str) -> &str {
     let end = ["[abi:", "("].iter().filter_map(|begin| name.find(begin)).min();

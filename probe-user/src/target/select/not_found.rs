@@ -3,7 +3,7 @@
 use super::{Match, languages, pattern::Pattern};
 use crate::target::markers::MarkerScope;
 use crate::target::names::home::Home;
-use crate::target::names::nearest::{nearest, nearest_of};
+use crate::target::names::nearest::{is_typo, nearest, nearest_of};
 use crate::target::object::{Object, symbols::Function};
 use crate::target::usdt::UsdtProbe;
 use crate::ui::text;
@@ -49,7 +49,6 @@ impl NotFound {
         let names = names.map(|(name, is_main)| (name, home.distance(name, is_main)));
         let (mut inlined, mut hints) = (None, Vec::new());
         for object in &searched {
-            hints.extend(chosen_at_load(pattern, object));
             if let Some(reason) = &object.symbols().broken {
                 hints.push(format!("the symbols of {} are broken: {reason}", object.name()));
             }
@@ -59,20 +58,34 @@ impl NotFound {
             }
             hints.extend(stripped_hint(object).filter(|_| object.is_main() || searched.len() == 1));
         }
-        hints.extend(case_hint(pattern, &searched));
-        hints.extend(namespace_hint(pattern, &searched));
-        hints.extend(marker_hint(pattern, &searched));
         if !pattern.names_object() {
             hints.extend(languages::hint(objects).map(str::to_owned));
         }
+        // The way to what was meant comes first, and is all where it is sure.
+        let chosen = searched.iter().find_map(|object| chosen_at_load(pattern, object));
+        let known: Vec<String> = [
+            chosen,
+            case_hint(pattern, &searched),
+            comma_hint(pattern),
+            namespace_hint(pattern, &searched),
+            marker_hint(pattern, &searched),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let is_known = inlined.is_some() || !known.is_empty();
+        let nearest = match is_known {
+            true => Vec::new(),
+            false => nearest_of(&pattern.stem, names, NEAREST),
+        };
+        if is_known || nearest.first().is_some_and(|name| is_typo(&pattern.stem, name)) {
+            hints.clear();
+        }
+        hints.splice(..0, known);
         Self {
             pattern: pattern.text.clone(),
             kind: SearchedKind::Function,
-            // Where it is known what was meant, nothing is guessed.
-            nearest: match inlined {
-                Some(_) => Vec::new(),
-                None => nearest_of(&pattern.stem, names, NEAREST),
-            },
+            nearest,
             inlined,
             candidates: searched.iter().map(|object| object.functions().len()).sum(),
             searched: searched.iter().map(|object| object.name().to_string()).collect(),
@@ -277,6 +290,17 @@ fn case_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
     let mut functions = searched.iter().flat_map(|object| object.functions());
     let function = functions.find(|it| lower.matches_name(&it.name().to_lowercase()))?;
     Some(format!("`{}` matches but for upper and lower case", function.name()))
+}
+
+/// Explains names that are joined by commas.
+fn comma_hint(pattern: &Pattern) -> Option<String> {
+    let names: Vec<&str> = pattern.text.split(',').map(str::trim).collect();
+    let is_name =
+        |name: &&str| !name.is_empty() && !name.contains(|c: char| "<>(){}/ ".contains(c));
+    (names.len() > 1 && names.iter().all(is_name)).then(|| {
+        let each: Vec<String> = names.iter().map(|name| format!("-f '{name}'")).collect();
+        format!("a comma joins no names: give each its own option, {}", each.join(" "))
+    })
 }
 
 /// Explains the name of a namespace or a class.

@@ -34,8 +34,13 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let shown: Vec<&CallReport> = rows.indices.iter().map(|&index| &calls[index]).collect();
     let mut insides = Insides::draw(context, &shown);
     for (place, call) in shown.iter().enumerate() {
-        out += &of_call(context, place, call, outside(&shown, call));
-        out += &insides.of(context, place, call);
+        let outer = outside(&shown, call);
+        out += &of_call(context, place, call, outer);
+        // Nearly the same is inside the one around it.
+        let is_shown = |outer: usize| call.duration_ns.0 >= shown[outer - 1].duration_ns.0 / 10 * 9;
+        if !outer.is_some_and(is_shown) {
+            out += &insides.of(context, place, call);
+        }
         if !call.points.is_empty() {
             out += &points::draw(context, &call.points, call.start_ns, false);
         }

@@ -20,7 +20,7 @@ use ctrace_core::report::{FunctionReport, Report};
 use ctrace_core::units::saturating_sum;
 use std::cmp::Reverse;
 
-use Numbered::{All, Few, Most};
+use Numbered::{All, Few, More, Most};
 
 /// The number of rows without `--top`.
 const TOP: usize = 40;
@@ -60,6 +60,8 @@ struct Numbers {
 enum Numbered {
     Few,
     Most,
+    /// Only tables with waits have more than these two and all.
+    More,
     All,
 }
 
@@ -91,8 +93,8 @@ static WITH_WAITS: [Numbers; 10] = [
     numbers("runnable", "runnable_ns", None, Few),
     numbers("blocked", "blocked_ns", None, Few),
     numbers("self", "self_ns", Some(FunctionReport::net_self), Most),
-    numbers("mean", "mean_ns", Some(|row| row.net(row.durations.mean_ns)), All),
-    numbers("p50", "p50_ns", Some(|row| row.net(row.durations.p50_ns)), All),
+    numbers("mean", "mean_ns", Some(|row| row.net(row.durations.mean_ns)), More),
+    numbers("p50", "p50_ns", Some(|row| row.net(row.durations.p50_ns)), More),
     numbers("p99", "p99_ns", Some(|row| row.net(row.durations.p99_ns)), Most),
     numbers("max", "max_ns", Some(|row| row.net(row.durations.max_ns)), All),
 ];
@@ -114,10 +116,11 @@ struct Layout {
 }
 
 /// The layouts from the widest to the narrowest.
-const LAYOUTS: [Layout; 6] = [
+const LAYOUTS: [Layout; 7] = [
     Layout { numbers: All, bar: true, place: true },
     Layout { numbers: All, bar: true, place: false },
     Layout { numbers: All, bar: false, place: false },
+    Layout { numbers: More, bar: false, place: false },
     Layout { numbers: Most, bar: true, place: false },
     Layout { numbers: Most, bar: false, place: false },
     Layout { numbers: Few, bar: false, place: false },
@@ -252,7 +255,8 @@ fn table(
     let longest = names.iter().map(|name| names::width(name)).fold(heading, usize::max);
     let mut groups = Vec::new();
     let (mut room, mut drawn) = (usize::MAX, All);
-    for layout in &LAYOUTS {
+    let layouts = LAYOUTS.iter().filter(|it| it.numbers != More || has_waits(context));
+    for layout in layouts {
         groups = columns_of(numbers_of(context), &list, &works, letters.as_ref(), layout, net);
         drawn = layout.numbers;
         let Some(width) = context.style.width else { break };

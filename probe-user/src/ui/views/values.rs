@@ -5,7 +5,7 @@ use crate::ui::output::style::Tone;
 use crate::ui::table::grid::{self, Cell, ColumnGroup, GridColumn};
 use crate::ui::text;
 use crate::ui::text::names;
-use crate::ui::text::units::{Digits, count, maybe_time, time};
+use crate::ui::text::units::{Digits, count, counted, maybe_time, time};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows;
 use ctrace_core::report::{ByValue, UNREADABLE, ValueCalls};
@@ -19,10 +19,23 @@ const LEAST_ROOM: usize = 12;
 pub(super) fn draw(context: &Context<'_>) -> String {
     let tables = context.report.values.iter().map(|table| of(context, table));
     let tables: Vec<String> = tables.collect();
-    match tables.is_empty() {
-        true => text::title("Values") + "No call has values: --arg, --ret and -u choose some.\n",
-        false => tables.join("\n"),
+    if tables.is_empty() {
+        return text::title("Values") + "No call has values: --arg, --ret and -u choose some.\n";
     }
+    let has_values = |at: usize| context.report.values.iter().any(|table| table.function == at);
+    let called = context.report.functions.iter().enumerate();
+    let without =
+        called.filter(|(at, row)| row.calls > 0 && row.wait.is_none() && !has_values(*at));
+    let without = match without.count() as u64 {
+        0 => String::new(),
+        n => {
+            let functions =
+                counted(n, "function that was called has", "functions that were called have");
+            let line = format!("{functions} no values: --view summary shows all.");
+            "\n".to_owned() + &text::paragraph(&line, Tone::Dim, context.style)
+        }
+    };
+    tables.join("\n") + &without
 }
 
 fn of(context: &Context<'_>, table: &ByValue) -> String {
