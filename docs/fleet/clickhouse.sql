@@ -1,4 +1,4 @@
--- Questions to the tables of a fleet, for ClickHouse (run with 26.9) and chDB:
+-- Questions to the tables of a fleet, for ClickHouse and chDB (run with chDB 26.9):
 --
 --   clickhouse local --param_fleet=/srv/fleet --queries-file docs/fleet/clickhouse.sql
 --
@@ -16,34 +16,37 @@ SET prefer_column_name_to_alias = 1;
 SET param_old = '';
 SET param_new = '';
 
-CREATE TABLE functions_files AS file({fleet:String} || '/functions/*/*/*/*.parquet', Parquet,
+CREATE TABLE IF NOT EXISTS functions_files AS
+file({fleet:String} || '/functions/*/*/*/*.parquet', Parquet,
     'host String, day Date, unit String, start_ns Int64, end_ns Int64, target String, pid Int32,
     version Nullable(String), function String, object String, kind String, calls Int64, timed Int64,
     untimed Int64, total_ns Int64, timed_ns Int64, self_ns Int64, min_ns Nullable(Int64),
     max_ns Nullable(Int64), buckets Array(Int32), counts Array(Int64), cost_ns Int64, armed_ns Int64,
     lost_events Int64');
-CREATE TABLE paths_files AS file({fleet:String} || '/paths/*/*/*/*.parquet', Parquet,
+CREATE TABLE IF NOT EXISTS paths_files AS
+file({fleet:String} || '/paths/*/*/*/*.parquet', Parquet,
     'host String, day Date, unit String, start_ns Int64, end_ns Int64, target String, pid Int32,
     version Nullable(String), path Array(String), calls Int64, total_ns Int64, self_ns Int64,
     lost_events Int64');
-CREATE TABLE targets_files AS file({fleet:String} || '/targets/*/*/*/*.parquet', Parquet,
+CREATE TABLE IF NOT EXISTS targets_files AS
+file({fleet:String} || '/targets/*/*/*/*.parquet', Parquet,
     'host String, day Date, unit String, start_ns Int64, end_ns Int64, target String, pid Int32,
     version Nullable(String), program String, calls Int64, cost_ns Int64, cpu_ns Nullable(Int64),
     lost_events Int64, late_events Int64, decode_errors Int64, untimed Int64');
 
-CREATE VIEW functions AS
+CREATE OR REPLACE VIEW functions AS
 SELECT * REPLACE (decodeURLComponent(host) AS host, decodeURLComponent(unit) AS unit)
 FROM functions_files;
-CREATE VIEW paths AS
+CREATE OR REPLACE VIEW paths AS
 SELECT * REPLACE (decodeURLComponent(host) AS host, decodeURLComponent(unit) AS unit)
 FROM paths_files;
-CREATE VIEW targets AS
+CREATE OR REPLACE VIEW targets AS
 SELECT * REPLACE (decodeURLComponent(host) AS host, decodeURLComponent(unit) AS unit)
 FROM targets_files;
 
 -- Calls by bucket, and its middle in nanoseconds: sixteen buckets an octave. Percentiles are the middle
 -- of the first bucket that reaches their rank.
-CREATE VIEW calls_by_bucket AS
+CREATE OR REPLACE VIEW calls_by_bucket AS
 WITH greatest(intDiv(bucket, 16) - 1, 0) AS octave
 SELECT host, unit, version, object, function, bucket, sum(count) AS calls,
     bitShiftLeft(toInt64(bucket - 16 * octave), octave)

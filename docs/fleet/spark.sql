@@ -9,8 +9,7 @@
 SET spark.sql.sources.partitionColumnTypeInference.enabled = false;
 
 -- The builds to compare: how their ids begin. '' stands for the one that was seen first, or last.
-DECLARE OR REPLACE VARIABLE old STRING DEFAULT '';
-DECLARE OR REPLACE VARIABLE new STRING DEFAULT '';
+CREATE OR REPLACE TEMPORARY VIEW asked AS SELECT '' AS old, '' AS new;
 
 CREATE OR REPLACE TEMPORARY VIEW functions
 USING parquet OPTIONS (path '${fleet}/functions', pathGlobFilter '*.parquet');
@@ -77,9 +76,9 @@ ORDER BY p99_ns DESC LIMIT 50;
 -- Each host has one vote: `errors` says how many standard errors the change is away from 0.
 -- `ctrace fleet diff` judges it with an interval, corrected for the number of functions.
 WITH builds AS (
-    SELECT if(session.old = '', min_by(version, struct(start_ns, version)), session.old) AS first,
-        if(session.new = '', max_by(version, struct(start_ns, version)), session.new) AS last
-    FROM functions WHERE version IS NOT NULL),
+    SELECT coalesce(nullif(max(old), ''), min_by(version, struct(start_ns, version))) AS first,
+        coalesce(nullif(max(new), ''), max_by(version, struct(start_ns, version))) AS last
+    FROM functions CROSS JOIN asked WHERE version IS NOT NULL),
 by_host AS (
     SELECT function, object, host, startswith(version, last) AS is_new,
         sum(timed_ns) / sum(timed) AS mean_ns, sum(timed) AS timed

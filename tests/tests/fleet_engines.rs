@@ -59,6 +59,15 @@ fn tables(env: &Env) -> Result<TempDir> {
         let (finished, _) = daemon.end()?;
         ensure!(finished.shell_code() == 0, "{}", finished.stderr);
     }
+    for table in ["functions", "paths", "targets"] {
+        let mut folder = tables.path().join(table);
+        while folder.read_dir()?.flatten().any(|entry| entry.path().is_dir()) {
+            let first = folder.read_dir()?.next().context("an empty folder")??;
+            folder = first.path();
+        }
+        // As a daemon leaves it that is killed while it writes.
+        std::fs::write(folder.join("part-0-00.parquet.0123456789abcdef.part"), "PAR1 half")?;
+    }
     Ok(tables)
 }
 
@@ -164,7 +173,8 @@ impl Ours {
         }
         for row in rows(found, "a host that differs", 4)? {
             let same = of_host(row)?;
-            ensure!(is_near(&row["mean_ns"], &same["mean_ns"]), "{row} is {same}");
+            let mean = row["mean_ns"].as_f64().zip(same["mean_ns"].as_f64());
+            ensure!(mean.is_some_and(|(mean, whole)| (mean - whole).abs() < 0.501), "{row}");
             // Each of two is as far from their middle as the other.
             let deviations = row["deviations"].as_f64().map(f64::abs);
             ensure!(deviations.is_some_and(|it| (it * 1.4826 - 1.0).abs() < ROUNDED), "{row}");
@@ -176,7 +186,8 @@ impl Ours {
         let cost = found["cost of tracing"].as_array().context("cost")?;
         let calls: Option<u64> = cost.iter().map(|row| row["calls"].as_u64()).sum();
         ensure!(calls == self.all["calls"].as_u64() && cost[0]["hosts"] == 2, "{cost:?}");
-        ensure!(cost.iter().all(|row| row["lost_events"] == 0), "{cost:?}");
+        let lost: Option<u64> = cost.iter().map(|row| row["lost_events"].as_u64()).sum();
+        ensure!(lost == self.all["report"]["loss"]["events"].as_u64(), "{cost:?}");
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! The engines that have queries in `docs/fleet`, from PyPI, each in a folder of the build.
+//! The engines that have queries in `docs/fleet`, from PyPI, in a folder of the build.
 
 use super::has;
 use crate::env::workspace;
@@ -57,15 +57,15 @@ fn find(
     packages: &[&str],
     modules: &str,
 ) -> Result<Engine, String> {
-    let folder = folder.join(name);
+    let folder = folder.join("engines");
     let python = folder.join("bin/python");
     let succeeds = |command: &mut Command| command.output().is_ok_and(|it| it.status.success());
     let has = || succeeds(Command::new(&python).args(["-c", &format!("import {modules}")]));
     let install = ["-m", "pip", "install", "--quiet"];
-    let made = has()
-        || succeeds(Command::new("python3").args(["-m", "venv"]).arg(&folder))
-            && succeeds(Command::new(&python).args(install).args(packages))
-            && has();
+    let is_made =
+        || python.exists() || succeeds(Command::new("python3").args(["-m", "venv"]).arg(&folder));
+    let made =
+        has() || is_made() && succeeds(Command::new(&python).args(install).args(packages)) && has();
     match made {
         true => Ok(Engine { name, python }),
         false => Err(format!("{name}: no python3, or not all of {} from PyPI", packages.join(" "))),

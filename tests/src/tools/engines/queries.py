@@ -80,8 +80,8 @@ class Spark:
         return [row.asDict() for row in self.session.sql(statements(text)[0]).collect()]
 
     def compare(self, text, old, new):
-        self.session.sql(f"SET VARIABLE old = '{old}'")
-        self.session.sql(f"SET VARIABLE new = '{new}'")
+        view = f"VIEW asked AS SELECT '{old}' AS old, '{new}' AS new"
+        self.session.sql(f"CREATE OR REPLACE TEMPORARY {view}")
         return self.query(text)
 
 
