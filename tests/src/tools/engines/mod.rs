@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 const QUERIES: &str = include_str!("queries.py");
 
@@ -50,6 +51,9 @@ impl Engine {
     }
 }
 
+/// One installs at a time: they share a folder.
+static INSTALLING: Mutex<()> = Mutex::new(());
+
 /// Finds or makes a Python with packages of PyPI. `folder`: that of the build's temporary files.
 fn find(
     folder: &Path,
@@ -57,6 +61,7 @@ fn find(
     packages: &[&str],
     modules: &str,
 ) -> Result<Engine, String> {
+    let _only = INSTALLING.lock().map_err(|error| error.to_string())?;
     let folder = folder.join("engines");
     let python = folder.join("bin/python");
     let succeeds = |command: &mut Command| command.output().is_ok_and(|it| it.status.success());
