@@ -52,24 +52,31 @@ FROM sums LEFT JOIN percentiles USING (object, function)
 ORDER BY total_ns DESC LIMIT 50;
 
 -- query: p99 by host
-WITH buckets AS (
+WITH sums AS (
+    SELECT host, object, function, min(min_ns) AS min_ns, max(max_ns) AS max_ns
+    FROM functions GROUP BY ALL),
+buckets AS (
     SELECT host, object, function, bucket, sum(calls) AS calls FROM calls_by_bucket GROUP BY ALL),
 ranks AS (
     SELECT host, object, function, bucket,
         sum(calls) OVER (PARTITION BY host, object, function) AS timed,
         sum(calls) OVER (PARTITION BY host, object, function ORDER BY bucket) AS up_to
-    FROM buckets)
-SELECT function, host, any_value(timed)::BIGINT AS timed,
-    middle(min(bucket) FILTER (up_to * 1000 >= timed * 990))::BIGINT AS p99_ns
-FROM ranks GROUP BY object, function, host ORDER BY p99_ns DESC LIMIT 50;
+    FROM buckets),
+percentiles AS (
+    SELECT host, object, function, max(timed)::BIGINT AS timed,
+        middle(min(bucket) FILTER (up_to * 1000 >= timed * 990)) AS p99
+    FROM ranks GROUP BY ALL)
+SELECT function, object, host, timed, least(greatest(p99, min_ns), max_ns)::BIGINT AS p99_ns
+FROM percentiles JOIN sums USING (host, object, function)
+ORDER BY p99_ns DESC LIMIT 50;
 
 -- query: build against build
 -- `SET VARIABLE old = '3f1c'` and `new` choose two; otherwise these are the builds that were seen first
 -- and last. Each host has one vote: `errors` says how many standard errors the change is away from 0.
 -- `ctrace fleet diff` judges it with an interval, corrected for the number of functions.
 WITH builds AS (
-    SELECT coalesce(getvariable('old')::VARCHAR, min_by(version, start_ns)) AS old,
-        coalesce(getvariable('new')::VARCHAR, max_by(version, start_ns)) AS new
+    SELECT coalesce(getvariable('old')::VARCHAR, min_by(version, (start_ns, version))) AS old,
+        coalesce(getvariable('new')::VARCHAR, max_by(version, (start_ns, version))) AS new
     FROM functions),
 hosts AS (
     SELECT function, object, host, starts_with(version, new) AS is_new,
@@ -81,10 +88,10 @@ sides AS (
         sum(mean_ns * timed) / sum(timed) AS mean_ns, avg(ln(mean_ns)) AS log_ns,
         var_samp(ln(mean_ns)) / count(*) AS error
     FROM hosts WHERE mean_ns > 0 GROUP BY ALL)
-SELECT o.function, o.hosts AS old_hosts, n.hosts AS new_hosts, o.timed AS old_calls,
+SELECT o.function, o.object, o.hosts AS old_hosts, n.hosts AS new_hosts, o.timed AS old_calls,
     n.timed AS new_calls, o.mean_ns AS old_mean_ns, n.mean_ns AS new_mean_ns,
     100 * (n.mean_ns / o.mean_ns - 1) AS change_percent,
-    (n.log_ns - o.log_ns) / sqrt(o.error + n.error) AS errors
+    (n.log_ns - o.log_ns) / nullif(sqrt(o.error + n.error), 0) AS errors
 FROM sides o JOIN sides n ON o.function = n.function AND o.object = n.object
 WHERE n.is_new AND NOT o.is_new ORDER BY abs(errors) DESC NULLS LAST LIMIT 50;
 
@@ -96,7 +103,7 @@ WITH hosts AS (
 middle_of_all AS (
     SELECT function, object, median(mean_ns) AS mean_ns, mad(mean_ns) AS spread_ns
     FROM hosts GROUP BY ALL)
-SELECT host, function, h.mean_ns, m.mean_ns AS of_all_ns,
+SELECT host, function, object, h.mean_ns, m.mean_ns AS of_all_ns,
     (h.mean_ns - m.mean_ns) / nullif(1.4826 * m.spread_ns, 0) AS deviations
 FROM hosts h JOIN middle_of_all m USING (function, object)
 ORDER BY abs(deviations) DESC NULLS LAST LIMIT 50;

@@ -61,13 +61,18 @@ impl Prometheus {
     /// Starts it, scraping once a second. `native` uses the binary format, for exponential
     /// histograms.
     pub fn start(programs: &Programs, target: SocketAddr, native: bool) -> Result<Prometheus> {
+        Prometheus::start_for(programs, &[target.to_string()], native)
+    }
+
+    /// Starts one that scrapes several addresses.
+    pub fn start_for(programs: &Programs, targets: &[String], native: bool) -> Result<Prometheus> {
         let (folder, address) = (tempfile::tempdir()?, free_address()?);
         let config = folder.path().join("prometheus.yml");
         fs::write(
             &config,
             format!(
                 "global: {{scrape_interval: 1s}}\nscrape_configs:\n  - job_name: ctrace\n    \
-                 static_configs: [{{targets: ['{target}']}}]\n"
+                 static_configs: [{{targets: {targets:?}}}]\n"
             ),
         )?;
         let mut command = Command::new(&programs.prometheus);

@@ -5,7 +5,6 @@ use ctrace_tests::env::{Env, Link};
 use ctrace_tests::look::wait_until;
 use ctrace_tests::process::{Finished, run};
 use ctrace_tests::targets::program;
-use ctrace_tests::tools::duckdb;
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -81,64 +80,6 @@ fn tables_add_up_to_the_reports() {
     assert_eq!(of_hosts, expected);
     let shown = fleet(&env, &["report", tables, "--host", "o*", "-f", "step"]);
     assert!(shown.stdout.contains("1 host") && !shown.stdout.contains("mix"), "{}", shown.stdout);
-}
-
-/// The queries for DuckDB say what `ctrace fleet` says.
-#[test]
-fn duckdb_says_the_same() {
-    let env = or_skip!(gate::live(Link::Session));
-    let build = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    or_skip!(duckdb::is_there(build));
-    let mut dir = Some(folder(&env, &[("spin", &program("spin.c"))]).expect("targets build"));
-    for host in ["7", "web/2"] {
-        let tables = format!("[fleet]\nfolder = \"DIR/tables\"\nhost = \"{host}\"\n");
-        let daemon = Daemon::start(&env, dir.take().expect("a folder"), &format!("{tables}{SPIN}"));
-        let daemon = daemon.expect("the daemon starts");
-        let spin = daemon.target("spin", &["0", "500"]).expect("starts");
-        daemon.wait_until_traced(spin.pid()).expect("traced");
-        std::thread::sleep(Duration::from_millis(1_600));
-        dir = Some(daemon.end().expect("ends").1);
-        spin.signal(Signal::TERM).expect("runs");
-    }
-    let dir = dir.expect("a folder");
-    let tables = dir.path().join("tables");
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/fleet/duckdb.sql");
-    let found = duckdb::queries(build, &file, &tables).expect("queries");
-    let tables = tables.to_str().expect("a path");
-    let all = json(&env, &["report", tables, "--format", "json"]);
-    let functions = all["parts"][0]["report"]["functions"].as_array().expect("functions");
-    let slowest = found["slowest functions"].as_array().expect("rows");
-    assert_eq!((slowest.len(), functions.len()), (2, 2), "{found}");
-    for row in slowest {
-        let same = functions.iter().find(|function| function["name"] == row["function"]);
-        let same = same.expect("the function");
-        for key in ["calls", "total_ns", "self_ns", "p50_ns", "p99_ns"] {
-            assert_eq!(row[key], same[key], "{key} of {row}");
-        }
-        assert_eq!(row["hosts"], 2);
-    }
-    let parts = json(&env, &["report", tables, "--by", "host", "--format", "json"]);
-    let of_hosts = found["p99 by host"].as_array().expect("rows");
-    assert_eq!(of_hosts.len(), 4);
-    for row in of_hosts {
-        let parts = parts["parts"].as_array().expect("parts");
-        let part = parts.iter().find(|part| part["name"] == row["host"]).expect("the host");
-        let functions = part["report"]["functions"].as_array().expect("functions");
-        let same = functions.iter().find(|function| function["name"] == row["function"]);
-        let same = same.expect("the function");
-        assert_eq!((&row["timed"], &row["p99_ns"]), (&same["timed"], &same["p99_ns"]), "{row}");
-    }
-    let folded = fleet(&env, &["flamegraph", tables, "--folded"]);
-    assert_eq!(folded.shell_code(), 0, "{}", folded.stderr);
-    let lines = found["flame graph"].as_array().expect("rows").iter();
-    let mut lines: Vec<&str> = lines.filter_map(|row| row["line"].as_str()).collect();
-    lines.sort_unstable();
-    let mut told: Vec<&str> = folded.stdout.lines().collect();
-    told.sort_unstable();
-    assert_eq!(lines, told);
-    let cost = &found["cost of tracing"][0];
-    assert_eq!((&cost["calls"], &cost["hosts"]), (&all["parts"][0]["calls"], &2.into()));
-    assert_eq!(found["a host that differs"].as_array().map(Vec::len), Some(4), "{found}");
 }
 
 /// A drawing and a comparison of two parts of the time are made of the same tables.

@@ -139,31 +139,44 @@ fn check_quantiles(classic: &Prometheus, native: &Prometheus, report: &Report) -
     Ok(())
 }
 
-/// Every graph of the dashboard must show something, except those about a budget, which is off.
-fn check_dashboard(prometheus: &Prometheus) -> Result<()> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/grafana-dashboard.json");
+/// Every query of a dashboard that is chosen must find something. `one`: the host that is compared with the
+/// others of a fleet. Returns the number of queries.
+fn check_dashboard(
+    prometheus: &Prometheus,
+    name: &str,
+    one: &str,
+    chosen: impl Fn(&str) -> bool,
+) -> Result<usize> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
     let dashboard: Value = serde_json::from_str(&fs::read_to_string(file)?)?;
     let panels = dashboard["panels"].as_array().context("panels")?;
     let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
     let mut asked = 0;
     for target in targets {
         let mut query = target["expr"].as_str().context("an expression")?.to_owned();
+        if !chosen(&query) {
+            continue;
+        }
         for (variable, value) in [
             ("$__rate_interval", "10m"),
             ("$target", "demo"),
             ("$function", ".*"),
             ("$job", "ctrace"),
+            ("$host", ".*"),
+            ("$one", one),
             ("$top", "5"),
         ] {
             query = query.replace(variable, value);
         }
-        let rows = prometheus.query(&query)?;
-        let of_budget = ["budget", "disarmed"].iter().any(|word| query.contains(word));
-        ensure!(of_budget || !rows.is_empty(), "{query}: nothing");
+        ensure!(!prometheus.query(&query)?.is_empty(), "{name}: {query}: nothing");
         asked += 1;
     }
-    ensure!(asked > 20, "{asked} expressions");
-    Ok(())
+    Ok(asked)
+}
+
+/// Returns whether a query of a dashboard finds something: there is no budget, and there are no plots.
+fn is_of_functions(query: &str) -> bool {
+    !["budget", "disarmed", "plot"].iter().any(|word| query.contains(word))
 }
 
 fn scraped(env: &Env, programs: &Programs) -> Result<()> {
@@ -172,6 +185,9 @@ fn scraped(env: &Env, programs: &Programs) -> Result<()> {
     let daemon = Daemon::start(env, &target, &with_functions(""))?;
     let classic = Prometheus::start(programs, daemon.address, false)?;
     let native = Prometheus::start(programs, daemon.address, true)?;
+    // One daemon under two names looks like two hosts.
+    let hosts = [daemon.address.to_string(), format!("localhost:{}", daemon.address.port())];
+    let fleet = Prometheus::start_for(programs, &hosts, false)?;
     run_target(&target, &daemon, &[&classic, &native], 1)?;
     let reports = daemon.reports()?;
     check_quantiles(&classic, &native, &reports[0])?;
@@ -199,12 +215,16 @@ fn scraped(env: &Env, programs: &Programs) -> Result<()> {
     let count = of("ctrace_function_duration_seconds", "parse_request");
     ensure!(native.number(&format!("histogram_count({count})"))? == timed as f64);
 
-    check_dashboard(&classic)?;
+    let asked = check_dashboard(&classic, "grafana-dashboard.json", "", is_of_functions)?;
+    ensure!(asked > 20, "{asked} queries");
+    let name = "grafana-fleet-dashboard.json";
+    let asked = check_dashboard(&fleet, name, &hosts[0], |query| !query.contains("disarmed"))?;
+    ensure!(asked > 20, "{asked} queries of a fleet");
     let text = daemon.folder.path().join("metrics.txt");
     fs::write(&text, daemon.get("/metrics")?)?;
     let said = programs.check(&text)?;
     ensure!(said.is_empty(), "{said}");
-    [classic, native].into_iter().try_for_each(Prometheus::end)?;
+    [classic, native, fleet].into_iter().try_for_each(Prometheus::end)?;
     daemon.end()
 }
 
@@ -301,6 +321,22 @@ fn plotted(env: &Env) -> Result<()> {
     check(&text, queue, &[("not_finite_total", Some(0.0)), ("lost_total", Some(0.0))])?;
     let of_load = [("last", Some(0.25)), ("numbers_total", Some(1.0)), ("sum_total", Some(0.25))];
     check(&text, load, &of_load)?;
+    if let Ok(programs) = Programs::find() {
+        let prometheus = Prometheus::start(&programs, daemon.address, false)?;
+        let has = |numbers: f64| {
+            let query = "ctrace_plot_numbers_total{plot=\"queue\"}";
+            wait_until("prometheus has the numbers", || {
+                prometheus.number(query).is_ok_and(|now| now == numbers)
+            })
+        };
+        has(4.0)?;
+        server.ask("queue 0")?;
+        has(5.0)?;
+        let is_of_plots = |query: &str| query.contains("plot");
+        let asked = check_dashboard(&prometheus, "grafana-dashboard.json", "", is_of_plots)?;
+        ensure!(asked > 5, "{asked} queries of plots");
+        prometheus.end()?;
+    }
     server.end()?;
     // What the process had goes with it, what it wrote stays.
     wait_until("the process is gone", || {

@@ -1,7 +1,7 @@
 //! Runs other tools as people do, for the probes that they find and count in a program.
 
 pub mod bpftrace;
-pub mod duckdb;
+pub mod engines;
 pub mod perf;
 
 /// Checks that it is installed.

@@ -45,6 +45,12 @@ pub(super) fn other_runtimes(_: &Options) -> Result<(Outcome, Counts)> {
     run("other runtimes", way, |name| name == "attack_unwinding")
 }
 
+/// Runs the queries of a fleet's tables in the engine that takes long.
+pub(super) fn spark(_: &Options) -> Result<(Outcome, Counts)> {
+    let way = Way { at_once: 1, ignored: true, ..Way::default() };
+    run("queries in Spark", way, |name| name == "fleet_engines")
+}
+
 /// Returns whether a program holds live tests.
 pub(super) fn is_live(program: &Program) -> bool {
     program.package == "ctrace-tests" && program.is_file

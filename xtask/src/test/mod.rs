@@ -191,6 +191,12 @@ const GROUPS: &[&[Stage]] = &[
         live::other_runtimes,
         "harm to languages that unwind or switch stacks in their own ways",
     )],
+    &[stage(
+        "queries in Spark",
+        Extent::All,
+        live::spark,
+        "queries for Spark that it does not take, or that have other numbers than ctrace",
+    )],
     &[stage("fuzz", Extent::All, |_| fuzz::run(), "inputs that nobody thought of")],
     &[stage(
         "build without a BPF toolchain",

@@ -1,10 +1,42 @@
-//! Checks the documentation of metrics: `docs/metrics.md` and the dashboard.
+//! Checks the documentation of metrics: `docs/metrics.md` and the dashboards.
 
 use super::catalog;
 use crate::daemon::metrics::metric::{Metric, MetricKind};
 use regex::Regex;
 use serde_json::Value;
 use std::collections::BTreeSet;
+
+/// The dashboards of a host and of a fleet, with metrics that each must show.
+const DASHBOARDS: [(&str, &[&str]); 2] = [
+    (
+        "grafana-dashboard.json",
+        &[
+            "ctrace_function_calls_total",
+            "ctrace_function_duration_seconds",
+            "ctrace_function_active_exclusive_seconds_total",
+            "ctrace_target_losses_total",
+            "ctrace_target_overhead_seconds_total",
+            "ctrace_plot_last",
+            "process_resident_memory_bytes",
+        ],
+    ),
+    (
+        "grafana-fleet-dashboard.json",
+        &[
+            "ctrace_function_calls_total",
+            "ctrace_function_time_seconds_total",
+            "ctrace_function_self_seconds_total",
+            "ctrace_function_duration_seconds",
+            "ctrace_target_losses_total",
+            "ctrace_target_overhead_seconds_total",
+            "ctrace_build_info",
+        ],
+    ),
+];
+
+fn dashboard(name: &str) -> Value {
+    serde_json::from_str(&document(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
 
 fn document(name: &str) -> String {
     let path = format!("{}/../docs/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -40,10 +72,21 @@ fn series() -> Vec<(String, &'static Metric)> {
 }
 
 #[test]
-fn the_dashboard_asks_for_what_there_is() {
-    let dashboard: Value = serde_json::from_str(&document("grafana-dashboard.json")).expect("JSON");
+fn the_dashboards_ask_for_what_there_is() {
+    for (file, shown) in DASHBOARDS {
+        let asked = asked(&dashboard(file));
+        for metric in shown {
+            assert!(asked.contains(*metric), "nothing in {file} shows {metric}");
+        }
+    }
+}
+
+/// Checks the queries of a dashboard. Returns the metrics in them.
+fn asked(dashboard: &Value) -> BTreeSet<String> {
     let (series, name) = (series(), Regex::new(r"\b(ctrace|process)_[a-z_]+").expect("a pattern"));
     let by = Regex::new(r"by \(([a-z_, ]+)\)|\{\{(\w+)\}\}").expect("a pattern");
+    let variable = Regex::new(r"\$(\w+)").expect("a pattern");
+    let variables = dashboard["templating"]["list"].as_array().expect("variables");
     let mut asked = BTreeSet::new();
     let check = |query: &str, legend: &str, asked: &mut BTreeSet<String>| {
         let mut labels = BTreeSet::from(["le", "job", "instance"]);
@@ -61,10 +104,13 @@ fn the_dashboard_asks_for_what_there_is() {
                     .for_each(|label| assert!(labels.contains(label), "{label}: {query}"));
             }
         }
+        for found in variable.captures_iter(query) {
+            let known = variables.iter().any(|variable| variable["name"] == found[1]);
+            assert!(known || &found[1] == "__rate_interval", "${}: {query}", &found[1]);
+        }
     };
-    let panels = dashboard["panels"].as_array().expect("panels");
     let mut ids = BTreeSet::new();
-    for panel in panels {
+    for panel in dashboard["panels"].as_array().expect("panels") {
         assert!(ids.insert(panel["id"].as_u64().expect("a number")), "{panel}");
         for target in panel["targets"].as_array().into_iter().flatten() {
             let [query, legend] =
@@ -73,32 +119,24 @@ fn the_dashboard_asks_for_what_there_is() {
             check(query, legend, &mut asked);
         }
     }
-    for variable in dashboard["templating"]["list"].as_array().expect("variables") {
+    for variable in variables {
         let query = variable["definition"].as_str().unwrap_or_default();
         check(query, "", &mut asked);
     }
-    for metric in [
-        "ctrace_function_calls_total",
-        "ctrace_function_duration_seconds",
-        "ctrace_function_active_exclusive_seconds_total",
-        "ctrace_target_losses_total",
-        "ctrace_target_overhead_seconds_total",
-        "process_resident_memory_bytes",
-    ] {
-        assert!(asked.contains(metric), "nothing shows {metric}");
-    }
+    asked
 }
 
 #[test]
 fn panels_do_not_lie_upon_each_other() {
-    let dashboard: Value = serde_json::from_str(&document("grafana-dashboard.json")).expect("JSON");
-    let mut taken = BTreeSet::new();
-    for panel in dashboard["panels"].as_array().expect("panels") {
-        let [x, y, w, h] =
-            ["x", "y", "w", "h"].map(|key| panel["gridPos"][key].as_u64().expect(key));
-        assert!(x + w <= 24 && !panel["title"].as_str().expect("a title").is_empty());
-        for cell in (x..x + w).flat_map(|x| (y..y + h).map(move |y| (x, y))) {
-            assert!(taken.insert(cell), "{}", panel["title"]);
+    for (file, _) in DASHBOARDS {
+        let mut taken = BTreeSet::new();
+        for panel in dashboard(file)["panels"].as_array().expect("panels") {
+            let [x, y, w, h] =
+                ["x", "y", "w", "h"].map(|key| panel["gridPos"][key].as_u64().expect(key));
+            assert!(x + w <= 24 && !panel["title"].as_str().expect("a title").is_empty());
+            for cell in (x..x + w).flat_map(|x| (y..y + h).map(move |y| (x, y))) {
+                assert!(taken.insert(cell), "{file}: {}", panel["title"]);
+            }
         }
     }
 }
