@@ -130,7 +130,7 @@ fn each_process_has_a_report_of_its_own() {
     let mut recorded =
         Recorded::new(&env, ["work"]).expect("a folder").args(["-p", &pids[1].to_string()]);
     let recording = recorded.start(pids[0]).expect("starts");
-    wait_until_armed(pids[0], &path).expect("armed");
+    pids.iter().for_each(|pid| wait_until_armed(*pid, &path).expect("armed"));
     drop((one, two));
     first.wait(Duration::from_secs(60)).expect("ends");
     second.wait(Duration::from_secs(60)).expect("ends");
