@@ -281,6 +281,9 @@ pub struct FunctionInfo {
     /// The values that come with each hit, in order, and with each end of a call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueInfo>,
+    /// Functions with inlined code in it, as far as they were looked for, those with the most code first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inlined: Vec<Arc<str>>,
     /// The kind of waits that its calls are, if it is no function of a program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<WaitClass>,
@@ -325,6 +328,7 @@ impl FunctionInfo {
             condition: None,
             by_order: None,
             values: Vec::new(),
+            inlined: Vec::new(),
             wait: None,
             point: None,
             probe: None,

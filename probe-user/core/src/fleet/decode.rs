@@ -11,6 +11,7 @@ use super::interned::{Interned, clean};
 use super::rows::{FunctionSums, Losses};
 use super::{FunctionNames, Wanted};
 use crate::stats::Tally;
+use crate::waits::Waits;
 use bytes::Bytes;
 use parquet::data_type::{
     ByteArray, ByteArrayType, DataType, FixedLenByteArrayType, Int32Type, Int64Type,
@@ -188,7 +189,8 @@ impl Part {
                             min_ns: min.one(row).map_or(u64::MAX, |ns| count(*ns)),
                             max_ns: max.one(row).map_or(0, |ns| count(*ns)),
                             squares: squares.one(row).map_or(0, |it| unsigned(it.data())),
-                            ..Tally::default()
+                            // The tables have no waits.
+                            waits: Waits::default(),
                         },
                         headless: count(headless),
                         active_ns: count(active),

@@ -275,6 +275,9 @@ pub struct FunctionReport {
     /// The condition that calls meet, if only those count that do.
     #[serde(default)]
     pub condition: Option<Arc<str>>,
+    /// Functions with inlined code in it, as far as they were looked for: their time is its self time.
+    #[serde(default)]
+    pub inlined: Vec<Arc<str>>,
     /// The kind of waits that its calls are, if it is no function of a program.
     #[serde(default)]
     pub wait: Option<WaitClass>,

@@ -44,6 +44,7 @@ impl FunctionReport {
             counted: false,
             joined_by_order: info.by_order.is_some(),
             condition: info.condition.clone(),
+            inlined: info.inlined.clone(),
             wait: info.wait,
             point: info.point,
             split: SplitReport::default(),

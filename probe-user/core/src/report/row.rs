@@ -40,6 +40,9 @@ impl Serialize for FunctionReport {
         if let Some(condition) = &self.condition {
             map.serialize_entry("condition", condition)?;
         }
+        if !self.inlined.is_empty() {
+            map.serialize_entry("inlined", &self.inlined)?;
+        }
         if let Some(wait) = &self.wait {
             map.serialize_entry("wait", wait)?;
         }

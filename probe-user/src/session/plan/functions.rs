@@ -1,7 +1,8 @@
 //! Functions in a plan: the places that carry a probe, and the values read there.
 
 use super::{
-    Plan, Planned, Planner, Refused, Sites, absent::Lacking, call_values::InObject, placer::info,
+    Plan, Planned, Planner, Refused, Sites, absent::Lacking, call_values::InObject,
+    inlined_names::InlinedNames, placer::info,
 };
 use crate::target::{
     object::{Object, symbols::Function},
@@ -65,6 +66,7 @@ impl Planner {
         plan: &mut Plan,
     ) -> anyhow::Result<()> {
         let placer = self.placer(object)?;
+        let mut inlined = InlinedNames::default();
         // Go has registers of its own for arguments.
         let has_values = !object.is_go();
         let shows = |asked: &[usize]| asked.iter().any(|number| self.values.shows(*number));
@@ -81,7 +83,8 @@ impl Planner {
             let reads_arguments = asked.iter().any(|number| self.values.reads_arguments(*number));
             match placer.place(function, reads_arguments) {
                 Ok(placement) => {
-                    let info = info(object, function, self.naming.of(function), &placement);
+                    let mut info = info(object, function, self.naming.of(function), &placement);
+                    info.inlined = inlined.of(object, function);
                     let mut one = Planned::new(info, Sites::Function(placement));
                     let begin = function.file_offset;
                     one.code = begin..begin.saturating_add(function.size);

@@ -7,6 +7,7 @@ pub(crate) mod call_values;
 mod conditions;
 mod functions;
 mod guarding;
+mod inlined_names;
 pub(crate) mod jump_room;
 pub(crate) mod marked_locks;
 pub(crate) mod markers;

@@ -56,6 +56,7 @@ pub(super) fn info(
         condition: None,
         by_order: None,
         values: Vec::new(),
+        inlined: Vec::new(),
         wait: None,
         point: None,
         probe: None,

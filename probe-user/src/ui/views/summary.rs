@@ -17,7 +17,7 @@ use ctrace_core::report::numbers::{Number, Unit, number};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::{self, RowChoice};
 use ctrace_core::report::{FunctionReport, Report};
-use ctrace_core::units::saturating_sum;
+use ctrace_core::units::{Nanos, saturating_sum};
 use std::cmp::Reverse;
 
 use Numbered::{All, Few, More, Most};
@@ -28,6 +28,11 @@ const TOP: usize = 40;
 const NAME_ROOM: usize = 28;
 const PLACE_ROOM: usize = 24;
 const BAR_ROOM: usize = 12;
+/// The width of a name in a line on inlined functions, and the most such lines.
+const INLINED_ROOM: usize = 48;
+const MOST_INLINED: usize = 2;
+/// The least part of all self time for which such a line is worth reading.
+const TELLING_PERCENT: f64 = 15.0;
 
 /// Said below times without the cost of probes.
 const NET: &str = "Times are wall time, waiting included, less the measured cost of probes (p50, p99 and \
@@ -136,6 +141,10 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         + &narrowed.map(|line| text::paragraph(&line, Tone::Dim, context.style)).unwrap_or_default()
         + &context.left_out(left_out, "function", "functions")
         + &marks.legend(&rows, context.style)
+        + &inlined(context.report, &rows)
+            .iter()
+            .map(|line| text::paragraph(line, Tone::Dim, context.style))
+            .collect::<String>()
         + &remarks(context, &rows, net)
             .iter()
             .map(|line| text::paragraph(line, Tone::Dim, context.style))
@@ -186,6 +195,7 @@ pub(crate) fn sheet(report: &Report, top: usize) -> Sheet {
         numbers: columns().map(|column| text(column, row)).collect(),
     };
     let mut said = marks.sentences(&rows);
+    said.extend(inlined(report, &rows));
     said.extend(remarks(&context, &rows, net).into_iter().map(str::to_owned));
     Sheet {
         headings: columns().map(|column| column.heading.clone()).collect(),
@@ -193,6 +203,26 @@ pub(crate) fn sheet(report: &Report, top: usize) -> Sheet {
         left_out,
         remarks: said,
     }
+}
+
+/// Says whose time is in the self time of the rows with the most of it.
+fn inlined(report: &Report, rows: &[usize]) -> Vec<String> {
+    let rows = || rows.iter().map(|&at| &report.functions[at]);
+    let all = Nanos(saturating_sum(rows().map(|row| row.self_ns.0)));
+    let mut most: Vec<&FunctionReport> = rows()
+        .filter(|row| !row.inlined.is_empty() && row.self_ns.percent_of(all) >= TELLING_PERCENT)
+        .collect();
+    most.sort_by_key(|row| Reverse(row.self_ns));
+    let line = |row: &FunctionReport| {
+        let names = row.inlined.iter().map(|name| names::shorten(&clean(name), INLINED_ROOM));
+        let names: Vec<String> = names.collect();
+        let row = names::shorten(&names::label(row), INLINED_ROOM);
+        format!(
+            "The self time of {row} is also that of what is inlined into it: {}.",
+            names.join(", ")
+        )
+    };
+    most.into_iter().take(MOST_INLINED).map(line).collect()
 }
 
 /// Explains absent times, and says what the times include.
