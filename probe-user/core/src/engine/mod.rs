@@ -20,6 +20,7 @@ mod stack;
 mod threads;
 pub(crate) mod tracker;
 mod waits;
+mod wakers;
 
 use crate::calls::paths::Paths;
 use crate::calls::spool::Spool;
@@ -29,6 +30,7 @@ use crate::engine::names::ScopeNames;
 use crate::engine::period::Period;
 use crate::engine::recorder::Recorder;
 use crate::engine::tracker::Tracker;
+use crate::engine::wakers::Wakers;
 use crate::filter::Filter;
 use crate::function::{FunctionInfo, FunctionKind};
 use crate::ingest::event::Event;
@@ -46,6 +48,7 @@ use crate::values::RingPayload;
 use crate::waits::Wait;
 pub use addresses::{LeftAddresses, NewAddresses};
 pub use counted::{CountedApart, CountedCalls, CountedSums};
+use ctrace_common::Change;
 pub use exits::NewExit;
 pub use process::ProcessChange;
 use std::collections::{HashSet, VecDeque};
@@ -76,6 +79,8 @@ pub struct EngineConfig {
     pub open_values: bool,
     /// True if waits of threads are among the records.
     pub waits: bool,
+    /// True if who ends them is, too. That is a value of theirs, so it is for recordings only.
+    pub wakers: bool,
 }
 
 impl Default for EngineConfig {
@@ -92,6 +97,7 @@ impl Default for EngineConfig {
             keep: false,
             open_values: false,
             waits: false,
+            wakers: false,
         }
     }
 }
@@ -153,6 +159,7 @@ impl Engine {
         let paths = Paths::new(config.max_paths, config.max_path_depth);
         let ledger = Ledger::new(paths, Spool::new(config.spool_bytes), config.filter);
         let mut tracker = Tracker::new(ledger, config.start.0, config.follow);
+        tracker.wakers = config.wakers.then(Wakers::default);
         if config.waits {
             // It tells a reader of the report that waits are told apart, even if there are none.
             tracker.wait(Wait::Runnable);
@@ -234,7 +241,9 @@ impl Engine {
 
     /// Takes a change in a process and orders it among the events and the marker buffers.
     pub fn push_change(&mut self, event: ProcessEvent) {
-        self.markers.process_changed(&event);
+        if !matches!(event.change, Change::Wake { .. }) {
+            self.markers.process_changed(&event);
+        }
         self.order.push_change(event);
     }
 
@@ -290,6 +299,11 @@ impl Engine {
     /// Returns how many waits lack their end, although the thread ran again and nothing was lost.
     pub fn unended_waits(&self) -> u64 {
         self.tracker.unended_waits
+    }
+
+    /// Returns of how many waits it is not known who has ended them.
+    pub fn unknown_wakers(&self) -> u64 {
+        self.tracker.wakers.as_ref().map_or(0, |wakers| wakers.unknown)
     }
 
     /// Adds an object that contains functions, for a recording.

@@ -39,6 +39,7 @@ impl Tracker {
             (Some(Kind::WaitBegin | Kind::WaitEnd), Some(_)) if is_late => {}
             (Some(Kind::WaitBegin), Some(state)) => self.begin_wait(event, state, cause.syscall()),
             (Some(Kind::WaitEnd), Some(_)) => {
+                self.note_waker(event);
                 if let Some(thread) = self.threads.known(pid, tid) {
                     thread.stacks.end_wait(ts, &mut self.ledger);
                 }
@@ -50,6 +51,9 @@ impl Tracker {
 
     fn begin_wait(&mut self, event: &Event, state: WaitState, syscall: u16) {
         let (pid, tid, ts) = (event.pid(), event.tid(), event.ts());
+        if state == WaitState::Woken {
+            self.note_waker(event);
+        }
         let Some(thread) = self.threads.known(pid, tid) else { return };
         // A thread can be woken just before it waits.
         let is_blocked = thread.stacks.wait() == Some(WaitClass::Blocked);
@@ -71,7 +75,7 @@ impl Tracker {
         match self.waits[wait as usize] {
             Some(known) => known,
             None => {
-                let new = self.add_function(wait.info());
+                let new = self.add_function(wait.info(self.wakers.is_some()));
                 self.waits[wait as usize] = Some(new);
                 new
             }

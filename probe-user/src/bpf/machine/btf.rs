@@ -16,6 +16,8 @@ const MAGIC: u16 = 0xeb9f;
 const STRUCT: u32 = 4;
 const UNION: u32 = 5;
 const FUNCTION: u32 = 12;
+const VARIABLE: u32 = 14;
+const SECTION: u32 = 15;
 
 /// A global of the programs, and the way to its field: structures and members, each inside the one
 /// before.
@@ -58,6 +60,25 @@ const ADMISSION_FIELDS: [Field; 7] = [
     ("TASK_CRED", &[("task_struct", "cred")]),
     ("CRED_EUID", &[("cred", "euid")]),
 ];
+
+/// The fields that lead from a thread to its processor's queue.
+const QUEUE_FIELDS: [Field; 2] = [
+    ("TASK_CFS_RQ", &[("task_struct", "se"), ("sched_entity", "cfs_rq")]),
+    ("CFS_RQ_RQ", &[("cfs_rq", "rq")]),
+];
+
+/// The section of the data that each processor has.
+const PER_CPU: &str = ".data..percpu";
+/// The globals that are places in it, and their variables.
+const CPU_DATA: [(&str, &str); 3] = [
+    ("RUNQUEUES", "runqueues"),
+    ("CPU_CURRENT", "current_task"),
+    ("CPU_PREEMPT_COUNT", "__preempt_count"),
+];
+/// From Linux 6.2 to 6.14, the last two are members of one variable.
+const HOT: &str = "pcpu_hot";
+const HOT_FIELDS: [Field; 2] =
+    [("CPU_CURRENT", &[(HOT, "current_task")]), ("CPU_PREEMPT_COUNT", &[(HOT, "preempt_count")])];
 
 /// The function whose type an iterator over tasks is attached to.
 const TASK_ITERATOR: &str = "bpf_iter_task";
@@ -102,6 +123,13 @@ impl Offsets {
         let known = types.structures(ADMISSION_FIELDS.iter());
         let offsets = types.offsets(&known, &ADMISSION_FIELDS).ok()?;
         Some(ADMISSION_FIELDS.iter().map(|(global, _)| *global).zip(offsets).collect())
+    }
+
+    /// Returns the globals by which programs tell whether they run in an interrupt, and their values; `None`
+    /// if this kernel does not tell one.
+    pub(crate) fn of_interrupts() -> Option<Vec<(&'static str, u32)>> {
+        let bytes = vmlinux().ok()?;
+        Types::parse(&bytes)?.of_interrupts()
     }
 
     fn find(types: &Types<'_>) -> Result<Self, BpfError> {
@@ -233,6 +261,44 @@ impl<'a> Types<'a> {
             }
         }
         Ok(offsets)
+    }
+
+    fn of_interrupts(&self) -> Option<Vec<(&'static str, u32)>> {
+        let known = self.structures(QUEUE_FIELDS.iter().chain(&HOT_FIELDS));
+        let fields = self.offsets(&known, &QUEUE_FIELDS).ok()?;
+        let [hot] = self.per_cpu([HOT]);
+        let data = self.per_cpu(CPU_DATA.map(|(_, variable)| variable));
+        let data = match (data, hot) {
+            ([queues, _, _], Some(hot)) => {
+                let [current, count] = self.offsets(&known, &HOT_FIELDS).ok()?;
+                [queues?, hot.checked_add(current)?, hot.checked_add(count)?]
+            }
+            ([queues, current, count], None) => [queues?, current?, count?],
+        };
+        let fields = QUEUE_FIELDS.iter().map(|(global, _)| *global).zip(fields);
+        Some(fields.chain(CPU_DATA.iter().map(|(global, _)| *global).zip(data)).collect())
+    }
+
+    /// Returns the places of variables among the data of each processor.
+    fn per_cpu<const N: usize>(&self, wanted: [&str; N]) -> [Option<u32>; N] {
+        let (mut ids, mut places) = ([None; N], [None; N]);
+        // The section comes after its variables.
+        self.find(|id, name, kind, section| match kind {
+            VARIABLE => {
+                let found = wanted.iter().position(|wanted| self.is_named(name, wanted));
+                found.into_iter().for_each(|at| ids[at] = Some(id));
+                None
+            }
+            SECTION if self.is_named(name, PER_CPU) => {
+                for variable in section.members.chunks_exact(12) {
+                    let at = ids.iter().position(|id| id.is_some() && *id == word(variable, 0));
+                    at.into_iter().for_each(|at| places[at] = word(variable, 4));
+                }
+                Some(())
+            }
+            _ => None,
+        });
+        places
     }
 
     /// Returns the number of a function's type.
@@ -394,5 +460,9 @@ mod tests {
         }
         let offsets = Offsets::of_running_kernel().unwrap();
         assert_eq!(offsets.needed[1], offsets.needed[0] + 4, "tgid follows pid");
+        let interrupts = Offsets::of_interrupts().expect("it has data of each processor");
+        let globals: Vec<_> = interrupts.iter().map(|(global, _)| *global).collect();
+        let places = ["RUNQUEUES", "CPU_CURRENT", "CPU_PREEMPT_COUNT"];
+        assert_eq!(globals, [["TASK_CFS_RQ", "CFS_RQ_RQ"].as_slice(), &places].concat());
     }
 }
