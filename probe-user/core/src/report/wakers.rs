@@ -1,8 +1,8 @@
 //! Who ended the waits of functions, and how long these took.
 
 use crate::units::Nanos;
-use crate::values::Value;
 use serde::Serialize;
+use std::sync::Arc;
 
 /// Waits by the function that waited, by what it waited for, and by who ended them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -25,7 +25,7 @@ pub struct WakerReport {
     /// Index in `functions` of what it waited for.
     pub wait: usize,
     /// A traced function and the thread, in parentheses, that was in it, or `[interrupt]`.
-    pub waker: Value,
+    pub waker: Arc<str>,
     #[serde(flatten)]
     pub of: WokenWaits,
 }

@@ -5,13 +5,13 @@ use ctrace_common::WaitState::{Interruptible, Preempted, Woken};
 use ctrace_common::{Cause, Kind, NO_SYSCALL, WaitState, WokenFrom};
 use ctrace_core::engine::{Engine, EngineConfig};
 use ctrace_core::formats::{Export, Format, Options};
-use ctrace_core::recording::replay::{Query, report_with};
+use ctrace_core::recording::replay::{Query, by_values_of, report_with};
 use ctrace_core::recording::{End, Recording, Start, Writer};
 use ctrace_core::report::render::RowKind;
 use ctrace_core::report::render::csv;
 use ctrace_core::report::render::rows::RowChoice;
 use ctrace_core::report::{Extras, Report};
-use ctrace_core::units::Nanos;
+use ctrace_core::units::{FuncId, Nanos};
 
 const MAIN: u32 = 1;
 const SERVE: u32 = 2;
@@ -180,6 +180,31 @@ fn the_waker_is_a_value_of_the_wait() {
     assert!(text.contains("serve (worker-3)") && text.contains("[interrupt]"), "{text}");
 }
 
+/// As `--by '[blocked: futex]: waker'` asks for them.
+#[test]
+fn waits_are_told_apart_by_who_ended_them() {
+    let recording = trace().end(200);
+    let functions = recording.functions();
+    let futex = functions.iter().position(|info| &*info.name == "[blocked: futex]");
+    let futex = futex.expect("there were some");
+    let values = by_values_of(&recording, &Query::default(), FuncId(futex as u32), 0, 9);
+    let callers: Vec<bool> = (0..functions.len()).map(|at| at == futex).collect();
+    let told = values.expect("they are few").each.into_iter().map(|one| {
+        let (callers, within) = (Some(callers.clone()), Some(one.within));
+        let query = Query { callers, within, ..Query::default() };
+        let report = report_with(&recording, &query, meta_with(Extras::default()));
+        let called = report.functions.iter().filter(|row| row.calls > 0);
+        let called: Vec<_> = called.map(|row| (row.name.to_string(), row.total_ns.0)).collect();
+        (one.value.expect("all are known").to_string(), called)
+    });
+    let told: Vec<_> = told.collect();
+    let expected = [("serve (worker-3)", 23), ("- (worker-3)", 13), ("[interrupt]", 11)];
+    let expected = expected.map(|(waker, total)| {
+        (format!("\"{waker}\""), vec![("[blocked: futex]".to_owned(), total)])
+    });
+    assert_eq!(told, expected);
+}
+
 #[test]
 fn a_recording_that_is_cut_anywhere_has_the_same_wakers() {
     for at in (11..=185).step_by(3) {
@@ -229,7 +254,7 @@ fn losses_leave_wakers_unknown() {
     told.sort();
     let expected = [
         "wait [blocked: futex] ? (w): 1 11",
-        "wait [blocked: futex] [unknown]: 1 4",
+        "wait [blocked: futex] [unknown]: 1 0",
         "wait [blocked: read] [unknown]: 1 8",
     ];
     assert_eq!(told, expected);
@@ -253,5 +278,5 @@ fn only_waits_of_known_threads_count() {
     trace.push(&[enter(MAIN, 900, 10), ret(MAIN, 900, 15)]);
     trace.wake(20, 4_711, (STRANGER, STRANGER, "cat"), WokenFrom::Thread);
     let told = report(&trace.end(90), 9);
-    assert_eq!((told.threads.len(), rows(&told)), (1, Vec::new()));
+    assert_eq!((told.threads.len(), told.wakers), (1, None));
 }

@@ -6,6 +6,7 @@ use crate::ui::table::grid::{self, Cell, ColumnGroup, GridColumn};
 use crate::ui::text;
 use crate::ui::text::names;
 use crate::ui::text::units::{Digits, count, maybe_time, time};
+use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows;
 use ctrace_core::report::{WakerReport, WokenWaits};
 
@@ -78,6 +79,6 @@ pub(super) fn draw(context: &Context<'_>) -> String {
 fn row(context: &Context<'_>, row: &WakerReport) -> Row {
     let label = |at: usize| context.report.functions.get(at).map(names::label).unwrap_or_default();
     let function = row.function.map_or_else(|| "?".to_owned(), label);
-    let texts = [function, label(row.wait), row.waker.to_string()];
+    let texts = [function, label(row.wait), clean(&row.waker).into_owned()];
     Row { texts, tone: Tone::Name, of: row.of }
 }

@@ -14,12 +14,12 @@ use crate::recording::{ChunkEntry, Payload, Recording};
 use crate::report::{WakerReport, WakersReport, WokenWaits};
 use crate::stats::tally::Tally;
 use crate::units::{FuncId, Nanos};
-use crate::values::Value;
+use crate::values::{Text, Value};
 use crate::waits::WAKER;
 use std::cmp::Reverse;
 
 /// The function that waited, what it waited for, and who ended that.
-type Key = (Option<FuncId>, FuncId, Value);
+type Key = (Option<FuncId>, FuncId, Text);
 
 /// Returns the waits by who ended them, in at most `most` rows.
 pub(crate) fn by_waker(
@@ -50,7 +50,7 @@ pub(crate) fn by_waker(
     }
     let rows = chosen.values.iter().zip(&tallies).filter_map(|((function, wait, waker), tally)| {
         let (function, wait) = (function.map(FuncId::index), wait.index());
-        Some(WakerReport { function, wait, waker: waker.clone(), of: waits(tally)? })
+        Some(WakerReport { function, wait, waker: waker.to_string().into(), of: waits(tally)? })
     });
     let mut rows: Vec<_> = rows.collect();
     rows.sort_by_key(|row| Reverse((row.of.total_ns, row.of.waits)));
@@ -101,10 +101,11 @@ impl Pass<'_, '_> {
     fn key(&self, payload: &Payload, call: Call) -> Option<Key> {
         let info = self.recording.functions().get(payload.function.index())?;
         let place = info.values.iter().position(|value| *value.name == *WAKER)?;
-        let waker = payload.values.get(place)?.clone().filter(|_| info.wait.is_some())?;
+        let Some(Value::Text(waker)) = payload.values.get(place)?.as_ref() else { return None };
+        info.wait?;
         let nodes = self.recording.nodes();
         let caller = nodes.get(call.node as usize)?.parent;
         let waiting = (caller != ROOT).then(|| nodes[caller as usize].func);
-        Some((waiting, payload.function, waker))
+        Some((waiting, payload.function, waker.clone()))
     }
 }

@@ -297,7 +297,7 @@ static WAKERS: &[Field<OneWaker>] = &[
     ("name", |w| maybe_text(w.name.as_deref())),
     ("object", |w| maybe_text(w.object.as_deref())),
     ("wait", |w| maybe_text(w.wait.as_deref())),
-    ("waker", |w| w.waker.as_ref().map(value).unwrap_or_default()),
+    ("waker", |w| maybe_text(w.waker.as_deref())),
     ("waits", |w| w.of.waits.to_string()),
     ("timed", |w| w.of.timed.to_string()),
     ("total_ns", |w| ns(w.of.total_ns)),

@@ -129,7 +129,7 @@ pub(super) struct OneWaker {
     pub(super) object: Option<Arc<str>>,
     pub(super) group: Option<Arc<str>>,
     pub(super) wait: Option<Arc<str>>,
-    pub(super) waker: Option<Value>,
+    pub(super) waker: Option<Arc<str>>,
     pub(super) of: WokenWaits,
 }
 
