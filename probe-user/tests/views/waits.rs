@@ -146,7 +146,7 @@ fn wakers_have_a_table() {
     });
     let views = vec!["wakers".parse().expect("a view")];
     let options = ViewOptions { views, ..ViewOptions::default() };
-    let narrow = check("wakers_80", &report, &options, &NARROW);
+    let narrow = check("woken_80", &report, &options, &NARROW);
     assert!(narrow.contains("[blocked: futex]") && !narrow.contains(long), "{narrow}");
-    assert!(check("wakers_120", &report, &options, &WIDE).contains("other waits"));
+    assert!(check("woken_120", &report, &options, &WIDE).contains("other waits"));
 }

@@ -377,6 +377,18 @@ mod tests {
             }
         }
 
+        fn variable(&mut self, name: &str) {
+            let name = self.string(name);
+            self.words(&[name, VARIABLE << 24, 1, 0]);
+        }
+
+        /// Adds a section with these variables, each with its place.
+        fn section(&mut self, name: &str, variables: &[(u32, u32)]) {
+            let name = self.string(name);
+            self.words(&[name, SECTION << 24 | variables.len() as u32, 4096]);
+            variables.iter().for_each(|(id, place)| self.words(&[*id, *place, 8]));
+        }
+
         fn build(self) -> Vec<u8> {
             let (types, strings) = (self.types.len() as u32, self.strings.len() as u32);
             let mut bytes = vec![0x9f, 0xeb, 1, 0];
@@ -423,6 +435,34 @@ mod tests {
         assert_eq!(offsets.needed, [4, 16, 20, 24, 32, 0, 8, 12]);
         assert_eq!(offsets.task_iterator(), Err("utask"));
         assert_eq!(offsets.globals().nth(1), Some(("TASK_TGID", &16)));
+    }
+
+    /// Returns the places of a kernel with these variables. They have the numbers from 6 on.
+    fn places(variables: &[&str], section: &[(u32, u32)]) -> Option<Vec<u32>> {
+        let mut builder = Builder::new();
+        builder.int(); // 1
+        builder.structure("task_struct", 4, 0, &[("pid", 1, 0), ("se", 3, 128 * 8)]); // 2
+        builder.structure("sched_entity", 4, 0, &[("cfs_rq", 1, 24 * 8)]); // 3
+        builder.structure("cfs_rq", 4, 0, &[("rq", 1, 40 * 8)]); // 4
+        builder.structure(HOT, 4, 0, &[("current_task", 1, 0), ("preempt_count", 1, 8 * 8)]); // 5
+        variables.iter().for_each(|name| builder.variable(name));
+        builder.section(".data..other", &[(6, 1), (7, 1), (8, 1)]);
+        builder.section(PER_CPU, section);
+        let bytes = builder.build();
+        let found = Types::parse(&bytes)?.of_interrupts()?;
+        Some(found.into_iter().map(|(_, place)| place).collect())
+    }
+
+    #[test]
+    fn data_of_processors_is_found_by_name() {
+        let own = places(
+            &["__preempt_count", "runqueues", "current_task"],
+            &[(8, 0x1000), (6, 0x1018), (7, 0x9000)],
+        );
+        assert_eq!(own, Some(vec![152, 40, 0x9000, 0x1000, 0x1018]));
+        let hot = places(&["runqueues", HOT], &[(7, 0x400), (6, 0x2000)]);
+        assert_eq!(hot, Some(vec![152, 40, 0x2000, 0x400, 0x408]));
+        assert_eq!(places(&["runqueues", "current_task"], &[(6, 64), (7, 128)]), None);
     }
 
     #[test]

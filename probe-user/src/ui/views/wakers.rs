@@ -48,18 +48,18 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let why = GridColumn::left("for", rows.iter().map(why));
     // Both names share what the other columns leave, with the gaps between them.
     let taken = grid::total_width(&[&numbers]) + why.width() + 6;
-    let each = context
-        .style
-        .width
-        .map_or(usize::MAX, |width| (width.saturating_sub(taken) / 2).max(LEAST_ROOM));
-    let name = |at: usize| {
-        let name = move |row: &Row| Cell::toned(names::cut_end(&row.texts[at], each), row.tone);
+    let room = context.style.width.map_or(usize::MAX, |width| width.saturating_sub(taken));
+    let longest = rows.iter().map(|row| names::width(&row.texts[0])).max().unwrap_or(0);
+    let of_function = longest.min((room / 2).max(LEAST_ROOM));
+    let of_waker = room.saturating_sub(of_function).max(LEAST_ROOM);
+    let name = |at: usize, room: usize| {
+        let name = move |row: &Row| Cell::toned(names::cut_end(&row.texts[at], room), row.tone);
         rows.iter().map(name).collect::<Vec<_>>()
     };
     let texts = ColumnGroup::untitled(vec![
-        GridColumn::left("function", name(0)),
+        GridColumn::left("function", name(0, of_function)),
         why,
-        GridColumn::left("woken by", name(2)),
+        GridColumn::left("woken by", name(2, of_waker)),
     ]);
     let unsure = match wakers.unsure {
         true => text::paragraph(
