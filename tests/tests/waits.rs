@@ -5,7 +5,7 @@ use ctrace_tests::recorded::Recorded;
 use ctrace_tests::report::{Function, Report};
 use ctrace_tests::targets::program;
 use ctrace_tests::trace::Trace;
-use ctrace_tests::{gate, or_skip};
+use ctrace_tests::{gate, or_skip, wakers};
 use std::process::Command;
 
 const FUNCTIONS: [&str; 5] = ["naps", "takes_lock", "reads_pipe", "works", "serves"];
@@ -140,55 +140,24 @@ fn nobody_pays_unasked() {
     assert!(report.functions().all(|row| row.0["object"] != "kernel"));
 }
 
-/// The waits of a function of the target `wakers.c`: how often at most, for what, and who ends them.
-const WAKERS: [(&str, u64, &str, &str); 4] = [
-    ("takes_lock", 5, "[blocked: futex]", "gives_lock (helper)"),
-    ("reads_pipe", 7, "[blocked: read]", "writes_pipe (writer)"),
-    ("awaits", 9, "[blocked: futex]", "tells (teller)"),
-    ("naps", 11, "[blocked: sleep]", "[interrupt]"),
-];
-
-const WAKING: [&str; 3] = ["gives_lock", "writes_pipe", "tells"];
-
-/// Checks that each function waited, and that only who should has ended its waits.
-#[track_caller]
-fn check_wakers(report: &Report) {
-    let name = |index: &serde_json::Value| {
-        let index = index.as_u64().expect("an index") as usize;
-        report.0["functions"][index]["name"].as_str().expect("a name").to_owned()
-    };
-    let rows = report.0["wakers"]["rows"].as_array().expect("wakers");
-    for (function, most, wait, waker) in WAKERS {
-        let rows = rows.iter().filter(|row| name(&row["function"]) == function);
-        let (own, others): (Vec<_>, Vec<_>) = rows.partition(|row| row["waker"] == waker);
-        let waits = own.iter().filter(|row| name(&row["wait"]) == wait);
-        let waits: u64 = waits.map(|row| row["waits"].as_u64().expect("a number")).sum();
-        assert!((1..=most).contains(&waits), "{function}: {waits} by {waker}, {others:?}");
-        // On hosted machines, the kernel may hide interrupts on top of the machine's own threads.
-        let may_be_hidden = |row: &&serde_json::Value| row["waker"] == "[unknown]";
-        let wrong = others.iter().filter(|row| waker != "[interrupt]" || !may_be_hidden(row));
-        assert_eq!(wrong.count(), 0, "{function}: {others:?}");
-    }
-}
-
 #[test]
 fn each_wait_has_who_ended_it() {
     let env = or_skip!(gate::live(Link::Session));
     let path = env.targets.get(&program("wakers.c").flag("-pthread")).expect("builds");
-    let functions: Vec<_> = WAKERS.iter().map(|(name, ..)| *name).chain(WAKING).collect();
     for options in [&["--wakers"][..], &["--wakers", "--returns", "ret-sites"]] {
-        let trace = Trace::run(&env).expect("starts").functions(functions.iter().copied());
+        let trace = Trace::run(&env).expect("starts").functions(wakers::FUNCTIONS);
         let traced = trace.args(options.iter().copied()).program(&path, []).finish();
         let traced = traced.and_then(|traced| traced.expect_code(0)).expect("runs");
         let report = traced.report().expect("reports");
         report.check_lossless().expect("no losses");
         report.check_schema().expect("as the schema says");
-        check_wakers(&Report(report.0.clone()));
+        wakers::check(report).expect("as the target does it");
     }
-    let mut recorded = Recorded::new(&env, functions).expect("a folder").args(["--wakers"]);
+    let mut recorded = Recorded::new(&env, wakers::FUNCTIONS).expect("a folder").args(["--wakers"]);
     let finished = recorded.program(&path, &[]).expect("runs");
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
-    check_wakers(&recorded.report(&["--view", "wakers"]).expect("a report"));
+    let report = recorded.report(&["--view", "wakers"]).expect("a report");
+    wakers::check(&report).expect("the same");
 }
 
 #[test]
