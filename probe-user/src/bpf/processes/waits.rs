@@ -91,6 +91,13 @@ mod tests {
     }
 
     #[test]
+    fn who_wakes_threads_is_watched_only_where_it_is_asked_for() {
+        let all = |wakers| programs(wakers).map(|(program, _)| program).collect::<Vec<_>>();
+        assert_eq!(all(false), [BpfProgram::Switch, BpfProgram::Wakeup]);
+        assert_eq!(all(true), [BpfProgram::Switch, BpfProgram::Wakeup, BpfProgram::Waking]);
+    }
+
+    #[test]
     fn a_kernel_that_cannot_tell_is_refused_in_a_line() {
         assert!(refusal(libc::EINVAL).contains("leave out --cpu"));
         assert!(refusal(libc::ENOENT).contains("`sched_switch`"));
