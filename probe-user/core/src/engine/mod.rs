@@ -40,7 +40,7 @@ use crate::ingest::{
     decode::{Decoded, decode},
 };
 use crate::marker::{ClockSample, EntryValues, MarkerSink, Markers};
-use crate::recording::{Block, ObjectRecord, Slow};
+use crate::recording::{Block, ObjectRecord};
 use crate::report::Report;
 pub use crate::report::ReportMeta;
 use crate::units::{FuncId, Nanos, Pid, Tid};
@@ -296,16 +296,6 @@ impl Engine {
         self.markers.implausible_counts()
     }
 
-    /// Returns how many waits lack their end, although the thread ran again and nothing was lost.
-    pub fn unended_waits(&self) -> u64 {
-        self.tracker.unended_waits
-    }
-
-    /// Returns of how many waits it is not known who has ended them.
-    pub fn unknown_wakers(&self) -> u64 {
-        self.tracker.wakers.as_ref().map_or(0, |wakers| wakers.unknown)
-    }
-
     /// Adds an object that contains functions, for a recording.
     pub fn add_object(&mut self, object: ObjectRecord) {
         if let Some(recorder) = &mut self.tracker.recorder {
@@ -334,22 +324,6 @@ impl Engine {
     /// the end.
     pub fn late_names(&self) -> &[(FuncId, FuncId)] {
         self.names.all()
-    }
-
-    /// Makes [`Self::take_slow`] report calls of wanted functions that take at least this long. It
-    /// must be called again when functions were added.
-    pub fn watch_slow(&mut self, threshold: Nanos, is_wanted: impl Fn(&FunctionInfo) -> bool) {
-        if let Some(recorder) = &mut self.tracker.recorder {
-            let wanted = self.tracker.functions.iter().map(is_wanted).collect();
-            recorder.watch.set(threshold, wanted);
-        }
-    }
-
-    /// Returns the longest of the slow calls in the chunks made since the last time, and its
-    /// function.
-    pub fn take_slow(&mut self) -> Option<(Slow, &FunctionInfo)> {
-        let slow = self.tracker.recorder.as_mut()?.take_slow()?;
-        Some((slow, self.tracker.functions.get(slow.function.index())?))
     }
 
     fn tell_recorder_of_losses(&mut self) {

@@ -3,11 +3,19 @@
 //! Records of waits also come from threads that are in no traced call, and from threads that are about
 //! to end. So a wait begins no thread: only calls do.
 
+use crate::engine::Engine;
 use crate::engine::tracker::Tracker;
 use crate::ingest::event::Event;
 use crate::units::FuncId;
 use crate::waits::{Wait, WaitClass};
 use ctrace_common::{Cause, Kind, WaitState};
+
+impl Engine {
+    /// Returns how many waits lack their end, although the thread ran again and nothing was lost.
+    pub fn unended_waits(&self) -> u64 {
+        self.tracker.unended_waits
+    }
+}
 
 impl Tracker {
     /// Returns true if it is the beginning or the end of a wait, or makes no sense. No other event has a

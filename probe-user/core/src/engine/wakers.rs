@@ -5,6 +5,7 @@
 //! one that its stack has now.
 
 use crate::calls::paths::ROOT;
+use crate::engine::Engine;
 use crate::engine::process::name_of;
 use crate::engine::threads::Thread;
 use crate::engine::tracker::Tracker;
@@ -33,6 +34,13 @@ const LONGEST_NAME: usize = 900;
 pub(crate) struct Wakers {
     /// The number of waits of which it is not known who has ended them.
     pub(super) unknown: u64,
+}
+
+impl Engine {
+    /// Returns of how many waits it is not known who has ended them.
+    pub fn unknown_wakers(&self) -> u64 {
+        self.tracker.wakers.as_ref().map_or(0, |wakers| wakers.unknown)
+    }
 }
 
 impl Tracker {
