@@ -12,7 +12,8 @@
 //! - `control`: forks, execs, exits and renames of the traced processes;
 //! - `admit`: later processes of those that were chosen;
 //! - `start`: starts of all programs;
-//! - `wait`: when threads of the traced processes have no processor, and why.
+//! - `wait`: when threads of the traced processes have no processor, why, and who ends that;
+//! - `interrupt`: whether a program runs in an interrupt.
 //!
 //! `output` makes the records, `ring` takes them, `loss` counts those that find no room there, and
 //! `news` wakes user space.
@@ -32,6 +33,7 @@ mod control;
 mod exit;
 mod function;
 mod go;
+mod interrupt;
 mod jump;
 mod kernel;
 mod loss;

@@ -23,6 +23,9 @@ impl Task {
         Self { pid: (id >> 32) as u32, tid: id as u32 }
     }
 
+    /// Stands for no thread.
+    pub const NONE: Self = Self { pid: 0, tid: 0 };
+
     #[inline(always)]
     pub fn is_traced(self) -> bool {
         TRACED.get_ptr(self.pid).is_some()
@@ -91,7 +94,18 @@ pub fn event_of_another(task: Task, kind: u8, probe: u32) {
 /// touch what is noted of its losses.
 #[inline(always)]
 pub fn control(task: Task, change: Change) {
-    let is_own = task == Task::current();
+    control_of(task, change, task == Task::current());
+}
+
+/// Does the same in an interrupt, or in a thread that need not be of a traced process: of neither are
+/// losses noted.
+#[inline(always)]
+pub fn control_anywhere(task: Task, change: Change) {
+    control_of(task, change, false);
+}
+
+#[inline(always)]
+fn control_of(task: Task, change: Change, is_own: bool) {
     if let Some(room) = reserve(CONTROL_SLOTS) {
         let lost_before = if is_own { loss::take(task.tid) } else { 0 };
         let record = Record {

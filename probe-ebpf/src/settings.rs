@@ -157,3 +157,22 @@ pub static XOL_AREA_VADDR: Global<u32> = Global::new(0);
 /// `sigaction.sa_flags`
 #[unsafe(no_mangle)]
 pub static SIGACTION_SA_FLAGS: Global<u32> = Global::new(0);
+
+// The fields that `interrupt` reads, set where it is asked for. The last three are places among the data
+// of a processor.
+
+/// `task_struct.se.cfs_rq`
+#[unsafe(no_mangle)]
+pub static TASK_CFS_RQ: Global<u32> = Global::new(0);
+/// `cfs_rq.rq`
+#[unsafe(no_mangle)]
+pub static CFS_RQ_RQ: Global<u32> = Global::new(0);
+/// `runqueues`
+#[unsafe(no_mangle)]
+pub static RUNQUEUES: Global<u32> = Global::new(0);
+/// `current_task`, or `pcpu_hot.current_task`
+#[unsafe(no_mangle)]
+pub static CPU_CURRENT: Global<u32> = Global::new(0);
+/// `__preempt_count`, or `pcpu_hot.preempt_count`
+#[unsafe(no_mangle)]
+pub static CPU_PREEMPT_COUNT: Global<u32> = Global::new(0);

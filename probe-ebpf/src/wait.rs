@@ -6,23 +6,26 @@
 //!
 //! They run at every switch of every thread of the machine, so they leave out what user space would
 //! drop: waits of threads that are surely in no traced call.
+//!
+//! One more program reports who wakes these threads, where somebody asks for that.
 
 use crate::{
+    interrupt::woken_from,
     kernel::Kernel,
     maps::{ALL_WAITS, EXECUTED, SWITCHES},
-    output::{Task, event, event_of_another},
+    output::{Task, control_anywhere, event, event_of_another},
     settings,
 };
 use aya_ebpf::{
     helpers::{
-        bpf_probe_read_kernel,
+        bpf_get_current_comm, bpf_probe_read_kernel,
         generated::{bpf_get_current_task_btf, bpf_task_pt_regs},
     },
     macros::raw_tracepoint,
     programs::RawTracePointContext,
 };
 use core::arch::asm;
-use ctrace_common::{Cause, Kind, NO_SYSCALL, WaitState};
+use ctrace_common::{Cause, Change, Kind, NO_SYSCALL, WaitState, WokenFrom};
 
 /// The kernel's bits for states of threads.
 const UNINTERRUPTIBLE: u32 = 2;
@@ -131,6 +134,24 @@ pub fn on_wakeup(ctx: RawTracePointContext) -> i32 {
     {
         let cause = Cause::new(WaitState::Woken, NO_SYSCALL);
         event_of_another(task, Kind::WaitBegin as u8, cause.0);
+    }
+    0
+}
+
+/// Runs in the context of who wakes the thread. `sched_wakeup` need not: it may be on the processor of the
+/// thread.
+#[raw_tracepoint(tracepoint = "sched_waking")]
+pub fn on_waking(ctx: RawTracePointContext) -> i32 {
+    let woken = Kernel(ctx.arg(0));
+    if let Some(task) = woken.task()
+        && counts(task, woken)
+    {
+        let from = woken_from();
+        let (waker, comm) = match from {
+            WokenFrom::Thread => (Task::current(), bpf_get_current_comm().unwrap_or_default()),
+            _ => (Task::NONE, [0; 16]),
+        };
+        control_anywhere(waker, Change::Wake { comm, woken: task.pid, woken_tid: task.tid, from });
     }
     0
 }

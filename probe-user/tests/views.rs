@@ -382,7 +382,7 @@ fn paths_by_count_or_by_time() {
 fn what_needs_every_call_says_how_to_get_them() {
     for name in ViewName::all() {
         let error = view(&name.to_string()).check_intervals().err().map(|error| error.to_string());
-        let needs = ["calls", "values", "plots", "locks", "frames", "timeline"]
+        let needs = ["calls", "values", "wakers", "plots", "locks", "frames", "timeline"]
             .contains(&name.to_string().as_str());
         assert_eq!(error.is_some(), needs, "{name}");
         let report = format!("`ctrace report trace.ctrace --view {name} --interval SECONDS`");
@@ -413,8 +413,8 @@ fn what_is_asked_wrongly() {
     );
     let error = "pie".parse::<ViewName>().expect_err("no such view");
     assert!(error.to_string().contains(
-        "summary, detail, tree, paths, counts, hist, calls, values, plots, locks, frames, timeline, \
-         threads, ctrack"
+        "summary, detail, tree, paths, counts, hist, calls, values, wakers, plots, locks, frames, \
+         timeline, threads, ctrack"
     ));
     let two = ViewOptions { views: ViewName::all().collect(), ..ViewOptions::default() };
     let error = render_csv(&fixture::typical(), &two).expect_err("too many views");

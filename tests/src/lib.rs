@@ -36,3 +36,4 @@ pub mod trace;
 pub mod trampolines;
 pub mod truth;
 pub mod unwind;
+pub mod wakers;

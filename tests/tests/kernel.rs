@@ -69,6 +69,7 @@ kernel_tests! {
     a_library_that_switches_stacks_at_once
     exec_after_a_stop_for_slowness
     waits_with_their_reasons
+    waits_with_who_ended_them
     a_held_command_outlives_ctrace
     attach_for_a_while
     a_killed_ctrace_leaves_nothing

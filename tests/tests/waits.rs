@@ -5,7 +5,7 @@ use ctrace_tests::recorded::Recorded;
 use ctrace_tests::report::{Function, Report};
 use ctrace_tests::targets::program;
 use ctrace_tests::trace::Trace;
-use ctrace_tests::{gate, or_skip};
+use ctrace_tests::{gate, or_skip, wakers};
 use std::process::Command;
 
 const FUNCTIONS: [&str; 5] = ["naps", "takes_lock", "reads_pipe", "works", "serves"];
@@ -139,4 +139,35 @@ fn nobody_pays_unasked() {
     let (report, _) = traced(&env, &[]);
     assert!(report.functions().all(|row| row.0["running_ns"].is_null()));
     assert!(report.functions().all(|row| row.0["object"] != "kernel"));
+}
+
+#[test]
+fn each_wait_has_who_ended_it() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("wakers.c").flag("-pthread")).expect("builds");
+    for options in [&["--wakers"][..], &["--wakers", "--returns", "ret-sites"]] {
+        let trace = Trace::run(&env).expect("starts").functions(wakers::FUNCTIONS);
+        let traced = trace.args(options.iter().copied()).program(&path, []).finish();
+        let traced = traced.and_then(|traced| traced.expect_code(0)).expect("runs");
+        let report = traced.report().expect("reports");
+        report.check_lossless().expect("no losses");
+        report.check_schema().expect("as the schema says");
+        wakers::check(report).expect("as the target does it");
+    }
+    let mut recorded = Recorded::new(&env, wakers::FUNCTIONS).expect("a folder").args(["--wakers"]);
+    let finished = recorded.program(&path, &[]).expect("runs");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    let report = recorded.report(&["--view", "wakers"]).expect("a report");
+    wakers::check(&report).expect("the same");
+}
+
+#[test]
+fn who_ends_waits_is_told_only_where_it_is_asked_for() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("wakers.c").flag("-pthread")).expect("builds");
+    let mut recorded = Recorded::new(&env, ["takes_lock"]).expect("a folder").args(["--cpu"]);
+    assert_eq!(recorded.program(&path, &[]).expect("runs").shell_code(), 0);
+    let report = recorded.report(&["--view", "wakers", "--view", "values"]).expect("a report");
+    assert!(report.expect("[blocked: futex]").is_ok());
+    assert!(report.0["wakers"].is_null() && report.0["values"].is_null());
 }

@@ -3,7 +3,7 @@
 //! The programs make a [`Change`] and user space gets one. Nothing else knows the layout of the
 //! words.
 
-use crate::{Kind, RECORD_LEN, Slot, words::u64_at};
+use crate::{Kind, RECORD_LEN, Slot, WokenFrom, words::u64_at};
 
 /// The name of a thread as the kernel keeps it: padded with zeros, in an unknown encoding.
 pub type Comm = [u8; 16];
@@ -30,6 +30,9 @@ pub enum Change {
     /// The return addresses of the thread's open calls are put back: return probes do not see them
     /// end.
     Restored,
+    /// The thread, whose name is `comm`, wakes the thread `woken_tid` of the process `woken`. It need not be
+    /// of a traced process. Unless it is `from` this thread, that is the one that happened to run.
+    Wake { comm: Comm, woken: u32, woken_tid: u32, from: WokenFrom },
 }
 
 impl Change {
@@ -43,6 +46,7 @@ impl Change {
             Self::Rename { .. } => Kind::Rename,
             Self::Buffer { .. } => Kind::Buffer,
             Self::Restored => Kind::Restored,
+            Self::Wake { .. } => Kind::Wake,
         }
     }
 
@@ -58,6 +62,9 @@ impl Change {
                 return [runtime as u64 | (inside as u64) << 32, 0, address, site];
             }
             Self::Restored => return [0; 4],
+            Self::Wake { comm, woken, woken_tid, from } => {
+                (comm, woken as u64 | (woken_tid as u64) << 32, from as u64)
+            }
         };
         let comm = u128::from_le_bytes(comm);
         [comm as u64, (comm >> 64) as u64, third, fourth]
@@ -81,6 +88,12 @@ impl Change {
                 site: fourth,
             },
             Kind::Restored => Self::Restored,
+            Kind::Wake => Self::Wake {
+                comm,
+                woken: third as u32,
+                woken_tid: (third >> 32) as u32,
+                from: WokenFrom::from_wire(fourth)?,
+            },
             _ => return None,
         };
         // All bits that are not part of the change must be 0.
@@ -126,6 +139,10 @@ mod tests {
         check(Change::Rename { comm: COMM }, 128);
         check(Change::Buffer { runtime: 1, inside: 2, address: 3 << 12, site: 4 }, 64);
         check(Change::Restored, 256);
+        let wake = |from| Change::Wake { comm: COMM, woken: 5, woken_tid: 6, from };
+        check(wake(WokenFrom::Thread), 62);
+        check(wake(WokenFrom::Interrupt), 63);
+        check(wake(WokenFrom::Unknown), 63);
     }
 
     #[test]

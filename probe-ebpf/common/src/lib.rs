@@ -66,10 +66,10 @@ pub use ring::{
     SLOT_LEN, Slot, WRITER_WORD, committed_kind, slots_of, slots_to_multiple,
 };
 pub use traced::{HEARTBEAT_NANOS, TRACED, TRACED_HELD, TRACED_LAUNCHED};
-pub use wait::{Cause, NO_SYSCALL, WaitState};
+pub use wait::{Cause, NO_SYSCALL, WaitState, WokenFrom};
 
 /// Version of everything in this crate.
-pub const WIRE_VERSION: u32 = 10;
+pub const WIRE_VERSION: u32 = 11;
 
 /// The usual bound on the size of a stack. Two places further apart than this are on different
 /// stacks, if no stack is known.

@@ -97,6 +97,7 @@ pub enum Kind {
     Rename = 20,
     Buffer = 21,
     Restored = 22,
+    Wake = 23,
 }
 
 impl Kind {
@@ -139,6 +140,7 @@ impl Kind {
             20 => Self::Rename,
             21 => Self::Buffer,
             22 => Self::Restored,
+            23 => Self::Wake,
             _ => return None,
         })
     }

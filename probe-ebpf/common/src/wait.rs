@@ -23,6 +23,30 @@ pub enum WaitState {
     Stopped = 4,
 }
 
+/// The place from which a thread is woken.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WokenFrom {
+    /// A thread did it: by a system call, or in a page fault.
+    Thread = 0,
+    /// A timer or a device did, in an interrupt on top of any thread.
+    Interrupt = 1,
+    /// The program could not tell.
+    Unknown = 2,
+}
+
+impl WokenFrom {
+    /// Returns the place for a word from the wire, if it is one.
+    pub const fn from_wire(word: u64) -> Option<Self> {
+        Some(match word {
+            0 => Self::Thread,
+            1 => Self::Interrupt,
+            2 => Self::Unknown,
+            _ => return None,
+        })
+    }
+}
+
 /// The 32 bits of a cause: bits 0–15 the number of the system call or [`NO_SYSCALL`], 16–23 a
 /// [`WaitState`], 24–31 ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

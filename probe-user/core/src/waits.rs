@@ -1,12 +1,15 @@
 //! Waits: the times in which a thread has no processor, and why. A wait is a call of a function of the
 //! kernel, inside the traced calls of its thread.
 
-use crate::function::FunctionInfo;
+use crate::function::{FunctionInfo, ValueInfo, ValueKind};
 use ctrace_common::WaitState;
 use serde::{Deserialize, Serialize};
 
 /// The object of waits in reports.
 pub const KERNEL: &str = "kernel";
+
+/// The name of the value of a wait that says who has ended it.
+pub const WAKER: &str = "waker";
 
 /// The two kinds of waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -119,9 +122,12 @@ impl Wait {
         }
     }
 
-    /// Returns the function that stands for these waits.
-    pub(crate) fn info(self) -> FunctionInfo {
-        FunctionInfo { wait: Some(self.class()), ..FunctionInfo::new(self.name(), KERNEL) }
+    /// Returns the function that stands for these waits. `wakers`: they have one that has ended them.
+    pub(crate) fn info(self, wakers: bool) -> FunctionInfo {
+        let is_woken = wakers && self.class() == WaitClass::Blocked;
+        let waker = is_woken.then(|| ValueInfo::new(WAKER, ValueKind::LongText));
+        let (wait, values) = (Some(self.class()), waker.into_iter().collect());
+        FunctionInfo { wait, values, ..FunctionInfo::new(self.name(), KERNEL) }
     }
 }
 

@@ -69,13 +69,15 @@ pub struct Config {
     pub guards: bool,
     /// True if it is watched when threads have no processor.
     pub waits: bool,
+    /// True if it is watched who wakes them, too.
+    pub wakers: bool,
     /// Calls are counted where they end, without an event of each.
     pub counted: Option<CountedSizes>,
 }
 
 /// Returns the programs that a session needs whatever it traces. The verifier takes longest for the
 /// first ones.
-fn needed(guards: bool, waits: bool) -> Vec<(BpfProgram, AttachType)> {
+fn needed(config: &Config) -> Vec<(BpfProgram, AttachType)> {
     let watching = [
         BpfProgram::Exit,
         BpfProgram::PrepareExec,
@@ -90,8 +92,9 @@ fn needed(guards: bool, waits: bool) -> Vec<(BpfProgram, AttachType)> {
         (BpfProgram::ListHijacked, AttachType::Iterator),
     ];
     let watching = watching.map(|program| (program, AttachType::Any)).into_iter();
-    let guarding = guarding.into_iter().filter(|_| guards);
-    watching.chain(guarding).chain(waits::programs().filter(|_| waits)).collect()
+    let guarding = guarding.into_iter().filter(|_| config.guards);
+    let waiting = waits::programs(config.wakers).filter(|_| config.waits);
+    watching.chain(guarding).chain(waiting).collect()
 }
 
 /// The programs in the kernel. Attachments may outlive it.
@@ -137,7 +140,7 @@ impl Kernel {
             news_bytes: PAGE_LEN as u32,
         })?;
         let programs = Programs::parse(bytes, &maps.fds())?;
-        programs.load_ahead(&needed(config.guards, config.waits));
+        programs.load_ahead(&needed(config));
         let rings = maps.fd("RINGS")?;
         let lost = LostCounter::new(maps.fd("LOST")?, cpus.possible as usize);
         let jumps = SideTable::new(maps.fd("JUMPS")?);
@@ -168,7 +171,7 @@ impl Kernel {
         let heartbeat = Heartbeat::new(maps.fd("HEARTBEAT")?);
         let control = Control::attach(&programs, maps.fd("TRACED")?)?;
         let waits = match config.waits {
-            true => Some(Waits::watch(&programs, maps.fd("ALL_WAITS")?)?),
+            true => Some(Waits::watch(&programs, maps.fd("ALL_WAITS")?, config.wakers)?),
             false => None,
         };
         let guards = match control.forks().filter(|_| config.guards) {

@@ -253,6 +253,10 @@ pub(crate) struct ProbeArgs {
     /// the time in which threads ran
     #[arg(long, help_heading = "What to trace")]
     pub cpu: bool,
+    /// Tell who ends each wait: the traced function and the thread that woke the one that waited, another
+    /// process, or an interrupt (--view wakers). It implies --cpu
+    #[arg(long, help_heading = "What to trace")]
+    pub wakers: bool,
     /// Limit the cost of probes to this percentage of the target's own CPU time: the costliest
     /// functions are probed intermittently, and their rows show what was seen meanwhile. JSON estimates
     /// all of it

@@ -37,7 +37,7 @@ pub(super) fn check(args: &TraceArgs) -> anyhow::Result<()> {
             "--frame needs every call, and --aggregate keeps none: leave out one of them",
         ),
         (
-            probes.cpu,
+            probes.cpu || probes.wakers,
             "--cpu needs the times of single calls, and --aggregate keeps none: leave out one of them",
         ),
         (

@@ -11,7 +11,7 @@ use crate::{
         OnFull, ProbeSpec, ReportFormat, ReportSpec, SelectSpec, SelectionLimits, TraceSpec,
     },
     target::{place::Returns, read::budget::ObjectLimits, select::pattern::Pattern, values::locks},
-    ui::views::LOCKS,
+    ui::views::{LOCKS, WAKERS},
 };
 use anyhow::{bail, ensure};
 use ctrace_core::{
@@ -131,7 +131,10 @@ pub(super) fn live_report(args: &TraceArgs) -> anyhow::Result<ReportSpec> {
                  --max-slowdown",
             ),
             (
-                matches!(by, By::Value { .. }) && !asks && !may_have_values(&args.select),
+                matches!(by, By::Value { .. })
+                    && !asks
+                    && !args.probes.wakers
+                    && !may_have_values(&args.select),
                 "--by takes calls apart by a value: ask for it, as in --arg 'handle: 0:u64' --by \
                  'handle: arg0'",
             ),
@@ -146,11 +149,18 @@ pub(super) fn live_report(args: &TraceArgs) -> anyhow::Result<ReportSpec> {
              choose a part of the time with `ctrace report --view locks --time`"
         );
     }
+    if args.probes.wakers && spec.interval.is_some() {
+        bail!(
+            "--wakers needs every call: leave out --interval, or record with `ctrace record --wakers` and \
+             choose a part of the time with `ctrace report --view wakers --time`"
+        );
+    }
     let by_value = matches!(spec.by, Some(By::Value { .. }));
     let shows_values = asks && !by_value && spec.interval.is_none();
     let csv = spec.format == ReportFormat::Csv;
     if spec.views.is_empty() {
-        let views: &[&str] = match (shows_values, args.values.locks) {
+        let shows_more = args.values.locks || args.probes.wakers;
+        let views: &[&str] = match (shows_values, shows_more) {
             (true, _) if csv => &["values"],
             (true, _) => &["summary", "values", "calls"],
             (false, true) if !csv => &["summary"],
@@ -163,7 +173,21 @@ pub(super) fn live_report(args: &TraceArgs) -> anyhow::Result<ReportSpec> {
     if args.values.locks && has_room && !spec.views.iter().any(|view| view == LOCKS.name) {
         spec.views.push(LOCKS.name.to_owned());
     }
+    let has_room = !csv || spec.views.is_empty();
+    if args.probes.wakers && has_room && !spec.views.iter().any(|view| view == WAKERS.name) {
+        spec.views.push(WAKERS.name.to_owned());
+    }
     Ok(spec)
+}
+
+/// Refuses to tell who ends waits where that would not be shown.
+pub(super) fn refuse_wakers(probes: &ProbeArgs) -> anyhow::Result<()> {
+    ensure!(
+        !probes.wakers,
+        "--wakers is not for this command: `ctrace attach PID --wakers` shows who ends waits, and `ctrace \
+         trace PID --wakers` does so for every wait"
+    );
+    Ok(())
 }
 
 /// Returns whether what is chosen may have values that need not be asked for: USDT probes and markers
@@ -192,7 +216,8 @@ fn probes(args: &ProbeArgs) -> ProbeSpec {
         }),
         spool: args.spool,
         budget: args.budget,
-        waits: args.cpu,
+        waits: args.cpu || args.wakers,
+        wakers: args.wakers,
         aggregate: false,
         max_slowdown: args.max_slowdown,
     }

@@ -13,6 +13,7 @@ pub(super) fn main(args: TopArgs) -> Result<u8, Failure> {
     if !args.daemon {
         spec::refuse_locks(&args.what.values)?;
     }
+    spec::refuse_wakers(&args.what.probes)?;
     let sort = args.sort.as_deref().map_or(Ok(TopColumn::DEFAULT), str::parse)?;
     top::check()?;
     let user = args.user.user.as_deref();

@@ -104,6 +104,8 @@ pub(crate) struct ProbeSpec {
     pub budget: Option<f64>,
     /// Waits of threads are told apart from their work.
     pub waits: bool,
+    /// Who ends these waits is told, too.
+    pub wakers: bool,
     /// Calls are counted in the kernel, without an event of each.
     pub aggregate: bool,
     pub max_slowdown: SlowdownPolicy,

@@ -244,6 +244,7 @@ impl Session {
             conditions: true,
             guards: false,
             waits: false,
+            wakers: false,
             counted: None,
         })
     }

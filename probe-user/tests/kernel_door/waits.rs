@@ -17,6 +17,7 @@ fn waits_of(guards: bool, arguments: &[&str], prepare: impl Fn(&Session)) -> Opt
         conditions: false,
         guards,
         waits: true,
+        wakers: false,
         counted: None,
     };
     let mut session = Session::load(&config)?;

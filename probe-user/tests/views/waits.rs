@@ -2,7 +2,7 @@
 
 use super::{NARROW, WIDE, check, fixture, sound};
 use ctrace_core::function::ProbeCost;
-use ctrace_core::report::{ProbeTimes, Report, SplitReport};
+use ctrace_core::report::{ProbeTimes, Report, SplitReport, WakerReport, WakersReport, WokenWaits};
 use ctrace_core::units::Nanos;
 use ctrace_core::waits::WaitClass;
 use ctrace_user::testing::ui::{Style, ViewOptions};
@@ -115,4 +115,38 @@ fn waits_are_no_selected_functions() {
     let text = sound(&report, &ViewOptions::default(), &WIDE);
     assert!(text.contains("None of the 2 selected functions was called"), "{text}");
     assert!(!text.contains("[blocked"), "{text}");
+}
+
+/// Names give way on a narrow terminal, but what a function waited for does not.
+#[test]
+fn wakers_have_a_table() {
+    let mut report = with_waits();
+    let of = |waits: u64, millis: u64| WokenWaits {
+        waits,
+        timed: waits,
+        total_ns: Nanos(millis * fixture::MILLI),
+        mean_ns: Some(Nanos(millis * fixture::MILLI / waits)),
+        max_ns: Some(Nanos(millis * fixture::MILLI / waits * 3)),
+    };
+    let row =
+        |function, wait, waker: &str, of| WakerReport { function, wait, waker: waker.into(), of };
+    let place = |name: &str| report.functions.iter().position(|row| &*row.name == name);
+    let [serve, futex, poll] = ["serve", "[blocked: futex]", "[blocked: poll]"].map(place);
+    let (futex, poll) = (futex.expect("a row"), poll.expect("a row"));
+    let long = "shop::orders::Queue::push_all_that_have_come_since_the_last_time (importer-17)";
+    report.wakers = Some(WakersReport {
+        rows: vec![
+            row(serve, poll, "- (haproxy, process 812)", of(31, 4_100)),
+            row(serve, futex, long, of(27, 1_900)),
+            row(None, poll, "[interrupt]", of(5, 170)),
+            row(serve, futex, "evil \u{1b}[31m (x)", of(3, 61)),
+        ],
+        others: Some(of(9, 53)),
+        unsure: true,
+    });
+    let views = vec!["wakers".parse().expect("a view")];
+    let options = ViewOptions { views, ..ViewOptions::default() };
+    let narrow = check("woken_80", &report, &options, &NARROW);
+    assert!(narrow.contains("[blocked: futex]") && !narrow.contains(long), "{narrow}");
+    assert!(check("woken_120", &report, &options, &WIDE).contains("other waits"));
 }

@@ -224,6 +224,7 @@ pub const CASES: &[Case] = &[
         unsuited: not_multi,
         depends: On::Kernel,
     },
+    case("waits_with_who_ended_them", On::Kernel, waits::waits_with_who_ended_them),
     case("markers_to_every_end", On::Kernel, markers::markers_to_every_end),
     case("markers_in_brief_threads", On::Nothing, markers::markers_in_brief_threads),
     case("markers_at_full_rate", On::Nothing, markers::markers_at_full_rate),
@@ -311,6 +312,7 @@ pub fn builds() -> Vec<Build> {
         "spin.c",
         "locked.c",
         "waits.c",
+        "wakers.c",
     ]
     .map(program)
     .into();

@@ -5,6 +5,7 @@ use crate::env::Env;
 use crate::report::Report;
 use crate::targets::program;
 use crate::trace::Trace;
+use crate::wakers;
 use anyhow::{Result, ensure};
 
 /// Each function of the target waits for one thing, five times for 20 ms.
@@ -37,6 +38,19 @@ pub(super) fn waits_with_their_reasons(env: &Env) -> Result<()> {
     let [running, runnable, _] = parts(report, "works")?;
     ensure!(runnable * 4 > running, "works was runnable for {runnable} ns, and ran for {running}");
     Ok(())
+}
+
+pub(super) fn waits_with_who_ended_them(env: &Env) -> Result<()> {
+    let traced = Trace::run(env)?
+        .functions(wakers::FUNCTIONS)
+        .arg("--wakers")
+        .program(&env.targets.get(&program("wakers.c"))?, [])
+        .finish()?
+        .expect_code(0)?;
+    let report = traced.report()?;
+    report.check_lossless()?;
+    report.check_schema()?;
+    wakers::check(report)
 }
 
 /// Returns `running`, `runnable` and `blocked`, which must be parts of the total.

@@ -45,6 +45,7 @@ pub fn check(bytes: &[u8]) {
         timeline_lanes: Some(3),
         frames: Some(FramesAsked { function: FuncId(0), budget: Some(Nanos(1_000)) }),
         values: Some(2),
+        wakers: Some(2),
         plots: true,
         locks: true,
     };

@@ -21,6 +21,7 @@ mod stack;
 mod threads;
 pub(crate) mod tracker;
 mod waits;
+mod wakers;
 
 use crate::calls::paths::Paths;
 use crate::calls::spool::Spool;
@@ -30,6 +31,7 @@ use crate::engine::names::ScopeNames;
 use crate::engine::period::Period;
 use crate::engine::recorder::Recorder;
 use crate::engine::tracker::Tracker;
+use crate::engine::wakers::Wakers;
 use crate::filter::Filter;
 use crate::function::{FunctionInfo, FunctionKind};
 use crate::ingest::event::Event;
@@ -39,7 +41,7 @@ use crate::ingest::{
     decode::{Decoded, decode},
 };
 use crate::marker::{ClockSample, EntryValues, MarkerSink, Markers};
-use crate::recording::{Block, ObjectRecord, Slow};
+use crate::recording::{Block, ObjectRecord};
 use crate::report::Report;
 pub use crate::report::ReportMeta;
 use crate::units::{FuncId, Nanos, Pid, Tid};
@@ -47,6 +49,7 @@ use crate::values::RingPayload;
 use crate::waits::Wait;
 pub use addresses::{LeftAddresses, NewAddresses};
 pub use counted::{CountedApart, CountedCalls, CountedSums};
+use ctrace_common::Change;
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 pub use {exits::NewExit, process::ProcessChange, waits::HiddenSwitches};
@@ -76,6 +79,8 @@ pub struct EngineConfig {
     pub open_values: bool,
     /// True if waits of threads are among the records.
     pub waits: bool,
+    /// True if who ends them is, too. That is a value of theirs, so it is for recordings only.
+    pub wakers: bool,
 }
 
 impl Default for EngineConfig {
@@ -92,6 +97,7 @@ impl Default for EngineConfig {
             keep: false,
             open_values: false,
             waits: false,
+            wakers: false,
         }
     }
 }
@@ -153,6 +159,7 @@ impl Engine {
         let paths = Paths::new(config.max_paths, config.max_path_depth);
         let ledger = Ledger::new(paths, Spool::new(config.spool_bytes), config.filter);
         let mut tracker = Tracker::new(ledger, config.start.0, config.follow);
+        tracker.wakers = config.wakers.then(Wakers::default);
         if config.waits {
             // It tells a reader of the report that waits are told apart, even if there are none.
             tracker.wait(Wait::Runnable);
@@ -234,7 +241,9 @@ impl Engine {
 
     /// Takes a change in a process and orders it among the events and the marker buffers.
     pub fn push_change(&mut self, event: ProcessEvent) {
-        self.markers.process_changed(&event);
+        if !matches!(event.change, Change::Wake { .. }) {
+            self.markers.process_changed(&event);
+        }
         self.order.push_change(event);
     }
 
@@ -287,11 +296,6 @@ impl Engine {
         self.markers.implausible_counts()
     }
 
-    /// Returns the switches inside traced calls that the kernel did not tell.
-    pub fn hidden_switches(&self) -> HiddenSwitches {
-        self.tracker.hidden_switches
-    }
-
     /// Adds an object that contains functions, for a recording.
     pub fn add_object(&mut self, object: ObjectRecord) {
         if let Some(recorder) = &mut self.tracker.recorder {
@@ -320,22 +324,6 @@ impl Engine {
     /// the end.
     pub fn late_names(&self) -> &[(FuncId, FuncId)] {
         self.names.all()
-    }
-
-    /// Makes [`Self::take_slow`] report calls of wanted functions that take at least this long. It
-    /// must be called again when functions were added.
-    pub fn watch_slow(&mut self, threshold: Nanos, is_wanted: impl Fn(&FunctionInfo) -> bool) {
-        if let Some(recorder) = &mut self.tracker.recorder {
-            let wanted = self.tracker.functions.iter().map(is_wanted).collect();
-            recorder.watch.set(threshold, wanted);
-        }
-    }
-
-    /// Returns the longest of the slow calls in the chunks made since the last time, and its
-    /// function.
-    pub fn take_slow(&mut self) -> Option<(Slow, &FunctionInfo)> {
-        let slow = self.tracker.recorder.as_mut()?.take_slow()?;
-        Some((slow, self.tracker.functions.get(slow.function.index())?))
     }
 
     fn tell_recorder_of_losses(&mut self) {

@@ -106,7 +106,8 @@ impl Payloads {
         }
     }
 
-    fn hold_for(&mut self, payload: OfThread) {
+    /// Holds the values of a call that is known.
+    pub(crate) fn hold_for(&mut self, payload: OfThread) {
         let texts = self.texts + payload.texts_cost();
         if self.held.len() < MOST_HELD && texts <= MOST_TEXTS {
             self.fresh += texts - self.texts;

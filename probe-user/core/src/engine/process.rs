@@ -60,7 +60,7 @@ impl Tracker {
                 self.changes.push(ProcessChange::Exit { pid, status });
             }
             Change::Rename { comm } => threads.rename(pid, tid, &name_of(&comm), ledger),
-            Change::Buffer { .. } => {}
+            Change::Buffer { .. } | Change::Wake { .. } => {}
             Change::Restored => {
                 if let Some(thread) = threads.known(pid, tid) {
                     thread.stacks.restore();
@@ -71,7 +71,7 @@ impl Tracker {
 }
 
 /// Returns the text of a name from the kernel.
-fn name_of(bytes: &Comm) -> String {
+pub(super) fn name_of(bytes: &Comm) -> String {
     let name = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(name).into_owned()
 }

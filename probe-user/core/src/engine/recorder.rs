@@ -2,9 +2,10 @@
 //! chunk whenever there are enough.
 
 use crate::calls::spool::Taken;
+use crate::engine::Engine;
 use crate::engine::threads::ThreadName;
 use crate::engine::tracker::Tracker;
-use crate::function::ProbeCost;
+use crate::function::{FunctionInfo, ProbeCost};
 use crate::recording::payloads;
 use crate::recording::{
     AddressRecord, Block, BlockKind, CHUNK_CALLS, ChunkLoss, CostRecord, Harvest, Names,
@@ -72,6 +73,24 @@ impl Recorder {
 
     pub(crate) fn take_blocks(&mut self) -> Vec<Block> {
         std::mem::take(&mut self.blocks)
+    }
+}
+
+impl Engine {
+    /// Makes [`Self::take_slow`] report calls of wanted functions that take at least this long. It
+    /// must be called again when functions were added.
+    pub fn watch_slow(&mut self, threshold: Nanos, is_wanted: impl Fn(&FunctionInfo) -> bool) {
+        if let Some(recorder) = &mut self.tracker.recorder {
+            let wanted = self.tracker.functions.iter().map(is_wanted).collect();
+            recorder.watch.set(threshold, wanted);
+        }
+    }
+
+    /// Returns the longest of the slow calls in the chunks made since the last time, and its
+    /// function.
+    pub fn take_slow(&mut self) -> Option<(Slow, &FunctionInfo)> {
+        let slow = self.tracker.recorder.as_mut()?.take_slow()?;
+        Some((slow, self.tracker.functions.get(slow.function.index())?))
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Thread {
     /// The time of the first event in this period.
     pub(crate) first: Option<u64>,
     pub(crate) stacks: Stacks,
+    /// Who has woken it, until its wait is seen to end.
+    pub(super) woken_by: Option<String>,
     /// For a pair of USDT probes, the thread with these ids, and the pair.
     beside: Option<(ThreadId, FuncId)>,
 }
@@ -43,7 +45,7 @@ impl Thread {
         let name = if is_goroutine(tid.0) { GOROUTINE } else { "" };
         let selected = ledger.filter.selects_thread(tid, name);
         let (name, stacks) = (name.into(), Stacks::new(id, selected));
-        Self { pid, tid, name, first: None, stacks, beside: None }
+        Self { pid, tid, name, first: None, stacks, woken_by: None, beside: None }
     }
 
     fn take_name(&mut self, name: Arc<str>, selected: bool) {

@@ -13,6 +13,7 @@ use crate::engine::region::Regions;
 use crate::engine::stack::{Place, StackFacts};
 use crate::engine::threads::Threads;
 use crate::engine::waits::HiddenSwitches;
+use crate::engine::wakers::Wakers;
 use crate::function::{ByOrder, ExitSeen, FunctionInfo};
 use crate::ingest::change::ProcessEvent;
 use crate::ingest::event::Event;
@@ -22,7 +23,7 @@ use crate::stats::unions::{OpenCall, ThreadCalls, with_open};
 use crate::units::{FuncId, Nanos};
 use crate::values::RingPayload;
 use crate::waits::Wait;
-use ctrace_common::Kind;
+use ctrace_common::{Change, Kind};
 
 #[derive(Debug)]
 pub(crate) struct Tracker {
@@ -31,6 +32,8 @@ pub(crate) struct Tracker {
     /// The functions that stand for waits, by reason.
     pub(super) waits: [Option<FuncId>; Wait::COUNT],
     pub(super) hidden_switches: HiddenSwitches,
+    /// Here if it is seen who ends waits.
+    pub(super) wakers: Option<Wakers>,
     /// The number of events by function, to watch the cost of tracing.
     pub(crate) hits: Vec<u64>,
     pub(crate) events: u64,
@@ -64,6 +67,7 @@ impl Tracker {
             facts: Vec::new(),
             waits: [None; Wait::COUNT],
             hidden_switches: HiddenSwitches::default(),
+            wakers: None,
             hits: Vec::new(),
             events: 0,
             threads: Threads::new(),
@@ -374,6 +378,10 @@ impl Sink for Tracker {
         self.events += 1;
         self.period.late += u64::from(time < late_before);
         self.now = self.now.max(time);
+        if let Change::Wake { .. } = event.change {
+            self.note_wake(event, time < late_before);
+            return;
+        }
         let thread = self.threads.get(event.pid, event.tid, &self.ledger);
         if event.lost_before > 0 {
             thread.stacks.damage();

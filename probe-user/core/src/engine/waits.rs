@@ -3,6 +3,7 @@
 //! Records of waits also come from threads that are in no traced call, and from threads that are about
 //! to end. So a wait begins no thread: only calls do.
 
+use crate::engine::Engine;
 use crate::engine::tracker::Tracker;
 use crate::ingest::event::Event;
 use crate::units::FuncId;
@@ -16,6 +17,13 @@ pub struct HiddenSwitches {
     pub away: u64,
     /// Switches back to a thread: its wait lacks the end.
     pub back: u64,
+}
+
+impl Engine {
+    /// Returns the switches inside traced calls that the kernel did not tell.
+    pub fn hidden_switches(&self) -> HiddenSwitches {
+        self.tracker.hidden_switches
+    }
 }
 
 impl Tracker {
@@ -48,6 +56,7 @@ impl Tracker {
             (Some(Kind::WaitBegin | Kind::WaitEnd), Some(_)) if is_late => {}
             (Some(Kind::WaitBegin), Some(state)) => self.begin_wait(event, state, cause.syscall()),
             (Some(Kind::WaitEnd), Some(_)) => {
+                self.note_waker(event);
                 if let Some(thread) = self.threads.known(pid, tid) {
                     // A thread that was forked inside a call begins without a wait.
                     let is_unbegun = thread.first.is_some()
@@ -65,6 +74,9 @@ impl Tracker {
 
     fn begin_wait(&mut self, event: &Event, state: WaitState, syscall: u16) {
         let (pid, tid, ts) = (event.pid(), event.tid(), event.ts());
+        if state == WaitState::Woken {
+            self.note_waker(event);
+        }
         let Some(thread) = self.threads.known(pid, tid) else { return };
         // A thread can be woken just before it waits.
         let is_blocked = thread.stacks.wait() == Some(WaitClass::Blocked);
@@ -86,7 +98,7 @@ impl Tracker {
         match self.waits[wait as usize] {
             Some(known) => known,
             None => {
-                let new = self.add_function(wait.info());
+                let new = self.add_function(wait.info(self.wakers.is_some()));
                 self.waits[wait as usize] = Some(new);
                 new
             }

@@ -233,6 +233,7 @@ impl PartSums {
             locks: None,
             frames: None,
             values: Vec::new(),
+            wakers: None,
             plots: Vec::new(),
             ctrack: None,
         }

@@ -103,7 +103,8 @@ mod tests {
         check(21, 64, Ok(21));
         check(22, 64, Ok(22));
         check(22, 32, Err(DecodeError::Kind(22)));
-        check(23, 64, Err(DecodeError::Kind(23)));
+        check(23, 64, Ok(23));
+        check(24, 64, Err(DecodeError::Kind(24)));
         check(9, 32, Err(DecodeError::Kind(9)));
         check(10, 32, Err(DecodeError::Kind(10)));
         check(10, 4096, Ok(10));

@@ -136,6 +136,7 @@ impl Facts<'_> {
             timeline: None,
             frames: None,
             values: Vec::new(),
+            wakers: None,
             plots: Vec::new(),
             locks: None,
             ctrack,

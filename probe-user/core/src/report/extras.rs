@@ -23,6 +23,8 @@ pub struct Extras {
     pub frames: Option<FramesAsked>,
     /// The number of values of each argument whose calls are counted. Not from an engine either.
     pub values: Option<usize>,
+    /// The number of rows of waits by who ended them. Not from an engine either.
+    pub wakers: Option<usize>,
     /// The numbers of plots. Not from an engine either.
     pub plots: bool,
     /// The locks, by the calls of functions that take and release them. Not from an engine either.
@@ -47,6 +49,7 @@ impl Default for Extras {
             timeline_lanes: None,
             frames: None,
             values: None,
+            wakers: None,
             plots: false,
             locks: false,
             slices: Self::SLICES,

@@ -28,6 +28,7 @@ mod stretches;
 mod timeline;
 mod totals;
 mod values;
+mod wakers;
 
 pub use by_value::{ByValue, OneValue, ValueCalls};
 pub use calls::{CallReport, InsideReport};
@@ -44,6 +45,7 @@ pub use split::SplitReport;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
 pub use totals::ReportTotals;
 pub use values::{CallValues, LOST_TEXT, NamedValues, PointReport, PointsReport, UNREADABLE};
+pub use wakers::{WakerReport, WakersReport, WokenWaits};
 
 use crate::function::FunctionKind;
 use crate::points::PointShape;
@@ -107,6 +109,9 @@ pub struct Report {
     /// Calls by their arguments and results, if that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty", skip_deserializing)]
     pub values: Vec<ByValue>,
+    /// Waits by who ended them, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub wakers: Option<WakersReport>,
     /// The numbers of plots, if that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty", skip_deserializing)]
     pub plots: Vec<PlotReport>,

@@ -280,7 +280,7 @@ fn csv_rows_have_all_columns() {
                 RowKind::Threads => report.threads.len(),
                 RowKind::Calls => calls,
                 RowKind::Frames => frames,
-                RowKind::Values | RowKind::Plots | RowKind::Locks => 0,
+                RowKind::Values | RowKind::Wakers | RowKind::Plots | RowKind::Locks => 0,
                 RowKind::Ctrack => ctrack,
                 RowKind::Histograms | RowKind::Timeline => rows.len() - 1,
             };

@@ -22,3 +22,4 @@ mod segments;
 mod support;
 mod trees;
 mod waits;
+mod wakers;

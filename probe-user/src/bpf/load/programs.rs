@@ -56,10 +56,11 @@ pub(crate) enum BpfProgram {
     ListHijacked,
     Switch,
     Wakeup,
+    Waking,
 }
 
 impl BpfProgram {
-    const ALL: [Self; 33] = [
+    const ALL: [Self; 34] = [
         Self::Session,
         Self::SessionWithValues,
         Self::SessionWithCondition,
@@ -93,6 +94,7 @@ impl BpfProgram {
         Self::ListHijacked,
         Self::Switch,
         Self::Wakeup,
+        Self::Waking,
     ];
 
     /// Returns its name in the object.
@@ -131,6 +133,7 @@ impl BpfProgram {
             Self::ListHijacked => "list_hijacked",
             Self::Switch => "on_switch",
             Self::Wakeup => "on_wakeup",
+            Self::Waking => "on_waking",
         }
     }
 
@@ -150,7 +153,8 @@ impl BpfProgram {
             | Self::Birth
             | Self::GuardSignal
             | Self::Switch
-            | Self::Wakeup => ProgramType::RawTracepoint,
+            | Self::Wakeup
+            | Self::Waking => ProgramType::RawTracepoint,
             Self::ListHijacked => ProgramType::Tracing,
             _ => ProgramType::Kprobe,
         }

@@ -34,6 +34,13 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
     let offsets = Offsets::of_running_kernel()?;
     let admission = (config.admits != 0).then(Offsets::of_admissions).flatten();
     let admits = if admission.is_some() { config.admits } else { 0 };
+    let interrupts = match config.wakers {
+        true => Offsets::of_interrupts().ok_or(BpfError::Unsupported {
+            what: "count of interrupts of each processor",
+            remedy: "leave out --wakers",
+        })?,
+        false => Vec::new(),
+    };
     let counted = config.counted;
     let first_counts = |page: &u32| {
         let ring = page / (1 + layout.slot_pages());
@@ -77,7 +84,7 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
         ("LAUNCHES", words(&[u32::from(config.launches)])),
         (aya_log::LEVEL, vec![LOG_LEVEL]),
     ];
-    let admission = admission.into_iter().flatten();
+    let admission = admission.into_iter().flatten().chain(interrupts);
     globals.extend(admission.map(|(name, offset)| (name, words(&[offset]))));
     globals.extend(offsets.globals().map(|(name, offset)| (name, words(&[*offset]))));
     maps::load(&MapSettings { sizes, globals })

@@ -16,6 +16,8 @@ const MAGIC: u16 = 0xeb9f;
 const STRUCT: u32 = 4;
 const UNION: u32 = 5;
 const FUNCTION: u32 = 12;
+const VARIABLE: u32 = 14;
+const SECTION: u32 = 15;
 
 /// A global of the programs, and the way to its field: structures and members, each inside the one
 /// before.
@@ -58,6 +60,25 @@ const ADMISSION_FIELDS: [Field; 7] = [
     ("TASK_CRED", &[("task_struct", "cred")]),
     ("CRED_EUID", &[("cred", "euid")]),
 ];
+
+/// The fields that lead from a thread to its processor's queue.
+const QUEUE_FIELDS: [Field; 2] = [
+    ("TASK_CFS_RQ", &[("task_struct", "se"), ("sched_entity", "cfs_rq")]),
+    ("CFS_RQ_RQ", &[("cfs_rq", "rq")]),
+];
+
+/// The section of the data that each processor has.
+const PER_CPU: &str = ".data..percpu";
+/// The globals that are places in it, and their variables.
+const CPU_DATA: [(&str, &str); 3] = [
+    ("RUNQUEUES", "runqueues"),
+    ("CPU_CURRENT", "current_task"),
+    ("CPU_PREEMPT_COUNT", "__preempt_count"),
+];
+/// From Linux 6.2 to 6.14, the last two are members of one variable.
+const HOT: &str = "pcpu_hot";
+const HOT_FIELDS: [Field; 2] =
+    [("CPU_CURRENT", &[(HOT, "current_task")]), ("CPU_PREEMPT_COUNT", &[(HOT, "preempt_count")])];
 
 /// The function whose type an iterator over tasks is attached to.
 const TASK_ITERATOR: &str = "bpf_iter_task";
@@ -102,6 +123,13 @@ impl Offsets {
         let known = types.structures(ADMISSION_FIELDS.iter());
         let offsets = types.offsets(&known, &ADMISSION_FIELDS).ok()?;
         Some(ADMISSION_FIELDS.iter().map(|(global, _)| *global).zip(offsets).collect())
+    }
+
+    /// Returns the globals by which programs tell whether they run in an interrupt, and their values; `None`
+    /// if this kernel does not tell one.
+    pub(crate) fn of_interrupts() -> Option<Vec<(&'static str, u32)>> {
+        let bytes = vmlinux().ok()?;
+        Types::parse(&bytes)?.of_interrupts()
     }
 
     fn find(types: &Types<'_>) -> Result<Self, BpfError> {
@@ -235,6 +263,44 @@ impl<'a> Types<'a> {
         Ok(offsets)
     }
 
+    fn of_interrupts(&self) -> Option<Vec<(&'static str, u32)>> {
+        let known = self.structures(QUEUE_FIELDS.iter().chain(&HOT_FIELDS));
+        let fields = self.offsets(&known, &QUEUE_FIELDS).ok()?;
+        let [hot] = self.per_cpu([HOT]);
+        let data = self.per_cpu(CPU_DATA.map(|(_, variable)| variable));
+        let data = match (data, hot) {
+            ([queues, _, _], Some(hot)) => {
+                let [current, count] = self.offsets(&known, &HOT_FIELDS).ok()?;
+                [queues?, hot.checked_add(current)?, hot.checked_add(count)?]
+            }
+            ([queues, current, count], None) => [queues?, current?, count?],
+        };
+        let fields = QUEUE_FIELDS.iter().map(|(global, _)| *global).zip(fields);
+        Some(fields.chain(CPU_DATA.iter().map(|(global, _)| *global).zip(data)).collect())
+    }
+
+    /// Returns the places of variables among the data of each processor.
+    fn per_cpu<const N: usize>(&self, wanted: [&str; N]) -> [Option<u32>; N] {
+        let (mut ids, mut places) = ([None; N], [None; N]);
+        // The section comes after its variables.
+        self.find(|id, name, kind, section| match kind {
+            VARIABLE => {
+                let found = wanted.iter().position(|wanted| self.is_named(name, wanted));
+                found.into_iter().for_each(|at| ids[at] = Some(id));
+                None
+            }
+            SECTION if self.is_named(name, PER_CPU) => {
+                for variable in section.members.chunks_exact(12) {
+                    let at = ids.iter().position(|id| id.is_some() && *id == word(variable, 0));
+                    at.into_iter().for_each(|at| places[at] = word(variable, 4));
+                }
+                Some(())
+            }
+            _ => None,
+        });
+        places
+    }
+
     /// Returns the number of a function's type.
     fn function(&self, wanted: &str) -> Option<u32> {
         self.find(|id, name, kind, _| {
@@ -268,131 +334,5 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Strings and types of a small kernel.
-    #[derive(Default)]
-    struct Builder {
-        types: Vec<u8>,
-        strings: Vec<u8>,
-    }
-
-    impl Builder {
-        fn new() -> Self {
-            Self { types: Vec::new(), strings: vec![0] }
-        }
-
-        fn string(&mut self, text: &str) -> u32 {
-            if text.is_empty() {
-                return 0;
-            }
-            let at = self.strings.len() as u32;
-            self.strings.extend(text.bytes());
-            self.strings.push(0);
-            at
-        }
-
-        fn words(&mut self, words: &[u32]) {
-            self.types.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-        }
-
-        fn int(&mut self) {
-            let name = self.string("int");
-            self.words(&[name, 1 << 24, 4, 32]);
-        }
-
-        fn structure(&mut self, name: &str, kind: u32, flag: u32, members: &[(&str, u32, u32)]) {
-            let name = self.string(name);
-            self.words(&[name, flag << 31 | kind << 24 | members.len() as u32, 64]);
-            for (name, id, bits) in members {
-                let name = self.string(name);
-                self.words(&[name, *id, *bits]);
-            }
-        }
-
-        fn build(self) -> Vec<u8> {
-            let (types, strings) = (self.types.len() as u32, self.strings.len() as u32);
-            let mut bytes = vec![0x9f, 0xeb, 1, 0];
-            for word in [24, 0, types, types, strings] {
-                bytes.extend(u32::to_le_bytes(word));
-            }
-            bytes.extend(self.types);
-            bytes.extend(self.strings);
-            bytes
-        }
-    }
-
-    fn small_kernel() -> Vec<u8> {
-        let mut builder = Builder::new();
-        builder.int(); // 1
-        builder.structure("task_struct", 4, 0, &[]); // 2: a declaration elsewhere
-        builder.structure("", 5, 0, &[("tgid", 1, 0), ("tgid_too", 1, 0)]); // 3
-        builder.structure(
-            "task_struct",
-            4,
-            1,
-            &[
-                ("pidx", 1, 0),
-                ("pid", 1, 4 << 24 | 32),
-                ("", 3, 128),
-                ("exit_code", 1, 160),
-                ("group_leader", 1, 192),
-                ("signal", 1, 256),
-            ],
-        ); // 4
-        builder.structure(
-            "signal_struct",
-            4,
-            0,
-            &[("live", 1, 0), ("flags", 1, 64), ("group_exit_code", 1, 96)],
-        ); // 5
-        builder.build()
-    }
-
-    #[test]
-    fn fields_are_found_in_nameless_members_too() {
-        let bytes = small_kernel();
-        let offsets = Offsets::find(&Types::parse(&bytes).unwrap()).unwrap();
-        assert_eq!(offsets.needed, [4, 16, 20, 24, 32, 0, 8, 12]);
-        assert_eq!(offsets.task_iterator(), Err("utask"));
-        assert_eq!(offsets.globals().nth(1), Some(("TASK_TGID", &16)));
-    }
-
-    #[test]
-    fn a_missing_field_is_named() {
-        let bytes = small_kernel();
-        let at = bytes.windows(10).position(|w| w == b"exit_code\0").unwrap();
-        let mut bytes = bytes;
-        bytes[at] = b'E';
-        let error = Offsets::find(&Types::parse(&bytes).unwrap()).unwrap_err();
-        assert!(matches!(error, BpfError::NoField { field: "exit_code" }), "{error}");
-    }
-
-    #[test]
-    fn damage_is_no_panic() {
-        let bytes = small_kernel();
-        for len in 0..bytes.len() {
-            if let Some(types) = Types::parse(&bytes[..len]) {
-                let _ = Offsets::find(&types);
-            }
-        }
-        for at in 0..bytes.len() {
-            let mut bytes = bytes.clone();
-            bytes[at] ^= 0xff;
-            if let Some(types) = Types::parse(&bytes) {
-                let _ = Offsets::find(&types);
-            }
-        }
-    }
-
-    #[test]
-    fn the_running_kernel_has_them_all() {
-        if !std::path::Path::new(VMLINUX).exists() {
-            eprintln!("skipped: this kernel has no {VMLINUX}");
-            return;
-        }
-        let offsets = Offsets::of_running_kernel().unwrap();
-        assert_eq!(offsets.needed[1], offsets.needed[0] + 4, "tgid follows pid");
-    }
-}
+#[path = "btf_tests.rs"]
+mod tests;

@@ -39,6 +39,7 @@ impl Starts {
             conditions: false,
             guards: false,
             waits: false,
+            wakers: false,
             counted: None,
         };
         let layout = RingLayout::new(1, config.ring_bytes)?;

@@ -1,5 +1,5 @@
 //! Watches when threads of the traced processes have no processor. Nothing is watched unless a session
-//! asks for it.
+//! asks for it, and who wakes them only if that is asked for as well.
 
 use super::control::{Tracepoint, watch};
 use crate::bpf::{
@@ -19,9 +19,15 @@ const TRACEPOINTS: [Tracepoint; 2] = [
     (BpfProgram::Wakeup, c"sched_wakeup", "sched_wakeup"),
 ];
 
-/// Returns the programs, to load ahead.
-pub(crate) fn programs() -> impl Iterator<Item = (BpfProgram, AttachType)> {
-    TRACEPOINTS.into_iter().map(|(program, ..)| (program, AttachType::Any))
+const WAKERS: Tracepoint = (BpfProgram::Waking, c"sched_waking", "sched_waking");
+
+fn tracepoints(wakers: bool) -> impl Iterator<Item = Tracepoint> {
+    TRACEPOINTS.into_iter().chain(wakers.then_some(WAKERS))
+}
+
+/// Returns the programs, to load ahead. `wakers`: it is reported who wakes threads.
+pub(crate) fn programs(wakers: bool) -> impl Iterator<Item = (BpfProgram, AttachType)> {
+    tracepoints(wakers).map(|(program, ..)| (program, AttachType::Any))
 }
 
 /// See the module.
@@ -33,9 +39,13 @@ pub(crate) struct Waits {
 
 impl Waits {
     /// `all`: the map that says whether all waits are reported, or only those of threads with a
-    /// return probe.
-    pub(crate) fn watch(programs: &Programs, all: Arc<OwnedFd>) -> Result<Self, BpfError> {
-        let links = TRACEPOINTS.iter().map(|tracepoint| watch(programs, tracepoint));
+    /// return probe. `wakers` is as for [`programs`].
+    pub(crate) fn watch(
+        programs: &Programs,
+        all: Arc<OwnedFd>,
+        wakers: bool,
+    ) -> Result<Self, BpfError> {
+        let links = tracepoints(wakers).map(|tracepoint| watch(programs, &tracepoint));
         let links = links.collect::<Result<_, _>>().map_err(|error| match error {
             // The tracepoint has fewer arguments than the program reads.
             BpfError::Tracepoint { source, .. } if source.raw_os_error() == Some(libc::EINVAL) => {
@@ -77,7 +87,14 @@ mod tests {
             _ => fake::fd(),
         });
         let all = Arc::new(File::open("/dev/null").unwrap().into());
-        Waits::watch(&Programs::fake(), all).err().unwrap().to_string()
+        Waits::watch(&Programs::fake(), all, false).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn who_wakes_threads_is_watched_only_where_it_is_asked_for() {
+        let all = |wakers| programs(wakers).map(|(program, _)| program).collect::<Vec<_>>();
+        assert_eq!(all(false), [BpfProgram::Switch, BpfProgram::Wakeup]);
+        assert_eq!(all(true), [BpfProgram::Switch, BpfProgram::Wakeup, BpfProgram::Waking]);
     }
 
     #[test]

@@ -58,6 +58,7 @@ pub(crate) fn measure() -> anyhow::Result<Calibration> {
         conditions: false,
         guards: false,
         waits: false,
+        wakers: false,
         counted: None,
     })?;
     let own = Pid(std::process::id());

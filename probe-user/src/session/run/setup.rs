@@ -268,6 +268,7 @@ impl<'a> Setup<'a> {
             conditions: self.planner.asks_for_conditions(),
             guards: !plan.guards.is_empty(),
             waits: probes.waits,
+            wakers: probes.wakers,
             counted: if probes.aggregate { Some(self.counted_sizes()?) } else { None },
         })?;
         is_there()?;
@@ -284,6 +285,7 @@ impl<'a> Setup<'a> {
             open_values: matches!(output, Output::Stream(_)),
             rings: kernel.ring_count(),
             waits: probes.waits,
+            wakers: probes.wakers,
             ..EngineConfig::default()
         });
         let links = LinkOptions {

@@ -18,6 +18,7 @@ mod threads;
 mod timeline;
 pub(crate) mod tree;
 mod values;
+mod wakers;
 
 pub(crate) use needs::Needs;
 pub use options::{ViewError, ViewName, ViewOptions};
@@ -143,6 +144,15 @@ pub(crate) static VALUES: View = View {
     draw: values::draw,
 };
 
+pub(crate) static WAKERS: View = View {
+    name: "wakers",
+    help: "who ended the waits of each function (--wakers): another function and its thread, or an interrupt",
+    table: RowKind::Wakers,
+    needs: Needs::Wakers,
+    as_seen: true,
+    draw: wakers::draw,
+};
+
 pub(crate) static PLOTS: View = View {
     name: "plots",
     help: "numbers that markers plot: count, least, mean, greatest, last, and how they change over time",
@@ -190,8 +200,8 @@ pub(crate) static CTRACK: View = View {
 
 /// All views.
 pub(crate) static VIEWS: &[&View] = &[
-    &SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &VALUES, &PLOTS, &LOCKS, &FRAMES,
-    &TIMELINE, &THREADS, &CTRACK,
+    &SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &VALUES, &WAKERS, &PLOTS, &LOCKS,
+    &FRAMES, &TIMELINE, &THREADS, &CTRACK,
 ];
 
 /// The default views.

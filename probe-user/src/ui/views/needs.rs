@@ -1,6 +1,6 @@
 //! The optional data of a report that a view needs. It is collected only on demand.
 
-use super::{calls, timeline, values};
+use super::{calls, timeline, values, wakers};
 use ctrace_core::report::Extras;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +10,7 @@ pub(crate) enum Needs {
     PathHistograms,
     SlowestCalls,
     Values,
+    Wakers,
     Plots,
     Locks,
     Timeline,
@@ -25,6 +26,7 @@ impl Needs {
             self,
             Self::SlowestCalls
                 | Self::Values
+                | Self::Wakers
                 | Self::Plots
                 | Self::Locks
                 | Self::Timeline
@@ -40,6 +42,7 @@ impl Needs {
             Self::PathHistograms => extras.path_histograms = true,
             Self::SlowestCalls => extras.slowest_calls = Some(top.unwrap_or(calls::TOP)),
             Self::Values => extras.values = Some(top.unwrap_or(values::TOP)),
+            Self::Wakers => extras.wakers = Some(top.unwrap_or(wakers::TOP)),
             Self::Plots => extras.plots = true,
             Self::Locks => extras.locks = true,
             Self::Timeline => extras.timeline_lanes = Some(top.unwrap_or(timeline::TOP)),

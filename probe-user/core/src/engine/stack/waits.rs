@@ -13,12 +13,30 @@ const BELOW_ALL: u64 = 0;
 impl Stacks {
     /// Returns true if the thread is in a call that counts.
     pub(crate) fn is_inside(&self) -> bool {
-        !self.stacks.is_empty() && self.parent().0 != ROOT
+        self.path() != ROOT
     }
 
     /// Returns the kind of the wait that is open.
     pub(crate) fn wait(&self) -> Option<WaitClass> {
         self.stacks.get(self.current)?.frames.last()?.wait
+    }
+
+    /// Returns the function and the start of the wait that is open, if it is one for something else than
+    /// a processor.
+    pub(crate) fn blocked(&self) -> Option<(FuncId, u64)> {
+        let top = self.stacks.get(self.current)?.frames.last()?;
+        (top.wait == Some(WaitClass::Blocked)).then_some((top.func, top.start))
+    }
+
+    /// Returns the path of the innermost call that counts. `None`: events were lost, so it may be another
+    /// one.
+    pub(crate) fn innermost_path(&self) -> Option<u32> {
+        let top = self.stacks.get(self.current).and_then(|stack| stack.frames.last());
+        if top.is_some_and(|top| top.damaged) { None } else { Some(self.path()) }
+    }
+
+    fn path(&self) -> u32 {
+        if self.stacks.is_empty() { ROOT } else { self.parent().0 }
     }
 
     /// Begins a wait inside the innermost call, which counts.

@@ -23,9 +23,9 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 /// Different values of all arguments together that are compared, by all workers, about.
-const COMPARED: usize = 1 << 18;
+pub(super) const COMPARED: usize = 1 << 18;
 /// The same of one argument, at least.
-const LEAST_COMPARED: usize = 64;
+pub(super) const LEAST_COMPARED: usize = 64;
 
 /// Returns the calls by each value that a function has. Each has at most `most` rows.
 pub(crate) fn by_value(
@@ -124,18 +124,18 @@ impl Columns {
 /// The weights of values, in bounded memory (Misra and Gries). A weight is at most `missing` too
 /// small, and what is not here weighs no more than that.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Heavy<T: Eq + Hash> {
+pub(super) struct Heavy<T: Eq + Hash> {
     weights: HashMap<T, u64>,
     missing: u64,
     most: usize,
 }
 
 impl<T: Clone + Eq + Hash + Ord> Heavy<T> {
-    fn new(most: usize) -> Self {
+    pub(super) fn new(most: usize) -> Self {
         Self { weights: HashMap::new(), missing: 0, most }
     }
 
-    fn add(&mut self, value: &T, weight: u64) {
+    pub(super) fn add(&mut self, value: &T, weight: u64) {
         if let Some(sum) = self.weights.get_mut(value) {
             *sum = sum.saturating_add(weight);
             return;
@@ -146,7 +146,7 @@ impl<T: Clone + Eq + Hash + Ord> Heavy<T> {
         }
     }
 
-    fn merge(&mut self, other: Self) {
+    pub(super) fn merge(&mut self, other: Self) {
         self.missing = self.missing.saturating_add(other.missing);
         for (value, weight) in other.weights {
             let sum = self.weights.entry(value).or_default();
@@ -170,7 +170,7 @@ impl<T: Clone + Eq + Hash + Ord> Heavy<T> {
         });
     }
 
-    fn choose(self, most: usize) -> Chosen<T> {
+    pub(super) fn choose(self, most: usize) -> Chosen<T> {
         let mut all: Vec<(T, u64)> = self.weights.into_iter().collect();
         all.sort_unstable_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
         let next = all.get(most).map_or(0, |(_, weight)| *weight);
@@ -182,15 +182,15 @@ impl<T: Clone + Eq + Hash + Ord> Heavy<T> {
 }
 
 /// The values of a column that get rows.
-struct Chosen<T: Eq + Hash = Value> {
-    values: Vec<T>,
-    rows: HashMap<T, usize>,
+pub(super) struct Chosen<T: Eq + Hash = Value> {
+    pub(super) values: Vec<T>,
+    pub(super) rows: HashMap<T, usize>,
     /// No other value weighs more.
-    unlisted: u64,
+    pub(super) unlisted: u64,
 }
 
 impl<T: Eq + Hash> Chosen<T> {
-    fn others(&self) -> usize {
+    pub(super) fn others(&self) -> usize {
         self.values.len()
     }
 
@@ -198,13 +198,13 @@ impl<T: Eq + Hash> Chosen<T> {
         self.values.len() + 1
     }
 
-    fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.values.len() + 2
     }
 }
 
 /// Returns a call's weight: the time that it was seen to last, and that it was made.
-fn weight(call: Call) -> u64 {
+pub(super) fn weight(call: Call) -> u64 {
     call.duration.saturating_add(1)
 }
 

@@ -45,9 +45,14 @@ impl<'a> Lens<'a> {
             let function = node.func;
             let rooted = rooted || is_in(query.roots.as_ref(), function);
             let called = called || is_in(query.callers.as_ref(), function);
-            // A wait divides the time of the call around it, so it counts wherever that does.
+            // A wait divides the time of the call around it, so it counts wherever that does, or where
+            // just it is asked for.
             let is_chosen = match waits.get(id) {
-                Some(Some(_)) => above != ROOT || node.other,
+                Some(Some(_)) => {
+                    let is_caller =
+                        query.callers.is_some() && is_in(query.callers.as_ref(), function);
+                    above != ROOT || node.other || is_caller
+                }
                 _ => {
                     is_in(query.functions.as_ref(), function)
                         && query.filter.selects_depth(paths.nodes()[above as usize].depth)

@@ -39,6 +39,7 @@
 mod around;
 mod between_marks;
 mod by_value;
+mod by_waker;
 mod calls;
 mod centers;
 mod clip;

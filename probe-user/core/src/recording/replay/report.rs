@@ -3,6 +3,7 @@
 use super::Query;
 use super::between_marks::between_marks;
 use super::by_value::by_value;
+use super::by_waker::by_waker;
 use super::calls;
 use super::centers::unions_of;
 use super::count::{FirstPass, count};
@@ -89,6 +90,8 @@ pub fn report_with(recording: &Recording, query: &Query, mut meta: ReportMeta) -
     });
     let values = extras.values.filter(|_| recording.has_values());
     let values = values.map(|most| by_value(recording, &lens, chunks, &counted, most));
+    let wakers = extras.wakers.filter(|_| recording.has_values());
+    let wakers = wakers.map(|most| by_waker(recording, &lens, chunks, &counted, most));
     let has_plots = extras.plots && recording.has_values();
     let plots = has_plots.then(|| plots(recording, &lens, chunks, &counted, slices));
     let locks = extras.locks.then(|| locks(recording, &lens, chunks, &counted));
@@ -137,7 +140,7 @@ pub fn report_with(recording: &Recording, query: &Query, mut meta: ReportMeta) -
     }
     let points = points.unwrap_or_default();
     let (values, plots) = (values.unwrap_or_default(), plots.unwrap_or_default());
-    Report { slowest_calls, points, timeline, frames, values, plots, locks, ..report }
+    Report { slowest_calls, points, timeline, frames, values, wakers, plots, locks, ..report }
 }
 
 /// Returns the start and end of the period that the query looks at.

@@ -6,7 +6,7 @@ use crate::report::key::Key;
 use crate::report::numbers::{NUMBERS, Number, plain};
 use crate::report::{
     CallReport, CtrackRow, FramePart, FunctionReport, LockReport, OneValue, PathReport, PlotReport,
-    ThreadReport, ctrack,
+    ThreadReport, WakerReport, ctrack,
 };
 use crate::units::Nanos;
 use std::sync::LazyLock;
@@ -126,6 +126,14 @@ pub static VALUES: &[Column<OneValue>] = &[
     column("max", &[], |v| maybe(v.of.max_ns)),
 ];
 
+/// Columns of wakers; the first is the default.
+pub static WAKERS: &[Column<WakerReport>] = &[
+    column("total", &[], |w| time(w.of.total_ns)),
+    column("waits", &["calls"], |w| count(w.of.waits)),
+    column("mean", &[], |w| maybe(w.of.mean_ns)),
+    column("max", &[], |w| maybe(w.of.max_ns)),
+];
+
 /// Columns of plots; the first is the default.
 pub static PLOTS: &[Column<PlotReport>] = &[
     column("count", &["calls"], |p| count(p.count)),
@@ -193,6 +201,7 @@ impl RowKind {
             Self::Timeline => Vec::new(),
             Self::Frames => names(FRAMES),
             Self::Values => names(VALUES),
+            Self::Wakers => names(WAKERS),
             Self::Plots => names(PLOTS),
             Self::Locks => names(LOCKS),
             Self::Ctrack => names(ctrack()),
@@ -208,6 +217,7 @@ impl RowKind {
             Self::Timeline => false,
             Self::Frames => find(FRAMES, name).is_some(),
             Self::Values => find(VALUES, name).is_some(),
+            Self::Wakers => find(WAKERS, name).is_some(),
             Self::Plots => find(PLOTS, name).is_some(),
             Self::Locks => find(LOCKS, name).is_some(),
             Self::Ctrack => find(ctrack(), name).is_some(),

@@ -7,7 +7,7 @@
 use super::RowKind;
 use super::clean::clean;
 use super::columns::{self, UnknownColumn};
-use super::flat::{self, Bucket, InCtrack, InFrames, OfPlot, OnPath, Slice, WithValue};
+use super::flat::{self, Bucket, InCtrack, InFrames, OfPlot, OnPath, OneWaker, Slice, WithValue};
 use super::rows::{self, ChosenRows, RowChoice};
 use crate::function::FunctionKind;
 use crate::report::numbers::{NUMBERS, Number};
@@ -59,6 +59,7 @@ pub fn render_with(
         RowKind::Calls => out.all(&flat::calls(report, selection), CALLS),
         RowKind::Timeline => out.all(&flat::timeline(report), TIMELINE),
         RowKind::Values => out.all(&flat::values(report, selection), VALUES),
+        RowKind::Wakers => out.all(&flat::wakers(report, selection), WAKERS),
         RowKind::Plots => out.all(&flat::plots(report, selection), PLOTS),
         RowKind::Locks => out.all(&flat::locks(report, selection), LOCKS),
         RowKind::Frames => out.all(&flat::frames(report, selection), FRAMES),
@@ -290,6 +291,19 @@ static VALUES: &[Field<WithValue>] = &[
     ("p99_ns", |v| maybe(v.calls.p99_ns.map(|ns| ns.0))),
     ("max_ns", |v| maybe(v.calls.max_ns.map(|ns| ns.0))),
     ("group", |v| maybe_text(v.group.as_deref())),
+];
+
+static WAKERS: &[Field<OneWaker>] = &[
+    ("name", |w| maybe_text(w.name.as_deref())),
+    ("object", |w| maybe_text(w.object.as_deref())),
+    ("wait", |w| maybe_text(w.wait.as_deref())),
+    ("waker", |w| maybe_text(w.waker.as_deref())),
+    ("waits", |w| w.of.waits.to_string()),
+    ("timed", |w| w.of.timed.to_string()),
+    ("total_ns", |w| ns(w.of.total_ns)),
+    ("mean_ns", |w| maybe_ns(w.of.mean_ns)),
+    ("max_ns", |w| maybe_ns(w.of.max_ns)),
+    ("group", |w| maybe_text(w.group.as_deref())),
 ];
 
 static PLOTS: &[PlotField] = &[

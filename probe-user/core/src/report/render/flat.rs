@@ -3,7 +3,7 @@
 use super::rows::{self, RowChoice};
 use crate::report::{
     CallReport, CtrackRow, FramePart, FunctionHistogram, FunctionReport, LockReport, PathReport,
-    PlotReport, Report, TimelineCell, ValueCalls,
+    PlotReport, Report, TimelineCell, ValueCalls, WokenWaits,
 };
 use crate::units::{Nanos, Pid, Tid};
 use crate::values::Value;
@@ -121,6 +121,36 @@ pub(super) fn values(report: &Report, selection: &RowChoice) -> Vec<WithValue> {
         }));
     }
     out
+}
+
+/// Waits by who ended them. Those of all others have no names.
+pub(super) struct OneWaker {
+    pub(super) name: Option<Arc<str>>,
+    pub(super) object: Option<Arc<str>>,
+    pub(super) group: Option<Arc<str>>,
+    pub(super) wait: Option<Arc<str>>,
+    pub(super) waker: Option<Arc<str>>,
+    pub(super) of: WokenWaits,
+}
+
+/// Returns the wakers that are shown.
+pub(super) fn wakers(report: &Report, selection: &RowChoice) -> Vec<OneWaker> {
+    let Some(wakers) = &report.wakers else { return Vec::new() };
+    let chosen = rows::wakers(report, selection).indices.into_iter().map(|at| &wakers.rows[at]);
+    let one = chosen.map(|row| {
+        let function = row.function.and_then(|function| report.functions.get(function));
+        OneWaker {
+            name: function.map(|function| function.name.clone()),
+            object: function.map(|function| function.object.clone()),
+            group: function.and_then(|function| function.group.clone()),
+            wait: report.functions.get(row.wait).map(|wait| wait.name.clone()),
+            waker: Some(row.waker.clone()),
+            of: row.of,
+        }
+    });
+    let (name, object, group, wait, waker) = Default::default();
+    let others = wakers.others.map(|of| OneWaker { name, object, group, wait, waker, of });
+    one.chain(others).collect()
 }
 
 /// A bucket of a function's durations.

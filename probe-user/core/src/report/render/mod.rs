@@ -27,6 +27,8 @@ pub enum RowKind {
     Frames,
     /// Values of arguments and results.
     Values,
+    /// Waits by who ended them.
+    Wakers,
     /// Plots of markers.
     Plots,
     /// Locks.
@@ -37,7 +39,7 @@ pub enum RowKind {
 
 impl RowKind {
     /// All tables.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Functions,
         Self::Paths,
         Self::Counts,
@@ -47,6 +49,7 @@ impl RowKind {
         Self::Timeline,
         Self::Frames,
         Self::Values,
+        Self::Wakers,
         Self::Plots,
         Self::Locks,
         Self::Ctrack,

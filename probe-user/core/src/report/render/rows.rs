@@ -129,6 +129,13 @@ pub fn values(table: &ByValue, selection: &RowChoice) -> ChosenRows {
     ChosenRows { left_out: table.rows.len() - indices.len(), indices, never_called: 0 }
 }
 
+/// Returns the chosen wakers.
+pub fn wakers(report: &Report, selection: &RowChoice) -> ChosenRows {
+    let list = report.wakers.as_ref().map_or(&[][..], |wakers| &wakers.rows);
+    let indices = choose(list, columns::WAKERS, selection, |_| true, |_| "");
+    ChosenRows { left_out: list.len() - indices.len(), indices, never_called: 0 }
+}
+
 /// Returns the chosen plots.
 pub fn plots(report: &Report, selection: &RowChoice) -> ChosenRows {
     let indices = choose(&report.plots, columns::PLOTS, selection, |_| true, |plot| &plot.name);

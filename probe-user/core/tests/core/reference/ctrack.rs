@@ -24,6 +24,7 @@ const ASKED: Extras = Extras {
     timeline_lanes: None,
     frames: None,
     values: None,
+    wakers: None,
     plots: false,
     locks: false,
     slices: 1,

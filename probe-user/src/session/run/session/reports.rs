@@ -173,6 +173,7 @@ impl Session {
         notes.extend(self.counts_notes());
         notes.extend(self.doubts());
         notes.extend(self.hidden_switches());
+        notes.extend(self.unknown_wakers());
         notes.extend(self.waits());
         notes.extend(self.exceeded_budget());
         notes.extend(self.dear_calls(end));
@@ -223,6 +224,15 @@ impl Session {
         untold.into_iter().filter(|(waits, ..)| *waits > 0).map(|(waits, what, so)| {
             let waits = counted(waits, "wait", "waits");
             format!("the kernel did not tell when {waits} {what}: {so}")
+        })
+    }
+
+    /// Returns a note if it is not known who has ended some waits.
+    fn unknown_wakers(&self) -> Option<String> {
+        let waits = self.engine.unknown_wakers();
+        (waits > 0).then(|| {
+            let waits = counted(waits, "wait", "waits");
+            format!("who ended {waits} is not known: the record of it is missing, or came too late")
         })
     }
 
