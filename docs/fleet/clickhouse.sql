@@ -5,6 +5,9 @@
 -- Each query stands under a line `-- query: NAME`. docs/fleet/tables.md explains the columns. A server
 -- reads folders below its `user_files_path` only. For an object store, write s3(…) in place of file(…).
 
+-- Sums are of 64 bits: calls that take more than 292 years in all, as those of a thousand busy threads do in
+-- a third of a year, need a choice of days (WHERE day >= …) in the views below.
+
 -- A folder's names are columns: host, day and unit. Their types are told here, as the host 7 would be a
 -- number otherwise, and 012 the number 12. So are those of the columns: ClickHouse takes the first file's
 -- word for which of them are never null. As it reads the folders' names as they are, %2F is not / yet.
@@ -16,19 +19,19 @@ SET prefer_column_name_to_alias = 1;
 SET param_old = '';
 SET param_new = '';
 
-CREATE TABLE IF NOT EXISTS functions_files AS
+CREATE OR REPLACE TABLE functions_files AS
 file({fleet:String} || '/functions/*/*/*/*.parquet', Parquet,
     'host String, day Date, unit String, start_ns Int64, end_ns Int64, target String, pid Int32,
     version Nullable(String), function String, object String, kind String, calls Int64, timed Int64,
     untimed Int64, total_ns Int64, timed_ns Int64, self_ns Int64, min_ns Nullable(Int64),
     max_ns Nullable(Int64), buckets Array(Int32), counts Array(Int64), cost_ns Int64, armed_ns Int64,
     lost_events Int64');
-CREATE TABLE IF NOT EXISTS paths_files AS
+CREATE OR REPLACE TABLE paths_files AS
 file({fleet:String} || '/paths/*/*/*/*.parquet', Parquet,
     'host String, day Date, unit String, start_ns Int64, end_ns Int64, target String, pid Int32,
     version Nullable(String), path Array(String), calls Int64, total_ns Int64, self_ns Int64,
     lost_events Int64');
-CREATE TABLE IF NOT EXISTS targets_files AS
+CREATE OR REPLACE TABLE targets_files AS
 file({fleet:String} || '/targets/*/*/*/*.parquet', Parquet,
     'host String, day Date, unit String, start_ns Int64, end_ns Int64, target String, pid Int32,
     version Nullable(String), program String, calls Int64, cost_ns Int64, cpu_ns Nullable(Int64),

@@ -1,8 +1,11 @@
--- Questions to the tables of a fleet, for Spark 3.5 or later (run with 4.3):
+-- Questions to the tables of a fleet, for Spark 3.5 or later (run with 3.5 and 4.3):
 --
 --   spark-sql -d fleet=/srv/fleet -f docs/fleet/spark.sql
 --
 -- Each query stands under a line `-- query: NAME`. docs/fleet/tables.md explains the columns.
+
+-- Sums are of 64 bits: calls that take more than 292 years in all, as those of a thousand busy threads do in
+-- a third of a year, need a choice of days (WHERE day >= …) in the views below.
 
 -- A folder's names are columns: host, day and unit. All are strings, as 012 is no number. Files that are
 -- being written have other names.

@@ -254,8 +254,8 @@ fn engines_say_what_ctrace_says() {
 #[ignore = "Spark takes long to start"]
 fn spark_says_what_ctrace_says() {
     let env = or_skip!(gate::live(Link::Session));
-    let spark = or_skip!(Engine::spark(build()));
-    if let Err(error) = check(&env, [spark]) {
+    let engines = [or_skip!(Engine::duckdb(build())), or_skip!(Engine::spark(build()))];
+    if let Err(error) = check(&env, engines) {
         panic!("{error:#}");
     }
 }

@@ -10,7 +10,12 @@ use crate::{
     session::spec::{
         OnFull, ProbeSpec, ReportFormat, ReportSpec, SelectSpec, SelectionLimits, TraceSpec,
     },
-    target::{place::Returns, read::budget::ObjectLimits, select::pattern::Pattern, values::locks},
+    target::{
+        place::Returns,
+        read::budget::ObjectLimits,
+        select::pattern::Pattern,
+        values::{asked::RESULT, locks},
+    },
     ui::views::{LOCKS, WAKERS},
 };
 use anyhow::{bail, ensure};
@@ -123,6 +128,15 @@ pub(super) fn live_report(args: &TraceArgs) -> anyhow::Result<ReportSpec> {
     spec.aggregate = args.aggregate;
     let asks = !args.values.arguments.is_empty() || !args.values.results.is_empty();
     if let Some(by) = &spec.by {
+        let ask = match by {
+            By::Value { function, argument } if argument == RESULT => format!("--ret '{function}'"),
+            By::Value { function, argument } => format!("--arg '{function}: {argument}'"),
+            _ => String::new(),
+        };
+        let unasked = format!(
+            "--by takes calls apart by a value: ask for the value as well, as in {ask} (or, without \
+             debug information, --arg 'handle: 0:u64' --by 'handle: arg0')"
+        );
         let wrong = [
             (spec.interval.is_some(), "--by makes parts of one report: leave out --interval"),
             (
@@ -135,12 +149,11 @@ pub(super) fn live_report(args: &TraceArgs) -> anyhow::Result<ReportSpec> {
                     && !asks
                     && !args.probes.wakers
                     && !may_have_values(&args.select),
-                "--by takes calls apart by a value: ask for it, as in --arg 'handle: 0:u64' --by \
-                 'handle: arg0'",
+                &unasked,
             ),
         ];
         if let Some((_, why)) = wrong.into_iter().find(|(is_so, _)| *is_so) {
-            bail!(why);
+            bail!("{why}");
         }
     }
     if args.values.locks && spec.interval.is_some() {

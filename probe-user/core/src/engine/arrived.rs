@@ -4,7 +4,8 @@
 use super::Engine;
 
 impl Engine {
-    /// Returns the number of events by function, those that still wait for older ones included.
+    /// Returns the number of events by function, those that still wait for older ones included. Events of
+    /// scopes count once their buffers have been looked at.
     pub fn arrived(&self) -> Vec<u64> {
         let mut hits = self.tracker.hits.clone();
         for event in self.order.held() {

@@ -31,6 +31,8 @@ pub(crate) struct Thread {
     pub(crate) name: Arc<str>,
     /// The time of the first event in this period.
     pub(crate) first: Option<u64>,
+    /// It has had an event of its own in an earlier period.
+    had_events: bool,
     pub(crate) stacks: Stacks,
     /// Who has woken it, until its wait is seen to end.
     pub(super) woken_by: Option<String>,
@@ -45,7 +47,21 @@ impl Thread {
         let name = if is_goroutine(tid.0) { GOROUTINE } else { "" };
         let selected = ledger.filter.selects_thread(tid, name);
         let (name, stacks) = (name.into(), Stacks::new(id, selected));
-        Self { pid, tid, name, first: None, stacks, woken_by: None, beside: None }
+        Self {
+            pid,
+            tid,
+            name,
+            first: None,
+            had_events: false,
+            stacks,
+            woken_by: None,
+            beside: None,
+        }
+    }
+
+    /// Returns false for one that was forked inside a call and has had no event of its own.
+    pub(super) fn has_had_events(&self) -> bool {
+        self.had_events || self.first.is_some()
     }
 
     fn take_name(&mut self, name: Arc<str>, selected: bool) {
@@ -378,6 +394,7 @@ impl Threads {
     /// Begins a new period.
     pub(crate) fn reset(&mut self) {
         for thread in self.slots.iter_mut().flatten() {
+            thread.had_events = thread.has_had_events();
             thread.first = None;
             thread.stacks.account.reset();
         }

@@ -59,7 +59,7 @@ impl Tracker {
                 self.note_waker(event);
                 if let Some(thread) = self.threads.known(pid, tid) {
                     // A thread that was forked inside a call begins without a wait.
-                    let is_unbegun = thread.first.is_some()
+                    let is_unbegun = thread.has_had_events()
                         && thread.stacks.is_inside()
                         && thread.stacks.wait().is_none()
                         && event.lost_before() == 0;

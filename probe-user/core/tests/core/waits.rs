@@ -197,11 +197,15 @@ fn a_wait_whose_beginning_the_kernel_hides_is_counted() {
         end_of_wait(50),
         // This one was lost, which is told otherwise.
         end_of_wait(70).lost(1),
-        ret(F, 800, 100),
     ];
-    let (mut engine, last) = (engine_with(&events), end(100));
-    engine.advance(last);
+    let mut engine = engine_with(&events);
+    engine.advance(end(90));
     assert_eq!(engine.hidden_switches(), HiddenSwitches { away: 1, back: 0 });
+    // The call goes on in the next interval.
+    engine.report_interval(end(90), meta(0.0));
+    engine.push(0, &end_of_wait(95).bytes());
+    engine.advance(end(100));
+    assert_eq!(engine.hidden_switches(), HiddenSwitches { away: 2, back: 0 });
 }
 
 /// The end of a wait is lost, and the thread goes on on another stack.

@@ -148,6 +148,14 @@ mod tests {
         check(limit, &steps, &["", "", "", "stop: about 2.0× slower"]);
     }
 
+    /// A quarter of a second of CPU time is a stretch.
+    #[test]
+    fn a_limit_stops_within_half_a_second_of_work() {
+        let limit = SlowdownPolicy::StopBeyond(20.0);
+        let steps = [(150, 160, 240), (160, 170, 255), (330, 350, 510), (340, 360, 600)];
+        check(limit, &steps, &["", "", "stop: about 3.0× slower", ""]);
+    }
+
     /// The target may use the rest of the system time itself, in any stretch.
     #[test]
     fn only_a_certain_slowdown_is_acted_on() {

@@ -117,7 +117,9 @@ fn place_of(info: &FunctionInfo, argument: &str) -> anyhow::Result<usize> {
         || {
             let there: Vec<_> = info.values.iter().map(|value| clean(&value.name)).collect();
             match there.is_empty() {
-                true => bail!("{name} has no values: ask for them with --arg or --ret"),
+                true => {
+                    bail!("{name} has no values that are read: ask for them with --arg or --ret")
+                }
                 false => bail!("{name} has no value `{argument}`; there are {}", there.join(", ")),
             }
         },
@@ -125,14 +127,13 @@ fn place_of(info: &FunctionInfo, argument: &str) -> anyhow::Result<usize> {
     )
 }
 
-/// Checks before a trace that its parts can be made, if the functions are there already.
+/// Checks before a trace that the function has the value by which its calls are taken apart. One that is not
+/// there yet, as that of a library that comes later, is looked for at the end.
 pub(crate) fn check(by: &By, functions: &[FunctionInfo]) -> anyhow::Result<()> {
-    match by {
-        By::Value { function, argument } if !functions.is_empty() => {
-            let id = one_function("--by", function, functions)?;
-            place_of(&functions[id.index()], argument).map(drop)
-        }
-        _ => Ok(()),
+    let By::Value { function, argument } = by else { return Ok(()) };
+    match one_function("--by", function, functions) {
+        Ok(id) => place_of(&functions[id.index()], argument).map(drop),
+        Err(_) => Ok(()),
     }
 }
 
@@ -305,4 +306,28 @@ fn by_value(
 
 fn only(function: FuncId, functions: usize) -> Vec<bool> {
     (0..functions).map(|id| id == function.index()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctrace_core::function::{ValueInfo, ValueKind};
+
+    #[test]
+    fn a_value_that_is_not_there_is_told_before_the_trace() {
+        let values = ["arg2", "len"].map(|name| ValueInfo::new(name, ValueKind::Unsigned));
+        let function = FunctionInfo { values: values.into(), ..FunctionInfo::new("f", "app") };
+        let functions = [function, FunctionInfo::new("plain", "app")];
+        let told = |function: &str, argument: &str| {
+            let by = By::Value { function: function.into(), argument: argument.into() };
+            check(&by, &functions).map_err(|error| error.to_string())
+        };
+        for argument in ["arg2", "2", "len"] {
+            assert_eq!(told("f", argument), Ok(()), "{argument}");
+        }
+        assert_eq!(told("f", "1"), Err("f has no value `1`; there are arg2, len".into()));
+        assert!(told("plain", "len").is_err_and(|why| why.contains("--arg")));
+        assert_eq!(told("of_a_plugin", "len"), Ok(()));
+        assert_eq!(check(&By::Process, &functions).map_err(|_| ()), Ok(()));
+    }
 }

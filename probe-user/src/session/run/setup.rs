@@ -66,14 +66,12 @@ impl<'a> Setup<'a> {
     ) -> anyhow::Result<Self> {
         let (values, locks) = (output.shows_values(), output.shows_locks());
         let setup = Self::choose_for(spec, objects, (values, locks), spec.probes.follow)?;
-        if !spec.probes.follow
-            && let Some(by) = output.by()
-        {
-            let functions: Vec<_> = setup.plan.planned().map(|it| it.info.clone()).collect();
-            parts::check(by, &functions)?;
-        }
         for line in &setup.plan.remarks {
             ui::say(line);
+        }
+        if let Some(by) = output.by() {
+            let functions: Vec<_> = setup.plan.planned().map(|it| it.info.clone()).collect();
+            parts::check(by, &functions)?;
         }
         Ok(setup)
     }

@@ -49,6 +49,7 @@ pub(crate) struct CompileUnit {
     rows: OnceCell<Vec<Row>>,
     files: RefCell<HashMap<u64, Option<SourceFile>>>,
     pub(crate) inlined: OnceCell<Inlined>,
+    pub(super) describes_types: OnceCell<bool>,
     pub(crate) functions: OnceCell<FunctionEntries>,
 }
 
@@ -134,6 +135,7 @@ impl Lines {
                 rows: OnceCell::new(),
                 files: RefCell::default(),
                 inlined: OnceCell::new(),
+                describes_types: OnceCell::new(),
                 functions: OnceCell::new(),
             });
         }

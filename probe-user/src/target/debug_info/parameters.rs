@@ -4,13 +4,25 @@
 use super::lines::Lines;
 use super::texts::{is_rust_text, is_view};
 use super::types::{DEEPEST, DebugTypes, EntryAt, Shape};
-use gimli::AttributeValue;
+use gimli::{AttributeValue, Reader as _};
 
 /// Registers of integers and pointers, and vector registers.
 const REGISTERS: [usize; 2] = [REGISTERS_OF_INTEGERS, 8];
 const REGISTERS_OF_INTEGERS: usize = 6;
 /// Slots of the stack that are given out. Further ones are not read.
 const SLOTS: u64 = 64;
+/// Entries that are there only if types are described.
+const TELLING: [gimli::DwTag; 7] = [
+    gimli::DW_TAG_base_type,
+    gimli::DW_TAG_pointer_type,
+    gimli::DW_TAG_structure_type,
+    gimli::DW_TAG_class_type,
+    gimli::DW_TAG_enumeration_type,
+    gimli::DW_TAG_typedef,
+    gimli::DW_TAG_formal_parameter,
+];
+/// Entries of a unit among which one of these is looked for. A unit has types among its first ones, if any.
+const MOST_LOOKED_AT: usize = 1 << 16;
 /// Names of the parameters that gcc adds to some constructors, and then does not pass.
 const NOT_PASSED: [&str; 2] = ["__in_chrg", "__vtt_parm"];
 
@@ -123,31 +135,31 @@ impl Lines {
     /// Returns false if the unit of a function has lines and names of functions only (`-g1`, Rust's
     /// `debug = 1`): parameters and results are not described there.
     fn describes_types(&self, function: EntryAt) -> bool {
-        const TYPES: [gimli::DwTag; 8] = [
-            gimli::DW_TAG_base_type,
-            gimli::DW_TAG_pointer_type,
-            gimli::DW_TAG_structure_type,
-            gimli::DW_TAG_class_type,
-            gimli::DW_TAG_enumeration_type,
-            gimli::DW_TAG_typedef,
-            gimli::DW_TAG_subroutine_type,
-            // Of types that several files share.
-            gimli::DW_TAG_imported_unit,
-        ];
-        let types = DebugTypes(self);
-        let is_described = |at| {
-            types.attribute(at, gimli::DW_AT_prototyped).is_some()
-                || types.attribute(at, gimli::DW_AT_type).is_some()
-        };
-        let Some(unit) = self.units.get(function.unit) else { return false };
-        let root = unit.unit.header.root_offset();
-        let mut found = is_described(function);
-        if !found {
-            types.children(EntryAt { unit: function.unit, offset: root }, |_, entry| {
-                found |= TYPES.contains(&entry.tag());
-            });
-        }
-        found
+        let Some(of) = self.units.get(function.unit) else { return false };
+        *of.describes_types.get_or_init(|| {
+            let unit = of.unit.unit_ref(&self.dwarf);
+            let mut entries = unit.entries();
+            let mut ticker = self.budget.ticker();
+            for nth in 0..MOST_LOOKED_AT {
+                let Ok(Some(entry)) = entries.next_dfs() else { return false };
+                // A unit without any type may still be whole. GCC says how it was called.
+                if nth == 0
+                    && let Some(producer) = entry.attr_value(gimli::DW_AT_producer)
+                    && let Ok(producer) = unit.attr_string(producer)
+                    && let Ok(producer) = producer.to_string_lossy()
+                    && producer.starts_with("GNU ")
+                {
+                    return !producer.split(' ').any(|option| option == "-g1");
+                }
+                if TELLING.contains(&entry.tag()) {
+                    return true;
+                }
+                if ticker.tick().is_err() {
+                    return false;
+                }
+            }
+            true
+        })
     }
 
     pub(crate) fn function_at(&self, address: u64) -> Option<EntryAt> {

@@ -69,13 +69,16 @@ fn distance(needle: &str, last: &str, name: &str) -> Option<usize> {
     typo.into_iter().chain(part(needle)).chain(part(last)).min()
 }
 
-/// Returns whether a name differs from `wanted` in so few letters that it is surely what was meant.
+/// Returns whether `wanted` is surely a name with a typing error: one letter, or two in the wrong order. Names
+/// that differ in a number are different names.
 pub(crate) fn is_typo(wanted: &str, name: &str) -> bool {
-    const LETTERS: usize = 2;
     const LEAST: usize = 6;
     let (wanted, name) = (wanted.to_lowercase(), name.to_lowercase());
-    last_part(&wanted).len() >= LEAST
-        && strsim::damerau_levenshtein(last_part(&wanted), last_part(&name)) <= LETTERS
+    let (wanted, name) = (last_part(&wanted), last_part(&name));
+    let digits = |name: &str| name.chars().filter(char::is_ascii_digit).collect::<String>();
+    wanted.len() >= LEAST
+        && digits(wanted) == digits(name)
+        && strsim::damerau_levenshtein(wanted, name) == 1
 }
 
 /// Returns the name without its parameters and the compiler's tag before them.
@@ -93,7 +96,7 @@ fn last_part(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{nearest, nearest_of};
+    use super::{is_typo, nearest, nearest_of};
 
     const NAMES: [&str; 7] =
         ["main", "ns::compute", "compute_all", "parse_header", "parse_body", "x", "Parser::run"];
@@ -115,6 +118,19 @@ mod tests {
         check("mian", &["main"]);
         check("moan", &[]);
         check("*", &[]);
+    }
+
+    #[test]
+    fn one_letter_is_a_typing_error_and_a_number_is_none() {
+        for (wanted, name, is_one) in [
+            ("sortComand", "sortCommand", true),
+            ("app::wrok_it", "work_it", true),
+            ("parse_v2", "parse_v1", false),
+            ("lock_it", "unlock_it", false),
+            ("main", "mian", false),
+        ] {
+            assert_eq!(is_typo(wanted, name), is_one, "{wanted}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::{Match, languages, pattern::Pattern};
 use crate::target::markers::MarkerScope;
+use crate::target::names::demangle::is_part;
 use crate::target::names::home::Home;
 use crate::target::names::nearest::{is_typo, nearest, nearest_of};
 use crate::target::object::{Object, symbols::Function};
@@ -47,7 +48,7 @@ impl NotFound {
             names_of([*object]).map(move |name| (name, is_main))
         });
         let names = names.map(|(name, is_main)| (name, home.distance(name, is_main)));
-        let (mut inlined, mut hints) = (None, Vec::new());
+        let (mut inlined, mut hints, mut lacks) = (None, Vec::new(), Vec::new());
         for object in &searched {
             if let Some(reason) = &object.symbols().broken {
                 hints.push(format!("the symbols of {} are broken: {reason}", object.name()));
@@ -56,17 +57,17 @@ impl NotFound {
             if object.is_main() || searched.len() == 1 {
                 inlined = inlined.or_else(|| inlined_hint(pattern, object));
             }
-            hints.extend(stripped_hint(object).filter(|_| object.is_main() || searched.len() == 1));
+            lacks.extend(stripped_hint(object).filter(|_| object.is_main() || searched.len() == 1));
         }
         if !pattern.names_object() {
-            hints.extend(languages::hint(objects).map(str::to_owned));
+            lacks.extend(languages::hint(objects).map(str::to_owned));
         }
         // The way to what was meant comes first, and is all where it is sure.
         let chosen = searched.iter().find_map(|object| chosen_at_load(pattern, object));
         let known: Vec<String> = [
             chosen,
             case_hint(pattern, &searched),
-            comma_hint(pattern),
+            comma_hint(pattern, &searched),
             namespace_hint(pattern, &searched),
             marker_hint(pattern, &searched),
         ]
@@ -78,8 +79,8 @@ impl NotFound {
             true => Vec::new(),
             false => nearest_of(&pattern.stem, names, NEAREST),
         };
-        if is_known || nearest.first().is_some_and(|name| is_typo(&pattern.stem, name)) {
-            hints.clear();
+        if !is_known && !nearest.first().is_some_and(|name| is_typo(&pattern.stem, name)) {
+            hints.extend(lacks);
         }
         hints.splice(..0, known);
         Self {
@@ -288,19 +289,20 @@ fn nearest_scopes(wanted: &str, scopes: &[&MarkerScope]) -> Vec<String> {
 fn case_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
     let lower = Pattern::parse(&pattern.text.to_lowercase()).ok()?;
     let mut functions = searched.iter().flat_map(|object| object.functions());
-    let function = functions.find(|it| lower.matches_name(&it.name().to_lowercase()))?;
+    let function =
+        functions.find(|it| !is_part(it.raw()) && lower.matches_name(&it.name().to_lowercase()))?;
     Some(format!("`{}` matches but for upper and lower case", function.name()))
 }
 
 /// Explains names that are joined by commas.
-fn comma_hint(pattern: &Pattern) -> Option<String> {
+fn comma_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
     let names: Vec<&str> = pattern.text.split(',').map(str::trim).collect();
-    let is_name =
-        |name: &&str| !name.is_empty() && !name.contains(|c: char| "<>(){}/ ".contains(c));
-    (names.len() > 1 && names.iter().all(is_name)).then(|| {
-        let each: Vec<String> = names.iter().map(|name| format!("-f '{name}'")).collect();
-        format!("a comma joins no names: give each its own option, {}", each.join(" "))
-    })
+    let is_there = |name: &&str| {
+        let of = Pattern::parse(name).ok();
+        of.is_some_and(|of| names_of(searched.iter().copied()).any(|name| of.matches_name(name)))
+    };
+    (names.len() > 1 && names.iter().all(is_there))
+        .then(|| format!("a comma joins no names: give {} an option each", names.join(" and ")))
 }
 
 /// Explains the name of a namespace or a class.
@@ -384,5 +386,8 @@ mod tests {
         assert!(inlined.starts_with(begin) && !inlined.contains("close to it"), "{inlined}");
         let typo = told("parse_haeders");
         assert!(typo.contains("; close to it: parse_headers"), "{typo}");
+        let joined = told("parse_headers,main");
+        assert!(joined.contains("give parse_headers and main an option each"), "{joined}");
+        assert!(!told("parse_headers,none").contains("an option each"));
     }
 }

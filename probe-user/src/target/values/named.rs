@@ -53,7 +53,9 @@ impl Typed {
 /// The reason why a named value cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoValue {
-    #[error("no debug information says where it is; name a register and a type, such as 0:u64")]
+    #[error(
+        "debug information does not say where it is; name a register and a type, such as 0:u64"
+    )]
     NotDescribed,
     #[error("the compiler has changed its parameters")]
     Changed,

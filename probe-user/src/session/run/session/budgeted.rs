@@ -193,25 +193,30 @@ impl Budgeted {
     }
 
     pub(super) fn tend(&mut self, scene: &mut Scene<'_>) {
-        let (now, spent) = (bpf::now(), self.spent(scene));
+        let now = bpf::now();
         match &self.phase {
             Phase::Settling { at, .. } if scene.settled < *at => {}
             Phase::Settling { .. } => self.settle(scene),
-            Phase::Armed { window } if window.is_over(now, &spent) => {
-                self.disarm(scene, Vec::new());
-            }
             Phase::Waiting if !self.returning.is_empty() && now >= self.retry => {
                 self.bring_back(scene);
             }
             Phase::Waiting if self.control.window().is_some_and(|next| next.begins <= now) => {
                 self.open_window(scene);
             }
-            Phase::Waiting | Phase::Armed { .. } => self.look_at_cost(scene, &spent),
+            Phase::Waiting | Phase::Armed { .. } => {
+                let spent = self.spent(scene);
+                match &self.phase {
+                    Phase::Armed { window } if window.is_over(now, &spent) => {
+                        self.disarm(scene, Vec::new());
+                    }
+                    _ => self.look_at_cost(scene, &spent),
+                }
+            }
         }
     }
 
-    /// Returns the cost of each group so far. Events that have come count at once: while they wait for
-    /// older ones, a burst would stall the target.
+    /// Returns the cost of each group so far. Events of probes count as they come: while they wait for
+    /// older ones, a burst would stall the target. Those of scopes, which cost little, come later.
     fn spent(&self, scene: &Scene<'_>) -> Vec<Nanos> {
         let hits = scene.engine.arrived();
         let cost = |group: &LinkGroup| {

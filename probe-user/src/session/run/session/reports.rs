@@ -223,7 +223,7 @@ impl Session {
         ];
         untold.into_iter().filter(|(waits, ..)| *waits > 0).map(|(waits, what, so)| {
             let waits = counted(waits, "wait", "waits");
-            format!("the kernel did not tell when {waits} {what}: {so}")
+            format!("the kernel did not tell when {waits} {what}, since the start: {so}")
         })
     }
 
