@@ -138,6 +138,7 @@ impl Facts<'_> {
             values: Vec::new(),
             plots: Vec::new(),
             locks: None,
+            trend: None,
             ctrack,
         }
     }

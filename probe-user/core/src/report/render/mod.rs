@@ -31,13 +31,15 @@ pub enum RowKind {
     Plots,
     /// Locks.
     Locks,
+    /// Functions in intervals of time.
+    Trend,
     /// The functions in CTRACK's tables.
     Ctrack,
 }
 
 impl RowKind {
     /// All tables.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Functions,
         Self::Paths,
         Self::Counts,
@@ -49,6 +51,7 @@ impl RowKind {
         Self::Values,
         Self::Plots,
         Self::Locks,
+        Self::Trend,
         Self::Ctrack,
     ];
 }

@@ -26,6 +26,7 @@ const ASKED: Extras = Extras {
     values: None,
     plots: false,
     locks: false,
+    trend: None,
     slices: 1,
 };
 
