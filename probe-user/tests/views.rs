@@ -288,7 +288,9 @@ fn the_calls_inside_slow_calls_have_headings_once() {
 #[test]
 fn scopes_of_one_name_are_told_apart() {
     let report = fixture::scopes();
-    for name in ["summary", "detail", "tree", "paths", "counts", "hist", "calls", "timeline"] {
+    for name in
+        ["summary", "detail", "tree", "paths", "counts", "hist", "trend", "calls", "timeline"]
+    {
         let text = sound(&report, &view(name), &WIDE);
         for scope in ["ingest/parse", "render/parse"] {
             assert!(text.contains(scope), "no {scope} in {name}:\n{text}");
@@ -382,7 +384,7 @@ fn paths_by_count_or_by_time() {
 fn what_needs_every_call_says_how_to_get_them() {
     for name in ViewName::all() {
         let error = view(&name.to_string()).check_intervals().err().map(|error| error.to_string());
-        let needs = ["calls", "values", "wakers", "plots", "locks", "frames", "timeline"]
+        let needs = ["trend", "calls", "values", "wakers", "plots", "locks", "frames", "timeline"]
             .contains(&name.to_string().as_str());
         assert_eq!(error.is_some(), needs, "{name}");
         let report = format!("`ctrace report trace.ctrace --view {name} --interval SECONDS`");
@@ -413,7 +415,7 @@ fn what_is_asked_wrongly() {
     );
     let error = "pie".parse::<ViewName>().expect_err("no such view");
     assert!(error.to_string().contains(
-        "summary, detail, tree, paths, counts, hist, calls, values, wakers, plots, locks, frames, \
+        "summary, detail, tree, paths, counts, hist, trend, calls, values, wakers, plots, locks, frames, \
          timeline, threads, ctrack"
     ));
     let two = ViewOptions { views: ViewName::all().collect(), ..ViewOptions::default() };

@@ -1,18 +1,30 @@
 //! The command line of `ctrace diff`.
 
-use super::{QueryArgs, options::RECORDING, values};
+use super::{
+    QueryArgs,
+    options::{RECORDING, TIME},
+    values,
+};
 use crate::ui::DiffView;
-use anyhow::bail;
-use clap::{Args, ValueEnum};
+use anyhow::{bail, ensure};
+use clap::{ArgAction, Args, ValueEnum};
 use ctrace_core::{
     diff::{Metric, Options},
     report::By,
+    units::Nanos,
 };
-use std::path::PathBuf;
+use std::{ops::Range, path::PathBuf};
+
+/// The help of `--time`, which a comparison takes twice.
+const TIMES: &str = "Only calls that ended in this time since the start, such as 10s..20s, ..5s or 1m.. \
+    Given twice, the first is of OLD and the second of NEW, or both are of OLD if there is no other file";
+/// The times that a comparison has, at most: one for each side.
+const MOST_TIMES: usize = 2;
 
 /// Compare recordings, and tell changes from noise
 #[derive(Debug, Args)]
 #[command(
+    mut_arg(TIME, |arg| arg.action(ArgAction::Append).help(TIMES)),
     override_usage = "ctrace diff [OPTIONS] OLD NEW\n       \
         ctrace diff [OPTIONS] OLD... -- NEW...",
     after_help = "OLD and NEW are recordings. OLD alone is compared with ./trace.ctrace. One recording \
@@ -24,6 +36,7 @@ use std::path::PathBuf;
     ctrace diff old.ctrace new.ctrace\n  \
     ctrace diff old.ctrace new.ctrace -f 'parse*' --metric p99 --fail-over 5%\n  \
     ctrace diff old*.ctrace -- new*.ctrace           several recordings of each side\n  \
+    ctrace diff a.ctrace --time 0s..5s --time 30s..35s     two times of one recording\n  \
     ctrace diff old.ctrace new.ctrace --by 'handle: key'   for each value of an argument\n  \
     ctrace diff old.ctrace new.ctrace --format json -o diff.json"
 )]
@@ -51,10 +64,17 @@ pub(crate) struct DiffArgs {
 impl DiffArgs {
     /// Returns the files of both sides.
     pub(crate) fn sides(&self) -> anyhow::Result<[Vec<PathBuf>; 2]> {
+        let times = self.query.lens.times.len();
+        ensure!(
+            times <= MOST_TIMES,
+            "{times} times: give --time once for both sides, or for each of them"
+        );
         let (before, after) = (&self.before[..], &self.after[..]);
+        let has_two_times = times == MOST_TIMES;
         let (old, new) = match (before, after) {
             ([old, new], []) | ([], [old, new]) => (vec![old.clone()], vec![new.clone()]),
             ([old], []) if !self.more_new.is_empty() => (vec![old.clone()], Vec::new()),
+            ([old], []) if has_two_times => (vec![old.clone()], vec![old.clone()]),
             ([old], []) => (vec![old.clone()], vec![RECORDING.into()]),
             ([_, ..], [_, ..]) => (before.to_vec(), after.to_vec()),
             (files, []) | ([], files) => bail!(
@@ -64,6 +84,12 @@ impl DiffArgs {
             ),
         };
         Ok([[old, self.more_old.clone()].concat(), [new, self.more_new.clone()].concat()])
+    }
+
+    /// Returns the time to look at on each side.
+    pub(crate) fn times(&self) -> [Option<&Range<Nanos>>; 2] {
+        let times = &self.query.lens.times;
+        [times.first(), times.last()]
     }
 }
 
@@ -150,13 +176,19 @@ mod tests {
             ("a --metric p99 -- b", "a | b"),
             ("a", "a | trace.ctrace"),
             ("a --new b", "a | b"),
+            ("a --time 0s..5s --time 30s..35s", "a | a"),
+            ("a b --time 0s..5s --time 30s..35s", "a | b"),
+            ("a --time 0s..5s", "a | trace.ctrace"),
             ("a b --old c --new d --new e", "a c | b d e"),
         ] {
             assert_eq!(sides(words).expect(words), expected, "{words}");
         }
-        for (words, told) in
-            [("a b c", "these 3 files"), ("-- a b c d", "these 4 files"), ("", "OLD")]
-        {
+        for (words, told) in [
+            ("a b c", "these 3 files"),
+            ("-- a b c d", "these 4 files"),
+            ("a --time 1s.. --time 2s.. --time 3s..", "3 times"),
+            ("", "OLD"),
+        ] {
             let error = sides(words).expect_err(words).to_string();
             assert!(error.contains(told), "{words}: {error}");
         }

@@ -310,6 +310,7 @@ pub(crate) struct RecordArgs {
     ctrace report trace.ctrace --caller handle_request --min-duration 1ms\n  \
     ctrace report trace.ctrace --time 10s..20s --format json -o part.json\n  \
     ctrace report trace.ctrace --interval 60\n  \
+    ctrace report trace.ctrace --view trend          whether functions get slower over time\n  \
     ctrace report trace*.ctrace                      the files of `record --rotate` as one")]
 pub(crate) struct ReportArgs {
     /// A recording, or all files that `--rotate` made of it

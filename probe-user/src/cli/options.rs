@@ -5,9 +5,9 @@ use crate::{
     session::{budget::slowdown::SlowdownPolicy, keep::replayed::CENTER},
     target::values::asked::AskedValues,
 };
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use ctrace_core::{report::By, units::Nanos};
-use std::{path::PathBuf, time::Duration};
+use std::{ops::Range, path::PathBuf, time::Duration};
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "What to trace")]
@@ -112,6 +112,9 @@ pub(crate) struct FilterArgs {
     pub threads: Vec<String>,
 }
 
+/// The option that chooses a part of the time. A comparison takes two.
+pub(super) const TIME: &str = "time";
+
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "How to look at it")]
 pub(crate) struct LensArgs {
@@ -125,8 +128,14 @@ pub(crate) struct LensArgs {
     #[arg(long = "root", value_name = "GLOB[@OBJECT]")]
     pub roots: Vec<String>,
     /// Only calls that ended in this time since the start, such as 10s..20s, ..5s or 1m..
-    #[arg(long, value_name = "FROM..TO", value_parser = values::window)]
-    pub time: Option<std::ops::Range<Nanos>>,
+    #[arg(
+        id = TIME,
+        long,
+        value_name = "FROM..TO",
+        value_parser = values::window,
+        action = ArgAction::Set
+    )]
+    pub times: Vec<Range<Nanos>>,
     /// Do not add a function to a path that already contains it
     #[arg(long)]
     pub fold_recursion: bool,
@@ -134,6 +143,12 @@ pub(crate) struct LensArgs {
     /// 4 million; recordings of ctrace never have more]
     #[arg(long, value_name = "N", value_parser = values::at_least_one::<u64>)]
     pub max_calls: Option<u64>,
+}
+
+impl LensArgs {
+    pub(crate) fn time(&self) -> Option<&Range<Nanos>> {
+        self.times.first()
+    }
 }
 
 /// The part of a recording to look at: SELECT, FILTER and lens.
@@ -222,7 +237,8 @@ pub(crate) struct OutputArgs {
     /// Leave out rows below this percentage of the time
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     pub min_percent: Option<f64>,
-    /// Report at this interval in seconds (also 500ms, 2m); each report covers its own interval
+    /// Report at this interval in seconds (also 500ms, 2m); each report covers its own interval. With
+    /// --view trend: the length of its intervals, in one report
     #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
     pub interval: Option<Duration>,
     /// With --interval: let each report cover everything since the start

@@ -22,11 +22,13 @@ use ctrace_core::{
         replay::{Query, report},
     },
     report::{By, PartReport, render::json},
+    units::Nanos,
 };
 use std::{
     fs::File,
     io::Read,
     iter,
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -84,7 +86,9 @@ fn compare(args: &DiffArgs) -> anyhow::Result<Vec<Diff>> {
     {
         check_report(args, &report.file, sides.iter().any(|side| side.len() > 1))?;
     }
-    let asked: Vec<QuerySource<'_>> = old.iter().chain(&new).map(Opened::asked).collect();
+    let [time_of_old, time_of_new] = args.times();
+    let of_old = old.iter().map(|file| file.asked(time_of_old));
+    let asked: Vec<_> = of_old.chain(new.iter().map(|file| file.asked(time_of_new))).collect();
     let queries = queries(&args.query, &asked)?;
     let (of_old, of_new) = queries.split_at(old.len());
     let options = args.judge.options(args.output.sort.as_deref());
@@ -196,11 +200,12 @@ impl Opened {
         Self { file, input: Input::Recording(Box::new(recording)), functions }
     }
 
-    fn asked(&self) -> QuerySource<'_> {
-        match &self.input {
-            Input::Recording(recording) => (&**recording).into(),
-            Input::Report(_) => QuerySource { functions: &self.functions, recording: None },
-        }
+    fn asked<'a>(&'a self, time: Option<&'a Range<Nanos>>) -> QuerySource<'a> {
+        let recording = match &self.input {
+            Input::Recording(recording) => Some(&**recording),
+            Input::Report(_) => None,
+        };
+        QuerySource { functions: &self.functions, recording, time }
     }
 }
 
@@ -221,7 +226,7 @@ fn check_report(args: &DiffArgs, file: &str, several: bool) -> anyhow::Result<()
         || filter.depth.is_some()
         || !filter.threads.is_empty()
         || [&lens.callers, &lens.callees, &lens.roots].iter().any(|list| !list.is_empty())
-        || lens.time.is_some()
+        || !lens.times.is_empty()
         || lens.fold_recursion;
     let unable = if args.judge.fail_over.is_some() {
         "--fail-over cannot be told from it"

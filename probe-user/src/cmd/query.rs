@@ -2,7 +2,7 @@
 
 use super::spec::filter;
 use crate::{
-    cli::{FilterArgs, LensArgs, QueryArgs},
+    cli::{FilterArgs, QueryArgs},
     target::select::{Patterns, recorded::choose},
     ui::text::units::{Digits, time},
 };
@@ -19,11 +19,13 @@ use std::{collections::BTreeSet, ops::Range};
 pub(super) struct QuerySource<'a> {
     pub(super) functions: &'a [FunctionInfo],
     pub(super) recording: Option<&'a Recording>,
+    /// The time to look at, if it is another than that of the query.
+    pub(super) time: Option<&'a Range<Nanos>>,
 }
 
 impl<'a> From<&'a Recording> for QuerySource<'a> {
     fn from(recording: &'a Recording) -> Self {
-        Self { functions: recording.functions(), recording: Some(recording) }
+        Self { functions: recording.functions(), recording: Some(recording), time: None }
     }
 }
 
@@ -81,7 +83,8 @@ pub(super) fn queries(args: &QueryArgs, files: &[QuerySource<'_>]) -> anyhow::Re
     let of_each = files.iter().map(|file| {
         let range = first..first + file.functions.len();
         first = range.end;
-        let window = file.recording.map(|r| window(&args.lens, r.period())).transpose()?;
+        let time = file.time.or(args.lens.time());
+        let window = file.recording.map(|r| window(time, r.period())).transpose()?;
         Ok(Query { window: window.flatten(), ..part(&query, &range) })
     });
     of_each.collect()
@@ -125,10 +128,10 @@ fn some(names: &[&str]) -> String {
 
 /// Returns `--time`, counted from the start of a recording.
 pub(super) fn window(
-    lens: &LensArgs,
+    asked: Option<&Range<Nanos>>,
     (start, end): (Nanos, Nanos),
 ) -> anyhow::Result<Option<Range<Nanos>>> {
-    let Some(asked) = &lens.time else { return Ok(None) };
+    let Some(asked) = asked else { return Ok(None) };
     let from = start.saturating_add(asked.start);
     ensure!(
         from < end,

@@ -8,37 +8,45 @@ use super::{
 };
 use crate::{
     cli::{FramesLimit, ReportArgs},
-    session::keep::{
-        one_function::frame_function,
-        parts::{self, MOST_PARTS, Parts},
-        replayed::report_of,
-        sink::{Default, Sink},
+    session::{
+        keep::{
+            one_function::frame_function,
+            parts::{self, MOST_PARTS, Parts},
+            replayed::report_of,
+            sink::{Default, Sink},
+        },
+        spec::ReportSpec,
     },
-    ui::{self, text::units, views::frames::over_budget},
+    ui::{
+        self,
+        text::units,
+        views::{TREND, frames::over_budget},
+    },
 };
 use anyhow::{anyhow, ensure};
 use ctrace_core::{
     function::FunctionInfo,
     recording::replay::Query,
-    report::{Extras, FramesAsked, Report},
+    report::{Extras, FramesAsked, Report, TrendAsked},
     units::Nanos,
 };
-use std::ops::Range;
+use std::{ops::Range, time::Duration};
 
 /// More than a day of seconds. Nobody reads more, and a file may claim centuries.
 const MOST_REPORTS: u64 = 100_000;
 
 pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     let recording = open(&args.files, &args.query.lens)?;
-    let mut sink =
-        Sink::open(&spec::report(&args.output, &args.query.select), Default::Stdout)?.paged();
+    let (interval, trend) = intervals(args, recording.period())?;
+    let spec = ReportSpec { interval, ..spec::report(&args.output, &args.query.select) };
+    let mut sink = Sink::open(&spec, Default::Stdout)?.paged();
     let start = recording.start();
     sink.set_epoch_offset(start.epoch_offset_ns.saturating_add(start.zone_ns));
     let (mut verdicts, mut most_left_out) = (Vec::new(), 0);
     let frames = frames_asked(args, recording.functions())?;
-    let extras = Extras { frames, ..sink.extras() };
+    let extras = Extras { frames, trend, ..sink.extras() };
     let report_of = |query: &Query| report_of(&recording, query, args.output.center, extras);
-    for window in windows(args, recording.period())? {
+    for window in windows(args, interval, recording.period())? {
         let query = query(&args.query, &recording, window)?;
         let whole = report_of(&query);
         let mut goes_on = sink.write(&whole)?;
@@ -85,30 +93,59 @@ fn exceeds(report: &Report, limit: &FramesLimit) -> Option<bool> {
     Some(has_failed)
 }
 
+/// Returns the time between reports, and what is asked of a trend: it takes `--interval` for itself.
+fn intervals(
+    args: &ReportArgs,
+    period: (Nanos, Nanos),
+) -> anyhow::Result<(Option<Duration>, Option<TrendAsked>)> {
+    if !args.output.views.iter().any(|name| name == TREND.name) {
+        return Ok((args.output.interval, None));
+    }
+    ensure!(
+        !args.output.cumulative,
+        "--cumulative is for several reports, and --view {} divides one: leave one of them out",
+        TREND.name
+    );
+    let Some(interval) = args.output.interval.map(|interval| Nanos(interval.as_nanos() as u64))
+    else {
+        return Ok((None, Some(TrendAsked::default())));
+    };
+    let whole = window(args.query.lens.time(), period)?.unwrap_or(period.0..period.1);
+    let length = whole.end.since(whole.start);
+    check_count(length.0.div_ceil(interval.0.max(1)), "intervals", TrendAsked::MOST, length)?;
+    Ok((None, Some(TrendAsked { interval: Some(interval) })))
+}
+
+fn check_count(count: u64, what: &str, most: u64, length: Nanos) -> anyhow::Result<()> {
+    ensure!(
+        count <= most,
+        "--interval would make {} {what} of the {} that the recording says it has; at most {} are \
+         made: give a longer --interval, or a part of it with --time",
+        units::count(count),
+        units::time(length, units::Digits::Full),
+        units::count(most),
+    );
+    Ok(())
+}
+
 /// Returns the times of the reports: one, or one for each interval.
 fn windows(
     args: &ReportArgs,
+    interval: Option<Duration>,
     period: (Nanos, Nanos),
 ) -> anyhow::Result<impl Iterator<Item = Option<Range<Nanos>>>> {
-    let asked = window(&args.query.lens, period)?;
+    let asked = window(args.query.lens.time(), period)?;
     let whole = asked.clone().unwrap_or(period.0..period.1);
     let length = whole.end.since(whole.start);
-    let step = args.output.interval.map_or(length.0, |interval| interval.as_nanos() as u64).max(1);
+    let step = interval.map_or(length.0, |interval| interval.as_nanos() as u64).max(1);
     let count = length.0.div_ceil(step).max(1);
     let most = if args.output.by.is_some() {
         MOST_REPORTS / (MOST_PARTS as u64 + 1)
     } else {
         MOST_REPORTS
     };
-    ensure!(
-        count <= most,
-        "--interval would make {} reports of the {} that the recording says it has; at most {} are \
-         made: give a longer --interval, or a part of it with --time",
-        units::count(count),
-        units::time(length, units::Digits::Full),
-        units::count(most),
-    );
-    let (is_one, cumulative) = (args.output.interval.is_none(), args.output.cumulative);
+    check_count(count, "reports", most, length)?;
+    let (is_one, cumulative) = (interval.is_none(), args.output.cumulative);
     let part = move |n: u64| {
         let edge =
             |n: u64| Nanos(whole.start.0.saturating_add(n.saturating_mul(step))).min(whole.end);

@@ -106,10 +106,10 @@ fn printer(
 
 /// Refuses what is for recordings.
 fn check_live(args: &LinesArgs) -> anyhow::Result<()> {
-    let LensArgs { callers, callees, roots, time, fold_recursion, max_calls } = &args.lens;
+    let LensArgs { callers, callees, roots, times, fold_recursion, max_calls } = &args.lens;
     let names = [callers, callees, roots].iter().any(|list| !list.is_empty());
     ensure!(
-        !names && time.is_none() && !fold_recursion && max_calls.is_none(),
+        !names && times.is_empty() && !fold_recursion && max_calls.is_none(),
         "--time, --caller, --callee, --root, --fold-recursion and --max-calls are for a recording: \
          `ctrace record` makes one"
     );
@@ -149,7 +149,7 @@ fn of_recording(args: LinesArgs, form: Form) -> anyhow::Result<()> {
         });
     }
     let (start, end) = recording.period();
-    let window = window(&args.lens, (start, end))?;
+    let window = window(args.lens.time(), (start, end))?;
     let took = window.as_ref().map_or(end.since(start), |part| part.end.since(part.start));
     let query = query(&args, &recording, window)?;
     let mut printer = printer(output.as_deref(), form, sink::Default::Stdout)?;

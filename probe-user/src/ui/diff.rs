@@ -13,7 +13,7 @@ use crate::ui::text::units::{ABSENT, Digits, count, counted, percent, time};
 use clap::ValueEnum;
 use ctrace_core::diff::{
     Change, Compared, Diff, FunctionDiff, Metric, PathDiff, Presence, Row, RowSelection,
-    SideReport, Verdict, choose,
+    SideReport, SideTime, Verdict, choose,
 };
 use ctrace_core::report::numbers::Unit;
 use ctrace_core::report::render::clean::clean;
@@ -108,8 +108,13 @@ pub(super) fn word(change: &Change) -> &'static str {
 /// Names the files of a side.
 fn side(side: &SideReport, name: &str, style: &Style) -> String {
     let files: Vec<_> = side.files.iter().map(|file| clean(file)).collect();
-    let mut parts =
-        vec![format!("{name}: {}", files.join(", ")), time(side.duration_ns, Digits::Full)];
+    let mut parts = vec![format!("{name}: {}", files.join(", "))];
+    let at = |ns| time(ns, Digits::Full);
+    parts.extend(
+        side.time
+            .map(|SideTime { from_ns, to_ns }| format!("time {} to {}", at(from_ns), at(to_ns))),
+    );
+    parts.push(at(side.duration_ns));
     if side.stretches > 0 {
         parts.push(counted(side.stretches, "stretch", "stretches"));
     }

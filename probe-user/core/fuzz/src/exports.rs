@@ -4,7 +4,7 @@
 use ctrace_core::formats::{Export, ExportTable, Format, Options};
 use ctrace_core::recording::Recording;
 use ctrace_core::recording::replay::{Query, meta_of, report_with};
-use ctrace_core::report::{Extras, FramesAsked};
+use ctrace_core::report::{Extras, FramesAsked, TrendAsked};
 use ctrace_core::units::{FuncId, Nanos};
 use std::io::{self, ErrorKind, Write};
 
@@ -48,6 +48,7 @@ pub fn check(bytes: &[u8]) {
         wakers: Some(2),
         plots: true,
         locks: true,
+        trend: Some(TrendAsked::default()),
     };
     let (start, end) = recording.period();
     let middle = Nanos(start.0.midpoint(end.0));

@@ -11,6 +11,7 @@
 //! enough to be compared; `gather` collects their stretches.
 
 mod catalogue;
+mod drift;
 mod facts;
 mod gather;
 mod judge;
@@ -37,7 +38,7 @@ pub use facts::{FactsError, ReportFacts};
 pub use metric::{Metric, UnknownMetric};
 pub use model::{
     Change, Changes, Compared, Diff, FunctionDiff, PathDiff, Presence, SCHEMA, SideReport,
-    SourceKind,
+    SideTime, SourceKind,
 };
 pub use rows::{DiffRows, Row, RowSelection, check_column, choose, columns};
 pub use verdict::Verdict;

@@ -7,7 +7,7 @@ use super::metric::Metric;
 use super::resample::ROUNDS;
 use super::survey::{Chosen, Survey, Surveyed};
 use super::verdict::Verdict;
-use super::{ComparedFile, Options, notes, same_factor};
+use super::{ComparedFile, Content, Options, drift, notes, same_factor};
 use crate::function::{FunctionKind, qualified};
 use crate::report::{LossReport, PartReport};
 use crate::units::{FuncId, Nanos};
@@ -52,11 +52,34 @@ pub struct Diff {
 pub struct SideReport {
     pub files: Vec<String>,
     pub kind: SourceKind,
+    /// The part of the time that was asked for; `None`: all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<SideTime>,
     /// The sum over all files.
     pub duration_ns: Nanos,
     /// The number of stretches in them.
     pub stretches: u64,
     pub loss: LossReport,
+}
+
+/// A part of the time of a recording, from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SideTime {
+    pub from_ns: Nanos,
+    pub to_ns: Nanos,
+}
+
+impl SideTime {
+    /// Returns the time that is compared, if that is not all of it.
+    fn of(source: &ComparedFile<'_>) -> Option<Self> {
+        let Content::Recording { recording, query } = source.content else { return None };
+        let (window, start) = (query.window.as_ref()?, recording.period().0);
+        Some(Self { from_ns: window.start.since(start), to_ns: window.end.since(start) })
+    }
+
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        self.from_ns < other.to_ns && other.from_ns < self.to_ns
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -191,6 +214,7 @@ pub(super) fn assemble(
     let [old, new] =
         [0, 1].map(|side: usize| SideReport::new(sources[side], &surveys[side], &sides[side]));
     let mut notes = notes::notes(sources, surveys, [&old, &new]);
+    notes.extend(drift::notes(sides, &functions, options.metric));
     notes.extend(same_factor::note(functions.iter().map(|it| &it.compared), options.metric));
     Diff {
         schema: SCHEMA,
@@ -227,6 +251,7 @@ impl SideReport {
         let mut report = Self {
             files: sources.iter().map(|source| source.file.clone()).collect(),
             kind: SourceKind::Recording,
+            time: sources.iter().filter_map(SideTime::of).max_by_key(|time| time.to_ns),
             duration_ns: Nanos::ZERO,
             stretches: side.stretches() as u64,
             loss: LossReport::default(),

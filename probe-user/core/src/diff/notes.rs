@@ -23,6 +23,16 @@ pub(super) fn notes(
              show what is a change and what is noise."
                 .to_owned(),
         );
+    } else if is_one_recording(sides) {
+        notes.push(
+            "Both sides are of one recording: besides the time, the load and the state of the machine may \
+             differ."
+                .to_owned(),
+        );
+        let [old, new] = sides.map(|side| side.time);
+        if old.zip(new).is_none_or(|(old, new)| old.overlaps(&new)) {
+            notes.push("The times of both sides overlap: some calls are on both.".to_owned());
+        }
     } else if sides.iter().any(|side| side.files.len() < 2) {
         notes.push(
             "One recording of a side does not show what differs from run to run of the same program: \
@@ -71,6 +81,11 @@ pub(super) fn notes(
         );
     }
     notes
+}
+
+/// Returns whether a single recording is compared with itself.
+fn is_one_recording([old, new]: [&SideReport; 2]) -> bool {
+    old.files.len() == 1 && old.files == new.files
 }
 
 /// Notes on single files. Those that differ in numbers only are one.

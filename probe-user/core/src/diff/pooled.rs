@@ -64,6 +64,7 @@ pub(crate) fn diff(
     let reports = sides.each_ref().map(|side| SideReport {
         files: vec![side.name.clone()],
         kind: SourceKind::Fleet,
+        time: None,
         duration_ns: side.duration,
         stretches: side.groups.iter().map(Vec::len).sum::<usize>() as u64,
         loss: side.loss,

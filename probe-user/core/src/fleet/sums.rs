@@ -231,6 +231,7 @@ impl PartSums {
             points: PointsReport::default(),
             timeline: None,
             locks: None,
+            trend: None,
             frames: None,
             values: Vec::new(),
             wakers: None,

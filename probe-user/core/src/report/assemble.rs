@@ -139,6 +139,7 @@ impl Facts<'_> {
             wakers: None,
             plots: Vec::new(),
             locks: None,
+            trend: None,
             ctrack,
         }
     }

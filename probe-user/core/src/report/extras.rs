@@ -1,6 +1,6 @@
 //! Optional parts of a report. They cost time, memory and text, so a view has to request them.
 
-use super::FramesAsked;
+use super::{FramesAsked, TrendAsked};
 
 /// The requested parts; the default is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Extras {
     pub plots: bool,
     /// The locks, by the calls of functions that take and release them. Not from an engine either.
     pub locks: bool,
+    /// The functions in intervals of the report's time. Not from an engine either.
+    pub trend: Option<TrendAsked>,
     /// The number of slices of time.
     pub slices: usize,
 }
@@ -52,6 +54,7 @@ impl Default for Extras {
             wakers: None,
             plots: false,
             locks: false,
+            trend: None,
             slices: Self::SLICES,
         }
     }

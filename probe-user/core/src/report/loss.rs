@@ -35,6 +35,12 @@ impl LossReport {
         self.unreadable_calls > 0 || self.unreadable_bytes > 0
     }
 
+    /// Returns the number of events that are missing or wrong, and of calls that cannot be read.
+    pub fn missing(&self) -> u64 {
+        let kinds = [self.events, self.late, self.decode_errors, self.unreadable_calls];
+        kinds.into_iter().fold(0, u64::saturating_add)
+    }
+
     /// Adds the losses of another stretch of tracing.
     pub fn add(&mut self, other: &Self) {
         let Self {

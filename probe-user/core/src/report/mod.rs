@@ -27,6 +27,7 @@ mod split;
 mod stretches;
 mod timeline;
 mod totals;
+pub(crate) mod trend;
 mod values;
 mod wakers;
 
@@ -44,6 +45,7 @@ pub use probes::{Net, ProbeTimes};
 pub use split::SplitReport;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
 pub use totals::ReportTotals;
+pub use trend::{FunctionTrend, TrendAsked, TrendInterval, TrendReport};
 pub use values::{CallValues, LOST_TEXT, NamedValues, PointReport, PointsReport, UNREADABLE};
 pub use wakers::{WakerReport, WakersReport, WokenWaits};
 
@@ -118,6 +120,9 @@ pub struct Report {
     /// The locks, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub locks: Option<LocksReport>,
+    /// The functions in intervals of the report's time, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub trend: Option<TrendReport>,
     /// CTRACK's tables, if requested and if the report is not approximate.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub ctrack: Option<CtrackReport>,

@@ -42,9 +42,11 @@ impl Report {
             worst.chain(parts).chain([&mut frames.function])
         });
         let values = self.values.iter_mut().map(|values| &mut values.function);
+        let trend = self.trend.iter_mut().flat_map(|trend| &mut trend.functions);
         let ctrack = self.ctrack.iter_mut().flat_map(|ctrack| &mut ctrack.functions);
         let all =
-            all.chain(cells).chain(frames).chain(values).chain(ctrack.map(|row| &mut row.function));
+            all.chain(cells).chain(frames).chain(values).chain(trend.map(|of| &mut of.function));
+        let all = all.chain(ctrack.map(|row| &mut row.function));
         all.for_each(|function| *function = places[*function]);
     }
 }

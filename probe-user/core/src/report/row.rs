@@ -70,7 +70,8 @@ impl Serialize for Nested<'_> {
     }
 }
 
-fn write<M: SerializeMap>(
+/// Writes these numbers of a row as entries of an object.
+pub(super) fn write<M: SerializeMap>(
     numbers: &[Number],
     row: &FunctionReport,
     map: &mut M,

@@ -1,5 +1,4 @@
-//! Adds and subtracts successive stretches: the sums of a report, rows of paths and of threads, and
-//! estimates. [`super::rendered`] does so for functions.
+//! Adds and subtracts successive stretches: sums, paths, threads, estimates. Functions: [`super::rendered`].
 
 use super::{FunctionReport, PathReport, PointsReport, Report, SampledReport, ThreadReport};
 use crate::stats::CallCount;
@@ -42,6 +41,7 @@ impl Report {
             wakers: _,
             plots: _,
             locks: _,
+            trend: _,
             ctrack: _,
         } = later;
         self.target.clone_from(target);
@@ -96,6 +96,7 @@ impl Report {
             wakers: None,
             plots: Vec::new(),
             locks: None,
+            trend: None,
             ctrack: None,
         }
     }

@@ -271,6 +271,9 @@ fn csv_rows_have_all_columns() {
         let ctrack = report.ctrack.as_ref().map_or(0, |ctrack| ctrack.functions.len());
         let known = |part: &&FramePart| part.function < report.functions.len();
         let frames = report.frames.iter().flat_map(|frames| &frames.parts).filter(known).count();
+        let trend = report.trend.iter().flat_map(|trend| &trend.functions);
+        let known = trend.filter(|of| of.function < report.functions.len());
+        let trend: usize = known.map(|of| of.rows.len()).sum();
         for table in RowKind::ALL {
             let text = csv::render(&report, table, &everything).expect("no sort is asked for");
             let rows = read_csv(&text);
@@ -281,6 +284,7 @@ fn csv_rows_have_all_columns() {
                 RowKind::Calls => calls,
                 RowKind::Frames => frames,
                 RowKind::Values | RowKind::Wakers | RowKind::Plots | RowKind::Locks => 0,
+                RowKind::Trend => trend,
                 RowKind::Ctrack => ctrack,
                 RowKind::Histograms | RowKind::Timeline => rows.len() - 1,
             };
@@ -337,6 +341,7 @@ fn csv_golden() {
         ("timeline", RowKind::Timeline),
         ("frames", RowKind::Frames),
         ("values", RowKind::Values),
+        ("trend", RowKind::Trend),
         ("ctrack", RowKind::Ctrack),
     ] {
         let text = csv::render(&fixture::lossy(), table, &RowChoice::default());

@@ -26,6 +26,8 @@ fn named(report: &Report) -> Vec<String> {
         let parts = frames.parts.iter().map(|part| part.function);
         names.extend(functions.chain(parts).chain([frames.function]).map(name));
     }
+    names
+        .extend(report.trend.iter().flat_map(|trend| &trend.functions).map(|of| name(of.function)));
     names.extend(report.values.iter().map(|values| name(values.function)));
     names.extend(
         report.ctrack.iter().flat_map(|ctrack| &ctrack.functions).map(|f| name(f.function)),

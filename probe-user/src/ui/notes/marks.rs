@@ -41,6 +41,19 @@ impl Mark {
         Self::Unended,
     ];
 
+    /// Those that differ between parts of the time.
+    const OF_PARTS: [Self; 2] = [Self::Unseen, Self::MostlyProbes];
+
+    /// Returns whether a row has one of these.
+    fn is_of_row(self, row: &FunctionReport) -> bool {
+        match self {
+            Self::Unseen => row.untimed > 0 && !row.is_point(),
+            // Without times there is nothing to read with care.
+            Self::MostlyProbes => row.is_mostly_probes() && row.total_ns.0 > 0 && !row.is_point(),
+            _ => false,
+        }
+    }
+
     fn letter(self) -> char {
         match self {
             Self::Frame => 'f',
@@ -106,17 +119,25 @@ impl Marks {
                 Mark::ByOrder => row.joined_by_order && row.timed > 0,
                 Mark::Conditional => row.condition.is_some(),
                 Mark::UntilTailCall => row.until_tail_call && row.calls > 0,
-                Mark::Unseen => row.untimed > 0 && !row.is_point(),
-                // Without times there is nothing to read with care.
-                Mark::MostlyProbes => {
-                    row.is_mostly_probes() && row.total_ns.0 > 0 && !row.is_point()
-                }
+                Mark::Unseen | Mark::MostlyProbes => mark.is_of_row(row),
                 Mark::OthersSelf => others[index],
                 Mark::Unended => unended[index],
             };
             Mark::ALL.into_iter().filter(|mark| has(*mark)).collect()
         });
         Self(marks.collect())
+    }
+
+    /// Adds the marks that a function has in some part of the time. Returns the letters of each part.
+    pub(crate) fn add_parts(&mut self, function: usize, parts: &[&FunctionReport]) -> Vec<String> {
+        let of_part = |row| Mark::OF_PARTS.into_iter().filter(move |mark| mark.is_of_row(row));
+        if let Some(marks) = self.0.get_mut(function) {
+            let new = |mark: &Mark| parts.iter().any(|row| mark.is_of_row(row));
+            marks.extend(Mark::OF_PARTS.into_iter().filter(new));
+            marks.sort_by_key(|mark| Mark::ALL.iter().position(|it| it == mark));
+            marks.dedup();
+        }
+        parts.iter().map(|row| of_part(row).map(Mark::letter).collect()).collect()
     }
 
     pub(crate) fn has(&self, function: usize, mark: Mark) -> bool {

@@ -17,6 +17,7 @@ mod summary;
 mod threads;
 mod timeline;
 pub(crate) mod tree;
+mod trend;
 mod values;
 mod wakers;
 
@@ -117,6 +118,15 @@ pub(crate) static HIST: View = View {
     draw: hist::draw,
 };
 
+pub(crate) static TREND: View = View {
+    name: "trend",
+    help: "functions over time: calls, mean, percentiles in each of some intervals (--interval)",
+    table: RowKind::Trend,
+    needs: Needs::Trend,
+    as_seen: false,
+    draw: trend::draw,
+};
+
 pub(crate) static CALLS: View = View {
     name: "calls",
     help: "the slowest calls, each with what was inside it",
@@ -200,8 +210,8 @@ pub(crate) static CTRACK: View = View {
 
 /// All views.
 pub(crate) static VIEWS: &[&View] = &[
-    &SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &CALLS, &VALUES, &WAKERS, &PLOTS, &LOCKS,
-    &FRAMES, &TIMELINE, &THREADS, &CTRACK,
+    &SUMMARY, &DETAIL, &TREE, &PATHS, &COUNTS, &HIST, &TREND, &CALLS, &VALUES, &WAKERS, &PLOTS,
+    &LOCKS, &FRAMES, &TIMELINE, &THREADS, &CTRACK,
 ];
 
 /// The default views.

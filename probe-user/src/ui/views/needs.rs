@@ -1,7 +1,7 @@
 //! The optional data of a report that a view needs. It is collected only on demand.
 
 use super::{calls, timeline, values, wakers};
-use ctrace_core::report::Extras;
+use ctrace_core::report::{Extras, TrendAsked};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
@@ -14,6 +14,7 @@ pub(crate) enum Needs {
     Plots,
     Locks,
     Timeline,
+    Trend,
     /// A frame function, which has to be found among those that were traced.
     Frames,
     Ctrack,
@@ -30,6 +31,7 @@ impl Needs {
                 | Self::Plots
                 | Self::Locks
                 | Self::Timeline
+                | Self::Trend
                 | Self::Frames
         )
     }
@@ -46,6 +48,7 @@ impl Needs {
             Self::Plots => extras.plots = true,
             Self::Locks => extras.locks = true,
             Self::Timeline => extras.timeline_lanes = Some(top.unwrap_or(timeline::TOP)),
+            Self::Trend => extras.trend = Some(TrendAsked::default()),
             Self::Ctrack => extras.ctrack = true,
         }
     }

@@ -16,7 +16,7 @@ use ctrace_core::function::FunctionKind;
 use ctrace_core::report::numbers::{Number, Unit, number};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::{self, RowChoice};
-use ctrace_core::report::{FunctionReport, Report};
+use ctrace_core::report::{FunctionReport, Net, Report};
 use ctrace_core::units::{Nanos, saturating_sum};
 use std::cmp::Reverse;
 
@@ -51,18 +51,18 @@ const NO_TIME: &str =
     "–: no call has an end that was seen, or the cost of its probes was not measured";
 
 /// A column of numbers.
-struct Numbers {
-    heading: &'static str,
+pub(super) struct Numbers {
+    pub(super) heading: &'static str,
     number: &'static Number,
     /// The same without the cost of probes.
     net: Option<net::Of>,
     /// The narrowest table that has it.
-    least: Numbered,
+    pub(super) least: Numbered,
 }
 
 /// The share of the numbers that a table has.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Numbered {
+pub(super) enum Numbered {
     Few,
     Most,
     /// Only tables with waits have more than these two and all.
@@ -70,13 +70,33 @@ enum Numbered {
     All,
 }
 
-const fn numbers(
+pub(super) const fn numbers(
     heading: &'static str,
     key: &'static str,
     net: Option<net::Of>,
     least: Numbered,
 ) -> Numbers {
     Numbers { heading, number: number(key), net, least }
+}
+
+impl Numbers {
+    /// Formats it for a row; `net`: without the cost of probes.
+    pub(super) fn cell(&self, row: &FunctionReport, net: bool) -> Cell {
+        match (row.ended(), self.net.filter(|_| net)) {
+            // Calls that have not ended have no time yet.
+            (0, _) if self.number.unit == Unit::Time => Cell::toned(ABSENT.to_owned(), Tone::Dim),
+            // A wait has no probe.
+            (_, Some(_)) if row.wait.is_some() => cell(self.number, row, Digits::Short),
+            (_, Some(less)) if row.measured_probes().is_some() => net::cell(less(row)),
+            (_, Some(_)) => Cell::toned(ABSENT.to_owned(), Tone::Dim),
+            (_, None) => cell(self.number, row, Digits::Short),
+        }
+    }
+
+    /// Returns it without the cost of probes, if it is such a time.
+    pub(super) fn less(&self, row: &FunctionReport) -> Option<Net> {
+        self.net?(row)
+    }
 }
 
 /// These are the numbers of a report without waits.
@@ -152,7 +172,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
 }
 
 /// Returns whether the times are shown without the cost of probes.
-fn is_net(context: &Context<'_>) -> bool {
+pub(super) fn is_net(context: &Context<'_>) -> bool {
     !context.options.raw && context.report.functions.iter().any(super::is_net)
 }
 
@@ -229,7 +249,7 @@ fn inlined(report: &Report, rows: &[usize]) -> Vec<String> {
 fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> Vec<&'static str> {
     let rows: Vec<&FunctionReport> = rows.iter().map(|&at| &context.report.functions[at]).collect();
     let numbers = numbers_of(context);
-    let shown = |row| numbers.iter().filter_map(move |it| it.net.filter(|_| net)?(row));
+    let shown = |row| numbers.iter().filter_map(move |it| it.less(row).filter(|_| net));
     let ended = rows.iter().copied().filter(|row| row.ended() > 0 && row.wait.is_none());
     let mut lines = net::legend(ended.flat_map(shown));
     let lacks_time = |row: &&FunctionReport| {
@@ -244,12 +264,17 @@ fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> Vec<&'static str
     if has_waits(context) {
         lines.push(SPLIT);
     }
-    lines.push(match net {
+    lines.push(kind_of_times(&rows, net));
+    lines
+}
+
+/// Says what the times of these rows include.
+pub(super) fn kind_of_times(rows: &[&FunctionReport], net: bool) -> &'static str {
+    match net {
         true => NET,
         false if rows.iter().any(|row| row.kind == FunctionKind::Function) => AS_SEEN,
         false => UNPROBED,
-    });
-    lines
+    }
 }
 
 /// Returns the rows in order, and the number of those left out. Functions that frame the program
@@ -323,19 +348,9 @@ fn columns_of(
 ) -> Vec<ColumnGroup> {
     let mut all: Vec<GridColumn> = letters.cloned().into_iter().collect();
     let numbers = numbers.iter().filter(|it| it.least <= layout.numbers);
-    all.extend(numbers.map(|it| {
-        let less = it.net.filter(|_| net);
-        let cells = list.iter().map(|row| match (row.ended(), less) {
-            // Calls that have not ended have no time yet.
-            (0, _) if it.number.unit == Unit::Time => Cell::toned(ABSENT.to_owned(), Tone::Dim),
-            // A wait has no probe.
-            (_, Some(_)) if row.wait.is_some() => cell(it.number, row, Digits::Short),
-            (_, Some(less)) if row.measured_probes().is_some() => net::cell(less(row)),
-            (_, Some(_)) => Cell::toned(ABSENT.to_owned(), Tone::Dim),
-            (_, None) => cell(it.number, row, Digits::Short),
-        });
-        GridColumn::right(it.heading, cells)
-    }));
+    all.extend(
+        numbers.map(|it| GridColumn::right(it.heading, list.iter().map(|row| it.cell(row, net)))),
+    );
     if layout.bar {
         all.push(bars(list, works, net));
     }

@@ -129,6 +129,18 @@ impl<'a> Lens<'a> {
         &chunks[..chunks.partition_point(|chunk| chunk.from.0 < self.window.end)]
     }
 
+    /// Returns those of the same that tell which calls ended in the window, and which are open at its end.
+    /// What ran inside these before the window is not in them.
+    pub(super) fn chunks_of_window<'c>(&self, chunks: &'c [ChunkEntry]) -> &'c [ChunkEntry] {
+        let chunks = self.chunks(chunks);
+        // Whether a call counts may depend on what ran inside it.
+        if self.asks_for_callees() {
+            return chunks;
+        }
+        let before = chunks.partition_point(|chunk| chunk.to.0 <= self.window.start);
+        &chunks[before.min(chunks.len().saturating_sub(1))..]
+    }
+
     pub(crate) fn selects_function(&self, function: FuncId) -> bool {
         is_in(self.query.functions.as_ref(), function)
     }

@@ -33,7 +33,8 @@
 //!
 //! Each of the [`Extras`](crate::report::Extras) takes another pass: `heat`, `timeline` and
 //! `slowest`. After `slowest`, `inside` reads the chunks that the slowest calls span, and `values`
-//! those that have payloads. `by_value` reads these twice.
+//! those that have payloads. `by_value` reads these twice. `trend` counts and ranks each interval by
+//! itself, in its own chunks.
 #![warn(missing_docs)]
 
 mod around;
@@ -60,6 +61,7 @@ mod spans;
 mod threads;
 mod timeline;
 mod trees;
+mod trend;
 pub(crate) mod values;
 mod walk;
 mod within;

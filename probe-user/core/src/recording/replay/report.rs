@@ -16,6 +16,7 @@ use super::plots::plots;
 use super::ranks::ranks;
 use super::slowest::slowest;
 use super::timeline::timeline;
+use super::trend::trend;
 use super::values::{self, lost_payloads, values};
 use crate::calls::by_function::ByFunction;
 use crate::points::PointShape;
@@ -140,7 +141,19 @@ pub fn report_with(recording: &Recording, query: &Query, mut meta: ReportMeta) -
     }
     let points = points.unwrap_or_default();
     let (values, plots) = (values.unwrap_or_default(), plots.unwrap_or_default());
-    Report { slowest_calls, points, timeline, frames, values, wakers, plots, locks, ..report }
+    let trend = extras.trend.map(|asked| trend(recording, query, &report, asked));
+    Report {
+        slowest_calls,
+        points,
+        timeline,
+        frames,
+        values,
+        wakers,
+        plots,
+        locks,
+        trend,
+        ..report
+    }
 }
 
 /// Returns the start and end of the period that the query looks at.
@@ -180,7 +193,7 @@ pub(crate) fn open_at_end(
 }
 
 /// Returns the open calls at the end, and adds them to the counts of their threads.
-fn open(counted: &mut FirstPass, lens: &Lens<'_>, functions: usize) -> Open {
+pub(super) fn open(counted: &mut FirstPass, lens: &Lens<'_>, functions: usize) -> Open {
     let nodes = lens.paths.nodes();
     let mut open = Open { calls: vec![0; nodes.len()], threads: vec![0; functions] };
     let mut only_open: Vec<(ThreadId, FuncId)> = Vec::new();

@@ -194,7 +194,7 @@ impl RowKind {
             columns.iter().map(|column| column.name).collect()
         }
         match self {
-            Self::Functions | Self::Histograms => names(functions()),
+            Self::Functions | Self::Histograms | Self::Trend => names(functions()),
             Self::Paths | Self::Counts => names(PATHS),
             Self::Threads => names(THREADS),
             Self::Calls => names(CALLS),
@@ -210,7 +210,7 @@ impl RowKind {
 
     fn has_column(self, name: &str) -> bool {
         match self {
-            Self::Functions | Self::Histograms => find(functions(), name).is_some(),
+            Self::Functions | Self::Histograms | Self::Trend => find(functions(), name).is_some(),
             Self::Paths | Self::Counts => find(PATHS, name).is_some(),
             Self::Threads => find(THREADS, name).is_some(),
             Self::Calls => find(CALLS, name).is_some(),

@@ -7,12 +7,14 @@
 use super::RowKind;
 use super::clean::clean;
 use super::columns::{self, UnknownColumn};
-use super::flat::{self, Bucket, InCtrack, InFrames, OfPlot, OnPath, OneWaker, Slice, WithValue};
+use super::flat::{
+    self, Bucket, InCtrack, InFrames, InTrend, OfPlot, OnPath, OneWaker, Slice, WithValue,
+};
 use super::rows::{self, ChosenRows, RowChoice};
 use crate::function::FunctionKind;
 use crate::report::numbers::{NUMBERS, Number};
 use crate::report::{
-    CallReport, FunctionReport, LockReport, PathReport, Report, ThreadReport, ctrack,
+    CallReport, FunctionReport, LockReport, PathReport, Report, ThreadReport, ctrack, trend,
 };
 use crate::units::Nanos;
 use crate::values::Value;
@@ -63,6 +65,7 @@ pub fn render_with(
         RowKind::Plots => out.all(&flat::plots(report, selection), PLOTS),
         RowKind::Locks => out.all(&flat::locks(report, selection), LOCKS),
         RowKind::Frames => out.all(&flat::frames(report, selection), FRAMES),
+        RowKind::Trend => out.all(&flat::trend(report, selection), &in_trend()),
         RowKind::Ctrack => out.all(&flat::ctrack(report, selection), &in_ctrack()),
     })
 }
@@ -183,6 +186,23 @@ fn functions() -> Vec<NumberColumn<FunctionReport>> {
 /// Returns the columns of CTRACK's tables.
 fn in_ctrack<'a>() -> Vec<NumberColumn<InCtrack<'a>>> {
     columns_of(|of: &InCtrack<'a>| of.function, ctrack::NUMBERS, |of| of.row)
+}
+
+/// Returns the columns of functions in intervals: what is missing in the interval is the last.
+fn in_trend<'a>() -> Vec<NumberColumn<InTrend<'a>>> {
+    let texts: [NumberColumn<InTrend<'a>>; 5] = [
+        ("name", Box::new(|of| text(&of.row.name).into_owned())),
+        ("object", Box::new(|of| text(&of.row.object).into_owned())),
+        ("group", Box::new(|of| maybe_text(of.row.group.as_deref()))),
+        ("from_ns", Box::new(|of| ns(of.interval.start_ns))),
+        ("to_ns", Box::new(|of| ns(of.interval.end_ns))),
+    ];
+    let numbers = trend::NUMBERS.iter().map(|number| -> NumberColumn<InTrend<'a>> {
+        (number.key, Box::new(|of| (number.of)(of.row).to_string()))
+    });
+    let lost: NumberColumn<InTrend<'a>> =
+        ("lost", Box::new(|of| of.interval.loss.missing().to_string()));
+    texts.into_iter().chain(numbers).chain([lost]).collect()
 }
 
 /// Returns the columns of names, and those of numbers.

@@ -3,7 +3,7 @@
 use super::rows::{self, RowChoice};
 use crate::report::{
     CallReport, CtrackRow, FramePart, FunctionHistogram, FunctionReport, LockReport, PathReport,
-    PlotReport, Report, TimelineCell, ValueCalls, WokenWaits,
+    PlotReport, Report, TimelineCell, TrendInterval, ValueCalls, WokenWaits,
 };
 use crate::units::{Nanos, Pid, Tid};
 use crate::values::Value;
@@ -41,6 +41,20 @@ pub(super) fn ctrack<'a>(report: &'a Report, selection: &RowChoice) -> Vec<InCtr
     let list = report.ctrack.as_ref().map_or(&[][..], |ctrack| &ctrack.functions);
     let rows = rows::ctrack(report, selection).indices.into_iter().map(|index| &list[index]);
     rows.filter_map(|row| Some(InCtrack { function: row.of(&report.functions)?, row })).collect()
+}
+
+/// A function in an interval.
+pub(super) struct InTrend<'a> {
+    pub(super) interval: &'a TrendInterval,
+    pub(super) row: &'a FunctionReport,
+}
+
+/// Returns the intervals of the functions that are shown, function by function.
+pub(super) fn trend<'a>(report: &'a Report, selection: &RowChoice) -> Vec<InTrend<'a>> {
+    let Some(trend) = &report.trend else { return Vec::new() };
+    let functions = rows::functions(report, selection).indices.into_iter();
+    let rows = functions.filter_map(|function| trend.rows_of(function)).flatten();
+    rows.map(|(interval, row)| InTrend { interval, row }).collect()
 }
 
 /// A plot and its function.

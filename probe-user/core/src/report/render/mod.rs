@@ -33,13 +33,15 @@ pub enum RowKind {
     Plots,
     /// Locks.
     Locks,
+    /// Functions in intervals of time.
+    Trend,
     /// The functions in CTRACK's tables.
     Ctrack,
 }
 
 impl RowKind {
     /// All tables.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Functions,
         Self::Paths,
         Self::Counts,
@@ -52,6 +54,7 @@ impl RowKind {
         Self::Wakers,
         Self::Plots,
         Self::Locks,
+        Self::Trend,
         Self::Ctrack,
     ];
 }

@@ -27,6 +27,7 @@ const ASKED: Extras = Extras {
     wakers: None,
     plots: false,
     locks: false,
+    trend: None,
     slices: 1,
 };
 

@@ -15,6 +15,7 @@ mod program;
 mod replay;
 mod stretches;
 mod timeline;
+mod trend;
 
 use crate::support::*;
 use actual::*;
