@@ -202,7 +202,9 @@ pub(super) fn attach(
     let mut links = Vec::new();
     for &program in programs_of {
         // The verifier takes seconds for some, which are no time of the places.
-        programs.get(program, attach)?;
+        if sites > 0 {
+            programs.get(program, attach)?;
+        }
         links.extend(timed_placement::place(request.path, request.sites, |sites| {
             let part = LinkRequest { sites, ..*request };
             multi::link(keeper, programs, program, attach, kind, &part)

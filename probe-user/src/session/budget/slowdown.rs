@@ -153,7 +153,7 @@ mod tests {
     fn a_limit_stops_within_half_a_second_of_work() {
         let limit = SlowdownPolicy::StopBeyond(20.0);
         let steps = [(150, 160, 240), (160, 170, 255), (330, 350, 510), (340, 360, 600)];
-        check(limit, &steps, &["", "", "stop: about 3.0× slower", ""]);
+        check(limit, &steps, &["", "", "stop: about 3.2× slower", ""]);
     }
 
     /// The target may use the rest of the system time itself, in any stretch.

@@ -131,7 +131,12 @@ mod tests {
     #[test]
     fn what_cannot_be_asked_is_not_traced() {
         for (symbol, is_loop, asked, why) in [
-            ("f", false, &["f: len > 5"][..], "`len > 5` cannot be asked: f: no debug information"),
+            (
+                "f",
+                false,
+                &["f: len > 5"][..],
+                "`len > 5` cannot be asked: f: debug information does",
+            ),
             ("f", true, &["f: 0:u8 > 5"], "f: its first instruction is also that of a loop"),
             ("f.isra.0", false, &["f: 0:u8 > 5"], "the compiler has changed its parameters"),
             ("f", false, &["f: 0:u8 > 5", "f: 0:u8 > 6"], "it has another one, `0:u8 > 6`; join"),
