@@ -91,16 +91,16 @@ fn the_calls_of_a_function_have_a_report_for_each_value() {
     let by_result = parts("serve: retval");
     assert_eq!(by_result.len(), 3, "{by_result:?}");
     // The same without a recording.
-    let live = |what: &str| {
+    let run_by = |what: &str| {
         let mut command = Command::new(&env.ctrace);
         command.args(["run", "-f", "step", "--arg", "serve: key=0:str", "--by", what]);
         let file = recorded.file.with_extension("json");
         command.args(["--format", "json", "-o"]).arg(&file).arg("--").arg(&path).arg("30");
-        let finished = run(&mut command, LIMIT).expect("ends");
-        assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
-        std::fs::read_to_string(file).expect("reports")
+        (run(&mut command, LIMIT).expect("ends"), file)
     };
-    let live_parts = parts_of(&live("serve: key"));
+    let (finished, file) = run_by("serve: key");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    let live_parts = parts_of(&std::fs::read_to_string(file).expect("reports"));
     let sorted = |parts: &[(Value, u64, u64)]| {
         let mut parts = parts.to_vec();
         parts.sort_by_key(|(value, serve, step)| (value.to_string(), *serve, *step));
@@ -111,9 +111,10 @@ fn the_calls_of_a_function_have_a_report_for_each_value() {
     };
     // Which of those that come once have a part of their own is left to time.
     assert_eq!((live_parts.len(), of_many(&live_parts)), (18, of_many(&by_key)));
-    let without = live("serve: size");
-    assert_eq!(parts_of(&without), [(Value::Null, 95, 600)]);
-    assert!(without.contains("there are no parts: serve has no value `size`"), "{without}");
+    // A value that is not there is told before the program starts.
+    let (without, _) = run_by("serve: size");
+    assert_eq!((without.shell_code(), &*without.stdout), (125, ""), "{without:?}");
+    assert!(without.stderr.contains("serve has no value `size`; there are key"), "{without:?}");
     let refused = report_by("serve: size");
     assert_ne!(refused.shell_code(), 0);
     assert!(refused.stderr.contains("has no value `size`; there are key, retval"), "{refused:?}");
