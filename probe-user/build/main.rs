@@ -16,8 +16,10 @@
 mod strip;
 mod toolchain;
 
+use flate2::{Compression, write::DeflateEncoder};
 use std::{
     env, fs,
+    io::Write as _,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -25,6 +27,9 @@ use std::{
 use toolchain::{OVERRIDE, Toolchain};
 
 const OBJECT: &str = "ctrace.bpf.o";
+/// The file that the binary includes.
+const PACKED: &str = "ctrace.bpf.packed";
+const MARK: &[u8; 8] = b"\x7fpackBPF";
 /// The name of the file beside the shipped object that says with what it was built.
 const BUILT_BY: &str = "ctrace.bpf.txt";
 /// The longest wait for a toolchain that is being installed.
@@ -46,7 +51,19 @@ fn main() {
     }
     let (toolchain, object) = object(source.as_deref(), &package.join(OBJECT), &out);
     println!("cargo:rustc-env=CTRACE_BPF_TOOLCHAIN={toolchain}");
+    fs::write(out.join(PACKED), packed(&object)).expect("OUT_DIR is writable");
     fs::write(out.join(OBJECT), object).expect("OUT_DIR is writable");
+}
+
+/// Returns the object as the binary has it: a mark by which others find it there, its length, and the object
+/// packed. Empty if there is none.
+fn packed(object: &[u8]) -> Vec<u8> {
+    if object.is_empty() {
+        return Vec::new();
+    }
+    let length = (object.len() as u64).to_le_bytes();
+    let mut packed = DeflateEncoder::new([&MARK[..], &length].concat(), Compression::best());
+    packed.write_all(object).and_then(|()| packed.finish()).expect("memory takes all")
 }
 
 /// Finds a toolchain, also one that is being installed.

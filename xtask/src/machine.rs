@@ -96,14 +96,10 @@ pub(crate) fn builds_static() -> bool {
     library.is_some_and(|folder| Path::new(&folder).is_dir())
 }
 
-/// Returns whether a file contains an ELF file for the BPF machine.
+/// Returns whether a build of ctrace contains its eBPF programs, which have a mark there.
 pub(crate) fn holds_bpf_object(file: &Path) -> bool {
-    const EM_BPF: [u8; 2] = [247, 0];
-    std::fs::read(file).is_ok_and(|bytes| {
-        bytes
-            .windows(20)
-            .any(|head| head.starts_with(b"\x7fELF\x02\x01\x01") && head[18..20] == EM_BPF)
-    })
+    const MARK: &[u8; 8] = b"\x7fpackBPF";
+    std::fs::read(file).is_ok_and(|bytes| bytes.windows(MARK.len()).any(|at| at == MARK))
 }
 
 /// Returns why nothing can be traced on this machine, if so.

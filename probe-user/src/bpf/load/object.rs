@@ -1,9 +1,14 @@
-//! The eBPF object inside this binary.
+//! The eBPF object inside this binary. It is packed, which takes a fifth of the room.
 
 use crate::bpf::BpfError;
+use flate2::bufread::DeflateDecoder;
+use std::{io::Read as _, sync::OnceLock};
 
-/// Empty if the build found no toolchain.
-static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/ctrace.bpf.o"));
+/// A mark, the object's length, and the object packed. Empty if the build found no toolchain.
+static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ctrace.bpf.packed"));
+const MARK_LEN: usize = 8;
+/// The alignment that readers of ELF files need.
+const ALIGNMENT: usize = 8;
 
 /// Returns the toolchain of the eBPF programs in this binary, or why there are none.
 pub(crate) fn toolchain() -> &'static str {
@@ -11,7 +16,7 @@ pub(crate) fn toolchain() -> &'static str {
 }
 
 pub(crate) fn is_there() -> bool {
-    !OBJECT.is_empty()
+    !PACKED.is_empty()
 }
 
 /// Checks that tracing is possible at all, and begins what takes long. It fails in a binary without
@@ -24,7 +29,41 @@ pub(crate) fn require() -> Result<(), BpfError> {
 }
 
 pub(crate) fn bytes() -> Result<&'static [u8], BpfError> {
-    if_built(OBJECT)
+    if_built(object())
+}
+
+/// Returns the object, unpacked when it is first needed.
+fn object() -> &'static [u8] {
+    static UNPACKED: OnceLock<Unpacked> = OnceLock::new();
+    UNPACKED.get_or_init(|| Unpacked::of(PACKED).expect("the build has packed it")).bytes()
+}
+
+/// Bytes that begin at an aligned address.
+#[derive(Default)]
+struct Unpacked {
+    room: Vec<u8>,
+    start: usize,
+    length: usize,
+}
+
+impl Unpacked {
+    /// Returns `None` if it is damaged.
+    fn of(packed: &[u8]) -> Option<Self> {
+        if packed.is_empty() {
+            return Some(Self::default());
+        }
+        let (length, frame) = packed.get(MARK_LEN..)?.split_first_chunk()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        let mut room = vec![0; length + ALIGNMENT];
+        let start = room.as_ptr().align_offset(ALIGNMENT);
+        let into = &mut room[start..start + length];
+        DeflateDecoder::new(frame).read_exact(into).ok()?;
+        Some(Self { room, start, length })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.room[self.start..self.start + self.length]
+    }
 }
 
 fn if_built(object: &[u8]) -> Result<&[u8], BpfError> {
@@ -39,7 +78,16 @@ mod tests {
     /// two of them.
     #[test]
     fn the_object_has_no_debug_information() {
-        assert!(OBJECT.len() < 640 << 10, "{}", OBJECT.len());
+        assert!(object().len() < 640 << 10, "{}", object().len());
+    }
+
+    #[test]
+    fn the_object_is_packed_and_begins_where_readers_can_read_it() {
+        let object = object();
+        assert_eq!(object.as_ptr().align_offset(ALIGNMENT), 0);
+        assert!(object.is_empty() || object.starts_with(b"\x7fELF"));
+        assert!(PACKED.len() <= object.len() / 3, "{} of {}", PACKED.len(), object.len());
+        assert!(Unpacked::of(&PACKED[..PACKED.len() / 2]).is_none() || PACKED.is_empty());
     }
 
     #[test]

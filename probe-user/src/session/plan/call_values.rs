@@ -266,8 +266,7 @@ mod tests {
             let (planned, notes) = plan(&mut planner, ExitPlacement::ReturnProbe, raw);
             assert_eq!((planned.info.values.len(), notes.len()), (1, 0));
         }
-        let why =
-            "debug information does not say where it is; name a register and a type, such as 0:u64";
+        let why = "debug information does not say where it is; give its place and type, such as 0:u64 for the first integer";
         let note = |value| format!("`{value}` is not read in 4 functions, such as f, f, f: {why}");
         let of_all = vec![note("key"), note("retval")];
         assert_eq!(planner.absent.take(), Lacking { of_all, ..Lacking::default() });

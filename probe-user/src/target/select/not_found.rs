@@ -75,11 +75,13 @@ impl NotFound {
         .flatten()
         .collect();
         let is_known = inlined.is_some() || !known.is_empty();
-        let nearest = match is_known {
+        let mut nearest = match is_known {
             true => Vec::new(),
             false => nearest_of(&pattern.stem, names, NEAREST),
         };
-        if !is_known && !nearest.first().is_some_and(|name| is_typo(&pattern.stem, name)) {
+        if nearest.first().is_some_and(|name| is_typo(&pattern.stem, name)) {
+            nearest.truncate(1);
+        } else if !is_known {
             hints.extend(lacks);
         }
         hints.splice(..0, known);

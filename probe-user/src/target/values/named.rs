@@ -54,7 +54,8 @@ impl Typed {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoValue {
     #[error(
-        "debug information does not say where it is; name a register and a type, such as 0:u64"
+        "debug information does not say where it is; give its place and type, such as 0:u64 for the first \
+         integer"
     )]
     NotDescribed,
     #[error("the compiler has changed its parameters")]
