@@ -34,6 +34,7 @@ pub mod points;
 pub mod ranges;
 pub mod recording;
 pub mod report;
+pub mod rust_hashes;
 pub mod stats;
 pub mod stop;
 pub mod timeline;

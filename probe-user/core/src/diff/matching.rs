@@ -14,9 +14,10 @@
 //! The traced program itself may have any file name, so that `./app-old` and `./app-new` compare.
 
 use super::catalogue::Named;
-use crate::function::{FunctionInfo, FunctionKind, without_hashes};
+use crate::function::{FunctionInfo, FunctionKind};
 use crate::names::as_written;
 use crate::report::FunctionReport;
+use crate::rust_hashes::without_hashes;
 use crate::units::FuncId;
 use std::collections::HashMap;
 use std::sync::Arc;

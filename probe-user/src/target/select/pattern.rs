@@ -11,9 +11,10 @@ use crate::target::names::demangle::{
 use crate::target::object::Object;
 use crate::target::object::symbols::Function;
 use crate::target::usdt::UsdtProbe;
-use ctrace_core::function::{FunctionInfo, FunctionKind, without_hashes};
+use ctrace_core::function::{FunctionInfo, FunctionKind};
 use ctrace_core::glob::{self, Glob};
 use ctrace_core::names::{as_written, without_abi_tags};
+use ctrace_core::rust_hashes::without_hashes;
 use globset::GlobMatcher;
 use regex::Regex;
 use std::borrow::Cow;

@@ -225,8 +225,12 @@ pub(crate) fn sheet(report: &Report, top: usize) -> Sheet {
     }
 }
 
-/// Says whose time is in the self time of the rows with the most of it.
+/// Says whose time is in the self time of the rows with the most of it. Once is enough: parts of a report do
+/// not repeat it.
 fn inlined(report: &Report, rows: &[usize]) -> Vec<String> {
+    if report.part.is_some() {
+        return Vec::new();
+    }
     let rows = || rows.iter().map(|&at| &report.functions[at]);
     let all = Nanos(saturating_sum(rows().map(|row| row.self_ns.0)));
     let mut most: Vec<&FunctionReport> = rows()
@@ -236,7 +240,7 @@ fn inlined(report: &Report, rows: &[usize]) -> Vec<String> {
     let line = |row: &FunctionReport| {
         let names = row.inlined.iter().map(|name| names::shorten(&clean(name), INLINED_ROOM));
         let names: Vec<String> = names.collect();
-        let row = names::shorten(&names::label(row), INLINED_ROOM);
+        let row = names::shorten(&clean(&row.qualified()), INLINED_ROOM);
         format!(
             "The self time of {row} is also that of what is inlined into it: {}.",
             names.join(", ")
