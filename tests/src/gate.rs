@@ -45,11 +45,11 @@ pub fn ctrace_with_bpf() -> Result<PathBuf, String> {
     }
 }
 
-/// Returns whether `bytes` contain an ELF file for the BPF machine.
+/// Returns whether a build of ctrace contains its eBPF programs: they have a mark there, which
+/// `probe-user/build/main.rs` writes.
 pub fn holds_bpf_object(bytes: &[u8]) -> bool {
-    const EM_BPF: [u8; 2] = [247, 0];
-    let little_64 = b"\x7fELF\x02\x01\x01";
-    bytes.windows(20).any(|head| head.starts_with(little_64) && head[18..20] == EM_BPF)
+    const MARK: &[u8; 8] = b"\x7fpackBPF";
+    bytes.windows(MARK.len()).any(|at| at == MARK)
 }
 
 /// Checks for the rights and kernel features that tracing needs.
@@ -110,13 +110,9 @@ mod tests {
     fn a_bpf_object_is_found_inside_other_bytes() {
         let mut bytes = b"some machine code before it".to_vec();
         assert!(!holds_bpf_object(&bytes));
-        let mut head = b"\x7fELF\x02\x01\x01".to_vec();
-        head.resize(16, 0);
-        head.extend([1, 0, 247, 0]);
-        bytes.extend(&head);
+        bytes.extend(b"\x7fpackBPFand behind it");
         assert!(holds_bpf_object(&bytes));
-        let at = bytes.len() - 2;
-        bytes[at] = 62; // x86-64
+        bytes.truncate(bytes.len() - 15);
         assert!(!holds_bpf_object(&bytes));
     }
 }

@@ -96,7 +96,8 @@ pub(crate) fn builds_static() -> bool {
     library.is_some_and(|folder| Path::new(&folder).is_dir())
 }
 
-/// Returns whether a build of ctrace contains its eBPF programs, which have a mark there.
+/// Returns whether a build of ctrace contains its eBPF programs: they have a mark there, which
+/// `probe-user/build/main.rs` writes.
 pub(crate) fn holds_bpf_object(file: &Path) -> bool {
     const MARK: &[u8; 8] = b"\x7fpackBPF";
     std::fs::read(file).is_ok_and(|bytes| bytes.windows(MARK.len()).any(|at| at == MARK))

@@ -53,7 +53,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let of_function = longest.min((room / 2).max(LEAST_ROOM));
     let of_waker = room.saturating_sub(of_function).max(LEAST_ROOM);
     let name = |at: usize, room: usize| {
-        let name = move |row: &Row| Cell::toned(names::cut_end(&row.texts[at], room), row.tone);
+        let name = move |row: &Row| Cell::toned(shortened(&row.texts[at], room), row.tone);
         rows.iter().map(name).collect::<Vec<_>>()
     };
     let texts = ColumnGroup::untitled(vec![
@@ -74,6 +74,16 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         + &grid::draw(&[&numbers, &texts])
         + &context.left_out(chosen.left_out, "waker", "wakers")
         + &unsure
+}
+
+/// Shortens a function's name in the middle, and keeps the thread behind it.
+fn shortened(text: &str, room: usize) -> String {
+    let thread = text.rfind(" (").filter(|_| text.ends_with(')')).unwrap_or(text.len());
+    let (name, thread) = text.split_at(thread);
+    match room.checked_sub(names::width(thread)) {
+        Some(left) if left >= LEAST_ROOM => names::shorten(name, left) + thread,
+        _ => names::cut_end(text, room),
+    }
 }
 
 fn row(context: &Context<'_>, row: &WakerReport) -> Row {
