@@ -231,6 +231,8 @@ impl Tracker {
                 && !goes_on
                 && let Some(Kind::Return | Kind::ExitRet | Kind::ExitJump | Kind::ScopeExit) = kind
             {
+                let was_waiting = stacks.end_untold_wait(ts, &mut self.ledger);
+                self.hidden_switches.back += u64::from(was_waiting);
                 stacks.turn_to(pid, at.sp, &self.regions, &mut self.ledger);
                 let thread = stacks.account.thread();
                 let start = stacks.ended_by(at);
@@ -270,6 +272,8 @@ impl Tracker {
             };
             let mut counts = plain;
             if !plain {
+                let was_waiting = stacks.end_untold_wait(ts, &mut self.ledger);
+                self.hidden_switches.back += u64::from(was_waiting);
                 if let Some(Kind::PairEnter | Kind::PairExit) = kind {
                     stacks.last = ts;
                     self.now = self.now.max(ts);

@@ -15,7 +15,7 @@ use ctrace_common::{Cause, Kind, WaitState};
 pub struct HiddenSwitches {
     /// Switches away from a thread: its wait lacks the beginning, so its time counts as running.
     pub away: u64,
-    /// Switches back to a thread: its wait lacks the end.
+    /// Switches back to a thread: its wait lacks the end, so it lasts until the thread's next event.
     pub back: u64,
 }
 

@@ -185,6 +185,35 @@ fn a_wait_whose_end_the_kernel_hides_is_counted() {
     );
 }
 
+/// A thread that calls or returns has a processor.
+#[test]
+fn a_wait_ends_at_the_next_event_of_its_thread_if_the_kernel_hides_its_end() {
+    let events = [
+        enter(MAIN, 900, 5),
+        enter(F, 800, 10),
+        begin(Interruptible, FUTEX, 20),
+        ret(F, 800, 60),
+        begin(Interruptible, FUTEX, 65),
+        woken(70),
+        enter(F, 800, 95),
+        ret(F, 800, 97),
+        ret(MAIN, 900, 100),
+    ];
+    let (mut engine, last) = (engine_with(&events), end(100));
+    engine.advance(last);
+    assert_eq!(engine.hidden_switches(), HiddenSwitches { away: 0, back: 2 });
+    let told = split(&engine.report(last, meta(0.0)));
+    let expected = [
+        "1 [runnable]: 0 + 25 + 0",
+        "1 main: 25 + 25 + 45",
+        "2 [blocked: futex]: 0 + 0 + 45",
+        "2 f: 12 + 0 + 40",
+    ];
+    assert_eq!(told, expected);
+    let shortest = Filter { min_duration: Nanos(1), ..Filter::default() };
+    assert_eq!(split(&session(&events, shortest)), expected);
+}
+
 /// A thread that gets a processor had none before. What it waited then counts as running.
 #[test]
 fn a_wait_whose_beginning_the_kernel_hides_is_counted() {

@@ -218,7 +218,7 @@ impl Session {
             (
                 back,
                 "ended",
-                "the time that the thread ran after that, until its next wait, counts as waiting",
+                "the time that the threads ran after that, until their next event, counts as waiting",
             ),
         ];
         untold.into_iter().filter(|(waits, ..)| *waits > 0).map(|(waits, what, so)| {
