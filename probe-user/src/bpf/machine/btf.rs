@@ -3,14 +3,13 @@
 //! The kernel documents the format in `Documentation/bpf/btf.rst`. Only members of structures
 //! matter here, so one pass over the types suffices, without a table of them.
 
+use super::vmlinux::{VMLINUX, Vmlinux};
 use crate::bpf::BpfError;
 use std::{
     collections::HashMap,
-    fs,
     sync::{Mutex, OnceLock, PoisonError},
 };
 
-const VMLINUX: &str = "/sys/kernel/btf/vmlinux";
 const MAGIC: u16 = 0xeb9f;
 
 const STRUCT: u32 = 4;
@@ -110,7 +109,7 @@ impl Offsets {
     }
 
     fn read() -> Result<Self, BpfError> {
-        let bytes = vmlinux()?;
+        let bytes = Vmlinux::open()?;
         let types = Types::parse(&bytes).ok_or(BpfError::Malformed { path: VMLINUX.into() })?;
         Self::find(&types)
     }
@@ -118,7 +117,7 @@ impl Offsets {
     /// Returns the globals by which later processes are admitted, and their values; `None` if this
     /// kernel does not tell one.
     pub(crate) fn of_admissions() -> Option<Vec<(&'static str, u32)>> {
-        let bytes = vmlinux().ok()?;
+        let bytes = Vmlinux::open().ok()?;
         let types = Types::parse(&bytes)?;
         let known = types.structures(ADMISSION_FIELDS.iter());
         let offsets = types.offsets(&known, &ADMISSION_FIELDS).ok()?;
@@ -128,7 +127,7 @@ impl Offsets {
     /// Returns the globals by which programs tell whether they run in an interrupt, and their values; `None`
     /// if this kernel does not tell one.
     pub(crate) fn of_interrupts() -> Option<Vec<(&'static str, u32)>> {
-        let bytes = vmlinux().ok()?;
+        let bytes = Vmlinux::open().ok()?;
         Types::parse(&bytes)?.of_interrupts()
     }
 
@@ -159,10 +158,6 @@ impl Offsets {
     pub(crate) fn task_iterator(&self) -> Result<u32, &'static str> {
         self.guards.as_ref().map(|guards| guards.task_iterator).map_err(|lacking| *lacking)
     }
-}
-
-fn vmlinux() -> Result<Vec<u8>, BpfError> {
-    fs::read(VMLINUX).map_err(|source| BpfError::Unreadable { path: VMLINUX.into(), source })
 }
 
 /// The types of one BTF blob.

@@ -7,3 +7,4 @@ pub(super) mod cpus;
 pub(super) mod lockdown;
 pub(super) mod pid_namespace;
 pub(super) mod release;
+mod vmlinux;

@@ -22,8 +22,11 @@ pub(super) use perf::{UprobeEvent, open_cpu_clock, open_uprobe};
 
 use std::{
     ffi::c_void,
+    fs::File,
     io::{self, IoSliceMut},
-    os::fd::{FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd},
+    ops::Deref,
+    os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd},
+    ptr, slice,
 };
 
 /// `syscall(336)` tells the kernel's treatment of nops under uprobes.
@@ -74,7 +77,7 @@ impl Syscall<'_> {
                 // SAFETY: a new mapping at an address of the kernel's choice.
                 let address = unsafe {
                     let offset = offset as libc::off_t;
-                    libc::mmap(std::ptr::null_mut(), len, protection, libc::MAP_SHARED, fd, offset)
+                    libc::mmap(ptr::null_mut(), len, protection, libc::MAP_SHARED, fd, offset)
                 };
                 if address == libc::MAP_FAILED { -1 } else { address as libc::c_long }
             }
@@ -141,5 +144,31 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: our own mapping, and nothing borrows from it any more.
         unsafe { libc::munmap(self.address, self.len) };
+    }
+}
+
+/// Bytes of a file of the kernel's that never change, in its own memory.
+pub(super) struct FixedBytes(Mapping);
+
+impl FixedBytes {
+    /// Not every kernel lets its files be mapped.
+    pub(super) fn of_kernel_file(file: &File, len: usize) -> io::Result<Self> {
+        let (access, fd) = (libc::PROT_READ, file.as_raw_fd());
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let address =
+            unsafe { libc::mmap(ptr::null_mut(), len, access, libc::MAP_PRIVATE, fd, 0) };
+        match address {
+            libc::MAP_FAILED => Err(io::Error::last_os_error()),
+            address => Ok(Self(Mapping { address, len })),
+        }
+    }
+}
+
+impl Deref for FixedBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the mapping has these bytes while it lives, and the kernel does not change them.
+        unsafe { slice::from_raw_parts(self.0.address.cast(), self.0.len) }
     }
 }

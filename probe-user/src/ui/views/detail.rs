@@ -6,12 +6,12 @@ use super::{Context, center_range};
 use crate::ui::notes::marks::Marks;
 use crate::ui::output::style::Tone;
 use crate::ui::table::grid::{Cell, ColumnGroup, GridColumn};
-use crate::ui::table::number::{Heading, columns, is_in_any, is_something, text as text_of};
+use crate::ui::table::number::{self, Heading, columns, is_in_any, is_something, text as text_of};
 use crate::ui::table::stack::{self, Section};
 use crate::ui::text::names::label;
-use crate::ui::text::units::Digits;
+use crate::ui::text::units::{ABSENT, Digits};
 use ctrace_core::report::FunctionReport;
-use ctrace_core::report::numbers::number;
+use ctrace_core::report::numbers::{Unit, number};
 use ctrace_core::report::render::rows;
 
 static SUMS: [Heading; 6] = [
@@ -73,6 +73,18 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         + &marks.legend(&rows.indices, context.style)
 }
 
+/// Returns the columns of sums. A function has no times before a call of it has ended.
+fn sums(list: &[&FunctionReport], digits: Digits) -> Vec<GridColumn> {
+    let column = |(heading, number): &Heading| {
+        let cell = |row: &&FunctionReport| match number.unit {
+            Unit::Time if row.ended() == 0 => Cell::from(ABSENT.to_owned()),
+            _ => number::cell(number, *row, digits),
+        };
+        GridColumn::right(heading, list.iter().map(cell))
+    };
+    SUMS.iter().map(column).collect()
+}
+
 /// Returns the columns: sums, counts without durations, percentiles, and the three groups of calls.
 fn sections(
     context: &Context<'_>,
@@ -81,7 +93,7 @@ fn sections(
 ) -> Vec<Vec<ColumnGroup>> {
     let (low, high) = center_range(context.report);
     let columns = |headings: &[Heading]| columns(headings, list, digits);
-    let mut sections = vec![vec![ColumnGroup::untitled(columns(&SUMS))]];
+    let mut sections = vec![vec![ColumnGroup::untitled(sums(list, digits))]];
     if EXCEPTIONS.iter().any(|(_, number)| is_in_any(number, list)) {
         let exceptions = EXCEPTIONS.iter().map(|(heading, number)| {
             let cell = |row: &&FunctionReport| {

@@ -21,7 +21,7 @@ const SPARKS: usize = 24;
 const FEW_SPARKS: usize = 12;
 /// Widths of a path below which first decimals go, then columns, and the least width.
 const GENEROUS_ROOM: usize = 64;
-const PATH_ROOM: usize = 32;
+const PATH_ROOM: usize = 48;
 const LEAST_ROOM: usize = 12;
 
 pub(super) fn draw(context: &Context<'_>) -> String {
