@@ -90,6 +90,15 @@ fn the_calls_of_a_function_have_a_report_for_each_value() {
     assert_eq!(sums, (95, 600));
     let by_result = parts("serve: retval");
     assert_eq!(by_result.len(), 3, "{by_result:?}");
+    // As tables, parts have titles of their own and say once what holds for all.
+    let mut table = Command::new(&env.ctrace);
+    let table = table.arg("report").arg(&recorded.file).args(["--by", "serve: key"]).output();
+    let table = String::from_utf8_lossy(&table.expect("runs").stdout).into_owned();
+    let times = |what: &str| table.matches(what).count();
+    assert_eq!(times("Calls of serve"), 17, "{table}");
+    for once in ["exited with 0", "Times are wall time", "no events lost", "from 2"] {
+        assert_eq!(times(once), 1, "{once}: {table}");
+    }
     // The same without a recording.
     let run_by = |what: &str| {
         let mut command = Command::new(&env.ctrace);

@@ -45,7 +45,7 @@ pub(crate) struct DiffOptions {
 }
 
 pub(crate) fn render(diff: &Diff, options: &DiffOptions, style: &Style) -> String {
-    let mut out = head::part(diff.part.as_ref(), style);
+    let mut out = diff.part.as_ref().map_or_else(String::new, |part| head::part(part, style));
     for (side, name) in [(&diff.old, "old"), (&diff.new, "new")] {
         if side.loss.events > 0 || side.loss.late > 0 || side.loss.decode_errors > 0 {
             let warning = format!(

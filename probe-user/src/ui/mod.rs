@@ -36,6 +36,7 @@ use ctrace_core::report::Report;
 use ctrace_core::report::render::{clean::clean, csv};
 use notes::head;
 use output::{live, style::Tone, terminal};
+use std::collections::HashSet;
 use std::io::Write as _;
 use text::clock;
 use views::Context;
@@ -59,14 +60,18 @@ pub fn render_table(
     options.check(false)?;
     let views = options.views_of(report);
     let mut out = String::new();
-    for warning in warnings(report) {
-        out += &text::paragraph(&warning, Tone::Warning, style);
+    let is_new = |line: &String| report.part.is_none() || !options.said.contains(line);
+    for warning in warnings(report).iter().filter(|line| is_new(line)) {
+        out += &text::paragraph(warning, Tone::Warning, style);
     }
     if !out.is_empty() {
         out.push('\n');
     }
-    out += &head::target(report, style);
-    out += &head::part(report.part.as_ref(), style);
+    match &report.part {
+        None => out += &head::target(report, style),
+        // Apart from the report before.
+        Some(part) => out += &format!("\n{}", head::part(part, style)),
+    }
     let context = Context { report, options, selection: &options.selection(), style };
     let called = report.functions.iter().any(|f| f.calls > 0 || f.headless > 0);
     if !called && !options.show_zero {
@@ -80,14 +85,31 @@ pub fn render_table(
             out.push('\n');
         }
     }
-    let seen = views::as_seen(report, options).filter(|_| called);
-    for note in seen.into_iter().chain(notes::notes(report, options.show_zero, &options.named)) {
-        out += &text::paragraph(&note, Tone::Plain, style);
+    for note in notes_below(report, options, called).iter().filter(|line| is_new(line)) {
+        out += &text::paragraph(note, Tone::Plain, style);
     }
+    if out.ends_with("\n\n") && !is_new(&loss_line(&report.loss)) {
+        out.pop();
+    }
+    let loss = Some(loss_line(&report.loss)).filter(is_new);
     let tone = if is_damaged(&report.loss) { Tone::Warning } else { Tone::Dim };
-    out += &tone.mark(&loss_line(&report.loss));
-    out.push('\n');
+    out.extend(loss.map(|line| tone.mark(&line) + "\n"));
     Ok(style.resolve(&out))
+}
+
+/// Returns the notes below the views.
+fn notes_below(report: &Report, options: &ViewOptions, called: bool) -> Vec<String> {
+    let seen = views::as_seen(report, options).filter(|_| called);
+    seen.into_iter().chain(notes::notes(report, options.show_zero, &options.named)).collect()
+}
+
+/// Returns the sentences of a report that reports on its parts need not repeat.
+pub(crate) fn sentences(report: &Report, options: &ViewOptions) -> HashSet<String> {
+    let mut sentences: HashSet<String> = warnings(report).into_iter().collect();
+    sentences.extend(notes_below(report, options, true));
+    sentences.extend(views::sentences_of(report, options));
+    sentences.insert(loss_line(&report.loss));
+    sentences
 }
 
 /// Renders the one view in `options` as CSV. Print [`warnings`] and [`loss_line`] elsewhere.

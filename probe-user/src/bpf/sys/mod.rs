@@ -155,8 +155,7 @@ impl FixedBytes {
     pub(super) fn of_kernel_file(file: &File, len: usize) -> io::Result<Self> {
         let (access, fd) = (libc::PROT_READ, file.as_raw_fd());
         // SAFETY: a new mapping at an address of the kernel's choice.
-        let address =
-            unsafe { libc::mmap(ptr::null_mut(), len, access, libc::MAP_PRIVATE, fd, 0) };
+        let address = unsafe { libc::mmap(ptr::null_mut(), len, access, libc::MAP_PRIVATE, fd, 0) };
         match address {
             libc::MAP_FAILED => Err(io::Error::last_os_error()),
             address => Ok(Self(Mapping { address, len })),

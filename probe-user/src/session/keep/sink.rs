@@ -17,6 +17,7 @@ use ctrace_core::{
 };
 use rustix::fs::OFlags;
 use std::{
+    collections::HashSet,
     fs::File,
     io::{self, ErrorKind, IsTerminal as _, Read as _, Write},
     os::fd::AsRawFd as _,
@@ -160,7 +161,13 @@ impl Sink {
     /// Writes one report; returns the same as [`Out::write`].
     pub(crate) fn write(&mut self, report: &Report) -> anyhow::Result<bool> {
         let text = match self.format {
-            ReportFormat::Table => ui::render_table(report, &self.views, &self.out.style)?,
+            ReportFormat::Table => {
+                let text = ui::render_table(report, &self.views, &self.out.style)?;
+                if report.part.is_none() && self.several {
+                    self.views.said = ui::sentences(report, &self.views);
+                }
+                text
+            }
             ReportFormat::Json if self.several => json::to_line(report),
             ReportFormat::Json => json::to_pretty(report),
             ReportFormat::Csv => {
@@ -264,6 +271,7 @@ fn view_options(spec: &ReportSpec) -> anyhow::Result<ViewOptions> {
         raw: spec.raw,
         named: spec.named.clone(),
         fixed: false,
+        said: HashSet::new(),
     };
     options.check(spec.format == ReportFormat::Csv)?;
     let needs_frame =

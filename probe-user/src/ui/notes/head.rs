@@ -43,11 +43,9 @@ fn behind_link(target: &TargetReport) -> Option<String> {
     is_other.then(|| clean(exe).into_owned())
 }
 
-/// Returns the line that names the part of a target; empty if it is all of it.
-pub(crate) fn part(part: Option<&PartReport>, style: &Style) -> String {
-    let Some(PartReport { pid, tid, name, processes, is_cgroup, calls }) = part else {
-        return String::new();
-    };
+/// Returns the line that names the part of a target.
+pub(crate) fn part(part: &PartReport, style: &Style) -> String {
+    let PartReport { pid, tid, name, processes, is_cgroup, calls } = part;
     let name = clean(name);
     let behind = if name.is_empty() { String::new() } else { format!(" · {name}") };
     let line = match (pid, tid, calls) {
@@ -106,13 +104,18 @@ const SIGNALS: [(i32, &str); 12] = [
     (15, "SIGTERM"),
 ];
 
-/// Returns the line that says when and for how long, and how much was traced.
+/// Returns the line that says when and for how long, and how much was traced. The time of a part is that
+/// of the whole.
 pub(crate) fn stretch(context: &Context<'_>) -> String {
     let report = context.report;
-    let mut parts = vec![time(report.duration_ns, Digits::Short)];
-    if let Some(offset) = context.options.epoch_offset_ns {
-        let start = clock::date_time(report.start_ns, offset, Precision::Seconds);
-        parts[0] += &format!(" from {start}");
+    let mut parts = Vec::new();
+    if report.part.is_none() {
+        let mut when = time(report.duration_ns, Digits::Short);
+        if let Some(offset) = context.options.epoch_offset_ns {
+            let start = clock::date_time(report.start_ns, offset, Precision::Seconds);
+            when += &format!(" from {start}");
+        }
+        parts.push(when);
     }
     let called = report.functions.iter().filter(|row| !is_never_called(row));
     let (waits, called): (Vec<_>, Vec<_>) = called.partition(|row| row.wait.is_some());

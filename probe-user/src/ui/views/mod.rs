@@ -23,7 +23,7 @@ mod wakers;
 
 pub(crate) use needs::Needs;
 pub use options::{ViewError, ViewName, ViewOptions};
-pub(crate) use summary::{Sheet, sheet};
+pub(crate) use summary::{Sheet, sentences_of, sheet};
 
 use super::text;
 use crate::ui::output::style::Style;

@@ -6,6 +6,7 @@ use ctrace_core::report::render::RowKind;
 use ctrace_core::report::render::columns::{self, UnknownColumn};
 use ctrace_core::report::render::rows::RowChoice;
 use ctrace_core::report::{Extras, Report};
+use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -84,6 +85,8 @@ pub struct ViewOptions {
     pub named: Vec<String>,
     /// True if the reader cannot choose the rows, as after `top`: nothing is said of options.
     pub fixed: bool,
+    /// The sentences of the report on the whole: reports on its parts do not repeat them.
+    pub said: HashSet<String>,
 }
 
 impl ViewOptions {

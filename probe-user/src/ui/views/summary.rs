@@ -160,15 +160,28 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         + &table
         + &narrowed.map(|line| text::paragraph(&line, Tone::Dim, context.style)).unwrap_or_default()
         + &context.left_out(left_out, "function", "functions")
-        + &marks.legend(&rows, context.style)
-        + &inlined(context.report, &rows)
+        + &sentences(context, &marks, &rows, net)
             .iter()
+            .filter(|line| !context.options.said.contains(*line))
             .map(|line| text::paragraph(line, Tone::Dim, context.style))
             .collect::<String>()
-        + &remarks(context, &rows, net)
-            .iter()
-            .map(|line| text::paragraph(line, Tone::Dim, context.style))
-            .collect::<String>()
+}
+
+/// Returns the sentences below the table: the legend of the marks, and remarks.
+fn sentences(context: &Context<'_>, marks: &Marks, rows: &[usize], net: bool) -> Vec<String> {
+    let mut sentences = marks.sentences(rows);
+    sentences.extend(inlined(context.report, rows));
+    sentences.extend(remarks(context, rows, net).into_iter().map(str::to_owned));
+    sentences
+}
+
+/// Returns the sentences below the table of a report.
+pub(crate) fn sentences_of(report: &Report, options: &ViewOptions) -> Vec<String> {
+    let style = Style::default();
+    let context = Context { report, options, selection: &options.selection(), style: &style };
+    let (marks, net) = (Marks::of(report), is_net(&context));
+    let (rows, _) = choose(&context, &marks, net);
+    sentences(&context, &marks, &rows, net)
 }
 
 /// Returns whether the times are shown without the cost of probes.
@@ -214,14 +227,11 @@ pub(crate) fn sheet(report: &Report, top: usize) -> Sheet {
         marks: marks.letters(at),
         numbers: columns().map(|column| text(column, row)).collect(),
     };
-    let mut said = marks.sentences(&rows);
-    said.extend(inlined(report, &rows));
-    said.extend(remarks(&context, &rows, net).into_iter().map(str::to_owned));
     Sheet {
         headings: columns().map(|column| column.heading.clone()).collect(),
         rows: rows.iter().enumerate().map(row).collect(),
         left_out,
-        remarks: said,
+        remarks: sentences(&context, &marks, &rows, net),
     }
 }
 
