@@ -61,28 +61,30 @@ fn sweep(recording: Recording) -> Result<(), Box<dyn std::error::Error>> {
         random ^= random << 17;
         (random >> 11) as f64 / (1_u64 << 53) as f64
     };
-    let mut times: Vec<f64> = Vec::new();
-    let (mut cells, mut spans) = (0, 0);
+    let (mut firsts, mut times): (Vec<f64>, Vec<f64>) = Default::default();
+    let (mut cells, mut spans, mut coarse) = (0, 0, 0);
     for _ in 0..PICTURES {
         let length = SHORTEST * (whole / SHORTEST).max(1.0).powf(next());
         let from = start.0 + ((whole - length).max(0.0) * next()) as u64;
         let view = View::new(rows.clone(), Nanos(from)..Nanos(from + length as u64 + 1), PIXELS);
+        // As the page asks: for what is there at once, and for the rest if that was coarser.
         let begin = Instant::now();
-        let picture =
-            timeline.picture(&recording, &view, &Stop::default()).expect("nobody stops it");
+        let quick = timeline.quick(&view);
+        let draw = |view| timeline.picture(&recording, view, &Stop::default());
+        let mut picture = draw(&quick).expect("nobody stops it");
+        firsts.push(begin.elapsed().as_secs_f64() * 1e3);
+        if quick != view {
+            coarse += 1;
+            picture = draw(&view).expect("nobody stops it");
+        }
         times.push(begin.elapsed().as_secs_f64() * 1e3);
         cells += picture.rows.iter().map(|row| row.cells.len()).sum::<usize>();
         spans += picture.rows.iter().map(|row| row.spans.len()).sum::<usize>();
     }
-    times.sort_by(f64::total_cmp);
-    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+    println!("first pictures: {}; {coarse} of {PICTURES} are coarse", told(&mut firsts));
     println!(
-        "pictures: p50 {:.2} ms, p90 {:.2} ms, p99 {:.2} ms, longest {:.2} ms; {} rows, {} cells and {} \
-         calls each",
-        at(0.5),
-        at(0.9),
-        at(0.99),
-        at(1.0),
+        "pictures: {}; {} rows, {} cells and {} calls each",
+        told(&mut times),
         rows.len(),
         cells / PICTURES,
         spans / PICTURES,
@@ -92,4 +94,11 @@ fn sweep(recording: Recording) -> Result<(), Box<dyn std::error::Error>> {
         println!("resident: {}", line.trim_start_matches("VmRSS:").trim());
     }
     Ok(())
+}
+
+fn told(times: &mut [f64]) -> String {
+    times.sort_by(f64::total_cmp);
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+    let [p50, p90, p99, most] = [0.5, 0.9, 0.99, 1.0].map(at);
+    format!("p50 {p50:.2} ms, p90 {p90:.2} ms, p99 {p99:.2} ms, longest {most:.2} ms")
 }

@@ -65,14 +65,18 @@ impl Asked<'_> {
         self.params.number("thread").map(ThreadId)
     }
 
+    /// Answers with a picture. `quick=1`: with a coarser one if this one takes long.
     pub(super) fn picture(&self) -> Result<Answer> {
-        let view = view(&self.params, self.start())?;
-        self.drawn(&view, self.timeline.picture(self.recording, &view, self.stop))
+        let asked = view(&self.params, self.start())?;
+        let view =
+            if self.params.has("quick") { self.timeline.quick(&asked) } else { asked.clone() };
+        let picture = self.timeline.picture(self.recording, &view, self.stop);
+        self.drawn(&view, view != asked, picture)
     }
 
-    fn drawn(&self, view: &View, picture: Option<Picture>) -> Result<Answer> {
+    fn drawn(&self, view: &View, is_coarse: bool, picture: Option<Picture>) -> Result<Answer> {
         let picture = picture.ok_or(STOPPED)?;
-        Ok(answer(BINARY, encode(&picture, view, self.start(), self.recording)))
+        Ok(answer(BINARY, encode(&picture, view, is_coarse, self.start(), self.recording)))
     }
 
     pub(super) fn call(&self) -> Result<Answer> {
@@ -151,7 +155,8 @@ impl Asked<'_> {
     /// Answers with the picture of chosen calls alone.
     pub(super) fn lit(&self) -> Result<Answer> {
         let (view, chosen) = (view(&self.params, self.start())?, self.chosen()?);
-        self.drawn(&view, self.timeline.picture_of(self.recording, &view, &chosen, self.stop))
+        let picture = self.timeline.picture_of(self.recording, &view, &chosen, self.stop);
+        self.drawn(&view, false, picture)
     }
 
     /// Answers with how long chosen calls took.

@@ -3,8 +3,8 @@
 //! All numbers are little endian. Times are 64-bit floating-point numbers: nanoseconds since the
 //! start, exact for 104 days. The other numbers have 32 bits. A picture is
 //!
-//! 1. a head: "CTP1", the level, the numbers of cells, of rows and of lost stretches, a 0, and the
-//!    time at which the first cell begins (at byte 24);
+//! 1. a head: "CTP1", the level, the numbers of cells, of rows and of lost stretches, 1 if a finer
+//!    picture can be asked for, else 0, and the time at which the first cell begins (at byte 24);
 //! 2. for each lost stretch the first cell and the one behind the last;
 //! 3. for each row, in the order of the request: the numbers of its cells and of its spans, how many
 //!    calls it has no room for, a 0; the cells in three columns: place + share covered × 2^16 (in
@@ -101,6 +101,7 @@ fn since(time: u64, start: Nanos) -> f64 {
 pub(super) fn encode(
     picture: &Picture,
     view: &View,
+    is_coarse: bool,
     start: Nanos,
     recording: &Recording,
 ) -> Vec<u8> {
@@ -109,7 +110,8 @@ pub(super) fn encode(
     let mut bytes = Bytes(Vec::with_capacity(room));
     bytes.0.extend(b"CTP1");
     let cells = (view.cells.end - view.cells.start) as u32;
-    bytes.words([view.level, cells, picture.rows.len() as u32, picture.lost.len() as u32, 0]);
+    bytes.words([view.level, cells, picture.rows.len() as u32, picture.lost.len() as u32]);
+    bytes.words([u32::from(is_coarse)]);
     bytes.numbers([since(view.cells.start << view.level, start)]);
     let place = |at: u64| (at - view.cells.start) as u32;
     bytes.words(picture.lost.iter().flat_map(|lost| [place(lost.start), place(lost.end)]));

@@ -286,6 +286,22 @@ fn a_picture_has_every_call() {
 }
 
 #[test]
+fn a_picture_that_takes_long_comes_coarser_first() {
+    let served = Served::demo();
+    // Cells of a nanosecond: no tile has room for them.
+    let path = "api/picture?from=1000000&to=1000500&pixels=500&rows=0.0-0,1.0-0";
+    let asked = |more: &str| {
+        let bytes = served.body(&format!("{path}{more}"));
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a word"));
+        (word(4), word(20))
+    };
+    let (level, is_coarse) = asked("&quick=1");
+    assert!(level > 0 && is_coarse == 1, "{level}");
+    assert_eq!(asked(""), (0, 0));
+    assert_eq!(asked("&quick=1"), (0, 0), "its calls are kept now");
+}
+
+#[test]
 fn calls_are_found_and_told() {
     let served = Served::demo();
     let about = served.json("api/about");

@@ -61,6 +61,11 @@ fn bytes(leaf: &Leaf) -> usize {
 }
 
 impl Leaves {
+    /// True if the calls of a chunk are kept.
+    pub(super) fn has(&self, number: usize) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).leaves.contains_key(&number)
+    }
+
     /// Returns the calls of a chunk. One that cannot be read has none: it is shown as lost. Work that is
     /// stopped gets none either.
     pub(super) fn get(

@@ -8,8 +8,8 @@
 //! Pictures of long stretches read no call. `pyramid` is a tree over the chunks of the recording, built in one
 //! pass. Each node has a `tile`: the rows of its stretch of time at several levels, packed, where
 //! cells of a level are twice as long as those of the level below. Only where cells are shorter than
-//! those of a chunk's tile, the chunk is read (`leaf`), and kept for the next pictures (`leaves`). All memory is
-//! bounded, and there is no file beside the recording (docs/decisions/051-timeline-in-memory.md).
+//! those of a chunk's tile, the chunk is read (`leaf`), and kept for the next pictures (`leaves`).
+//! [`Timeline::quick`] tells which coarser picture can do without. All memory is bounded, and there is no file beside the recording (docs/decisions/051-timeline-in-memory.md).
 //!
 //! [`Timeline::near`] tells about one call, [`Timeline::hits`] where [chosen](Chosen) calls are,
 //! [`Timeline::picture_of`] draws only these, and [`Timeline::durations`] tells how long they took.
@@ -37,6 +37,7 @@ mod nth;
 mod picture;
 mod points;
 mod pyramid;
+mod quick;
 mod sums;
 #[cfg(test)]
 mod tests;

@@ -51,8 +51,16 @@ impl View {
         (MOST_OF_ALL / self.rows.len().max(1)).max(cells.saturating_add(1)).min(MOST_SPANS)
     }
 
+    /// Returns the view of the same time, or a little more, with longer cells.
+    pub(super) fn at_level(&self, level: u32) -> Self {
+        let more = level - self.level;
+        let last = self.cells.end.saturating_sub(1) >> more;
+        let cells = self.cells.start >> more..last.saturating_add(1);
+        Self { rows: self.rows.clone(), level, cells }
+    }
+
     /// Returns its beginning, and its end if that is before the end of time.
-    fn times(&self) -> (u64, u64) {
+    pub(super) fn times(&self) -> (u64, u64) {
         let end = u128::from(self.cells.end) << self.level;
         (self.cells.start << self.level, u64::try_from(end).unwrap_or(u64::MAX))
     }

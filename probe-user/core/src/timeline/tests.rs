@@ -237,8 +237,16 @@ proptest! {
             prop_assert!(view.cells.start << view.level <= from);
             prop_assert!(view.cells.end << view.level >= to);
             prop_assert!(1u64 << view.level <= ((to - from) / u64::from(pixels)).max(1));
+            // A coarser picture first, for which nothing is read.
+            let (quick, kept) = (timeline.quick(&view), timeline.leaves.kept());
+            let coarse = picture(&timeline, &recording, &quick);
+            prop_assert_eq!(&coarse, &slow(&recording, &calls, &quick), "{:?}", quick);
+            prop_assert!(timeline.leaves.kept() == kept || scale < 1e6);
+            let shorter = (view.level < quick.level).then(|| view.at_level(quick.level - 1));
+            prop_assert!(shorter.is_none_or(|shorter| timeline.quick(&shorter).level == quick.level));
             let picture = picture(&timeline, &recording, &view);
             prop_assert_eq!(&picture, &slow(&recording, &calls, &view), "{:?}", view);
+            prop_assert_eq!(timeline.quick(&view).level, view.level, "its chunks are kept");
             let hits = timeline.hits(&recording, &Chosen::of(chosen.to_vec()), Nanos(from)..Nanos(to), 7, &Stop::default());
             let mut columns = vec![0; 7];
             for (_, span) in &calls {

@@ -33,8 +33,9 @@
  * @typedef {{ thread: number, depth: number, cells: Uint32Array, cellFunctions: Uint32Array,
  *   counts: Uint32Array, starts: Float64Array, durations: Float64Array, functions: Uint32Array,
  *   ends: Uint32Array, leftOut: number }} PictureRow
+ * `isCoarse`: a finer one can be asked for.
  * @typedef {{ cell: number, first: number, cells: number, lost: Uint32Array, rows: PictureRow[],
- *   byRow: Map<string, PictureRow> }} Picture
+ *   byRow: Map<string, PictureRow>, isCoarse: boolean }} Picture
  */
 
 export const TIMED = 1;
@@ -102,10 +103,11 @@ async function once(name, progress) {
  * @param {number} to
  * @param {number} pixels
  * @param {{ thread: number, depth: number }[]} rows
+ * @param {boolean} quick a coarser picture will do if the exact one takes long
  * @param {AbortSignal} signal
  */
-export const picture = (from, to, pixels, rows, signal) =>
-  drawn('picture', { ...stretch(from, to), pixels }, rows, signal);
+export const picture = (from, to, pixels, rows, quick, signal) =>
+  drawn('picture', { ...stretch(from, to), pixels, ...quick && { quick: 1 } }, rows, signal);
 
 /**
  * The picture of chosen calls alone.
@@ -162,7 +164,7 @@ function inRanges(rows) {
  */
 export function decode(bytes, asked) {
   const head = new Uint32Array(bytes, 0, 6);
-  const [magic, level, cells, count, stretches] = head;
+  const [magic, level, cells, count, stretches, coarse] = head;
   if (magic !== 0x31505443) throw new Refused('the server is of another version');
   let at = 24;
   const first = new Float64Array(bytes, at, 1)[0];
@@ -197,7 +199,7 @@ export function decode(bytes, asked) {
     };
   });
   const byRow = new Map(rows.map((row) => [`${row.thread}.${row.depth}`, row]));
-  return { cell: 2 ** level, first, cells, lost, rows, byRow };
+  return { cell: 2 ** level, first, cells, lost, rows, byRow, isCoarse: coarse === 1 };
 }
 
 /**

@@ -198,11 +198,20 @@ export class Page {
     this.asked = key;
     this.askedAt = performance.now();
     this.asking = new AbortController();
-    data.picture(this.view.from, this.view.to, pixels, rows, this.asking.signal)
-      .then((picture) => {
-        this.picture = picture;
-        this.status();
-      }, (error) => {
+    const { from, to } = this.view;
+    const { signal } = this.asking;
+    /** @param {boolean} quick @returns {Promise<void>} */
+    const get = async (quick) => {
+      this.picture = await data.picture(from, to, pixels, rows, quick, signal);
+      this.status();
+      if (!this.picture.isCoarse) return;
+      // The finer one is not waited for as soon as another place is looked at.
+      this.askedAt = -PATIENCE;
+      this.change();
+      await get(false);
+    };
+    get(true)
+      .catch((error) => {
         // The view may come back to the place whose picture was not waited for.
         if (data.isAborted(error)) this.asked = '';
         this.say(error);
@@ -221,6 +230,7 @@ export class Page {
     const shown = Math.min(to - from, this.about.length_ns);
     const text = `${duration(shown)} of ${duration(this.about.length_ns)} · ${calls(this.about.calls)}`;
     const missing = leftOut ? [`${count(leftOut)} overlapping calls are not drawn`] : [];
+    if (this.picture?.isCoarse) missing.push('coarse: a finer picture is on its way');
     byId('status').textContent = [text, ...missing, ...(this.points?.missing() ?? [])].join(' · ');
   }
 

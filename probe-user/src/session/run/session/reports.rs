@@ -273,7 +273,9 @@ impl Session {
         let measured = self.arming.costs.of_hits().are_measured();
         let estimate = Estimate::of(&spent, measured, used);
         let used = used.map(|used| used.total());
-        cost_note(&spent, &estimate, end.since(self.progress.start), used)
+        let note = cost_note(&spent, &estimate, end.since(self.progress.start), used)?;
+        let remedy = if measured { "" } else { CALIBRATE };
+        Some(note + remedy)
     }
 
     /// Takes the losses that the kernel counted, and batches of markers that found no room.
@@ -327,6 +329,10 @@ fn sampled_frames(report: &mut Report) {
         report.notes.push(why.to_owned());
     }
 }
+
+/// Said behind the cost of probes where nobody has measured it.
+const CALIBRATE: &str =
+    "; `ctrace doctor --calibrate` measures the cost once, and reports subtract it from then on";
 
 /// Returns a note on the cost of the probes in this time, if it may be much. `used`: the CPU time of
 /// the target in it.
