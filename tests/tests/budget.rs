@@ -112,7 +112,7 @@ fn told_slowdown(report: &Report) -> (f64, f64) {
     let notes = report.0["notes"].as_array().expect("notes");
     let mut notes = notes.iter().filter_map(|note| note.as_str());
     let told = notes.find_map(|note| {
-        let slowdown = note.split_once("probe overhead: the target is ")?.1;
+        let slowdown = note.split_once("probe overhead: by CPU time, the target is ")?.1;
         Some(slowdown.split_once(" with the probes")?.0)
     });
     let told = told.unwrap_or_else(|| panic!("{}", report.0["notes"]));

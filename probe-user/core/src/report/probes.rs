@@ -26,6 +26,10 @@ pub struct ProbeTimes {
     /// The same of `self_ns`.
     #[serde(default)]
     pub self_error_ns: Nanos,
+    /// The part of a usual call that is: of its own probes, and of calls that each call makes inside, on
+    /// average at least.
+    #[serde(skip)]
+    pub usual_ns: Nanos,
 }
 
 impl ProbeTimes {
@@ -74,6 +78,9 @@ pub(super) fn fill(functions: &mut [FunctionReport], paths: &[PathReport]) {
     // By path: of the calls directly inside, and of all inside.
     let mut outside = vec![CostSum::default(); paths.len()];
     let mut inside = vec![CostSum::default(); paths.len()];
+    // By path: of all calls inside those that have such calls usually.
+    let mut usual = vec![Nanos::ZERO; paths.len()];
+    let mut sums = vec![(Nanos::ZERO, 0_u64); functions.len()];
     for (at, path) in paths.iter().enumerate().rev() {
         let cost = cost(functions, path.function);
         let part = |ns: Nanos| CostSum::of(ns, &cost, path.calls);
@@ -84,10 +91,21 @@ pub(super) fn fill(functions: &mut [FunctionReport], paths: &[PathReport]) {
             probes.total_error_ns = probes.total_error_ns.saturating_add(total.error);
             probes.self_ns = probes.self_ns.saturating_add(own_time.ns);
             probes.self_error_ns = probes.self_error_ns.saturating_add(own_time.error);
+            let (sum, calls) = &mut sums[path.function];
+            *sum = sum.saturating_add(usual[at]).saturating_add(own.ns);
+            *calls = calls.saturating_add(path.calls);
         }
         if let Some(parent) = path.parent.filter(|parent| *parent < at) {
             outside[parent] = outside[parent].plus(part(cost.call_ns.since(cost.inside_ns)));
             inside[parent] = inside[parent].plus(inside[at]).plus(all);
+            if path.calls >= paths[parent].calls {
+                usual[parent] = usual[parent].saturating_add(usual[at]).saturating_add(all.ns);
+            }
+        }
+    }
+    for (row, (sum, calls)) in functions.iter_mut().zip(sums) {
+        if let Some(probes) = &mut row.probes {
+            probes.usual_ns = Nanos(sum.0.checked_div(calls).unwrap_or(0));
         }
     }
 }
@@ -181,11 +199,15 @@ impl FunctionReport {
     }
 
     /// Returns whether at least half of its total is the cost of probes, or at least half of its median
-    /// is that of its own. A few long calls hide it in the total. How the probes of calls inside are
-    /// spread over its calls is not known: the one in the middle may have none inside.
+    /// is that of a usual call. A few long calls hide it in the total. How the probes of calls inside are
+    /// spread over its calls is not known: the one in the middle may have none of those that are fewer than
+    /// its calls.
     pub fn is_mostly_probes(&self) -> bool {
         let probes = self.probes.map_or(Nanos::ZERO, |probes| probes.total_ns);
-        let own = self.probes.map_or(Nanos::ZERO, |probes| probes.cost.inside_ns);
+        let own = self.probes.map_or(Nanos::ZERO, |probes| {
+            // Reports that were read have no usual call.
+            probes.usual_ns.max(probes.cost.inside_ns)
+        });
         let is_mostly =
             |probes: Nanos, time: Nanos| probes.0 > 0 && probes.0.saturating_mul(2) >= time.0;
         let median = self.durations.p50_ns.filter(|_| self.timed > 0);
@@ -253,12 +275,26 @@ mod tests {
         let mostly = |p50: Option<u64>| {
             let mut rows = [row(100, 80), row(300, 120)];
             // All calls inside may be in the longest of the ten.
-            fill(&mut rows, &[path(0, None, 10), path(1, Some(0), 10)]);
+            fill(&mut rows, &[path(0, None, 10), path(1, Some(0), 9)]);
             (rows[0].timed, rows[0].durations.p50_ns) = (10, p50.map(Nanos));
             rows[0].is_mostly_probes()
         };
-        // 800 and 3,000 of a total of 9,000, and 80 of the median.
+        // 800 and 2,700 of a total of 9,000, and 80 of the median.
         assert_eq!([Some(160), Some(161), None].map(mostly), [true, false, false]);
+    }
+
+    #[test]
+    fn what_each_call_makes_inside_is_in_the_median() {
+        let mostly = |p50: u64| {
+            let mut rows = [row(100, 80), row(300, 120), row(70, 9)];
+            let paths = [path(0, None, 10), path(1, Some(0), 15), path(2, Some(1), 30)];
+            fill(&mut rows, &paths);
+            (rows[0].timed, rows[0].total_ns) = (10, Nanos(900_000));
+            rows[0].durations.p50_ns = Some(Nanos(p50));
+            rows[0].is_mostly_probes()
+        };
+        // 80, one and a half times 300, and thrice 70.
+        assert_eq!([1_480, 1_482].map(mostly), [true, false]);
     }
 
     #[test]

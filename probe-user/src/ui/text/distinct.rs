@@ -4,6 +4,7 @@
 //! shortened alone may lose just what differs. So names that became equal are cut around it.
 
 use crate::ui::text::names::{cut_end, cut_middle, plain, shorten, width};
+use crate::ui::text::path::STEP;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -53,6 +54,10 @@ pub(crate) fn tell_apart<N: AsRef<str>>(
             still.extend(left.into_iter().filter(|left| left.len() < group.len()));
         }
         groups = still;
+        if groups.is_empty() {
+            // Texts of two groups may have become equal.
+            groups = alike(names, short, 0..names.len());
+        }
     }
 }
 
@@ -124,7 +129,9 @@ fn around(name: &str, kept: Range<usize>, room: usize) -> String {
     let kept = cut_middle(&name[kept], room - rest);
     let rest = room.saturating_sub(width(&kept));
     let behind = width(after).min((rest / 3).max(rest.saturating_sub(width(before))));
-    format!("{}{kept}{}", cut_middle(before, rest - behind), cut_end(after, behind))
+    // The end of a path is its subject, that of a name are parameters.
+    let cut_after = if after.contains(STEP) { cut_middle } else { cut_end };
+    format!("{}{kept}{}", cut_middle(before, rest - behind), cut_after(after, behind))
 }
 
 #[cfg(test)]

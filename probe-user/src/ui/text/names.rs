@@ -55,6 +55,7 @@ fn without_import_path(name: &str) -> Option<String> {
     Some(format!("…/{own}"))
 }
 
+/// Leaves out parameters. Those of types inside template arguments stay: the name would be another one.
 fn without_parameters(name: &str) -> String {
     without(name, '(', ')', "")
 }
@@ -125,9 +126,16 @@ fn without(name: &str, open: char, close: char, instead: &str) -> String {
         return name.to_owned();
     }
     let mut out = String::with_capacity(name.len());
-    let mut depth = 0_usize;
+    let (mut depth, mut in_template) = (0_usize, 0_usize);
     for (at, c) in name.char_indices() {
-        if c == open && (at > 0 || depth > 0) {
+        if open != '<' && depth == 0 {
+            match c {
+                '<' => in_template += 1,
+                '>' => in_template = in_template.saturating_sub(1),
+                _ => {}
+            }
+        }
+        if c == open && in_template == 0 && (at > 0 || depth > 0) {
             if depth == 0 {
                 out.push_str(instead);
             }
@@ -138,7 +146,7 @@ fn without(name: &str, open: char, close: char, instead: &str) -> String {
             out.push(c);
         }
     }
-    if depth == 0 { out } else { name.to_owned() }
+    if depth == 0 && in_template == 0 { out } else { name.to_owned() }
 }
 
 #[cfg(test)]
@@ -153,6 +161,15 @@ mod tests {
         assert_eq!(shorten(LONG, 50), "std::vector<int, std::allocator<int>>::push_back");
         assert_eq!(shorten(LONG, 30), "std::vector<…>::push_back");
         assert_eq!(shorten(LONG, 13), "std::v…h_back");
+    }
+
+    #[test]
+    fn types_of_functions_stay_whole() {
+        let thread = "std::thread::thread<void (&)(int), int&, void>(void (&)(int), int&)";
+        assert_eq!(shorten(thread, 60), "std::thread::thread<void (&)(int), int&, void>");
+        assert_eq!(shorten(thread, 30), "std::thread::thread<…>");
+        let dropped = "core::ptr::drop_in_place::<(alloc::string::String, u8)>";
+        assert_eq!(shorten(dropped, 50), "core::ptr::drop_in_place::<…>");
     }
 
     #[test]

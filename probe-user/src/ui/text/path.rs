@@ -5,6 +5,8 @@ use crate::ui::text::names;
 use crate::ui::text::units::count;
 use ctrace_core::report::render::clean::clean;
 
+/// Stands between the frames of a path.
+pub(super) const STEP: &str = " → ";
 /// The number of frames to show at each end of a long path.
 const ENDS: usize = 16;
 
@@ -38,7 +40,7 @@ pub(crate) fn joined<N: AsRef<str> + PartialEq>(path: &[N], room: usize) -> Stri
         [] => String::new(),
         [only] => names::shorten(only, room),
         [first, .., last] => {
-            let dots = if frames.len() > 2 { " → … → " } else { " → " };
+            let dots = if frames.len() > 2 { " → … → " } else { STEP };
             let left = room.saturating_sub(names::width(dots));
             // The leaf is the subject of the row. The root gets the remaining room, but at least a
             // third.
@@ -63,7 +65,7 @@ fn folded<N: AsRef<str> + PartialEq>(path: &[N]) -> Vec<String> {
 /// Keeps `kept` frames, half of them from each end; of two, both from the end.
 fn with_ends(frames: &[String], kept: usize) -> String {
     if kept >= frames.len() {
-        return frames.join(" → ");
+        return frames.join(STEP);
     }
     // The direct caller tells more than the root.
     if let ([.., caller, leaf], 2) = (frames, kept) {
@@ -71,5 +73,28 @@ fn with_ends(frames: &[String], kept: usize) -> String {
     }
     let head = kept / 2;
     let tail = frames.len() - (kept - head);
-    format!("{} → … → {}", frames[..head].join(" → "), frames[tail..].join(" → "))
+    format!("{} → … → {}", frames[..head].join(STEP), frames[tail..].join(STEP))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_below_another_one_of_several_alike_stays_another_one() {
+        let long =
+            |kind: &str| format!("shop::Matrices_of_every_size<{kind}, 3>::solve_with_patience");
+        let path = |kind: &str, leaf: Option<&str>| -> Vec<String> {
+            let frames = ["shop::worker".to_owned(), long(kind)].into_iter();
+            frames.chain(leaf.map(str::to_owned)).collect()
+        };
+        let kinds = ["int", "long", "char"];
+        let paths: Vec<_> =
+            kinds.iter().flat_map(|kind| [path(kind, None), path(kind, Some("burn"))]).collect();
+        for room in [50, 60, 70] {
+            let told = joined_all(&paths, room);
+            let all: std::collections::BTreeSet<_> = told.iter().collect();
+            assert_eq!(all.len(), paths.len(), "{told:#?}");
+        }
+    }
 }

@@ -26,6 +26,8 @@ use Numbered::{All, Few, More, Most};
 const TOP: usize = 40;
 /// The width of a name below which less important columns go.
 const NAME_ROOM: usize = 28;
+/// The same for the place in the source, which goes first.
+const NAME_ROOM_BEFORE_PLACE: usize = 56;
 const PLACE_ROOM: usize = 24;
 const BAR_ROOM: usize = 12;
 /// The width of a name in a line on inlined functions, and the most such lines.
@@ -332,7 +334,8 @@ fn table(
         let refs: Vec<&ColumnGroup> = groups.iter().collect();
         // Two spaces separate the name from the rest.
         room = width.saturating_sub(grid::total_width(&refs) + 2);
-        if room >= longest.min(NAME_ROOM) {
+        let least = if layout.place { NAME_ROOM_BEFORE_PLACE } else { NAME_ROOM };
+        if room >= longest.min(least) {
             break;
         }
     }

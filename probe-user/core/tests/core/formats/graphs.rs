@@ -75,7 +75,7 @@ fn the_graph_is_xml_and_has_each_function() {
         "<title>all (10.00 µs, 100%)<",
         "<title>outer (10.00 µs, 100.00%, 2 calls)<",
         "<title>inner (3.50 µs, 35.00%, 2 calls)<",
-        "6 calls, 2 calls untimed, 1 call open",
+        "6 calls, 2 calls ended unseen, 1 call still running",
     ] {
         assert!(svg.contains(part), "{part} {svg}");
     }

@@ -16,7 +16,7 @@ fn speedscope(recording: &fixture::Bytes) -> Value {
 #[test]
 fn speedscope_has_a_profile_for_each_thread() {
     let file = speedscope(&typical());
-    assert_eq!(file["name"], "app: 6 calls, 2 calls untimed, 1 call open");
+    assert_eq!(file["name"], "app: 6 calls, 2 calls ended unseen, 1 call still running");
     let frames = &file["shared"]["frames"];
     assert_eq!(frames[0], json!({ "name": "outer", "file": "app.c", "line": 7 }));
     assert_eq!(frames[2], json!({ "name": "prod/mark" }));
@@ -110,7 +110,10 @@ fn pprof_has_one_line_of_comments() {
     let profile = fields(&profile);
     let comments = profile.iter().filter(|(field, _)| *field == 13).collect::<Vec<_>>();
     let [(_, Field::Number(comment))] = &comments[..] else { panic!("{comments:?}") };
-    assert_eq!(texts(&profile, 6)[*comment as usize], "6 calls, 2 calls untimed, 1 call open");
+    assert_eq!(
+        texts(&profile, 6)[*comment as usize],
+        "6 calls, 2 calls ended unseen, 1 call still running"
+    );
 }
 
 #[test]
@@ -130,7 +133,10 @@ fn firefox_threads_are_in_the_order_of_their_ids() {
 #[test]
 fn firefox_samples_show_where_each_thread_was() {
     let profile: Value = serde_json::from_str(&text("firefox", &typical())).expect("JSON");
-    assert_eq!(profile["meta"]["product"], "app: 6 calls, 2 calls untimed, 1 call open");
+    assert_eq!(
+        profile["meta"]["product"],
+        "app: 6 calls, 2 calls ended unseen, 1 call still running"
+    );
     let threads = profile["threads"].as_array().expect("threads");
     assert_eq!(threads.len(), 2);
     // The process's first thread is shown under the name of the process.

@@ -194,7 +194,7 @@ fn go_tool_pprof_reads_profiles() {
     assert_eq!(line("outer"), ("6500ns".to_owned(), "10000ns".to_owned()));
     assert_eq!(line("inner"), ("3500ns".to_owned(), "3500ns".to_owned()));
     assert!(pprof(&["-top", "-sample_index=calls"], &profile).contains("prod/mark"));
-    assert!(pprof(&["-comments"], &profile).contains("2 calls untimed"));
+    assert!(pprof(&["-comments"], &profile).contains("2 calls ended unseen"));
     // Names are shown as they are.
     let mut infos = fixture::functions();
     (infos[0].name, infos[1].name) = ("shop::format(int)".into(), "shop::twice<long>".into());

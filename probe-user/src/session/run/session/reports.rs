@@ -366,7 +366,7 @@ fn cost_note(
         || used.is_some_and(|used| percent(high, used) >= MUCH && percent(high, time) >= LITTLE);
     let said = match used {
         Some(used) => format!(
-            "the target is {} with the probes, which took {how_much} of its {} of CPU time since the \
+            "by CPU time, the target is {} with the probes, which took {how_much} of its {} since the \
              start",
             estimate.slowdown(used),
             told(used)
@@ -405,8 +405,8 @@ mod tests {
         // Of a target that hardly runs, a small part of the time is most of its own.
         assert_eq!(
             note(400, 200, Some(400), Some(500)).expect("told"),
-            "probe overhead: the target is between 1.66 and 5.0× slower with the probes, which took \
-             200 ms to 400 ms of its 500 ms of CPU time since the start"
+            "probe overhead: by CPU time, the target is between 1.66 and 5.0× slower with the probes, which took \
+             200 ms to 400 ms of its 500 ms since the start"
         );
         assert_eq!(note(40, 20, Some(40), Some(50)), None, "nobody waits for that");
     }
