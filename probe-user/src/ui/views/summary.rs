@@ -10,6 +10,7 @@ use crate::ui::table::number::cell;
 use crate::ui::table::plot;
 use crate::ui::table::stack;
 use crate::ui::text;
+use crate::ui::text::distinct::shorten_all;
 use crate::ui::text::names;
 use crate::ui::text::units::{ABSENT, Digits};
 use ctrace_core::function::FunctionKind;
@@ -249,16 +250,17 @@ fn inlined(report: &Report, rows: &[usize]) -> Vec<String> {
         .filter(|row| !row.inlined.is_empty() && row.self_ns.percent_of(all) >= TELLING_PERCENT)
         .collect();
     most.sort_by_key(|row| Reverse(row.self_ns));
-    let line = |row: &FunctionReport| {
+    most.truncate(MOST_INLINED);
+    let own: Vec<String> = most.iter().map(|row| clean(&row.qualified()).into_owned()).collect();
+    let line = |(row, own): (&FunctionReport, String)| {
         let names = row.inlined.iter().map(|name| names::shorten(&clean(name), INLINED_ROOM));
         let names: Vec<String> = names.collect();
-        let row = names::shorten(&clean(&row.qualified()), INLINED_ROOM);
         format!(
-            "The self time of {row} is also that of what is inlined into it: {}.",
+            "The self time of {own} is also that of what is inlined into it: {}.",
             names.join(", ")
         )
     };
-    most.into_iter().take(MOST_INLINED).map(line).collect()
+    most.into_iter().zip(shorten_all(&own, INLINED_ROOM)).map(line).collect()
 }
 
 /// Explains absent times, and says what the times include.

@@ -9,7 +9,7 @@ use crate::{
     },
     target::plan::{CostClass, Placement},
     ui::text::{
-        names::shorten,
+        distinct::shorten_all,
         units::{self, Digits, counted},
     },
 };
@@ -128,8 +128,8 @@ pub(crate) fn dear_at_start<'a>(
     if !unnamed && (dear.len() < SHARE_OF || dear.len() * SHARE_OF < all) {
         return None;
     }
-    let names: Vec<_> =
-        dear.iter().take(MOST).map(|dear| shorten(&clean(&dear.name), ROOM)).collect();
+    let names: Vec<_> = dear.iter().take(MOST).map(|dear| clean(&dear.name)).collect();
+    let names = shorten_all(&names, ROOM);
     let more = match dear.len().saturating_sub(MOST) {
         0 => String::new(),
         more => format!(" and {more} more"),
