@@ -105,6 +105,7 @@ static void check_kinds(void) {
     CHECK(value("queue", 0) == (uint64_t)-3 && value("byte", 0) == 200 && value("big", 0) == ~UINT64_C(0));
     CHECK(float_value("third", 0) == 0.5 && float_value("load", 0) == 2.5);
     CHECK(value("long", 0) == 3 && value("in net", 0) == 7);
+    CHECK(samples == 5); /* queue, byte, big (all bits are set, as in -1), long, in net */
     CHECK(entry("frames", 0)->count == 0 && entry("frames in net", 0)->length == -1);
     for (i = 0; i < sizeof names / sizeof names[0]; i++) CHECK(entry(names[i], 0)->sp == entry("around", 0)->sp);
     read_count = 0;

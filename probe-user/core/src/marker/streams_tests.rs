@@ -146,8 +146,17 @@ fn addresses_that_are_no_scope_are_counted() {
 #[test]
 fn slots_of_an_unknown_kind_are_counted_and_left_out() {
     let event = (2, STACK, SECTION, false);
-    // A name that is an exit, an unknown kind of no chosen scope, a value and an exit that are whole.
-    for (bits, site) in [(5, SECTION), (24, SECTION + 32), (18, SECTION), (3, SECTION)] {
+    // A name that is an exit, a sample that is one and of no chosen scope, a value, a long piece of a name
+    // and an exit that are whole, and a sample of a scope.
+    let kinds = [
+        (5, SECTION),
+        (29, SECTION + 32),
+        (18, SECTION),
+        (26, SECTION),
+        (3, SECTION),
+        (28, SECTION),
+    ];
+    for (bits, site) in kinds {
         let mut markers = markers();
         markers.read(reading(0, 0, &[event, (1, STACK, site | bits, false), event]));
         assert_eq!(events(&mut markers, 100).len(), 2, "{bits:#b}");
