@@ -511,7 +511,7 @@ CTRACE_INLINE_ void ctrace_write_with_(struct ctrace_c1_buffer *buffer, uint64_t
     for (i = 0; i < data->count; i++, position += 16)
         ctrace_write_(buffer, position, time, data->values[i], data->values[i] >> 16 << 16 | CTRACE_VALUE_);
     if (text) do {
-        uint32_t piece = length < CTRACE_PIECE_ ? length : CTRACE_PIECE_;
+        uint32_t piece = length < CTRACE_PIECE_ ? length : (uint32_t)CTRACE_PIECE_;
         ctrace_write_piece_(buffer, position, time, stack, kind, text, piece);
         kind = CTRACE_GOES_ON_;
         text += piece;

@@ -5,9 +5,8 @@
 
 use super::{
     buffer::{Buffer, FIRST, LONG_TEXT_BEGINS, SIZE, TEXT_BEGINS, TEXT_FURTHER, VALUE},
-    clock, list, slow, thread,
+    clock, enter, list, slow, thread,
 };
-use core::sync::atomic::Ordering::Relaxed;
 
 /// The most bytes of a text in a slot: eight are its word 0, the others are in word 1.
 pub(super) const PIECE: usize = 15;
@@ -99,15 +98,14 @@ pub fn low(sp: u64) -> u64 {
 pub(super) fn record(site: u64, sp: u64, values: &[u64], text: Option<&[u8]>) {
     let word0 = low(sp) | clock::tsc() & clock::MASK;
     let record = Record { word0, word1: tag(site, sp), values, text };
-    let local = thread::this_thread();
     let bytes = record.bytes();
     let mut taken = None;
-    if let Some(buffer) = list::at(local.fast.load(Relaxed)) {
+    if let Some(buffer) = list::at(enter::fast()) {
         let position = buffer.take(bytes);
         if (FIRST..SIZE as u32 - bytes).contains(&position) {
             return record.put(buffer, position);
         }
         taken = Some((buffer, position));
     }
-    slow::write(local, taken, record);
+    slow::write(thread::this_thread(), taken, record);
 }

@@ -3,7 +3,7 @@
 
 use super::{
     buffer::{Buffer, FIRST, LAST, SAMPLE},
-    clock, list,
+    clock, enter, list,
     record::{Record, low, record, tag},
     slow, thread,
 };
@@ -57,8 +57,7 @@ fn small_integer(bits: u64) -> Option<i16> {
 /// buffer is not full.
 #[inline]
 fn write(site: u64, sp: u64, bits: u64, small: Option<u64>) {
-    let local = thread::this_thread();
-    let (Some(small), Some(buffer)) = (small, list::at(local.fast.load(Relaxed))) else {
+    let (Some(small), Some(buffer)) = (small, list::at(enter::fast())) else {
         return record(site, sp, &[bits], None);
     };
     if !is_near(buffer, sp) {
@@ -66,13 +65,14 @@ fn write(site: u64, sp: u64, bits: u64, small: Option<u64>) {
     }
     let word0 = low(sp) | clock::tsc() & clock::MASK;
     let position = buffer.take(16);
-    if (FIRST..LAST).contains(&position) {
-        let word1 = site | SAMPLE | small;
-        return Record { word0, word1, values: &[], text: None }.put(buffer, position);
+    if (FIRST..LAST).contains(&position)
+        && let [slot, ..] = buffer.slots_from(position)
+    {
+        return slot.write(word0, site | SAMPLE | small);
     }
     // Another buffer may have another stack pointer.
     let record = Record { word0, word1: tag(site, sp), values: &[bits], text: None };
-    slow::write(local, Some((buffer, position)), record);
+    slow::write(thread::this_thread(), Some((buffer, position)), record);
 }
 
 /// Returns whether bits 4 to 19 tell all bits of the stack pointer, given the buffer's.

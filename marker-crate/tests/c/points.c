@@ -141,6 +141,22 @@ static void check_lengths(void) {
     read_count = 0;
 }
 
+/* Eight bytes that are no text would make a slot look torn: one of them is changed. */
+static void check_bytes_that_are_no_text(void) {
+    static const char bytes[] = "bytes \xff\xff\xff\xff\xff\xff\xff\xff";
+    const char *is;
+    CHECK(switch_to("no text: %s", 1) > 0);
+    for (int n = 0; n < 2; n++) CTRACE_MESSAGE("no text: %s", bytes + n); /* eight and seven behind 15 */
+    CHECK(switch_to(NULL, 0) > 0);
+    finish();
+    is = text("no text: %s", 0);
+    CHECK(strlen(is) == 23 && memcmp(is, "no text: bytes ", 15) == 0);
+    CHECK(is[15] == '\xfe' && memcmp(is + 16, bytes + 7, 7) == 0);
+    is = text("no text: %s", 1);
+    CHECK(strlen(is) == 22 && strcmp(is + 9, bytes + 1) == 0);
+    read_count = 0;
+}
+
 static volatile sig_atomic_t handled;
 static void handler(int number) {
     int i;
@@ -186,6 +202,7 @@ int main(void) {
     start_reading();
     check_kinds();
     check_lengths();
+    check_bytes_that_are_no_text();
     check_handlers();
     return 0;
 }

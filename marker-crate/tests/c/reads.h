@@ -28,7 +28,7 @@ static inline void read_page(struct ctrace_c1_buffer *buffer) {
     int i, is_new = 1;
     for (i = 0; i < 252; i++) {
         uint64_t low = buffer->slots[i][0], tag = buffer->slots[i][1];
-        int kind = (int)(tag >> 2 & 7), bytes = (int)(tag >> 5 & 7), b;
+        int kind = (int)(tag >> 2 & 7);
         if (!tag) continue;
         if (is_new) memset(&next, 0, sizeof next), next.length = -1, is_new = 0;
         CHECK(kind == 5 || kind == 6 ? low : low << 16);
@@ -37,10 +37,7 @@ static inline void read_page(struct ctrace_c1_buffer *buffer) {
             CHECK(next.length == -1 && next.count < 4 && (tag & 0xffe0) == 0);
             next.values[next.count++] = low >> 48 | tag >> 16 << 16;
         } else if (kind == 1 || kind == 2 || kind == 5 || kind == 6) {
-            CHECK(kind % 4 == 1 ? next.length == -1 : next.length > 0 && next.length % 15 == 0);
-            if (kind % 4 == 1) next.length = 0;
-            for (b = 0; kind > 4 && b < 8; b++) next.text[next.length++] = (char)(~low >> 8 * b);
-            for (b = 0; b < bytes; b++) next.text[next.length++] = (char)(tag >> (8 + 8 * b));
+            next.length = add_piece(next.text, next.length, buffer->slots[i]);
             CHECK(next.length <= 1008);
         } else if (kind == 7) {
             int small = (int16_t)(tag >> 48);
