@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_survey_finds_every_slot() {
-        let whole = |slot: usize| slot % 3 == 0;
+        let whole = |slot: usize| slot.is_multiple_of(3);
         // SAFETY: zeros are a buffer without events.
         let buffer: Buffer = unsafe { core::mem::zeroed() };
         // Only the lower or only the upper half of it is not zero.

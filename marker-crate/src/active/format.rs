@@ -3,6 +3,7 @@
 //! one, and so does every other format as a whole.
 
 use super::text::Text;
+use crate::value::Value;
 use core::fmt::Display;
 
 /// Appends the arguments of a message, formatted.
@@ -112,9 +113,9 @@ macro_rules! directly {
         }
     )*};
 }
-directly!(u8 u16 u32 u64 usize, |value, text| text.add_integer(*value as u64, false));
+directly!(u8 u16 u32 u64 usize, |value, text| text.add_integer(value.bits(), false));
 directly!(i8 i16 i32 i64 isize, |value, text| {
-    text.add_integer((*value as i64).unsigned_abs(), *value < 0)
+    text.add_integer((value.bits() as i64).unsigned_abs(), *value < 0)
 });
 // A literal may become one of these.
 directly!(u128 i128, |value, text| text.format(format_args!("{value}")));

@@ -86,7 +86,7 @@ impl Read {
                     let is_first = matches!(kind, Mark::NAME_BEGINS | Mark::LONG_NAME_BEGINS);
                     assert_eq!(text.is_none(), is_first);
                     let text = text.get_or_insert_default();
-                    let is_whole = text.len() % Mark::LONGEST_PIECE == 0;
+                    let is_whole = text.len().is_multiple_of(Mark::LONGEST_PIECE);
                     assert!(is_whole, "only the last piece is short");
                     text.extend(&bytes[..length]);
                     assert!(text.len() <= Mark::LONGEST_TEXT);

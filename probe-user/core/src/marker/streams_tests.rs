@@ -144,27 +144,6 @@ fn addresses_that_are_no_scope_are_counted() {
 }
 
 #[test]
-fn slots_of_an_unknown_kind_are_counted_and_left_out() {
-    let event = (2, STACK, SECTION, false);
-    // A name that is an exit, a sample that is one and of no chosen scope, a value, a long piece of a name
-    // and an exit that are whole, and a sample of a scope.
-    let kinds = [
-        (5, SECTION),
-        (29, SECTION + 32),
-        (18, SECTION),
-        (26, SECTION),
-        (3, SECTION),
-        (28, SECTION),
-    ];
-    for (bits, site) in kinds {
-        let mut markers = markers();
-        markers.read(reading(0, 0, &[event, (1, STACK, site | bits, false), event]));
-        assert_eq!(events(&mut markers, 100).len(), 2, "{bits:#b}");
-        assert_eq!(markers.take_malformed(), 1, "{bits:#b}");
-    }
-}
-
-#[test]
 fn a_header_with_reserved_bits_is_not_read() {
     let mut markers = markers();
     let mut reading = reading(0, 0, &[(1, STACK, SECTION, false)]);
