@@ -94,7 +94,7 @@
  *     is not chosen.
  *   - For USDT notes with arguments use <sys/sdt.h>: it works together with this header.
  *
- * docs/marker-format.md specifies the marker format, version 1.
+ * docs/marker-format.md specifies the marker format, version 2.
  */
 #ifndef CTRACE_H
 #define CTRACE_H
@@ -148,7 +148,10 @@ enum {
     CTRACE_BEGINS_ = 1 << 2,   /* kinds of slots before an entry: a name begins, */
     CTRACE_GOES_ON_ = 2 << 2,  /* it goes on, */
     CTRACE_FILLER_ = 3 << 2,   /* nothing, */
-    CTRACE_VALUE_ = 4 << 2,    /* a value */
+    CTRACE_VALUE_ = 4 << 2,    /* a value; */
+    CTRACE_LONG_ = 4 << 2,     /* the difference of the first two where word 0 has bytes of the name, too */
+    CTRACE_SAMPLE_ = 7 << 2,   /* the kind of the entry of a point with its small value */
+    CTRACE_PIECE_ = 15,        /* bytes of a name in a slot: 8 in word 0, the others in word 1 */
     CTRACE_ENDS_ = 0,          /* why a buffer is emptied: nobody writes any more; */
     CTRACE_SURVEYED_ = 1,      /* it is full and written, with its whole calls counted; */
     CTRACE_LATE_ = 2,          /* or the wait for its writers is over */
@@ -199,7 +202,7 @@ __asm__(".ifndef ctrace_c1_runtime\n"
         ".balign 32\n"
         ".weak ctrace_c1_runtime\n.hidden ctrace_c1_runtime\n.type ctrace_c1_runtime, @object\n"
         "ctrace_c1_runtime:\n"
-        ".long 1, ctrace_c1_flush - ., ctrace_c1_register - ., ctrace_c1_list - ., 991f - ., 0, 0, 0\n"
+        ".long 2, ctrace_c1_flush - ., ctrace_c1_register - ., ctrace_c1_list - ., 991f - ., 0, 0, 0\n"
         ".size ctrace_c1_runtime, . - ctrace_c1_runtime\n"
         ".popsection\n"
         /* No other segment of the file may share the page where semaphores begin (with lld the one
@@ -275,11 +278,15 @@ CTRACE_INLINE_ uint64_t ctrace_take_(struct ctrace_c1_buffer *buffer) {
     return ctrace_take_some_(buffer, 16);
 }
 
+CTRACE_INLINE_ void ctrace_put_(struct ctrace_c1_buffer *buffer, uint64_t position, uint64_t first, uint64_t tag) {
+    uint64_t *slot = (uint64_t *)(void *)((char *)buffer + position);
+    __atomic_store_n(&slot[0], first, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot[1], tag, __ATOMIC_RELEASE);
+}
+
 CTRACE_INLINE_ void ctrace_write_(struct ctrace_c1_buffer *buffer, uint64_t position, uint64_t time,
                                   uint64_t stack, uint64_t tag) {
-    uint64_t *slot = (uint64_t *)(void *)((char *)buffer + position);
-    __atomic_store_n(&slot[0], (time << 16 >> 16) | stack << 48, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot[1], tag, __ATOMIC_RELEASE);
+    ctrace_put_(buffer, position, (time << 16 >> 16) | stack << 48, tag);
 }
 
 CTRACE_INLINE_ uint64_t ctrace_now_(uint8_t clock) {
@@ -467,17 +474,32 @@ struct ctrace_c1_data {
     int is_name; /* the text is the name of a scope */
 };
 
-/* Returns up to 7 bytes of a text as a number. */
-CTRACE_INLINE_ uint64_t ctrace_piece_(const char *text, uint32_t piece) {
+/* Returns up to 7 bytes of a text in the bits of word 1 for them and their number. */
+CTRACE_INLINE_ uint64_t ctrace_bytes_(const char *text, uint32_t length) {
     uint64_t bytes = 0;
-    uint32_t low, high;
-    if (piece < 7) {
-        while (piece--) bytes = bytes << 8 | (unsigned char)text[piece];
-        return bytes;
+    uint32_t low, high, i;
+    if (length < 7) {
+        for (i = length; i--;) bytes = bytes << 8 | (unsigned char)text[i];
+    } else {
+        __builtin_memcpy(&low, text, 4);
+        __builtin_memcpy(&high, text + 3, 4);
+        bytes = low | (uint64_t)high << 24;
     }
-    __builtin_memcpy(&low, text, 4);
-    __builtin_memcpy(&high, text + 3, 4);
-    return low | (uint64_t)high << 24;
+    return bytes << 8 | (uint64_t)length << 5;
+}
+
+/* Writes a piece of a text to a slot. The first of 8 bytes and more are word 0, inverted. That must not be 0,
+ * which only bytes can cause that are no text: one of them becomes another. */
+CTRACE_INLINE_ void ctrace_write_piece_(struct ctrace_c1_buffer *buffer, uint64_t position, uint64_t time,
+                                        uint64_t stack, uint64_t kind, const char *text, uint32_t length) {
+    uint64_t first;
+    if (length < 8) {
+        ctrace_write_(buffer, position, time, stack, ctrace_bytes_(text, length) | kind);
+        return;
+    }
+    __builtin_memcpy(&first, text, 8);
+    first = ~first;
+    ctrace_put_(buffer, position, first ? first : 1, ctrace_bytes_(text + 8, length - 8) | (kind + CTRACE_LONG_));
 }
 
 /* Writes an entry, and before it the slots of its values and of its text. */
@@ -489,8 +511,8 @@ CTRACE_INLINE_ void ctrace_write_with_(struct ctrace_c1_buffer *buffer, uint64_t
     for (i = 0; i < data->count; i++, position += 16)
         ctrace_write_(buffer, position, time, data->values[i], data->values[i] >> 16 << 16 | CTRACE_VALUE_);
     if (text) do {
-        uint32_t piece = length < 7 ? length : 7;
-        ctrace_write_(buffer, position, time, stack, ctrace_piece_(text, piece) << 8 | (uint64_t)piece << 5 | kind);
+        uint32_t piece = length < CTRACE_PIECE_ ? length : (uint32_t)CTRACE_PIECE_;
+        ctrace_write_piece_(buffer, position, time, stack, kind, text, piece);
         kind = CTRACE_GOES_ON_;
         text += piece;
         length -= piece;
@@ -502,13 +524,13 @@ CTRACE_INLINE_ void ctrace_write_with_(struct ctrace_c1_buffer *buffer, uint64_t
 
 /* Returns the bytes of the slots of an entry and of what comes before it. */
 CTRACE_INLINE_ uint32_t ctrace_slots_of_(const struct ctrace_c1_data *data) {
-    uint32_t pieces = data->length ? (data->length + 6) / 7 : 1;
+    uint32_t pieces = data->length ? (data->length + CTRACE_PIECE_ - 1) / CTRACE_PIECE_ : 1;
     return 16 * (data->count + (data->text ? pieces : 0) + 1);
 }
 
 /* Writes an event that found no slot, or the last one. `position` is the slot taken in the thread's
- * own buffer; below 64 there is none. `data` is 0, or that of an entry which needs more slots than one;
- * none may be taken then. Returns 0 if the event had to be dropped. */
+ * own buffer; below 64 there is none. `data` is 0, or that of an entry which needs more slots than one: it is not
+ * written to a last slot that was taken. Returns 0 if the event had to be dropped. */
 CTRACE_FN_ int ctrace_c1_slow_with(uint64_t position, uint64_t stack, uint64_t tag,
                                    const struct ctrace_c1_data *data) {
     uint64_t time = position < CTRACE_FIRST_ ? 0 : ctrace_now_(CTRACE_TSC_);
@@ -638,6 +660,38 @@ CTRACE_FN_ uint64_t ctrace_c1_enter_named(uintptr_t site, uintptr_t sp, const ch
 CTRACE_FN_ uint64_t ctrace_c1_enter_valued(uintptr_t site, uintptr_t sp, uint64_t value) {
     struct ctrace_c1_data data = {&value, 0, 1, 0, 0};
     return ctrace_c1_slow_with(0, sp >> 4, ctrace_tag_(site, sp), &data) ? ctrace_handle_(site, sp) : 0;
+}
+
+/* Whether a float of these bits is an integer of less than 16 bits, which is put into `small`. No
+ * floating-point instruction finds out, as these may raise the program's floating-point exceptions. */
+CTRACE_INLINE_ int ctrace_small_float_(uint64_t bits, int64_t *small) {
+    uint64_t exponent = (bits >> 52 & 0x7ff) - 1023, mantissa = bits << 12 >> 12 | UINT64_C(1) << 52;
+    *small = 0;
+    if (bits == 0) return 1;
+    if (exponent >= 15 || mantissa << (12 + exponent)) return 0;
+    *small = (int64_t)(mantissa >> (52 - exponent));
+    if (bits >> 63) *small = -*small;
+    return 1;
+}
+
+/* Writes the value of a plot. A small integer, also as a float, is in the slot of the entry, in place of those
+ * bits of the stack pointer that the buffer's tells as well. */
+CTRACE_FN_ void ctrace_c1_plot(uintptr_t site, uintptr_t sp, uint64_t value, int is_float) {
+    struct ctrace_c1_buffer *buffer = ctrace_c1_mine;
+    struct ctrace_c1_data data = {&value, 0, 1, 0, 0};
+    int64_t small = (int64_t)value;
+    uint64_t position = 0;
+    int is_small = is_float ? ctrace_small_float_(value, &small) : small == (int16_t)small;
+    if (is_small && buffer && buffer->clock == CTRACE_TSC_ &&
+        (sp & ~UINT64_C(15)) - buffer->stack + CTRACE_NEAR_ < 2 * CTRACE_NEAR_) {
+        position = ctrace_take_(buffer);
+        if (!CTRACE_UNLIKELY_(!ctrace_is_plain_(position))) {
+            uint64_t tag = site | CTRACE_SAMPLE_ | (uint64_t)is_float << 47 | (uint64_t)small << 48;
+            ctrace_write_(buffer, position, __builtin_ia32_rdtsc(), sp >> 4, tag);
+            return;
+        }
+    }
+    ctrace_c1_slow_with(position, sp >> 4, ctrace_tag_(site, sp), &data);
 }
 
 /* Writes a message of so many bytes, 1008 at most. */
@@ -835,7 +889,9 @@ CTRACE_INLINE_ uint64_t ctrace_float_(double value) {
     CTRACE_ENTER_BY_(flags, (CTRACE_LISTED_(name, list, value)), group, field,                         \
                      ctrace_c1_enter_valued(ctrace_site_, ctrace_sp_, CTRACE_BITS_(value)))
 #define CTRACE_PLOT_(name, list, group, field, value)                                                  \
-    ((void)CTRACE_WITH_VALUE_(12 | 2 << 8, name, list, group, field, value))
+    ((void)CTRACE_ENTER_BY_(12 | 2 << 8, (CTRACE_LISTED_(name, list, value)), group, field,            \
+                            (ctrace_c1_plot(ctrace_site_, ctrace_sp_, CTRACE_BITS_(value),             \
+                                            CTRACE_TYPE_(value) == 2), 0)))
 #define CTRACE_FRAME_(name, group, field) ((void)CTRACE_ENTER_(4 | 3 << 8, name, group, field))
 #define CTRACE_MESSAGE_(level, group, field, ...)                                                      \
     ((void)CTRACE_ENTER_BY_(12 | 1 << 8 | (level) << 16, CTRACE_ONE_(__VA_ARGS__) "\0message:str", group, \

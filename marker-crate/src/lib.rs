@@ -43,8 +43,9 @@
 //!   thread writes 16 bytes for a call, 32 for one that calls other scopes, into its own buffer. It
 //!   enters the kernel once in 4032 bytes.
 //! - A dormant point is the same comparison and jump, and nothing else. Active, it costs about
-//!   as much as two bare `rdtsc`; a message costs its formatting besides. A value takes 16 bytes of
-//!   the buffer, and so do each 7 bytes of a message.
+//!   as much as two bare `rdtsc`; a message costs its formatting besides. It takes 16 bytes of the
+//!   buffer, and so do each value and each 15 bytes of a message. A plot needs no room for its value
+//!   if that is an integer of less than 16 bits, also as a float.
 //! - A thread gets one buffer of 4 KiB when it first uses an active scope. Other threads have none.
 //!   Buffers of threads that ended are used again.
 //! - At start, one thread-specific key is made. Nothing else runs unasked.

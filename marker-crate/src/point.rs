@@ -23,9 +23,13 @@
 /// **Stack:** active and with placeholders, about 1.1 KiB, and what the formatting needs. Leave
 /// messages out of code on tiny stacks, or put them into a group that is not chosen.
 ///
-/// **Cost:** dormant, that of a dormant scope. Active, about that of two `rdtsc`, some 3 ns for each
-/// 7 bytes, and that of formatting: some 30 ns for an integer. A text without placeholders needs no
-/// formatting. **Signals:** may be used in a handler, if the arguments may be formatted there.
+/// Where one or two arguments follow the text and all placeholders are `{}`, integers and `&str` are
+/// written without `core::fmt`, which is faster. The types of such arguments must be known at the
+/// message: write that of a closure's parameter (`|n: u32| message!("{}", n)`).
+///
+/// **Cost:** dormant, that of a dormant scope. Active, about that of two `rdtsc`, some 5 ns for each
+/// 15 bytes, and that of formatting: some 10 ns for an integer, or 25 ns by `core::fmt`. A text
+/// without placeholders needs no formatting. **Signals:** may be used in a handler, if the arguments may be formatted there.
 #[macro_export]
 macro_rules! message {
     (level = $level:ident, group = $group:expr, $format:literal $($arguments:tt)*) => {
@@ -60,8 +64,8 @@ macro_rules! message {
 /// none of the characters `,:[]`. The value is an integer of up to 64 bits or a float; it is
 /// computed only while somebody traces the plot.
 ///
-/// **Cost:** dormant, that of a dormant scope; active, about that of two `rdtsc`. **Signals:** may
-/// be used in a handler.
+/// **Cost:** dormant, that of a dormant scope; active, about that of two `rdtsc`, and less for an
+/// integer of less than 16 bits, also as a float. **Signals:** may be used in a handler.
 #[macro_export]
 macro_rules! plot {
     ($name:expr, $value:expr $(,)?) => {

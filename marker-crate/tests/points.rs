@@ -96,7 +96,7 @@ fn values_come_through() {
         for n in [u64::MAX, 1 << 15, 1 << 16, 1 << 63] {
             plot!("unsigned", n);
         }
-        for x in [0.1, -0.0, f64::INFINITY] {
+        for x in [0.1, -0.0, f64::INFINITY, 32_767.0, -3.0, 32_768.0] {
             plot!("float", x, unit = "ms");
         }
         for n in 0..2 {
@@ -107,11 +107,45 @@ fn values_come_through() {
     let bits = |values: &[u64]| values.iter().map(|value| vec![*value]).collect::<Vec<_>>();
     assert_eq!(read.values(&signed), bits(&[1 << 63, u64::MAX, 0, 0x1234_5678_9abc_def0]));
     assert_eq!(read.values(&unsigned), bits(&[u64::MAX, 1 << 15, 1 << 16, 1 << 63]));
-    let floats = [0.1_f64, -0.0, f64::INFINITY].map(f64::to_bits);
+    let floats = [0.1_f64, -0.0, f64::INFINITY, 32_767.0, -3.0, 32_768.0].map(f64::to_bits);
     assert_eq!(read.values(&float), bits(&floats));
     let half = 2.5_f64.to_bits();
     assert_eq!(read.values(&four), [[0, 0, u64::MAX, half], [1, 1, u64::MAX, half]]);
     assert!(read.entries.iter().all(|entry| entry.text.is_none()));
+    assert_eq!(read.samples, 5, "-1 twice, 0, and two floats");
+}
+
+#[test]
+fn a_small_value_is_in_the_entry_where_the_stack_pointer_is_near() {
+    #[inline(never)]
+    fn near() {
+        let _scope = scope!("near");
+        plot!("near or far", 2);
+    }
+    #[inline(never)]
+    fn far() {
+        let room = [1_u8; 700_000];
+        let _scope = scope!("far");
+        plot!("near or far", black_box(&room)[699_999] + 2);
+    }
+    hook::install();
+    let (_plots, plots) = On::new("near or far");
+    let (_near, near_sites) = On::new("near");
+    let (_far, far_sites) = On::new("far");
+    let (tid, ()) = on_thread(|| {
+        near();
+        far();
+        near();
+    });
+    let read = written_by(tid);
+    assert_eq!(read.values(&plots).concat(), [2, 3, 2]);
+    assert_eq!(read.samples, 2);
+    let sps = |sites: &[u64]| {
+        let of = read.entries.iter().filter(|entry| sites.contains(&entry.event.site));
+        of.map(|entry| entry.event.sp).collect::<Vec<_>>()
+    };
+    let [first, far, last] = sps(&plots)[..] else { panic!("three plots") };
+    assert_eq!([vec![first, last], vec![far]], [sps(&near_sites), sps(&far_sites)]);
 }
 
 #[test]
@@ -175,9 +209,9 @@ fn messages_come_through() {
     assert_eq!(read.texts(&empty), ["", "1234567", "12345678"]);
     let taken =
         support::hook::flushed(0, |of| of == tid).iter().map(|page| page.taken()).sum::<u64>();
-    // Pieces: 5, 2 and 3 (12 and 14 bytes, with two of three), 1, 1 and 2; an entry each.
+    // Pieces: 3, 1 and 1 (12 and 14 bytes), 1, 1 and 1; an entry each.
     let bytes = ["plain text: 100 %, \"quoted\" \\ ü", "-5 of   ß{}…", "1234 of   ß{}…"];
-    let pieces = bytes.iter().map(|text| text.len().div_ceil(7) as u64).sum::<u64>() + 4;
+    let pieces = bytes.iter().map(|text| text.len().div_ceil(15) as u64).sum::<u64>() + 3;
     assert_eq!(taken, pieces + 6, "each slot counts");
 }
 

@@ -17,18 +17,22 @@ pub(super) const SIZE: usize = 4096;
 /// Offset of the first slot.
 pub(super) const FIRST: u32 = 64;
 /// The last slot. Whoever takes it empties the buffer.
-const LAST: u32 = 4080;
+pub(super) const LAST: u32 = 4080;
 const SLOTS: usize = 252;
 /// The bit in word 1 that marks a whole call.
 const WHOLE: u64 = 2;
-/// Kinds of slots before an entry, in word 1: a text begins,
+/// Kinds of slots before an entry, in word 1: a piece of a text, which begins with it,
 pub(super) const TEXT_BEGINS: u64 = 1 << 2;
-/// it goes on,
-pub(super) const TEXT_GOES_ON: u64 = 2 << 2;
 /// nothing,
 const FILLER: u64 = 3 << 2;
 /// a value.
 pub(super) const VALUE: u64 = 4 << 2;
+/// Not before an entry, but itself one of a point, with its small value from bit 47 on.
+pub(super) const SAMPLE: u64 = 7 << 2;
+/// The same pieces with eight further bytes, inverted, as word 0.
+pub(super) const LONG_TEXT_BEGINS: u64 = 5 << 2;
+/// The difference between the kinds of the first piece of a text and of a further one.
+pub(super) const TEXT_FURTHER: u64 = 1 << 2;
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"ctraceb\x01");
 
 #[repr(C)]
@@ -76,6 +80,7 @@ const _: () = assert!(
         && core::mem::offset_of!(Buffer, stack) == 56
         && core::mem::offset_of!(Buffer, slots) == FIRST as usize
         && (LAST - FIRST) as usize == (SLOTS - 1) * size_of::<Slot>()
+        && SLOTS.is_multiple_of(4)
 );
 
 impl Buffer {
@@ -118,8 +123,62 @@ impl Buffer {
     /// Returns whether every taken slot has been written. It is false in a handler that interrupted
     /// the writer.
     pub(super) fn is_written(&self) -> bool {
-        let mut taken = self.slots.iter().take(self.taken() as usize);
-        taken.all(|slot| slot.word1.load(Relaxed) != 0)
+        let taken = self.taken();
+        if taken as usize == SLOTS {
+            return !self.survey().0;
+        }
+        self.slots.iter().take(taken as usize).all(|slot| slot.word1.load(Relaxed) != 0)
+    }
+
+    /// Returns whether a slot is empty, and the number of slots that hold a whole call. It takes four
+    /// slots at a time: it is a part of the cost of every event.
+    fn survey(&self) -> (bool, u32) {
+        let (empty, whole): (u32, u32);
+        // SAFETY: reads the slots. Of this thread's handlers, which may write them meanwhile, an aligned
+        // word is read as it was or as it is.
+        unsafe {
+            core::arch::asm!(
+                "pxor {empty}, {empty}
+                 pxor {whole}, {whole}
+                 pxor {zero}, {zero}
+                 2:
+                 movq {low}, qword ptr [{slot} + 8]
+                 movhps {low}, qword ptr [{slot} + 24]
+                 movq {next}, qword ptr [{slot} + 40]
+                 movhps {next}, qword ptr [{slot} + 56]
+                 movaps {high}, {low}
+                 shufps {low}, {next}, 0x88
+                 shufps {high}, {next}, 0xdd
+                 por {high}, {low}
+                 pcmpeqd {high}, {zero}
+                 por {empty}, {high}
+                 pslld {low}, {above}
+                 psrld {low}, 31
+                 paddd {whole}, {low}
+                 add {slot}, 64
+                 cmp {slot}, {end}
+                 jne 2b
+                 pmovmskb {empties:e}, {empty}
+                 pshufd {low}, {whole}, 0x4e
+                 paddd {whole}, {low}
+                 pshufd {low}, {whole}, 0xb1
+                 paddd {whole}, {low}
+                 movd {wholes:e}, {whole}",
+                slot = inout(reg) self.slots.as_ptr() => _,
+                end = in(reg) self.slots.as_ptr_range().end,
+                empty = out(xmm_reg) _,
+                whole = out(xmm_reg) _,
+                zero = out(xmm_reg) _,
+                low = out(xmm_reg) _,
+                high = out(xmm_reg) _,
+                next = out(xmm_reg) _,
+                empties = lateout(reg) empty,
+                wholes = lateout(reg) whole,
+                above = const 31 - WHOLE.trailing_zeros(),
+                options(nostack, readonly),
+            );
+        }
+        (empty != 0, whole)
     }
 
     /// Returns whether a fork has wiped it.
@@ -134,10 +193,9 @@ impl Buffer {
 
     /// Returns the number of events in this batch, and stores its number of whole calls.
     pub(super) fn count_events(&self) -> u64 {
-        let whole = |slot: &&Slot| slot.word1.load(Relaxed) & WHOLE != 0;
-        let whole = self.slots.iter().filter(whole).count();
+        let (_, whole) = self.survey();
         self.whole.store(whole as u16, Relaxed);
-        u64::from(self.taken()) + whole as u64
+        u64::from(self.taken() + whole)
     }
 
     /// Returns whether an event was written outside the slots of this batch, by a writer that was
@@ -175,6 +233,31 @@ mod tests {
     use ctrace_common::{BUFFER_LEN, BUFFER_MAGIC, BUFFER_SLOTS, BufferHeader, HEADER_LEN, Mark};
 
     #[test]
+    fn a_survey_finds_every_slot() {
+        let whole = |slot: usize| slot.is_multiple_of(3);
+        // SAFETY: zeros are a buffer without events.
+        let buffer: Buffer = unsafe { core::mem::zeroed() };
+        // Only the lower or only the upper half of it is not zero.
+        let tag = |slot: usize| match whole(slot) {
+            true => WHOLE,
+            false => 1 << (slot % 2 * 40),
+        };
+        for slot in 0..SLOTS {
+            assert_eq!(
+                buffer.survey(),
+                (true, (0..slot).filter(|slot| whole(*slot)).count() as u32)
+            );
+            buffer.slots[slot].write(5, tag(slot));
+        }
+        assert_eq!(buffer.survey(), (false, 84));
+        for slot in 0..SLOTS {
+            buffer.slots[slot].write(5, 0);
+            assert_eq!(buffer.survey(), (true, 84 - u32::from(whole(slot))), "{slot}");
+            buffer.slots[slot].write(5, tag(slot));
+        }
+    }
+
+    #[test]
     fn the_layout_is_the_one_that_ctrace_reads() {
         macro_rules! check {
             ($($field:ident),*) => {
@@ -192,9 +275,12 @@ mod tests {
         assert_eq!(offset_of!(Slot, word1), offset_of!(Mark, tag));
         assert_eq!(size_of::<Slot>(), size_of::<Mark>());
         assert_eq!((MAGIC, WHOLE), (BUFFER_MAGIC, Mark::WHOLE));
-        assert_eq!((TEXT_BEGINS, TEXT_GOES_ON), (Mark::NAME_BEGINS, Mark::NAME_GOES_ON));
-        assert_eq!((FILLER, VALUE), (Mark::FILLER, Mark::VALUE));
+        let kinds = |first| (first, first + TEXT_FURTHER);
+        assert_eq!(kinds(TEXT_BEGINS), (Mark::NAME_BEGINS, Mark::NAME_GOES_ON));
+        assert_eq!(kinds(LONG_TEXT_BEGINS), (Mark::LONG_NAME_BEGINS, Mark::LONG_NAME_GOES_ON));
+        assert_eq!((FILLER, VALUE, SAMPLE), (Mark::FILLER, Mark::VALUE, Mark::SAMPLE));
         assert_eq!(super::super::text::LONGEST, Mark::LONGEST_TEXT);
+        assert_eq!(super::super::record::PIECE, Mark::LONGEST_PIECE);
         assert_eq!(clock::MASK, (1 << Mark::TIME_BITS) - 1);
         assert_eq!(clock::TSC, ctrace_common::CLOCK_TSC);
         assert_eq!(clock::MONOTONIC, ctrace_common::CLOCK_MONOTONIC);

@@ -230,6 +230,23 @@ extern "C" fn slow_entry() {
     )
 }
 
+/// Returns the address of the buffer to write to; 0 means to take the slow path.
+#[inline(always)]
+pub(super) fn fast() -> usize {
+    let fast;
+    // SAFETY: reads a word of this thread's part, as `enter` does.
+    unsafe {
+        core::arch::asm!(
+            "mov {fast}, qword ptr [rip + {local}.local@gottpoff]",
+            "mov {fast}, qword ptr fs:[{fast}]",
+            fast = out(reg) fast,
+            local = sym ctrace_marker_enter,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    fast
+}
+
 /// Returns the thread's part, for callers other than `enter`.
 #[unsafe(naked)]
 pub(super) extern "C" fn local() -> *const Local {

@@ -2,13 +2,14 @@
 //!
 //! From the scope outwards: `site` is a scope's code, `enter` the few instructions that write an
 //! event, `slow` the rare cases. `point` is the code of points and of scopes with values, `source`
-//! their values, `record` writes them. `flush` and `thread` take, empty and give back buffers.
+//! their values, `text` and `format` make the text of a message, `record` writes them, `sample` a value alone. `flush` and `thread` take, empty and give back buffers.
 //! `buffer` is the memory that ctrace reads.
 
 mod buffer;
 mod clock;
 mod enter;
 mod flush;
+mod format;
 pub(crate) mod guard;
 mod list;
 mod marker_fn;
@@ -16,6 +17,7 @@ pub(crate) mod named;
 mod point;
 mod record;
 mod runtime;
+mod sample;
 mod site;
 mod slow;
 mod source;
@@ -35,8 +37,9 @@ fn fence() {
 /// The expansion of the macros.
 pub(crate) mod private {
     pub use super::enter::ctrace_marker_enter as enter;
+    pub use super::format::{ByFmt, Directly, Never, Shown, around};
     pub use super::guard::{begun, nothing};
     pub use super::record::{low, tag};
-    pub use super::source::{Lazy, Named, Nothing, Source, formatted};
+    pub use super::source::{Lazy, Named, Nothing, Sample, Source, formatted};
     pub use super::texts::{Texts, head, id, plain, section};
 }

@@ -95,7 +95,7 @@ macro_rules! __message {
         $crate::__point!(
             12, 1, $level, $crate::__private::head($format, 64), &[("message", "")], $group,
             $crate::__private::formatted(const { $crate::__private::plain($format) }, |text| {
-                text.format(::core::format_args!($format $($arguments)*))
+                $crate::__format!(text, $format, [$($arguments)*])
             })
         )
     };
@@ -112,7 +112,7 @@ macro_rules! __plot {
             $name,
             &[("value", $unit)],
             $group,
-            $crate::__private::Lazy(|| ($crate::__private::number($value),))
+            $crate::__private::Sample(|| $crate::__private::number($value))
         )
     };
 }

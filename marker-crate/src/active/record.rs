@@ -4,13 +4,14 @@
 //! points, which do more than an instruction's worth of work anyway.
 
 use super::{
-    buffer::{Buffer, FIRST, SIZE, TEXT_BEGINS, TEXT_GOES_ON, VALUE},
-    clock, list, slow, thread,
+    buffer::{Buffer, FIRST, LONG_TEXT_BEGINS, SIZE, TEXT_BEGINS, TEXT_FURTHER, VALUE},
+    clock, enter, list, slow, thread,
 };
-use core::sync::atomic::Ordering::Relaxed;
 
-/// The bytes of a text in a slot.
-const PIECE: usize = 7;
+/// The most bytes of a text in a slot: eight are its word 0, the others are in word 1.
+pub(super) const PIECE: usize = 15;
+/// The position in word 1 of the number of bytes there.
+const LENGTH: u32 = 5;
 
 /// An event, and what its slots are preceded by.
 pub(super) struct Record<'a> {
@@ -24,7 +25,7 @@ impl Record<'_> {
     /// Returns the bytes of all its slots.
     #[inline]
     pub(super) fn bytes(&self) -> u32 {
-        let pieces = self.text.map_or(0, |text| text.len().div_ceil(PIECE).max(1));
+        let pieces = self.text.map_or(0, pieces);
         (self.values.len() + pieces + 1) as u32 * 16
     }
 
@@ -36,19 +37,22 @@ impl Record<'_> {
             slot.write(self.word0 & clock::MASK | value << 48, value >> 16 << 16 | VALUE);
         }
         if let Some(text) = self.text {
-            let (pieces, rest) = text.as_chunks::<PIECE>();
-            let mut kind = TEXT_BEGINS;
-            for (piece, slot) in pieces.iter().zip(&mut slots) {
-                slot.write(self.word0, whole_piece(piece) << 8 | 7 << 5 | kind);
-                kind = TEXT_GOES_ON;
-            }
-            if (!rest.is_empty() || pieces.is_empty())
-                && let Some(slot) = slots.next()
-            {
-                slot.write(
-                    self.word0,
-                    last_piece(text, rest.len()) << 8 | (rest.len() as u64) << 5 | kind,
-                );
+            let (mut rest, mut further) = (text, 0);
+            for slot in slots.by_ref().take(pieces(text)) {
+                let (piece, after) = rest.split_at(rest.len().min(PIECE));
+                let before = &text[..text.len() - after.len()];
+                match piece.first_chunk() {
+                    // Text has no byte 0xff, so word 0 is not 0.
+                    Some(first) => slot.write(
+                        !u64::from_le_bytes(*first),
+                        last_bytes(before, piece.len() - 8) | (LONG_TEXT_BEGINS + further),
+                    ),
+                    None => slot.write(
+                        self.word0,
+                        last_bytes(before, piece.len()) | (TEXT_BEGINS + further),
+                    ),
+                }
+                (rest, further) = (after, TEXT_FURTHER);
             }
         }
         if let Some(slot) = slots.next() {
@@ -57,20 +61,21 @@ impl Record<'_> {
     }
 }
 
-/// Returns the bytes of a piece as a number. (A loop would store them one by one and wait for that.)
+/// Returns the number of slots of a text. An empty one has a slot, too.
 #[inline]
-fn whole_piece(&[a, b, c, d, e, f, g]: &[u8; PIECE]) -> u64 {
-    let (low, high) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([d, e, f, g]));
-    u64::from(low) | u64::from(high) << 24
+fn pieces(text: &[u8]) -> usize {
+    text.len().div_ceil(PIECE).max(1)
 }
 
-/// Returns the last bytes of a text, fewer than a piece has, as a number.
+/// Returns the last bytes of a text, at most seven, in the bits of word 1 for them and their number.
+/// (A loop would store them one by one and wait for that.)
 #[inline]
-fn last_piece(text: &[u8], length: usize) -> u64 {
-    match text.last_chunk() {
-        Some(piece) => whole_piece(piece) >> ((PIECE - length) * 8),
-        None => text.iter().rev().fold(0, |bytes, byte| bytes << 8 | u64::from(*byte)),
-    }
+fn last_bytes(text: &[u8], length: usize) -> u64 {
+    let bytes = match text.last_chunk() {
+        Some(last) => u64::from_le_bytes(*last) >> ((7 - length) * 8) & !0xff,
+        None => text.iter().rev().fold(0, |bytes, byte| (bytes | u64::from(*byte)) << 8),
+    };
+    bytes | (length as u64) << LENGTH
 }
 
 /// Returns word 1 of an entry in a function with this stack pointer.
@@ -93,15 +98,14 @@ pub fn low(sp: u64) -> u64 {
 pub(super) fn record(site: u64, sp: u64, values: &[u64], text: Option<&[u8]>) {
     let word0 = low(sp) | clock::tsc() & clock::MASK;
     let record = Record { word0, word1: tag(site, sp), values, text };
-    let local = thread::this_thread();
     let bytes = record.bytes();
     let mut taken = None;
-    if let Some(buffer) = list::at(local.fast.load(Relaxed)) {
+    if let Some(buffer) = list::at(enter::fast()) {
         let position = buffer.take(bytes);
         if (FIRST..SIZE as u32 - bytes).contains(&position) {
             return record.put(buffer, position);
         }
         taken = Some((buffer, position));
     }
-    slow::write(local, taken, record);
+    slow::write(thread::this_thread(), taken, record);
 }

@@ -35,7 +35,7 @@ pub(super) extern "C" fn flush(buffer: &Buffer) {
         crate::__probes_page!(),
         ".pushsection ctrace_runtime,\"a\",@progbits",
         ".balign 32",
-        "775: .long 1",
+        "775: .long 2",
         ".long {site}.site - .",
         ".long {register}.site - .",
         ".long {list} - .",

@@ -2,10 +2,11 @@
 
 use super::{
     record::record,
-    text::{CUT, LONGEST, Text},
+    sample,
+    text::{CUT, LONGEST, Room, Text},
     texts::head,
 };
-use crate::value::Values;
+use crate::value::{Number, Values};
 
 /// Something that writes an entry and what comes before it, once its site is on.
 pub trait Source {
@@ -37,6 +38,21 @@ impl<F: FnOnce() -> V, V: Values> Source for Lazy<F> {
     #[inline(always)]
     fn record(self, site: u64, sp: u64) {
         record(site, sp, (self.0)().bits().as_ref(), None);
+    }
+}
+
+/// The value of a plot, computed when it is needed.
+pub struct Sample<F>(pub F);
+
+impl<F: FnOnce() -> N, N: Number> Source for Sample<F> {
+    const TYPES: &'static [&'static str] = &[N::TYPE];
+
+    #[inline(always)]
+    fn record(self, site: u64, sp: u64) {
+        match const { N::TYPE.as_bytes() } {
+            b"f64" => sample::float(site, sp, (self.0)().bits()),
+            _ => sample::integer(site, sp, (self.0)().bits()),
+        }
     }
 }
 
@@ -78,11 +94,11 @@ struct Formatted<F> {
 
 /// Makes the source of a message. `plain` is the text if there is nothing to format.
 #[inline(always)]
-pub fn formatted(plain: Option<&'static str>, format: impl FnOnce(&mut Text)) -> impl Source {
+pub fn formatted(plain: Option<&'static str>, format: impl FnOnce(&mut Text<'_>)) -> impl Source {
     Formatted { plain, format }
 }
 
-impl<F: FnOnce(&mut Text)> Source for Formatted<F> {
+impl<F: FnOnce(&mut Text<'_>)> Source for Formatted<F> {
     const TYPES: &'static [&'static str] = &["str"];
 
     #[inline(always)]
@@ -98,8 +114,9 @@ impl<F: FnOnce(&mut Text)> Source for Formatted<F> {
 /// Formats the text in a frame of its own, which the function around the message then lacks.
 #[cold]
 #[inline(never)]
-fn record_text(site: u64, sp: u64, format: impl FnOnce(&mut Text)) {
-    let mut text = Text::new();
+fn record_text(site: u64, sp: u64, format: impl FnOnce(&mut Text<'_>)) {
+    let mut room = Room::uninit();
+    let mut text = Text::new(&mut room);
     format(&mut text);
     record(site, sp, &[], Some(text.as_bytes()));
 }

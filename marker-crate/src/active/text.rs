@@ -5,20 +5,26 @@ use core::{fmt, mem::MaybeUninit};
 /// The most bytes of a text. This is `Mark::LONGEST_TEXT`.
 pub(super) const LONGEST: usize = 1008;
 pub(super) const CUT: &[u8] = "…".as_bytes();
+/// A sign and three times eight digits.
+const LONGEST_INTEGER: usize = 25;
+const DIGITS_8: u64 = 100_000_000;
+
+/// Memory for a text. It is no part of [`Text`]: the compiler would fill it with zeros along with the
+/// length.
+pub(super) type Room = MaybeUninit<[u8; LONGEST]>;
 
 /// A text of up to 1008 bytes. It is cut between two characters, and then ends in "…".
-pub struct Text {
-    /// The first `length` bytes are written. (Of an array of uninitialized bytes, the compiler would
-    /// write all.)
-    bytes: MaybeUninit<[u8; LONGEST]>,
+pub struct Text<'a> {
+    /// The first `length` bytes are written.
+    bytes: &'a mut Room,
     length: usize,
     is_cut: bool,
 }
 
-impl Text {
+impl<'a> Text<'a> {
     #[inline]
-    pub(super) fn new() -> Text {
-        Text { bytes: MaybeUninit::uninit(), length: 0, is_cut: false }
+    pub(super) fn new(bytes: &'a mut Room) -> Text<'a> {
+        Text { bytes, length: 0, is_cut: false }
     }
 
     #[inline]
@@ -31,6 +37,46 @@ impl Text {
     #[inline]
     pub fn format(&mut self, text: fmt::Arguments<'_>) {
         let _ = fmt::Write::write_fmt(self, text);
+    }
+
+    /// Appends a text.
+    #[inline]
+    pub fn add(&mut self, text: &str) {
+        let _ = fmt::Write::write_str(self, text);
+    }
+
+    /// Appends a number in decimal digits.
+    pub fn add_integer(&mut self, magnitude: u64, is_negative: bool) {
+        if self.length > LONGEST - LONGEST_INTEGER {
+            return self.format(format_args!("{}{magnitude}", if is_negative { "-" } else { "" }));
+        }
+        if is_negative {
+            self.append(b"-");
+        }
+        if magnitude < DIGITS_8 {
+            return self.add_digits(magnitude as u32, true);
+        }
+        let (high, low) = (magnitude / DIGITS_8, (magnitude % DIGITS_8) as u32);
+        if high < DIGITS_8 {
+            self.add_digits(high as u32, true);
+        } else {
+            self.add_digits((high / DIGITS_8) as u32, true);
+            self.add_digits((high % DIGITS_8) as u32, false);
+        }
+        self.add_digits(low, false);
+    }
+
+    /// Appends the digits of a number of at most eight, with leading zeros unless it `begins`. There is
+    /// room for eight.
+    #[inline]
+    fn add_digits(&mut self, number: u32, begins: bool) {
+        let digits = eight_digits(number);
+        let zeros = if begins { (digits.trailing_zeros() / 8).min(7) } else { 0 };
+        let text = (digits | u64::from_le_bytes([b'0'; 8])) >> (8 * zeros);
+        let to = self.bytes.as_mut_ptr().cast::<u8>();
+        // SAFETY: after `length` bytes, there is room for eight.
+        unsafe { to.add(self.length).cast::<u64>().write_unaligned(text.to_le()) };
+        self.length += 8 - zeros as usize;
     }
 
     /// Appends as much of a text as there is room for.
@@ -58,6 +104,17 @@ impl Text {
     }
 }
 
+/// Returns the eight digits of a number below 100,000,000, the first one in the lowest byte. Each step
+/// halves all parts of the number at once.
+#[inline]
+fn eight_digits(number: u32) -> u64 {
+    let fours = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
+    let hundreds = ((fours * 5243) >> 19) & 0x0000_007f_0000_007f;
+    let twos = hundreds | (fours - hundreds * 100) << 16;
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | (twos - tens * 10) << 8
+}
+
 /// Copies bytes. Pieces of a message are short: most are copied without a call, as two words that may
 /// overlap.
 ///
@@ -83,7 +140,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
     }
 }
 
-impl fmt::Write for Text {
+impl fmt::Write for Text<'_> {
     #[inline]
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.is_cut {
@@ -107,7 +164,8 @@ mod tests {
     use std::string::String;
 
     fn text(pieces: &[&str]) -> String {
-        let mut text = Text::new();
+        let mut room = Room::uninit();
+        let mut text = Text::new(&mut room);
         let fits = pieces.iter().map(|piece| text.write_str(piece).is_ok()).last();
         assert_eq!(fits, Some(pieces.concat().len() <= LONGEST));
         String::from_utf8(text.as_bytes().to_vec()).unwrap()

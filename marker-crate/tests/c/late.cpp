@@ -31,7 +31,7 @@ static void read_names(struct ctrace_c1_buffer *buffer) {
     int length = -1;
     for (int i = 0; i < 252; i++) {
         uint64_t tag = buffer->slots[i][1];
-        int kind = (int)(tag >> 2 & 7), bytes = (int)(tag >> 5 & 7);
+        int kind = (int)(tag >> 2 & 7);
         if (!tag) continue;
         taken++;
         if (kind == 0) {
@@ -48,9 +48,7 @@ static void read_names(struct ctrace_c1_buffer *buffer) {
             fillers++;
             continue;
         }
-        CHECK(kind == 1 ? length == -1 : length >= 0 && length % 7 == 0);
-        if (kind == 1) length = 0;
-        for (int b = 0; b < bytes; b++) name[length++] = (char)(tag >> (8 + 8 * b));
+        length = add_piece(name, length, buffer->slots[i]);
         CHECK(length <= 252);
     }
     CHECK(length == -1);

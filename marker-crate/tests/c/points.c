@@ -105,6 +105,7 @@ static void check_kinds(void) {
     CHECK(value("queue", 0) == (uint64_t)-3 && value("byte", 0) == 200 && value("big", 0) == ~UINT64_C(0));
     CHECK(float_value("third", 0) == 0.5 && float_value("load", 0) == 2.5);
     CHECK(value("long", 0) == 3 && value("in net", 0) == 7);
+    CHECK(samples == 5); /* queue, byte, big (all bits are set, as in -1), long, in net */
     CHECK(entry("frames", 0)->count == 0 && entry("frames in net", 0)->length == -1);
     for (i = 0; i < sizeof names / sizeof names[0]; i++) CHECK(entry(names[i], 0)->sp == entry("around", 0)->sp);
     read_count = 0;
@@ -137,6 +138,22 @@ static void check_lengths(void) {
         CHECK(strcmp(is + strlen(is) - 3, "…") == 0 && strlen(is) == (n == 1 ? 1008u : 1007u));
     }
     CHECK(fillers > 0);
+    read_count = 0;
+}
+
+/* Eight bytes that are no text would make a slot look torn: one of them is changed. */
+static void check_bytes_that_are_no_text(void) {
+    static const char bytes[] = "bytes \xff\xff\xff\xff\xff\xff\xff\xff";
+    const char *is;
+    CHECK(switch_to("no text: %s", 1) > 0);
+    for (int n = 0; n < 2; n++) CTRACE_MESSAGE("no text: %s", bytes + n); /* eight and seven behind 15 */
+    CHECK(switch_to(NULL, 0) > 0);
+    finish();
+    is = text("no text: %s", 0);
+    CHECK(strlen(is) == 23 && memcmp(is, "no text: bytes ", 15) == 0);
+    CHECK(is[15] == '\xfe' && memcmp(is + 16, bytes + 7, 7) == 0);
+    is = text("no text: %s", 1);
+    CHECK(strlen(is) == 22 && strcmp(is + 9, bytes + 1) == 0);
     read_count = 0;
 }
 
@@ -185,6 +202,7 @@ int main(void) {
     start_reading();
     check_kinds();
     check_lengths();
+    check_bytes_that_are_no_text();
     check_handlers();
     return 0;
 }

@@ -11,37 +11,50 @@ struct read {
     char text[1009];
 };
 static struct read *reads;
-static int read_count, fillers;
+static int read_count, fillers, samples;
+
+/* A handler may interrupt this and read a page of its own. */
+static inline void add_read(struct read *next, uint64_t low, uint64_t tag) {
+    int at = __atomic_fetch_add(&read_count, 1, __ATOMIC_RELAXED);
+    CHECK(at < 2000000);
+    next->site = (const struct site *)(uintptr_t)(tag & 0x7fffffffffe0u);
+    next->sp = low >> 48;
+    next->whole = tag >> 1 & 1;
+    reads[at] = *next;
+}
 
 static inline void read_page(struct ctrace_c1_buffer *buffer) {
     struct read next;
     int i, is_new = 1;
     for (i = 0; i < 252; i++) {
         uint64_t low = buffer->slots[i][0], tag = buffer->slots[i][1];
-        int kind = (int)(tag >> 2 & 7), bytes = (int)(tag >> 5 & 7), b;
+        int kind = (int)(tag >> 2 & 7);
         if (!tag) continue;
         if (is_new) memset(&next, 0, sizeof next), next.length = -1, is_new = 0;
-        CHECK(low << 16);
+        CHECK(kind == 5 || kind == 6 ? low : low << 16);
         if (kind) CHECK((tag & 3) == 0);
         if (kind == 4) {
             CHECK(next.length == -1 && next.count < 4 && (tag & 0xffe0) == 0);
             next.values[next.count++] = low >> 48 | tag >> 16 << 16;
-        } else if (kind == 1 || kind == 2) {
-            CHECK(kind == 1 ? next.length == -1 : next.length > 0 && next.length % 7 == 0);
-            if (kind == 1) next.length = 0;
-            for (b = 0; b < bytes; b++) next.text[next.length++] = (char)(tag >> (8 + 8 * b));
+        } else if (kind == 1 || kind == 2 || kind == 5 || kind == 6) {
+            next.length = add_piece(next.text, next.length, buffer->slots[i]);
             CHECK(next.length <= 1008);
+        } else if (kind == 7) {
+            int small = (int16_t)(tag >> 48);
+            double as_float = small;
+            CHECK(next.length == -1 && next.count == 0);
+            next.count = 1;
+            next.values[0] = (uint64_t)(int64_t)small;
+            if (tag >> 47 & 1) memcpy(next.values, &as_float, 8);
+            add_read(&next, low, tag);
+            samples++;
+            is_new = 1;
         } else if (kind == 3 || tag & 1) {
             CHECK(next.length == -1 && next.count == 0);
             fillers += kind == 3;
         } else {
-            /* A handler may interrupt this and read a page of its own. */
-            int at = __atomic_fetch_add(&read_count, 1, __ATOMIC_RELAXED);
-            CHECK(kind == 0 && at < 2000000);
-            next.site = (const struct site *)(uintptr_t)(tag & 0x7fffffffffe0u);
-            next.sp = low >> 48;
-            next.whole = tag >> 1 & 1;
-            reads[at] = next;
+            CHECK(kind == 0);
+            add_read(&next, low, tag);
             is_new = 1;
         }
     }

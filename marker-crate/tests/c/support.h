@@ -186,4 +186,16 @@ static inline int check_nesting(uint32_t tid) {
     CHECK(depth == 0);
     return calls;
 }
+
+/* Appends the piece in a slot to a text of this length, -1 if it has none. Returns the new length. */
+static inline int add_piece(char *text, int length, const uint64_t *slot) {
+    int kind = (int)(slot[1] >> 2 & 7), bytes = (int)(slot[1] >> 5 & 7), is_first = kind == 1 || kind == 5, i;
+    CHECK(is_first || kind == 2 || kind == 6);
+    CHECK(is_first ? length == -1 : length > 0 && length % 15 == 0);
+    if (is_first) length = 0;
+    for (i = 0; kind > 4 && i < 8; i++) text[length++] = (char)(~slot[0] >> 8 * i);
+    for (i = 0; i < bytes; i++) text[length++] = (char)(slot[1] >> (8 + 8 * i));
+    return length;
+}
+
 #endif

@@ -109,7 +109,7 @@ pub(crate) fn runtimes(elf: &Elf) -> Vec<(u64, u64, u64, String)> {
     let entries = bytes.chunks(32).zip((address..).step_by(32));
     entries
         .map(|(entry, address)| {
-            assert_eq!((word(entry, 0), &entry[20..]), (1, &[0; 12][..]), "version and reserved");
+            assert_eq!((word(entry, 0), &entry[20..]), (2, &[0; 12][..]), "version and reserved");
             let to = |offset| follow(entry, address, offset).expect("not none");
             (to(4), to(8), to(12), elf.text(to(16)))
         })

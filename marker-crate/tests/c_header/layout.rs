@@ -37,6 +37,10 @@ fn equations() -> Vec<(String, u64)> {
     more("CTRACE_GOES_ON_", Mark::NAME_GOES_ON);
     more("CTRACE_FILLER_", Mark::FILLER);
     more("CTRACE_VALUE_", Mark::VALUE);
+    more("CTRACE_BEGINS_ + CTRACE_LONG_", Mark::LONG_NAME_BEGINS);
+    more("CTRACE_GOES_ON_ + CTRACE_LONG_", Mark::LONG_NAME_GOES_ON);
+    more("CTRACE_SAMPLE_", Mark::SAMPLE);
+    more("CTRACE_PIECE_", Mark::LONGEST_PIECE as u64);
     more("CTRACE_LONGEST_", Mark::LONGEST_NAME as u64);
     more("CTRACE_LONGEST_TEXT_", Mark::LONGEST_TEXT as u64);
     more("CTRACE_ERROR", SiteEntry::HIGHEST_LEVEL.into());

@@ -28,7 +28,7 @@ fn grouped(n: u64) -> u64 {
     black_box(n)
 }
 
-/// Takes 12 slots, or whole calls.
+/// Takes 9 slots, or whole calls.
 #[inline(never)]
 fn points(n: u64) {
     let _scope = scope!("valued", n = n, group = "prod");
@@ -125,7 +125,7 @@ pub extern "C" fn check() -> usize {
         (0..100).for_each(points);
         // The rest of a buffer is filled.
         let of_points = events() - before;
-        assert!((1200..1300).contains(&of_points), "{of_points} events of points");
+        assert!((900..1000).contains(&of_points), "{of_points} events of points");
         switch(-1);
         let before = events();
         calls();

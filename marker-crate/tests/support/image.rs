@@ -92,7 +92,7 @@ impl Image {
             }
         });
         let sites = sites.collect();
-        assert_eq!(runtime[0], 1);
+        assert_eq!(runtime[0], 2, "the version");
         let field = |offset| relative(&runtime, runtime_at, offset);
         let runtimes = runtime.len() / 32;
         let runtime = Runtime {

@@ -67,11 +67,12 @@ impl Page {
         let low = word0 >> Mark::TIME_BITS << Mark::SP_LOW;
         let rest = tag >> Mark::REST_SHIFT;
         let is_whole = tag & Mark::WHOLE != 0;
-        // For a whole call: the nearest to the header's, which is below 2^47.
+        let is_short = is_whole || tag & Mark::KIND == Mark::SAMPLE;
+        // For a whole call and a sample: the nearest to the header's, which is below 2^47.
         let near = self.header().stack as i64;
         let beyond = u64::BITS - Mark::SP_NEAR;
         let whole = near + ((low as i64 - near) << beyond >> beyond);
-        let sp = if is_whole { whole as u64 } else { low | rest << Mark::SP_NEAR };
+        let sp = if is_short { whole as u64 } else { low | rest << Mark::SP_NEAR };
         let event = Event {
             time,
             exit: tag & Mark::EXIT != 0,

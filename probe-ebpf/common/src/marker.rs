@@ -111,8 +111,22 @@ impl Mark {
     pub const FILLER: u64 = 3 << 2;
     /// A kind: a value of the entry behind, see [`value`](Self::value).
     pub const VALUE: u64 = 4 << 2;
-    /// The position in `tag` of a piece's number of bytes; the bytes are those above the lowest.
+    /// A kind: a piece of at least 8 bytes with which the name of the entry behind begins. Its first
+    /// bytes are in `time`, inverted.
+    pub const LONG_NAME_BEGINS: u64 = 5 << 2;
+    /// A kind: a further piece of at least 8 bytes of that name.
+    pub const LONG_NAME_GOES_ON: u64 = 6 << 2;
+    /// A kind: the entry of a point with its one value, a small integer, in place of bits of the stack
+    /// pointer. See [`sample`](Self::sample).
+    pub const SAMPLE: u64 = 7 << 2;
+    /// In a [`SAMPLE`](Self::SAMPLE): the value is a float.
+    pub const SAMPLE_IS_FLOAT: u64 = 1 << Self::REST_SHIFT;
+    /// The position of a [`SAMPLE`](Self::SAMPLE)'s value.
+    pub const SAMPLE_SHIFT: u32 = Self::REST_SHIFT + 1;
+    /// The position in `tag` of a piece's number of bytes there; the bytes are those above the lowest.
     pub const PIECE_SHIFT: u32 = 5;
+    /// The most bytes of a piece: 8 in `time`, the others in `tag`.
+    pub const LONGEST_PIECE: usize = 15;
     /// The most bytes of a name.
     pub const LONGEST_NAME: usize = 252;
     /// The most bytes of a text that is a value.
@@ -136,6 +150,31 @@ impl Mark {
             time: u64_at(bytes, offset_of!(Self, time)),
             tag: u64_at(bytes, offset_of!(Self, tag)),
         }
+    }
+
+    /// Returns whether `time` has the clock. Long pieces of a name have bytes there.
+    #[inline]
+    pub const fn has_time(&self) -> bool {
+        !matches!(self.tag & Self::KIND, Self::LONG_NAME_BEGINS | Self::LONG_NAME_GOES_ON)
+    }
+
+    /// Returns the bytes of a piece of a name, and their number.
+    #[inline]
+    pub const fn piece(&self) -> ([u8; Self::LONGEST_PIECE], usize) {
+        let [head, a, b, c, d, e, f, g] = self.tag.to_le_bytes();
+        let in_tag = (head >> Self::PIECE_SHIFT) as usize;
+        if self.has_time() {
+            return ([a, b, c, d, e, f, g, 0, 0, 0, 0, 0, 0, 0, 0], in_tag);
+        }
+        let [h, i, j, k, l, m, n, o] = (!self.time).to_le_bytes();
+        ([h, i, j, k, l, m, n, o, a, b, c, d, e, f, g], 8 + in_tag)
+    }
+
+    /// Returns the integer of a [`SAMPLE`](Self::SAMPLE), and whether it is the value of a float.
+    #[inline]
+    pub const fn sample(&self) -> (i16, bool) {
+        let integer = (self.tag >> Self::SAMPLE_SHIFT) as i16;
+        (integer, self.tag & Self::SAMPLE_IS_FLOAT != 0)
     }
 
     /// Returns the 64 bits of a [`VALUE`](Self::VALUE): 16 above the time, 48 above the kind.

@@ -106,6 +106,8 @@ pub(super) enum Moment {
     Exit,
     /// Entry and exit of a call of this duration.
     Whole(u64),
+    /// Entry of a point whose value is in the same slot.
+    Sample,
     /// No event: a piece of the name or of a value of the entry behind, or filler.
     Piece,
     /// A kind that this version of the format does not define.
@@ -137,9 +139,13 @@ impl Slot {
             0 => (Moment::Enter, far, Mark::SP_HIGH),
             Mark::EXIT => (Moment::Exit, far, Mark::SP_HIGH),
             Mark::WHOLE => (Moment::Whole(rest), near, Mark::SP_NEAR),
-            Mark::NAME_BEGINS | Mark::NAME_GOES_ON | Mark::FILLER | Mark::VALUE => {
-                (Moment::Piece, far, Mark::SP_HIGH)
-            }
+            Mark::NAME_BEGINS
+            | Mark::NAME_GOES_ON
+            | Mark::LONG_NAME_BEGINS
+            | Mark::LONG_NAME_GOES_ON
+            | Mark::FILLER
+            | Mark::VALUE => (Moment::Piece, far, Mark::SP_HIGH),
+            Mark::SAMPLE => (Moment::Sample, near, Mark::SP_NEAR),
             _ => (Moment::Unknown, far, Mark::SP_HIGH),
         };
         Self { time: time & TIME_MASK, sp, sp_bits, site: tag & Mark::SITE, moment }
@@ -153,7 +159,7 @@ impl Slot {
                 moment: Moment::Exit,
                 ..self
             },
-            Moment::Enter | Moment::Exit | Moment::Piece | Moment::Unknown => self,
+            Moment::Enter | Moment::Exit | Moment::Sample | Moment::Piece | Moment::Unknown => self,
         }
     }
 
@@ -166,10 +172,11 @@ impl Slot {
     }
 }
 
-/// Returns the times in the written slots.
+/// Returns the times in the written slots that have one.
 pub(super) fn written_times(buffer: &[u8; BUFFER_LEN]) -> impl Iterator<Item = u64> {
     let written = (0..BUFFER_SLOTS).filter(|index| Slot::is_written(buffer, *index));
-    written.map(|index| mark_at(buffer, index).time & TIME_MASK)
+    let marks = written.map(|index| mark_at(buffer, index)).filter(Mark::has_time);
+    marks.map(|mark| mark.time & TIME_MASK)
 }
 
 /// Returns whether every taken slot has been written.
@@ -259,13 +266,13 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn kinds_of_a_later_version_are_unknown() {
+    fn kinds_of_exits_and_whole_calls_are_unknown() {
         let (time, sp, site) = (0x1234_5678_9abc, 0x7ffd_cafe_b000, 0x5555_5555_4020);
         for (tag, moment) in [(0, Moment::Enter), (1, Moment::Exit), (3, Moment::Unknown)] {
             let mut bytes = buffer(64, 0, 0);
             put(&mut bytes, 3, (time, sp, site | tag, false));
             assert_eq!(Slot::read(&bytes, 3).moment, moment);
-            for kind in [20, 24, 28].into_iter().chain([4, 16].into_iter().filter(|_| tag != 0)) {
+            for kind in [4, 16, 20, 24, 28].into_iter().filter(|_| tag != 0) {
                 put(&mut bytes, 3, (time, sp, site | tag | kind, false));
                 assert_eq!(Slot::read(&bytes, 3).moment, Moment::Unknown);
                 assert_eq!(Slot::read(&bytes, 3).site, site);

@@ -355,7 +355,7 @@ impl Markers {
                 Moment::Piece => return,
                 Moment::Unknown => return malformed += 1,
                 Moment::Exit => Kind::ScopeExit,
-                Moment::Enter | Moment::Whole(_) => Kind::ScopeEnter,
+                Moment::Enter | Moment::Whole(_) | Moment::Sample => Kind::ScopeEnter,
             };
             if slot.site != last.0 {
                 last = (slot.site, sites.find(slot.site));
@@ -365,11 +365,11 @@ impl Markers {
                 Site::Other => return,
                 Site::Unknown => return malformed += 1,
             };
-            if place.is_point {
+            let is_entry = matches!(slot.moment, Moment::Enter | Moment::Sample);
+            if place.is_point && is_entry {
                 kind = Kind::Point;
-                if slot.moment != Moment::Enter {
-                    return malformed += 1;
-                }
+            } else if place.is_point || slot.moment == Moment::Sample {
+                return malformed += 1;
             }
             let sp = slot.stack_pointer(header.stack);
             let function = if place.is_named_late {

@@ -144,18 +144,6 @@ fn addresses_that_are_no_scope_are_counted() {
 }
 
 #[test]
-fn slots_of_an_unknown_kind_are_counted_and_left_out() {
-    let event = (2, STACK, SECTION, false);
-    // A name that is an exit, an unknown kind of no chosen scope, a value and an exit that are whole.
-    for (bits, site) in [(5, SECTION), (24, SECTION + 32), (18, SECTION), (3, SECTION)] {
-        let mut markers = markers();
-        markers.read(reading(0, 0, &[event, (1, STACK, site | bits, false), event]));
-        assert_eq!(events(&mut markers, 100).len(), 2, "{bits:#b}");
-        assert_eq!(markers.take_malformed(), 1, "{bits:#b}");
-    }
-}
-
-#[test]
 fn a_header_with_reserved_bits_is_not_read() {
     let mut markers = markers();
     let mut reading = reading(0, 0, &[(1, STACK, SECTION, false)]);

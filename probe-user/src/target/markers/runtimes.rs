@@ -5,10 +5,12 @@ use super::super::place::nops::NopBlock;
 use super::flaws::{Flaw, Flaws};
 use super::image::{Entry, Image, target, word};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 pub(super) const SECTION: &str = "ctrace_runtime";
-const VERSION: u32 = 1;
+/// The second writes longer pieces of texts; what the first writes means the same in both.
+const VERSIONS: RangeInclusive<u32> = 1..=2;
 /// More copies than any program has.
 const MOST: usize = 1024;
 
@@ -39,7 +41,7 @@ pub(super) fn read(image: &Image<'_>, layout: &ElfLayout, flaws: &mut Flaws) -> 
 }
 
 fn runtime(image: &Image<'_>, entry: &Entry) -> Result<MarkerRuntime, Flaw> {
-    if word(&entry.1, 0) != VERSION {
+    if !VERSIONS.contains(&word(&entry.1, 0)) {
         return Err(Flaw::Version);
     }
     let site = |at| {

@@ -35,3 +35,24 @@ fn a_process_has_so_many_buffers_and_no_more() {
     }
     assert_eq!(markers.take_malformed(), 70_000 - (1 << 16));
 }
+
+#[test]
+fn slots_of_an_unknown_kind_are_counted_and_left_out() {
+    let event = (2, STACK, SECTION, false);
+    // A name that is an exit, a sample that is one and of no chosen scope, a value, a long piece of a name
+    // and an exit that are whole, and a sample of a scope.
+    let kinds = [
+        (5, SECTION),
+        (29, SECTION + 32),
+        (18, SECTION),
+        (26, SECTION),
+        (3, SECTION),
+        (28, SECTION),
+    ];
+    for (bits, site) in kinds {
+        let mut markers = markers();
+        markers.read(reading(0, 0, &[event, (1, STACK, site | bits, false), event]));
+        assert_eq!(events(&mut markers, 100).len(), 2, "{bits:#b}");
+        assert_eq!(markers.take_malformed(), 1, "{bits:#b}");
+    }
+}

@@ -1,19 +1,60 @@
 use super::super::objects::MarkerPlace;
-use super::super::pieces::Carried;
-use super::tests::{BIAS, ID, SECTION, STACK, events, markers, reading};
+use super::super::pieces::{Carried, EntryValues};
+use super::tests::{BIAS, ID, SECTION, STACK, events, markers, reading, sample};
 use super::*;
 use crate::units::FuncId;
 
-/// The values of a point are found by its time, and a buffer may be read between two points that the clock
-/// does not tell apart.
-#[test]
-fn points_with_values_have_times_of_their_own() {
+fn markers_with_a_plot() -> Markers {
     let mut markers = markers();
     let carried = Carried { numbers: 1, has_text: false };
     let place = MarkerPlace { is_point: true, carried, ..MarkerPlace::new(FuncId(7), 0) };
     let object = MarkerObject { section: SECTION - BIAS, functions: [Some(place)].into() };
     let object = markers.add_object(object);
     markers.map_object(ID.pid, object, BIAS, Nanos::ZERO);
+    markers
+}
+
+/// Takes the values of all entries, with their times and stack pointers.
+#[derive(Default)]
+struct Values(Vec<(u64, u64, Option<u64>)>);
+
+impl MarkerSink for Values {
+    fn named(&mut self, _: FuncId, _: &[u8]) -> Option<FuncId> {
+        None
+    }
+
+    fn values(&mut self, event: &Event, values: Option<EntryValues<'_>>) {
+        self.0.push((event.ts(), event.sp(), values.map(|values| values.numbers[0])));
+    }
+
+    fn events(&mut self, _: usize, _: &[Event]) {}
+}
+
+#[test]
+fn a_sample_is_a_point_with_its_value() {
+    let mut markers = markers_with_a_plot();
+    // The stack pointer's high bits are those of the buffer's, and in their place is the value.
+    let sample_of = |time, value: u64| (time, 0, SECTION | 7 << 2 | value << 47, false);
+    let mut reading = reading(0, 0, &[sample_of(1000, 41 << 1), sample_of(3000, 41 << 1 | 1)]);
+    let stack = (STACK - 0x1230) & !15;
+    for slot in 0..2 {
+        let at = ctrace_common::HEADER_LEN + slot * ctrace_common::MARK_LEN;
+        reading.bytes[at + 6..at + 8].copy_from_slice(&((stack >> 4) as u16).to_le_bytes());
+    }
+    reading.bytes[56..64].copy_from_slice(&STACK.to_le_bytes());
+    markers.read(reading);
+    let mut values = Values::default();
+    markers.sample(sample(4000), Nanos::MAX, &mut values);
+    markers.release(Nanos::MAX, &mut values);
+    assert_eq!(values.0, [(500, stack, Some(41)), (1500, stack, Some(41.0_f64.to_bits()))]);
+    assert_eq!((markers.lost(), markers.take_malformed()), (0, 0));
+}
+
+/// The values of a point are found by its time, and a buffer may be read between two points that the clock
+/// does not tell apart.
+#[test]
+fn points_with_values_have_times_of_their_own() {
+    let mut markers = markers_with_a_plot();
     let point = (1000, STACK, SECTION, false);
     markers.read(reading(0, 0, &[point, point]));
     markers.read(reading(1, 2, &[point, (3000, STACK, SECTION, false)]));
