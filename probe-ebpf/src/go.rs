@@ -3,40 +3,47 @@
 //! The programs are separate, so that functions of other languages pay for nothing.
 
 use crate::{
-    aggregate, exit,
+    aggregate::{self, Caller},
+    exit,
     function::cookie,
-    output::{Task, event, traced_task},
+    output::{Task, Who, event_of, traced_task},
     registers::Registers,
     settings,
 };
 use aya_ebpf::{helpers::bpf_probe_read_user, macros::uprobe, programs::ProbeContext};
-use ctrace_common::{Goroutine, Kind};
+use ctrace_common::{Cookie, Goroutine, Kind};
 
 /// Returns the running goroutine in the place of the thread, and what stands for the stack pointer. A
 /// thread that runs no Go code here, such as C functions that Go calls, stays what it is.
 #[inline(always)]
-pub fn goroutine(task: Task, registers: &Registers<'_>) -> (Task, u64) {
+fn goroutine(task: Task, cookie: Cookie, registers: &Registers<'_>) -> Who {
     let (address, sp) = (registers.goroutine(), registers.sp());
     // SAFETY: the helper checks the address itself and fails on a bad one.
     let stack = unsafe { bpf_probe_read_user(address as *const [u64; 2]) };
-    if let Ok(stack) = stack {
-        let goroutine = Goroutine { address, stack };
-        if let Some(place) = goroutine.place(sp) {
-            return (Task { pid: task.pid, tid: goroutine.thread(task.pid) }, place);
-        }
+    let Ok(stack) = stack else { return Who::thread(task, registers) };
+    let id = match cookie.goid().bytes() {
+        // SAFETY: as above.
+        Some(bytes) => unsafe { bpf_probe_read_user(address.wrapping_add(bytes) as *const u64) },
+        None => Ok(0),
+    };
+    let goroutine = Goroutine { address, stack, id: id.unwrap_or(0) };
+    let Some(place) = goroutine.place(sp) else { return Who::thread(task, registers) };
+    Who {
+        task: Task { pid: task.pid, tid: goroutine.thread(task.pid) },
+        key: goroutine.key(task.pid),
+        sp: place,
     }
-    (task, sp)
 }
 
 #[uprobe]
 pub fn go_entry(ctx: ProbeContext) -> u32 {
     if let Some(task) = traced_task() {
-        let (task, sp) = goroutine(task, &Registers::of(&ctx));
-        let probe = cookie(&ctx).probe();
+        let cookie = cookie(&ctx);
+        let who = goroutine(task, cookie, &Registers::of(&ctx));
         if settings::AGGREGATES.load() != 0 {
-            aggregate::enter(task, probe, sp);
+            aggregate::enter(Caller::in_go(who), cookie.probe(), who.sp);
         } else {
-            event(task, Kind::Enter as u8, sp, probe, None);
+            event_of(who, Kind::Enter as u8, cookie.probe(), None);
         }
     }
     0
@@ -44,5 +51,9 @@ pub fn go_entry(ctx: ProbeContext) -> u32 {
 
 #[uprobe]
 pub fn go_exit_site(ctx: ProbeContext) -> u32 {
-    exit::leaves(&ctx, goroutine)
+    let kind = |cookie: Cookie| match cookie.is_jump_of_go() {
+        true => Kind::ExitJump,
+        false => Kind::ExitRet,
+    };
+    exit::leaves(&ctx, |cookie| kind(cookie) as u8, goroutine)
 }

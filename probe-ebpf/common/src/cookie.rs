@@ -12,7 +12,8 @@ const IN_PAGE: u64 = 0xfff;
 /// `cc` nibble, or [`NO_CONDITION`]), 40–47 the record kind that an exit site or a USDT site reports
 /// (0 elsewhere), 48–63 the site's index in the table of its program, or [`NO_INDEX`].
 /// The table is `VALUES` for programs that read values, and `JUMPS` for other exit sites. On a
-/// session link bits 32–47 are the site's offset in its page.
+/// session link bits 32–47 are the site's offset in its page. In functions of Go, bit 40 says that the
+/// site is a jump, and bits 41–47 are the place of a goroutine's id in its descriptor ([`GoidPlace`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cookie(pub u64);
 
@@ -37,6 +38,21 @@ impl Cookie {
     /// `JUMPS`.
     pub const fn exit(probe: u32, kind: u8, condition: u8, jump: u16) -> Self {
         Self(probe as u64 | (condition as u64) << 32 | (kind as u64) << 40 | (jump as u64) << 48)
+    }
+
+    /// Returns the same cookie for a function of Go. `is_jump`: it is the site of a jump that may leave it.
+    pub const fn of_go(self, is_jump: bool, goid: GoidPlace) -> Self {
+        Self(self.0 & !(0xff << 40) | (is_jump as u64) << 40 | (goid.0 as u64) << 41)
+    }
+
+    /// Returns true for a jump in a function of Go.
+    pub const fn is_jump_of_go(self) -> bool {
+        self.kind() & 1 != 0
+    }
+
+    /// Returns where descriptors of goroutines have their ids.
+    pub const fn goid(self) -> GoidPlace {
+        GoidPlace(self.kind() >> 1)
     }
 
     /// Returns the same cookie for a session link, whose program must distinguish entries from
@@ -66,5 +82,49 @@ impl Cookie {
     /// Returns the index in the table of the site's program.
     pub const fn index(self) -> u16 {
         (self.0 >> 48) as u16
+    }
+}
+
+/// The place of a goroutine's id in its descriptor: a number of words, below 128. 0: it is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GoidPlace(u8);
+
+impl GoidPlace {
+    pub const UNKNOWN: Self = Self(0);
+
+    /// Returns the place at this many bytes, if it is one of a word among the first 127.
+    pub const fn at(bytes: u64) -> Option<Self> {
+        if bytes == 0 || bytes % 8 != 0 || bytes >= 128 * 8 {
+            return None;
+        }
+        Some(Self((bytes / 8) as u8))
+    }
+
+    /// Returns the bytes before it, if it is known.
+    #[inline(always)]
+    pub const fn bytes(self) -> Option<u64> {
+        if self.0 == 0 { None } else { Some(self.0 as u64 * 8) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookies_of_go_tell_jumps_and_the_place_of_ids() {
+        for place in [GoidPlace::UNKNOWN, GoidPlace::at(152).unwrap(), GoidPlace::at(1016).unwrap()]
+        {
+            for is_jump in [false, true] {
+                let cookie = Cookie::exit(4711, 9, 5, 77).of_go(is_jump, place);
+                assert_eq!((cookie.goid(), cookie.is_jump_of_go()), (place, is_jump));
+                assert_eq!((cookie.probe(), cookie.condition(), cookie.index()), (4711, 5, 77));
+            }
+        }
+        assert_eq!(GoidPlace::at(160).unwrap().bytes(), Some(160));
+        assert_eq!(GoidPlace::UNKNOWN.bytes(), None);
+        for no_place in [0, 4, 156, 1024, u64::MAX] {
+            assert_eq!(GoidPlace::at(no_place), None, "{no_place}");
+        }
     }
 }

@@ -8,17 +8,18 @@ use crate::engine::by_process::ByProcess;
 use crate::engine::ledger::Ledger;
 use crate::engine::programs::Programs;
 use crate::engine::stack::Stacks;
+use crate::goroutines::first_name;
 use crate::hash::{IntMap, pair};
 use crate::report::ThreadReport;
 use crate::units::{FuncId, Nanos, Pid, ThreadId, Tid};
-use ctrace_common::is_goroutine;
+use ctrace_common::{goroutine_id, is_goroutine};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The number of rows of dead threads that are kept for a report.
 const MAX_ROWS: usize = 65_536;
-/// The name of all goroutines.
-const GOROUTINE: &str = "goroutine";
+/// The goroutine that runs `main`. The program ends with it.
+const MAIN_GOROUTINE: u32 = 1;
 /// The number of goroutines that are kept: nothing tells when one ends, and a program may claim to have any.
 const MOST_GOROUTINES: usize = 65_536;
 /// The slots of the look-up cache: more than the threads that run at one time.
@@ -43,10 +44,9 @@ pub(crate) struct Thread {
 impl Thread {
     #[cold]
     fn begin(id: ThreadId, pid: Pid, tid: Tid, ledger: &Ledger) -> Self {
-        // No change of the process tells a name of a goroutine.
-        let name = if is_goroutine(tid.0) { GOROUTINE } else { "" };
-        let selected = ledger.filter.selects_thread(tid, name);
-        let (name, stacks) = (name.into(), Stacks::new(id, selected));
+        let name = first_name(tid);
+        let selected = ledger.filter.selects_thread(tid, &name);
+        let stacks = Stacks::new(id, selected);
         Self {
             pid,
             tid,
@@ -351,8 +351,8 @@ impl Threads {
         Some(thread)
     }
 
-    /// Ends goroutines if there are too many: first those that are in no call, and of these and the others
-    /// those that were seen last the longest time ago.
+    /// Ends goroutines if there are too many: first those that are in no call, last the one that cannot have
+    /// ended, and of the same kind those that were seen last the longest time ago.
     #[inline]
     pub(crate) fn bound_goroutines(&mut self, ledger: &mut Ledger) {
         if self.goroutines > MOST_GOROUTINES {
@@ -363,11 +363,13 @@ impl Threads {
     #[cold]
     fn end_goroutines(&mut self, number: usize, ledger: &mut Ledger) {
         let goroutines = self.iter().filter(|thread| is_goroutine(thread.tid.0));
-        let mut order: Vec<_> = goroutines
-            .map(|it| (!it.stacks.open().is_empty(), it.stacks.last, it.pid, it.tid))
-            .collect();
+        let order = |it: &Thread| {
+            let is_main = goroutine_id(it.tid.0) == Some(MAIN_GOROUTINE);
+            (!it.stacks.open().is_empty(), is_main, it.stacks.last, it.pid, it.tid)
+        };
+        let mut order: Vec<_> = goroutines.map(order).collect();
         order.sort_unstable();
-        order.iter().take(number).for_each(|&(_, _, pid, tid)| self.end(pid, tid, ledger));
+        order.iter().take(number).for_each(|&(.., pid, tid)| self.end(pid, tid, ledger));
     }
 
     /// Ends all threads of the process except `survivor`.
@@ -425,6 +427,28 @@ mod tests {
         assert!(threads.known(Pid(1), Tid(1 << 30)).is_none(), "it was seen first");
         assert!(threads.known(Pid(1), Tid(1 << 30 | (3 * MOST_GOROUTINES as u32 - 1))).is_some());
         assert!(threads.known(Pid(1), Tid(7)).is_some(), "a thread stays until it ends");
+    }
+
+    /// Ids of Go never come again: those of goroutines that ended inside a call would stay for ever.
+    #[test]
+    fn goroutines_that_ended_inside_calls_are_forgotten_before_the_first_one() {
+        let mut ledger = Ledger::new(Paths::new(9, 9), Spool::new(999), Filter::default());
+        let mut threads = Threads::new();
+        let last = 2 * MOST_GOROUTINES as u32;
+        for id in 1..=last {
+            let time = u64::from(id);
+            let stacks = &mut threads.get(Pid(1), Tid(1 << 30 | id), &ledger).stacks;
+            stacks.enter_by_order(FuncId(0), time, false, &mut ledger);
+            stacks.last = time;
+            threads.bound_goroutines(&mut ledger);
+            assert!(threads.goroutines <= MOST_GOROUTINES);
+        }
+        let mut is_open = |id: u32| {
+            let known = threads.known(Pid(1), Tid(1 << 30 | id));
+            known.map(|thread| thread.stacks.open().len())
+        };
+        assert_eq!((is_open(1), is_open(last)), (Some(1), Some(1)), "main runs on");
+        assert_eq!((is_open(2), is_open(last / 4)), (None, None));
     }
 
     #[test]
