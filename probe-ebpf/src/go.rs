@@ -10,23 +10,34 @@ use crate::{
     registers::Registers,
     settings,
 };
-use aya_ebpf::{helpers::bpf_probe_read_user, macros::uprobe, programs::ProbeContext};
-use ctrace_common::{Cookie, Goroutine, Kind};
+use aya_ebpf::{helpers::generated::bpf_probe_read_user, macros::uprobe, programs::ProbeContext};
+use core::{ffi::c_void, mem::MaybeUninit};
+use ctrace_common::{Cookie, GoidPlace, Goroutine, Kind};
+
+/// The words of a descriptor that are read, with the id. Every version has more. They are read at once: a read
+/// costs much, however long it is.
+const WORDS: usize = GoidPlace::AT_160.word() + 1;
 
 /// Returns the running goroutine in the place of the thread, and what stands for the stack pointer. A
 /// thread that runs no Go code here, such as C functions that Go calls, stays what it is.
 #[inline(always)]
 fn goroutine(task: Task, cookie: Cookie, registers: &Registers<'_>) -> Who {
     let (address, sp) = (registers.goroutine(), registers.sp());
-    // SAFETY: the helper checks the address itself and fails on a bad one.
-    let stack = unsafe { bpf_probe_read_user(address as *const [u64; 2]) };
-    let Ok(stack) = stack else { return Who::thread(task, registers) };
-    let id = match cookie.goid().bytes() {
-        // SAFETY: as above.
-        Some(bytes) => unsafe { bpf_probe_read_user(address.wrapping_add(bytes) as *const u64) },
-        None => Ok(0),
+    let mut words = MaybeUninit::<[u64; WORDS]>::uninit();
+    let size = size_of_val(&words) as u32;
+    // SAFETY: the helper checks the address itself and fails on a bad one. It fills all words otherwise.
+    let words = unsafe {
+        if bpf_probe_read_user(words.as_mut_ptr().cast(), size, address as *const c_void) != 0 {
+            return Who::thread(task, registers);
+        }
+        words.assume_init_ref()
     };
-    let goroutine = Goroutine { address, stack, id: id.unwrap_or(0) };
+    let id = match cookie.goid() {
+        GoidPlace::AT_152 => words[GoidPlace::AT_152.word()],
+        GoidPlace::AT_160 => words[GoidPlace::AT_160.word()],
+        _ => 0,
+    };
+    let goroutine = Goroutine { address, stack: [words[0], words[1]], id };
     let Some(place) = goroutine.place(sp) else { return Who::thread(task, registers) };
     Who {
         task: Task { pid: task.pid, tid: goroutine.thread(task.pid) },

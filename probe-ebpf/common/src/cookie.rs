@@ -85,25 +85,27 @@ impl Cookie {
     }
 }
 
-/// The place of a goroutine's id in its descriptor: a number of words, below 128. 0: it is not known.
+/// The place of a goroutine's id in its descriptor: one of [`GoidPlace::ALL`], or unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GoidPlace(u8);
 
 impl GoidPlace {
     pub const UNKNOWN: Self = Self(0);
+    /// In Go 1.23 and 1.24.
+    pub const AT_160: Self = Self(20);
+    /// In the other versions so far.
+    pub const AT_152: Self = Self(19);
+    pub const ALL: [Self; 2] = [Self::AT_152, Self::AT_160];
 
-    /// Returns the place at this many bytes, if it is one of a word among the first 127.
-    pub const fn at(bytes: u64) -> Option<Self> {
-        if bytes == 0 || bytes % 8 != 0 || bytes >= 128 * 8 {
-            return None;
-        }
-        Some(Self((bytes / 8) as u8))
+    /// Returns the place with this many bytes before it, if the programs read that.
+    pub fn at(bytes: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|place| place.word() as u64 * 8 == bytes)
     }
 
-    /// Returns the bytes before it, if it is known.
+    /// Returns the words before it.
     #[inline(always)]
-    pub const fn bytes(self) -> Option<u64> {
-        if self.0 == 0 { None } else { Some(self.0 as u64 * 8) }
+    pub const fn word(self) -> usize {
+        self.0 as usize
     }
 }
 
@@ -113,17 +115,16 @@ mod tests {
 
     #[test]
     fn cookies_of_go_tell_jumps_and_the_place_of_ids() {
-        for place in [GoidPlace::UNKNOWN, GoidPlace::at(152).unwrap(), GoidPlace::at(1016).unwrap()]
-        {
+        for place in [GoidPlace::UNKNOWN, GoidPlace::AT_152, GoidPlace::AT_160] {
             for is_jump in [false, true] {
                 let cookie = Cookie::exit(4711, 9, 5, 77).of_go(is_jump, place);
                 assert_eq!((cookie.goid(), cookie.is_jump_of_go()), (place, is_jump));
                 assert_eq!((cookie.probe(), cookie.condition(), cookie.index()), (4711, 5, 77));
             }
         }
-        assert_eq!(GoidPlace::at(160).unwrap().bytes(), Some(160));
-        assert_eq!(GoidPlace::UNKNOWN.bytes(), None);
-        for no_place in [0, 4, 156, 1024, u64::MAX] {
+        let at = [152, 160].map(GoidPlace::at);
+        assert_eq!(at, [Some(GoidPlace::AT_152), Some(GoidPlace::AT_160)]);
+        for no_place in [0, 144, 156, 168, u64::MAX] {
             assert_eq!(GoidPlace::at(no_place), None, "{no_place}");
         }
     }

@@ -23,8 +23,9 @@ pub fn common_name(tid: Tid) -> Option<&'static str> {
 
 /// Returns the id to show beside a thread's name. `None` where the name has Go's own.
 pub fn id_beside_name(tid: Tid, name: &str) -> Option<u32> {
-    let own = goroutine_id(tid.0).is_some() && !name.is_empty();
-    (!own).then_some(tid.0)
+    let mut words = name.split(' ');
+    let has_id = words.next() == Some(GOROUTINE) && words.next().is_some();
+    (!has_id || goroutine_id(tid.0).is_none()).then_some(tid.0)
 }
 
 #[cfg(test)]
@@ -38,7 +39,10 @@ mod tests {
         assert_eq!(named(known), ("goroutine 17".into(), None));
         assert_eq!(named(by_address), ("goroutine".into(), Some(by_address.0)));
         assert_eq!(named(thread), ("".into(), Some(17)));
-        assert_eq!(id_beside_name(known, ""), Some(known.0), "a recording that lacks the name");
+        for other in ["", "goroutine"] {
+            assert_eq!(id_beside_name(known, other), Some(known.0), "an older recording");
+        }
+        assert_eq!(id_beside_name(thread, "goroutine 18"), Some(17), "a thread of that name");
         let common = [known, by_address, thread].map(common_name);
         assert_eq!(common, [Some("goroutine"), Some("goroutine"), None]);
     }

@@ -65,7 +65,7 @@ export const calls = (n) => `${count(n)} ${n === 1 ? 'call' : 'calls'}`;
  * The id to show behind a thread's name: none where that has the id of a goroutine.
  * @param {{ tid: number, name: string }} thread
  */
-export const idBesideName = ({ tid, name }) => (tid >>> 29 === 2 && name ? '' : ` ${tid}`);
+export const idBesideName = ({ tid, name }) => (tid >>> 29 === 2 && name.startsWith('goroutine ') ? '' : ` ${tid}`);
 
 /**
  * Makes an element with text. Names from a recording come into the page only here and as text.
