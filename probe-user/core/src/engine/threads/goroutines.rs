@@ -61,6 +61,7 @@ mod tests {
     #[test]
     fn goroutines_that_ended_inside_calls_are_forgotten_before_the_first_one() {
         let mut ledger = Ledger::new(Paths::new(9, 9), Spool::new(999), Filter::default());
+        ledger.functions.push(Default::default());
         let mut threads = Threads::new();
         let last = 2 * MOST_GOROUTINES as u32;
         for id in 1..=last {
