@@ -21,12 +21,12 @@ use ctrace_common::{Cookie, Kind, NO_CONDITION, NO_INDEX, is_goroutine};
 
 #[uprobe]
 pub fn exit_site(ctx: ProbeContext) -> u32 {
-    leaves(&ctx, Cookie::kind, |task, _, registers| Who::thread(task, registers))
+    leaves::<false>(&ctx, Cookie::kind, |task, _, registers| Who::thread(task, registers))
 }
 
-/// Handles a way out. `kind` returns the kind of its records, and `who` what stands for the thread.
+/// Handles a way out. `GO`: of a function of Go. `kind` returns the kind of its records, and `who` what stands for the thread.
 #[inline(always)]
-pub fn leaves(
+pub fn leaves<const GO: bool>(
     ctx: &ProbeContext,
     kind: impl Fn(Cookie) -> u8,
     who: impl Fn(Task, Cookie, &Registers<'_>) -> Who,
@@ -55,11 +55,10 @@ pub fn leaves(
     let (who, kind) = (who(task, cookie, &registers), kind(cookie));
     if settings::AGGREGATES.load() != 0 {
         let kind = if kind == Kind::ExitJump as u8 { Kind::ExitJump } else { Kind::ExitRet };
-        if is_goroutine(who.key) {
-            aggregate::leave(Caller::in_go(who), cookie.probe(), kind, who.sp, ts_ns);
+        let caller = if GO { Caller::in_go(who) } else { Caller::thread(who.task) };
+        aggregate::leave(caller, cookie.probe(), kind, who.sp, ts_ns);
+        if GO && is_goroutine(who.key) {
             aggregate::forget_idle(who.key);
-        } else {
-            aggregate::leave(Caller::thread(who.task), cookie.probe(), kind, who.sp, ts_ns);
         }
         return 0;
     }

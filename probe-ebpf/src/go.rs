@@ -66,5 +66,5 @@ pub fn go_exit_site(ctx: ProbeContext) -> u32 {
         true => Kind::ExitJump,
         false => Kind::ExitRet,
     };
-    exit::leaves(&ctx, |cookie| kind(cookie) as u8, goroutine)
+    exit::leaves::<true>(&ctx, |cookie| kind(cookie) as u8, goroutine)
 }
