@@ -6,8 +6,9 @@
 //! frame really ends.
 
 use crate::{
-    aggregate, jump, loss,
-    output::{Task, event, now, traced_task},
+    aggregate::{self, Caller},
+    jump, loss,
+    output::{Task, Who, event, event_of, now, traced_task},
     payload,
     registers::{Registers, condition_holds},
     settings,
@@ -20,12 +21,16 @@ use ctrace_common::{Cookie, Kind, NO_CONDITION, NO_INDEX, is_goroutine};
 
 #[uprobe]
 pub fn exit_site(ctx: ProbeContext) -> u32 {
-    leaves(&ctx, |task, registers| (task, registers.sp()))
+    leaves::<false>(&ctx, Cookie::kind, |task, _, registers| Who::thread(task, registers))
 }
 
-/// Handles a way out. `who` returns what stands for the thread, and for its stack pointer.
+/// Handles a way out. `GO`: of a function of Go. `kind` returns the kind of its records, and `who` what stands for the thread.
 #[inline(always)]
-pub fn leaves(ctx: &ProbeContext, who: impl Fn(Task, &Registers<'_>) -> (Task, u64)) -> u32 {
+pub fn leaves<const GO: bool>(
+    ctx: &ProbeContext,
+    kind: impl Fn(Cookie) -> u8,
+    who: impl Fn(Task, Cookie, &Registers<'_>) -> Who,
+) -> u32 {
     let ts_ns = now();
     let Some(task) = traced_task() else { return 0 };
     let registers = Registers::of(ctx);
@@ -41,23 +46,23 @@ pub fn leaves(ctx: &ProbeContext, who: impl Fn(Task, &Registers<'_>) -> (Task, u
             Some(false) => return 0,
             None => {
                 // An exit may have been missed: that is a loss, not something to guess.
-                loss::note(who(task, &registers).0.tid);
+                loss::note(who(task, cookie, &registers).key);
                 warn!(ctx, "the target of the indirect jump at {:x} is unreadable", registers.ip());
                 return 0;
             }
         }
     }
-    let (task, sp) = who(task, &registers);
+    let (who, kind) = (who(task, cookie, &registers), kind(cookie));
     if settings::AGGREGATES.load() != 0 {
-        let kind =
-            if cookie.kind() == Kind::ExitJump as u8 { Kind::ExitJump } else { Kind::ExitRet };
-        aggregate::leave(task, cookie.probe(), kind, sp, ts_ns);
-        if is_goroutine(task.tid) {
-            aggregate::forget_idle(task.tid);
+        let kind = if kind == Kind::ExitJump as u8 { Kind::ExitJump } else { Kind::ExitRet };
+        let caller = if GO { Caller::in_go(who) } else { Caller::thread(who.task) };
+        aggregate::leave(caller, cookie.probe(), kind, who.sp, ts_ns);
+        if GO && is_goroutine(who.key) {
+            aggregate::forget_idle(who.key);
         }
         return 0;
     }
-    event(task, cookie.kind(), sp, cookie.probe(), Some(ts_ns));
+    event_of(who, kind, cookie.probe(), Some(ts_ns));
     0
 }
 

@@ -5,7 +5,9 @@
 //! probes.
 
 use crate::{
-    aggregate, condition,
+    aggregate,
+    aggregate::Caller,
+    condition,
     maps::{SWITCHES, UNRETURNED},
     output::{Task, event, now, traced_task},
     payload,
@@ -74,7 +76,7 @@ fn both<const VALUES: bool, const CONDITION: bool>(ctx: *mut c_void) -> u32 {
 #[inline(always)]
 fn enter<const VALUES: bool>(task: Task, cookie: Cookie, registers: &Registers<'_>) {
     if !VALUES && settings::AGGREGATES.load() != 0 {
-        return aggregate::enter(task, cookie.probe(), registers.sp());
+        return aggregate::enter(Caller::thread(task), cookie.probe(), registers.sp());
     }
     let time = event(task, Kind::Enter as u8, registers.sp(), cookie.probe(), None);
     if VALUES && let Some(ts_ns) = time {
@@ -86,7 +88,7 @@ fn enter<const VALUES: bool>(task: Task, cookie: Cookie, registers: &Registers<'
 fn leave<const VALUES: bool>(task: Task, ts_ns: u64, cookie: Cookie, registers: &Registers<'_>) {
     let sp = registers.entry_sp_at_return();
     if !VALUES && settings::AGGREGATES.load() != 0 {
-        return aggregate::leave(task, cookie.probe(), Kind::Return, sp, ts_ns);
+        return aggregate::leave(Caller::thread(task), cookie.probe(), Kind::Return, sp, ts_ns);
     }
     let time = event(task, Kind::Return as u8, sp, cookie.probe(), Some(ts_ns));
     if VALUES && time.is_some() {

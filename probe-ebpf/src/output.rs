@@ -3,6 +3,7 @@
 use crate::{
     loss,
     maps::{EXECUTED, TRACED},
+    registers::Registers,
     ring::reserve,
     settings,
 };
@@ -52,12 +53,35 @@ pub fn now() -> u64 {
     unsafe { bpf_ktime_get_ns() }
 }
 
+/// What stands for a thread in records and maps, and for its stack pointer.
+#[derive(Clone, Copy)]
+pub struct Who {
+    pub task: Task,
+    /// What it is in maps that all processes share: the thread's id, or a number for a goroutine.
+    pub key: u32,
+    pub sp: u64,
+}
+
+impl Who {
+    #[inline(always)]
+    pub fn thread(task: Task, registers: &Registers<'_>) -> Self {
+        Self { task, key: task.tid, sp: registers.sp() }
+    }
+}
+
 /// Delivers one event and returns its time, or `None` if it is lost. If `ts_ns` is `None`, the time
 /// is taken as late as possible, so that an entry's function does not pay for our own work.
 #[inline(always)]
 pub fn event(task: Task, kind: u8, sp: u64, probe: u32, ts_ns: Option<u64>) -> Option<u64> {
+    event_of(Who { task, key: task.tid, sp }, kind, probe, ts_ns)
+}
+
+/// Does the same for what may be a goroutine.
+#[inline(always)]
+pub fn event_of(who: Who, kind: u8, probe: u32, ts_ns: Option<u64>) -> Option<u64> {
+    let Who { task, key, sp } = who;
     if let Some(room) = reserve(1) {
-        let lost_before = loss::take(task.tid);
+        let lost_before = loss::take(key);
         let ts_ns = match ts_ns {
             Some(ts_ns) => ts_ns,
             None => now(),
@@ -74,7 +98,7 @@ pub fn event(task: Task, kind: u8, sp: u64, probe: u32, ts_ns: Option<u64>) -> O
         });
         return Some(ts_ns);
     }
-    loss::note(task.tid);
+    loss::note(key);
     None
 }
 

@@ -71,7 +71,9 @@ pub struct OpenCalls {
     /// The changes of probes that the thread knows, see [`Counting`].
     pub changes: u64,
     /// Calls in a row that were on another stack than these.
-    pub far: u64,
+    pub far: u32,
+    /// What stands for the thread in records. Several goroutines have one element, one after the other.
+    pub owner: u32,
     pub calls: [OpenCall; MOST_OPEN],
 }
 

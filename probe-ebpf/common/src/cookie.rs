@@ -12,7 +12,8 @@ const IN_PAGE: u64 = 0xfff;
 /// `cc` nibble, or [`NO_CONDITION`]), 40–47 the record kind that an exit site or a USDT site reports
 /// (0 elsewhere), 48–63 the site's index in the table of its program, or [`NO_INDEX`].
 /// The table is `VALUES` for programs that read values, and `JUMPS` for other exit sites. On a
-/// session link bits 32–47 are the site's offset in its page.
+/// session link bits 32–47 are the site's offset in its page. In functions of Go, bit 40 says that the
+/// site is a jump, and bits 41–47 are the place of a goroutine's id in its descriptor ([`GoidPlace`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cookie(pub u64);
 
@@ -37,6 +38,21 @@ impl Cookie {
     /// `JUMPS`.
     pub const fn exit(probe: u32, kind: u8, condition: u8, jump: u16) -> Self {
         Self(probe as u64 | (condition as u64) << 32 | (kind as u64) << 40 | (jump as u64) << 48)
+    }
+
+    /// Returns the same cookie for a function of Go. `is_jump`: it is the site of a jump that may leave it.
+    pub const fn of_go(self, is_jump: bool, goid: GoidPlace) -> Self {
+        Self(self.0 & !(0xff << 40) | (is_jump as u64) << 40 | (goid.0 as u64) << 41)
+    }
+
+    /// Returns true for a jump in a function of Go.
+    pub const fn is_jump_of_go(self) -> bool {
+        self.kind() & 1 != 0
+    }
+
+    /// Returns where descriptors of goroutines have their ids.
+    pub const fn goid(self) -> GoidPlace {
+        GoidPlace(self.kind() >> 1)
     }
 
     /// Returns the same cookie for a session link, whose program must distinguish entries from
@@ -66,5 +82,50 @@ impl Cookie {
     /// Returns the index in the table of the site's program.
     pub const fn index(self) -> u16 {
         (self.0 >> 48) as u16
+    }
+}
+
+/// The place of a goroutine's id in its descriptor: one of [`GoidPlace::ALL`], or unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GoidPlace(u8);
+
+impl GoidPlace {
+    pub const UNKNOWN: Self = Self(0);
+    /// In Go 1.23 and 1.24.
+    pub const AT_160: Self = Self(20);
+    /// In the other versions so far.
+    pub const AT_152: Self = Self(19);
+    pub const ALL: [Self; 2] = [Self::AT_152, Self::AT_160];
+
+    /// Returns the place with this many bytes before it, if the programs read that.
+    pub fn at(bytes: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|place| place.word() as u64 * 8 == bytes)
+    }
+
+    /// Returns the words before it.
+    #[inline(always)]
+    pub const fn word(self) -> usize {
+        self.0 as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookies_of_go_tell_jumps_and_the_place_of_ids() {
+        for place in [GoidPlace::UNKNOWN, GoidPlace::AT_152, GoidPlace::AT_160] {
+            for is_jump in [false, true] {
+                let cookie = Cookie::exit(4711, 9, 5, 77).of_go(is_jump, place);
+                assert_eq!((cookie.goid(), cookie.is_jump_of_go()), (place, is_jump));
+                assert_eq!((cookie.probe(), cookie.condition(), cookie.index()), (4711, 5, 77));
+            }
+        }
+        let at = [152, 160].map(GoidPlace::at);
+        assert_eq!(at, [Some(GoidPlace::AT_152), Some(GoidPlace::AT_160)]);
+        for no_place in [0, 144, 156, 168, u64::MAX] {
+            assert_eq!(GoidPlace::at(no_place), None, "{no_place}");
+        }
     }
 }

@@ -36,8 +36,8 @@ pub use condition::{
     COMPARED_TEXT, Comparison, Condition, EQUAL, FLOAT, GREATER, LESS, MAX_COMPARISONS, MET_SLOTS,
     NUMBER, SIGN, TEXT, UNMET_COUNTERS, float_order,
 };
-pub use cookie::{Cookie, NO_CONDITION, NO_INDEX};
-pub use goroutine::{Goroutine, is_goroutine};
+pub use cookie::{Cookie, GoidPlace, NO_CONDITION, NO_INDEX};
+pub use goroutine::{Goroutine, goroutine_id, is_goroutine};
 pub use jump::JumpTarget;
 pub use loss::{
     LOSS_COUNTERS, LOST_EVENTS, LOST_MARKS, LOST_PAYLOADS, LOST_UNATTRIBUTED, WAITED_NANOS,

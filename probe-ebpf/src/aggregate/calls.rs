@@ -1,6 +1,6 @@
 //! The open calls of one thread. Only the thread itself changes them.
 
-use super::{counting, counts, counts_at, paths};
+use super::{Caller, counting, counts, counts_at, paths};
 use crate::{
     atomic::Counter,
     maps::{NO_OPEN_CALLS, OPEN_CALLS},
@@ -24,16 +24,17 @@ pub fn are_full() -> bool {
 
 /// Makes room for the calls of a thread.
 #[inline(always)]
-pub fn begin(tid: u32, ts_ns: u64) -> Option<Calls> {
+pub fn begin(caller: Caller, ts_ns: u64) -> Option<Calls> {
     if are_full() && ts_ns.wrapping_sub(FULL.get()) < FULL_NANOS {
         return None;
     }
-    if OPEN_CALLS.insert(tid, NO_OPEN_CALLS.get(0)?, 0).is_err() {
+    if OPEN_CALLS.insert(caller.key, NO_OPEN_CALLS.get(0)?, 0).is_err() {
         FULL.set(ts_ns);
         return None;
     }
-    let calls = Calls(OPEN_CALLS.get_ptr_mut(tid)?);
+    let calls = Calls(OPEN_CALLS.get_ptr_mut(caller.key)?);
     calls.set_changes(counting()?.changes);
+    calls.set_owner(caller.owner);
     Some(calls)
 }
 
@@ -99,15 +100,27 @@ impl Calls {
     }
 
     #[inline(always)]
-    pub fn far(self) -> u64 {
+    pub fn far(self) -> u32 {
         // SAFETY: see above.
         unsafe { (*self.0).far }
     }
 
     #[inline(always)]
-    pub fn set_far(self, calls: u64) {
+    pub fn set_far(self, calls: u32) {
         // SAFETY: see above.
         unsafe { (*self.0).far = calls }
+    }
+
+    #[inline(always)]
+    pub fn owner(self) -> u32 {
+        // SAFETY: see above.
+        unsafe { (*self.0).owner }
+    }
+
+    #[inline(always)]
+    pub fn set_owner(self, owner: u32) {
+        // SAFETY: see above.
+        unsafe { (*self.0).owner = owner }
     }
 
     /// Returns a call by its number from the outermost one on.

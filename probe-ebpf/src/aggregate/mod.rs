@@ -11,7 +11,7 @@ mod rare;
 
 use crate::{
     maps::{COUNTING, OPEN_CALLS},
-    output::{Task, now},
+    output::{Task, Who, now},
     settings,
 };
 use calls::{Calls, begin};
@@ -28,10 +28,36 @@ fn counts_at(ts_ns: u64) -> bool {
     counting().is_some_and(|counting| counting.start <= ts_ns && ts_ns <= counting.end)
 }
 
+/// Who calls: a thread, or a goroutine in its place.
+#[derive(Clone, Copy)]
+pub struct Caller {
+    /// The key in `OPEN_CALLS`.
+    key: u32,
+    /// Other goroutines have the same key, one after the other, but not this number.
+    owner: u32,
+    is_goroutine: bool,
+}
+
+impl Caller {
+    #[inline(always)]
+    pub fn thread(task: Task) -> Self {
+        Self { key: task.tid, owner: task.tid, is_goroutine: false }
+    }
+
+    /// Returns the caller in a function of Go.
+    #[inline(always)]
+    pub fn in_go(who: Who) -> Self {
+        Self { key: who.key, owner: who.task.tid, is_goroutine: true }
+    }
+}
+
 /// Returns the open calls of a thread without those that have lost their probes.
 #[inline(always)]
-fn known(tid: u32) -> Option<Calls> {
-    let calls = Calls(OPEN_CALLS.get_ptr_mut(tid)?);
+fn known(caller: Caller) -> Option<Calls> {
+    let calls = Calls(OPEN_CALLS.get_ptr_mut(caller.key)?);
+    if caller.is_goroutine && calls.owner() != caller.owner {
+        rare::hand_over(calls.0, caller.owner);
+    }
     if counting().is_some_and(|counting| counting.changes != calls.changes()) {
         rare::revise(calls.0);
     }
@@ -40,15 +66,15 @@ fn known(tid: u32) -> Option<Calls> {
 
 /// Enters a function.
 #[inline(always)]
-pub fn enter(task: Task, function: u32, sp: u64) {
-    let calls = match known(task.tid) {
+pub fn enter(caller: Caller, function: u32, sp: u64) {
+    let calls = match known(caller) {
         Some(calls) => calls,
         None => {
             let ts_ns = now();
             if !counts_at(ts_ns) {
                 return;
             }
-            let Some(calls) = begin(task.tid, ts_ns) else {
+            let Some(calls) = begin(caller, ts_ns) else {
                 counts::unplaced(function, THREADS_FULL);
                 return;
             };
@@ -66,11 +92,11 @@ pub fn enter(task: Task, function: u32, sp: u64) {
 
 /// Leaves a function at this time. The calls that it proves to be over have lasted until the event before.
 #[inline(always)]
-pub fn leave(task: Task, function: u32, kind: Kind, sp: u64, ts_ns: u64) {
+pub fn leave(caller: Caller, function: u32, kind: Kind, sp: u64, ts_ns: u64) {
     if !counts_at(ts_ns) {
         return;
     }
-    let Some(calls) = known(task.tid) else {
+    let Some(calls) = known(caller) else {
         rare::leave_unseen(function, kind as u32);
         return;
     };

@@ -15,7 +15,7 @@ use ctrace_common::{
 
 /// Calls in a row on another stack after which the open ones are given up: a stack that is left for ever,
 /// as that of a coroutine, must not keep the thread's other calls from being timed.
-const MOST_FAR: u64 = 256;
+const MOST_FAR: u32 = 256;
 
 /// Returns true if an event is on another stack than the innermost call.
 #[inline(always)]
@@ -195,6 +195,17 @@ pub fn end_thread(tid: u32) -> u32 {
         give_up(calls);
         let _ = OPEN_CALLS.remove(tid);
     }
+    0
+}
+
+/// Hands the room of a goroutine over to a later one: its open calls have no end.
+#[cold]
+#[inline(never)]
+pub fn hand_over(calls: *mut OpenCalls, owner: u32) -> u32 {
+    give_up(calls);
+    let calls = Calls(calls);
+    calls.set_far(0);
+    calls.set_owner(owner);
     0
 }
 

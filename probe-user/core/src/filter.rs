@@ -5,6 +5,7 @@
 //! only when it ends, which suffices, because no callee lasts longer than its caller.
 
 use crate::glob::Glob;
+use crate::goroutines::common_name;
 use crate::units::{Nanos, Tid};
 
 /// The user's filter; the default lets everything pass.
@@ -36,7 +37,9 @@ impl ThreadFilter {
 
     pub fn matches(&self, tid: Tid, name: &str) -> bool {
         match self {
-            Self::Name(glob) => glob.matches(name),
+            Self::Name(glob) => {
+                glob.matches(name) || common_name(tid).is_some_and(|common| glob.matches(common))
+            }
             Self::Tid(wanted) => *wanted == tid,
         }
     }
@@ -75,5 +78,10 @@ mod tests {
         check(&["7"], 8, "7", false);
         check(&[r"\7"], 8, "7", true);
         check(&["7*"], 8, "77", true);
+        let goroutine = 1 << 30 | 17;
+        check(&["goroutine"], goroutine, "goroutine 17", true);
+        check(&["goroutine 17"], goroutine, "goroutine 17", true);
+        check(&["goroutine 18"], goroutine, "goroutine 17", false);
+        check(&["goroutine"], 17, "worker", false);
     }
 }

@@ -25,6 +25,7 @@ pub mod fleet;
 pub mod formats;
 pub mod function;
 pub mod glob;
+pub mod goroutines;
 mod hash;
 pub mod ingest;
 pub mod locks;

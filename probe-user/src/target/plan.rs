@@ -1,6 +1,6 @@
 //! The plan that `target` hands to `session`: the functions to trace and their sites.
 
-use ctrace_common::JumpTarget;
+use ctrace_common::{GoidPlace, JumpTarget};
 
 /// The cost of a probe hit, by the kernel's treatment of the instruction under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,8 +115,8 @@ pub struct Placement {
     pub exit: ExitPlacement,
     pub entry_is_loop_head: bool,
     pub may_tail_jump: bool,
-    /// True if its calls are those of goroutines, which threads only run.
-    pub is_go: bool,
+    /// Where goroutines have their ids, if its calls are those of goroutines, which threads only run.
+    pub go: Option<GoidPlace>,
     /// The reason why the function itself bears no return probe, whatever its process does.
     pub no_return_probe: Option<&'static str>,
 }

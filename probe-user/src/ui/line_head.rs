@@ -5,6 +5,7 @@ use crate::ui::output::style::{Style, Tone};
 use crate::ui::text::names;
 use ctrace_core::{
     formats::stream::{Lost, Scene},
+    goroutines::id_beside_name,
     recording::ThreadRecord,
     report::{LossReport, render::clean::clean},
     units::{Nanos, ThreadId, Tid},
@@ -33,14 +34,20 @@ impl LineHead {
     pub(super) fn of_calls(style: Style) -> Self {
         Self::new(style, false, |record| match &*record.name {
             "" => record.tid.0.to_string(),
-            name => format!("{}/{}", harmless(name), record.tid.0),
+            name => match id_beside_name(record.tid, name) {
+                Some(id) => format!("{}/{id}", harmless(name)),
+                None => harmless(name),
+            },
         })
     }
 
     /// Makes the beginnings of lines that always name the process and the thread.
     pub(super) fn of_messages(style: Style) -> Self {
         Self::new(style, true, |record| {
-            let ids = format!("{}/{}", record.pid.0, record.tid.0);
+            let ids = match id_beside_name(record.tid, &record.name) {
+                Some(id) => format!("{}/{id}", record.pid.0),
+                None => record.pid.0.to_string(),
+            };
             if record.name.is_empty() { ids } else { format!("{ids} {}", harmless(&record.name)) }
         })
     }

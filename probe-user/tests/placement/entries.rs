@@ -17,9 +17,10 @@ fn probe_sits_behind_gos_stack_check() {
     let rest = "\npush %rbp\n.cfi_def_cfa_offset 16\nmov %rsp, %rbp\nsub $32, %rsp\nadd $32, %rsp\n\
         pop %rbp\n.cfi_def_cfa_offset 8\nret\n2: call g\njmp 1b";
     let small = format!("1: cmp 0x10(%r14), %rsp\njbe 2f{rest}");
-    check(AUTO, &small, go, "entry +6 emulated, exit at 1 ret single-stepped");
+    let ends = "exit at 1 ret single-stepped, goroutines by address";
+    check(AUTO, &small, go, &format!("entry +6 emulated, {ends}"));
     let large = format!("1: lea -0x200(%rsp), %r12\ncmp 0x10(%r14), %r12\njbe 2f{rest}");
-    check(AUTO, &large, go, "entry +14 emulated, exit at 1 ret single-stepped");
+    check(AUTO, &large, go, &format!("entry +14 emulated, {ends}"));
     // Another program's comparison.
     let line = "entry +4 emulated (also a loop's head), exit by return probe";
     check(AUTO, &small, "", line);

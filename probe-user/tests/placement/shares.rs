@@ -41,7 +41,7 @@ const OBJECTS: [&str; 24] = [
 const WITHOUT: Policy = Policy {
     returns: Returns::Auto,
     unwinding_possible: true,
-    is_go: false,
+    go: None,
     switches_stacks: true,
     guarded: false,
 };

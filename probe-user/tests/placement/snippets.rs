@@ -1,5 +1,6 @@
 //! Hand-written functions, one for each rule, with the line that `list -v` shows for them.
 
+use ctrace_common::GoidPlace;
 use ctrace_user::testing::target::{
     Candidate, CodeMap, ExitPlacement, Placement, Policy, Returns, explain, place, place_for,
 };
@@ -9,14 +10,14 @@ use std::process::Command;
 pub(crate) const SITES: Policy = Policy {
     returns: Returns::RetSites,
     unwinding_possible: true,
-    is_go: false,
+    go: None,
     switches_stacks: false,
     guarded: false,
 };
 pub(crate) const AUTO: Policy = Policy {
     returns: Returns::Auto,
     unwinding_possible: false,
-    is_go: false,
+    go: None,
     switches_stacks: false,
     guarded: false,
 };
@@ -25,7 +26,7 @@ pub(crate) const AUTO: Policy = Policy {
 pub(crate) const GUARDED: Policy = Policy {
     returns: Returns::Auto,
     unwinding_possible: true,
-    is_go: false,
+    go: None,
     switches_stacks: true,
     guarded: true,
 };
@@ -298,8 +299,10 @@ fn return_address_is_left_to_its_readers() {
         "",
         "entry +0 emulated, exit at 1 jump single-stepped",
     );
-    let go = Policy { is_go: true, ..AUTO };
-    check(go, "nop\nret", "", "entry +0 emulated, exit at 1 ret single-stepped");
+    let line = "entry +0 emulated, exit at 1 ret single-stepped";
+    let go = |place| Policy { go: Some(place), ..AUTO };
+    check(go(GoidPlace::UNKNOWN), "nop\nret", "", &format!("{line}, goroutines by address"));
+    check(go(GoidPlace::AT_152), "nop\nret", "", &format!("{line}, goroutines by id"));
     let forced = Policy { returns: Returns::ReturnProbe, ..SITES };
     check(forced, "nop\nret", "", "entry +0 emulated, exit by return probe");
     check(
@@ -340,8 +343,9 @@ fn guards_do_not_help_all() {
         "entry +0 emulated, exit at 1 ret single-stepped",
     );
     check(GUARDED, "nop\njmp jump_fcontext@plt", "", "entry +0 emulated, exit at 1 jump emulated");
-    let go = Policy { is_go: true, ..GUARDED };
-    check(go, "nop\nret", "", "entry +0 emulated, exit at 1 ret single-stepped");
+    let go = Policy { go: Some(GoidPlace::AT_160), ..GUARDED };
+    let line = "entry +0 emulated, exit at 1 ret single-stepped, goroutines by id";
+    check(go, "nop\nret", "", line);
     let bare = "f: nop\ninc %eax\nret\n.size f, .-f";
     check_whole(GUARDED, "f", bare, "entry +0 emulated, exit at 1 ret single-stepped");
     for name in ["co_switch", "__unw_step", "_Ux86_64_step"] {

@@ -4,10 +4,13 @@
 //! any way. So it has a thread of its own here, beside that one: calls of one thread are inside each
 //! other.
 
+mod goroutines;
+
 use crate::engine::by_process::ByProcess;
 use crate::engine::ledger::Ledger;
 use crate::engine::programs::Programs;
 use crate::engine::stack::Stacks;
+use crate::goroutines::first_name;
 use crate::hash::{IntMap, pair};
 use crate::report::ThreadReport;
 use crate::units::{FuncId, Nanos, Pid, ThreadId, Tid};
@@ -17,10 +20,6 @@ use std::sync::Arc;
 
 /// The number of rows of dead threads that are kept for a report.
 const MAX_ROWS: usize = 65_536;
-/// The name of all goroutines.
-const GOROUTINE: &str = "goroutine";
-/// The number of goroutines that are kept: nothing tells when one ends, and a program may claim to have any.
-const MOST_GOROUTINES: usize = 65_536;
 /// The slots of the look-up cache: more than the threads that run at one time.
 const CACHE: usize = 256;
 
@@ -43,10 +42,9 @@ pub(crate) struct Thread {
 impl Thread {
     #[cold]
     fn begin(id: ThreadId, pid: Pid, tid: Tid, ledger: &Ledger) -> Self {
-        // No change of the process tells a name of a goroutine.
-        let name = if is_goroutine(tid.0) { GOROUTINE } else { "" };
-        let selected = ledger.filter.selects_thread(tid, name);
-        let (name, stacks) = (name.into(), Stacks::new(id, selected));
+        let name = first_name(tid);
+        let selected = ledger.filter.selects_thread(tid, &name);
+        let stacks = Stacks::new(id, selected);
         Self {
             pid,
             tid,
@@ -351,25 +349,6 @@ impl Threads {
         Some(thread)
     }
 
-    /// Ends goroutines if there are too many: first those that are in no call, and of these and the others
-    /// those that were seen last the longest time ago.
-    #[inline]
-    pub(crate) fn bound_goroutines(&mut self, ledger: &mut Ledger) {
-        if self.goroutines > MOST_GOROUTINES {
-            self.end_goroutines(self.goroutines - MOST_GOROUTINES / 2, ledger);
-        }
-    }
-
-    #[cold]
-    fn end_goroutines(&mut self, number: usize, ledger: &mut Ledger) {
-        let goroutines = self.iter().filter(|thread| is_goroutine(thread.tid.0));
-        let mut order: Vec<_> = goroutines
-            .map(|it| (!it.stacks.open().is_empty(), it.stacks.last, it.pid, it.tid))
-            .collect();
-        order.sort_unstable();
-        order.iter().take(number).for_each(|&(_, _, pid, tid)| self.end(pid, tid, ledger));
-    }
-
     /// Ends all threads of the process except `survivor`.
     pub(crate) fn end_all(&mut self, pid: Pid, survivor: Option<Tid>, ledger: &mut Ledger) {
         let gone = self.iter().filter(|t| t.pid == pid && Some(t.tid) != survivor);
@@ -409,23 +388,6 @@ mod tests {
     use crate::calls::paths::Paths;
     use crate::calls::spool::Spool;
     use crate::filter::Filter;
-
-    /// A process may claim to have any number of goroutines.
-    #[test]
-    fn goroutines_without_end_take_bounded_memory() {
-        let mut ledger = Ledger::new(Paths::new(9, 9), Spool::new(999), Filter::default());
-        let mut threads = Threads::new();
-        for number in 0..3 * MOST_GOROUTINES as u32 {
-            threads.get(Pid(1), Tid(1 << 30 | number), &ledger).stacks.last = u64::from(number);
-            threads.get(Pid(1), Tid(7), &ledger);
-            threads.bound_goroutines(&mut ledger);
-            assert!(threads.goroutines <= MOST_GOROUTINES);
-        }
-        assert!(threads.slots.len() <= MOST_GOROUTINES + 2, "{}", threads.slots.len());
-        assert!(threads.known(Pid(1), Tid(1 << 30)).is_none(), "it was seen first");
-        assert!(threads.known(Pid(1), Tid(1 << 30 | (3 * MOST_GOROUTINES as u32 - 1))).is_some());
-        assert!(threads.known(Pid(1), Tid(7)).is_some(), "a thread stays until it ends");
-    }
 
     #[test]
     fn any_ids_are_those_of_a_thread() {

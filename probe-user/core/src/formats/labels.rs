@@ -2,11 +2,12 @@
 
 use crate::calls::paths::{Node, ROOT};
 use crate::function::qualified;
+use crate::goroutines::id_beside_name;
 use crate::names::cut;
 use crate::recording::Recording;
 use crate::report::TargetReport;
 use crate::report::render::clean::clean;
-use crate::units::{FuncId, ThreadId};
+use crate::units::{FuncId, ThreadId, Tid};
 
 /// Limit of a name, in bytes. A hostile recording may have longer ones.
 const MAX_NAME: usize = 16 << 10;
@@ -70,6 +71,13 @@ pub(crate) struct ThreadLabel {
     pub(crate) pid: u32,
     pub(crate) tid: u32,
     pub(crate) name: String,
+}
+
+impl ThreadLabel {
+    /// Returns the id to show beside the name, unless that tells it.
+    pub(crate) fn id_beside_name(&self) -> Option<u32> {
+        id_beside_name(Tid(self.tid), &self.name)
+    }
 }
 
 pub(crate) fn thread(recording: &Recording, id: ThreadId) -> ThreadLabel {

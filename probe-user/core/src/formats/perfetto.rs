@@ -313,7 +313,8 @@ impl<'a, 'o> Trace<'a, 'o> {
         descriptor.number(1, track);
         if self.recording.thread(thread).is_some_and(|record| record.beside.is_some()) {
             // On the track of its thread they would overlap.
-            let name = format!("{} {tid}, pairs of USDT probes", label.name);
+            let id = label.id_beside_name().map(|id| format!(" {id}")).unwrap_or_default();
+            let name = format!("{}{id}, pairs of USDT probes", label.name);
             descriptor.text(2, &name).number(5, PROCESS_TRACK | pid);
         } else {
             let mut of_thread = Message::default();

@@ -41,7 +41,10 @@ pub(super) fn write(excerpt: &Excerpt<'_>, mut out: Out<'_>) -> Result<Coverage,
     out.text("\n]},\"profiles\":[");
     for (place, (thread, sums)) in all.threads().enumerate() {
         let label = labels::thread(recording, thread);
-        let name = format!("{} ({})", label.name, label.tid);
+        let name = match label.id_beside_name() {
+            Some(id) => format!("{} ({id})", label.name),
+            None => label.name,
+        };
         let total = sums.iter().fold(0_u64, |total, (_, sum)| total.saturating_add(sum.own));
         let head = compact(&json!({
             "type": "sampled", "name": name.trim_start(), "unit": "nanoseconds", "startValue": 0,

@@ -387,7 +387,7 @@ mod tests {
             exit,
             entry_is_loop_head: false,
             may_tail_jump: false,
-            is_go: false,
+            go: None,
             no_return_probe: None,
         };
         let info = FunctionInfo::new("function", "program");

@@ -6,6 +6,7 @@ use crate::ui::{say, text::units::counted};
 use anyhow::bail;
 use ctrace_core::{
     function::FunctionInfo,
+    goroutines::common_name,
     recording::{
         Recording, ThreadRecord,
         replay::{Query, WithValue, by_values_of},
@@ -166,8 +167,10 @@ fn of_thread(pid: Pid, tid: Tid, _: &Arc<str>) -> Key {
     Key { pid: Some(pid), tid: Some(tid), ..Key::default() }
 }
 
-fn of_name(_: Pid, _: Tid, name: &Arc<str>) -> Key {
-    Key { name: Some(Arc::clone(name)), ..Key::default() }
+/// Goroutines are one part: their names differ as their ids do.
+fn of_name(_: Pid, tid: Tid, name: &Arc<str>) -> Key {
+    let name = common_name(tid).map_or_else(|| Arc::clone(name), Arc::from);
+    Key { name: Some(name), ..Key::default() }
 }
 
 /// Returns the name of each process: that of the program that it executed last, else that of its main
@@ -221,10 +224,10 @@ fn by_threads(
     for thread in threads {
         let key = key(thread.pid, thread.tid, &thread.name);
         let Some((calls, processes)) = calls.get(&key) else { continue };
-        let Key { pid, tid, program, group, .. } = key.clone();
+        let Key { pid, tid, program, group, name: common } = key.clone();
         let is_cgroup = group.is_some();
         let shared = program.or(group);
-        let name = Arc::clone(shared.as_ref().unwrap_or(&thread.name));
+        let name = Arc::clone(shared.as_ref().or(common.as_ref()).unwrap_or(&thread.name));
         let new = || PartReport { pid, tid, name, processes: None, is_cgroup, calls: None };
         let (_, report, of_part) =
             parts.entry(key).or_insert_with(|| (*calls, new(), HashSet::new()));
@@ -238,7 +241,7 @@ fn by_threads(
         let name = match &thread.program {
             // The last one that the process executed.
             Some(program) if is_process => program,
-            _ if report.name.is_empty() || is_first => &thread.name,
+            _ if common.is_none() && (report.name.is_empty() || is_first) => &thread.name,
             _ => continue,
         };
         if !name.is_empty() {

@@ -196,7 +196,7 @@ fn a_moved_function_ends_at_its_ways_out() {
         exit,
         entry_is_loop_head: false,
         may_tail_jump: false,
-        is_go: false,
+        go: None,
         no_return_probe: None,
     };
     let mut planner = planner(Returns::Auto);

@@ -61,7 +61,7 @@ mod tests {
             exit: ExitPlacement::Sites(sites),
             entry_is_loop_head: false,
             may_tail_jump: true,
-            is_go: false,
+            go: None,
             no_return_probe: None,
         }
     }

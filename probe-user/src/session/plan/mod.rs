@@ -38,7 +38,7 @@ use self::{
 };
 use crate::target::{
     object::{Object, symbols::Function},
-    place::{CodeMap, Policy, Returns},
+    place::{CodeMap, Policy, Returns, goid_place},
     plan::Placement,
     process::maps::MappedObject,
     read::budget::{Budget, ObjectLimits},
@@ -392,7 +392,7 @@ impl Planner {
             returns: self.returns,
             unwinding_possible: self.guarding.may_unwind() || map.has_unwinder(),
             switches_stacks: self.guarding.switches_stacks(),
-            is_go: object.is_go(),
+            go: object.is_go().then(|| goid_place(object, &map)),
             guarded: self.guarding.guards(),
         };
         Ok(Placer::new(map, policy))

@@ -19,7 +19,7 @@ impl Plain {
             exit,
             entry_is_loop_head,
             may_tail_jump: false,
-            is_go: false,
+            go: None,
             no_return_probe: None,
         };
         Planned::new(FunctionInfo::new(self.0, "program"), Sites::Function(placement))

@@ -41,7 +41,7 @@ impl Planned {
 
     /// Returns true for a function whose calls are those of goroutines.
     pub(crate) fn is_go(&self) -> bool {
-        matches!(&self.sites, Sites::Function(placement) if placement.is_go)
+        matches!(&self.sites, Sites::Function(placement) if placement.go.is_some())
     }
 
     pub(crate) fn is_marker(&self) -> bool {

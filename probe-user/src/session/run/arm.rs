@@ -13,7 +13,7 @@ use crate::{
         usdt::UsdtSite,
     },
 };
-use ctrace_common::{Cookie, Kind, NO_CONDITION, NO_INDEX};
+use ctrace_common::{Cookie, GoidPlace, Kind, NO_CONDITION, NO_INDEX};
 use ctrace_core::{
     engine::Engine,
     function::FunctionInfo,
@@ -162,11 +162,14 @@ fn add_sites(
                 // It may have other probes by now than those that it began with.
                 None => kernel.call_values(id),
             };
-            let entry = entry_site(placement, id, values);
-            let [both, entry_only] = match placement.is_go {
+            let mut entry = entry_site(placement, id, values);
+            let [both, entry_only] = match placement.go {
                 // It has neither return probes nor values.
-                true => [Role::GoEntry; 2],
-                false => roles(values),
+                Some(goid) => {
+                    entry.cookie = entry.cookie.of_go(false, goid);
+                    [Role::GoEntry; 2]
+                }
+                None => roles(values),
             };
             match &placement.exit {
                 ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => sites.add(both, entry),
@@ -174,7 +177,10 @@ fn add_sites(
                 ExitPlacement::Sites(exits) => {
                     sites.add(entry_only, entry);
                     let exits = ExitSites::new(kernel, exits, id)?;
-                    sites.exits.extend(if placement.is_go { exits.of_go() } else { exits });
+                    sites.exits.extend(match placement.go {
+                        Some(goid) => exits.of_go(goid),
+                        None => exits,
+                    });
                 }
             }
         }
@@ -261,8 +267,13 @@ impl ExitSites {
         Ok(sites)
     }
 
-    fn of_go(self) -> Self {
-        Self { of_go: self.plain, ..Self::default() }
+    fn of_go(self, goid: GoidPlace) -> Self {
+        let mut of_go = self.plain;
+        for site in &mut of_go {
+            let is_jump = site.cookie.kind() == Kind::ExitJump as u8;
+            site.cookie = site.cookie.of_go(is_jump, goid);
+        }
+        Self { of_go, ..Self::default() }
     }
 
     pub(crate) fn extend(&mut self, other: Self) {

@@ -4,6 +4,7 @@
 
 mod confirmed;
 mod function_entries;
+mod goroutines;
 mod inlined;
 pub(super) mod lines;
 pub(super) mod parameters;

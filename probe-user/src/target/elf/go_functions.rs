@@ -4,12 +4,11 @@
 //! which is that of all later releases so far. Numbers in it are those of a file that anybody may have
 //! written.
 
+use super::go_table::{self, TablePlace};
 use super::{ElfLayout, Section, go_module};
 use crate::target::read::source::{LONGEST_TEXT, Source};
 use std::ops::Range;
 
-/// The names of the section; the second is that of position-independent programs.
-const SECTIONS: [&str; 2] = [".gopclntab", ".data.rel.ro.gopclntab"];
 /// Bytes of a header: 8, and eight words at most.
 const HEADER: u64 = 8 + 8 * 8;
 
@@ -39,13 +38,14 @@ pub(crate) struct GoFunctions<'data> {
 }
 
 impl<'data> GoFunctions<'data> {
-    /// Reads the header. Returns `None` if there is no such table, or one of an unknown kind.
+    /// Finds the table and reads its header. Returns `None` if there is none, or one of an unknown kind.
     pub(crate) fn read(source: &'data Source, layout: &ElfLayout) -> Option<Self> {
-        let section = SECTIONS.iter().find_map(|name| layout.section(name))?;
-        if !section.in_file {
-            return None;
-        }
-        let all = source.part(section.offset, section.size())?;
+        let mut places = go_table::places(source, layout).into_iter();
+        places.find_map(|place| Self::read_at(source, layout, &place))
+    }
+
+    fn read_at(source: &'data Source, layout: &ElfLayout, place: &TablePlace) -> Option<Self> {
+        let all = source.part(place.offset, place.size)?;
         let header = all.get(..HEADER as usize)?;
         let [0, 0, _, 8] = header[4..8] else { return None };
         let version = match u32::from_le_bytes(header[..4].try_into().ok()?) {
@@ -65,10 +65,19 @@ impl<'data> GoFunctions<'data> {
         let is_code = |it: &Section| it.executable && it.addresses.contains(&text);
         if version == Version::Go118 && !layout.sections.iter().any(is_code) {
             // Go 1.26 leaves it out, and the linker of a program may not fill it in.
-            let table = section.addresses.start;
-            found.text = go_module::code_start(source, layout, table, found.reach()?)?;
+            found.text = go_module::code_start(source, layout, place.address, found.reach()?)?;
         }
-        Some(found)
+        (!place.is_among_others || found.is_of_code_in(layout)).then_some(found)
+    }
+
+    /// Returns true if all of its functions are in one section of code.
+    fn is_of_code_in(&self, layout: &ElfLayout) -> bool {
+        let Some(reach) = self.reach() else { return false };
+        let at = |number: u64| self.text.checked_add(number);
+        let (Some(start), Some(end)) = (at(reach.start), at(reach.end)) else { return false };
+        let holds =
+            |it: &Section| it.executable && it.addresses.start <= start && end <= it.addresses.end;
+        start < end && layout.sections.iter().any(holds)
     }
 
     /// Returns the numbers for the begin of the first function and the end of the last one.
@@ -246,6 +255,49 @@ mod tests {
             module[20..23].iter_mut().for_each(|word| *word = word.wrapping_add(by));
             assert_eq!(functions_with(&bytes, &module), None, "{by:#x}");
         }
+    }
+
+    /// Another linker than Go's puts the table of a position-independent program among other data.
+    #[test]
+    fn a_table_among_other_data_is_found_in_programs_of_go() {
+        let table = table(0xffff_fff0);
+        let expected = functions(&table);
+        type Found = Option<Vec<(Range<u64>, String)>>;
+        let among = |before: &[u8], table: &[u8], sign: &str| -> Found {
+            let bytes = [before, table, &[7; 99]].concat();
+            let section = |name: &str, addresses: Range<u64>, executable| Section {
+                name: name.into(),
+                addresses,
+                offset: 0,
+                in_file: true,
+                executable,
+                writable: false,
+            };
+            let sections = vec![
+                section(".data.rel.ro", 0x9000..0x9000 + bytes.len() as u64, false),
+                section(sign, 0x8000..0x8000, false),
+                section(".text", 0x1000..0x2000, true),
+            ];
+            let layout = ElfLayout { sections, ..ElfLayout::default() };
+            let source = Source::of_bytes(&bytes, ObjectLimits::DEFAULT);
+            let found = GoFunctions::read(&source, &layout)?;
+            let named =
+                |it: GoFunction<'_>| (it.addresses, String::from_utf8_lossy(it.name).into());
+            Some((0..found.most()).filter_map(|at| found.function(at)).map(named).collect())
+        };
+        let plain = [1_u8; 40];
+        // It looks like one, but its functions would be nowhere.
+        let alike = [&plain[..], &table[..8], &[0xee; 80]].concat();
+        assert!(expected.is_some());
+        for before in [&plain[..], &alike[..]] {
+            assert_eq!(among(before, &table, ".go.buildinfo"), expected);
+        }
+        assert_eq!(among(&plain, &table, ".comment"), None, "no program of Go");
+        assert_eq!(among(&plain[..39], &table, ".go.buildinfo"), None, "at no address of a table");
+        assert_eq!(among(&alike, b"", ".go.buildinfo"), None);
+        let mut outside = table.clone();
+        outside[24..32].copy_from_slice(&0x1fe0_u64.to_le_bytes());
+        assert_eq!(among(&plain, &outside, ".go.buildinfo"), None, "the code ends at 0x2000");
     }
 
     #[test]

@@ -5,6 +5,8 @@
 
 pub(super) mod go_functions;
 mod go_module;
+mod go_table;
+pub(super) mod go_version;
 pub(super) mod tables;
 
 use super::read::budget::TooLarge;

@@ -3,6 +3,7 @@
 
 use crate::target::place::deny::Refusal;
 use crate::target::plan::{CostClass, ExitKind, ExitPlacement, Placement};
+use ctrace_common::GoidPlace;
 use std::fmt::Write as _;
 
 /// Puts a placement, or the lack of one, into words.
@@ -43,6 +44,11 @@ pub fn explain(decision: &Result<Placement, Refusal>) -> String {
             }
         }
         ExitPlacement::Unseen(why) => _ = write!(line, ", exit not seen: {why}"),
+    }
+    match placement.go {
+        Some(GoidPlace::UNKNOWN) => line.push_str(", goroutines by address"),
+        Some(_) => line.push_str(", goroutines by id"),
+        None => {}
     }
     line
 }

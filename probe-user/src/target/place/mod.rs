@@ -12,6 +12,7 @@ mod entry;
 mod exits;
 mod explain;
 mod go;
+mod goroutine_ids;
 mod guards;
 pub(super) mod nops;
 mod probed;
@@ -22,6 +23,7 @@ pub use code::CodeMap;
 pub use code::stacks::StackSwitch;
 pub use deny::Refusal;
 pub use explain::explain;
+pub(crate) use goroutine_ids::goid_place;
 pub(crate) use guards::runtime;
 pub use guards::unguardable::Unguardable;
 pub use guards::{Guards, guards};
@@ -32,6 +34,7 @@ pub(crate) use same_frame::Frames;
 use super::plan::{EntrySite, ExitPlacement, Placement};
 use code::flow::{self, Flow, Way};
 use code::frames::{FrameEntry, Start};
+use ctrace_common::GoidPlace;
 use entry::Passes;
 
 /// The user's choice of how the ends of calls are seen.
@@ -50,7 +53,8 @@ pub struct Policy {
     pub returns: Returns,
     /// True if the process has an unwinder: unwinding through a return probe would end it.
     pub unwinding_possible: bool,
-    pub is_go: bool,
+    /// Where goroutines have their ids, if the object is of Go.
+    pub go: Option<GoidPlace>,
     /// True if an object of the process switches stacks ([`CodeMap::stack_switch`]).
     pub switches_stacks: bool,
     /// True if all guard sites of the process are known and guarded. Then neither unwinding nor
@@ -106,8 +110,8 @@ pub fn place_for(
         None => entry::entry_site(candidate.address, map, &flow, passes)?,
     };
     let exit = exit(candidate, map, policy, &flow, &entry, by_return_probe);
-    let is_go = policy.is_go || map.is_go();
-    Ok(Placement { entry, exit, entry_is_loop_head, may_tail_jump, is_go, no_return_probe })
+    let go = policy.go.or(map.is_go().then_some(GoidPlace::UNKNOWN));
+    Ok(Placement { entry, exit, entry_is_loop_head, may_tail_jump, go, no_return_probe })
 }
 
 /// Returns the function's end, and its unwind entry if it has one.
@@ -156,7 +160,7 @@ fn exit(
     if by_return_probe && !policy.guarded {
         return ExitPlacement::ReturnProbe;
     }
-    if (policy.is_go || map.is_go()) && go::loses_goroutine(&flow.instructions) {
+    if (policy.go.is_some() || map.is_go()) && go::loses_goroutine(&flow.instructions) {
         return ExitPlacement::Unseen("it uses the register of the goroutine".into());
     }
     match exits::exit_sites(map, flow, candidate.address, entry) {
@@ -183,7 +187,7 @@ fn no_return_probe(
     flow: &Flow,
     frame: Option<&FrameEntry>,
 ) -> Option<&'static str> {
-    if policy.is_go || map.is_go() {
+    if policy.go.is_some() || map.is_go() {
         return Some("Go moves its stacks");
     }
     if policy.guarded && flow.instructions.iter().any(code::stacks::leaves_stack) {

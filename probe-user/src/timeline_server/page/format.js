@@ -62,6 +62,12 @@ export function ink(colour) {
 export const calls = (n) => `${count(n)} ${n === 1 ? 'call' : 'calls'}`;
 
 /**
+ * The id to show behind a thread's name: none where that has the id of a goroutine.
+ * @param {{ tid: number, name: string }} thread
+ */
+export const idBesideName = ({ tid, name }) => (tid >>> 29 === 2 && name.startsWith('goroutine ') ? '' : ` ${tid}`);
+
+/**
  * Makes an element with text. Names from a recording come into the page only here and as text.
  * @param {string} tag
  * @param {string} [text]

@@ -3,7 +3,7 @@
 import { Address } from './address.js';
 import * as data from './data.js';
 import { Painter, ruler, theme } from './draw.js';
-import { byId, calls, count, duration, element } from './format.js';
+import { byId, calls, count, duration, element, idBesideName } from './format.js';
 import { Frames } from './frames.js';
 import { Lit } from './lit.js';
 import { Keys } from './keys.js';
@@ -161,7 +161,7 @@ export class Page {
     const tracks = this.rows.visibleTracks(this.view.scroll, this.height);
     names.replaceChildren(...tracks.map((track) => {
       const label = element('div', track.thread.name || 'thread');
-      label.append(element('span', ` ${track.thread.tid} · ${calls(track.thread.calls)}`));
+      label.append(element('span', `${idBesideName(track.thread)} · ${calls(track.thread.calls)}`));
       const top = Math.min(Math.max(track.top - this.view.scroll, 0), track.bottom - this.view.scroll - 16);
       label.style.top = `${RULER + top}px`;
       return label;

@@ -1,6 +1,6 @@
 // The panel at the right: a call, the report of a range, or the calls that were found.
 
-import { calls as callsText, count, css, duration, element, exact, time } from './format.js';
+import { calls as callsText, count, css, duration, element, exact, idBesideName, time } from './format.js';
 import { Histogram } from './histogram.js';
 import { losses } from './lost.js';
 import { said } from './points.js';
@@ -100,7 +100,7 @@ export function showCall(panel, around, near) {
   const facts = [
     ['duration', how(call)],
     ['begins at', `${time(call.start_ns)} (${exact(call.start_ns)})`],
-    ['thread', thread ? `${thread.name} ${thread.tid}` : '?'],
+    ['thread', thread ? `${thread.name}${idBesideName(thread)}` : '?'],
     ['object', around.about.functions[call.function]?.object ?? ''],
   ];
   if (near.self_ns !== null) facts.push(['own time', `${near.doubts.length ? '≤ ' : ''}${duration(near.self_ns)}`]);
@@ -224,7 +224,7 @@ export function showFrames(panel, around, id, frames, goTo) {
     const row = element('tr', '', 'call');
     const thread = around.about.threads.find((thread) => thread.id === frame.thread);
     row.append(element('td', duration(frame.duration_ns), 'number'), element('td', `at ${time(frame.start_ns, 1000)}`, 'number'),
-      element('td', thread ? `${thread.name} ${thread.tid}` : ''));
+      element('td', thread ? `${thread.name}${idBesideName(thread)}` : ''));
     row.addEventListener('click', () => goTo(frame));
     table.append(row);
   }

@@ -6,6 +6,7 @@ use crate::ui::text;
 use crate::ui::text::clock::{self, Precision};
 use crate::ui::text::units::{Digits, counted, percent, time};
 use crate::ui::views::Context;
+use ctrace_core::goroutines::id_beside_name;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::is_never_called;
 use ctrace_core::report::{
@@ -57,7 +58,10 @@ pub(crate) fn part(part: &PartReport, style: &Style) -> String {
                 None => format!("Calls of {name} · other values of {argument}"),
             }
         }
-        (_, Some(tid), None) => format!("Thread {}{behind}", tid.0),
+        (_, Some(tid), None) => match id_beside_name(*tid, &name) {
+            Some(id) => format!("Thread {id}{behind}"),
+            None => format!("Goroutine{}", name.trim_start_matches("goroutine")),
+        },
         (Some(pid), None, None) => format!("Process {}{behind}", pid.0),
         (None, None, None) => match processes {
             Some(number) => {

@@ -8,6 +8,7 @@ use crate::ui::text;
 use crate::ui::text::names;
 use crate::ui::text::path;
 use crate::ui::text::units::{Digits, count, counted, time};
+use ctrace_core::goroutines::{common_name, id_beside_name};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows;
 use ctrace_core::report::{CallReport, InsideReport};
@@ -80,7 +81,10 @@ fn of_call(
     let out = format!("\n{}{}\n", Tone::Heading.mark(&lead), Tone::of_function(&name).mark(&name));
     let mut facts =
         vec![format!("+{}", time(call.start_ns.since(context.report.start_ns), Digits::Full))];
-    facts.extend(thread(call.tid, call.thread.as_deref()).map(|of| format!("thread {of}")));
+    let thread = thread(call.tid, call.thread.as_deref());
+    let is_goroutine = call.tid.is_some_and(|tid| common_name(tid).is_some());
+    let what = if is_goroutine { "" } else { "thread " };
+    facts.extend(thread.map(|of| format!("{what}{of}")));
     facts.push(format!("self {}", time(call.self_ns, Digits::Full)));
     if !call.values.is_empty() {
         facts.push(call.values.to_string());
@@ -99,10 +103,11 @@ fn of_call(
 
 /// Formats a thread's name and id.
 pub(super) fn thread(tid: Option<Tid>, name: Option<&str>) -> Option<String> {
-    let tid = tid?.0;
-    Some(match name {
-        None | Some("") => tid.to_string(),
-        Some(name) => format!("{} ({tid})", clean(name)),
+    let (tid, name) = (tid?, name.unwrap_or_default());
+    Some(match id_beside_name(tid, name) {
+        Some(id) if name.is_empty() => id.to_string(),
+        Some(id) => format!("{} ({id})", clean(name)),
+        None => clean(name).into_owned(),
     })
 }
 

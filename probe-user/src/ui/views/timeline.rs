@@ -7,6 +7,7 @@ use crate::ui::table::plot;
 use crate::ui::text;
 use crate::ui::text::names;
 use crate::ui::text::units::{Digits, counted, time};
+use ctrace_core::goroutines::id_beside_name;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::{LaneReport, TimelineCell, TimelineReport};
 use ctrace_core::units::Nanos;
@@ -71,7 +72,8 @@ fn of_lane(
         "" => "thread".to_owned(),
         name => names::cut_middle(&clean(name), NAME),
     };
-    let mut out = format!("{} {}\n", Tone::Heading.mark(&name), lane.tid.0);
+    let id = id_beside_name(lane.tid, &lane.name).map(|id| format!(" {id}")).unwrap_or_default();
+    let mut out = format!("{}{id}\n", Tone::Heading.mark(&name));
     let mut row = |label: &str, cells: &[TimelineCell]| {
         let runs = runs(context, timeline, cells, each);
         out +=

@@ -177,7 +177,7 @@ mod tests {
             exit: ExitPlacement::Sites(vec![site]),
             entry_is_loop_head: false,
             may_tail_jump: false,
-            is_go: false,
+            go: None,
             no_return_probe: why,
         };
         let info = FunctionInfo::new(name, "program");

@@ -1,6 +1,7 @@
 //! The numbers of a lock as a row of a report.
 
 use super::names::LockNames;
+use crate::goroutines::id_beside_name;
 use crate::locks::CallerSums;
 use crate::locks::event::Caller;
 use crate::locks::ledger::{LockFacts, Times};
@@ -22,9 +23,10 @@ pub(super) fn of_facts(
             Caller::Function(function) => recording.functions()[function.index()].name.clone(),
             Caller::Address(address) => names.of_address(id.pid, address),
             Caller::Thread(thread) => match recording.thread(thread) {
-                Some(thread) => {
-                    format!("thread {} {}", thread.tid.0, thread.name).trim_end().into()
-                }
+                Some(thread) => match id_beside_name(thread.tid, &thread.name) {
+                    Some(id) => format!("thread {id} {}", thread.name).trim_end().into(),
+                    None => thread.name.clone(),
+                },
                 None => "other callers".into(),
             },
             Caller::Unknown => "other callers".into(),
