@@ -308,6 +308,20 @@ fn survives_sections_that_lie() {
     check(vec![section("ctrace_runtime", SITES, size)], 0, Some(Flaw::Runtime));
 }
 
+/// The entry has no fields, so a version that is known is another flaw.
+#[test]
+fn a_runtime_of_a_later_version_is_refused() {
+    let versions = [(1, Flaw::Runtime), (2, Flaw::Runtime), (3, Flaw::Version)];
+    for (version, flaw) in versions {
+        let mut bytes = file();
+        bytes[SITES as usize..][..ENTRY_SIZE].fill(0);
+        bytes[SITES as usize] = version;
+        let sections = vec![section("ctrace_runtime", SITES, ENTRY_SIZE as u64)];
+        let markers = read(&source(&bytes), &layout(sections), |_| None);
+        assert_eq!(markers.flaws.count(flaw), 1, "version {version}: {}", markers.flaws);
+    }
+}
+
 #[test]
 fn entries_are_bounded() {
     let count = (1 << 20) + 1;
