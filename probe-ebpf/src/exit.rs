@@ -24,7 +24,8 @@ pub fn exit_site(ctx: ProbeContext) -> u32 {
     leaves::<false>(&ctx, Cookie::kind, |task, _, registers| Who::thread(task, registers))
 }
 
-/// Handles a way out. `GO`: of a function of Go. `kind` returns the kind of its records, and `who` what stands for the thread.
+/// Handles a way out. `GO`: of a function of Go. `kind` returns the kind of its records, and `who` what
+/// stands for the thread.
 #[inline(always)]
 pub fn leaves<const GO: bool>(
     ctx: &ProbeContext,
@@ -55,10 +56,11 @@ pub fn leaves<const GO: bool>(
     let (who, kind) = (who(task, cookie, &registers), kind(cookie));
     if settings::AGGREGATES.load() != 0 {
         let kind = if kind == Kind::ExitJump as u8 { Kind::ExitJump } else { Kind::ExitRet };
-        let caller = if GO { Caller::in_go(who) } else { Caller::thread(who.task) };
-        aggregate::leave(caller, cookie.probe(), kind, who.sp, ts_ns);
         if GO && is_goroutine(who.key) {
+            aggregate::leave(Caller::in_go(who), cookie.probe(), kind, who.sp, ts_ns);
             aggregate::forget_idle(who.key);
+        } else {
+            aggregate::leave(Caller::thread(who.task), cookie.probe(), kind, who.sp, ts_ns);
         }
         return 0;
     }

@@ -51,24 +51,41 @@ impl Caller {
     }
 }
 
-/// Returns the open calls of a thread without those that have lost their probes.
-#[inline(always)]
-fn known(caller: Caller) -> Option<Calls> {
-    let calls = Calls(OPEN_CALLS.get_ptr_mut(caller.key)?);
-    if caller.is_goroutine && calls.owner() != caller.owner {
-        rare::hand_over(calls.0, caller.owner);
+impl Caller {
+    /// Returns the room of its calls.
+    #[inline(always)]
+    fn calls(self) -> Option<Calls> {
+        OPEN_CALLS.get_ptr_mut(self.key).map(Calls)
     }
+
+    /// Ends the calls of an earlier goroutine that had the room, and returns true if there was one.
+    #[inline(always)]
+    fn takes_over(self, calls: Calls) -> bool {
+        let takes = self.is_goroutine && calls.owner() != self.owner;
+        if takes {
+            rare::hand_over(calls.0, self.owner);
+        }
+        takes
+    }
+}
+
+/// Ends the calls that have lost their probes.
+#[inline(always)]
+fn revise(calls: Calls) {
     if counting().is_some_and(|counting| counting.changes != calls.changes()) {
         rare::revise(calls.0);
     }
-    Some(calls)
 }
 
 /// Enters a function.
 #[inline(always)]
 pub fn enter(caller: Caller, function: u32, sp: u64) {
-    let calls = match known(caller) {
-        Some(calls) => calls,
+    let calls = match caller.calls() {
+        Some(calls) => {
+            caller.takes_over(calls);
+            revise(calls);
+            calls
+        }
         None => {
             let ts_ns = now();
             if !counts_at(ts_ns) {
@@ -96,10 +113,11 @@ pub fn leave(caller: Caller, function: u32, kind: Kind, sp: u64, ts_ns: u64) {
     if !counts_at(ts_ns) {
         return;
     }
-    let Some(calls) = known(caller) else {
+    let Some(calls) = caller.calls().filter(|calls| !caller.takes_over(*calls)) else {
         rare::leave_unseen(function, kind as u32);
         return;
     };
+    revise(calls);
     match calls.top() {
         Some(top) if top.sp() == sp && top.function() == function => calls.end_top(ts_ns),
         _ => {
