@@ -99,15 +99,20 @@ async function once(name, progress) {
 }
 
 /**
+ * Asks for a picture, and shows a coarser one before if it takes long.
  * @param {number} from
  * @param {number} to
  * @param {number} pixels
  * @param {{ thread: number, depth: number }[]} rows
- * @param {boolean} quick a coarser picture will do if the exact one takes long
  * @param {AbortSignal} signal
+ * @param {(picture: Picture) => void} show
  */
-export const picture = (from, to, pixels, rows, quick, signal) =>
-  drawn('picture', { ...stretch(from, to), pixels, ...quick && { quick: 1 } }, rows, signal);
+export async function pictures(from, to, pixels, rows, signal, show) {
+  const asked = { ...stretch(from, to), pixels };
+  const first = await drawn('picture', { ...asked, quick: 1 }, rows, signal);
+  show(first);
+  if (first.isCoarse) show(await drawn('picture', asked, rows, signal));
+}
 
 /**
  * The picture of chosen calls alone.

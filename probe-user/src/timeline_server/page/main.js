@@ -84,7 +84,7 @@ export class Page {
     this.painter.know(about);
     this.frames.know();
     if (about.has_points) this.points ??= new Points(this);
-    tell(about);
+    showNotes(about.notes.map((note) => element('p', note)));
     // Its picture was right until now.
     if (this.view.to > before) {
       this.asked = '';
@@ -198,19 +198,14 @@ export class Page {
     this.asked = key;
     this.askedAt = performance.now();
     this.asking = new AbortController();
-    const { from, to } = this.view;
-    const { signal } = this.asking;
-    /** @param {boolean} quick @returns {Promise<void>} */
-    const get = async (quick) => {
-      this.picture = await data.picture(from, to, pixels, rows, quick, signal);
+    data.pictures(this.view.from, this.view.to, pixels, rows, this.asking.signal, (picture) => {
+      this.picture = picture;
       this.status();
-      if (!this.picture.isCoarse) return;
+      if (!picture.isCoarse) return;
       // The finer one is not waited for as soon as another place is looked at.
       this.askedAt = -PATIENCE;
       this.change();
-      await get(false);
-    };
-    get(true)
+    })
       .catch((error) => {
         // The view may come back to the place whose picture was not waited for.
         if (data.isAborted(error)) this.asked = '';
@@ -424,11 +419,10 @@ export class Page {
   }
 }
 
-/** Shows the remarks on a recording. @param {data.About} about */
-function tell(about) {
-  const notes = byId('notes');
-  notes.hidden = !about.notes.length;
-  notes.replaceChildren(...about.notes.map((note) => element('p', note)));
+/** @param {HTMLElement[]} paragraphs */
+function showNotes(paragraphs) {
+  byId('notes').hidden = !paragraphs.length;
+  byId('notes').replaceChildren(...paragraphs);
 }
 
 async function start() {
@@ -437,7 +431,7 @@ async function start() {
     const about = await data.about((part) => { status.textContent = `reading ${Math.round(part * 100)} %`; });
     document.title = `${about.program} · ctrace`;
     byId('program').textContent = about.program;
-    tell(about);
+    showNotes(about.notes.map((note) => element('p', note)));
     if (!about.threads.length && !about.live) status.textContent = 'there is no call in this recording';
     else {
       const page = new Page(about);
@@ -448,9 +442,7 @@ async function start() {
     }
   } catch (error) {
     status.textContent = '';
-    const notes = byId('notes');
-    notes.hidden = false;
-    notes.replaceChildren(element('p', data.why(error), 'warning'));
+    showNotes([element('p', data.why(error), 'warning')]);
     document.documentElement.dataset.ready = 'failed';
   }
 }
