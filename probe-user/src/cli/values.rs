@@ -20,6 +20,17 @@ pub(crate) fn by(text: &str) -> Result<By, String> {
         let (function, argument) = by_value(text)?;
         Some(By::Value { function: function.into(), argument: argument.into() })
     };
+    // As for `--arg`, with the type of the value.
+    if let Some((function, typed)) = text.split_once(": ")
+        && let Some((name, _)) = typed.split_once(':').filter(|(_, rest)| !rest.starts_with(':'))
+    {
+        let name = name.split('=').next().unwrap_or(name);
+        let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+        let arg = if is_number { "arg" } else { "" };
+        return Err(format!(
+            "give the name of the value without its type: '{function}: {arg}{name}'"
+        ));
+    }
     match text {
         "process" => Ok(By::Process),
         "exe" => Ok(By::Exe),
@@ -98,6 +109,9 @@ mod tests {
         assert_eq!(by("thread"), Ok(By::Thread));
         assert_eq!(by("ns::handle: req->len"), value("ns::handle", "req->len"));
         assert_eq!(by("app:query:arg0"), value("app:query", "arg0"));
+        let typed = by("python:function: 1:str");
+        assert!(typed.is_err_and(|why| why.ends_with("'python:function: arg1'")));
+        assert!(by("f: key=0:str").is_err_and(|why| why.ends_with("'f: key'")));
         for text in ["threads", "ns::handle", ": key", "handle: ", ""] {
             assert!(by(text).is_err(), "{text}");
         }

@@ -7,7 +7,7 @@ use crate::{
     session::{
         budget::markers::MarkerCost,
         keep::sink::{self, Out},
-        plan::{Planner, jump_room::JumpRoom},
+        plan::{Planner, jump_room::JumpRoom, points::refusal_at},
         run::setup,
         spec::SelectSpec,
     },
@@ -198,6 +198,9 @@ fn decide(
         if let Some(Ok(placement)) = &mut placement {
             jumps.fit(placement);
         }
+        if row.kind == FunctionKind::Usdt {
+            placement = refusal_at(&objects[row.object_index], row.file_offset).map(Err);
+        }
         (row, placement)
     };
     let mut decided: Vec<Decided> = rows.into_iter().map(decide).collect();
@@ -232,7 +235,7 @@ fn lines(decided: &[Decided], detailed: bool) -> impl Iterator<Item = listing::L
         },
         how: match row.kind {
             FunctionKind::Marker => marker_text(row, detailed),
-            FunctionKind::Usdt => usdt_text(row, detailed),
+            FunctionKind::Usdt => usdt_text(row, placement.as_ref(), detailed),
             _ => placement.as_ref().map(|placement| function_text(row, placement)),
         },
         refused: placement.as_ref().is_some_and(Result::is_err),
@@ -240,15 +243,20 @@ fn lines(decided: &[Decided], detailed: bool) -> impl Iterator<Item = listing::L
     decided.iter().map(line)
 }
 
-/// Returns the part of a USDT probe in a call, and its arguments.
-fn usdt_text(row: &ListRow, detailed: bool) -> Option<String> {
+/// Returns the reason why a USDT probe is not traced, its part in a call, and its arguments.
+fn usdt_text(
+    row: &ListRow,
+    placement: Option<&Result<Placement, Refusal>>,
+    detailed: bool,
+) -> Option<String> {
+    let refusal = placement.filter(|placement| placement.is_err()).map(explain);
     let call = row.call.as_ref().map(|(call, is_start)| {
         let verb = if *is_start { "begins" } else { "ends" };
         format!("{verb} calls of {call}")
     });
     let arguments = (detailed && !row.arguments.is_empty()).then_some(&row.arguments);
     let arguments = arguments.map(|arguments| format!("arguments: {arguments}"));
-    let texts: Vec<String> = call.into_iter().chain(arguments).collect();
+    let texts: Vec<String> = refusal.into_iter().chain(call).chain(arguments).collect();
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 

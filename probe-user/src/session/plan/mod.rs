@@ -17,7 +17,7 @@ mod placer;
 #[cfg(test)]
 mod plain;
 mod planned;
-mod points;
+pub(crate) mod points;
 mod remarks;
 mod room;
 mod tail_calls;

@@ -3,11 +3,13 @@
 use super::{Plan, Planned, Planner, Refused, Sites, values::Variables};
 use crate::target::{
     object::Object,
-    place::usdt_site,
+    place::{Refusal, usdt_site},
     select::Selection,
     usdt::{UsdtProbe, UsdtSite},
 };
+use crate::ui::text::units::counted;
 use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
+use ctrace_core::report::render::clean::clean;
 use std::sync::Arc;
 
 /// No instruction is longer.
@@ -45,10 +47,13 @@ impl Planner {
         let variables = self.values.variables(object, all);
         let chosen = Chosen { object, variables, selection, index };
         let pairs = selection.pairs(objects, index);
+        let before = plan.refused.len();
         let parts = self.place_pairs(&chosen, &pairs, planned, plan)?;
         for at in probes.into_iter().filter(|at| !parts.contains(at)) {
             self.place_probe(&chosen, at, planned, plan)?;
         }
+        let left_out = left_out(&plan.refused[before..]);
+        plan.notes.extend(left_out);
         Ok(())
     }
 
@@ -63,9 +68,12 @@ impl Planner {
         let object = chosen.object;
         let probe = &object.usdt_probes()[at];
         let Some(sites) = probed_sites(object, probe, plan) else { return Ok(()) };
+        let place = sites.first().and_then(|site| object.source_line(site.address));
         let (variables, asked) = (&chosen.variables, chosen.asked(at));
         let (values, points) = self.values.plan(probe, sites, variables, asked, &mut plan.notes)?;
         let info = FunctionInfo {
+            line: place.as_ref().and_then(|place| place.line),
+            file: place.map(|place| place.file),
             kind: FunctionKind::Usdt,
             group: Some(Arc::clone(&probe.provider)),
             exit: ExitSeen::Never,
@@ -75,6 +83,30 @@ impl Planner {
         planned.push(Planned::new(info, Sites::Usdt(points)));
         Ok(())
     }
+}
+
+/// Returns a note on probes that have no place which carries one.
+fn left_out(refused: &[Refused]) -> Option<String> {
+    const MOST_NAMED: usize = 3;
+    let first = refused.first()?;
+    let named: Vec<_> = refused.iter().take(MOST_NAMED).map(|probe| clean(&probe.name)).collect();
+    let more = match refused.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let are = if refused.len() == 1 { "is" } else { "are" };
+    Some(format!(
+        "{} of {} {are} not traced: {}{more}: {}; `ctrace list -v` tells about each",
+        counted(refused.len() as u64, "chosen USDT probe", "chosen USDT probes"),
+        clean(&first.object),
+        named.join(", "),
+        first.why
+    ))
+}
+
+/// Returns the reason why a place of a USDT probe in the file does not carry one.
+pub(crate) fn refusal_at(object: &Object, file_offset: u64) -> Option<Refusal> {
+    usdt_site(&object.source().peek(file_offset, LONGEST_INSTRUCTION)).err()
 }
 
 /// Returns the places of a USDT probe that carry one. Notes those that do not, and refuses the probe
@@ -87,13 +119,15 @@ pub(super) fn probed_sites(
     let mut refusal = None;
     let mut sites = probe.sites.clone();
     sites.retain(|site| {
-        let code = object.source().peek(site.file_offset, LONGEST_INSTRUCTION);
-        usdt_site(&code).map_err(|why| refusal = Some(why)).is_ok()
+        let why = refusal_at(object, site.file_offset);
+        let carries = why.is_none();
+        refusal = why.or(refusal.take());
+        carries
     });
     let left_out = probe.sites.len() - sites.len();
     match refusal {
         Some(why) if sites.is_empty() => {
-            let (name, object) = (Arc::clone(&probe.name), Arc::clone(object.name()));
+            let (name, object) = (probe.full_name().into(), Arc::clone(object.name()));
             plan.refused.push(Refused { name, object, why });
             return None;
         }

@@ -58,16 +58,20 @@ pub(crate) fn notes(report: &Report, show_zero: bool, named: &[String]) -> Vec<S
             counted(report.paths_other_calls, "call", "calls"),
         ));
     }
-    let children = report.target.untraced_children;
-    if children > 0 {
-        let were = if children == 1 { "was" } else { "were" };
-        out.push(format!(
-            "{} {were} not traced; --follow traces them too.",
-            counted(children, "child process", "child processes"),
-        ));
-    }
+    out.extend(untraced_children(report.target.untraced_children));
     out.extend(report.notes.iter().map(|note| clean(note).into_owned()));
     out
+}
+
+/// Returns a sentence on processes that were started and not followed.
+pub(crate) fn untraced_children(children: u64) -> Option<String> {
+    let were = if children == 1 { "was" } else { "were" };
+    (children > 0).then(|| {
+        format!(
+            "{} {were} not traced; --follow traces them too.",
+            counted(children, "child process", "child processes"),
+        )
+    })
 }
 
 /// Returns the place of a marker scope. Its rows differ in their names.

@@ -4,6 +4,7 @@ use super::Context;
 use crate::ui::output::style::Tone;
 use crate::ui::table::grid::{self, Cell, ColumnGroup, GridColumn};
 use crate::ui::text;
+use crate::ui::text::distinct::{shorten_all, shorten_each};
 use crate::ui::text::names;
 use crate::ui::text::units::{Digits, count, counted, maybe_time, time};
 use ctrace_core::report::render::{clean::clean, rows};
@@ -52,20 +53,23 @@ fn sums(context: &Context<'_>, shown: &[&LockReport], several: bool) -> String {
         group = numbers(shown, &DROPPED[..left_out]);
     }
     let room = room(&group).max(LEAST_ROOM);
-    let label = |lock: &&LockReport| {
-        let name = clean(&lock.name);
+    let behind = |lock: &LockReport| {
         let process = lock.pid.filter(|_| several);
         let process = process.map_or_else(String::new, |pid| format!(" ({})", pid.0));
         let kind = match lock.kind.name(lock.recursive) {
             "mutex" => String::new(),
             other => format!(" [{other}]"),
         };
-        let behind = format!("{process}{kind}");
-        let name = names::shorten(&name, room.saturating_sub(names::width(&behind)).max(8));
-        let tone = Tone::of_function(&name);
-        Cell::toned(names::cut_end(&(name + &behind), room), tone)
+        format!("{process}{kind}")
     };
-    let names = ColumnGroup::untitled(vec![GridColumn::left("lock", shown.iter().map(label))]);
+    let behind: Vec<String> = shown.iter().map(|lock| behind(lock)).collect();
+    let room_of = |at: usize| room.saturating_sub(names::width(&behind[at])).max(8);
+    let names: Vec<_> = shown.iter().map(|lock| clean(&lock.name)).collect();
+    let labels = shorten_each(&names, room_of).into_iter().zip(&behind).map(|(name, behind)| {
+        let tone = Tone::of_function(&name);
+        Cell::toned(names::cut_end(&(name + behind), room), tone)
+    });
+    let names = ColumnGroup::untitled(vec![GridColumn::left("lock", labels)]);
     grid::draw(&[&group, &names])
 }
 
@@ -116,7 +120,8 @@ fn callers(context: &Context<'_>, shown: &[&LockReport]) -> String {
     let digits = Digits::Short;
     let waited = |lock: &&&LockReport| maybe_time(lock.waiter().map(|it| it.wait_ns), digits);
     let kept = |lock: &&&LockReport| maybe_time(lock.holder().map(|it| it.blocked_ns), digits);
-    let locks = shown.iter().map(|lock| names::shorten(&clean(&lock.name), room));
+    let locks: Vec<_> = shown.iter().map(|lock| clean(&lock.name)).collect();
+    let locks = shorten_all(&locks, room);
     let group = ColumnGroup::untitled(vec![
         GridColumn::left("lock", locks),
         GridColumn::left("waits longest", shown.iter().map(|lock| name(lock.waiter()))),

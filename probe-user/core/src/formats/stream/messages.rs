@@ -2,6 +2,7 @@
 
 use super::{CallLine, StreamLine};
 use crate::function::{FunctionInfo, FunctionKind};
+use crate::locks;
 use crate::points::{Level, PointShape};
 use crate::report::{CallValues, NamedValues};
 use crate::units::FuncId;
@@ -71,7 +72,9 @@ impl Messages {
 impl Kind {
     fn of(info: &FunctionInfo) -> Option<Self> {
         let text = info.values.iter().position(|value| value.kind.is_text())?;
-        info.is_point().then(|| Self { level: level_of(info), text })
+        // The name of a lock is for the view of locks.
+        let is_message = info.is_point() && locks::naming(info).is_none();
+        is_message.then(|| Self { level: level_of(info), text })
     }
 }
 

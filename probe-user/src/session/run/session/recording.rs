@@ -3,7 +3,8 @@
 use super::Session;
 use crate::{
     session::keep::{output::Output, recording::RecordingSummary, spill::stopped_early},
-    ui, writing,
+    ui::{self, notes::untraced_children},
+    writing,
 };
 use ctrace_core::{
     function::qualified,
@@ -127,7 +128,9 @@ impl Session {
         if let Output::Stream(stream) = &mut self.delivery.output {
             let took = end.since(self.progress.start);
             if let Some(lines) = writing::during(|| stream.finish(end, took))? {
-                end_record.notes.iter().chain(&lines).for_each(|line| ui::say(line));
+                let children = untraced_children(self.target.report.untraced_children);
+                let said = end_record.notes.iter().chain(&children).chain(&lines);
+                said.for_each(|line| ui::say(line));
             }
             return Ok(());
         }
