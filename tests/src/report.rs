@@ -104,11 +104,8 @@ impl Report {
                 function.name(),
                 function.0
             );
-            // A point has no end that could be missing: of a marker, or a USDT probe that is in no pair.
-            let is_pair = function.0["aliases"].as_array().is_some_and(|names| !names.is_empty());
-            let is_point =
-                !function.0["point"].is_null() || function.0["kind"] == "usdt" && !is_pair;
-            if !is_point {
+            // A marker's point has no end that could be missing.
+            if function.0["point"].is_null() {
                 untimed += part("untimed")?;
             }
             open += part("open")?;

@@ -52,14 +52,11 @@ impl Read<'_> {
 
     pub(crate) fn loss(&self) -> LossReport {
         let counts = &self.counted.counts;
-        // Points have no end that could be seen.
-        let calls = counts.tallies.iter().zip(self.recording.functions());
-        let calls = calls.filter(|(_, info)| !info.is_point());
         LossReport {
             events: counts.loss.lost_events(),
             late: counts.loss.late,
             decode_errors: counts.loss.decode_errors,
-            calls_untimed: saturating_sum(calls.map(|(tally, _)| tally.untimed)),
+            calls_untimed: saturating_sum(counts.tallies.iter().map(|tally| tally.untimed)),
             calls_open: self.counted.open.len() as u64,
             calls_headless: saturating_sum(counts.headless.iter().copied()),
             unreadable_calls: counts.unreadable,

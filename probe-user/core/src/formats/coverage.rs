@@ -2,6 +2,7 @@
 
 use crate::calls::paths::Node;
 use crate::function::FunctionInfo;
+use crate::points::PointShape;
 use crate::recording::{Chunk, ChunkLoss, Recording};
 use crate::report::LossReport;
 use serde::Serialize;
@@ -46,8 +47,7 @@ impl Coverage {
         chunk.headless.iter().for_each(|(_, count)| add(&mut self.lost.calls_headless, *count));
         for call in chunk.threads().iter().flat_map(|thread| chunk.calls(thread)) {
             let node = &nodes[call.path() as usize];
-            let is_point = functions.get(node.func.index()).is_some_and(FunctionInfo::is_point);
-            let is_untimed = !call.is_timed() && !is_point;
+            let is_untimed = !call.is_timed() && PointShape::of(functions, node.func).is_none();
             self.lost.calls_untimed += u64::from(is_untimed);
             self.calls_without_path += u64::from(node.other);
         }

@@ -116,9 +116,9 @@ impl Facts<'_> {
             center_cut_percent: meta.center_cut,
             filtered_calls: self.filtered,
             loss: LossReport {
-                // Points have no end that could be seen.
+                // Points of markers have no end that could be seen.
                 calls_untimed: saturating_sum(
-                    functions.iter().filter(|f| !f.is_point()).map(|f| f.untimed),
+                    functions.iter().filter(|f| f.point.is_none()).map(|f| f.untimed),
                 ),
                 calls_open: saturating_sum(functions.iter().map(|f| f.open)),
                 calls_headless: saturating_sum(functions.iter().map(|f| f.headless)),
