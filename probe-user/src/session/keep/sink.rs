@@ -278,7 +278,7 @@ fn view_options(spec: &ReportSpec) -> anyhow::Result<ViewOptions> {
         options.views.iter().any(|name| name.view().needs == ui::views::Needs::Frames);
     ensure!(
         !needs_frame || spec.frame.is_some(),
-        "the view 'frames' needs --frame NAME: a function, whose calls are the frames, or a frame \
+        "the view 'frames' needs --frame FUNCTION, whose calls are the frames, or a frame \
          mark"
     );
     Ok(options)
