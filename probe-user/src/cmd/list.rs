@@ -1,11 +1,12 @@
 //! `ctrace list`: lists what can be traced, and with `-v` how, or why not.
 
+mod texts;
+
 use super::{Failure, process, spec};
 use crate::{
     bpf,
     cli::{ListArgs, SelectArgs, ValuesArgs},
     session::{
-        budget::markers::MarkerCost,
         keep::sink::{self, Out},
         plan::{Planner, jump_room::JumpRoom, points::refusal_at},
         run::setup,
@@ -21,10 +22,7 @@ use crate::{
         process::{lookup::ProcessName, maps::MappedObject},
         select::{Selection, not_found::flawed_markers},
     },
-    ui::{
-        self, listing,
-        text::{names::shorten, units::counted},
-    },
+    ui::{self, listing, text::units::counted},
 };
 use anyhow::Context;
 use ctrace_core::{function::FunctionKind, report::render::json::write_pretty};
@@ -35,6 +33,7 @@ use std::{
     io::{BufWriter, Write},
     path::Path,
 };
+use texts::{cost_text, function_text, marker_text, usdt_text};
 
 /// The functions of which inlined ones are named: of a large program they would take long.
 const MOST_DESCRIBED: usize = 1000;
@@ -243,82 +242,6 @@ fn lines(decided: &[Decided], detailed: bool) -> impl Iterator<Item = listing::L
     decided.iter().map(line)
 }
 
-/// Returns the reason why a USDT probe is not traced, its part in a call, and its arguments.
-fn usdt_text(
-    row: &ListRow,
-    placement: Option<&Result<Placement, Refusal>>,
-    detailed: bool,
-) -> Option<String> {
-    let refusal = placement.filter(|placement| placement.is_err()).map(explain);
-    let call = row.call.as_ref().map(|(call, is_start)| {
-        let verb = if *is_start { "begins" } else { "ends" };
-        format!("{verb} calls of {call}")
-    });
-    let arguments = (detailed && !row.arguments.is_empty()).then_some(&row.arguments);
-    let arguments = arguments.map(|arguments| format!("arguments: {arguments}"));
-    let texts: Vec<String> = refusal.into_iter().chain(call).chain(arguments).collect();
-    (!texts.is_empty()).then(|| texts.join("; "))
-}
-
-/// Returns how a function is traced, its arguments if they are known, and what is inlined into it.
-fn function_text(row: &ListRow, placement: &Result<Placement, Refusal>) -> String {
-    let mut text = explain(placement);
-    if !row.arguments.is_empty() && placement.is_ok() {
-        text += &format!("; arguments: {}", row.arguments);
-    }
-    if !row.inlined.is_empty() {
-        text += &format!("; holds code of inlined {}", inlined_text(&row.inlined));
-    }
-    text
-}
-
-/// Names the first of some inlined functions.
-fn inlined_text(names: &[String]) -> String {
-    const SHOWN: usize = 4;
-    const ROOM: usize = 50;
-    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| shorten(name, ROOM)).collect();
-    let more = if names.len() > SHOWN { " and others" } else { "" };
-    shown.join(", ") + more
-}
-
-/// Returns what a point of a marker tells of, and with `detailed` the cost of a marker, its places in
-/// the code and its values.
-fn marker_text(row: &ListRow, detailed: bool) -> Option<String> {
-    let point = row.point.map(|point| match point.level() {
-        Some(level) => format!("{}, {}", point.name(), level.name()),
-        None => point.name().to_owned(),
-    });
-    let places =
-        detailed.then(|| format!("{}; {}", cost_text(row), places_text(&row.marker_sites)));
-    let values = (detailed && !row.arguments.is_empty()).then_some(&row.arguments);
-    let values = values.map(|values| format!("values: {values}"));
-    let texts: Vec<String> = point.into_iter().chain(places).chain(values).collect();
-    (!texts.is_empty()).then(|| texts.join("; "))
-}
-
-/// Describes the cost of a marker.
-fn cost_text(row: &ListRow) -> String {
-    MarkerCost::new(row.point.is_some(), row.carried).text()
-}
-
-/// Returns the places of a marker in the code.
-fn places_text(sites: &[MarkerSite]) -> String {
-    const SHOWN: usize = 4;
-    let places: Vec<String> = sites
-        .iter()
-        .take(SHOWN)
-        .map(|site| match site.code {
-            Some(code) => format!("{code:#x}"),
-            None => "an unknown place".to_owned(),
-        })
-        .collect();
-    let more = match sites.len().saturating_sub(SHOWN) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("in the code at {}{more}", places.join(", "))
-}
-
 fn marker_json(sites: &[MarkerSite]) -> Vec<serde_json::Value> {
     let site = |site: &MarkerSite| {
         json!({
@@ -419,9 +342,6 @@ mod tests {
         let refused = Err(Refusal::NotCode);
         let text = function_text(&rows[0], &refused);
         assert!(text.ends_with("; holds code of inlined hash"), "{text}");
-        let many = ["a", "b", "c", "d", "e"].map(str::to_owned);
-        assert_eq!(inlined_text(&many), "a, b, c, d and others");
-        assert_eq!(inlined_text(&many[..4]), "a, b, c, d");
     }
 
     #[test]

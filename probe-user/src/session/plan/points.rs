@@ -7,7 +7,7 @@ use crate::target::{
     select::Selection,
     usdt::{UsdtProbe, UsdtSite},
 };
-use crate::ui::text::units::counted;
+use crate::ui::text::{first_of, units::counted};
 use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
 use ctrace_core::report::render::clean::clean;
 use std::sync::Arc;
@@ -90,16 +90,12 @@ fn left_out(refused: &[Refused]) -> Option<String> {
     const MOST_NAMED: usize = 3;
     let first = refused.first()?;
     let named: Vec<_> = refused.iter().take(MOST_NAMED).map(|probe| clean(&probe.name)).collect();
-    let more = match refused.len().saturating_sub(MOST_NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
     let are = if refused.len() == 1 { "is" } else { "are" };
     Some(format!(
-        "{} of {} {are} not traced: {}{more}: {}; `ctrace list -v` tells about each",
+        "{} of {} {are} not traced: {}: {}; `ctrace list -v` tells about each",
         counted(refused.len() as u64, "chosen USDT probe", "chosen USDT probes"),
         clean(&first.object),
-        named.join(", "),
+        first_of(&named, refused.len()),
         first.why
     ))
 }

@@ -11,6 +11,15 @@ pub(crate) mod units;
 use crate::ui::output::style::{Style, Tone};
 use crate::ui::text::names::width;
 
+/// Joins the first of some names, and tells how many more there are of `all`.
+pub(crate) fn first_of<N: AsRef<str>>(names: &[N], all: usize) -> String {
+    let shown = names.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+    match all.saturating_sub(names.len()) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 /// Wraps `text` into lines, each with its line feed.
 pub(crate) fn paragraph(text: &str, tone: Tone, style: &Style) -> String {
     let room = style.width.unwrap_or(usize::MAX);

@@ -10,6 +10,7 @@ use crate::{
     target::plan::{CostClass, Placement},
     ui::text::{
         distinct::shorten_all,
+        first_of,
         units::{self, Digits, counted},
     },
 };
@@ -130,19 +131,15 @@ pub(crate) fn dear_at_start<'a>(
     }
     let names: Vec<_> = dear.iter().take(MOST).map(|dear| clean(&dear.name)).collect();
     let names = shorten_all(&names, ROOM);
-    let more = match dear.len().saturating_sub(MOST) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
     let step = units::time(HitCosts::default().hit(CostClass::SingleStep), Digits::Short);
     (!dear.is_empty()).then(|| {
         format!(
             "calls of {} of the {} cost the target usually about {step} or more \
-             each, because the kernel single-steps an instruction under their probes: {}{more}; \
+             each, because the kernel single-steps an instruction under their probes: {}; \
              -x leaves functions out, and `ctrace list -v` tells of each",
             dear.len(),
             counted(all as u64, "chosen function", "chosen functions"),
-            names.join(", "),
+            first_of(&names, dear.len()),
         )
     })
 }
