@@ -121,6 +121,8 @@ pub(crate) struct Sink {
     views: ViewOptions,
     /// True for one of several reports: JSON goes on one line each.
     several: bool,
+    /// True if reports on parts follow the one on the whole.
+    has_parts: bool,
 }
 
 impl Sink {
@@ -132,8 +134,9 @@ impl Sink {
             "--by makes several reports: --format json has them on a line each"
         );
         let out = Out::open(spec.output.as_deref(), default)?;
-        let several = spec.interval.is_some() || spec.by.is_some();
-        Ok(Self { out, format: spec.format, views, several })
+        let has_parts = spec.by.is_some();
+        let several = spec.interval.is_some() || has_parts;
+        Ok(Self { out, format: spec.format, views, several, has_parts })
     }
 
     /// See [`Out::paged`].
@@ -163,7 +166,7 @@ impl Sink {
         let text = match self.format {
             ReportFormat::Table => {
                 let text = ui::render_table(report, &self.views, &self.out.style)?;
-                if report.part.is_none() && self.several {
+                if report.part.is_none() && self.has_parts {
                     self.views.said = ui::sentences(report, &self.views);
                 }
                 text
