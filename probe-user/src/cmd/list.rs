@@ -88,7 +88,7 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     let decided = decide(rows, &objects, &planner, verbose > 0 || args.json)?;
     objects.iter().flat_map(Object::left_out).for_each(|line| ui::say(&line));
     let out = Out::open(None, sink::Default::Stdout)?;
-    let style = out.style;
+    let (style, terminal) = (out.style, out.style_of_lines().width);
     let out = if args.json { out } else { out.paged() };
     let mut out = BufWriter::new(out.into_writer());
     let written = match args.json {
@@ -101,7 +101,8 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
                     format!("; {} of its libraries: -m '*'", counted(n as u64, one, many))
                 }
             };
-            listing::write(&mut out, || lines(&decided, verbose > 0), &more, &style)
+            let lines = || lines(&decided, verbose > 0);
+            listing::write(&mut out, lines, &more, &style, terminal)
         }
     };
     match written.and_then(|()| out.flush()) {

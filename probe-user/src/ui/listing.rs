@@ -3,7 +3,9 @@
 
 use super::{
     Style,
+    output::style::Tone,
     text::{
+        self,
         distinct::shorten_all,
         names::{cut_middle, cut_start, width},
     },
@@ -64,27 +66,42 @@ impl Columns {
         };
         let object = cut_middle(&clean(&line.object), self.object);
         let place = cut_start(&clean(&line.place), self.place);
-        let how = clean(line.how.as_deref().unwrap_or_default());
         let fill = |text: &str, room: usize| " ".repeat(room.saturating_sub(width(text)) + GAP);
-        let text = format!(
-            "{kind:<KIND$}{:GAP$}{name}{}{object}{}{place}{}{how}",
+        format!(
+            "{kind:<KIND$}{:GAP$}{name}{}{object}{}{place}{}",
             "",
             fill(name, self.name),
             fill(&object, self.object),
             fill(&place, self.place),
-        );
-        text.trim_end().to_owned()
+        )
     }
 }
 
-/// Writes aligned lines, and for people their number and `more` behind it. A line fits the width, but for
-/// what it says of the method. The lines are made twice: kept together they would take more memory than
-/// their source.
+/// Returns the end of a line, with the method of tracing. On a terminal it goes below what it belongs
+/// to if both do not fit into a line.
+fn with_method(line: String, how: &str, terminal: Option<usize>) -> String {
+    const INDENT: usize = 4;
+    match terminal {
+        _ if how.is_empty() => line.trim_end().to_owned(),
+        Some(room) if width(&line) + width(how) > room => {
+            let style = Style { width: Some(room.saturating_sub(INDENT)), ..Style::default() };
+            let below = text::paragraph(how, Tone::Plain, &style);
+            let below = below.lines().map(|part| format!("\n{:INDENT$}{part}", ""));
+            line.trim_end().to_owned() + &below.collect::<String>()
+        }
+        _ => line + how,
+    }
+}
+
+/// Writes aligned lines, and for people their number and `more` behind it. In a file a line fits the
+/// width, but for what it says of the method: grep finds it there. On a `terminal` of this width it
+/// fits. The lines are made twice: kept together they would take more memory than their source.
 pub(crate) fn write<Lines: Iterator<Item = ListingLine>>(
     out: &mut impl Write,
     lines: impl Fn() -> Lines,
     more: &str,
     style: &Style,
+    terminal: Option<usize>,
 ) -> io::Result<()> {
     let mut columns = Columns { name: 0, object: 0, place: 0 };
     let (mut count, mut refused) = (0, 0);
@@ -105,7 +122,9 @@ pub(crate) fn write<Lines: Iterator<Item = ListingLine>>(
             break;
         }
         for (line, name) in some.iter().zip(columns.names(&some)) {
-            writeln!(out, "{}", style.resolve(&columns.line(line, &name)))?;
+            let how = clean(line.how.as_deref().unwrap_or_default());
+            let line = with_method(columns.line(line, &name), &how, terminal);
+            writeln!(out, "{}", style.resolve(&line))?;
         }
     }
     if style.width.is_some() {
@@ -136,7 +155,7 @@ mod tests {
     fn list(names: &[String], place: &str, style: Style) -> Vec<String> {
         let mut out = Vec::new();
         let lines = || names.iter().map(|name| line(name, place));
-        write(&mut out, lines, "", &style).expect("memory takes it");
+        write(&mut out, lines, "", &style, None).expect("memory takes it");
         let text = String::from_utf8(out).expect("text");
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         assert_eq!(lines.last(), Some(&format!("{} in all", names.len())));
@@ -161,6 +180,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_method_goes_below_on_a_terminal() {
+        let how = "entry +0 nop5, exit at 2 rets nop; arguments: int x, char const* name";
+        let told = |terminal| with_method("function  main  server  ".to_owned(), how, terminal);
+        assert_eq!(told(None), format!("function  main  server  {how}"));
+        assert_eq!(told(Some(100)), told(None));
+        assert_eq!(
+            told(Some(60)),
+            "function  main  server\n    entry +0 nop5, exit at 2 rets nop; arguments: int x,\n      \
+             char const* name"
+        );
     }
 
     #[test]

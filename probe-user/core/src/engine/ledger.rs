@@ -177,6 +177,14 @@ impl Ledger {
         }
     }
 
+    /// Returns the number of untimed calls of some functions, without waits.
+    pub(crate) fn untimed(&self, is_of: impl Fn(FuncId) -> bool) -> u64 {
+        let is_wait = |func: FuncId| self.waits.get(func.index()) == Some(&true);
+        let nodes = self.paths.nodes().iter().zip(&self.tallies);
+        let chosen = nodes.filter(|(node, _)| is_of(node.func) && !is_wait(node.func));
+        chosen.map(|(_, tally)| tally.untimed).sum()
+    }
+
     pub(crate) fn headless(&mut self, func: FuncId) {
         self.functions[func.index()].headless += 1;
     }

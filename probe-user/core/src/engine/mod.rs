@@ -435,4 +435,10 @@ impl Engine {
         let calls = ledger.calls.saturating_sub(ledger.ended_waits);
         Counters { events: *events, calls, hits }
     }
+
+    /// Returns the number of calls of this period that are over, and whose ends were not seen.
+    pub fn ended_unseen(&self) -> u64 {
+        let Tracker { functions, ledger, .. } = &self.tracker;
+        ledger.untimed(|function| functions.get(function.index()).is_some_and(|it| !it.is_point()))
+    }
 }

@@ -8,6 +8,7 @@ use crate::target::names::nearest::{is_typo, nearest, nearest_of};
 use crate::target::object::{Object, symbols::Function};
 use crate::target::usdt::UsdtProbe;
 use crate::ui::text;
+use ctrace_core::names::as_written;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -169,7 +170,7 @@ impl NotFound {
         let program = self.searched.first().map_or("the program", String::as_str);
         let close = match &self.nearest[..] {
             [] => String::new(),
-            names => format!(" (close to it: {})", names.join(", ")),
+            names => format!(" (close to it: {})", written(names).join(", ")),
         };
         format!(
             "no {} of {program} matches `{}`{close}; because of --follow, the programs that it starts \
@@ -201,7 +202,7 @@ impl fmt::Display for NotFound {
             write!(f, " (searched {} in {shown})", count(self.candidates, kind))?;
         }
         if !self.nearest.is_empty() {
-            write!(f, "; close to it: {}", self.nearest.join(", "))?;
+            write!(f, "; close to it: {}", written(&self.nearest).join(", "))?;
         }
         for hint in &self.hints {
             write!(f, "; {hint}")?;
@@ -218,6 +219,18 @@ impl fmt::Display for SearchedKind {
             Self::Marker => "marker scope",
         })
     }
+}
+
+/// Returns names as reports have them, each once.
+fn written(names: &[String]) -> Vec<String> {
+    let mut written = Vec::with_capacity(names.len());
+    for name in names {
+        let name = as_written(name).unwrap_or_else(|| name.clone());
+        if !written.contains(&name) {
+            written.push(name);
+        }
+    }
+    written
 }
 
 fn count(number: usize, what: SearchedKind) -> String {
@@ -250,7 +263,7 @@ pub(super) fn stands_for(pattern: &Pattern, objects: &[Object], found: &[Match])
             1 => function.name().to_string(),
             _ => function.full_name().to_string(),
         };
-    let mut names: Vec<String> = functions().take(NAMED).map(named).collect();
+    let mut names = written(&functions().take(NAMED).map(named).collect::<Vec<_>>());
     if found.len() > NAMED {
         names.push(format!("and {} more", found.len() - NAMED));
     }

@@ -36,11 +36,17 @@ pub(crate) fn of_file() -> Style {
     style(None, chosen(), |name| std::env::var_os(name))
 }
 
-/// Returns the style for messages: lines of a log stay whole.
+/// Returns the style for messages: lines of a log stay whole, unless the user tells a width.
 pub(crate) fn of_messages(output: impl AsFd) -> Style {
-    let is_terminal = rustix::termios::isatty(&output);
+    let has_width =
+        rustix::termios::isatty(&output) || columns(|name| std::env::var_os(name)).is_some();
     let style = detect(output);
-    Style { width: style.width.filter(|_| is_terminal), ..style }
+    Style { width: style.width.filter(|_| has_width), ..style }
+}
+
+/// Returns the width that the user tells.
+fn columns(variable: impl Fn(&str) -> Option<OsString>) -> Option<usize> {
+    variable("COLUMNS")?.to_str()?.trim().parse().ok().filter(|width| *width > 0)
 }
 
 /// Returns the style for a terminal of this width, or for another output.
@@ -49,9 +55,7 @@ fn style(
     chosen: ColorChoice,
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Style {
-    let columns = || variable("COLUMNS")?.to_str()?.trim().parse().ok();
-    let is_width = |width: &usize| *width > 0;
-    let width = terminal.filter(is_width).or_else(|| columns().filter(is_width));
+    let width = terminal.filter(|width| *width > 0).or_else(|| columns(&variable));
     let may_colour = || {
         let declined = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
         let is_dumb = variable("TERM").is_none_or(|term| term == "dumb");

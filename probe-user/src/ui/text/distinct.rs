@@ -3,7 +3,7 @@
 //! Overloads and instances of templates have most of their long names in common. A name that is
 //! shortened alone may lose just what differs. So names that became equal are cut around it.
 
-use crate::ui::text::names::{cut_end, cut_middle, plain, shorten, width};
+use crate::ui::text::names::{cut_end, cut_middle, plain, shorten, width, without_parameters};
 use crate::ui::text::path::STEP;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,6 +11,9 @@ use std::ops::Range;
 /// The number of times that names are told apart which are still equal: each time, only what
 /// differs among those few is looked at.
 const ROUNDS: usize = 8;
+
+/// The least room for parts of a name on both sides of what differs.
+const ROOM_OF_TWO: usize = 12;
 
 /// Shortens each name to at most `room` columns.
 pub(crate) fn shorten_all<N: AsRef<str>>(names: &[N], room: usize) -> Vec<String> {
@@ -123,15 +126,22 @@ fn around(name: &str, kept: Range<usize>, room: usize) -> String {
     if width(name) <= room {
         return name.to_owned();
     }
-    let (before, after) = (&name[..kept.start], &name[kept.end..]);
+    let start = kept.start;
+    let (before, after) = (&name[..start], &name[kept.end..]);
     // The rest of the name tells which function it is at all.
     let rest = (width(before) + width(after)).min(room / 2);
     let kept = cut_middle(&name[kept], room - rest);
     let rest = room.saturating_sub(width(&kept));
-    let behind = width(after).min((rest / 3).max(rest.saturating_sub(width(before))));
-    // The end of a path is its subject, that of a name are parameters.
-    let cut_after = if after.contains(STEP) { cut_middle } else { cut_end };
-    format!("{}{kept}{}", cut_middle(before, rest - behind), cut_after(after, behind))
+    let left_before = rest.saturating_sub(width(before));
+    let has_own_name = start < without_parameters(name).len() && rest >= ROOM_OF_TWO;
+    if after.contains(STEP) || has_own_name {
+        let own = without_parameters(after);
+        let after = if width(after) <= left_before { after } else { &own };
+        let behind = width(after).min((rest * 2 / 3).max(left_before));
+        return format!("{}{kept}{}", cut_middle(before, rest - behind), cut_middle(after, behind));
+    }
+    let behind = width(after).min((rest / 3).max(left_before));
+    format!("{}{kept}{}", cut_middle(before, rest - behind), cut_end(after, behind))
 }
 
 #[cfg(test)]
@@ -169,7 +179,22 @@ mod tests {
         check(
             &["Tree<int>::insert", "Tree<std::string>::insert", "Tree<int>::insert"],
             16,
-            &["Tree<int>::inse…", "Tree<std…ring>:…", "Tree<int>::inse…"],
+            &["Tree<int>::…sert", "Tree<std…ring>:…", "Tree<int>::…sert"],
+        );
+    }
+
+    #[test]
+    fn the_own_name_stays_behind_arguments_of_templates() {
+        let of =
+            |kind: &str| format!("shop::Index<std::map<{kind}, std::vector<int>>>::insert(int)");
+        let names = [of("shop::Customer"), of("shop::Supplier")];
+        check(
+            &[&names[0], &names[1]],
+            40,
+            &[
+                "shop:…hop::Customer, std::vec…>>::insert",
+                "shop:…hop::Supplier, std::vec…>>::insert",
+            ],
         );
     }
 

@@ -56,7 +56,7 @@ fn without_import_path(name: &str) -> Option<String> {
 }
 
 /// Leaves out parameters. Those of types inside template arguments stay: the name would be another one.
-fn without_parameters(name: &str) -> String {
+pub(super) fn without_parameters(name: &str) -> String {
     without(name, '(', ')', "")
 }
 

@@ -16,40 +16,55 @@ where
     P: AsRef<[N]>,
     N: AsRef<str> + PartialEq,
 {
-    let all = |room: usize| paths.iter().map(move |path| joined(path.as_ref(), room));
-    let mut short: Vec<String> = all(room).collect();
-    if room < usize::MAX {
-        let long: Vec<String> = all(usize::MAX).collect();
-        distinct::tell_apart(&long, &mut short, |_| room);
-    }
+    let paths: Vec<Vec<String>> = paths.iter().map(|path| folded(path.as_ref())).collect();
+    let fitting: Vec<Option<String>> = paths.iter().map(|path| fitting(path, room)).collect();
+    let starts: Vec<(String, usize)> = paths.iter().map(|path| start(path, room)).collect();
+    // Next to overloads with parameters, one without them could be any.
+    let leaves: Vec<&str> = paths.iter().map(|path| leaf(path)).collect();
+    let leaves = distinct::shorten_each(&leaves, |at| match fitting[at] {
+        Some(_) => usize::MAX,
+        None => starts[at].1,
+    });
+    let ends = starts.into_iter().zip(leaves);
+    let whole = fitting.into_iter().zip(ends);
+    let mut short: Vec<String> =
+        whole.map(|(whole, ((start, _), leaf))| whole.unwrap_or_else(|| start + &leaf)).collect();
+    let long: Vec<String> = paths.iter().map(|path| path.join(STEP)).collect();
+    distinct::tell_apart(&long, &mut short, |_| room);
     short
 }
 
 /// Joins the path in at most `room` columns. It first folds recursion into counts, then drops
 /// frames in the middle, then shortens names.
 pub(crate) fn joined<N: AsRef<str> + PartialEq>(path: &[N], room: usize) -> String {
-    let frames = folded(path);
-    let most = frames.len().min(2 * ENDS);
-    for kept in (2..=most).rev() {
-        let text = with_ends(&frames, kept);
-        if names::width(&text) <= room {
-            return text;
-        }
-    }
-    match frames.as_slice() {
-        [] => String::new(),
-        [only] => names::shorten(only, room),
-        [first, .., last] => {
-            let dots = if frames.len() > 2 { " → … → " } else { STEP };
-            let left = room.saturating_sub(names::width(dots));
-            // The leaf is the subject of the row. The root gets the remaining room, but at least a
-            // third.
-            let root = left.saturating_sub(names::width(last)).max(left / 3);
-            let root = names::shorten(first, root);
-            let leaf = names::shorten(last, left.saturating_sub(names::width(&root)));
-            format!("{root}{dots}{leaf}")
-        }
-    }
+    let path = folded(path);
+    fitting(&path, room).unwrap_or_else(|| {
+        let (start, left) = start(&path, room);
+        start + &names::shorten(leaf(&path), left)
+    })
+}
+
+fn leaf(path: &[String]) -> &str {
+    path.last().map_or("", String::as_str)
+}
+
+/// Returns as many frames of the path as fit, if at least two or all do.
+fn fitting(path: &[String], room: usize) -> Option<String> {
+    let most = path.len().min(2 * ENDS);
+    let least = most.min(2);
+    (least..=most).rev().map(|kept| with_ends(path, kept)).find(|text| names::width(text) <= room)
+}
+
+/// Returns the shortened root of a path that does not fit, and the room that it leaves to the leaf.
+fn start(path: &[String], room: usize) -> (String, usize) {
+    let [first, .., last] = path else { return (String::new(), room) };
+    let dots = if path.len() > 2 { " → … → " } else { STEP };
+    let left = room.saturating_sub(names::width(dots));
+    // The leaf is the subject of the row. The root gets the remaining room, but at least a third.
+    let root = left.saturating_sub(names::width(last)).max(left / 3);
+    let root = names::shorten(first, root);
+    let left = left.saturating_sub(names::width(&root));
+    (format!("{root}{dots}"), left)
 }
 
 /// Returns the frames, with direct recursion as one frame and its depth.
@@ -79,6 +94,17 @@ fn with_ends(frames: &[String], kept: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn overloads_keep_their_parameters() {
+        let path = |frames: &[&str]| frames.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let root = "shop::render_every_page_of_the_catalogue";
+        let paths = [path(&["main", "shop::format(int)"]), path(&[root, "shop::format(long)"])];
+        assert_eq!(
+            joined_all(&paths, 31),
+            ["main → shop::format(int)", "shop…logue → shop::format(long)"]
+        );
+    }
 
     #[test]
     fn a_path_below_another_one_of_several_alike_stays_another_one() {

@@ -16,6 +16,8 @@ pub struct Column<T: 'static> {
     pub name: &'static str,
     /// Other spellings of the name, as in other tools.
     pub aliases: &'static [&'static str],
+    /// How tables call it, which is understood, too.
+    heading: &'static str,
     pub key: for<'a> fn(&'a T) -> Key<'a>,
 }
 
@@ -24,7 +26,7 @@ const fn column<T>(
     aliases: &'static [&'static str],
     key: for<'a> fn(&'a T) -> Key<'a>,
 ) -> Column<T> {
-    Column { name, aliases, key }
+    Column { name, aliases, heading: name, key }
 }
 
 fn time<'a>(ns: Nanos) -> Key<'a> {
@@ -54,7 +56,8 @@ static CTRACK: LazyLock<Vec<Column<CtrackRow>>> =
     LazyLock::new(|| in_order(CTRACK_ORDER, ctrack::NUMBERS.iter().map(of_number)));
 
 fn of_number<T: 'static>(number: &'static Number<T>) -> Column<T> {
-    Column { name: number.name, aliases: number.aliases, key: number.of }
+    let Number { name, aliases, heading, of: key, .. } = *number;
+    Column { name, aliases, heading, key }
 }
 
 fn in_order<T: 'static>(order: &str, columns: impl Iterator<Item = Column<T>>) -> Vec<Column<T>> {
@@ -172,7 +175,10 @@ pub static THREADS: &[Column<ThreadReport>] = &[
 /// Returns the column called `name`.
 pub fn find<T>(columns: &'static [Column<T>], name: &str) -> Option<&'static Column<T>> {
     let name = plain(name);
-    columns.iter().find(|c| c.name == name || c.aliases.contains(&name.as_str()))
+    let is_named = |c: &&Column<T>| {
+        c.name == name || c.aliases.contains(&name.as_str()) || plain(c.heading) == name
+    };
+    columns.iter().find(is_named)
 }
 
 /// A column that none of the tables has.

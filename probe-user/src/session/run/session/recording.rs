@@ -145,12 +145,18 @@ impl Session {
     }
 
     fn told_losses(&self) -> String {
-        match self.engine.lost() {
+        let lost = match self.engine.lost() {
             0 => "nothing lost".to_owned(),
             lost => format!(
                 "{} EVENTS LOST: --ring-size helps, or fewer functions",
                 ui::text::units::count(lost)
             ),
+        };
+        match self.engine.ended_unseen() {
+            0 => lost,
+            calls => {
+                format!("{lost}, {} ended unseen", ui::text::units::counted(calls, "call", "calls"))
+            }
         }
     }
 }
