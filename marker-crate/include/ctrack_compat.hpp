@@ -12,11 +12,12 @@
 // CTRACK_DISABLE_DEV, CTRACK_DISABLE_PROD. The scopes are in the groups `prod` and `dev`, which ctrace
 // chooses from outside: `sudo ctrace attach <pid> -m 'prod/*'`. Cost, guarantees and limits: ctrace.h.
 //
-// The functions that return or print results exist, with CTRACK's types. But the program no longer
-// has the numbers, and ctrace writes nothing to it. So tables have no rows, also while ctrace traces the
-// program, and printed results are one line that says where the numbers are: `--view ctrack` shows the
-// same tables. A program may index a table without looking at its size: a row that is not there reads as
-// a row of zeros.
+// The functions that return or print results have CTRACK's types, and ask ctrace for the numbers: those of
+// `--view ctrack`, since the last results. `ctrace run` and `ctrace attach` give them, unless they have
+// --interval, --aggregate or --budget. The thread then waits some 0.3 s for them, and 2 s at most
+// (ctrack_tables.hpp). Without such a ctrace nobody waits: tables have no rows, and what is printed is one line
+// that says why. A program may index a table without looking at its size: a row that is not there reads as a
+// row of zeros.
 //
 // Differences
 //   - CTRACK_NAME(x) with an x that is known only at run time is a row for each name, as with CTRACK. Of a
@@ -29,6 +30,9 @@
 #define CTRACK_H
 
 #include "ctrace.h"
+#include "ctrack_print.hpp"
+#include "ctrack_tables.hpp"
+#include "ctrack_types.hpp"
 
 // CTRACK's includes, which programs may rely on.
 #include <algorithm>
@@ -56,155 +60,25 @@
 #include <unistd.h>
 #endif
 
-#define CTRACK_VERSION_MAJOR 1
-#define CTRACK_VERSION_MINOR 1
-#define CTRACK_VERSION_PATCH 0
-
-#ifndef STRINGIFY
-#define STRINGIFY(x) #x
-#endif
-#ifndef TOSTRING
-#define TOSTRING(x) STRINGIFY(x)
-#endif
-#define CTRACK_VERSION_STRING                                                                          \
-    TOSTRING(CTRACK_VERSION_MAJOR) "_" TOSTRING(CTRACK_VERSION_MINOR) "_" TOSTRING(CTRACK_VERSION_PATCH)
-// CTRACK pastes before it expands, so its namespace has the names of the macros in its name.
-#define CTRACK_VERSION_NAMESPACE v##CTRACK_VERSION_MAJOR##_##CTRACK_VERSION_MINOR##_##CTRACK_VERSION_PATCH
-
 namespace ctrack {
 inline namespace CTRACK_VERSION_NAMESPACE {
 
-// The rows of a table. One that is not there reads as zeros, where a vector would read any memory.
-template <typename Row> class table_rows : public std::vector<Row> {
-  public:
-    using std::vector<Row>::vector;
-
-    const Row &operator[](std::size_t index) const { return index < this->size() ? this->data()[index] : none(); }
-    Row &operator[](std::size_t index) { return index < this->size() ? this->data()[index] : none(); }
-    const Row &front() const { return (*this)[0]; }
-    Row &front() { return (*this)[0]; }
-    const Row &back() const { return (*this)[this->size() - 1]; }
-    Row &back() { return (*this)[this->size() - 1]; }
-
-  private:
-    // Cleared each time, because the program may have written to it.
-    static Row &none() {
-        static thread_local Row row;
-        return row = Row{};
+// Says why there are no numbers here.
+inline std::string why_there_are_none(ctrack_c1::reply what) {
+#if CTRACK_ASKS_
+    const std::string from_outside = ". From outside: sudo ctrace attach " + std::to_string(getpid()) + " --view ctrack";
+    switch (what) {
+    case ctrack_c1::reply::late: return "ctrack: no numbers here: ctrace did not give them in time" + from_outside;
+    case ctrack_c1::reply::too_often:
+        return "ctrack: no numbers here: the program asks ctrace too often. The next results have them";
+    case ctrack_c1::reply::no_calls:
+        return "ctrack: no numbers here: ctrace has found no room for all calls. Its report has some of them";
+    default:
+        return "ctrack: no numbers here, as no ctrace traces these scopes and gives the program its numbers: `run` "
+               "and `attach` do, without --interval, --aggregate and --budget" + from_outside;
     }
-};
-
-struct ctrack_result_settings {
-    unsigned int non_center_percent = 1;
-    double min_percent_active_exclusive = 0.0;
-    double percent_exclude_fastest_active_exclusive = 0.0;
-};
-
-struct summary_row {
-    std::string filename;
-    std::string function_name;
-    int line{};
-    int calls{};
-    double percent_ae_bracket{};
-    double percent_ae_all{};
-    std::chrono::nanoseconds time_ae_all{};
-    std::chrono::nanoseconds time_a_all{};
-};
-
-struct summary_table {
-    table_rows<summary_row> rows;
-};
-
-struct detail_stats {
-    std::string filename;
-    std::string function_name;
-    int line{};
-    std::chrono::nanoseconds time_acc{};
-    std::chrono::nanoseconds sd{};
-    double cv{};
-    int calls{};
-    int threads{};
-    double percent_ae_bracket{};
-    double percent_ae_all{};
-    std::chrono::nanoseconds time_ae_all{};
-    std::chrono::nanoseconds time_a_all{};
-    std::chrono::nanoseconds fastest_min{};
-    std::chrono::nanoseconds fastest_mean{};
-    std::chrono::nanoseconds center_min{};
-    std::chrono::nanoseconds center_mean{};
-    std::chrono::nanoseconds center_med{};
-    std::chrono::nanoseconds center_time_a{};
-    std::chrono::nanoseconds center_time_ae{};
-    std::chrono::nanoseconds center_max{};
-    std::chrono::nanoseconds slowest_mean{};
-    std::chrono::nanoseconds slowest_max{};
-    unsigned int fastest_range{};
-    unsigned int slowest_range{};
-};
-
-struct detail_table {
-    table_rows<detail_stats> rows;
-};
-
-struct ctrack_result_tables {
-    std::chrono::high_resolution_clock::time_point start_time;
-    std::chrono::high_resolution_clock::time_point end_time;
-    std::chrono::nanoseconds time_total{};
-    std::chrono::nanoseconds time_ctracked{};
-    summary_table summary;
-    detail_table details;
-    ctrack_result_settings settings;
-};
-
-// What CTRACK keeps of a call. Nothing makes one here.
-struct Event {
-    std::chrono::high_resolution_clock::time_point start_time;
-    std::chrono::high_resolution_clock::time_point end_time;
-    int line;
-    int thread_id;
-    std::string_view filename;
-    std::string_view function;
-    unsigned int event_id;
-    Event(const std::chrono::high_resolution_clock::time_point &start_time_,
-          const std::chrono::high_resolution_clock::time_point &end_time_, const std::string_view filename_,
-          const int line_, const std::string_view function_, const int thread_id_, const unsigned int event_id_)
-        : start_time(start_time_), end_time(end_time_), line(line_), thread_id(thread_id_),
-          filename(filename_), function(function_), event_id(event_id_) {}
-};
-
-// What CTRACK keeps of a function. Nothing makes one here.
-struct EventGroup {
-    double all_cv = 0.0;
-    double all_st = 0.0;
-    unsigned int all_cnt = 0;
-    uint_fast64_t all_time_acc = 0;
-    uint_fast64_t all_time_active = 0;
-    uint_fast64_t all_time_active_exclusive = 0;
-    unsigned int all_thread_cnt = 0;
-    std::vector<const Event *> all_events = {};
-    unsigned int fastest_range = 0;
-    uint_fast64_t fastest_min = 0;
-    double fastest_mean = 0.0;
-    unsigned int slowest_range = 0;
-    uint_fast64_t slowest_max = 0;
-    double slowest_mean = 0.0;
-    uint_fast64_t center_min = 0;
-    uint_fast64_t center_max = 0;
-    uint_fast64_t center_med = 0;
-    double center_mean = 0;
-    uint_fast64_t center_time_active = 0;
-    uint_fast64_t center_time_active_exclusive = 0;
-    std::string filename = {};
-    std::string function_name = {};
-    int line = 0;
-};
-
-// Says where the numbers are.
-inline std::string where_the_numbers_are() {
-#if CTRACE_ENABLED && defined(__unix__)
-    return "ctrack: the numbers are outside the program now: sudo ctrace attach " + std::to_string(getpid()) +
-           " --view ctrack (while it runs; for a whole run: sudo ctrace run --view ctrack -- COMMAND)";
 #else
+    (void)what;
     return "ctrack: this program was compiled without ctrace's markers";
 #endif
 }
@@ -217,23 +91,74 @@ class ctrack_result {
         : settings(settings_), track_start_time(start), track_end_time(end) {
         const std::string percent = std::to_string(settings.non_center_percent);
         center_intervall_str = "[" + percent + "-" + std::to_string(100 - settings.non_center_percent) + "]";
-        tables.start_time = start;
-        tables.end_time = end;
-        tables.time_total = std::chrono::duration_cast<std::chrono::nanoseconds>(end - start);
         tables.settings = settings;
-        time_total = static_cast<uint_fast64_t>(tables.time_total.count());
+        set_times();
+    }
+
+    // Takes over the numbers that ctrace has given. They begin where ctrace began, if that was later.
+    void take(const ctrack_c1::answer &answer) {
+        what = answer.what;
+        if (what != ctrack_c1::reply::tables) return;
+        const std::chrono::nanoseconds covered{static_cast<std::int64_t>(answer.end - answer.start)};
+        track_start_time =
+            track_end_time - std::chrono::duration_cast<std::chrono::high_resolution_clock::duration>(covered);
+        set_times();
+        tables.time_ctracked = std::chrono::nanoseconds{static_cast<std::int64_t>(answer.tracked)};
+        sum_time_active_exclusive = answer.tracked;
+        std::set<std::string> files;
+        std::set<std::pair<std::string, std::string>> functions;
+        for (const ctrack_c1::row &row : answer.rows) {
+            files.insert(row.file);
+            functions.insert({row.file, row.name});
+        }
+        ctracked_files = files.size();
+        ctracked_functions = functions.size();
+        ctracked_uses = answer.rows.size();
+        const double fastest = settings.percent_exclude_fastest_active_exclusive / 100;
+        const auto left_out = static_cast<std::size_t>(static_cast<double>(answer.rows.size()) * fastest);
+        const double least = static_cast<double>(time_total) * settings.min_percent_active_exclusive / 100;
+        for (std::size_t i = 0; i + left_out < answer.rows.size(); i++) {
+            const ctrack_c1::row &row = answer.rows[i];
+            if (row.numbers[ctrack_c1::active_exclusive] >= static_cast<std::uint64_t>(least)) add(row);
+        }
     }
 
     template <typename StreamType> void get_summary_table(StreamType &stream, bool use_color = false) {
-        (void)use_color;
-        stream << where_the_numbers_are() << "\n";
+        using namespace ctrack_c1;
+        if (what != reply::tables) {
+            stream << why_there_are_none(what) << "\n";
+            return;
+        }
+        const colours *const palette = use_color ? &green : nullptr;
+        text_table times({"Start", "End", "time total", "time ctracked", "time ctracked %"}, palette);
+        times.add({text_of(tables.start_time), text_of(tables.end_time), text_of(tables.time_total),
+                   text_of(tables.time_ctracked), text_of(percent_of(sum_time_active_exclusive), "%")});
+        times.print(stream);
+        text_table functions({"filename", "function", "line", "calls", "ae" + center_intervall_str + "%", "ae[0-100]%",
+                              "time ae[0-100]", "time a[0-100]"}, palette);
+        for (const summary_row &row : tables.summary.rows)
+            functions.add({text_of_file(row.filename), row.function_name, std::to_string(row.line),
+                           std::to_string(row.calls), text_of(row.percent_ae_bracket, "%"),
+                           text_of(row.percent_ae_all, "%"), text_of(row.time_ae_all), text_of(row.time_a_all)});
+        functions.print(stream);
     }
+
+    // As in CTRACK, the rows come in reverse order unless `reverse_vector` is true.
     template <typename StreamType>
     void get_detail_table(StreamType &stream, bool use_color = false, bool reverse_vector = false) {
-        (void)reverse_vector;
-        get_summary_table(stream, use_color);
+        using namespace ctrack_c1;
+        if (what != reply::tables) {
+            stream << why_there_are_none(what) << "\n";
+            return;
+        }
+        const std::size_t number = tables.details.rows.size();
+        for (std::size_t i = 0; i < number; i++)
+            print_details(stream, tables.details.rows[reverse_vector ? i : number - 1 - i], use_color);
     }
     const ctrack_result_tables &get_tables() const { return tables; }
+
+    // Whether there are numbers.
+    bool has_tables() const { return what == ctrack_c1::reply::tables; }
 
     ctrack_result_settings settings;
     std::chrono::high_resolution_clock::time_point track_start_time, track_end_time;
@@ -245,6 +170,78 @@ class ctrack_result {
     std::vector<EventGroup *> sorted_events{};
     std::string center_intervall_str;
     ctrack_result_tables tables;
+
+  private:
+    void set_times() {
+        tables.start_time = track_start_time;
+        tables.end_time = track_end_time;
+        tables.time_total = std::chrono::duration_cast<std::chrono::nanoseconds>(track_end_time - track_start_time);
+        time_total = static_cast<uint_fast64_t>(tables.time_total.count());
+    }
+
+    double percent_of(std::uint64_t time) const {
+        return time_total > 0 ? static_cast<double>(time) / static_cast<double>(time_total) * 100.0 : 0.0;
+    }
+
+    void add(const ctrack_c1::row &told) {
+        using namespace ctrack_c1;
+        const auto ns = [&](number of) {
+            return std::chrono::nanoseconds{static_cast<std::int64_t>(told.numbers[of])};
+        };
+        const auto count = [&](number of) { return static_cast<int>(told.numbers[of]); };
+        detail_stats row;
+        row.filename = told.file;
+        row.function_name = told.name;
+        row.line = count(ctrack_c1::line);
+        row.time_acc = ns(time_acc);
+        row.sd = ns(sd);
+        std::memcpy(&row.cv, &told.numbers[cv], sizeof row.cv);
+        row.calls = count(calls);
+        row.threads = count(threads);
+        row.percent_ae_bracket = percent_of(told.numbers[center_active_exclusive]);
+        row.percent_ae_all = percent_of(told.numbers[active_exclusive]);
+        row.time_ae_all = ns(active_exclusive);
+        row.time_a_all = ns(active);
+        row.fastest_min = ns(fastest_min);
+        row.fastest_mean = ns(fastest_mean);
+        row.center_min = ns(center_min);
+        row.center_mean = ns(center_mean);
+        row.center_med = ns(center_median);
+        row.center_time_a = ns(center_active);
+        row.center_time_ae = ns(center_active_exclusive);
+        row.center_max = ns(center_max);
+        row.slowest_mean = ns(slowest_mean);
+        row.slowest_max = ns(slowest_max);
+        row.fastest_range = settings.non_center_percent;
+        row.slowest_range = 100 - settings.non_center_percent;
+        tables.summary.rows.push_back({row.filename, row.function_name, row.line, row.calls, row.percent_ae_bracket,
+                                       row.percent_ae_all, row.time_ae_all, row.time_a_all});
+        tables.details.rows.push_back(std::move(row));
+    }
+
+    template <typename StreamType>
+    void print_details(StreamType &stream, const detail_stats &row, bool use_color) const {
+        using namespace ctrack_c1;
+        const colours *const palette = use_color ? &blue : nullptr;
+        std::ostringstream variation;
+        variation << row.cv;
+        text_table sums({"filename", "function", "line", "time acc", "sd", "cv", "calls", "threads"}, palette);
+        sums.add({text_of_file(row.filename), row.function_name, std::to_string(row.line), text_of(row.time_acc),
+                  text_of(row.sd), variation.str(), std::to_string(row.calls), std::to_string(row.threads)});
+        sums.print(stream);
+        text_table parts({"min", "mean", "min", "mean", "med", "time a", "time ae", "max", "mean", "max"}, palette,
+                         {{"fastest[0-" + std::to_string(row.fastest_range) + "]%", 2},
+                          {"center" + center_intervall_str + "%", 6},
+                          {"slowest[" + std::to_string(row.slowest_range) + "-100]%", 2}});
+        parts.add({text_of(row.fastest_min), text_of(row.fastest_mean), text_of(row.center_min),
+                   text_of(row.center_mean), text_of(row.center_med), text_of(row.center_time_a),
+                   text_of(row.center_time_ae), text_of(row.center_max), text_of(row.slowest_mean),
+                   text_of(row.slowest_max)});
+        parts.print(stream);
+        stream << "\n";
+    }
+
+    ctrack_c1::reply what = ctrack_c1::reply::nobody;
 };
 
 class EventHandler {
@@ -256,25 +253,44 @@ class EventHandler {
     EventHandler &operator=(const EventHandler &) = delete;
 };
 
-// The time of the program's start, or of the last request for results. Nothing else is kept.
+// The time of the program's start, or of the last request for results.
 inline std::atomic<std::chrono::high_resolution_clock::time_point> track_start_time{
     std::chrono::high_resolution_clock::now()};
 
-inline void clear_a_store() { track_start_time = std::chrono::high_resolution_clock::now(); }
+inline void clear_a_store() {
+    track_start_time = std::chrono::high_resolution_clock::now();
+    ctrack_c1::clear();
+}
 
 inline ctrack_result calc_stats_and_clear(ctrack_result_settings settings = {}) {
-    auto now = std::chrono::high_resolution_clock::now();
-    return ctrack_result{settings, track_start_time.exchange(now), now};
+    const auto now = std::chrono::high_resolution_clock::now();
+    const ctrack_c1::answer answer = ctrack_c1::ask(settings.non_center_percent);
+    ctrack_result result{settings, track_start_time.exchange(now), now};
+    result.take(answer);
+    return result;
 }
 
 inline void result_print(ctrack_result_settings settings = {}) {
-    calc_stats_and_clear(settings);
-    std::cout << where_the_numbers_are() << std::endl;
+    ctrack_result result = calc_stats_and_clear(settings);
+    if (result.has_tables()) {
+        std::cout << "Details" << std::endl;
+        result.get_detail_table(std::cout, true);
+        std::cout << "Summary" << std::endl;
+    }
+    result.get_summary_table(std::cout, true);
+    std::cout << std::flush;
 }
 
 inline std::string result_as_string(ctrack_result_settings settings = {}) {
-    calc_stats_and_clear(settings);
-    return where_the_numbers_are() + "\n";
+    ctrack_result result = calc_stats_and_clear(settings);
+    std::ostringstream text;
+    if (result.has_tables()) text << "Summary\n";
+    result.get_summary_table(text, false);
+    if (result.has_tables()) {
+        text << "Details\n";
+        result.get_detail_table(text, false, true);
+    }
+    return text.str();
 }
 
 inline ctrack_result_tables result_get_tables(ctrack_result_settings settings = {}) {

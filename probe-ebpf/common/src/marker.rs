@@ -204,6 +204,8 @@ impl SiteEntry {
     pub const PLOT: u8 = 2;
     /// The shape of a point: a frame ends, and the next one begins.
     pub const FRAME: u8 = 3;
+    /// The shape of a point: the program asks for CTRACK's tables of its calls.
+    pub const REQUEST: u8 = 4;
     /// The highest level of a message: error. The lowest is 1, trace; 0 is none.
     pub const HIGHEST_LEVEL: u8 = 5;
 }

@@ -38,6 +38,7 @@ pub mod report;
 pub mod rust_hashes;
 pub mod stats;
 pub mod stop;
+pub mod tables;
 pub mod timeline;
 pub mod units;
 pub mod values;

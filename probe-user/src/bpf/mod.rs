@@ -6,6 +6,7 @@
 //! describes what travels through the rings.
 #![allow(unsafe_code, reason = "system calls and shared memory have no safe interface")]
 
+mod answer_file;
 mod error;
 mod features;
 mod guard;
@@ -24,6 +25,7 @@ mod single_step;
 pub(crate) mod spun;
 mod sys;
 
+pub(crate) use answer_file::AnswerFile;
 pub use error::BpfError;
 pub(crate) use error::MORE_OPEN_FILES;
 pub use features::Features;

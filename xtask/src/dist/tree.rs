@@ -58,6 +58,9 @@ fn headers(to: &Path) -> Result<()> {
     for (header, place) in [
         ("ctrace.h", "include/ctrace.h"),
         ("ctrack_compat.hpp", "include/ctrace/ctrack_compat.hpp"),
+        ("ctrack_print.hpp", "include/ctrace/ctrack_print.hpp"),
+        ("ctrack_tables.hpp", "include/ctrace/ctrack_tables.hpp"),
+        ("ctrack_types.hpp", "include/ctrace/ctrack_types.hpp"),
         ("ctrack/ctrack.hpp", "include/ctrace/ctrack/ctrack.hpp"),
     ] {
         put(&from.join("include").join(header), &to.join(place), 0o644)?;

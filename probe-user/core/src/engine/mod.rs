@@ -6,6 +6,7 @@ mod by_process;
 pub(crate) mod counted;
 mod exits;
 mod fold;
+mod lanes;
 pub(crate) mod ledger;
 #[cfg(test)]
 mod loss_tests;
@@ -26,6 +27,7 @@ mod wakers;
 use crate::calls::paths::Paths;
 use crate::calls::spool::Spool;
 use crate::engine::exits::ExitChange;
+use crate::engine::lanes::MarkerLanes;
 use crate::engine::ledger::Ledger;
 use crate::engine::names::ScopeNames;
 use crate::engine::period::Period;
@@ -40,7 +42,7 @@ use crate::ingest::{
     change::ProcessEvent,
     decode::{Decoded, decode},
 };
-use crate::marker::{ClockSample, EntryValues, MarkerSink, Markers};
+use crate::marker::{ClockSample, Markers, Request};
 use crate::recording::{Block, ObjectRecord};
 use crate::report::Report;
 pub use crate::report::ReportMeta;
@@ -112,33 +114,6 @@ pub struct Counters<'a> {
     pub hits: &'a [u64],
 }
 
-/// Takes what comes out of marker buffers. Their lanes follow the rings.
-struct MarkerLanes<'a> {
-    order: &'a mut EventOrder,
-    rings: usize,
-    tracker: &'a mut Tracker,
-    names: &'a mut ScopeNames,
-}
-
-impl MarkerSink for MarkerLanes<'_> {
-    fn events(&mut self, lane: usize, events: &[Event]) {
-        self.order.push_sorted(self.rings + lane, events);
-    }
-
-    fn named(&mut self, scope: FuncId, name: &[u8]) -> Option<FuncId> {
-        self.names.of(scope, name, self.tracker)
-    }
-
-    fn values(&mut self, event: &Event, values: Option<EntryValues<'_>>) {
-        let payload = values
-            .and_then(|EntryValues { numbers, text }| RingPayload::of_marks(event, numbers, text));
-        match payload {
-            Some(payload) => self.order.push_payload(payload),
-            None => self.tracker.lose_values(event),
-        }
-    }
-}
-
 /// Makes reports from the records of all rings. The crate's documentation shows the way.
 #[derive(Debug)]
 pub struct Engine {
@@ -146,6 +121,7 @@ pub struct Engine {
     pub(crate) tracker: Tracker,
     markers: Markers,
     names: ScopeNames,
+    requests: Vec<Request>,
     /// The number of the kernel's rings. Events of the marker buffers come in lanes after them.
     rings: usize,
     /// Those to come, in order of time.
@@ -175,6 +151,7 @@ impl Engine {
             tracker,
             markers: Markers::new(config.rings),
             names: ScopeNames::default(),
+            requests: Vec::new(),
             rings: config.rings,
             exit_changes: VecDeque::new(),
             lost_events: 0,
@@ -285,8 +262,8 @@ impl Engine {
     /// Takes both clocks, read after everything that came up to `through` was pushed. The times of
     /// marker events up to there can now be computed.
     pub fn sample_clocks(&mut self, sample: ClockSample, through: Nanos) {
-        let Self { order, tracker, names, rings, .. } = self;
-        let mut lanes = MarkerLanes { order, rings: *rings, tracker, names };
+        let Self { order, tracker, names, requests, rings, .. } = self;
+        let mut lanes = MarkerLanes { order, rings: *rings, tracker, names, requests };
         self.markers.sample(sample, through, &mut lanes);
     }
 
@@ -313,6 +290,12 @@ impl Engine {
     /// Returns the blocks to write to a recording since the last time.
     pub fn take_blocks(&mut self) -> Vec<Block> {
         self.tracker.recorder.as_mut().map(Recorder::take_blocks).unwrap_or_default()
+    }
+
+    /// Takes the requests of programs, when everything before `settled` is in order: their calls until
+    /// then are known.
+    pub fn take_requests(&mut self, settled: Nanos) -> Vec<Request> {
+        self.requests.extract_if(.., |request| request.time <= settled).collect()
     }
 
     /// Returns all functions that were added, by id.
@@ -349,8 +332,8 @@ impl Engine {
     }
 
     fn release_markers(&mut self, watermark: Nanos) {
-        let Self { order, tracker, names, rings, .. } = self;
-        let mut lanes = MarkerLanes { order, rings: *rings, tracker, names };
+        let Self { order, tracker, names, requests, rings, .. } = self;
+        let mut lanes = MarkerLanes { order, rings: *rings, tracker, names, requests };
         self.markers.release(watermark, &mut lanes);
         self.tracker.period.decode_errors += self.markers.take_malformed();
     }

@@ -21,7 +21,7 @@ mod streams;
 pub use clock::{ClockResidual, ClockSample, Ticks};
 pub use layout::{BUFFER_LEN, Header};
 pub use names::{EventsOnly, MarkerSink};
-pub use objects::{MarkerObject, MarkerPlace, MarkerRuntime, ObjectId, Passed};
+pub use objects::{MarkerObject, MarkerPlace, MarkerRuntime, ObjectId, Passed, Request};
 pub use pieces::{Carried, EntryValues};
 pub use reading::{BufferId, Reading};
 pub use streams::Markers;

@@ -1,5 +1,6 @@
 //! Names of scopes that are known only at run time: they come with entries, and exits lack them.
 
+use super::objects::Request;
 use super::pieces::EntryValues;
 use crate::ingest::event::Event;
 use crate::units::{FuncId, Tid};
@@ -15,6 +16,9 @@ pub trait MarkerSink {
 
     /// Takes the values of an event, before the event itself; `None` if they are not all there.
     fn values(&mut self, event: &Event, values: Option<EntryValues<'_>>);
+
+    /// Takes a request of the program. By default nobody answers.
+    fn asked(&mut self, _: Request) {}
 }
 
 /// Takes events of scopes whose names are in their files, without values.

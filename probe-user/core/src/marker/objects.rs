@@ -1,7 +1,7 @@
 //! The facts about files with marker scopes that do not depend on a process's mappings.
 
 use super::pieces::Carried;
-use crate::units::FuncId;
+use crate::units::{FuncId, Nanos, Pid};
 use std::sync::Arc;
 
 /// A file with scopes. Addresses are those of its headers.
@@ -25,14 +25,32 @@ pub struct MarkerPlace {
     pub is_point: bool,
     /// The values that come with its entries and that are wanted.
     pub carried: Carried,
+    /// True if its entries are requests of the program, and not of any function.
+    pub is_request: bool,
 }
 
 impl MarkerPlace {
     /// Makes a place of a scope whose name is in the file, without values.
     pub fn new(function: FuncId, number: u8) -> Self {
         let carried = Carried::default();
-        Self { function, number, is_named_late: false, is_point: false, carried }
+        Self { function, number, is_named_late: false, is_point: false, carried, is_request: false }
     }
+
+    /// Makes a place where the program asks for its tables. The number of a file comes with the request.
+    pub fn request() -> Self {
+        let carried = Carried { numbers: 1, has_text: false };
+        let place = Self::new(FuncId(u32::MAX), 0);
+        Self { is_point: true, carried, is_request: true, ..place }
+    }
+}
+
+/// A request of a program for its tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub pid: Pid,
+    pub time: Nanos,
+    /// The descriptor of the file for the answer. The program may say any number.
+    pub file: u64,
 }
 
 /// The number of a [`MarkerObject`].

@@ -6,7 +6,7 @@ use super::layout::{BUFFER_LEN, Header, Moment, written_times};
 use super::lives::{Alive, Buffer, Lanes, Life};
 use super::losses::Losses;
 use super::names::{MarkerSink, OpenScope};
-use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed};
+use super::objects::{MarkerObject, MarkerRuntime, ObjectId, Passed, Request};
 use super::pieces::{ValueRoom, name_before};
 use super::reading::{BufferId, Reading};
 use super::sites::Site;
@@ -370,6 +370,17 @@ impl Markers {
                 kind = Kind::Point;
             } else if place.is_point || slot.moment == Moment::Sample {
                 return malformed += 1;
+            }
+            if place.is_request {
+                let time = times.at(slot.time).map(Nanos);
+                let told = values.read(&reading.bytes, index, place.carried);
+                match time.zip(told) {
+                    Some((time, told)) => {
+                        sink.asked(Request { pid: life.0, time, file: told.numbers[0] });
+                    }
+                    None => malformed += 1,
+                }
+                return;
             }
             let sp = slot.stack_pointer(header.stack);
             let function = if place.is_named_late {

@@ -1,5 +1,5 @@
 //! A thread that packs and writes blocks. The session is held up only when the thread is far
-//! behind.
+//! behind. It also says when something is written.
 
 use anyhow::{Context, anyhow};
 use ctrace_core::recording::Block;
@@ -11,9 +11,15 @@ use std::{
 /// The number of sets of blocks that may wait: about 34 MB.
 const WAITING: usize = 64;
 
+/// Something to do, in turn.
+enum Job {
+    Write(Vec<Block>),
+    Call(Box<dyn FnOnce() + Send>),
+}
+
 /// The thread and its output, until it is [joined](Self::join).
 pub(crate) struct Behind<T> {
-    sender: SyncSender<Vec<Block>>,
+    sender: SyncSender<Job>,
     handle: JoinHandle<anyhow::Result<T>>,
 }
 
@@ -28,12 +34,19 @@ impl<T: Send + 'static> Behind<T> {
         open: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
         mut write: impl FnMut(&mut T, Block) -> anyhow::Result<bool> + Send + 'static,
     ) -> anyhow::Result<Self> {
-        let (sender, receiver) = sync_channel::<Vec<Block>>(WAITING);
+        let (sender, receiver) = sync_channel::<Job>(WAITING);
         let run = move || {
             let mut to = open()?;
-            for block in receiver.into_iter().flatten() {
-                if !write(&mut to, block)? {
-                    break;
+            for job in receiver {
+                match job {
+                    Job::Call(call) => call(),
+                    Job::Write(blocks) => {
+                        for block in blocks {
+                            if !write(&mut to, block)? {
+                                return Ok(to);
+                            }
+                        }
+                    }
                 }
             }
             Ok(to)
@@ -46,7 +59,12 @@ impl<T: Send + 'static> Behind<T> {
         if blocks.is_empty() {
             return Ok(());
         }
-        self.sender.send(blocks).map_err(|_| Gone)
+        self.sender.send(Job::Write(blocks)).map_err(|_| Gone)
+    }
+
+    /// Calls this on the thread when everything so far is written.
+    pub(crate) fn then(&self, call: impl FnOnce() + Send + 'static) -> Result<(), Gone> {
+        self.sender.send(Job::Call(Box::new(call))).map_err(|_| Gone)
     }
 
     /// Waits until everything is written; returns the error if there was one.

@@ -1,6 +1,7 @@
 //! Passes a session's results to reports, to a watcher, to recordings, to a timeline, or to a reader
 //! call by call.
 
+pub(crate) mod answers;
 pub(crate) mod behind;
 pub(crate) mod flight;
 pub(crate) mod lines;

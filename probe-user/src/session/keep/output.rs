@@ -87,6 +87,11 @@ impl Output {
         }
     }
 
+    /// True if a program can have the tables that it asks for: all of its calls are kept, to be read.
+    pub(crate) fn gives_tables(&self) -> bool {
+        matches!(self, Self::Reports(reports) if reports.spill.is_some())
+    }
+
     /// Returns the rule by which reports are divided into parts.
     pub(crate) fn by(&self) -> Option<&By> {
         match self {

@@ -1,5 +1,6 @@
 //! Keeps every call of a session that reports once, for exact numbers. The calls are a recording
-//! without a name, in memory as far as `--spool` allows and in a temporary file beyond.
+//! without a name, in memory as far as `--spool` allows and in a temporary file beyond. Those so far can be
+//! read meanwhile.
 
 use super::{behind::Behind, one_function::frame_function, parts::Parts};
 use anyhow::bail;
@@ -16,6 +17,7 @@ use std::{
     fs::File,
     io::{self, Write},
     path::PathBuf,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 
 pub(crate) struct Spill {
@@ -26,7 +28,7 @@ pub(crate) struct Spill {
 enum Stage {
     /// Calls do not count yet, or have been reported.
     Idle,
-    Writing(Behind<SpillWriter>),
+    Writing(Behind<SpillWriter>, Store),
     Full(Writer<Store>),
 }
 
@@ -42,24 +44,37 @@ impl Spill {
     }
 
     pub(crate) fn begin(&mut self, start_ns: Nanos) -> anyhow::Result<()> {
-        let store = Store { memory: Vec::new(), max_memory: self.max_memory, file: None };
+        let store = Store::new(self.max_memory);
         let start = Start { start_ns, ..Start::default() };
-        let writer = Writer::uncompressed(store, &start).map_err(no_room)?;
+        let writer = Writer::uncompressed(store.clone(), &start).map_err(no_room)?;
         let open = move || Ok(SpillWriter { writer, failure: None });
         let write = |kept: &mut SpillWriter, block: Block| {
             kept.failure = kept.writer.write(&block).err();
             Ok(kept.failure.is_none())
         };
-        self.stage = Stage::Writing(Behind::start("spill", open, write)?);
+        self.stage = Stage::Writing(Behind::start("spill", open, write)?, store);
         Ok(())
+    }
+
+    /// Passes on the calls that were written until now, when they are; `None` if some have found no room.
+    /// `take` is called on the thread that writes, so it must not take long.
+    pub(crate) fn look(&self, take: impl FnOnce(Option<SoFar>) + Send + 'static) {
+        match &self.stage {
+            Stage::Writing(thread, store) => {
+                let store = store.clone();
+                // If the thread has failed, whoever asks waits in vain.
+                let _ = thread.then(move || take(store.so_far().ok()));
+            }
+            Stage::Full(_) | Stage::Idle => take(None),
+        }
     }
 
     /// Writes blocks. After a failure nothing more can be kept, but earlier calls can still be
     /// reported.
     pub(crate) fn write(&mut self, blocks: Vec<Block>) -> anyhow::Result<()> {
         match &self.stage {
-            Stage::Writing(thread) if thread.write(blocks).is_err() => {}
-            Stage::Writing(_) | Stage::Full(_) => return Ok(()),
+            Stage::Writing(thread, _) if thread.write(blocks).is_err() => {}
+            Stage::Writing(..) | Stage::Full(_) => return Ok(()),
             Stage::Idle => {}
         }
         let (writer, failure) = self.end()?;
@@ -70,7 +85,7 @@ impl Spill {
     /// Stops keeping calls; returns the failure once.
     fn end(&mut self) -> anyhow::Result<(Writer<Store>, Option<anyhow::Error>)> {
         match std::mem::replace(&mut self.stage, Stage::Idle) {
-            Stage::Writing(thread) => {
+            Stage::Writing(thread, _) => {
                 let SpillWriter { writer, failure } = thread.join()?;
                 Ok((writer, failure.map(no_room)))
             }
@@ -142,24 +157,50 @@ pub(crate) fn stopped_early(failure: &anyhow::Error) -> String {
     format!("tracing stopped early: {failure:#}")
 }
 
-/// Storage in memory, and then in a file that nobody else sees.
-struct Store {
+/// Storage in memory, and then in a file that nobody else sees. Copies share it.
+#[derive(Clone)]
+struct Store(Arc<RwLock<Stored>>);
+
+struct Stored {
     memory: Vec<u8>,
     max_memory: u64,
     file: Option<File>,
 }
 
+/// What was stored by some time.
+pub(crate) struct SoFar {
+    store: Store,
+    len: u64,
+}
+
+impl Store {
+    fn new(max_memory: u64) -> Self {
+        Self(Arc::new(RwLock::new(Stored { memory: Vec::new(), max_memory, file: None })))
+    }
+
+    fn so_far(self) -> io::Result<SoFar> {
+        let len = self.len()?;
+        Ok(SoFar { store: self, len })
+    }
+
+    fn stored(&self) -> RwLockReadGuard<'_, Stored> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Write for Store {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.file.is_none() && (self.memory.len() + bytes.len()) as u64 > self.max_memory {
+        let mut stored = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let all = (stored.memory.len() + bytes.len()) as u64;
+        if stored.file.is_none() && all > stored.max_memory {
             let mut file = temporary()?;
-            file.write_all(&self.memory)?;
-            self.memory = Vec::new();
-            self.file = Some(file);
+            file.write_all(&stored.memory)?;
+            stored.memory = Vec::new();
+            stored.file = Some(file);
         }
-        match &mut self.file {
+        match &mut stored.file {
             Some(file) => file.write(bytes),
-            None => self.memory.write(bytes),
+            None => stored.memory.write(bytes),
         }
     }
 
@@ -170,17 +211,31 @@ impl Write for Store {
 
 impl ReadAt for Store {
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        match &self.file {
+        let stored = self.stored();
+        match &stored.file {
             Some(file) => ReadAt::read_at(file, bytes, offset),
-            None => self.memory.read_at(bytes, offset),
+            None => stored.memory.read_at(bytes, offset),
         }
     }
 
     fn len(&self) -> io::Result<u64> {
-        match &self.file {
+        let stored = self.stored();
+        match &stored.file {
             Some(file) => ReadAt::len(file),
-            None => ReadAt::len(&self.memory),
+            None => ReadAt::len(&stored.memory),
         }
+    }
+}
+
+impl ReadAt for SoFar {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let left = usize::try_from(self.len.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let wanted = bytes.len().min(left);
+        self.store.read_at(&mut bytes[..wanted], offset)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.len)
     }
 }
 
@@ -202,7 +257,7 @@ mod tests {
 
     #[test]
     fn what_is_too_much_for_memory_is_in_a_file() {
-        let mut store = Store { memory: Vec::new(), max_memory: 10, file: None };
+        let mut store = Store::new(10);
         let mut all: Vec<u8> = Vec::new();
         for piece in [&b"seven.."[..], b"three", b"and more", b""] {
             store.write_all(piece).expect("written");
@@ -211,7 +266,22 @@ mod tests {
             let length = store.read_at(&mut read, 2).expect("read");
             assert_eq!(read[..length], all[2..]);
             assert_eq!(ReadAt::len(&store).expect("known"), all.len() as u64);
-            assert_eq!(store.file.is_some(), all.len() > 10);
+            assert_eq!(store.stored().file.is_some(), all.len() > 10);
         }
+    }
+
+    #[test]
+    fn what_comes_later_is_not_in_what_was_there() {
+        let mut store = Store::new(10);
+        store.write_all(b"before").expect("written");
+        let so_far = store.clone().so_far().expect("known");
+        for later in [&b"."[..], b" and so much that it is in a file"] {
+            store.write_all(later).expect("written");
+            let mut read = [0; 100];
+            assert_eq!(so_far.read_at(&mut read, 2).expect("read"), 4);
+            assert_eq!(&read[..4], b"fore");
+            assert_eq!(so_far.read_at(&mut read, 7).expect("read"), 0);
+        }
+        assert_eq!(ReadAt::len(&so_far).expect("known"), 6);
     }
 }

@@ -4,7 +4,12 @@
 use super::{Planned, Sites};
 use crate::{
     bpf::Site,
-    target::{markers::MarkerScope, object::Object, plan::EntrySite, process::bias::CodeSegments},
+    target::{
+        markers::{MarkerScope, MarkerSite},
+        object::Object,
+        plan::EntrySite,
+        process::bias::CodeSegments,
+    },
 };
 use ctrace_common::Cookie;
 use ctrace_core::{
@@ -25,6 +30,8 @@ pub(crate) struct MarkerPlan {
     pub code: CodeSegments,
     /// Addresses of the section with the scopes' entries, in the object's own addresses.
     pub sites: Range<u64>,
+    /// The places where the program asks for its tables, if it is to have them.
+    pub requests: Vec<MarkerSite>,
 }
 
 /// One copy of a runtime.
@@ -41,7 +48,8 @@ impl MarkerPlan {
         !self.runtimes.is_empty() || !self.sites.is_empty()
     }
 
-    pub(super) fn of(object: &Object) -> Self {
+    /// `answers`: the program is to have the tables that it asks for.
+    pub(super) fn of(object: &Object, answers: bool) -> Self {
         let markers = object.markers();
         if markers.runtimes.is_empty() && markers.scopes.is_empty() {
             return Self::default();
@@ -55,44 +63,54 @@ impl MarkerPlan {
             runtimes: runtime.collect(),
             code: CodeSegments::of(object.layout()),
             sites: markers.section.clone(),
+            requests: if answers { markers.requests.clone() } else { Vec::new() },
         }
     }
 }
 
 /// Returns for each entry of the section its function and its place there, if the function was
-/// chosen.
+/// chosen, or that it is a request to answer.
 pub(crate) fn chosen(
-    section: Range<u64>,
+    plan: &MarkerPlan,
     functions: &[Planned],
     id: impl Fn(usize) -> FuncId,
 ) -> Arc<[Option<MarkerPlace>]> {
+    let section = &plan.sites;
     let entries = section.end.saturating_sub(section.start) / ENTRY;
     let mut chosen = vec![None; entries as usize];
+    let mut choose = |site: &MarkerSite, as_this| {
+        let entry = site.address.wrapping_sub(section.start) / ENTRY;
+        if let Some(place) = chosen.get_mut(entry as usize) {
+            *place = Some(as_this);
+        }
+    };
     for (index, planned) in functions.iter().enumerate() {
         let Sites::Marker { sites, is_named_late } = &planned.sites else { continue };
         for (number, site) in (0..=u8::MAX).cycle().zip(sites) {
-            let entry = site.address.wrapping_sub(section.start) / ENTRY;
-            if let Some(place) = chosen.get_mut(entry as usize) {
-                *place = Some(MarkerPlace {
-                    is_named_late: *is_named_late,
-                    is_point: planned.info.point.is_some(),
-                    carried: Carried::of(&planned.info.values),
-                    ..MarkerPlace::new(id(index), number)
-                });
-            }
+            let place = MarkerPlace {
+                is_named_late: *is_named_late,
+                is_point: planned.info.point.is_some(),
+                carried: Carried::of(&planned.info.values),
+                ..MarkerPlace::new(id(index), number)
+            };
+            choose(site, place);
         }
     }
+    plan.requests.iter().for_each(|site| choose(site, MarkerPlace::request()));
     chosen.into()
 }
 
-/// Returns the control points of the scopes among these, each once.
-pub(crate) fn switches<'a>(functions: impl IntoIterator<Item = &'a Planned>) -> Vec<Site> {
+/// Returns the control points of the scopes among these and of requests, each once.
+pub(crate) fn switches<'a>(
+    functions: impl IntoIterator<Item = &'a Planned>,
+    requests: &[MarkerSite],
+) -> Vec<Site> {
     let sites = functions.into_iter().filter_map(|planned| match &planned.sites {
         Sites::Marker { sites, .. } => Some(sites),
         _ => None,
     });
-    let points: BTreeSet<(u64, u64)> =
-        sites.flatten().map(|site| (site.point, site.semaphore)).collect();
+    let sites = sites.flatten().chain(requests);
+    let points: BTreeSet<(u64, u64)> = sites.map(|site| (site.point, site.semaphore)).collect();
     let site = |(offset, ref_ctr_offset)| Site { offset, ref_ctr_offset, cookie: Cookie::plain(0) };
     points.into_iter().map(site).collect()
 }
@@ -170,7 +188,7 @@ mod tests {
             assert_eq!((runtime.flush.skipped, runtime.flush.cost), (0, CostClass::Emulated));
             assert_eq!(runtime.register.offset % 16, 0);
         }
-        assert_eq!(switches(&program.functions).len(), 3);
+        assert_eq!(switches(&program.functions, &[]).len(), 3);
         let step = &program.functions[1];
         assert_eq!(step.info.kind, FunctionKind::Marker);
         assert_eq!(step.info.group.as_deref(), Some("prod"));
@@ -185,10 +203,10 @@ mod tests {
         assert_eq!(names(&plan), ["main"]);
         assert_eq!(plan.objects.len(), 1);
         assert!(plan.objects[0].markers.runtimes.is_empty());
-        assert!(switches(&plan.objects[0].functions).is_empty());
+        assert!(switches(&plan.objects[0].functions, &[]).is_empty());
         let plan = planner(&["main"], &["prod/*"]).plan(&mapped).unwrap();
         assert_eq!(names(&plan), ["main", "step"]);
-        assert_eq!(switches(&plan.objects[0].functions).len(), 2);
+        assert_eq!(switches(&plan.objects[0].functions, &[]).len(), 2);
     }
 
     #[test]

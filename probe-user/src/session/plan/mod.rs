@@ -109,6 +109,8 @@ pub struct Planner {
     naming: Naming,
     /// True if probes of functions come and go together, so that a call may be seen behind a jump.
     follows_tail_calls: bool,
+    /// True if programs are to have the tables that they ask for.
+    answers: bool,
 }
 
 impl Planner {
@@ -128,7 +130,13 @@ impl Planner {
             awaited: None,
             naming: Naming::default(),
             follows_tail_calls: false,
+            answers: false,
         }
+    }
+
+    /// Chooses whether programs are to have the tables that they ask for. By default they are not.
+    pub(crate) fn answering(self, answers: bool) -> Self {
+        Self { answers, ..self }
     }
 
     /// Chooses whether calls go on behind a jump to a traced function. By default they end there.
@@ -353,7 +361,7 @@ impl Planner {
             }));
             // A runtime may serve scopes of other objects, and of those that come later.
             let markers = match self.selector.asks_for_markers() {
-                true => MarkerPlan::of(object),
+                true => MarkerPlan::of(object, self.answers),
                 false => MarkerPlan::default(),
             };
             if !planned.is_empty() || !markers.runtimes.is_empty() {

@@ -63,7 +63,7 @@ fn split(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> Result<Vec<Lin
             identity: object.identity,
             functions: functions.iter().map(|(id, _)| *id).collect(),
             sites: ByRole::new(kernel, &object.open_path, functions.iter().copied())?,
-            switches: switches(scopes),
+            switches: switches(scopes, &[]),
             attachments: Vec::new(),
             is_armed: false,
             closing: None,

@@ -4,6 +4,7 @@ mod addresses;
 mod admitted;
 mod after;
 mod already_running;
+mod answering;
 mod arming;
 mod budget;
 mod budgeted;
@@ -47,6 +48,7 @@ use crate::{
     ui,
 };
 use addresses::Naming;
+use answering::Answering;
 use anyhow::Context;
 use ctrace_core::{
     engine::{Engine, ProcessChange},
@@ -74,6 +76,7 @@ pub(crate) struct Session {
     notes: Notes,
     progress: ProgressNews,
     naming: Naming,
+    answering: Answering,
 }
 
 /// The room that the kernel keeps free below the main stack for it to grow.
@@ -102,6 +105,7 @@ impl Session {
             notes: Notes::default(),
             progress: ProgressNews::default(),
             naming,
+            answering: Answering::default(),
         }
     }
 
@@ -273,7 +277,8 @@ impl Session {
         self.read_counts_if_due();
         self.move_restored();
         self.tend_budget();
-        Ok(self.record(settled)? && read)
+        let goes_on = self.record(settled)? && read;
+        Ok(self.answer(settled)? && goes_on)
     }
 
     /// Takes the changes of processes and returns the processes that run a new program.

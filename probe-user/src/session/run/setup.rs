@@ -45,6 +45,16 @@ enum Origin {
     Launched,
 }
 
+/// What else than calls an output has use for.
+#[derive(Clone, Copy)]
+struct Wanted {
+    values: bool,
+    /// Those of which markers tell.
+    locks: bool,
+    /// Requests of programs for their tables.
+    tables: bool,
+}
+
 /// A specification and the plan made from it.
 pub(crate) struct Setup<'a> {
     spec: &'a TraceSpec,
@@ -64,8 +74,13 @@ impl<'a> Setup<'a> {
         objects: &[MappedObject],
         output: &Output,
     ) -> anyhow::Result<Self> {
-        let (values, locks) = (output.shows_values(), output.shows_locks());
-        let setup = Self::choose_for(spec, objects, (values, locks), spec.probes.follow)?;
+        let wanted = Wanted {
+            values: output.shows_values(),
+            locks: output.shows_locks(),
+            // A budget sees a part of the calls, and says so. A program would not hear of it.
+            tables: output.gives_tables() && spec.probes.budget.is_none(),
+        };
+        let setup = Self::choose_for(spec, objects, wanted, spec.probes.follow)?;
         for line in &setup.plan.remarks {
             ui::say(line);
         }
@@ -83,15 +98,16 @@ impl<'a> Setup<'a> {
         objects: &[MappedObject],
         values: bool,
     ) -> anyhow::Result<Self> {
-        Self::choose_for(spec, objects, (values, values), false)
+        let wanted = Wanted { values, locks: values, tables: false };
+        Self::choose_for(spec, objects, wanted, false)
     }
 
-    /// `locks`: those of which markers tell are wanted. `awaits_programs`: the target may lack all that is asked for, as the programs that it starts
+    /// `awaits_programs`: the target may lack all that is asked for, as the programs that it starts
     /// may have it.
     fn choose_for(
         spec: &'a TraceSpec,
         objects: &[MappedObject],
-        (values, locks): (bool, bool),
+        Wanted { values, locks, tables }: Wanted,
         awaits_programs: bool,
     ) -> anyhow::Result<Self> {
         if !spec.select.values.is_empty() && !bpf::can_read_arguments() {
@@ -118,6 +134,7 @@ impl<'a> Setup<'a> {
         let mut planner = planner
             .reading_values(values)
             .treating_locks(locks)
+            .answering(tables)
             .guarding(may_guard)
             .awaiting_programs(awaits_programs)
             .following_tail_calls(follows);

@@ -19,6 +19,7 @@ use super::elf::ElfLayout;
 use super::read::budget::TooLarge;
 use super::read::source::Source;
 use image::{ENTRY_SIZE, Image, MOST_ENTRIES};
+use sites::Sites;
 use std::ops::Range;
 
 /// The contents of an object's marker sections.
@@ -26,6 +27,8 @@ use std::ops::Range;
 pub(crate) struct Markers {
     /// Sorted by group and name.
     pub scopes: Vec<MarkerScope>,
+    /// The places where the program asks for CTRACK's tables.
+    pub requests: Vec<MarkerSite>,
     /// One for each copy of a runtime.
     pub runtimes: Vec<MarkerRuntime>,
     /// Addresses of the section with the scopes' entries.
@@ -50,11 +53,11 @@ pub(super) fn read(
     let read = || {
         let image = Image::new(source, layout);
         let mut flaws = Flaws::default();
-        let scopes = sites::read(&image, layout, function_around, &mut flaws)?;
+        let Sites { scopes, requests } = sites::read(&image, layout, function_around, &mut flaws)?;
         let runtimes = runtimes::read(&image, layout, &mut flaws);
         let section = layout.section(sites::SECTION);
         let section = section.map_or(0..0, |section| readable(&section.addresses));
-        Ok(Markers { scopes, runtimes, section, flaws, too_large: None })
+        Ok(Markers { scopes, requests, runtimes, section, flaws, too_large: None })
     };
     let (markers, refused) = source.budget().watch(read);
     refused

@@ -1,4 +1,4 @@
-//! Reads `ctrace_sites`: the scopes that can be switched on.
+//! Reads `ctrace_sites`: the scopes that can be switched on, and where a program asks for its tables.
 
 use super::flaws::{Flaw, Flaws};
 use super::image::{Entry, Image, target, word};
@@ -78,29 +78,47 @@ struct Identity {
     values: Option<Arc<str>>,
 }
 
+/// The contents of the section.
+#[derive(Default)]
+pub(super) struct Sites {
+    pub(super) scopes: Vec<MarkerScope>,
+    /// The places where a program asks for CTRACK's tables. They are nothing that a user chooses.
+    pub(super) requests: Vec<MarkerSite>,
+}
+
+/// The meaning of an entry.
+enum Meaning {
+    Scope(Identity),
+    Request,
+}
+
 pub(super) fn read(
     image: &Image<'_>,
     layout: &ElfLayout,
     function_around: impl Fn(u64) -> Option<String>,
     flaws: &mut Flaws,
-) -> Result<Vec<MarkerScope>, TooLarge> {
+) -> Result<Sites, TooLarge> {
     let budget = image.source().budget();
     let mut ticker = budget.ticker();
     let mut reader = Reader { image, texts: HashMap::new(), text_left: MOST_TEXT };
     let mut scopes: BTreeMap<Identity, Vec<MarkerSite>> = BTreeMap::new();
+    let mut requests = Vec::new();
     let mut semaphores: HashMap<u64, u64> = HashMap::new();
     let entries = image.entries(layout, SECTION, flaws);
     budget.charge(entries.len() as u64 * ENTRY)?;
     for entry in entries {
         ticker.tick()?;
-        match reader.scope(&entry, &function_around) {
+        match reader.entry(&entry, &function_around) {
             // The kernel has one counter for each place.
             Ok((_, site))
                 if *semaphores.entry(site.point).or_insert(site.semaphore) != site.semaphore =>
             {
                 flaws.add(Flaw::Point);
             }
-            Ok((identity, site)) => scopes.entry(identity).or_default().push(site),
+            Ok((Meaning::Scope(identity), site)) => {
+                scopes.entry(identity).or_default().push(site);
+            }
+            Ok((Meaning::Request, site)) => requests.push(site),
             Err(flaw) => flaws.add(flaw),
         }
     }
@@ -123,7 +141,7 @@ pub(super) fn read(
             sites,
         })
     };
-    scopes.into_iter().map(scope).collect()
+    Ok(Sites { scopes: scopes.into_iter().map(scope).collect::<Result<_, _>>()?, requests })
 }
 
 struct Reader<'image, 'data> {
@@ -133,11 +151,11 @@ struct Reader<'image, 'data> {
 }
 
 impl Reader<'_, '_> {
-    fn scope(
+    fn entry(
         &mut self,
         entry: &Entry,
         function_around: impl Fn(u64) -> Option<String>,
-    ) -> Result<(Identity, MarkerSite), Flaw> {
+    ) -> Result<(Meaning, MarkerSite), Flaw> {
         let (address, fields) = entry;
         if fields[0] != VERSION {
             return Err(Flaw::Version);
@@ -151,6 +169,10 @@ impl Reader<'_, '_> {
         let semaphore = self.semaphore(target(entry, 20))?;
         let point = self.point(target(entry, 24))?;
         let code = target(entry, 28);
+        let site = MarkerSite { address: *address, semaphore, point, code };
+        if fields[1] & SiteEntry::POINT != 0 && fields[2] == SiteEntry::REQUEST {
+            return Ok((Meaning::Request, site));
+        }
         let name = match name {
             Some(name) => name,
             None => {
@@ -163,13 +185,12 @@ impl Reader<'_, '_> {
         let [is_whole_function, is_named_late, is_point, has_values] =
             [SiteEntry::WHOLE_FUNCTION, SiteEntry::NAMED_LATE, SiteEntry::POINT, SiteEntry::VALUES]
                 .map(|flag| fields[1] & flag != 0);
-        let site = MarkerSite { address: *address, semaphore, point, code };
         let point = is_point.then(|| PointShape::from_file(fields[2], fields[3]));
         let values =
             has_values.then(|| self.values(target(entry, 8), is_named_late)).transpose()?;
         let identity =
             Identity { group, name, file, line, is_whole_function, is_named_late, point, values };
-        Ok((identity, site))
+        Ok((Meaning::Scope(identity), site))
     }
 
     /// Returns the list of values behind a name, if it is a sound one. Events have room for one text,

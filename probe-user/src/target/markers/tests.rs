@@ -219,6 +219,15 @@ fn points_and_values_are_read() {
 }
 
 #[test]
+fn a_request_is_no_scope() {
+    let markers = with_list([12, 4, 0], TEXT, b"file:u64\0");
+    let addresses: Vec<_> = markers.requests.iter().map(|site| site.address).collect();
+    assert_eq!((addresses, markers.scopes.len(), markers.flaws.total()), (vec![SITES], 0, 0));
+    let scope = with_list([8, 4, 0], TEXT, b"file:u64\0");
+    assert_eq!((scope.requests.len(), scope.scopes.len()), (0, 1), "a scope has no shape");
+}
+
+#[test]
 fn a_list_of_values_that_no_runtime_writes_is_a_flaw() {
     let flaws = |flags, name, list: &[u8]| {
         let markers = with_list([flags, 0, 0], name, list);

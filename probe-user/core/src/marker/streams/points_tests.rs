@@ -1,13 +1,18 @@
+use super::super::layout::tests::put;
 use super::super::objects::MarkerPlace;
+use super::super::pieces::tests::put_value;
 use super::super::pieces::{Carried, EntryValues};
 use super::tests::{BIAS, ID, SECTION, STACK, events, markers, reading, sample};
 use super::*;
 use crate::units::FuncId;
 
 fn markers_with_a_plot() -> Markers {
-    let mut markers = markers();
     let carried = Carried { numbers: 1, has_text: false };
-    let place = MarkerPlace { is_point: true, carried, ..MarkerPlace::new(FuncId(7), 0) };
+    markers_with(MarkerPlace { is_point: true, carried, ..MarkerPlace::new(FuncId(7), 0) })
+}
+
+fn markers_with(place: MarkerPlace) -> Markers {
+    let mut markers = markers();
     let object = MarkerObject { section: SECTION - BIAS, functions: [Some(place)].into() };
     let object = markers.add_object(object);
     markers.map_object(ID.pid, object, BIAS, Nanos::ZERO);
@@ -61,4 +66,43 @@ fn points_with_values_have_times_of_their_own() {
     let times: Vec<u64> = events(&mut markers, 4000).iter().map(Event::ts).collect();
     assert_eq!(times, [500, 501, 502, 1500]);
     assert_eq!((markers.lost(), markers.take_malformed()), (0, 0));
+}
+
+/// Takes requests, and nothing else.
+#[derive(Default)]
+struct Requests(Vec<Request>);
+
+impl MarkerSink for Requests {
+    fn named(&mut self, _: FuncId, _: &[u8]) -> Option<FuncId> {
+        None
+    }
+
+    fn values(&mut self, _: &Event, _: Option<EntryValues<'_>>) {
+        panic!("a request is no event");
+    }
+
+    fn events(&mut self, _: usize, events: &[Event]) {
+        assert_eq!(events.len(), 0);
+    }
+
+    fn asked(&mut self, request: Request) {
+        self.0.push(request);
+    }
+}
+
+#[test]
+fn a_request_is_told_and_is_no_event() {
+    let mut markers = markers_with(MarkerPlace::request());
+    let mut reading = reading(0, 0, &[]);
+    put_value(&mut reading.bytes, 0, u64::MAX);
+    put(&mut reading.bytes, 1, (1000, STACK, SECTION, false));
+    // This one lacks its value, and an exit is none.
+    put(&mut reading.bytes, 2, (1200, STACK, SECTION, false));
+    put(&mut reading.bytes, 3, (1400, STACK, SECTION, true));
+    markers.read(reading);
+    let mut requests = Requests::default();
+    markers.sample(sample(4000), Nanos::MAX, &mut requests);
+    markers.release(Nanos::MAX, &mut requests);
+    assert_eq!(requests.0, [Request { pid: ID.pid, time: Nanos(500), file: u64::MAX }]);
+    assert_eq!(markers.take_malformed(), 2);
 }

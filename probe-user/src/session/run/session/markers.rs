@@ -160,10 +160,10 @@ impl Session {
         object: &ObjectPlan,
         first: usize,
     ) -> Result<(), BpfError> {
-        let MarkerPlan { runtimes, code, sites } = &object.markers;
+        let MarkerPlan { runtimes, code, sites, .. } = &object.markers;
         let markers = self.engine.markers();
         let id = |index| FuncId((first + index) as u32);
-        let functions = chosen(sites.clone(), &object.functions, id);
+        let functions = chosen(&object.markers, &object.functions, id);
         let known = markers.add_object(MarkerObject { section: sites.start, functions });
         let (mut flushes, mut registers) = (Vec::new(), Vec::new());
         for runtime in runtimes {
@@ -200,7 +200,7 @@ impl Session {
         if self.arming.budget.is_some() {
             return self.switch_groups_on(object);
         }
-        let sites = switches(&object.functions);
+        let sites = switches(&object.functions, &object.markers.requests);
         let (path, links) = (&object.open_path, self.arming.links);
         attach_some(&self.kernel, path, Role::Switch, &sites, links, &mut self.arming.attachments)
     }

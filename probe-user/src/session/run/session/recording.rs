@@ -65,7 +65,7 @@ impl Session {
     }
 
     /// Counts as a long write, because a disk may be slow.
-    fn write_blocks(&mut self) -> anyhow::Result<bool> {
+    pub(super) fn write_blocks(&mut self) -> anyhow::Result<bool> {
         writing::during(|| self.write_blocks_now())
     }
 

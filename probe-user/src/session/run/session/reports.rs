@@ -175,6 +175,7 @@ impl Session {
         notes.extend(self.hidden_switches());
         notes.extend(self.unknown_wakers());
         notes.extend(self.waits());
+        notes.extend(self.answered());
         notes.extend(self.exceeded_budget());
         notes.extend(self.dear_calls(end));
         notes.extend(self.cost_of_probes(end));

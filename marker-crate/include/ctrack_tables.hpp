@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// ctrack_tables.hpp: asks a ctrace that traces the program for CTRACK's numbers of its calls.
+// ctrack_compat.hpp includes it; nobody else needs it.
+//
+// While no ctrace answers, a question costs one comparison. Else the thread makes a file in memory, tells
+// ctrace its number by a point, and waits until ctrace has written the answer there: usually 0.2 to 0.4 s, at
+// most CTRACK_TABLES_WAIT_MS milliseconds (2000 unless defined otherwise). ctrace looks at the program that
+// often, and needs the calls of all threads. One thread asks at a time. docs/marker-format.md specifies the
+// file.
+#ifndef CTRACK_TABLES_HPP
+#define CTRACK_TABLES_HPP
+
+#include "ctrace.h"
+
+// Without scopes there is nothing to ask for.
+#if CTRACE_ENABLED && !defined(CTRACK_DISABLE)
+#define CTRACK_ASKS_ 1
+#else
+#define CTRACK_ASKS_ 0
+#endif
+
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#if CTRACK_ASKS_
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#endif
+
+#ifndef CTRACK_TABLES_WAIT_MS
+#define CTRACK_TABLES_WAIT_MS 2000
+#endif
+
+namespace ctrack_c1 {
+
+// What became of a question.
+enum class reply {
+    compiled_out,
+    nobody,    // no ctrace traces the program, or it does not answer such questions
+    late,      // no answer in time
+    too_often, // the answers would take too much of ctrace's time
+    no_calls,  // ctrace has no room for all calls
+    tables
+};
+
+// The numbers of a function, in the order of the file.
+enum number {
+    row_bytes, line, text_bytes, calls, threads, time_acc, sd, cv, active, active_exclusive, fastest_min,
+    fastest_mean, center_min, center_mean, center_median, center_active, center_active_exclusive, center_max,
+    slowest_mean, slowest_max, row_words
+};
+
+struct row {
+    std::uint64_t numbers[row_words];
+    std::string name;
+    std::string file;
+};
+
+struct answer {
+    reply what = reply::compiled_out;
+    std::uint64_t start = 0; // nanoseconds, on the clock of ctrace
+    std::uint64_t end = 0;
+    std::uint64_t tracked = 0;
+    std::vector<row> rows;
+};
+
+// The time from which on calls count: the end of the last answer, or, if it is not 0, the time at which the
+// program cleared its results.
+struct period {
+    std::mutex lock;
+    std::uint64_t since = 0;
+    std::uint64_t cleared = 0;
+};
+inline period the_period;
+
+#if CTRACK_ASKS_
+
+// The words of the file.
+enum place : std::size_t {
+    magic_at, state_at, since_at, age_at, center_at,
+    start_at = 8, end_at, tracked_at, rows_at, bytes_at,
+    first_row_at = 16
+};
+enum state : std::uint64_t { asked = 1, has_tables = 2, has_nothing = 3, given_up = 4 };
+
+inline std::uint64_t nanoseconds() {
+    timespec now = {};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1000000000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// A file in memory that cannot shrink: ctrace may rely on its size.
+class shared_file {
+  public:
+    enum : std::size_t { bytes = 4 << 20 };
+    shared_file() {
+        const char name[] = "ctrack tables";
+        const int flags = 3; // MFD_CLOEXEC, MFD_ALLOW_SEALING
+        descriptor = static_cast<int>(
+            ctrace_syscall_(319 /* memfd_create */, reinterpret_cast<long>(name), flags, 0, 0));
+        if (descriptor < 0 || ftruncate(descriptor, bytes) != 0) return;
+        if (fcntl(descriptor, 1033 /* F_ADD_SEALS */, 2 /* F_SEAL_SHRINK */) != 0) return;
+        void *mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+        if (mapped != MAP_FAILED) words = static_cast<std::uint64_t *>(mapped);
+    }
+    ~shared_file() {
+        if (words) munmap(words, bytes);
+        if (descriptor >= 0) close(descriptor);
+    }
+    shared_file(const shared_file &) = delete;
+    shared_file &operator=(const shared_file &) = delete;
+
+    std::uint64_t get(std::size_t at) const { return __atomic_load_n(words + at, __ATOMIC_ACQUIRE); }
+    void put(std::size_t at, std::uint64_t word) { __atomic_store_n(words + at, word, __ATOMIC_RELEASE); }
+
+    int descriptor = -1;
+    std::uint64_t *words = nullptr;
+};
+
+// Waits for the answer. Returns the state then. If no ctrace listens any more, one may be on its way.
+inline std::uint64_t wait_for(const shared_file &file, const volatile std::uint16_t &listeners) {
+    const std::uint64_t last_words = 500000000;
+    std::uint64_t until = nanoseconds() + std::uint64_t{CTRACK_TABLES_WAIT_MS} * 1000000u;
+    long pause = 200000;
+    bool is_heard = true;
+    while (file.get(state_at) == asked) {
+        const std::uint64_t now = nanoseconds();
+        if (is_heard && listeners == 0) {
+            is_heard = false;
+            if (now + last_words < until) until = now + last_words;
+        }
+        if (now >= until) break;
+        const timespec shortly = {0, pause};
+        nanosleep(&shortly, nullptr);
+        if (pause < 5000000) pause *= 2;
+    }
+    return file.get(state_at);
+}
+
+// Reads the rows. What another process writes meanwhile can make them wrong, but nothing else.
+inline std::vector<row> read_rows(const shared_file &file) {
+    const std::size_t most = shared_file::bytes / 8 - first_row_at;
+    const std::size_t size = file.get(bytes_at) / 8;
+    std::vector<std::uint64_t> words(size < most ? size : most);
+    for (std::size_t i = 0; i < words.size(); i++) words[i] = file.get(first_row_at + i);
+    std::vector<row> rows;
+    for (std::size_t at = 0; words.size() - at >= row_words;) {
+        row next = {};
+        std::memcpy(next.numbers, &words[at], sizeof next.numbers);
+        const std::uint64_t length = next.numbers[row_bytes] / 8;
+        if (length < row_words || length > words.size() - at) break;
+        const std::uint64_t name = next.numbers[text_bytes] & 0xffffffffu, path = next.numbers[text_bytes] >> 32;
+        if (name + path > (length - row_words) * 8) break;
+        const char *text = reinterpret_cast<const char *>(words.data() + at + row_words);
+        next.name.assign(text, name);
+        next.file.assign(text + name, path);
+        rows.push_back(next);
+        at += length;
+    }
+    return rows;
+}
+
+// Asks, while ctrace listens to the point at `site`.
+inline void ask_at(std::uintptr_t site, std::uintptr_t sp, unsigned center, answer &answer) {
+    // Field 5 of the site leads from itself to the number of those who listen.
+    const char *field = reinterpret_cast<const char *>(site) + 20;
+    std::int32_t distance;
+    std::memcpy(&distance, field, sizeof distance);
+    const auto &listeners = *reinterpret_cast<const volatile std::uint16_t *>(field + distance);
+    shared_file file;
+    answer.what = reply::late;
+    if (!file.words) return;
+    file.put(magic_at, 0x0174656361727463u); // "ctracet" 1
+    file.put(since_at, the_period.since);
+    file.put(center_at, center);
+    if (the_period.cleared) file.put(age_at, nanoseconds() - the_period.cleared + 1);
+    file.put(state_at, asked);
+    if (!ctrace_c1_enter_valued(site, sp, static_cast<std::uint64_t>(file.descriptor))) return;
+    switch (wait_for(file, listeners)) {
+    case has_tables:
+        answer.what = reply::tables;
+        answer.start = file.get(start_at);
+        answer.end = file.get(end_at);
+        answer.tracked = file.get(tracked_at);
+        answer.rows = read_rows(file);
+        the_period.since = answer.end;
+        the_period.cleared = 0;
+        break;
+    case has_nothing: answer.what = file.get(rows_at) == 1 ? reply::too_often : reply::no_calls; break;
+    default: file.put(state_at, given_up);
+    }
+}
+
+// Asks for the numbers since the last answer. `center`: the percentage of calls cut off each end for the center's.
+__attribute__((__noinline__)) inline answer ask(unsigned center) {
+    std::lock_guard<std::mutex> one_at_a_time(the_period.lock);
+    answer answer;
+    answer.what = reply::nobody;
+    (void)CTRACE_ENTER_BY_(12 | 4 << 8, "tables\0file:u64", 0, CTRACE_NO_GROUP_,
+                           (ask_at(ctrace_site_, ctrace_sp_, center, answer), 0));
+    return answer;
+}
+
+// Calls that end from now on count.
+inline void clear() {
+    std::lock_guard<std::mutex> one_at_a_time(the_period.lock);
+    the_period.cleared = nanoseconds();
+}
+
+#else /* !CTRACK_ASKS_ */
+
+inline answer ask(unsigned) { return {}; }
+inline void clear() {}
+
+#endif /* CTRACK_ASKS_ */
+
+} // namespace ctrack_c1
+
+#endif // CTRACK_TABLES_HPP
