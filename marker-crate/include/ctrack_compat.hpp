@@ -14,8 +14,8 @@
 //
 // The functions that return or print results have CTRACK's types, and ask ctrace for the numbers: those of
 // `--view ctrack`, since the last results. `ctrace run` and `ctrace attach` give them, unless they have
-// --interval, --aggregate or --budget. The thread then waits some 0.3 s for them, and 2 s at most
-// (ctrack_tables.hpp). Without such a ctrace nobody waits: tables have no rows, and what is printed is one line
+// --interval or --budget. The thread then waits some 0.2 s for them, and longer after
+// millions of calls, within limits (ctrack_tables.hpp). Without such a ctrace nobody waits: tables have no rows, and what is printed is one line
 // that says why. A program may index a table without looking at its size: a row that is not there reads as a
 // row of zeros.
 //
@@ -75,7 +75,7 @@ inline std::string why_there_are_none(ctrack_c1::reply what) {
         return "ctrack: no numbers here: ctrace has found no room for all calls. Its report has some of them";
     default:
         return "ctrack: no numbers here, as no ctrace traces these scopes and gives the program its numbers: `run` "
-               "and `attach` do, without --interval, --aggregate and --budget" + from_outside;
+               "and `attach` do, without --interval and --budget" + from_outside;
     }
 #else
     (void)what;

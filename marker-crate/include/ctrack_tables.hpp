@@ -4,10 +4,11 @@
 // ctrack_compat.hpp includes it; nobody else needs it.
 //
 // While no ctrace answers, a question costs one comparison. Else the thread makes a file in memory, tells
-// ctrace its number by a point, and waits until ctrace has written the answer there: usually 0.2 to 0.4 s, at
-// most CTRACK_TABLES_WAIT_MS milliseconds (2000 unless defined otherwise). ctrace looks at the program that
-// often, and needs the calls of all threads. One thread asks at a time. docs/marker-format.md specifies the
-// file.
+// ctrace its number by a point, and waits until ctrace has written the answer there. That takes some 0.2 s,
+// as ctrace needs the calls of all threads and looks at them now and then, and longer after millions of calls.
+// The thread waits at most CTRACK_TABLES_WAIT_MS milliseconds (2000 unless defined otherwise) for ctrace to
+// begin, and ten times as long for it to be done. One thread asks at a time. docs/marker-format.md specifies
+// the file.
 #ifndef CTRACK_TABLES_HPP
 #define CTRACK_TABLES_HPP
 
@@ -70,12 +71,13 @@ struct answer {
     std::vector<row> rows;
 };
 
-// The time from which on calls count: the end of the last answer, or, if it is not 0, the time at which the
-// program cleared its results.
+// The time from which on calls count: the end of the last answer, or the time at which the program cleared its
+// results, in nanoseconds and, if it is known, on the clock of scopes. 0: none.
 struct period {
     std::mutex lock;
     std::uint64_t since = 0;
     std::uint64_t cleared = 0;
+    std::uint64_t cleared_ticks = 0;
 };
 inline period the_period;
 
@@ -87,7 +89,7 @@ enum place : std::size_t {
     start_at = 8, end_at, tracked_at, rows_at, bytes_at,
     first_row_at = 16
 };
-enum state : std::uint64_t { asked = 1, has_tables = 2, has_nothing = 3, given_up = 4 };
+enum state : std::uint64_t { asked = 1, has_tables = 2, has_nothing = 3, in_the_making = 4, given_up = 5 };
 
 inline std::uint64_t nanoseconds() {
     timespec now = {};
@@ -125,22 +127,17 @@ class shared_file {
 
 // Waits for the answer. Returns the state then. If no ctrace listens any more, one may be on its way.
 inline std::uint64_t wait_for(const shared_file &file, const volatile std::uint16_t &listeners) {
-    const std::uint64_t last_words = 500000000;
-    std::uint64_t until = nanoseconds() + std::uint64_t{CTRACK_TABLES_WAIT_MS} * 1000000u;
-    long pause = 200000;
-    bool is_heard = true;
-    while (file.get(state_at) == asked) {
-        const std::uint64_t now = nanoseconds();
-        if (is_heard && listeners == 0) {
-            is_heard = false;
-            if (now + last_words < until) until = now + last_words;
-        }
-        if (now >= until) break;
+    const std::uint64_t patience = std::uint64_t{CTRACK_TABLES_WAIT_MS} * 1000000u, last_words = 500000000;
+    const std::uint64_t begun = nanoseconds();
+    std::uint64_t unheard = begun; // since when
+    for (long pause = 200000;; pause = pause < 5000000 ? pause * 2 : pause) {
+        const std::uint64_t now = nanoseconds(), state = file.get(state_at);
+        if (state != asked && state != in_the_making) return state;
+        if (listeners != 0) unheard = now;
+        if (now - begun > (state == asked ? patience : 10 * patience) || now - unheard > last_words) return asked;
         const timespec shortly = {0, pause};
         nanosleep(&shortly, nullptr);
-        if (pause < 5000000) pause *= 2;
     }
-    return file.get(state_at);
 }
 
 // Reads the rows. What another process writes meanwhile can make them wrong, but nothing else.
@@ -179,9 +176,14 @@ inline void ask_at(std::uintptr_t site, std::uintptr_t sp, unsigned center, answ
     file.put(magic_at, 0x0174656361727463u); // "ctracet" 1
     file.put(since_at, the_period.since);
     file.put(center_at, center);
-    if (the_period.cleared) file.put(age_at, nanoseconds() - the_period.cleared + 1);
+    const std::uint64_t age = the_period.cleared ? nanoseconds() - the_period.cleared + 1 : 0;
+    file.put(age_at, age);
     file.put(state_at, asked);
-    if (!ctrace_c1_enter_valued(site, sp, static_cast<std::uint64_t>(file.descriptor))) return;
+    // The clock of scopes has 48 bits: the time of long ago would look like a later one.
+    const bool is_recent = age / 1000000000u < 3600;
+    const std::uint64_t values[] = {static_cast<std::uint64_t>(file.descriptor), is_recent ? the_period.cleared_ticks : 0};
+    const ctrace_c1_data data = {values, nullptr, 2, 0, 0};
+    if (!ctrace_c1_slow_with(0, sp >> 4, ctrace_tag_(site, sp), &data)) return;
     switch (wait_for(file, listeners)) {
     case has_tables:
         answer.what = reply::tables;
@@ -190,7 +192,7 @@ inline void ask_at(std::uintptr_t site, std::uintptr_t sp, unsigned center, answ
         answer.tracked = file.get(tracked_at);
         answer.rows = read_rows(file);
         the_period.since = answer.end;
-        the_period.cleared = 0;
+        the_period.cleared = the_period.cleared_ticks = 0;
         break;
     case has_nothing: answer.what = file.get(rows_at) == 1 ? reply::too_often : reply::no_calls; break;
     default: file.put(state_at, given_up);
@@ -202,7 +204,7 @@ __attribute__((__noinline__)) inline answer ask(unsigned center) {
     std::lock_guard<std::mutex> one_at_a_time(the_period.lock);
     answer answer;
     answer.what = reply::nobody;
-    (void)CTRACE_ENTER_BY_(12 | 4 << 8, "tables\0file:u64", 0, CTRACE_NO_GROUP_,
+    (void)CTRACE_ENTER_BY_(12 | 4 << 8, "tables\0file:u64,cleared:u64", 0, CTRACE_NO_GROUP_,
                            (ask_at(ctrace_site_, ctrace_sp_, center, answer), 0));
     return answer;
 }
@@ -210,7 +212,9 @@ __attribute__((__noinline__)) inline answer ask(unsigned center) {
 // Calls that end from now on count.
 inline void clear() {
     std::lock_guard<std::mutex> one_at_a_time(the_period.lock);
+    const std::uint8_t clock = __atomic_load_n(&ctrace_c1_clock, __ATOMIC_RELAXED);
     the_period.cleared = nanoseconds();
+    the_period.cleared_ticks = clock ? ctrace_now_(clock) : 0;
 }
 
 #else /* !CTRACK_ASKS_ */

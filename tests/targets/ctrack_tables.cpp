@@ -1,5 +1,5 @@
 // A program written for CTRACK that asks for its own tables. Prints each as a line of JSON.
-// Usage: ctrack_tables once | periods | print | children | often | forged FILE
+// Usage: ctrack_tables once | periods | print | children | attached | often | forged FILE
 #include "ctrack/ctrack.hpp"
 #include <csignal>
 #include <cstdio>
@@ -94,10 +94,24 @@ static void children() {
     ask();
 }
 
-// Tells ctrace that the answer goes to this file.
+// Asks until there is something.
+static void attached() {
+    std::puts("ready");
+    std::fflush(stdout);
+    for (;;) {
+        inner(10);
+        const ctrack::ctrack_result_tables tables = ctrack::result_get_tables();
+        if (!tables.details.rows.empty()) return print(tables);
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+}
+
+// Tells ctrace that the answer goes to this file, and that results were cleared at some time.
 static void forge(std::uint64_t file) {
-    (void)CTRACE_ENTER_BY_(12 | 4 << 8, "tables\0file:u64", 0, CTRACE_NO_GROUP_,
-                           (ctrace_c1_enter_valued(ctrace_site_, ctrace_sp_, file), 0));
+    const std::uint64_t values[] = {file, UINT64_MAX};
+    const ctrace_c1_data data = {values, nullptr, 2, 0, 0};
+    (void)CTRACE_ENTER_BY_(12 | 4 << 8, "tables\0file:u64,cleared:u64", 0, CTRACE_NO_GROUP_,
+                           (ctrace_c1_slow_with(0, ctrace_sp_ >> 4, ctrace_tag_(ctrace_site_, ctrace_sp_), &data), 0));
 }
 
 // Fills a file with a request, as far as it can be written to.
@@ -170,6 +184,7 @@ int main(int number, char **arguments) {
     if (what == "once") work(200), ask();
     if (what == "periods") periods();
     if (what == "children") children();
+    if (what == "attached") attached();
     if (what == "often") often();
     if (what == "forged") return forged(arguments[2]);
     if (what == "print") {

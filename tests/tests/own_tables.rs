@@ -2,7 +2,7 @@
 //! ctrace write anywhere else.
 
 use ctrace_tests::env::{Env, Link};
-use ctrace_tests::process::run;
+use ctrace_tests::process::{Running, run};
 use ctrace_tests::report::Report;
 use ctrace_tests::targets::program;
 use ctrace_tests::tools::has;
@@ -66,7 +66,7 @@ fn check_same(table: &Value, report: &Report) {
             let [told, number] = [&told[key], number].map(|n| n.as_f64().unwrap_or(0.0));
             assert!((told - number).abs() <= told.abs() * 1e-9, "{key}: {told}, {number}");
         });
-        assert_eq!(compared.count(), 16, "{row}");
+        assert_eq!(compared.count(), 17, "{row}");
         let percent = told["percent"].as_f64().expect("a number");
         let ae = told["active_exclusive_ns"].as_f64().expect("a number");
         let total = table["total"].as_f64().expect("a number");
@@ -128,6 +128,19 @@ fn each_call_is_in_one_period() {
     assert!(sum <= report.0["duration_ns"].as_u64().expect("a number"));
 }
 
+/// Its scopes are chosen by their group, which the request has not.
+#[test]
+fn a_program_that_runs_has_its_tables_once_it_is_traced() {
+    let env = or_skip!(gate::live(Link::Session));
+    let target = Running::start_ready(Command::new(target(&env)).arg("attached")).expect("starts");
+    let trace = Trace::attach(&env, target.pid()).expect("a folder").args(["-m", "prod/*"]);
+    let traced = trace.finish().and_then(|traced| traced.expect_code(0)).expect("traced");
+    let told = tables(&target.wait(LIMIT).expect("it ends").stdout);
+    let [table] = &told[..] else { panic!("one table: {told:?}") };
+    let all = traced.report().expect("a report").expect("inner").expect("traced").calls();
+    assert!((1..=all).contains(&calls(table, "inner")), "{table} of {all}");
+}
+
 #[test]
 fn each_process_has_its_own_calls() {
     let env = or_skip!(gate::live(Link::Session));
@@ -146,8 +159,8 @@ fn results_are_printed_as_tables() {
     for shown in [
         "time ctracked %",
         "ctrack_tables.cpp",
-        "| outer",
-        "| of thread 1",
+        " outer |",
+        " of thread 1 |",
         "ae[1-99]%",
         "time ae[0-100]",
         "slowest[99-100]%",
@@ -165,7 +178,7 @@ fn results_are_printed_as_tables() {
 fn without_numbers_tables_are_empty_at_once() {
     let env = or_skip!(gate::live(Link::Session));
     let alone = run(Command::new(target(&env)).arg("once"), LIMIT).expect("runs");
-    let outputs = [&["--interval", "100"][..], &["--aggregate"], &["--budget", "50"]];
+    let outputs = [&["--interval", "100"][..], &["--budget", "50"], &["-f", "main"]];
     let traced = outputs.map(|options| traced(&env, options, &["once"]).finished);
     for finished in traced.iter().chain([&alone]) {
         let [table] = &tables(&finished.stdout)[..] else { panic!("{}", finished.stdout) };

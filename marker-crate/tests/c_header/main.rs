@@ -7,6 +7,7 @@ mod behaviour;
 mod elf;
 mod layout;
 mod sections;
+mod tables;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

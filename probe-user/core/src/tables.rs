@@ -4,10 +4,11 @@
 //! The program may write anything there, so a request is checked. The answer holds whole numbers and the
 //! program's own names.
 
+use crate::marker::Request;
 use crate::recording::Recording;
 use crate::recording::replay::Query;
 use crate::report::{CtrackRow, Report};
-use crate::units::{Nanos, Pid};
+use crate::units::Nanos;
 use std::cmp::Reverse;
 
 /// The bytes of a request, at the beginning of the file.
@@ -36,6 +37,8 @@ pub enum State {
     Tables = 2,
     /// There are no tables, for a [`Reason`].
     Nothing = 3,
+    /// They are being made: the program may wait longer.
+    Making = 4,
 }
 
 /// Why a program gets no tables.
@@ -61,11 +64,10 @@ pub struct TablesRequest {
 impl TablesRequest {
     /// Reads a request. Returns `None` if the file does not hold one, or holds one that was answered.
     pub fn read(bytes: &[u8; REQUEST_LEN]) -> Option<Self> {
-        let (words, _) = bytes.as_chunks();
-        let word = |index: usize| words.get(index).copied().map_or(0, u64::from_le_bytes);
-        if word(0) != MAGIC || word(1) != State::Asked as u64 {
+        if !holds(bytes, State::Asked) {
             return None;
         }
+        let word = |index| word(bytes, index);
         let some = |word| Some(Nanos(word)).filter(|time| *time != Nanos::ZERO);
         // As for `--center`.
         let center_cut = word(4).min(50) as f64;
@@ -74,16 +76,27 @@ impl TablesRequest {
 
     /// Returns the query for the calls of the process that ended from the beginning of its period on, and
     /// until it asked.
-    pub fn query(&self, recording: &Recording, pid: Pid, asked: Nanos) -> Query {
-        let cleared = self.age.map(|age| asked.since(age));
-        let from = cleared.or(self.since).unwrap_or_default().min(asked);
-        let threads = recording.threads().filter(|thread| thread.pid == pid);
+    pub fn query(&self, recording: &Recording, asked: &Request) -> Query {
+        // The age is known less exactly, but of any time.
+        let cleared = asked.cleared.or(self.age.map(|age| asked.time.since(age)));
+        let from = cleared.or(self.since).unwrap_or_default().min(asked.time);
+        let threads = recording.threads().filter(|thread| thread.pid == asked.pid);
         Query {
-            window: Some(from..asked),
+            window: Some(from..asked.time),
             threads: Some(threads.map(|thread| thread.id).collect()),
             ..Query::default()
         }
     }
+}
+
+/// Returns whether a file of this beginning is in this state. The program ends the waiting by another one.
+pub fn holds(bytes: &[u8; REQUEST_LEN], state: State) -> bool {
+    word(bytes, 0) == MAGIC && word(bytes, 1) == state as u64
+}
+
+fn word(bytes: &[u8; REQUEST_LEN], index: usize) -> u64 {
+    let (words, _) = bytes.as_chunks();
+    words.get(index).copied().map_or(0, u64::from_le_bytes)
 }
 
 /// Returns the bytes of the answer for a file that has room for so many. Rows that do not fit are left out,
@@ -197,14 +210,14 @@ mod tests {
         bytes
     }
 
-    fn word(bytes: &[u8], at: usize) -> u64 {
+    fn at(bytes: &[u8], at: usize) -> u64 {
         u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
     }
 
     #[test]
     fn only_a_request_that_waits_is_one() {
         assert!(TablesRequest::read(&request([MAGIC, 1, 0, 0, 1])).is_some());
-        for other in [[MAGIC, 2, 0, 0, 1], [MAGIC, 3, 0, 0, 1], [MAGIC + 1, 1, 0, 0, 1], [0; 5]] {
+        for other in [[MAGIC, 2, 0, 0, 1], [MAGIC, 4, 0, 0, 1], [MAGIC + 1, 1, 0, 0, 1], [0; 5]] {
             assert_eq!(TablesRequest::read(&request(other)), None, "{other:?}");
         }
         let hostile = TablesRequest::read(&request([MAGIC, 1, u64::MAX, u64::MAX, u64::MAX]));
@@ -213,33 +226,34 @@ mod tests {
 
     #[test]
     fn rows_come_in_order_of_ae_and_none_is_cut() {
-        let row = |calls: u64| Row {
+        let of_calls = |calls: u64| Row {
             numbers: CtrackRow { calls, active_exclusive_ns: Nanos(calls), ..CtrackRow::default() },
             name: "a name",
             file: "file.cpp",
             line: Some(7),
         };
-        let of = |room| answer([Nanos(1), Nanos(9), Nanos(5)], [0, 2, 1].map(row).into(), room);
+        let of =
+            |room| answer([Nanos(1), Nanos(9), Nanos(5)], [0, 2, 1].map(of_calls).into(), room);
         let all = of(1 << 20);
-        assert_eq!([0, 8, 16, 24, 40].map(|at| word(&all, at)), [1, 9, 5, 3, 0]);
-        assert_eq!(word(&all, 32) as usize, all.len() - HEAD_LEN);
-        let mut at = HEAD_LEN;
+        assert_eq!([0, 8, 16, 24, 40].map(|place| at(&all, place)), [1, 9, 5, 3, 0]);
+        assert_eq!(at(&all, 32) as usize, all.len() - HEAD_LEN);
+        let mut row = HEAD_LEN;
         for calls in [2, 1, 0] {
-            assert_eq!((word(&all, at + 8), word(&all, at + 24)), (7, calls));
-            let texts = &all[at + ROW_WORDS * 8..at + word(&all, at) as usize];
+            assert_eq!((at(&all, row + 8), at(&all, row + 24)), (7, calls));
+            let texts = &all[row + ROW_WORDS * 8..row + at(&all, row) as usize];
             assert_eq!(&texts[..14], b"a namefile.cpp");
-            at += word(&all, at) as usize;
+            row += at(&all, row) as usize;
         }
-        assert_eq!(at, all.len());
+        assert_eq!(row, all.len());
         let some = of(all.len() - 1);
-        assert_eq!((word(&some, 24), word(&some, 40), word(&some, HEAD_LEN + 24)), (2, 1, 2));
+        assert_eq!((at(&some, 24), at(&some, 40), at(&some, HEAD_LEN + 24)), (2, 1, 2));
         let none = of(HEAD_LEN);
-        assert_eq!((word(&none, 24), word(&none, 40), none.len()), (0, 3, HEAD_LEN));
+        assert_eq!((at(&none, 24), at(&none, 40), none.len()), (0, 3, HEAD_LEN));
     }
 
     #[test]
     fn a_reason_stands_where_the_rows_are_counted() {
-        assert_eq!(word(&nothing(Reason::TooOften), 24), 1);
-        assert_eq!(word(&nothing(Reason::NoCalls), 24), 2);
+        assert_eq!(at(&nothing(Reason::TooOften), 24), 1);
+        assert_eq!(at(&nothing(Reason::NoCalls), 24), 2);
     }
 }

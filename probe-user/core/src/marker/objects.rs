@@ -36,9 +36,10 @@ impl MarkerPlace {
         Self { function, number, is_named_late: false, is_point: false, carried, is_request: false }
     }
 
-    /// Makes a place where the program asks for its tables. The number of a file comes with the request.
+    /// Makes a place where the program asks for its tables. The number of a file comes with the request,
+    /// and the time at which the program cleared its results.
     pub fn request() -> Self {
-        let carried = Carried { numbers: 1, has_text: false };
+        let carried = Carried { numbers: 2, has_text: false };
         let place = Self::new(FuncId(u32::MAX), 0);
         Self { is_point: true, carried, is_request: true, ..place }
     }
@@ -51,6 +52,8 @@ pub struct Request {
     pub time: Nanos,
     /// The descriptor of the file for the answer. The program may say any number.
     pub file: u64,
+    /// The time at which it cleared its results, if that is to count.
+    pub cleared: Option<Nanos>,
 }
 
 /// The number of a [`MarkerObject`].

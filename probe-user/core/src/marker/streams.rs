@@ -2,7 +2,7 @@
 
 use super::buffer::{BufferState, News, ReadingVerdict};
 use super::clock::{ClockMap, ClockResidual, ClockSample};
-use super::layout::{BUFFER_LEN, Header, Moment, written_times};
+use super::layout::{BUFFER_LEN, Header, Moment, TIME_MASK, written_times};
 use super::lives::{Alive, Buffer, Lanes, Life};
 use super::losses::Losses;
 use super::names::{MarkerSink, OpenScope};
@@ -372,12 +372,15 @@ impl Markers {
                 return malformed += 1;
             }
             if place.is_request {
-                let time = times.at(slot.time).map(Nanos);
                 let told = values.read(&reading.bytes, index, place.carried);
-                match time.zip(told) {
-                    Some((time, told)) => {
-                        sink.asked(Request { pid: life.0, time, file: told.numbers[0] });
-                    }
+                let request = told.and_then(|told| {
+                    let [file, cleared] = *told.numbers.first_chunk()?;
+                    let mut at = |ticks| times.at(ticks & TIME_MASK).map(Nanos);
+                    let cleared = (cleared != 0).then(|| at(cleared)).flatten();
+                    Some(Request { pid: life.0, time: at(slot.time)?, file, cleared })
+                });
+                match request {
+                    Some(request) => sink.asked(request),
                     None => malformed += 1,
                 }
                 return;

@@ -92,15 +92,30 @@ fn answer(request: Request, calls: Option<SoFar>, is_too_often: bool) -> anyhow:
     let sizes = tables::LEAST_LEN..=tables::MOST_LEN;
     let Some(file) = AnswerFile::open(request.pid, request.file, sizes)? else { return Ok(()) };
     let Some(asked) = TablesRequest::read(&file.read()?) else { return Ok(()) };
-    let room = file.len() - tables::ANSWER_AT;
     let (state, bytes) = match calls {
         _ if is_too_often => (State::Nothing, tables::nothing(Reason::TooOften)),
         None => (State::Nothing, tables::nothing(Reason::NoCalls)),
-        Some(calls) => (State::Tables, made(request, &asked, calls, room)?),
+        Some(calls) => {
+            tell(&file, State::Making)?;
+            let made = made(request, &asked, calls, file.len() - tables::ANSWER_AT);
+            if !tables::holds(&file.read()?, State::Making) {
+                return Ok(());
+            }
+            match made {
+                Ok(bytes) => (State::Tables, bytes),
+                Err(error) => {
+                    tracing::warn!("no tables for process {}: {error:#}", request.pid.0);
+                    (State::Nothing, tables::nothing(Reason::NoCalls))
+                }
+            }
+        }
     };
     file.write(tables::ANSWER_AT, &bytes)?;
-    file.write(tables::STATE_AT, &(state as u64).to_le_bytes())?;
-    Ok(())
+    tell(&file, state)
+}
+
+fn tell(file: &AnswerFile, state: State) -> anyhow::Result<()> {
+    Ok(file.write(tables::STATE_AT, &(state as u64).to_le_bytes())?)
 }
 
 fn made(
@@ -110,7 +125,7 @@ fn made(
     room: usize,
 ) -> anyhow::Result<Vec<u8>> {
     let recording = Recording::open(calls)?;
-    let query = asked.query(&recording, request.pid, request.time);
+    let query = asked.query(&recording, &request);
     let extras = Extras { ctrack: true, ..Extras::default() };
     let meta = ReportMeta { center_cut: asked.center_cut, extras, ..ReportMeta::default() };
     let report = report_with(&recording, &query, meta);

@@ -94,15 +94,19 @@ impl MarkerSink for Requests {
 fn a_request_is_told_and_is_no_event() {
     let mut markers = markers_with(MarkerPlace::request());
     let mut reading = reading(0, 0, &[]);
-    put_value(&mut reading.bytes, 0, u64::MAX);
-    put(&mut reading.bytes, 1, (1000, STACK, SECTION, false));
-    // This one lacks its value, and an exit is none.
-    put(&mut reading.bytes, 2, (1200, STACK, SECTION, false));
-    put(&mut reading.bytes, 3, (1400, STACK, SECTION, true));
+    for (index, cleared) in [(0, 0), (3, 600)] {
+        put_value(&mut reading.bytes, index, u64::MAX);
+        put_value(&mut reading.bytes, index + 1, cleared);
+        put(&mut reading.bytes, index + 2, (1000, STACK, SECTION, false));
+    }
+    // This one lacks its values, and an exit is none.
+    put(&mut reading.bytes, 6, (1200, STACK, SECTION, false));
+    put(&mut reading.bytes, 7, (1400, STACK, SECTION, true));
     markers.read(reading);
     let mut requests = Requests::default();
     markers.sample(sample(4000), Nanos::MAX, &mut requests);
     markers.release(Nanos::MAX, &mut requests);
-    assert_eq!(requests.0, [Request { pid: ID.pid, time: Nanos(500), file: u64::MAX }]);
+    let request = Request { pid: ID.pid, time: Nanos(500), file: u64::MAX, cleared: None };
+    assert_eq!(requests.0, [request, Request { cleared: Some(Nanos(300)), ..request }]);
     assert_eq!(markers.take_malformed(), 2);
 }
