@@ -24,7 +24,7 @@ const MOST_WAITING: usize = 16;
 /// The rest after an answer, in multiples of the time that it took.
 const REST: u32 = 3;
 /// A request waits at most so long for the end of a rest.
-const PATIENCE: Duration = Duration::from_millis(250);
+const PATIENCE: Duration = Duration::from_secs(1);
 /// The time that the last answers have when the session ends.
 const LAST: Duration = Duration::from_secs(1);
 
