@@ -14,10 +14,10 @@
 //
 // The functions that return or print results have CTRACK's types, and ask ctrace for the numbers: those of
 // `--view ctrack`, since the last results. `ctrace run` and `ctrace attach` give them, unless they have
-// --interval or --budget. The thread then waits some 0.2 s for them, and longer after
-// millions of calls, within limits (ctrack_tables.hpp). Without such a ctrace nobody waits: tables have no rows, and what is printed is one line
-// that says why. A program may index a table without looking at its size: a row that is not there reads as a
-// row of zeros.
+// --interval or --budget. The thread then waits some 0.2 s for them, and longer after millions of calls,
+// within limits (ctrack_tables.hpp). Without such a ctrace nobody waits: tables have no rows, and what is
+// printed is one line that says why. A program may index a table without looking at its size: a row that is
+// not there reads as a row of zeros.
 //
 // Differences
 //   - CTRACK_NAME(x) with an x that is known only at run time is a row for each name, as with CTRACK. Of a
@@ -66,7 +66,8 @@ inline namespace CTRACK_VERSION_NAMESPACE {
 // Says why there are no numbers here.
 inline std::string why_there_are_none(ctrack_c1::reply what) {
 #if CTRACK_ASKS_
-    const std::string from_outside = ". From outside: sudo ctrace attach " + std::to_string(getpid()) + " --view ctrack";
+    const std::string from_outside =
+        ". From outside: sudo ctrace attach " + std::to_string(getpid()) + " --view ctrack";
     switch (what) {
     case ctrack_c1::reply::late: return "ctrack: no numbers here: ctrace did not give them in time" + from_outside;
     case ctrack_c1::reply::too_often:
@@ -157,7 +158,7 @@ class ctrack_result {
     }
     const ctrack_result_tables &get_tables() const { return tables; }
 
-    // Whether there are numbers.
+    // Returns whether there are numbers.
     bool has_tables() const { return what == ctrack_c1::reply::tables; }
 
     ctrack_result_settings settings;

@@ -40,7 +40,7 @@
 
 namespace ctrack_c1 {
 
-// What became of a question.
+// The outcome of a question.
 enum class reply {
     compiled_out,
     nobody,    // no ctrace traces the program, or it does not answer such questions

@@ -100,7 +100,7 @@ fn the_tables_are_those_of_the_view() {
     }
 }
 
-/// With calls that find no room in memory, they are read from the file.
+/// Calls that find no room in memory are read from the file.
 #[test]
 fn they_are_also_those_of_calls_in_a_file() {
     let env = or_skip!(gate::live(Link::Session));

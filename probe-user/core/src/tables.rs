@@ -30,7 +30,7 @@ const ROW_WORDS: usize = 20;
 /// The longest name, and the longest path of a source file. A program has no longer ones.
 const LONGEST_TEXT: usize = 4096;
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Asked = 1,

@@ -167,7 +167,7 @@ struct Stored {
     file: Option<File>,
 }
 
-/// What was stored by some time.
+/// The bytes that were stored by some time.
 pub(crate) struct SoFar {
     store: Store,
     len: u64,

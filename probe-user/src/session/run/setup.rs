@@ -45,11 +45,11 @@ enum Origin {
     Launched,
 }
 
-/// What else than calls an output has use for.
+/// Parts beside calls for which an output has use.
 #[derive(Clone, Copy)]
 struct Wanted {
     values: bool,
-    /// Those of which markers tell.
+    /// The locks of which markers tell.
     locks: bool,
     /// Requests of programs for their tables.
     tables: bool,

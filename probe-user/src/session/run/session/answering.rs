@@ -7,7 +7,7 @@ use crate::{
 };
 use ctrace_core::units::Nanos;
 
-/// Those of a session. The thread that answers is there from the first request on.
+/// The requests of a session. The thread that answers is there from the first one on.
 #[derive(Default)]
 pub(super) struct Answering {
     answers: Option<Answers>,
