@@ -20,8 +20,15 @@
  *   CTRACE_BEGIN(var, "name")   from here to CTRACE_END(var) or to the end of the block, whichever
  *   CTRACE_BEGIN_IN(group, var, "name")    comes first; var is an identifier of your choice
  *   CTRACE_END(var)             ends it now; a second call does nothing
+ *   CTRACE_SCOPE_COLOUR("name", 0x33aaff)        a scope with a colour for tables and pictures: red, green
+ *   CTRACE_FUNCTION_COLOUR(0x33aaff)             and blue, a constant. Each name with COLOUR is also there
+ *   CTRACE_BEGIN_COLOUR(var, "name", 0x33aaff)   with COLOR, and with a group first as CTRACE_SCOPE_COLOUR_IN
  *   CTRACE_SCOPE_VALUE("name", "bytes", n)       a scope with a value, an integer or a float
  *   CTRACE_SCOPE_VALUE_IN(group, "name", "bytes", n)
+ *   CTRACE_FRAME_SCOPE("physics")                a scope whose calls are frames: for frames with a time
+ *   CTRACE_FRAME_SCOPE_IN(group, "physics")      between them. CTRACE_FRAME marks frames without one
+ *   CTRACE_FRAME_BEGIN(var, "physics")           from here to CTRACE_END(var), likewise
+ *   CTRACE_FRAME_BEGIN_IN(group, var, "physics")
  *   CTRACE_ENABLED              1, or 0 where all of this compiles to nothing: with -DCTRACE_DISABLE,
  *                               and on anything but x86-64 Linux with gcc or clang
  *
@@ -155,6 +162,8 @@ enum {
     CTRACE_ENDS_ = 0,          /* why a buffer is emptied: nobody writes any more; */
     CTRACE_SURVEYED_ = 1,      /* it is full and written, with its whole calls counted; */
     CTRACE_LATE_ = 2,          /* or the wait for its writers is over */
+    CTRACE_COLOUR_FLAG_ = 16,  /* a flag of a site: its group is followed by a colour */
+    CTRACE_FRAME_SHAPE_ = 3,   /* the shape of a frame mark, and of a scope whose calls are frames */
     CTRACE_TSC_ = 1,           /* clocks */
     CTRACE_MONOTONIC_ = 2
 };
@@ -853,6 +862,16 @@ CTRACE_INLINE_ void ctrace_end_(const uint64_t *handle) {
 #define CTRACE_IN_ON_(var, flags, name, group)                                                         \
     CTRACE_GUARD_(var, CTRACE_ENTER_(flags, name, group, "%c[grp] - ."))
 #define CTRACE_IN_OFF_(var, flags, name, group) CTRACE_GUARD_(var, 0)
+/* The same with a colour, which lies behind the group's text. So that text, an identifier or nothing, is made
+ * here, and the operand for the group is the colour. */
+#define CTRACE_COLOURED_(var, flags, name, group, colour)                                              \
+    CTRACE_GUARD_(var, CTRACE_ENTER_((flags) | CTRACE_COLOUR_FLAG_, name, CTRACE_RGB_(colour), CTRACE_BEFORE_COLOUR_(group)))
+#define CTRACE_COLOURED_OFF_(var, flags, name, group, colour) CTRACE_GUARD_(var, 0 * CTRACE_RGB_(colour))
+#define CTRACE_BEFORE_COLOUR_(group)                                                                   \
+    "993f - .\n"                                                                                       \
+    ".pushsection .rodata.ctrace_colours, \"a?\", @progbits\n"                                         \
+    "993: .asciz \"" group "\"\n.long %c[grp]\n"                                                       \
+    ".popsection"
 /* The same with a name that may be known only at run time: whether it is (`late`, a constant), what the
  * file calls the scope, and the name. */
 #define CTRACE_LATE_ON_(var, late, label, group, name)                                                 \
@@ -892,7 +911,7 @@ CTRACE_INLINE_ uint64_t ctrace_float_(double value) {
     ((void)CTRACE_ENTER_BY_(12 | 2 << 8, (CTRACE_LISTED_(name, list, value)), group, field,            \
                             (ctrace_c1_plot(ctrace_site_, ctrace_sp_, CTRACE_BITS_(value),             \
                                             CTRACE_TYPE_(value) == 2), 0)))
-#define CTRACE_FRAME_(name, group, field) ((void)CTRACE_ENTER_(4 | 3 << 8, name, group, field))
+#define CTRACE_FRAME_(name, group, field) ((void)CTRACE_ENTER_(4 | CTRACE_FRAME_SHAPE_ << 8, name, group, field))
 #define CTRACE_MESSAGE_(level, group, field, ...)                                                      \
     ((void)CTRACE_ENTER_BY_(12 | 1 << 8 | (level) << 16, CTRACE_ONE_(__VA_ARGS__) "\0message:str", group, \
                             field, (CTRACE_IS_TEXT_(CTRACE_ONE_(__VA_ARGS__))                          \
@@ -911,6 +930,8 @@ CTRACE_INLINE_ uint64_t ctrace_float_(double value) {
 #define CTRACE_IN_OFF_(var, flags, name, group) CTRACE_SCOPE_(var, flags, name)
 #define CTRACE_LATE_ON_(var, late, label, group, name) CTRACE_SCOPE_(var, 0, name)
 #define CTRACE_LATE_OFF_(var, late, label, group, name) CTRACE_SCOPE_(var, 0, name)
+#define CTRACE_COLOURED_ CTRACE_COLOURED_OFF_
+#define CTRACE_COLOURED_OFF_(var, flags, name, group, colour) enum { var = 0 * CTRACE_RGB_(colour) }
 #define CTRACE_VALUED_ CTRACE_NO_VALUED_
 #define CTRACE_NO_VALUED_(var, name, list, group, field, value) enum { var = 0 * sizeof((value) + 0) }
 #define CTRACE_PLOT_ CTRACE_NO_PLOT_
@@ -953,6 +974,10 @@ static inline char ctrace_no_message_(const char *format, ...) {
 #define CTRACE_ONE_(...) CTRACE_ONE2_(__VA_ARGS__, 0)
 #define CTRACE_ONE2_(a, ...) a
 
+/* A colour, which must have 24 bits. */
+#define CTRACE_RGB_(colour) ((colour) + 0 * (int)sizeof(char[(colour) & ~0xffffff ? -1 : 1]))
+#define CTRACE_COLOURED_IN_(disabled) CTRACE_CHOOSE_(disabled, CTRACE_COLOURED_, CTRACE_COLOURED_OFF_)
+
 /* Lets CTRACE_FUNCTION be written with and without parentheses. */
 static inline void ctrace_nothing_(void) {}
 #define CTRACE_PARENTHESES_ (void)ctrace_nothing_
@@ -963,6 +988,28 @@ static inline void ctrace_nothing_(void) {}
 #define CTRACE_FUNCTION_IN(group) CTRACE_IN_(CTRACE_DISABLE_##group)(CTRACE_UNIQUE_, 1, __func__, #group)
 #define CTRACE_BEGIN(var, name) CTRACE_SCOPE_(var, 0, name)
 #define CTRACE_BEGIN_IN(group, var, name) CTRACE_IN_(CTRACE_DISABLE_##group)(var, 0, name, #group)
+
+#define CTRACE_SCOPE_COLOUR(name, colour) CTRACE_COLOURED_(CTRACE_UNIQUE_, 0, name, "", colour)
+#define CTRACE_FUNCTION_COLOUR(colour) CTRACE_COLOURED_(CTRACE_UNIQUE_, 1, __func__, "", colour)
+#define CTRACE_BEGIN_COLOUR(var, name, colour) CTRACE_COLOURED_(var, 0, name, "", colour)
+#define CTRACE_SCOPE_COLOUR_IN(group, name, colour)                                                    \
+    CTRACE_COLOURED_IN_(CTRACE_DISABLE_##group)(CTRACE_UNIQUE_, 0, name, #group, colour)
+#define CTRACE_FUNCTION_COLOUR_IN(group, colour)                                                       \
+    CTRACE_COLOURED_IN_(CTRACE_DISABLE_##group)(CTRACE_UNIQUE_, 1, __func__, #group, colour)
+#define CTRACE_BEGIN_COLOUR_IN(group, var, name, colour)                                               \
+    CTRACE_COLOURED_IN_(CTRACE_DISABLE_##group)(var, 0, name, #group, colour)
+#define CTRACE_SCOPE_COLOR CTRACE_SCOPE_COLOUR
+#define CTRACE_FUNCTION_COLOR CTRACE_FUNCTION_COLOUR
+#define CTRACE_BEGIN_COLOR CTRACE_BEGIN_COLOUR
+#define CTRACE_SCOPE_COLOR_IN CTRACE_SCOPE_COLOUR_IN
+#define CTRACE_FUNCTION_COLOR_IN CTRACE_FUNCTION_COLOUR_IN
+#define CTRACE_BEGIN_COLOR_IN CTRACE_BEGIN_COLOUR_IN
+
+#define CTRACE_FRAME_SCOPE(name) CTRACE_FRAME_BEGIN(CTRACE_UNIQUE_, name)
+#define CTRACE_FRAME_SCOPE_IN(group, name) CTRACE_FRAME_BEGIN_IN(group, CTRACE_UNIQUE_, name)
+#define CTRACE_FRAME_BEGIN(var, name) CTRACE_SCOPE_(var, CTRACE_FRAME_SHAPE_ << 8, name)
+#define CTRACE_FRAME_BEGIN_IN(group, var, name)                                                        \
+    CTRACE_IN_(CTRACE_DISABLE_##group)(var, CTRACE_FRAME_SHAPE_ << 8, name, #group)
 
 #define CTRACE_SCOPE_VALUE(name, value_name, value)                                                    \
     CTRACE_VALUED_(CTRACE_UNIQUE_, name, value_name, 0, CTRACE_NO_GROUP_, value)

@@ -4,7 +4,7 @@
 mod support;
 
 use ctrace_common::{Mark, SiteEntry};
-use ctrace_marker::{frame, message, plot, scope, thread_name};
+use ctrace_marker::{frame, frame_scope, mark, message, plot, scope, thread_name};
 use std::{
     hint::black_box,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -55,6 +55,41 @@ fn the_program_has_shapes_levels_and_lists_of_values() {
     check("kept with a group", point, SiteEntry::PLOT, 0, "net", "value:u64");
     check("kept scope", SiteEntry::VALUES, 0, 0, "net", "n:u64,f:f64,b:bool,i:i64");
     check("kept frames", SiteEntry::POINT, SiteEntry::FRAME, 0, "net", "");
+}
+
+#[mark(name = "red by the attribute", color = 0xff_00_00, group = "net")]
+fn red() {}
+
+#[test]
+fn the_program_has_the_colours_of_scopes_and_scopes_that_are_frames() {
+    const SEA: u32 = 0x00_aa_ff;
+    let _a = scope!("blue", colour = 0x33aaff);
+    let _b = scope!("blue in a group", color = SEA, group = "net");
+    let _c = scope!("blue with values", n = black_box(3_u8), colour = SEA + 1, is = true,);
+    let _d = scope!(group = "whole", colour = 0);
+    let _e = frame_scope!("frames with ends");
+    let frame = frame_scope!("blue frames", group = "net", colour = SEA);
+    frame.end();
+    let _f = scope!("colourless", group = "net");
+    red();
+    let check = |name: &str, flags, shape, group: &str, colour| {
+        let site = site(name);
+        assert_eq!((site.flags, site.shape, site.level), (flags, shape, 0), "{name}");
+        assert_eq!(site.group.as_deref().unwrap_or_default(), group, "{name}");
+        assert_eq!(site.colour, colour, "{name}");
+    };
+    let coloured = SiteEntry::COLOURED;
+    check("blue", coloured, 0, "", Some(0x33_aa_ff));
+    check("blue in a group", coloured, 0, "net", Some(SEA));
+    check("blue with values", coloured | SiteEntry::VALUES, 0, "", Some(SEA + 1));
+    check("frames with ends", 0, SiteEntry::FRAME, "", None);
+    check("blue frames", coloured, SiteEntry::FRAME, "net", Some(SEA));
+    check("colourless", 0, 0, "net", None);
+    let whole = coloured | SiteEntry::WHOLE_FUNCTION;
+    check("red by the attribute", whole, 0, "net", Some(0xff_00_00));
+    let whole_function = own().sites.iter().find(|site| site.group.as_deref() == Some("whole"));
+    let whole_function = whole_function.expect("a scope without a name");
+    assert_eq!((whole_function.flags, whole_function.colour), (whole, Some(0)));
 }
 
 #[test]

@@ -99,7 +99,7 @@ static const char *escaped(const char *from) {
         else if (c < ' ')
             length += sprintf(to + length, "\\u%04x", c);
         else if (c >= 0x80)
-            length += sprintf(to + length, "\\ufffd");
+            length += sprintf(to + length, "\\\\x%02x", c);
         else
             to[length++] = c;
     }

@@ -50,7 +50,7 @@ mod tests {
             ),
         );
         let scope = "let_ctrace_scope=::ctrace_marker::scope!(@function\
-                     ::core::concat!(::core::module_path!(),\"::\",\"try\"),\"\");";
+                     ::core::concat!(::core::module_path!(),\"::\",\"try\"),group=\"\");";
         assert_eq!(marked, format!("pubfnr#try(n:u8)->u8{{{scope}n+1}}"));
     }
 
@@ -63,12 +63,22 @@ mod tests {
                 fn f() {}
             ),
         );
-        assert_eq!(marked, "fnf(){let_ctrace_scope=my::own::scope!(@function\"n\",\"g\");}");
+        assert_eq!(marked, "fnf(){let_ctrace_scope=my::own::scope!(@function\"n\",group=\"g\");}");
+        for colour in [quote!(colour = 0x33aaff), quote!(color = 0x33aaff)] {
+            let marked = mark(
+                colour,
+                parse_quote!(
+                    fn f() {}
+                ),
+            );
+            assert!(marked.contains(",group=\"\",colour=0x33aaff);}"), "{marked}");
+        }
         for (options, error) in [
             (quote!(name = 1), "expected a string literal"),
             (quote!(nam = "a"), "expected `name = \"…\"`"),
             (quote!(group), "expected `name = \"…\"`"),
             (quote!(name = "a", name = "b"), "given twice"),
+            (quote!(colour = 1, color = 2), "given twice"),
         ] {
             assert!(
                 mark(
@@ -115,20 +125,23 @@ mod tests {
     #[test]
     fn a_block_marks_its_methods() {
         let marked = mark(
-            quote!(group = "g"),
+            quote!(group = "g", colour = 7),
             parse_quote! {
                 impl<'a> Clone for &'a some::Type<u8> {
                     fn f(&self) {}
                     const fn c() {}
                     #[mark(skip)]
                     async fn s() {}
-                    #[ctrace_marker::mark(group = "h")]
+                    #[ctrace_marker::mark(group = "h", colour = 8)]
                     fn g() {}
                 }
             },
         );
         assert_eq!(marked.matches("scope!(").count(), 2);
-        assert!(marked.contains("\"Type::f\"),\"g\")") && marked.contains("\"Type::g\"),\"h\")"));
+        assert!(
+            marked.contains("\"Type::f\"),group=\"g\",colour=7)")
+                && marked.contains("\"Type::g\"),group=\"h\",colour=8)")
+        );
         assert!(!marked.contains("#["));
         let marked = mark(
             quote!(),
@@ -139,6 +152,6 @@ mod tests {
                 }
             ),
         );
-        assert!(marked.contains("fna();") && marked.contains("\"Tr::b\"),\"\")"));
+        assert!(marked.contains("fna();") && marked.contains("\"Tr::b\"),group=\"\")"));
     }
 }

@@ -25,6 +25,9 @@ use proc_macro::TokenStream;
 /// #[mark(name = "checkout", group = "prod")]
 /// fn check_out() { … }                          // checkout
 ///
+/// #[mark(colour = 0x33aaff)]                     // red, green and blue, for tables and pictures
+/// fn draw() { … }
+///
 /// #[mark(group = "dev")]
 /// impl Parser {
 ///     fn next(&mut self) { … }                  // crate::module::Parser::next

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{
-    Error, Expr, Lit, LitStr, Meta, Path, Result, Token,
+    Error, Expr, ExprLit, Lit, LitStr, Meta, Path, Result, Token,
     parse::{Parse, ParseStream},
 };
 
@@ -11,6 +11,8 @@ use syn::{
 pub(crate) struct Options {
     pub(crate) name: Option<LitStr>,
     pub(crate) group: Option<LitStr>,
+    /// A constant expression.
+    colour: Option<Expr>,
     pub(crate) skip: bool,
     krate: Option<Path>,
 }
@@ -42,22 +44,19 @@ impl Options {
             self.skip = true;
             return Ok(());
         }
-        let known = "expected `name = \"…\"`, `group = \"…\"`, `crate = \"…\"` or `skip`";
+        let known = "expected `name = \"…\"`, `group = \"…\"`, `colour = 0x33aaff`, `crate = \"…\"` or \
+                     `skip`";
         let Meta::NameValue(pair) = &meta else {
             return Err(Error::new_spanned(&meta, known));
         };
-        let Expr::Lit(value) = &pair.value else {
-            return Err(Error::new_spanned(&pair.value, "expected a string literal"));
-        };
-        let Lit::Str(text) = &value.lit else {
-            return Err(Error::new_spanned(value, "expected a string literal"));
-        };
-        let place = match () {
-            () if pair.path.is_ident("name") => &mut self.name,
-            () if pair.path.is_ident("group") => &mut self.group,
+        let is = |name: &str| pair.path.is_ident(name);
+        let given = match () {
+            () if is("name") => self.name.replace(text(&pair.value)?).is_some(),
+            () if is("group") => self.group.replace(text(&pair.value)?).is_some(),
+            () if is("colour") || is("color") => self.colour.replace(pair.value.clone()).is_some(),
             () => return Err(Error::new_spanned(&pair.path, known)),
         };
-        if place.replace(text.clone()).is_some() {
+        if given {
             return Err(Error::new_spanned(&pair.path, "given twice"));
         }
         Ok(())
@@ -74,7 +73,8 @@ impl Options {
             None => quote!(::core::concat!(::core::module_path!(), "::", #path)),
         };
         let group = self.group.as_ref().map_or_else(|| quote!(""), |group| quote!(#group));
-        quote!(let _ctrace_scope = #krate::scope!(@function #name, #group);)
+        let colour = self.colour.as_ref().map(|colour| quote!(, colour = #colour));
+        quote!(let _ctrace_scope = #krate::scope!(@function #name, group = #group #colour);)
     }
 
     /// Returns the options of a method in a block: its own, and the block's where it has none.
@@ -82,9 +82,17 @@ impl Options {
         Options {
             name: self.name,
             group: self.group.or_else(|| block.group.clone()),
+            colour: self.colour.or_else(|| block.colour.clone()),
             skip: self.skip,
             krate: self.krate.or_else(|| block.krate.clone()),
         }
+    }
+}
+
+fn text(value: &Expr) -> Result<LitStr> {
+    match value {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text.clone()),
+        other => Err(Error::new_spanned(other, "expected a string literal")),
     }
 }
 

@@ -10,7 +10,7 @@
 #[macro_export]
 macro_rules! __point_site {
     (
-        $flags:expr, $shape:expr, $level:expr, $name:expr, $values:expr, $group:expr,
+        $flags:expr, $shape:expr, $level:expr, $name:expr, $values:expr, $group:expr, $colour:expr,
         $result:ty, $off:expr, |$source:ident, $at:ident, $sp:ident| $on:expr
     ) => {{
         struct CtraceSite<S>(::core::marker::PhantomData<S>);
@@ -22,6 +22,7 @@ macro_rules! __point_site {
                 S::TYPES,
                 ::core::file!(),
                 $group,
+                $colour,
             );
             const ID: u64 = $crate::__private::id(
                 &Self::TEXTS,
@@ -81,6 +82,7 @@ macro_rules! __point {
             $name,
             $values,
             $group,
+            ::core::option::Option::None,
             (),
             (),
             |source, at, sp| { $crate::__private::Source::record(source, at, sp) }
@@ -137,6 +139,7 @@ macro_rules! __lock_event {
             $name,
             &[("lock", "")],
             "locks",
+            ::core::option::Option::None,
             bool,
             false,
             |source, at, sp| {
@@ -168,9 +171,9 @@ macro_rules! __lock_name {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __valued_scope {
-    ($name:expr, $group:expr, [$(($value:ident, $is:expr))+]) => {
+    ($name:expr, $group:expr, $colour:expr, [$(($value:ident, $is:expr))+]) => {
         $crate::__point_site!(
-            8, 0, 0, $name, &[$((::core::stringify!($value), "")),+], $group,
+            8, 0, 0, $name, &[$((::core::stringify!($value), "")),+], $group, $colour,
             $crate::Guard, $crate::__private::nothing(), |source, at, sp| {
                 $crate::__private::Source::record(source, at, sp);
                 let low = ::core::mem::MaybeUninit::new($crate::__private::low(sp));

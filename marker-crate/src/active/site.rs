@@ -11,13 +11,13 @@
 //!
 //! A dormant scope leaves the tag's other half unset (see `Guard`).
 
-/// A scope: its flags, its name or none, its group or an empty text.
+/// A scope: its flags and shape, its name or none, its group or an empty text, its colour or none.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __scope {
-    ($flags:expr, $name:expr, $group:expr) => {{
+    ($flags:expr, $shape:expr, $name:expr, $group:expr, $colour:expr) => {{
         const TEXTS: $crate::__private::Texts =
-            $crate::__private::Texts::new($name, ::core::file!(), $group);
+            $crate::__private::Texts::new($name, ::core::file!(), $group, $colour);
         const ID: u64 = $crate::__private::id(
             &TEXTS,
             ::core::module_path!(),
@@ -49,7 +49,7 @@ macro_rules! __scope {
                                 out("r11") at,
                                 clobber_abi("win64"),
                             ],
-                            [$flags, 0, 0],
+                            [$flags, $shape, 0],
                             TEXTS,
                             ID
                         );
@@ -126,7 +126,7 @@ macro_rules! __site {
                 ), )*
                 ".popsection",
                 ".endif",
-                flags = const $flags,
+                flags = const $flags | $texts.coloured,
                 shape = const $shape,
                 level = const $level,
                 line = const ::core::line!(),

@@ -4,13 +4,16 @@
 //! function of a `dylib` crate is exported, and the linker refuses self-relative references to it.
 //! A template string would fail on braces, quotes and backslashes.
 
-/// Name, list of values, file and group, each with a zero byte behind it, as 32 numbers of 16 bytes.
+/// Name, list of values, file and group, each with a zero byte behind it, and a colour, as 32 numbers of
+/// 16 bytes.
 pub struct Texts {
     pub chunks: [u128; 32],
     /// The number of used chunks.
     pub used: u32,
     pub named: u8,
     pub grouped: u8,
+    /// The flag of an entry whose group is followed by a colour, or 0.
+    pub coloured: u8,
     pub file_at: u32,
     pub group_at: u32,
 }
@@ -20,6 +23,10 @@ const FILE: usize = 191;
 const GROUP: usize = 63;
 /// The list of values lies in the room of the name.
 const LIST: usize = 127;
+/// The colour lies in the room of the file.
+const COLOUR: usize = 4;
+/// The flag of an entry whose group is followed by a colour.
+const COLOURED: u8 = 16;
 
 struct Bytes {
     bytes: [u8; 512],
@@ -69,6 +76,18 @@ impl Bytes {
         }
         assert!(self.length - from <= LIST, "the names of the values are too long");
         self.length += 1;
+        self
+    }
+
+    const fn push_colour(mut self, colour: u32) -> Bytes {
+        assert!(colour <= 0xff_ff_ff, "a colour is a number such as 0x33aaff");
+        let bytes = colour.to_le_bytes();
+        let mut at = 0;
+        while at < COLOUR {
+            self.bytes[self.length] = bytes[at];
+            self.length += 1;
+            at += 1;
+        }
         self
     }
 
@@ -135,8 +154,8 @@ pub const fn plain(format: &'static str) -> Option<&'static str> {
 
 impl Texts {
     #[must_use]
-    pub const fn new(name: Option<&str>, file: &str, group: &str) -> Texts {
-        Texts::with_values(name, &[], &[], file, group)
+    pub const fn new(name: Option<&str>, file: &str, group: &str, colour: Option<u32>) -> Texts {
+        Texts::with_values(name, &[], &[], file, group, colour)
     }
 
     /// Makes the texts of a site with these values: names with units or empty texts, and types.
@@ -147,6 +166,7 @@ impl Texts {
         types: &[&str],
         file: &str,
         group: &str,
+        colour: Option<u32>,
     ) -> Texts {
         let mut bytes = Bytes { bytes: [0; 512], length: 0 };
         if let Some(name) = name {
@@ -157,10 +177,14 @@ impl Texts {
             };
         }
         let file_at = bytes.length as u32;
-        bytes = bytes.push(file, FILE);
+        bytes = bytes.push(file, if colour.is_some() { FILE - COLOUR } else { FILE });
         let group_at = bytes.length as u32;
-        if !group.is_empty() {
+        let is_grouped = !group.is_empty() || colour.is_some();
+        if is_grouped {
             bytes = bytes.push(group, GROUP);
+        }
+        if let Some(colour) = colour {
+            bytes = bytes.push_colour(colour);
         }
         let mut chunks = [0; 32];
         let mut at = 0;
@@ -172,7 +196,8 @@ impl Texts {
             chunks,
             used: bytes.length.div_ceil(16) as u32,
             named: name.is_some() as u8,
-            grouped: !group.is_empty() as u8,
+            grouped: is_grouped as u8,
+            coloured: if colour.is_some() { COLOURED } else { 0 },
             file_at,
             group_at,
         }
@@ -237,18 +262,18 @@ mod tests {
 
     #[test]
     fn texts_come_out_as_they_went_in() {
-        let texts = Texts::new(Some("a \"{name}\" \\"), "src/ä.rs", "prod");
+        let texts = Texts::new(Some("a \"{name}\" \\"), "src/ä.rs", "prod", None);
         check(&texts, 0, "a \"{name}\" \\");
         check(&texts, texts.file_at, "src/ä.rs");
         check(&texts, texts.group_at, "prod");
-        let texts = Texts::new(None, "f", "");
+        let texts = Texts::new(None, "f", "", None);
         assert_eq!((texts.named, texts.grouped, texts.file_at, texts.used), (0, 0, 0, 1));
     }
 
     #[test]
     fn of_a_long_text_the_end_is_kept() {
         let long = "äbcdefghij".repeat(30);
-        let texts = Texts::new(Some(&long), &long, &long);
+        let texts = Texts::new(Some(&long), &long, &long, None);
         // 255 bytes back lies within an ä or at its start: never half a character.
         let (bytes, length) = text(&texts, 0);
         assert!((254..=255).contains(&length));
@@ -260,21 +285,43 @@ mod tests {
     #[test]
     fn the_list_of_values_follows_the_name() {
         let values = &[("a", ""), ("größe", "ms"), ("c", "")];
-        let texts = Texts::with_values(Some("name"), values, &["i64", "f64", "bool"], "f.rs", "g");
+        let texts =
+            Texts::with_values(Some("name"), values, &["i64", "f64", "bool"], "f.rs", "g", None);
         check(&texts, 0, "name");
         check(&texts, 5, "a:i64,größe[ms]:f64,c:bool");
         check(&texts, texts.file_at, "f.rs");
         check(&texts, texts.group_at, "g");
         let long = "n".repeat(300);
-        let texts = Texts::with_values(Some(&long), &[(&long[..100], "")], &["u64"], &long, &long);
+        let texts =
+            Texts::with_values(Some(&long), &[(&long[..100], "")], &["u64"], &long, &long, None);
         check(&texts, 128, &std::format!("{}:u64", &long[..100]));
         check(&texts, texts.group_at, &long[..63]);
     }
 
     #[test]
+    fn the_colour_follows_the_group() {
+        let long = "f".repeat(300);
+        for (group, file) in [("prod", &long[..3]), ("", "f.rs"), (&long, &long)] {
+            let texts = Texts::new(Some(&long), file, group, Some(0x33_aa_ff));
+            let (bytes, length) = text(&texts, texts.group_at);
+            assert_eq!(&bytes[..length], &group.as_bytes()[..length]);
+            assert_eq!(length, group.len().min(63));
+            assert_eq!(bytes[length + 1..][..4], [0xff, 0xaa, 0x33, 0]);
+            assert_eq!((texts.grouped, texts.coloured), (1, 16));
+        }
+        assert_eq!(Texts::new(None, "f", "g", None).coloured, 0);
+    }
+
+    #[test]
+    #[should_panic = "a colour is a number"]
+    fn a_colour_has_24_bits() {
+        let _ = Texts::new(None, "f", "g", Some(0xff33_aaff));
+    }
+
+    #[test]
     fn names_that_begin_alike_differ() {
         let values = &[("ab", ""), ("a", ""), ("ac", ""), ("abc", "")];
-        let texts = Texts::with_values(Some("name"), values, &["u64"; 4], "f.rs", "g");
+        let texts = Texts::with_values(Some("name"), values, &["u64"; 4], "f.rs", "g", None);
         check(&texts, 5, "ab:u64,a:u64,ac:u64,abc:u64");
     }
 
@@ -282,7 +329,7 @@ mod tests {
     #[should_panic = "the names of the values must differ"]
     fn two_values_of_one_name_are_refused() {
         let values = &[("a", ""), ("b", ""), ("a", "ms")];
-        let _ = Texts::with_values(Some("name"), values, &["u64"; 3], "f.rs", "g");
+        let _ = Texts::with_values(Some("name"), values, &["u64"; 3], "f.rs", "g", None);
     }
 
     #[test]

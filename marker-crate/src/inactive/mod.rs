@@ -16,8 +16,9 @@ pub(crate) mod private {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __scope {
-    ($flags:expr, $name:expr, $group:expr) => {{
-        const _: (u8, ::core::option::Option<&'static str>, &'static str) = ($flags, $name, $group);
+    ($flags:expr, $shape:expr, $name:expr, $group:expr, $colour:expr) => {{
+        const _: (u8, u8, ::core::option::Option<&'static str>) = ($flags, $shape, $name);
+        const _: (&'static str, ::core::option::Option<u32>) = ($group, $colour);
         $crate::__private::nothing()
     }};
 }

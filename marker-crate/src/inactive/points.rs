@@ -52,8 +52,9 @@ macro_rules! __lock_name {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __valued_scope {
-    ($name:expr, $group:expr, [$(($value:ident, $is:expr))+]) => {{
+    ($name:expr, $group:expr, $colour:expr, [$(($value:ident, $is:expr))+]) => {{
         const _: [&'static str; 2] = [$name, $group];
+        const _: ::core::option::Option<u32> = $colour;
         if false {
             $crate::__private::values(($($is,)+));
         }

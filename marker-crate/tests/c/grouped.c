@@ -8,10 +8,12 @@ int f(int x) {
     CTRACE_MESSAGE_IN(prod, CTRACE_INFO, "message in prod: %d", x);
     CTRACE_PLOT_IN(prod, "plot in prod", x);
     CTRACE_FRAME_IN(prod, "frame in prod");
+    CTRACE_SCOPE_COLOUR_IN(prod, "colour in prod", 0x33aaff);
     CTRACE_SCOPE_VALUE_IN(dev, "scope in dev", "x", of_dev);
     CTRACE_MESSAGE_IN(dev, 0, "message in dev: %d", of_dev);
     CTRACE_PLOT_IN(dev, "plot in dev", of_dev);
     CTRACE_FRAME_IN(dev, "frame in dev");
+    CTRACE_SCOPE_COLOUR_IN(dev, "colour in dev", 0x33aaff);
     return x;
 }
 int main(void) { return f(0); }

@@ -28,6 +28,20 @@ int f(int x) {
     CTRACE_PLOT_IN(dev, "m", x);
     CTRACE_FRAME("n");
     CTRACE_FRAME_IN(dev, "o");
+    CTRACE_SCOPE_COLOUR("p", 0x33aaff);
+    CTRACE_SCOPE_COLOR_IN(dev, "q", 1);
+    CTRACE_FUNCTION_COLOUR(2);
+    CTRACE_FUNCTION_COLOUR_IN(dev, 3);
+    CTRACE_BEGIN_COLOUR(red, "r", 0xff0000);
+    CTRACE_BEGIN_COLOUR_IN(dev, green, "s", 0x00ff00);
+    CTRACE_END(red);
+    CTRACE_END(green);
+    CTRACE_FRAME_SCOPE("t");
+    CTRACE_FRAME_SCOPE_IN(dev, "u");
+    CTRACE_FRAME_BEGIN(step, "v");
+    CTRACE_FRAME_BEGIN_IN(dev, other_step, "w");
+    CTRACE_END(step);
+    CTRACE_END(other_step);
     return x;
 }
 int main(void) { return f(0); }

@@ -42,6 +42,21 @@ static void check_site(const char *name, const char *list, const char *group, un
     CHECK(!name);
 }
 
+/* Checks the colour behind the group of a site. */
+static void check_colour(const char *name, unsigned colour) {
+    const struct site *site;
+    for (site = __start_ctrace_sites; site < __stop_ctrace_sites; site++)
+        if (strcmp(site_name(site), name) == 0) {
+            const char *group = (const char *)follow(&site->group);
+            uint32_t colour_is;
+            CHECK(group);
+            memcpy(&colour_is, group + strlen(group) + 1, sizeof colour_is);
+            CHECK(colour_is == colour);
+            return;
+        }
+    CHECK(!name);
+}
+
 static int computed;
 static int compute(int n) {
     computed++;
@@ -68,6 +83,42 @@ static __attribute__((noinline)) void every_kind(int n, double x) {
     CTRACE_PLOT_IN(net, "in net", 7u);
     CTRACE_FRAME("frames");
     CTRACE_FRAME_IN(net, "frames in net");
+    CTRACE_FRAME_SCOPE("frame scope");
+    CTRACE_FRAME_SCOPE_IN(net, "frame scope in net");
+    CTRACE_FRAME_BEGIN(a, "frame in parts");
+    CTRACE_FRAME_BEGIN_IN(net, b, "frame in parts in net");
+    CTRACE_END(b);
+    CTRACE_END(a);
+}
+
+enum { SEA = 0x00aaff };
+static __attribute__((noinline)) void in_colours(void) {
+    CTRACE_SCOPE_COLOUR("in blue", 0x33aaff);
+    CTRACE_SCOPE_COLOR_IN(net, "in red", 0xff0000u);
+    CTRACE_BEGIN_COLOUR(begun, "begun", SEA);
+    CTRACE_BEGIN_COLOUR_IN(net, begun_in, "begun in net", SEA + 1);
+    CTRACE_FUNCTION_COLOUR_IN(dev, 0);
+    CTRACE_END(begun_in);
+    CTRACE_END(begun);
+}
+
+static void check_colours(void) {
+    check_site("in blue", NULL, "", 16, 0, 0);
+    check_site("in red", NULL, "net", 16, 0, 0);
+    check_site("begun", NULL, "", 16, 0, 0);
+    check_site("begun in net", NULL, "net", 16, 0, 0);
+    check_site("in_colours", NULL, "dev", 17, 0, 0);
+    check_colour("in blue", 0x33aaff);
+    check_colour("in red", 0xff0000);
+    check_colour("begun", 0x00aaff);
+    check_colour("begun in net", 0x00ab00);
+    check_colour("in_colours", 0);
+    CHECK(switch_to(NULL, 1) > 0);
+    in_colours();
+    CHECK(switch_to(NULL, 0) > 0);
+    finish();
+    CHECK(entry("in blue", 0) && entry("begun in net", 0) && entry("in_colours", 0));
+    read_count = 0;
 }
 
 static void check_kinds(void) {
@@ -88,6 +139,10 @@ static void check_kinds(void) {
     check_site("in net", "value:u64", "net", 12, 2, 0);
     check_site("frames", NULL, NULL, 4, 3, 0);
     check_site("frames in net", NULL, "net", 4, 3, 0);
+    check_site("frame scope", NULL, NULL, 0, 3, 0);
+    check_site("frame scope in net", NULL, "net", 0, 3, 0);
+    check_site("frame in parts", NULL, NULL, 0, 3, 0);
+    check_site("frame in parts in net", NULL, "net", 0, 3, 0);
 
     every_kind(3, 2.5);
     CHECK(computed == 0 && !ctrace_c1_mine); /* off */
@@ -201,6 +256,7 @@ static void check_handlers(void) {
 int main(void) {
     start_reading();
     check_kinds();
+    check_colours();
     check_lengths();
     check_bytes_that_are_no_text();
     check_handlers();

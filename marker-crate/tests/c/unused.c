@@ -3,13 +3,14 @@
 
 int used(int x);
 int used(int x) {
-    CTRACE_SCOPE("kept");
+    CTRACE_SCOPE_COLOUR("kept", 0x33aaff);
     return x;
 }
 int missing(int x);
 int dropped(int x);
 int dropped(int x) {
     CTRACE_SCOPE("dropped");
+    CTRACE_SCOPE_COLOUR("dropped, too", 0x33aaff);
     return missing(x); /* is nowhere */
 }
 int main(void) { return used(0); }

@@ -1,5 +1,6 @@
 //! Reads the sections of a linked file.
 
+use ctrace_common::SiteEntry;
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::path::Path;
 
@@ -86,7 +87,8 @@ pub(crate) fn sites(elf: &Elf) -> Vec<Site> {
     entries
         .map(|(entry, address)| {
             assert_eq!(entry[0], 1, "version");
-            assert!(entry[1] & 4 != 0 || entry[2..4] == [0, 0], "a shape or a level of no point");
+            let may_have = [[0, 0], [SiteEntry::FRAME, 0]];
+            assert!(entry[1] & SiteEntry::POINT != 0 || may_have.contains(&[entry[2], entry[3]]));
             let to = |offset| follow(entry, address, offset);
             Site {
                 name: to(8).map(|name| elf.text(name)),

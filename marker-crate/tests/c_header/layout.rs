@@ -43,6 +43,8 @@ fn equations() -> Vec<(String, u64)> {
     more("CTRACE_PIECE_", Mark::LONGEST_PIECE as u64);
     more("CTRACE_LONGEST_", Mark::LONGEST_NAME as u64);
     more("CTRACE_LONGEST_TEXT_", Mark::LONGEST_TEXT as u64);
+    more("CTRACE_COLOUR_FLAG_", SiteEntry::COLOURED.into());
+    more("CTRACE_FRAME_SHAPE_", SiteEntry::FRAME.into());
     more("CTRACE_ERROR", SiteEntry::HIGHEST_LEVEL.into());
     more("CTRACE_TSC_", CLOCK_TSC.into());
     more("CTRACE_MONOTONIC_", CLOCK_MONOTONIC.into());

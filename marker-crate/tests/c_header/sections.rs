@@ -202,7 +202,7 @@ fn points_of_a_group_compiled_out() {
             sites(&Elf::open(&program)).into_iter().filter_map(|site| site.name).collect()
         };
         let all: BTreeSet<String> = names("-DCTRACE_DISABLE_other");
-        assert_eq!(all.len(), 8, "{compiler}: {all:?}");
+        assert_eq!(all.len(), 10, "{compiler}: {all:?}");
         for define in ["-DCTRACE_DISABLE_dev", "-DCTRACE_DISABLE_dev="] {
             let kept: Vec<_> = all.iter().filter(|name| name.contains("prod")).cloned().collect();
             assert_eq!(names(define).into_iter().collect::<Vec<_>>(), kept, "{compiler}");

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 #![deny(warnings)]
 
-use ctrace_marker::{frame, marker_fn, message, plot, scope, thread_name, usdt, usdt_enabled};
+use ctrace_marker::{frame, frame_scope, marker_fn, message, plot, scope, thread_name, usdt, usdt_enabled};
 
 marker_fn! {
     pub extern "C" fn exported(a: u64) -> u64 {
@@ -15,6 +15,11 @@ fn main() {
     let _grouped = scope!(group = "g");
     let (used, by_message) = (1_u8, "text");
     let _valued = scope!("valued", used = used, is = true, group = "g");
+    let _blue = scope!("blue", colour = 0x33aaff);
+    let _coloured = scope!(group = "g", color = 0);
+    let _all = scope!("all", colour = 1, used = used, group = "g");
+    let _physics = frame_scope!("physics", group = "g", colour = 0x33aaff);
+    frame_scope!().end();
     message!("plain");
     message!(level = Debug, group = "g", "{} {by_message}", used);
     plot!("plot", used, unit = "ms", group = "g");

@@ -4,7 +4,7 @@ use ctrace_marker as markers;
 
 struct Numbers;
 
-#[markers::mark(group = "numbers")]
+#[markers::mark(group = "numbers", colour = 0x33aaff)]
 impl Numbers {
     #[mark(skip)]
     fn one(&self) -> u8 {

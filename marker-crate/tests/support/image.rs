@@ -17,6 +17,8 @@ pub(crate) struct Site {
     pub(crate) values: Option<String>,
     pub(crate) file: Option<String>,
     pub(crate) group: Option<String>,
+    /// The number behind the group.
+    pub(crate) colour: Option<u32>,
     pub(crate) semaphore: u64,
     pub(crate) point: u64,
     pub(crate) text: u64,
@@ -86,6 +88,11 @@ impl Image {
                 }),
                 file: text(field(12)),
                 group: text(field(16)),
+                colour: (entry[1] & SiteEntry::COLOURED != 0).then(|| {
+                    let length = text(field(16)).unwrap().len() as u64;
+                    let bytes = memory(&file, field(16) + length + 1);
+                    u32::from_le_bytes(bytes[..4].try_into().unwrap())
+                }),
                 semaphore: moved(field(20)),
                 point: moved(field(24)),
                 text: moved(field(28)),

@@ -198,6 +198,8 @@ impl SiteEntry {
     pub const POINT: u8 = 1 << 2;
     /// A flag: values come with the entries, and the name is followed by their list.
     pub const VALUES: u8 = 1 << 3;
+    /// A flag: the group is followed by a colour.
+    pub const COLOURED: u8 = 1 << 4;
     /// The shape of a point: a message.
     pub const MESSAGE: u8 = 1;
     /// The shape of a point: a value of a plot.

@@ -1,6 +1,7 @@
 //! The engine's knowledge of a traced function: its name for reports, and facts about its probes
 //! for the stack rule.
 
+use crate::colour::Colour;
 use crate::points::PointShape;
 use crate::units::Nanos;
 use crate::values::{Enumerator, MOST_ENUMERATORS, Value};
@@ -77,12 +78,16 @@ pub struct ValueInfo {
     pub names: Arc<[Arc<Enumerator>]>,
     /// The unit that the program gives it.
     pub unit: Option<Arc<str>>,
+    /// For a text without a zero byte behind it: which word of an event has its length. That is known
+    /// while values are read only.
+    pub length_at: Option<u8>,
 }
 
 impl ValueInfo {
     /// Makes a value that is read at the entry, or at a USDT probe.
     pub fn new(name: impl Into<Arc<str>>, kind: ValueKind) -> Self {
-        Self { name: name.into(), kind, is_result: false, names: Arc::default(), unit: None }
+        let (names, unit, length_at) = Default::default();
+        Self { name: name.into(), kind, is_result: false, names, unit, length_at }
     }
 
     /// Gives numbers names: the first one of each, and [`MOST_ENUMERATORS`] at most.
@@ -154,7 +159,7 @@ impl Form {
 }
 
 impl From<ValueInfo> for ValueRecord {
-    fn from(ValueInfo { name, kind, is_result: result, names, unit }: ValueInfo) -> Self {
+    fn from(ValueInfo { name, kind, is_result: result, names, unit, .. }: ValueInfo) -> Self {
         let (kind, form) = match kind {
             ValueKind::Signed => (Sign::Signed, Form::Integer),
             ValueKind::Unsigned => (Sign::Unsigned, Form::Integer),
@@ -181,7 +186,7 @@ impl From<ValueRecord> for ValueInfo {
             (Form::Integer | Form::Unknown, Sign::Signed) => ValueKind::Signed,
             (Form::Integer | Form::Unknown, Sign::Unsigned) => ValueKind::Unsigned,
         };
-        Self { name, kind, is_result, names: Arc::default(), unit }.with_names(names)
+        Self { is_result, unit, ..Self::new(name, kind) }.with_names(names)
     }
 }
 
@@ -290,6 +295,12 @@ pub struct FunctionInfo {
     /// The shape of a marker that is no scope, but a point in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<PointShape>,
+    /// The program says of a scope that its calls are frames.
+    #[serde(default, rename = "frame", skip_serializing_if = "std::ops::Not::not")]
+    pub is_frame: bool,
+    /// The colour that the program gives a scope.
+    #[serde(default, deserialize_with = "Colour::read", skip_serializing_if = "Option::is_none")]
+    pub colour: Option<Colour>,
     /// The time that the probes of one call take, as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbeCost>,
@@ -300,6 +311,11 @@ impl FunctionInfo {
     /// marker that is no scope.
     pub fn is_point(&self) -> bool {
         is_point(self.kind, &self.aliases, self.point)
+    }
+
+    /// Returns whether the program marks frames with it: by marks between them, or by a scope around each.
+    pub fn marks_frames(&self) -> bool {
+        self.is_frame || self.point == Some(PointShape::Frame)
     }
 
     /// Returns whether it is the same function of the same run. What its probes cost may have
@@ -331,6 +347,8 @@ impl FunctionInfo {
             inlined: Vec::new(),
             wait: None,
             point: None,
+            is_frame: false,
+            colour: None,
             probe: None,
         }
     }

@@ -17,6 +17,7 @@
 
 pub mod calendar;
 mod calls;
+pub mod colour;
 pub mod diff;
 pub mod engine;
 pub mod filter;

@@ -132,17 +132,45 @@ impl Text {
         (bytes.len() <= Mark::LONGEST_TEXT).then(|| Self { bytes: bytes.into(), may_go_on: false })
     }
 
+    /// Returns a text of so many bytes, of which a program read only the first ones.
+    pub(crate) fn of_length(self, length: u64) -> Self {
+        let read = usize::try_from(length).map_or(self.bytes.len(), |it| it.min(self.bytes.len()));
+        let may_go_on = self.may_go_on && length > self.bytes.len() as u64;
+        Self { bytes: self.bytes[..read].into(), may_go_on }
+    }
+
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// Displays `\u{fffd}` for what is not UTF-8, and `…` at the end of a text that may go on. Nothing
-/// is escaped.
+impl Text {
+    /// Writes bytes that are not UTF-8 as `\xff`, so that texts that differ look different, and `…` at the
+    /// end of a text that may go on. What is UTF-8 is written by `write`.
+    pub(crate) fn pieces<W: fmt::Write>(
+        &self,
+        to: &mut W,
+        write: impl Fn(&mut W, &str) -> fmt::Result,
+    ) -> fmt::Result {
+        let mut chunks = self.bytes.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            write(to, chunk.valid())?;
+            let invalid = chunk.invalid();
+            let is_begun = std::str::from_utf8(invalid).is_err_and(|it| it.error_len().is_none());
+            // A character that was cut is in the part that was not read.
+            if self.may_go_on && is_begun && chunks.peek().is_none() {
+                break;
+            }
+            invalid.iter().try_for_each(|byte| write!(to, "\\x{byte:02x}"))?;
+        }
+        to.write_str(if self.may_go_on { "…" } else { "" })
+    }
+}
+
+/// Displays the text as it is, but for bytes that are not UTF-8.
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&String::from_utf8_lossy(&self.bytes))?;
-        f.write_str(if self.may_go_on { "…" } else { "" })
+        self.pieces(f, |f, piece| f.write_str(piece))
     }
 }
 

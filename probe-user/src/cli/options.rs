@@ -3,11 +3,11 @@
 use super::values;
 use crate::{
     session::{budget::slowdown::SlowdownPolicy, keep::replayed::CENTER},
-    target::values::asked::AskedValues,
+    target::{usdt::provider::ProviderFile, values::asked::AskedValues},
 };
 use clap::{ArgAction, Args, ValueEnum};
 use ctrace_core::{report::By, units::Nanos};
-use std::{ops::Range, path::PathBuf, time::Duration};
+use std::{convert::Infallible, ops::Range, path::PathBuf, time::Duration};
 
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "What to trace")]
@@ -40,6 +40,11 @@ pub(crate) struct ProgramSelectArgs {
     /// Count the hits of USDT probes that look like pairs, and time no calls between them
     #[arg(long)]
     pub no_pairs: bool,
+    /// Read what arguments of USDT probes mean from a file for `dtrace -h`, as PostgreSQL's probes.d:
+    /// `provider app { probe start(char *path, int fd); };`. Arguments of type char * are then texts.
+    /// --arg goes before it; repeatable
+    #[arg(long = "provider", value_name = "FILE", value_parser = ProviderFile::read)]
+    pub providers: Vec<ProviderFile>,
     /// Also the functions that the chosen ones call by name, in the program and its libraries. With
     /// =N: those that these call, too, N calls deep
     #[arg(long, value_name = "N", default_missing_value = "1", num_args = 0..=1, require_equals = true,
@@ -260,6 +265,9 @@ pub(crate) struct OutputArgs {
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Probes")]
 pub(crate) struct ProbeArgs {
+    /// Refused with a hint: it judges recordings
+    #[arg(long, value_name = "TIME[:PERCENT]", value_parser = values::for_recordings, hide = true)]
+    pub fail_frames_over: Option<Infallible>,
     /// Also trace the processes that the target has started and starts, until the last of them ends.
     /// With attach, record, top and trace, a name then means all processes that have it
     #[arg(long, help_heading = "What to trace")]

@@ -12,7 +12,7 @@ use ctrace_core::{
     formats::Format,
     report::{By, numbers::NumberId},
 };
-use std::ffi::OsStr;
+use std::{convert::Infallible, ffi::OsStr};
 
 /// Parses the rule by which a report is divided into parts.
 pub(crate) fn by(text: &str) -> Result<By, String> {
@@ -43,6 +43,13 @@ pub(crate) fn by(text: &str) -> Result<By, String> {
                 .into()
         }),
     }
+}
+
+/// Refuses what judges frames of recordings, and says how it is done.
+pub(super) fn for_recordings(limit: &str) -> Result<Infallible, String> {
+    Err(format!(
+        "it judges a recording: `ctrace record`, then `ctrace report --frame NAME --fail-frames-over {limit}`"
+    ))
 }
 
 /// Accepts the compared metrics, from the registry of numbers.

@@ -21,6 +21,7 @@ use crate::{
         plan::Placement,
         process::{lookup::ProcessName, maps::MappedObject},
         select::{Selection, not_found::flawed_markers},
+        usdt::provider::described,
     },
     ui::{self, listing, text::units::counted},
 };
@@ -190,7 +191,7 @@ fn decide(
     });
     let placers = placers.collect::<Result<Vec<_>, _>>()?;
     let mut jumps = JumpRoom::default();
-    let decide = |row: ListRow| {
+    let decide = |mut row: ListRow| {
         let function = row.size.and_then(|_| objects[row.object_index].functions().get(row.index));
         let placer = placers[row.object_index].as_ref();
         let mut placement =
@@ -199,6 +200,10 @@ fn decide(
             jumps.fit(placement);
         }
         if row.kind == FunctionKind::Usdt {
+            let probe = &objects[row.object_index].usdt_probes()[row.index];
+            if let Some(declared) = planner.declared(probe) {
+                row.arguments = described(&probe.sites[row.site], declared).into();
+            }
             placement = refusal_at(&objects[row.object_index], row.file_offset).map(Err);
         }
         (row, placement)

@@ -46,6 +46,7 @@ pub(super) fn select(
         exclude: args.exclude.clone(),
         pairs: program.pairs.clone(),
         no_pairs: program.no_pairs,
+        providers: program.providers.clone(),
         with_callees: program.with_callees.unwrap_or(0),
         with_callers: program.with_callers.unwrap_or(0),
         values: [values.arguments.as_slice(), &values.results, &values.conditions, &of_locks]

@@ -49,7 +49,7 @@ fn check_nothing_chosen(what: &WhatArgs) -> anyhow::Result<()> {
         || *locks
     {
         bail!(
-            "--daemon shows what the daemon has chosen: leave out -f, -u, -m, -x, --pair, --no-pairs, \
+            "--daemon shows what the daemon has chosen: leave out -f, -u, -m, -x, --pair, --no-pairs, --provider, \
              --with-callees, --with-callers, --arg, --ret, --where and --locks, or give a process instead of --daemon"
         );
     }

@@ -3,7 +3,10 @@
 use super::budget::slowdown::SlowdownPolicy;
 use crate::{
     bpf::LinkChoice,
-    target::{place::Returns, read::budget::ObjectLimits, values::asked::AskedValues},
+    target::{
+        place::Returns, read::budget::ObjectLimits, usdt::provider::ProviderFile,
+        values::asked::AskedValues,
+    },
 };
 use anyhow::ensure;
 use ctrace_core::{filter::Filter, report::By};
@@ -35,6 +38,8 @@ pub(crate) struct SelectSpec {
     pub with_callers: u32,
     /// Values of calls, and conditions on them. Their functions are selected, too.
     pub values: Vec<AskedValues>,
+    /// What arguments of USDT probes mean.
+    pub providers: Vec<ProviderFile>,
     /// Locks are followed. `values` has what that needs.
     pub locks: bool,
 }

@@ -11,7 +11,6 @@ use crate::{
     ui::{text::names::plain, tone_of},
 };
 use ctrace_core::{
-    points::PointShape,
     recording::replay::OwnThreads,
     stop::Stop,
     timeline::{About, Timeline},
@@ -94,16 +93,18 @@ impl Api {
     fn about(&self, source: &Source, timeline: &Timeline) -> Answer {
         let recording = &source.recording;
         let about = timeline.about(recording);
-        let colours = about.functions.iter().map(|function| tone_of(&function.name)).collect();
+        let own = |at: usize| recording.functions().get(at).and_then(|info| info.colour);
+        let functions = about.functions.iter().enumerate();
+        let colours = functions.map(|(at, function)| tone_of(&function.name, own(at))).collect();
         let short = about.functions.iter().map(|function| plain(&function.name)).collect();
         let live = self.shown.has_ended().map(|has_ended| {
             let (start, end) = recording.period();
             let kept_from = recording.chunks().first().map_or(end, |chunk| chunk.from);
             LiveJson { has_ended, kept_from_ns: kept_from.since(start).0 }
         });
-        let points = || recording.functions().iter().map(|function| function.point).enumerate();
-        let has_points = points().any(|(_, point)| point.is_some());
-        let frame_marks = points().filter(|(_, point)| *point == Some(PointShape::Frame));
+        let has_points = recording.functions().iter().any(|function| function.point.is_some());
+        let functions = recording.functions().iter().enumerate();
+        let frame_marks = functions.filter(|(_, info)| info.marks_frames());
         let frame_marks = frame_marks.map(|(id, _)| id).collect();
         let files = &self.files;
         as_json(&AboutJson { about, colours, short, files, has_points, frame_marks, live })

@@ -81,7 +81,7 @@ fn follow(
     listen_for_signals(sender.clone())?;
     let style = ui::output::terminal::detect(io::stdout());
     let mut screen = Screen::open(sender)?;
-    let mut model = Model::new(Data::new(cpu), interval, style.colour);
+    let mut model = Model::new(Data::new(cpu), interval, style.shades());
     model.sort.column = sort;
     let shown = show(&mut model, &mut screen, source, events);
     let height = screen.size().1;
@@ -199,6 +199,7 @@ fn listen_for_signals(events: SyncSender<ScreenEvent>) -> anyhow::Result<()> {
 mod tests {
     use super::*;
     use crate::top::tests::{SECOND, fixture, snapshot};
+    use crate::ui::output::style::Shades;
     use anyhow::anyhow;
     use ctrace_core::units::Nanos;
     use tokio::sync::mpsc::unbounded_channel;
@@ -214,7 +215,7 @@ mod tests {
     }
 
     fn model() -> Model {
-        Model::new(Data::new(Some(Nanos::ZERO)), Duration::from_secs(1), false)
+        Model::new(Data::new(Some(Nanos::ZERO)), Duration::from_secs(1), Shades::None)
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::ui::notes::head;
 use crate::ui::notes::loss::loss_line;
 use crate::ui::output::style::{Style, Tone};
 use crate::ui::table::grid::{Cell, ColumnGroup, GridColumn};
+use crate::ui::table::row_names::RowNames;
 use crate::ui::table::stack::{self, Section};
 use crate::ui::text::names;
 use crate::ui::text::path;
@@ -147,7 +148,7 @@ fn table<T: Row>(
     for both in [true, false] {
         let chosen = choose(list, diff.metric, selection, both);
         let rows: Vec<&T> = chosen.indices.iter().map(|&at| &list[at]).collect();
-        let names = labels(&rows);
+        let names = RowNames::from(labels(&rows));
         if rows.is_empty() && chosen.left_out == 0 {
             continue;
         }

@@ -77,8 +77,9 @@ impl TextLines {
 
     fn function(&self, info: &FunctionInfo) -> Function {
         let label = names::label_of(info.kind, info.group.as_deref(), &info.name);
+        let tone = Tone::of(&label, info.colour);
         Function {
-            name: self.head.toned(Tone::of_function(&label), &names::cut_middle(&label, MOST_NAME)),
+            name: self.head.toned(tone, &names::cut_middle(&label, MOST_NAME)),
             is_point: info.is_point(),
             point: PointLine::of(info, |tone, text| self.head.toned(tone, text)),
             brackets: brackets(info),

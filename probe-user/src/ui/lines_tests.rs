@@ -231,7 +231,7 @@ fn hostile() -> Engine {
 #[test]
 fn a_target_can_drive_no_terminal() {
     let shown = lines(PLAIN_STYLE, hostile(), &[9 * MS]);
-    let expected = "   0.002000  evil\\u{1b}[2J(a\\u{202e}=\"\\u001b]0;pwned\\u0007\u{fffd}\\n0.1 forged()\") \
+    let expected = "   0.002000  evil\\u{1b}[2J(a\\u{202e}=\"\\u{1b}]0;pwned\\u{7}\\xff\\n0.1 forged()\") \
         <1.00 ms>\n";
     assert_eq!(shown, expected);
     let coloured = lines(Style { colour: true, ..PLAIN_STYLE }, hostile(), &[9 * MS]);

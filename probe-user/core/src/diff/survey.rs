@@ -4,6 +4,8 @@
 use super::catalogue::Catalogue;
 use super::matching::Description;
 use super::{ComparedFile, Content, ReportFacts};
+use crate::calls::paths::Node;
+use crate::function::FunctionInfo;
 use crate::recording::replay::count::{FirstPass, count};
 use crate::recording::replay::lens::Lens;
 use crate::recording::replay::report::period;
@@ -52,11 +54,17 @@ impl Read<'_> {
 
     pub(crate) fn loss(&self) -> LossReport {
         let counts = &self.counted.counts;
+        let functions = self.recording.functions();
+        let is_point =
+            |node: &Node| functions.get(node.func.index()).is_some_and(FunctionInfo::is_point);
+        let of_points = self.lens.paths.nodes().iter().zip(&counts.tallies);
+        let of_points = of_points.filter(|(node, _)| is_point(node));
         LossReport {
             events: counts.loss.lost_events(),
             late: counts.loss.late,
             decode_errors: counts.loss.decode_errors,
             calls_untimed: saturating_sum(counts.tallies.iter().map(|tally| tally.untimed)),
+            points: saturating_sum(of_points.map(|(_, tally)| tally.untimed)),
             calls_open: self.counted.open.len() as u64,
             calls_headless: saturating_sum(counts.headless.iter().copied()),
             unreadable_calls: counts.unreadable,

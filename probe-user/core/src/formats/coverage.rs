@@ -49,6 +49,8 @@ impl Coverage {
             let node = &nodes[call.path() as usize];
             let is_untimed = !call.is_timed() && PointShape::of(functions, node.func).is_none();
             self.lost.calls_untimed += u64::from(is_untimed);
+            let is_hit = functions.get(node.func.index()).is_some_and(FunctionInfo::is_point);
+            self.lost.points += u64::from(is_untimed && is_hit);
             self.calls_without_path += u64::from(node.other);
         }
         self.calls += chunk.len() as u64;

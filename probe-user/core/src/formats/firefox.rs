@@ -12,10 +12,11 @@ use super::out::Out;
 use super::samples::Samples;
 use super::{Coverage, ExportError};
 use crate::calls::paths::Node;
+use crate::colour::Colour;
 use crate::recording::{ROOT_PATH, Recording};
 use crate::units::{Nanos, ThreadId};
 use fxprof_processed_profile::{
-    CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, ProcessHandle, Profile,
+    CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, ProcessHandle, Profile,
     ReferenceTimestamp, SamplingInterval, StackHandle, StringHandle, ThreadHandle, Timestamp,
 };
 use std::collections::HashMap;
@@ -58,11 +59,49 @@ struct Thread {
     last: u32,
 }
 
+/// The colours that the viewer has for categories, as it draws them, and their names.
+const COLOURS: [(CategoryColor, [u8; 3], &str); 9] = [
+    (CategoryColor::LightBlue, [69, 161, 255], "light blue"),
+    (CategoryColor::Red, [215, 0, 34], "red"),
+    (CategoryColor::Orange, [255, 148, 0], "orange"),
+    (CategoryColor::Blue, [0, 96, 223], "blue"),
+    (CategoryColor::Green, [18, 188, 0], "green"),
+    (CategoryColor::Purple, [128, 0, 215], "purple"),
+    (CategoryColor::Yellow, [215, 182, 0], "yellow"),
+    (CategoryColor::Brown, [118, 79, 31], "brown"),
+    (CategoryColor::Magenta, [237, 0, 181], "magenta"),
+];
+
+/// Returns the name of each function and its category. A scope with a colour is in the category whose colour
+/// is nearest.
+fn names(
+    recording: &Recording,
+    labels: &Labels,
+    profile: &mut Profile,
+) -> Vec<(StringHandle, CategoryHandle)> {
+    let mut categories = HashMap::new();
+    let functions = recording.functions().iter().zip(labels.all());
+    let names = functions.map(|(info, name)| {
+        let category = info.colour.map_or(CategoryHandle::OTHER, |Colour(own)| {
+            let far = |of: &[u8; 3]| {
+                let parts = of.iter().zip(own).map(|(a, b)| u32::from(a.abs_diff(b)).pow(2));
+                parts.sum::<u32>()
+            };
+            let nearest = (0..COLOURS.len()).min_by_key(|at| far(&COLOURS[*at].1)).unwrap_or(0);
+            let (colour, _, name) = COLOURS[nearest];
+            *categories.entry(nearest).or_insert_with(|| profile.add_category(name, colour))
+        });
+        (profile.intern_string(name), category)
+    });
+    names.collect()
+}
+
 struct Sampler<'a> {
     recording: &'a Recording,
     nodes: &'a [Node],
     profile: Profile,
-    names: Vec<StringHandle>,
+    /// The name of each function, and the category that has about its colour.
+    names: Vec<(StringHandle, CategoryHandle)>,
     unknown: StringHandle,
     processes: HashMap<u32, ProcessHandle>,
     threads: HashMap<ThreadId, Thread>,
@@ -96,7 +135,7 @@ impl<'a> Sampler<'a> {
         Self {
             recording,
             nodes: excerpt.nodes(),
-            names: labels.all().iter().map(|name| profile.intern_string(name)).collect(),
+            names: names(recording, &labels, &mut profile),
             unknown: profile.intern_string(UNKNOWN_FRAMES),
             profile,
             processes: HashMap::new(),
@@ -197,14 +236,14 @@ impl<'a> Sampler<'a> {
         }
         let (frames, is_whole) = labels::frames(self.nodes, path);
         self.spend(frames.len() as u64)?;
-        let unknown = (!is_whole).then_some(self.unknown);
+        let unknown = (!is_whole).then_some((self.unknown, CategoryHandle::OTHER));
         let names = frames.iter().filter_map(|function| self.names.get(function.index()).copied());
         let frames: Vec<FrameInfo> = unknown
             .into_iter()
             .chain(names)
-            .map(|name| FrameInfo {
+            .map(|(name, category)| FrameInfo {
                 frame: Frame::Label(name),
-                category_pair: CategoryHandle::OTHER.into(),
+                category_pair: category.into(),
                 flags: FrameFlags::empty(),
             })
             .collect();

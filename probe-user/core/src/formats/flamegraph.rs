@@ -8,10 +8,12 @@
 use super::excerpt::Excerpt;
 use super::folded::{self, Stack};
 use super::frame_titles::{Titles, retitle};
+use super::labels::{self, Labels};
 use super::out::Out;
-use super::{Coverage, ExportError, labels};
+use super::{Coverage, ExportError};
+use crate::colour::Colour;
 use inferno::flamegraph::{self, Direction};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A stack of the graph.
 #[derive(Default)]
@@ -29,6 +31,7 @@ pub(super) fn write(excerpt: &Excerpt<'_>, out: Out<'_>) -> Result<Coverage, Exp
         title: labels::target(&excerpt.recording.start().target),
         subtitle: told.in_short(),
         reversed: excerpt.options.reversed,
+        colours: own_colours(excerpt),
     };
     draw(stacks, older.transpose()?.map(|(stacks, _)| stacks), drawing, out)?;
     Ok(told)
@@ -40,16 +43,28 @@ pub struct Drawing {
     pub subtitle: String,
     /// Merge stacks from their innermost frames.
     pub reversed: bool,
+    /// The colours that programs give functions, by the names of their frames.
+    pub colours: HashMap<String, Colour>,
+}
+
+/// Returns the colours that the program gives its scopes. Of several with one name, the first counts.
+fn own_colours(excerpt: &Excerpt<'_>) -> HashMap<String, Colour> {
+    let labels = Labels::of(excerpt.recording);
+    let functions = excerpt.recording.functions().iter().zip(labels.all()).rev();
+    let own = functions.filter_map(|(info, name)| Some((folded::joined(&[name]), info.colour?)));
+    own.collect()
 }
 
 pub(super) fn draw(
     stacks: Vec<Stack>,
     older: Option<Vec<Stack>>,
-    Drawing { title, subtitle, reversed }: Drawing,
+    Drawing { title, subtitle, reversed, colours }: Drawing,
     mut out: Out<'_>,
 ) -> Result<(), ExportError> {
+    // With an older recording, colours tell what became slower.
+    let colours = if older.is_some() { HashMap::new() } else { colours };
     let rows = rows(stacks, older, reversed);
-    let mut titles = Titles::default();
+    let mut titles = Titles::with_colours(colours);
     let mut lines = Vec::new();
     for (frames, row) in &rows {
         titles.count(frames, row.calls, reversed);

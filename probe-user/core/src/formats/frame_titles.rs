@@ -1,8 +1,10 @@
-//! The titles of a flame graph's frames: a time that can be read, the share, and the number of calls.
+//! The titles of a flame graph's frames: a time that can be read, the share, and the number of calls. And
+//! the colours of frames that have their own.
 //!
-//! inferno knows one number for each stack, and writes it as it is. So the titles in its drawing are
-//! replaced. A frame is found again by its place: its depth, and the time at which it begins.
+//! inferno knows one number for each stack, writes it as it is, and chooses colours by names. So the titles
+//! and these colours in its drawing are replaced. A frame is found again by its place: its depth, and the time at which it begins.
 
+use crate::colour::Colour;
 use crate::report::render::human::{Digits, count, time};
 use crate::units::Nanos;
 use std::collections::{BTreeSet, HashMap};
@@ -16,6 +18,10 @@ pub(super) struct Titles {
     frames: HashMap<(usize, String), usize>,
     /// The calls of each frame, by its number less 1.
     calls: Vec<u64>,
+    /// The colour of each frame, likewise.
+    colours: Vec<Option<Colour>>,
+    /// The colours of functions, by the names of their frames.
+    own: HashMap<String, Colour>,
     /// The frame at a depth and a beginning.
     places: HashMap<(usize, u64), usize>,
     /// The frames of the last stack that was drawn, and where they begin.
@@ -24,6 +30,11 @@ pub(super) struct Titles {
 }
 
 impl Titles {
+    /// Makes the titles of a drawing in which functions with these names have these colours.
+    pub(super) fn with_colours(own: HashMap<String, Colour>) -> Self {
+        Self { own, ..Self::default() }
+    }
+
     /// Adds the calls of a stack. In a reversed graph, they are calls of its first frame, on behalf
     /// of each one after it. Otherwise they are calls of its last frame.
     pub(super) fn count(&mut self, stack: &str, calls: u64, reversed: bool) {
@@ -56,15 +67,17 @@ impl Titles {
             last = *self.frames.entry((last, frame.to_owned())).or_insert(next);
             if last == next {
                 self.calls.push(0);
+                self.colours.push(self.own.get(frame).copied());
             }
             last
         });
         numbers.collect()
     }
 
-    /// Returns the calls of the frame that is drawn there.
-    fn at(&self, depth: usize, from: u64) -> Option<u64> {
-        self.places.get(&(depth, from)).map(|frame| self.calls[frame - 1])
+    /// Returns the calls and the colour of the frame that is drawn there.
+    fn at(&self, depth: usize, from: u64) -> Option<(u64, Option<Colour>)> {
+        let frame = self.places.get(&(depth, from))? - 1;
+        Some((self.calls[frame], self.colours[frame]))
     }
 }
 
@@ -99,16 +112,25 @@ pub(super) fn retitle(
         };
         let share = share.trim_end_matches(')');
         // The root has no calls, and is not among the frames of stacks.
-        let calls = depth.checked_sub(1).and_then(|depth| titles.at(depth, from));
-        let calls = calls.map_or_else(String::new, |calls| {
+        let of = depth.checked_sub(1).and_then(|depth| titles.at(depth, from));
+        let calls = of.map_or_else(String::new, |(calls, _)| {
             format!(", {} call{}", count(calls), if calls == 1 { "" } else { "s" })
         });
+        let rest = of.and_then(|(_, own)| recoloured(rest, own?)).unwrap_or_else(|| rest.into());
         write!(out, "{name} ({}, {share}{calls})<{rest}", time(Nanos(width), Digits::Full))?;
     }
     Ok(())
 }
 
 const TITLE: &str = "<title>";
+
+/// Returns the drawing of a frame in its own colour.
+fn recoloured(frame: &str, own: Colour) -> Option<String> {
+    let (before, rectangle) = frame.split_once("<rect ")?;
+    let (before_fill, rest) = rectangle.split_once("fill=\"")?;
+    let (_, behind_fill) = rest.split_once('"')?;
+    Some(format!("{before}<rect {before_fill}fill=\"{own}\"{behind_fill}"))
+}
 
 /// Returns the number of an attribute of the rectangle behind a title.
 fn attribute(frame: &str, name: &str) -> Option<u64> {
@@ -128,7 +150,7 @@ mod tests {
         let drawn = stacks.iter().filter(|(_, width, _)| *width > 0);
         drawn.for_each(|(frames, width, _)| titles.place(frames, *width));
         let places: BTreeSet<_> = titles.places.keys().copied().collect();
-        places.into_iter().map(|at| (at, titles.at(at.0, at.1).expect("a place"))).collect()
+        places.into_iter().map(|at| (at, titles.at(at.0, at.1).expect("a place").0)).collect()
     }
 
     #[test]
@@ -151,6 +173,25 @@ mod tests {
         let stacks = [("b;a", 30, 7), ("b;c;a", 5, 1), ("c", 2, 3)];
         let expected = [((0, 0), 8), ((0, 35), 3), ((1, 0), 7), ((1, 30), 1), ((2, 30), 1)];
         assert_eq!(calls(true, &stacks), expected);
+    }
+
+    #[test]
+    fn a_frame_has_the_colour_of_its_function() {
+        let own = Colour::from_rgb(0x33_aa_ff).expect("a colour");
+        let mut titles = Titles::with_colours(HashMap::from([("b".to_owned(), own)]));
+        titles.count("a;b", 1, false);
+        titles.place("a;b", 10);
+        let frame = |title: &str, y: u32| {
+            let rectangle = format!("<rect y=\"{y}\" fill=\"rgb(1,2,3)\" fg:x=\"0\" fg:w=\"10\"/>");
+            format!("<title>{title} (10 ns, 100%)</title>{rectangle}")
+        };
+        let drawing = format!("{}{}{}", frame("all", 40), frame("a", 20), frame("b", 0));
+        let mut out = Vec::new();
+        retitle(&drawing, &titles, false, &mut out).expect("memory takes all");
+        let out = String::from_utf8(out).expect("text");
+        let fills: Vec<_> = out.split("fill=\"").skip(1).map(|it| it.split_once('"')).collect();
+        let fills: Vec<_> = fills.into_iter().flatten().map(|(fill, _)| fill).collect();
+        assert_eq!(fills, ["rgb(1,2,3)", "rgb(1,2,3)", "#33aaff"], "{out}");
     }
 
     #[test]

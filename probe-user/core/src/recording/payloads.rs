@@ -167,8 +167,14 @@ fn pack_call(out: &mut Vec<u8>, ends: &[OfThread], infos: &[ValueInfo]) {
             places.filter(|(_, info)| info.is_result == payload.is_result())
         };
         let mut read = payload.values(own().map(|(_, info)| info.kind));
-        for (place, _) in own() {
-            values[place] = read.next().flatten();
+        for (place, info) in own() {
+            let length = info.length_at.and_then(|at| payload.word(at.into()));
+            values[place] = match (read.next().flatten(), length) {
+                (Some(Value::Text(text)), Some(length)) => {
+                    Some(Value::Text(text.of_length(length)))
+                }
+                (read, _) => read,
+            };
             absent &= !(1 << place);
         }
     }

@@ -120,6 +120,12 @@ impl Facts<'_> {
                 calls_untimed: saturating_sum(
                     functions.iter().filter(|f| f.point.is_none()).map(|f| f.untimed),
                 ),
+                points: saturating_sum(
+                    functions
+                        .iter()
+                        .filter(|f| f.point.is_none() && f.is_point())
+                        .map(|f| f.untimed),
+                ),
                 calls_open: saturating_sum(functions.iter().map(|f| f.open)),
                 calls_headless: saturating_sum(functions.iter().map(|f| f.headless)),
                 ..self.loss

@@ -9,7 +9,11 @@ pub struct LossReport {
     pub events: u64,
     /// The number of events that came after the hold time.
     pub late: u64,
+    /// Hits of USDT probes that are in no pair among them.
     pub calls_untimed: u64,
+    /// The number of these hits. A point has no end that could be missing.
+    #[serde(skip)]
+    pub points: u64,
     pub calls_open: u64,
     pub calls_headless: u64,
     pub decode_errors: u64,
@@ -41,12 +45,18 @@ impl LossReport {
         kinds.into_iter().fold(0, u64::saturating_add)
     }
 
+    /// Returns the number of calls that are over and whose end was not seen.
+    pub fn ended_unseen(&self) -> u64 {
+        self.calls_untimed.saturating_sub(self.points)
+    }
+
     /// Adds the losses of another stretch of tracing.
     pub fn add(&mut self, other: &Self) {
         let Self {
             events,
             late,
             calls_untimed,
+            points,
             calls_open,
             calls_headless,
             decode_errors,
@@ -58,6 +68,7 @@ impl LossReport {
             (&mut self.events, events),
             (&mut self.late, late),
             (&mut self.calls_untimed, calls_untimed),
+            (&mut self.points, points),
             (&mut self.calls_open, calls_open),
             (&mut self.calls_headless, calls_headless),
             (&mut self.decode_errors, decode_errors),
@@ -81,6 +92,7 @@ impl LossReport {
             events: self.events.saturating_sub(earlier.events),
             late: self.late.saturating_sub(earlier.late),
             calls_untimed: self.calls_untimed.saturating_sub(earlier.calls_untimed),
+            points: self.points.saturating_sub(earlier.points),
             calls_open: self.calls_open,
             calls_headless: self.calls_headless.saturating_sub(earlier.calls_headless),
             decode_errors: self.decode_errors.saturating_sub(earlier.decode_errors),

@@ -49,6 +49,7 @@ pub use trend::{FunctionTrend, TrendAsked, TrendInterval, TrendReport};
 pub use values::{CallValues, LOST_TEXT, NamedValues, PointReport, PointsReport, UNREADABLE};
 pub use wakers::{WakerReport, WakersReport, WokenWaits};
 
+use crate::colour::Colour;
 use crate::function::FunctionKind;
 use crate::points::PointShape;
 use crate::stats::Summary;
@@ -211,6 +212,9 @@ pub struct PartReport {
 /// Calls of a function with one value of an argument or of the result, or with some others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PartCalls {
+    /// The function as people know it: a marker with its group, a USDT probe with its provider.
+    #[serde(skip)]
+    pub function: Arc<str>,
     /// The name of the argument, or `retval`.
     pub argument: Arc<str>,
     /// `None`: all values without a report of their own, or none that could be read.
@@ -294,6 +298,9 @@ pub struct FunctionReport {
     /// The shape of a marker that is no scope, but a point in time.
     #[serde(default)]
     pub point: Option<PointShape>,
+    /// The colour that the program gives a scope.
+    #[serde(default, deserialize_with = "Colour::read")]
+    pub colour: Option<Colour>,
     #[serde(flatten)]
     pub split: SplitReport,
     #[serde(default)]

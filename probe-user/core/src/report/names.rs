@@ -1,6 +1,7 @@
 //! The names that people see for the functions that rows of a report refer to.
 
 use super::{CallReport, FunctionReport, Report};
+use crate::colour::Colour;
 use crate::function::{is_point, qualified};
 use std::borrow::Cow;
 
@@ -20,6 +21,11 @@ impl Report {
     /// Returns the name of the function at this index.
     pub fn name_of(&self, function: usize) -> Cow<'_, str> {
         self.functions.get(function).map_or(Cow::Borrowed("?"), FunctionReport::qualified)
+    }
+
+    /// Returns the colour that the program gives the function at this index.
+    pub fn colour_of(&self, function: usize) -> Option<Colour> {
+        self.functions.get(function)?.colour
     }
 
     /// Returns the names of the functions on a path, root to leaf.

@@ -47,6 +47,7 @@ impl FunctionReport {
             inlined: info.inlined.clone(),
             wait: info.wait,
             point: info.point,
+            colour: info.colour,
             split: SplitReport::default(),
             probes: info.probe.map(ProbeTimes::of),
             stretch_ns: Nanos::ZERO,

@@ -49,6 +49,9 @@ impl Serialize for FunctionReport {
         if let Some(point) = &self.point {
             map.serialize_entry("point", point)?;
         }
+        if let Some(colour) = &self.colour {
+            map.serialize_entry("colour", colour)?;
+        }
         if let Some(probes) = &self.probes {
             map.serialize_entry("probes", probes)?;
         }

@@ -82,6 +82,7 @@ fn loss() -> impl Strategy<Value = LossReport> {
             events,
             late,
             calls_untimed,
+            points: calls_untimed / 2,
             calls_open,
             calls_headless,
             decode_errors,
@@ -100,6 +101,7 @@ proptest! {
         let mut both = earlier;
         both.add_later(&later);
         prop_assert_eq!(both.since(&earlier), later);
+        prop_assert!(both.ended_unseen() <= both.calls_untimed);
         prop_assert_eq!(both.payloads, earlier.payloads + later.payloads);
         prop_assert_eq!(both.calls_open, later.calls_open);
         // Of two files at the same time, both have open calls.

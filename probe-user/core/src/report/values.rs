@@ -1,11 +1,11 @@
 //! Values of calls in a report, and how they look in text and JSON.
 
-use super::render::{clean::clean, json::compact};
+use super::render::clean::{clean, is_harmful};
 use crate::units::{Nanos, Pid, Tid};
-use crate::values::Value;
+use crate::values::{Text, Value};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Display, Formatter, Write};
 use std::sync::Arc;
 
 /// The values of one call, in the order of the probe. In JSON they are an object.
@@ -45,8 +45,8 @@ impl Serialize for Value {
     }
 }
 
-/// Displays a text as JSON has it, and a character as C has it, so that neither can look like
-/// another value. The number of an enumeration has its name.
+/// Displays a text in quotes, and a character as C has it, so that neither can look like another value. The
+/// number of an enumeration has its name.
 impl Display for Value {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
@@ -56,10 +56,26 @@ impl Display for Value {
             Self::Bool(is_true) => is_true.fmt(f),
             Self::Char(byte) => write!(f, "'{}'", byte.escape_ascii()),
             Self::Float(number) => number.fmt(f),
-            Self::Text(_) => f.write_str(&compact(self)),
+            Self::Text(text) => quoted(text, f),
             Self::Enumerator(one) => f.write_str(&clean(&one.name)),
         }
     }
+}
+
+/// Writes a text in quotes. What would drive a terminal is escaped as in names.
+fn quoted(text: &Text, f: &mut Formatter<'_>) -> fmt::Result {
+    f.write_char('"')?;
+    text.pieces(f, |f, piece| {
+        piece.chars().try_for_each(|c| match c {
+            '"' | '\\' => write!(f, "\\{c}"),
+            '\n' => f.write_str("\\n"),
+            '\r' => f.write_str("\\r"),
+            '\t' => f.write_str("\\t"),
+            c if is_harmful(c) => write!(f, "{}", c.escape_unicode()),
+            c => f.write_char(c),
+        })
+    })?;
+    f.write_char('"')
 }
 
 /// The values of one call, of both its ends.

@@ -10,7 +10,7 @@ use ctrace_core::{
     fleet::{Table, stacks::Paths},
     formats::{Drawing, ExportError, stacks::Stacks},
 };
-use std::io::ErrorKind;
+use std::{collections::HashMap, io::ErrorKind};
 
 pub(super) fn main(args: &FleetFlamegraphArgs) -> Result<u8, Failure> {
     scan::check(&args.what.folder)?;
@@ -48,6 +48,7 @@ pub(super) fn main(args: &FleetFlamegraphArgs) -> Result<u8, Failure> {
                     counted(read.files, "file", "files")
                 ),
                 reversed: args.reversed,
+                colours: HashMap::new(),
             };
             stacks.draw(drawing, &mut *out)
         }

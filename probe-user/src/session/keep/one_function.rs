@@ -5,9 +5,7 @@ use crate::{
     ui::text::first_few,
 };
 use anyhow::bail;
-use ctrace_core::{
-    function::FunctionInfo, points::PointShape, report::render::clean::clean, units::FuncId,
-};
+use ctrace_core::{function::FunctionInfo, report::render::clean::clean, units::FuncId};
 
 /// Names in the message for a pattern that fits several functions.
 const NAMED: usize = 5;
@@ -25,25 +23,25 @@ pub(crate) fn one_function(
     one_of(option, pattern, functions, &found)
 }
 
-/// Returns the function whose calls are frames. A frame mark is meant only if no such function has the
-/// name.
+/// Returns the function whose calls are frames. Of those that the name fits, a scope is meant that the
+/// program calls a frame; else any other function; else a frame mark.
 pub(crate) fn frame_function(pattern: &str, functions: &[FunctionInfo]) -> anyhow::Result<FuncId> {
     const OPTION: &str = "--frame";
     let texts = [pattern.to_owned()];
     let chosen = choose(functions, &Patterns { functions: &texts, ..Patterns::default() })?;
-    let of = |is_wanted: fn(Option<PointShape>) -> bool| {
+    let of = |is_wanted: fn(&FunctionInfo) -> bool| {
         let ids = functions.iter().zip(&chosen).enumerate();
-        let ids = ids.filter(|(_, (info, is_it))| **is_it && is_wanted(info.point));
+        let ids = ids.filter(|(_, (info, is_it))| **is_it && is_wanted(info));
         ids.map(|(id, _)| id).collect::<Vec<usize>>()
     };
-    let (calls, marks) = (of(|point| point.is_none()), of(|it| it == Some(PointShape::Frame)));
-    match (&calls[..], &marks[..]) {
-        ([], []) => bail!(
+    let by_preference: [fn(&FunctionInfo) -> bool; 3] =
+        [|info| info.is_frame, |info| info.point.is_none(), FunctionInfo::marks_frames];
+    match by_preference.into_iter().map(of).find(|found| !found.is_empty()) {
+        Some(found) => one_of(OPTION, pattern, functions, &found),
+        None => bail!(
             "{OPTION}: {} fits messages, plots or other points only, and these have no durations",
             clean(pattern)
         ),
-        ([], marks) => one_of(OPTION, pattern, functions, marks),
-        (calls, _) => one_of(OPTION, pattern, functions, calls),
     }
 }
 
@@ -69,6 +67,7 @@ fn one_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ctrace_core::points::PointShape;
 
     #[test]
     fn a_frame_is_one_function() {
@@ -103,5 +102,8 @@ mod tests {
         assert!(error.ends_with("fits 2: physics, physics"), "{error}");
         functions.push(FunctionInfo::new("physics", "program"));
         assert_eq!(find("physics", &functions), Ok(FuncId(4)));
+        let frame = FunctionInfo { is_frame: true, ..FunctionInfo::new("physics", "program") };
+        functions.push(frame);
+        assert_eq!(find("physics", &functions), Ok(FuncId(5)));
     }
 }

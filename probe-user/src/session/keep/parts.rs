@@ -5,7 +5,7 @@ use super::one_function::one_function;
 use crate::ui::{say, text::units::counted};
 use anyhow::bail;
 use ctrace_core::{
-    function::FunctionInfo,
+    function::{FunctionInfo, qualified},
     goroutines::common_name,
     recording::{
         Recording, ThreadRecord,
@@ -274,7 +274,8 @@ fn by_value(
     let callers = query.callers.clone().or_else(|| Some(only(id, recording.functions().len())));
     let part = |WithValue { value, is_unread, within }| {
         let argument = Arc::clone(&info.values[place].name);
-        let calls = PartCalls { argument, value, is_unreadable: is_unread };
+        let function = qualified(info.kind, info.group.as_deref(), &info.name).into();
+        let calls = PartCalls { function, argument, value, is_unreadable: is_unread };
         let name = Arc::clone(&info.name);
         let report = PartReport {
             pid: None,

@@ -140,7 +140,7 @@ fn find(
 ) -> anyhow::Result<Found> {
     let (mut arguments, mut result) = (Vec::new(), None);
     for (number, asked) in asked {
-        for AskedArgument { name: value, place } in &asked.arguments {
+        for AskedArgument { name: value, place, .. } in &asked.arguments {
             let wanted = Requirement::Value(value.clone());
             let found = absent.note(*number, wanted, name, function.argument(place));
             arguments.extend(found.map(|typed| (value.clone(), typed)));

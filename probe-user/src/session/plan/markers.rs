@@ -1,7 +1,7 @@
 //! The part of a plan that concerns markers: the switches of scopes, and the places where their
 //! events come out.
 
-use super::{Planned, Sites};
+use super::{Planned, Sites, marked_locks::is_of_locks};
 use crate::{
     bpf::Site,
     target::{
@@ -13,7 +13,8 @@ use crate::{
 };
 use ctrace_common::Cookie;
 use ctrace_core::{
-    function::{ExitSeen, FunctionInfo, FunctionKind},
+    function::{ExitSeen, FunctionInfo, FunctionKind, ValueInfo, ValueKind},
+    locks::LOCK,
     marker::{Carried, MarkerPlace},
     units::FuncId,
 };
@@ -125,11 +126,22 @@ pub(super) fn planned(object: &Object, scope: &MarkerScope, reads_values: bool) 
         group: scope.group.clone(),
         exit,
         point: scope.point,
-        values: if reads_values { scope.values.clone() } else { Vec::new() },
+        is_frame: scope.is_frame,
+        colour: scope.colour,
+        values: if reads_values { values(scope) } else { Vec::new() },
         ..FunctionInfo::new(Arc::clone(&scope.name), Arc::clone(object.name()))
     };
     let sites = Sites::Marker { sites: scope.sites.clone(), is_named_late: scope.is_named_late };
     Planned::new(info, sites)
+}
+
+/// Returns the values that come with the entries of a marker. The address of a lock is shown as addresses
+/// are, as that of a lock of libc.
+fn values(scope: &MarkerScope) -> Vec<ValueInfo> {
+    let mut values = scope.values.clone();
+    let locks = values.iter_mut().filter(|value| is_of_locks(scope) && *value.name == *LOCK);
+    locks.for_each(|lock| lock.kind = ValueKind::Pointer);
+    values
 }
 
 #[cfg(test)]

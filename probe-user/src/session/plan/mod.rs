@@ -43,6 +43,10 @@ use crate::target::{
     process::maps::MappedObject,
     read::budget::{Budget, ObjectLimits},
     select::{SelectError, Selection, Selector, naming::Naming, not_found::NotFound},
+    usdt::{
+        UsdtProbe,
+        provider::{Declared, ProviderFile, declared},
+    },
     values::asked::AskedValues,
 };
 use anyhow::{Context, bail};
@@ -174,6 +178,17 @@ impl Planner {
     pub(crate) fn asking_for_values(mut self, asked: &[AskedValues]) -> Self {
         self.values.asked = asked.into();
         self
+    }
+
+    /// Sets what arguments of USDT probes mean.
+    pub(crate) fn with_providers(mut self, files: &[ProviderFile]) -> Self {
+        self.values.declared = files.into();
+        self
+    }
+
+    /// Returns what is declared of the arguments of a USDT probe.
+    pub(crate) fn declared(&self, probe: &UsdtProbe) -> Option<&[Declared]> {
+        declared(&self.values.declared, probe)
     }
 
     /// Chooses whether return probes are guarded where all guard sites are known: the kernel must

@@ -59,6 +59,8 @@ pub(super) fn info(
         inlined: Vec::new(),
         wait: None,
         point: None,
+        is_frame: false,
+        colour: None,
         probe: None,
     }
 }

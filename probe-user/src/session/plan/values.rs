@@ -13,9 +13,10 @@ use crate::{
         usdt::{
             UsdtProbe, UsdtSite,
             arguments::{Argument, Unread, parse},
+            provider::{Declared, ProviderFile, declared},
         },
         values::{
-            abi::Position,
+            abi::{Position, Type},
             asked::{AskedArgument, AskedPlace, AskedValues},
         },
     },
@@ -52,6 +53,8 @@ pub(crate) struct ValuePlanner {
     pub(super) reads: bool,
     /// The values of calls, in the order of the patterns that ask for them.
     pub(super) asked: Arc<[AskedValues]>,
+    /// What arguments of USDT probes mean, unless their values are asked for.
+    pub(super) declared: Arc<[ProviderFile]>,
     pub(super) room: TableRoom,
     /// The free room of the table of conditions.
     pub(super) conditions: TableRoom,
@@ -65,7 +68,15 @@ impl Default for ValuePlanner {
         let room = TableRoom::of(VALUES_LIMIT);
         let absent = Absent::default();
         let conditions = TableRoom::of(CONDITIONS_LIMIT);
-        Self { reads: false, asked: Arc::default(), room, conditions, without_room: 0, absent }
+        Self {
+            reads: false,
+            asked: Arc::default(),
+            declared: Arc::default(),
+            room,
+            conditions,
+            without_room: 0,
+            absent,
+        }
     }
 }
 
@@ -83,8 +94,9 @@ impl ValuePlanner {
         let asked = asked.iter().filter_map(|number| self.asked.get(*number));
         let (asked, _) = merge(asked)
             .map_err(|error| anyhow!("the values of `{}`: {error}", probe.full_name()))?;
+        let declared = declared(&self.declared, probe).unwrap_or_default();
         let found = match (self.reads, asked.is_empty()) {
-            (true, true) => Values::of(&sites, variables),
+            (true, true) => Values::of(&sites, variables, declared),
             (true, false) => Values::asked(&sites, variables, &asked),
             (false, _) => Values::default(),
         };
@@ -182,7 +194,8 @@ impl Values {
         let mut values = Self::default();
         let mut sources = vec![Vec::new(); sites.len()];
         let mut unread = Vec::new();
-        for AskedArgument { name, place } in asked {
+        let mut lengths = Vec::new();
+        for AskedArgument { name, place, length } in asked {
             let AskedPlace::At(Position::Register(place), of) = *place else { continue };
             let place = usize::from(place);
             let read = sites.iter().zip(&parsed).map(|(site, arguments)| {
@@ -200,12 +213,30 @@ impl Values {
             for (sources, read) in sources.iter_mut().zip(read) {
                 sources.push(read.unwrap_or(of.nowhere()));
             }
+            lengths.push(*length);
             values.infos.push(ValueInfo::new(name.as_str(), of.kind()));
+        }
+        // The lengths of texts are words behind those that are shown.
+        let mut next = values.infos.len() as u8;
+        let infos = values.infos.iter_mut().zip(lengths);
+        for (info, place) in infos.filter_map(|(info, place)| Some((info, usize::from(place?)))) {
+            let read = sites.iter().zip(&parsed).map(|(site, arguments)| {
+                let argument = arguments.get(place).ok_or(Unread::Missing)?;
+                variables.number(site, argument).map(|number| number.operand)
+            });
+            let read: Vec<Result<Operand, Unread>> = read.collect();
+            unread.extend(what_is_unread(place, "", &read));
+            for (sources, read) in sources.iter_mut().zip(read) {
+                sources.push((read.unwrap_or(Operand::NOWHERE), ValueForm::Word));
+            }
+            info.length_at = Some(next);
+            next += 1;
         }
         values.finish(sources, unread)
     }
 
-    fn of(sites: &[UsdtSite], variables: &Variables) -> Self {
+    /// Returns the values of all arguments, with the names and types that are declared.
+    fn of(sites: &[UsdtSite], variables: &Variables, declared: &[Declared]) -> Self {
         let parsed: Vec<Vec<Argument<'_>>> =
             sites.iter().map(|site| parse(&site.arguments)).collect();
         let arguments = parsed.iter().map(Vec::len).max().unwrap_or(0);
@@ -220,7 +251,13 @@ impl Values {
             let numbers = of_one_type(numbers.collect());
             let text = parsed.iter().find_map(|it| it.get(place)).map_or("", |it| it.text);
             unread.extend(what_is_unread(place, text, &numbers));
-            values.infos.extend(value(place, &numbers, &mut sources));
+            let Declared { name, of } = declared.get(place).cloned().unwrap_or_default();
+            let value = match of.filter(|of| of_type(*of, &numbers)) {
+                Some(of) => Some(declared_value(of, &numbers, &mut sources)),
+                None => value(&numbers, &mut sources),
+            };
+            let name = name.unwrap_or_else(|| format!("arg{place}").into());
+            values.infos.extend(value.map(|kind| ValueInfo::new(name, kind)));
         }
         values.finish(sources, unread)
     }
@@ -236,12 +273,32 @@ impl Values {
     }
 }
 
-/// Returns an argument's value, if it is read anywhere, and adds its source at each place.
-fn value(
-    place: usize,
+/// Returns whether an argument can be of this type wherever it is read, by what its notes say.
+fn of_type(of: Type, numbers: &[Result<Number, Unread>]) -> bool {
+    let fits =
+        |number: &Number| number.is_float == of.is_float() && of.of_note(number.operand).is_some();
+    numbers.iter().flatten().all(fits) && numbers.iter().any(Result::is_ok)
+}
+
+/// Adds the source of an argument of this type at each place.
+fn declared_value(
+    of: Type,
     numbers: &[Result<Number, Unread>],
     sources: &mut [Vec<(Operand, ValueForm)>],
-) -> Option<ValueInfo> {
+) -> ValueKind {
+    for (sources, number) in sources.iter_mut().zip(numbers) {
+        let source = number.ok().and_then(|number| of.of_note(number.operand));
+        sources.push(source.unwrap_or(of.nowhere()));
+    }
+    of.kind()
+}
+
+/// Returns the type of an argument as its notes have it, if it is read anywhere, and adds its source at
+/// each place.
+fn value(
+    numbers: &[Result<Number, Unread>],
+    sources: &mut [Vec<(Operand, ValueForm)>],
+) -> Option<ValueKind> {
     let mut readable = numbers.iter().flatten();
     let first = readable.clone().next()?;
     // Where places differ, a negative number at one of them must not become a huge one.
@@ -256,7 +313,7 @@ fn value(
         let is_single = number.is_ok_and(|number| number.is_float) && operand.size == 4;
         sources.push((operand, if is_single { ValueForm::Single } else { ValueForm::Word }));
     }
-    Some(ValueInfo::new(format!("arg{place}"), kind))
+    Some(kind)
 }
 
 /// Leaves out floating-point numbers where the argument is an integer at other places: a value has
@@ -286,163 +343,4 @@ fn what_is_unread<T>(place: usize, text: &str, numbers: &[Result<T, Unread>]) ->
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use ctrace_common::SINGLES;
-    use std::sync::Arc;
-
-    fn site(address: u64, arguments: &str) -> UsdtSite {
-        UsdtSite { address, file_offset: address, semaphore: None, arguments: arguments.into() }
-    }
-
-    fn values(arguments: &[&str]) -> Values {
-        let sites: Vec<_> = (0..).zip(arguments).map(|(at, text)| site(16 * at, text)).collect();
-        let variables = Variables(HashMap::from([("known".to_owned(), 0x100)]));
-        Values::of(&sites, &variables)
-    }
-
-    fn names(values: &Values) -> Vec<(&str, ValueKind)> {
-        values.infos.iter().map(|info| (&*info.name, info.kind)).collect()
-    }
-
-    use ValueKind::{Float, Signed, Unsigned};
-
-    #[test]
-    fn what_cannot_be_read_leaves_its_number_behind() {
-        let found = values(&["-4@%edi 8f@%xmm0 8@%rax"]);
-        assert_eq!(names(&found), [("arg0", Signed), ("arg2", Unsigned)]);
-        let [sources] = found.sources[..] else { panic!("one place") };
-        assert_eq!(sources.count, 2);
-        assert_eq!(sources.sources.map(|it| it.base)[..2], [7, 0]);
-        let unread = "arg1 (8f@%xmm0) is not read: it is in a register that ctrace does not read";
-        assert_eq!(found.unread.as_deref(), Some(unread));
-    }
-
-    #[test]
-    fn arguments_are_read_as_asked() {
-        let sites = [site(0, "8@%rdi 4@%esi 8f@(%rbx)"), site(16, "8@8(%rbp) 2@%ax 8f@%rbx")];
-        let read = |text: &str| {
-            let asked = AskedValues::arguments(&format!("p:q: {text}")).unwrap().arguments;
-            Values::asked(&sites, &Variables::default(), &asked)
-        };
-        let found = read("key=0:str, 1:i16, 2:f64");
-        let kinds = [("key", ValueKind::Text), ("arg1", Signed), ("arg2", Float)];
-        assert_eq!((names(&found), found.unread.as_deref()), (kinds.to_vec(), None));
-        assert!(found.sources.iter().all(ValueSources::has_texts));
-        assert_eq!(found.sources[0].sources.map(|it| it.size)[..3], [8, 2, 8]);
-        // The second place has two bytes only.
-        let found = read("1:u32, 0:u64");
-        assert_eq!(names(&found), [("arg1", Unsigned), ("arg0", Unsigned)]);
-        assert_eq!(found.sources[1].sources[0].base, Operand::NOWHERE.base);
-        let unread = found.unread.unwrap();
-        assert!(unread.starts_with("arg1 is not read at 1 of 2 places: it is smaller"), "{unread}");
-        let found = read("3:str, 2:u64");
-        assert_eq!((found.infos.len(), found.sources.len()), (0, 0));
-    }
-
-    #[test]
-    fn floating_point_numbers_say_their_size() {
-        let found = values(&["8@%rax 4f@-4(%rbp) 8f@(%rbx)", "8@%rax 8f@%rcx -4f@(%rbx)"]);
-        assert_eq!(names(&found), [("arg0", Unsigned), ("arg1", Float), ("arg2", Float)]);
-        let forms: Vec<_> = found.sources.iter().map(|it| it.forms >> SINGLES).collect();
-        assert_eq!(forms, [0b010, 0b100]);
-        assert_eq!(found.unread, None);
-    }
-
-    #[test]
-    fn a_value_has_one_type_at_all_places() {
-        let found = values(&["4f@(%rax)", "-4@%edi", "8@%rax"]);
-        assert_eq!(names(&found), [("arg0", Signed)]);
-        let sources: Vec<_> = found.sources.iter().map(|it| (it.forms, it.sources[0])).collect();
-        assert_eq!(sources[0], (0, Operand::NOWHERE));
-        assert_eq!((sources[1].1.base, sources[2].1.base), (7, 0));
-        let unread = "arg0 is not read at 1 of 3 places: it is a floating-point number only there";
-        assert_eq!(found.unread.as_deref(), Some(unread));
-    }
-
-    #[test]
-    fn places_of_one_name_share_a_list() {
-        let found = values(&["4@%edi 8@%rax", "-4@$-3", "4@%esi 8@absent(%rip)"]);
-        assert_eq!(names(&found), [("arg0", Signed), ("arg1", Unsigned)]);
-        assert!(found.sources.iter().all(|sources| sources.count == 2));
-        let seconds: Vec<_> = found.sources.iter().map(|it| it.sources[1]).collect();
-        assert_eq!(seconds[0].base, 0);
-        assert_eq!(seconds[1..], [Operand::NOWHERE; 2]);
-        assert_eq!(
-            found.unread.as_deref(),
-            Some("arg1 is not read at 2 of 3 places: the note of this place has no such argument")
-        );
-    }
-
-    #[test]
-    fn variables_are_as_far_away_as_they_are_from_their_place() {
-        let found = values(&["", "8@known+1(%rip)"]);
-        assert_eq!(found.sources[0].sources[0], Operand::NOWHERE);
-        let Operand { displacement, relative, .. } = found.sources[1].sources[0];
-        assert_eq!((displacement, relative), (0x100 + 1 - 16, 1));
-    }
-
-    #[test]
-    fn nothing_to_read_is_no_values() {
-        assert_eq!(values(&["", ""]), Values::default());
-        let found = values(&["8@%xmm0"]);
-        assert!(found.infos.is_empty() && found.sources.is_empty() && found.unread.is_some());
-    }
-
-    #[test]
-    fn a_long_argument_is_cut_in_the_note() {
-        let found = values(&[&format!("8@é{}", "x".repeat(90))]);
-        let unread = found.unread.unwrap();
-        assert!(unread.starts_with("arg0 (8@éxxx") && unread.len() < 120, "{unread}");
-        assert!(unread.contains("…) is not read: it is in no form"), "{unread}");
-    }
-
-    #[test]
-    fn a_full_table_costs_a_probe_its_values_only() {
-        let probe = |name: &str, sites: usize| UsdtProbe {
-            provider: "app".into(),
-            name: Arc::from(name),
-            sites: (0..sites as u64).map(|at| site(at, "8@%rax")).collect(),
-            part: None,
-        };
-        let mut planner =
-            ValuePlanner { reads: true, room: TableRoom::of(5), ..ValuePlanner::default() };
-        let mut notes = Vec::new();
-        let mut with_values = |sites| {
-            let probe = probe("probe", sites);
-            let (infos, points) = planner
-                .plan(&probe, probe.sites.clone(), &Variables::default(), &[], &mut notes)
-                .unwrap();
-            assert_eq!(points.len(), sites);
-            assert!(points.iter().all(|point| point.values.is_some() != infos.is_empty()));
-            !infos.is_empty()
-        };
-        assert_eq!([3, 3, 2, 1].map(&mut with_values), [true, false, true, false]);
-        assert!(notes.is_empty());
-        let note = planner.take_note().unwrap();
-        assert!(
-            note.starts_with("the values of 2 functions and USDT probes are not read"),
-            "{note}"
-        );
-        assert_eq!(planner.take_note(), None);
-    }
-
-    #[test]
-    fn values_that_nobody_sees_are_not_read() {
-        let probe = UsdtProbe {
-            provider: "app".into(),
-            name: "probe".into(),
-            sites: vec![site(0, "8@%rax 8f@%xmm0")],
-            part: None,
-        };
-        let planned = |reads: bool| {
-            let mut planner = ValuePlanner { reads, ..ValuePlanner::default() };
-            let (sites, mut notes) = (probe.sites.clone(), Vec::new());
-            let (infos, points) =
-                planner.plan(&probe, sites, &Variables::default(), &[], &mut notes).unwrap();
-            (infos.len(), points.len(), points[0].values.is_some(), notes.len())
-        };
-        assert_eq!(planned(true), (1, 1, true, 1));
-        assert_eq!(planned(false), (0, 1, false, 0));
-    }
-}
+mod tests;

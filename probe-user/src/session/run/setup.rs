@@ -426,5 +426,6 @@ pub(crate) fn planner(
             .collect::<Vec<_>>(),
     })?;
     let planner = Planner::new(selector, limits.max_functions, returns);
-    Ok(planner.asking_for_values(&values).within(limits.object))
+    let planner = planner.asking_for_values(&values).with_providers(&select.providers);
+    Ok(planner.within(limits.object))
 }

@@ -6,7 +6,7 @@ use super::values;
 use crate::target::elf::ElfLayout;
 use crate::target::read::budget::TooLarge;
 use ctrace_common::SiteEntry;
-use ctrace_core::{function::ValueInfo, points::PointShape};
+use ctrace_core::{colour::Colour, function::ValueInfo, points::PointShape};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -34,6 +34,9 @@ pub(crate) struct MarkerScope {
     pub is_named_late: bool,
     /// Its shape, if it is no scope.
     pub point: Option<PointShape>,
+    /// True for a scope whose calls are frames.
+    pub is_frame: bool,
+    pub colour: Option<Colour>,
     /// The values that come with its entries.
     pub values: Vec<ValueInfo>,
     /// Sorted by address.
@@ -74,6 +77,8 @@ struct Identity {
     is_whole_function: bool,
     is_named_late: bool,
     point: Option<PointShape>,
+    is_frame: bool,
+    colour: Option<Colour>,
     /// The list of its values. It is a sound one.
     values: Option<Arc<str>>,
 }
@@ -124,8 +129,18 @@ pub(super) fn read(
     }
     let scope = |(identity, sites)| -> Result<_, TooLarge> {
         ticker.tick()?;
-        let Identity { group, name, file, line, is_whole_function, is_named_late, point, values } =
-            identity;
+        let Identity {
+            group,
+            name,
+            file,
+            line,
+            is_whole_function,
+            is_named_late,
+            point,
+            is_frame,
+            colour,
+            values,
+        } = identity;
         // Any number of scopes may share a list.
         let values = values.as_deref().and_then(values::parse).unwrap_or_default();
         budget.charge(values.len() as u64 * VALUE)?;
@@ -137,6 +152,8 @@ pub(super) fn read(
             is_whole_function,
             is_named_late,
             point,
+            is_frame,
+            colour,
             values,
             sites,
         })
@@ -182,14 +199,26 @@ impl Reader<'_, '_> {
                 name.into()
             }
         };
-        let [is_whole_function, is_named_late, is_point, has_values] =
-            [SiteEntry::WHOLE_FUNCTION, SiteEntry::NAMED_LATE, SiteEntry::POINT, SiteEntry::VALUES]
-                .map(|flag| fields[1] & flag != 0);
-        let point = is_point.then(|| PointShape::from_file(fields[2], fields[3]));
-        let values =
-            has_values.then(|| self.values(target(entry, 8), is_named_late)).transpose()?;
-        let identity =
-            Identity { group, name, file, line, is_whole_function, is_named_late, point, values };
+        let is = |flag: u8| fields[1] & flag != 0;
+        let (is_whole_function, is_named_late) =
+            (is(SiteEntry::WHOLE_FUNCTION), is(SiteEntry::NAMED_LATE));
+        let is_frame = !is(SiteEntry::POINT) && fields[2] == SiteEntry::FRAME;
+        let point = is(SiteEntry::POINT).then(|| PointShape::from_file(fields[2], fields[3]));
+        let values = is(SiteEntry::VALUES).then(|| self.values(target(entry, 8), is_named_late));
+        let values = values.transpose()?;
+        let colour = is(SiteEntry::COLOURED).then(|| self.colour(target(entry, 16))).flatten();
+        let identity = Identity {
+            group,
+            name,
+            file,
+            line,
+            is_whole_function,
+            is_named_late,
+            point,
+            is_frame,
+            colour,
+            values,
+        };
         Ok((Meaning::Scope(identity), site))
     }
 
@@ -202,6 +231,13 @@ impl Reader<'_, '_> {
         let values = values::parse(&list).ok_or(Flaw::Values)?;
         let has_text = values.last().is_some_and(|last| last.kind.is_text());
         if has_text && is_named_late { Err(Flaw::Values) } else { Ok(list) }
+    }
+
+    /// Returns the colour behind a group. A scope without a sound one has none.
+    fn colour(&self, group: Option<u64>) -> Option<Colour> {
+        let length = self.image.text(group?)?.len() as u64;
+        let number = self.image.bytes(group?.checked_add(length + 1)?)?;
+        Colour::from_rgb(u32::from_le_bytes(number))
     }
 
     fn text(&mut self, address: Option<u64>) -> Result<Option<Arc<str>>, Flaw> {

@@ -4,7 +4,11 @@ use super::super::place::nops::NopBlock;
 use super::flaws::Flaw;
 use super::*;
 use crate::target::read::budget::ObjectLimits;
-use ctrace_core::points::{Level, PointShape};
+use ctrace_common::SiteEntry;
+use ctrace_core::{
+    colour::Colour,
+    points::{Level, PointShape},
+};
 use image::ENTRY_SIZE;
 
 const SOURCE: &str = r#"
@@ -225,6 +229,33 @@ fn a_request_is_no_scope() {
     assert_eq!((addresses, markers.scopes.len(), markers.flaws.total()), (vec![SITES], 0, 0));
     let scope = with_list([8, 4, 0], TEXT, b"file:u64\0");
     assert_eq!((scope.requests.len(), scope.scopes.len()), (0, 1), "a scope has no shape");
+}
+
+#[test]
+fn a_colour_behind_the_group_is_read() {
+    let read = |flags: u8, group: u64, behind: &[u8]| {
+        let mut bytes = file();
+        bytes[TEXT as usize + "name\0".len()..][..behind.len()].copy_from_slice(behind);
+        let mut entry = entry(SITES, 1, TEXT, SEMAPHORE, POINT);
+        let distance = group.wrapping_sub(SITES + 16) as u32;
+        entry[16..20].copy_from_slice(&distance.to_le_bytes());
+        (entry[1], entry[2]) = (flags, SiteEntry::FRAME);
+        bytes[SITES as usize..][..ENTRY_SIZE].copy_from_slice(&entry);
+        let layout = layout(vec![section("ctrace_sites", SITES, 32)]);
+        let markers = super::read(&source(&bytes), &layout, |_| None);
+        let [scope] = &markers.scopes[..] else { panic!("{}", markers.flaws) };
+        assert!(scope.is_frame && scope.point.is_none());
+        (scope.group.as_deref().map(str::to_owned), scope.colour)
+    };
+    let group = TEXT + "name\0".len() as u64;
+    let prod = Some("prod".to_owned());
+    let blue = Colour::from_rgb(0x33_aa_ff);
+    assert_eq!(read(16, group, b"prod\0\xff\xaa\x33\0"), (prod.clone(), blue));
+    assert_eq!(read(16, group, b"\0\xff\xaa\x33\0"), (None, blue));
+    assert_eq!(read(0, group, b"prod\0\xff\xaa\x33\0"), (prod.clone(), None));
+    // None of these colours is one. A scope is worth it all the same.
+    assert_eq!(read(16, group, b"prod\0\xff\xaa\x33\x01"), (prod, None), "25 bits");
+    assert_eq!(read(16, SITES + 16, b""), (None, None), "no group");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::target::object::Object;
 use crate::target::usdt::UsdtProbe;
 
 /// The interpreters with USDT probes, by the provider of these and one of them, and what shows the functions.
-const BY_PROVIDER: [(&str, &str, &str); 3] = [
+const BY_PROVIDER: [(&str, &str, &str); 4] = [
     (
         "ruby",
         "method__entry",
@@ -24,6 +24,12 @@ const BY_PROVIDER: [(&str, &str, &str); 3] = [
         "function__entry",
         "functions of Python are in no file. `-u python:function --arg 'python:function: 0:str, 1:str'` \
          times them by file and name (CPython 3.11 tells only of those that C code calls)",
+    ),
+    (
+        "hotspot",
+        "method__entry",
+        "methods of Java are in no file. `-u hotspot:method --arg 'hotspot:method: class=1:str[2], \
+         name=3:str[4]'` times them by class and name, if Java was started with -XX:+DTraceMethodProbes",
     ),
 ];
 
@@ -75,6 +81,7 @@ mod tests {
             ("ruby", "method__entry", "TracePoint.new(:call, :return)"),
             ("php", "function__entry", "USE_ZEND_DTRACE=1"),
             ("python", "function__entry", "-u python:function"),
+            ("hotspot", "method__entry", "-XX:+DTraceMethodProbes"),
         ] {
             let source = format!(
                 "#include <sys/sdt.h>\nint main(void) {{ DTRACE_PROBE1({provider}, {name}, 7); }}"

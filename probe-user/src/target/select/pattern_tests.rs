@@ -183,6 +183,8 @@ fn matches_markers() {
             is_whole_function: false,
             is_named_late: false,
             point: None,
+            is_frame: false,
+            colour: None,
             values: Vec::new(),
             sites: vec![],
         };

@@ -5,6 +5,7 @@
 
 pub mod arguments;
 pub(crate) mod pairs;
+pub(crate) mod provider;
 pub(super) mod variables;
 
 use super::elf::ElfLayout;

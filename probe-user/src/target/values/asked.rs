@@ -30,6 +30,8 @@ pub(crate) struct AskedValues {
 pub(crate) struct AskedArgument {
     pub(crate) name: String,
     pub(crate) place: AskedPlace,
+    /// For a text of a USDT probe: the argument that has its length.
+    pub(crate) length: Option<u8>,
 }
 
 /// The place and type of an argument, or its name in the source.
@@ -177,7 +179,8 @@ pub(crate) fn check(
     arguments: &[AskedArgument],
     result: Option<AskedResult>,
 ) -> Result<(), AskedError> {
-    if arguments.len() + usize::from(result.is_some()) > MAX_VALUES {
+    let lengths = arguments.iter().filter(|argument| argument.length.is_some()).count();
+    if arguments.len() + lengths + usize::from(result.is_some()) > MAX_VALUES {
         return Err(AskedError::TooMany);
     }
     if arguments.iter().filter(|argument| argument.place.is_text()).count() > MAX_TEXTS {
@@ -247,6 +250,7 @@ pub(crate) fn argument(text: &str, is_usdt: bool) -> Result<AskedArgument, Asked
     let named = |place: AskedPlace| AskedArgument {
         name: name.map_or_else(|| place.to_string(), str::to_owned),
         place,
+        length: None,
     };
     let Some((position, of)) = place.split_once(':') else {
         let path = NamedPath::parse(place).filter(|_| !is_usdt);
@@ -254,10 +258,21 @@ pub(crate) fn argument(text: &str, is_usdt: bool) -> Result<AskedArgument, Asked
         return Ok(named(AskedPlace::Named(path, None)));
     };
     let (position, of) = (position.trim(), of.trim());
+    let (of, length) = match of.strip_suffix(']').and_then(|of| of.split_once('[')) {
+        Some((of @ "str", number)) if is_usdt => {
+            let number = of_note(number).ok_or_else(|| AskedError::OfNote(whole()))?;
+            (of, Some(number))
+        }
+        _ => (of, None),
+    };
     let of: Type = of.parse().map_err(|()| AskedError::Type(of.to_owned()))?;
     let position: Position = match position.parse() {
         // A note says itself where its arguments are.
-        _ if is_usdt => of_note(position).ok_or_else(|| AskedError::OfNote(whole()))?,
+        _ if is_usdt => {
+            let number = of_note(position).ok_or_else(|| AskedError::OfNote(whole()))?;
+            let place = AskedPlace::At(Position::Register(number), of);
+            return Ok(AskedArgument { length, ..named(place) });
+        }
         Ok(position) => position,
         Err(NoPosition::NoRegister(_)) if of.is_float() => {
             return Err(AskedError::FloatInRegister(whole()));
@@ -272,18 +287,18 @@ pub(crate) fn argument(text: &str, is_usdt: bool) -> Result<AskedArgument, Asked
             return Ok(named(AskedPlace::Named(path, Some(of))));
         }
     };
-    if !is_usdt && position.source(of).is_none() {
+    if position.source(of).is_none() {
         return Err(AskedError::FloatInRegister(whole()));
     }
     Ok(named(AskedPlace::At(position, of)))
 }
 
-fn of_note(text: &str) -> Option<Position> {
+fn of_note(text: &str) -> Option<u8> {
     let number: u8 = text.parse().ok()?;
-    (usize::from(number) < MAX_VALUES).then_some(Position::Register(number))
+    (usize::from(number) < MAX_VALUES).then_some(number)
 }
 
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     text.len() <= LONGEST_NAME && text.is_ascii() && is_word(text)
 }
 
@@ -324,7 +339,19 @@ mod tests {
             assert_eq!((asked.functions.as_str(), asked.is_usdt), (probe, true), "{text}");
         }
         assert!(!AskedValues::arguments("ns::f: 0:u64, 1:str").expect("arguments").is_usdt);
-        for text in ["p:q: 12:u8", "p:q: s0:u8", "p:q: 0:word", "p:q: a b=0:u8"] {
+        let asked = AskedValues::arguments("hotspot:method: class=1:str[2], 3:str").expect("texts");
+        let lengths: Vec<_> = asked.arguments.iter().map(|it| (&*it.name, it.length)).collect();
+        assert_eq!(lengths, [("class", Some(2)), ("arg3", None)]);
+        assert!(AskedValues::arguments("f: 1:str[2]").is_err(), "of a USDT probe only");
+        for text in [
+            "p:q: 0:str[12]",
+            "p:q: 0:u64[1]",
+            "p:q: 0:str[]",
+            "p:q: 12:u8",
+            "p:q: s0:u8",
+            "p:q: 0:word",
+            "p:q: a b=0:u8",
+        ] {
             assert!(AskedValues::arguments(text).is_err(), "{text}");
         }
     }

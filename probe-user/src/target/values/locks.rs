@@ -22,7 +22,7 @@ pub(crate) fn asked() -> Vec<AskedValues> {
 }
 
 fn argument(name: &str, position: Position, of: Type) -> AskedArgument {
-    AskedArgument { name: name.to_owned(), place: AskedPlace::At(position, of) }
+    AskedArgument { name: name.to_owned(), place: AskedPlace::At(position, of), length: None }
 }
 
 fn of_functions(

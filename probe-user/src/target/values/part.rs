@@ -4,7 +4,7 @@
 use super::abi::Type;
 use super::named::{Names, NoValue, SHOWN, Typed, is_name, names};
 use crate::target::debug_info::texts::{TextAt, text_at};
-use crate::target::debug_info::types::{DebugTypes, EntryAt, Shape};
+use crate::target::debug_info::types::{DEEPEST, DebugTypes, EntryAt, Shape};
 use ctrace_common::{Operand, ValueForm};
 use ctrace_core::values::Enumerator;
 use std::sync::Arc;
@@ -211,10 +211,25 @@ fn names_of(types: DebugTypes<'_>, shape: Shape) -> Names {
 
 fn members_of(types: DebugTypes<'_>, structure: EntryAt) -> Vec<String> {
     let mut all = Vec::new();
+    add_members(types, structure, 0, &mut all);
+    names(all.iter())
+}
+
+/// Adds the names of members, and in place of one without a name, such as a union, those in it: these are
+/// found, too.
+fn add_members(types: DebugTypes<'_>, structure: EntryAt, depth: usize, all: &mut Vec<String>) {
     types.members(structure, |member| {
-        if all.len() < SHOWN && !member.is_base {
-            all.extend(types.name(member.at));
+        if all.len() >= SHOWN || member.is_base {
+            return;
+        }
+        match types.name(member.at).filter(|name| !name.is_empty()) {
+            Some(name) => all.push(name),
+            None if depth < DEEPEST => {
+                if let Some(Shape::Structure { at, .. }) = types.shape(member.of) {
+                    add_members(types, at, depth + 1, all);
+                }
+            }
+            None => {}
         }
     });
-    names(all.iter())
 }

@@ -21,6 +21,7 @@ use crate::top::{
     },
     source::daemon::Traced,
 };
+use crate::ui::output::style::Shades;
 use ctrace_core::units::Nanos;
 use std::time::Duration;
 
@@ -105,13 +106,13 @@ pub(super) struct Model {
     /// True if no more data will come.
     pub(super) ended: bool,
     pub(super) interval: Duration,
-    pub(super) colour: bool,
+    pub(super) shades: Shades,
     /// The size of the window in columns and rows.
     pub(super) size: (usize, usize),
 }
 
 impl Model {
-    pub(super) fn new(data: Data, interval: Duration, colour: bool) -> Self {
+    pub(super) fn new(data: Data, interval: Duration, shades: Shades) -> Self {
         Self {
             live: data,
             paused: None,
@@ -131,7 +132,7 @@ impl Model {
             message: None,
             ended: false,
             interval,
-            colour,
+            shades,
             size: (80, 24),
         }
     }

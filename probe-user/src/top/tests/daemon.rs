@@ -6,6 +6,7 @@ use crate::top::{
     model::{Basis, Effect, Model},
     source::{Update, daemon, observer::Series},
 };
+use crate::ui::output::style::Shades;
 use ctrace_core::units::{Nanos, Pid};
 use ratatui::crossterm::event::KeyCode;
 use serde_json::{Value, json};
@@ -113,7 +114,7 @@ fn take(model: &mut Model, update: Update) {
 /// A daemon's process has all that an own session has: shares, trend, sums, comparison.
 #[test]
 fn a_process_of_a_daemon_is_shown_as_any_other() {
-    let mut model = Model::new(Data::new(None), Duration::from_secs(1), false);
+    let mut model = Model::new(Data::new(None), Duration::from_secs(1), Shades::None);
     let list = |list: Value| serde_json::from_value(list).expect("processes");
     let traced = daemon::Traced { target: "web".to_owned(), process: list(traced()) };
     model.list(vec![traced]);

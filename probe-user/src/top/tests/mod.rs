@@ -18,6 +18,7 @@ use crate::top::{
     model::{Effect, Model},
     view,
 };
+use crate::ui::output::style::Shades;
 use ctrace_core::{
     report::{Report, render::clean::is_harmful},
     units::Nanos,
@@ -49,7 +50,7 @@ pub(super) fn snapshot(report: Report, cpu: u64) -> Snapshot {
 
 /// Makes a model after two intervals with the same numbers.
 fn model_of(report: &Report) -> Model {
-    let mut model = Model::new(Data::new(Some(Nanos::ZERO)), Duration::from_secs(1), false);
+    let mut model = Model::new(Data::new(Some(Nanos::ZERO)), Duration::from_secs(1), Shades::None);
     model.add(vec![snapshot(nth(report, 0), SECOND)], 0);
     model.add(vec![snapshot(nth(report, 1), 2 * SECOND)], 0);
     model
@@ -80,7 +81,9 @@ fn screen(model: &mut Model, width: u16, height: u16) -> String {
     let text = Text::from(drawn.lines);
     terminal.draw(|frame| frame.render_widget(text, frame.area())).expect("it draws");
     let buffer = terminal.backend().buffer();
-    assert!(model.colour || buffer.content.iter().all(|cell| cell.fg == Color::Reset));
+    assert!(
+        model.shades != Shades::None || buffer.content.iter().all(|cell| cell.fg == Color::Reset)
+    );
     let mut out = String::new();
     for row in buffer.content.chunks(width.into()) {
         let mut line = String::new();

@@ -5,6 +5,7 @@ use crate::top::{
     data::Data,
     model::{Basis, Model, View},
 };
+use crate::ui::output::style::Shades;
 use ctrace_core::report::TargetExit;
 use ratatui::crossterm::event::KeyCode;
 use std::time::Duration;
@@ -48,7 +49,7 @@ fn states_of_the_screen() {
     press(&mut exporting, KeyCode::Char('e'));
     insta::assert_snapshot!("exporting", screen(&mut exporting, 80, 6));
 
-    let mut waiting = Model::new(Data::new(None), Duration::from_secs(1), false);
+    let mut waiting = Model::new(Data::new(None), Duration::from_secs(1), Shades::None);
     insta::assert_snapshot!("waiting", screen(&mut waiting, 80, 6));
 
     insta::assert_snapshot!("idle", screen(&mut model_of(&fixture::nothing_called()), 80, 12));
@@ -101,6 +102,6 @@ fn no_size_is_too_small_and_no_number_too_large() {
 #[test]
 fn with_colour_the_text_is_the_same() {
     let (mut plain, mut coloured) = (model(), model());
-    coloured.colour = true;
+    coloured.shades = Shades::All;
     assert_eq!(screen(&mut plain, 80, 24), screen(&mut coloured, 80, 24));
 }

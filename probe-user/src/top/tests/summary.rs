@@ -1,6 +1,7 @@
 //! Tests of what `top` leaves on the normal screen.
 
 use super::{SECOND, fixture, model, model_of, nth, press, snapshot};
+use crate::ui::output::style::Shades;
 use crate::{
     top::{data::Data, model::Model, summary::summary},
     ui::Style,
@@ -82,7 +83,7 @@ fn what_is_missing_is_said() {
 
 #[test]
 fn without_an_interval_there_is_none_and_names_are_harmless() {
-    let waiting = Model::new(Data::new(None), Duration::from_secs(1), false);
+    let waiting = Model::new(Data::new(None), Duration::from_secs(1), Shades::None);
     assert_eq!(summary(&waiting, &Style::default(), 24, None), None);
     let text = left(&model_of(&fixture::hostile()), 80, 24);
     assert!(text.contains("evil") && !text.chars().any(|c| c != '\n' && is_harmful(c)), "{text}");

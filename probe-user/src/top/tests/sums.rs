@@ -5,6 +5,7 @@ use super::{
     stretches::{Session, call, leaf, nested},
 };
 use crate::top::{data::Data, model::Model};
+use crate::ui::output::style::Shades;
 use ctrace_core::{
     report::{Report, SampledReport},
     units::Nanos,
@@ -52,7 +53,7 @@ fn many_intervals_are_as_exact_as_one() {
         now += 1_000;
         ends.push(now);
     }
-    let mut model = Model::new(Data::new(None), Duration::from_secs(1), false);
+    let mut model = Model::new(Data::new(None), Duration::from_secs(1), Shades::None);
     let mut divided = Session::new(&events, 256 << 20);
     ends.iter().for_each(|end| model.add(vec![divided.end_interval(*end)], 0));
     press(&mut model, KeyCode::Char('c'));
@@ -71,7 +72,7 @@ fn open_calls_of_a_thread_are_counted_once() {
     let end = SECOND + 600 * 1_000;
     let mut events = nested(&[0, 1], SECOND + 10);
     events.extend((0..600).flat_map(|n| leaf(2, 2, SECOND + n * 1_000 + 100)));
-    let mut model = Model::new(Data::new(None), Duration::from_secs(1), false);
+    let mut model = Model::new(Data::new(None), Duration::from_secs(1), Shades::None);
     let mut session = Session::new(&events, 256 << 20);
     for n in 1..=600 {
         model.add(vec![session.end_interval(SECOND + n * 1_000)], 0);
@@ -131,7 +132,7 @@ fn what_is_not_called_is_not_armed_for_long_therefore() {
         report.functions.push(function);
         vec![snapshot(report, n * SECOND)]
     };
-    let mut model = Model::new(Data::new(None), Duration::from_secs(1), false);
+    let mut model = Model::new(Data::new(None), Duration::from_secs(1), Shades::None);
     (0..3).for_each(|n| model.add(interval(n), 0));
     press(&mut model, KeyCode::Char('c'));
     let sampled = model.figures().expect("numbers").report.functions[0].sampled;

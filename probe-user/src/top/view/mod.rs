@@ -11,8 +11,9 @@ mod trees;
 use crate::top::model::{Mode, Model, View};
 use crate::ui::{
     Style as TextStyle,
-    output::style::{Tone, pieces},
+    output::style::{Shades, Tone, pieces},
 };
+use ctrace_core::colour::Colour;
 use ratatui::{
     style::{Color, Modifier, Style},
     text::{Line, Span},
@@ -116,8 +117,8 @@ fn window(chosen: usize, rows: usize, room: usize) -> Range<usize> {
 }
 
 /// Turns marked text into lines.
-fn marked(text: &str, colour: bool) -> Vec<Line<'static>> {
-    let span = |(tone, text)| Span::styled(text, look(tone, colour));
+fn marked(text: &str, shades: Shades) -> Vec<Line<'static>> {
+    let span = |(tone, text)| Span::styled(text, look(tone, shades));
     text.lines().map(|line| Line::from_iter(pieces(line).into_iter().map(span))).collect()
 }
 
@@ -128,19 +129,24 @@ const TIED: &str = "\u{a0}";
 fn paragraph(text: &str, width: usize) -> Vec<Line<'static>> {
     let style = TextStyle { width: Some(width.max(1)), ..TextStyle::default() };
     let text = crate::ui::text::paragraph(text, Tone::Plain, &style).replace(TIED, " ");
-    marked(&text, false)
+    marked(&text, Shades::None)
 }
 
 /// Returns the style of a tone. Words carry the meaning; this only helps the eye.
-fn look(tone: Tone, colour: bool) -> Style {
+fn look(tone: Tone, shades: Shades) -> Style {
     let plain = Style::default();
-    let with = |color| if colour { plain.fg(color) } else { plain };
+    let with = |color| if shades == Shades::None { plain } else { plain.fg(color) };
     match tone {
         Tone::Plain => plain,
         Tone::Title | Tone::Heading => plain.add_modifier(Modifier::BOLD),
         Tone::Group => with(Color::Cyan),
         Tone::Name => with(Color::Green),
-        Tone::Function(_) => tone.of_256().map_or(plain, |colour| with(Color::Indexed(colour))),
+        Tone::Own(Colour([red, green, blue])) if shades == Shades::All => {
+            with(Color::Rgb(red, green, blue))
+        }
+        Tone::Function(_) | Tone::Own(_) => {
+            tone.of_256().map_or(plain, |colour| with(Color::Indexed(colour)))
+        }
         Tone::Dim => plain.add_modifier(Modifier::DIM),
         Tone::Warm => with(Color::Yellow),
         Tone::Hot => with(Color::Red).add_modifier(Modifier::BOLD),

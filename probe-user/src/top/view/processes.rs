@@ -33,7 +33,7 @@ pub(super) fn lines(model: &Model, width: usize, height: usize) -> Vec<Line<'sta
     let mut lines: Vec<Line<'static>> =
         text.lines().map(|line| Line::raw(format!(" {line}"))).collect();
     if let Some(heading) = lines.first_mut() {
-        *heading = heading.clone().style(look(Tone::Heading, model.colour));
+        *heading = heading.clone().style(look(Tone::Heading, model.shades));
     }
     if let Some(chosen) = lines.get_mut(model.process - first + 2) {
         let text = chosen.to_string();

@@ -45,9 +45,9 @@ pub(super) fn title_line(model: &Model, width: usize) -> Line<'static> {
     let title = if room == 0 { String::new() } else { names::cut_middle(&title(model), room) };
     let fill = width.saturating_sub(names::width(&title) + names::width(&state));
     Line::from_iter([
-        Span::styled(title, look(Tone::Title, model.colour)),
+        Span::styled(title, look(Tone::Title, model.shades)),
         Span::raw(" ".repeat(fill)),
-        Span::styled(state, look(Tone::Warning, model.colour)),
+        Span::styled(state, look(Tone::Warning, model.shades)),
     ])
 }
 
@@ -83,7 +83,7 @@ pub(super) fn status_line(model: &Model, width: usize) -> Line<'static> {
     let mut part = |text: &str, tone| {
         let text = cut_end(text, left);
         left -= names::width(&text);
-        Span::styled(text, look(tone, model.colour))
+        Span::styled(text, look(tone, model.shades))
     };
     Line::from_iter([
         part(&cost, Tone::Plain),
@@ -115,7 +115,7 @@ pub(super) fn views_line(model: &Model, width: usize) -> Line<'static> {
     if !model.filter.is_empty() && model.mode != Mode::Filter {
         text += &format!(" · /{}", model.filter);
     }
-    Line::styled(cut_end(&text, width), look(Tone::Group, model.colour))
+    Line::styled(cut_end(&text, width), look(Tone::Group, model.shades))
 }
 
 /// Names the root of the tree, if it is a function.
@@ -145,7 +145,7 @@ pub(super) fn keys_line(model: &Model, width: usize) -> Line<'static> {
         (Mode::Look, Some(message)) => clean(message).into_owned(),
         (Mode::Look, None) => hints(model.view, width),
     };
-    Line::styled(cut_end(&text, width), look(Tone::Dim, model.colour))
+    Line::styled(cut_end(&text, width), look(Tone::Dim, model.shades))
 }
 
 /// A key and its use.

@@ -79,7 +79,7 @@ impl Layout {
         if self.trend > 0 {
             text += " trend";
         }
-        Line::styled(text, look(Tone::Heading, model.colour))
+        Line::styled(text, look(Tone::Heading, model.shades))
     }
 
     fn row(
@@ -92,10 +92,11 @@ impl Layout {
         let label = names::label(&figures.report.functions[place]);
         let mark = if is_selected { MARK } else { ' ' };
         let idle = figures.report.functions[place].calls == 0;
-        let tone = if idle { Tone::Dim } else { Tone::of_function(&label) };
+        let tone =
+            if idle { Tone::Dim } else { Tone::of(&label, figures.report.functions[place].colour) };
         let mut spans = vec![
             Span::raw(mark.to_string()),
-            Span::styled(padded(name, self.name), look(tone, model.colour)),
+            Span::styled(padded(name, self.name), look(tone, model.shades)),
         ];
         for ((column, cells), width) in self.columns.iter().zip(&self.cells).zip(&self.widths) {
             let value = column.value(figures, place);
@@ -105,7 +106,7 @@ impl Layout {
             };
             let fill = width.saturating_sub(names::width(&cells[at])) + 1;
             let text = format!("{}{}", " ".repeat(fill), cells[at]);
-            spans.push(Span::styled(text, look(tone, model.colour)));
+            spans.push(Span::styled(text, look(tone, model.shades)));
         }
         if self.trend > 0 {
             let id = figures.ids[place];

@@ -69,7 +69,7 @@ pub(super) fn histogram(
         }
         None => text += "No call with a known duration ended in this time.\n",
     }
-    marked(&text, model.colour)
+    marked(&text, model.shades)
 }
 
 /// Draws the threads.
@@ -86,7 +86,7 @@ pub(super) fn threads(model: &Model, figures: &Figures, width: usize) -> Vec<Lin
     let text = (views::THREADS.draw)(&context);
     // The first line repeats the view's name.
     let lines: Vec<&str> = text.lines().skip(1).collect();
-    marked(&lines.join("\n"), model.colour)
+    marked(&lines.join("\n"), model.shades)
 }
 
 /// Returns a style with the least readable width. What exceeds the window is cut off.

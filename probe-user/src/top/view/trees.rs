@@ -84,7 +84,7 @@ impl List<'_> {
         if self.tree.is_cut {
             foot += "callers further up not shown\n";
         }
-        let foot = marked(&foot, model.colour);
+        let foot = marked(&foot, model.shades);
         let room = height.saturating_sub(HEADINGS + foot.len());
         let part = window(self.chosen, self.rows.len(), room);
         let chosen = HEADINGS + self.chosen - part.start;
@@ -95,7 +95,7 @@ impl List<'_> {
             style: &style(width.saturating_sub(1)),
         };
         let text = table(&context, part);
-        let rows = marked(&text, model.colour).into_iter().enumerate().map(|(at, line)| {
+        let rows = marked(&text, model.shades).into_iter().enumerate().map(|(at, line)| {
             let mark = if at == chosen { MARK } else { ' ' };
             let look = match at == chosen {
                 true => Style::default().add_modifier(Modifier::REVERSED),

@@ -7,10 +7,10 @@ use ctrace_core::{formats::Coverage, report::LossReport, units::Nanos};
 /// Returns lines for stderr; the last one is the loss line.
 pub(crate) fn remarks(told: &Coverage) -> Vec<String> {
     let mut out = gaps(told);
-    if told.lost.calls_untimed > 0 {
+    if told.lost.ended_unseen() > 0 {
         out.push(format!(
             "{} unseen: they go up to the last event seen in them",
-            counted(told.lost.calls_untimed, "call ended", "calls ended"),
+            counted(told.lost.ended_unseen(), "call ended", "calls ended"),
         ));
     }
     if told.lost.calls_open > 0 {

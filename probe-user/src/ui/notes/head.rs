@@ -51,7 +51,7 @@ pub(crate) fn part(part: &PartReport, style: &Style) -> String {
     let behind = if name.is_empty() { String::new() } else { format!(" · {name}") };
     let line = match (pid, tid, calls) {
         (.., Some(calls)) => {
-            let argument = clean(&calls.argument);
+            let (name, argument) = (clean(&calls.function), clean(&calls.argument));
             match &calls.value {
                 Some(value) => format!("Calls of {name} · {argument} = {value}"),
                 None if calls.is_unreadable => format!("Calls of {name} · {argument} {UNREADABLE}"),

@@ -75,7 +75,7 @@ pub fn loss_line(loss: &LossReport) -> String {
         parts.push("no events lost".to_owned());
     }
     let calls = [
-        (loss.calls_untimed, "ended unseen"),
+        (loss.ended_unseen(), "ended unseen"),
         (loss.calls_open, "still running"),
         (loss.calls_headless, "began before"),
     ];

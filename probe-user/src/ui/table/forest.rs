@@ -8,6 +8,7 @@ use crate::ui::output::style::Tone;
 use crate::ui::table::grid::Cell;
 use crate::ui::text::distinct;
 use crate::ui::text::names;
+use ctrace_core::colour::Colour;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -108,19 +109,23 @@ impl Forest {
 }
 
 /// Returns the cells of lines, each with the name at the end of its branch and a text behind it, in
-/// at most `room` columns.
+/// at most `room` columns. `named` has both, and the colour that the program gives the function.
 pub(crate) fn cells(
     lines: &[TreeLine],
-    texts: impl Fn(&TreeLine) -> (String, String),
+    named: impl Fn(&TreeLine) -> (String, Option<Colour>, String),
     room: usize,
 ) -> Vec<Cell> {
-    let (names, behind): (Vec<_>, Vec<_>) = lines.iter().map(texts).unzip();
+    let (mut names, mut tones, mut behind) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, own, rest) in lines.iter().map(named) {
+        tones.push(Tone::of(&name, own));
+        names.push(name);
+        behind.push(rest);
+    }
     let leads: Vec<String> = lines.iter().map(|line| line.lead(room)).collect();
     let short = distinct::shorten_each(&names, |at| {
         let taken = names::width(&leads[at]) + names::width(&behind[at]);
         room.saturating_sub(taken).max(8)
     });
-    let tones: Vec<Tone> = names.iter().map(|name| Tone::of_function(name)).collect();
     let cell = |(((lead, name), behind), tone): (((String, String), String), Tone)| {
         let marked = Tone::Dim.mark(&lead) + &tone.mark(&name) + &behind;
         Cell { text: lead + &name + &behind, tone: Tone::Plain, marked: Some(marked) }

@@ -8,4 +8,5 @@ pub(crate) mod net;
 pub(crate) mod number;
 pub(crate) mod place;
 pub(crate) mod plot;
+pub(crate) mod row_names;
 pub(crate) mod stack;

@@ -1,10 +1,10 @@
 //! Splits wide tables: the same rows appear in several tables, one below the other, each with the
 //! names in front. So lines do not wrap and numbers are not cut.
 
-use crate::ui::output::style::{Style, Tone};
+use crate::ui::output::style::Style;
 use crate::ui::table::grid::{self, ColumnGroup, GridColumn};
+use crate::ui::table::row_names::RowNames;
 use crate::ui::text::distinct;
-use crate::ui::text::names;
 
 /// The least width of a name before a group of columns moves to its own table.
 const NAME_ROOM: usize = 24;
@@ -16,7 +16,7 @@ pub(crate) struct Section {
 }
 
 /// Draws the sections in as few tables as the width allows, with the names in front of each.
-pub(crate) fn draw(names: &[String], sections: Vec<Section>, style: &Style) -> String {
+pub(crate) fn draw(names: &RowNames, sections: Vec<Section>, style: &Style) -> String {
     let tables = pack(names, sections, style.width);
     let room = style.width.map_or(usize::MAX, |width| {
         let left = tables.iter().map(|table| width.saturating_sub(width_of(table, names, 0)));
@@ -31,7 +31,7 @@ pub(crate) fn draw(names: &[String], sections: Vec<Section>, style: &Style) -> S
 }
 
 /// Returns the groups of each table.
-fn pack(names: &[String], sections: Vec<Section>, width: Option<usize>) -> Vec<Vec<ColumnGroup>> {
+fn pack(names: &RowNames, sections: Vec<Section>, width: Option<usize>) -> Vec<Vec<ColumnGroup>> {
     let room = least_room(names);
     let fits =
         |table: &[ColumnGroup]| width.is_none_or(|width| width_of(table, names, room) <= width);
@@ -74,13 +74,13 @@ fn add(
 }
 
 /// Returns the width of a table whose names have `room`.
-fn width_of(table: &[ColumnGroup], names: &[String], room: usize) -> usize {
+fn width_of(table: &[ColumnGroup], names: &RowNames, room: usize) -> usize {
     let name = ColumnGroup::untitled(vec![name_column(names, room)]);
     grid::total_width(&std::iter::once(&name).chain(table).collect::<Vec<_>>())
 }
 
 /// Splits groups that are too wide by themselves, column by column.
-fn narrow_groups(names: &[String], groups: Vec<ColumnGroup>, width: usize) -> Vec<ColumnGroup> {
+fn narrow_groups(names: &RowNames, groups: Vec<ColumnGroup>, width: usize) -> Vec<ColumnGroup> {
     let least = ColumnGroup::untitled(vec![name_column(names, least_room(names))]);
     let mut out = Vec::new();
     for group in groups {
@@ -98,15 +98,14 @@ fn narrow_groups(names: &[String], groups: Vec<ColumnGroup>, width: usize) -> Ve
     out
 }
 
-fn least_room(names: &[String]) -> usize {
-    names.iter().map(|name| names::width(name)).max().unwrap_or(0).min(NAME_ROOM)
+fn least_room(names: &RowNames) -> usize {
+    names.width(0).min(NAME_ROOM)
 }
 
 /// Returns the column of names, in at most `room` columns.
-pub(crate) fn name_column(names: &[String], room: usize) -> GridColumn {
+pub(crate) fn name_column(names: &RowNames, room: usize) -> GridColumn {
     let room = room.max("function".len());
-    let short = distinct::shorten_all(names, room).into_iter();
-    let cells =
-        short.zip(names).map(|(short, name)| grid::Cell::toned(short, Tone::of_function(name)));
+    let short = distinct::shorten_all(&names.texts, room).into_iter();
+    let cells = short.zip(&names.tones).map(|(short, tone)| grid::Cell::toned(short, *tone));
     GridColumn::left("function", cells)
 }

@@ -78,7 +78,8 @@ fn of_call(
     let lead = format!("{}. {}  ", place + 1, time(call.duration_ns, Digits::Full));
     let room = style.width.map_or(usize::MAX, |width| width.saturating_sub(names::width(&lead)));
     let name = names::shorten(&clean(&context.report.name_of(call.function)), room);
-    let out = format!("\n{}{}\n", Tone::Heading.mark(&lead), Tone::of_function(&name).mark(&name));
+    let tone = Tone::of(&name, context.report.colour_of(call.function));
+    let out = format!("\n{}{}\n", Tone::Heading.mark(&lead), tone.mark(&name));
     let mut facts =
         vec![format!("+{}", time(call.start_ns.since(context.report.start_ns), Digits::Full))];
     let thread = thread(call.tid, call.thread.as_deref());
@@ -154,7 +155,8 @@ impl Insides {
                     1 => String::new(),
                     calls => format!(" ×{}", count(calls)),
                 };
-                (clean(&context.report.name_of(row.function)).into_owned(), times)
+                let name = clean(&context.report.name_of(row.function)).into_owned();
+                (name, context.report.colour_of(row.function), times)
             };
             forest::cells(lines, name, room)
         });

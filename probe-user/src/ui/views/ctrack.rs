@@ -7,9 +7,10 @@ use crate::ui::output::style::Tone;
 use crate::ui::table::grid::{self, ColumnGroup, GridColumn};
 use crate::ui::table::number::{Heading, column, columns};
 use crate::ui::table::place;
+use crate::ui::table::row_names::RowNames;
 use crate::ui::table::stack::{self, Section};
 use crate::ui::text;
-use crate::ui::text::names::{label, width};
+use crate::ui::text::names::label;
 use crate::ui::text::units::{Digits, counted};
 use ctrace_core::report::ctrack::number;
 use ctrace_core::report::render::rows;
@@ -48,7 +49,7 @@ static SLOWEST: [Heading<CtrackRow>; 2] =
 struct Rows<'a> {
     functions: Vec<&'a FunctionReport>,
     numbers: Vec<&'a CtrackRow>,
-    names: Vec<String>,
+    names: RowNames,
 }
 
 pub(super) fn draw(context: &Context<'_>) -> String {
@@ -85,11 +86,11 @@ impl<'a> Rows<'a> {
         let numbers = indices.iter().filter_map(|&index| ctrack.functions.get(index));
         let known = numbers.filter_map(|row| Some((row.of(&context.report.functions)?, row)));
         let (functions, numbers): (Vec<_>, Vec<_>) = known.unzip();
-        let name = |f: &&FunctionReport| match f.untimed {
+        let name = |f: &FunctionReport| match f.untimed {
             0 => label(f),
             _ => format!("{} {MARK}", label(f)),
         };
-        Self { names: functions.iter().map(name).collect(), functions, numbers }
+        Self { names: RowNames::of(&functions, name), functions, numbers }
     }
 }
 
@@ -107,8 +108,7 @@ const LAYOUTS: [Layout; 3] = [
 ];
 
 fn summary(context: &Context<'_>, rows: &Rows<'_>) -> String {
-    let heading = stack::name_column(&[], 0).width();
-    let longest = rows.names.iter().map(|name| width(name)).fold(heading, usize::max);
+    let longest = rows.names.width(stack::name_column(&RowNames::default(), 0).width());
     let (mut groups, mut room) = (Vec::new(), usize::MAX);
     for layout in &LAYOUTS {
         groups = summary_columns(context, rows, layout);

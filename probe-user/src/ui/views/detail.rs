@@ -7,6 +7,7 @@ use crate::ui::notes::marks::Marks;
 use crate::ui::output::style::Tone;
 use crate::ui::table::grid::{Cell, ColumnGroup, GridColumn};
 use crate::ui::table::number::{self, Heading, columns, is_in_any, is_something, text as text_of};
+use crate::ui::table::row_names::RowNames;
 use crate::ui::table::stack::{self, Section};
 use crate::ui::text::names::label;
 use crate::ui::text::units::{ABSENT, Digits};
@@ -56,7 +57,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let report = context.report;
     let rows = rows::functions(report, context.selection);
     let list: Vec<&FunctionReport> = rows.indices.iter().map(|&i| &report.functions[i]).collect();
-    let names: Vec<String> = list.iter().map(|f| label(f)).collect();
+    let names = RowNames::of(&list, label);
     let marks = Marks::of(report);
     let sections_of = |digits| {
         let mut sections = sections(context, &list, digits);

@@ -128,8 +128,7 @@ fn parts(context: &Context<'_>, frames: &FramesReport) -> String {
         let name = clean(&context.report.name_of(function)).into_owned();
         let room = context.style.width.map_or(usize::MAX, |width| width.saturating_sub(used));
         let short = names::shorten(&name, room.max(LEAST_ROOM));
-        let tone = Tone::of_function(&name);
-        Cell::toned(short, tone)
+        Cell::toned(short, Tone::of(&name, context.report.colour_of(function)))
     };
     let names = GridColumn::left("function", list.iter().map(|part| name(part.function)));
     let names = ColumnGroup::titled(String::new(), vec![names]);
@@ -165,7 +164,8 @@ fn worst(context: &Context<'_>, frames: &FramesReport) -> String {
     });
     let name = |frame: &FrameReport| {
         let name = clean(&context.report.name_of(frame.function)).into_owned();
-        Cell::toned(names::shorten(&name, room), Tone::of_function(&name))
+        let tone = Tone::of(&name, context.report.colour_of(frame.function));
+        Cell::toned(names::shorten(&name, room), tone)
     };
     let mostly = ColumnGroup::untitled(vec![GridColumn::left("mostly in", list.iter().map(name))]);
     grid::draw(&[&numbers, &mostly])

@@ -8,6 +8,7 @@ use crate::ui::table::grid::{self, Cell, ColumnGroup, GridColumn};
 use crate::ui::table::net;
 use crate::ui::table::number::cell;
 use crate::ui::table::plot;
+use crate::ui::table::row_names::RowNames;
 use crate::ui::table::stack;
 use crate::ui::text;
 use crate::ui::text::distinct::shorten_all;
@@ -321,11 +322,10 @@ fn table(
     net: bool,
 ) -> (String, Option<String>) {
     let list: Vec<&FunctionReport> = rows.iter().map(|&at| &context.report.functions[at]).collect();
-    let names: Vec<String> = list.iter().map(|row| names::label(row)).collect();
+    let names = RowNames::of(&list, names::label);
     let works: Vec<bool> = rows.iter().map(|&at| !marks.hardly_works(at)).collect();
     let letters = marks.column(rows);
-    let heading = stack::name_column(&[], 0).width();
-    let longest = names.iter().map(|name| names::width(name)).fold(heading, usize::max);
+    let longest = names.width(stack::name_column(&RowNames::default(), 0).width());
     let mut groups = Vec::new();
     let (mut room, mut drawn) = (usize::MAX, All);
     let layouts = LAYOUTS.iter().filter(|it| it.numbers != More || has_waits(context));

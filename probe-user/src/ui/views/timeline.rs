@@ -157,7 +157,7 @@ fn runs(
         let label = if fits { names::shorten(&name, run.len() - 1) } else { String::new() };
         let named = if fits { format!("▏{label}") } else { String::new() };
         let rest: String = shades.chars().skip(names::width(&named)).collect();
-        let tone = Tone::of_function(&name);
+        let tone = Tone::of(&name, context.report.colour_of(first.function));
         out += &(tone.mark(&named) + &if fits { Tone::Dim } else { tone }.mark(&rest));
     }
     out

@@ -78,8 +78,9 @@ pub(crate) fn table(
         .map_or(usize::MAX, |width| width.saturating_sub(grid::total_width(&[numbers]) + 2));
     let room = room.max("function".len());
     let name = |line: &TreeLine| {
-        let name = context.report.name_of(paths[line.row].function);
-        (clean(&name).into_owned(), behind(line.row))
+        let function = paths[line.row].function;
+        let name = clean(&context.report.name_of(function)).into_owned();
+        (name, context.report.colour_of(function), behind(line.row))
     };
     let functions = forest::cells(lines, name, room);
     let tree = ColumnGroup::untitled(vec![GridColumn::left("function", functions)]);

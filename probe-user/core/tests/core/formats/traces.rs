@@ -205,7 +205,7 @@ fn perfetto_has_the_values_of_calls() {
     let values: Vec<_> = values.into_iter().map(|(_, values)| values).collect();
     assert_eq!(
         values,
-        ["0.25 key=GET \"/a\"", "NaN key=\\u{1b}[2J\u{fffd}", "<unreadable> key=<unreadable>"]
+        ["0.25 key=GET \"/a\"", "NaN key=\\u{1b}[2J\\xff", "<unreadable> key=<unreadable>"]
     );
 }
 

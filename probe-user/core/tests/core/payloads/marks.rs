@@ -125,7 +125,7 @@ fn entries_bring_their_values_into_a_recording() {
     let report = report(&recording, &Query::default());
     let expected = [
         (100, "bytes=-5 is_new=true"),
-        (110, "message=\"\\u001b[2J<b>miss</b> \\\"41\\\"\""),
+        (110, "message=\"\\u{1b}[2J<b>miss</b> \\\"41\\\"\""),
         (120, "value=3"),
     ];
     let expected = expected.map(|(time, values)| (time, values.to_owned()));
