@@ -29,7 +29,8 @@ const BY_PROVIDER: [(&str, &str, &str); 4] = [
         "hotspot",
         "method__entry",
         "methods of Java are in no file. `-u hotspot:method --arg 'hotspot:method: class=1:str[2], \
-         name=3:str[4]'` times them by class and name, if Java was started with -XX:+DTraceMethodProbes",
+         name=3:str[4]'` times them by class and name, if Java was started with -XX:+DTraceMethodProbes \
+         -XX:-Inline",
     ),
 ];
 
@@ -50,6 +51,14 @@ pub(super) fn hint(objects: &[Object]) -> Option<&'static str> {
         functions.any(|function| function.name().starts_with(V8))
     };
     BY_PROVIDER.iter().find_map(of_provider).or_else(|| has_v8().then_some(JAVASCRIPT))
+}
+
+/// Explains why a program has no USDT probes yet, if it loads the interpreter with these later.
+pub(super) fn loaded_later(objects: &[Object]) -> Option<&'static str> {
+    let has = |name: &str| objects.iter().any(|object| object.name().starts_with(name));
+    (has("libjli.so") && !has("libjvm.so")).then_some(
+        "java loads libjvm.so, which has its probes, after its start: add --follow, or attach to the process",
+    )
 }
 
 #[cfg(test)]

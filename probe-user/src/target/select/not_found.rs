@@ -118,7 +118,11 @@ impl NotFound {
             candidates: probes.len(),
             searched: searched.iter().map(|object| object.name().to_string()).collect(),
             inlined: None,
-            hints: broken.into_iter().chain(object_hint(pattern, objects, &searched)).collect(),
+            hints: broken
+                .into_iter()
+                .chain(languages::loaded_later(objects).map(str::to_owned))
+                .chain(object_hint(pattern, objects, &searched))
+                .collect(),
         }
     }
 
