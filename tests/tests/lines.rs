@@ -56,13 +56,25 @@ fn objects(lines: &str) -> Vec<Value> {
     lines.lines().map(|line| serde_json::from_str(line).expect("an object")).collect()
 }
 
+/// Returns a value as lines have it: what would drive a terminal is escaped as in names, and a byte that is
+/// not UTF-8 has one backslash.
+fn in_line(value: &Value) -> String {
+    let Some(text) = value.as_str() else { return value.to_string() };
+    let escaped = text.chars().map(|c| match c {
+        '"' | '\\' => format!("\\{c}"),
+        c if c.is_control() => c.escape_unicode().to_string(),
+        c => c.to_string(),
+    });
+    format!("\"{}\"", escaped.collect::<String>()).replace("\\\\xff", "\\xff")
+}
+
 #[test]
 fn a_line_has_what_the_program_tells_of_the_call() {
     let env = or_skip!(gate::live(Link::Session));
     let (told, lines) = of_values(&env, &[]);
     let shown = |call: &Told| {
         let values = &call.values;
-        let value = |name: &str| values.get(name).map_or("<unreadable>".into(), Value::to_string);
+        let value = |name: &str| values.get(name).map_or("<unreadable>".into(), in_line);
         match &*call.function {
             "mixed" => format!(
                 "mixed(number={}, key={}) = {} <",

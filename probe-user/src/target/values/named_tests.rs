@@ -19,8 +19,7 @@ const C: &str = r#"
         struct head head;
         struct request *next;
     };
-    struct pair { long a; double b; };
-    struct large { long all[5]; };
+    struct pair { long a; double b; }; struct large { long all[5]; };
     typedef struct request *handle_t;
     #define F(name, ...) __attribute__((noinline)) long name(__VA_ARGS__)
     F(handle, handle_t req, double x, bool is_last, const char *key, enum level level, char c)
@@ -29,16 +28,13 @@ const C: &str = r#"
         { return p.a + (long)p.b + l.all[1] + n + (long)big + s; }
     F(many, long a, long b, long c, long d, long e, long f, struct request *g, float h, int8_t i)
         { return a + b + c + d + e + f + g->len + (long)h + i; }
-    struct bits { long a; unsigned b : 3; };
-    F(odd, struct bits b, int n) { return b.a + n; }
+    struct bits { long a; unsigned b : 3; }; F(odd, struct bits b, int n) { return b.a + n; }
     __attribute__((noinline)) struct large make(int seed) { struct large l = {{seed}}; return l; }
     __attribute__((noinline)) const char *name(void) { return "x"; }
     __attribute__((noinline)) void nothing(int n) { __asm__ volatile("" :: "r"(n)); }
     int main(int argc, char **argv) {
-        nothing(argc);
-        struct request r = {.len = argc};
-        struct pair p = {argc, argc};
-        r.next = &r;
+        nothing(argc); struct request r = {.len = argc};
+        struct pair p = {argc, argc}; r.next = &r;
         return handle(&r, argc, argc, argv[0], argc, argc) + make(argc).all[0] + name()[0]
             + odd((struct bits){argc, 1}, argc) + wide(p, make(argc), argc, argc, argc) + many(1, 2, 3, 4, 5, argc, &r, argc, argc);
     }
@@ -276,8 +272,8 @@ fn what_cannot_be_read_says_why() {
         ),
         (
             "handle",
-            "req->size",
-            "`req` has no member `size`; there are len, weight, bits, head, next".into(),
+            "req->x",
+            "`req` has no member `x`; there are len, weight, bits, head, next".into(),
         ),
         ("handle", "key->a", "`key` is no structure and points to none".into()),
         (
