@@ -62,6 +62,7 @@ fn in_line(value: &Value) -> String {
     let Some(text) = value.as_str() else { return value.to_string() };
     let escaped = text.chars().map(|c| match c {
         '"' | '\\' => format!("\\{c}"),
+        '\t' => "\\t".to_owned(),
         c if c.is_control() => c.escape_unicode().to_string(),
         c => c.to_string(),
     });
