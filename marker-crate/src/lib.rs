@@ -82,7 +82,7 @@
 //! - A scope may end in another function than it began in, but not on another thread.
 //! - When the linker drops a function with a `usdt!` in it, the probe's note stays, with the
 //!   address 0.
-//! - Texts of a scope are limited to 255 bytes of the name, 191 of the file, 63 of the group. The
+//! - Texts of a scope are limited to 255 bytes of the name, 191 of the file (187 with a colour), 63 of the group. The
 //!   end of a longer text is kept. With values, 127 bytes are for the name, and as many for their
 //!   names and units.
 //! - The arguments of values and of messages are computed only while the marker is on.

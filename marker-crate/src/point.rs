@@ -98,8 +98,9 @@ macro_rules! plot {
 /// frame!("audio", group = "sound");
 /// ```
 ///
-/// ctrace counts frame marks, and shows them in lines and as instants in Perfetto. A mark has no duration:
-/// `ctrace --frame`, which compares frames, needs a [`scope!`](crate::scope) around each frame instead.
+/// ctrace counts frame marks, and shows them in lines and as instants in Perfetto. `ctrace report --frame` takes
+/// the times between them as frames. Where time passes between frames, use
+/// [`frame_scope!`](crate::frame_scope).
 ///
 /// **Cost:** dormant, that of a dormant scope; active, about that of two `rdtsc`. **Signals:** may
 /// be used in a handler.
