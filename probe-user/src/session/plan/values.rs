@@ -217,9 +217,10 @@ impl Values {
             values.infos.push(ValueInfo::new(name.as_str(), of.kind()));
         }
         // The lengths of texts are words behind those that are shown.
-        let mut next = values.infos.len() as u8;
+        let first = values.infos.len() as u8;
         let infos = values.infos.iter_mut().zip(lengths);
-        for (info, place) in infos.filter_map(|(info, place)| Some((info, usize::from(place?)))) {
+        let with_length = infos.filter_map(|(info, place)| Some((info, usize::from(place?))));
+        for (next, (info, place)) in (first..).zip(with_length) {
             let read = sites.iter().zip(&parsed).map(|(site, arguments)| {
                 let argument = arguments.get(place).ok_or(Unread::Missing)?;
                 variables.number(site, argument).map(|number| number.operand)
@@ -230,7 +231,6 @@ impl Values {
                 sources.push((read.unwrap_or(Operand::NOWHERE), ValueForm::Word));
             }
             info.length_at = Some(next);
-            next += 1;
         }
         values.finish(sources, unread)
     }

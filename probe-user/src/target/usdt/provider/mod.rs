@@ -36,10 +36,13 @@ pub(crate) struct Declared {
     pub(crate) of: Option<Type>,
 }
 
+/// A provider, and a probe of it.
+type ProbeName = (Arc<str>, Arc<str>);
+
 /// The arguments of all probes of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProviderFile {
-    probes: HashMap<(Arc<str>, Arc<str>), Arc<[Declared]>>,
+    probes: HashMap<ProbeName, Arc<[Declared]>>,
 }
 
 /// The reason why a file is of no use.
