@@ -4,6 +4,7 @@
 
 mod artifacts;
 mod bench;
+mod browser;
 mod build;
 mod demo;
 mod dist;
@@ -19,6 +20,7 @@ mod skips;
 mod summary;
 mod symbols;
 mod test;
+mod timeline;
 mod vm;
 
 use clap::{Parser, Subcommand};
@@ -45,7 +47,7 @@ enum Chore {
     Test(test::Options),
     /// Run the checks under Debian's kernels in virtual machines
     VmTest(vm::Options),
-    /// Draw docs/screen.svg, the picture in the README
+    /// Draw docs/screen.svg and docs/timeline.svg, the pictures in the README
     Picture(picture::Options),
     /// Measure what tracing costs, beside other tools
     Bench(bench::Options),

@@ -35,6 +35,9 @@ pub(crate) struct Options {
     /// Write the table to docs/overhead.md
     #[arg(long)]
     write: bool,
+    /// ui: the sizes of recordings, such as 1G, which takes some 5 GB of disk and half an hour
+    #[arg(long, value_name = "CALLS", value_delimiter = ',', default_value = "20M,100M", value_parser = ui::calls)]
+    calls: Vec<u64>,
 }
 
 /// A line of the table.
@@ -60,30 +63,34 @@ impl Row {
     }
 }
 
-type Bench = fn() -> Result<Vec<Row>>;
+type Bench = fn(&Options) -> Result<Vec<Row>>;
 
 const BENCHES: &[(&str, Bench)] = &[
-    ("attach", attach::run),
-    ("call", call::run),
-    ("throughput", throughput::run),
-    ("engine", engine::run),
-    ("exports", exports::run),
-    ("fleet", fleet::run),
-    ("ui", ui::run),
-    ("footprint", footprint::run),
-    ("daemon", daemon::run),
-    ("marker-cost", marker::cost),
-    ("marker-peers", marker::peers),
-    ("marker-rate", marker::rate),
-    ("marker-burst", marker::burst),
-    ("marker-arm", marker::arm),
-    ("recording", recording::run),
-    ("real-redis", real::redis),
-    ("real-postgres", real::postgres),
-    ("real-nginx", real::nginx),
-    ("real-python", real::python),
-    ("real-unwinding", real::unwinding),
-    ("real-exits", real::exits),
+    ("attach", |_| attach::run()),
+    ("call", |_| call::run()),
+    ("throughput", |_| throughput::run()),
+    ("engine", |_| engine::run()),
+    ("exports", |_| exports::run()),
+    ("fleet", |_| fleet::run()),
+    ("ui-server", ui::served),
+    ("ui-page", ui::page),
+    ("ui-tracy", ui::tracy),
+    ("ui-perfetto", ui::perfetto),
+    ("ui-speedscope", ui::speedscope),
+    ("footprint", |_| footprint::run()),
+    ("daemon", |_| daemon::run()),
+    ("marker-cost", |_| marker::cost()),
+    ("marker-peers", |_| marker::peers()),
+    ("marker-rate", |_| marker::rate()),
+    ("marker-burst", |_| marker::burst()),
+    ("marker-arm", |_| marker::arm()),
+    ("recording", |_| recording::run()),
+    ("real-redis", |_| real::redis()),
+    ("real-postgres", |_| real::postgres()),
+    ("real-nginx", |_| real::nginx()),
+    ("real-python", |_| real::python()),
+    ("real-unwinding", |_| real::unwinding()),
+    ("real-exits", |_| real::exits()),
 ];
 
 /// Benchmarks that start so have packages of their own.
@@ -114,7 +121,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
             continue;
         }
         eprintln!("{name} …");
-        for row in bench().with_context(|| format!("benchmark {name}"))? {
+        for row in bench(options).with_context(|| format!("benchmark {name}"))? {
             let mark = match row.met {
                 None => "",
                 Some(true) => "met",

@@ -168,7 +168,7 @@ fn is_gone(pid: u32) -> bool {
     stat.rsplit(") ").next().is_some_and(|state| state.starts_with('Z'))
 }
 
-fn peak(pid: u32) -> Option<u64> {
+pub(super) fn peak(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().trim_end_matches(" kB").trim().parse().ok()

@@ -15,6 +15,8 @@ const HOLD_NS: u64 = 100_000_000;
 const SELDOM: usize = 1_000;
 /// As many values as `load` has.
 const VALUES: usize = 2;
+/// The process of all threads.
+pub(crate) const PID: u32 = 4_000;
 const FUNCTIONS: [&str; 5] = ["handle", "parse", "work", "step", "load"];
 
 pub(crate) struct Trace {
@@ -47,13 +49,7 @@ impl Trace {
                 random ^= random >> 7;
                 random ^= random << 17;
                 ts += 300 + (random & 511);
-                let mut record = [0; RECORD_LEN];
-                record[..8].copy_from_slice(&ts.to_le_bytes());
-                record[8..16].copy_from_slice(&(sp - depth * 96).to_le_bytes());
-                record[16..20].copy_from_slice(&4_000_u32.to_le_bytes());
-                record[20..24].copy_from_slice(&(4_000 + cpu as u32).to_le_bytes());
-                record[24..28].copy_from_slice(&probe.to_le_bytes());
-                record[28] = kind as u8;
+                let record = event_of(ts, sp - depth * 96, PID + cpu as u32, probe, kind);
                 ring.push(&record);
                 if kind == Kind::Enter && FUNCTIONS[probe as usize] == "load" && loads == Some(true)
                 {
@@ -128,8 +124,8 @@ impl Trace {
     pub(crate) fn record(&self) -> Vec<u8> {
         let mut engine =
             Self::engine_with(EngineConfig { record: true, ..EngineConfig::default() });
-        for tid in [4_000, 4_001] {
-            engine.name_thread(Pid(4_000), Tid(tid), "worker");
+        for tid in [PID, PID + 1] {
+            engine.name_thread(Pid(PID), Tid(tid), "worker");
         }
         let host = Host { name: "machine".to_owned(), ..Host::default() };
         let start = Start { host, ..Start::default() };
@@ -176,6 +172,18 @@ impl Ring {
             _ => batch.push(Run { length: record.len(), bytes: record.to_vec() }),
         }
     }
+}
+
+/// Returns the record of an event, as an eBPF program writes it.
+pub(crate) fn event_of(ts: u64, sp: u64, tid: u32, probe: u32, kind: Kind) -> [u8; RECORD_LEN] {
+    let mut record = [0; RECORD_LEN];
+    record[..8].copy_from_slice(&ts.to_le_bytes());
+    record[8..16].copy_from_slice(&sp.to_le_bytes());
+    record[16..20].copy_from_slice(&PID.to_le_bytes());
+    record[20..24].copy_from_slice(&tid.to_le_bytes());
+    record[24..28].copy_from_slice(&probe.to_le_bytes());
+    record[28] = kind as u8;
+    record
 }
 
 /// The record of an event's values, as an eBPF program writes it behind the event.

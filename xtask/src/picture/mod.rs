@@ -1,7 +1,9 @@
-//! `cargo xtask picture`: draws the README's picture from a small recording. The gate draws it again,
-//! so it always shows what ctrace prints.
+//! `cargo xtask picture`: draws the README's pictures from a small recording: a report, and the timeline. The
+//! gate draws them again, so they always show what ctrace prints and draws.
 
-use crate::paths;
+mod timeline;
+
+use crate::{machine, paths};
 use anstyle_svg::Term;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -22,20 +24,33 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     if options.record {
         record()?;
     }
-    std::fs::write(picture(), draw(&paths::tested())?)?;
-    println!("{}", picture().display());
+    for (name, drawn) in pictures(&paths::tested())? {
+        let file = paths::root().join(name);
+        std::fs::write(&file, drawn)?;
+        println!("{}", file.display());
+    }
     Ok(())
 }
 
-/// Fails if the picture is not what this ctrace prints.
+/// Fails if a picture is not what this ctrace prints or draws.
 pub(crate) fn check(ctrace: &Path) -> Result<()> {
-    let kept = std::fs::read_to_string(picture()).context("docs/screen.svg")?;
-    ensure!(kept == draw(ctrace)?, "docs/screen.svg is stale: run `cargo xtask picture`");
+    for (name, drawn) in pictures(ctrace)? {
+        let kept = std::fs::read_to_string(paths::root().join(name)).context(name)?;
+        ensure!(kept == drawn, "{name} is stale: run `cargo xtask picture`");
+    }
     Ok(())
 }
 
-fn picture() -> PathBuf {
-    paths::root().join("docs/screen.svg")
+/// Draws the pictures. Without Chromium there is no timeline among them.
+fn pictures(ctrace: &Path) -> Result<Vec<(&'static str, String)>> {
+    let mut pictures = vec![("docs/screen.svg", screen(ctrace)?)];
+    match machine::which("chromium") {
+        Some(_) => pictures.push(("docs/timeline.svg", timeline::draw(ctrace, &recording())?)),
+        None => {
+            eprintln!("skipped: docs/timeline.svg is drawn by chromium, which is not installed")
+        }
+    }
+    Ok(pictures)
 }
 
 fn recording() -> PathBuf {
@@ -54,7 +69,7 @@ fn record() -> Result<()> {
     Ok(())
 }
 
-fn draw(ctrace: &Path) -> Result<String> {
+fn screen(ctrace: &Path) -> Result<String> {
     let prompt = "$ sudo ctrace run -f '*' -- ./demo\n";
     let mut command = Command::new(ctrace);
     command.args(["report", "--color", "always"]).arg(recording());
