@@ -2,7 +2,9 @@
 // Texts have a fixed width, so that the picture does not depend on the fonts of a machine.
 
 reportSeen(async (seen) => {
-  const [WIDTH, LETTER] = [1000, 6.2];
+  const [WIDTH, LETTER] = [1000, 6.6];
+  // The part of the recording that is shown: calls with names, and some that are too narrow for one.
+  const [FROM, TO] = [0.105, 0.135];
   const short = (number) => String(Math.round(number * 10) / 10);
   const safe = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
   const text = (x, y, size, colour, what) =>
@@ -88,7 +90,7 @@ reportSeen(async (seen) => {
   };
   await drawn();
   page.resized();
-  page.view.show(0, page.about.length_ns);
+  page.view.show(FROM * page.about.length_ns, TO * page.about.length_ns);
   page.change();
   await drawn();
   const { ground, text: ink, dim } = page.painter.theme;
@@ -96,14 +98,14 @@ reportSeen(async (seen) => {
   const names = [...byId('names').children].map((name) => {
     const top = Number.parseFloat(name.style.top);
     const [who, more] = [name.firstChild.textContent, name.querySelector('span').textContent];
-    return text(6, top + 12, 12, ink, who) + text(14 + who.length * 7, top + 12, 12, dim, more);
+    return text(6, top + 12, 12, ink, who) + text(14 + who.length * 7.5, top + 12, 12, dim, more);
   });
   const part = (id, top) => `<g transform="translate(0,${top})">\n${notes.get(id).parts.join('\n')}\n</g>`;
   seen.svg = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${head + height}" width="${WIDTH}" height="${head + height}" font-family="system-ui, sans-serif">`,
     `<rect width="100%" height="100%" fill="rgb(${ground.join(',')})"/>`,
     text(6, 16, 13, ink, byId('program').textContent),
-    text(14 + byId('program').textContent.length * 8, 16, 12, dim, byId('status').textContent),
+    text(16 + byId('program').textContent.length * 9, 16, 12, dim, byId('status').textContent),
     `<g transform="translate(0,${head})">`,
     part('ruler', 0),
     part('picture', RULER),

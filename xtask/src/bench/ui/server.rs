@@ -45,7 +45,7 @@ pub(super) fn rows(recording: &Made, before: Option<f64>) -> Result<(Vec<Row>, f
     recording.cool()?;
     let begin = Instant::now();
     let server = Server::start(&paths::ctrace(), &recording.file(), &[])?;
-    let mut client = Client::new(&server.url)?;
+    let client = Client::new(&server.url)?;
     let about = client.about()?;
     let length = recording.length;
     let (rows, count) = all_rows(&about);
