@@ -28,7 +28,8 @@ const FLAGS: &[&str] = &[
     "--disable-features=SpareRendererForSitePerProcess",
     // WebGL without a graphics processor.
     "--enable-unsafe-swiftshader",
-    "--window-size=1920,1080",
+    // The page has 1920×1080 of it.
+    "--window-size=1920,1223",
 ];
 /// The time in which a browser has a process for the page.
 const STARTS: Duration = Duration::from_secs(20);

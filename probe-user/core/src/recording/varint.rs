@@ -22,8 +22,27 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Result<u64, RecordError> {
             *bytes = rest;
             Ok(u64::from(low & 0x7f) | u64::from(high) << 7)
         }
-        _ => take_long(bytes),
+        _ => match bytes.first_chunk() {
+            Some(word) => take_within(bytes, u64::from_le_bytes(*word)),
+            None => take_long(bytes),
+        },
     }
+}
+
+/// Removes a number of which `word` has the first eight bytes.
+fn take_within(bytes: &mut &[u8], word: u64) -> Result<u64, RecordError> {
+    // The place of the first byte after which no other follows.
+    let ends = !word & 0x8080_8080_8080_8080;
+    let length = (ends.trailing_zeros() / 8 + 1) as usize;
+    if length > 8 {
+        return take_long(bytes);
+    }
+    *bytes = &bytes[length..];
+    let kept = word & u64::MAX >> (64 - 8 * length);
+    // Seven bits of each byte, then those of two bytes and of four side by side.
+    let pairs = kept & 0x007f_007f_007f_007f | (kept & 0x7f00_7f00_7f00_7f00) >> 1;
+    let fours = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+    Ok(fours & 0x0fff_ffff | (fours & 0x0fff_ffff_0000_0000) >> 4)
 }
 
 fn take_long(bytes: &mut &[u8]) -> Result<u64, RecordError> {

@@ -71,6 +71,10 @@ export class Painter {
     this.css = [];
     /** @type {string[]} */
     this.inks = [];
+    /** The colours of pixels by function, as far as they were needed, and the theme that they are of. @type {Uint32Array[]} */
+    this.shades = [];
+    /** @type {Theme | null} */
+    this.shadesOf = null;
     this.know(about);
     this.lines = document.createElement('canvas');
     /** Functions that are not dimmed; null if none is. @type {Set<number> | null} */
@@ -84,6 +88,7 @@ export class Painter {
   know({ colours, functions, short }) {
     if (colours.length === this.colours.length) return;
     this.colours = colours;
+    this.shades = [];
     this.names = functions.map(({ name }, id) => forms(name, short[id] ?? name));
     this.css = colours.map((colour) => css(colour));
     this.inks = colours.map(ink);
@@ -139,6 +144,7 @@ export class Painter {
   #lines(view, scale, picture, found, ratio) {
     const width = this.canvas.width;
     if (!found.length || !width) return;
+    if (this.shadesOf !== this.theme) [this.shades, this.shadesOf] = [[], this.theme];
     const image = new ImageData(width, found.length);
     const pixels = new Uint32Array(image.data.buffer);
     const shares = new Uint8Array(width);
@@ -186,11 +192,23 @@ export class Painter {
    * @param {number} timed
    */
   #shade(id, share, timed) {
+    const isDim = this.chosen !== null && !this.chosen.has(id);
+    const known = this.shades[id] ??= new Uint32Array(1024);
+    return known[share << 2 | (timed ? 2 : 0) | (isDim ? 1 : 0)] ||= this.#mixed(id, share, timed, isDim);
+  }
+
+  /**
+   * @param {number} id
+   * @param {number} share of 255
+   * @param {number} timed
+   * @param {boolean} isDim
+   */
+  #mixed(id, share, timed, isDim) {
     const [r, g, b] = this.colours[id] ?? [128, 128, 128];
     const [R, G, B] = this.theme.ground;
     let part = 0.3 + 0.7 * share / 255;
     if (!timed) part *= 0.45;
-    if (this.chosen && !this.chosen.has(id)) part *= 0.2;
+    if (isDim) part *= 0.2;
     const mix = (/** @type {number} */ colour, /** @type {number} */ ground) =>
       Math.round(ground + (colour - ground) * part);
     return (255 << 24 | mix(b, B) << 16 | mix(g, G) << 8 | mix(r, R)) >>> 0;

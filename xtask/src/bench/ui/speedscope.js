@@ -11,12 +11,17 @@ reportSeen(async (seen) => {
   });
   await bench.frame();
   seen.loaded = performance.now();
-  const area = ({ clientWidth, clientHeight }) => clientWidth * clientHeight;
-  const [canvas] = [...document.querySelectorAll('canvas')].filter((canvas) => canvas.closest('body > div'))
-    .map((canvas) => canvas.parentElement).sort((one, other) => area(other) - area(one)).slice(0, 1);
-  Object.assign(seen, await bench.zoom(5, 80, (direction, place) => {
-    const box = canvas.getBoundingClientRect();
-    const at = { clientX: box.left + place * box.width, clientY: box.top + box.height / 2 };
-    canvas.dispatchEvent(new WheelEvent('wheel', { deltaY: 8 * direction, ctrlKey: true, ...at, bubbles: true, cancelable: true }));
-  }));
+  const wheel = (deltaY, place) => {
+    const at = { clientX: place * innerWidth, clientY: 0.4 * innerHeight };
+    const more = { deltaY, ctrlKey: true, ...at, bubbles: true, cancelable: true };
+    document.elementFromPoint(at.clientX, at.clientY).dispatchEvent(new WheelEvent('wheel', more));
+  };
+  // The overview above shows what part is visible.
+  const look = () => [...document.querySelectorAll('canvas')].map((canvas) => canvas.getContext('2d') && canvas.toDataURL()).join();
+  const whole = look();
+  wheel(-8, 0.3);
+  await bench.frame();
+  await bench.frame();
+  if (look() === whole) throw new Error('the wheel does not zoom');
+  Object.assign(seen, await bench.zoom(5, 80, (direction, place) => wheel(8 * direction, place)));
 });
