@@ -20,7 +20,7 @@ macro_rules! file {
 }
 
 /// All files; the first is the page itself.
-const FILES: [PageFile; 22] = [
+const FILES: [PageFile; 23] = [
     file!("index.html", "text/html; charset=utf-8"),
     file!("style.css", "text/css; charset=utf-8"),
     file!("icon.svg", "image/svg+xml"),
@@ -37,6 +37,7 @@ const FILES: [PageFile; 22] = [
     file!("keys.js", SCRIPT),
     file!("lit.js", SCRIPT),
     file!("lost.js", SCRIPT),
+    file!("names.js", SCRIPT),
     file!("panel.js", SCRIPT),
     file!("pointer.js", SCRIPT),
     file!("points.js", SCRIPT),

@@ -3,11 +3,12 @@
 import { Address } from './address.js';
 import * as data from './data.js';
 import { Painter, ruler, theme } from './draw.js';
-import { byId, calls, count, duration, element, idBesideName } from './format.js';
+import { byId, calls, count, duration, element } from './format.js';
 import { Frames } from './frames.js';
 import { Lit } from './lit.js';
 import { Keys } from './keys.js';
 import { FIRST, Live } from './live.js';
+import { Names } from './names.js';
 import { Pointer } from './pointer.js';
 import { showCall, showDurations, showHits, showLit, showMessages, showRange, showText } from './panel.js';
 import { Points } from './points.js';
@@ -34,6 +35,7 @@ export class Page {
     this.pointer = new Pointer(this);
     this.stage = byId('stage');
     this.panel = byId('panel');
+    this.names = new Names(byId('names'));
     this.ruler = /** @type {HTMLCanvasElement} */ (byId('ruler'));
     this.canvas = /** @type {HTMLCanvasElement} */ (byId('picture'));
     this.painter = new Painter(this.canvas, about);
@@ -151,21 +153,9 @@ export class Page {
     this.points?.draw(this.painter.context, this.painter.theme);
     ruler(this.ruler, this.view, this.lit ? this.lit.strip : this.search.found, this.painter.theme);
     this.frames.draw(this.painter.theme);
-    this.drawNames();
+    this.names.draw(this.rows.visibleTracks(this.view.scroll, this.height), this.view.scroll);
     this.drawRange();
     document.documentElement.dataset.ready = String(!this.asking && !this.points?.isAsking && !this.lit?.asking);
-  }
-
-  drawNames() {
-    const names = byId('names');
-    const tracks = this.rows.visibleTracks(this.view.scroll, this.height);
-    names.replaceChildren(...tracks.map((track) => {
-      const label = element('div', track.thread.name || 'thread');
-      label.append(element('span', `${idBesideName(track.thread)} · ${calls(track.thread.calls)}`));
-      const top = Math.min(Math.max(track.top - this.view.scroll, 0), track.bottom - this.view.scroll - 16);
-      label.style.top = `${RULER + top}px`;
-      return label;
-    }));
   }
 
   drawRange() {

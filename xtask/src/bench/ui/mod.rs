@@ -29,7 +29,7 @@ pub(super) fn calls(text: &str) -> Result<u64, String> {
     };
     let number: f64 = number.parse().map_err(|_| format!("{text} is no number of calls"))?;
     match number * unit {
-        calls if calls >= 1.0 && calls < 1e11 => Ok(calls as u64),
+        calls if (1.0..1e11).contains(&calls) => Ok(calls as u64),
         _ => Err(format!("{text} is no number of calls from 1 to 100G")),
     }
 }
