@@ -73,7 +73,7 @@ inline std::string why_there_are_none(ctrack_c1::reply what) {
     case ctrack_c1::reply::too_often:
         return "ctrack: no numbers here: the program asks ctrace too often. The next results have them";
     case ctrack_c1::reply::no_calls:
-        return "ctrack: no numbers here: ctrace has found no room for all calls. Its report has some of them";
+        return "ctrack: no numbers here: ctrace does not have all calls. Its report says what it has";
     default:
         return "ctrack: no numbers here, as no ctrace traces these scopes and gives the program its numbers: `run` "
                "and `attach` do, without --interval and --budget" + from_outside;
@@ -125,30 +125,28 @@ class ctrack_result {
     }
 
     template <typename StreamType> void get_summary_table(StreamType &stream, bool use_color = false) {
-        using namespace ctrack_c1;
-        if (what != reply::tables) {
+        if (what != ctrack_c1::reply::tables) {
             stream << why_there_are_none(what) << "\n";
             return;
         }
-        const colours *const palette = use_color ? &green : nullptr;
-        text_table times({"Start", "End", "time total", "time ctracked", "time ctracked %"}, palette);
-        times.add({text_of(tables.start_time), text_of(tables.end_time), text_of(tables.time_total),
-                   text_of(tables.time_ctracked), text_of(percent_of(sum_time_active_exclusive), "%")});
+        const ctrack_c1::colours *const palette = use_color ? &ctrack_c1::green : nullptr;
+        ctrack_c1::text_table times({"Start", "End", "time total", "time ctracked", "time ctracked %"}, palette);
+        times.add({ctrack_c1::text_of(tables.start_time), ctrack_c1::text_of(tables.end_time), ctrack_c1::text_of(tables.time_total),
+                   ctrack_c1::text_of(tables.time_ctracked), ctrack_c1::text_of(percent_of(sum_time_active_exclusive), "%")});
         times.print(stream);
-        text_table functions({"filename", "function", "line", "calls", "ae" + center_intervall_str + "%", "ae[0-100]%",
+        ctrack_c1::text_table functions({"filename", "function", "line", "calls", "ae" + center_intervall_str + "%", "ae[0-100]%",
                               "time ae[0-100]", "time a[0-100]"}, palette);
         for (const summary_row &row : tables.summary.rows)
-            functions.add({text_of_file(row.filename), row.function_name, std::to_string(row.line),
-                           std::to_string(row.calls), text_of(row.percent_ae_bracket, "%"),
-                           text_of(row.percent_ae_all, "%"), text_of(row.time_ae_all), text_of(row.time_a_all)});
+            functions.add({ctrack_c1::text_of_file(row.filename), row.function_name, std::to_string(row.line),
+                           std::to_string(row.calls), ctrack_c1::text_of(row.percent_ae_bracket, "%"),
+                           ctrack_c1::text_of(row.percent_ae_all, "%"), ctrack_c1::text_of(row.time_ae_all), ctrack_c1::text_of(row.time_a_all)});
         functions.print(stream);
     }
 
     // As in CTRACK, the rows come in reverse order unless `reverse_vector` is true.
     template <typename StreamType>
     void get_detail_table(StreamType &stream, bool use_color = false, bool reverse_vector = false) {
-        using namespace ctrack_c1;
-        if (what != reply::tables) {
+        if (what != ctrack_c1::reply::tables) {
             stream << why_there_are_none(what) << "\n";
             return;
         }
@@ -185,34 +183,33 @@ class ctrack_result {
     }
 
     void add(const ctrack_c1::row &told) {
-        using namespace ctrack_c1;
-        const auto ns = [&](number of) {
+        const auto ns = [&](ctrack_c1::number of) {
             return std::chrono::nanoseconds{static_cast<std::int64_t>(told.numbers[of])};
         };
-        const auto count = [&](number of) { return static_cast<int>(told.numbers[of]); };
+        const auto count = [&](ctrack_c1::number of) { return static_cast<int>(told.numbers[of]); };
         detail_stats row;
         row.filename = told.file;
         row.function_name = told.name;
         row.line = count(ctrack_c1::line);
-        row.time_acc = ns(time_acc);
-        row.sd = ns(sd);
-        std::memcpy(&row.cv, &told.numbers[cv], sizeof row.cv);
-        row.calls = count(calls);
-        row.threads = count(threads);
-        row.percent_ae_bracket = percent_of(told.numbers[center_active_exclusive]);
-        row.percent_ae_all = percent_of(told.numbers[active_exclusive]);
-        row.time_ae_all = ns(active_exclusive);
-        row.time_a_all = ns(active);
-        row.fastest_min = ns(fastest_min);
-        row.fastest_mean = ns(fastest_mean);
-        row.center_min = ns(center_min);
-        row.center_mean = ns(center_mean);
-        row.center_med = ns(center_median);
-        row.center_time_a = ns(center_active);
-        row.center_time_ae = ns(center_active_exclusive);
-        row.center_max = ns(center_max);
-        row.slowest_mean = ns(slowest_mean);
-        row.slowest_max = ns(slowest_max);
+        row.time_acc = ns(ctrack_c1::time_acc);
+        row.sd = ns(ctrack_c1::sd);
+        std::memcpy(&row.cv, &told.numbers[ctrack_c1::cv], sizeof row.cv);
+        row.calls = count(ctrack_c1::calls);
+        row.threads = count(ctrack_c1::threads);
+        row.percent_ae_bracket = percent_of(told.numbers[ctrack_c1::center_active_exclusive]);
+        row.percent_ae_all = percent_of(told.numbers[ctrack_c1::active_exclusive]);
+        row.time_ae_all = ns(ctrack_c1::active_exclusive);
+        row.time_a_all = ns(ctrack_c1::active);
+        row.fastest_min = ns(ctrack_c1::fastest_min);
+        row.fastest_mean = ns(ctrack_c1::fastest_mean);
+        row.center_min = ns(ctrack_c1::center_min);
+        row.center_mean = ns(ctrack_c1::center_mean);
+        row.center_med = ns(ctrack_c1::center_median);
+        row.center_time_a = ns(ctrack_c1::center_active);
+        row.center_time_ae = ns(ctrack_c1::center_active_exclusive);
+        row.center_max = ns(ctrack_c1::center_max);
+        row.slowest_mean = ns(ctrack_c1::slowest_mean);
+        row.slowest_max = ns(ctrack_c1::slowest_max);
         row.fastest_range = settings.non_center_percent;
         row.slowest_range = 100 - settings.non_center_percent;
         tables.summary.rows.push_back({row.filename, row.function_name, row.line, row.calls, row.percent_ae_bracket,
@@ -222,22 +219,21 @@ class ctrack_result {
 
     template <typename StreamType>
     void print_details(StreamType &stream, const detail_stats &row, bool use_color) const {
-        using namespace ctrack_c1;
-        const colours *const palette = use_color ? &blue : nullptr;
+        const ctrack_c1::colours *const palette = use_color ? &ctrack_c1::blue : nullptr;
         std::ostringstream variation;
         variation << row.cv;
-        text_table sums({"filename", "function", "line", "time acc", "sd", "cv", "calls", "threads"}, palette);
-        sums.add({text_of_file(row.filename), row.function_name, std::to_string(row.line), text_of(row.time_acc),
-                  text_of(row.sd), variation.str(), std::to_string(row.calls), std::to_string(row.threads)});
+        ctrack_c1::text_table sums({"filename", "function", "line", "time acc", "sd", "cv", "calls", "threads"}, palette);
+        sums.add({ctrack_c1::text_of_file(row.filename), row.function_name, std::to_string(row.line), ctrack_c1::text_of(row.time_acc),
+                  ctrack_c1::text_of(row.sd), variation.str(), std::to_string(row.calls), std::to_string(row.threads)});
         sums.print(stream);
-        text_table parts({"min", "mean", "min", "mean", "med", "time a", "time ae", "max", "mean", "max"}, palette,
+        ctrack_c1::text_table parts({"min", "mean", "min", "mean", "med", "time a", "time ae", "max", "mean", "max"}, palette,
                          {{"fastest[0-" + std::to_string(row.fastest_range) + "]%", 2},
                           {"center" + center_intervall_str + "%", 6},
                           {"slowest[" + std::to_string(row.slowest_range) + "-100]%", 2}});
-        parts.add({text_of(row.fastest_min), text_of(row.fastest_mean), text_of(row.center_min),
-                   text_of(row.center_mean), text_of(row.center_med), text_of(row.center_time_a),
-                   text_of(row.center_time_ae), text_of(row.center_max), text_of(row.slowest_mean),
-                   text_of(row.slowest_max)});
+        parts.add({ctrack_c1::text_of(row.fastest_min), ctrack_c1::text_of(row.fastest_mean), ctrack_c1::text_of(row.center_min),
+                   ctrack_c1::text_of(row.center_mean), ctrack_c1::text_of(row.center_med), ctrack_c1::text_of(row.center_time_a),
+                   ctrack_c1::text_of(row.center_time_ae), ctrack_c1::text_of(row.center_max), ctrack_c1::text_of(row.slowest_mean),
+                   ctrack_c1::text_of(row.slowest_max)});
         parts.print(stream);
         stream << "\n";
     }

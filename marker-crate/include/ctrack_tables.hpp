@@ -21,6 +21,7 @@
 #define CTRACK_ASKS_ 0
 #endif
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
@@ -73,13 +74,16 @@ struct answer {
 
 // The time from which on calls count: the end of the last answer, or the time at which the program cleared its
 // results, in nanoseconds and, if it is known, on the clock of scopes. 0: none.
+//
+// A thread that asks waits for others, and may be gone in a forked child: nobody waits for the lock.
 struct period {
-    std::mutex lock;
+    std::mutex asking;
     std::uint64_t since = 0;
-    std::uint64_t cleared = 0;
-    std::uint64_t cleared_ticks = 0;
+    // A file without an answer: while it is open, no later question has its number.
+    int given_up = -1;
+    std::atomic<std::uint64_t> cleared;
+    std::atomic<std::uint64_t> cleared_ticks{0};
 };
-inline period the_period;
 
 #if CTRACK_ASKS_
 
@@ -96,6 +100,9 @@ inline std::uint64_t nanoseconds() {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return static_cast<std::uint64_t>(now.tv_sec) * 1000000000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
+
+// The first period begins with the program.
+inline period the_period{{}, 0, -1, {nanoseconds()}, {0}};
 
 // A file in memory that cannot shrink: ctrace may rely on its size.
 class shared_file {
@@ -114,6 +121,12 @@ class shared_file {
     ~shared_file() {
         if (words) munmap(words, bytes);
         if (descriptor >= 0) close(descriptor);
+    }
+    // Leaves the descriptor open.
+    int take() {
+        const int taken = descriptor;
+        descriptor = -1;
+        return taken;
     }
     shared_file(const shared_file &) = delete;
     shared_file &operator=(const shared_file &) = delete;
@@ -176,12 +189,15 @@ inline void ask_at(std::uintptr_t site, std::uintptr_t sp, unsigned center, answ
     file.put(magic_at, 0x0174656361727463u); // "ctracet" 1
     file.put(since_at, the_period.since);
     file.put(center_at, center);
-    const std::uint64_t age = the_period.cleared ? nanoseconds() - the_period.cleared + 1 : 0;
+    std::uint64_t cleared = the_period.cleared;
+    const std::uint64_t ticks = the_period.cleared_ticks;
+    const bool is_exact = cleared == the_period.cleared;
+    const std::uint64_t age = cleared ? nanoseconds() - cleared + 1 : 0;
     file.put(age_at, age);
     file.put(state_at, asked);
     // The clock of scopes has 48 bits: the time of long ago would look like a later one.
-    const bool is_recent = age / 1000000000u < 3600;
-    const std::uint64_t values[] = {static_cast<std::uint64_t>(file.descriptor), is_recent ? the_period.cleared_ticks : 0};
+    const bool is_recent = is_exact && age / 1000000000u < 3600;
+    const std::uint64_t values[] = {static_cast<std::uint64_t>(file.descriptor), is_recent ? ticks : 0};
     const ctrace_c1_data data = {values, nullptr, 2, 0, 0};
     if (!ctrace_c1_slow_with(0, sp >> 4, ctrace_tag_(site, sp), &data)) return;
     switch (wait_for(file, listeners)) {
@@ -192,17 +208,22 @@ inline void ask_at(std::uintptr_t site, std::uintptr_t sp, unsigned center, answ
         answer.tracked = file.get(tracked_at);
         answer.rows = read_rows(file);
         the_period.since = answer.end;
-        the_period.cleared = the_period.cleared_ticks = 0;
+        the_period.cleared.compare_exchange_strong(cleared, 0);
         break;
     case has_nothing: answer.what = file.get(rows_at) == 1 ? reply::too_often : reply::no_calls; break;
-    default: file.put(state_at, given_up);
+    default:
+        file.put(state_at, given_up);
+        if (the_period.given_up >= 0) close(the_period.given_up);
+        the_period.given_up = file.take();
     }
 }
 
 // Asks for the numbers since the last answer. `center`: the percentage of calls cut off each end for the center's.
 __attribute__((__noinline__)) inline answer ask(unsigned center) {
-    std::lock_guard<std::mutex> one_at_a_time(the_period.lock);
     answer answer;
+    answer.what = reply::late;
+    std::unique_lock<std::mutex> one_at_a_time(the_period.asking, std::try_to_lock);
+    if (!one_at_a_time.owns_lock()) return answer;
     answer.what = reply::nobody;
     (void)CTRACE_ENTER_BY_(12 | 4 << 8, "tables\0file:u64,cleared:u64", 0, CTRACE_NO_GROUP_,
                            (ask_at(ctrace_site_, ctrace_sp_, center, answer), 0));
@@ -211,8 +232,8 @@ __attribute__((__noinline__)) inline answer ask(unsigned center) {
 
 // Calls that end from now on count.
 inline void clear() {
-    std::lock_guard<std::mutex> one_at_a_time(the_period.lock);
     const std::uint8_t clock = __atomic_load_n(&ctrace_c1_clock, __ATOMIC_RELAXED);
+    the_period.cleared_ticks = 0;
     the_period.cleared = nanoseconds();
     the_period.cleared_ticks = clock ? ctrace_now_(clock) : 0;
 }

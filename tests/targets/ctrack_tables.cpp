@@ -1,5 +1,13 @@
 // A program written for CTRACK that asks for its own tables. Prints each as a line of JSON.
 // Usage: ctrack_tables once | periods | print | children | attached | often | forged FILE
+
+// A program may have any of the headers' words as names of its own.
+enum colour { green, blue };
+struct reply {};
+struct number {};
+struct row {};
+int active, sd, cv, calls, line;
+
 #include "ctrack/ctrack.hpp"
 #include <csignal>
 #include <cstdio>

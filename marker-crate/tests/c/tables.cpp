@@ -16,8 +16,13 @@ static int find() {
         for (int file = 3; file < 64; file++) {
             const std::string path = "/proc/self/fd/" + std::to_string(file);
             char name[64] = "";
-            if (readlink(path.c_str(), name, sizeof name - 1) > 0 && std::strstr(name, "memfd:ctrack tables"))
-                return open(path.c_str(), O_RDWR | O_CLOEXEC);
+            if (readlink(path.c_str(), name, sizeof name - 1) <= 0 || !std::strstr(name, "memfd:ctrack tables"))
+                continue;
+            const int opened = open(path.c_str(), O_RDWR | O_CLOEXEC);
+            std::uint64_t state[2] = {};
+            // One that was given up stays open for a while.
+            if (pread(opened, state, sizeof state, 0) == sizeof state && state[1] != 5) return opened;
+            close(opened);
         }
     }
 }

@@ -49,6 +49,9 @@ impl AnswerFile {
         // Nonblocking: a file's owner can hold a lease on it.
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = open(format!("/proc/self/fd/{}", found.as_raw_fd()), flags, Mode::empty())?;
+        if !is_for_writing(pid, number)? {
+            return Ok(None);
+        }
         if !fcntl_get_seals(&file)?.contains(SealFlags::SHRINK) {
             return Ok(None);
         }
@@ -83,6 +86,15 @@ impl AnswerFile {
         let outside = || io::Error::from(io::ErrorKind::InvalidInput);
         is_inside.then(|| self.mapping.address() as u64 + at as u64).ok_or_else(outside)
     }
+}
+
+/// Returns whether the process itself may read and write by this descriptor.
+fn is_for_writing(pid: Pid, number: u64) -> io::Result<bool> {
+    let about = std::fs::read_to_string(format!("/proc/{}/fdinfo/{number}", pid.0))?;
+    let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    let mode = flags.map(|flags| OFlags::from_bits_retain(flags) & OFlags::RWMODE);
+    Ok(mode == Some(OFlags::RDWR))
 }
 
 /// Returns the id of the mount where a file is, without asking the file.
@@ -138,6 +150,9 @@ mod tests {
         none(&memory(8192, SealFlags::GROW));
         none(&memory(4095, SealFlags::SHRINK));
         none(&memory(8193, SealFlags::SHRINK));
+        let whole = memory(8192, SealFlags::SHRINK);
+        let read_only = format!("/proc/self/fd/{}", whole.as_raw_fd());
+        none(&File::open(read_only).expect("opened for reading"));
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("file");
         std::fs::write(&path, [7; 8192]).expect("written");

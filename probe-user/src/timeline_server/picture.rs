@@ -99,7 +99,7 @@ impl Bytes {
 fn share(cell: &Cell, level: u32) -> u32 {
     let covered = u128::from(cell.covered) * 255;
     let up = (1_u128 << level) - 1;
-    (covered + up >> level).min(255) as u32
+    ((covered + up) >> level).min(255) as u32
 }
 
 fn since(time: u64, start: Nanos) -> f64 {

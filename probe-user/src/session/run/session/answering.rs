@@ -31,7 +31,12 @@ impl Session {
             Some(answers) => answers,
             none => none.insert(Answers::start()?),
         };
-        requests.into_iter().for_each(|request| spill.look(answers.to(request)));
+        // The tables have no place for losses.
+        let is_whole = self.engine.lost() == 0;
+        requests.into_iter().for_each(|request| match is_whole {
+            true => spill.look(answers.to(request)),
+            false => answers.to(request)(None),
+        });
         Ok(goes_on)
     }
 
