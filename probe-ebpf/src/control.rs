@@ -11,7 +11,7 @@ use crate::{
     maps::{EXECUTED, GUARDED, HEARTBEAT, TRACED},
     marker, news,
     output::{Task, control, now},
-    settings,
+    settings, thrift,
 };
 use aya_ebpf::{
     helpers::{bpf_get_current_comm, bpf_probe_read_kernel_str_bytes, generated::bpf_send_signal},
@@ -102,6 +102,7 @@ pub fn on_exec(ctx: RawTracePointContext) -> i32 {
         let by: u32 = ctx.arg(1);
         marker::forget(by);
         aggregate::end_thread(by);
+        thrift::end_thread(by);
         if by != task.tid {
             loss::forget(by);
         }
@@ -130,6 +131,7 @@ pub fn on_exit(ctx: RawTracePointContext) -> i32 {
     marker::deliver_rest(task);
     marker::forget(task.tid);
     aggregate::end_thread(task.tid);
+    thrift::end_thread(task.tid);
     if !task.is_traced() {
         loss::forget(task.tid);
         if GUARDED.get_ptr(task.pid).is_some()

@@ -11,7 +11,7 @@ use crate::{
     output::{Task, Who, event, event_of, now, traced_task},
     payload,
     registers::{Registers, condition_holds},
-    settings,
+    settings, thrift,
 };
 use aya_ebpf::{
     EbpfContext as _, helpers::bpf_get_attach_cookie, macros::uprobe, programs::ProbeContext,
@@ -64,8 +64,19 @@ pub fn leaves<const GO: bool>(
         }
         return 0;
     }
+    if !GO && is_left_out(who, cookie.probe(), kind) {
+        return 0;
+    }
     event_of(who, kind, cookie.probe(), Some(ts_ns));
     0
+}
+
+/// Returns true for the end of a call of a function that was left out. Pairs of USDT probes are not.
+#[inline(always)]
+fn is_left_out(who: Who, function: u32, kind: u8) -> bool {
+    settings::MOST_NESTED.load() != 0
+        && (kind == Kind::ExitRet as u8 || kind == Kind::ExitJump as u8)
+        && !thrift::leave(who.key, function, who.sp)
 }
 
 /// Handles a `ret` of a function whose result is read. At a jump there is none yet.
@@ -77,6 +88,9 @@ pub fn ret_site_with_values(ctx: ProbeContext) -> u32 {
     // SAFETY: the helper takes the program's own context.
     let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
     let (probe, kind) = (cookie.probe(), Kind::ExitRet as u8);
+    if is_left_out(Who::thread(task, &registers), probe, kind) {
+        return 0;
+    }
     if event(task, kind, registers.sp(), probe, Some(ts_ns)).is_some() {
         payload::deliver_result(cookie.index() as u32, task, ts_ns, probe, &registers);
     }

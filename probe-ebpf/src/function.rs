@@ -12,7 +12,7 @@ use crate::{
     output::{Task, event, now, traced_task},
     payload,
     registers::Registers,
-    restore, settings,
+    restore, settings, thrift,
 };
 use aya_ebpf::{
     EbpfContext as _,
@@ -63,7 +63,9 @@ fn both<const VALUES: bool, const CONDITION: bool>(ctx: *mut c_void) -> u32 {
         if CONDITION && !condition::is_met(task, cookie, &registers) {
             return SKIP_RETURN;
         }
-        enter::<VALUES>(task, cookie, &registers);
+        if !enter::<VALUES>(task, cookie, &registers) {
+            return SKIP_RETURN;
+        }
         if settings::GUARDS.load() != 0 && is_spared(cookie.probe()) {
             return SKIP_RETURN;
         }
@@ -73,15 +75,22 @@ fn both<const VALUES: bool, const CONDITION: bool>(ctx: *mut c_void) -> u32 {
     0
 }
 
+/// Returns false if the call is left out, and so is its end.
 #[inline(always)]
-fn enter<const VALUES: bool>(task: Task, cookie: Cookie, registers: &Registers<'_>) {
+fn enter<const VALUES: bool>(task: Task, cookie: Cookie, registers: &Registers<'_>) -> bool {
     if !VALUES && settings::AGGREGATES.load() != 0 {
-        return aggregate::enter(Caller::thread(task), cookie.probe(), registers.sp());
+        aggregate::enter(Caller::thread(task), cookie.probe(), registers.sp());
+        return true;
+    }
+    if settings::MOST_NESTED.load() != 0 && !thrift::enter(task.tid, cookie.probe(), registers.sp())
+    {
+        return false;
     }
     let time = event(task, Kind::Enter as u8, registers.sp(), cookie.probe(), None);
     if VALUES && let Some(ts_ns) = time {
         payload::deliver::<{ payload::ALL_TEXTS }>(task, ts_ns, cookie, registers);
     }
+    true
 }
 
 #[inline(always)]
@@ -89,6 +98,9 @@ fn leave<const VALUES: bool>(task: Task, ts_ns: u64, cookie: Cookie, registers: 
     let sp = registers.entry_sp_at_return();
     if !VALUES && settings::AGGREGATES.load() != 0 {
         return aggregate::leave(Caller::thread(task), cookie.probe(), Kind::Return, sp, ts_ns);
+    }
+    if settings::MOST_NESTED.load() != 0 && !thrift::leave(task.tid, cookie.probe(), sp) {
+        return;
     }
     let time = event(task, Kind::Return as u8, sp, cookie.probe(), Some(ts_ns));
     if VALUES && time.is_some() {

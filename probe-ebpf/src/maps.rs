@@ -7,9 +7,9 @@ use aya_ebpf::{
     macros::btf_map,
 };
 use ctrace_common::{
-    Admission, BufferKey, Condition, CountedFunction, Counting, JumpTarget, LOSS_COUNTERS,
-    OpenCalls, Page, PathCounts, RESTORE_COUNTERS, RESTORE_WORDS, RestoreRequest, ThreadBuffer,
-    UNCOUNTED, ValueSources,
+    Admission, BufferKey, Condition, CountedFunction, Counting, JumpTarget, KeptCalls,
+    LOSS_COUNTERS, LeftOutCalls, OpenCalls, Page, PathCounts, RESTORE_COUNTERS, RESTORE_WORDS,
+    RestoreRequest, ThreadBuffer, UNCOUNTED, ValueSources,
 };
 
 /// The rings, one per CPU, see `ctrace_common::Page` and its neighbours. User space sizes the map.
@@ -109,7 +109,7 @@ pub static GUARDED: HashMap<u32, u8, 64> = HashMap::new();
 #[btf_map]
 pub static UNRETURNED: Array<u64, 1> = Array::new();
 
-/// When calls are counted without an event of each, see `aggregate`.
+/// When calls are counted that make no events, see `aggregate` and `thrift`.
 #[btf_map]
 pub static COUNTING: Array<Counting, 1, { BPF_F_MMAPABLE as usize }> = Array::new();
 
@@ -142,3 +142,15 @@ pub static COUNTED_FUNCTIONS: Array<CountedFunction, 1, { BPF_F_MMAPABLE as usiz
 /// See `ctrace_common::THREADS_FULL` and its neighbours.
 #[btf_map]
 pub static UNCOUNTED_CALLS: PerCpuArray<u64, { UNCOUNTED as usize }> = PerCpuArray::new();
+
+/// Thread id → its open calls that made events, see `thrift`. User space sizes it, like the next one.
+#[btf_map]
+pub static KEPT_CALLS: HashMap<u32, KeptCalls, 1> = HashMap::new();
+
+/// Calls that made no events, by function.
+#[btf_map]
+pub static LEFT_OUT: Array<LeftOutCalls, 1, { BPF_F_MMAPABLE as usize }> = Array::new();
+
+/// The open calls of a thread that has none.
+#[btf_map]
+pub static NO_KEPT_CALLS: Array<KeptCalls, 1> = Array::new();

@@ -44,6 +44,7 @@ kernel_tests! {
     threads
     counted_as_seen
     counted_on_other_stacks
+    depth_in_the_kernel
     longjmp
     exec_of_itself
     exec_of_another_program

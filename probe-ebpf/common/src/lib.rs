@@ -20,6 +20,7 @@ mod payload;
 mod record;
 mod restore;
 mod ring;
+mod thrift;
 mod traced;
 mod wait;
 mod words;
@@ -65,11 +66,12 @@ pub use ring::{
     BATCH_SLOTS, COMMIT_WORD, CONTROL_SLOTS, COUNT_SHIFT, PAGE_LEN, PAGE_SLOTS, Page, READER_WORD,
     SLOT_LEN, Slot, WRITER_WORD, committed_kind, slots_of, slots_to_multiple,
 };
+pub use thrift::{KeptCall, KeptCalls, LeftOutCalls, MOST_KEPT, MOST_KEPT_THREADS};
 pub use traced::{HEARTBEAT_NANOS, TRACED, TRACED_HELD, TRACED_LAUNCHED};
 pub use wait::{Cause, NO_SYSCALL, WaitState, WokenFrom};
 
 /// Version of everything in this crate.
-pub const WIRE_VERSION: u32 = 12;
+pub const WIRE_VERSION: u32 = 13;
 
 /// The usual bound on the size of a stack. Two places further apart than this are on different
 /// stacks, if no stack is known.

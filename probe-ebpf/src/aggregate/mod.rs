@@ -24,7 +24,7 @@ fn counting() -> Option<&'static Counting> {
 }
 
 #[inline(always)]
-fn counts_at(ts_ns: u64) -> bool {
+pub fn counts_at(ts_ns: u64) -> bool {
     counting().is_some_and(|counting| counting.start <= ts_ns && ts_ns <= counting.end)
 }
 

@@ -20,6 +20,7 @@ use super::{
         buffers::Buffers,
         counted::{CountedMaps, CountedSizes, Counts},
         heartbeat::Heartbeat,
+        left_out::{LeftOutCounts, Thrift},
         per_cpu::PerCpuCounters,
         side_table::SideTable,
         values::{CallElements, CallSources, Unmet, ValueMaps, Values},
@@ -73,6 +74,8 @@ pub struct Config {
     pub wakers: bool,
     /// Calls are counted where they end, without an event of each.
     pub counted: Option<CountedSizes>,
+    /// Some calls make no events.
+    pub thrift: Option<Thrift>,
 }
 
 /// Returns the programs that a session needs whatever it traces. The verifier takes longest for the
@@ -106,6 +109,7 @@ pub struct Kernel {
     control: Control,
     waits: Option<Waits>,
     counts: Option<Counts>,
+    left_out: Option<LeftOutCounts>,
     jumps: Mutex<SideTable<JumpTarget>>,
     values: Mutex<Values>,
     buffers: Buffers,
@@ -168,6 +172,13 @@ impl Kernel {
             }
             None => None,
         };
+        let left_out = match config.thrift {
+            Some(thrift) => {
+                let (counting, counts) = (maps.fd("COUNTING")?, maps.fd("LEFT_OUT")?);
+                Some(LeftOutCounts::map(&counting, &counts, thrift)?)
+            }
+            None => None,
+        };
         let heartbeat = Heartbeat::new(maps.fd("HEARTBEAT")?);
         let control = Control::attach(&programs, maps.fd("TRACED")?)?;
         let waits = match config.waits {
@@ -186,6 +197,7 @@ impl Kernel {
             control,
             waits,
             counts,
+            left_out,
             jumps: Mutex::new(jumps),
             values: Mutex::new(values),
             buffers,
@@ -258,6 +270,11 @@ impl Kernel {
     /// Returns the calls that are counted without an event of each, if they are.
     pub(crate) fn counts(&self) -> Option<&Counts> {
         self.counts.as_ref()
+    }
+
+    /// Returns the counts of calls that make no events, if some do not.
+    pub(crate) fn left_out(&self) -> Option<&LeftOutCounts> {
+        self.left_out.as_ref()
     }
 
     /// Returns the processes in which a thread has loaded a library and is held until

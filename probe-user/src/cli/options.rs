@@ -109,7 +109,7 @@ pub(crate) struct FilterArgs {
     /// Only calls that took at least this long; shorter calls count as their caller's self time
     #[arg(long, value_name = "TIME", value_parser = values::nanos)]
     pub min_duration: Option<Nanos>,
-    /// Only calls at most this deep among the traced functions
+    /// Only calls at most this deep among the traced functions; while tracing, deeper ones make no events
     #[arg(long, value_name = "N", value_parser = values::at_least_one::<u32>)]
     pub depth: Option<u32>,
     /// Only threads with a matching name, or the one with this id; repeatable

@@ -246,6 +246,7 @@ impl Session {
             waits: false,
             wakers: false,
             counted: None,
+            thrift: None,
         })
     }
 

@@ -19,6 +19,7 @@ fn waits_of(guards: bool, arguments: &[&str], prepare: impl Fn(&Session)) -> Opt
         waits: true,
         wakers: false,
         counted: None,
+        thrift: None,
     };
     let mut session = Session::load(&config)?;
     let mut target = Target::start(arguments);

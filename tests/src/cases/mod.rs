@@ -16,6 +16,7 @@ mod pairs;
 mod payloads;
 mod processes;
 mod recordings;
+mod thrift;
 mod unwinding;
 mod waits;
 
@@ -107,6 +108,7 @@ pub const CASES: &[Case] = &[
     case("threads", On::Links, calls::threads),
     case("counted_as_seen", On::Links, aggregate::counted_as_seen),
     case("counted_on_other_stacks", On::Nothing, aggregate::counted_on_other_stacks),
+    case("depth_in_the_kernel", On::Links, thrift::depth_in_the_kernel),
     case("longjmp", On::Links, unwinding::longjmp),
     case("setjmp_kin", On::Kernel, unwinding::setjmp_kin),
     case("exec_of_itself", On::Links, processes::exec_of_itself),

@@ -65,6 +65,7 @@ const OF_AN_OLD_KERNEL: &[&str] = &[
     "counts_by_ret_sites",
     "recursion_under_return_probes",
     "counted_as_seen",
+    "depth_in_the_kernel",
     "threads",
     "longjmp",
     "exec_of_itself",

@@ -1,7 +1,7 @@
 //! The ledger of finished calls: tallies, spool, and call paths.
 
 use crate::calls::FunctionCounts;
-use crate::calls::paths::Paths;
+use crate::calls::paths::{Paths, ROOT};
 use crate::calls::spool::{Call, LogId, Spool};
 use crate::filter::Filter;
 use crate::stats::tally::Tally;
@@ -70,6 +70,8 @@ pub(crate) struct Ledger {
     /// The number of calls inside too many others for a return probe of their own.
     pub(crate) too_deep: u64,
     pub(crate) filter: Filter,
+    /// True if calls that are too deep may have left no events, but for their ends.
+    pub(crate) thrifty: bool,
     pub(crate) filtered: u64,
     /// The number of calls since the engine was made.
     pub(crate) calls: u64,
@@ -91,6 +93,7 @@ impl Ledger {
             return_probed: Vec::new(),
             too_deep: 0,
             filter,
+            thrifty: false,
             filtered: 0,
             calls: 0,
             ended_waits: 0,
@@ -145,6 +148,15 @@ impl Ledger {
         self.count(who, func);
         self.enter(who, call);
         duration
+    }
+
+    /// Counts a call on this path that is left out.
+    #[cold]
+    pub(crate) fn leave_out_in(&mut self, parent: u32) {
+        if parent != ROOT {
+            let around = self.paths.nodes()[parent as usize].func;
+            self.functions[around.index()].callees_left_out += 1;
+        }
     }
 
     /// Enters a call that has no duration.

@@ -8,6 +8,7 @@ mod exits;
 mod fold;
 mod lanes;
 pub(crate) mod ledger;
+mod left_out;
 #[cfg(test)]
 mod loss_tests;
 mod names;
@@ -52,6 +53,7 @@ use crate::waits::Wait;
 pub use addresses::{LeftAddresses, NewAddresses};
 pub use counted::{CountedApart, CountedCalls, CountedSums};
 use ctrace_common::Change;
+pub use left_out::LeftOut;
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 pub use {exits::NewExit, process::ProcessChange, waits::HiddenSwitches};
@@ -66,6 +68,8 @@ pub struct EngineConfig {
     /// The number of frames of a path that are kept apart.
     pub max_path_depth: usize,
     pub filter: Filter,
+    /// True if calls that are too deep for the filter may come without their events.
+    pub thrifty: bool,
     /// True if children of traced processes are traced, too.
     pub follow: bool,
     /// The number of ring buffers that records come from.
@@ -92,6 +96,7 @@ impl Default for EngineConfig {
             max_paths: 16_384,
             max_path_depth: 512,
             filter: Filter::default(),
+            thrifty: false,
             follow: false,
             rings: 1,
             start: Nanos::ZERO,
@@ -126,6 +131,8 @@ pub struct Engine {
     rings: usize,
     /// Those to come, in order of time.
     exit_changes: VecDeque<ExitChange>,
+    /// By function: the calls without events that are taken in.
+    left_out: Vec<LeftOut>,
     lost_events: u64,
     lost_marks: u64,
 }
@@ -133,7 +140,8 @@ pub struct Engine {
 impl Engine {
     pub fn new(config: EngineConfig) -> Self {
         let paths = Paths::new(config.max_paths, config.max_path_depth);
-        let ledger = Ledger::new(paths, Spool::new(config.spool_bytes), config.filter);
+        let mut ledger = Ledger::new(paths, Spool::new(config.spool_bytes), config.filter);
+        ledger.thrifty = config.thrifty;
         let mut tracker = Tracker::new(ledger, config.start.0, config.follow);
         tracker.wakers = config.wakers.then(Wakers::default);
         if config.waits {
@@ -154,6 +162,7 @@ impl Engine {
             requests: Vec::new(),
             rings: config.rings,
             exit_changes: VecDeque::new(),
+            left_out: Vec::new(),
             lost_events: 0,
             lost_marks: 0,
         }

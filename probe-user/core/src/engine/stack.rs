@@ -268,6 +268,9 @@ impl Stacks {
     fn push(&mut self, at: Place, chain: u16, ledger: &mut Ledger) -> bool {
         let (parent, above) = self.parent();
         let filtered = self.is_filtered(above, ledger);
+        if filtered && self.selected {
+            ledger.leave_out_in(parent);
+        }
         let node = if filtered { parent } else { ledger.node(parent, at.func) };
         let stack = &mut self.stacks[self.current];
         if stack.frames.len() < MAX_FRAMES {
@@ -305,7 +308,8 @@ impl Stacks {
     ) {
         self.bury(at.sp, ledger);
         if !self.uncover(at, ledger) {
-            if !may_be_none && !facts[at.func.index()].ends_may_be_none && self.selected {
+            let may_be_none = may_be_none || facts[at.func.index()].ends_may_be_none;
+            if !may_be_none && self.selected && !self.may_end_left_out(ledger) {
                 ledger.headless(at.func);
             }
             return;
@@ -317,6 +321,12 @@ impl Stacks {
             self.stacks[self.current].left = at.ts;
             self.current = interrupted.stack;
         }
+    }
+
+    /// Returns true if an end on the current stack that fits no call may be of one that came without
+    /// events, because it is too deep.
+    fn may_end_left_out(&self, ledger: &Ledger) -> bool {
+        ledger.thrifty && !ledger.filter.selects_depth(self.parent().1)
     }
 
     /// Returns the start of the call that this exit ends, if its stack is the current one. There is

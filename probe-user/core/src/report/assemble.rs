@@ -86,6 +86,7 @@ impl Facts<'_> {
                     report.split = SplitReport::of(&summary.tally);
                 }
                 report.counted = self.counted;
+                report.callees_left_out = self.counts[index].callees_left_out;
                 report.render(summary, duration);
                 self.add_ranks(&mut report, self.ranks.functions[index]);
                 add_center_unions(&mut report, unions, duration);

@@ -276,6 +276,10 @@ pub struct FunctionReport {
     /// True if a call that leaves by a tail call ends there, and not at its return.
     #[serde(default)]
     pub until_tail_call: bool,
+    /// The number of calls inside its own that are left out, because they are deeper than asked for: its self
+    /// time has theirs.
+    #[serde(default)]
+    pub callees_left_out: u64,
     /// True if calls within calls of the function itself are on the path of the outermost one.
     #[serde(default)]
     pub folded: bool,

@@ -40,6 +40,7 @@ impl FunctionReport {
             slowest: SlowTailReport::default(),
             sampled: None,
             until_tail_call: info.ends_at_tail_call(),
+            callees_left_out: 0,
             folded: false,
             counted: false,
             joined_by_order: info.by_order.is_some(),
@@ -116,6 +117,7 @@ impl FunctionReport {
         }
         // The threads' identities are not known, so the true number may be larger.
         self.threads = self.threads.max(later.threads);
+        self.callees_left_out = self.callees_left_out.saturating_add(later.callees_left_out);
         self.render(summary, both);
     }
 

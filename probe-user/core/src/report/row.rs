@@ -31,6 +31,9 @@ impl Serialize for FunctionReport {
         if self.until_tail_call {
             map.serialize_entry("until_tail_call", &true)?;
         }
+        if self.callees_left_out > 0 {
+            map.serialize_entry("callees_left_out", &self.callees_left_out)?;
+        }
         if self.folded {
             map.serialize_entry("folded", &true)?;
         }

@@ -8,7 +8,9 @@ use crate::bpf::{
     processes::control::PROCESSES_LIMIT,
     rings::layout::RingLayout,
 };
-use ctrace_common::{MET_SLOTS, MOST_ADMISSIONS, MOST_COUNTED_THREADS, PAGE_LEN, UNMET_COUNTERS};
+use ctrace_common::{
+    MET_SLOTS, MOST_ADMISSIONS, MOST_COUNTED_THREADS, MOST_KEPT_THREADS, PAGE_LEN, UNMET_COUNTERS,
+};
 
 /// Bytes for requests: each of some hundred threads can wait at the same time.
 const REQUEST_BYTES: u32 = 1 << 20;
@@ -66,6 +68,8 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
         ("PATH_KEYS", counted.map_or(1, |sizes| sizes.paths)),
         ("COUNTED_FUNCTIONS", counted.map_or(1, |sizes| sizes.functions)),
         ("OPEN_CALLS", counted.map_or(1, |_| MOST_COUNTED_THREADS)),
+        ("KEPT_CALLS", config.thrift.map_or(1, |_| MOST_KEPT_THREADS)),
+        ("LEFT_OUT", config.thrift.map_or(1, |thrift| thrift.functions)),
         ("BUFFERS", if config.markers { 65536 } else { 1 }),
         ("CUT_OFF", if config.markers { 16384 } else { 1 }),
     ];
@@ -79,6 +83,7 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
         ("ADMITS", words(&[admits])),
         ("AGGREGATES", words(&[u32::from(counted.is_some())])),
         ("SHORTEST_CALL", counted.map_or(0, |sizes| sizes.shortest.0).to_ne_bytes().to_vec()),
+        ("MOST_NESTED", words(&[config.thrift.map_or(0, |thrift| thrift.most_nested)])),
         ("PATH_LIMIT", words(&[counted.map_or(1, |sizes| sizes.paths)])),
         ("FIRST_COUNTS", words(&first_counts)),
         ("LAUNCHES", words(&[u32::from(config.launches)])),

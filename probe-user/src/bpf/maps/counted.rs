@@ -3,11 +3,8 @@
 //! The counts are in memory that both sides share, so a reading takes no system call for a path. They
 //! only grow, and each is read in one piece.
 
-use super::per_cpu::PerCpuCounters;
-use crate::bpf::{
-    BpfError,
-    sys::{self, Mapping},
-};
+use super::{per_cpu::PerCpuCounters, words::Words};
+use crate::bpf::{BpfError, sys};
 use ctrace_common::{
     BUCKETS, CountedFunction, Counting, ENDS_BY_RETURN, ENTRY_IS_LOOP_HEAD, FAR_AWAY,
     FIRST_BUCKETS, LONGEST, MOST_COUNTED_THREADS, MOST_OPEN, OWN_NS, OpenCall, OpenCalls, PAGE_LEN,
@@ -22,11 +19,8 @@ use std::{
     collections::HashSet,
     io,
     mem::offset_of,
-    os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
-    sync::{
-        Arc,
-        atomic::{AtomicU32, AtomicU64, Ordering},
-    },
+    os::fd::{AsFd as _, OwnedFd},
+    sync::Arc,
 };
 
 /// The most paths, however much memory there is.
@@ -34,7 +28,7 @@ const MOST_PATHS: u64 = 4096;
 const LEAST_PATHS: u64 = 64;
 /// The paths for which there should be room: CPUs share counts for that.
 const GOOD_PATHS: u64 = 1024;
-const MOST_FUNCTIONS: usize = 1 << 20;
+pub(super) const MOST_FUNCTIONS: usize = 1 << 20;
 
 /// Sizes of the maps, fixed before the programs are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -285,43 +279,6 @@ impl CountedCalls for Counts {
             unplaced: self.functions.get(at + offset_of!(CountedFunction, unplaced)),
             short: self.functions.get(at + offset_of!(CountedFunction, short)),
         }
-    }
-}
-
-/// Words of memory that the programs share.
-struct Words(Mapping);
-
-// SAFETY: all threads read and change its words in one piece.
-unsafe impl Sync for Words {}
-
-impl Words {
-    fn map(map: &OwnedFd, len: usize) -> Result<Self, BpfError> {
-        let len = len.next_multiple_of(PAGE_LEN);
-        let mapping = Mapping::new(map.as_raw_fd(), len, 0);
-        mapping
-            .map(Self)
-            .map_err(|source| BpfError::Create { what: "a view of the counts".into(), source })
-    }
-
-    fn get(&self, offset: usize) -> u64 {
-        self.word(offset).load(Ordering::Relaxed)
-    }
-
-    fn set(&self, offset: usize, value: u64) {
-        self.word(offset).store(value, Ordering::Release);
-    }
-
-    fn word(&self, offset: usize) -> &AtomicU64 {
-        assert!(offset.is_multiple_of(8) && offset + 8 <= self.0.len(), "a word of the map");
-        // SAFETY: within the mapping, which lives as long as `self`, and aligned. Both sides change
-        // such words in one piece.
-        unsafe { AtomicU64::from_ptr(self.0.address().add(offset).cast()) }
-    }
-
-    fn half(&self, offset: usize) -> u32 {
-        assert!(offset.is_multiple_of(4) && offset + 4 <= self.0.len(), "half a word of the map");
-        // SAFETY: as above.
-        unsafe { AtomicU32::from_ptr(self.0.address().add(offset).cast()) }.load(Ordering::Relaxed)
     }
 }
 

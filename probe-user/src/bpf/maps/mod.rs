@@ -3,6 +3,8 @@
 pub(super) mod buffers;
 pub(super) mod counted;
 pub(super) mod heartbeat;
+pub(super) mod left_out;
 pub(super) mod per_cpu;
 pub(super) mod side_table;
 pub(super) mod values;
+mod words;

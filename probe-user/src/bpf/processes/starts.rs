@@ -41,6 +41,7 @@ impl Starts {
             waits: false,
             wakers: false,
             counted: None,
+            thrift: None,
         };
         let layout = RingLayout::new(1, config.ring_bytes)?;
         let mut maps = load_maps(&Settings {

@@ -60,6 +60,7 @@ pub(crate) fn measure() -> anyhow::Result<Calibration> {
         waits: false,
         wakers: false,
         counted: None,
+        thrift: None,
     })?;
     let own = Pid(std::process::id());
     kernel.trace_process(own)?;

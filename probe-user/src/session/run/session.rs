@@ -20,6 +20,7 @@ mod holding;
 mod joined_clocks;
 mod joining;
 mod late;
+mod left_out;
 mod markers;
 mod notes;
 mod processes;

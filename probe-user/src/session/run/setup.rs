@@ -7,7 +7,7 @@ use super::{
     status::{Drawn, Status},
 };
 use crate::{
-    bpf::{self, Config, CountedSizes, Kernel, LinkChoice},
+    bpf::{self, Config, CountedSizes, Kernel, LinkChoice, Thrift},
     session::{
         budget::{costs::HitCosts, slowdown::Watch},
         collect::{pace::Pace, room},
@@ -228,6 +228,13 @@ impl<'a> Setup<'a> {
         Ok(CountedSizes::within(probes.spool / SHARE, cpus, functions, filter.min_duration))
     }
 
+    /// Returns which calls need no events. The programs do not know the names of threads.
+    fn thrift(&self) -> Option<Thrift> {
+        let TraceSpec { most, filter, .. } = self.spec;
+        let most_nested = filter.max_depth.filter(|_| filter.threads.is_empty())?;
+        Thrift::within(most_nested, most.max_functions)
+    }
+
     /// Loads the eBPF programs.
     fn session(
         mut self,
@@ -273,6 +280,7 @@ impl<'a> Setup<'a> {
         };
         let ring_bytes = u32::try_from(ring_size.max(least).next_power_of_two());
         let Ok(ring_bytes) = ring_bytes else { bail!("--ring-size: at most 1GiB") };
+        let thrift = self.thrift();
         let mut kernel = Kernel::load(&Config {
             ring_bytes,
             follow: probes.follow,
@@ -285,6 +293,7 @@ impl<'a> Setup<'a> {
             waits: probes.waits,
             wakers: probes.wakers,
             counted: if probes.aggregate { Some(self.counted_sizes()?) } else { None },
+            thrift,
         })?;
         is_there()?;
         match origin {
@@ -295,6 +304,7 @@ impl<'a> Setup<'a> {
             follow: probes.follow,
             spool_bytes: usize::try_from(probes.spool).unwrap_or(usize::MAX),
             filter: self.spec.filter.clone(),
+            thrifty: thrift.is_some(),
             record: output.records(),
             keep: self.flight.is_some() || self.splits.are_wanted(),
             open_values: matches!(output, Output::Stream(_)),

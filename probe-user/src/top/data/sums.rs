@@ -185,6 +185,7 @@ fn emptied(function: &FunctionReport) -> FunctionReport {
         center: Default::default(),
         slowest: Default::default(),
         sampled: None,
+        callees_left_out: 0,
         probes: function.probes.map(|probes| ProbeTimes::of(probes.cost)),
         ..function.clone()
     };

@@ -156,6 +156,7 @@ fn less(
         fastest: Default::default(),
         center: CenterReport::default(),
         slowest: Default::default(),
+        callees_left_out: new.callees_left_out.saturating_sub(old.callees_left_out),
         ..new.clone()
     };
     row.probes = new.probes.map(|probes| probes.since(old.probes));

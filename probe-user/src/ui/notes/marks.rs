@@ -88,7 +88,7 @@ impl Mark {
             }
             Self::MostlyProbes => "mostly the cost of probes: it is faster untraced",
             Self::OthersSelf => {
-                "its self time has that of functions which it calls, while the budget left them out"
+                "its self time has that of functions which it calls, while the budget or --depth left them out"
             }
             Self::Unended => {
                 "not all of its calls have ended: their time is missing, that of what they call is not"
@@ -120,7 +120,7 @@ impl Marks {
                 Mark::Conditional => row.condition.is_some(),
                 Mark::UntilTailCall => row.until_tail_call && row.calls > 0,
                 Mark::Unseen | Mark::MostlyProbes => mark.is_of_row(row),
-                Mark::OthersSelf => others[index],
+                Mark::OthersSelf => others[index] || row.callees_left_out > 0,
                 Mark::Unended => unended[index],
             };
             Mark::ALL.into_iter().filter(|mark| has(*mark)).collect()

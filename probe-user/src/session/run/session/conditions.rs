@@ -18,8 +18,8 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the events of each function, with the calls that did not meet its condition: a probe was
-    /// hit there, too.
+    /// Returns the events of each function, with the calls that did not meet its condition, and those that
+    /// are left out: a probe was hit there, too.
     pub(super) fn hits_with_unmet(&self) -> Cow<'_, [u64]> {
         self.with_unmet(Cow::Borrowed(self.engine.counters().hits))
     }
@@ -29,6 +29,13 @@ impl Session {
         for unmet in self.arming.unmet.iter().filter(|unmet| unmet.calls > 0) {
             if let Some(hits) = hits.to_mut().get_mut(unmet.function.index()) {
                 *hits = hits.saturating_add(unmet.calls);
+            }
+        }
+        for (index, left_out) in self.engine.left_out().iter().enumerate() {
+            if left_out.hits() > 0
+                && let Some(hits) = hits.to_mut().get_mut(index)
+            {
+                *hits = hits.saturating_add(left_out.hits());
             }
         }
         hits

@@ -65,6 +65,9 @@ impl Session {
         if let Some(counts) = self.kernel.counts() {
             counts.count_until(end);
         }
+        if let Some(counts) = self.kernel.left_out() {
+            counts.count_until(end);
+        }
     }
 
     /// Takes in what was counted, and the calls that are open now.

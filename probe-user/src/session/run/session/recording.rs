@@ -34,6 +34,7 @@ impl Session {
     pub(super) fn record(&mut self, settled: Nanos) -> anyhow::Result<bool> {
         let ends = self.delivery.ends_chunk(settled);
         if ends {
+            self.count_left_out();
             if let Output::Stream(_) = self.delivery.output {
                 // A line says when they were lost.
                 self.count_losses()?;

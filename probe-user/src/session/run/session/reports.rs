@@ -136,6 +136,7 @@ impl Session {
     fn write_kept(&mut self, end: Nanos, mut report: Report) -> anyhow::Result<bool> {
         self.add_samples(&mut report, end, true);
         sampled_frames(&mut report);
+        self.engine.add_callees_left_out(&mut report);
         self.arming.unarmed.leave_out(&mut report);
         let Output::Reports(reports) = &mut self.delivery.output else { return Ok(true) };
         reports.sink.write(&report)
@@ -170,6 +171,7 @@ impl Session {
         notes.extend(self.guarded_note());
         notes.extend(self.too_deep_note());
         notes.extend(self.unmet_note());
+        notes.extend(self.left_out_note());
         notes.extend(self.counts_notes());
         notes.extend(self.doubts());
         notes.extend(self.hidden_switches());
@@ -308,6 +310,7 @@ impl Session {
         self.engine.set_lost_events(lost.events, lost.marks);
         self.engine.set_lost_payloads(lost.payloads);
         self.count_unmet()?;
+        self.count_left_out();
         self.know_added();
         if !self.markers.is_empty() {
             let dropped = self.kernel.take_cut_off(cut_off)?;

@@ -54,6 +54,9 @@ impl Session {
         if let Some(counts) = self.kernel.counts() {
             counts.begin(self.progress.start);
         }
+        if let Some(counts) = self.kernel.left_out() {
+            counts.begin(self.progress.start);
+        }
         let cpu = self.target.clock.time().unwrap_or_default();
         if let Some(budgeted) = &mut self.arming.budget {
             budgeted.begin(self.progress.start, cpu);

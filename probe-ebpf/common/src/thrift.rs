@@ -1,0 +1,47 @@
+//! The maps by which the programs know the calls that are left out (`--depth`), and count them.
+//!
+//! A thread has the stack pointers of its open calls that made events. What is entered below them beyond
+//! the limit makes none.
+
+/// Open calls that are known of a thread: a power of two, and the greatest limit.
+pub const MOST_KEPT: usize = 128;
+/// Threads whose open calls are known. Of others all calls make events.
+pub const MOST_KEPT_THREADS: u32 = 4096;
+
+/// An open call of a thread.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeptCall {
+    pub sp: u64,
+    pub function: u32,
+    /// Always 0; keeps the layout free of implicit padding.
+    pub reserved: u32,
+}
+
+/// The open calls of a thread, an element of the map `KEPT_CALLS`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptCalls {
+    /// The number of used elements of `calls`.
+    pub depth: u32,
+    /// Not 0: calls were taken from here without an end of their own, so an end that fits none may be
+    /// theirs.
+    pub is_doubtful: u32,
+    pub calls: [KeptCall; MOST_KEPT],
+}
+
+/// An element of the map `LEFT_OUT`, by function.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOutCalls {
+    /// Its calls that were too deep.
+    pub too_deep: u64,
+    /// Ends of its calls that were left out. With session links there are none.
+    pub ends: u64,
+    /// Calls that were too deep inside its calls, which were not.
+    pub inside: u64,
+}
+
+const _: () = assert!(size_of::<KeptCall>() == 16);
+const _: () = assert!(size_of::<KeptCalls>() == 8 + MOST_KEPT * size_of::<KeptCall>());
+const _: () = assert!(size_of::<LeftOutCalls>() == 24);

@@ -1,0 +1,147 @@
+//! The open calls of one thread that made events. Only the thread itself changes them.
+
+use crate::{
+    atomic::Counter,
+    maps::{KEPT_CALLS, NO_KEPT_CALLS},
+};
+use core::arch::asm;
+use ctrace_common::{KeptCall, KeptCalls, MOST_KEPT, STACK_SIZE};
+
+/// When a thread last looked for room and found none; 0: never.
+static FULL: Counter = Counter::new();
+
+/// The time after which one looks again: each look takes locks of all CPUs.
+const FULL_NANOS: u64 = 1_000_000;
+
+/// An element of [`KEPT_CALLS`].
+#[derive(Clone, Copy)]
+pub struct Calls(pub *mut KeptCalls);
+
+/// One of its calls.
+#[derive(Clone, Copy)]
+pub struct Call(*mut KeptCall);
+
+// SAFETY of all below: the pointers are those of a map's element, which lives as long as the program
+// runs, and lie within it.
+impl Calls {
+    /// Returns those of a thread, for which room is made if there is any.
+    #[inline(always)]
+    pub fn of(tid: u32, time: u64) -> Option<Self> {
+        match KEPT_CALLS.get_ptr_mut(tid) {
+            Some(calls) => Some(Self(calls)),
+            None => Self::begin(tid, time),
+        }
+    }
+
+    #[inline(always)]
+    fn begin(tid: u32, time: u64) -> Option<Self> {
+        if FULL.get() != 0 && time.wrapping_sub(FULL.get()) < FULL_NANOS {
+            return None;
+        }
+        if KEPT_CALLS.insert(tid, NO_KEPT_CALLS.get(0)?, 0).is_err() {
+            FULL.set(time);
+            return None;
+        }
+        KEPT_CALLS.get_ptr_mut(tid).map(Self)
+    }
+
+    #[inline(always)]
+    pub fn depth(self) -> u32 {
+        // SAFETY: see above.
+        unsafe { (*self.0).depth }
+    }
+
+    #[inline(always)]
+    fn set_depth(self, depth: u32) {
+        // SAFETY: see above.
+        unsafe { (*self.0).depth = depth }
+    }
+
+    /// Returns true if calls were taken from here that may not have ended.
+    #[inline(always)]
+    pub fn is_doubtful(self) -> bool {
+        // SAFETY: see above.
+        unsafe { (*self.0).is_doubtful != 0 }
+    }
+
+    #[inline(always)]
+    fn doubt(self) {
+        // SAFETY: see above.
+        unsafe { (*self.0).is_doubtful = 1 }
+    }
+
+    /// Returns a call by its number from the outermost one on.
+    #[inline(always)]
+    fn call(self, index: u32) -> Call {
+        let mut index = index as u64;
+        // SAFETY: the instruction keeps the index below the number of calls, a power of two. In Rust,
+        // the compiler would drop it where it knows that, and the verifier does not.
+        unsafe {
+            asm!("{0} &= {1}", inout(reg) index, const MOST_KEPT - 1, options(nomem, nostack));
+            Call((&raw mut (*self.0).calls).cast::<KeptCall>().add(index as usize))
+        }
+    }
+
+    /// Returns the innermost open call.
+    #[inline(always)]
+    pub fn top(self) -> Option<Call> {
+        let depth = self.depth();
+        (depth > 0).then(|| self.call(depth.wrapping_sub(1)))
+    }
+
+    #[inline(always)]
+    pub fn push(self, function: u32, sp: u64) {
+        let depth = self.depth();
+        let call = self.call(depth);
+        // SAFETY: see above.
+        unsafe {
+            (*call.0).sp = sp;
+            (*call.0).function = function;
+        }
+        self.set_depth(depth + 1);
+    }
+
+    #[inline(always)]
+    pub fn pop(self) {
+        self.set_depth(self.depth().wrapping_sub(1));
+    }
+}
+
+impl Call {
+    #[inline(always)]
+    pub fn sp(self) -> u64 {
+        // SAFETY: see above.
+        unsafe { (*self.0).sp }
+    }
+
+    #[inline(always)]
+    pub fn function(self) -> u32 {
+        // SAFETY: see above.
+        unsafe { (*self.0).function }
+    }
+}
+
+/// Takes away the calls that an event at `sp` proves to be over, and those at the same place, which are
+/// replaced or end here. If it is on another stack, all are taken away: they may go on, but what is
+/// entered there is not known to be inside them.
+#[cold]
+#[inline(never)]
+pub fn replace(calls: *mut KeptCalls, sp: u64) -> u32 {
+    let calls = Calls(calls);
+    let Some(top) = calls.top() else { return 0 };
+    if top.sp() != sp {
+        calls.doubt();
+    }
+    if top.sp().abs_diff(sp) > STACK_SIZE {
+        calls.set_depth(0);
+        return 0;
+    }
+    // It does not count: the verifier would follow this loop for each number of calls.
+    for _ in 0..MOST_KEPT {
+        match calls.top() {
+            Some(top) if top.sp() <= sp => calls.pop(),
+            _ => break,
+        };
+    }
+    0
+}

@@ -1,0 +1,107 @@
+//! Calls that the eBPF programs leave out, because they are deeper than `--depth`.
+
+use crate::env::Env;
+use crate::report::Report;
+use crate::targets::program;
+use crate::trace::Trace;
+use crate::truth::Truth;
+use anyhow::{Context as _, Result, ensure};
+use std::collections::BTreeMap;
+
+/// With it, ctrace itself leaves calls out: the programs do not know the names of threads.
+const BY_CTRACE: [&str; 2] = ["--thread", "*"];
+
+/// Returns the calls of each path.
+fn calls_by_path(report: &Report) -> BTreeMap<String, u64> {
+    let paths = report.0["paths"].as_array().into_iter().flatten();
+    paths.map(|path| (path["path"].to_string(), path["calls"].as_u64().unwrap_or(0))).collect()
+}
+
+/// Runs a program, and returns its report and the number of its calls, as it prints them.
+fn run(env: &Env, of: (&str, &[&str], &[&str]), options: &[&str]) -> Result<(Report, u64, u64)> {
+    let (source, arguments, globs) = of;
+    let traced = Trace::run(env)?
+        .functions(globs.iter().copied())
+        .args(options.iter().copied())
+        .arg("-v")
+        .program(&env.targets.get(&program(source))?, arguments.iter().copied())
+        .finish()?
+        .expect_code(0)?;
+    let report = traced.report()?;
+    report.check_sums()?;
+    report.check_lossless()?;
+    let made = Truth::parse(&traced.finished.stdout).calls.iter().map(|(_, calls)| calls).sum();
+    let stderr = &traced.finished.stderr;
+    let delivered = stderr.lines().find_map(|line| {
+        let (_, rest) = line.split_once("events: ")?;
+        rest.split_once(" delivered")?.0.parse().ok()
+    });
+    let delivered = delivered.with_context(|| format!("how many events came: {stderr}"))?;
+    Ok((Report(report.0.clone()), made, delivered))
+}
+
+/// What the programs leave out is what ctrace would leave out, and nothing else.
+pub(super) fn depth_in_the_kernel(env: &Env) -> Result<()> {
+    let calls = env.scaled(2_000);
+    let programs: [(&str, &[&str], &[&str]); 5] = [
+        ("counts.c", &[&calls], &["leaf", "ping", "pong", "tail_*", "descend"]),
+        ("longjmp.c", &["500"], &["catcher", "dive", "leap", "after"]),
+        ("throw.cpp", &[], &["thrower", "passer", "catcher", "plain"]),
+        ("threads.c", &[&calls, "300"], &["work", "inner", "blink"]),
+        ("altstack.c", &[], &["interrupted", "on_alternate", "fiber_*", "schedule"]),
+    ];
+    // What is left out does not depend on the kernel.
+    let programs = if env.slower > 1 { &programs[..1] } else { &programs[..] };
+    for &of in programs {
+        for (depth, returns) in [("3", "auto"), ("1", "ret-sites")] {
+            let options = ["--depth", depth, "--returns", returns];
+            compare(env, of, &options).with_context(|| format!("{} with {options:?}", of.0))?;
+        }
+    }
+    Ok(())
+}
+
+fn compare(env: &Env, of: (&str, &[&str], &[&str]), options: &[&str]) -> Result<()> {
+    let (kernel, made, few) = run(env, of, options)?;
+    let (own, _, many) = run(env, of, &[options, &BY_CTRACE[..]].concat())?;
+    let left_out = kernel.0["filtered_calls"].as_u64().unwrap_or(0);
+    let kept: u64 = kernel.functions().map(|function| function.calls()).sum();
+    ensure!(kept + left_out == made, "{kept} calls and {left_out} left out, of {made}");
+    ensure!(kernel.0["filtered_calls"] == own.0["filtered_calls"], "{}", own.0["filtered_calls"]);
+    for function in own.functions() {
+        let other = kernel.expect(function.name())?;
+        let calls = (function.calls(), other.calls());
+        ensure!(calls.0 == calls.1, "{}: {calls:?} calls", function.name());
+        // Which call is around others is less clear where a thread changes its stack.
+        if of.0 == "altstack.c" {
+            continue;
+        }
+        // Calls without return probes need not be restored: more of those around them are timed.
+        for key in ["open", "headless"] {
+            let (there, here) = (function.integer(key)?, other.integer(key)?);
+            ensure!(there == here, "{}: {key} is {there}, and {here} here", function.name());
+        }
+        let inside = |row: &serde_json::Value| row["callees_left_out"].as_u64().unwrap_or(0);
+        let (there, here) = (inside(function.0), inside(other.0));
+        ensure!(there == here, "{}: {there} and {here} left out inside", function.name());
+    }
+    if of.0 == "altstack.c" {
+        return Ok(());
+    }
+    let (there, here) = (calls_by_path(&own), calls_by_path(&kernel));
+    ensure!(there == here, "paths {there:?} and {here:?}");
+    let unseen = told(&kernel)?;
+    ensure!(
+        unseen <= left_out && (unseen > 0 || left_out == 0),
+        "{unseen} of {left_out} have no events"
+    );
+    ensure!(few + unseen <= many, "{few} events and {many}, though {unseen} calls have none");
+    Ok(())
+}
+
+/// Returns the number of calls without events, as a note tells it.
+fn told(report: &Report) -> Result<u64> {
+    let mut notes = report.0["notes"].as_array().into_iter().flatten().filter_map(|it| it.as_str());
+    let told = notes.find_map(|note| note.strip_prefix("--depth: ")?.split(' ').next());
+    Ok(told.unwrap_or("0").replace(',', "").parse()?)
+}
