@@ -64,7 +64,7 @@ pub fn leaves<const GO: bool>(
         }
         return 0;
     }
-    if !GO && is_left_out(who, cookie.probe(), kind) {
+    if !GO && is_left_out(who, cookie.probe(), kind, ts_ns) {
         return 0;
     }
     event_of(who, kind, cookie.probe(), Some(ts_ns));
@@ -73,10 +73,11 @@ pub fn leaves<const GO: bool>(
 
 /// Returns true for the end of a call of a function that was left out. Pairs of USDT probes are not.
 #[inline(always)]
-fn is_left_out(who: Who, function: u32, kind: u8) -> bool {
-    settings::MOST_NESTED.load() != 0
-        && (kind == Kind::ExitRet as u8 || kind == Kind::ExitJump as u8)
-        && !thrift::leave(who.key, function, who.sp)
+fn is_left_out(who: Who, function: u32, kind: u8, ts_ns: u64) -> bool {
+    let is_jump = kind == Kind::ExitJump as u8;
+    thrift::is_thrifty()
+        && (kind == Kind::ExitRet as u8 || is_jump)
+        && !thrift::leave(who.key, function, who.sp, ts_ns, is_jump)
 }
 
 /// Handles a `ret` of a function whose result is read. At a jump there is none yet.
@@ -88,7 +89,7 @@ pub fn ret_site_with_values(ctx: ProbeContext) -> u32 {
     // SAFETY: the helper takes the program's own context.
     let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
     let (probe, kind) = (cookie.probe(), Kind::ExitRet as u8);
-    if is_left_out(Who::thread(task, &registers), probe, kind) {
+    if is_left_out(Who::thread(task, &registers), probe, kind, ts_ns) {
         return 0;
     }
     if event(task, kind, registers.sp(), probe, Some(ts_ns)).is_some() {

@@ -12,7 +12,8 @@ use crate::{
     output::{Task, event, now, traced_task},
     payload,
     registers::Registers,
-    restore, settings, thrift,
+    restore, settings,
+    thrift::{self, Entry},
 };
 use aya_ebpf::{
     EbpfContext as _,
@@ -82,9 +83,12 @@ fn enter<const VALUES: bool>(task: Task, cookie: Cookie, registers: &Registers<'
         aggregate::enter(Caller::thread(task), cookie.probe(), registers.sp());
         return true;
     }
-    if settings::MOST_NESTED.load() != 0 && !thrift::enter(task.tid, cookie.probe(), registers.sp())
-    {
-        return false;
+    if thrift::is_thrifty() {
+        match thrift::enter(task, cookie.probe(), registers.sp(), VALUES) {
+            Entry::Deliver => {}
+            Entry::Hold => return true,
+            Entry::LeaveOut => return false,
+        }
     }
     let time = event(task, Kind::Enter as u8, registers.sp(), cookie.probe(), None);
     if VALUES && let Some(ts_ns) = time {
@@ -99,7 +103,7 @@ fn leave<const VALUES: bool>(task: Task, ts_ns: u64, cookie: Cookie, registers: 
     if !VALUES && settings::AGGREGATES.load() != 0 {
         return aggregate::leave(Caller::thread(task), cookie.probe(), Kind::Return, sp, ts_ns);
     }
-    if settings::MOST_NESTED.load() != 0 && !thrift::leave(task.tid, cookie.probe(), sp) {
+    if thrift::is_thrifty() && !thrift::leave(task.tid, cookie.probe(), sp, ts_ns, false) {
         return;
     }
     let time = event(task, Kind::Return as u8, sp, cookie.probe(), Some(ts_ns));

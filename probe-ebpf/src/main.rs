@@ -2,7 +2,7 @@
 //!
 //! - `function`: entries and returns, on session, multi and perf links;
 //! - `condition`: the conditions on calls, at entries;
-//! - `thrift`: calls that make no events, because they are too deep;
+//! - `thrift`: calls that make no events, because they are too deep or too short;
 //! - `aggregate`: the same calls, counted where they end, without an event of each;
 //! - `exit`: the ways out of a function, where no return probe may be used, and ends of pairs;
 //! - `go`: entries and ways out of Go's functions, by goroutine;

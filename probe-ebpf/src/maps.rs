@@ -143,7 +143,7 @@ pub static COUNTED_FUNCTIONS: Array<CountedFunction, 1, { BPF_F_MMAPABLE as usiz
 #[btf_map]
 pub static UNCOUNTED_CALLS: PerCpuArray<u64, { UNCOUNTED as usize }> = PerCpuArray::new();
 
-/// Thread id → its open calls that made events, see `thrift`. User space sizes it, like the next one.
+/// Thread id → its open calls that have made events or may do so, see `thrift`. User space sizes it, like the next one.
 #[btf_map]
 pub static KEPT_CALLS: HashMap<u32, KeptCalls, 1> = HashMap::new();
 

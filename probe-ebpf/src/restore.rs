@@ -11,7 +11,7 @@ use crate::{
     kernel::Kernel,
     maps::{GUARDED, RESTORE_STATES, RESTORED, RESTORES, SWITCHES},
     output::{Task, control, now},
-    settings,
+    settings, thrift,
 };
 use aya_ebpf::{
     EbpfContext as _,
@@ -244,6 +244,7 @@ fn restore_frames(reason: RestoreReason) -> bool {
     let Some((cpu, waiting)) = request(Kernel::current(), task, reason) else { return false };
     count(reason as u32);
     aggregate::restored(task.tid);
+    thrift::deliver_held(task.tid);
     control(task, Change::Restored);
     match reason {
         RestoreReason::Signal => stop(cpu, waiting, RESTORE_CONTINUES_LOCKED_NANOS),

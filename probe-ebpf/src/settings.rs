@@ -55,6 +55,10 @@ pub static SHORTEST_CALL: Global<u64> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static MOST_NESTED: Global<u32> = Global::new(0);
 
+/// The shortest calls that make events, in nanoseconds; 0: all do.
+#[unsafe(no_mangle)]
+pub static SHORTEST_EVENTS: Global<u64> = Global::new(0);
+
 /// Paths that have counts.
 #[unsafe(no_mangle)]
 pub static PATH_LIMIT: Global<u32> = Global::new(1);

@@ -45,6 +45,7 @@ kernel_tests! {
     counted_as_seen
     counted_on_other_stacks
     depth_in_the_kernel
+    min_duration_in_the_kernel
     longjmp
     exec_of_itself
     exec_of_another_program

@@ -1,7 +1,8 @@
-//! The maps by which the programs know the calls that are left out (`--depth`), and count them.
+//! The maps by which the programs know the calls that are left out (`--depth`, `--min-duration`), and count
+//! them.
 //!
-//! A thread has the stack pointers of its open calls that made events. What is entered below them beyond
-//! the limit makes none.
+//! A thread has a stack of its open calls. What is entered below too many of them makes no events. Where
+//! short calls are left out, an entry is held there until its call has proved to be long.
 
 /// Open calls that are known of a thread: a power of two, and the greatest limit.
 pub const MOST_KEPT: usize = 128;
@@ -13,6 +14,8 @@ pub const MOST_KEPT_THREADS: u32 = 4096;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeptCall {
     pub sp: u64,
+    /// 0 where no entry is held.
+    pub start: u64,
     pub function: u32,
     /// Always 0; keeps the layout free of implicit padding.
     pub reserved: u32,
@@ -27,6 +30,14 @@ pub struct KeptCalls {
     /// Not 0: calls were taken from here without an end of their own, so an end that fits none may be
     /// theirs.
     pub is_doubtful: u32,
+    /// The number of outermost calls whose entries were delivered. Those of the others are held.
+    pub delivered: u32,
+    pub pid: u32,
+    /// The number of entries and ends so far, where entries are held: whoever reads twice sees whether
+    /// something has changed.
+    pub events: u64,
+    /// The stack pointer of the last call that left by a jump: it may go on in the next one that begins there.
+    pub jumped: u64,
     pub calls: [KeptCall; MOST_KEPT],
 }
 
@@ -36,12 +47,15 @@ pub struct KeptCalls {
 pub struct LeftOutCalls {
     /// Its calls that were too deep.
     pub too_deep: u64,
-    /// Ends of its calls that were left out. With session links there are none.
+    /// Ends of these that were left out. With session links there are none.
     pub ends: u64,
     /// Calls that were too deep inside its calls, which were not.
     pub inside: u64,
+    /// Its calls that were too short, and the sum of their durations.
+    pub short: u64,
+    pub short_ns: u64,
 }
 
-const _: () = assert!(size_of::<KeptCall>() == 16);
-const _: () = assert!(size_of::<KeptCalls>() == 8 + MOST_KEPT * size_of::<KeptCall>());
-const _: () = assert!(size_of::<LeftOutCalls>() == 24);
+const _: () = assert!(size_of::<KeptCall>() == 24);
+const _: () = assert!(size_of::<KeptCalls>() == 32 + MOST_KEPT * size_of::<KeptCall>());
+const _: () = assert!(size_of::<LeftOutCalls>() == 40);

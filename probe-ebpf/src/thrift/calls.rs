@@ -1,11 +1,13 @@
-//! The open calls of one thread that made events. Only the thread itself changes them.
+//! The open calls of one thread that have made events, or may do so yet. Only the thread itself changes them.
 
 use crate::{
     atomic::Counter,
     maps::{KEPT_CALLS, NO_KEPT_CALLS},
+    output::{Task, event},
+    settings,
 };
 use core::arch::asm;
-use ctrace_common::{KeptCall, KeptCalls, MOST_KEPT, STACK_SIZE};
+use ctrace_common::{KeptCall, KeptCalls, Kind, MOST_KEPT, STACK_SIZE};
 
 /// When a thread last looked for room and found none; 0: never.
 static FULL: Counter = Counter::new();
@@ -26,23 +28,26 @@ pub struct Call(*mut KeptCall);
 impl Calls {
     /// Returns those of a thread, for which room is made if there is any.
     #[inline(always)]
-    pub fn of(tid: u32, time: u64) -> Option<Self> {
-        match KEPT_CALLS.get_ptr_mut(tid) {
+    pub fn of(task: Task, time: u64) -> Option<Self> {
+        match KEPT_CALLS.get_ptr_mut(task.tid) {
             Some(calls) => Some(Self(calls)),
-            None => Self::begin(tid, time),
+            None => Self::begin(task, time),
         }
     }
 
     #[inline(always)]
-    fn begin(tid: u32, time: u64) -> Option<Self> {
+    fn begin(task: Task, time: u64) -> Option<Self> {
         if FULL.get() != 0 && time.wrapping_sub(FULL.get()) < FULL_NANOS {
             return None;
         }
-        if KEPT_CALLS.insert(tid, NO_KEPT_CALLS.get(0)?, 0).is_err() {
+        if KEPT_CALLS.insert(task.tid, NO_KEPT_CALLS.get(0)?, 0).is_err() {
             FULL.set(time);
             return None;
         }
-        KEPT_CALLS.get_ptr_mut(tid).map(Self)
+        let calls = KEPT_CALLS.get_ptr_mut(task.tid)?;
+        // SAFETY: see above.
+        unsafe { (*calls).pid = task.pid };
+        Some(Self(calls))
     }
 
     #[inline(always)]
@@ -54,7 +59,7 @@ impl Calls {
     #[inline(always)]
     fn set_depth(self, depth: u32) {
         // SAFETY: see above.
-        unsafe { (*self.0).depth = depth }
+        unsafe { (&raw mut (*self.0).depth).write_volatile(depth) }
     }
 
     /// Returns true if calls were taken from here that may not have ended.
@@ -68,6 +73,62 @@ impl Calls {
     fn doubt(self) {
         // SAFETY: see above.
         unsafe { (*self.0).is_doubtful = 1 }
+    }
+
+    /// Returns the number of calls whose entries were delivered.
+    #[inline(always)]
+    fn delivered(self) -> u32 {
+        // SAFETY: see above.
+        unsafe { (*self.0).delivered }
+    }
+
+    #[inline(always)]
+    fn set_delivered(self, calls: u32) {
+        // SAFETY: see above.
+        unsafe { (&raw mut (*self.0).delivered).write_volatile(calls) }
+    }
+
+    #[inline(always)]
+    pub fn all_are_delivered(self) {
+        self.set_delivered(self.depth());
+    }
+
+    /// Returns true if the entry of the innermost call is held.
+    #[inline(always)]
+    pub fn holds_top(self) -> bool {
+        self.delivered() < self.depth()
+    }
+
+    /// Returns true if entries are held of calls that have lasted long enough by now.
+    #[inline(always)]
+    pub fn is_overdue(self, time: u64) -> bool {
+        let first = self.call(self.delivered());
+        let lasts = time.wrapping_sub(first.start());
+        self.holds_top() && lasts >= settings::SHORTEST_EVENTS.load()
+    }
+
+    /// Counts an entry or an end, before it changes anything.
+    #[inline(always)]
+    pub fn note_event(self) {
+        // SAFETY: see above.
+        unsafe {
+            let events = &raw mut (*self.0).events;
+            events.write_volatile(events.read_volatile().wrapping_add(1));
+        }
+    }
+
+    /// Notes that a call at `sp` has left by a jump.
+    #[inline(always)]
+    pub fn note_jump(self, sp: u64) {
+        // SAFETY: see above.
+        unsafe { (*self.0).jumped = sp }
+    }
+
+    /// Returns true if the last jump by which a call has left was at `sp`.
+    #[inline(always)]
+    pub fn has_jumped_at(self, sp: u64) -> bool {
+        // SAFETY: see above.
+        unsafe { (*self.0).jumped == sp }
     }
 
     /// Returns a call by its number from the outermost one on.
@@ -90,13 +151,14 @@ impl Calls {
     }
 
     #[inline(always)]
-    pub fn push(self, function: u32, sp: u64) {
+    pub fn push(self, function: u32, sp: u64, start: u64) {
         let depth = self.depth();
         let call = self.call(depth);
         // SAFETY: see above.
         unsafe {
             (*call.0).sp = sp;
-            (*call.0).function = function;
+            (*call.0).start = start;
+            (&raw mut (*call.0).function).write_volatile(function);
         }
         self.set_depth(depth + 1);
     }
@@ -108,6 +170,12 @@ impl Calls {
 }
 
 impl Call {
+    #[inline(always)]
+    pub fn start(self) -> u64 {
+        // SAFETY: see above.
+        unsafe { (*self.0).start }
+    }
+
     #[inline(always)]
     pub fn sp(self) -> u64 {
         // SAFETY: see above.
@@ -142,6 +210,24 @@ pub fn replace(calls: *mut KeptCalls, sp: u64) -> u32 {
             Some(top) if top.sp() <= sp => calls.pop(),
             _ => break,
         };
+    }
+    0
+}
+
+/// Delivers the entries that are held, those of the outermost calls first.
+#[cold]
+#[inline(never)]
+pub fn deliver(calls: *mut KeptCalls, tid: u32) -> u32 {
+    let calls = Calls(calls);
+    let task = Task { tid, ..Task::current() };
+    for _ in 0..MOST_KEPT {
+        if !calls.holds_top() {
+            break;
+        }
+        let nth = calls.delivered();
+        let call = calls.call(nth);
+        event(task, Kind::Enter as u8, call.sp(), call.function(), Some(call.start()));
+        calls.set_delivered(nth.wrapping_add(1));
     }
     0
 }

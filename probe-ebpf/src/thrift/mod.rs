@@ -1,86 +1,153 @@
-//! Leaves out calls that are deeper than asked for (`--depth`): they make no events.
+//! Leaves out calls that are deeper (`--depth`) or shorter (`--min-duration`) than asked for: they make no
+//! events.
 //!
 //! User space leaves them out as well, so nothing depends on this but the cost. A call is left out only
-//! where user space would do so: the stack pointers of the thread's open calls prove that it is too deep.
-//! Where they prove nothing, there is an event. The limit counts calls of functions with different stack
-//! pointers only, so it is never reached earlier than in user space.
+//! where user space would do so. Where that is not certain, there is an event.
 //!
-//! A call without a return probe has an end all the same, where the ways out are probed or the kernel
-//! has no session links. That end is left out if no call that made events can be meant.
+//! - The stack pointers of the thread's open calls prove that a call is too deep. The limit counts only
+//!   calls with different stack pointers, so it is never reached earlier than in user space.
+//! - The entry of a call is held until the call has lasted long enough, or until another event of the
+//!   thread has to be delivered. A call that ends before that, by an end of its own, was short.
+//!
+//! A call that was too deep may have an end all the same, where the ways out are probed or the kernel has
+//! no session links. That end is left out if no call that made events can be meant.
 
 mod calls;
+mod counts;
 
-use crate::{
-    aggregate::counts_at,
-    atomic::add,
-    maps::{KEPT_CALLS, LEFT_OUT},
-    output::now,
-    settings,
-};
+use crate::{aggregate::counts_at, maps::KEPT_CALLS, output::Task, output::now, settings};
 use calls::Calls;
-use ctrace_common::{LeftOutCalls, STACK_SIZE};
+use ctrace_common::{MOST_KEPT, STACK_SIZE};
 
-/// Enters a function. Returns false if the call is left out.
+/// What is done at an entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    Deliver,
+    /// It may be delivered later.
+    Hold,
+    /// The call makes no events.
+    LeaveOut,
+}
+
 #[inline(always)]
-pub fn enter(tid: u32, function: u32, sp: u64) -> bool {
+pub fn is_thrifty() -> bool {
+    settings::MOST_NESTED.load() != 0 || holds()
+}
+
+/// Returns true if short calls are left out.
+#[inline(always)]
+fn holds() -> bool {
+    settings::SHORTEST_EVENTS.load() != 0
+}
+
+/// Enters a function. `is_wanted`: the entry has to be delivered, unless the call is left out.
+#[inline(always)]
+pub fn enter(task: Task, function: u32, sp: u64, is_wanted: bool) -> Entry {
     let time = now();
     // User space does not know of calls that began before the start.
     if !counts_at(time) {
-        return true;
+        return Entry::Deliver;
     }
-    let Some(calls) = Calls::of(tid, time) else { return true };
-    let mut depth = calls.depth();
+    let Some(calls) = Calls::of(task, time) else { return Entry::Deliver };
+    let mut is_plain = true;
     if let Some(top) = calls.top() {
         let below = top.sp().wrapping_sub(sp);
-        if below == 0 || below > STACK_SIZE {
-            calls::replace(calls.0, sp);
-            depth = calls.depth();
+        is_plain = below != 0 && below <= STACK_SIZE;
+    }
+    let depth = calls.depth();
+    if is_plain && is_too_deep(depth) {
+        return leave_out(calls, function);
+    }
+    let has_room = depth < MOST_KEPT as u32;
+    // The end of what a call jumps to is its own end, too.
+    let is_wanted = is_wanted || calls.has_jumped_at(sp);
+    let is_held = holds() && is_plain && has_room && !is_wanted;
+    if holds() {
+        calls.note_event();
+        if !is_held || calls.is_overdue(time) {
+            calls::deliver(calls.0, task.tid);
         }
-        if depth >= settings::MOST_NESTED.load() {
-            // SAFETY: the closures only compute addresses within the element.
-            count(function, |calls| unsafe { &raw mut (*calls).too_deep });
-            count(top.function(), |calls| unsafe { &raw mut (*calls).inside });
+    }
+    if !is_plain {
+        calls::replace(calls.0, sp);
+        if is_too_deep(calls.depth()) {
+            return leave_out(calls, function);
+        }
+    } else if !has_room {
+        return Entry::Deliver;
+    }
+    calls.push(function, sp, time);
+    if is_held {
+        return Entry::Hold;
+    }
+    calls.all_are_delivered();
+    Entry::Deliver
+}
+
+#[inline(always)]
+fn is_too_deep(depth: u32) -> bool {
+    let limit = settings::MOST_NESTED.load();
+    limit != 0 && depth >= limit
+}
+
+#[inline(always)]
+fn leave_out(calls: Calls, function: u32) -> Entry {
+    counts::too_deep(function);
+    if let Some(top) = calls.top() {
+        counts::inside(top.function());
+    }
+    Entry::LeaveOut
+}
+
+/// Leaves a function. Returns false if its end is left out. `is_jump`: the call may go on behind a jump.
+#[inline(always)]
+pub fn leave(tid: u32, function: u32, sp: u64, time: u64, is_jump: bool) -> bool {
+    let Some(calls) = KEPT_CALLS.get_ptr_mut(tid).map(Calls) else { return true };
+    let Some(top) = calls.top() else { return true };
+    let is_own = top.sp() == sp && (!holds() || top.function() == function);
+    if holds() {
+        calls.note_event();
+        let duration = time.wrapping_sub(top.start());
+        let is_short = duration < settings::SHORTEST_EVENTS.load();
+        if is_own && !is_jump && is_short && calls.holds_top() && counts_at(time) {
+            counts::short(function, duration);
+            calls.pop();
             return false;
         }
     }
-    calls.push(function, sp);
+    let is_below = top.sp() != sp && top.sp().wrapping_sub(sp) <= STACK_SIZE;
+    if is_below && is_too_deep(calls.depth()) && !calls.is_doubtful() {
+        counts::end(function);
+        return false;
+    }
+    if holds() {
+        calls::deliver(calls.0, tid);
+        calls.note_jump(if is_jump { sp } else { 0 });
+    }
+    if is_own {
+        calls.pop();
+    } else if !is_below {
+        calls::replace(calls.0, sp);
+    }
+    calls.all_are_delivered();
     true
 }
 
-/// Leaves a function. Returns false if the call was left out.
+/// Delivers the entries that are held of a thread: its next event must not come before them.
 #[inline(always)]
-pub fn leave(tid: u32, function: u32, sp: u64) -> bool {
-    let Some(calls) = KEPT_CALLS.get_ptr_mut(tid).map(Calls) else { return true };
-    let Some(top) = calls.top() else { return true };
-    if top.sp() == sp {
-        calls.pop();
-        return true;
+pub fn deliver_held(tid: u32) {
+    if holds()
+        && let Some(calls) = KEPT_CALLS.get_ptr_mut(tid)
+    {
+        calls::deliver(calls, tid);
     }
-    if top.sp().wrapping_sub(sp) <= STACK_SIZE {
-        let counts = calls.depth() < settings::MOST_NESTED.load() || calls.is_doubtful();
-        if !counts {
-            // SAFETY: as above.
-            count(function, |calls| unsafe { &raw mut (*calls).ends });
-        }
-        return counts;
-    }
-    calls::replace(calls.0, sp);
-    true
 }
 
 /// Forgets a thread that is gone.
 #[inline(always)]
 pub fn end_thread(tid: u32) {
-    if settings::MOST_NESTED.load() != 0 {
+    if is_thrifty() {
+        deliver_held(tid);
         let _ = KEPT_CALLS.remove(tid);
-    }
-}
-
-/// Adds 1 to a count of a function.
-#[inline(always)]
-fn count(function: u32, which: impl Fn(*mut LeftOutCalls) -> *mut u64) {
-    if let Some(calls) = LEFT_OUT.get_ptr_mut(function) {
-        // SAFETY: a word of an element of the map. Atomic, because all CPUs share it.
-        unsafe { add(which(calls), 1) };
     }
 }

@@ -175,7 +175,7 @@ impl Kernel {
         let left_out = match config.thrift {
             Some(thrift) => {
                 let (counting, counts) = (maps.fd("COUNTING")?, maps.fd("LEFT_OUT")?);
-                Some(LeftOutCounts::map(&counting, &counts, thrift)?)
+                Some(LeftOutCounts::map(&counting, &counts, maps.fd("KEPT_CALLS")?, thrift)?)
             }
             None => None,
         };

@@ -109,6 +109,7 @@ pub const CASES: &[Case] = &[
     case("counted_as_seen", On::Links, aggregate::counted_as_seen),
     case("counted_on_other_stacks", On::Nothing, aggregate::counted_on_other_stacks),
     case("depth_in_the_kernel", On::Links, thrift::depth_in_the_kernel),
+    case("min_duration_in_the_kernel", On::Links, thrift::min_duration_in_the_kernel),
     case("longjmp", On::Links, unwinding::longjmp),
     case("setjmp_kin", On::Kernel, unwinding::setjmp_kin),
     case("exec_of_itself", On::Links, processes::exec_of_itself),

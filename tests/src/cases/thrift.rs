@@ -1,4 +1,5 @@
-//! Calls that the eBPF programs leave out, because they are deeper than `--depth`.
+//! Calls that the eBPF programs leave out, because they are deeper than `--depth` or shorter than
+//! `--min-duration`.
 
 use crate::env::Env;
 use crate::report::Report;
@@ -90,7 +91,7 @@ fn compare(env: &Env, of: (&str, &[&str], &[&str]), options: &[&str]) -> Result<
     }
     let (there, here) = (calls_by_path(&own), calls_by_path(&kernel));
     ensure!(there == here, "paths {there:?} and {here:?}");
-    let unseen = told(&kernel)?;
+    let unseen = told(&kernel, "--depth")?;
     ensure!(
         unseen <= left_out && (unseen > 0 || left_out == 0),
         "{unseen} of {left_out} have no events"
@@ -99,9 +100,66 @@ fn compare(env: &Env, of: (&str, &[&str], &[&str]), options: &[&str]) -> Result<
     Ok(())
 }
 
-/// Returns the number of calls without events, as a note tells it.
-fn told(report: &Report) -> Result<u64> {
+/// Returns the number of calls without events, as the note on an option tells it.
+fn told(report: &Report, option: &str) -> Result<u64> {
     let mut notes = report.0["notes"].as_array().into_iter().flatten().filter_map(|it| it.as_str());
-    let told = notes.find_map(|note| note.strip_prefix("--depth: ")?.split(' ').next());
+    let told =
+        notes.find_map(|note| note.strip_prefix(option)?.strip_prefix(": ")?.split(' ').next());
     Ok(told.unwrap_or("0").replace(',', "").parse()?)
+}
+
+/// Short calls make no events, and are counted. Calls that are long, or whose ends are not seen, do.
+pub(super) fn min_duration_in_the_kernel(env: &Env) -> Result<()> {
+    const SHORTEST_NS: u64 = 2_000_000;
+    let calls = env.scaled(2_000);
+    let programs: [(&str, &[&str], &[&str]); 5] = [
+        ("counts.c", &[&calls], &["leaf", "ping", "pong", "tail_*", "descend"]),
+        ("longjmp.c", &["500"], &["catcher", "dive", "leap", "after"]),
+        ("throw.cpp", &[], &["thrower", "passer", "catcher", "plain"]),
+        ("threads.c", &[&calls, "300"], &["work", "inner", "blink"]),
+        ("altstack.c", &[], &["interrupted", "on_alternate", "fiber_*", "schedule"]),
+    ];
+    // What is left out does not depend on the kernel.
+    let programs = if env.slower > 1 { &programs[..1] } else { &programs[..] };
+    for &of in programs {
+        let plain = run(env, of, &["--returns", "ret-sites"])?;
+        for more in [&[][..], &["--depth", "2"]] {
+            let options = ["--returns", "ret-sites", "--min-duration", "2ms"];
+            let all = [&options, more].concat();
+            check_long(run(env, of, &all)?, &plain, SHORTEST_NS, more.is_empty())
+                .with_context(|| format!("{} with {all:?}", of.0))?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks a run in which short calls were left out beside one in which none was. `untimed`: calls whose
+/// ends were not seen are all there.
+fn check_long(
+    (long, made, few): (Report, u64, u64),
+    (plain, _, many): &(Report, u64, u64),
+    shortest: u64,
+    untimed: bool,
+) -> Result<()> {
+    let left_out = long.0["filtered_calls"].as_u64().unwrap_or(0);
+    let kept: u64 = long.functions().map(|function| function.calls()).sum();
+    ensure!(kept + left_out == made, "{kept} calls and {left_out} left out, of {made}");
+    for function in long.functions() {
+        let (there, here) = (plain.expect(function.name())?.ends(), function.ends());
+        let is_so = here.3 == there.3 && (here.2 == there.2 || !untimed);
+        ensure!(is_so, "{}: calls are {there:?}, and {here:?}", function.name());
+        if here.1 > 0 {
+            let least = function.integer("min_ns")?;
+            ensure!(least >= shortest, "{}: a call took {least} ns", function.name());
+        }
+        let headless = (function.integer("headless")?, plain.expect(function.name())?);
+        ensure!(headless.0 <= headless.1.integer("headless")?, "{}: headless", function.name());
+    }
+    let unseen = told(&long, "--min-duration")?;
+    // Beside calls without an end, and behind tail calls, others make events as well.
+    let has_unended = plain.loss("calls_untimed") > 0;
+    ensure!(unseen <= left_out, "{unseen} of {left_out} have no events");
+    ensure!(unseen > left_out / 3 || has_unended, "{unseen} of {left_out} have no events");
+    ensure!(few + 2 * unseen <= *many, "{few} events and {many}, though {unseen} calls have none");
+    Ok(())
 }

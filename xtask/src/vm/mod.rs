@@ -66,6 +66,7 @@ const OF_AN_OLD_KERNEL: &[&str] = &[
     "recursion_under_return_probes",
     "counted_as_seen",
     "depth_in_the_kernel",
+    "min_duration_in_the_kernel",
     "threads",
     "longjmp",
     "exec_of_itself",

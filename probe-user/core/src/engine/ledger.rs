@@ -72,6 +72,8 @@ pub(crate) struct Ledger {
     pub(crate) filter: Filter,
     /// True if calls that are too deep may have left no events, but for their ends.
     pub(crate) thrifty: bool,
+    /// True if entries may come late, and may come twice.
+    pub(crate) holds: bool,
     pub(crate) filtered: u64,
     /// The number of calls since the engine was made.
     pub(crate) calls: u64,
@@ -94,6 +96,7 @@ impl Ledger {
             too_deep: 0,
             filter,
             thrifty: false,
+            holds: false,
             filtered: 0,
             calls: 0,
             ended_waits: 0,

@@ -53,7 +53,7 @@ use crate::waits::Wait;
 pub use addresses::{LeftAddresses, NewAddresses};
 pub use counted::{CountedApart, CountedCalls, CountedSums};
 use ctrace_common::Change;
-pub use left_out::LeftOut;
+pub use left_out::{HeldCall, LeftOut};
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 pub use {exits::NewExit, process::ProcessChange, waits::HiddenSwitches};
@@ -70,6 +70,8 @@ pub struct EngineConfig {
     pub filter: Filter,
     /// True if calls that are too deep for the filter may come without their events.
     pub thrifty: bool,
+    /// True if entries may come late, once their calls have lasted long enough for the filter.
+    pub holds: bool,
     /// True if children of traced processes are traced, too.
     pub follow: bool,
     /// The number of ring buffers that records come from.
@@ -97,6 +99,7 @@ impl Default for EngineConfig {
             max_path_depth: 512,
             filter: Filter::default(),
             thrifty: false,
+            holds: false,
             follow: false,
             rings: 1,
             start: Nanos::ZERO,
@@ -141,7 +144,7 @@ impl Engine {
     pub fn new(config: EngineConfig) -> Self {
         let paths = Paths::new(config.max_paths, config.max_path_depth);
         let mut ledger = Ledger::new(paths, Spool::new(config.spool_bytes), config.filter);
-        ledger.thrifty = config.thrifty;
+        (ledger.thrifty, ledger.holds) = (config.thrifty, config.holds);
         let mut tracker = Tracker::new(ledger, config.start.0, config.follow);
         tracker.wakers = config.wakers.then(Wakers::default);
         if config.waits {

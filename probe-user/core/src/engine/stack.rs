@@ -147,6 +147,13 @@ impl Stacks {
         open
     }
 
+    /// Returns true if this call is open.
+    #[cold]
+    pub(crate) fn has_begun(&self, func: FuncId, sp: u64, start: u64) -> bool {
+        let mut frames = self.stacks.iter().flat_map(|stack| stack.frames.iter().rev());
+        frames.any(|frame| (frame.func, frame.sp, frame.start) == (func, sp, start))
+    }
+
     /// Switches to the stack that `sp` is on.
     #[inline]
     pub(crate) fn turn_to(&mut self, pid: Pid, sp: u64, regions: &Regions, ledger: &mut Ledger) {

@@ -199,11 +199,16 @@ impl Tracker {
             let (func, ts) = (event.func(), event.ts());
             let Some(hits) = self.hits.get_mut(func.index()) else { break };
             rest = after;
+            let was_held = self.ledger.holds && event.kind() == Some(Kind::Enter);
+            if was_held && ts <= stacks.last && stacks.has_begun(func, event.sp(), ts) {
+                continue;
+            }
             if ts < in_time {
                 if ts < self.armed {
                     continue;
                 }
-                self.period.late += 1;
+                // A held entry comes before all events of its thread that are younger.
+                self.period.late += u64::from(!was_held || ts < stacks.last);
             }
             self.events += 1;
             *hits += 1;

@@ -84,6 +84,10 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
         ("AGGREGATES", words(&[u32::from(counted.is_some())])),
         ("SHORTEST_CALL", counted.map_or(0, |sizes| sizes.shortest.0).to_ne_bytes().to_vec()),
         ("MOST_NESTED", words(&[config.thrift.map_or(0, |thrift| thrift.most_nested)])),
+        (
+            "SHORTEST_EVENTS",
+            config.thrift.map_or(0, |thrift| thrift.shortest.0).to_ne_bytes().to_vec(),
+        ),
         ("PATH_LIMIT", words(&[counted.map_or(1, |sizes| sizes.paths)])),
         ("FIRST_COUNTS", words(&first_counts)),
         ("LAUNCHES", words(&[u32::from(config.launches)])),

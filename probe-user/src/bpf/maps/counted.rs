@@ -165,7 +165,7 @@ impl Counts {
     /// Returns the open calls of all threads.
     pub(crate) fn open(&self) -> Result<OpenNow, BpfError> {
         let map = self.open.as_fd();
-        let (threads, is_part) = all_keys(|key| sys::map_next_key(map, key))
+        let (threads, is_part) = all_keys(|key| sys::map_next_key(map, key), MOST_COUNTED_THREADS)
             .map_err(|source| BpfError::Map { what: "open calls", source })?;
         let mut open = Vec::new();
         let mut words = vec![0_u64; size_of::<OpenCalls>() / 8];
@@ -208,14 +208,14 @@ impl Counts {
 
 /// Returns the keys of a map, each once, and whether some may be missing. `next` returns the one after
 /// another, or the first one if that is gone.
-fn all_keys(
+pub(super) fn all_keys(
     mut next: impl FnMut(Option<u32>) -> io::Result<Option<u32>>,
+    room: u32,
 ) -> io::Result<(Vec<u32>, bool)> {
-    /// Keys that come and go meanwhile must not make this endless.
-    const MOST: u32 = 8 * MOST_COUNTED_THREADS;
     let (mut keys, mut seen) = (Vec::new(), HashSet::new());
     let mut last = None;
-    for _ in 0..MOST {
+    // Keys that come and go meanwhile must not make this endless.
+    for _ in 0..8 * room {
         last = next(last)?;
         let Some(key) = last else { return Ok((keys, false)) };
         if seen.insert(key) {
@@ -303,20 +303,26 @@ mod tests {
     #[test]
     fn a_thread_that_ends_meanwhile_lets_no_other_count_twice() {
         let mut left = vec![11, 12, 13, 14];
-        let found = all_keys(|after| {
-            let at = after.and_then(|key| left.iter().position(|other| *other == key));
-            let next = left.get(at.map_or(0, |at| at + 1)).copied();
-            if next == Some(13) {
-                left.retain(|key| *key != 13);
-            }
-            Ok(next)
-        });
+        let found = all_keys(
+            |after| {
+                let at = after.and_then(|key| left.iter().position(|other| *other == key));
+                let next = left.get(at.map_or(0, |at| at + 1)).copied();
+                if next == Some(13) {
+                    left.retain(|key| *key != 13);
+                }
+                Ok(next)
+            },
+            MOST_COUNTED_THREADS,
+        );
         assert_eq!(found.expect("no error"), (vec![11, 12, 13, 14], false));
         let mut fresh = 0;
-        let (keys, is_part) = all_keys(|_| {
-            fresh += 1;
-            Ok(Some(fresh))
-        })
+        let (keys, is_part) = all_keys(
+            |_| {
+                fresh += 1;
+                Ok(Some(fresh))
+            },
+            MOST_COUNTED_THREADS,
+        )
         .expect("no error");
         assert!(is_part && keys.len() > MOST_COUNTED_THREADS as usize);
     }

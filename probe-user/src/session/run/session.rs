@@ -267,6 +267,7 @@ impl Session {
         }
         let Some(settled) = batch.settled else { return Ok(true) };
         let mut read = true;
+        self.take_held_if_due(settled);
         while let Some(due) = self.delivery.due(settled) {
             self.engine.advance(due);
             let end = self.end_of_report(due);

@@ -228,11 +228,21 @@ impl<'a> Setup<'a> {
         Ok(CountedSizes::within(probes.spool / SHARE, cpus, functions, filter.min_duration))
     }
 
-    /// Returns which calls need no events. The programs do not know the names of threads.
+    /// Returns which calls need no events. The programs do not know the names of threads. Entries cannot be
+    /// held where other events of a thread could come before them.
     fn thrift(&self) -> Option<Thrift> {
-        let TraceSpec { most, filter, .. } = self.spec;
-        let most_nested = filter.max_depth.filter(|_| filter.threads.is_empty())?;
-        Thrift::within(most_nested, most.max_functions)
+        let TraceSpec { select, most, filter, probes } = self.spec;
+        let is_plain = select.usdt.is_empty()
+            && !self.asks_for_markers()
+            && !self.planner.asks_for_conditions()
+            && !probes.waits
+            && probes.budget.is_none();
+        if probes.aggregate {
+            return None;
+        }
+        let most_nested = filter.max_depth.filter(|_| filter.threads.is_empty());
+        let shortest = if is_plain { filter.min_duration } else { Nanos::ZERO };
+        Thrift::within(most_nested, shortest, most.max_functions)
     }
 
     /// Loads the eBPF programs.
@@ -304,7 +314,8 @@ impl<'a> Setup<'a> {
             follow: probes.follow,
             spool_bytes: usize::try_from(probes.spool).unwrap_or(usize::MAX),
             filter: self.spec.filter.clone(),
-            thrifty: thrift.is_some(),
+            thrifty: thrift.is_some_and(|thrift| thrift.most_nested > 0),
+            holds: thrift.is_some_and(|thrift| thrift.shortest > Nanos::ZERO),
             record: output.records(),
             keep: self.flight.is_some() || self.splits.are_wanted(),
             open_values: matches!(output, Output::Stream(_)),

@@ -1,11 +1,18 @@
-//! Calls that make no events, because they are deeper than `--depth`: the programs count them.
+//! Calls that make no events, because they are deeper than `--depth` or shorter than `--min-duration`: the
+//! programs count them.
 
 use super::Session;
-use crate::ui::text::units::{count, counted};
-use ctrace_core::{engine::LeftOut, report::render::clean::clean};
+use crate::{
+    bpf,
+    ui::text::units::{Digits, count, counted, time},
+};
+use ctrace_core::{engine::LeftOut, report::render::clean::clean, units::Nanos};
 
 /// Functions that a note names.
 const NAMED: usize = 3;
+
+/// The time between two readings of the calls whose entries are held.
+const PAUSE: Nanos = Nanos::from_millis(500);
 
 impl Session {
     /// Takes the counts of the programs.
@@ -16,32 +23,68 @@ impl Session {
         }
     }
 
-    /// Returns a note on these calls.
-    pub(super) fn left_out_note(&self) -> Option<String> {
+    /// Takes the calls in that go on and whose entries are held, before a report that is due, and now and
+    /// then for a recording.
+    pub(super) fn take_held_if_due(&mut self, settled: Nanos) {
+        let since = bpf::now().since(self.progress.held_read);
+        if self.kernel.left_out().is_some()
+            && (since >= PAUSE || self.delivery.due(settled).is_some())
+        {
+            self.take_held(false);
+        }
+    }
+
+    /// Takes them in. `is_over`: nothing is delivered any more.
+    pub(super) fn take_held(&mut self, is_over: bool) {
+        let Some(counts) = self.kernel.left_out() else { return };
+        match counts.held(is_over) {
+            Ok(held) => self.engine.push_held(held),
+            Err(error) => tracing::warn!("calls that go on may be missing: {error}"),
+        }
+        self.progress.held_read = bpf::now();
+    }
+
+    /// Returns notes on these calls.
+    pub(super) fn left_out_notes(&self) -> Vec<String> {
         let functions = self.engine.functions();
         let name = |id: usize| clean(&functions[id].name).into_owned();
-        left_out_note(self.engine.left_out(), name)
+        left_out_notes(self.engine.left_out(), name)
     }
 }
 
-fn left_out_note(all: &[LeftOut], name: impl Fn(usize) -> String) -> Option<String> {
-    let mut some: Vec<_> = all.iter().enumerate().filter(|(_, of)| of.calls > 0).collect();
-    if some.is_empty() {
-        return None;
-    }
-    some.sort_by_key(|(_, of)| std::cmp::Reverse(of.calls));
-    let sum = |some: &[(usize, &LeftOut)]| some.iter().map(|(_, of)| of.calls).sum::<u64>();
+fn left_out_notes(all: &[LeftOut], name: impl Fn(usize) -> String) -> Vec<String> {
+    let deep = most_of(all, |of| of.too_deep, &name).map(|(calls, functions)| {
+        let calls = counted(calls, "call was", "calls were");
+        format!("--depth: {calls} deeper than that since the start, and not recorded: {functions}")
+    });
+    let short = most_of(all, |of| of.short, &name).map(|(calls, functions)| {
+        let calls = counted(calls, "call was", "calls were");
+        let sum = Nanos(all.iter().map(|of| of.short_ns).sum());
+        let sum = time(sum, Digits::Short);
+        format!(
+            "--min-duration: {calls} shorter than that since the start, {sum} in all, and not recorded: \
+             {functions}"
+        )
+    });
+    deep.into_iter().chain(short).collect()
+}
+
+/// Returns the sum of a count, and names the functions that have the most of it, unless it is 0.
+fn most_of(
+    all: &[LeftOut],
+    of: impl Fn(&LeftOut) -> u64,
+    name: impl Fn(usize) -> String,
+) -> Option<(u64, String)> {
+    let mut some: Vec<_> = all.iter().map(of).enumerate().filter(|(_, calls)| *calls > 0).collect();
+    some.sort_by_key(|(_, calls)| std::cmp::Reverse(*calls));
+    let sum = |some: &[(usize, u64)]| some.iter().map(|(_, calls)| calls).sum::<u64>();
     let named = some.iter().take(NAMED);
     let mut told: Vec<_> =
-        named.map(|(id, of)| format!("{} of {}", count(of.calls), name(*id))).collect();
+        named.map(|(id, calls)| format!("{} of {}", count(*calls), name(*id))).collect();
     if some.len() > NAMED {
         told.push(format!("{} of others", count(sum(&some[NAMED..]))));
     }
-    Some(format!(
-        "--depth: {} deeper than that since the start, and not recorded: {}",
-        counted(sum(&some), "call was", "calls were"),
-        told.join(", ")
-    ))
+    (!some.is_empty()).then(|| (sum(&some), told.join(", ")))
 }
 
 #[cfg(test)]
@@ -50,20 +93,31 @@ mod tests {
 
     #[test]
     fn the_functions_with_the_most_calls_are_named() {
-        let note = |calls: &[u64]| {
-            let all: Vec<_> =
-                calls.iter().map(|&calls| LeftOut { calls, ..LeftOut::default() }).collect();
-            left_out_note(&all, |id| format!("f{id}"))
+        let notes = |of: &[(u64, u64)]| {
+            let left_out = |&(too_deep, short): &(u64, u64)| LeftOut {
+                too_deep,
+                short,
+                short_ns: 500 * short,
+                ..LeftOut::default()
+            };
+            let all: Vec<_> = of.iter().map(left_out).collect();
+            left_out_notes(&all, |id| format!("f{id}"))
         };
-        assert_eq!(note(&[0, 0]), None);
+        assert!(notes(&[(0, 0), (0, 0)]).is_empty());
         assert_eq!(
-            note(&[0, 1]).expect("told"),
-            "--depth: 1 call was deeper than that since the start, and not recorded: 1 of f1"
+            notes(&[(0, 0), (1, 4)]),
+            [
+                "--depth: 1 call was deeper than that since the start, and not recorded: 1 of f1",
+                "--min-duration: 4 calls were shorter than that since the start, 2.00 µs in all, and not \
+                 recorded: 4 of f1"
+            ]
         );
         assert_eq!(
-            note(&[7, 2_000, 9, 1, 2]).expect("told"),
-            "--depth: 2,019 calls were deeper than that since the start, and not recorded: 2,000 of f1, \
-             9 of f2, 7 of f0, 3 of others"
+            notes(&[(7, 0), (2_000, 0), (9, 0), (1, 0), (2, 0)]),
+            [
+                "--depth: 2,019 calls were deeper than that since the start, and not recorded: 2,000 of f1, \
+              9 of f2, 7 of f0, 3 of others"
+            ]
         );
     }
 }

@@ -11,6 +11,8 @@ pub(super) struct ProgressNews {
     pub(super) settled: Nanos,
     /// When the counts of the eBPF programs were read the last time.
     pub(super) counts_read: Nanos,
+    /// When the calls whose entries are held were read the last time.
+    pub(super) held_read: Nanos,
     /// Some open calls may be missing in the last reading.
     pub(super) open_is_part: bool,
     /// True if nothing is armed any more.

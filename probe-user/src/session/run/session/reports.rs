@@ -32,6 +32,8 @@ const LOOK_TAKES: Duration = Duration::from_millis(50);
 impl Session {
     /// Makes the last report, up to `end`.
     pub(crate) fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
+        self.take_held(true);
+        self.engine.advance(end);
         self.engine.settle();
         let execed = self.take_changes();
         execed.into_iter().for_each(|pid| self.miss(pid));
@@ -171,7 +173,7 @@ impl Session {
         notes.extend(self.guarded_note());
         notes.extend(self.too_deep_note());
         notes.extend(self.unmet_note());
-        notes.extend(self.left_out_note());
+        notes.extend(self.left_out_notes());
         notes.extend(self.counts_notes());
         notes.extend(self.doubts());
         notes.extend(self.hidden_switches());

@@ -1,0 +1,46 @@
+//! Counts the calls that are left out. All CPUs share the counts, so each changes by one atomic instruction.
+
+use crate::{atomic::add, maps::LEFT_OUT};
+use ctrace_common::LeftOutCalls;
+
+#[inline(always)]
+fn of(function: u32) -> Option<*mut LeftOutCalls> {
+    LEFT_OUT.get_ptr_mut(function)
+}
+
+#[inline(always)]
+pub fn too_deep(function: u32) {
+    if let Some(of) = of(function) {
+        // SAFETY: a word of the element.
+        unsafe { add(&raw mut (*of).too_deep, 1) };
+    }
+}
+
+/// Counts the end of a call that was too deep.
+#[inline(always)]
+pub fn end(function: u32) {
+    if let Some(of) = of(function) {
+        // SAFETY: a word of the element.
+        unsafe { add(&raw mut (*of).ends, 1) };
+    }
+}
+
+/// Counts a call that was too deep inside one of this function.
+#[inline(always)]
+pub fn inside(function: u32) {
+    if let Some(of) = of(function) {
+        // SAFETY: a word of the element.
+        unsafe { add(&raw mut (*of).inside, 1) };
+    }
+}
+
+#[inline(always)]
+pub fn short(function: u32, duration: u64) {
+    if let Some(of) = of(function) {
+        // SAFETY: words of the element.
+        unsafe {
+            add(&raw mut (*of).short, 1);
+            add(&raw mut (*of).short_ns, duration as i64);
+        }
+    }
+}
