@@ -7,6 +7,7 @@ use ctrace_tests::targets::program;
 use ctrace_tests::trace::{LIMIT, Trace};
 use ctrace_tests::truth::Truth;
 use ctrace_tests::{gate, or_skip};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::process::Command;
@@ -299,4 +300,36 @@ fn a_runtime_that_comes_costs_no_call() {
     let (calls, timed, ..) = report.expect("work").expect("called").ends();
     assert!(timed > calls / 2, "{timed} of {calls} are timed");
     report.check_lossless().expect("nothing is lost");
+}
+
+/// A call of `event_loop` never ends, and no event tells of it, as nothing inside it is long. A report has
+/// it all the same, once, and so has the next.
+#[test]
+fn a_long_call_is_open_in_every_report() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("longcall.c")).expect("builds");
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let mut command = Command::new(&env.ctrace);
+    command.args(["run", "-f", "event_loop", "-f", "leaf", "--min-duration", "50ms"]);
+    command.args(["--interval", "0.5", "--format", "json", "-o"]).arg(file.path());
+    let mut running = Running::start(command.arg("--").arg(&path)).expect("starts");
+    let text = || std::fs::read_to_string(file.path()).expect("there");
+    let reports = || text().lines().filter_map(|line| Report::parse(line).ok()).collect::<Vec<_>>();
+    let all = loop {
+        let all = reports();
+        if all.len() >= 4 || !running.is_running() {
+            break all;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    // It passes the signal on.
+    running.signal(Signal::TERM).expect("ctrace runs");
+    let finished = running.wait(LIMIT).expect("it ends");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    assert!(all.len() >= 4, "{} reports", all.len());
+    for report in &all {
+        assert_eq!(report.expect("event_loop").expect("traced").ends(), (1, 0, 0, 1));
+        assert!(report.0["filtered_calls"].as_u64().is_some_and(|calls| calls > 0));
+        report.check_lossless().expect("in order");
+    }
 }

@@ -12,6 +12,7 @@ mod formats;
 mod frame_marks;
 mod fuzz_corpus;
 mod leaves;
+mod left_out;
 mod markers;
 mod payloads;
 mod places;
