@@ -22,17 +22,23 @@ const MOST_GOROUTINES: u64 = 8_192;
 #[cold]
 #[inline(never)]
 pub fn note(tid: u32) -> u32 {
-    add_to(LOST_EVENTS, 1);
+    note_some(tid, 1)
+}
+
+/// Notes the loss of some events of thread `tid`.
+#[inline(always)]
+pub fn note_some(tid: u32, events: u32) -> u32 {
+    add_to(LOST_EVENTS, events);
     if let Some(missed) = MISSED.get_ptr_mut(tid) {
         // SAFETY: the entry is this thread's alone.
-        unsafe { *missed = (*missed).saturating_add(1) };
-    } else if has_room(tid) && MISSED.insert(tid, 1, BPF_NOEXIST).is_ok() {
+        unsafe { *missed = (*missed).saturating_add(events) };
+    } else if has_room(tid) && MISSED.insert(tid, events, BPF_NOEXIST).is_ok() {
         PENDING.add(1);
         if is_goroutine(tid) {
             PENDING_GOROUTINES.add(1);
         }
     } else {
-        add_to(LOST_UNATTRIBUTED, 1);
+        add_to(LOST_UNATTRIBUTED, events);
     }
     0
 }

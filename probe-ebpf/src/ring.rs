@@ -116,6 +116,13 @@ impl Room {
         self.write(0, unsafe { transmute::<Record, Slot>(record) });
     }
 
+    /// Writes one of several records for which there is room.
+    #[inline(always)]
+    pub fn commit_nth(&self, nth: u32, record: Record) {
+        // SAFETY: as above.
+        self.write(nth.into(), unsafe { transmute::<Record, Slot>(record) });
+    }
+
     /// Writes the first slot last, because it makes the record valid.
     #[inline(always)]
     pub fn commit_control(self, record: Record, change: Change) {

@@ -2,12 +2,14 @@
 
 use crate::{
     atomic::Counter,
+    loss,
     maps::{KEPT_CALLS, NO_KEPT_CALLS},
-    output::{Task, event},
+    output::Task,
+    ring::reserve,
     settings,
 };
 use core::arch::asm;
-use ctrace_common::{KeptCall, KeptCalls, Kind, MOST_KEPT, STACK_SIZE};
+use ctrace_common::{KeptCall, KeptCalls, Kind, MOST_KEPT, Record, STACK_SIZE};
 
 /// When a thread last looked for room and found none; 0: never.
 static FULL: Counter = Counter::new();
@@ -214,20 +216,39 @@ pub fn replace(calls: *mut KeptCalls, sp: u64) -> u32 {
     0
 }
 
-/// Delivers the entries that are held, those of the outermost calls first.
+/// Delivers the entries that are held, those of the outermost calls first. Room is taken for all at once: the
+/// verifier follows what is done for each of them as often as there can be calls.
 #[cold]
 #[inline(never)]
 pub fn deliver(calls: *mut KeptCalls, tid: u32) -> u32 {
     let calls = Calls(calls);
-    let task = Task { tid, ..Task::current() };
-    for _ in 0..MOST_KEPT {
-        if !calls.holds_top() {
+    let first = calls.delivered();
+    let count = calls.depth().wrapping_sub(first);
+    if count == 0 || count > MOST_KEPT as u32 {
+        return 0;
+    }
+    calls.all_are_delivered();
+    let Some(room) = reserve(count as usize) else { return loss::note_some(tid, count) };
+    let (pid, mut lost_before) = (Task::current().pid, loss::take(tid));
+    for nth in 0..MOST_KEPT as u32 {
+        if nth >= count {
             break;
         }
-        let nth = calls.delivered();
-        let call = calls.call(nth);
-        event(task, Kind::Enter as u8, call.sp(), call.function(), Some(call.start()));
-        calls.set_delivered(nth.wrapping_add(1));
+        let call = calls.call(first.wrapping_add(nth));
+        room.commit_nth(
+            nth,
+            Record {
+                ts_ns: call.start(),
+                sp: call.sp(),
+                pid,
+                tid,
+                probe: call.function(),
+                kind: Kind::Enter as u8,
+                reserved: 0,
+                lost_before,
+            },
+        );
+        lost_before = 0;
     }
     0
 }

@@ -106,7 +106,8 @@ pub(crate) struct MostArgs {
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Which calls count")]
 pub(crate) struct FilterArgs {
-    /// Only calls that took at least this long; shorter calls count as their caller's self time
+    /// Only calls that took at least this long; shorter calls count as their caller's self time, and make
+    /// no events while tracing
     #[arg(long, value_name = "TIME", value_parser = values::nanos)]
     pub min_duration: Option<Nanos>,
     /// Only calls at most this deep among the traced functions; while tracing, deeper ones make no events
