@@ -237,12 +237,10 @@ impl<'a> Setup<'a> {
             && !self.planner.asks_for_conditions()
             && !probes.waits
             && probes.budget.is_none();
-        if probes.aggregate {
-            return None;
-        }
         let most_nested = filter.max_depth.filter(|_| filter.threads.is_empty());
         let shortest = if is_plain { filter.min_duration } else { Nanos::ZERO };
-        Thrift::within(most_nested, shortest, most.max_functions)
+        let thrift = Thrift::within(most_nested, shortest, most.max_functions);
+        thrift.filter(|_| !probes.aggregate)
     }
 
     /// Loads the eBPF programs.
