@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
     usleep(200000);
     if (!dlopen(argv[1], RTLD_NOW))
         return 2;
-    usleep(600000);
+    usleep(2400000);
     is_over = 1;
     pthread_join(thread, NULL);
     SHOW(work);
