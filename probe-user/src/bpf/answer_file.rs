@@ -90,18 +90,21 @@ impl AnswerFile {
 
 /// Returns whether the process itself may read and write by this descriptor.
 fn is_for_writing(pid: Pid, number: u64) -> io::Result<bool> {
-    let about = std::fs::read_to_string(format!("/proc/{}/fdinfo/{number}", pid.0))?;
-    let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
-    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
-    let mode = flags.map(|flags| OFlags::from_bits_retain(flags) & OFlags::RWMODE);
-    Ok(mode == Some(OFlags::RDWR))
+    let flags = told(&format!("/proc/{}/fdinfo/{number}", pid.0), "flags:")?;
+    let flags = u32::from_str_radix(&flags, 8).map_err(|_| io::ErrorKind::InvalidData)?;
+    Ok(OFlags::from_bits_retain(flags) & OFlags::RWMODE == OFlags::RDWR)
 }
 
 /// Returns the id of the mount where a file is, without asking the file.
 fn mount_of(file: &OwnedFd) -> io::Result<String> {
-    let about = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
-    let mount = about.lines().find_map(|line| line.strip_prefix("mnt_id:"));
-    mount.map(|id| id.trim().to_owned()).ok_or_else(|| io::ErrorKind::NotFound.into())
+    told(&format!("/proc/self/fdinfo/{}", file.as_raw_fd()), "mnt_id:")
+}
+
+/// Returns what the kernel tells of a descriptor under this name.
+fn told(fdinfo: &str, name: &str) -> io::Result<String> {
+    let about = std::fs::read_to_string(fdinfo)?;
+    let value = about.lines().find_map(|line| line.strip_prefix(name));
+    value.map(|value| value.trim().to_owned()).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 #[cfg(test)]

@@ -44,11 +44,7 @@ pub(crate) fn paragraph(text: &str, tone: Tone, style: &Style) -> String {
 
 /// Joins the first names, and the count of the rest.
 pub(crate) fn first_few(shown: usize, names: &[String]) -> String {
-    let mut text = names.iter().take(shown).cloned().collect::<Vec<_>>().join(", ");
-    if names.len() > shown {
-        text += &format!(" and {} more", names.len() - shown);
-    }
-    text
+    first_of(&names[..shown.min(names.len())], names.len())
 }
 
 /// Formats the title of a view.

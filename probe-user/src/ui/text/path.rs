@@ -17,18 +17,19 @@ where
     N: AsRef<str> + PartialEq,
 {
     let paths: Vec<Vec<String>> = paths.iter().map(|path| folded(path.as_ref())).collect();
-    let fitting: Vec<Option<String>> = paths.iter().map(|path| fitting(path, room)).collect();
-    let starts: Vec<(String, usize)> = paths.iter().map(|path| start(path, room)).collect();
+    let parts: Vec<Result<String, (String, usize)>> =
+        paths.iter().map(|path| fitting(path, room).ok_or_else(|| start(path, room))).collect();
     // Next to overloads with parameters, one without them could be any.
     let leaves: Vec<&str> = paths.iter().map(|path| leaf(path)).collect();
-    let leaves = distinct::shorten_each(&leaves, |at| match fitting[at] {
-        Some(_) => usize::MAX,
-        None => starts[at].1,
+    let leaves = distinct::shorten_each(&leaves, |at| match &parts[at] {
+        Ok(_) => usize::MAX,
+        Err((_, left)) => *left,
     });
-    let ends = starts.into_iter().zip(leaves);
-    let whole = fitting.into_iter().zip(ends);
-    let mut short: Vec<String> =
-        whole.map(|(whole, ((start, _), leaf))| whole.unwrap_or_else(|| start + &leaf)).collect();
+    let mut short: Vec<String> = parts
+        .into_iter()
+        .zip(leaves)
+        .map(|(part, leaf)| part.unwrap_or_else(|(start, _)| start + &leaf))
+        .collect();
     let long: Vec<String> = paths.iter().map(|path| path.join(STEP)).collect();
     distinct::tell_apart(&long, &mut short, |_| room);
     short
