@@ -51,6 +51,7 @@ mod ring;
 mod settings;
 mod start;
 mod thrift;
+mod turns;
 mod wait;
 
 #[cfg(not(test))]

@@ -7,6 +7,8 @@ use crate::{
     output::{Task, control, now, traced_task},
     registers::Registers,
     ring::{reserve_aligned, wait_for_reader},
+    settings,
+    turns::repeat,
 };
 use aya_ebpf::{
     EbpfContext as _,
@@ -101,8 +103,11 @@ pub fn register(ctx: ProbeContext) -> u32 {
 /// may be another thread's by now.
 #[inline(always)]
 pub fn deliver_rest(task: Task) {
-    for number in 0..BUFFERS_PER_THREAD {
-        let Some(own) = BUFFERS.get_ptr(key(task.tid, number)) else { return };
+    if settings::MARKS.load() == 0 {
+        return;
+    }
+    repeat(BUFFERS_PER_THREAD, |number| {
+        let Some(own) = BUFFERS.get_ptr(key(task.tid, number)) else { return false };
         // SAFETY: the entry is this thread's alone.
         let ThreadBuffer { address, tid } = unsafe { *own };
         let is_own = read::<u32>(address, offset_of!(BufferHeader, tid))
@@ -110,17 +115,17 @@ pub fn deliver_rest(task: Task) {
         if is_own && taken(address) != 0 {
             deliver(task, address, Site { ip: 0, runtime: 0 });
         }
-    }
+        true
+    });
 }
 
 /// Forgets the buffers of a thread.
 #[inline(always)]
 pub fn forget(tid: u32) {
-    for number in 0..BUFFERS_PER_THREAD {
-        if BUFFERS.remove(key(tid, number)).is_err() {
-            return;
-        }
+    if settings::MARKS.load() == 0 {
+        return;
     }
+    repeat(BUFFERS_PER_THREAD, |number| BUFFERS.remove(key(tid, number)).is_ok());
 }
 
 #[inline(always)]

@@ -12,6 +12,7 @@ use crate::{
     maps::{GUARDED, RESTORE_STATES, RESTORED, RESTORES, SWITCHES},
     output::{Task, control, now},
     settings, thrift,
+    turns::{repeat, unknown_zero},
 };
 use aya_ebpf::{
     EbpfContext as _,
@@ -273,12 +274,11 @@ fn request(kernel: Kernel, task: Task, reason: RestoreReason) -> Option<(u32, u6
     // SAFETY: what `reserve` returned has room for a whole request.
     let frames = unsafe { (&raw mut (*request).frames).cast::<Hijacked>() };
     let is_listed = matches!(reason, RestoreReason::Listed) as u64;
-    // The verifier follows each branch for every frame. So there is only one, and an unreadable
-    // word is 0.
-    let mut count = 0;
-    for _ in 0..MOST_HIJACKED {
+    // The verifier follows each branch of a turn. So there is only one, and an unreadable word is 0.
+    let mut count = unknown_zero();
+    repeat(MOST_HIJACKED as u32, |_| {
         if instance.0 == 0 {
-            break;
+            return false;
         }
         let frame = Hijacked {
             slot: instance.word(&settings::INSTANCE_STACK),
@@ -292,7 +292,8 @@ fn request(kernel: Kernel, task: Task, reason: RestoreReason) -> Option<(u32, u6
         // A page that is not in memory can be read by user space only.
         count += is_listed | is_equal(word, trampoline) | is_missing;
         instance = Kernel(instance.word(&settings::INSTANCE_NEXT));
-    }
+        true
+    });
     if count == 0 {
         room.discard(0);
         return None;

@@ -22,6 +22,14 @@ pub static LAUNCHES: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static GUARDS: Global<u32> = Global::new(0);
 
+/// 1: markers may be traced, and their threads' buffers are known.
+#[unsafe(no_mangle)]
+pub static MARKS: Global<u32> = Global::new(0);
+
+/// 1: the kernel's verifier knows the instruction of [`crate::turns::repeat`].
+#[unsafe(no_mangle)]
+pub static COMPARES_TURNS: Global<u32> = Global::new(0);
+
 /// What processes that execute a program are admitted by: bits of `ctrace_common::BY_PROGRAM` and its
 /// neighbours; 0: none are.
 #[unsafe(no_mangle)]

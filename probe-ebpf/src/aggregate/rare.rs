@@ -7,7 +7,7 @@ use super::{
     counts::{headless, of_function, unplaced},
     counts_at,
 };
-use crate::{maps::OPEN_CALLS, output::now};
+use crate::{maps::OPEN_CALLS, output::now, turns::repeat};
 use ctrace_common::{
     ENDS_BY_RETURN, ENTRY_IS_LOOP_HEAD, FAR_AWAY, Kind, MOST_OPEN, OpenCalls, STACK_SIZE,
     TAIL_CALLS_NEST,
@@ -34,12 +34,13 @@ fn drop_top(calls: *mut OpenCalls) -> u32 {
 /// Ends the calls that this stack pointer proves to be over.
 #[inline(always)]
 fn bury(calls: Calls, sp: u64) {
-    for _ in 0..MOST_OPEN {
-        match calls.top() {
-            Some(top) if top.sp() < sp => drop_top(calls.0),
-            _ => break,
-        };
-    }
+    repeat(MOST_OPEN as u32, |_| {
+        let is_over = calls.top().is_some_and(|top| top.sp() < sp);
+        if is_over {
+            drop_top(calls.0);
+        }
+        is_over
+    });
 }
 
 #[inline(always)]
@@ -112,19 +113,14 @@ pub fn leave(calls: *mut OpenCalls, function: u32, sp: u64, ts_ns: u64, kind: u3
     let was_full = calls.depth() >= MOST_OPEN as u32;
     bury(calls, sp);
     let mut is_open = false;
-    for over in 0..MOST_OPEN as u32 {
+    repeat(MOST_OPEN as u32, |over| {
         if over >= calls.depth() {
-            break;
+            return false;
         }
         let call = calls.call(calls.depth().wrapping_sub(1).wrapping_sub(over));
-        if call.sp() != sp {
-            break;
-        }
-        if call.function() == function {
-            is_open = true;
-            break;
-        }
-    }
+        is_open = call.sp() == sp && call.function() == function;
+        call.sp() == sp && !is_open
+    });
     if !is_open {
         // A thread that got its room late has calls that were counted without.
         if !was_full && !are_full() && !may_be_none(kind, function) {
@@ -133,12 +129,13 @@ pub fn leave(calls: *mut OpenCalls, function: u32, sp: u64, ts_ns: u64, kind: u3
         return 0;
     }
     // It does not count: the verifier would follow this loop for each number of calls.
-    for _ in 0..MOST_OPEN {
-        match calls.top() {
-            Some(top) if top.function() != function => drop_top(calls.0),
-            _ => break,
-        };
-    }
+    repeat(MOST_OPEN as u32, |_| {
+        let is_inside = calls.top().is_some_and(|top| top.function() != function);
+        if is_inside {
+            drop_top(calls.0);
+        }
+        is_inside
+    });
     calls.end_top(ts_ns);
     0
 }
@@ -151,18 +148,19 @@ pub fn revise(calls: *mut OpenCalls) -> u32 {
     let Some(counting) = counting().filter(|_| counts_at(now())) else { return 0 };
     calls.set_changes(counting.changes);
     calls.keep(calls.depth());
-    for nth in 0..MOST_OPEN as u32 {
+    repeat(MOST_OPEN as u32, |nth| {
         if nth >= calls.depth() {
-            return 0;
+            return false;
         }
         let call = calls.call(nth);
-        let Some(of) = of_function(call.function()) else { continue };
+        let Some(of) = of_function(call.function()) else { return true };
         // SAFETY: an element of a map, whose words user space writes whole.
-        if call.start() < unsafe { (&raw const (*of).forsaken).read_volatile() } {
+        let is_seen = call.start() >= unsafe { (&raw const (*of).forsaken).read_volatile() };
+        if !is_seen {
             calls.keep(nth);
-            break;
         }
-    }
+        is_seen
+    });
     drop_the_rest(calls);
     0
 }
@@ -170,12 +168,13 @@ pub fn revise(calls: *mut OpenCalls) -> u32 {
 /// Ends all calls but those to keep.
 #[inline(always)]
 fn drop_the_rest(calls: Calls) {
-    for _ in 0..MOST_OPEN {
-        if calls.depth() <= calls.kept() {
-            break;
+    repeat(MOST_OPEN as u32, |_| {
+        let is_more = calls.depth() > calls.kept();
+        if is_more {
+            drop_top(calls.0);
         }
-        drop_top(calls.0);
-    }
+        is_more
+    });
 }
 
 /// Ends all calls.
@@ -214,11 +213,12 @@ pub fn hand_over(calls: *mut OpenCalls, owner: u32) -> u32 {
 pub fn restored(tid: u32) -> u32 {
     let Some(calls) = OPEN_CALLS.get_ptr_mut(tid) else { return 0 };
     let calls = Calls(calls);
-    for nth in 0..MOST_OPEN as u32 {
-        if nth >= calls.depth() {
-            break;
+    repeat(MOST_OPEN as u32, |nth| {
+        let is_open = nth < calls.depth();
+        if is_open {
+            calls.call(nth).set_restored();
         }
-        calls.call(nth).set_restored();
-    }
+        is_open
+    });
     0
 }

@@ -3,7 +3,7 @@
 use super::maps::{self, MapSettings, Maps};
 use crate::bpf::{
     BpfError, Config,
-    machine::btf::Offsets,
+    machine::{btf::Offsets, release::Release},
     maps::side_table::{CONDITIONS_LIMIT, VALUES_LIMIT},
     processes::control::PROCESSES_LIMIT,
     rings::layout::RingLayout,
@@ -80,6 +80,8 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
         ("FILTER", words(&[u32::from(*filter)])),
         ("FOLLOW", words(&[u32::from(config.follow)])),
         ("GUARDS", words(&[u32::from(config.guards)])),
+        ("MARKS", words(&[u32::from(config.markers)])),
+        ("COMPARES_TURNS", words(&[u32::from(Release::running().compares_turns())])),
         ("ADMITS", words(&[admits])),
         ("AGGREGATES", words(&[u32::from(counted.is_some())])),
         ("SHORTEST_CALL", counted.map_or(0, |sizes| sizes.shortest.0).to_ne_bytes().to_vec()),

@@ -27,6 +27,12 @@ impl Release {
         self >= Self { major: 6, minor: 16 }
     }
 
+    /// Returns whether the verifier compares the turns of loops that may end at any turn. From 6.9 on it
+    /// does; this is the first such kernel that ctrace is tried on.
+    pub(crate) fn compares_turns(self) -> bool {
+        self >= Self { major: 6, minor: 12 }
+    }
+
     /// Returns whether a multi link's pid filter sees only one thread of the process (6.6 to 6.9).
     pub(crate) fn filters_threads_not_processes(self) -> bool {
         (Self { major: 6, minor: 6 }..Self { major: 6, minor: 10 }).contains(&self)
