@@ -1,5 +1,5 @@
-/* 20,000 functions, f00000 to f19999, called one after the other without end, with a nap after each
- * round, so that without probes it leaves the processor to others. SIGINT, SIGTERM and
+/* 20,000 functions, f00000 to f19999, called one after the other without end. After each round it naps
+ * as long as the round took, from a millisecond on, so that it leaves the processor to others. SIGINT, SIGTERM and
  * SIGHUP are ignored. For each line on stdin it prints `CALLS CPU_NANOSECONDS` of the calling
  * thread. The end of stdin ends it. */
 #include "count.h"
@@ -29,15 +29,27 @@ static const unsigned long count = sizeof all / sizeof *all;
 
 static volatile unsigned long calls;
 
+static unsigned long now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (unsigned long)t.tv_sec * 1000000000ul + (unsigned long)t.tv_nsec;
+}
+
 static void *call(void *argument) {
     (void)argument;
-    const struct timespec nap = {0, 200000};
-    for (unsigned long x = 1;; nanosleep(&nap, NULL)) {
+    for (unsigned long x = 1;;) {
+        const unsigned long begun = now();
         for (unsigned long i = 0; i < count; i++) {
             x = all[i](x);
             KEEP(x);
             calls++;
         }
+        unsigned long nap = now() - begun;
+        if (nap < 1000000)
+            nap = 1000000;
+        if (nap > 50000000)
+            nap = 50000000;
+        nanosleep(&(struct timespec){0, (long)nap}, NULL);
     }
     return NULL;
 }

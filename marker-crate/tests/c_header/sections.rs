@@ -235,7 +235,6 @@ fn a_program_for_ctrack() {
         ("g++", "-O0", "-std=c++17"),
         ("g++", "-O2", "-std=c++20"),
         ("clang++", "-O0", "-std=c++20"),
-        ("clang++", "-O2", "-std=c++17"),
     ] {
         if !there(compiler) {
             continue;

@@ -114,16 +114,18 @@ mod tests {
     use crate::target::fixtures::compile;
     use crate::target::{debug_info::lines::Lines, elf};
 
-    /// Checks the line of the function whose name contains `name`.
+    /// Checks the lines of the functions whose names contain these.
     #[track_caller]
-    fn check(compiler: &str, extension: &str, source: &str, (name, line): (&str, u32)) {
+    fn check(compiler: &str, extension: &str, source: &str, lines: [(&str, u32); 2]) {
         let built = compile(compiler, extension, source);
         let object = built.object();
-        let mut functions = object.functions().iter();
-        let function = functions.find(|function| function.name().contains(name)).unwrap();
-        let found = object.line_of(function).map(|found| (found.file.to_string(), found.line));
-        let file = format!("input.{extension}");
-        assert_eq!(found, Some((file, Some(line))), "{compiler} {name}");
+        for (name, line) in lines {
+            let mut functions = object.functions().iter();
+            let function = functions.find(|function| function.name().contains(name)).unwrap();
+            let found = object.line_of(function).map(|found| (found.file.to_string(), found.line));
+            let file = format!("input.{extension}");
+            assert_eq!(found, Some((file, Some(line))), "{compiler} {name}");
+        }
     }
 
     #[test]
@@ -148,8 +150,7 @@ mod tests {
         ";
         for flags in ["-g", "-g -O", "-g -C opt-level=3 -C lto=fat"] {
             let rustc = format!("rustc {flags} --crate-name program");
-            check(&rustc, "rs", rust, ("begins_with_another", 11));
-            check(&rustc, "rs", rust, ("largest", 6));
+            check(&rustc, "rs", rust, [("begins_with_another", 11), ("largest", 6)]);
         }
         let cpp = "
             #include <algorithm>
@@ -169,8 +170,7 @@ mod tests {
             int main(int c, char **) { return begins_with_another(c) + Shop{{c, 2}}.most(); }
         ";
         for compiler in ["g++ -g", "g++ -g -O2", "g++ -gdwarf-4 -O2", "clang++ -g -O2"] {
-            check(compiler, "cpp", cpp, ("begins_with_another", 7));
-            check(compiler, "cpp", cpp, ("Shop::most", 15));
+            check(compiler, "cpp", cpp, [("begins_with_another", 7), ("Shop::most", 15)]);
         }
     }
 
