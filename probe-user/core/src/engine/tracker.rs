@@ -201,6 +201,10 @@ impl Tracker {
             rest = after;
             let was_held = self.ledger.holds && event.kind() == Some(Kind::Enter);
             if was_held && ts <= stacks.last && stacks.has_begun(func, event.sp(), ts) {
+                if event.lost_before() > 0 {
+                    stacks.damage();
+                    lost = true;
+                }
                 continue;
             }
             if ts < in_time {

@@ -64,6 +64,21 @@ fn a_call_that_goes_on_counts_once_when_its_entry_comes_again() {
     assert_eq!(engine.counters().events, 4);
 }
 
+/// The loss may have taken the end of a call that is open, whatever the event with the mark tells.
+#[test]
+fn an_entry_that_comes_again_still_tells_of_losses() {
+    for (lost_before, timed) in [(0, 1), (3, 0)] {
+        let mut engine = engine_with(EngineConfig { holds: true, ..EngineConfig::default() });
+        engine.push_held([held(OUTER, 900, 100)]);
+        push(&mut engine, &[Event { lost_before, ..enter(OUTER, 900, 100) }]);
+        push(&mut engine, &[ret(OUTER, 900, 700)]);
+        engine.advance(Nanos(1_000));
+        let report = engine.report(Nanos(1_000), meta(0.0));
+        let outer = &report.functions[0];
+        assert_eq!((outer.timed, outer.untimed), (timed, 1 - timed), "{lost_before} lost");
+    }
+}
+
 #[test]
 fn calls_without_events_are_filtered_ones() {
     let mut engine = engine_with(EngineConfig::default());
