@@ -70,7 +70,7 @@ fn an_entry_that_comes_again_still_tells_of_losses() {
     for (lost_before, timed) in [(0, 1), (3, 0)] {
         let mut engine = engine_with(EngineConfig { holds: true, ..EngineConfig::default() });
         engine.push_held([held(OUTER, 900, 100)]);
-        push(&mut engine, &[Event { lost_before, ..enter(OUTER, 900, 100) }]);
+        push(&mut engine, &[enter(OUTER, 900, 100).lost(lost_before)]);
         push(&mut engine, &[ret(OUTER, 900, 700)]);
         engine.advance(Nanos(1_000));
         let report = engine.report(Nanos(1_000), meta(0.0));
