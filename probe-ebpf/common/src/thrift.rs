@@ -54,8 +54,11 @@ pub struct LeftOutCalls {
     /// Its calls that were too short, and the sum of their durations.
     pub short: u64,
     pub short_ns: u64,
+    /// Not 0: a loop of the function leads back to its entry, so its probe may be hit once a round. User space
+    /// writes it.
+    pub begins_a_loop: u64,
 }
 
 const _: () = assert!(size_of::<KeptCall>() == 24);
 const _: () = assert!(size_of::<KeptCalls>() == 32 + MOST_KEPT * size_of::<KeptCall>());
-const _: () = assert!(size_of::<LeftOutCalls>() == 40);
+const _: () = assert!(size_of::<LeftOutCalls>() == 48);

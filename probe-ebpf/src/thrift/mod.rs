@@ -9,6 +9,9 @@
 //! - The entry of a call is held until the call has lasted long enough, or until another event of the
 //!   thread has to be delivered. A call that ends before that, by an end of its own, was short.
 //!
+//! A loop may lead back to the entry of its function: then the probe there is hit once a round, and only user space
+//! tells the rounds of a call from each other. Such calls make events however deep they are.
+//!
 //! A call that was too deep may have an end all the same, where the ways out are probed or the kernel has
 //! no session links. That end is left out if no call that made events can be meant.
 
@@ -55,13 +58,14 @@ pub fn enter(task: Task, function: u32, sp: u64, is_wanted: bool) -> Entry {
         is_plain = below != 0 && below <= STACK_SIZE;
     }
     let depth = calls.depth();
-    if is_plain && is_too_deep(depth) {
+    let may_be_deep = counts::has_count(function);
+    if is_plain && is_too_deep(depth) && may_be_deep {
         return leave_out(calls, function);
     }
     let has_room = depth < MOST_KEPT as u32;
     // The end of what a call jumps to is its own end, too.
     let is_wanted = is_wanted || calls.has_jumped_at(sp);
-    let is_held = holds() && is_plain && has_room && !is_wanted;
+    let is_held = holds() && is_plain && has_room && !is_wanted && !is_too_deep(depth);
     if holds() {
         calls.note_event();
         if !is_held || calls.is_overdue(time) {
@@ -70,10 +74,13 @@ pub fn enter(task: Task, function: u32, sp: u64, is_wanted: bool) -> Entry {
     }
     if !is_plain {
         calls::replace(calls.0, sp);
-        if is_too_deep(calls.depth()) {
+        if is_too_deep(calls.depth()) && may_be_deep {
             return leave_out(calls, function);
         }
     } else if !has_room {
+        return Entry::Deliver;
+    }
+    if is_too_deep(calls.depth()) {
         return Entry::Deliver;
     }
     calls.push(function, sp, time);
@@ -109,14 +116,15 @@ pub fn leave(tid: u32, function: u32, sp: u64, time: u64, is_jump: bool) -> bool
         calls.note_event();
         let duration = time.wrapping_sub(top.start());
         let is_short = duration < settings::SHORTEST_EVENTS.load();
-        if is_own && !is_jump && is_short && calls.holds_top() && counts_at(time) {
-            counts::short(function, duration);
+        let is_counted = is_own && !is_jump && is_short && calls.holds_top() && counts_at(time);
+        if is_counted && counts::short(function, duration) {
             calls.pop();
             return false;
         }
     }
     let is_below = top.sp() != sp && top.sp().wrapping_sub(sp) <= STACK_SIZE;
-    if is_below && is_too_deep(calls.depth()) && !calls.is_doubtful() {
+    let is_too_deep = is_below && is_too_deep(calls.depth()) && !calls.is_doubtful();
+    if is_too_deep && counts::has_count(function) {
         counts::end(function);
         return false;
     }

@@ -284,6 +284,7 @@ pub fn find(name: &str) -> Option<&'static Case> {
 pub fn builds() -> Vec<Build> {
     let mut all: Vec<Build> = [
         "counts.c",
+        "rounds.c",
         "sleeps.c",
         "threads.c",
         "longjmp.c",

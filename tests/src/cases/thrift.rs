@@ -44,17 +44,18 @@ fn run(env: &Env, of: (&str, &[&str], &[&str]), options: &[&str]) -> Result<(Rep
 /// What the programs leave out is what ctrace would leave out, and nothing else.
 pub(super) fn depth_in_the_kernel(env: &Env) -> Result<()> {
     let calls = env.scaled(2_000);
-    let programs: [(&str, &[&str], &[&str]); 5] = [
+    let programs: [(&str, &[&str], &[&str]); 6] = [
         ("counts.c", &[&calls], &["leaf", "ping", "pong", "tail_*", "descend"]),
         ("longjmp.c", &["500"], &["catcher", "dive", "leap", "after"]),
         ("throw.cpp", &[], &["thrower", "passer", "catcher", "plain"]),
         ("threads.c", &[&calls, "300"], &["work", "inner", "blink"]),
         ("altstack.c", &[], &["interrupted", "on_alternate", "fiber_*", "schedule"]),
+        ("rounds.c", &["500"], &["outer", "middle", "leaf", "rounds"]),
     ];
     // What is left out does not depend on the kernel.
     let programs = if env.slower > 1 { &programs[..1] } else { &programs[..] };
     for &of in programs {
-        for (depth, returns) in [("3", "auto"), ("1", "ret-sites")] {
+        for (depth, returns) in [("3", "auto"), ("1", "auto"), ("1", "ret-sites")] {
             let options = ["--depth", depth, "--returns", returns];
             compare(env, of, &options).with_context(|| format!("{} with {options:?}", of.0))?;
         }

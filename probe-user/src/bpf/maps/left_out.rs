@@ -81,12 +81,21 @@ impl LeftOutCounts {
         self.counting.set(offset_of!(Counting, end), end.0);
     }
 
+    /// Tells the programs how calls of a function begin.
+    pub(crate) fn know(&self, function: FuncId, begins_a_loop: bool) {
+        if let Some(at) = self.place(function) {
+            self.counts.set(at + offset_of!(LeftOutCalls, begins_a_loop), begins_a_loop.into());
+        }
+    }
+
+    fn place(&self, function: FuncId) -> Option<usize> {
+        let is_known = function.0 < self.thrift.functions;
+        is_known.then(|| function.index() * size_of::<LeftOutCalls>())
+    }
+
     /// Returns the counts of a function since the start.
     pub(crate) fn of(&self, function: FuncId) -> LeftOut {
-        if function.0 >= self.thrift.functions {
-            return LeftOut::default();
-        }
-        let at = function.index() * size_of::<LeftOutCalls>();
+        let Some(at) = self.place(function) else { return LeftOut::default() };
         let count = |offset| self.counts.get(at + offset);
         LeftOut {
             too_deep: count(offset_of!(LeftOutCalls, too_deep)),
