@@ -33,9 +33,9 @@ pub struct KeptCalls {
     /// The number of outermost calls whose entries were delivered. Those of the others are held.
     pub delivered: u32,
     pub pid: u32,
-    /// The number of entries and ends so far, where entries are held: whoever reads twice sees whether
-    /// something has changed.
-    pub events: u64,
+    /// Where entries are held: grows by one when the thread begins to change something here, and when it has
+    /// done so. Whoever reads the same even number twice has read what was there in between.
+    pub changed: u64,
     /// The stack pointer of the last call that left by a jump: it may go on in the next one that begins there.
     pub jumped: u64,
     pub calls: [KeptCall; MOST_KEPT],

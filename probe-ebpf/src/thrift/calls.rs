@@ -109,13 +109,15 @@ impl Calls {
         self.holds_top() && lasts >= settings::SHORTEST_EVENTS.load()
     }
 
-    /// Counts an entry or an end, before it changes anything.
+    /// Tells readers that something is about to change, or has changed.
     #[inline(always)]
-    pub fn note_event(self) {
-        // SAFETY: see above.
+    pub fn note_change(self) {
+        // SAFETY: see above. The empty instructions keep the compiler from moving a change across.
         unsafe {
-            let events = &raw mut (*self.0).events;
-            events.write_volatile(events.read_volatile().wrapping_add(1));
+            let changed = &raw mut (*self.0).changed;
+            asm!("", options(nostack));
+            changed.write_volatile(changed.read_volatile().wrapping_add(1));
+            asm!("", options(nostack));
         }
     }
 

@@ -18,8 +18,13 @@
 mod calls;
 mod counts;
 
-use crate::{aggregate::counts_at, maps::KEPT_CALLS, output::Task, output::now, settings};
-use calls::Calls;
+use crate::{
+    aggregate::counts_at,
+    maps::KEPT_CALLS,
+    output::{Task, now},
+    settings,
+};
+use calls::{Call, Calls};
 use ctrace_common::{MOST_KEPT, STACK_SIZE};
 
 /// What is done at an entry.
@@ -57,20 +62,40 @@ pub fn enter(task: Task, function: u32, sp: u64, is_wanted: bool) -> Entry {
         let below = top.sp().wrapping_sub(sp);
         is_plain = below != 0 && below <= STACK_SIZE;
     }
-    let depth = calls.depth();
     let may_be_deep = counts::has_count(function);
-    if is_plain && is_too_deep(depth) && may_be_deep {
+    if is_plain && is_too_deep(calls.depth()) && may_be_deep {
         return leave_out(calls, function);
     }
+    let call = Begun { tid: task.tid, function, sp, time, is_wanted, is_plain, may_be_deep };
+    note_change(calls);
+    let entry = begin(calls, call);
+    note_change(calls);
+    entry
+}
+
+/// A call that has just begun.
+#[derive(Clone, Copy)]
+struct Begun {
+    tid: u32,
+    function: u32,
+    sp: u64,
+    time: u64,
+    is_wanted: bool,
+    /// It is inside the innermost open call.
+    is_plain: bool,
+    may_be_deep: bool,
+}
+
+#[inline(always)]
+fn begin(calls: Calls, call: Begun) -> Entry {
+    let Begun { tid, function, sp, time, is_wanted, is_plain, may_be_deep } = call;
+    let depth = calls.depth();
     let has_room = depth < MOST_KEPT as u32;
     // The end of what a call jumps to is its own end, too.
     let is_wanted = is_wanted || calls.has_jumped_at(sp);
-    let is_held = holds() && is_plain && has_room && !is_wanted && !is_too_deep(depth);
-    if holds() {
-        calls.note_event();
-        if !is_held || calls.is_overdue(time) {
-            calls::deliver(calls.0, task.tid);
-        }
+    let is_held = holds() && is_plain && has_room && !is_wanted && !is_too_deep(calls.depth());
+    if holds() && (!is_held || calls.is_overdue(time)) {
+        calls::deliver(calls.0, tid);
     }
     if !is_plain {
         calls::replace(calls.0, sp);
@@ -89,6 +114,14 @@ pub fn enter(task: Task, function: u32, sp: u64, is_wanted: bool) -> Entry {
     }
     calls.all_are_delivered();
     Entry::Deliver
+}
+
+/// Shows those who read the entries that are held that something is about to change, or has changed.
+#[inline(always)]
+fn note_change(calls: Calls) {
+    if holds() {
+        calls.note_change();
+    }
 }
 
 #[inline(always)]
@@ -110,14 +143,29 @@ fn leave_out(calls: Calls, function: u32) -> Entry {
 #[inline(always)]
 pub fn leave(tid: u32, function: u32, sp: u64, time: u64, is_jump: bool) -> bool {
     let Some(calls) = KEPT_CALLS.get_ptr_mut(tid).map(Calls) else { return true };
+    note_change(calls);
+    let is_delivered = end(calls, Ended { tid, function, sp, time, is_jump });
+    note_change(calls);
+    is_delivered
+}
+
+/// A call that has just ended, or made a jump.
+#[derive(Clone, Copy)]
+struct Ended {
+    tid: u32,
+    function: u32,
+    sp: u64,
+    time: u64,
+    is_jump: bool,
+}
+
+#[inline(always)]
+fn end(calls: Calls, Ended { tid, function, sp, time, is_jump }: Ended) -> bool {
     let Some(top) = calls.top() else { return true };
     let is_own = top.sp() == sp && (!holds() || top.function() == function);
-    if holds() {
-        calls.note_event();
+    if holds() && is_own && !is_jump && calls.holds_top() && is_short(top, time) {
         let duration = time.wrapping_sub(top.start());
-        let is_short = duration < settings::SHORTEST_EVENTS.load();
-        let is_counted = is_own && !is_jump && is_short && calls.holds_top() && counts_at(time);
-        if is_counted && counts::short(function, duration) {
+        if counts::short(function, duration) {
             calls.pop();
             return false;
         }
@@ -141,13 +189,28 @@ pub fn leave(tid: u32, function: u32, sp: u64, time: u64, is_jump: bool) -> bool
     true
 }
 
+/// Returns true if a call that ends at this time is short, and no reader can have taken it for one that goes
+/// on. A reader takes those that are long by then, and those that are open when nothing counts any more. One
+/// that came before the change was noted did so before `now`.
+#[inline(always)]
+fn is_short(call: Call, time: u64) -> bool {
+    let shortest = settings::SHORTEST_EVENTS.load();
+    if time.wrapping_sub(call.start()) >= shortest {
+        return false;
+    }
+    let now = now();
+    now.wrapping_sub(call.start()) < shortest && counts_at(now)
+}
+
 /// Delivers the entries that are held of a thread: its next event must not come before them.
 #[inline(always)]
 pub fn deliver_held(tid: u32) {
     if holds()
-        && let Some(calls) = KEPT_CALLS.get_ptr_mut(tid)
+        && let Some(calls) = KEPT_CALLS.get_ptr_mut(tid).map(Calls)
     {
-        calls::deliver(calls, tid);
+        note_change(calls);
+        calls::deliver(calls.0, tid);
+        note_change(calls);
     }
 }
 

@@ -34,8 +34,8 @@ impl Session {
         }
     }
 
-    /// Takes them in. `is_over`: nothing is delivered any more.
-    pub(super) fn take_held(&mut self, is_over: bool) {
+    /// Takes them in. `is_over`: no call is counted any more.
+    pub(crate) fn take_held(&mut self, is_over: bool) {
         let Some(counts) = self.kernel.left_out() else { return };
         match counts.held(is_over) {
             Ok(held) => self.engine.push_held(held),
