@@ -38,6 +38,8 @@ pub struct KeptCalls {
     pub changed: u64,
     /// The stack pointer of the last call that left by a jump: it may go on in the next one that begins there.
     pub jumped: u64,
+    /// The changes of probes that the thread knows, see [`crate::Counting`].
+    pub changes: u64,
     pub calls: [KeptCall; MOST_KEPT],
 }
 
@@ -60,5 +62,5 @@ pub struct LeftOutCalls {
 }
 
 const _: () = assert!(size_of::<KeptCall>() == 24);
-const _: () = assert!(size_of::<KeptCalls>() == 32 + MOST_KEPT * size_of::<KeptCall>());
+const _: () = assert!(size_of::<KeptCalls>() == 40 + MOST_KEPT * size_of::<KeptCall>());
 const _: () = assert!(size_of::<LeftOutCalls>() == 48);

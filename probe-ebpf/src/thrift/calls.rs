@@ -1,6 +1,7 @@
 //! The open calls of one thread that have made events, or may do so yet. Only the thread itself changes them.
 
 use crate::{
+    aggregate::counting,
     atomic::Counter,
     loss,
     maps::{KEPT_CALLS, NO_KEPT_CALLS},
@@ -48,7 +49,10 @@ impl Calls {
         }
         let calls = KEPT_CALLS.get_ptr_mut(task.tid)?;
         // SAFETY: see above.
-        unsafe { (*calls).pid = task.pid };
+        unsafe {
+            (*calls).pid = task.pid;
+            (*calls).changes = counting()?.changes;
+        }
         Some(Self(calls))
     }
 
@@ -107,6 +111,13 @@ impl Calls {
         let first = self.call(self.delivered());
         let lasts = time.wrapping_sub(first.start());
         self.holds_top() && lasts >= settings::SHORTEST_EVENTS.load()
+    }
+
+    /// Returns true if functions have lost their probes since the thread last knew of that.
+    #[inline(always)]
+    pub fn are_outdated(self) -> bool {
+        // SAFETY: see above.
+        counting().is_some_and(|counting| counting.changes != unsafe { (*self.0).changes })
     }
 
     /// Tells readers that something is about to change, or has changed.
@@ -252,5 +263,23 @@ pub fn deliver(calls: *mut KeptCalls, tid: u32) -> u32 {
         );
         lost_before = 0;
     }
+    0
+}
+
+/// Gives up the calls of a thread, as functions have lost their probes: user space knows which of them are over.
+#[cold]
+#[inline(never)]
+pub fn give_up(calls: *mut KeptCalls, tid: u32) -> u32 {
+    if settings::SHORTEST_EVENTS.load() != 0 {
+        deliver(calls, tid);
+    }
+    let calls = Calls(calls);
+    let Some(counting) = counting() else { return 0 };
+    // SAFETY: see above.
+    unsafe { (*calls.0).changes = counting.changes };
+    calls.doubt();
+    calls.set_depth(0);
+    calls.all_are_delivered();
+    calls.note_jump(0);
     0
 }

@@ -9,6 +9,9 @@
 //! - The entry of a call is held until the call has lasted long enough, or until another event of the
 //!   thread has to be delivered. A call that ends before that, by an end of its own, was short.
 //!
+//! Where functions lose their probes, the calls of all threads are given up: which of them are over is known
+//! to user space alone.
+//!
 //! A loop may lead back to the entry of its function: then the probe there is hit once a round, and only user space
 //! tells the rounds of a call from each other. Such calls make events however deep they are.
 //!
@@ -57,6 +60,11 @@ pub fn enter(task: Task, function: u32, sp: u64, is_wanted: bool) -> Entry {
         return Entry::Deliver;
     }
     let Some(calls) = Calls::of(task, time) else { return Entry::Deliver };
+    if calls.are_outdated() {
+        note_change(calls);
+        calls::give_up(calls.0, task.tid);
+        note_change(calls);
+    }
     let mut is_plain = true;
     if let Some(top) = calls.top() {
         let below = top.sp().wrapping_sub(sp);
@@ -161,6 +169,9 @@ struct Ended {
 
 #[inline(always)]
 fn end(calls: Calls, Ended { tid, function, sp, time, is_jump }: Ended) -> bool {
+    if calls.are_outdated() {
+        calls::give_up(calls.0, tid);
+    }
     let Some(top) = calls.top() else { return true };
     let is_own = top.sp() == sp && (!holds() || top.function() == function);
     if holds() && is_own && !is_jump && calls.holds_top() && is_short(top, time) {

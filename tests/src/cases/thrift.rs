@@ -1,13 +1,18 @@
 //! Calls that the eBPF programs leave out, because they are deeper than `--depth` or shorter than
 //! `--min-duration`.
 
-use crate::env::Env;
+use crate::env::{Env, Link};
+use crate::probes::wait_until_armed;
+use crate::process::Running;
 use crate::report::Report;
 use crate::targets::program;
 use crate::trace::Trace;
 use crate::truth::Truth;
 use anyhow::{Context as _, Result, ensure};
+use rustix::process::Signal;
 use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::Duration;
 
 /// With it, ctrace itself leaves calls out: the programs do not know the names of threads.
 const BY_CTRACE: [&str; 2] = ["--thread", "*"];
@@ -162,5 +167,35 @@ fn check_long(
     ensure!(unseen <= left_out, "{unseen} of {left_out} have no events");
     ensure!(unseen > 0 || has_unended, "{unseen} of {left_out} have no events");
     ensure!(few + 2 * unseen <= *many, "{few} events and {many}, though {unseen} calls have none");
+    Ok(())
+}
+
+/// A library that forbids return probes comes within a traced call, whose end is not seen then. So what it calls
+/// is not too deep from then on, and it counts once, although its entry is held.
+pub(super) fn return_probes_that_go_in_the_kernel(env: &Env) -> Result<()> {
+    let library = env.targets.get(&program("libswitch.c"))?;
+    let path = env.targets.get(&program("opens_late.c"))?;
+    let is_guarded = env.link == Link::Session;
+    for options in [["--depth", "1"], ["--min-duration", "5ms"]] {
+        let mut command = Command::new(&path);
+        let target = Running::start_ready(command.arg(&library).arg("50"))?;
+        let trace =
+            Trace::attach(env, target.pid())?.functions(["opens", "inner", "plug_*@libswitch*"]);
+        let started = trace.args(options).start()?;
+        wait_until_armed(target.pid(), &path)?;
+        target.signal(Signal::USR1)?;
+        wait_until_armed(target.pid(), &library)?;
+        target.signal(Signal::USR1)?;
+        ensure!(target.wait(Duration::from_secs(30))?.shell_code() == 0, "it failed");
+        let traced = started.wait()?.expect_code(0)?;
+        let report = traced.report()?;
+        let outer = report.expect("opens")?.ends();
+        let timed = u64::from(is_guarded);
+        ensure!(outer == (1, timed, 1 - timed, 0), "{options:?}: {outer:?}");
+        let all = if options[0] == "--depth" && !is_guarded { 50 } else { 0 };
+        let inner = report.expect("inner")?.calls();
+        ensure!(inner == all, "{options:?}: {inner} calls inside");
+        ensure!(report.0["filtered_calls"] == 50 - all, "{}", report.0["filtered_calls"]);
+    }
     Ok(())
 }

@@ -52,6 +52,17 @@ impl Thrift {
     }
 }
 
+/// Calls whose entries are held, of which none is counted as a short one later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// They have lasted long enough.
+    Long,
+    /// They were open when the threads were told to give up their calls, and these have not done so yet.
+    GivenUp,
+    /// They are open, and no call is counted any more.
+    All,
+}
+
 pub(crate) struct LeftOutCounts {
     thrift: Thrift,
     kept: Arc<OwnedFd>,
@@ -86,6 +97,15 @@ impl LeftOutCounts {
         self.counting.set(offset_of!(Counting, end), end.0);
     }
 
+    /// Has all threads give up their open calls, as functions have lost their probes.
+    pub(crate) fn give_up_open(&self) {
+        self.counting.set(offset_of!(Counting, changes), self.changes() + 1);
+    }
+
+    fn changes(&self) -> u64 {
+        self.counting.get(offset_of!(Counting, changes))
+    }
+
     /// Tells the programs how calls of a function begin.
     pub(crate) fn know(&self, function: FuncId, begins_a_loop: bool) {
         if let Some(at) = self.place(function) {
@@ -111,19 +131,19 @@ impl LeftOutCounts {
         }
     }
 
-    /// Returns the calls whose entries are held although they have lasted long enough: their ends will be
-    /// delivered. `is_over`: no call is counted any more, so all are returned that are open.
-    pub(crate) fn held(&self, is_over: bool) -> Result<Vec<HeldCall>, BpfError> {
+    /// Returns calls whose entries are held: their ends will be delivered.
+    pub(crate) fn held(&self, which: Held) -> Result<Vec<HeldCall>, BpfError> {
         let mut held = Vec::new();
         if self.thrift.shortest == Nanos::ZERO {
             return Ok(held);
         }
         let now = now();
-        let age = if is_over { Nanos::ZERO } else { self.thrift.shortest };
+        let age = if which == Held::Long { self.thrift.shortest } else { Nanos::ZERO };
         let map = self.kept.as_fd();
         let (threads, _) = all_keys(|key| sys::map_next_key(map, key), MOST_KEPT_THREADS)
             .map_err(|source| BpfError::Map { what: "open calls", source })?;
-        let mut waits = if is_over { WAITS } else { 0 };
+        let mut waits = if which == Held::Long { 0 } else { WAITS };
+        let changes = self.changes();
         for tid in threads {
             let mut attempts = ATTEMPTS;
             let again = || {
@@ -138,6 +158,9 @@ impl LeftOutCounts {
             // A thread that is gone has delivered them.
             let read = |words: &mut [u64]| sys::map_lookup(map, tid, words).is_ok();
             if let Some(words) = between_changes(read, again) {
+                if which == Held::GivenUp && words[offset_of!(KeptCalls, changes) / 8] == changes {
+                    continue;
+                }
                 let calls = held_of(tid, &words).into_iter();
                 held.extend(calls.filter(|call| now.since(call.start) >= age));
             }
