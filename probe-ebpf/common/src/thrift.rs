@@ -38,6 +38,9 @@ pub struct KeptCalls {
     pub changed: u64,
     /// The stack pointer of the last call that left by a jump: it may go on in the next one that begins there.
     pub jumped: u64,
+    /// Not 0: calls were taken from here that were so far from what took their place that they may go on, on
+    /// another stack.
+    pub has_stacks: u64,
     /// The changes of probes that the thread knows, see [`crate::Counting`].
     pub changes: u64,
     pub calls: [KeptCall; MOST_KEPT],
@@ -62,5 +65,5 @@ pub struct LeftOutCalls {
 }
 
 const _: () = assert!(size_of::<KeptCall>() == 24);
-const _: () = assert!(size_of::<KeptCalls>() == 40 + MOST_KEPT * size_of::<KeptCall>());
+const _: () = assert!(size_of::<KeptCalls>() == 48 + MOST_KEPT * size_of::<KeptCall>());
 const _: () = assert!(size_of::<LeftOutCalls>() == 48);

@@ -18,6 +18,9 @@ static FULL: Counter = Counter::new();
 /// The time after which one looks again: each look takes locks of all CPUs.
 const FULL_NANOS: u64 = 1_000_000;
 
+/// The least distance of stack pointers on different stacks: between two mappings is a page or more.
+const LEAST_BETWEEN_STACKS: u64 = 4096;
+
 /// An element of [`KEPT_CALLS`].
 #[derive(Clone, Copy)]
 pub struct Calls(pub *mut KeptCalls);
@@ -79,6 +82,19 @@ impl Calls {
     fn doubt(self) {
         // SAFETY: see above.
         unsafe { (*self.0).is_doubtful = 1 }
+    }
+
+    /// Returns true if the thread may have several stacks.
+    #[inline(always)]
+    pub fn may_have_stacks(self) -> bool {
+        // SAFETY: see above.
+        unsafe { (*self.0).has_stacks != 0 }
+    }
+
+    #[inline(always)]
+    fn note_stacks(self) {
+        // SAFETY: see above.
+        unsafe { (*self.0).has_stacks = 1 }
     }
 
     /// Returns the number of calls whose entries were delivered.
@@ -214,6 +230,9 @@ pub fn replace(calls: *mut KeptCalls, sp: u64) -> u32 {
     let Some(top) = calls.top() else { return 0 };
     if top.sp() != sp {
         calls.doubt();
+    }
+    if top.sp().abs_diff(sp) >= LEAST_BETWEEN_STACKS {
+        calls.note_stacks();
     }
     if top.sp().abs_diff(sp) > STACK_SIZE {
         calls.set_depth(0);

@@ -71,7 +71,7 @@ pub fn enter(task: Task, function: u32, sp: u64, is_wanted: bool) -> Entry {
         is_plain = below != 0 && below <= STACK_SIZE;
     }
     let may_be_deep = counts::has_count(function);
-    if is_plain && is_too_deep(calls.depth()) && may_be_deep {
+    if is_plain && is_too_deep(calls) && may_be_deep {
         return leave_out(calls, function);
     }
     let call = Begun { tid: task.tid, function, sp, time, is_wanted, is_plain, may_be_deep };
@@ -101,19 +101,19 @@ fn begin(calls: Calls, call: Begun) -> Entry {
     let has_room = depth < MOST_KEPT as u32;
     // The end of what a call jumps to is its own end, too.
     let is_wanted = is_wanted || calls.has_jumped_at(sp);
-    let is_held = holds() && is_plain && has_room && !is_wanted && !is_too_deep(calls.depth());
+    let is_held = holds() && is_plain && has_room && !is_wanted && !is_too_deep(calls);
     if holds() && (!is_held || calls.is_overdue(time)) {
         calls::deliver(calls.0, tid);
     }
     if !is_plain {
         calls::replace(calls.0, sp);
-        if is_too_deep(calls.depth()) && may_be_deep {
+        if is_too_deep(calls) && may_be_deep {
             return leave_out(calls, function);
         }
     } else if !has_room {
         return Entry::Deliver;
     }
-    if is_too_deep(calls.depth()) {
+    if is_too_deep(calls) {
         return Entry::Deliver;
     }
     calls.push(function, sp, time);
@@ -132,10 +132,12 @@ fn note_change(calls: Calls) {
     }
 }
 
+/// Returns true if a call inside those that are open is too deep. Nothing tells that of a thread that may have
+/// several stacks beside each other: calls on one look as if they were inside those on the other.
 #[inline(always)]
-fn is_too_deep(depth: u32) -> bool {
+fn is_too_deep(calls: Calls) -> bool {
     let limit = settings::MOST_NESTED.load();
-    limit != 0 && depth >= limit
+    limit != 0 && calls.depth() >= limit && !calls.may_have_stacks()
 }
 
 #[inline(always)]
@@ -182,7 +184,7 @@ fn end(calls: Calls, Ended { tid, function, sp, time, is_jump }: Ended) -> bool 
         }
     }
     let is_below = top.sp() != sp && top.sp().wrapping_sub(sp) <= STACK_SIZE;
-    let is_too_deep = is_below && is_too_deep(calls.depth()) && !calls.is_doubtful();
+    let is_too_deep = is_below && is_too_deep(calls) && !calls.is_doubtful();
     if is_too_deep && counts::has_count(function) {
         counts::end(function);
         return false;

@@ -110,6 +110,7 @@ pub const CASES: &[Case] = &[
     case("counted_on_other_stacks", On::Nothing, aggregate::counted_on_other_stacks),
     case("depth_in_the_kernel", On::Links, thrift::depth_in_the_kernel),
     case("min_duration_in_the_kernel", On::Links, thrift::min_duration_in_the_kernel),
+    case("depth_on_stacks_beside_each_other", On::Links, thrift::depth_on_stacks_beside_each_other),
     case(
         "return_probes_that_go_in_the_kernel",
         On::Links,
@@ -300,6 +301,7 @@ pub fn builds() -> Vec<Build> {
         "forker.c",
         "nop5.c",
         "altstack.c",
+        "beside.c",
         "ownstack.c",
         "switch.c",
         "throw.cpp",

@@ -199,3 +199,27 @@ pub(super) fn return_probes_that_go_in_the_kernel(env: &Env) -> Result<()> {
     }
     Ok(())
 }
+
+/// Calls on one of two stacks beside each other are not inside those on the other that began later.
+pub(super) fn depth_on_stacks_beside_each_other(env: &Env) -> Result<()> {
+    let path = env.targets.get(&program("beside.c"))?;
+    for returns in ["auto", "ret-sites"] {
+        for by in [&[][..], &BY_CTRACE] {
+            let target = Running::start_ready(Command::new(&path).arg("50"))?;
+            let trace = Trace::attach(env, target.pid())?.functions(["low", "leaf", "high"]);
+            let trace = trace.args(["--depth", "3", "--returns", returns]);
+            let started = trace.args(by.iter().copied()).start()?;
+            wait_until_armed(target.pid(), &path)?;
+            target.signal(Signal::USR1)?;
+            ensure!(target.wait(Duration::from_secs(30))?.shell_code() == 0, "it failed");
+            let traced = started.wait()?.expect_code(0)?;
+            let report = traced.report()?;
+            for (name, expected) in [("low", 50), ("leaf", 50), ("high", 100)] {
+                let calls = report.expect(name)?.calls();
+                ensure!(calls == expected, "{returns} {by:?}: {calls} calls of {name}");
+            }
+            ensure!(report.0["filtered_calls"] == 100, "{}", report.0["filtered_calls"]);
+        }
+    }
+    Ok(())
+}
