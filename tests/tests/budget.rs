@@ -88,6 +88,27 @@ fn what_is_too_dear_is_sampled() {
     report.expect_note(&["budget of 0.5 %", "often"]).expect("a note");
 }
 
+/// A call that is open when its function loses its probes makes those inside it no deeper from then on.
+#[test]
+fn calls_inside_one_that_is_disarmed_are_not_too_deep() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("shed.c")).expect("shed builds");
+    for by in [&[][..], &["--thread", "*"]] {
+        let traced = Trace::run(&env)
+            .map(|trace| trace.functions(["busy", "step"]).args(["--budget", "5%", "--depth", "1"]))
+            .and_then(|trace| {
+                trace.args(by.iter().copied()).limit(LIMIT).program(&path, ["10"]).finish()
+            })
+            .and_then(|traced| traced.expect_code(0))
+            .expect("traces");
+        let report = traced.report().expect("a report");
+        sampled(report.expect("busy").expect("busy"));
+        let made = truth(&traced.finished, "step");
+        let seen = report.expect("step").expect("step").calls() as f64;
+        assert!(seen > made / 4.0 && seen < made, "{by:?}: {seen} of {made}");
+    }
+}
+
 /// A program that probes would slow tenfold runs nearly at full speed.
 #[test]
 fn the_target_is_not_slowed() {

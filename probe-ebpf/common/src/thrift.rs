@@ -33,11 +33,16 @@ pub struct KeptCalls {
     /// The number of outermost calls whose entries were delivered. Those of the others are held.
     pub delivered: u32,
     pub pid: u32,
-    /// The number of entries and ends so far, where entries are held: whoever reads twice sees whether
-    /// something has changed.
-    pub events: u64,
+    /// Where entries are held: grows by one when the thread begins to change something here, and when it has
+    /// done so. Whoever reads the same even number twice has read what was there in between.
+    pub changed: u64,
     /// The stack pointer of the last call that left by a jump: it may go on in the next one that begins there.
     pub jumped: u64,
+    /// Not 0: calls were taken from here that were so far from what took their place that they may go on, on
+    /// another stack.
+    pub has_stacks: u64,
+    /// The changes of probes that the thread knows, see [`crate::Counting`].
+    pub changes: u64,
     pub calls: [KeptCall; MOST_KEPT],
 }
 
@@ -54,8 +59,11 @@ pub struct LeftOutCalls {
     /// Its calls that were too short, and the sum of their durations.
     pub short: u64,
     pub short_ns: u64,
+    /// Not 0: a loop of the function leads back to its entry, so its probe may be hit once a round. User space
+    /// writes it.
+    pub begins_a_loop: u64,
 }
 
 const _: () = assert!(size_of::<KeptCall>() == 24);
-const _: () = assert!(size_of::<KeptCalls>() == 32 + MOST_KEPT * size_of::<KeptCall>());
-const _: () = assert!(size_of::<LeftOutCalls>() == 40);
+const _: () = assert!(size_of::<KeptCalls>() == 48 + MOST_KEPT * size_of::<KeptCall>());
+const _: () = assert!(size_of::<LeftOutCalls>() == 48);

@@ -19,7 +19,7 @@ use ctrace_common::{Counting, Kind, STACK_SIZE, THREADS_FULL};
 
 /// Returns when calls count.
 #[inline(always)]
-fn counting() -> Option<&'static Counting> {
+pub fn counting() -> Option<&'static Counting> {
     COUNTING.get(0)
 }
 

@@ -1,6 +1,7 @@
 //! The open calls of one thread that have made events, or may do so yet. Only the thread itself changes them.
 
 use crate::{
+    aggregate::counting,
     atomic::Counter,
     loss,
     maps::{KEPT_CALLS, NO_KEPT_CALLS},
@@ -16,6 +17,9 @@ static FULL: Counter = Counter::new();
 
 /// The time after which one looks again: each look takes locks of all CPUs.
 const FULL_NANOS: u64 = 1_000_000;
+
+/// The least distance of stack pointers on different stacks: between two mappings is a page or more.
+const LEAST_BETWEEN_STACKS: u64 = 4096;
 
 /// An element of [`KEPT_CALLS`].
 #[derive(Clone, Copy)]
@@ -48,7 +52,10 @@ impl Calls {
         }
         let calls = KEPT_CALLS.get_ptr_mut(task.tid)?;
         // SAFETY: see above.
-        unsafe { (*calls).pid = task.pid };
+        unsafe {
+            (*calls).pid = task.pid;
+            (*calls).changes = counting()?.changes;
+        }
         Some(Self(calls))
     }
 
@@ -75,6 +82,19 @@ impl Calls {
     fn doubt(self) {
         // SAFETY: see above.
         unsafe { (*self.0).is_doubtful = 1 }
+    }
+
+    /// Returns true if the thread may have several stacks.
+    #[inline(always)]
+    pub fn may_have_stacks(self) -> bool {
+        // SAFETY: see above.
+        unsafe { (*self.0).has_stacks != 0 }
+    }
+
+    #[inline(always)]
+    fn note_stacks(self) {
+        // SAFETY: see above.
+        unsafe { (*self.0).has_stacks = 1 }
     }
 
     /// Returns the number of calls whose entries were delivered.
@@ -109,13 +129,22 @@ impl Calls {
         self.holds_top() && lasts >= settings::SHORTEST_EVENTS.load()
     }
 
-    /// Counts an entry or an end, before it changes anything.
+    /// Returns true if functions have lost their probes since the thread last knew of that.
     #[inline(always)]
-    pub fn note_event(self) {
+    pub fn are_outdated(self) -> bool {
         // SAFETY: see above.
+        counting().is_some_and(|counting| counting.changes != unsafe { (*self.0).changes })
+    }
+
+    /// Tells readers that something is about to change, or has changed.
+    #[inline(always)]
+    pub fn note_change(self) {
+        // SAFETY: see above. The empty instructions keep the compiler from moving a change across.
         unsafe {
-            let events = &raw mut (*self.0).events;
-            events.write_volatile(events.read_volatile().wrapping_add(1));
+            let changed = &raw mut (*self.0).changed;
+            asm!("", options(nostack));
+            changed.write_volatile(changed.read_volatile().wrapping_add(1));
+            asm!("", options(nostack));
         }
     }
 
@@ -202,6 +231,9 @@ pub fn replace(calls: *mut KeptCalls, sp: u64) -> u32 {
     if top.sp() != sp {
         calls.doubt();
     }
+    if top.sp().abs_diff(sp) >= LEAST_BETWEEN_STACKS {
+        calls.note_stacks();
+    }
     if top.sp().abs_diff(sp) > STACK_SIZE {
         calls.set_depth(0);
         return 0;
@@ -250,5 +282,23 @@ pub fn deliver(calls: *mut KeptCalls, tid: u32) -> u32 {
         );
         lost_before = 0;
     }
+    0
+}
+
+/// Gives up the calls of a thread, as functions have lost their probes: user space knows which of them are over.
+#[cold]
+#[inline(never)]
+pub fn give_up(calls: *mut KeptCalls, tid: u32) -> u32 {
+    if settings::SHORTEST_EVENTS.load() != 0 {
+        deliver(calls, tid);
+    }
+    let calls = Calls(calls);
+    let Some(counting) = counting() else { return 0 };
+    // SAFETY: see above.
+    unsafe { (*calls.0).changes = counting.changes };
+    calls.doubt();
+    calls.set_depth(0);
+    calls.all_are_delivered();
+    calls.note_jump(0);
     0
 }

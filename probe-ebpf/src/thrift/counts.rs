@@ -8,6 +8,13 @@ fn of(function: u32) -> Option<*mut LeftOutCalls> {
     LEFT_OUT.get_ptr_mut(function)
 }
 
+/// Returns true if calls of this function that are too deep can be counted: each has one entry.
+#[inline(always)]
+pub fn has_count(function: u32) -> bool {
+    // SAFETY: a word of the element, which user space writes whole.
+    of(function).is_some_and(|of| unsafe { (&raw const (*of).begins_a_loop).read_volatile() == 0 })
+}
+
 #[inline(always)]
 pub fn too_deep(function: u32) {
     if let Some(of) = of(function) {
@@ -34,13 +41,14 @@ pub fn inside(function: u32) {
     }
 }
 
+/// Counts a call that was too short. Returns false if there is no room for that.
 #[inline(always)]
-pub fn short(function: u32, duration: u64) {
-    if let Some(of) = of(function) {
-        // SAFETY: words of the element.
-        unsafe {
-            add(&raw mut (*of).short, 1);
-            add(&raw mut (*of).short_ns, duration as i64);
-        }
+pub fn short(function: u32, duration: u64) -> bool {
+    let Some(of) = of(function) else { return false };
+    // SAFETY: words of the element.
+    unsafe {
+        add(&raw mut (*of).short, 1);
+        add(&raw mut (*of).short_ns, duration as i64);
     }
+    true
 }

@@ -54,7 +54,7 @@ pub(crate) use machine::{
     release::Release,
 };
 pub(crate) use maps::counted::{CountedFacts, CountedSizes};
-pub(crate) use maps::left_out::Thrift;
+pub(crate) use maps::left_out::{Held, Thrift};
 pub(crate) use maps::side_table::{CONDITIONS_LIMIT, JUMPS_LIMIT, VALUES_LIMIT};
 pub use maps::values::{CallElements, CallSources, Unmet};
 pub use own_process::abort::Memory;

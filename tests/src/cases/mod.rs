@@ -110,6 +110,12 @@ pub const CASES: &[Case] = &[
     case("counted_on_other_stacks", On::Nothing, aggregate::counted_on_other_stacks),
     case("depth_in_the_kernel", On::Links, thrift::depth_in_the_kernel),
     case("min_duration_in_the_kernel", On::Links, thrift::min_duration_in_the_kernel),
+    case("depth_on_stacks_beside_each_other", On::Links, thrift::depth_on_stacks_beside_each_other),
+    case(
+        "return_probes_that_go_in_the_kernel",
+        On::Links,
+        thrift::return_probes_that_go_in_the_kernel,
+    ),
     case("longjmp", On::Links, unwinding::longjmp),
     case("setjmp_kin", On::Kernel, unwinding::setjmp_kin),
     case("exec_of_itself", On::Links, processes::exec_of_itself),
@@ -284,6 +290,7 @@ pub fn find(name: &str) -> Option<&'static Case> {
 pub fn builds() -> Vec<Build> {
     let mut all: Vec<Build> = [
         "counts.c",
+        "rounds.c",
         "sleeps.c",
         "threads.c",
         "longjmp.c",
@@ -294,6 +301,7 @@ pub fn builds() -> Vec<Build> {
         "forker.c",
         "nop5.c",
         "altstack.c",
+        "beside.c",
         "ownstack.c",
         "switch.c",
         "throw.cpp",
@@ -301,6 +309,7 @@ pub fn builds() -> Vec<Build> {
         "throw_at_once.cpp",
         "cold.cpp",
         "dl.c",
+        "opens_late.c",
         "libplug.c",
         "libswitch.c",
         "libfiber.c",

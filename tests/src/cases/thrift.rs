@@ -1,13 +1,18 @@
 //! Calls that the eBPF programs leave out, because they are deeper than `--depth` or shorter than
 //! `--min-duration`.
 
-use crate::env::Env;
+use crate::env::{Env, Link};
+use crate::probes::wait_until_armed;
+use crate::process::Running;
 use crate::report::Report;
 use crate::targets::program;
 use crate::trace::Trace;
 use crate::truth::Truth;
 use anyhow::{Context as _, Result, ensure};
+use rustix::process::Signal;
 use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::Duration;
 
 /// With it, ctrace itself leaves calls out: the programs do not know the names of threads.
 const BY_CTRACE: [&str; 2] = ["--thread", "*"];
@@ -44,17 +49,18 @@ fn run(env: &Env, of: (&str, &[&str], &[&str]), options: &[&str]) -> Result<(Rep
 /// What the programs leave out is what ctrace would leave out, and nothing else.
 pub(super) fn depth_in_the_kernel(env: &Env) -> Result<()> {
     let calls = env.scaled(2_000);
-    let programs: [(&str, &[&str], &[&str]); 5] = [
+    let programs: [(&str, &[&str], &[&str]); 6] = [
         ("counts.c", &[&calls], &["leaf", "ping", "pong", "tail_*", "descend"]),
         ("longjmp.c", &["500"], &["catcher", "dive", "leap", "after"]),
         ("throw.cpp", &[], &["thrower", "passer", "catcher", "plain"]),
         ("threads.c", &[&calls, "300"], &["work", "inner", "blink"]),
         ("altstack.c", &[], &["interrupted", "on_alternate", "fiber_*", "schedule"]),
+        ("rounds.c", &["500"], &["outer", "middle", "leaf", "rounds"]),
     ];
     // What is left out does not depend on the kernel.
     let programs = if env.slower > 1 { &programs[..1] } else { &programs[..] };
     for &of in programs {
-        for (depth, returns) in [("3", "auto"), ("1", "ret-sites")] {
+        for (depth, returns) in [("3", "auto"), ("1", "auto"), ("1", "ret-sites")] {
             let options = ["--depth", depth, "--returns", returns];
             compare(env, of, &options).with_context(|| format!("{} with {options:?}", of.0))?;
         }
@@ -161,5 +167,59 @@ fn check_long(
     ensure!(unseen <= left_out, "{unseen} of {left_out} have no events");
     ensure!(unseen > 0 || has_unended, "{unseen} of {left_out} have no events");
     ensure!(few + 2 * unseen <= *many, "{few} events and {many}, though {unseen} calls have none");
+    Ok(())
+}
+
+/// A library that forbids return probes comes within a traced call, whose end is not seen then. So what it calls
+/// is not too deep from then on, and it counts once, although its entry is held.
+pub(super) fn return_probes_that_go_in_the_kernel(env: &Env) -> Result<()> {
+    let library = env.targets.get(&program("libswitch.c"))?;
+    let path = env.targets.get(&program("opens_late.c"))?;
+    let is_guarded = env.link == Link::Session;
+    for options in [["--depth", "1"], ["--min-duration", "5ms"]] {
+        let mut command = Command::new(&path);
+        let target = Running::start_ready(command.arg(&library).arg("50"))?;
+        let trace =
+            Trace::attach(env, target.pid())?.functions(["opens", "inner", "plug_*@libswitch*"]);
+        let started = trace.args(options).start()?;
+        wait_until_armed(target.pid(), &path)?;
+        target.signal(Signal::USR1)?;
+        wait_until_armed(target.pid(), &library)?;
+        target.signal(Signal::USR1)?;
+        ensure!(target.wait(Duration::from_secs(30))?.shell_code() == 0, "it failed");
+        let traced = started.wait()?.expect_code(0)?;
+        let report = traced.report()?;
+        let outer = report.expect("opens")?.ends();
+        let timed = u64::from(is_guarded);
+        ensure!(outer == (1, timed, 1 - timed, 0), "{options:?}: {outer:?}");
+        let all = if options[0] == "--depth" && !is_guarded { 50 } else { 0 };
+        let inner = report.expect("inner")?.calls();
+        ensure!(inner == all, "{options:?}: {inner} calls inside");
+        ensure!(report.0["filtered_calls"] == 50 - all, "{}", report.0["filtered_calls"]);
+    }
+    Ok(())
+}
+
+/// Calls on one of two stacks beside each other are not inside those on the other that began later.
+pub(super) fn depth_on_stacks_beside_each_other(env: &Env) -> Result<()> {
+    let path = env.targets.get(&program("beside.c"))?;
+    for returns in ["auto", "ret-sites"] {
+        for by in [&[][..], &BY_CTRACE] {
+            let target = Running::start_ready(Command::new(&path).arg("50"))?;
+            let trace = Trace::attach(env, target.pid())?.functions(["low", "leaf", "high"]);
+            let trace = trace.args(["--depth", "3", "--returns", returns]);
+            let started = trace.args(by.iter().copied()).start()?;
+            wait_until_armed(target.pid(), &path)?;
+            target.signal(Signal::USR1)?;
+            ensure!(target.wait(Duration::from_secs(30))?.shell_code() == 0, "it failed");
+            let traced = started.wait()?.expect_code(0)?;
+            let report = traced.report()?;
+            for (name, expected) in [("low", 50), ("leaf", 50), ("high", 100)] {
+                let calls = report.expect(name)?.calls();
+                ensure!(calls == expected, "{returns} {by:?}: {calls} calls of {name}");
+            }
+            ensure!(report.0["filtered_calls"] == 100, "{}", report.0["filtered_calls"]);
+        }
+    }
     Ok(())
 }

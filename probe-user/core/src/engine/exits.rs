@@ -44,6 +44,7 @@ impl Engine {
             self.order.release(at.0, &mut self.tracker);
             if ends_open {
                 self.forsake(&functions.iter().map(|new| new.function).collect());
+                self.tracker.given_up = at.0;
             }
             self.tracker.set_exits(functions);
         }

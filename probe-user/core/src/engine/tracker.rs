@@ -50,6 +50,8 @@ pub(crate) struct Tracker {
     keeps_values: bool,
     /// The time at which tracing was armed; earlier events are not of this trace.
     pub(super) armed: u64,
+    /// The time at which functions last lost their probes. All entries that were held then were taken in.
+    pub(super) given_up: u64,
     /// True if forked processes send events, including their ends.
     pub(crate) follow: bool,
     /// The time of the latest event.
@@ -80,6 +82,7 @@ impl Tracker {
             addresses: Addresses::default(),
             keeps_values: false,
             armed,
+            given_up: 0,
             follow,
             now: armed,
             recorder: None,
@@ -200,7 +203,14 @@ impl Tracker {
             let Some(hits) = self.hits.get_mut(func.index()) else { break };
             rest = after;
             let was_held = self.ledger.holds && event.kind() == Some(Kind::Enter);
-            if was_held && ts <= stacks.last && stacks.has_begun(func, event.sp(), ts) {
+            if was_held
+                && ts <= stacks.last
+                && (ts < self.given_up || stacks.has_begun(func, event.sp(), ts))
+            {
+                if event.lost_before() > 0 {
+                    stacks.damage();
+                    lost = true;
+                }
                 continue;
             }
             if ts < in_time {

@@ -1,8 +1,9 @@
 //! Calls whose events the eBPF programs leave out, or hold until they have lasted long enough.
 
 use crate::support::*;
-use ctrace_core::engine::{Engine, EngineConfig, HeldCall, LeftOut};
+use ctrace_core::engine::{Engine, EngineConfig, HeldCall, LeftOut, NewExit};
 use ctrace_core::filter::Filter;
+use ctrace_core::function::ExitSeen;
 use ctrace_core::units::{FuncId, Nanos, Pid, Tid};
 
 const OUTER: u32 = 0;
@@ -62,6 +63,38 @@ fn a_call_that_goes_on_counts_once_when_its_entry_comes_again() {
         ]
     );
     assert_eq!(engine.counters().events, 4);
+}
+
+/// The loss may have taken the end of a call that is open, whatever the event with the mark tells.
+#[test]
+fn an_entry_that_comes_again_still_tells_of_losses() {
+    for (lost_before, timed) in [(0, 1), (3, 0)] {
+        let mut engine = engine_with(EngineConfig { holds: true, ..EngineConfig::default() });
+        engine.push_held([held(OUTER, 900, 100)]);
+        push(&mut engine, &[enter(OUTER, 900, 100).lost(lost_before)]);
+        push(&mut engine, &[ret(OUTER, 900, 700)]);
+        engine.advance(Nanos(1_000));
+        let report = engine.report(Nanos(1_000), meta(0.0));
+        let outer = &report.functions[0];
+        assert_eq!((outer.timed, outer.untimed), (timed, 1 - timed), "{lost_before} lost");
+    }
+}
+
+/// A function loses its probes, so the end of its call and of those inside it is not seen. The programs deliver
+/// the entries later, when the thread does something.
+#[test]
+fn calls_that_were_given_up_do_not_begin_again() {
+    let mut engine = engine_with(EngineConfig { holds: true, ..EngineConfig::default() });
+    engine.push_held([held(OUTER, 900, 100), held(INNER, 800, 200)]);
+    let exit = ExitSeen::ByExitSites;
+    engine.change_exits(Nanos(300), vec![NewExit { function: FuncId(OUTER), exit, probe: None }]);
+    engine.advance(Nanos(400));
+    push(&mut engine, &[enter(OUTER, 900, 100), enter(INNER, 800, 200)]);
+    push(&mut engine, &[enter(OUTER, 900, 500), at_ret(OUTER, 900, 600)]);
+    engine.advance(Nanos(1_000));
+    let report = engine.report(Nanos(1_000), meta(0.0));
+    let ends: Vec<_> = report.functions.iter().map(|row| (row.timed, row.untimed)).collect();
+    assert_eq!((ends, report.loss.late), (vec![(1, 1), (0, 1)], 0));
 }
 
 #[test]

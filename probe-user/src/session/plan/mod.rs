@@ -258,6 +258,11 @@ impl Planner {
         self.selector.asks_for_markers()
     }
 
+    /// True if USDT probes or pairs of them are to be traced.
+    pub(crate) fn asks_for_usdt(&self) -> bool {
+        self.selector.asks_for_usdt()
+    }
+
     /// True if probes may read values.
     pub(crate) fn reads_values(&self) -> bool {
         self.values.reads_some(self.selector.asks_for_usdt())

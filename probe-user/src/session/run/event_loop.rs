@@ -251,6 +251,8 @@ async fn finish(
     let now = bpf::now();
     let end = time_up.map_or(now, |time_up| time_up.min(now));
     session.count_until(end);
+    // Where probes stay for now, a call may end before they are gone and after the last event was read.
+    session.take_all_held();
     if session.detaches_fast() {
         session.detach_sources();
     }

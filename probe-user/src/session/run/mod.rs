@@ -16,5 +16,6 @@ pub(crate) mod setup;
 pub(crate) mod signals;
 pub(crate) mod status;
 pub(crate) mod subject;
+mod thrift;
 pub(crate) mod unarmed;
 mod wrapper;

@@ -5,9 +5,10 @@ use super::{
     before, every_lock,
     session::{Arming, Delivery, Rounds, Session, TracedTarget, dear_at_start},
     status::{Drawn, Status},
+    thrift::thrift,
 };
 use crate::{
-    bpf::{self, Config, CountedSizes, Kernel, LinkChoice, Thrift},
+    bpf::{self, Config, CountedSizes, Kernel, LinkChoice},
     session::{
         budget::{costs::HitCosts, slowdown::Watch},
         collect::{pace::Pace, room},
@@ -228,21 +229,6 @@ impl<'a> Setup<'a> {
         Ok(CountedSizes::within(probes.spool / SHARE, cpus, functions, filter.min_duration))
     }
 
-    /// Returns which calls need no events. The programs do not know the names of threads. Entries cannot be
-    /// held where other events of a thread could come before them.
-    fn thrift(&self) -> Option<Thrift> {
-        let TraceSpec { select, most, filter, probes } = self.spec;
-        let is_plain = select.usdt.is_empty()
-            && !self.asks_for_markers()
-            && !self.planner.asks_for_conditions()
-            && !probes.waits
-            && probes.budget.is_none();
-        let most_nested = filter.max_depth.filter(|_| filter.threads.is_empty());
-        let shortest = if is_plain { filter.min_duration } else { Nanos::ZERO };
-        let thrift = Thrift::within(most_nested, shortest, most.max_functions);
-        thrift.filter(|_| !probes.aggregate)
-    }
-
     /// Loads the eBPF programs.
     fn session(
         mut self,
@@ -288,7 +274,7 @@ impl<'a> Setup<'a> {
         };
         let ring_bytes = u32::try_from(ring_size.max(least).next_power_of_two());
         let Ok(ring_bytes) = ring_bytes else { bail!("--ring-size: at most 1GiB") };
-        let thrift = self.thrift();
+        let thrift = thrift(self.spec, &self.planner);
         let mut kernel = Kernel::load(&Config {
             ring_bytes,
             follow: probes.follow,

@@ -249,6 +249,7 @@ impl Budgeted {
         for group in window.iter().flat_map(|window| &window.groups).chain(&shed) {
             self.groups[*group].disarm();
         }
+        scene.give_up_open();
         self.phase = Phase::Settling { at, cpu, window, shed };
     }
 

@@ -49,8 +49,11 @@ impl Session {
     }
 
     fn tell_ends(&self, function: FuncId, exit: ExitSeen) {
+        let info = &self.engine.functions()[function.index()];
+        if let Some(counts) = self.kernel.left_out() {
+            counts.know(function, info.entry_is_loop_head);
+        }
         if let Some(counts) = self.kernel.counts() {
-            let info = &self.engine.functions()[function.index()];
             let facts = CountedFacts {
                 begins_a_loop: info.entry_is_loop_head,
                 tail_calls_nest: info.tail_calls_nest(exit),

@@ -3,7 +3,7 @@
 
 use super::Session;
 use crate::{
-    bpf,
+    bpf::{self, Held},
     ui::text::units::{Digits, count, counted, time},
 };
 use ctrace_core::{engine::LeftOut, report::render::clean::clean, units::Nanos};
@@ -30,18 +30,32 @@ impl Session {
         if self.kernel.left_out().is_some()
             && (since >= PAUSE || self.delivery.due(settled).is_some())
         {
-            self.take_held(false);
+            self.take_held(Held::Long);
         }
     }
 
-    /// Takes them in. `is_over`: nothing is delivered any more.
-    pub(super) fn take_held(&mut self, is_over: bool) {
+    /// Takes these in.
+    fn take_held(&mut self, which: Held) {
         let Some(counts) = self.kernel.left_out() else { return };
-        match counts.held(is_over) {
+        match counts.held(which) {
             Ok(held) => self.engine.push_held(held),
             Err(error) => tracing::warn!("calls that go on may be missing: {error}"),
         }
         self.progress.held_read = bpf::now();
+    }
+
+    /// Takes in all calls that are open, as no call is counted any more.
+    pub(crate) fn take_all_held(&mut self) {
+        self.take_held(Held::All);
+    }
+
+    /// Has the threads give up their open calls, as functions have lost their probes. Returns when that was:
+    /// the entries that were held then are taken in.
+    pub(super) fn give_up_open(&mut self) -> Nanos {
+        self.kernel.left_out().iter().for_each(|counts| counts.give_up_open());
+        let at = bpf::now();
+        self.take_held(Held::GivenUp);
+        at
     }
 
     /// Returns notes on these calls.

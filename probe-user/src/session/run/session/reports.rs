@@ -32,7 +32,7 @@ const LOOK_TAKES: Duration = Duration::from_millis(50);
 impl Session {
     /// Makes the last report, up to `end`.
     pub(crate) fn report_end(&mut self, end: Nanos) -> anyhow::Result<()> {
-        self.take_held(true);
+        self.take_all_held();
         self.engine.advance(end);
         self.engine.settle();
         let execed = self.take_changes();

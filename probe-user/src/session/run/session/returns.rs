@@ -3,7 +3,7 @@
 
 use super::Session;
 use crate::{
-    bpf::{self, Attachment},
+    bpf::Attachment,
     session::{
         plan::{Planned, Sites, again::ReturnProbed, exit_seen, identity},
         run::arm::ByRole,
@@ -165,7 +165,7 @@ impl Session {
             self.arming.costs.replace(id.index(), hits[id.index()], planned);
             self.arming.dear.know(id.index(), planned);
         }
-        let (at, exits): (_, Vec<_>) = (bpf::now(), exits.into_values().collect());
+        let (at, exits): (_, Vec<_>) = (self.give_up_open(), exits.into_values().collect());
         self.tell_counting_of(&exits);
         if let Some(counts) = self.kernel.counts() {
             counts.forsake(exits.iter().map(|new| new.function), at);
