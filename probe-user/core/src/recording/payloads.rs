@@ -173,6 +173,8 @@ fn pack_call(out: &mut Vec<u8>, ends: &[OfThread], infos: &[ValueInfo]) {
                 (Some(Value::Text(text)), Some(length)) => {
                     Some(Value::Text(text.of_length(length)))
                 }
+                // No zero byte ends it, so nothing tells what of it belongs to the text.
+                (Some(Value::Text(_)), None) if info.length_at.is_some() => None,
                 (read, _) => read,
             };
             absent &= !(1 << place);

@@ -109,6 +109,18 @@ fn a_report_shows_them_without_harm() {
 }
 
 #[test]
+fn a_text_of_unreadable_length_is_unreadable() {
+    let mut trace = Trace::new(Filter::default());
+    let key = ValueInfo { length_at: Some(1), ..ValueInfo::new("key", ValueKind::Text) };
+    trace.engine.add_function(FunctionInfo { values: vec![key], ..function("query") });
+    trace.query(20, &[text(b"GET and what lies behind"), Word(3)], 0);
+    trace.query(30, &[text(b"GET and what lies behind"), Word(3)], 0b10);
+    let report = report(&open(trace.end(40)), &Query::default());
+    let shown: Vec<_> = points(&report).into_iter().map(|(_, values)| values).collect();
+    assert_eq!(shown, [r#"key="GET""#, "key=<unreadable>"]);
+}
+
+#[test]
 fn addresses_truths_and_characters_are_integers_to_other_readers() {
     let mut trace =
         traced(&[("p", ValueKind::Pointer), ("b", ValueKind::Bool), ("c", ValueKind::Char)]);
