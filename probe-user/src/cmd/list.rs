@@ -202,7 +202,7 @@ fn decide(
         if row.kind == FunctionKind::Usdt {
             let probe = &objects[row.object_index].usdt_probes()[row.index];
             if let Some(declared) = planner.declared(probe) {
-                row.arguments = described(&probe.sites[row.site], declared).into();
+                row.arguments = described(&probe.sites[row.site], &declared).into();
             }
             placement = refusal_at(&objects[row.object_index], row.file_offset).map(Err);
         }

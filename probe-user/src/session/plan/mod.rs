@@ -45,7 +45,7 @@ use crate::target::{
     select::{SelectError, Selection, Selector, naming::Naming, not_found::NotFound},
     usdt::{
         UsdtProbe,
-        provider::{Declared, ProviderFile, declared},
+        provider::{Declared, OtherNumber, ProviderFile, declared},
     },
     values::asked::AskedValues,
 };
@@ -186,8 +186,8 @@ impl Planner {
         self
     }
 
-    /// Returns what is declared of the arguments of a USDT probe.
-    pub(crate) fn declared(&self, probe: &UsdtProbe) -> Option<&[Declared]> {
+    /// Returns what is declared of the arguments of a USDT probe, as far as it fits.
+    pub(crate) fn declared(&self, probe: &UsdtProbe) -> Option<Result<Vec<Declared>, OtherNumber>> {
         declared(&self.values.declared, probe)
     }
 

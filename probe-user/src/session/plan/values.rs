@@ -94,9 +94,15 @@ impl ValuePlanner {
         let asked = asked.iter().filter_map(|number| self.asked.get(*number));
         let (asked, _) = merge(asked)
             .map_err(|error| anyhow!("the values of `{}`: {error}", probe.full_name()))?;
-        let declared = declared(&self.declared, probe).unwrap_or_default();
         let found = match (self.reads, asked.is_empty()) {
-            (true, true) => Values::of(&sites, variables, declared),
+            (true, true) => {
+                let declared = declared(&self.declared, probe).unwrap_or_else(|| Ok(Vec::new()));
+                let declared = declared.unwrap_or_else(|other| {
+                    notes.push(format!("{}: {other}", probe.full_name()));
+                    Vec::new()
+                });
+                Values::of(&sites, variables, &declared)
+            }
             (true, false) => Values::asked(&sites, variables, &asked),
             (false, _) => Values::default(),
         };
@@ -213,17 +219,65 @@ impl Values {
             for (sources, read) in sources.iter_mut().zip(read) {
                 sources.push(read.unwrap_or(of.nowhere()));
             }
-            lengths.push(*length);
+            lengths.push(length.map(usize::from));
             values.infos.push(ValueInfo::new(name.as_str(), of.kind()));
         }
-        // The lengths of texts are words behind those that are shown.
-        let first = values.infos.len() as u8;
-        let infos = values.infos.iter_mut().zip(lengths);
-        let with_length = infos.filter_map(|(info, place)| Some((info, usize::from(place?))));
-        for (next, (info, place)) in (first..).zip(with_length) {
-            let read = sites.iter().zip(&parsed).map(|(site, arguments)| {
+        values.add_lengths(lengths, sites, &parsed, variables, &mut sources, &mut unread);
+        values.finish(sources, unread)
+    }
+
+    /// Returns the values of all arguments, with the names and types that are declared and fit. The
+    /// length of a text is none of them.
+    fn of(sites: &[UsdtSite], variables: &Variables, declared: &[Declared]) -> Self {
+        let parsed: Vec<Vec<Argument<'_>>> =
+            sites.iter().map(|site| parse(&site.arguments)).collect();
+        let arguments = parsed.iter().map(Vec::len).max().unwrap_or(0);
+        let mut values = Self::default();
+        let mut sources = vec![Vec::new(); sites.len()];
+        let mut unread = Vec::new();
+        let of_texts: Vec<usize> = declared.iter().filter_map(|it| it.length).collect();
+        let mut lengths = Vec::new();
+        for place in (0..arguments).filter(|place| !of_texts.contains(place)) {
+            let numbers = sites.iter().zip(&parsed).map(|(site, arguments)| {
                 let argument = arguments.get(place).ok_or(Unread::Missing)?;
-                variables.number(site, argument).map(|number| number.operand)
+                variables.number(site, argument)
+            });
+            let numbers = of_one_type(numbers.collect());
+            let text = parsed.iter().find_map(|it| it.get(place)).map_or("", |it| it.text);
+            unread.extend(what_is_unread(place, text, &numbers));
+            let Declared { name, of, length } = declared.get(place).cloned().unwrap_or_default();
+            let value = match of.filter(|_| numbers.iter().any(Result::is_ok)) {
+                Some(of) => Some(declared_value(of, &numbers, &mut sources)),
+                None => value(&numbers, &mut sources),
+            };
+            let name = name.unwrap_or_else(|| format!("arg{place}").into());
+            if let Some(kind) = value {
+                values.infos.push(ValueInfo::new(name, kind));
+                lengths.push(length);
+            }
+        }
+        values.add_lengths(lengths, sites, &parsed, variables, &mut sources, &mut unread);
+        values.finish(sources, unread)
+    }
+
+    /// Adds the lengths of texts, in the order of these: words behind the values that are shown.
+    fn add_lengths(
+        &mut self,
+        lengths: Vec<Option<usize>>,
+        sites: &[UsdtSite],
+        parsed: &[Vec<Argument<'_>>],
+        variables: &Variables,
+        sources: &mut [Vec<(Operand, ValueForm)>],
+        unread: &mut Vec<String>,
+    ) {
+        let first = self.infos.len() as u8;
+        let infos = self.infos.iter_mut().zip(lengths);
+        let with_length = infos.filter_map(|(info, place)| Some((info, place?)));
+        for (next, (info, place)) in (first..).zip(with_length) {
+            let read = sites.iter().zip(parsed).map(|(site, arguments)| {
+                let argument = arguments.get(place).ok_or(Unread::Missing)?;
+                let number = variables.number(site, argument)?;
+                if number.is_float { Err(Unread::FloatLength) } else { Ok(number.operand) }
             });
             let read: Vec<Result<Operand, Unread>> = read.collect();
             unread.extend(what_is_unread(place, "", &read));
@@ -232,34 +286,6 @@ impl Values {
             }
             info.length_at = Some(next);
         }
-        values.finish(sources, unread)
-    }
-
-    /// Returns the values of all arguments, with the names and types that are declared.
-    fn of(sites: &[UsdtSite], variables: &Variables, declared: &[Declared]) -> Self {
-        let parsed: Vec<Vec<Argument<'_>>> =
-            sites.iter().map(|site| parse(&site.arguments)).collect();
-        let arguments = parsed.iter().map(Vec::len).max().unwrap_or(0);
-        let mut values = Self::default();
-        let mut sources = vec![Vec::new(); sites.len()];
-        let mut unread = Vec::new();
-        for place in 0..arguments {
-            let numbers = sites.iter().zip(&parsed).map(|(site, arguments)| {
-                let argument = arguments.get(place).ok_or(Unread::Missing)?;
-                variables.number(site, argument)
-            });
-            let numbers = of_one_type(numbers.collect());
-            let text = parsed.iter().find_map(|it| it.get(place)).map_or("", |it| it.text);
-            unread.extend(what_is_unread(place, text, &numbers));
-            let Declared { name, of } = declared.get(place).cloned().unwrap_or_default();
-            let value = match of.filter(|of| of_type(*of, &numbers)) {
-                Some(of) => Some(declared_value(of, &numbers, &mut sources)),
-                None => value(&numbers, &mut sources),
-            };
-            let name = name.unwrap_or_else(|| format!("arg{place}").into());
-            values.infos.extend(value.map(|kind| ValueInfo::new(name, kind)));
-        }
-        values.finish(sources, unread)
     }
 
     fn finish(mut self, sources: Vec<Vec<(Operand, ValueForm)>>, unread: Vec<String>) -> Self {
@@ -273,13 +299,6 @@ impl Values {
     }
 }
 
-/// Returns whether an argument can be of this type wherever it is read, by what its notes say.
-fn of_type(of: Type, numbers: &[Result<Number, Unread>]) -> bool {
-    let fits =
-        |number: &Number| number.is_float == of.is_float() && of.of_note(number.operand).is_some();
-    numbers.iter().flatten().all(fits) && numbers.iter().any(Result::is_ok)
-}
-
 /// Adds the source of an argument of this type at each place.
 fn declared_value(
     of: Type,
@@ -287,7 +306,7 @@ fn declared_value(
     sources: &mut [Vec<(Operand, ValueForm)>],
 ) -> ValueKind {
     for (sources, number) in sources.iter_mut().zip(numbers) {
-        let source = number.ok().and_then(|number| of.of_note(number.operand));
+        let source = number.ok().and_then(|number| of.declared(number.operand, number.is_float));
         sources.push(source.unwrap_or(of.nowhere()));
     }
     of.kind()

@@ -32,6 +32,8 @@ pub enum Unread {
         "it is smaller than what is asked for, or only one of the two is a floating-point number"
     )]
     OtherType,
+    #[error("a floating-point number is no length of a text")]
+    FloatLength,
 }
 
 /// An argument as the note has it.

@@ -79,6 +79,25 @@ impl Type {
         (operand.size <= argument.size).then_some((operand, form))
     }
 
+    /// Returns the source of a USDT argument that somebody declares as this type. `None` if its note
+    /// tells otherwise: a number has the size that the program passed.
+    pub(crate) fn declared(
+        self,
+        argument: Operand,
+        is_float: bool,
+    ) -> Option<(Operand, ValueForm)> {
+        let (operand, form) = self.of_note(argument).filter(|_| is_float == self.is_float())?;
+        match self {
+            Self::Integer { .. } | Self::Float { .. } => {
+                (operand.size == argument.size).then_some((operand, form))
+            }
+            // In C, conditions and characters in quotes are `int`.
+            Self::Bool => Some((Operand { size: argument.size, ..operand }, form)),
+            Self::Char => (argument.size <= 4).then_some((operand, form)),
+            Self::Pointer | Self::Text => Some((operand, form)),
+        }
+    }
+
     /// Returns the source of a value of this type that cannot be read.
     pub(crate) fn nowhere(self) -> (Operand, ValueForm) {
         (Operand::NOWHERE, self.form())

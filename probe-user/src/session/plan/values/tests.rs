@@ -55,13 +55,14 @@ fn arguments_are_read_as_asked() {
 fn arguments_have_declared_types_and_names_where_the_notes_allow_them() {
     let sites = [site(0, "8@%rdi 4@%esi 8f@(%rbx) 4@%ecx 8@%r8"), site(16, "8@8(%rbp) -2@%ax")];
     let integer = |bytes| Type::Integer { bytes, signed: true };
-    let declared = [Type::Text, integer(4), integer(8), integer(4)]
-        .map(Some)
-        .map(|of| Declared { name: of.filter(|of| *of == Type::Text).map(|_| "path".into()), of });
+    let declared = [Some(Type::Text), None, None, Some(integer(4)), None].map(|of| Declared {
+        name: of.filter(|of| *of == Type::Text).map(|_| "path".into()),
+        of,
+        length: None,
+    });
     let found = Values::of(&sites, &Variables::default(), &declared);
     let kinds = [
         ("path", ValueKind::Text),
-        // The second place has too few bytes for what is declared, so the notes decide.
         ("arg1", Signed),
         ("arg2", Float),
         ("arg3", Signed),
@@ -72,6 +73,59 @@ fn arguments_have_declared_types_and_names_where_the_notes_allow_them() {
     assert_eq!(found.sources[0].sources.map(|it| it.size)[..4], [8, 4, 8, 4]);
     assert_eq!(found.sources[1].sources[1].size, 2);
     assert_eq!(found.sources[0].sources[3].signed, 1, "declared as int, although the note is not");
+}
+
+#[test]
+fn a_file_of_another_version_is_ignored_with_a_note() {
+    let probe = |arguments| UsdtProbe {
+        provider: "app".into(),
+        name: "say".into(),
+        sites: vec![site(0, arguments)],
+        part: None,
+    };
+    let file = ProviderFile::parse("provider app { probe say(char *text, int n); };").unwrap();
+    let planned = |arguments| {
+        let declared = [file.clone()].into();
+        let mut planner = ValuePlanner { reads: true, declared, ..ValuePlanner::default() };
+        let (probe, mut notes) = (probe(arguments), Vec::new());
+        let sites = probe.sites.clone();
+        let planned = planner.plan(&probe, sites, &Variables::default(), &[], &mut notes);
+        let names: Vec<String> = planned
+            .unwrap()
+            .0
+            .iter()
+            .map(|info| format!("{} {:?}", info.name, info.kind))
+            .collect();
+        (names.join(", "), notes.join("; "))
+    };
+    assert_eq!(planned("8@%rdi -4@%esi"), ("text Text, n Signed".into(), String::new()));
+    assert_eq!(planned("8@%rdi 8@%rsi").0, "text Text, n Unsigned", "too large for an int");
+    let (names, note) = planned("8@%rdi 8@%rsi 8@%rdx");
+    assert_eq!(names, "arg0 Unsigned, arg1 Unsigned, arg2 Unsigned");
+    assert!(
+        note.starts_with(
+            "app:say: the provider file has another number of arguments (2, the program has 3)"
+        ),
+        "{note}"
+    );
+}
+
+#[test]
+fn the_length_of_a_declared_text_is_not_shown_but_read() {
+    let sites = [site(0, "-4@%edi 8@%rsi -4@%edx 8@%rcx")];
+    let file = ProviderFile::parse("provider hotspot { probe m(int, char *, int, char *name); };");
+    let probe = UsdtProbe {
+        provider: "hotspot".into(),
+        name: "m".into(),
+        sites: sites.to_vec(),
+        part: None,
+    };
+    let declared = declared(&[file.unwrap()], &probe).unwrap().unwrap();
+    let found = Values::of(&sites, &Variables::default(), &declared);
+    let kinds = [("arg0", Signed), ("arg1", ValueKind::Text), ("name", ValueKind::Text)];
+    assert_eq!(names(&found), kinds);
+    assert_eq!(found.infos[1].length_at, Some(3));
+    assert_eq!(found.sources[0].sources.map(|it| it.base)[..4], [7, 6, 1, 2]);
 }
 
 #[test]
@@ -87,6 +141,16 @@ fn the_length_of_a_text_is_read_beside_it() {
     assert_eq!((whole.count, short.count), (5, 5));
     assert_eq!(whole.sources.map(|it| it.base)[3..5], [1, 7]);
     assert_eq!(short.sources.map(|it| it.base)[2..5], [Operand::NOWHERE.base; 3]);
+}
+
+#[test]
+fn a_floating_point_number_is_no_length() {
+    let sites = [site(0, "8@%rax 8f@(%rbx)")];
+    let asked = AskedValues::arguments("app:say: text=0:str[1]").unwrap().arguments;
+    let found = Values::asked(&sites, &Variables::default(), &asked);
+    assert_eq!(found.sources[0].sources[1], Operand::NOWHERE);
+    let unread = "arg1 is not read: a floating-point number is no length of a text";
+    assert_eq!(found.unread.as_deref(), Some(unread));
 }
 
 #[test]

@@ -18,7 +18,10 @@ pub(super) struct Types<'a>(HashMap<&'a str, Vec<&'a str>>);
 impl<'a> Types<'a> {
     /// Takes a definition: the words of a type, and its name behind them.
     pub(super) fn define(&mut self, type_and_name: &[&'a str]) {
-        if let Some((name, words)) = type_and_name.split_last()
+        let of_pointer =
+            declared_pointer(type_and_name).flatten().map(|name| (name, &["void", "*"][..]));
+        let plain = || type_and_name.split_last().map(|(name, words)| (*name, words));
+        if let Some((name, words)) = of_pointer.or_else(plain)
             && !words.is_empty()
             && words.len() <= MOST_WORDS
             && self.0.len() < MOST_TYPES
@@ -39,11 +42,23 @@ struct Written<'a> {
 /// Reads an argument. Nothing is known of one that is not understood.
 pub(super) fn argument(words: &[&str], types: &Types<'_>) -> Declared {
     let words = &words[..words.len().min(MOST_WORDS)];
-    // A function's address has its own parentheses.
+    let named = |name: Option<&str>| name.filter(|name| is_name(name)).map(Into::into);
+    if let Some(name) = declared_pointer(words) {
+        return Declared { name: named(name), of: Some(Type::Pointer), length: None };
+    }
     let written = written(words.iter().take_while(|word| **word != "(").copied());
-    let name = written.name.filter(|name| is_name(name)).map(Into::into);
     let of = type_of(written.base, written.stars, types, DEEPEST);
-    Declared { name, of }
+    Declared { name: named(written.name), of, length: None }
+}
+
+/// Returns the name, if there is one, of the address of a function or an array: `int (*call)(int)`.
+fn declared_pointer<'a>(words: &[&'a str]) -> Option<Option<&'a str>> {
+    let open = words.iter().position(|word| *word == "(")?;
+    let inner = &words[open + 1..];
+    let is_part = |word: &&&str| matches!(**word, "(" | "*" | "const" | "volatile" | "restrict");
+    let begins = inner.iter().take_while(is_part).count();
+    let is_pointer = open > 0 && inner[..begins].contains(&"*");
+    is_pointer.then(|| inner.get(begins).copied().filter(|word| *word != ")"))
 }
 
 fn written<'a>(words: impl Iterator<Item = &'a str>) -> Written<'a> {
@@ -75,7 +90,9 @@ fn is_builtin(word: &str) -> bool {
 }
 
 fn type_of(base: Vec<&str>, stars: usize, types: &Types<'_>, depth: usize) -> Option<Type> {
+    // `#define bool char` is for compilers that know no `bool`; the program has one.
     if let [name] = base[..]
+        && !matches!(name, "bool" | "_Bool" | "string")
         && let Some(words) = types.0.get(name)
     {
         let deeper = depth.checked_sub(1)?;

@@ -3,11 +3,14 @@
 //! `dtrace -h` (`provider app { probe query__start(const char *text); };`), has their types.
 //!
 //! `declaration` reads the type of one argument, and `tokens` makes tokens of the file. Anybody may have
-//! written it, so its size and all that is kept of it are limited.
+//! written it, so its size and all that is kept of it are limited. It may be that of another version of
+//! the program, so `fitting` compares it with the notes.
 
 mod declaration;
+mod fitting;
 mod tokens;
 
+pub(crate) use self::fitting::OtherNumber;
 use self::{
     declaration::{Types, argument},
     tokens::{Token, TokenKind, tokens},
@@ -17,6 +20,7 @@ use crate::target::values::abi::Type;
 use ctrace_common::{MAX_TEXTS, MAX_VALUES};
 use std::{
     collections::{HashMap, HashSet},
+    fmt,
     fs::File,
     io::Read,
     path::Path,
@@ -28,12 +32,28 @@ const LONGEST: u64 = 1 << 20;
 /// Probes of a file, at most.
 const MOST_PROBES: usize = 1 << 14;
 
+/// The provider whose texts no zero byte ends: Java's. The argument behind each is its length.
+const WITH_LENGTHS: &str = "hotspot";
+
 /// An argument as a file declares it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Declared {
+pub struct Declared {
     pub(crate) name: Option<Arc<str>>,
     /// Its type, if it is one that is known here.
     pub(crate) of: Option<Type>,
+    /// For a text without a zero byte behind it: the argument that has its length.
+    pub(crate) length: Option<usize>,
+}
+
+/// Displays what is known: `text: str`, `name: str[2]`, `kind`, `i32` or nothing.
+impl fmt::Display for Declared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name.as_deref().unwrap_or_default())?;
+        let Some(of) = self.of else { return Ok(()) };
+        let colon = if self.name.is_some() { ": " } else { "" };
+        write!(f, "{colon}{of}")?;
+        self.length.map_or(Ok(()), |length| write!(f, "[{length}]"))
+    }
 }
 
 /// A provider, and a probe of it.
@@ -41,13 +61,13 @@ type ProbeName = (Arc<str>, Arc<str>);
 
 /// The arguments of all probes of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ProviderFile {
+pub struct ProviderFile {
     probes: HashMap<ProbeName, Arc<[Declared]>>,
 }
 
 /// The reason why a file is of no use.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ProviderError {
+pub enum ProviderError {
     #[error("cannot be read: {0}")]
     Unread(String),
     #[error("has more than 1 MiB")]
@@ -75,7 +95,8 @@ impl ProviderFile {
         Self::parse(&String::from_utf8_lossy(&bytes))
     }
 
-    pub(crate) fn parse(text: &str) -> Result<Self, ProviderError> {
+    /// Reads the text of a file.
+    pub fn parse(text: &str) -> Result<Self, ProviderError> {
         let mut types = Types::default();
         let tokens = tokens(text, &mut types);
         let mut reader = Reader { tokens: &tokens, types, file: Self::default() };
@@ -84,34 +105,41 @@ impl ProviderFile {
         if file.probes.is_empty() { Err(ProviderError::NoProbe) } else { Ok(file) }
     }
 
+    /// Returns the arguments of all probes.
+    pub fn arguments(&self) -> impl Iterator<Item = &[Declared]> {
+        self.probes.values().map(|arguments| &**arguments)
+    }
+
     /// Returns the arguments of a probe, if the file declares it.
     fn of(&self, probe: &UsdtProbe) -> Option<&Arc<[Declared]>> {
         self.probes.get(&(Arc::clone(&probe.provider), Arc::clone(&probe.name)))
     }
 }
 
-/// Returns the arguments of a probe by the first file that declares it.
-pub(crate) fn declared<'a>(files: &'a [ProviderFile], probe: &UsdtProbe) -> Option<&'a [Declared]> {
-    files.iter().find_map(|file| file.of(probe)).map(|arguments| &**arguments)
+/// Returns the arguments of a probe by the first file that declares it, as far as they fit its notes.
+pub(crate) fn declared(
+    files: &[ProviderFile],
+    probe: &UsdtProbe,
+) -> Option<Result<Vec<Declared>, OtherNumber>> {
+    let arguments = files.iter().find_map(|file| file.of(probe))?;
+    Some(fitting::fitting(arguments, &probe.sites))
 }
 
 /// Describes the arguments of a site with what a file says of them: `text: str (8@%rdi), i32 (4@%esi)`.
-pub(crate) fn described(site: &UsdtSite, declared: &[Declared]) -> String {
+pub(crate) fn described(site: &UsdtSite, declared: &Result<Vec<Declared>, OtherNumber>) -> String {
+    let (declared, remark) = match declared {
+        Ok(declared) => (&**declared, String::new()),
+        Err(other) => (&[][..], format!(" ({other})")),
+    };
     let arguments = parse(&site.arguments);
     let each = arguments.iter().enumerate().map(|(place, argument)| {
-        let Declared { name, of } = declared.get(place).cloned().unwrap_or_default();
-        let of = of.map(|of| of.to_string());
-        let name = name.map(|name| match of {
-            Some(_) => format!("{name}: "),
-            None => name.to_string(),
-        });
-        let known = name.unwrap_or_default() + &of.unwrap_or_default();
+        let known = declared.get(place).map(Declared::to_string).unwrap_or_default();
         match known.is_empty() {
             true => argument.text.to_owned(),
             false => format!("{known} ({})", argument.text),
         }
     });
-    each.collect::<Vec<_>>().join(", ")
+    each.collect::<Vec<_>>().join(", ") + &remark
 }
 
 struct Reader<'a> {
@@ -173,7 +201,11 @@ impl<'a> Reader<'a> {
                     _ => {}
                 }
                 if depth == 0 || depth == 1 && token.text == "," {
-                    arguments.push(argument(&words, &self.types));
+                    let is_none =
+                        depth == 0 && arguments.is_empty() && matches!(words[..], [] | ["void"]);
+                    if !is_none && arguments.len() < MAX_VALUES {
+                        arguments.push(argument(&words, &self.types));
+                    }
                     (words, is_translated) = (Vec::new(), false);
                 } else if !is_translated {
                     words.push(token.text);
@@ -185,7 +217,13 @@ impl<'a> Reader<'a> {
             return Err(ProviderError::TooMany);
         }
         let key = (Arc::clone(provider), name.into());
-        self.file.probes.entry(key).or_insert_with(|| limited(arguments).into());
+        self.file.probes.entry(key).or_insert_with(|| {
+            limited(&mut arguments);
+            if &**provider == WITH_LENGTHS {
+                give_lengths(&mut arguments);
+            }
+            arguments.into()
+        });
         Ok(())
     }
 
@@ -241,19 +279,26 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Leaves what can be read of a probe: so many arguments and texts, and names that differ.
-fn limited(mut arguments: Vec<Declared>) -> Vec<Declared> {
-    if arguments == [Declared::default()] {
-        arguments.clear();
-    }
-    arguments.truncate(MAX_VALUES);
+/// Leaves what can be read of a probe: so many texts, and names that differ.
+fn limited(arguments: &mut [Declared]) {
     let texts = arguments.iter_mut().filter(|argument| argument.of == Some(Type::Text));
     texts.skip(MAX_TEXTS).for_each(|argument| argument.of = Some(Type::Pointer));
     let mut known: HashSet<Arc<str>> = (0..MAX_VALUES).map(|n| format!("arg{n}").into()).collect();
-    for argument in &mut arguments {
+    for argument in arguments {
         argument.name.take_if(|name| !known.insert(Arc::clone(name)));
     }
-    arguments
+}
+
+/// Takes the whole number behind each text for its length.
+fn give_lengths(arguments: &mut [Declared]) {
+    for place in 1..arguments.len() {
+        if let [text, Declared { of: Some(Type::Integer { .. }), .. }] =
+            &mut arguments[place - 1..=place]
+            && text.of == Some(Type::Text)
+        {
+            text.length = Some(place);
+        }
+    }
 }
 
 #[cfg(test)]
