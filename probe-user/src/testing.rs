@@ -36,7 +36,7 @@ pub mod target {
             source::Source,
         },
         select::{Patterns, Selector},
-        usdt::arguments as usdt_arguments,
+        usdt::{arguments as usdt_arguments, provider::ProviderFile},
     };
 }
 

@@ -8,7 +8,7 @@ mod corpus;
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz_targets;
 
-use fuzz_targets::{arguments, list, names};
+use fuzz_targets::{arguments, list, names, providers};
 use std::path::Path;
 
 /// Checks the inputs of a target and changed copies of them.
@@ -31,4 +31,9 @@ fn any_name_can_be_shown() {
 #[test]
 fn any_note_has_arguments_that_can_be_followed_or_none() {
     check_all("arguments", |bytes| arguments::check(&String::from_utf8_lossy(bytes)));
+}
+
+#[test]
+fn any_text_is_a_provider_file_or_an_error() {
+    check_all("providers", |bytes| providers::check(&String::from_utf8_lossy(bytes)));
 }

@@ -16,7 +16,7 @@ const CRATES: [Crate; 2] = [
         &["exports", "marker_buffers", "recording", "records", "report_facts"],
         4096,
     ),
-    ("probe-user/fuzz", &["arguments", "list", "names"], 65_536),
+    ("probe-user/fuzz", &["arguments", "list", "names", "providers"], 65_536),
 ];
 const SECONDS: u32 = 20;
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";

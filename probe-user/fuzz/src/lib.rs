@@ -7,3 +7,4 @@
 pub mod arguments;
 pub mod list;
 pub mod names;
+pub mod providers;
