@@ -1006,7 +1006,9 @@ static inline void ctrace_nothing_(void) {}
 #define CTRACE_BEGIN_COLOR_IN CTRACE_BEGIN_COLOUR_IN
 
 #define CTRACE_FRAME_SCOPE(name) CTRACE_FRAME_BEGIN(CTRACE_UNIQUE_, name)
-#define CTRACE_FRAME_SCOPE_IN(group, name) CTRACE_FRAME_BEGIN_IN(group, CTRACE_UNIQUE_, name)
+/* A group that is also a macro, as `linux` is one, must not be expanded: so this passes it to no other macro. */
+#define CTRACE_FRAME_SCOPE_IN(group, name)                                                             \
+    CTRACE_IN_(CTRACE_DISABLE_##group)(CTRACE_UNIQUE_, CTRACE_FRAME_SHAPE_ << 8, name, #group)
 #define CTRACE_FRAME_BEGIN(var, name) CTRACE_SCOPE_(var, CTRACE_FRAME_SHAPE_ << 8, name)
 #define CTRACE_FRAME_BEGIN_IN(group, var, name)                                                        \
     CTRACE_IN_(CTRACE_DISABLE_##group)(var, CTRACE_FRAME_SHAPE_ << 8, name, #group)

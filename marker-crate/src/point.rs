@@ -109,6 +109,9 @@ macro_rules! frame {
     () => {
         $crate::__frame!("frame", "")
     };
+    (group = $group:expr $(,)?) => {
+        $crate::__frame!("frame", $group)
+    };
     ($name:expr $(,)?) => {
         $crate::__frame!($name, "")
     };

@@ -19,7 +19,7 @@
 ///
 /// A scope with a name may have one to four values. They are computed when it begins, and only while
 /// somebody traces it. A value is an integer of up to 64 bits, a float or a `bool`
-/// ([`Value`](crate::Value)).
+/// ([`Value`](crate::Value)). `group`, `colour` and `color` are options, so no value has one of these names.
 ///
 /// ```
 /// # use ctrace_marker::scope;
@@ -75,6 +75,7 @@ macro_rules! scope {
 ///     let _frame = frame_scope!("physics"); // until the guard is dropped, or its `end` is called
 ///     let audio = frame_scope!("audio", group = "sound", colour = 0x33aaff);
 ///     audio.end();
+///     frame_scope!(group = "sound").end(); // named "frame"
 /// }
 /// # step();
 /// ```
@@ -88,6 +89,15 @@ macro_rules! scope {
 macro_rules! frame_scope {
     () => {
         $crate::frame_scope!("frame")
+    };
+    (group = $($options:tt)+) => {
+        $crate::frame_scope!("frame", group = $($options)+)
+    };
+    (colour = $($options:tt)+) => {
+        $crate::frame_scope!("frame", colour = $($options)+)
+    };
+    (color = $($options:tt)+) => {
+        $crate::frame_scope!("frame", color = $($options)+)
     };
     ($name:expr $(, $($options:tt)*)?) => {
         $crate::__scope_with!([0, 3, ::core::option::Option::Some($name)] $($($options)*)?)

@@ -70,6 +70,8 @@ fn the_program_has_the_colours_of_scopes_and_scopes_that_are_frames() {
     let _e = frame_scope!("frames with ends");
     let frame = frame_scope!("blue frames", group = "net", colour = SEA);
     frame.end();
+    frame_scope!(group = "frames").end();
+    frame_scope!(colour = SEA, group = "blue frames").end();
     let _f = scope!("colourless", group = "net");
     red();
     let check = |name: &str, flags, shape, group: &str, colour| {
@@ -85,6 +87,12 @@ fn the_program_has_the_colours_of_scopes_and_scopes_that_are_frames() {
     check("frames with ends", 0, SiteEntry::FRAME, "", None);
     check("blue frames", coloured, SiteEntry::FRAME, "net", Some(SEA));
     check("colourless", 0, 0, "net", None);
+    for (group, colour) in [("frames", None), ("blue frames", Some(SEA))] {
+        let site = own().sites.iter().find(|site| site.group.as_deref() == Some(group));
+        let site = site.expect("a scope without a name of its own");
+        assert_eq!((site.name.as_deref(), site.shape), (Some("frame"), SiteEntry::FRAME));
+        assert_eq!(site.colour, colour, "{group}");
+    }
     let whole = coloured | SiteEntry::WHOLE_FUNCTION;
     check("red by the attribute", whole, 0, "net", Some(0xff_00_00));
     let whole_function = own().sites.iter().find(|site| site.group.as_deref() == Some("whole"));

@@ -199,10 +199,20 @@ fn points_of_a_group_compiled_out() {
             let build = Build::new();
             let program = build.program(compiler, &[language, &["-O1", define]], &["grouped.c"]);
             run(&program, &[]);
-            sites(&Elf::open(&program)).into_iter().filter_map(|site| site.name).collect()
+            let sites = sites(&Elf::open(&program)).into_iter();
+            let named = sites.filter_map(|site| {
+                let name = site.name?;
+                let group = site.group.as_deref().unwrap_or_default();
+                assert!(
+                    name.ends_with(&format!("in {group}")) || name.contains(" %d"),
+                    "{name}: {group}"
+                );
+                Some(name)
+            });
+            named.collect()
         };
         let all: BTreeSet<String> = names("-DCTRACE_DISABLE_other");
-        assert_eq!(all.len(), 10, "{compiler}: {all:?}");
+        assert_eq!(all.len(), 18, "{compiler}: {all:?}");
         for define in ["-DCTRACE_DISABLE_dev", "-DCTRACE_DISABLE_dev="] {
             let kept: Vec<_> = all.iter().filter(|name| name.contains("prod")).cloned().collect();
             assert_eq!(names(define).into_iter().collect::<Vec<_>>(), kept, "{compiler}");

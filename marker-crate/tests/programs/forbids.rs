@@ -20,11 +20,14 @@ fn main() {
     let _all = scope!("all", colour = 1, used = used, group = "g");
     let _physics = frame_scope!("physics", group = "g", colour = 0x33aaff);
     frame_scope!().end();
+    frame_scope!(group = "g").end();
+    frame_scope!(color = 7, group = "g",).end();
     message!("plain");
     message!(level = Debug, group = "g", "{} {by_message}", used);
     plot!("plot", used, unit = "ms", group = "g");
     frame!();
     frame!("named", group = "g");
+    frame!(group = "g");
     thread_name("forbids");
     usdt!(forbids, place, 1, 2_u8);
     assert!(!usdt_enabled!(forbids, place));
