@@ -74,6 +74,8 @@ inline std::string why_there_are_none(ctrack_c1::reply what) {
         return "ctrack: no numbers here: the program asks ctrace too often. The next results have them";
     case ctrack_c1::reply::no_calls:
         return "ctrack: no numbers here: ctrace does not have all calls. Its report says what it has";
+    case ctrack_c1::reply::too_much:
+        return "ctrack: no numbers here: ctrace has written as many tables for this program as it does" + from_outside;
     default:
         return "ctrack: no numbers here, as no ctrace traces these scopes and gives the program its numbers: `run` "
                "and `attach` do, without --interval and --budget" + from_outside;
@@ -106,6 +108,7 @@ class ctrack_result {
         set_times();
         tables.time_ctracked = std::chrono::nanoseconds{static_cast<std::int64_t>(answer.tracked)};
         sum_time_active_exclusive = answer.tracked;
+        missing = answer.left_out;
         std::set<std::string> files;
         std::set<std::pair<std::string, std::string>> functions;
         for (const ctrack_c1::row &row : answer.rows) {
@@ -141,6 +144,7 @@ class ctrack_result {
                            std::to_string(row.calls), ctrack_c1::text_of(row.percent_ae_bracket, "%"),
                            ctrack_c1::text_of(row.percent_ae_all, "%"), ctrack_c1::text_of(row.time_ae_all), ctrack_c1::text_of(row.time_a_all)});
         functions.print(stream);
+        print_left_out(stream);
     }
 
     // As in CTRACK, the rows come in reverse order unless `reverse_vector` is true.
@@ -153,11 +157,15 @@ class ctrack_result {
         const std::size_t number = tables.details.rows.size();
         for (std::size_t i = 0; i < number; i++)
             print_details(stream, tables.details.rows[reverse_vector ? i : number - 1 - i], use_color);
+        print_left_out(stream);
     }
     const ctrack_result_tables &get_tables() const { return tables; }
 
     // Returns whether there are numbers.
     bool has_tables() const { return what == ctrack_c1::reply::tables; }
+
+    // Returns the number of rows that the tables lack, as there was no room for them.
+    uint_fast64_t rows_left_out() const { return missing; }
 
     ctrack_result_settings settings;
     std::chrono::high_resolution_clock::time_point track_start_time, track_end_time;
@@ -238,7 +246,14 @@ class ctrack_result {
         stream << "\n";
     }
 
+    template <typename StreamType> void print_left_out(StreamType &stream) const {
+        if (missing == 0) return;
+        stream << "ctrack: " << missing << (missing == 1 ? " row is" : " rows are")
+               << " left out, those with the least time ae: there was no room for more\n";
+    }
+
     ctrack_c1::reply what = ctrack_c1::reply::nobody;
+    uint_fast64_t missing = 0;
 };
 
 class EventHandler {

@@ -48,6 +48,7 @@ enum class reply {
     late,      // no answer in time
     too_often, // the answers would take too much of ctrace's time
     no_calls,  // ctrace has no room for all calls
+    too_much,  // ctrace has written as many tables for the program as it does
     tables
 };
 
@@ -69,6 +70,7 @@ struct answer {
     std::uint64_t start = 0; // nanoseconds, on the clock of ctrace
     std::uint64_t end = 0;
     std::uint64_t tracked = 0;
+    std::uint64_t left_out = 0; // rows that found no room, those of the least time
     std::vector<row> rows;
 };
 
@@ -90,7 +92,7 @@ struct period {
 // The words of the file.
 enum place : std::size_t {
     magic_at, state_at, since_at, age_at, center_at,
-    start_at = 8, end_at, tracked_at, rows_at, bytes_at,
+    start_at = 8, end_at, tracked_at, rows_at, bytes_at, left_out_at,
     first_row_at = 16
 };
 enum state : std::uint64_t { asked = 1, has_tables = 2, has_nothing = 3, in_the_making = 4, given_up = 5 };
@@ -206,11 +208,16 @@ inline void ask_at(std::uintptr_t site, std::uintptr_t sp, unsigned center, answ
         answer.start = file.get(start_at);
         answer.end = file.get(end_at);
         answer.tracked = file.get(tracked_at);
+        answer.left_out = file.get(left_out_at);
         answer.rows = read_rows(file);
         the_period.since = answer.end;
         the_period.cleared.compare_exchange_strong(cleared, 0);
         break;
-    case has_nothing: answer.what = file.get(rows_at) == 1 ? reply::too_often : reply::no_calls; break;
+    case has_nothing: {
+        const std::uint64_t why = file.get(rows_at);
+        answer.what = why == 1 ? reply::too_often : why == 3 ? reply::too_much : reply::no_calls;
+        break;
+    }
     default:
         file.put(state_at, given_up);
         if (the_period.given_up >= 0) close(the_period.given_up);

@@ -218,5 +218,7 @@ fn a_million_requests_are_a_few_answers() {
     let answered = traced.finished.stdout.lines().last().expect("a number");
     let answered: u32 = answered.parse().expect("a number");
     assert!(answered < 64, "{answered} answers");
-    assert_eq!(traced.report().expect("a report").expect("inner").expect("traced").calls(), 1);
+    let report = traced.report().expect("a report");
+    assert_eq!(report.expect("inner").expect("traced").calls(), 1);
+    report.expect_note(&["for its own results", "requests got no answer"]).expect("it is told");
 }

@@ -86,6 +86,8 @@ int main() {
     require(got.what == reply::too_often && got.rows.empty(), "too often");
     request = reply_with({0, 0, 0, 2}, 3, got);
     require(request.words[2] == 5000 && got.what == reply::no_calls, "nothing was lost");
+    reply_with({0, 0, 0, 3}, 3, got);
+    require(got.what == reply::too_much && got.rows.empty(), "too much");
     ctrack::clear_a_store();
     request = reply_with({}, 7, got);
     require(request.words[3] > 0 && got.what == reply::late, "an unknown state is no answer");
@@ -115,6 +117,20 @@ int main() {
     require(row.time_ae_all.count() == 117 && row.percent_ae_all == 117.0 / 4000 * 100, "a percent");
     require(row.slowest_range == 95 && tables.summary.rows[0].percent_ae_bracket == 124.0 / 4000 * 100, "ranges");
     require(result.ctracked_uses == 1 && result.ctracked_files == 1, "counts");
+    for (const std::uint64_t left_out : {0, 1, 7}) {
+        std::vector<std::uint64_t> words = answer_of(176, 176, texts);
+        words[5] = left_out;
+        reply_with(words, 2, got);
+        ctrack::ctrack_result some{{5, 0.0, 0.0}, {}, {}};
+        some.take(got);
+        std::ostringstream summary, details;
+        some.get_summary_table(summary);
+        some.get_detail_table(details);
+        const std::string line = left_out == 1 ? "\nctrack: 1 row is left out, " : "\nctrack: 7 rows are left out, ";
+        for (const std::string &shown : {summary.str(), details.str()})
+            require((shown.find(line) != std::string::npos) == (left_out > 0), "rows that are left out are told");
+        require(some.rows_left_out() == left_out, "and counted");
+    }
     ctrack::ctrack_result none{{5, 3.0, 0.0}, {}, {}}, no_fastest{{5, 0.0, 100.0}, {}, {}};
     none.take(got);
     no_fastest.take(got);

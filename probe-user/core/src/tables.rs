@@ -21,6 +21,10 @@ pub const ANSWER_AT: usize = 64;
 pub const LEAST_LEN: u64 = 4096;
 pub const MOST_LEN: u64 = 16 << 20;
 
+/// The limit of requests that wait for an answer, and of those of one process. Others get none.
+pub const MOST_WAITING: usize = 16;
+pub const MOST_OF_PROCESS: usize = 4;
+
 /// "ctracet" 1
 const MAGIC: u64 = 0x0174_6563_6172_7463;
 /// Bytes before the first row, from [`ANSWER_AT`] on.
@@ -48,6 +52,8 @@ pub enum Reason {
     TooOften = 1,
     /// Not all calls are there: there was no room for them.
     NoCalls = 2,
+    /// The tables so far have taken as much memory as they may.
+    TooMuch = 3,
 }
 
 /// The request of a program.
@@ -255,5 +261,6 @@ mod tests {
     fn a_reason_stands_where_the_rows_are_counted() {
         assert_eq!(at(&nothing(Reason::TooOften), 24), 1);
         assert_eq!(at(&nothing(Reason::NoCalls), 24), 2);
+        assert_eq!(at(&nothing(Reason::TooMuch), 24), 3);
     }
 }

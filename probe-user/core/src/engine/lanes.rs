@@ -2,6 +2,7 @@
 //! functions, requests to whoever answers them.
 
 use super::names::ScopeNames;
+use super::requests::Requests;
 use super::tracker::Tracker;
 use crate::ingest::event::Event;
 use crate::ingest::order::EventOrder;
@@ -15,13 +16,8 @@ pub(super) struct MarkerLanes<'a> {
     pub(super) rings: usize,
     pub(super) tracker: &'a mut Tracker,
     pub(super) names: &'a mut ScopeNames,
-    pub(super) requests: &'a mut Vec<Request>,
+    pub(super) requests: &'a mut Requests,
 }
-
-/// The limit of requests that wait for somebody to take them, and of those of one process. Others are not
-/// answered.
-const MOST_REQUESTS: usize = 16;
-const MOST_OF_PROCESS: usize = 4;
 
 impl MarkerSink for MarkerLanes<'_> {
     fn events(&mut self, lane: usize, events: &[Event]) {
@@ -42,9 +38,6 @@ impl MarkerSink for MarkerLanes<'_> {
     }
 
     fn asked(&mut self, request: Request) {
-        let of_process = self.requests.iter().filter(|other| other.pid == request.pid).count();
-        if self.requests.len() < MOST_REQUESTS && of_process < MOST_OF_PROCESS {
-            self.requests.push(request);
-        }
+        self.requests.add(request);
     }
 }

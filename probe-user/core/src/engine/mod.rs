@@ -18,6 +18,7 @@ mod process;
 mod programs;
 mod recorder;
 mod region;
+mod requests;
 mod snapshot;
 mod stack;
 mod threads;
@@ -33,6 +34,7 @@ use crate::engine::ledger::Ledger;
 use crate::engine::names::ScopeNames;
 use crate::engine::period::Period;
 use crate::engine::recorder::Recorder;
+use crate::engine::requests::Requests;
 use crate::engine::tracker::Tracker;
 use crate::engine::wakers::Wakers;
 use crate::filter::Filter;
@@ -129,7 +131,7 @@ pub struct Engine {
     pub(crate) tracker: Tracker,
     markers: Markers,
     names: ScopeNames,
-    requests: Vec<Request>,
+    requests: Requests,
     /// The number of the kernel's rings. Events of the marker buffers come in lanes after them.
     rings: usize,
     /// Those to come, in order of time.
@@ -162,7 +164,7 @@ impl Engine {
             tracker,
             markers: Markers::new(config.rings),
             names: ScopeNames::default(),
-            requests: Vec::new(),
+            requests: Requests::default(),
             rings: config.rings,
             exit_changes: VecDeque::new(),
             left_out: Vec::new(),
@@ -307,7 +309,12 @@ impl Engine {
     /// Takes the requests of programs, when everything before `settled` is in order: their calls until
     /// then are known.
     pub fn take_requests(&mut self, settled: Nanos) -> Vec<Request> {
-        self.requests.extract_if(.., |request| request.time <= settled).collect()
+        self.requests.take(settled)
+    }
+
+    /// Returns the number of requests that found no place among those that wait.
+    pub fn refused_requests(&self) -> u64 {
+        self.requests.refused()
     }
 
     /// Returns all functions that were added, by id.

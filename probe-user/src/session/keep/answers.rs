@@ -2,7 +2,12 @@
 //!
 //! A thread of its own does that: to make tables takes as long as to make a report. A program can ask as
 //! often as it likes, so the thread rests in between, and requests that come meanwhile get no tables.
+//! `limits` keeps one program from taking all that others should have.
 
+mod limits;
+
+pub(crate) use self::limits::Refused;
+use self::limits::{Limits, Place};
 use super::spill::SoFar;
 use crate::bpf::AnswerFile;
 use anyhow::Context;
@@ -11,7 +16,7 @@ use ctrace_core::{
     marker::Request,
     recording::{Recording, replay::report_with},
     report::Extras,
-    tables::{self, Reason, State, TablesRequest},
+    tables::{self, MOST_WAITING, Reason, State, TablesRequest},
 };
 use std::{
     sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel},
@@ -19,8 +24,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The number of requests that may wait. Others get no answer.
-const MOST_WAITING: usize = 16;
 /// The rest after an answer, in multiples of the time that it took.
 const REST: u32 = 3;
 /// A request waits at most so long for the end of a rest.
@@ -32,27 +35,31 @@ const LAST: Duration = Duration::from_secs(1);
 struct Asked {
     request: Request,
     calls: Option<SoFar>,
+    _place: Place,
 }
 
 /// The thread that answers.
 pub(crate) struct Answers {
     asked: Option<SyncSender<Asked>>,
     done: Receiver<()>,
+    limits: Limits,
 }
 
 impl Answers {
     pub(crate) fn start() -> anyhow::Result<Self> {
         let (asked, requests) = sync_channel::<Asked>(MOST_WAITING);
         let (doing, done) = channel();
+        let limits = Limits::default();
+        let of_thread = limits.clone();
         let run = move || {
             let mut rested = Instant::now();
-            for Asked { request, calls } in requests {
+            for Asked { request, calls, _place } in requests {
                 let left = rested.saturating_duration_since(Instant::now());
                 if left <= PATIENCE {
                     thread::sleep(left);
                 }
                 let begun = Instant::now();
-                if let Err(error) = answer(request, calls, left > PATIENCE) {
+                if let Err(error) = answer(request, calls, left > PATIENCE, &of_thread) {
                     tracing::debug!("request of process {}: {error:#}", request.pid.0);
                 }
                 rested = rested.max(Instant::now() + begun.elapsed() * REST);
@@ -63,18 +70,25 @@ impl Answers {
             .name("answers".into())
             .spawn(run)
             .context("cannot start a thread")?;
-        Ok(Self { asked: Some(asked), done })
+        Ok(Self { asked: Some(asked), done, limits })
     }
 
-    /// Returns what is to be called with the calls so far.
-    pub(crate) fn to(&self, request: Request) -> impl FnOnce(Option<SoFar>) + Send + 'static {
-        let asked = self.asked.clone();
-        move |calls| {
-            if let Some(asked) = asked {
-                // If too many wait, this one gets no answer.
-                let _ = asked.try_send(Asked { request, calls });
-            }
-        }
+    /// Returns what is to be called with the calls so far. `None` if too many requests wait: this one gets no
+    /// answer.
+    pub(crate) fn to(
+        &self,
+        request: Request,
+    ) -> Option<impl FnOnce(Option<SoFar>) + Send + 'static> {
+        let (asked, place) = (self.asked.clone()?, self.limits.enter(request.pid)?);
+        Some(move |calls| {
+            // There is room for all that have a place.
+            let _ = asked.try_send(Asked { request, calls, _place: place });
+        })
+    }
+
+    /// Returns the number of requests that got no tables because of limits.
+    pub(crate) fn refused(&self) -> Refused {
+        self.limits.refused()
     }
 }
 
@@ -88,7 +102,12 @@ impl Drop for Answers {
 }
 
 /// Answers a request, unless it is none.
-fn answer(request: Request, calls: Option<SoFar>, is_too_often: bool) -> anyhow::Result<()> {
+fn answer(
+    request: Request,
+    calls: Option<SoFar>,
+    is_too_often: bool,
+    limits: &Limits,
+) -> anyhow::Result<()> {
     let sizes = tables::LEAST_LEN..=tables::MOST_LEN;
     let Some(file) = AnswerFile::open(request.pid, request.file, sizes)? else { return Ok(()) };
     let Some(asked) = TablesRequest::read(&file.read()?) else { return Ok(()) };
@@ -102,7 +121,8 @@ fn answer(request: Request, calls: Option<SoFar>, is_too_often: bool) -> anyhow:
                 return Ok(());
             }
             match made {
-                Ok(bytes) => (State::Tables, bytes),
+                Ok(bytes) if limits.may_write(request.pid, bytes.len()) => (State::Tables, bytes),
+                Ok(_) => (State::Nothing, tables::nothing(Reason::TooMuch)),
                 Err(error) => {
                     tracing::warn!("no tables for process {}: {error:#}", request.pid.0);
                     (State::Nothing, tables::nothing(Reason::NoCalls))

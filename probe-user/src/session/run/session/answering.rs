@@ -33,22 +33,42 @@ impl Session {
         };
         // The tables have no place for losses.
         let is_whole = self.engine.lost() == 0;
-        requests.into_iter().for_each(|request| match is_whole {
-            true => spill.look(answers.to(request)),
-            false => answers.to(request)(None),
-        });
+        for to in requests.into_iter().filter_map(|request| answers.to(request)) {
+            match is_whole {
+                true => spill.look(to),
+                false => to(None),
+            }
+        }
         Ok(goes_on)
     }
 
     /// Returns a note if programs have asked for their tables: they have waited for them.
     pub(super) fn answered(&self) -> Option<String> {
-        let times = self.answering.count;
-        (times > 0).then(|| {
+        let unheard = self.engine.refused_requests();
+        let times = self.answering.count + unheard;
+        if times == 0 {
+            return None;
+        }
+        let note = format!(
+            "the target asked {} for its own results (CTRACK's tables): the times of scopes include \
+             that in which threads waited for them",
+            counted(times, "time", "times")
+        );
+        let refused = self.answering.answers.as_ref().map(Answers::refused).unwrap_or_default();
+        let unanswered = refused.unanswered + unheard;
+        let unanswered = (unanswered > 0).then(|| {
             format!(
-                "the target asked {} for its own results (CTRACK's tables): the times of scopes include \
-                 that in which threads waited for them",
-                counted(times, "time", "times")
+                "; {} got no answer: too many waited",
+                counted(unanswered, "request", "requests")
             )
-        })
+        });
+        let too_much = (refused.too_much > 0).then(|| {
+            format!(
+                "; {} got no tables: ctrace had written as many as it does for a process (256 MiB) or a \
+                 session (1 GiB)",
+                counted(refused.too_much, "request", "requests")
+            )
+        });
+        Some(note + &unanswered.unwrap_or_default() + &too_much.unwrap_or_default())
     }
 }
