@@ -25,6 +25,8 @@
  *   CTRACE_BEGIN_COLOUR(var, "name", 0x33aaff)   with COLOR, and with a group first as CTRACE_SCOPE_COLOUR_IN
  *   CTRACE_SCOPE_VALUE("name", "bytes", n)       a scope with a value, an integer or a float
  *   CTRACE_SCOPE_VALUE_IN(group, "name", "bytes", n)
+ *   CTRACE_SCOPE_VALUE_COLOUR("name", "bytes", n, 0x33aaff)     a scope with both; also with COLOR
+ *   CTRACE_SCOPE_VALUE_COLOUR_IN(group, "name", "bytes", n, 0x33aaff)
  *   CTRACE_FRAME_SCOPE("physics")                a scope whose calls are frames: for frames with a time
  *   CTRACE_FRAME_SCOPE_IN(group, "physics")      between them. CTRACE_FRAME marks frames without one
  *   CTRACE_FRAME_BEGIN(var, "physics")           from here to CTRACE_END(var), likewise
@@ -42,6 +44,13 @@
  *   CTRACE_PLOT_IN(group, "queue", n)
  *   CTRACE_FRAME("physics")                      a frame ends, and the next one begins
  *   CTRACE_FRAME_IN(group, "physics")
+ *   CTRACE_MESSAGE_COLOUR(level, 0x33aaff, "%s", text)           the same with a colour, as scopes have one; each
+ *   CTRACE_MESSAGE_COLOUR_IN(group, level, 0x33aaff, "...")      is also there with COLOR
+ *   CTRACE_PLOT_COLOUR("queue", n, 0x33aaff)
+ *   CTRACE_PLOT_UNIT_COLOUR("load", "%", x, 0x33aaff)
+ *   CTRACE_PLOT_COLOUR_IN(group, "queue", n, 0x33aaff)
+ *   CTRACE_FRAME_COLOUR("physics", 0x33aaff)
+ *   CTRACE_FRAME_COLOUR_IN(group, "physics", 0x33aaff)
  *
  * Locks, in C++11 and later
  *
@@ -901,19 +910,22 @@ CTRACE_INLINE_ uint64_t ctrace_float_(double value) {
 /* The group's field of a scope without a group, and of one that has a group. */
 #define CTRACE_NO_GROUP_ "%c[grp]"
 #define CTRACE_GROUP_ "%c[grp] - ."
-#define CTRACE_VALUED_(var, name, list, group, field, value)                                           \
-    CTRACE_GUARD_(var, CTRACE_WITH_VALUE_(8, name, list, group, field, value))
-#define CTRACE_NO_VALUED_(var, name, list, group, field, value) CTRACE_GUARD_(var, 0 * sizeof((value) + 0))
+/* `more` is 0 or CTRACE_COLOUR_FLAG_: the group is then the colour, and the group's field CTRACE_BEFORE_COLOUR_. */
+#define CTRACE_VALUED_(more, var, name, list, group, field, value)                                     \
+    CTRACE_GUARD_(var, CTRACE_WITH_VALUE_(8 | (more), name, list, group, field, value))
+#define CTRACE_NO_VALUED_(more, var, name, list, group, field, value)                                  \
+    CTRACE_GUARD_(var, 0 * sizeof((value) + 0) + 0 * sizeof(group))
 #define CTRACE_WITH_VALUE_(flags, name, list, group, field, value)                                     \
     CTRACE_ENTER_BY_(flags, (CTRACE_LISTED_(name, list, value)), group, field,                         \
                      ctrace_c1_enter_valued(ctrace_site_, ctrace_sp_, CTRACE_BITS_(value)))
-#define CTRACE_PLOT_(name, list, group, field, value)                                                  \
-    ((void)CTRACE_ENTER_BY_(12 | 2 << 8, (CTRACE_LISTED_(name, list, value)), group, field,            \
+#define CTRACE_PLOT_(more, name, list, group, field, value)                                            \
+    ((void)CTRACE_ENTER_BY_(12 | (more) | 2 << 8, (CTRACE_LISTED_(name, list, value)), group, field,            \
                             (ctrace_c1_plot(ctrace_site_, ctrace_sp_, CTRACE_BITS_(value),             \
                                             CTRACE_TYPE_(value) == 2), 0)))
-#define CTRACE_FRAME_(name, group, field) ((void)CTRACE_ENTER_(4 | CTRACE_FRAME_SHAPE_ << 8, name, group, field))
-#define CTRACE_MESSAGE_(level, group, field, ...)                                                      \
-    ((void)CTRACE_ENTER_BY_(12 | 1 << 8 | (level) << 16, CTRACE_ONE_(__VA_ARGS__) "\0message:str", group, \
+#define CTRACE_FRAME_(more, name, group, field)                                                        \
+    ((void)CTRACE_ENTER_(4 | (more) | CTRACE_FRAME_SHAPE_ << 8, name, group, field))
+#define CTRACE_MESSAGE_(more, level, group, field, ...)                                                \
+    ((void)CTRACE_ENTER_BY_(12 | (more) | 1 << 8 | (level) << 16, CTRACE_ONE_(__VA_ARGS__) "\0message:str", group, \
                             field, (CTRACE_IS_TEXT_(CTRACE_ONE_(__VA_ARGS__))                          \
                                         ? ctrace_c1_text(ctrace_site_, ctrace_sp_, CTRACE_ONE_(__VA_ARGS__), \
                                                          sizeof(CTRACE_ONE_(__VA_ARGS__)) - 1)         \
@@ -933,7 +945,8 @@ CTRACE_INLINE_ uint64_t ctrace_float_(double value) {
 #define CTRACE_COLOURED_ CTRACE_COLOURED_OFF_
 #define CTRACE_COLOURED_OFF_(var, flags, name, group, colour) enum { var = 0 * CTRACE_RGB_(colour) }
 #define CTRACE_VALUED_ CTRACE_NO_VALUED_
-#define CTRACE_NO_VALUED_(var, name, list, group, field, value) enum { var = 0 * sizeof((value) + 0) }
+#define CTRACE_NO_VALUED_(more, var, name, list, group, field, value)                                  \
+    enum { var = 0 * sizeof((value) + 0) + 0 * sizeof(group) }
 #define CTRACE_PLOT_ CTRACE_NO_PLOT_
 #define CTRACE_FRAME_ CTRACE_NO_FRAME_
 #define CTRACE_MESSAGE_ CTRACE_NO_MESSAGE_
@@ -941,9 +954,10 @@ CTRACE_INLINE_ uint64_t ctrace_float_(double value) {
 #endif /* CTRACE_ENABLED */
 
 /* Points that are compiled out. Arguments are checked and count as used, but are not computed. */
-#define CTRACE_NO_PLOT_(name, list, group, field, value) ((void)sizeof((value) + 0))
-#define CTRACE_NO_FRAME_(name, group, field) ((void)0)
-#define CTRACE_NO_MESSAGE_(level, group, field, ...) ((void)sizeof(ctrace_no_message_(__VA_ARGS__)))
+#define CTRACE_NO_PLOT_(more, name, list, group, field, value) ((void)(sizeof((value) + 0) + sizeof(group)))
+#define CTRACE_NO_FRAME_(more, name, group, field) ((void)sizeof(group))
+#define CTRACE_NO_MESSAGE_(more, level, group, field, ...)                                             \
+    ((void)(sizeof(ctrace_no_message_(__VA_ARGS__)) + sizeof(group)))
 #ifdef __GNUC__
 __attribute__((__format__(__printf__, 1, 2)))
 #endif
@@ -1014,28 +1028,62 @@ static inline void ctrace_nothing_(void) {}
     CTRACE_IN_(CTRACE_DISABLE_##group)(var, CTRACE_FRAME_SHAPE_ << 8, name, #group)
 
 #define CTRACE_SCOPE_VALUE(name, value_name, value)                                                    \
-    CTRACE_VALUED_(CTRACE_UNIQUE_, name, value_name, 0, CTRACE_NO_GROUP_, value)
+    CTRACE_VALUED_(0, CTRACE_UNIQUE_, name, value_name, 0, CTRACE_NO_GROUP_, value)
 #define CTRACE_SCOPE_VALUE_IN(group, name, value_name, value)                                          \
     CTRACE_CHOOSE_(CTRACE_DISABLE_##group, CTRACE_VALUED_, CTRACE_NO_VALUED_)                          \
-    (CTRACE_UNIQUE_, name, value_name, #group, CTRACE_GROUP_, value)
+    (0, CTRACE_UNIQUE_, name, value_name, #group, CTRACE_GROUP_, value)
+#define CTRACE_SCOPE_VALUE_COLOUR(name, value_name, value, colour)                                     \
+    CTRACE_VALUED_(CTRACE_COLOUR_FLAG_, CTRACE_UNIQUE_, name, value_name, CTRACE_RGB_(colour),         \
+                   CTRACE_BEFORE_COLOUR_(""), value)
+#define CTRACE_SCOPE_VALUE_COLOUR_IN(group, name, value_name, value, colour)                           \
+    CTRACE_CHOOSE_(CTRACE_DISABLE_##group, CTRACE_VALUED_, CTRACE_NO_VALUED_)                          \
+    (CTRACE_COLOUR_FLAG_, CTRACE_UNIQUE_, name, value_name, CTRACE_RGB_(colour),                       \
+     CTRACE_BEFORE_COLOUR_(#group), value)
+#define CTRACE_SCOPE_VALUE_COLOR CTRACE_SCOPE_VALUE_COLOUR
+#define CTRACE_SCOPE_VALUE_COLOR_IN CTRACE_SCOPE_VALUE_COLOUR_IN
 
 /* Levels of messages. */
 enum { CTRACE_TRACE = 1, CTRACE_DEBUG, CTRACE_INFO, CTRACE_WARN, CTRACE_ERROR };
 
-#define CTRACE_MESSAGE(...) CTRACE_MESSAGE_(0, 0, CTRACE_NO_GROUP_, __VA_ARGS__)
-#define CTRACE_MESSAGE_LEVEL(level, ...) CTRACE_MESSAGE_(level, 0, CTRACE_NO_GROUP_, __VA_ARGS__)
+#define CTRACE_MESSAGE(...) CTRACE_MESSAGE_(0, 0, 0, CTRACE_NO_GROUP_, __VA_ARGS__)
+#define CTRACE_MESSAGE_LEVEL(level, ...) CTRACE_MESSAGE_(0, level, 0, CTRACE_NO_GROUP_, __VA_ARGS__)
 #define CTRACE_MESSAGE_IN(group, level, ...)                                                           \
     CTRACE_CHOOSE_(CTRACE_DISABLE_##group, CTRACE_MESSAGE_, CTRACE_NO_MESSAGE_)                        \
-    (level, #group, CTRACE_GROUP_, __VA_ARGS__)
-#define CTRACE_PLOT(name, value) CTRACE_PLOT_(name, "value", 0, CTRACE_NO_GROUP_, value)
+    (0, level, #group, CTRACE_GROUP_, __VA_ARGS__)
+#define CTRACE_MESSAGE_COLOUR(level, colour, ...)                                                      \
+    CTRACE_MESSAGE_(CTRACE_COLOUR_FLAG_, level, CTRACE_RGB_(colour), CTRACE_BEFORE_COLOUR_(""), __VA_ARGS__)
+#define CTRACE_MESSAGE_COLOUR_IN(group, level, colour, ...)                                            \
+    CTRACE_CHOOSE_(CTRACE_DISABLE_##group, CTRACE_MESSAGE_, CTRACE_NO_MESSAGE_)                        \
+    (CTRACE_COLOUR_FLAG_, level, CTRACE_RGB_(colour), CTRACE_BEFORE_COLOUR_(#group), __VA_ARGS__)
+#define CTRACE_PLOT(name, value) CTRACE_PLOT_(0, name, "value", 0, CTRACE_NO_GROUP_, value)
 #define CTRACE_PLOT_UNIT(name, unit, value)                                                            \
-    CTRACE_PLOT_(name, "value[" unit "]", 0, CTRACE_NO_GROUP_, value)
+    CTRACE_PLOT_(0, name, "value[" unit "]", 0, CTRACE_NO_GROUP_, value)
 #define CTRACE_PLOT_IN(group, name, value)                                                             \
     CTRACE_CHOOSE_(CTRACE_DISABLE_##group, CTRACE_PLOT_, CTRACE_NO_PLOT_)                              \
-    (name, "value", #group, CTRACE_GROUP_, value)
-#define CTRACE_FRAME(name) CTRACE_FRAME_(name, 0, CTRACE_NO_GROUP_)
+    (0, name, "value", #group, CTRACE_GROUP_, value)
+#define CTRACE_PLOT_COLOUR(name, value, colour)                                                        \
+    CTRACE_PLOT_(CTRACE_COLOUR_FLAG_, name, "value", CTRACE_RGB_(colour), CTRACE_BEFORE_COLOUR_(""), value)
+#define CTRACE_PLOT_UNIT_COLOUR(name, unit, value, colour)                                             \
+    CTRACE_PLOT_(CTRACE_COLOUR_FLAG_, name, "value[" unit "]", CTRACE_RGB_(colour),                    \
+                 CTRACE_BEFORE_COLOUR_(""), value)
+#define CTRACE_PLOT_COLOUR_IN(group, name, value, colour)                                              \
+    CTRACE_CHOOSE_(CTRACE_DISABLE_##group, CTRACE_PLOT_, CTRACE_NO_PLOT_)                              \
+    (CTRACE_COLOUR_FLAG_, name, "value", CTRACE_RGB_(colour), CTRACE_BEFORE_COLOUR_(#group), value)
+#define CTRACE_FRAME(name) CTRACE_FRAME_(0, name, 0, CTRACE_NO_GROUP_)
 #define CTRACE_FRAME_IN(group, name)                                                                   \
-    CTRACE_CHOOSE_(CTRACE_DISABLE_##group, CTRACE_FRAME_, CTRACE_NO_FRAME_)(name, #group, CTRACE_GROUP_)
+    CTRACE_CHOOSE_(CTRACE_DISABLE_##group, CTRACE_FRAME_, CTRACE_NO_FRAME_)(0, name, #group, CTRACE_GROUP_)
+#define CTRACE_FRAME_COLOUR(name, colour)                                                              \
+    CTRACE_FRAME_(CTRACE_COLOUR_FLAG_, name, CTRACE_RGB_(colour), CTRACE_BEFORE_COLOUR_(""))
+#define CTRACE_FRAME_COLOUR_IN(group, name, colour)                                                    \
+    CTRACE_CHOOSE_(CTRACE_DISABLE_##group, CTRACE_FRAME_, CTRACE_NO_FRAME_)                            \
+    (CTRACE_COLOUR_FLAG_, name, CTRACE_RGB_(colour), CTRACE_BEFORE_COLOUR_(#group))
+#define CTRACE_MESSAGE_COLOR CTRACE_MESSAGE_COLOUR
+#define CTRACE_MESSAGE_COLOR_IN CTRACE_MESSAGE_COLOUR_IN
+#define CTRACE_PLOT_COLOR CTRACE_PLOT_COLOUR
+#define CTRACE_PLOT_UNIT_COLOR CTRACE_PLOT_UNIT_COLOUR
+#define CTRACE_PLOT_COLOR_IN CTRACE_PLOT_COLOUR_IN
+#define CTRACE_FRAME_COLOR CTRACE_FRAME_COLOUR
+#define CTRACE_FRAME_COLOR_IN CTRACE_FRAME_COLOUR_IN
 
 /* ---------------------------------------------------------------------------------------------------
  * Locks

@@ -11,10 +11,12 @@
 /// message!("{client} retries, {} times", retries);
 /// message!(level = Warn, "slow: {:.1} ms", 12.34);
 /// message!(level = Error, group = "net", "connection of {client} lost");
+/// message!(colour = 0x33aaff, "in blue");
 /// ```
 ///
-/// Write options before the text: `level`, one of the [`Level`](crate::Level)s, and `group`. The
-/// text is a literal. Its first 64 bytes are the message's name, by which it is chosen.
+/// Write options before the text: `level`, one of the [`Level`](crate::Level)s, `group`, and `colour` (or
+/// `color`), as for [`scope!`](crate::scope). The text is a literal. Its first 64 bytes are the message's
+/// name, by which it is chosen.
 ///
 /// The arguments are computed, and the text is formatted, only while somebody traces the message.
 /// That happens on the stack; nothing is allocated, unless an argument's own formatting does so. A
@@ -32,20 +34,31 @@
 /// without placeholders needs no formatting. **Signals:** may be used in a handler, if the arguments may be formatted there.
 #[macro_export]
 macro_rules! message {
-    (level = $level:ident, group = $group:expr, $format:literal $($arguments:tt)*) => {
-        $crate::__message!($crate::Level::$level as u8, $group, $format, [$($arguments)*])
+    ($($message:tt)+) => {
+        $crate::__message_with!([0, "", ::core::option::Option::None] $($message)+)
     };
-    (group = $group:expr, level = $level:ident, $format:literal $($arguments:tt)*) => {
-        $crate::__message!($crate::Level::$level as u8, $group, $format, [$($arguments)*])
+}
+
+/// Reads the options of a message, up to its text.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __message_with {
+    ([$none:expr, $group:expr, $colour:expr] level = $level:ident, $($rest:tt)+) => {
+        $crate::__message_with!([$crate::Level::$level as u8, $group, $colour] $($rest)+)
     };
-    (level = $level:ident, $format:literal $($arguments:tt)*) => {
-        $crate::__message!($crate::Level::$level as u8, "", $format, [$($arguments)*])
+    ([$level:expr, $none:expr, $colour:expr] group = $group:expr, $($rest:tt)+) => {
+        $crate::__message_with!([$level, $group, $colour] $($rest)+)
     };
-    (group = $group:expr, $format:literal $($arguments:tt)*) => {
-        $crate::__message!(0, $group, $format, [$($arguments)*])
+    ([$level:expr, $group:expr, $none:expr] colour = $colour:expr, $($rest:tt)+) => {
+        $crate::__message_with!(
+            [$level, $group, ::core::option::Option::Some($colour)] $($rest)+
+        )
     };
-    ($format:literal $($arguments:tt)*) => {
-        $crate::__message!(0, "", $format, [$($arguments)*])
+    ($options:tt color = $($rest:tt)+) => {
+        $crate::__message_with!($options colour = $($rest)+)
+    };
+    ([$level:expr, $group:expr, $colour:expr] $format:literal $($arguments:tt)*) => {
+        $crate::__message!($level, $group, $colour, $format, [$($arguments)*])
     };
 }
 
@@ -57,31 +70,44 @@ macro_rules! message {
 /// let queue = vec![1, 2, 3];
 /// plot!("queue", queue.len());
 /// plot!("latency", 2.5, unit = "ms");
-/// plot!("free", 7_u64, unit = "MiB", group = "memory");
+/// plot!("free", 7_u64, unit = "MiB", group = "memory", colour = 0x33aaff);
 /// ```
 ///
-/// The name, the unit and the group are constant expressions of type `&'static str`. A unit has
-/// none of the characters `,:[]`. The value is an integer of up to 64 bits or a float; it is
+/// The name, the unit and the group are constant expressions of type `&'static str`, and `colour` (or `color`)
+/// is as for [`scope!`](crate::scope). A unit has none of the characters `,:[]`. The value is an integer of up to 64 bits or a float; it is
 /// computed only while somebody traces the plot.
 ///
 /// **Cost:** dormant, that of a dormant scope; active, about that of two `rdtsc`, and less for an
 /// integer of less than 16 bits, also as a float. **Signals:** may be used in a handler.
 #[macro_export]
 macro_rules! plot {
-    ($name:expr, $value:expr $(,)?) => {
-        $crate::__plot!($name, "", $value, "")
+    ($name:expr, $value:expr $(, $($options:tt)*)?) => {
+        $crate::__plot_with!(
+            [$name, $value], "", "", ::core::option::Option::None; $($($options)*)?
+        )
     };
-    ($name:expr, $value:expr, unit = $unit:expr $(,)?) => {
-        $crate::__plot!($name, $unit, $value, "")
+}
+
+/// Reads the options of a plot.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __plot_with {
+    ([$name:expr, $value:expr], $unit:expr, $group:expr, $colour:expr;) => {
+        $crate::__plot!($name, $unit, $value, $group, $colour)
     };
-    ($name:expr, $value:expr, group = $group:expr $(,)?) => {
-        $crate::__plot!($name, "", $value, $group)
+    ($of:tt, $none:expr, $group:expr, $colour:expr; unit = $unit:expr $(, $($rest:tt)*)?) => {
+        $crate::__plot_with!($of, $unit, $group, $colour; $($($rest)*)?)
     };
-    ($name:expr, $value:expr, unit = $unit:expr, group = $group:expr $(,)?) => {
-        $crate::__plot!($name, $unit, $value, $group)
+    ($of:tt, $unit:expr, $none:expr, $colour:expr; group = $group:expr $(, $($rest:tt)*)?) => {
+        $crate::__plot_with!($of, $unit, $group, $colour; $($($rest)*)?)
     };
-    ($name:expr, $value:expr, group = $group:expr, unit = $unit:expr $(,)?) => {
-        $crate::__plot!($name, $unit, $value, $group)
+    ($of:tt, $unit:expr, $group:expr, $none:expr; colour = $colour:expr $(, $($rest:tt)*)?) => {
+        $crate::__plot_with!(
+            $of, $unit, $group, ::core::option::Option::Some($colour); $($($rest)*)?
+        )
+    };
+    ($of:tt, $unit:expr, $group:expr, $none:expr; color = $($rest:tt)+) => {
+        $crate::__plot_with!($of, $unit, $group, $none; colour = $($rest)+)
     };
 }
 
@@ -95,7 +121,7 @@ macro_rules! plot {
 ///     frame!();
 /// }
 /// frame!("physics"); // frames of another kind, with another rhythm
-/// frame!("audio", group = "sound");
+/// frame!("audio", group = "sound", colour = 0x33aaff);
 /// ```
 ///
 /// ctrace counts frame marks, and shows them in lines and as instants in Perfetto. `ctrace report --frame` takes
@@ -107,15 +133,38 @@ macro_rules! plot {
 #[macro_export]
 macro_rules! frame {
     () => {
-        $crate::__frame!("frame", "")
+        $crate::frame!("frame")
     };
-    (group = $group:expr $(,)?) => {
-        $crate::__frame!("frame", $group)
+    (group = $($options:tt)+) => {
+        $crate::frame!("frame", group = $($options)+)
     };
-    ($name:expr $(,)?) => {
-        $crate::__frame!($name, "")
+    (colour = $($options:tt)+) => {
+        $crate::frame!("frame", colour = $($options)+)
     };
-    ($name:expr, group = $group:expr $(,)?) => {
-        $crate::__frame!($name, $group)
+    (color = $($options:tt)+) => {
+        $crate::frame!("frame", color = $($options)+)
+    };
+    ($name:expr $(, $($options:tt)*)?) => {
+        $crate::__frame_with!($name, "", ::core::option::Option::None; $($($options)*)?)
+    };
+}
+
+/// Reads the options of a frame mark.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __frame_with {
+    ($name:expr, $group:expr, $colour:expr;) => {
+        $crate::__frame!($name, $group, $colour)
+    };
+    ($name:expr, $none:expr, $colour:expr; group = $group:expr $(, $($rest:tt)*)?) => {
+        $crate::__frame_with!($name, $group, $colour; $($($rest)*)?)
+    };
+    ($name:expr, $group:expr, $none:expr; colour = $colour:expr $(, $($rest:tt)*)?) => {
+        $crate::__frame_with!(
+            $name, $group, ::core::option::Option::Some($colour); $($($rest)*)?
+        )
+    };
+    ($name:expr, $group:expr, $none:expr; color = $($rest:tt)+) => {
+        $crate::__frame_with!($name, $group, $none; colour = $($rest)+)
     };
 }

@@ -70,6 +70,13 @@ fn the_program_has_the_colours_of_scopes_and_scopes_that_are_frames() {
     let _e = frame_scope!("frames with ends");
     let frame = frame_scope!("blue frames", group = "net", colour = SEA);
     frame.end();
+    message!(colour = SEA, "blue message");
+    message!(group = "net", color = SEA, level = Warn, "blue {} in a group", 1);
+    plot!("blue plot", black_box(3_u8), colour = SEA);
+    plot!("blue plot in a group", 0.5, color = 0, unit = "%", group = "net");
+    frame!("blue mark", colour = SEA);
+    frame!("blue mark in a group", group = "net", color = SEA,);
+    frame!(colour = SEA, group = "blue marks");
     frame_scope!(group = "frames").end();
     frame_scope!(colour = SEA, group = "blue frames").end();
     let _f = scope!("colourless", group = "net");
@@ -87,6 +94,17 @@ fn the_program_has_the_colours_of_scopes_and_scopes_that_are_frames() {
     check("frames with ends", 0, SiteEntry::FRAME, "", None);
     check("blue frames", coloured, SiteEntry::FRAME, "net", Some(SEA));
     check("colourless", 0, 0, "net", None);
+    let point = coloured | SiteEntry::POINT;
+    let valued = point | SiteEntry::VALUES;
+    check("blue message", valued, SiteEntry::MESSAGE, "", Some(SEA));
+    check("blue plot", valued, SiteEntry::PLOT, "", Some(SEA));
+    check("blue plot in a group", valued, SiteEntry::PLOT, "net", Some(0));
+    check("blue mark", point, SiteEntry::FRAME, "", Some(SEA));
+    check("blue mark in a group", point, SiteEntry::FRAME, "net", Some(SEA));
+    let warning = site("blue {} in a group");
+    assert_eq!((warning.level, warning.group.as_deref()), (4, Some("net")));
+    assert_eq!((warning.flags, warning.colour), (valued, Some(SEA)));
+    assert!(own().sites.iter().any(|it| it.group.as_deref() == Some("blue marks")));
     for (group, colour) in [("frames", None), ("blue frames", Some(SEA))] {
         let site = own().sites.iter().find(|site| site.group.as_deref() == Some(group));
         let site = site.expect("a scope without a name of its own");

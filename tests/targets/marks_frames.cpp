@@ -16,8 +16,12 @@ FN void step(int number) {
     doze(4); // between two frames
 }
 
-FN void draw() {
+FN void draw(int number) {
     CTRACE_FUNCTION_COLOUR_IN(gpu, 0xff8800);
+    CTRACE_SCOPE_VALUE_COLOUR_IN(gpu, "sky", "number", number, 0x00ccff);
+    CTRACE_PLOT_COLOUR("height", number * 2, 0x00ff00);
+    CTRACE_MESSAGE_COLOUR(CTRACE_INFO, 0xff00ff, "picture %d", number);
+    CTRACE_FRAME_COLOUR("tick", 0x0000ff);
     CTRACE_SCOPE_COLOUR("shadows", 0x33aaff);
     doze(1);
 }
@@ -25,7 +29,7 @@ FN void draw() {
 int main() {
     for (int number = 0; number < 40; number++) {
         step(number);
-        draw();
+        draw(number);
         CTRACE_FRAME("picture");
     }
 }

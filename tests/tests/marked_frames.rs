@@ -71,6 +71,8 @@ fn colours_of_scopes_are_wherever_scopes_are() {
     };
     assert_eq!([colour("draw"), colour("shadows")], ["#ff8800", "#33aaff"]);
     assert_eq!(colour("physics"), Value::Null);
+    let points = ["sky", "height", "picture %d", "tick"].map(colour);
+    assert_eq!(points, ["#00ccff", "#00ff00", "#ff00ff", "#0000ff"]);
 
     let mut command = Command::new(&env.ctrace);
     command.arg("report").arg(&recorded.file).args(["--color", "always", "--view", "summary"]);
@@ -79,6 +81,25 @@ fn colours_of_scopes_are_wherever_scopes_are() {
     let marked = "\x1b[38;2;51;170;255mshadows";
     assert!(shown.matches(marked).count() >= 3, "{shown}");
     assert!(shown.contains("\x1b[38;2;255;136;0mgpu/draw"), "{shown}");
+
+    // Points have theirs in tables and in lines.
+    let in_colours = |arguments: &[&str]| {
+        let mut command = Command::new(&env.ctrace);
+        let (first, rest) = arguments.split_first().expect("a command");
+        command.arg(first).arg(&recorded.file).args(["--color", "always"]).args(rest);
+        run(command.env("COLORTERM", "truecolor"), LIMIT).expect("runs").stdout
+    };
+    let plots = in_colours(&["report", "--view", "plots"]);
+    assert!(plots.contains("\x1b[38;2;0;255;0mheight"), "{plots}");
+    let lines = in_colours(&["trace"]);
+    for shown in [
+        "\x1b[38;2;0;204;255mgpu/sky\x1b[0m(number=39)",
+        "\x1b[38;2;0;255;0mheight\x1b[0m = 78",
+        "\x1b[38;2;255;0;255mpicture 39\x1b[0m",
+        "\x1b[38;2;0;0;255mtick\x1b[0m",
+    ] {
+        assert!(lines.contains(shown), "no {shown:?} in {lines}");
+    }
 
     let svg = ctrace(&env, &recorded, &["export", "--format", "flamegraph", "-o", "-"]).stdout;
     let frame = svg.split("<title>").find(|frame| frame.starts_with("shadows (")).expect("a frame");

@@ -74,7 +74,10 @@ macro_rules! __point_site {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __point {
-    ($flags:expr, $shape:expr, $level:expr, $name:expr, $values:expr, $group:expr, $source:expr) => {
+    (
+        $flags:expr, $shape:expr, $level:expr, $name:expr, $values:expr, $group:expr, $colour:expr,
+        $source:expr
+    ) => {
         $crate::__point_site!(
             $flags,
             $shape,
@@ -82,7 +85,7 @@ macro_rules! __point {
             $name,
             $values,
             $group,
-            ::core::option::Option::None,
+            $colour,
             (),
             (),
             |source, at, sp| { $crate::__private::Source::record(source, at, sp) }
@@ -93,9 +96,9 @@ macro_rules! __point {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __message {
-    ($level:expr, $group:expr, $format:literal, [$($arguments:tt)*]) => {
+    ($level:expr, $group:expr, $colour:expr, $format:literal, [$($arguments:tt)*]) => {
         $crate::__point!(
-            12, 1, $level, $crate::__private::head($format, 64), &[("message", "")], $group,
+            12, 1, $level, $crate::__private::head($format, 64), &[("message", "")], $group, $colour,
             $crate::__private::formatted(const { $crate::__private::plain($format) }, |text| {
                 $crate::__format!(text, $format, [$($arguments)*])
             })
@@ -106,7 +109,7 @@ macro_rules! __message {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __plot {
-    ($name:expr, $unit:expr, $value:expr, $group:expr) => {
+    ($name:expr, $unit:expr, $value:expr, $group:expr, $colour:expr) => {
         $crate::__point!(
             12,
             2,
@@ -114,6 +117,7 @@ macro_rules! __plot {
             $name,
             &[("value", $unit)],
             $group,
+            $colour,
             $crate::__private::Sample(|| $crate::__private::number($value))
         )
     };
@@ -122,8 +126,8 @@ macro_rules! __plot {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __frame {
-    ($name:expr, $group:expr) => {
-        $crate::__point!(4, 3, 0, $name, &[], $group, $crate::__private::Nothing)
+    ($name:expr, $group:expr, $colour:expr) => {
+        $crate::__point!(4, 3, 0, $name, &[], $group, $colour, $crate::__private::Nothing)
     };
 }
 
@@ -162,6 +166,7 @@ macro_rules! __lock_name {
             "lock name",
             &[("lock", ""), ("name", "")],
             "locks",
+            ::core::option::Option::None,
             $crate::__private::Named($lock, $name)
         )
     };

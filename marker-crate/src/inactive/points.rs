@@ -4,8 +4,9 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __message {
-    ($level:expr, $group:expr, $format:literal, [$($arguments:tt)*]) => {{
+    ($level:expr, $group:expr, $colour:expr, $format:literal, [$($arguments:tt)*]) => {{
         const _: (u8, &'static str) = ($level, $group);
+        const _: ::core::option::Option<u32> = $colour;
         if false {
             let _ = ::core::format_args!($format $($arguments)*);
         }
@@ -15,8 +16,9 @@ macro_rules! __message {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __plot {
-    ($name:expr, $unit:expr, $value:expr, $group:expr) => {{
+    ($name:expr, $unit:expr, $value:expr, $group:expr, $colour:expr) => {{
         const _: [&'static str; 3] = [$name, $unit, $group];
+        const _: ::core::option::Option<u32> = $colour;
         if false {
             $crate::__private::number($value);
         }
@@ -26,8 +28,9 @@ macro_rules! __plot {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __frame {
-    ($name:expr, $group:expr) => {{
+    ($name:expr, $group:expr, $colour:expr) => {{
         const _: [&'static str; 2] = [$name, $group];
+        const _: ::core::option::Option<u32> = $colour;
     }};
 }
 

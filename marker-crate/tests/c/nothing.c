@@ -42,6 +42,15 @@ int f(int x) {
     CTRACE_FRAME_BEGIN_IN(dev, other_step, "w");
     CTRACE_END(step);
     CTRACE_END(other_step);
+    CTRACE_SCOPE_VALUE_COLOUR("x", "x", used, 4);
+    CTRACE_SCOPE_VALUE_COLOR_IN(dev, "y", "x", never(x), 5);
+    CTRACE_MESSAGE_COLOUR(0, 6, "z %d", never(x));
+    CTRACE_MESSAGE_COLOUR_IN(dev, CTRACE_INFO, 7, "a");
+    CTRACE_PLOT_COLOUR("b", never(x), 8);
+    CTRACE_PLOT_UNIT_COLOUR("c", "ms", x, 9);
+    CTRACE_PLOT_COLOUR_IN(dev, "d", x, 10);
+    CTRACE_FRAME_COLOUR("e", 11);
+    CTRACE_FRAME_COLOUR_IN(dev, "f", 12);
     return x;
 }
 int main(void) { return f(0); }

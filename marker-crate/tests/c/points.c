@@ -98,11 +98,23 @@ static __attribute__((noinline)) void in_colours(void) {
     CTRACE_BEGIN_COLOUR(begun, "begun", SEA);
     CTRACE_BEGIN_COLOUR_IN(net, begun_in, "begun in net", SEA + 1);
     CTRACE_FUNCTION_COLOUR_IN(dev, 0);
+    CTRACE_SCOPE_VALUE_COLOUR("blue with a value", "n", compute(3), SEA);
+    CTRACE_SCOPE_VALUE_COLOR_IN(net, "red with a value", "x", 0.5, 0xff0000);
+    CTRACE_MESSAGE_COLOUR(0, SEA, "a blue text");
+    CTRACE_MESSAGE_COLOR_IN(net, CTRACE_WARN, SEA, "blue: %d, %d", 3, 4);
+    CTRACE_PLOT_COLOUR("blue plot", compute(5), SEA);
+    CTRACE_PLOT_UNIT_COLOR("blue load", "%", 0.5, SEA);
+    CTRACE_PLOT_COLOUR_IN(net, "blue plot in net", 5u, SEA);
+    CTRACE_FRAME_COLOUR("blue frames", SEA);
+    CTRACE_FRAME_COLOR_IN(net, "blue frames in net", SEA);
     CTRACE_END(begun_in);
     CTRACE_END(begun);
 }
 
 static void check_colours(void) {
+    const char *const points[] = {"blue with a value", "a blue text", "blue: %d, %d", "blue plot",
+                                  "blue load", "blue plot in net", "blue frames", "blue frames in net"};
+    size_t i;
     check_site("in blue", NULL, "", 16, 0, 0);
     check_site("in red", NULL, "net", 16, 0, 0);
     check_site("begun", NULL, "", 16, 0, 0);
@@ -113,11 +125,28 @@ static void check_colours(void) {
     check_colour("begun", 0x00aaff);
     check_colour("begun in net", 0x00ab00);
     check_colour("in_colours", 0);
+    check_site("blue with a value", "n:i64", "", 24, 0, 0);
+    check_site("red with a value", "x:f64", "net", 24, 0, 0);
+    check_site("a blue text", "message:str", "", 28, 1, 0);
+    check_site("blue: %d, %d", "message:str", "net", 28, 1, CTRACE_WARN);
+    check_site("blue plot", "value:i64", "", 28, 2, 0);
+    check_site("blue load", "value[%]:f64", "", 28, 2, 0);
+    check_site("blue plot in net", "value:u64", "net", 28, 2, 0);
+    check_site("blue frames", NULL, "", 20, 3, 0);
+    check_site("blue frames in net", NULL, "net", 20, 3, 0);
+    for (i = 0; i < sizeof points / sizeof *points; i++) check_colour(points[i], SEA);
+    check_colour("red with a value", 0xff0000);
+    computed = 0;
+    in_colours();
+    CHECK(computed == 0); /* nobody traces them */
     CHECK(switch_to(NULL, 1) > 0);
     in_colours();
+    CHECK(computed == 2);
+    computed = 0;
     CHECK(switch_to(NULL, 0) > 0);
     finish();
     CHECK(entry("in blue", 0) && entry("begun in net", 0) && entry("in_colours", 0));
+    for (i = 0; i < sizeof points / sizeof *points; i++) CHECK(entry(points[i], 0));
     read_count = 0;
 }
 

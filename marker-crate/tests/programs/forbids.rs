@@ -24,7 +24,10 @@ fn main() {
     frame_scope!(color = 7, group = "g",).end();
     message!("plain");
     message!(level = Debug, group = "g", "{} {by_message}", used);
+    message!(colour = 7, level = Debug, "{} {}", used, by_message);
     plot!("plot", used, unit = "ms", group = "g");
+    plot!("blue plot", used, color = 7,);
+    frame!("blue", colour = 7, group = "g");
     frame!();
     frame!("named", group = "g");
     frame!(group = "g");

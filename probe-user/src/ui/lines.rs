@@ -116,7 +116,8 @@ impl TextLines {
             self.call += "… ";
         }
         if let (Some(point), CallPart::Whole) = (&function.point, call.part) {
-            point.append(&function.name, values, &mut self.call);
+            let toned = |tone, text: &str| self.head.toned(tone, text);
+            point.append(&function.name, values, toned, &mut self.call);
             self.rest += if call.knows_path { "" } else { PATH_UNKNOWN };
             return;
         }

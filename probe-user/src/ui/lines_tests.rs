@@ -4,6 +4,7 @@ use super::lines::TextLines;
 use crate::ui::output::style::Style;
 use ctrace_common::{Kind, MAX_TEXT, RECORD_LEN, RESULT, Record, SLOT_LEN, TEXTS};
 use ctrace_core::{
+    colour::Colour,
     engine::{Engine, EngineConfig},
     formats::stream::{Lines, Live, Scene, StreamLine},
     function::{ByOrder, ExitSeen, FunctionInfo, FunctionKind, ValueInfo, ValueKind},
@@ -309,4 +310,34 @@ fn messages_and_plots_read_as_what_they_are() {
    0.008000  queue = ?
 ";
     assert_eq!(lines(PLAIN_STYLE, engine, &[20 * MS]), expected);
+}
+
+/// A text in true colours, as the program asked for them.
+const SEA: &str = "\x1b[38;2;0;170;255m";
+const ALL_COLOURS: Style = Style { colour: true, truecolour: true, ..PLAIN_STYLE };
+
+#[test]
+fn points_have_the_colours_that_the_program_gave_them() {
+    let mut engine = engine();
+    let point = |name: &str, shape, kind| FunctionInfo {
+        kind: FunctionKind::Marker,
+        point: Some(shape),
+        colour: Colour::from_rgb(0x00_aa_ff),
+        values: vec![ValueInfo::new("value", kind)],
+        ..FunctionInfo::new(name, "program")
+    };
+    let message = PointShape::Message { level: None };
+    let [message, plot] = [
+        point("it begins", message, ValueKind::LongText),
+        point("queue", PointShape::Plot, ValueKind::Signed),
+    ]
+    .map(|info| engine.add_function(info).0);
+    let mut probes = Probes(&mut engine, 7);
+    probes.event(MS, message, Kind::Point);
+    probes.values((MS, message), &[9], Some(b"it begins"), 1 << TEXTS);
+    probes.event(2 * MS, plot, Kind::Point).values((2 * MS, plot), &[3], None, 0);
+    let shown = lines(ALL_COLOURS, engine, &[20 * MS]);
+    let expected =
+        format!("   0.001000  {SEA}it begins\x1b[0m\n   0.002000  {SEA}queue\x1b[0m = 3\n");
+    assert_eq!(shown, expected);
 }

@@ -10,6 +10,7 @@ use super::{
 use crate::ui::output::style::{Style, Tone};
 use crate::ui::text::names;
 use ctrace_core::{
+    colour::Colour,
     formats::stream::{Lost, Message, Scene},
     function::FunctionInfo,
     points::Level,
@@ -33,13 +34,15 @@ struct Function {
     label: String,
     /// The name and the group of a marker's message.
     own: Option<OwnName>,
+    /// The colour that the program gave a message.
+    colour: Option<Colour>,
 }
 
 impl Function {
     fn new(info: &FunctionInfo) -> Self {
         let label = names::label_of(info.kind, info.group.as_deref(), &info.name);
         let own = info.point.map(|_| OwnName::of(info));
-        Self { label: names::cut_middle(&label, MOST_NAME), own }
+        Self { label: names::cut_middle(&label, MOST_NAME), own, colour: info.colour }
     }
 
     /// Returns what stands before this text: of a marker, no name that the text repeats.
@@ -86,16 +89,20 @@ impl TextMessages {
         };
         let function = self.functions.get(call.function.index());
         let category = function.map_or("?", |function| function.category(&text));
+        let colour = function.and_then(|function| function.colour);
         let mut around = self.around(scene, message);
         if !around.is_empty() && !category.is_empty() {
             around += " > ";
         }
         if !around.is_empty() || !category.is_empty() {
             self.line += &self.head.toned(Tone::Dim, &around);
-            self.line += &self.head.toned(Tone::of_function(category), category);
+            self.line += &self.head.toned(Tone::of(category, colour), category);
             self.line += ": ";
         }
-        self.line += &text;
+        match colour {
+            Some(own) => self.line += &self.head.toned(Tone::Own(own), &text),
+            None => self.line += &text,
+        }
         let others = message.others();
         if !others.is_empty() {
             // Writing to a String cannot fail.

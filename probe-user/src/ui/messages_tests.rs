@@ -5,9 +5,11 @@ use super::messages::TextMessages;
 use crate::ui::output::style::Style;
 use ctrace_common::{Kind, TEXTS};
 use ctrace_core::{
+    colour::Colour,
     engine::Engine,
     formats::stream::{Lines, Live, Messages, Scene, StreamLine, replay},
     function::{FunctionInfo, FunctionKind, ValueInfo, ValueKind},
+    points::PointShape,
     recording::{Block, End, Recording, Start, Writer, replay::Query},
     units::{FuncId, Nanos, Pid, Tid},
 };
@@ -125,4 +127,30 @@ fn a_recording_has_the_same_lines() {
     replay(&recording, &Query::default(), &mut coloured).expect("sound");
     let coloured = coloured.text();
     assert!(coloured.contains("\x1b[1;33mWARN\x1b[0m   \x1b[2mhandle > \x1b[0m"), "{coloured:?}");
+}
+
+#[test]
+fn a_message_has_the_colour_that_the_program_gave_it() {
+    let mut engine = engine();
+    let info = FunctionInfo {
+        kind: FunctionKind::Marker,
+        point: Some(PointShape::Message { level: None }),
+        colour: Colour::from_rgb(0x00_aa_ff),
+        values: vec![ValueInfo::new("message", ValueKind::LongText)],
+        group: Some("net".into()),
+        ..FunctionInfo::new("up", "program")
+    };
+    let function = engine.add_function(info).0;
+    let mut probes = Probes(&mut engine, 7);
+    probes.event(MS, function, Kind::Point);
+    probes.values((MS, function), &[2], Some(b"up"), 1 << TEXTS);
+    let mut live = Live::new(Start::default(), Nanos::ZERO);
+    let style = Style { colour: true, truecolour: true, ..PLAIN_STYLE };
+    let mut printed = Printed::new(style);
+    for block in blocks(&mut engine, &[10 * MS]) {
+        live.take(&block, &mut printed).expect("blocks of an engine are sound");
+    }
+    live.end(Nanos(20 * MS), &mut printed).expect("memory takes all");
+    let (text, sea) = (printed.text(), "\x1b[38;2;0;170;255m");
+    assert!(text.ends_with(&format!("{sea}net\x1b[0m: {sea}up\x1b[0m\n")), "{text:?}");
 }

@@ -20,6 +20,8 @@ pub(super) struct PointLine {
     level: String,
     own: OwnName,
     is_message: bool,
+    /// The tone of the text of a message that has a colour.
+    tone: Option<Tone>,
     /// The unit of a plot, behind a space.
     unit: String,
 }
@@ -45,13 +47,20 @@ impl PointLine {
             level: level.unwrap_or_default(),
             own: OwnName::of(info),
             is_message,
+            tone: info.colour.map(Tone::Own),
             unit: unit.map(|unit| format!(" {}", clean(unit))).unwrap_or_default(),
         })
     }
 
     /// Appends the point. `label` is its name with its tone. A question mark stands for a value that
     /// is missing.
-    pub(super) fn append(&self, label: &str, values: Option<&CallValues>, to: &mut String) {
+    pub(super) fn append(
+        &self,
+        label: &str,
+        values: Option<&CallValues>,
+        toned: impl Fn(Tone, &str) -> String,
+        to: &mut String,
+    ) {
         let values = values.map(CallValues::arguments).unwrap_or_default();
         *to += &self.level;
         let (value, others) = match values {
@@ -62,10 +71,12 @@ impl PointLine {
         if self.is_message {
             let text = value.map(|value| value.as_ref().map_or(UNREADABLE.into(), text_of));
             match text {
-                Some(text) => match self.own.instead(&text).unwrap_or(label) {
-                    "" => *to += &text,
-                    category => _ = write!(to, "{category}: {text}"),
-                },
+                Some(text) => {
+                    let category = self.own.instead(&text).unwrap_or(label);
+                    let gap = if category.is_empty() { "" } else { ": " };
+                    let text = self.tone.map_or_else(|| text.clone(), |it| toned(it, &text).into());
+                    _ = write!(to, "{category}{gap}{text}");
+                }
                 None => _ = write!(to, "{label}: ?"),
             }
         } else {

@@ -1,7 +1,7 @@
 //! The view of plots of markers.
 
 use super::*;
-use ctrace_core::report::PlotReport;
+use ctrace_core::{colour::Colour, report::PlotReport};
 
 /// Three plots: one that rises, one that stays, and one that wrote no finite number.
 fn with_plots() -> Report {
@@ -37,4 +37,12 @@ fn plots_of_markers() {
     let csv = csv.expect("one view");
     assert!(csv.contains(",jobs\\u{1b}[2J,4321,0,"), "{csv}");
     assert_eq!(csv.lines().count(), 2);
+}
+
+#[test]
+fn a_plot_has_the_colour_that_the_program_gave_it() {
+    let mut report = with_plots();
+    report.functions[1].colour = Colour::from_rgb(0x00_aa_ff);
+    let text = render_table(&report, &view("plots"), &TRUECOLOUR).expect("a view");
+    assert_eq!(text.matches("\x1b[38;2;0;170;255m").count(), 1, "{text:?}");
 }

@@ -47,7 +47,8 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let name = |plot: &&PlotReport| {
         let name = clean(&context.report.name_of(plot.function)).into_owned();
         let name = names::shorten(&name, room);
-        Cell::toned(name.clone(), Tone::of_function(&name))
+        let tone = Tone::of(&name, context.report.colour_of(plot.function));
+        Cell::toned(name, tone)
     };
     let names = ColumnGroup::untitled(vec![GridColumn::left("plot", shown.iter().map(name))]);
     let sparks = left.saturating_sub(grid::total_width(&[&names]) + 2).min(SPARKS);
