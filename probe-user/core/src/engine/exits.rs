@@ -107,7 +107,7 @@ mod tests {
     /// pointer later is no call of it.
     #[test]
     fn nothing_is_inside_a_call_whose_return_address_was_put_back() {
-        for (restored, depth, total) in [(true, 1, 3), (false, 2, 71)] {
+        for (restored, depth, total) in [(true, 1, 10), (false, 2, 71)] {
             let mut engine = Engine::new(EngineConfig::default());
             for name in ["catches", "next"] {
                 let jumps =
@@ -117,13 +117,7 @@ mod tests {
             let (enter, exit) = (Kind::Enter, Kind::Return);
             engine.push_events(0, &[event(10, 0, enter, 800), event(13, 1, enter, 700)]);
             if restored {
-                engine.push_change(ProcessEvent {
-                    pid: Pid(1),
-                    tid: Tid(1),
-                    time: Nanos(20),
-                    lost_before: 0,
-                    change: Change::Restored,
-                });
+                engine.push_change(put_back(20));
             }
             engine.push_events(0, &[event(50, 1, enter, 800), event(80, 1, exit, 800)]);
             if !restored {
@@ -139,6 +133,46 @@ mod tests {
             let [catches, ..] = &report.functions[..] else { panic!("two functions") };
             assert_eq!(catches.total_ns, Nanos(total), "restored: {restored}");
         }
+    }
+
+    fn put_back(at: u64) -> ProcessEvent {
+        ProcessEvent {
+            pid: Pid(1),
+            tid: Tid(1),
+            time: Nanos(at),
+            lost_before: 0,
+            change: Change::Restored,
+        }
+    }
+
+    /// An exception puts back all return addresses, and ends calls unseen. They went on until then.
+    #[test]
+    fn what_throws_has_its_time_until_then() {
+        for (seen, expected) in [(true, [55, 50]), (false, [5, 0])] {
+            let mut engine = Engine::new(EngineConfig::default());
+            for name in ["catches", "throws"] {
+                let exit = if seen { ExitSeen::ByReturnProbe } else { ExitSeen::Never };
+                engine.add_function(FunctionInfo { exit, ..FunctionInfo::new(name, "program") });
+            }
+            engine
+                .push_events(0, &[event(10, 0, Kind::Enter, 800), event(15, 1, Kind::Enter, 700)]);
+            engine.push_change(put_back(65));
+            // The addresses were put back already, so nothing is known of this moment.
+            engine.push_change(put_back(80));
+            engine.push_events(0, &[event(90, 0, Kind::Enter, 800)]);
+            engine.advance(Nanos(100));
+            let report = engine.report(Nanos(91), ReportMeta::default());
+            let totals: Vec<u64> = report.functions.iter().map(|row| row.total_ns.0).collect();
+            assert_eq!(totals, expected, "ends are seen: {seen}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_a_thread_without_calls_may_be_put_back() {
+        let mut engine = Engine::new(EngineConfig::default());
+        engine.push_change(put_back(20));
+        engine.advance(Nanos(100));
+        assert!(engine.report(Nanos(100), ReportMeta::default()).functions.is_empty());
     }
 
     /// A call whose end both kinds of probes see ends once.

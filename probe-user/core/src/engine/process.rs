@@ -63,7 +63,7 @@ impl Tracker {
             Change::Buffer { .. } | Change::Wake { .. } => {}
             Change::Restored => {
                 if let Some(thread) = threads.known(pid, tid) {
-                    thread.stacks.restore();
+                    thread.stacks.restore(time, ledger);
                 }
             }
         }

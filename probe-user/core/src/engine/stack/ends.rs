@@ -3,7 +3,7 @@
 
 use super::{Frame, Stack, Stacks};
 use crate::engine::ledger::Ledger;
-use crate::units::FuncId;
+use crate::units::{FuncId, Nanos};
 use crate::waits::Waits;
 use ctrace_common::MOST_HIJACKED;
 use std::collections::HashSet;
@@ -18,8 +18,17 @@ impl Stacks {
         self.give_up_jumps();
     }
 
-    /// Notes that no return probe sees the open calls end.
-    pub(crate) fn restore(&mut self) {
+    /// Notes that no return probe sees the open calls end. The innermost one goes on now, if its end would
+    /// have been seen, so this is an event of it.
+    pub(crate) fn restore(&mut self, now: Nanos, ledger: &Ledger) {
+        let frames = self.stacks.get(self.current).map_or(&[][..], |stack| &stack.frames);
+        let is_seen = |top: &Frame| {
+            let is_whole = !top.restored && !top.damaged && !top.has_jumped;
+            is_whole && ledger.return_probed[top.func.index()] && frames.len() <= MOST_HIJACKED
+        };
+        if frames.last().is_some_and(is_seen) {
+            self.last = self.last.max(now.0);
+        }
         for frame in self.stacks.iter_mut().flat_map(|stack| &mut stack.frames) {
             frame.restored = true;
         }
