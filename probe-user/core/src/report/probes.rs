@@ -160,10 +160,21 @@ impl Net {
 }
 
 impl FunctionReport {
-    /// Returns the sum of its durations without the cost of probes.
+    /// Returns the sum of its durations without the cost of probes. That cost is none of its waits.
     pub fn net_total(&self) -> Option<Net> {
         let probes = self.measured_probes()?;
-        Some(Net::of(self.total_ns, probes.total_ns, probes.total_error()))
+        let net = Net::of(self.total_ns, probes.total_ns, probes.total_error());
+        let (Some(runnable), Some(blocked), Some(running)) =
+            (self.split.runnable_ns, self.split.blocked_ns, self.net_running())
+        else {
+            return Some(net);
+        };
+        let with_waits = |running: Nanos| {
+            running.saturating_add(runnable).saturating_add(blocked).min(self.total_ns)
+        };
+        let (ns, most) =
+            (net.ns.max(with_waits(running.ns)), net.most.max(with_waits(running.most)));
+        Some(Net { ns, most, ..net })
     }
 
     /// Returns the part of the total in which its threads had a processor, without the cost of probes:
@@ -179,7 +190,7 @@ impl FunctionReport {
         let probes = self.measured_probes()?;
         let own = Net::of(self.self_ns, probes.self_ns, probes.self_error());
         let total = self.net_total()?;
-        Some(if own.ns > total.ns { total } else { own })
+        Some(if own.ns > total.ns || self.self_ns == self.total_ns { total } else { own })
     }
 
     /// Returns the cost of its probes if that was measured on this machine.
@@ -199,7 +210,8 @@ impl FunctionReport {
     }
 
     /// Returns whether at least half of its total is the cost of probes, or at least half of its median
-    /// is that of a usual call. A few long calls hide it in the total. How the probes of calls inside are
+    /// is that of a usual call. A few long calls hide it in the total, but where it is less than a tenth
+    /// of that, they are the function's time. How the probes of calls inside are
     /// spread over its calls is not known: the one in the middle may have none of those that are fewer than
     /// its calls.
     pub fn is_mostly_probes(&self) -> bool {
@@ -211,7 +223,9 @@ impl FunctionReport {
         let is_mostly =
             |probes: Nanos, time: Nanos| probes.0 > 0 && probes.0.saturating_mul(2) >= time.0;
         let median = self.durations.p50_ns.filter(|_| self.timed > 0);
-        is_mostly(probes, self.total_ns) || median.is_some_and(|median| is_mostly(own, median))
+        let is_little = probes.0.saturating_mul(10) < self.total_ns.0;
+        is_mostly(probes, self.total_ns)
+            || !is_little && median.is_some_and(|median| is_mostly(own, median))
     }
 }
 
@@ -219,6 +233,7 @@ impl FunctionReport {
 mod tests {
     use super::*;
     use crate::function::FunctionInfo;
+    use crate::report::SplitReport;
 
     fn path(function: usize, parent: Option<usize>, calls: u64) -> PathReport {
         PathReport { parent, function, calls, ..PathReport::default() }
@@ -281,6 +296,33 @@ mod tests {
         };
         // 800 and 2,700 of a total of 9,000, and 80 of the median.
         assert_eq!([Some(160), Some(161), None].map(mostly), [true, false, false]);
+        // 800 of more than ten times that.
+        let mut rows = [row(100, 80)];
+        fill(&mut rows, &[path(0, None, 10)]);
+        (rows[0].timed, rows[0].durations.p50_ns) = (10, Some(Nanos(100)));
+        let mut mostly = |total| {
+            rows[0].total_ns = Nanos(total);
+            rows[0].is_mostly_probes()
+        };
+        assert_eq!([8_000, 8_001].map(&mut mostly), [true, false]);
+    }
+
+    #[test]
+    fn the_cost_of_probes_is_no_part_of_the_waits() {
+        let mut rows = [row(400, 300)];
+        fill(&mut rows, &[path(0, None, 10)]);
+        // Of 9,000, probes took 3,000, which may be wrong by 300.
+        let parts = |running, runnable, blocked| SplitReport {
+            running_ns: Some(Nanos(running)),
+            runnable_ns: Some(Nanos(runnable)),
+            blocked_ns: Some(Nanos(blocked)),
+        };
+        let mut net = |split| {
+            rows[0].split = split;
+            rows[0].net_total().map(|net| (net.ns, net.most))
+        };
+        assert_eq!(net(parts(4_000, 3_000, 2_000)), Some((Nanos(6_000), Nanos(6_300))));
+        assert_eq!(net(parts(2_000, 5_000, 2_000)), Some((Nanos(7_000), Nanos(7_300))));
     }
 
     #[test]
@@ -289,7 +331,7 @@ mod tests {
             let mut rows = [row(100, 80), row(300, 120), row(70, 9)];
             let paths = [path(0, None, 10), path(1, Some(0), 15), path(2, Some(1), 30)];
             fill(&mut rows, &paths);
-            (rows[0].timed, rows[0].total_ns) = (10, Nanos(900_000));
+            (rows[0].timed, rows[0].total_ns) = (10, Nanos(60_000));
             rows[0].durations.p50_ns = Some(Nanos(p50));
             rows[0].is_mostly_probes()
         };

@@ -20,7 +20,8 @@ pub(crate) fn cell(net: Option<Net>) -> Cell {
     match net {
         None => Cell::toned(ABSENT.to_owned(), Tone::Dim),
         Some(net) if net.known().is_none() => {
-            Cell::toned(format!("<{}", time(net.most, Digits::Short)), Tone::Warm)
+            // Clocks tell no less than a nanosecond.
+            Cell::toned(format!("<{}", time(net.most.max(Nanos(1)), Digits::Short)), Tone::Warm)
         }
         Some(net) => {
             let sign = if net.is_rough() { "~" } else { "" };
