@@ -16,7 +16,7 @@ mod search;
 
 use super::object::Object;
 use super::usdt::pairs::{UsdtPair, pairs};
-use not_found::{NotFound, SearchedKind, chosen_at_load, stands_for};
+use not_found::{NotFound, SearchedKind, chosen_at_load, ends_of_names, stands_for};
 use pairs::PairPattern;
 use pattern::{Pattern, PatternError};
 use search::{Found, find, matching, matching_functions, objects_that, search};
@@ -305,6 +305,8 @@ impl Selector {
                 if found.len() > 1 {
                     selection.notes.push(stands_for(pattern, objects, &found));
                 }
+            } else if let Some(note) = ends_of_names(pattern, objects, &found) {
+                selection.notes.push(note);
             } else if pattern.is_literal() {
                 // A function chosen at load may have this name, too.
                 let found_in = searched.iter().map(|object| &objects[*object]);

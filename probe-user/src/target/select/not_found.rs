@@ -278,6 +278,36 @@ pub(super) fn stands_for(pattern: &Pattern, objects: &[Object], found: &[Match])
     )
 }
 
+/// Tells of functions of the program whose names only end in what a glob matches, if it matched none of
+/// the program itself.
+pub(super) fn ends_of_names(
+    pattern: &Pattern,
+    objects: &[Object],
+    found: &[Match],
+) -> Option<String> {
+    /// Their functions are no program's own.
+    const OTHERS: [&str; 4] = ["std::", "core::", "alloc::", "__"];
+    let main = objects.iter().find(|object| object.is_main())?;
+    if !pattern.is_glob_of_names() || found.iter().any(|it| objects[it.object].is_main()) {
+        return None;
+    }
+    let ends_so = |name: &&str| {
+        let (path, last) = name.rsplit_once("::").unwrap_or_default();
+        let is_others = OTHERS.iter().any(|it| path.trim_start_matches('<').starts_with(it));
+        !path.is_empty() && !is_others && pattern.matches_name(last)
+    };
+    let mut names = main.functions().iter().map(|function| &**function.name()).filter(ends_so);
+    let first = written(&[names.next()?.to_owned()]).concat();
+    let ending = text::units::counted(1 + names.count() as u64, "function", "functions");
+    let glob = &pattern.stem;
+    Some(format!(
+        "`{glob}` matches only functions of libraries ({}). In {}, -f '*::{glob}' matches {ending}, such \
+         as {first}",
+        found.len(),
+        main.name(),
+    ))
+}
+
 /// Explains a function whose implementation is chosen at load, so that its name leads nowhere.
 pub(crate) fn chosen_at_load(pattern: &Pattern, object: &Object) -> Option<String> {
     let name = object.symbols().chosen_at_load.iter().find(|name| pattern.matches_name(name))?;

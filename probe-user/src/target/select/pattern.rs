@@ -139,6 +139,13 @@ impl Pattern {
         self.object.is_some()
     }
 
+    /// Returns whether it is a glob, of any object, that says how names begin and not where they are.
+    pub(crate) fn is_glob_of_names(&self) -> bool {
+        matches!(&self.name, NameMatcher::Glob { glob, .. }
+            if !glob.is_literal() && !glob.text().starts_with('*') && !glob.text().contains("::"))
+            && self.object.is_none()
+    }
+
     /// Returns whether it can match one name only.
     pub(crate) fn is_literal(&self) -> bool {
         matches!(&self.name, NameMatcher::Glob { glob, .. } if glob.is_literal())
@@ -199,6 +206,7 @@ impl Pattern {
 
     fn matches_short(&self, function: &Function) -> bool {
         self.name.matches_variants(function.name())
+            || self.name.matches_path_of_method(function.name())
             || function.aliases().iter().any(|alias| self.name.matches_variants(alias))
             || function.raws().any(|raw| self.name.matches_raw(raw))
     }
@@ -252,7 +260,10 @@ impl Pattern {
             .iter()
             .flat_map(|group| of_group().map(move |name| format!("{group}{sign}{name}")));
         let matches = |name: &str| {
-            self.name.matches_variants(name) || (is_usdt && self.matches_usdt_name(name))
+            self.name.matches_variants(name)
+                || (is_usdt && self.matches_usdt_name(name))
+                || (function.kind == FunctionKind::Function
+                    && self.name.matches_path_of_method(name))
         };
         self.matches_object_name(&function.object, &function.object)
             && (names().any(|name| matches(name)) || whole.any(|whole| matches(&whole)))
@@ -324,6 +335,14 @@ impl NameMatcher {
             Self::Glob { glob, .. } => glob.text(),
         };
         (typed.contains("_Z") || typed.contains("_R")) && self.matches(raw)
+    }
+
+    /// Matches a method of Rust by the path of its type: `shop::*` has `<shop::Cart as shop::Sum>::total`.
+    fn matches_path_of_method(&self, name: &str) -> bool {
+        let Some(path) = name.strip_prefix('<') else { return false };
+        let path = path.trim_start_matches(['<', '&']);
+        let path = path.strip_prefix("mut ").unwrap_or(path);
+        matches!(self, Self::Glob { glob, .. } if glob.matches(path))
     }
 
     /// Also matches the name without template arguments, without the compiler's suffixes, without

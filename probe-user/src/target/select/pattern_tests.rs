@@ -223,3 +223,21 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn methods_of_rust_are_in_the_path_of_their_type() {
+    let matches = |pattern: &str, name: &str| {
+        let function = ctrace_core::function::FunctionInfo::new(name, "shop");
+        Pattern::parse(pattern).unwrap().matches_recorded(&function)
+    };
+    for name in [
+        "<shop::Cart as shop::Sum>::total",
+        "<shop::Cart>::total",
+        "<&shop::Cart as shop::Sum>::total",
+        "<&mut shop::Cart as shop::Sum>::total",
+    ] {
+        assert!(matches("shop::*", name) && matches("shop::Cart*::total", name), "{name}");
+        assert!(!matches("Sum*", name) && !matches("store::*", name), "{name}");
+    }
+    assert!(!matches("/^shop::/", "<shop::Cart>::total"));
+}
