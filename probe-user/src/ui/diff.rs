@@ -19,6 +19,7 @@ use ctrace_core::diff::{
 use ctrace_core::report::numbers::Unit;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::units::Nanos;
+use std::borrow::Cow;
 
 /// Rows of paths without `--top`.
 const TOP_PATHS: usize = 20;
@@ -290,6 +291,31 @@ pub(super) fn value(metric: Metric, value: Option<f64>, digits: Digits) -> Strin
     }
 }
 
+/// Names the functions that are slower by another number than the one that decides: a median does not
+/// tell of the few calls that take long.
+fn worse_by_others(diff: &Diff) -> Option<String> {
+    const NUMBERS: [Metric; 4] = [Metric::P50, Metric::P90, Metric::P99, Metric::MEAN];
+    if !NUMBERS.contains(&diff.metric) {
+        return None;
+    }
+    let slower = |function: &FunctionDiff| {
+        let changes = &function.compared.changes;
+        let is_slower = |metric: &Metric| changes.of(*metric).verdict == Verdict::Slower;
+        let other =
+            NUMBERS.into_iter().rev().find(is_slower).filter(|_| !is_slower(&diff.metric))?;
+        let percent = changes.of(other).change_percent?;
+        Some(format!("{} ({} +{percent:.1} %)", label_function(function), other.name()))
+    };
+    let found: Vec<String> = diff.functions.iter().filter_map(slower).collect();
+    let more = if found.len() > NAMED { ", …" } else { "" };
+    (!found.is_empty()).then(|| {
+        format!(
+            "Slower by a number that does not decide here: {}{more}. --metric mean judges by the mean, and so on.",
+            found[..found.len().min(NAMED)].join(", ")
+        )
+    })
+}
+
 /// Returns remarks to show after the numbers.
 fn remarks(diff: &Diff, views: &[DiffView], style: &Style) -> String {
     let mut out = String::new();
@@ -312,8 +338,10 @@ fn remarks(diff: &Diff, views: &[DiffView], style: &Style) -> String {
         );
         out += &text::paragraph(&line, Tone::Plain, style);
     }
-    for note in &diff.notes {
-        out += &text::paragraph(&clean(note), Tone::Plain, style);
+    for note in
+        diff.notes.iter().map(|note| clean(note)).chain(worse_by_others(diff).map(Cow::from))
+    {
+        out += &text::paragraph(&note, Tone::Plain, style);
     }
     if let Some(limit) = diff.fail_over_percent {
         let failed = diff.functions.iter().filter(|function| function.compared.failed);

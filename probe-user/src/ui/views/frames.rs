@@ -11,6 +11,7 @@ use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows;
 use ctrace_core::report::{FrameReport, FramesReport, FunctionReport, MarkedFramesReport};
 use ctrace_core::units::Nanos;
+use std::collections::HashMap;
 
 /// Functions shown without `--top`.
 const TOP: usize = 10;
@@ -20,6 +21,18 @@ const LEAST_ROOM: usize = 12;
 /// Why the times of frames between marks do not add up to their durations.
 const BETWEEN: &str =
     " Times are of all threads of the process; those of the mark are without traced calls.";
+
+/// The warning where each thread has frames of its own under one name.
+const SEVERAL: &str = "Several threads mark these frames: a frame lasts from a mark of any of them to the next one, \
+                       and not within one thread. Give each thread's loop a name of its own.";
+
+/// Returns whether frames between marks begin in more than one thread of a process.
+fn is_marked_by_several(frames: &FramesReport) -> bool {
+    let mut threads = HashMap::new();
+    let is_another =
+        |frame: &FrameReport| *threads.entry(frame.pid).or_insert(frame.tid) != frame.tid;
+    frames.marks.is_some() && frames.worst.iter().any(is_another)
+}
 
 pub(super) fn draw(context: &Context<'_>) -> String {
     let Some(frames) = &context.report.frames else {
@@ -31,6 +44,9 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     out += &text::paragraph(&facts(context, frames), Tone::Plain, context.style);
     if let Some(over) = over_budget(frames) {
         out += &text::paragraph(&over, Tone::Plain, context.style);
+    }
+    if is_marked_by_several(frames) {
+        out += &text::paragraph(SEVERAL, Tone::Warm, context.style);
     }
     for sentence in frames.marks.iter().flat_map(about_marks) {
         out += &text::paragraph(&sentence, Tone::Warm, context.style);
