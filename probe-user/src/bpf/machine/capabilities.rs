@@ -161,6 +161,12 @@ impl Capabilities {
         Self::new(bits, is_root)
     }
 
+    /// Returns whether they suffice to trace any process at all.
+    pub(crate) fn may_trace(&self) -> bool {
+        let own = self.uses.iter().find(|needs| needs.of == Use::OwnProcesses);
+        own.is_some_and(|needs| needs.missing.is_empty())
+    }
+
     /// Takes the bits of the effective capabilities.
     fn new(bits: u64, is_root: bool) -> Self {
         let holds = |capability: Capability| bits >> capability.bit() & 1 != 0;
@@ -196,11 +202,13 @@ mod tests {
         let all = Capabilities::new(0x1ffffffffff, true);
         assert_eq!(all.held, Capability::ALL);
         assert!(all.missing.is_empty() && all.uses.iter().all(|of| of.missing.is_empty()));
+        assert!(all.may_trace());
     }
 
     #[test]
     fn a_user_has_none() {
         let none = Capabilities::new(0, false);
+        assert!(!none.may_trace());
         assert_eq!((none.held, none.missing), (vec![], vec![Bpf, Perfmon, SysPtrace]));
     }
 

@@ -8,7 +8,7 @@ use super::{
     thrift::thrift,
 };
 use crate::{
-    bpf::{self, Config, CountedSizes, Kernel, LinkChoice},
+    bpf::{self, Capabilities, Config, CountedSizes, Kernel, LinkChoice},
     session::{
         budget::{costs::HitCosts, slowdown::Watch},
         collect::{pace::Pace, room},
@@ -82,8 +82,9 @@ impl<'a> Setup<'a> {
             tables: output.gives_tables() && spec.probes.budget.is_none(),
         };
         let setup = Self::choose_for(spec, objects, wanted, spec.probes.follow)?;
-        for line in &setup.plan.remarks {
-            ui::say(line);
+        // Who may trace nothing is told that alone.
+        if Capabilities::of_this_process().may_trace() {
+            setup.plan.remarks.iter().for_each(|line| ui::say(line));
         }
         if let Some(by) = output.by() {
             let functions: Vec<_> = setup.plan.planned().map(|it| it.info.clone()).collect();
