@@ -75,7 +75,7 @@ inline std::string why_there_are_none(ctrack_c1::reply what) {
     case ctrack_c1::reply::no_calls:
         return "ctrack: no numbers here: ctrace does not have all calls. Its report says what it has";
     case ctrack_c1::reply::too_much:
-        return "ctrack: no numbers here: ctrace has written as many tables for this program as it does" + from_outside;
+        return "ctrack: no numbers here: ctrace has reached its limit for tables (256 MiB a process, 1 GiB a session)" + from_outside;
     default:
         return "ctrack: no numbers here, as no ctrace traces these scopes and gives the program its numbers: `run` "
                "and `attach` do, without --interval and --budget" + from_outside;

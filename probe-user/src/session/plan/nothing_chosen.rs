@@ -55,8 +55,16 @@ pub(super) fn what_could_be_traced(objects: &[Object]) -> String {
 /// that most of the names are in.
 fn own_namespace<'a>(program: &str, names: &[&'a str]) -> Option<&'a str> {
     /// Those of compilers and their libraries.
-    const OTHERS: [&str; 7] =
-        ["std", "core", "alloc", "__gnu_cxx", "__cxxabiv1", "compiler_builtins", "hashbrown"];
+    const OTHERS: [&str; 8] = [
+        "__rustc",
+        "std",
+        "core",
+        "alloc",
+        "__gnu_cxx",
+        "__cxxabiv1",
+        "compiler_builtins",
+        "hashbrown",
+    ];
     let program = program.replace('-', "_");
     let mut counts = BTreeMap::<&str, usize>::new();
     for name in names {

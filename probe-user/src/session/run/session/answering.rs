@@ -64,8 +64,8 @@ impl Session {
         });
         let too_much = (refused.too_much > 0).then(|| {
             format!(
-                "; {} got no tables: ctrace had written as many as it does for a process (256 MiB) or a \
-                 session (1 GiB)",
+                "; {} got no tables: ctrace had reached its limit for a process (256 MiB) or the session \
+                 (1 GiB)",
                 counted(refused.too_much, "request", "requests")
             )
         });

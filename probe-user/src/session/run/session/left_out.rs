@@ -68,16 +68,15 @@ impl Session {
 
 fn left_out_notes(all: &[LeftOut], name: impl Fn(usize) -> String) -> Vec<String> {
     let deep = most_of(all, |of| of.too_deep, &name).map(|(calls, functions)| {
-        let calls = counted(calls, "call was", "calls were");
-        format!("--depth: {calls} deeper than that since the start, and not recorded: {functions}")
+        let calls = counted(calls, "deeper call", "deeper calls");
+        format!("--depth: {calls} made no events since the start: {functions}")
     });
     let short = most_of(all, |of| of.short, &name).map(|(calls, functions)| {
-        let calls = counted(calls, "call was", "calls were");
+        let calls = counted(calls, "shorter call", "shorter calls");
         let sum = Nanos(all.iter().map(|of| of.short_ns).sum());
         let sum = time(sum, Digits::Short);
         format!(
-            "--min-duration: {calls} shorter than that since the start, {sum} in all, and not recorded: \
-             {functions}"
+            "--min-duration: {calls}, {sum} in all, made no events since the start: {functions}"
         )
     });
     deep.into_iter().chain(short).collect()
@@ -121,16 +120,15 @@ mod tests {
         assert_eq!(
             notes(&[(0, 0), (1, 4)]),
             [
-                "--depth: 1 call was deeper than that since the start, and not recorded: 1 of f1",
-                "--min-duration: 4 calls were shorter than that since the start, 2.00 µs in all, and not \
-                 recorded: 4 of f1"
+                "--depth: 1 deeper call made no events since the start: 1 of f1",
+                "--min-duration: 4 shorter calls, 2.00 µs in all, made no events since the start: 4 of f1"
             ]
         );
         assert_eq!(
             notes(&[(7, 0), (2_000, 0), (9, 0), (1, 0), (2, 0)]),
             [
-                "--depth: 2,019 calls were deeper than that since the start, and not recorded: 2,000 of f1, \
-              9 of f2, 7 of f0, 3 of others"
+                "--depth: 2,019 deeper calls made no events since the start: 2,000 of f1, 9 of f2, 7 of f0, \
+              3 of others"
             ]
         );
     }

@@ -12,7 +12,7 @@ use ctrace_common::Operand;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the provider file has another number of arguments ({declared}, the program has {noted}), so it is \
-     ignored here; take that of the program's version"
+     ignored for this probe; use the file of the program's own version"
 )]
 pub(crate) struct OtherNumber {
     pub(super) declared: usize,
