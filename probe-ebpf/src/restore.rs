@@ -43,7 +43,8 @@ const ON_STACK: u64 = 0x0800_0000;
 pub fn guard_unwind(ctx: ProbeContext) -> u32 {
     // SAFETY: the helper takes this program's context.
     let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
-    if restore_frames(RestoreReason::Unwind) && cookie.probe() == GUARDS_BACKTRACES {
+    let is_backtrace = cookie.probe() == GUARDS_BACKTRACES;
+    if restore_frames(RestoreReason::Unwind, !is_backtrace) && is_backtrace {
         count(RESTORE_BACKTRACES);
     }
     0
@@ -56,7 +57,7 @@ pub fn guard_unwind(ctx: ProbeContext) -> u32 {
 /// changes stacks within probed calls gets no return probes from then on.
 #[uprobe]
 pub fn guard_switch(_ctx: ProbeContext) -> u32 {
-    if restore_frames(RestoreReason::Switch) && SWITCHES.get() == 0 {
+    if restore_frames(RestoreReason::Switch, false) && SWITCHES.get() == 0 {
         SWITCHES.add(1);
     }
     0
@@ -91,7 +92,7 @@ pub fn guard_signal(ctx: RawTracePointContext) -> i32 {
     let flags: u64 = action.read(&settings::SIGACTION_SA_FLAGS).unwrap_or(ON_STACK);
     let size: u64 = task.read(&settings::TASK_SAS_SS_SIZE).unwrap_or(1);
     if flags & ON_STACK != 0 && size != 0 {
-        restore_frames(RestoreReason::Signal);
+        restore_frames(RestoreReason::Signal, false);
     }
     0
 }
@@ -235,18 +236,22 @@ fn has_frames(kernel: Kernel) -> bool {
 }
 
 /// Has the frames of the current thread restored, and holds it until then. Returns `false` if there
-/// are none.
+/// are none. `is_throw`: calls end unseen then, also those without return probes.
 #[inline(always)]
-fn restore_frames(reason: RestoreReason) -> bool {
+fn restore_frames(reason: RestoreReason, is_throw: bool) -> bool {
     let task = Task::current();
     if !is_guarded(task.pid) || nobody_serves() {
         return false;
     }
-    let Some((cpu, waiting)) = request(Kernel::current(), task, reason) else { return false };
-    count(reason as u32);
+    let requested = request(Kernel::current(), task, reason);
+    if requested.is_none() && !(is_throw && task.is_traced()) {
+        return false;
+    }
     aggregate::restored(task.tid);
     thrift::deliver_held(task.tid);
     control(task, Change::Restored);
+    let Some((cpu, waiting)) = requested else { return false };
+    count(reason as u32);
     match reason {
         RestoreReason::Signal => stop(cpu, waiting, RESTORE_CONTINUES_LOCKED_NANOS),
         _ => {

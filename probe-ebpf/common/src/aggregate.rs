@@ -94,7 +94,7 @@ pub struct Counting {
 pub struct CountedFunction {
     /// When it has lost its probes: the ends of calls from before are not seen.
     pub forsaken: u64,
-    /// Bits of [`ENTRY_IS_LOOP_HEAD`], [`TAIL_CALLS_NEST`] and [`ENDS_BY_RETURN`].
+    /// Bits of [`ENTRY_IS_LOOP_HEAD`], [`TAIL_CALLS_NEST`], [`ENDS_BY_RETURN`] and [`ENDS_ARE_SEEN`].
     pub facts: u64,
     /// Ends of calls that began unseen.
     pub headless: u64,
@@ -111,6 +111,8 @@ pub const TAIL_CALLS_NEST: u64 = 2;
 /// A return probe sees its calls end. Otherwise a return may come after the call's end: that of a call
 /// which was open when the function lost its return probe.
 pub const ENDS_BY_RETURN: u64 = 4;
+/// Probes see its calls end, unless they unwind.
+pub const ENDS_ARE_SEEN: u64 = 8;
 
 /// Indices of the counters in the map `UNCOUNTED_CALLS`: calls without a known duration. The thread, the
 /// path or the call had no room, or the thread was on a stack far away from that of its open calls.

@@ -28,7 +28,7 @@ pub enum Change {
     /// pid namespace.
     Buffer { runtime: u32, inside: u32, address: u64, site: u64 },
     /// The return addresses of the thread's open calls are put back: return probes do not see them
-    /// end.
+    /// end. Or it throws, and calls may end unseen by any probe.
     Restored,
     /// The thread, whose name is `comm`, wakes the thread `woken_tid` of the process `woken`. It need not be
     /// of a traced process. Unless it is `from` this thread, that is the one that happened to run.

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{maps::OPEN_CALLS, output::now, turns::repeat};
 use ctrace_common::{
-    ENDS_BY_RETURN, ENTRY_IS_LOOP_HEAD, FAR_AWAY, Kind, MOST_HIJACKED, MOST_OPEN, OpenCalls,
-    STACK_SIZE, TAIL_CALLS_NEST,
+    ENDS_ARE_SEEN, ENDS_BY_RETURN, ENTRY_IS_LOOP_HEAD, FAR_AWAY, Kind, MOST_HIJACKED, MOST_OPEN,
+    OpenCalls, STACK_SIZE, TAIL_CALLS_NEST,
 };
 
 /// Calls in a row on another stack after which the open ones are given up: a stack that is left for ever,
@@ -217,7 +217,7 @@ pub fn restored(tid: u32) -> u32 {
     let now = now();
     let is_seen = calls
         .top()
-        .is_some_and(|top| !top.is_restored() && facts_of(top.function()) & ENDS_BY_RETURN != 0);
+        .is_some_and(|top| !top.is_restored() && facts_of(top.function()) & ENDS_ARE_SEEN != 0);
     if is_seen && calls.depth() <= MOST_HIJACKED as u32 && counts_at(now) {
         calls.set_last(now);
     }

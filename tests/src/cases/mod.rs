@@ -306,6 +306,7 @@ pub fn builds() -> Vec<Build> {
         "switch.c",
         "throw.cpp",
         "catches.cpp",
+        "throws_late.cpp",
         "throw_at_once.cpp",
         "cold.cpp",
         "dl.c",

@@ -1,7 +1,7 @@
 //! Frames that are left without returning, and stacks that are switched.
 
 use super::{panic_program, traced_as_untraced};
-use crate::env::Env;
+use crate::env::{Env, Link};
 use crate::targets::program;
 use anyhow::{Result, ensure};
 
@@ -49,7 +49,25 @@ pub(super) fn exceptions(env: &Env) -> Result<()> {
     let traced = traced_as_untraced(env, &program("throw.cpp"), &[], &["*"], &[])?;
     let (_, timed, _, _) = traced.report()?.expect("plain")?.ends();
     ensure!(timed == 300, "plain returns 300 times, {timed} are timed");
-    nothing_is_inside_what_was_left(env)
+    nothing_is_inside_what_was_left(env)?;
+    what_throws_has_its_time(env)
+}
+
+/// Calls that throw are not timed, but they have lasted until then: their time is not their caller's.
+fn what_throws_has_its_time(env: &Env) -> Result<()> {
+    let globs = ["works", "catches"];
+    let traced = traced_as_untraced(env, &program("throws_late.cpp"), &[], &globs, &[])?;
+    let report = traced.report()?;
+    let (works, catches) = (report.expect("works")?, report.expect("catches")?);
+    let (calls, timed, ..) = works.ends();
+    ensure!(calls == 60 && timed <= 30, "30 of 60 calls throw, {timed} of {calls} are timed");
+    if env.link == Link::Session {
+        let [own, callers] = [works, catches].map(|it| it.integer("self_ns"));
+        let (own, callers) = (own?, callers?);
+        ensure!(own >= 60 * 2_000_000, "60 calls of 2 ms and more took {own} ns");
+        ensure!(callers < own / 4, "the caller has {callers} ns, they {own} ns");
+    }
+    Ok(())
 }
 
 /// `request` catches and leaves by a jump, and `reply` begins at the same stack pointer after it.

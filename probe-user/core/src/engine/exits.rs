@@ -148,10 +148,12 @@ mod tests {
     /// An exception puts back all return addresses, and ends calls unseen. They went on until then.
     #[test]
     fn what_throws_has_its_time_until_then() {
-        for (seen, expected) in [(true, [55, 50]), (false, [5, 0])] {
+        use ExitSeen::{ByExitSites, ByReturnProbe, Never};
+        for (exit, expected) in
+            [(ByReturnProbe, [55, 50]), (ByExitSites, [55, 50]), (Never, [5, 0])]
+        {
             let mut engine = Engine::new(EngineConfig::default());
             for name in ["catches", "throws"] {
-                let exit = if seen { ExitSeen::ByReturnProbe } else { ExitSeen::Never };
                 engine.add_function(FunctionInfo { exit, ..FunctionInfo::new(name, "program") });
             }
             engine
@@ -163,7 +165,7 @@ mod tests {
             engine.advance(Nanos(100));
             let report = engine.report(Nanos(91), ReportMeta::default());
             let totals: Vec<u64> = report.functions.iter().map(|row| row.total_ns.0).collect();
-            assert_eq!(totals, expected, "ends are seen: {seen}");
+            assert_eq!(totals, expected, "{exit:?}");
         }
     }
 

@@ -4,6 +4,7 @@ use crate::calls::FunctionCounts;
 use crate::calls::paths::{Paths, ROOT};
 use crate::calls::spool::{Call, LogId, Spool};
 use crate::filter::Filter;
+use crate::function::ExitSeen;
 use crate::stats::tally::Tally;
 use crate::units::{FuncId, ThreadId};
 use crate::waits::Waits;
@@ -65,8 +66,8 @@ pub(crate) struct Ledger {
     /// By function, true if its calls are waits. These count however short they are: the time of the
     /// calls around them is divided by them.
     pub(crate) waits: Vec<bool>,
-    /// By function, true if a return probe sees its calls end.
-    pub(crate) return_probed: Vec<bool>,
+    /// By function, the way in which its calls are seen to end.
+    pub(crate) exits: Vec<ExitSeen>,
     /// The number of calls inside too many others for a return probe of their own.
     pub(crate) too_deep: u64,
     pub(crate) filter: Filter,
@@ -92,7 +93,7 @@ impl Ledger {
             kept: None,
             functions,
             waits,
-            return_probed: Vec::new(),
+            exits: Vec::new(),
             too_deep: 0,
             filter,
             thrifty: false,

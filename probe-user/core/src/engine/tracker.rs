@@ -96,7 +96,7 @@ impl Tracker {
         self.keeps_values |= self.recorder.is_some() && !info.values.is_empty();
         self.ledger.functions.push(Default::default());
         self.ledger.waits.push(info.wait.is_some());
-        self.ledger.return_probed.push(info.exit == ExitSeen::ByReturnProbe);
+        self.ledger.exits.push(info.exit);
         self.addresses.add_function(&info);
         self.functions.push(info);
         self.hits.push(0);
@@ -133,7 +133,7 @@ impl Tracker {
                     .for_each(|recorder| recorder.add_cost(function, info.probe));
             }
             self.facts[function.index()].renew(info);
-            self.ledger.return_probed[function.index()] = exit == ExitSeen::ByReturnProbe;
+            self.ledger.exits[function.index()] = exit;
         }
     }
 

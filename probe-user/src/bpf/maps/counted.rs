@@ -6,13 +6,14 @@
 use super::{per_cpu::PerCpuCounters, words::Words};
 use crate::bpf::{BpfError, sys};
 use ctrace_common::{
-    BUCKETS, CountedFunction, Counting, ENDS_BY_RETURN, ENTRY_IS_LOOP_HEAD, FAR_AWAY,
-    FIRST_BUCKETS, LONGEST, MOST_COUNTED_THREADS, MOST_OPEN, OWN_NS, OpenCall, OpenCalls, PAGE_LEN,
-    PATHS_FULL, SHORTEST, SQUARES_HIGH, SQUARES_LOW, TAIL_CALLS_NEST, THREADS_FULL, TIMED,
-    TIMED_NS, TOO_DEEP, UNTIMED, UNTIMED_NS,
+    BUCKETS, CountedFunction, Counting, ENDS_ARE_SEEN, ENDS_BY_RETURN, ENTRY_IS_LOOP_HEAD,
+    FAR_AWAY, FIRST_BUCKETS, LONGEST, MOST_COUNTED_THREADS, MOST_OPEN, OWN_NS, OpenCall, OpenCalls,
+    PAGE_LEN, PATHS_FULL, SHORTEST, SQUARES_HIGH, SQUARES_LOW, TAIL_CALLS_NEST, THREADS_FULL,
+    TIMED, TIMED_NS, TOO_DEEP, UNTIMED, UNTIMED_NS,
 };
 use ctrace_core::{
     engine::{CountedApart, CountedCalls, CountedSums},
+    function::ExitSeen,
     units::{FuncId, Nanos},
 };
 use std::{
@@ -96,8 +97,8 @@ pub(crate) struct CountedFacts {
     pub(crate) begins_a_loop: bool,
     /// A call that leaves by a jump is open until what it jumped to returns.
     pub(crate) tail_calls_nest: bool,
-    /// A return probe sees them end.
-    pub(crate) ends_by_return: bool,
+    /// The way in which they are seen to end.
+    pub(crate) exit: ExitSeen,
 }
 
 impl Counts {
@@ -136,11 +137,12 @@ impl Counts {
 
     /// Tells the programs how calls of a function begin and end.
     pub(crate) fn know(&self, function: FuncId, facts: CountedFacts) {
-        let CountedFacts { begins_a_loop, tail_calls_nest, ends_by_return } = facts;
+        let CountedFacts { begins_a_loop, tail_calls_nest, exit } = facts;
         let facts = [
             (begins_a_loop, ENTRY_IS_LOOP_HEAD),
             (tail_calls_nest, TAIL_CALLS_NEST),
-            (ends_by_return, ENDS_BY_RETURN),
+            (exit == ExitSeen::ByReturnProbe, ENDS_BY_RETURN),
+            (exit != ExitSeen::Never, ENDS_ARE_SEEN),
         ];
         let facts = facts.iter().filter(|(is_so, _)| *is_so).map(|(_, bit)| bit).sum();
         if let Some(at) = self.place(function) {

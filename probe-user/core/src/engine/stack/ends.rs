@@ -3,6 +3,7 @@
 
 use super::{Frame, Stack, Stacks};
 use crate::engine::ledger::Ledger;
+use crate::function::ExitSeen;
 use crate::units::{FuncId, Nanos};
 use crate::waits::Waits;
 use ctrace_common::MOST_HIJACKED;
@@ -18,13 +19,15 @@ impl Stacks {
         self.give_up_jumps();
     }
 
-    /// Notes that no return probe sees the open calls end. The innermost one goes on now, if its end would
+    /// Notes that the open calls may end unseen: something unwinds, or no return probe sees them any more.
+    /// The innermost one goes on now, if its end would
     /// have been seen, so this is an event of it.
     pub(crate) fn restore(&mut self, now: Nanos, ledger: &Ledger) {
         let frames = self.stacks.get(self.current).map_or(&[][..], |stack| &stack.frames);
         let is_seen = |top: &Frame| {
             let is_whole = !top.restored && !top.damaged && !top.has_jumped;
-            is_whole && ledger.return_probed[top.func.index()] && frames.len() <= MOST_HIJACKED
+            let exit = ledger.exits[top.func.index()];
+            is_whole && exit != ExitSeen::Never && frames.len() <= MOST_HIJACKED
         };
         if frames.last().is_some_and(is_seen) {
             self.last = self.last.max(now.0);
@@ -100,7 +103,8 @@ impl Stacks {
     #[cold]
     fn count_if_too_deep(&self, ledger: &mut Ledger) {
         let [around @ .., top] = &self.stacks[self.current].frames[..] else { return };
-        let has_return_probe = |frame: &Frame| ledger.return_probed[frame.func.index()];
+        let has_return_probe =
+            |frame: &Frame| ledger.exits[frame.func.index()] == ExitSeen::ByReturnProbe;
         if top.restored || top.damaged || around.len() < MOST_HIJACKED || !has_return_probe(top) {
             return;
         }

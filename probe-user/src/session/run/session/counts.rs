@@ -57,7 +57,7 @@ impl Session {
             let facts = CountedFacts {
                 begins_a_loop: info.entry_is_loop_head,
                 tail_calls_nest: info.tail_calls_nest(exit),
-                ends_by_return: exit == ExitSeen::ByReturnProbe,
+                exit,
             };
             counts.know(function, facts);
         }
