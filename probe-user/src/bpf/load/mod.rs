@@ -6,3 +6,4 @@ pub(super) mod maps;
 pub(super) mod object;
 pub(super) mod programs;
 pub(super) mod settings;
+mod turns;

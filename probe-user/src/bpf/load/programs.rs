@@ -6,6 +6,7 @@
 
 use crate::bpf::{
     BpfError,
+    load::turns::without_turns,
     machine::{btf::Offsets, release::Release},
     sys::{self, AttachType, Insn, ProgramSpec, ProgramType},
 };
@@ -161,18 +162,6 @@ impl BpfProgram {
     }
 }
 
-/// Takes away the instruction that makes the verifier compare the turns of a loop. A kernel that does not
-/// know it refuses it even where it is never reached.
-fn without_turns(instruction: &mut Insn) {
-    /// `BPF_JMP | BPF_JCOND`
-    const MAY_GOTO: u8 = 0xe5;
-    /// `BPF_JMP | BPF_JA`, which goes on with the next instruction.
-    const GO_ON: u8 = 0x05;
-    if instruction.code == MAY_GOTO {
-        (instruction.code, instruction.off) = (GO_ON, 0);
-    }
-}
-
 pub(crate) struct Programs {
     license: CString,
     code: HashMap<BpfProgram, Vec<Insn>>,
@@ -201,7 +190,7 @@ impl Programs {
             let function = object.functions.get(&found.function_key()).ok_or_else(missing)?;
             let mut instructions = function.instructions.clone();
             if !Release::running().compares_turns() {
-                instructions.iter_mut().for_each(without_turns);
+                without_turns(&mut instructions);
             }
             code.insert(program, instructions);
             license.clone_from(&found.license);
@@ -349,16 +338,6 @@ mod tests {
             fake::error(libc::EAGAIN)
         });
         Programs::fake().get(BpfProgram::Entry, AttachType::Any).unwrap();
-    }
-
-    #[test]
-    fn other_instructions_than_that_of_turns_stay() {
-        let (_bitfield_align_1, _bitfield_1) = ([], Insn::new_bitfield_1(0, 0));
-        for (code, expected) in [(0xe5, (0x05, 0)), (0x05, (0x05, 7)), (0x85, (0x85, 7))] {
-            let mut one = Insn { code, _bitfield_align_1, _bitfield_1, off: 7, imm: 0 };
-            without_turns(&mut one);
-            assert_eq!((one.code, one.off), expected);
-        }
     }
 
     #[test]
