@@ -46,6 +46,8 @@ kernel_tests! {
     counted_on_other_stacks
     depth_in_the_kernel
     min_duration_in_the_kernel
+    depth_on_stacks_beside_each_other
+    return_probes_that_go_in_the_kernel
     longjmp
     exec_of_itself
     exec_of_another_program

@@ -104,10 +104,17 @@ fn targets(of: &Map<String, Value>) -> String {
     };
     for target in list(of, "targets") {
         let totals = object(&target, "since_start");
+        let processes = list(&target, "processes");
+        // "wanted" beside a process that is traced would be read as "not traced".
+        let state = match (text(&target, "state").as_str(), processes.len()) {
+            ("wanted", 0) => "no process".to_owned(),
+            ("wanted", some) => units::counted(some as u64, "process", "processes"),
+            (state, _) => state.to_owned(),
+        };
         let dash = || "-".to_owned();
         rows.push(vec![
             text(&target, "target"),
-            text(&target, "state"),
+            state,
             dash(),
             dash(),
             dash(),
@@ -115,7 +122,7 @@ fn targets(of: &Map<String, Value>) -> String {
             text(&totals, "lost"),
             dash(),
         ]);
-        for process in list(&target, "processes") {
+        for process in processes {
             let (sums, last) = (object(&process, "since_start"), object(&process, "last"));
             rows.push(vec![
                 String::new(),
@@ -179,6 +186,7 @@ mod tests {
         assert!(!shown.contains('\u{1b}'), "{shown}");
         assert_eq!(lines.len(), 5);
         assert_eq!(lines[1].find("5678"), lines[0].find("CALLS"));
+        assert!(lines[1].starts_with("web     1 process "), "{shown}");
         assert_eq!(lines[2].find("1234"), lines[0].find("CALLS"));
         assert!(lines[2].contains("traced") && lines[2].ends_with("0.12"), "{shown}");
         assert!(

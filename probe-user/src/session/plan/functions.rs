@@ -8,9 +8,13 @@ use crate::target::{
     object::{Object, symbols::Function},
     select::{SelectError, Selection},
 };
+use crate::ui::text;
 use anyhow::bail;
 use ctrace_core::{function::ExitSeen, report::render::clean::clean};
 use std::sync::Arc;
+
+/// Functions without their values that are named.
+const MOST_NAMED: usize = 5;
 
 impl Planner {
     /// Returns the number of functions that lose their ends because the table of indirect jumps is
@@ -76,6 +80,7 @@ impl Planner {
                 "the values of functions of {name} are not read: Go passes them in its own way"
             ));
         }
+        let mut unread = Vec::new();
         for (function, asked) in functions {
             let asked = asked.iter().copied();
             let asked = asked.filter(|number| has_values || !self.values.shows(*number));
@@ -93,12 +98,21 @@ impl Planner {
                         planned.push(one);
                     }
                 }
-                Err(why) => plan.refused.push(Refused {
-                    name: self.naming.of(function).name,
-                    object: Arc::clone(object.name()),
-                    why,
-                }),
+                Err(why) => {
+                    let name = self.naming.of(function).name;
+                    if !asked.is_empty() {
+                        unread.push((clean(&name).into_owned(), why.to_string()));
+                    }
+                    plan.refused.push(Refused { name, object: Arc::clone(object.name()), why });
+                }
             }
+        }
+        // Who asks for the values of a function looks for its row.
+        if let [(_, why), ..] = unread.as_slice() {
+            let names: Vec<String> = unread.iter().map(|(name, _)| name.clone()).collect();
+            let verb = if names.len() == 1 { "is" } else { "are" };
+            let names = text::first_few(MOST_NAMED, &names);
+            plan.notes.push(format!("{names} {verb} not traced with values: {why}"));
         }
         Ok(())
     }
