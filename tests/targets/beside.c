@@ -3,7 +3,7 @@
  * are there, and waits for SIGUSR1.
  * Usage: beside [ROUNDS=50] */
 #include "count.h"
-#include <signal.h>
+#include "ready.h"
 #include <stdint.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -65,14 +65,7 @@ int main(int argc, char **argv) {
     if (mprotect(higher, STACK, PROT_READ | PROT_WRITE) != 0) return 1;
     prepare(&on_low, lower, low_main);
     prepare(&on_high, higher, high_main);
-    sigset_t wake;
-    int signal_number;
-    sigemptyset(&wake);
-    sigaddset(&wake, SIGUSR1);
-    sigprocmask(SIG_BLOCK, &wake, NULL);
-    printf("ready\n");
-    fflush(stdout);
-    sigwait(&wake, &signal_number);
+    be_ready();
     for (long i = 0; i < rounds; i++) {
         swapcontext(&scheduler, &on_low);  /* inside `low` */
         swapcontext(&scheduler, &on_high); /* inside four of `high` */

@@ -1,7 +1,7 @@
 /* Waits for SIGUSR1, then calls `work` a hundred times. Counts the calls whose return address leads
  * out of this program's code, as that of a return probe does. */
 #include "count.h"
-#include <signal.h>
+#include "ready.h"
 #include <unistd.h>
 
 COUNTER(work);
@@ -23,14 +23,7 @@ FN unsigned long work(unsigned long x) {
 }
 
 int main(void) {
-    sigset_t set;
-    int number;
-    sigemptyset(&set);
-    sigaddset(&set, SIGUSR1);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    puts("ready");
-    fflush(stdout);
-    sigwait(&set, &number);
+    be_ready();
     unsigned long sum = 1;
     for (int i = 0; i < 100; i++)
         sum = work(sum);

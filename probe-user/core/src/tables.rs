@@ -8,7 +8,7 @@ use crate::marker::Request;
 use crate::recording::Recording;
 use crate::recording::replay::Query;
 use crate::report::{CtrackRow, Report};
-use crate::units::Nanos;
+use crate::units::{Nanos, Pid};
 use std::cmp::Reverse;
 
 /// The bytes of a request, at the beginning of the file.
@@ -23,7 +23,14 @@ pub const MOST_LEN: u64 = 16 << 20;
 
 /// The limit of requests that wait for an answer, and of those of one process. Others get none.
 pub const MOST_WAITING: usize = 16;
-pub const MOST_OF_PROCESS: usize = 4;
+const MOST_OF_PROCESS: usize = 4;
+
+/// Returns whether a further request of a process may wait beside those of these processes.
+pub fn may_wait(pid: Pid, waiting: impl Iterator<Item = Pid>) -> bool {
+    let (all, of_process) = waiting
+        .fold((0, 0), |(all, of_process), other| (all + 1, of_process + usize::from(other == pid)));
+    all < MOST_WAITING && of_process < MOST_OF_PROCESS
+}
 
 /// "ctracet" 1
 const MAGIC: u64 = 0x0174_6563_6172_7463;

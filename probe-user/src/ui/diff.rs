@@ -291,6 +291,12 @@ pub(super) fn value(metric: Metric, value: Option<f64>, digits: Digits) -> Strin
     }
 }
 
+/// Joins the names that there is room for.
+fn first_named(names: &[String]) -> String {
+    let more = if names.len() > NAMED { ", …" } else { "" };
+    names[..names.len().min(NAMED)].join(", ") + more
+}
+
 /// Names the functions that are slower by another number than the one that decides: a median does not
 /// tell of the few calls that take long.
 fn worse_by_others(diff: &Diff) -> Option<String> {
@@ -307,11 +313,10 @@ fn worse_by_others(diff: &Diff) -> Option<String> {
         Some(format!("{} ({} +{percent:.1} %)", label_function(function), other.name()))
     };
     let found: Vec<String> = diff.functions.iter().filter_map(slower).collect();
-    let more = if found.len() > NAMED { ", …" } else { "" };
     (!found.is_empty()).then(|| {
         format!(
-            "Slower by a number that does not decide here: {}{more}. --metric mean judges by the mean, and so on.",
-            found[..found.len().min(NAMED)].join(", ")
+            "Slower by a number that does not decide here: {}. --metric mean judges by the mean, and so on.",
+            first_named(&found)
         )
     })
 }
@@ -356,12 +361,10 @@ fn remarks(diff: &Diff, views: &[DiffView], style: &Style) -> String {
                 style,
             ),
             n => {
-                let more = if n > NAMED { ", …" } else { "" };
-                let names = names[..n.min(NAMED)].join(", ");
+                let names = first_named(&names);
                 let what = counted(n as u64, "function is", "functions are");
-                let line = format!(
-                    "FAILED: {what} worse by more than {limit} % ({metric}): {names}{more}"
-                );
+                let line =
+                    format!("FAILED: {what} worse by more than {limit} % ({metric}): {names}");
                 text::paragraph(&line, Tone::Warning, style)
             }
         };

@@ -2,7 +2,7 @@
 //! likes, so they have limits, and those that find no place are counted.
 
 use crate::marker::Request;
-use crate::tables::{MOST_OF_PROCESS, MOST_WAITING};
+use crate::tables::may_wait;
 use crate::units::Nanos;
 
 #[derive(Debug, Default)]
@@ -13,8 +13,7 @@ pub(super) struct Requests {
 
 impl Requests {
     pub(super) fn add(&mut self, request: Request) {
-        let of_process = self.waiting.iter().filter(|other| other.pid == request.pid).count();
-        if self.waiting.len() < MOST_WAITING && of_process < MOST_OF_PROCESS {
+        if may_wait(request.pid, self.waiting.iter().map(|other| other.pid)) {
             self.waiting.push(request);
         } else {
             self.refused += 1;

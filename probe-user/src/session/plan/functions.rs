@@ -108,8 +108,8 @@ impl Planner {
             }
         }
         // Who asks for the values of a function looks for its row.
-        if let [(_, why), ..] = unread.as_slice() {
-            let names: Vec<String> = unread.iter().map(|(name, _)| name.clone()).collect();
+        let (names, whys): (Vec<String>, Vec<String>) = unread.into_iter().unzip();
+        if let Some(why) = whys.first() {
             let verb = if names.len() == 1 { "is" } else { "are" };
             let names = text::first_few(MOST_NAMED, &names);
             plan.notes.push(format!("{names} {verb} not traced with values: {why}"));

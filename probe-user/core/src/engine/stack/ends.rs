@@ -20,8 +20,7 @@ impl Stacks {
     }
 
     /// Notes that the open calls may end unseen: something unwinds, or no return probe sees them any more.
-    /// The innermost one goes on now, if its end would
-    /// have been seen, so this is an event of it.
+    /// The innermost one goes on now, if its end would have been seen, so this is an event of it.
     pub(crate) fn restore(&mut self, now: Nanos, ledger: &Ledger) {
         let frames = self.stacks.get(self.current).map_or(&[][..], |stack| &stack.frames);
         let is_seen = |top: &Frame| {

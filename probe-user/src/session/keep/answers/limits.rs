@@ -3,10 +3,7 @@
 //! What ctrace writes to a program's file is memory that the kernel charges to ctrace, for as long as the
 //! program keeps the file. So the answers of a session have a limit.
 
-use ctrace_core::{
-    tables::{MOST_OF_PROCESS, MOST_WAITING},
-    units::Pid,
-};
+use ctrace_core::{tables::may_wait, units::Pid};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
@@ -47,8 +44,7 @@ impl Limits {
     /// Takes a place, if there is one for this process.
     pub(super) fn enter(&self, pid: Pid) -> Option<Place> {
         self.with(|used| {
-            let of_process = used.waiting.iter().filter(|other| **other == pid).count();
-            let fits = used.waiting.len() < MOST_WAITING && of_process < MOST_OF_PROCESS;
+            let fits = may_wait(pid, used.waiting.iter().copied());
             match fits {
                 true => used.waiting.push(pid),
                 false => used.refused.unanswered += 1,
