@@ -4,7 +4,7 @@ use crate::{
     loss,
     maps::{EXECUTED, TRACED},
     registers::Registers,
-    ring::reserve,
+    ring::{Room, reserve},
     settings,
 };
 use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_ktime_get_ns};
@@ -121,6 +121,14 @@ pub fn control(task: Task, change: Change) {
     control_of(task, change, task == Task::current());
 }
 
+/// Delivers a change that only makes others more exact: it is no loss if there is no room for it.
+#[inline(always)]
+pub fn control_if_room(task: Task, change: Change) {
+    if let Some(room) = reserve(CONTROL_SLOTS) {
+        commit_control(room, task, change, loss::take(task.tid));
+    }
+}
+
 /// Does the same in an interrupt, or in a thread that need not be of a traced process: of neither are
 /// losses noted.
 #[inline(always)]
@@ -132,20 +140,25 @@ pub fn control_anywhere(task: Task, change: Change) {
 fn control_of(task: Task, change: Change, is_own: bool) {
     if let Some(room) = reserve(CONTROL_SLOTS) {
         let lost_before = if is_own { loss::take(task.tid) } else { 0 };
-        let record = Record {
-            ts_ns: now(),
-            sp: 0,
-            pid: task.pid,
-            tid: task.tid,
-            probe: 0,
-            kind: change.kind() as u8,
-            reserved: 0,
-            lost_before,
-        };
-        room.commit_control(record, change);
+        commit_control(room, task, change, lost_before);
     } else if is_own {
         loss::note(task.tid);
     } else {
         loss::note_of_another();
     }
+}
+
+#[inline(always)]
+fn commit_control(room: Room, task: Task, change: Change, lost_before: u16) {
+    let record = Record {
+        ts_ns: now(),
+        sp: 0,
+        pid: task.pid,
+        tid: task.tid,
+        probe: 0,
+        kind: change.kind() as u8,
+        reserved: 0,
+        lost_before,
+    };
+    room.commit_control(record, change);
 }

@@ -10,7 +10,8 @@ use crate::{
     aggregate, atomic,
     kernel::Kernel,
     maps::{GUARDED, RESTORE_STATES, RESTORED, RESTORES, SWITCHES},
-    output::{Task, control, now},
+    output::{Task, control, control_if_room, now},
+    registers::Registers,
     settings, thrift,
     turns::{repeat, unknown_zero},
 };
@@ -44,7 +45,8 @@ pub fn guard_unwind(ctx: ProbeContext) -> u32 {
     // SAFETY: the helper takes this program's context.
     let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
     let is_backtrace = cookie.probe() == GUARDS_BACKTRACES;
-    if restore_frames(RestoreReason::Unwind, !is_backtrace) && is_backtrace {
+    let sp = Registers::of(&ctx).sp();
+    if restore_frames(RestoreReason::Unwind, sp, !is_backtrace) && is_backtrace {
         count(RESTORE_BACKTRACES);
     }
     0
@@ -56,8 +58,8 @@ pub fn guard_unwind(ctx: ProbeContext) -> u32 {
 /// thread would have frames in two lists, and nothing could tell which is right. So a process that
 /// changes stacks within probed calls gets no return probes from then on.
 #[uprobe]
-pub fn guard_switch(_ctx: ProbeContext) -> u32 {
-    if restore_frames(RestoreReason::Switch, false) && SWITCHES.get() == 0 {
+pub fn guard_switch(ctx: ProbeContext) -> u32 {
+    if restore_frames(RestoreReason::Switch, Registers::of(&ctx).sp(), false) && SWITCHES.get() == 0 {
         SWITCHES.add(1);
     }
     0
@@ -92,7 +94,7 @@ pub fn guard_signal(ctx: RawTracePointContext) -> i32 {
     let flags: u64 = action.read(&settings::SIGACTION_SA_FLAGS).unwrap_or(ON_STACK);
     let size: u64 = task.read(&settings::TASK_SAS_SS_SIZE).unwrap_or(1);
     if flags & ON_STACK != 0 && size != 0 {
-        restore_frames(RestoreReason::Signal, false);
+        restore_frames(RestoreReason::Signal, 0, false);
     }
     0
 }
@@ -236,9 +238,10 @@ fn has_frames(kernel: Kernel) -> bool {
 }
 
 /// Has the frames of the current thread restored, and holds it until then. Returns `false` if there
-/// are none. `is_throw`: calls end unseen then, also those without return probes.
+/// are none. `sp` is its stack pointer, or 0. `is_throw`: calls end unseen then, also those without
+/// return probes.
 #[inline(always)]
-fn restore_frames(reason: RestoreReason, is_throw: bool) -> bool {
+fn restore_frames(reason: RestoreReason, sp: u64, is_throw: bool) -> bool {
     let task = Task::current();
     if !is_guarded(task.pid) || nobody_serves() {
         return false;
@@ -247,10 +250,15 @@ fn restore_frames(reason: RestoreReason, is_throw: bool) -> bool {
     if requested.is_none() && !(is_throw && task.is_traced()) {
         return false;
     }
-    aggregate::restored(task.tid);
+    aggregate::restored(task.tid, sp);
     thrift::deliver_held(task.tid);
-    control(task, Change::Restored);
-    let Some((cpu, waiting)) = requested else { return false };
+    let Some((cpu, waiting)) = requested else {
+        if settings::AGGREGATES.load() == 0 {
+            control_if_room(task, Change::Restored { sp });
+        }
+        return false;
+    };
+    control(task, Change::Restored { sp });
     count(reason as u32);
     match reason {
         RestoreReason::Signal => stop(cpu, waiting, RESTORE_CONTINUES_LOCKED_NANOS),

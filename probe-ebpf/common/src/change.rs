@@ -28,8 +28,9 @@ pub enum Change {
     /// pid namespace.
     Buffer { runtime: u32, inside: u32, address: u64, site: u64 },
     /// The return addresses of the thread's open calls are put back: return probes do not see them
-    /// end. Or it throws, and calls may end unseen by any probe.
-    Restored,
+    /// end. Or it throws, and calls may end unseen by any probe. `sp`: its stack pointer, or 0 if it
+    /// is not known.
+    Restored { sp: u64 },
     /// The thread, whose name is `comm`, wakes the thread `woken_tid` of the process `woken`. It need not be
     /// of a traced process. Unless it is `from` this thread, that is the one that happened to run.
     Wake { comm: Comm, woken: u32, woken_tid: u32, from: WokenFrom },
@@ -45,7 +46,7 @@ impl Change {
             Self::ProcessExit { .. } => Kind::ProcessExit,
             Self::Rename { .. } => Kind::Rename,
             Self::Buffer { .. } => Kind::Buffer,
-            Self::Restored => Kind::Restored,
+            Self::Restored { .. } => Kind::Restored,
             Self::Wake { .. } => Kind::Wake,
         }
     }
@@ -61,7 +62,7 @@ impl Change {
             Self::Buffer { runtime, inside, address, site } => {
                 return [runtime as u64 | (inside as u64) << 32, 0, address, site];
             }
-            Self::Restored => return [0; 4],
+            Self::Restored { sp } => return [sp, 0, 0, 0],
             Self::Wake { comm, woken, woken_tid, from } => {
                 (comm, woken as u64 | (woken_tid as u64) << 32, from as u64)
             }
@@ -87,7 +88,7 @@ impl Change {
                 address: third,
                 site: fourth,
             },
-            Kind::Restored => Self::Restored,
+            Kind::Restored => Self::Restored { sp: first },
             Kind::Wake => Self::Wake {
                 comm,
                 woken: third as u32,
@@ -138,7 +139,7 @@ mod tests {
         check(Change::ProcessExit { comm: COMM, status: 3 << 8 }, 96);
         check(Change::Rename { comm: COMM }, 128);
         check(Change::Buffer { runtime: 1, inside: 2, address: 3 << 12, site: 4 }, 64);
-        check(Change::Restored, 256);
+        check(Change::Restored { sp: 0x7ffc_1234_5678 }, 256);
         let wake = |from| Change::Wake { comm: COMM, woken: 5, woken_tid: 6, from };
         check(wake(WokenFrom::Thread), 62);
         check(wake(WokenFrom::Interrupt), 63);

@@ -71,7 +71,7 @@ impl Caller {
 
 /// Ends the calls that have lost their probes.
 #[inline(always)]
-fn revise(calls: Calls) {
+fn revise_if_changed(calls: Calls) {
     if counting().is_some_and(|counting| counting.changes != calls.changes()) {
         rare::revise(calls.0);
     }
@@ -83,7 +83,7 @@ pub fn enter(caller: Caller, function: u32, sp: u64) {
     let calls = match caller.calls() {
         Some(calls) => {
             caller.takes_over(calls);
-            revise(calls);
+            revise_if_changed(calls);
             calls
         }
         None => {
@@ -117,7 +117,7 @@ pub fn leave(caller: Caller, function: u32, kind: Kind, sp: u64, ts_ns: u64) {
         rare::leave_unseen(function, kind as u32);
         return;
     };
-    revise(calls);
+    revise_if_changed(calls);
     match calls.top() {
         Some(top) if top.sp() == sp && top.function() == function => calls.end_top(ts_ns),
         _ => {
@@ -143,10 +143,10 @@ pub fn end_thread(tid: u32) {
     }
 }
 
-/// Notes that no return probe sees the thread's open calls end.
+/// Notes that no return probe sees the thread's open calls end. `sp` is its stack pointer, or 0.
 #[inline(always)]
-pub fn restored(tid: u32) {
+pub fn restored(tid: u32, sp: u64) {
     if settings::AGGREGATES.load() != 0 {
-        rare::restored(tid);
+        rare::restored(tid, sp);
     }
 }

@@ -5,7 +5,7 @@ use super::{
     calls::{Calls, are_full},
     counting,
     counts::{headless, of_function, unplaced},
-    counts_at,
+    counts_at, revise_if_changed,
 };
 use crate::{maps::OPEN_CALLS, output::now, turns::repeat};
 use ctrace_common::{
@@ -128,7 +128,6 @@ pub fn leave(calls: *mut OpenCalls, function: u32, sp: u64, ts_ns: u64, kind: u3
         }
         return 0;
     }
-    // It does not count: the verifier would follow this loop for each number of calls.
     repeat(MOST_OPEN as u32, |_| {
         let is_inside = calls.top().is_some_and(|top| top.function() != function);
         if is_inside {
@@ -208,17 +207,28 @@ pub fn hand_over(calls: *mut OpenCalls, owner: u32) -> u32 {
     0
 }
 
+/// Returns true if the innermost call goes on now: its end would have been seen, and the stack does not
+/// show that it is over. Return probes see no end beyond the kernel's list of them.
+#[inline(always)]
+fn goes_on(calls: Calls, sp: u64) -> bool {
+    let Some(top) = calls.top() else { return false };
+    let facts = facts_of(top.function());
+    let by_return = facts & ENDS_BY_RETURN != 0;
+    let is_seen = !top.is_restored()
+        && facts & ENDS_ARE_SEEN != 0
+        && (!by_return || calls.depth() <= MOST_HIJACKED as u32);
+    let is_inside = if sp == 0 { by_return } else { top.sp().wrapping_sub(sp) <= STACK_SIZE };
+    is_seen && is_inside
+}
+
 #[cold]
 #[inline(never)]
-pub fn restored(tid: u32) -> u32 {
+pub fn restored(tid: u32, sp: u64) -> u32 {
     let Some(calls) = OPEN_CALLS.get_ptr_mut(tid) else { return 0 };
     let calls = Calls(calls);
-    // The innermost one goes on now, if its end would have been seen.
+    revise_if_changed(calls);
     let now = now();
-    let is_seen = calls
-        .top()
-        .is_some_and(|top| !top.is_restored() && facts_of(top.function()) & ENDS_ARE_SEEN != 0);
-    if is_seen && calls.depth() <= MOST_HIJACKED as u32 && counts_at(now) {
+    if goes_on(calls, sp) && counts_at(now) {
         calls.set_last(now);
     }
     repeat(MOST_OPEN as u32, |nth| {

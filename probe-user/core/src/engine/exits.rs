@@ -117,7 +117,7 @@ mod tests {
             let (enter, exit) = (Kind::Enter, Kind::Return);
             engine.push_events(0, &[event(10, 0, enter, 800), event(13, 1, enter, 700)]);
             if restored {
-                engine.push_change(put_back(20));
+                engine.push_change(put_back(20, 600));
             }
             engine.push_events(0, &[event(50, 1, enter, 800), event(80, 1, exit, 800)]);
             if !restored {
@@ -135,13 +135,13 @@ mod tests {
         }
     }
 
-    fn put_back(at: u64) -> ProcessEvent {
+    fn put_back(at: u64, sp: u64) -> ProcessEvent {
         ProcessEvent {
             pid: Pid(1),
             tid: Tid(1),
             time: Nanos(at),
             lost_before: 0,
-            change: Change::Restored,
+            change: Change::Restored { sp },
         }
     }
 
@@ -149,30 +149,38 @@ mod tests {
     #[test]
     fn what_throws_has_its_time_until_then() {
         use ExitSeen::{ByExitSites, ByReturnProbe, Never};
-        for (exit, expected) in
-            [(ByReturnProbe, [55, 50]), (ByExitSites, [55, 50]), (Never, [5, 0])]
-        {
+        for (exit, sp, expected) in [
+            (ByReturnProbe, 600, [55, 50]),
+            (ByExitSites, 600, [55, 50]),
+            (Never, 600, [5, 0]),
+            // The stack shows that the innermost call has ended unseen before.
+            (ByReturnProbe, 750, [5, 0]),
+            (ByExitSites, 750, [5, 0]),
+            // The stack pointer is not known: the kernel's list shows what is open.
+            (ByReturnProbe, 0, [55, 50]),
+            (ByExitSites, 0, [5, 0]),
+        ] {
             let mut engine = Engine::new(EngineConfig::default());
             for name in ["catches", "throws"] {
                 engine.add_function(FunctionInfo { exit, ..FunctionInfo::new(name, "program") });
             }
             engine
                 .push_events(0, &[event(10, 0, Kind::Enter, 800), event(15, 1, Kind::Enter, 700)]);
-            engine.push_change(put_back(65));
+            engine.push_change(put_back(65, sp));
             // The addresses were put back already, so nothing is known of this moment.
-            engine.push_change(put_back(80));
+            engine.push_change(put_back(80, sp));
             engine.push_events(0, &[event(90, 0, Kind::Enter, 800)]);
             engine.advance(Nanos(100));
             let report = engine.report(Nanos(91), ReportMeta::default());
             let totals: Vec<u64> = report.functions.iter().map(|row| row.total_ns.0).collect();
-            assert_eq!(totals, expected, "{exit:?}");
+            assert_eq!(totals, expected, "{exit:?} {sp}");
         }
     }
 
     #[test]
     fn addresses_of_a_thread_without_calls_may_be_put_back() {
         let mut engine = Engine::new(EngineConfig::default());
-        engine.push_change(put_back(20));
+        engine.push_change(put_back(20, 600));
         engine.advance(Nanos(100));
         assert!(engine.report(Nanos(100), ReportMeta::default()).functions.is_empty());
     }

@@ -61,9 +61,11 @@ impl Tracker {
             }
             Change::Rename { comm } => threads.rename(pid, tid, &name_of(&comm), ledger),
             Change::Buffer { .. } | Change::Wake { .. } => {}
-            Change::Restored => {
+            Change::Restored { sp } => {
                 if let Some(thread) = threads.known(pid, tid) {
-                    thread.stacks.restore(time, ledger);
+                    let was_waiting = thread.stacks.end_untold_wait(time.0, ledger);
+                    self.hidden_switches.back += u64::from(was_waiting);
+                    thread.stacks.restore(time, sp, ledger);
                 }
             }
         }

@@ -6,7 +6,7 @@ use crate::engine::ledger::Ledger;
 use crate::function::ExitSeen;
 use crate::units::{FuncId, Nanos};
 use crate::waits::Waits;
-use ctrace_common::MOST_HIJACKED;
+use ctrace_common::{MOST_HIJACKED, STACK_SIZE};
 use std::collections::HashSet;
 
 impl Stacks {
@@ -20,15 +20,23 @@ impl Stacks {
     }
 
     /// Notes that the open calls may end unseen: something unwinds, or no return probe sees them any more.
-    /// The innermost one goes on now, if its end would have been seen, so this is an event of it.
-    pub(crate) fn restore(&mut self, now: Nanos, ledger: &Ledger) {
+    /// `sp` is the thread's stack pointer, or 0. The innermost one goes on now, so this is an event of it, if
+    /// its end would have been seen and the stack does not show that it is over.
+    pub(crate) fn restore(&mut self, now: Nanos, sp: u64, ledger: &Ledger) {
         let frames = self.stacks.get(self.current).map_or(&[][..], |stack| &stack.frames);
-        let is_seen = |top: &Frame| {
+        let goes_on = |top: &Frame| {
             let is_whole = !top.restored && !top.damaged && !top.has_jumped;
-            let exit = ledger.exits[top.func.index()];
-            is_whole && exit != ExitSeen::Never && frames.len() <= MOST_HIJACKED
+            let is_inside = sp != 0 && top.sp.wrapping_sub(sp) <= STACK_SIZE;
+            is_whole
+                && match ledger.exits[top.func.index()] {
+                    ExitSeen::ByReturnProbe => {
+                        frames.len() <= MOST_HIJACKED && (is_inside || sp == 0)
+                    }
+                    ExitSeen::ByExitSites => is_inside,
+                    ExitSeen::Never => false,
+                }
         };
-        if frames.last().is_some_and(is_seen) {
+        if frames.last().is_some_and(goes_on) {
             self.last = self.last.max(now.0);
         }
         for frame in self.stacks.iter_mut().flat_map(|stack| &mut stack.frames) {
