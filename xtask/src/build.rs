@@ -35,14 +35,19 @@ pub(crate) fn release() -> Result<()> {
     built("release build", &mut release_command(), &paths::ctrace())
 }
 
-/// Returns the command of the build for this machine. The relocations of the binary take more than a
-/// megabyte unless the linker packs them, and a C library can read them then from this version on.
+/// Returns the command of the build for this machine. The linker folds functions of the same code. The
+/// relocations of the binary take more than a megabyte unless it packs them, and a C library can read
+/// them then from this version on.
 fn release_command() -> Command {
+    const FOLDS: &str = "-Clink-arg=-Wl,--icf=all";
     const PACKS: &str = "-Clink-arg=-Wl,-z,pack-relative-relocs";
     let mut command = paths::cargo();
-    command.arg("rustc").args(BINARY).args(RELEASE);
+    command.arg("rustc").args(BINARY).args(RELEASE).arg("--");
+    if machine::rustc_takes(FOLDS) {
+        command.arg(FOLDS);
+    }
     if machine::glibc().is_some_and(|version| version >= (2, 36)) {
-        command.args(["--", PACKS]);
+        command.arg(PACKS);
     }
     command
 }

@@ -44,6 +44,21 @@ pub(crate) fn glibc() -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
+/// Returns true if rustc's own choice of a linker takes this option. `RUSTFLAGS` may choose another one.
+pub(crate) fn rustc_takes(option: &str) -> bool {
+    if std::env::var_os("RUSTFLAGS").is_some() {
+        return false;
+    }
+    let Ok(folder) = tempfile::tempdir() else { return false };
+    let source = folder.path().join("empty.rs");
+    if std::fs::write(&source, "fn main() {}").is_err() {
+        return false;
+    }
+    let mut rustc = Command::new("rustc");
+    rustc.arg(&source).arg(option).arg("--out-dir").arg(folder.path());
+    rustc.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
 /// Returns the kernel's line on the last crash of a program: the thread, which has a test's name, and
 /// the place.
 pub(crate) fn last_fault() -> Option<String> {
