@@ -4,11 +4,10 @@
 //! Usage: `empty_session FUNCTION -- PROGRAM ARGS`, as root. The program's output is its own.
 
 use anyhow::{Context, bail};
-use clap::Parser as _;
 use ctrace_common::Cookie;
 use ctrace_user::testing::{
     bpf::{Site, attach_nothing},
-    program::{Cli, Identity, Launched, Planner, Program, Sites, Streams, dispatch, exit_code},
+    program::{Identity, Launched, Planner, Program, Sites, Streams, exit_code},
     target::{Patterns, Returns, Selector, resolve},
 };
 use std::{ffi::OsString, process::ExitCode};
@@ -17,10 +16,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     // The child that waits for its probes is this program once more, as with ctrace itself.
     if arguments.first().is_some_and(|word| word == "__exec") {
-        return match dispatch(Cli::parse()) {
-            Ok(code) => Ok(ExitCode::from(code)),
-            Err(failure) => bail!(failure.message()),
-        };
+        return Ok(ctrace_user::main());
     }
     let [function, dashes, command @ ..] = arguments.as_slice() else { bail!(USAGE) };
     let (Some(function), Some(program)) = (function.to_str(), command.first()) else {

@@ -10,8 +10,6 @@ pub mod bpf {
 
 pub mod program {
     pub use crate::{
-        cli::Cli,
-        cmd::{Failure, dispatch},
         session::{
             plan::{ObjectGuards, Planner, Sites},
             run::launch::{Launched, Program, Streams, exit_code},

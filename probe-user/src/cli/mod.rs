@@ -64,7 +64,7 @@ use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, time::Duration};
         ctrace fleet report /srv/fleet --by host             many machines, from their daemons' tables\n  \
         sudo ctrace doctor                                   what this kernel and user support"
 )]
-pub struct Cli {
+pub(crate) struct Cli {
     /// Print what is attached and what it costs; twice: print every step
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,

@@ -41,7 +41,7 @@ use crate::{
 use ctrace_core::units::Pid;
 
 /// Runs the subcommand. Returns the exit status.
-pub fn dispatch(cli: Cli) -> Result<u8, Failure> {
+pub(crate) fn dispatch(cli: Cli) -> Result<u8, Failure> {
     let verbose = cli.verbose;
     ui::output::terminal::choose(cli.color);
     match cli.command {
@@ -103,7 +103,7 @@ fn announce(verbose: u8, plan: &Plan, pid: Pid) {
 
 /// A failure of ctrace: the exit status and one line for the user.
 #[derive(Debug)]
-pub struct Failure {
+pub(crate) struct Failure {
     code: u8,
     error: anyhow::Error,
 }
@@ -139,7 +139,7 @@ impl Failure {
     }
 
     /// Returns one line, whatever the error contains. A repeated cause is left out.
-    pub fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         let mut message = self.error.to_string();
         for cause in self.error.chain().skip(1).map(ToString::to_string) {
             if !message.contains(&cause) {
