@@ -26,6 +26,7 @@ pub(super) fn with_marks(measured: bool) -> Report {
             self_ns: Nanos(450 * calls),
             total_error_ns: Nanos(error * calls),
             self_error_ns: Nanos(45 * calls),
+            queue_error_ns: Nanos::ZERO,
             usual_ns: Nanos::ZERO,
         });
         report.functions.push(row);

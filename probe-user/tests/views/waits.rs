@@ -83,6 +83,7 @@ fn parts_add_up_without_the_cost_of_probes() {
             self_ns: total,
             total_error_ns: error,
             self_error_ns: error,
+            queue_error_ns: Nanos::ZERO,
             usual_ns: Nanos::ZERO,
         });
     }

@@ -94,7 +94,7 @@ impl Facts<'_> {
             })
             .collect::<Vec<_>>();
         let (paths, others) = self.paths(meta.extras.path_histograms);
-        probes::fill(&mut functions, &paths);
+        probes::fill(&mut functions, &paths, meta.target.processor.unwrap_or_default());
         let odd_waits = self.odd_waits();
         let (threads, more_threads) = self.threads;
         let mut notes = meta.notes;

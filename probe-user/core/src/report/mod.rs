@@ -41,7 +41,7 @@ pub use locks::{LockCallerReport, LockReport, LocksReport};
 pub use loss::LossReport;
 pub use meta::ReportMeta;
 pub use plots::PlotReport;
-pub use probes::{Net, ProbeTimes};
+pub use probes::{Net, ProbeTimes, ProcessorTimes};
 pub use split::SplitReport;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
 pub use totals::ReportTotals;
@@ -152,6 +152,9 @@ pub struct TargetReport {
     pub exit: Option<TargetExit>,
     /// The number of child processes that were not traced.
     pub untraced_children: u64,
+    /// How long threads had a processor while traced, and how long they waited for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<ProcessorTimes>,
     /// Functions that a thread was in, as it seems, when tracing began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub already_running: Vec<RunningBefore>,

@@ -290,7 +290,7 @@ pub const NUMBERS: &[Number] = &[
     Number::new("calls_per_second", Rate, Other, "Calls that ended, for each second.", |f| rate(f, f.ended())).headed("calls/s"),
     Number::new("net_total_ns", Time, Other, "The total without the cost of probes, if that was measured here.", |f| net(f.net_total())).headed("net total"),
     Number::new("net_self_ns", Time, Other, "The self time without the cost of probes, if that was measured here.", |f| net(f.net_self())).headed("net self"),
-    Number::new("net_mean_ns", Time, Other, "The mean duration without the cost of probes, if that was measured here.", |f| net(f.net(f.durations.mean_ns))).headed("net mean"),
+    Number::new("net_mean_ns", Time, Other, "The mean duration without the cost of probes, if that was measured here.", |f| net(f.net_mean())).headed("net mean"),
     Number::new("net_p50_ns", Time, Other, "The median less the mean cost of probes in a call, if that was measured here.", |f| net(f.net(f.durations.p50_ns))).headed("net p50"),
     Number::new("net_p99_ns", Time, Other, "The 99th percentile less the same.", |f| net(f.net(f.durations.p99_ns))).headed("net p99"),
     Number::new("net_max_ns", Time, Other, "The longest call less the same.", |f| net(f.net(f.durations.max_ns))).headed("net max"),

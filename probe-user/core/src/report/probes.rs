@@ -6,6 +6,9 @@
 //! A measured cost differs from the true one by a tenth or so, that of a single step by half: it
 //! depends on what else the machine does. What is left of a time is told only if it is at least
 //! twice what it may be wrong by.
+//!
+//! Threads that wait for a processor wait longer by what probes take there, be it in other threads. A
+//! sum of times may be wrong by that, too; of most single calls it is no part.
 
 use super::{FunctionReport, PathReport};
 use crate::function::ProbeCost;
@@ -26,10 +29,17 @@ pub struct ProbeTimes {
     /// The same of `self_ns`.
     #[serde(default)]
     pub self_error_ns: Nanos,
+    /// The part of `total_error_ns` that is waiting for processors on which probes run.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub queue_error_ns: Nanos,
     /// The part of a usual call that is: of its own probes, and of calls that each call makes inside, on
     /// average at least.
     #[serde(skip)]
     pub usual_ns: Nanos,
+}
+
+fn is_zero(ns: &Nanos) -> bool {
+    *ns == Nanos::ZERO
 }
 
 impl ProbeTimes {
@@ -46,6 +56,7 @@ impl ProbeTimes {
             self_ns: self.self_ns.since(earlier.self_ns),
             total_error_ns: self.total_error_ns.since(earlier.total_error_ns),
             self_error_ns: self.self_error_ns.since(earlier.self_error_ns),
+            queue_error_ns: self.queue_error_ns.since(earlier.queue_error_ns),
             ..self
         }
     }
@@ -54,6 +65,11 @@ impl ProbeTimes {
     /// tenth.
     fn total_error(&self) -> Nanos {
         self.total_error_ns.max(Nanos(self.total_ns.0 / 10))
+    }
+
+    /// Returns the same for the time in which its threads had a processor.
+    fn running_error(&self) -> Nanos {
+        self.total_error_ns.since(self.queue_error_ns).max(Nanos(self.total_ns.0 / 10))
     }
 
     fn self_error(&self) -> Nanos {
@@ -66,11 +82,37 @@ impl ProbeTimes {
         self.self_ns = self.self_ns.saturating_add(later.self_ns);
         self.total_error_ns = self.total_error_ns.saturating_add(later.total_error_ns);
         self.self_error_ns = self.self_error_ns.saturating_add(later.self_error_ns);
+        self.queue_error_ns = self.queue_error_ns.saturating_add(later.queue_error_ns);
+    }
+
+    /// Adds what threads waited for processors while these probes ran.
+    fn add_queues(&mut self, times: ProcessorTimes) {
+        let waited = |probes: Nanos| times.waited_beside(probes);
+        self.queue_error_ns = waited(self.total_ns);
+        self.total_error_ns = self.total_error_ns.saturating_add(self.queue_error_ns);
+        self.self_error_ns = self.self_error_ns.saturating_add(waited(self.self_ns));
     }
 }
 
-/// Fills in the cost of probes of all rows. Parents come before their children in `paths`.
-pub(super) fn fill(functions: &mut [FunctionReport], paths: &[PathReport]) {
+/// How long the target's threads had a processor, and how long they waited for one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessorTimes {
+    pub used_ns: Nanos,
+    pub waited_ns: Nanos,
+}
+
+impl ProcessorTimes {
+    /// Returns how long its threads waited on average for each such piece of processor time.
+    fn waited_beside(self, used: Nanos) -> Nanos {
+        let waited = u128::from(self.waited_ns.0) * u128::from(used.0);
+        let waited = waited.checked_div(u128::from(self.used_ns.0)).unwrap_or(0);
+        Nanos(u64::try_from(waited).unwrap_or(u64::MAX))
+    }
+}
+
+/// Fills in the cost of probes of all rows. Parents come before their children in `paths`. `times` are
+/// those of the target.
+pub(super) fn fill(functions: &mut [FunctionReport], paths: &[PathReport], times: ProcessorTimes) {
     let cost = |functions: &[FunctionReport], function: usize| {
         let probes = functions.get(function).and_then(|row| row.probes);
         probes.map_or_else(ProbeCost::default, |probes| probes.cost)
@@ -106,6 +148,7 @@ pub(super) fn fill(functions: &mut [FunctionReport], paths: &[PathReport]) {
     for (row, (sum, calls)) in functions.iter_mut().zip(sums) {
         if let Some(probes) = &mut row.probes {
             probes.usual_ns = Nanos(sum.0.checked_div(calls).unwrap_or(0));
+            probes.add_queues(times);
         }
     }
 }
@@ -181,7 +224,7 @@ impl FunctionReport {
     /// these work. `None` also where waits are not told apart.
     pub fn net_running(&self) -> Option<Net> {
         let probes = self.measured_probes()?;
-        Some(Net::of(self.split.running_ns?, probes.total_ns, probes.total_error()))
+        Some(Net::of(self.split.running_ns?, probes.total_ns, probes.running_error()))
     }
 
     /// Returns its own time without the cost of probes. It is a part of the total, however costs
@@ -203,10 +246,16 @@ impl FunctionReport {
     pub fn net(&self, duration: Option<Nanos>) -> Option<Net> {
         let probes = self.measured_probes()?;
         let in_a_call = |ns: Nanos| Nanos(ns.0 / self.calls.max(1));
-        let (duration, error) = (duration?, in_a_call(probes.total_error()));
+        let (duration, error) = (duration?, in_a_call(probes.running_error()));
         let own = probes.cost.inside_ns.since(probes.cost.error());
         let net = Net::of(duration, in_a_call(probes.total_ns), error);
         Some(Net { most: duration.since(own), ..net })
+    }
+
+    /// Returns the mean duration without the cost of probes. Waits for processors are a part of it.
+    pub fn net_mean(&self) -> Option<Net> {
+        let error = Nanos(self.measured_probes()?.total_error().0 / self.calls.max(1));
+        Some(Net { error, ..self.net(self.durations.mean_ns)? })
     }
 
     /// Returns whether at least half of its total is the cost of probes, or at least half of its median
@@ -232,8 +281,11 @@ impl FunctionReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+
     use crate::function::FunctionInfo;
     use crate::report::SplitReport;
+
+    const ALONE: ProcessorTimes = ProcessorTimes { used_ns: Nanos(7), waited_ns: Nanos(0) };
 
     fn path(function: usize, parent: Option<usize>, calls: u64) -> PathReport {
         PathReport { parent, function, calls, ..PathReport::default() }
@@ -256,7 +308,7 @@ mod tests {
     fn calls_inside_cost_all_of_their_probes_and_own_ones_a_part() {
         let mut rows = [row(100, 30), row(40, 25), row(6, 4)];
         let paths = [path(0, None, 2), path(1, Some(0), 10), path(2, Some(1), 30)];
-        fill(&mut rows, &paths);
+        fill(&mut rows, &paths, ALONE);
         let times = |row: &FunctionReport| row.probes.map(|it| (it.total_ns.0, it.self_ns.0));
         // 2·30 + 10·40 + 30·6, and 2·30 + 10·15; 10·25 + 30·6, and 10·25 + 30·2; 30·4 twice.
         assert_eq!(rows.each_ref().map(times), [(640, 210), (430, 310), (120, 120)].map(Some));
@@ -268,7 +320,7 @@ mod tests {
     #[test]
     fn a_rest_within_the_error_is_not_known_and_guesses_are_not_subtracted() {
         let mut rows = [row(4_000, 800)];
-        fill(&mut rows, &[path(0, None, 10)]);
+        fill(&mut rows, &[path(0, None, 10)], ALONE);
         assert!(rows[0].is_mostly_probes());
         // 9,000 less 8,000, which may be wrong by 800.
         let [ns, error, most] = [1_000, 800, 1_800].map(Nanos);
@@ -290,7 +342,7 @@ mod tests {
         let mostly = |p50: Option<u64>| {
             let mut rows = [row(100, 80), row(300, 120)];
             // All calls inside may be in the longest of the ten.
-            fill(&mut rows, &[path(0, None, 10), path(1, Some(0), 9)]);
+            fill(&mut rows, &[path(0, None, 10), path(1, Some(0), 9)], ALONE);
             (rows[0].timed, rows[0].durations.p50_ns) = (10, p50.map(Nanos));
             rows[0].is_mostly_probes()
         };
@@ -298,7 +350,7 @@ mod tests {
         assert_eq!([Some(160), Some(161), None].map(mostly), [true, false, false]);
         // 800 of more than ten times that.
         let mut rows = [row(100, 80)];
-        fill(&mut rows, &[path(0, None, 10)]);
+        fill(&mut rows, &[path(0, None, 10)], ALONE);
         (rows[0].timed, rows[0].durations.p50_ns) = (10, Some(Nanos(100)));
         let mut mostly = |total| {
             rows[0].total_ns = Nanos(total);
@@ -310,7 +362,7 @@ mod tests {
     #[test]
     fn the_cost_of_probes_is_no_part_of_the_waits() {
         let mut rows = [row(400, 300)];
-        fill(&mut rows, &[path(0, None, 10)]);
+        fill(&mut rows, &[path(0, None, 10)], ALONE);
         // Of 9,000, probes took 3,000, which may be wrong by 300.
         let parts = |running, runnable, blocked| SplitReport {
             running_ns: Some(Nanos(running)),
@@ -330,7 +382,7 @@ mod tests {
         let mostly = |p50: u64| {
             let mut rows = [row(100, 80), row(300, 120), row(70, 9)];
             let paths = [path(0, None, 10), path(1, Some(0), 15), path(2, Some(1), 30)];
-            fill(&mut rows, &paths);
+            fill(&mut rows, &paths, ALONE);
             (rows[0].timed, rows[0].total_ns) = (10, Nanos(60_000));
             rows[0].durations.p50_ns = Some(Nanos(p50));
             rows[0].is_mostly_probes()
@@ -346,7 +398,7 @@ mod tests {
             if let Some(probes) = &mut rows[1].probes {
                 probes.cost.error_ns = Nanos(error_ns);
             }
-            fill(&mut rows, &[path(0, None, 10), path(1, Some(0), 45)]);
+            fill(&mut rows, &[path(0, None, 10), path(1, Some(0), 45)], ALONE);
             rows
         };
         // 9,000 less 300 and 4,500; these may be wrong by 30 and 450.
@@ -363,12 +415,29 @@ mod tests {
     #[test]
     fn own_time_is_never_more_than_the_total() {
         let mut rows = [row(100, 90)];
-        fill(&mut rows, &[path(0, None, 10)]);
+        fill(&mut rows, &[path(0, None, 10)], ALONE);
         rows[0].self_ns = Nanos(9_000);
         if let Some(probes) = &mut rows[0].probes {
             probes.self_ns = Nanos(400);
         }
         assert_eq!(rows[0].net_self(), rows[0].net_total());
         assert_eq!(known(rows[0].net_self()), Some(Nanos(8_100)));
+    }
+
+    /// Each nanosecond of probes may have kept the threads waiting for three more, whichever of them ran
+    /// the probes. Most single calls have none of these waits.
+    #[test]
+    fn waits_for_processors_make_sums_uncertain() {
+        let mut rows = [row(100, 40)];
+        let times = ProcessorTimes { used_ns: Nanos(2_000), waited_ns: Nanos(6_000) };
+        fill(&mut rows, &[path(0, None, 10)], times);
+        let [row] = &rows;
+        let net = row.net_total().expect("its costs were measured");
+        assert_eq!((net.ns, net.error), (Nanos(8_600), Nanos(40 + 1_200)));
+        assert!(net.is_rough() && net.known().is_some());
+        let one = row.net(Some(Nanos(900))).expect("its costs were measured");
+        assert_eq!((one.ns, one.error), (Nanos(860), Nanos(4)));
+        let mean = row.net_mean().expect("its costs were measured");
+        assert_eq!((mean.ns, mean.error), (Nanos(860), Nanos(124)));
     }
 }

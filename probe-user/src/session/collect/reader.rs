@@ -358,7 +358,8 @@ fn change_of_buffers(event: &ProcessEvent) -> Option<BufferChange> {
         }
         Change::ThreadExit { .. } => BufferChange::ThreadGone(pid, tid),
         Change::Exec { .. } | Change::ProcessExit { .. } => BufferChange::ProcessGone(pid),
-        Change::Fork { .. } | Change::Rename { .. }
+        Change::Fork { .. }
+        | Change::Rename { .. }
         | Change::Restored { .. }
         | Change::Wake { .. } => return None,
     })

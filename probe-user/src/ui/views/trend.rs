@@ -31,7 +31,7 @@ const LOST: &str =
 static NUMBERS: [Numbers; 6] = [
     numbers("calls", "calls", None, Few),
     numbers("calls/s", "calls_per_second", None, Most),
-    numbers("mean", "mean_ns", Some(|row| row.net(row.durations.mean_ns)), All),
+    numbers("mean", "mean_ns", Some(FunctionReport::net_mean), All),
     numbers("p50", "p50_ns", Some(|row| row.net(row.durations.p50_ns)), Few),
     numbers("p99", "p99_ns", Some(|row| row.net(row.durations.p99_ns)), Few),
     numbers("max", "max_ns", Some(|row| row.net(row.durations.max_ns)), Most),

@@ -1,11 +1,14 @@
 //! The CPU time of the target, with which the cost of the probes is compared.
 
-use super::{joined_clocks::JoinedClocks, times_by_kind::TimesByKind};
+use super::{joined_clocks::JoinedClocks, queue_times::ThreadQueues, times_by_kind::TimesByKind};
 use crate::{
     bpf::CpuClock,
     target::process::{Process, cpu_times::CpuTimes},
 };
-use ctrace_core::units::{Nanos, Pid};
+use ctrace_core::{
+    report::ProcessorTimes,
+    units::{Nanos, Pid},
+};
 use std::cell::RefCell;
 
 pub(super) struct TargetClock {
@@ -16,6 +19,7 @@ pub(super) struct TargetClock {
     pub(super) counters: Option<CpuClock>,
     pub(super) joined: JoinedClocks,
     by_kind: RefCell<TimesByKind>,
+    queues: RefCell<ThreadQueues>,
 }
 
 impl TargetClock {
@@ -26,6 +30,7 @@ impl TargetClock {
             counters: None,
             joined: JoinedClocks::default(),
             by_kind: RefCell::default(),
+            queues: RefCell::default(),
         }
     }
 
@@ -51,9 +56,15 @@ impl TargetClock {
         Some(counters.read().ok()?.saturating_add(self.joined.read()))
     }
 
+    /// Returns how long threads of the target had a processor and waited for one, up to the last look.
+    pub(super) fn processor_times(&self) -> Option<ProcessorTimes> {
+        self.queues.borrow().times()
+    }
+
     /// Begins to count the times by kind, of these processes.
     pub(super) fn begin(&mut self, readable: &[Pid]) {
         self.by_kind = RefCell::new(TimesByKind::begin(readable));
+        self.queues = RefCell::new(ThreadQueues::begin(readable));
     }
 
     /// Returns the times by kind since the start. Time of which nobody could read the kind is system
@@ -61,6 +72,7 @@ impl TargetClock {
     pub(super) fn used(&self, readable: &[Pid]) -> Option<CpuTimes> {
         let mut by_kind = self.by_kind.borrow_mut();
         by_kind.update(if self.follows { readable } else { &[] });
+        self.queues.borrow_mut().update(readable);
         let used = by_kind.used();
         match &self.counters {
             Some(counters) => {

@@ -61,8 +61,13 @@ impl Session {
     }
 
     fn end_record(&self, end: Nanos) -> End {
-        let target = self.target.report.clone();
-        End { end_ns: end, target, notes: self.notes(end), unarmed: self.arming.unarmed.ids() }
+        let notes = self.notes(end);
+        End {
+            end_ns: end,
+            target: self.target.reported(),
+            notes,
+            unarmed: self.arming.unarmed.ids(),
+        }
     }
 
     /// Counts as a long write, because a disk may be slow.

@@ -158,12 +158,8 @@ impl Session {
     }
 
     fn meta(&self, end: Nanos, (center_cut, extras): (f64, Extras)) -> ReportMeta {
-        ReportMeta {
-            target: self.target.report.clone(),
-            center_cut,
-            notes: self.notes(end),
-            extras,
-        }
+        let notes = self.notes(end);
+        ReportMeta { target: self.target.reported(), center_cut, notes, extras }
     }
 
     /// Returns the notes for a reader, besides the numbers.

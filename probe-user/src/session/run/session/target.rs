@@ -56,6 +56,11 @@ impl TracedTarget {
         self.clock.used(&self.readable())
     }
 
+    /// Returns what a report says of it now.
+    pub(super) fn reported(&self) -> TargetReport {
+        TargetReport { processor: self.clock.processor_times(), ..self.report.clone() }
+    }
+
     /// Returns the processes whose times count. A child of ours can be read until it is waited for.
     fn readable(&self) -> Vec<Pid> {
         let target = (self.launched || !self.is_gone).then_some(self.pid);
