@@ -6,7 +6,10 @@
     reason = "a key's setter is an assignment that may fail: Ok(c.key = value?)"
 )]
 
-use super::{ByValue, Daemon, Output, ReportKind, Target, value::TomlValue};
+use super::{
+    ByValue, Daemon, Output, ReportKind, Target,
+    value::{TomlValue, path, providers},
+};
 use crate::{
     bpf::LinkChoice,
     daemon::{accounts, ids::TargetName, metrics::by_value::MOST_SERIES},
@@ -89,13 +92,6 @@ fn asked<E: std::fmt::Display>(
     value.texts()?.iter().map(|text| parse(text).map_err(|error| error.to_string())).collect()
 }
 
-fn path(value: TomlValue<'_>) -> Result<PathBuf, String> {
-    value.parsed(|text| match PathBuf::from(text) {
-        path if path.is_absolute() => Ok(path),
-        _ => Err("a path from the root is needed".to_owned()),
-    })
-}
-
 /// Parses a number, with `None` for 0.
 fn unless_zero(value: TomlValue<'_>) -> Result<Option<u32>, String> {
     value.count().map(|number| Some(number).filter(|number| *number > 0))
@@ -158,7 +154,7 @@ pub(crate) const DAEMON: [Key<Daemon>; 7] = [
 ];
 
 /// `[[target]]`, and `[defaults]` but for `id`.
-pub(crate) const TARGET: [Key<Target>; 53] = [
+pub(crate) const TARGET: [Key<Target>; 54] = [
     target("id", r#""""#, "What this target is called in reports and commands.", |c, v| {
         Ok(c.id = TargetName(v.parsed(name)?.into()))
     })
@@ -222,6 +218,12 @@ pub(crate) const TARGET: [Key<Target>; 53] = [
     target("no_pairs", "false", "Count hits of USDT probes that look like pairs, and time no calls between them.", |c, v| {
         Ok(c.what.select.no_pairs = v.flag()?)
     }),
+    target(
+        "providers",
+        "[]",
+        "Paths of files with the types of arguments of USDT probes, as `ctrace attach --provider`.",
+        |c, v| Ok(c.what.select.providers = providers(v)?),
+    ),
     target(
         "with_callees",
         "0",

@@ -76,6 +76,21 @@ fn keys_mean_what_they_say() {
 }
 
 #[test]
+fn provider_files_are_read_with_the_configuration() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(&file, "provider app { probe start(char *path); };").expect("it is written");
+    let path = file.path().display();
+    let target = one(&format!("usdt = \"*\"\nproviders = \"{path}\""));
+    assert_eq!(target.what.select.providers.len(), 1);
+    let failure = |path: &str| {
+        let text = format!("[[target]]\nid = \"a\"\nexe = \"/a\"\nproviders = [\"{path}\"]");
+        Config::parse(&text).expect_err("it has no provider").to_string()
+    };
+    assert!(failure("app.d").contains("app.d: a path from the root is needed"));
+    assert!(failure("/dev/null").contains("/dev/null: declares no probe"));
+}
+
+#[test]
 fn what_is_common_can_be_overruled() {
     let config = Config::parse(
         "[defaults]\ninterval = \"5s\"\nuser = \"root\"\n\

@@ -1,5 +1,7 @@
 //! Reads a value of the configuration file in the type of its key.
 
+use crate::target::usdt::provider::ProviderFile;
+use std::path::PathBuf;
 use toml::de::DeValue;
 
 /// A value, with error messages for a wrong type.
@@ -63,4 +65,26 @@ impl TomlValue<'_> {
     fn wrong(self, wanted: &str) -> String {
         format!("{wanted} is expected, not {}", self.0.type_str())
     }
+}
+
+/// Reads a path from the root.
+pub(super) fn path(value: TomlValue<'_>) -> Result<PathBuf, String> {
+    value.parsed(rooted)
+}
+
+fn rooted(text: &str) -> Result<PathBuf, String> {
+    match PathBuf::from(text) {
+        path if path.is_absolute() => Ok(path),
+        _ => Err("a path from the root is needed".to_owned()),
+    }
+}
+
+/// Reads the provider files of these paths.
+pub(super) fn providers(value: TomlValue<'_>) -> Result<Vec<ProviderFile>, String> {
+    let read = |text: &String| {
+        rooted(text)
+            .and_then(|_| ProviderFile::read(text).map_err(|error| error.to_string()))
+            .map_err(|why| format!("{text}: {why}"))
+    };
+    value.texts()?.iter().map(read).collect()
 }
