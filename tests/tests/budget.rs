@@ -268,6 +268,29 @@ fn the_daemon_tells_what_it_shed() {
     assert!(calls <= seen && calls >= seen - twice, "{seen} in reports, {calls} in metrics");
 }
 
+/// Exceptions leave a function all the time. It takes no longer than the program itself measures, and what
+/// works comes first.
+#[test]
+fn what_is_left_by_exceptions_keeps_its_end() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("throws_often.cpp")).expect("throws_often builds");
+    let traced = Trace::run(&env)
+        .map(|trace| trace.functions(["parse", "handle", "reply"]).args(["--budget", "5%"]))
+        .and_then(|trace| trace.limit(LIMIT).program(&path, ["6"]).finish())
+        .and_then(|traced| traced.expect_code(0))
+        .expect("traces");
+    let report = traced.report().expect("a report");
+    let [handle, reply] = ["handle", "reply"].map(|name| report.expect(name).expect("a row"));
+    let [in_handle, in_reply] =
+        [handle, reply].map(|row| row.integer("total_ns").expect("a number") as f64);
+    let truth = printed(&traced.finished, "us handle") * 1e3;
+    assert!(in_handle <= 1.3 * truth, "{in_handle} ns of {truth} ns");
+    assert!(in_handle < in_reply, "`reply` works: {in_reply} ns, and `handle` {in_handle} ns");
+    let (calls, timed, ..) = handle.ends();
+    assert!(timed > calls / 2, "{timed} of {calls} calls of `handle` are timed");
+    report.expect_note(&["2 functions are timed by costlier probes"]).expect("a note");
+}
+
 #[test]
 fn a_recording_has_none() {
     let env = or_skip!(gate::live(Link::Session));

@@ -1,7 +1,7 @@
 //! Groups of functions that are armed and disarmed together. A budget takes groups away and brings
 //! them back.
 
-use super::arm::{ByRole, LinkOptions, attach_some};
+use super::arm::{ByRole, ExitSites, LinkOptions, attach_some};
 use crate::{
     bpf::{Attachment, BpfError, Kernel, LinkKind, Role, Site},
     session::plan::{Identity, ObjectPlan, Planned, markers::switches},
@@ -28,6 +28,10 @@ pub(crate) struct LinkGroup {
     /// Control points of marker scopes.
     switches: Vec<Site>,
     attachments: Vec<Attachment>,
+    /// The ways out of functions that lost their return probes one by one. They go if all return probes
+    /// do: then all these functions get other probes.
+    moved: ExitSites,
+    moved_exits: Vec<Attachment>,
     is_armed: bool,
     /// The kernel waits for calls under way before it lets go of a link.
     closing: Option<JoinHandle<()>>,
@@ -65,6 +69,8 @@ fn split(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> Result<Vec<Lin
             sites: ByRole::new(kernel, &object.open_path, functions.iter().copied())?,
             switches: switches(scopes, &[]),
             attachments: Vec::new(),
+            moved: ExitSites::default(),
+            moved_exits: Vec::new(),
             is_armed: false,
             closing: None,
             told: false,
@@ -81,6 +87,7 @@ pub(crate) fn take_return_probes(attachments: &mut Vec<Attachment>) -> Vec<Attac
 impl LinkGroup {
     /// Puts its probes in place, except those that switch marker scopes on.
     fn probe(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<(), BpfError> {
+        self.moved.attach(kernel, self.sites.path(), options, &mut self.moved_exits)?;
         self.attachments = self.sites.attach(kernel, options)?;
         self.is_armed = true;
         Ok(())
@@ -102,12 +109,9 @@ impl LinkGroup {
         if self.closing.as_ref().is_some_and(|closing| !closing.is_finished()) {
             return Ok(false);
         }
-        self.probe(kernel, options).and_then(|()| self.switch_on(kernel, options)).inspect_err(
-            |_| {
-                self.attachments.clear();
-                self.is_armed = false;
-            },
-        )?;
+        self.probe(kernel, options)
+            .and_then(|()| self.switch_on(kernel, options))
+            .inspect_err(|_| drop(self.take_attachments()))?;
         Ok(true)
     }
 
@@ -145,7 +149,25 @@ impl LinkGroup {
     /// Gives up the return probes, and hands over those that are in place.
     pub(crate) fn take_return_probes(&mut self) -> Vec<Attachment> {
         self.sites.drop_return_probes();
-        take_return_probes(&mut self.attachments)
+        self.moved = ExitSites::default();
+        let mut taken = take_return_probes(&mut self.attachments);
+        taken.append(&mut self.moved_exits);
+        taken
+    }
+
+    /// Adds ways out of some of its functions, whose other probes stay, and probes them if the group is
+    /// armed.
+    pub(crate) fn add_exits(
+        &mut self,
+        kernel: &Kernel,
+        options: LinkOptions,
+        exits: ExitSites,
+    ) -> Result<(), BpfError> {
+        if self.is_armed {
+            exits.attach(kernel, self.sites.path(), options, &mut self.moved_exits)?;
+        }
+        self.moved.extend(exits);
+        Ok(())
     }
 
     /// Gives other sites to those of these functions that are in the group, and probes them if the
@@ -170,11 +192,13 @@ impl LinkGroup {
     /// Hands over the attachments: the group is not armed any more.
     pub(crate) fn take_attachments(&mut self) -> Vec<Attachment> {
         self.is_armed = false;
-        std::mem::take(&mut self.attachments)
+        let mut all = std::mem::take(&mut self.attachments);
+        all.append(&mut self.moved_exits);
+        all
     }
 
-    pub(crate) fn attachments(&self) -> &[Attachment] {
-        &self.attachments
+    pub(crate) fn attachments(&self) -> impl Iterator<Item = &Attachment> {
+        self.attachments.iter().chain(&self.moved_exits)
     }
 
     /// Returns a group without places to probe.
@@ -186,6 +210,8 @@ impl LinkGroup {
             sites: ByRole::default(),
             switches: Vec::new(),
             attachments: Vec::new(),
+            moved: ExitSites::default(),
+            moved_exits: Vec::new(),
             is_armed: false,
             closing: None,
             told: false,

@@ -104,6 +104,11 @@ impl Budgeted {
         &self.groups
     }
 
+    /// Returns the place of the group that a function is in.
+    pub(super) fn group_of(&self, function: FuncId) -> Option<usize> {
+        self.groups.iter().position(|group| group.functions.binary_search(&function).is_ok())
+    }
+
     pub(super) fn groups_mut(&mut self) -> &mut [LinkGroup] {
         &mut self.groups
     }

@@ -3,7 +3,7 @@
 //! A function that is unwound, or open while its thread changes stacks, would cost a hold each
 //! time. So it loses its return probe when that is first seen, and gets probes on its ways out.
 
-use super::Session;
+use super::{Arming, Session, budgeted::Budgeted};
 use crate::{
     bpf::{self, Attachment, BpfError, Kernel, Role, Site},
     session::{
@@ -37,6 +37,15 @@ pub(super) struct Movable {
     function: FuncId,
     path: PathBuf,
     placement: Placement,
+}
+
+/// The part of a session that holds the links of ways out.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Holder<'a> {
+    /// The session itself, for this file.
+    Session(&'a Path),
+    /// A group of the budget, which arms and disarms them with the entries.
+    Group(usize),
 }
 
 /// The guards of a session.
@@ -309,10 +318,6 @@ impl Session {
         for moved in &mut movable {
             moved.placement = self.arming.planner.moved(&moved.placement);
             moved.placement.no_return_probe = why;
-            // A budget arms and disarms entries and ways out together.
-            if self.arming.budget.is_some() {
-                moved.placement.exit = ExitPlacement::Unseen(LOST.to_owned());
-            }
         }
         if movable.is_empty() {
             return 0;
@@ -350,26 +355,29 @@ impl Session {
 
     /// Puts probes on the ways out of functions, and returns those that have got theirs.
     fn arm_ways_out(&mut self, movable: &[Movable]) -> HashSet<FuncId> {
-        let mut by_path: BTreeMap<&Path, Vec<(FuncId, ExitSites)>> = BTreeMap::new();
+        let mut by_holder: BTreeMap<Holder<'_>, Vec<(FuncId, ExitSites)>> = BTreeMap::new();
         for Movable { function, path, placement } in movable {
             if let ExitPlacement::Sites(sites) = &placement.exit {
+                let budget = self.arming.budget.as_ref();
+                let group = budget.and_then(|budget| budget.group_of(*function));
+                let holder = group.map_or(Holder::Session(path), Holder::Group);
                 match ExitSites::new(&self.kernel, sites, *function) {
-                    Ok(sites) => by_path.entry(path).or_default().push((*function, sites)),
+                    Ok(sites) => by_holder.entry(holder).or_default().push((*function, sites)),
                     Err(error) => tracing::warn!("{error}"),
                 }
             }
         }
         let mut armed = HashSet::new();
-        for (path, functions) in by_path {
+        for (holder, functions) in by_holder {
             let mut all = ExitSites::default();
             functions.iter().for_each(|(_, sites)| all.extend(sites.clone()));
-            if self.attach_exits(path, &all).is_ok() {
+            if self.attach_exits(holder, all).is_ok() {
                 armed.extend(functions.iter().map(|(function, _)| *function));
                 continue;
             }
             // One of them was refused.
             for (function, sites) in functions {
-                match self.attach_exits(path, &sites) {
+                match self.attach_exits(holder, sites) {
                     Ok(()) => _ = armed.insert(function),
                     Err(error) => tracing::warn!("{error}"),
                 }
@@ -378,9 +386,13 @@ impl Session {
         armed
     }
 
-    fn attach_exits(&mut self, path: &Path, sites: &ExitSites) -> Result<(), BpfError> {
-        let (links, attachments) = (self.arming.links, &mut self.arming.moved_exits);
-        sites.attach(&self.kernel, path, links, attachments)
+    fn attach_exits(&mut self, holder: Holder<'_>, sites: ExitSites) -> Result<(), BpfError> {
+        let Arming { links, budget, moved_exits, .. } = &mut self.arming;
+        let groups = budget.as_mut().map_or(&mut [][..], Budgeted::groups_mut);
+        match holder {
+            Holder::Session(path) => sites.attach(&self.kernel, path, *links, moved_exits),
+            Holder::Group(at) => groups[at].add_exits(&self.kernel, *links, sites),
+        }
     }
 }
 

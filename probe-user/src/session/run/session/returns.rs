@@ -41,7 +41,7 @@ impl Session {
             "functions",
         );
         let (removed, why) = (self.progress.seconds(), self.against_return_probes());
-        if self.arming.guarding.can_move_all() && self.arming.budget.is_none() {
+        if self.arming.guarding.can_move_all() {
             let unseen = match self.move_all() {
                 0 => String::new(),
                 unseen => format!(
