@@ -268,6 +268,16 @@ fn the_daemon_tells_what_it_shed() {
     assert!(calls <= seen && calls >= seen - twice, "{seen} in reports, {calls} in metrics");
 }
 
+/// The probes of calls that are too deep to be shown cost as much as others.
+#[test]
+fn calls_that_are_too_deep_cost_too() {
+    let env = or_skip!(gate::live(Link::Session));
+    let (report, _) = traced(&env, &["6", "0", "4000"], &["--budget", "2%", "--depth", "2"]);
+    let part =
+        sampled(report.expect("tiny").expect("tiny"))["armed_percent"].as_f64().expect("a percent");
+    assert!(part < 80.0, "armed for {part} % of the time");
+}
+
 /// Exceptions leave a function all the time. It takes no longer than the program itself measures, and what
 /// works comes first.
 #[test]

@@ -3,7 +3,7 @@
 
 use super::arm::{ByRole, ExitSites, LinkOptions, attach_some};
 use crate::{
-    bpf::{Attachment, BpfError, Kernel, LinkKind, Role, Site},
+    bpf::{self, Attachment, BpfError, Kernel, LinkKind, Role, Site},
     session::plan::{Identity, ObjectPlan, Planned, markers::switches},
     ui::text::units::counted,
 };
@@ -34,7 +34,7 @@ pub(crate) struct LinkGroup {
     moved_exits: Vec<Attachment>,
     is_armed: bool,
     /// The kernel waits for calls under way before it lets go of a link.
-    closing: Option<JoinHandle<()>>,
+    closing: Option<JoinHandle<Nanos>>,
     /// True if the reader knows that it could not be armed.
     told: bool,
 }
@@ -141,9 +141,16 @@ impl LinkGroup {
             for error in Attachment::detach_all(attachments) {
                 tracing::warn!("{error}");
             }
+            bpf::now()
         };
         // If no thread can be started, `wait` runs here.
         self.closing = Builder::new().name("closing".into()).spawn(wait).ok();
+    }
+
+    /// Returns when its last probes were gone, once they are and once only.
+    pub(crate) fn take_gone(&mut self) -> Option<Nanos> {
+        let closing = self.closing.take_if(|closing| closing.is_finished())?;
+        closing.join().ok()
     }
 
     /// Gives up the return probes, and hands over those that are in place.
@@ -195,6 +202,10 @@ impl LinkGroup {
         let mut all = std::mem::take(&mut self.attachments);
         all.append(&mut self.moved_exits);
         all
+    }
+
+    pub(crate) fn is_armed(&self) -> bool {
+        self.is_armed
     }
 
     pub(crate) fn attachments(&self) -> impl Iterator<Item = &Attachment> {

@@ -7,18 +7,17 @@ use crate::{
 };
 use ctrace_core::units::Nanos;
 
-/// Returns which calls need no events. The programs do not know the names of threads. Entries cannot be
-/// held where other events of a thread could come before them.
+/// Returns which calls need no events. The programs do not know the names of threads. A budget looks at
+/// the events of all calls. Entries cannot be held where other events of a thread could come before them.
 pub(super) fn thrift(spec: &TraceSpec, planner: &Planner) -> Option<Thrift> {
     let TraceSpec { most, filter, probes, .. } = spec;
-    if probes.aggregate || !filter.threads.is_empty() {
+    if probes.aggregate || probes.budget.is_some() || !filter.threads.is_empty() {
         return None;
     }
     let is_plain = !planner.asks_for_usdt()
         && !planner.asks_for_markers()
         && !planner.asks_for_conditions()
-        && !probes.waits
-        && probes.budget.is_none();
+        && !probes.waits;
     let shortest = if is_plain { filter.min_duration } else { Nanos::ZERO };
     Thrift::within(filter.max_depth, shortest, most.max_functions)
 }
@@ -45,6 +44,7 @@ mod tests {
     fn both_kinds_of_calls_are_left_out_where_nothing_else_is_asked_for() {
         assert_eq!(limits(|_| {}), Some((3, 5)));
         assert_eq!(limits(|spec| spec.probes.aggregate = true), None);
+        assert_eq!(limits(|spec| spec.probes.budget = Some(1.0)), None);
         assert_eq!(limits(|spec| spec.filter = Filter::default()), None);
     }
 

@@ -30,6 +30,8 @@ pub(super) struct Budgeted {
     returning: Vec<usize>,
     /// The time of the next try.
     retry: Nanos,
+    /// Disarmed groups, and when their probes were gone. Calls that began while these went may have no end.
+    gone: Vec<(usize, Nanos)>,
     /// The number of names of scopes that are known.
     names: usize,
 }
@@ -91,8 +93,9 @@ impl Budgeted {
 
     pub(super) fn new(percent: f64) -> Self {
         let (control, books, groups) = (Budget::new(percent), Books::default(), Vec::new());
-        let (phase, returning) = (Phase::Waiting, Vec::new());
-        Self { percent, control, books, groups, phase, returning, retry: Nanos::ZERO, names: 0 }
+        let (phase, returning, gone) = (Phase::Waiting, Vec::new(), Vec::new());
+        let retry = Nanos::ZERO;
+        Self { percent, control, books, groups, phase, returning, retry, gone, names: 0 }
     }
 
     pub(super) fn begin(&mut self, at: Nanos, cpu: Nanos) {
@@ -199,6 +202,7 @@ impl Budgeted {
 
     pub(super) fn tend(&mut self, scene: &mut Scene<'_>) {
         let now = bpf::now();
+        self.forsake_late(scene);
         match &self.phase {
             Phase::Settling { at, .. } if scene.settled < *at => {}
             Phase::Settling { .. } => self.settle(scene),
@@ -254,8 +258,21 @@ impl Budgeted {
         for group in window.iter().flat_map(|window| &window.groups).chain(&shed) {
             self.groups[*group].disarm();
         }
-        scene.give_up_open();
         self.phase = Phase::Settling { at, cpu, window, shed };
+    }
+
+    /// Ends the calls that began while the probes of their groups went away, once all of these are known. In
+    /// a group that is armed again, the next calls show that they are over.
+    fn forsake_late(&mut self, scene: &mut Scene<'_>) {
+        for (place, group) in self.groups.iter_mut().enumerate() {
+            self.gone.extend(group.take_gone().map(|at| (place, at)));
+        }
+        let settled = scene.settled;
+        for (place, _) in self.gone.extract_if(.., |(_, at)| *at <= settled) {
+            if !self.groups[place].is_armed() {
+                scene.forsake(self.groups[place].functions.iter().copied());
+            }
+        }
     }
 
     fn open_window(&mut self, scene: &mut Scene<'_>) {

@@ -80,11 +80,6 @@ impl Scene<'_> {
         }
     }
 
-    /// Tells the programs that calls under way have lost their probes. Where there is a budget, no entry is held.
-    pub(super) fn give_up_open(&self) {
-        self.kernel.left_out().iter().for_each(|counts| counts.give_up_open());
-    }
-
     /// Tells the engine that calls under way of disarmed functions have no end.
     pub(super) fn forsake(&mut self, functions: impl Iterator<Item = FuncId>) {
         // Scopes that are switched off still deliver the exits of calls under way.
@@ -93,7 +88,6 @@ impl Scene<'_> {
         if let Some(counts) = self.kernel.counts() {
             counts.forsake(unseen.iter().copied(), bpf::now());
         }
-        self.give_up_open();
         self.engine.forsake(&unseen);
     }
 }
