@@ -59,7 +59,8 @@ pub fn guard_unwind(ctx: ProbeContext) -> u32 {
 /// changes stacks within probed calls gets no return probes from then on.
 #[uprobe]
 pub fn guard_switch(ctx: ProbeContext) -> u32 {
-    if restore_frames(RestoreReason::Switch, Registers::of(&ctx).sp(), false) && SWITCHES.get() == 0 {
+    if restore_frames(RestoreReason::Switch, Registers::of(&ctx).sp(), false) && SWITCHES.get() == 0
+    {
         SWITCHES.add(1);
     }
     0
