@@ -136,6 +136,11 @@ fn an_uncertain_time_says_so() {
     assert!(row.contains(" <462 ns ") && row.contains(" ~510 ns "), "{row}");
     assert!(text.contains("<: at most that; nearly all that was seen is the cost"), "{text}");
     assert!(text.contains("~: may be off by up to half"), "{text}");
+    // A median of at most 830 ns is not told beside a higher percentile of 510 ns.
+    report.functions[5].durations.p50_ns = Some(Nanos(1_250));
+    let text = sound(&report, &ViewOptions::default(), &WIDE);
+    let row = text.lines().find(|line| line.starts_with("tiny")).expect("a row");
+    assert!(row.contains(" <510 ns ") && row.contains(" ~510 ns "), "{row}");
     let raw = ViewOptions { raw: true, ..ViewOptions::default() };
     let text = sound(&report, &raw, &WIDE);
     assert!(!text.contains('<') && !text.contains('~'), "{text}");

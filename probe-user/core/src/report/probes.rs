@@ -200,6 +200,13 @@ impl Net {
     pub fn is_rough(self) -> bool {
         self.error.0.saturating_mul(10) > self.ns.0
     }
+
+    /// Bounds it by a time that is as long or longer: where only the most is told, it is not above what
+    /// is told of that one.
+    fn within(self, longer: Option<Self>) -> Self {
+        let bound = longer.map_or(self.most, |longer| longer.known().unwrap_or(longer.most));
+        Self { most: self.most.min(bound), ..self }
+    }
 }
 
 impl FunctionReport {
@@ -208,7 +215,7 @@ impl FunctionReport {
         let probes = self.measured_probes()?;
         let net = Net::of(self.total_ns, probes.total_ns, probes.total_error());
         let (Some(runnable), Some(blocked), Some(running)) =
-            (self.split.runnable_ns, self.split.blocked_ns, self.net_running())
+            (self.split.runnable_ns, self.split.blocked_ns, self.unbounded_running())
         else {
             return Some(net);
         };
@@ -223,6 +230,11 @@ impl FunctionReport {
     /// Returns the part of the total in which its threads had a processor, without the cost of probes:
     /// these work. `None` also where waits are not told apart.
     pub fn net_running(&self) -> Option<Net> {
+        self.unbounded_running().map(|running| running.within(self.net_total()))
+    }
+
+    /// Returns the same, not compared with the total.
+    fn unbounded_running(&self) -> Option<Net> {
         let probes = self.measured_probes()?;
         Some(Net::of(self.split.running_ns?, probes.total_ns, probes.running_error()))
     }
@@ -233,7 +245,30 @@ impl FunctionReport {
         let probes = self.measured_probes()?;
         let own = Net::of(self.self_ns, probes.self_ns, probes.self_error());
         let total = self.net_total()?;
-        Some(if own.ns > total.ns || self.self_ns == self.total_ns { total } else { own })
+        let is_total = own.ns > total.ns || self.self_ns == self.total_ns;
+        Some(if is_total { total } else { own.within(Some(total)) })
+    }
+
+    /// Returns the mean duration without the cost of probes. Waits for processors are a part of it.
+    pub fn net_mean(&self) -> Option<Net> {
+        let error = Nanos(self.measured_probes()?.total_error().0 / self.calls.max(1));
+        let mean = Net { error, ..self.net(self.durations.mean_ns)? };
+        Some(mean.within(self.net_max()))
+    }
+
+    /// Returns the median less the mean cost of probes in a call.
+    pub fn net_p50(&self) -> Option<Net> {
+        self.net(self.durations.p50_ns).map(|median| median.within(self.net_p99()))
+    }
+
+    /// Returns the 99th percentile less the same.
+    pub fn net_p99(&self) -> Option<Net> {
+        self.net(self.durations.p99_ns).map(|percentile| percentile.within(self.net_max()))
+    }
+
+    /// Returns the longest duration less the same.
+    pub fn net_max(&self) -> Option<Net> {
+        self.net(self.durations.max_ns)
     }
 
     /// Returns the cost of its probes if that was measured on this machine.
@@ -243,19 +278,13 @@ impl FunctionReport {
 
     /// Returns a call's duration without the cost of probes in a call on average: of its own, and
     /// of the calls inside it. This call may have had fewer inside it: at least, its own cost it.
-    pub fn net(&self, duration: Option<Nanos>) -> Option<Net> {
+    fn net(&self, duration: Option<Nanos>) -> Option<Net> {
         let probes = self.measured_probes()?;
         let in_a_call = |ns: Nanos| Nanos(ns.0 / self.calls.max(1));
         let (duration, error) = (duration?, in_a_call(probes.running_error()));
         let own = probes.cost.inside_ns.since(probes.cost.error());
         let net = Net::of(duration, in_a_call(probes.total_ns), error);
         Some(Net { most: duration.since(own), ..net })
-    }
-
-    /// Returns the mean duration without the cost of probes. Waits for processors are a part of it.
-    pub fn net_mean(&self) -> Option<Net> {
-        let error = Nanos(self.measured_probes()?.total_error().0 / self.calls.max(1));
-        Some(Net { error, ..self.net(self.durations.mean_ns)? })
     }
 
     /// Returns whether at least half of its total is the cost of probes, or at least half of its median
@@ -279,165 +308,5 @@ impl FunctionReport {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    use crate::function::FunctionInfo;
-    use crate::report::SplitReport;
-
-    const ALONE: ProcessorTimes = ProcessorTimes { used_ns: Nanos(7), waited_ns: Nanos(0) };
-
-    fn path(function: usize, parent: Option<usize>, calls: u64) -> PathReport {
-        PathReport { parent, function, calls, ..PathReport::default() }
-    }
-
-    fn known(net: Option<Net>) -> Option<Nanos> {
-        net.and_then(Net::known)
-    }
-
-    fn row(call: u64, inside: u64) -> FunctionReport {
-        let (call_ns, inside_ns) = (Nanos(call), Nanos(inside));
-        let probe = Some(ProbeCost { call_ns, inside_ns, measured: true, ..ProbeCost::default() });
-        let mut row = FunctionReport::new(&FunctionInfo { probe, ..FunctionInfo::new("f", "p") });
-        (row.calls, row.total_ns, row.self_ns) = (10, Nanos(9_000), Nanos(5_000));
-        row.durations.mean_ns = Some(Nanos(900));
-        row
-    }
-
-    #[test]
-    fn calls_inside_cost_all_of_their_probes_and_own_ones_a_part() {
-        let mut rows = [row(100, 30), row(40, 25), row(6, 4)];
-        let paths = [path(0, None, 2), path(1, Some(0), 10), path(2, Some(1), 30)];
-        fill(&mut rows, &paths, ALONE);
-        let times = |row: &FunctionReport| row.probes.map(|it| (it.total_ns.0, it.self_ns.0));
-        // 2·30 + 10·40 + 30·6, and 2·30 + 10·15; 10·25 + 30·6, and 10·25 + 30·2; 30·4 twice.
-        assert_eq!(rows.each_ref().map(times), [(640, 210), (430, 310), (120, 120)].map(Some));
-        assert_eq!(known(rows[0].net_total()), Some(Nanos(9_000 - 640)));
-        assert_eq!(known(rows[0].net_self()), Some(Nanos(5_000 - 210)));
-        assert_eq!(known(rows[1].net(rows[1].durations.mean_ns)), Some(Nanos(900 - 43)));
-    }
-
-    #[test]
-    fn a_rest_within_the_error_is_not_known_and_guesses_are_not_subtracted() {
-        let mut rows = [row(4_000, 800)];
-        fill(&mut rows, &[path(0, None, 10)], ALONE);
-        assert!(rows[0].is_mostly_probes());
-        // 9,000 less 8,000, which may be wrong by 800.
-        let [ns, error, most] = [1_000, 800, 1_800].map(Nanos);
-        assert_eq!(rows[0].net_total(), Some(Net { ns, error, most }));
-        assert_eq!((known(rows[0].net_total()), known(rows[0].net_self())), (None, None));
-        // Its own probes cost at least 800 less 400.
-        let most = |ns| rows[0].net(Some(Nanos(ns))).map(|net| net.most);
-        assert_eq!([801, 790].map(most), [401, 390].map(|ns| Some(Nanos(ns))));
-        let net = [960, 959].map(|ns| known(rows[0].net(Some(Nanos(ns)))));
-        assert_eq!(net, [Some(Nanos(160)), None]);
-        if let Some(probes) = &mut rows[0].probes {
-            probes.cost.measured = false;
-        }
-        assert_eq!((rows[0].net_total(), rows[0].net(Some(Nanos(5)))), (None, None));
-    }
-
-    #[test]
-    fn a_few_long_calls_do_not_hide_what_the_median_shows() {
-        let mostly = |p50: Option<u64>| {
-            let mut rows = [row(100, 80), row(300, 120)];
-            // All calls inside may be in the longest of the ten.
-            fill(&mut rows, &[path(0, None, 10), path(1, Some(0), 9)], ALONE);
-            (rows[0].timed, rows[0].durations.p50_ns) = (10, p50.map(Nanos));
-            rows[0].is_mostly_probes()
-        };
-        // 800 and 2,700 of a total of 9,000, and 80 of the median.
-        assert_eq!([Some(160), Some(161), None].map(mostly), [true, false, false]);
-        // 800 of more than ten times that.
-        let mut rows = [row(100, 80)];
-        fill(&mut rows, &[path(0, None, 10)], ALONE);
-        (rows[0].timed, rows[0].durations.p50_ns) = (10, Some(Nanos(100)));
-        let mut mostly = |total| {
-            rows[0].total_ns = Nanos(total);
-            rows[0].is_mostly_probes()
-        };
-        assert_eq!([8_000, 8_001].map(&mut mostly), [true, false]);
-    }
-
-    #[test]
-    fn the_cost_of_probes_is_no_part_of_the_waits() {
-        let mut rows = [row(400, 300)];
-        fill(&mut rows, &[path(0, None, 10)], ALONE);
-        // Of 9,000, probes took 3,000, which may be wrong by 300.
-        let parts = |running, runnable, blocked| SplitReport {
-            running_ns: Some(Nanos(running)),
-            runnable_ns: Some(Nanos(runnable)),
-            blocked_ns: Some(Nanos(blocked)),
-        };
-        let mut net = |split| {
-            rows[0].split = split;
-            rows[0].net_total().map(|net| (net.ns, net.most))
-        };
-        assert_eq!(net(parts(4_000, 3_000, 2_000)), Some((Nanos(6_000), Nanos(6_300))));
-        assert_eq!(net(parts(2_000, 5_000, 2_000)), Some((Nanos(7_000), Nanos(7_300))));
-    }
-
-    #[test]
-    fn what_each_call_makes_inside_is_in_the_median() {
-        let mostly = |p50: u64| {
-            let mut rows = [row(100, 80), row(300, 120), row(70, 9)];
-            let paths = [path(0, None, 10), path(1, Some(0), 15), path(2, Some(1), 30)];
-            fill(&mut rows, &paths, ALONE);
-            (rows[0].timed, rows[0].total_ns) = (10, Nanos(60_000));
-            rows[0].durations.p50_ns = Some(Nanos(p50));
-            rows[0].is_mostly_probes()
-        };
-        // 80, one and a half times 300, and thrice 70.
-        assert_eq!([1_480, 1_482].map(mostly), [true, false]);
-    }
-
-    #[test]
-    fn costs_that_vary_leave_less_that_is_known() {
-        let times = |error_ns| {
-            let mut rows = [row(40, 30), row(100, 20)];
-            if let Some(probes) = &mut rows[1].probes {
-                probes.cost.error_ns = Nanos(error_ns);
-            }
-            fill(&mut rows, &[path(0, None, 10), path(1, Some(0), 45)], ALONE);
-            rows
-        };
-        // 9,000 less 300 and 4,500; these may be wrong by 30 and 450.
-        let steady = times(0);
-        assert_eq!(steady[0].probes.map(|it| it.total_error_ns), Some(Nanos(480)));
-        assert_eq!(known(steady[0].net_total()), Some(Nanos(4_200)));
-        assert_eq!(steady[0].net_total().map(Net::is_rough), Some(true));
-        // By 30 and 2,250.
-        let varying = times(50);
-        assert_eq!(known(varying[0].net_total()), None);
-        assert_eq!(varying[0].net(Some(Nanos(901))).map(|net| net.error), Some(Nanos(228)));
-    }
-
-    #[test]
-    fn own_time_is_never_more_than_the_total() {
-        let mut rows = [row(100, 90)];
-        fill(&mut rows, &[path(0, None, 10)], ALONE);
-        rows[0].self_ns = Nanos(9_000);
-        if let Some(probes) = &mut rows[0].probes {
-            probes.self_ns = Nanos(400);
-        }
-        assert_eq!(rows[0].net_self(), rows[0].net_total());
-        assert_eq!(known(rows[0].net_self()), Some(Nanos(8_100)));
-    }
-
-    /// Each nanosecond of probes may have kept the threads waiting for three more, whichever of them ran
-    /// the probes. Most single calls have none of these waits.
-    #[test]
-    fn waits_for_processors_make_sums_uncertain() {
-        let mut rows = [row(100, 40)];
-        let times = ProcessorTimes { used_ns: Nanos(2_000), waited_ns: Nanos(6_000) };
-        fill(&mut rows, &[path(0, None, 10)], times);
-        let [row] = &rows;
-        let net = row.net_total().expect("its costs were measured");
-        assert_eq!((net.ns, net.error), (Nanos(8_600), Nanos(40 + 1_200)));
-        assert!(net.is_rough() && net.known().is_some());
-        let one = row.net(Some(Nanos(900))).expect("its costs were measured");
-        assert_eq!((one.ns, one.error), (Nanos(860), Nanos(4)));
-        let mean = row.net_mean().expect("its costs were measured");
-        assert_eq!((mean.ns, mean.error), (Nanos(860), Nanos(124)));
-    }
-}
+#[path = "probes_tests.rs"]
+mod tests;

@@ -109,9 +109,9 @@ static NUMBERS: [Numbers; 7] = [
     numbers("total", "total_ns", Some(FunctionReport::net_total), Few),
     numbers("self", "self_ns", Some(FunctionReport::net_self), Most),
     numbers("mean", "mean_ns", Some(FunctionReport::net_mean), All),
-    numbers("p50", "p50_ns", Some(|row| row.net(row.durations.p50_ns)), Most),
-    numbers("p99", "p99_ns", Some(|row| row.net(row.durations.p99_ns)), Few),
-    numbers("max", "max_ns", Some(|row| row.net(row.durations.max_ns)), All),
+    numbers("p50", "p50_ns", Some(FunctionReport::net_p50), Most),
+    numbers("p99", "p99_ns", Some(FunctionReport::net_p99), Few),
+    numbers("max", "max_ns", Some(FunctionReport::net_max), All),
 ];
 
 /// These are the numbers of a report with waits. The parts of the total follow it.
@@ -123,9 +123,9 @@ static WITH_WAITS: [Numbers; 10] = [
     numbers("blocked", "blocked_ns", None, Few),
     numbers("self", "self_ns", Some(FunctionReport::net_self), Most),
     numbers("mean", "mean_ns", Some(FunctionReport::net_mean), More),
-    numbers("p50", "p50_ns", Some(|row| row.net(row.durations.p50_ns)), More),
-    numbers("p99", "p99_ns", Some(|row| row.net(row.durations.p99_ns)), Most),
-    numbers("max", "max_ns", Some(|row| row.net(row.durations.max_ns)), All),
+    numbers("p50", "p50_ns", Some(FunctionReport::net_p50), More),
+    numbers("p99", "p99_ns", Some(FunctionReport::net_p99), Most),
+    numbers("max", "max_ns", Some(FunctionReport::net_max), All),
 ];
 
 fn numbers_of(context: &Context<'_>) -> &'static [Numbers] {

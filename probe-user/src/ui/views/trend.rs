@@ -32,9 +32,9 @@ static NUMBERS: [Numbers; 6] = [
     numbers("calls", "calls", None, Few),
     numbers("calls/s", "calls_per_second", None, Most),
     numbers("mean", "mean_ns", Some(FunctionReport::net_mean), All),
-    numbers("p50", "p50_ns", Some(|row| row.net(row.durations.p50_ns)), Few),
-    numbers("p99", "p99_ns", Some(|row| row.net(row.durations.p99_ns)), Few),
-    numbers("max", "max_ns", Some(|row| row.net(row.durations.max_ns)), Most),
+    numbers("p50", "p50_ns", Some(FunctionReport::net_p50), Few),
+    numbers("p99", "p99_ns", Some(FunctionReport::net_p99), Few),
+    numbers("max", "max_ns", Some(FunctionReport::net_max), Most),
 ];
 
 /// The rows of a function.
@@ -140,7 +140,7 @@ fn columns(context: &Context<'_>, rows: &Rows<'_>, share: Numbered, net: bool) -
 fn bars(rows: &Rows<'_>, room: usize, net: bool) -> GridColumn {
     let median = |row: &FunctionReport| {
         let seen = row.durations.p50_ns.unwrap_or(Nanos::ZERO);
-        let less = row.net(row.durations.p50_ns).filter(|_| net);
+        let less = row.net_p50().filter(|_| net);
         less.map_or(seen, |less| less.known().unwrap_or(less.most)).0
     };
     let medians: Vec<u64> = rows.of.iter().map(|(_, row)| median(row)).collect();
