@@ -80,7 +80,7 @@ fn content(model: &Model, figures: &Figures, format: Format) -> anyhow::Result<S
 fn table(model: &Model, figures: &Figures) -> String {
     let rows = model.rows();
     let report = &figures.report;
-    let mut columns: Vec<grid::GridColumn> = shown(usize::MAX, model.sort.column)
+    let mut columns: Vec<grid::GridColumn> = shown(usize::MAX, model.sort.column, false)
         .into_iter()
         .map(|column| {
             let cells = rows.iter().map(|&place| cell(model, figures, column, place));

@@ -106,6 +106,32 @@ fn self_time_of_others_is_marked() {
     assert_eq!(marked(&report), (false, false));
 }
 
+/// The armed share takes no room of a name, and is in each row.
+#[test]
+fn the_armed_share_is_a_column() {
+    let mut report = with_marks(false);
+    report.functions[1].name = "walk_through_all_of_it".into();
+    report.functions[1].sampled = Some(SampledReport {
+        armed_ns: report.duration_ns,
+        armed_percent: 21.7,
+        windows: 8,
+        calls: None,
+        calls_error: None,
+        total_ns: None,
+        active_ns: None,
+    });
+    let narrow = Style { width: Some(80), ..WIDE };
+    for view in ["summary", "detail"] {
+        let options =
+            ViewOptions { views: vec![view.parse().expect("a view")], ..ViewOptions::default() };
+        let text = sound(&report, &options, &narrow);
+        let row = |name: &str| text.lines().find(|line| line.starts_with(name)).expect("a row");
+        assert!(row("walk_through_all_of_it ").contains(" 21.7 %"), "{text}");
+        assert!(row("jump").contains(" 100 %"), "{text}");
+        assert!(!text.contains("[armed"), "{text}");
+    }
+}
+
 /// Its own time is missing, not that of what it has called.
 #[test]
 fn calls_that_have_not_ended_are_marked_where_they_have_less_time_than_others_inside() {

@@ -42,6 +42,7 @@ impl TopColumn {
     pub(crate) const OWN: Self = Self::Number(NumberId::of("self_ns"));
     pub(crate) const TOTAL: Self = Self::Number(NumberId::of("total_ns"));
     pub(crate) const ACTIVE: Self = Self::Number(NumberId::of("active_ns"));
+    pub(crate) const ARMED: Self = Self::Number(NumberId::of("armed_percent"));
     pub(crate) const THREADS: Self = Self::Number(NumberId::of("threads"));
 
     /// The column to sort by unasked.
@@ -219,11 +220,13 @@ impl FromStr for TopColumn {
     }
 }
 
-/// Returns the columns for a table of this width: the sorting column, and as many others as fit.
-pub(crate) fn shown(width: usize, sort: TopColumn) -> Vec<TopColumn> {
+/// Returns the columns for a table of this width: the sorting column, the armed share if `is_sampled`, and as
+/// many others as fit.
+pub(crate) fn shown(width: usize, sort: TopColumn, is_sampled: bool) -> Vec<TopColumn> {
     let mut left = width.saturating_sub(name_room(width) + trend_room(width));
     let first = (sort != TopColumn::Name).then_some(sort);
-    let others = TopColumn::BY_NEED.into_iter().filter(|column| *column != sort);
+    let armed = is_sampled.then_some(TopColumn::ARMED).into_iter();
+    let others = armed.chain(TopColumn::BY_NEED).filter(|column| *column != sort);
     let mut chosen = Vec::new();
     for column in first.into_iter().chain(others) {
         let width = column.width();
@@ -262,11 +265,19 @@ mod tests {
     fn the_column_sorted_by_is_shown() {
         use TopColumn as C;
         let (rate, ae, p99) = (C::RATE, C::EXCLUSIVE, C::P99);
-        assert_eq!(shown(80, ae), [rate, ae, C::P50, p99, C::MAX, C::TOTAL]);
-        assert_eq!(shown(80, C::MEAN), [rate, ae, C::P50, p99, C::MEAN, C::TOTAL]);
-        assert_eq!(shown(40, C::Name), [rate, ae, C::P50]);
-        assert_eq!(shown(0, C::Cost), [C::Cost]);
-        assert_eq!(shown(200, C::Name).len(), 11);
+        assert_eq!(shown(80, ae, false), [rate, ae, C::P50, p99, C::MAX, C::TOTAL]);
+        assert_eq!(shown(80, C::MEAN, false), [rate, ae, C::P50, p99, C::MEAN, C::TOTAL]);
+        assert_eq!(shown(40, C::Name, false), [rate, ae, C::P50]);
+        assert_eq!(shown(0, C::Cost, false), [C::Cost]);
+        assert_eq!(shown(200, C::Name, false).len(), 11);
+    }
+
+    #[test]
+    fn a_budget_adds_the_armed_share() {
+        use TopColumn as C;
+        let columns = [C::RATE, C::EXCLUSIVE, C::P50, C::P99, C::TOTAL, C::ARMED];
+        assert_eq!(shown(80, C::EXCLUSIVE, true), columns);
+        assert_eq!(shown(80, C::ARMED, true), shown(80, C::ARMED, false));
     }
 
     /// A new number is a column without an entry here.
@@ -276,7 +287,7 @@ mod tests {
         for id in NumberId::all() {
             let column = TopColumn::Number(id);
             assert!(TopColumn::all().contains(&column), "{column:?}");
-            assert!(shown(60, column).contains(&column), "{column:?}");
+            assert!(shown(60, column, false).contains(&column), "{column:?}");
             for name in [id.number().name].iter().chain(id.number().aliases) {
                 assert_eq!(name.parse(), Ok(column), "{name}");
             }
@@ -284,7 +295,7 @@ mod tests {
         let mut places: Vec<_> = TopColumn::all().iter().map(|column| column.place()).collect();
         places.sort_unstable();
         assert!(places.into_iter().eq(0..TopColumn::COUNT));
-        assert_eq!(shown(200, TopColumn::P75).len(), 12);
+        assert_eq!(shown(200, TopColumn::P75, false).len(), 12);
         assert_eq!(("NAME".parse(), "cost".parse()), (Ok(TopColumn::Name), Ok(TopColumn::Cost)));
         let error = "p98".parse::<TopColumn>().expect_err("no column").to_string();
         assert!(error.contains("'p98'") && error.contains("p95, p999"), "{error}");
@@ -294,7 +305,8 @@ mod tests {
     #[test]
     fn wide_columns_leave_room_for_names() {
         let wide = TopColumn::Number(NumberId::of("center_active_exclusive_percent"));
-        assert_eq!(shown(80, wide).len(), shown(80, TopColumn::EXCLUSIVE).len() - 1);
+        let number = |sort| shown(80, sort, false).len();
+        assert_eq!(number(wide), number(TopColumn::EXCLUSIVE) - 1);
     }
 
     #[test]

@@ -193,6 +193,12 @@ impl Model {
         }
     }
 
+    /// Returns whether a budget armed some functions for a part of the shown time.
+    pub(super) fn is_sampled(&self) -> bool {
+        let functions = self.figures().map(|figures| &figures.report.functions);
+        functions.is_some_and(|functions| functions.iter().any(|it| it.sampled.is_some()))
+    }
+
     /// Returns the numbers to compare with.
     pub(super) fn before(&self) -> Option<&Figures> {
         let baseline = self.baseline.as_ref()?;
@@ -244,7 +250,7 @@ impl Model {
                 self.sort_by(all[at]);
             }
             Action::SortAt(number) => {
-                let columns = shown(self.size.0, self.sort.column);
+                let columns = shown(self.size.0, self.sort.column, self.is_sampled());
                 columns
                     .get(number - 1)
                     .copied()

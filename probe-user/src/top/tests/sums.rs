@@ -104,7 +104,10 @@ fn estimates_are_marked_and_add_up() {
     let mut model = model_of(&report);
     let shown = screen(&mut model, 120, 12);
     let row = shown.lines().find(|line| line.contains("micro_operation")).expect("a row");
-    assert!(row.contains("armed 10.0 %") && row.contains("~4,607"), "{shown}");
+    assert!(
+        row.contains(" 10.00% ") && row.contains("~4,607") && shown.contains(" armed % "),
+        "{shown}"
+    );
     press(&mut model, KeyCode::Char('c'));
     let sampled = model.figures().expect("numbers").report.functions[0].sampled;
     let sampled = sampled.expect("it was armed for a part");

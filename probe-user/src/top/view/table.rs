@@ -32,7 +32,7 @@ pub(super) fn lines(model: &Model, width: usize, height: usize) -> Vec<Line<'sta
     let first = part.start;
     let visible = &rows[part];
     let layout = Layout::new(model, figures, visible, width);
-    let labels = visible.iter().map(|&place| names::label(&figures.report.functions[place]));
+    let labels = visible.iter().map(|&place| names::bare(&figures.report.functions[place]));
     let labels = shorten_all(&labels.collect::<Vec<_>>(), layout.name);
     let mut lines = vec![layout.headings(model)];
     for (at, (&place, name)) in visible.iter().zip(&labels).enumerate() {
@@ -54,7 +54,7 @@ struct Layout {
 
 impl Layout {
     fn new(model: &Model, figures: &Figures, visible: &[usize], width: usize) -> Self {
-        let columns = shown(width, model.sort.column);
+        let columns = shown(width, model.sort.column, model.is_sampled());
         let texts = |&column: &TopColumn| -> Vec<String> {
             visible.iter().map(|&place| cell(model, figures, column, place)).collect()
         };
@@ -89,7 +89,7 @@ impl Layout {
         (at, place, name): (usize, usize, &str),
         is_selected: bool,
     ) -> Line<'static> {
-        let label = names::label(&figures.report.functions[place]);
+        let label = names::bare(&figures.report.functions[place]);
         let mark = if is_selected { MARK } else { ' ' };
         let idle = figures.report.functions[place].calls == 0;
         let tone =

@@ -2,6 +2,7 @@
 //!
 //! Views choose the rows and columns. The forms are here, so that they are the same in all views.
 
+pub(crate) mod armed;
 pub(crate) mod forest;
 pub(crate) mod grid;
 pub(crate) mod net;

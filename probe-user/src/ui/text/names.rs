@@ -3,6 +3,7 @@
 //! Arguments go first, then template parameters, then characters in the middle. The start of a name
 //! tells where the function lives, and the end what it does.
 
+use crate::ui::table::armed;
 use ctrace_core::{
     function::{FunctionKind, qualified},
     report::{FunctionReport, render::clean::clean},
@@ -10,12 +11,16 @@ use ctrace_core::{
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Returns a function's name for tables: a marker with its group, a USDT probe with its provider.
-/// The armed share of the time follows if it is not all, in brackets that no shortening takes for
-/// parameters.
+pub(crate) fn bare(function: &FunctionReport) -> String {
+    clean(&function.qualified()).into_owned()
+}
+
+/// Returns the same for a place that has no column of the armed share of the time: that follows if it is not
+/// all, in brackets that no shortening takes for parameters.
 pub(crate) fn label(function: &FunctionReport) -> String {
-    let name = clean(&function.qualified()).into_owned();
+    let name = bare(function);
     match function.sampled {
-        Some(sampled) => format!("{name} [armed {:.1} %]", sampled.armed_percent),
+        Some(sampled) => format!("{name} [armed {}]", armed::percent(sampled.armed_percent)),
         None => name,
     }
 }

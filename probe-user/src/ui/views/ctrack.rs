@@ -4,13 +4,14 @@
 use super::{Context, center_range};
 use crate::ui::notes::head;
 use crate::ui::output::style::Tone;
+use crate::ui::table::armed;
 use crate::ui::table::grid::{self, ColumnGroup, GridColumn};
 use crate::ui::table::number::{Heading, column, columns};
 use crate::ui::table::place;
 use crate::ui::table::row_names::RowNames;
 use crate::ui::table::stack::{self, Section};
 use crate::ui::text;
-use crate::ui::text::names::label;
+use crate::ui::text::names::bare;
 use crate::ui::text::units::{Digits, counted};
 use ctrace_core::report::ctrack::number;
 use ctrace_core::report::render::rows;
@@ -87,8 +88,8 @@ impl<'a> Rows<'a> {
         let known = numbers.filter_map(|row| Some((row.of(&context.report.functions)?, row)));
         let (functions, numbers): (Vec<_>, Vec<_>) = known.unzip();
         let name = |f: &FunctionReport| match f.untimed {
-            0 => label(f),
-            _ => format!("{} {MARK}", label(f)),
+            0 => bare(f),
+            _ => format!("{} {MARK}", bare(f)),
         };
         Self { names: RowNames::of(&functions, name), functions, numbers }
     }
@@ -134,6 +135,7 @@ fn summary_columns(context: &Context<'_>, rows: &Rows<'_>, layout: &Layout) -> V
         groups.push(ColumnGroup::untitled(vec![file]));
         numbers.extend(place::line_column(&rows.functions));
     }
+    numbers.extend(armed::column(&rows.functions));
     let (low, high) = center_range(context.report);
     let headings = [
         ("calls", number("calls")),
@@ -155,7 +157,11 @@ fn details(context: &Context<'_>, rows: &Rows<'_>) -> String {
         format!("center[{low}-{high}]%"),
         format!("slowest[{high}-100]%"),
     ];
-    let sums = |digits| vec![ColumnGroup::untitled(columns(&SUMS, &rows.numbers, digits))];
+    let sums = |digits| {
+        let armed = armed::column(&rows.functions).into_iter();
+        let all = armed.chain(columns(&SUMS, &rows.numbers, digits));
+        vec![ColumnGroup::untitled(all.collect())]
+    };
     let groups = |digits| -> Vec<ColumnGroup> {
         let made: [Vec<GridColumn>; 3] = [
             columns(&FASTEST, &rows.numbers, digits),

@@ -5,11 +5,12 @@ use super::super::text;
 use super::{Context, center_range};
 use crate::ui::notes::marks::Marks;
 use crate::ui::output::style::Tone;
+use crate::ui::table::armed;
 use crate::ui::table::grid::{Cell, ColumnGroup, GridColumn};
 use crate::ui::table::number::{self, Heading, columns, is_in_any, is_something, text as text_of};
 use crate::ui::table::row_names::RowNames;
 use crate::ui::table::stack::{self, Section};
-use crate::ui::text::names::label;
+use crate::ui::text::names::bare;
 use crate::ui::text::units::{ABSENT, Digits};
 use ctrace_core::report::FunctionReport;
 use ctrace_core::report::numbers::{Unit, number};
@@ -57,12 +58,14 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let report = context.report;
     let rows = rows::functions(report, context.selection);
     let list: Vec<&FunctionReport> = rows.indices.iter().map(|&i| &report.functions[i]).collect();
-    let names = RowNames::of(&list, label);
+    let names = RowNames::of(&list, bare);
     let marks = Marks::of(report);
     let sections_of = |digits| {
         let mut sections = sections(context, &list, digits);
-        if let Some(letters) = marks.column(&rows.indices) {
-            sections[0].insert(0, ColumnGroup::untitled(vec![letters]));
+        let first = marks.column(&rows.indices).into_iter().chain(armed::column(&list));
+        let first: Vec<GridColumn> = first.collect();
+        if !first.is_empty() {
+            sections[0].insert(0, ColumnGroup::untitled(first));
         }
         sections
     };

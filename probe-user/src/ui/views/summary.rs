@@ -4,6 +4,7 @@ use super::{Context, ViewOptions};
 use crate::ui::notes::head;
 use crate::ui::notes::marks::Marks;
 use crate::ui::output::style::{Style, Tone};
+use crate::ui::table::armed;
 use crate::ui::table::grid::{self, Cell, ColumnGroup, GridColumn};
 use crate::ui::table::net;
 use crate::ui::table::number::cell;
@@ -227,7 +228,7 @@ pub(crate) fn sheet(report: &Report, top: usize) -> Sheet {
     let columns = || groups.iter().flat_map(|group| &group.columns);
     let text = |column: &GridColumn, row: usize| column.cells[row].text.clone();
     let row = |(row, &at): (usize, &usize)| SheetRow {
-        name: names::label(&report.functions[at]),
+        name: names::bare(&report.functions[at]),
         marks: marks.letters(at),
         numbers: columns().map(|column| text(column, row)).collect(),
     };
@@ -322,7 +323,7 @@ fn table(
     net: bool,
 ) -> (String, Option<String>) {
     let list: Vec<&FunctionReport> = rows.iter().map(|&at| &context.report.functions[at]).collect();
-    let names = RowNames::of(&list, names::label);
+    let names = RowNames::of(&list, names::bare);
     let works: Vec<bool> = rows.iter().map(|&at| !marks.hardly_works(at)).collect();
     let letters = marks.column(rows);
     let longest = names.width(stack::name_column(&RowNames::default(), 0).width());
@@ -365,7 +366,8 @@ fn columns_of(
     layout: &Layout,
     net: bool,
 ) -> Vec<ColumnGroup> {
-    let mut all: Vec<GridColumn> = letters.cloned().into_iter().collect();
+    let mut all: Vec<GridColumn> =
+        letters.cloned().into_iter().chain(armed::column(list)).collect();
     let numbers = numbers.iter().filter(|it| it.least <= layout.numbers);
     all.extend(
         numbers.map(|it| GridColumn::right(it.heading, list.iter().map(|row| it.cell(row, net)))),
