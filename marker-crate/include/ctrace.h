@@ -924,13 +924,25 @@ CTRACE_INLINE_ uint64_t ctrace_float_(double value) {
                                             CTRACE_TYPE_(value) == 2), 0)))
 #define CTRACE_FRAME_(more, name, group, field)                                                        \
     ((void)CTRACE_ENTER_(4 | (more) | CTRACE_FRAME_SHAPE_ << 8, name, group, field))
+/* Parentheses keep a compiler from further errors where the format is no literal. */
 #define CTRACE_MESSAGE_(more, level, group, field, ...)                                                \
-    ((void)CTRACE_ENTER_BY_(12 | (more) | 1 << 8 | (level) << 16, CTRACE_ONE_(__VA_ARGS__) "\0message:str", group, \
-                            field, (CTRACE_IS_TEXT_(CTRACE_ONE_(__VA_ARGS__))                          \
+    (CTRACE_NEEDS_LITERAL_(CTRACE_ONE_(__VA_ARGS__)),                                                  \
+     (void)CTRACE_ENTER_BY_(12 | (more) | 1 << 8 | (level) << 16, (CTRACE_ONE_(__VA_ARGS__) "\0message:str"), \
+                            group, field, (CTRACE_IS_TEXT_(CTRACE_ONE_(__VA_ARGS__))                   \
                                         ? ctrace_c1_text(ctrace_site_, ctrace_sp_, CTRACE_ONE_(__VA_ARGS__), \
                                                          sizeof(CTRACE_ONE_(__VA_ARGS__)) - 1)         \
                                         : ctrace_c1_message(ctrace_site_, ctrace_sp_, __VA_ARGS__),    \
                                     0)))
+/* Says what is wrong with a format, before the compiler tells what it makes of that. */
+#if !defined(__cplusplus)
+#define CTRACE_NEEDS_LITERAL_(format)                                                                  \
+    ((void)__extension__({ _Static_assert(__builtin_constant_p(format), CTRACE_NO_LITERAL_); 0; }))
+#else
+#define CTRACE_NEEDS_LITERAL_(format)                                                                  \
+    ((void)__extension__({ static_assert(__builtin_constant_p(format), CTRACE_NO_LITERAL_); 0; }))
+#endif
+#define CTRACE_NO_LITERAL_                                                                             \
+    "the format of a CTRACE_MESSAGE must be a string literal: write CTRACE_MESSAGE(\"%s\", text)"
 /* Whether a format is its text. The compiler knows that if it optimises. */
 #define CTRACE_IS_TEXT_(format) (sizeof(format) <= CTRACE_LONGEST_TEXT_ && !__builtin_strchr(format, '%'))
 

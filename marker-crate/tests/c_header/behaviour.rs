@@ -207,6 +207,20 @@ fn locks() {
     }
 }
 
+/// Compilers tell much about what a macro makes of it: the first that they tell is what is wrong.
+#[test]
+fn a_format_that_is_no_literal_is_told_first() {
+    for (compiler, language, _) in COMPILERS.iter().filter(|it| there(it.0)) {
+        let (build, flags) = (Build::new(), &[*language, &["-c"][..]]);
+        let (mut command, _) = build.command(compiler, flags, &["no_literal.c"], "no_literal.o");
+        let output = command.env("LC_ALL", "C").output().expect("the compiler runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        let first = told.lines().find(|line| line.contains("error")).unwrap_or_default();
+        let reason = "the format of a CTRACE_MESSAGE must be a string literal";
+        assert!(!output.status.success() && first.contains(reason), "{compiler}: {told}");
+    }
+}
+
 /// The limits in the header tell it.
 #[test]
 fn only_a_message_with_arguments_takes_much_of_the_stack() {
