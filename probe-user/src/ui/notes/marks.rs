@@ -84,7 +84,8 @@ impl Mark {
                 "only its calls that meet a condition (--where) are in the numbers"
             }
             Self::Unseen => {
-                "the ends of some calls were not seen: they count up to the last event before"
+                "some calls ended unseen: total and self have them up to the last event before, mean, percentiles \
+                 and max do not"
             }
             Self::MostlyProbes => "mostly the cost of probes: it is faster untraced",
             Self::OthersSelf => {

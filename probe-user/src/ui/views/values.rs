@@ -13,6 +13,8 @@ use ctrace_core::report::{ByValue, UNREADABLE, ValueCalls};
 /// Values shown without `--top`.
 pub(super) const TOP: usize = 20;
 const TITLE: &str = "Values: ";
+/// Said where a total is not explained by the mean.
+const UNSEEN: &str = "Some calls ended unseen: total has them up to the last event before, mean, percentiles and max do not.";
 /// The least width of a value.
 const LEAST_ROOM: usize = 12;
 
@@ -76,8 +78,19 @@ fn of(context: &Context<'_>, table: &ByValue) -> String {
         ),
         false => String::new(),
     };
+    let unseen = match rows.iter().any(|(_, _, of)| has_unseen(of)) {
+        true => text::paragraph(UNSEEN, Tone::Dim, context.style),
+        false => String::new(),
+    };
     title
         + &grid::draw(&[&numbers, &values])
         + &context.left_out(chosen.left_out, "value", "values")
+        + &unseen
         + &unsure
+}
+
+/// Returns whether calls without a duration are a tenth of the total or more.
+fn has_unseen(of: &ValueCalls) -> bool {
+    let timed = of.mean_ns.map_or(0, |mean| mean.0.saturating_mul(of.timed));
+    of.timed < of.calls && of.total_ns.0.saturating_sub(timed) > of.total_ns.0 / 10
 }
