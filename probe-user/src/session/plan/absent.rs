@@ -1,12 +1,9 @@
 //! Functions that lack what is asked of them: a value by its name, or what a condition needs. A pattern
 //! may match a thousand functions: they get one note together.
 
-use crate::ui::text::units::count;
+use super::by_reason::ByReason;
 use ctrace_core::report::render::clean::clean;
 use std::{collections::BTreeMap, fmt};
-
-/// Functions that a note names.
-const NAMED: usize = 3;
 
 /// A value or a condition that is asked of functions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,11 +30,9 @@ pub(super) struct Absent(BTreeMap<(usize, Requirement), Lack>);
 
 #[derive(Default)]
 struct Lack {
-    /// The number of functions that have the value, and of those that lack it.
+    /// The number of functions that have the value.
     have: u64,
-    lack: u64,
-    first: Vec<String>,
-    why: Option<String>,
+    lack: ByReason,
 }
 
 impl Absent {
@@ -56,11 +51,7 @@ impl Absent {
                 Some(found)
             }
             Err(why) => {
-                lack.lack += 1;
-                if lack.first.len() < NAMED {
-                    lack.first.push(function.to_owned());
-                }
-                lack.why.get_or_insert_with(|| why.to_string());
+                lack.lack.add(function, why.to_string());
                 None
             }
         }
@@ -70,20 +61,15 @@ impl Absent {
     pub(super) fn take(&mut self) -> Lacking {
         let mut all = Lacking::default();
         for ((_, wanted), lack) in std::mem::take(&mut self.0) {
-            let Some(why) = lack.why else { continue };
-            let first = lack.first.join(", ");
-            let functions = match lack.lack {
-                few if few <= NAMED as u64 => first,
-                more => format!("{} functions, such as {first}", count(more)),
-            };
+            let Some(functions) = lack.lack.tell() else { continue };
             match wanted {
                 Requirement::Value(name) => {
-                    let note = format!("`{}` is not read in {functions}: {why}", clean(&name));
+                    let note = format!("`{}` is not read in {functions}", clean(&name));
                     let list = if lack.have == 0 { &mut all.of_all } else { &mut all.of_some };
                     list.push(note);
                 }
                 Requirement::Condition(text) => all.not_traced.push(format!(
-                    "not traced, because `{}` cannot be asked: {functions}: {why}",
+                    "not traced, because `{}` cannot be asked: {functions}",
                     clean(&text)
                 )),
             }

@@ -1,20 +1,16 @@
 //! Functions in a plan: the places that carry a probe, and the values read there.
 
 use super::{
-    Plan, Planned, Planner, Refused, Sites, absent::Lacking, call_values::InObject,
-    inlined_names::InlinedNames, placer::info,
+    Plan, Planned, Planner, Refused, Sites, absent::Lacking, by_reason::ByReason,
+    call_values::InObject, inlined_names::InlinedNames, placer::info,
 };
 use crate::target::{
     object::{Object, symbols::Function},
     select::{SelectError, Selection},
 };
-use crate::ui::text;
 use anyhow::bail;
 use ctrace_core::{function::ExitSeen, report::render::clean::clean};
 use std::sync::Arc;
-
-/// Functions without their values that are named.
-const MOST_NAMED: usize = 5;
 
 impl Planner {
     /// Returns the number of functions that lose their ends because the table of indirect jumps is
@@ -80,7 +76,7 @@ impl Planner {
                 "the values of functions of {name} are not read: Go passes them in its own way"
             ));
         }
-        let mut unread = Vec::new();
+        let mut unread = ByReason::default();
         for (function, asked) in functions {
             let asked = asked.iter().copied();
             let asked = asked.filter(|number| has_values || !self.values.shows(*number));
@@ -101,19 +97,16 @@ impl Planner {
                 Err(why) => {
                     let name = self.naming.of(function).name;
                     if !asked.is_empty() {
-                        unread.push((clean(&name).into_owned(), why.to_string()));
+                        unread.add(&clean(&name), why.to_string());
                     }
                     plan.refused.push(Refused { name, object: Arc::clone(object.name()), why });
                 }
             }
         }
         // Who asks for the values of a function looks for its row.
-        let (names, whys): (Vec<String>, Vec<String>) = unread.into_iter().unzip();
-        if let Some(why) = whys.first() {
-            let verb = if names.len() == 1 { "is" } else { "are" };
-            let names = text::first_few(MOST_NAMED, &names);
-            plan.notes.push(format!("{names} {verb} not traced with values: {why}"));
-        }
+        let told = unread.tell();
+        plan.notes
+            .extend(told.map(|told| format!("not traced, although values are asked for: {told}")));
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 
 mod absent;
 pub(crate) mod again;
+mod by_reason;
 pub(crate) mod call_values;
 mod conditions;
 mod functions;
