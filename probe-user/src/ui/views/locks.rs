@@ -15,6 +15,10 @@ use ctrace_core::units::Nanos;
 const TOP: usize = 20;
 /// Columns to leave out where there is no room, the least useful first.
 const DROPPED: [&str; 5] = ["held mean", "mean", "unknown", "held max", "p99"];
+/// Told below who waits and for whom: the second time is not a part of the first.
+const KEPT: &str = "waited: the calls that waited, from entry to return. kept waiting: only the part of all waits in \
+                    which a call from there held the lock. In the rest others held it or nobody did, while \
+                    threads woke up and probes ran.";
 /// Told where there is no lock.
 const NONE: &str = "No lock was used, as far as it was seen: --locks traces the locks of libc.\n";
 /// The width that a lock's name should have, and the least.
@@ -129,7 +133,10 @@ fn callers(context: &Context<'_>, shown: &[&LockReport]) -> String {
         GridColumn::left("holds it meanwhile", shown.iter().map(|lock| name(lock.holder()))),
         GridColumn::right("kept waiting", shown.iter().map(kept)),
     ]);
-    "\n".to_owned() + &text::title("Who waits, and for whom") + &grid::draw(&[&group])
+    "\n".to_owned()
+        + &text::title("Who waits, and for whom")
+        + &grid::draw(&[&group])
+        + &text::paragraph(KEPT, Tone::Dim, context.style)
 }
 
 /// Returns what is to be known about these numbers.
