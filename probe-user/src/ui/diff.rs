@@ -27,6 +27,9 @@ const TOP_PATHS: usize = 20;
 const PATH_ROOM: usize = 64;
 /// The verdict on noise so strong that both a half and a double are possible.
 const CANNOT_TELL: &str = "cannot tell";
+/// Behind the verdicts on recordings that cannot tell the machine from the program.
+const ONE_A_SIDE: &str = " (one recording a side: it may be the machine; run it again, or give several, \
+                          diff a1 a2 -- b1 b2)";
 /// The number of functions named in a failed comparison.
 const NAMED: usize = 5;
 
@@ -99,7 +102,14 @@ pub(super) fn sentence(diff: &Diff) -> String {
     let rest = rest.chain([(one_sided, "on one side only")]).filter(|(n, _)| *n > 0);
     let parts = always.into_iter().map(|word| (of(word), word)).chain(rest);
     let parts: Vec<String> = parts.map(|(n, word)| format!("{} {word}", count(n as u64))).collect();
-    parts.join(", ")
+    let is_judged = always.into_iter().any(|word| of(word) > 0);
+    parts.join(", ") + if is_judged && is_one_a_side(diff) { ONE_A_SIDE } else { "" }
+}
+
+/// Returns whether a side is a single recording, and the other side is of another one: then a change of
+/// the machine looks like one of the program.
+fn is_one_a_side(Diff { old, new, .. }: &Diff) -> bool {
+    [old, new].iter().any(|side| side.files.len() == 1) && old.files != new.files
 }
 
 /// Returns the verdict on a change in words.
