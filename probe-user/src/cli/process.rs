@@ -17,7 +17,7 @@ pub(crate) struct ProcessArgs {
     /// The running process: a PID, a name, a systemd unit, or the path of its program
     #[arg(short, long, value_name = "PROCESS", value_parser = ProcessName::parse)]
     pub pid: Vec<ProcessName>,
-    /// The process that runs this program file. A glob means all that run such a file
+    /// The process that runs this program file. A glob, or --follow, means all that run such a file
     #[arg(
         long,
         value_name = "PATH",

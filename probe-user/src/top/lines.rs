@@ -5,6 +5,7 @@ use crate::top::{
     data::{compare::NumberChange, figures::Figures},
     model::{Basis, Model, columns::TopColumn},
 };
+use crate::ui::notes::head::others;
 use crate::ui::{
     loss_line,
     text::units::{ABSENT, Digits, counted, time},
@@ -24,7 +25,7 @@ pub(super) fn title(model: &Model) -> String {
         title = clean(exe).into_owned();
     }
     if let Some(pid) = target.pid {
-        title += &format!(" · pid {}", pid.0);
+        title += &format!(" · pid {}{}", pid.0, others(&figures.report));
     }
     title
 }

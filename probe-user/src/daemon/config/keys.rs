@@ -164,7 +164,8 @@ pub(crate) const TARGET: [Key<Target>; 54] = [
         "[]",
         "Processes that run this program: a path, also of a link to it, or a glob (`**` for any \
          folders). This and the next six say which processes; all that are given must be so, of \
-         several values one.",
+         several values one. A server that forks needs `follow` as well: else each of its processes \
+         is traced by itself.",
         |c, v| Ok(c.matching.exe = paths(v)?),
     )
     .example(r#""/usr/bin/redis-server""#),

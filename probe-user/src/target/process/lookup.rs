@@ -32,7 +32,7 @@ pub(crate) enum LookupError {
     #[error("no process {is}{}; {remedy}", close_to(.nearest))]
     None { is: String, nearest: Vec<String>, remedy: String },
     #[error(
-        "{count} processes {are}: give the PID of one; attach, record, top and trace take all of them with --follow"
+        "{count} processes {are}: with --follow, attach, record, top and trace take all of them together; or give the PID of one"
     )]
     Several {
         are: String,

@@ -13,6 +13,7 @@ use ctrace_core::report::{
     FunctionReport, PartReport, Report, TargetExit, TargetReport, UNREADABLE,
 };
 use ctrace_core::units::{Nanos, saturating_sum};
+use std::collections::HashSet;
 
 /// Returns the line that names the target; empty if nothing is known of it.
 pub(crate) fn target(report: &Report, style: &Style) -> String {
@@ -28,13 +29,23 @@ pub(crate) fn target(report: &Report, style: &Style) -> String {
         parts.push(clean(exe).into_owned());
     }
     if let Some(pid) = target.pid {
-        parts.push(format!("pid {}", pid.0));
+        parts.push(format!("pid {}{}", pid.0, others(report)));
     }
     parts.extend(target.exit.map(ending));
     if parts.is_empty() {
         return String::new();
     }
     text::paragraph(&parts.join(" · "), Tone::Title, style) + "\n"
+}
+
+/// Tells how many processes besides the first one have threads in the report.
+pub(crate) fn others(report: &Report) -> String {
+    let processes: HashSet<_> = report.threads.iter().map(|thread| thread.pid).collect();
+    let others = processes.iter().filter(|pid| Some(**pid) != report.target.pid).count() as u64;
+    match others {
+        0 => String::new(),
+        n => format!(" and {}", counted(n, "other process", "other processes")),
+    }
 }
 
 /// Returns the program's file, if a link of another name started it.
