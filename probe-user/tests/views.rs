@@ -221,6 +221,28 @@ fn values_beside_calls() {
     check("beside_calls_of_all_types", &with_values_of_all_types(), &options, &FILE);
 }
 
+/// Several tables share the rows of one, and few calls stand beside them. JSON has all.
+#[test]
+fn tables_of_values_share_their_rows() {
+    let mut report = with_values();
+    let table = report.values[0].clone();
+    let row = |at: i64| OneValue { value: Value::Signed(7_000 + at), of: table.rows[0].of };
+    let of = |rows: i64| ByValue { rows: (0..rows).map(row).collect(), ..table.clone() };
+    let point = report.points.first[0].clone();
+    report.points.first = vec![point; 9];
+    report.values = vec![of(20), of(20), of(8), of(20)];
+    let views = ["values", "calls"].map(|name| name.parse().expect("a view"));
+    let options = ViewOptions { views: views.to_vec(), ..ViewOptions::default() };
+    let shown = |options: &ViewOptions| {
+        let text = sound(&report, options, &WIDE);
+        let values = text.lines().filter(|line| line.contains("  70")).count();
+        (values, text.lines().filter(|line| line.contains("arg0=-1500")).count())
+    };
+    // Five of each, and the eight that are not many more.
+    assert_eq!(shown(&options), (23, 3));
+    assert_eq!(shown(&ViewOptions { top: Some(12), ..options }), (44, 9));
+}
+
 #[test]
 fn default_views() {
     check("default_120", &fixture::typical(), &ViewOptions::default(), &WIDE);

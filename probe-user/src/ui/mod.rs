@@ -85,7 +85,13 @@ pub fn render_table(
             out.push('\n');
         }
     }
-    for note in notes_below(report, options, called).iter().filter(|line| is_new(line)) {
+    let notes = notes_below(report, options, called).into_iter().filter(is_new).collect();
+    // After `top` nothing else can be asked for.
+    let notes = match options.fixed || views.iter().any(|view| view.view().name == "detail") {
+        true => notes,
+        false => notes::few::few(notes, style),
+    };
+    for note in &notes {
         out += &text::paragraph(note, Tone::Plain, style);
     }
     if out.ends_with("\n\n") && !is_new(&loss_line(&report.loss)) {

@@ -3,8 +3,8 @@
 
 use super::{FILE, fixture};
 use ctrace_core::report::RunningBefore;
-use ctrace_core::units::Nanos;
-use ctrace_user::testing::ui::{ViewOptions, render_csv, render_interval_csv, render_table};
+use ctrace_core::units::{Nanos, Pid};
+use ctrace_user::testing::ui::{Style, ViewOptions, render_csv, render_interval_csv, render_table};
 
 #[test]
 fn what_ran_already_is_not_said_to_be_idle() {
@@ -58,6 +58,50 @@ fn the_file_behind_a_link_is_told() {
     report.target.program = Some("server".to_owned());
     let beside = "./server --port 8080 · /srv/bin/server-2 · pid 4711 · exited with 0".to_owned();
     assert_eq!(head(&report), Some(beside));
+}
+
+/// The heading names the first process, and counts those whose threads are in the report with it.
+#[test]
+fn the_heading_counts_the_other_processes() {
+    let mut report = fixture::typical();
+    let head = |report: &ctrace_core::report::Report| {
+        let text = render_table(report, &ViewOptions::default(), &FILE).expect("it can be shown");
+        text.lines().next().map(str::to_owned)
+    };
+    let thread = report.threads[0].clone();
+    for (pid, told) in [
+        (4800, "pid 4711 and 1 other process ·"),
+        (4801, "pid 4711 and 2 other processes ·"),
+        (4801, "pid 4711 and 2 other processes ·"),
+    ] {
+        report.threads.push(ctrace_core::report::ThreadReport { pid: Pid(pid), ..thread.clone() });
+        let head = head(&report).expect("a line");
+        assert!(head.contains(told), "{head}");
+    }
+}
+
+/// Many notes would push the table away: those of one kind are one, and of many lines some are counted.
+#[test]
+fn notes_take_few_lines_unless_details_are_asked_for() {
+    let mut report = fixture::typical();
+    report.notes = (0..30)
+        .map(|at| format!("the result of call_{at} is not read, as its end is not seen"))
+        .chain((0..30).map(|at| format!("fact {at}")))
+        .collect();
+    let narrow = Style { width: Some(80), ..FILE };
+    let render = |views: &[&str]| {
+        let views = views.iter().map(|view| view.parse().expect("a view")).collect();
+        let options = ViewOptions { views, ..ViewOptions::default() };
+        render_table(&report, &options, &narrow).expect("it can be shown")
+    };
+    let few = render(&["summary"]);
+    let told = few.lines().skip_while(|line| !line.contains("fact") && !line.contains("call_0"));
+    assert!(told.count() < 12, "{few}");
+    assert!(few.contains("fact 29") && !few.contains("fact 12"), "{few}");
+    assert!(few.contains("more notes: --view detail"), "{few}");
+    let all = render(&["summary", "detail"]);
+    assert!((0..30).all(|at| all.contains(&format!("fact {at}\n"))), "{all}");
+    assert!((0..30).all(|at| all.contains(&format!("call_{at} "))), "{all}");
 }
 
 /// Where a wildcard chose many, what the user named stands before them.

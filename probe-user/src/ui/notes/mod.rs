@@ -2,6 +2,7 @@
 //! filtered or followed.
 
 pub(crate) mod exported;
+pub(crate) mod few;
 pub(crate) mod head;
 pub(crate) mod loss;
 pub(crate) mod marks;

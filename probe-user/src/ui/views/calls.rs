@@ -1,6 +1,6 @@
 //! The slowest calls, each with the calls inside it: the outlier and its reason.
 
-use super::{Context, points};
+use super::{Context, Needs, ViewName, points};
 use crate::ui::output::style::Tone;
 use crate::ui::table::forest::{self, Forest, TreeLine};
 use crate::ui::table::grid::{self, ColumnGroup, GridColumn};
@@ -10,12 +10,13 @@ use crate::ui::text::path;
 use crate::ui::text::units::{Digits, count, counted, time};
 use ctrace_core::goroutines::{common_name, id_beside_name};
 use ctrace_core::report::render::clean::clean;
-use ctrace_core::report::render::rows;
+use ctrace_core::report::render::rows::{self, RowChoice};
 use ctrace_core::report::{CallReport, InsideReport};
 use ctrace_core::units::Tid;
 
-/// Calls shown without `--top`.
+/// Calls shown without `--top`, and those beside tables of values.
 pub(super) const TOP: usize = 10;
+const BESIDE_VALUES: usize = 3;
 /// The limit of rows inside a call.
 const INSIDE: usize = 16;
 /// The lines above the rows of a table: the headings and a rule.
@@ -24,7 +25,9 @@ const HEADINGS: usize = 2;
 pub(super) fn draw(context: &Context<'_>) -> String {
     let report = context.report;
     let calls = report.slowest_calls.as_deref().unwrap_or_default();
-    let rows = rows::calls(report, context.selection);
+    let few = is_beside_values(context).then_some(BESIDE_VALUES);
+    let top = context.selection.top.or(few);
+    let rows = rows::calls(report, &RowChoice { top, ..context.selection.clone() });
     let mut out = String::new();
     if !calls.is_empty() || report.points.is_empty() {
         out += &text::title("Slowest calls");
@@ -46,12 +49,29 @@ pub(super) fn draw(context: &Context<'_>) -> String {
             out += &points::draw(context, &call.points, call.start_ns, false);
         }
     }
+    if few.is_some() {
+        out += &context.left_out(rows.left_out, "slow call", "slow calls");
+    }
     if !report.points.is_empty() {
         out += if calls.is_empty() { "" } else { "\n" };
         out += &text::title("First calls with values");
-        out += &points::draw(context, &report.points, report.start_ns, true);
+        out += &match few {
+            Some(most) => {
+                let mut first = report.points.clone();
+                first.more += first.first.len().saturating_sub(most) as u64;
+                first.first.truncate(most);
+                points::draw(context, &first, report.start_ns, true)
+            }
+            None => points::draw(context, &report.points, report.start_ns, true),
+        };
     }
     out
+}
+
+/// Returns whether tables of values take most of the screen, and the reader has not said how many rows to show.
+fn is_beside_values(context: &Context<'_>) -> bool {
+    let shows_values = |view: &ViewName| view.view().needs == Needs::Values;
+    context.selection.top.is_none() && context.options.views.iter().any(shows_values)
 }
 
 /// Returns the number of the innermost shown call that encloses this one.

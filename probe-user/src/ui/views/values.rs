@@ -7,19 +7,28 @@ use crate::ui::text;
 use crate::ui::text::names;
 use crate::ui::text::units::{Digits, count, counted, maybe_time, time};
 use ctrace_core::report::render::clean::clean;
-use ctrace_core::report::render::rows;
+use ctrace_core::report::render::rows::{self, RowChoice};
 use ctrace_core::report::{ByValue, UNREADABLE, ValueCalls};
 
-/// Values shown without `--top`.
+/// Values shown without `--top`, by all tables together, and by each at least.
 pub(super) const TOP: usize = 20;
+const LEAST: usize = 5;
+/// The number of rows for which no table is cut.
+const NEARLY: usize = 3;
 const TITLE: &str = "Values: ";
 /// Said where a total is not explained by the mean.
-const UNSEEN: &str = "Some calls ended unseen: total has them up to the last event before, mean, percentiles and max do not.";
+const UNSEEN: &str = "Some calls ended unseen: total has them up to the last event before, mean, percentiles \
+                      and max do not.";
 /// The least width of a value.
 const LEAST_ROOM: usize = 12;
 
 pub(super) fn draw(context: &Context<'_>) -> String {
-    let tables = context.report.values.iter().map(|table| of(context, table));
+    let share = TOP.div_ceil(context.report.values.len().max(1)).max(LEAST);
+    let tables = context.report.values.iter().map(|table| {
+        let is_whole = table.rows.len() <= share + NEARLY;
+        let top = context.selection.top.or((!is_whole).then_some(share));
+        of(context, table, &RowChoice { top, ..context.selection.clone() })
+    });
     let tables: Vec<String> = tables.collect();
     if tables.is_empty() {
         return text::title("Values") + "No call has values: --arg, --ret and -u choose some.\n";
@@ -40,13 +49,13 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     tables.join("\n") + &without
 }
 
-fn of(context: &Context<'_>, table: &ByValue) -> String {
+fn of(context: &Context<'_>, table: &ByValue, selection: &RowChoice) -> String {
     let function = context.report.functions.get(table.function);
     let name = function.map_or_else(String::new, names::label);
     let name = format!("{name} by {}", clean(&table.name));
     let room = context.style.width.map_or(usize::MAX, |width| width.saturating_sub(TITLE.len()));
     let title = text::title(&format!("{TITLE}{}", names::shorten(&name, room)));
-    let chosen = rows::values(table, context.selection);
+    let chosen = rows::values(table, selection);
     let rows = chosen.indices.iter().map(|&row| &table.rows[row]);
     let mut rows: Vec<(String, Tone, ValueCalls)> =
         rows.map(|row| (row.value.to_string(), Tone::Name, row.of)).collect();
