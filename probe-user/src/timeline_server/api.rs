@@ -3,6 +3,7 @@
 use super::{
     answer::{as_json, refused},
     asked::Asked,
+    draft,
     params::Params,
     shown::{Shown, Source},
 };
@@ -10,11 +11,7 @@ use crate::{
     connections::http::Answer,
     ui::{text::names::plain, tone_of},
 };
-use ctrace_core::{
-    recording::replay::OwnThreads,
-    stop::Stop,
-    timeline::{About, Timeline},
-};
+use ctrace_core::{recording::replay::OwnThreads, stop::Stop, timeline::About};
 use hyper::StatusCode;
 use serde::Serialize;
 use std::sync::{Arc, atomic::Ordering};
@@ -42,6 +39,9 @@ struct AboutJson<'a> {
     has_points: bool,
     /// The functions that are marks between frames.
     frame_marks: Vec<usize>,
+    /// How far the calls were read, unless all were: what is shown is estimated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reading: Option<Reading>,
     #[serde(skip_serializing_if = "Option::is_none")]
     live: Option<LiveJson>,
 }
@@ -66,13 +66,13 @@ impl Api {
         let Some(source) = self.shown.now() else { return reading(0, 0) };
         let source = &*source;
         let answered = match source.timeline.get() {
-            None => Ok(still_reading(source)),
+            None => self.so_far(source, name, Params(query), stop),
             Some(Err(error)) => Err(error.to_string()),
             Some(Ok(timeline)) => {
                 let asked =
                     Asked { recording: &source.recording, timeline, params: Params(query), stop };
                 match name {
-                    "about" => Ok(self.about(source, timeline)),
+                    "about" => Ok(self.about(source, timeline.about(&source.recording), None)),
                     "picture" => self.threads.run(|| asked.picture()),
                     "call" => self.threads.run(|| asked.call()),
                     "report" => asked.report(),
@@ -90,9 +90,28 @@ impl Api {
         answered.unwrap_or_else(|why| refused(StatusCode::BAD_REQUEST, format!("{why}\n")))
     }
 
-    fn about(&self, source: &Source, timeline: &Timeline) -> Answer {
+    /// Answers before all calls were read.
+    fn so_far(
+        &self,
+        source: &Source,
+        name: &str,
+        params: Params<'_>,
+        stop: &Stop,
+    ) -> Result<Answer, String> {
+        match (source.draft(), name) {
+            (Some(draft), "about") => {
+                let about = draft.about(&source.recording);
+                Ok(self.about(source, about, Some(Reading::of(source))))
+            }
+            (Some(draft), "picture") => {
+                self.threads.run(|| draft::picture(source, &draft, &params, stop))
+            }
+            _ => Ok(still_reading(source)),
+        }
+    }
+
+    fn about(&self, source: &Source, about: About, reading: Option<Reading>) -> Answer {
         let recording = &source.recording;
-        let about = timeline.about(recording);
         let own = |at: usize| recording.functions().get(at).and_then(|info| info.colour);
         let functions = about.functions.iter().enumerate();
         let colours = functions.map(|(at, function)| tone_of(&function.name, own(at))).collect();
@@ -107,18 +126,31 @@ impl Api {
         let frame_marks = functions.filter(|(_, info)| info.marks_frames());
         let frame_marks = frame_marks.map(|(id, _)| id).collect();
         let files = &self.files;
-        as_json(&AboutJson { about, colours, short, files, has_points, frame_marks, live })
+        as_json(&AboutJson { about, colours, short, files, has_points, frame_marks, reading, live })
+    }
+}
+
+/// How many calls were read, and the number of all.
+#[derive(Serialize)]
+struct Reading {
+    read: u64,
+    calls: u64,
+}
+
+impl Reading {
+    fn of(source: &Source) -> Self {
+        Self { read: source.read.load(Ordering::Relaxed), calls: source.calls() }
     }
 }
 
 fn still_reading(source: &Source) -> Answer {
-    let all: u64 = source.recording.chunks().iter().map(|chunk| chunk.calls).sum();
-    reading(source.read.load(Ordering::Relaxed), all)
+    let Reading { read, calls } = Reading::of(source);
+    reading(read, calls)
 }
 
 /// Tells how many calls were read.
-pub(super) fn reading(read: u64, all: u64) -> Answer {
-    let mut answer = as_json(&serde_json::json!({ "read": read, "calls": all }));
+pub(super) fn reading(read: u64, calls: u64) -> Answer {
+    let mut answer = as_json(&Reading { read, calls });
     *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     answer
 }

@@ -4,7 +4,7 @@ use super::{
     answer::{BINARY, answer, as_json},
     call::{CallJson, NearJson},
     params::Params,
-    picture::{encode, stretch, time, view},
+    picture::{Next, encode, stretch, time, view},
     points::PointsJson,
     range::RangeJson,
 };
@@ -28,7 +28,7 @@ use serde_json::json;
 use std::ops::Range;
 
 /// Said to nobody.
-const STOPPED: &str = "the page does not wait for it any more";
+pub(super) const STOPPED: &str = "the page does not wait for it any more";
 
 pub(super) type Result<T> = std::result::Result<T, String>;
 
@@ -71,12 +71,13 @@ impl Asked<'_> {
         let view =
             if self.params.has("quick") { self.timeline.quick(&asked) } else { asked.clone() };
         let picture = self.timeline.picture(self.recording, &view, self.stop);
-        self.drawn(&view, view != asked, picture)
+        let next = if view == asked { Next::None } else { Next::Finer };
+        self.drawn(&view, next, picture)
     }
 
-    fn drawn(&self, view: &View, is_coarse: bool, picture: Option<Picture>) -> Result<Answer> {
+    fn drawn(&self, view: &View, next: Next, picture: Option<Picture>) -> Result<Answer> {
         let picture = picture.ok_or(STOPPED)?;
-        Ok(answer(BINARY, encode(&picture, view, is_coarse, self.start(), self.recording)))
+        Ok(answer(BINARY, encode(&picture, view, next, self.start(), self.recording)))
     }
 
     pub(super) fn call(&self) -> Result<Answer> {
@@ -156,7 +157,7 @@ impl Asked<'_> {
     pub(super) fn lit(&self) -> Result<Answer> {
         let (view, chosen) = (view(&self.params, self.start())?, self.chosen()?);
         let picture = self.timeline.picture_of(self.recording, &view, &chosen, self.stop);
-        self.drawn(&view, false, picture)
+        self.drawn(&view, Next::None, picture)
     }
 
     /// Answers with how long chosen calls took.

@@ -26,7 +26,7 @@ fn seen_by(script: &str, recording: Recording, find: &str) -> Option<(Served, Va
 }
 
 /// Opens a page that has the script at the end of one of its own.
-fn seen_in(
+pub(super) fn seen_in(
     own: &str,
     script: &str,
     find: &str,

@@ -1,6 +1,8 @@
 //! `ctrace ui`: serves the timeline of a recording, or of a session that goes on ([`shown`]), to a
 //! browser on this machine.
 //!
+//! A large recording is shown before all of its calls were read ([`draft`]).
+//!
 //! Whoever knows the address can read the recording, so it has a random token, and [`gate`] refuses
 //! all else: other tokens, other host names (DNS rebinding), requests from other pages. [`http`] has
 //! the limits on connections, [`api`] the answers ([`asked`]): pictures ([`picture`]), single calls
@@ -17,6 +19,9 @@ mod browser_tests;
 mod call;
 #[cfg(test)]
 mod compare_tests;
+mod draft;
+#[cfg(test)]
+mod draft_tests;
 #[cfg(test)]
 mod frames_tests;
 mod gate;
@@ -106,7 +111,10 @@ impl Server {
     pub(crate) fn start(recording: Recording, options: Options) -> anyhow::Result<Self> {
         let (source, api) = of_recording(recording, &options.files)?;
         let server = Self::new(Site::One(api), options)?;
-        spawn(move || source.build())?;
+        spawn(move || {
+            source.sketch();
+            source.build();
+        })?;
         Ok(server)
     }
 
@@ -123,8 +131,9 @@ impl Server {
         let site = Site::Two { old: old_api, new: new_api, verdicts: Arc::clone(&verdicts) };
         let server = Self::new(site, options)?;
         spawn(move || {
-            old.build();
-            new.build();
+            let both = [&old, &new];
+            both.iter().for_each(|source| source.sketch());
+            both.iter().for_each(|source| source.build());
             let [old_file, new_file] = files;
             verdicts.find((&old, old_file), (&new, new_file));
         })?;

@@ -20,7 +20,7 @@ macro_rules! file {
 }
 
 /// All files; the first is the page itself.
-const FILES: [PageFile; 23] = [
+const FILES: [PageFile; 24] = [
     file!("index.html", "text/html; charset=utf-8"),
     file!("style.css", "text/css; charset=utf-8"),
     file!("icon.svg", "image/svg+xml"),
@@ -41,6 +41,7 @@ const FILES: [PageFile; 23] = [
     file!("panel.js", SCRIPT),
     file!("pointer.js", SCRIPT),
     file!("points.js", SCRIPT),
+    file!("reading.js", SCRIPT),
     file!("rows.js", SCRIPT),
     file!("search.js", SCRIPT),
     file!("view.js", SCRIPT),

@@ -3,9 +3,11 @@
 //! All numbers are little endian. Times are 64-bit floating-point numbers: nanoseconds since the
 //! start, exact for 104 days. The other numbers have 32 bits. A picture is
 //!
-//! 1. a head: "CTP1", the level, the numbers of cells, of rows and of lost stretches, 1 if a finer
-//!    picture can be asked for, else 0, and the time at which the first cell begins (at byte 24);
-//! 2. for each lost stretch the first cell and the one behind the last;
+//! 1. a head: "CTP2", the level, the numbers of cells, of rows and of lost stretches, 1 if a finer
+//!    picture can be asked for, 2 if it will be as soon as all calls were read, else 0, the number of
+//!    stretches of which not all was read, a 0, and the time at which the first cell begins (at byte 32);
+//! 2. for each lost stretch the first cell and the one behind the last, and the same for those of which not
+//!    all was read;
 //! 3. for each row, in the order of the request: the numbers of its cells and of its spans, how many
 //!    calls it has no room for, a 0; the cells in three columns: place + share covered × 2^16 (in
 //!    255ths, rounded up) + ends × 2^24, function, count; a 0 if the number of cells is odd; the
@@ -56,6 +58,17 @@ pub(super) fn view(params: &Params<'_>, start: Nanos) -> Result<View, String> {
         rows.extend((first..=last).map(|depth| RowKey { thread: ThreadId(thread), depth }));
     }
     Ok(View::new(rows, stretch(params, start)?, params.number("pixels")?))
+}
+
+/// A picture that may come after this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// This one is as exact as it can be.
+    None = 0,
+    /// A finer one can be asked for.
+    Finer = 1,
+    /// There will be an exact one as soon as all calls were read.
+    Exact = 2,
 }
 
 struct Bytes(Vec<u8>);
@@ -110,20 +123,21 @@ fn since(time: u64, start: Nanos) -> f64 {
 pub(super) fn encode(
     picture: &Picture,
     view: &View,
-    is_coarse: bool,
+    next: Next,
     start: Nanos,
     recording: &Recording,
 ) -> Vec<u8> {
     let each = |row: &PictureRow| 24 + row.cells.len() * 12 + row.spans.len() * 24;
     let room = 64 + picture.rows.iter().map(each).sum::<usize>();
     let mut bytes = Bytes(Vec::with_capacity(room));
-    bytes.0.extend(b"CTP1");
+    bytes.0.extend(b"CTP2");
     let cells = (view.cells.end - view.cells.start) as u32;
     bytes.words([view.level, cells, picture.rows.len() as u32, picture.lost.len() as u32]);
-    bytes.words([u32::from(is_coarse)]);
+    bytes.words([next as u32, picture.unread.len() as u32, 0]);
     bytes.numbers([since(view.cells.start << view.level, start)]);
     let place = |at: u64| (at - view.cells.start) as u32;
-    picture.lost.iter().for_each(|lost| bytes.words([place(lost.start), place(lost.end)]));
+    let stretches = picture.lost.iter().chain(&picture.unread);
+    stretches.for_each(|of| bytes.words([place(of.start), place(of.end)]));
     picture.rows.iter().for_each(|row| bytes.row(row, view, start, recording));
     bytes.0
 }

@@ -4,33 +4,67 @@ use super::NoTimeline;
 use crate::session::keep::{live_calls::LiveLook, newest::Held};
 use ctrace_core::{
     recording::{End, Recording, Writer},
-    timeline::Timeline,
+    timeline::{Draft, Timeline},
 };
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, OnceLock, PoisonError, RwLock,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
+/// A recording of fewer calls has no draft: all of them are read soon.
+const LEAST_OF_DRAFT: u64 = 2_000_000;
+/// The time for which chunks are read for a draft. The program's start, a picture, and its way take some more.
+const FOR_DRAFT: Duration = Duration::from_millis(250);
+/// The part of all chunks that are read for a draft, if they take less time. They are read again.
+const PART_OF_DRAFT: usize = 8;
+
 /// A recording and its timeline, as soon as all calls were read.
 pub(super) struct Source {
     pub(super) recording: Recording,
     pub(super) timeline: OnceLock<Result<Timeline, NoTimeline>>,
+    /// What is shown until then.
+    draft: Mutex<Option<Arc<Draft>>>,
     /// The number of calls that were read so far.
     pub(super) read: AtomicU64,
 }
 
 impl Source {
     pub(super) fn new(recording: Recording) -> Arc<Self> {
-        Arc::new(Self { recording, timeline: OnceLock::new(), read: AtomicU64::new(0) })
+        let (timeline, draft, read) = (OnceLock::new(), Mutex::default(), AtomicU64::new(0));
+        Arc::new(Self { recording, timeline, draft, read })
+    }
+
+    /// Reads some chunks of a large recording, to have something to show until all calls were read.
+    pub(super) fn sketch(&self) {
+        if self.calls() < LEAST_OF_DRAFT {
+            return;
+        }
+        let begin = Instant::now();
+        let most = self.recording.chunks().len() / PART_OF_DRAFT;
+        self.sketch_until(|read| read >= most || begin.elapsed() >= FOR_DRAFT);
+    }
+
+    /// Reads chunks until `is_enough` of their number.
+    pub(super) fn sketch_until(&self, is_enough: impl Fn(usize) -> bool + Sync) {
+        let draft = Draft::new(&self.recording);
+        // Without a draft, a page waits.
+        let read = catch_unwind(AssertUnwindSafe(|| draft.read(&self.recording, is_enough)));
+        if read.is_ok() {
+            *self.drafted() = Some(Arc::new(draft));
+        }
     }
 
     /// Reads all calls.
     pub(super) fn build(&self) {
-        let build = || Timeline::build(&self.recording, &self.read);
+        let draft = self.draft();
+        let build = || match &draft {
+            Some(draft) => Timeline::build_behind(&self.recording, draft, &self.read),
+            None => Timeline::build(&self.recording, &self.read),
+        };
         // Of a panic nothing is left but the source, which is only read.
         let built = match catch_unwind(AssertUnwindSafe(build)) {
             Ok(built) => built.map_err(NoTimeline::Refused),
@@ -38,6 +72,21 @@ impl Source {
         };
         // Only one thread sets it.
         let _ = self.timeline.set(built);
+        *self.drafted() = None;
+    }
+
+    /// Returns what is shown until all calls were read, if there is anything.
+    pub(super) fn draft(&self) -> Option<Arc<Draft>> {
+        self.drafted().clone()
+    }
+
+    fn drafted(&self) -> MutexGuard<'_, Option<Arc<Draft>>> {
+        self.draft.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the number of all calls that have ended.
+    pub(super) fn calls(&self) -> u64 {
+        self.recording.chunks().iter().map(|chunk| chunk.calls).sum()
     }
 }
 

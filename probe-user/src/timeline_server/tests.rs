@@ -241,13 +241,14 @@ fn calls_of_picture(served: &Served, about: &Value) -> Vec<u64> {
     let (length, pixels) = (&about["length_ns"], 500);
     let path = format!("api/picture?from=0&to={length}&pixels={pixels}&rows={}", rows.join(","));
     let bytes = served.body(&path);
-    assert_eq!(bytes[..4], *b"CTP1");
+    assert_eq!(bytes[..4], *b"CTP2");
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a word"));
     let (level, cells, lost) = (word(4), word(8), word(16) as usize);
     let length = length.as_u64().expect("a number");
     assert!(1 << level <= length / pixels && 2 << level > length / pixels);
     assert!((cells as u64 - 2) << level <= length);
-    let mut at = 32 + 8 * lost;
+    assert_eq!(word(24), 0, "all was read");
+    let mut at = 40 + 8 * lost;
     let of_thread = threads.iter().map(|thread| {
         let mut calls = 0;
         for _ in 0..depths(thread) {

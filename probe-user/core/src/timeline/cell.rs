@@ -91,17 +91,23 @@ impl Cell {
     /// A call is open at the end of the recording.
     pub const OPEN: u8 = 4;
 
+    /// Returns the way in which a call ended.
+    #[inline]
+    pub(super) fn end_of(span: &Span) -> u8 {
+        match span.ended {
+            Ended::Timed => Self::TIMED,
+            Ended::Untimed => Self::UNTIMED,
+            Ended::Open => Self::OPEN,
+        }
+    }
+
     /// Shows the cells that a call shorter than a cell touches, the latest first.
     #[inline]
     pub(super) fn each(span: &Span, level: u32, nodes: &[Node], mut show: impl FnMut(Self)) {
         let function = nodes[span.path as usize].func.0;
         let (start, end) = (span.start.0, span.end().0);
         let at = start >> level;
-        let ends = match span.ended {
-            Ended::Timed => Self::TIMED,
-            Ended::Untimed => Self::UNTIMED,
-            Ended::Open => Self::OPEN,
-        };
+        let ends = Self::end_of(span);
         let longest = span.duration.0;
         let next = (u128::from(at) + 1) << level;
         let after = u128::from(end).saturating_sub(next) as u64;

@@ -19,7 +19,7 @@ proptest! {
         durations in prop::option::of((0..400u64, 0..60_000u64)),
     ) {
         let recording = record(&chunks);
-        let timeline = Timeline::build_scaled(&recording, &AtomicU64::new(0), scale);
+        let timeline = Timeline::build_scaled(&recording, None, &AtomicU64::new(0), scale);
         let timeline = timeline.expect("there is room");
         let (begin, end) = recording.period();
         let length = end.since(begin).0 as f64;

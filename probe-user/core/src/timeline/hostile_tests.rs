@@ -191,7 +191,7 @@ fn stopped_work_ends_and_leaves_nothing_wrong_behind() {
     let recording = record(&[Made { length: 20_000, is_lossy: false, calls, open: Vec::new() }]);
     // Without tiles, so that chunks must be read.
     let timeline =
-        Timeline::build_scaled(&recording, &AtomicU64::new(0), 0.0).expect("there is room");
+        Timeline::build_scaled(&recording, None, &AtomicU64::new(0), 0.0).expect("there is room");
     let view = View::new(all_rows(), Nanos(BEGIN)..Nanos(BEGIN + 20_000), 100);
     let stop = Stop::default();
     stop.stop();

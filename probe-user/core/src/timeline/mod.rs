@@ -11,6 +11,8 @@
 //! those of a chunk's tile, the chunk is read (`leaf`), and kept for the next pictures (`leaves`).
 //! [`Timeline::quick`] tells which coarser picture can do without. All memory is bounded, and there is no file beside the recording (docs/decisions/051-timeline-in-memory.md).
 //!
+//! Before all calls were read, a [`Draft`] shows the time with some of the chunks, and says where it does.
+//!
 //! [`Timeline::near`] tells about one call, [`Timeline::hits`] where [chosen](Chosen) calls are,
 //! [`Timeline::picture_of`] draws only these, and [`Timeline::durations`] tells how long they took.
 //! [`Timeline::nth`] finds one of them by its number. [`Timeline::points`] tells where messages, plots and frame marks are.
@@ -22,7 +24,11 @@ mod cell;
 mod chosen;
 #[cfg(test)]
 mod chosen_tests;
+mod draft;
+#[cfg(test)]
+mod draft_tests;
 mod durations;
+mod estimate;
 mod hits;
 #[cfg(test)]
 mod hostile_tests;
@@ -34,6 +40,8 @@ mod near;
 #[cfg(test)]
 mod near_tests;
 mod nth;
+mod of_chunk;
+mod part;
 mod picture;
 mod points;
 mod pyramid;
@@ -46,6 +54,7 @@ mod tile;
 pub use about::{About, FunctionAbout, ThreadAbout};
 pub use cell::{Cell, RowKey, Span};
 pub use chosen::Chosen;
+pub use draft::Draft;
 pub use durations::{DurationBar, Durations};
 pub use hits::Hits;
 pub use lost::Lost;
@@ -89,16 +98,26 @@ pub struct Timeline {
 impl Timeline {
     /// Reads all calls once. `progress` counts those that were read.
     pub fn build(recording: &Recording, progress: &AtomicU64) -> Result<Self, TimelineError> {
-        Self::build_scaled(recording, progress, 1.0)
+        Self::build_scaled(recording, None, progress, 1.0)
+    }
+
+    /// The same. Until it is done, a draft of the recording gets some of what was read.
+    pub fn build_behind(
+        recording: &Recording,
+        draft: &Draft,
+        progress: &AtomicU64,
+    ) -> Result<Self, TimelineError> {
+        Self::build_scaled(recording, Some(draft), progress, 1.0)
     }
 
     /// `scale`: how many times the usual bytes tiles may have.
     fn build_scaled(
         recording: &Recording,
+        draft: Option<&Draft>,
         progress: &AtomicU64,
         scale: f64,
     ) -> Result<Self, TimelineError> {
-        let pyramid = Builder::new(recording, progress, scale).build()?;
+        let pyramid = Builder::new(recording, draft, progress, scale).build()?;
         Ok(Self { pyramid, leaves: Leaves::default() })
     }
 

@@ -20,7 +20,7 @@ pub const MOST_SPANS: usize = 32_768;
 /// long as one.
 const MOST_OF_ALL: usize = 1 << 18;
 /// Chunks that are read before their calls are put into rows, and their calls.
-const AT_ONCE: usize = 16;
+pub(super) const AT_ONCE: usize = 16;
 const CALLS_AT_ONCE: u64 = 1 << 21;
 
 /// A part of the timeline: some rows, and cells of one level.
@@ -59,6 +59,22 @@ impl View {
         Self { rows: self.rows.clone(), level, cells }
     }
 
+    /// Returns its cells that stretches of time touch. These are in order of time.
+    pub(super) fn touched(&self, times: impl Iterator<Item = (u64, u64)>) -> Vec<Range<u64>> {
+        let (from, to) = self.times();
+        let mut touched: Vec<Range<u64>> = Vec::new();
+        let times = times.take_while(|(start, _)| *start < to).filter(|(_, end)| *end >= from);
+        for (start, end) in times {
+            let start = (start >> self.level).max(self.cells.start);
+            let end = (end >> self.level).saturating_add(1).min(self.cells.end);
+            match touched.last_mut() {
+                Some(last) if last.end >= start => last.end = last.end.max(end),
+                _ => touched.push(start..end),
+            }
+        }
+        touched
+    }
+
     /// Returns its beginning, and its end if that is before the end of time.
     pub(super) fn times(&self) -> (u64, u64) {
         let end = u128::from(self.cells.end) << self.level;
@@ -84,11 +100,14 @@ pub struct Picture {
     pub rows: Vec<PictureRow>,
     /// The cells from which something may be missing, for all rows.
     pub lost: Vec<Range<u64>>,
+    /// The cells of which not all was read, for all rows: what they have is estimated. Only pictures of a
+    /// [`Draft`](super::Draft) have any.
+    pub unread: Vec<Range<u64>>,
 }
 
 impl PictureRow {
     #[inline]
-    fn cell(&mut self, cell: Cell, view: &View) {
+    pub(super) fn cell(&mut self, cell: Cell, view: &View) {
         if view.cells.contains(&cell.at) {
             append(&mut self.cells, cell);
         }
@@ -197,30 +216,20 @@ impl Timeline {
             });
         }
         let rows = rows.into_par_iter().map(|row| row.finish(view)).collect();
-        Some(Picture { rows, lost: self.lost(view) }).filter(|_| !stop.is_stopped())
+        let picture = Picture { rows, lost: self.lost(view), unread: Vec::new() };
+        Some(picture).filter(|_| !stop.is_stopped())
     }
 
     /// Returns the cells of stretches of time from which something may be missing.
     fn lost(&self, view: &View) -> Vec<Range<u64>> {
-        let (from, to) = view.times();
+        let (from, _) = view.times();
         let first = self.pyramid.facts.lost.partition_point(|(_, end)| *end < from);
-        let mut lost: Vec<Range<u64>> = Vec::new();
-        for (start, end) in
-            self.pyramid.facts.lost[first..].iter().take_while(|(start, _)| *start < to)
-        {
-            let start = (start >> view.level).max(view.cells.start);
-            let end = (end >> view.level).saturating_add(1).min(view.cells.end);
-            match lost.last_mut() {
-                Some(last) if last.end >= start => last.end = last.end.max(end),
-                _ => lost.push(start..end),
-            }
-        }
-        lost
+        view.touched(self.pyramid.facts.lost[first..].iter().copied())
     }
 }
 
 /// Returns how many of these chunks are read together: a hostile one has millions of calls.
-fn at_once(numbers: &[usize], chunks: &[ChunkEntry]) -> usize {
+pub(super) fn at_once(numbers: &[usize], chunks: &[ChunkEntry]) -> usize {
     let mut calls = 0_u64;
     let fits = numbers.iter().take(AT_ONCE).take_while(|number| {
         calls = calls.saturating_add(chunks[**number].calls);

@@ -6,11 +6,12 @@
 //! call is in exactly one leaf, or kept at exactly one node.
 
 use super::TimelineError;
-use super::band::{Band, BandRow};
+use super::band::Band;
 use super::cell::{RowKey, Span};
-use super::leaf::{Leaf, is_within, open_calls};
+use super::draft::Draft;
+use super::leaf::is_within;
+use super::of_chunk::OfChunk;
 use super::tile::Tile;
-use crate::calls::paths::Node as Path;
 use crate::recording::{ChunkEntry, Recording};
 use crate::units::{Nanos, ThreadId};
 use rayon::prelude::*;
@@ -31,7 +32,7 @@ const OF_LAYER: f64 = 0.04;
 const MOST_BYTES: f64 = 128.0 * 1024.0 * 1024.0;
 /// Rows of a tile, at most: while it is packed, each takes about a kilobyte. Where there are more,
 /// pictures read chunks.
-const MOST_ROWS: usize = 1 << 15;
+pub(super) const MOST_ROWS: usize = 1 << 15;
 /// Calls kept by themselves, at most.
 const MOST_CROSSING: usize = 6 << 20;
 /// Threads that have calls, at most.
@@ -91,7 +92,7 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Adds calls of one row.
-    fn saw(&mut self, key: RowKey, calls: &[Span]) {
+    pub(super) fn saw(&mut self, key: RowKey, calls: &[Span]) {
         let thread = self.threads.entry(key.thread).or_insert(ThreadFacts {
             depths: 0,
             calls: 0,
@@ -114,15 +115,24 @@ impl Facts {
 
     fn add(&mut self, later: Self) {
         for (id, other) in later.threads {
-            let thread = self.threads.entry(id).or_insert(ThreadFacts { calls: 0, ..other });
-            thread.depths = thread.depths.max(other.depths);
-            thread.calls += other.calls;
-            thread.first = thread.first.min(other.first);
-            thread.last = thread.last.max(other.last);
+            add_thread(&mut self.threads, id, other);
         }
         unite(&mut self.lost, later.lost);
         self.unreadable_calls = self.unreadable_calls.saturating_add(later.unreadable_calls);
     }
+}
+
+/// Adds more calls of a thread.
+pub(super) fn add_thread(
+    threads: &mut BTreeMap<ThreadId, ThreadFacts>,
+    id: ThreadId,
+    other: ThreadFacts,
+) {
+    let thread = threads.entry(id).or_insert(ThreadFacts { calls: 0, ..other });
+    thread.depths = thread.depths.max(other.depths);
+    thread.calls += other.calls;
+    thread.first = thread.first.min(other.first);
+    thread.last = thread.last.max(other.last);
 }
 
 /// Adds stretches of time that begin later, or joins them where they touch.
@@ -148,6 +158,8 @@ pub(super) struct Pyramid {
 /// Builds the tree of a recording.
 pub(super) struct Builder<'a> {
     recording: &'a Recording,
+    /// Shows what was read meanwhile.
+    draft: Option<&'a Draft>,
     /// Bytes of tiles for each call, of leaves and of a layer above.
     rates: [f64; 2],
     crossing: AtomicUsize,
@@ -159,7 +171,12 @@ pub(super) struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     /// `scale`: how many times the usual bytes tiles may have.
-    pub(super) fn new(recording: &'a Recording, progress: &'a AtomicU64, scale: f64) -> Self {
+    pub(super) fn new(
+        recording: &'a Recording,
+        draft: Option<&'a Draft>,
+        progress: &'a AtomicU64,
+        scale: f64,
+    ) -> Self {
         let calls: u64 = recording.chunks().iter().map(|entry| entry.calls).sum();
         let fits = MOST_BYTES / (calls.max(1) as f64 * OF_ALL);
         let scale = scale * fits.min(1.0);
@@ -169,7 +186,8 @@ impl<'a> Builder<'a> {
         }
         let of_leaves = OF_ALL - OF_LAYER * f64::from(layers);
         let rates = [of_leaves, OF_LAYER].map(|rate| rate * scale);
-        Self { recording, rates, crossing: AtomicUsize::new(0), failed: OnceLock::new(), progress }
+        let (crossing, failed) = (AtomicUsize::new(0), OnceLock::new());
+        Self { recording, draft, rates, crossing, failed, progress }
     }
 
     pub(super) fn build(&self) -> Result<Pyramid, TimelineError> {
@@ -205,34 +223,20 @@ impl<'a> Builder<'a> {
     fn leaf(&self, entry: &ChunkEntry, number: usize) -> Built {
         let nodes = self.recording.nodes();
         let (from, to) = (entry.from.0, entry.to.0);
-        let mut facts = Facts::default();
         let top = top(from, to);
-        let mut band = Some(Band::new(top.saturating_sub(LEAF_LEVELS)));
-        let mut loose = Vec::new();
-        match self.recording.chunk(entry) {
-            Ok(_) if self.failed.get().is_some() => {}
-            Ok(chunk) => {
-                let (leaf, crossing) = Leaf::of(&chunk, nodes);
-                loose = crossing;
-                if number + 1 == self.recording.chunks().len() {
-                    loose.extend(open_calls(&chunk, self.recording.period().1, nodes));
-                }
-                loose.iter().for_each(|(key, span)| facts.saw(*key, &[*span]));
-                leaf.rows().for_each(|(key, calls)| facts.saw(key, calls));
-                band = band.filter(|_| leaf.len() <= MOST_ROWS);
-                if let Some(band) = &mut band {
-                    fill(band, &leaf, nodes);
-                    band.limit(top, nodes);
-                }
-                let loss = &chunk.loss;
-                if loss.lost_events() > 0 || loss.late > 0 || loss.decode_errors > 0 {
-                    facts.lost.push((from, to));
-                }
-            }
-            Err(_) => {
-                facts.lost.push((from, to));
-                facts.unreadable_calls = entry.calls;
-            }
+        let level = top.saturating_sub(LEAF_LEVELS);
+        let draft = self.draft.filter(|draft| draft.wants(number));
+        let mut of = match self.failed.get() {
+            Some(_) => OfChunk::default(),
+            None => OfChunk::read(self.recording, number, level, draft.map(Draft::level)),
+        };
+        if let Some((draft, band)) = draft.zip(of.coarse.take()) {
+            draft.keep(self.recording, number, band, &of);
+        }
+        let OfChunk { mut band, crossing: mut loose, open, mut facts, .. } = of;
+        if number + 1 == self.recording.chunks().len() {
+            open.iter().for_each(|(key, span)| facts.saw(*key, &[*span]));
+            loose.extend(open);
         }
         self.progress.fetch_add(entry.calls, Ordering::Relaxed);
         self.take_crossing(&mut loose);
@@ -293,18 +297,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Adds the calls of a chunk.
-fn fill(band: &mut Band, leaf: &Leaf, nodes: &[Path]) {
-    for (key, calls) in leaf.rows() {
-        let mut row = BandRow::default();
-        calls.iter().for_each(|span| row.push(*span, band.level, nodes));
-        row.settle();
-        band.rows.insert(key, row);
-    }
-}
-
 /// Returns the level whose cells are longer than a stretch of time, or the highest.
-fn top(from: u64, to: u64) -> u32 {
+pub(super) fn top(from: u64, to: u64) -> u32 {
     (u64::BITS - to.saturating_sub(from).leading_zeros()).min(63)
 }
 

@@ -195,7 +195,7 @@ pub(super) fn slow(recording: &Recording, calls: &[(RowKey, Span)], view: &View)
             _ => stretches.push(at..at + 1),
         }
     }
-    Picture { rows: rows.collect(), lost: stretches }
+    Picture { rows: rows.collect(), lost: stretches, unread: Vec::new() }
 }
 
 /// Makes a picture as a reader does.
@@ -225,7 +225,7 @@ proptest! {
         let recording = record(&chunks);
         let calls = all(&recording);
         let read = AtomicU64::new(0);
-        let timeline = Timeline::build_scaled(&recording, &read, scale).expect("there is room");
+        let timeline = Timeline::build_scaled(&recording, None, &read, scale).expect("there is room");
         let ended = calls.iter().filter(|(_, span)| span.ended != Ended::Open).count() as u64;
         prop_assert_eq!(read.into_inner(), ended);
         let (begin, end) = recording.period();

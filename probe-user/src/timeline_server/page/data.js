@@ -4,7 +4,8 @@
  * @typedef {{ name: string, object: string }} TracedFunction
  * @typedef {{ program: string, length_ns: number, calls: number, functions: TracedFunction[],
  *   threads: import('./rows.js').Thread[], notes: string[], colours: number[][], short: string[],
- *   files: string, has_points: boolean, frame_marks: number[], live?: { has_ended: boolean, kept_from_ns: number } }} About
+ *   files: string, has_points: boolean, frame_marks: number[],
+ *   reading?: { read: number, calls: number }, live?: { has_ended: boolean, kept_from_ns: number } }} About
  * @typedef {{ thread: number, depth: number, function: number, start_ns: number,
  *   duration_ns: number, ended: 'timed' | 'untimed' | 'open' }} Call
  * @typedef {{ call: Call, parents: Call[], missing_parents: number, is_other: boolean, inside: Call[],
@@ -33,12 +34,15 @@
  * @typedef {{ thread: number, depth: number, cells: Uint32Array, cellFunctions: Uint32Array,
  *   counts: Uint32Array, starts: Float64Array, durations: Float64Array, functions: Uint32Array,
  *   ends: Uint32Array, leftOut: number }} PictureRow
- * `isCoarse`: a finer one can be asked for.
- * @typedef {{ cell: number, first: number, cells: number, lost: Uint32Array, rows: PictureRow[],
- *   byRow: Map<string, PictureRow>, isCoarse: boolean }} Picture
+ * `isCoarse`: a finer one can be asked for. `isDraft`: not all calls were read yet, and what `unread` has is estimated.
+ * @typedef {{ cell: number, first: number, cells: number, lost: Uint32Array, unread: Uint32Array, rows: PictureRow[],
+ *   byRow: Map<string, PictureRow>, isCoarse: boolean, isDraft: boolean }} Picture
  */
 
 export const TIMED = 1;
+
+/** The pause between two questions to a server that still reads, in milliseconds. */
+const PAUSE = 250;
 
 /** What the server says instead of an answer. */
 export class Refused extends Error {}
@@ -65,15 +69,26 @@ async function ask(name, params, signal) {
 }
 
 /**
+ * Asks until all calls were read, if the answer needs that.
  * @param {string} name
  * @param {Record<string, string | number>} params
  * @param {AbortSignal} signal
  */
-async function json(name, params, signal) {
-  const answer = await ask(name, params, signal);
-  if (!answer.ok) throw new Refused(`the server answers ${answer.status}`);
-  return answer.json();
+async function answered(name, params, signal) {
+  for (;;) {
+    const answer = await ask(name, params, signal);
+    if (answer.ok) return answer;
+    if (answer.status !== 503) throw new Refused(`the server answers ${answer.status}`);
+    await new Promise((done) => setTimeout(done, PAUSE));
+  }
 }
+
+/**
+ * @param {string} name
+ * @param {Record<string, string | number>} params
+ * @param {AbortSignal} signal
+ */
+const json = async (name, params, signal) => (await answered(name, params, signal)).json();
 
 /**
  * Describes the recording. Until all calls were read, `progress` is told how far that is.
@@ -134,8 +149,7 @@ export const lit = (choice, from, to, pixels, rows, signal) =>
  * @returns {Promise<Picture>}
  */
 async function drawn(name, params, rows, signal) {
-  const answer = await ask(name, { ...params, rows: inRanges(rows) }, signal);
-  if (!answer.ok) throw new Refused(`the server answers ${answer.status}`);
+  const answer = await answered(name, { ...params, rows: inRanges(rows) }, signal);
   return decode(await answer.arrayBuffer(), rows);
 }
 
@@ -168,10 +182,10 @@ function inRanges(rows) {
  * @returns {Picture}
  */
 export function decode(bytes, asked) {
-  const head = new Uint32Array(bytes, 0, 6);
-  const [magic, level, cells, count, stretches, coarse] = head;
-  if (magic !== 0x31505443) throw new Refused('the server is of another version');
-  let at = 24;
+  const head = new Uint32Array(bytes, 0, 8);
+  const [magic, level, cells, count, stretches, next, notRead] = head;
+  if (magic !== 0x32505443) throw new Refused('the server is of another version');
+  let at = 32;
   const first = new Float64Array(bytes, at, 1)[0];
   at += 8;
   const words = (/** @type {number} */ n) => {
@@ -185,6 +199,7 @@ export function decode(bytes, asked) {
     return found;
   };
   const lost = words(2 * stretches);
+  const unread = words(2 * notRead);
   const rows = Array.from({ length: count }, (_, place) => {
     const [ofCells, ofSpans, leftOut] = words(4);
     const row = {
@@ -204,7 +219,7 @@ export function decode(bytes, asked) {
     };
   });
   const byRow = new Map(rows.map((row) => [`${row.thread}.${row.depth}`, row]));
-  return { cell: 2 ** level, first, cells, lost, rows, byRow, isCoarse: coarse === 1 };
+  return { cell: 2 ** level, first, cells, lost, unread, rows, byRow, isCoarse: next === 1, isDraft: next === 2 };
 }
 
 /**

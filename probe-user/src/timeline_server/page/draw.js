@@ -8,6 +8,8 @@ import { ROW } from './rows.js';
 /** Spans narrower than this are part of the line of pixels. */
 const NARROW = 3;
 const TEXT = 24;
+/** The colour of the line over what was not read yet. */
+const ESTIMATED = '#8a8f98';
 const FONT = '11px system-ui, sans-serif';
 
 /**
@@ -25,18 +27,27 @@ export function theme() {
 }
 
 /**
+ * Where stretches of cells are, in pixels.
+ * @param {import('./view.js').View} view
+ * @param {import('./data.js').Picture} picture
+ * @param {Uint32Array} cells the first of each, and the one behind the last
+ */
+export function placed(view, picture, cells) {
+  const at = (/** @type {number} */ cell) => view.xAt(picture.first + cell * picture.cell);
+  return Array.from({ length: cells.length / 2 }, (_, n) => {
+    const left = at(cells[2 * n]);
+    return { left, right: Math.max(at(cells[2 * n + 1]), left + 2) };
+  });
+}
+
+/**
  * Where something is missing, in pixels, and what.
  * @param {import('./view.js').View} view
  * @param {import('./data.js').Picture} picture
  * @param {number} keptFrom the time from which calls are kept
  */
 export function missing(view, picture, keptFrom) {
-  const at = (/** @type {number} */ cell) => view.xAt(picture.first + cell * picture.cell);
-  const stretches = [];
-  for (let n = 0; n < picture.lost.length; n += 2) {
-    const left = at(picture.lost[n]);
-    stretches.push({ left, right: Math.max(at(picture.lost[n + 1]), left + 2), what: 'events were lost here' });
-  }
+  const stretches = placed(view, picture, picture.lost).map((place) => ({ ...place, what: 'events were lost here' }));
   if (keptFrom > 0) stretches.push({ left: view.xAt(0), right: view.xAt(keptFrom), what: 'calls from here are not kept any more' });
   return stretches;
 }
@@ -114,6 +125,8 @@ export class Painter {
     }
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     for (const { left, right } of missing(view, picture, keptFrom)) this.#hatch(left, right, view.width);
+    context.fillStyle = ESTIMATED;
+    for (const { left, right } of placed(view, picture, picture.unread)) context.fillRect(left, 0, right - left, 3);
   }
 
   /**

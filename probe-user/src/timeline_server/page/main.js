@@ -12,6 +12,7 @@ import { Names } from './names.js';
 import { Pointer } from './pointer.js';
 import { showCall, showDurations, showHits, showLit, showMessages, showRange, showText } from './panel.js';
 import { Points } from './points.js';
+import { follow, isOld, told } from './reading.js';
 import { ROW, Rows } from './rows.js';
 import { Search } from './search.js';
 import { RULER, View } from './view.js';
@@ -70,10 +71,11 @@ export class Page {
     this.address.read();
     this.live?.start();
     this.change();
+    follow(this);
   }
 
   /**
-   * A live recording has grown.
+   * A live recording has grown, or more of one was read.
    * @param {data.About} about
    */
   grow(about) {
@@ -87,8 +89,8 @@ export class Page {
     this.frames.know();
     if (about.has_points) this.points ??= new Points(this);
     showNotes(about.notes.map((note) => element('p', note)));
-    // Its picture was right until now.
-    if (this.view.to > before) {
+    // Its picture was right until now, or more exact by now.
+    if (this.view.to > before || this.picture?.unread.length || isOld(this)) {
       this.asked = '';
       this.lit?.renew();
     }
@@ -153,9 +155,9 @@ export class Page {
     this.points?.draw(this.painter.context, this.painter.theme);
     ruler(this.ruler, this.view, this.lit ? this.lit.strip : this.search.found, this.painter.theme);
     this.frames.draw(this.painter.theme);
-    this.names.draw(this.rows.visibleTracks(this.view.scroll, this.height), this.view.scroll);
+    this.names.draw(this.rows.visibleTracks(this.view.scroll, this.height), this.view.scroll, Boolean(this.about.reading));
     this.drawRange();
-    document.documentElement.dataset.ready = String(!this.asking && !this.points?.isAsking && !this.lit?.asking);
+    document.documentElement.dataset.ready = String(!this.asking && !this.points?.isAsking && !this.lit?.asking && !this.about.reading);
   }
 
   drawRange() {
@@ -191,6 +193,7 @@ export class Page {
     data.pictures(this.view.from, this.view.to, pixels, rows, this.asking.signal, (picture) => {
       this.picture = picture;
       this.status();
+      if (isOld(this)) this.asked = '';
       if (!picture.isCoarse) return;
       // The finer one is not waited for as soon as another place is looked at.
       this.askedAt = -PATIENCE;
@@ -215,6 +218,7 @@ export class Page {
     const shown = Math.min(to - from, this.about.length_ns);
     const text = `${duration(shown)} of ${duration(this.about.length_ns)} · ${calls(this.about.calls)}`;
     const missing = leftOut ? [`${count(leftOut)} overlapping calls are not drawn`] : [];
+    missing.push(...told(this.about));
     if (this.picture?.isCoarse) missing.push('coarse: a finer picture is on its way');
     byId('status').textContent = [text, ...missing, ...(this.points?.missing() ?? [])].join(' · ');
   }

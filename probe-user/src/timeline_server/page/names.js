@@ -15,11 +15,12 @@ export class Names {
   /**
    * @param {import('./rows.js').Track[]} tracks
    * @param {number} scroll
+   * @param {boolean} isEstimated
    */
-  draw(tracks, scroll) {
+  draw(tracks, scroll, isEstimated) {
     const labels = tracks.map(({ thread, top, bottom }) => ({
       name: thread.name || 'thread',
-      more: `${idBesideName(thread)} · ${calls(thread.calls)}`,
+      more: `${idBesideName(thread)} · ${isEstimated ? 'about ' : ''}${calls(thread.calls)}`,
       top: RULER + Math.min(Math.max(top - scroll, 0), bottom - scroll - 16),
     }));
     const shown = JSON.stringify(labels);

@@ -1,6 +1,6 @@
 // The mouse: what it is at, and what it does.
 
-import { missing } from './draw.js';
+import { missing, placed } from './draw.js';
 import { byId, count, duration, time } from './format.js';
 import { ROW } from './rows.js';
 import { RULER } from './view.js';
@@ -68,7 +68,9 @@ export class Pointer {
   /** What is missing where the mouse is. @returns {string[]} */
   missing() {
     const { picture, view } = this.page;
+    const estimated = picture ? placed(view, picture, picture.unread) : [];
     const around = picture ? missing(view, picture, this.page.keptFrom()) : [];
+    around.push(...estimated.map((place) => ({ ...place, what: 'not read yet: estimated from calls near by' })));
     return around.filter(({ left, right }) => left <= this.x && this.x <= right).slice(0, 1).map(({ what }) => what);
   }
 
@@ -97,8 +99,9 @@ export class Pointer {
       return `${name(id)}\n${duration(length)}${end}\nat ${time(start, this.page.view.pixel)}`;
     }
     const { function: id, count: begun, share } = found.cell;
-    return `${name(id)} is the longest here\n${count(begun)} ${begun === 1 ? 'call begins' : 'calls begin'} in ${duration(this.page.picture?.cell ?? 0)}, `
-      + `${Math.round(share * 100)} % covered`;
+    const about = this.page.picture?.isDraft ? 'about ' : '';
+    return `${name(id)} is the longest here\n${about}${count(begun)} ${begun === 1 ? 'call begins' : 'calls begin'} in ${duration(this.page.picture?.cell ?? 0)}, `
+      + `${about}${Math.round(share * 100)} % covered`;
   }
 
   /** @param {MouseEvent} event */
