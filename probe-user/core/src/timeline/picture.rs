@@ -59,6 +59,12 @@ impl View {
         Self { rows: self.rows.clone(), level, cells }
     }
 
+    /// Returns the beginning of a cell, and its end if that is before the end of time.
+    pub(super) fn times_of(&self, at: u64) -> (u64, u64) {
+        let begin = at << self.level;
+        (begin, begin.saturating_add(1 << self.level))
+    }
+
     /// Returns its cells that stretches of time touch. These are in order of time.
     pub(super) fn touched(&self, times: impl Iterator<Item = (u64, u64)>) -> Vec<Range<u64>> {
         let (from, to) = self.times();
