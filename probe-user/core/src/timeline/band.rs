@@ -1,6 +1,6 @@
 //! Rows at one level, while the pyramid is built: cells, and the calls at least as long as a cell.
 
-use super::cell::{Cell, RowKey, Span, append, settle};
+use super::cell::{Cell, RowKey, Span, append, merge, settle};
 use crate::calls::paths::Node;
 use std::collections::BTreeMap;
 
@@ -44,15 +44,19 @@ impl BandRow {
     /// Goes one level up: calls that are shorter than the longer cells are added to these.
     fn coarsen(&mut self, level: u32, nodes: &[Node]) {
         self.cells.iter_mut().for_each(|cell| cell.at >>= 1);
-        let cells = &mut self.cells;
+        let mut more = Vec::new();
         self.spans.retain(|span| {
             let is_small = span.is_small(level);
             if is_small {
-                Cell::each(span, level, nodes, |cell| append(cells, cell));
+                Cell::each(span, level, nodes, |cell| append(&mut more, cell));
             }
             !is_small
         });
-        settle(cells);
+        settle(&mut self.cells);
+        if !more.is_empty() {
+            settle(&mut more);
+            self.cells = merge(&self.cells, &more);
+        }
     }
 }
 
@@ -67,6 +71,11 @@ impl Band {
             self.level += 1;
             self.rows.values_mut().for_each(|row| row.coarsen(self.level, nodes));
         }
+    }
+
+    /// Returns the number of cells.
+    pub(super) fn cells(&self) -> usize {
+        self.rows.values().map(|row| row.cells.len()).sum()
     }
 
     /// Goes up until there are few enough cells and calls, or to a level whose cells are longer than its

@@ -101,7 +101,7 @@ impl Cell {
         }
     }
 
-    /// Shows the cells that a call shorter than a cell touches, the latest first.
+    /// Shows the cells that a call shorter than a cell touches, in order.
     #[inline]
     pub(super) fn each(span: &Span, level: u32, nodes: &[Node], mut show: impl FnMut(Self)) {
         let function = nodes[span.path as usize].func.0;
@@ -111,11 +111,11 @@ impl Cell {
         let longest = span.duration.0;
         let next = (u128::from(at) + 1) << level;
         let after = u128::from(end).saturating_sub(next) as u64;
+        let covered = end.saturating_sub(start) - after;
+        show(Self { at, covered, longest, count: 1, function, ends });
         if after > 0 {
             show(Self { at: at + 1, covered: after, longest, count: 0, function, ends });
         }
-        let covered = end.saturating_sub(start) - after;
-        show(Self { at, covered, longest, count: 1, function, ends });
     }
 
     /// Adds the calls of another part of the same cell.
@@ -165,4 +165,19 @@ pub(super) fn settle(cells: &mut Vec<Cell>) {
         }
         is_same
     });
+}
+
+/// Adds up cells that are in order.
+pub(super) fn merge(one: &[Cell], other: &[Cell]) -> Vec<Cell> {
+    let mut all = Vec::with_capacity(one.len() + other.len());
+    let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
+    loop {
+        let is_before = match (one.peek(), other.peek()) {
+            (Some(one), Some(other)) => one.at <= other.at,
+            (one, _) => one.is_some(),
+        };
+        let next = if is_before { one.next() } else { other.next() };
+        let Some(next) = next else { return all };
+        append(&mut all, *next);
+    }
 }

@@ -25,7 +25,7 @@ const MOST_PARTS: usize = 2_048;
 /// Their memory, at most.
 const MOST_BYTES: usize = 24 << 20;
 /// Pixels for which their cells are short enough, if they show the whole recording, as a power of two.
-const PIXELS: u32 = 12;
+const PIXELS: u32 = 11;
 
 /// Some chunks of a recording.
 #[derive(Debug)]

@@ -111,16 +111,16 @@ impl Leaf {
         self.rows.iter().map(|(key, place)| (*key, &self.calls[place.clone()]))
     }
 
-    /// Returns the calls of some rows of a thread that touch a stretch of time.
+    /// Returns the calls of some rows of a thread that touch a stretch of time. Those of a row come latest first.
     pub(super) fn of_rows(
         &self,
         thread: ThreadId,
         depths: Range<u32>,
         (from, to): (u64, u64),
-    ) -> impl Iterator<Item = (RowKey, &Span)> {
-        let key = move |depth| RowKey { thread, depth };
-        let first = self.rows.partition_point(|(other, _)| *other < key(depths.start));
-        let rows = self.rows[first..].iter().take_while(move |(other, _)| *other < key(depths.end));
+    ) -> impl DoubleEndedIterator<Item = (RowKey, &Span)> {
+        let place =
+            |depth| self.rows.partition_point(|(other, _)| *other < RowKey { thread, depth });
+        let rows = self.rows[place(depths.start)..place(depths.end)].iter();
         rows.flat_map(move |(row, place)| {
             let calls = &self.calls[place.clone()];
             let last = calls.partition_point(|span| span.end().0 >= from);

@@ -22,12 +22,12 @@ pub(super) struct OfChunk {
 }
 
 impl OfChunk {
-    /// Reads a chunk. The bands have the levels asked for, or higher ones if there are very many calls. A chunk that
-    /// cannot be read is lost.
+    /// Reads a chunk. The bands have the levels asked for, or higher ones if there are very many calls, or more than
+    /// `most` cells for the first. A chunk that cannot be read is lost.
     pub(super) fn read(
         recording: &Recording,
         number: usize,
-        level: u32,
+        (level, most): (u32, usize),
         coarse: Option<u32>,
     ) -> Self {
         let (nodes, entry) = (recording.nodes(), &recording.chunks()[number]);
@@ -46,6 +46,9 @@ impl OfChunk {
         of.open = open_calls(&chunk, end, nodes);
         of.crossing.iter().for_each(|(key, span)| of.facts.saw(*key, &[*span]));
         leaf.rows().for_each(|(key, calls)| of.facts.saw(key, calls));
+        if let Some(band) = &mut of.band {
+            band.level = lowest(&leaf, level, top(from, to), most);
+        }
         for band in [&mut of.band, &mut of.coarse] {
             *band = band.take().filter(|_| leaf.len() <= MOST_ROWS);
             if let Some(band) = band {
@@ -61,11 +64,27 @@ impl OfChunk {
     }
 }
 
+/// Returns the lowest level, `least` or above, at which a chunk may have few enough cells.
+fn lowest(leaf: &Leaf, least: u32, top: u32, most: usize) -> u32 {
+    let cells = |level: u32| {
+        let of_row = |calls: &[Span]| {
+            let small = calls.iter().filter(|span| span.is_small(level));
+            let mut last = None;
+            small
+                .filter(|span| last.replace(span.start.0 >> level) != Some(span.start.0 >> level))
+                .count()
+        };
+        leaf.rows().map(|(_, calls)| of_row(calls)).sum::<usize>()
+    };
+    (least..top).find(|level| cells(*level) <= most).unwrap_or(top.max(least))
+}
+
 /// Adds the calls of a chunk.
 fn fill(band: &mut Band, leaf: &Leaf, nodes: &[Path]) {
     for (key, calls) in leaf.rows() {
         let mut row = BandRow::default();
-        calls.iter().for_each(|span| row.push(*span, band.level, nodes));
+        // In order of time, cells are added to the last one.
+        calls.iter().rev().for_each(|span| row.push(*span, band.level, nodes));
         row.settle();
         band.rows.insert(key, row);
     }

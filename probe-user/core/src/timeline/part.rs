@@ -50,7 +50,7 @@ impl Average {
 impl Part {
     /// Reads a chunk. `None` if it has too many rows.
     pub(super) fn read(recording: &Recording, number: usize, level: u32) -> Option<(Self, Facts)> {
-        let mut of = OfChunk::read(recording, number, level, None);
+        let mut of = OfChunk::read(recording, number, (level, usize::MAX), None);
         let part = Self::new(recording, number, of.band.take()?, &of);
         Some((part, of.facts))
     }

@@ -213,9 +213,10 @@ impl Timeline {
                 return None;
             }
             rows.par_iter_mut().zip(&view.rows).for_each(|(row, key)| {
-                // The calls of a row come latest first.
-                for leaf in read.iter().rev() {
+                for leaf in &read {
+                    // In order of time, cells are added to the last one.
                     leaf.of_rows(key.thread, key.depths(), (from, to))
+                        .rev()
                         .filter(|(_, span)| is_shown(span))
                         .for_each(|(_, span)| row.push(span, view, paths));
                 }

@@ -11,7 +11,7 @@ use super::cell::{RowKey, Span};
 use super::draft::Draft;
 use super::leaf::is_within;
 use super::of_chunk::OfChunk;
-use super::tile::Tile;
+use super::tile::{LEAST_OF_CELL, Tile};
 use crate::recording::{ChunkEntry, Recording};
 use crate::units::{Nanos, ThreadId};
 use rayon::prelude::*;
@@ -224,7 +224,9 @@ impl<'a> Builder<'a> {
         let nodes = self.recording.nodes();
         let (from, to) = (entry.from.0, entry.to.0);
         let top = top(from, to);
-        let level = top.saturating_sub(LEAF_LEVELS);
+        let most = (entry.calls as f64 * self.rates[0]) as usize;
+        // Of shorter cells, no tile would have room.
+        let level = (top.saturating_sub(LEAF_LEVELS), most / LEAST_OF_CELL);
         let draft = self.draft.filter(|draft| draft.wants(number));
         let mut of = match self.failed.get() {
             Some(_) => OfChunk::default(),
@@ -240,7 +242,6 @@ impl<'a> Builder<'a> {
         }
         self.progress.fetch_add(entry.calls, Ordering::Relaxed);
         self.take_crossing(&mut loose);
-        let most = (entry.calls as f64 * self.rates[0]) as usize;
         let tile = band.as_mut().and_then(|band| Tile::pack(band, from, top, most, nodes));
         let node = Node { from, to, chunk: number, children: Vec::new(), tile, own: Vec::new() };
         Built { node, band, loose, facts }

@@ -11,6 +11,9 @@ use crate::formats::Ended;
 use crate::recording::{put_varint as put, take_varint};
 use crate::units::Nanos;
 
+/// Bytes of a cell, at least: it has five numbers.
+pub(super) const LEAST_OF_CELL: usize = 5;
+
 /// Rows of a stretch of time, packed. The cells of its highest level are longer than the stretch.
 #[derive(Debug)]
 pub(super) struct Tile {
@@ -44,7 +47,8 @@ impl PackedRow {
 
 impl Tile {
     /// Packs the levels of a band from its own to `top`. The lowest are left out until the tile has
-    /// at most `most` bytes. `None` if nothing would be left. The band ends at the tile's level.
+    /// at most `most` bytes. `None` if nothing would be left. The band ends at the tile's level, or at one that is
+    /// as long as a tile must have.
     pub(super) fn pack(
         band: &mut Band,
         from: u64,
@@ -52,6 +56,12 @@ impl Tile {
         most: usize,
         nodes: &[Node],
     ) -> Option<Self> {
+        if band.rows.len() * size_of::<(RowKey, u32)>() > most {
+            return None;
+        }
+        while band.level < top && band.cells() * LEAST_OF_CELL > most {
+            band.coarsen_to(band.level + 1, nodes);
+        }
         let lowest = band.level;
         let levels = (top + 1).saturating_sub(lowest) as usize;
         let mut rows: Vec<PackedRow> = band
