@@ -51,7 +51,19 @@ impl<'a> Client<'a> {
         Ok(answer)
     }
 
-    /// Asks until all calls were read.
+    /// Asks until all calls were read, also for what is estimated meanwhile.
+    pub(super) fn read(&self) -> Result<Value> {
+        loop {
+            let about = self.about()?;
+            if about["reading"].is_null() {
+                return Ok(about);
+            }
+            // Each answer describes all functions.
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Asks until there is something to show.
     pub(super) fn about(&self) -> Result<Value> {
         while self.get("api/about")?.status == 503 {
             std::thread::sleep(Duration::from_millis(2));

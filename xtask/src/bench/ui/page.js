@@ -27,6 +27,8 @@ reportSeen(async (seen) => {
   };
   const ready = () => bench.until('all is there', () => document.documentElement.dataset.ready === 'true');
   await bench.until('the page begins', () => page);
+  await bench.until('there is a picture', () => page.picture);
+  seen.first = performance.now();
   await ready();
   seen.loaded = performance.now();
   seen.rows = page.rows.visible(page.view.scroll, page.height).length;

@@ -27,13 +27,16 @@ pub(super) fn rows(recording: &Made) -> Result<Vec<Row>> {
     let row = |what: &str, measured: String| Row::new(recording.row(what), measured);
     let scripts = times(&report, "scripts");
     let (p50, p99) = (scripts.at(0.5), scripts.at(0.99));
-    let loaded = report["loaded"].as_f64().unwrap_or(f64::NAN) / 1e3;
+    let [first, loaded] =
+        ["first", "loaded"].map(|key| report[key].as_f64().unwrap_or(f64::NAN) / 1e3);
     let (size, shown) = (&report["size"], &report["rows"]);
     let (moved, held) = (report["moved"].as_u64(), report["held"].as_u64());
     Ok(vec![
         row(
             "the page, opened",
-            format!("after {loaded:.1} s, {browser} MiB of the browser, {now} MiB of the server"),
+            format!(
+                "first picture after {first:.1} s, exact after {loaded:.1} s, {browser} MiB of the browser, {now} MiB of the server"
+            ),
         ),
         row(
             &format!("the page, script time a frame while zooming, {shown} rows in {size} pixels"),
