@@ -43,7 +43,7 @@ fn release_command() -> Command {
     const PACKS: &str = "-Clink-arg=-Wl,-z,pack-relative-relocs";
     let mut command = paths::cargo();
     command.arg("rustc").args(BINARY).args(RELEASE).arg("--");
-    if machine::rustc_takes(FOLDS) {
+    if machine::linker_takes(FOLDS) {
         command.arg(FOLDS);
     }
     if machine::glibc().is_some_and(|version| version >= (2, 36)) {

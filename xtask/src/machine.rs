@@ -1,5 +1,6 @@
 //! Finds this machine's tools, rights and BPF toolchains.
 
+use crate::paths;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -44,19 +45,24 @@ pub(crate) fn glibc() -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Returns true if rustc's own choice of a linker takes this option. `RUSTFLAGS` may choose another one.
-pub(crate) fn rustc_takes(option: &str) -> bool {
-    if std::env::var_os("RUSTFLAGS").is_some() {
-        return false;
-    }
-    let Ok(folder) = tempfile::tempdir() else { return false };
-    let source = folder.path().join("empty.rs");
-    if std::fs::write(&source, "fn main() {}").is_err() {
-        return false;
-    }
-    let mut rustc = Command::new("rustc");
-    rustc.arg(&source).arg(option).arg("--out-dir").arg(folder.path());
-    rustc.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+/// Returns true if the linker takes this option of rustc. Variables and files of cargo may choose another
+/// one than rustc does, so cargo builds an empty program.
+pub(crate) fn linker_takes(option: &str) -> bool {
+    const PACKAGE: &str = "[package]\nname = \"empty\"\nedition = \"2024\"\n[workspace]\n";
+    let above = paths::target().join("xtask");
+    let write = || {
+        std::fs::create_dir_all(&above)?;
+        let folder = tempfile::tempdir_in(&above)?;
+        std::fs::write(folder.path().join("Cargo.toml"), PACKAGE)?;
+        std::fs::create_dir(folder.path().join("src"))?;
+        std::fs::write(folder.path().join("src/main.rs"), "fn main() {}")?;
+        Ok::<_, std::io::Error>(folder)
+    };
+    let Ok(folder) = write() else { return false };
+    let mut cargo = paths::cargo();
+    cargo.args(["rustc", "--quiet", "--offline", "--", option]).current_dir(folder.path());
+    cargo.env("CARGO_TARGET_DIR", folder.path().join("target")).stderr(Stdio::null());
+    cargo.status().is_ok_and(|status| status.success())
 }
 
 /// Returns the kernel's line on the last crash of a program: the thread, which has a test's name, and
@@ -107,7 +113,7 @@ pub(crate) fn bpf_compiler() -> Option<BpfCompiler> {
 
 /// Returns whether the compiler that builds this repository has a library for static programs.
 pub(crate) fn builds_static() -> bool {
-    let library = output_of("rustc", &["--print", "target-libdir", "--target", crate::paths::MUSL]);
+    let library = output_of("rustc", &["--print", "target-libdir", "--target", paths::MUSL]);
     library.is_some_and(|folder| Path::new(&folder).is_dir())
 }
 

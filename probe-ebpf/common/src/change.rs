@@ -139,7 +139,7 @@ mod tests {
         check(Change::ProcessExit { comm: COMM, status: 3 << 8 }, 96);
         check(Change::Rename { comm: COMM }, 128);
         check(Change::Buffer { runtime: 1, inside: 2, address: 3 << 12, site: 4 }, 64);
-        check(Change::Restored { sp: 0x7ffc_1234_5678 }, 256);
+        check(Change::Restored { sp: 0x7ffc_1234_5678 }, 192);
         let wake = |from| Change::Wake { comm: COMM, woken: 5, woken_tid: 6, from };
         check(wake(WokenFrom::Thread), 62);
         check(wake(WokenFrom::Interrupt), 63);

@@ -54,7 +54,10 @@ impl ProbeTimes {
         Self {
             total_ns: self.total_ns.since(earlier.total_ns),
             self_ns: self.self_ns.since(earlier.self_ns),
-            total_error_ns: self.total_error_ns.since(earlier.total_error_ns),
+            total_error_ns: Nanos::saturating_add(
+                self.cost_error().since(earlier.cost_error()),
+                self.queue_error_ns.since(earlier.queue_error_ns),
+            ),
             self_error_ns: self.self_error_ns.since(earlier.self_error_ns),
             queue_error_ns: self.queue_error_ns.since(earlier.queue_error_ns),
             ..self
@@ -69,7 +72,11 @@ impl ProbeTimes {
 
     /// Returns the same for the time in which its threads had a processor.
     fn running_error(&self) -> Nanos {
-        self.total_error_ns.since(self.queue_error_ns).max(Nanos(self.total_ns.0 / 10))
+        self.cost_error().max(Nanos(self.total_ns.0 / 10))
+    }
+
+    fn cost_error(&self) -> Nanos {
+        self.total_error_ns.since(self.queue_error_ns)
     }
 
     fn self_error(&self) -> Nanos {

@@ -100,6 +100,11 @@ impl Role {
         matches!(self, Self::GuardUnwind | Self::GuardSwitch | Self::GuardLoad)
     }
 
+    /// True if it is on functions' ways out.
+    pub(crate) const fn is_way_out(self) -> bool {
+        matches!(self, Self::ExitSite | Self::RetSiteWithValues | Self::GoExitSite)
+    }
+
     /// True if it needs return probes.
     pub(crate) const fn returns(self) -> bool {
         matches!(self, Self::Function | Self::FunctionWithValues | Self::FunctionWithCondition)

@@ -35,6 +35,9 @@ pub(crate) struct LinkGroup {
     is_armed: bool,
     /// The kernel waits for calls under way before it lets go of a link.
     closing: Option<JoinHandle<Nanos>>,
+    /// True from then on until the calls that began meanwhile are ended: a way out that is armed again would
+    /// take a later call's end for theirs.
+    is_leaving: bool,
     /// True if the reader knows that it could not be armed.
     told: bool,
 }
@@ -73,6 +76,7 @@ fn split(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> Result<Vec<Lin
             moved_exits: Vec::new(),
             is_armed: false,
             closing: None,
+            is_leaving: false,
             told: false,
         })
     });
@@ -104,9 +108,9 @@ impl LinkGroup {
     }
 
     /// Does both and returns true. Returns false and does nothing while the last probes are still
-    /// being taken away.
+    /// being taken away, or calls of that time are open.
     pub(crate) fn arm(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<bool, BpfError> {
-        if self.closing.as_ref().is_some_and(|closing| !closing.is_finished()) {
+        if self.is_leaving {
             return Ok(false);
         }
         self.probe(kernel, options)
@@ -136,6 +140,8 @@ impl LinkGroup {
         if attachments.is_empty() {
             return;
         }
+        // Entries first: a call that is still seen to begin is seen to end.
+        attachments.sort_by_key(|attachment| attachment.role().is_way_out());
         Attachment::begin_to_detach(&mut attachments);
         let wait = move || {
             for error in Attachment::detach_all(attachments) {
@@ -143,14 +149,20 @@ impl LinkGroup {
             }
             bpf::now()
         };
-        // If no thread can be started, `wait` runs here.
+        // If no thread can be started, the attachments are dropped here, and so are gone.
         self.closing = Builder::new().name("closing".into()).spawn(wait).ok();
+        self.is_leaving = self.closing.is_some();
+    }
+
+    /// Notes that the calls which began while its probes went are ended.
+    pub(crate) fn has_left(&mut self) {
+        self.is_leaving = false;
     }
 
     /// Returns when its last probes were gone, once they are and once only.
     pub(crate) fn take_gone(&mut self) -> Option<Nanos> {
         let closing = self.closing.take_if(|closing| closing.is_finished())?;
-        closing.join().ok()
+        Some(closing.join().unwrap_or_else(|_| bpf::now()))
     }
 
     /// Gives up the return probes, and hands over those that are in place.
@@ -204,10 +216,6 @@ impl LinkGroup {
         all
     }
 
-    pub(crate) fn is_armed(&self) -> bool {
-        self.is_armed
-    }
-
     pub(crate) fn attachments(&self) -> impl Iterator<Item = &Attachment> {
         self.attachments.iter().chain(&self.moved_exits)
     }
@@ -225,6 +233,7 @@ impl LinkGroup {
             moved_exits: Vec::new(),
             is_armed: false,
             closing: None,
+            is_leaving: false,
             told: false,
         }
     }

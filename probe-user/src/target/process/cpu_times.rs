@@ -1,7 +1,7 @@
 //! The CPU time of a process by kind, as the kernel charges the work of a probe as system time; and of
 //! a thread, beside the time that it waits for a CPU.
 
-use super::proc_path;
+use super::{parse_stat, proc_path};
 use ctrace_core::units::{Nanos, Pid, Tid};
 use std::fs;
 
@@ -36,6 +36,15 @@ pub(crate) struct QueueTimes {
 }
 
 impl QueueTimes {
+    pub(crate) fn plus(self, other: Self) -> Self {
+        let used = self.used.saturating_add(other.used);
+        Self { used, waited: self.waited.saturating_add(other.waited) }
+    }
+
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        Self { used: self.used.since(earlier.used), waited: self.waited.since(earlier.waited) }
+    }
+
     /// Returns those of a thread that still exists, if the kernel counts them.
     pub(crate) fn of(pid: Pid, tid: Tid) -> Option<Self> {
         let text =
@@ -43,6 +52,12 @@ impl QueueTimes {
         let mut numbers = text.split(' ').map_while(|word| word.parse().ok().map(Nanos));
         Some(Self { used: numbers.next()?, waited: numbers.next()? })
     }
+}
+
+/// Returns when a thread began, as the time since boot.
+pub(crate) fn started(pid: Pid, tid: Tid) -> Option<Nanos> {
+    let stat = fs::read(proc_path(pid.0, &format!("task/{}/stat", tid.0))).ok()?;
+    parse_stat(&stat).map(|stat| stat.started())
 }
 
 /// Returns the threads of a process.

@@ -261,17 +261,16 @@ impl Budgeted {
         self.phase = Phase::Settling { at, cpu, window, shed };
     }
 
-    /// Ends the calls that began while the probes of their groups went away, once all of these are known. In
-    /// a group that is armed again, the next calls show that they are over.
+    /// Ends the calls that began while the probes of their groups went away, once all of these are known. Only
+    /// then may the groups be armed again.
     fn forsake_late(&mut self, scene: &mut Scene<'_>) {
         for (place, group) in self.groups.iter_mut().enumerate() {
             self.gone.extend(group.take_gone().map(|at| (place, at)));
         }
         let settled = scene.settled;
         for (place, _) in self.gone.extract_if(.., |(_, at)| *at <= settled) {
-            if !self.groups[place].is_armed() {
-                scene.forsake(self.groups[place].functions.iter().copied());
-            }
+            scene.forsake(self.groups[place].functions.iter().copied());
+            self.groups[place].has_left();
         }
     }
 

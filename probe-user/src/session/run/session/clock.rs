@@ -56,9 +56,20 @@ impl TargetClock {
         Some(counters.read().ok()?.saturating_add(self.joined.read()))
     }
 
-    /// Returns how long threads of the target had a processor and waited for one, up to the last look.
+    /// Looks how long threads of these processes had a processor and waited for one, unless it did so a
+    /// moment ago.
+    pub(super) fn look_at_queues(&self, readable: impl FnOnce() -> Vec<Pid>) {
+        self.queues.borrow_mut().update(readable);
+    }
+
+    /// Returns these times since the last report.
     pub(super) fn processor_times(&self) -> Option<ProcessorTimes> {
         self.queues.borrow().times()
+    }
+
+    /// Begins the stretch of the next report.
+    pub(super) fn begin_report(&self) {
+        self.queues.borrow_mut().begin_report();
     }
 
     /// Begins to count the times by kind, of these processes.
@@ -72,7 +83,6 @@ impl TargetClock {
     pub(super) fn used(&self, readable: &[Pid]) -> Option<CpuTimes> {
         let mut by_kind = self.by_kind.borrow_mut();
         by_kind.update(if self.follows { readable } else { &[] });
-        self.queues.borrow_mut().update(readable);
         let used = by_kind.used();
         match &self.counters {
             Some(counters) => {

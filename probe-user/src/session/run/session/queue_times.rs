@@ -1,76 +1,99 @@
 //! How long the target's threads wait for a processor, beside the time that they have one. The work of
 //! a probe makes these waits longer, also in other threads, and no calibration can know by how much.
 
-use crate::target::process::cpu_times::{self, QueueTimes};
+use crate::target::process::{
+    cpu_times::{self, QueueTimes},
+    since_boot,
+};
 use ctrace_core::{
     report::ProcessorTimes,
     units::{Nanos, Pid, Tid},
 };
 use std::{
-    collections::{BTreeMap, btree_map::Entry},
+    collections::BTreeMap,
     time::{Duration, Instant},
 };
 
 /// The threads that are read, if there are more: the ratio is that of these.
 const MOST_THREADS: usize = 64;
-/// The threads whose times are kept, those that have ended included.
-const MOST_KEPT: usize = 4_096;
-/// A look reads a file of each thread.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The time between two looks, each of which reads a file of each thread: at first, and at most. Most programs
+/// that end soon are looked at, too.
+const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 
 #[derive(Default)]
 pub(super) struct ThreadQueues {
+    /// The time since boot at the start.
+    begun: Nanos,
     /// By thread: its times at the first and at the last look.
     read: BTreeMap<(Pid, Tid), [QueueTimes; 2]>,
-    last: Option<Instant>,
+    of_ended: QueueTimes,
+    /// What the reports before this one had.
+    told: QueueTimes,
+    looked: Option<(Instant, Duration)>,
 }
 
 impl ThreadQueues {
     pub(super) fn begin(processes: &[Pid]) -> Self {
-        let mut queues = Self::default();
-        queues.look(&threads_of(processes), QueueTimes::of, |now| now);
+        let mut queues = Self { begun: since_boot(), ..Self::default() };
+        queues.look(&threads_of(processes), QueueTimes::of, |_| true);
         queues
     }
 
     /// Reads the times, unless they were read a moment ago.
-    pub(super) fn update(&mut self, processes: &[Pid]) {
-        if self.last.is_none_or(|last| last.elapsed() >= PAUSE) {
-            self.last = Some(Instant::now());
-            // All time of a thread that is new counts.
-            self.look(&threads_of(processes), QueueTimes::of, |_| QueueTimes::default());
-        }
-    }
-
-    /// Returns the times since the beginning, up to the last look. `None` if no thread has used any.
-    pub(super) fn times(&self) -> Option<ProcessorTimes> {
-        let sum = |of: fn(&QueueTimes) -> Nanos| {
-            let each = self.read.values().map(|[first, last]| of(last).since(of(first)));
-            each.fold(Nanos::ZERO, Nanos::saturating_add)
+    pub(super) fn update(&mut self, processes: impl FnOnce() -> Vec<Pid>) {
+        let pause = match self.looked {
+            Some((at, pause)) if at.elapsed() < pause => return,
+            Some((_, pause)) => (pause * 2).min(PAUSES[1]),
+            None => PAUSES[0],
         };
-        let used_ns = sum(|times| times.used);
-        let waited_ns = sum(|times| times.waited);
-        (used_ns > Nanos::ZERO).then_some(ProcessorTimes { used_ns, waited_ns })
+        self.looked = Some((Instant::now(), pause));
+        let begun = self.begun;
+        let is_older = |(pid, tid): (Pid, Tid)| {
+            cpu_times::started(pid, tid).is_none_or(|started| started <= begun)
+        };
+        self.look(&threads_of(&processes()), QueueTimes::of, is_older);
     }
 
+    /// Returns the times since the last report, up to the last look. `None` if no thread has used any.
+    pub(super) fn times(&self) -> Option<ProcessorTimes> {
+        let QueueTimes { used, waited } = self.all().since(self.told);
+        (used > Nanos::ZERO).then_some(ProcessorTimes { used_ns: used, waited_ns: waited })
+    }
+
+    /// Begins the stretch of the next report.
+    pub(super) fn begin_report(&mut self) {
+        self.told = self.all();
+    }
+
+    fn all(&self) -> QueueTimes {
+        self.read.values().fold(self.of_ended, |sum, [first, last]| sum.plus(last.since(*first)))
+    }
+
+    /// Looks at these threads. The time before the first look does not count of one that `is_older` than the
+    /// session.
     fn look(
         &mut self,
         threads: &[(Pid, Tid)],
         read: impl Fn(Pid, Tid) -> Option<QueueTimes>,
-        first: impl Fn(QueueTimes) -> QueueTimes,
+        is_older: impl Fn((Pid, Tid)) -> bool,
     ) {
+        let mut before = std::mem::take(&mut self.read);
         for &(pid, tid) in threads {
             let Some(now) = read(pid, tid) else { continue };
-            let has_room = self.read.len() < MOST_KEPT;
-            match self.read.entry((pid, tid)) {
+            let first = match before.remove(&(pid, tid)) {
+                Some([first, last]) if last.used <= now.used => first,
                 // Another thread has the id by now.
-                Entry::Occupied(mut it) if now.used < it.get()[1].used => {
-                    it.insert([QueueTimes::default(), now]);
+                Some([first, last]) => {
+                    self.of_ended = self.of_ended.plus(last.since(first));
+                    QueueTimes::default()
                 }
-                Entry::Occupied(mut it) => it.get_mut()[1] = now,
-                Entry::Vacant(room) if has_room => _ = room.insert([first(now), now]),
-                Entry::Vacant(_) => {}
-            }
+                None if is_older((pid, tid)) => now,
+                None => QueueTimes::default(),
+            };
+            self.read.insert((pid, tid), [first, now]);
         }
+        let ended = before.into_values().map(|[first, last]| last.since(first));
+        self.of_ended = ended.fold(self.of_ended, QueueTimes::plus);
     }
 }
 
@@ -90,25 +113,25 @@ mod tests {
     fn times_count_from_the_beginning() {
         let ms = Nanos::from_millis;
         let mut queues = ThreadQueues::default();
-        let at = |times: &'static [(u32, u64, u64)]| {
+        let mut look = |times: &[(u32, u64, u64)], older: &[u32], ends_report: bool| {
             let threads: Vec<_> = times.iter().map(|it| (Pid(5), Tid(it.0))).collect();
-            let read = move |_, tid: Tid| {
+            let read = |_, tid: Tid| {
                 let (_, used, waited) = times.iter().find(|it| it.0 == tid.0)?;
                 Some(QueueTimes { used: ms(*used), waited: ms(*waited) })
             };
-            (threads, read)
+            queues.look(&threads, read, |(_, tid)| older.contains(&tid.0));
+            let times = queues.times();
+            if ends_report {
+                queues.begin_report();
+            }
+            times.map(|times| (times.used_ns.0 / 1_000_000, times.waited_ns.0 / 1_000_000))
         };
-        let (threads, read) = at(&[(5, 900, 800), (6, 70, 60)]);
-        queues.look(&threads, read, |now| now);
-        assert_eq!(queues.times(), None);
-        // One has ended, and one is new.
-        let (threads, read) = at(&[(5, 910, 840), (7, 3, 2)]);
-        queues.look(&threads, read, |_| QueueTimes::default());
-        let times = |used, waited| ProcessorTimes { used_ns: ms(used), waited_ns: ms(waited) };
-        assert_eq!(queues.times(), Some(times(13, 42)));
-        // A later thread has the id of one that has ended.
-        let (threads, read) = at(&[(6, 20, 5)]);
-        queues.look(&threads, read, |_| QueueTimes::default());
-        assert_eq!(queues.times(), Some(times(33, 47)));
+        assert_eq!(look(&[(5, 900, 800), (6, 70, 60)], &[5, 6], false), None);
+        // One has ended, one is new, and one is seen late.
+        let now = look(&[(5, 910, 840), (7, 3, 2), (8, 500, 400)], &[8], false);
+        assert_eq!(now, Some((13, 42)));
+        // A later thread has the id of one that had used more.
+        assert_eq!(look(&[(5, 20, 5), (8, 501, 407)], &[], true), Some((34, 54)));
+        assert_eq!(look(&[(8, 503, 408)], &[], false), Some((2, 1)));
     }
 }

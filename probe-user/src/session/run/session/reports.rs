@@ -97,7 +97,10 @@ impl Session {
         let cumulative = matches!(&self.delivery.output, Output::Reports(r) if r.cumulative);
         let mut report = match cumulative {
             true => self.engine.report(end, meta),
-            false => self.engine.report_interval(end, meta),
+            false => {
+                self.target.clock.begin_report();
+                self.engine.report_interval(end, meta)
+            }
         };
         self.add_samples(&mut report, end, !cumulative);
         if !cumulative {

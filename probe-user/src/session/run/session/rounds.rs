@@ -82,6 +82,7 @@ impl Session {
         let elapsed = bpf::now().since(self.progress.start);
         self.status.show(elapsed, self.engine.counters(), lost, written);
         self.tend_budget();
+        self.target.look_at_queues();
         self.check_slowdown()
     }
 

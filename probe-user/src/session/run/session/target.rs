@@ -56,8 +56,14 @@ impl TracedTarget {
         self.clock.used(&self.readable())
     }
 
+    /// Looks how its threads wait for processors.
+    pub(super) fn look_at_queues(&self) {
+        self.clock.look_at_queues(|| self.readable());
+    }
+
     /// Returns what a report says of it now.
     pub(super) fn reported(&self) -> TargetReport {
+        self.look_at_queues();
         TargetReport { processor: self.clock.processor_times(), ..self.report.clone() }
     }
 
