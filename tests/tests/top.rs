@@ -98,7 +98,7 @@ fn a_command_that_is_launched() {
     let path = env.targets.get(&program("budget.c")).expect("budget builds");
     let watch = |seconds: u32| {
         let arguments = format!("-f round_ -f often -- '{}' {seconds} 0", path.display());
-        top_with(&env, &arguments, (100, 24))
+        top_with(&env, &arguments, (100, 40))
     };
     let terminal = watch(600);
     let screen = terminal.shows(&["often", "round_", "no events lost"]);
