@@ -39,12 +39,17 @@ pub struct Draft {
     kept: RwLock<Kept>,
 }
 
+/// By so many levels the cells of a draft may be longer than a pixel.
+const SOME_PIXELS: u32 = 2;
+
 #[derive(Debug, Default)]
 struct Kept {
     parts: BTreeMap<usize, Arc<Part>>,
     threads: BTreeMap<ThreadId, ThreadFacts>,
     calls: u64,
     bytes: usize,
+    /// There is no room for more.
+    is_full: bool,
 }
 
 impl Draft {
@@ -77,7 +82,8 @@ impl Draft {
     /// True if a chunk is of use, and was not read yet.
     pub(super) fn wants(&self, number: usize) -> bool {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
-        self.chosen.binary_search(&number).is_ok() && !kept.parts.contains_key(&number)
+        let is_kept = kept.is_full || kept.parts.contains_key(&number);
+        !is_kept && self.chosen.binary_search(&number).is_ok()
     }
 
     pub(super) fn level(&self) -> u32 {
@@ -93,7 +99,8 @@ impl Draft {
     fn insert(&self, part: Part, facts: &Facts, calls: u64) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         let bytes = kept.bytes.saturating_add(part.bytes());
-        if bytes <= MOST_BYTES {
+        kept.is_full |= bytes > MOST_BYTES;
+        if !kept.is_full {
             (kept.bytes, kept.calls) = (bytes, kept.calls + calls);
             facts.threads.iter().for_each(|(id, of)| add_thread(&mut kept.threads, *id, *of));
             kept.parts.insert(part.number, Arc::new(part));
@@ -156,7 +163,9 @@ impl Draft {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         let shown = kept.parts.range(first..last).map(|(_, part)| part);
         let count = shown.clone().count();
-        if view.level >= self.level && count == last - first || count >= AT_ONCE {
+        // Cells of some pixels are better than a few chunks.
+        let is_fine = view.level + SOME_PIXELS >= self.level;
+        if is_fine && count >= AT_ONCE || view.level >= self.level && count == last - first {
             let before = kept.parts.range(..first).next_back();
             let behind = kept.parts.range(last..).next();
             let [before, behind] = [before, behind].map(|found| found.map(|(_, part)| part));

@@ -47,7 +47,10 @@ impl OfChunk {
         of.crossing.iter().for_each(|(key, span)| of.facts.saw(*key, &[*span]));
         leaf.rows().for_each(|(key, calls)| of.facts.saw(key, calls));
         if let Some(band) = &mut of.band {
-            band.level = lowest(&leaf, level, top(from, to), most);
+            // The node above has no shorter cells than this one, so an idle stretch must not make its own longer.
+            if has_room(leaf.rows().count(), most) {
+                band.level = lowest(&leaf, level, top(from, to), most);
+            }
         }
         for band in [&mut of.band, &mut of.coarse] {
             *band = band.take().filter(|_| leaf.len() <= MOST_ROWS);
@@ -67,16 +70,24 @@ impl OfChunk {
 /// Returns the lowest level, `least` or above, at which a chunk may have few enough cells.
 fn lowest(leaf: &Leaf, least: u32, top: u32, most: usize) -> u32 {
     let cells = |level: u32| {
+        // The latest call comes first. Where calls overlap, not each has a cell of its own.
         let of_row = |calls: &[Span]| {
             let small = calls.iter().filter(|span| span.is_small(level));
-            let mut last = None;
-            small
-                .filter(|span| last.replace(span.start.0 >> level) != Some(span.start.0 >> level))
-                .count()
+            let starts = small.map(|span| span.start.0 >> level);
+            let add = |(count, first), start| {
+                if start < first { (count + 1, start) } else { (count, first) }
+            };
+            starts.fold((0, u64::MAX), add).0
         };
         leaf.rows().map(|(_, calls)| of_row(calls)).sum::<usize>()
     };
     (least..top).find(|level| cells(*level) <= most).unwrap_or(top.max(least))
+}
+
+/// True if a tile with so many cells at most tells more of so many rows than that they are there.
+pub(super) fn has_room(rows: usize, most: usize) -> bool {
+    const CELLS: usize = 12;
+    rows <= most / CELLS
 }
 
 /// Adds the calls of a chunk.

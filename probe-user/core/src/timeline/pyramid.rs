@@ -10,7 +10,7 @@ use super::band::Band;
 use super::cell::{RowKey, Span};
 use super::draft::Draft;
 use super::leaf::is_within;
-use super::of_chunk::OfChunk;
+use super::of_chunk::{OfChunk, has_room};
 use super::tile::{LEAST_OF_CELL, Tile};
 use crate::recording::{ChunkEntry, Recording};
 use crate::units::{Nanos, ThreadId};
@@ -242,7 +242,8 @@ impl<'a> Builder<'a> {
         }
         self.progress.fetch_add(entry.calls, Ordering::Relaxed);
         self.take_crossing(&mut loose);
-        let tile = band.as_mut().and_then(|band| Tile::pack(band, from, top, most, nodes));
+        let most = |band: &Band| has_room(band.rows.len(), most / LEAST_OF_CELL).then_some(most);
+        let tile = band.as_mut().and_then(|band| Tile::pack(band, from, top, most(band)?, nodes));
         let node = Node { from, to, chunk: number, children: Vec::new(), tile, own: Vec::new() };
         Built { node, band, loose, facts }
     }

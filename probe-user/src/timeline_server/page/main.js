@@ -90,7 +90,7 @@ export class Page {
     if (about.has_points) this.points ??= new Points(this);
     showNotes(about.notes.map((note) => element('p', note)));
     // Its picture was right until now, or more exact by now.
-    if (this.view.to > before || this.picture?.unread.length || isOld(this)) {
+    if (this.view.to > before || (this.picture?.unread.length && !this.asking) || isOld(this)) {
       this.asked = '';
       this.lit?.renew();
     }
@@ -202,6 +202,12 @@ export class Page {
       .catch((error) => {
         // The view may come back to the place whose picture was not waited for.
         if (data.isAborted(error)) this.asked = '';
+        else if (this.picture?.isDraft && !(error instanceof data.Refused)) {
+          setTimeout(() => {
+            this.asked = '';
+            this.change();
+          }, PATIENCE);
+        }
         this.say(error);
       })
       .finally(() => {
@@ -414,7 +420,7 @@ export class Page {
 }
 
 /** @param {HTMLElement[]} paragraphs */
-function showNotes(paragraphs) {
+export function showNotes(paragraphs) {
   byId('notes').hidden = !paragraphs.length;
   byId('notes').replaceChildren(...paragraphs);
 }
@@ -426,7 +432,7 @@ async function start() {
     document.title = `${about.program} · ctrace`;
     byId('program').textContent = about.program;
     showNotes(about.notes.map((note) => element('p', note)));
-    if (!about.threads.length && !about.live) status.textContent = 'there is no call in this recording';
+    if (!about.threads.length && !about.live && !about.reading) status.textContent = 'there is no call in this recording';
     else {
       const page = new Page(about);
       page.start();

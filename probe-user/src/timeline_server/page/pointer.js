@@ -95,7 +95,8 @@ export class Pointer {
     const name = (/** @type {number} */ id) => this.page.about.functions[id]?.name ?? '?';
     if (found.span) {
       const { start, duration: length, function: id, ended } = found.span;
-      const end = ['', ' or longer: ended unseen', ' so far: still running'][ended];
+      const open = this.page.picture?.isDraft ? ' or longer: its end was not read yet' : ' so far: still running';
+      const end = ['', ' or longer: ended unseen', open][ended];
       return `${name(id)}\n${duration(length)}${end}\nat ${time(start, this.page.view.pixel)}`;
     }
     const { function: id, count: begun, share } = found.cell;

@@ -1,6 +1,8 @@
 // A large recording is shown before all of its calls were read: the page looks again until they are.
 
 import * as data from './data.js';
+import { element } from './format.js';
+import { showNotes } from './main.js';
 
 /** The pause between two looks, in milliseconds. */
 const PAUSE = 500;
@@ -13,7 +15,11 @@ export async function follow(page) {
       page.grow(await data.about(() => {}));
     } catch (error) {
       page.say(error);
-      return;
+      // What the server refuses once, it refuses again.
+      if (error instanceof data.Refused) {
+        showNotes([element('p', data.why(error), 'warning')]);
+        return;
+      }
     }
     page.status();
   }
