@@ -30,7 +30,8 @@ use ctrace_user::testing::ui::{
 use marks::with_marks;
 use unicode_width::UnicodeWidthStr;
 
-const FILE: Style = Style { width: None, colour: false, truecolour: false, ascii: false };
+const FILE: Style =
+    Style { width: None, colour: false, truecolour: false, ascii: false, terminal: false };
 const NARROW: Style = Style { width: Some(80), ..FILE };
 const WIDE: Style = Style { width: Some(120), ..FILE };
 const WIDEST: Style = Style { width: Some(200), ..FILE };
@@ -121,7 +122,13 @@ fn every_report_in_every_view_at_any_width() {
                     sound(
                         report,
                         &options,
-                        &Style { width, colour, truecolour: colour, ascii: colour },
+                        &Style {
+                            width,
+                            colour,
+                            truecolour: colour,
+                            ascii: colour,
+                            terminal: width.is_some(),
+                        },
                     );
                 }
             }

@@ -158,7 +158,7 @@ fn lines(style: Style, mut engine: Engine, ends: &[u64]) -> String {
 }
 
 pub(super) const PLAIN_STYLE: Style =
-    Style { width: None, colour: false, truecolour: false, ascii: false };
+    Style { width: None, colour: false, truecolour: false, ascii: false, terminal: false };
 
 #[test]
 fn calls_have_arguments_results_and_durations() {

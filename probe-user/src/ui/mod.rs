@@ -86,10 +86,11 @@ pub fn render_table(
         }
     }
     let notes = notes_below(report, options, called).into_iter().filter(is_new).collect();
-    // After `top` nothing else can be asked for.
-    let notes = match options.fixed || views.iter().any(|view| view.view().name == "detail") {
-        true => notes,
-        false => notes::few::few(notes, style),
+    // After `top` nothing else can be asked for. Where nothing was called, the notes say why.
+    let may_cut = style.terminal && called && !options.fixed;
+    let notes = match may_cut && !views.iter().any(|view| view.view().name == "detail") {
+        true => notes::few::few(notes, style),
+        false => notes,
     };
     for note in &notes {
         out += &text::paragraph(note, Tone::Plain, style);

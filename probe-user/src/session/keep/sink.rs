@@ -19,7 +19,7 @@ use rustix::fs::OFlags;
 use std::{
     collections::HashSet,
     fs::File,
-    io::{self, ErrorKind, IsTerminal as _, Read as _, Write},
+    io::{self, ErrorKind, Read as _, Write},
     os::fd::AsRawFd as _,
     path::Path,
 };
@@ -36,29 +36,22 @@ pub(crate) struct Out {
     out: Box<dyn Write + Send>,
     name: String,
     is_stdout: bool,
-    /// True if it is a standard stream that is a terminal.
-    is_terminal: bool,
     pub style: Style,
 }
 
 impl Out {
     pub(crate) fn open(path: Option<&Path>, default: Default) -> anyhow::Result<Self> {
-        let mut is_terminal = false;
         let (out, name, style): (Box<dyn Write + Send>, _, _) = match (path, default) {
             (Some(path), _) if !is_dash(path) => {
                 (Box::new(open(path)?), path.display().to_string(), terminal::of_file())
             }
             (None, Default::Stderr) => {
-                is_terminal = io::stderr().is_terminal();
                 (Box::new(io::stderr()), "stderr".into(), terminal::detect(io::stderr()))
             }
-            _ => {
-                is_terminal = io::stdout().is_terminal();
-                (Box::new(io::stdout()), "stdout".into(), terminal::detect(io::stdout()))
-            }
+            _ => (Box::new(io::stdout()), "stdout".into(), terminal::detect(io::stdout())),
         };
         let is_stdout = path.map_or(default == Default::Stdout, is_dash);
-        Ok(Self { out, name, is_stdout, is_terminal, style })
+        Ok(Self { out, name, is_stdout, style })
     }
 
     /// Lets a reader at a terminal leaf through it, if it goes to stdout.
@@ -106,7 +99,7 @@ impl Out {
 
     /// Returns the style of lines that stay whole, except on a terminal.
     pub(crate) fn style_of_lines(&self) -> Style {
-        Style { width: self.style.width.filter(|_| self.is_terminal), ..self.style }
+        Style { width: self.style.width.filter(|_| self.style.terminal), ..self.style }
     }
 }
 

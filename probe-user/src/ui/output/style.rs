@@ -17,6 +17,8 @@ pub struct Style {
     pub truecolour: bool,
     /// True if the reader can see ASCII only.
     pub ascii: bool,
+    /// True if it is a terminal: files and pipes get long notes whole.
+    pub terminal: bool,
 }
 
 /// The meaning of a piece of text, which decides its colour.

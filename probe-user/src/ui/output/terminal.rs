@@ -69,7 +69,8 @@ fn style(
     let has_all = |value: OsString| value == "truecolor" || value == "24bit";
     let truecolour = colour && variable("COLORTERM").is_some_and(has_all);
     let width = Some(width.unwrap_or(DEFAULT_WIDTH).max(LEAST_WIDTH));
-    Style { width, colour, truecolour, ascii: is_ascii(&variable) }
+    let ascii = is_ascii(&variable);
+    Style { width, colour, truecolour, ascii, terminal: terminal.is_some() }
 }
 
 /// Returns whether the user's locale has ASCII only. Without a locale the terminal is likely to show
@@ -106,6 +107,8 @@ mod tests {
         assert_eq!(width(Some(3), ""), Some(40));
         assert_eq!(width(None, "97"), Some(97));
         assert_eq!(width(None, "0"), Some(120));
+        let is_terminal = |size| of(size, ColorChoice::Always, &[("COLUMNS", "80")]).terminal;
+        assert_eq!([Some(132), Some(0), None].map(is_terminal), [true, true, false]);
     }
 
     #[test]
