@@ -70,38 +70,47 @@ fn the_heading_counts_the_other_processes() {
     };
     let thread = report.threads[0].clone();
     for (pid, told) in [
-        (4800, "pid 4711 and 1 other process ·"),
-        (4801, "pid 4711 and 2 other processes ·"),
-        (4801, "pid 4711 and 2 other processes ·"),
+        (4800, "pid 4711 and 1 other process with calls ·"),
+        (4801, "pid 4711 and 2 other processes with calls ·"),
+        (4801, "pid 4711 and 2 other processes with calls ·"),
     ] {
         report.threads.push(ctrace_core::report::ThreadReport { pid: Pid(pid), ..thread.clone() });
         let head = head(&report).expect("a line");
         assert!(head.contains(told), "{head}");
     }
+    report.notes.push("7 more threads are not listed".to_owned());
+    let head = head(&report).expect("a line");
+    assert!(head.contains("pid 4711 and at least 2 other processes with calls ·"), "{head}");
 }
 
-/// Many notes would push the table away: those of one kind are one, and of many lines some are counted.
+/// Many notes would push the table away: on a terminal, long ones end after a line. None is left out.
 #[test]
-fn notes_take_few_lines_unless_details_are_asked_for() {
-    let mut report = fixture::typical();
-    report.notes = (0..30)
-        .map(|at| format!("the result of call_{at} is not read, as its end is not seen"))
-        .chain((0..30).map(|at| format!("fact {at}")))
-        .collect();
-    let narrow = Style { width: Some(80), ..FILE };
-    let render = |views: &[&str]| {
+fn long_notes_are_whole_unless_a_terminal_has_many() {
+    let long = |at: usize| format!("fact {at} of {at}: {}", "and so on ".repeat(20).trim_end());
+    let narrow = Style { width: Some(80), terminal: true, ..FILE };
+    let pipe = Style { terminal: false, ..narrow };
+    let render = |report: &mut ctrace_core::report::Report, views: &[&str], style: &Style| {
+        report.notes = (0..30).map(long).collect();
         let views = views.iter().map(|view| view.parse().expect("a view")).collect();
         let options = ViewOptions { views, ..ViewOptions::default() };
-        render_table(&report, &options, &narrow).expect("it can be shown")
+        let text = render_table(report, &options, style).expect("it can be shown");
+        assert!(
+            (0..30).all(|at| text.contains(&format!("fact {at} of {at}: and so on"))),
+            "{text}"
+        );
+        let whole = text.replace("\n  ", " ").matches(&long(0)["fact 0 of 0: ".len()..]).count();
+        let lines = text.lines().filter(|line| line.starts_with("fact") && line.ends_with('…'));
+        (whole, lines.count(), text.contains("notes that end in … are whole with --view detail"))
     };
-    let few = render(&["summary"]);
-    let told = few.lines().skip_while(|line| !line.contains("fact") && !line.contains("call_0"));
-    assert!(told.count() < 12, "{few}");
-    assert!(few.contains("fact 29") && !few.contains("fact 12"), "{few}");
-    assert!(few.contains("more notes: --view detail"), "{few}");
-    let all = render(&["summary", "detail"]);
-    assert!((0..30).all(|at| all.contains(&format!("fact {at}\n"))), "{all}");
-    assert!((0..30).all(|at| all.contains(&format!("call_{at} "))), "{all}");
+    let called = &mut fixture::typical();
+    let (whole, cut, is_told) = render(called, &["summary"], &narrow);
+    assert!((1..3).contains(&whole) && whole + cut == 30 && is_told, "{whole} {cut}");
+    assert_eq!(render(called, &["summary", "detail"], &narrow), (30, 0, false));
+    assert_eq!(render(called, &["summary"], &pipe), (30, 0, false));
+    // Where nothing was called, the notes say why.
+    assert_eq!(render(&mut fixture::nothing_called(), &["summary"], &narrow), (30, 0, false));
+    let ascii = render_table(called, &ViewOptions::default(), &Style { ascii: true, ..narrow });
+    assert!(ascii.expect("it can be shown").contains("notes that end in ~ are whole"));
 }
 
 /// Where a wildcard chose many, what the user named stands before them.

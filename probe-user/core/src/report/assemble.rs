@@ -20,6 +20,9 @@ use crate::stats::tally::Tally;
 use crate::stats::unions::{FunctionUnions, Unions};
 use crate::units::{FuncId, Nanos, saturating_sum};
 
+/// Ends the note on threads that the report does not list.
+pub const MORE_THREADS: &str = " more threads are not listed";
+
 /// Ranks of all functions and path nodes.
 pub(crate) struct Ranks {
     pub(crate) functions: Vec<(Percentiles, Center)>,
@@ -100,7 +103,7 @@ impl Facts<'_> {
         let mut notes = meta.notes;
         notes.extend(odd_waits.into_iter().map(str::to_owned));
         if more_threads > 0 {
-            notes.push(format!("{more_threads} more threads are not listed"));
+            notes.push(format!("{more_threads}{MORE_THREADS}"));
         }
         let tracked = (!self.counted).then_some(Nanos(self.unions.tracked));
         Report {

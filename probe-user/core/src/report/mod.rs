@@ -31,6 +31,7 @@ pub(crate) mod trend;
 mod values;
 mod wakers;
 
+pub use assemble::MORE_THREADS;
 pub use by_value::{ByValue, OneValue, ValueCalls};
 pub use calls::{CallReport, InsideReport};
 pub use ctrack::{CtrackReport, CtrackRow};

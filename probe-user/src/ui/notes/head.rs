@@ -10,7 +10,7 @@ use ctrace_core::goroutines::id_beside_name;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::is_never_called;
 use ctrace_core::report::{
-    FunctionReport, PartReport, Report, TargetExit, TargetReport, UNREADABLE,
+    FunctionReport, MORE_THREADS, PartReport, Report, TargetExit, TargetReport, UNREADABLE,
 };
 use ctrace_core::units::{Nanos, saturating_sum};
 use std::collections::HashSet;
@@ -38,13 +38,18 @@ pub(crate) fn target(report: &Report, style: &Style) -> String {
     text::paragraph(&parts.join(" · "), Tone::Title, style) + "\n"
 }
 
-/// Tells how many processes besides the first one have threads in the report.
+/// Tells how many processes besides the first one have threads in the report, which are those with calls.
 pub(crate) fn others(report: &Report) -> String {
     let processes: HashSet<_> = report.threads.iter().map(|thread| thread.pid).collect();
     let others = processes.iter().filter(|pid| Some(**pid) != report.target.pid).count() as u64;
+    let is_cut = report.notes.iter().any(|note| note.ends_with(MORE_THREADS));
+    let least = if is_cut { "at least " } else { "" };
     match others {
         0 => String::new(),
-        n => format!(" and {}", counted(n, "other process", "other processes")),
+        n => {
+            let what = counted(n, "other process with calls", "other processes with calls");
+            format!(" and {least}{what}")
+        }
     }
 }
 
