@@ -16,8 +16,9 @@ const TOP: usize = 20;
 /// Columns to leave out where there is no room, the least useful first.
 const DROPPED: [&str; 5] = ["held mean", "mean", "unknown", "held max", "p99"];
 /// Told below who waits and for whom: the second time is not a part of the first.
-const KEPT: &str = "waited: the calls that waited, from entry to return. kept waiting: only the part of all waits in \
-                    which a call from there held the lock. In the rest others held it or nobody did, while \
+const KEPT: &str = "waited: all waits of the caller in \"waits longest\", from entry to return. kept waiting: the \
+                    part of all callers' waits in which the caller in \"holds it meanwhile\" held the lock; two \
+                    calls that wait at once count twice. In the rest, others held it, or nobody did while \
                     threads woke up and probes ran.";
 /// Told where there is no lock.
 const NONE: &str = "No lock was used, as far as it was seen: --locks traces the locks of libc.\n";
