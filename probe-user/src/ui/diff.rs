@@ -13,8 +13,8 @@ use crate::ui::text::path;
 use crate::ui::text::units::{ABSENT, Digits, count, counted, percent, time};
 use clap::ValueEnum;
 use ctrace_core::diff::{
-    Change, Compared, Diff, FunctionDiff, Metric, PathDiff, Presence, Row, RowSelection,
-    SideReport, SideTime, Verdict, choose,
+    Change, Compared, Diff, FunctionDiff, Metric, ONE_RECORDING, PathDiff, Presence, Row,
+    RowSelection, SideReport, SideTime, Verdict, choose,
 };
 use ctrace_core::report::numbers::Unit;
 use ctrace_core::report::render::clean::clean;
@@ -28,8 +28,8 @@ const PATH_ROOM: usize = 64;
 /// The verdict on noise so strong that both a half and a double are possible.
 const CANNOT_TELL: &str = "cannot tell";
 /// Behind the verdicts on recordings that cannot tell the machine from the program.
-const ONE_A_SIDE: &str = " (one recording a side: it may be the machine; run it again, or give several, \
-                          diff a1 a2 -- b1 b2)";
+const ONE_A_SIDE: &str = " (a side is one recording: the machine alone can cause such a change; record each side \
+                          five times, diff a1 a2 … -- b1 b2 …)";
 /// The number of functions named in a failed comparison.
 const NAMED: usize = 5;
 
@@ -102,14 +102,25 @@ pub(super) fn sentence(diff: &Diff) -> String {
     let rest = rest.chain([(one_sided, "on one side only")]).filter(|(n, _)| *n > 0);
     let parts = always.into_iter().map(|word| (of(word), word)).chain(rest);
     let parts: Vec<String> = parts.map(|(n, word)| format!("{} {word}", count(n as u64))).collect();
-    let is_judged = always.into_iter().any(|word| of(word) > 0);
-    parts.join(", ") + if is_judged && is_one_a_side(diff) { ONE_A_SIDE } else { "" }
+    parts.join(", ") + if doubts_changes(diff) { ONE_A_SIDE } else { "" }
 }
 
-/// Returns whether a side is a single recording, and the other side is of another one: then a change of
-/// the machine looks like one of the program.
-fn is_one_a_side(Diff { old, new, .. }: &Diff) -> bool {
-    [old, new].iter().any(|side| side.files.len() == 1) && old.files != new.files
+/// Returns whether a function has changed, a side is a single recording, and the other side is of another one:
+/// then a change of the machine looks like one of the program.
+fn doubts_changes(diff: &Diff) -> bool {
+    let Diff { old, new, metric, functions, .. } = diff;
+    let both = functions.iter().filter(|it| it.compared.presence == Presence::Both);
+    let mut changes = both.map(|it| it.compared.changes.of(*metric));
+    changes.any(|change| change.verdict.is_significant() && !change.is_open())
+        && [old, new].iter().any(|side| side.files.len() == 1)
+        && old.files != new.files
+}
+
+/// Returns the notes, without the one that the sentence on the whole says as well.
+pub(super) fn notes(diff: &Diff) -> impl Iterator<Item = Cow<'_, str>> {
+    let is_said = doubts_changes(diff);
+    let notes = diff.notes.iter().filter(move |note| !is_said || *note != ONE_RECORDING);
+    notes.map(|note| clean(note))
 }
 
 /// Returns the verdict on a change in words.
@@ -353,9 +364,7 @@ fn remarks(diff: &Diff, views: &[DiffView], style: &Style) -> String {
         );
         out += &text::paragraph(&line, Tone::Plain, style);
     }
-    for note in
-        diff.notes.iter().map(|note| clean(note)).chain(worse_by_others(diff).map(Cow::from))
-    {
+    for note in notes(diff).chain(worse_by_others(diff).map(Cow::from)) {
         out += &text::paragraph(&note, Tone::Plain, style);
     }
     if let Some(limit) = diff.fail_over_percent {

@@ -1,12 +1,12 @@
 //! The verdicts of a comparison as texts, for a page: the words and numbers of the table of `ctrace diff`.
 
-use super::diff::{interval, label_function, sentence, signed, value, word};
+use super::diff::{interval, label_function, notes, sentence, signed, value, word};
 use super::notes::loss::loss_line;
 use super::text::units::{ABSENT, Digits, count};
 use ctrace_core::diff::{Diff, FunctionDiff, Presence, RowSelection, choose};
-use ctrace_core::report::render::clean::clean;
 use ctrace_core::units::FuncId;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// The functions of a comparison.
 #[derive(Debug, Serialize)]
@@ -48,7 +48,7 @@ impl VerdictSheet {
         }
         let losses =
             format!("old: {}; new: {}", loss_line(&diff.old.loss), loss_line(&diff.new.loss));
-        let notes = diff.notes.iter().map(|note| clean(note).into_owned());
+        let notes = notes(diff).map(Cow::into_owned);
         Self {
             metric: diff.metric.name(),
             headings: ["change", "between", "old", "new", "calls old", "calls new"],

@@ -40,6 +40,7 @@ pub use model::{
     Change, Changes, Compared, Diff, FunctionDiff, PathDiff, Presence, SCHEMA, SideReport,
     SideTime, SourceKind,
 };
+pub use notes::ONE_RECORDING;
 pub use rows::{DiffRows, Row, RowSelection, check_column, choose, columns};
 pub use verdict::Verdict;
 

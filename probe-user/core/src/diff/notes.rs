@@ -9,6 +9,9 @@ use crate::recording::replay::report::{damage, notes as of_recording};
 
 /// A recording with fewer stretches is called short.
 const FEW: usize = 8;
+/// Told where a side is a single recording.
+pub const ONE_RECORDING: &str = "One recording of a side does not show what differs from run to run of the same program: \
+                                 record each side five times, taking turns (ctrace diff OLD... -- NEW...).";
 
 pub(super) fn notes(
     sources: &[&[ComparedFile<'_>]; 2],
@@ -34,11 +37,7 @@ pub(super) fn notes(
             notes.push("The times of both sides overlap: some calls are on both.".to_owned());
         }
     } else if sides.iter().any(|side| side.files.len() < 2) {
-        notes.push(
-            "One recording of a side does not show what differs from run to run of the same program: \
-             record each side five times, taking turns (ctrace diff OLD... -- NEW...)."
-                .to_owned(),
-        );
+        notes.push(ONE_RECORDING.to_owned());
     }
     let all = || surveys.iter().flatten();
     if all().any(Survey::tells_waits) && !all().all(Survey::tells_waits) {
