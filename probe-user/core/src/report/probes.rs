@@ -208,10 +208,11 @@ impl Net {
         self.error.0.saturating_mul(10) > self.ns.0
     }
 
-    /// Bounds it by a time that is as long or longer: where only the most is told, it is not above what
-    /// is told of that one.
+    /// Bounds it by a time that is as long or longer: where only the most is told, it is not above the most
+    /// that the longer one can be. That is more than the number which is told of that one.
     fn within(self, longer: Option<Self>) -> Self {
-        let bound = longer.map_or(self.most, |longer| longer.known().unwrap_or(longer.most));
+        let most = |net: Self| net.known().map_or(net.most, |ns| ns.saturating_add(net.error));
+        let bound = longer.map_or(self.most, most);
         Self { most: self.most.min(bound), ..self }
     }
 }

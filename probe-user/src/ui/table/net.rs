@@ -11,9 +11,11 @@ use ctrace_core::units::Nanos;
 pub(crate) type Of = fn(&FunctionReport) -> Option<Net>;
 
 /// The legend of `~`.
-const ROUGH: &str = "~: may be off by up to half, as much of what was seen is the cost of probes";
+const ROUGH: &str = "~: may be off by up to half: part of it is the cost of probes, or waiting for processors on \
+                     which probes ran";
 /// The legend of `<`.
-const AT_MOST: &str = "<: at most that; nearly all that was seen is the cost of probes";
+const AT_MOST: &str = "<: at most that: nearly all of it may be the cost of probes, or waiting for processors on \
+                       which probes ran";
 
 /// Formats a time of a function.
 pub(crate) fn cell(net: Option<Net>) -> Cell {
