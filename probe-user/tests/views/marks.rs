@@ -129,6 +129,10 @@ fn the_armed_share_is_a_column() {
         assert!(row("walk_through_all_of_it ").contains(" 21.7 %"), "{text}");
         assert!(row("jump").contains(" 100 %"), "{text}");
         assert!(!text.contains("[armed"), "{text}");
+        let legend = "armed: the share of the time in which its probes were on; its numbers are of";
+        assert!(text.contains(legend), "{text}");
+        let whole = sound(&with_marks(false), &options, &narrow);
+        assert!(!whole.contains("armed"), "{whole}");
     }
 }
 
@@ -160,13 +164,13 @@ fn an_uncertain_time_says_so() {
     let row = text.lines().find(|line| line.starts_with("tiny")).expect("a row");
     // At least 420 of 882 ns are its own probes; 840 of 1,350 may be wrong by 220.
     assert!(row.contains(" <462 ns ") && row.contains(" ~510 ns "), "{row}");
-    assert!(text.contains("<: at most that; nearly all that was seen is the cost"), "{text}");
+    assert!(text.contains("<: at most that: nearly all of it may be the cost of probes"), "{text}");
     assert!(text.contains("~: may be off by up to half"), "{text}");
-    // A median of at most 830 ns is not told beside a higher percentile of 510 ns.
+    // A median of at most 830 ns is not told beside a higher percentile of 510 ns, or 220 more.
     report.functions[5].durations.p50_ns = Some(Nanos(1_250));
     let text = sound(&report, &ViewOptions::default(), &WIDE);
     let row = text.lines().find(|line| line.starts_with("tiny")).expect("a row");
-    assert!(row.contains(" <510 ns ") && row.contains(" ~510 ns "), "{row}");
+    assert!(row.contains(" <730 ns ") && row.contains(" ~510 ns "), "{row}");
     let raw = ViewOptions { raw: true, ..ViewOptions::default() };
     let text = sound(&report, &raw, &WIDE);
     assert!(!text.contains('<') && !text.contains('~'), "{text}");

@@ -14,7 +14,31 @@ pub(crate) fn column(rows: &[&FunctionReport]) -> Option<GridColumn> {
     is_any_part.then(|| GridColumn::right("armed", rows.iter().map(share)))
 }
 
-/// Formats the share.
-pub(crate) fn percent(armed: f64) -> String {
-    format!("{armed:.1} %")
+/// Explains the column, if these rows have it.
+pub(crate) fn legend(rows: &[&FunctionReport]) -> Option<&'static str> {
+    rows.iter().any(|row| row.sampled.is_some()).then_some(
+        "armed: the share of the time in which its probes were on; its numbers are of that time only",
+    )
+}
+
+/// Formats the share of a function that was not armed all of the time.
+fn percent(armed: f64) -> String {
+    if armed < 0.1 {
+        "<0.1 %".to_owned()
+    } else if armed > 99.9 {
+        ">99.9 %".to_owned()
+    } else {
+        format!("{armed:.1} %")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percent;
+
+    #[test]
+    fn a_part_of_the_time_is_neither_none_nor_all() {
+        let shown = [0.0, 0.099, 0.1, 19.24, 99.9, 99.96, 100.0].map(percent);
+        assert_eq!(shown, ["<0.1 %", "<0.1 %", "0.1 %", "19.2 %", "99.9 %", ">99.9 %", ">99.9 %"]);
+    }
 }

@@ -3,7 +3,6 @@
 //! Arguments go first, then template parameters, then characters in the middle. The start of a name
 //! tells where the function lives, and the end what it does.
 
-use crate::ui::table::armed;
 use ctrace_core::{
     function::{FunctionKind, qualified},
     report::{FunctionReport, render::clean::clean},
@@ -20,7 +19,7 @@ pub(crate) fn bare(function: &FunctionReport) -> String {
 pub(crate) fn label(function: &FunctionReport) -> String {
     let name = bare(function);
     match function.sampled {
-        Some(sampled) => format!("{name} [armed {}]", armed::percent(sampled.armed_percent)),
+        Some(sampled) => format!("{name} [armed {:.1} %]", sampled.armed_percent),
         None => name,
     }
 }

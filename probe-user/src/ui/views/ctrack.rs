@@ -179,7 +179,8 @@ fn details(context: &Context<'_>, rows: &Rows<'_>) -> String {
 
 /// Says which calls are in no row, and in no number of a marked row.
 fn remarks(context: &Context<'_>, ctrack: &CtrackReport, rows: &Rows<'_>) -> String {
-    let mut lines = Vec::new();
+    let mut lines: Vec<String> =
+        armed::legend(&rows.functions).into_iter().map(str::to_owned).collect();
     if rows.functions.iter().any(|function| function.untimed > 0) {
         lines.push(format!(
             "{MARK} Some calls ended unseen, as by an exception, and are not in these numbers. \

@@ -75,6 +75,9 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         + &stack::draw(&names, sections, context.style)
         + &text::left_out(rows.left_out, "function", "functions", context.style)
         + &marks.legend(&rows.indices, context.style)
+        + &armed::legend(&list)
+            .map(|line| text::paragraph(line, Tone::Dim, context.style))
+            .unwrap_or_default()
 }
 
 /// Returns the columns of sums. A function has no times before a call of it has ended.

@@ -281,6 +281,7 @@ fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> Vec<&'static str
         (rows.iter().any(lacks_time), NO_TIME),
     ];
     lines.extend(reasons.into_iter().filter(|it| it.0).map(|it| it.1));
+    lines.extend(armed::legend(&rows));
     if has_waits(context) {
         lines.push(SPLIT);
     }
