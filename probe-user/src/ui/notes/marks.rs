@@ -84,8 +84,8 @@ impl Mark {
                 "only its calls that meet a condition (--where) are in the numbers"
             }
             Self::Unseen => {
-                "some calls ended unseen: total and self have them up to the last event before, mean, percentiles \
-                 and max do not"
+                "some calls ended unseen: mean, percentiles and max leave them out; total and self count them \
+                 until the last event seen before their end"
             }
             Self::MostlyProbes => "mostly the cost of probes: it is faster untraced",
             Self::OthersSelf => {

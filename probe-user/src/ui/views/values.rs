@@ -7,8 +7,9 @@ use crate::ui::text;
 use crate::ui::text::names;
 use crate::ui::text::units::{Digits, count, counted, maybe_time, time};
 use ctrace_core::report::render::clean::clean;
-use ctrace_core::report::render::rows::{self, RowChoice};
+use ctrace_core::report::render::rows::{self, ChosenRows, RowChoice};
 use ctrace_core::report::{ByValue, UNREADABLE, ValueCalls};
+use ctrace_core::units::{Nanos, saturating_sum};
 
 /// Values shown without `--top`, by all tables together, and by each at least.
 pub(super) const TOP: usize = 20;
@@ -17,8 +18,8 @@ const LEAST: usize = 5;
 const NEARLY: usize = 3;
 const TITLE: &str = "Values: ";
 /// Said where a total is not explained by the mean.
-const UNSEEN: &str = "Some calls ended unseen: total has them up to the last event before, mean, percentiles \
-                      and max do not.";
+const UNSEEN: &str = "Some calls ended unseen. Mean, percentiles and max leave them out; total counts them \
+                      until the last event seen before their end.";
 /// The least width of a value.
 const LEAST_ROOM: usize = 12;
 
@@ -29,7 +30,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         let top = context.selection.top.or((!is_whole).then_some(share));
         of(context, table, &RowChoice { top, ..context.selection.clone() })
     });
-    let tables: Vec<String> = tables.collect();
+    let (tables, unseen): (Vec<String>, Vec<bool>) = tables.unzip();
     if tables.is_empty() {
         return text::title("Values") + "No call has values: --arg, --ret and -u choose some.\n";
     }
@@ -46,10 +47,15 @@ pub(super) fn draw(context: &Context<'_>) -> String {
             "\n".to_owned() + &text::paragraph(&line, Tone::Dim, context.style)
         }
     };
-    tables.join("\n") + &without
+    let unseen = match unseen.contains(&true) {
+        true => text::paragraph(UNSEEN, Tone::Dim, context.style),
+        false => String::new(),
+    };
+    tables.join("\n") + &unseen + &without
 }
 
-fn of(context: &Context<'_>, table: &ByValue, selection: &RowChoice) -> String {
+/// Returns a table, and whether calls that ended unseen are much of its totals.
+fn of(context: &Context<'_>, table: &ByValue, selection: &RowChoice) -> (String, bool) {
     let function = context.report.functions.get(table.function);
     let name = function.map_or_else(String::new, names::label);
     let name = format!("{name} by {}", clean(&table.name));
@@ -87,18 +93,25 @@ fn of(context: &Context<'_>, table: &ByValue, selection: &RowChoice) -> String {
         ),
         false => String::new(),
     };
-    let unseen = match rows.iter().any(|(_, _, of)| has_unseen(of)) {
-        true => text::paragraph(UNSEEN, Tone::Dim, context.style),
-        false => String::new(),
-    };
-    title
-        + &grid::draw(&[&numbers, &values])
-        + &context.left_out(chosen.left_out, "value", "values")
-        + &unseen
-        + &unsure
+    let text =
+        title + &grid::draw(&[&numbers, &values]) + &left_out(context, table, &chosen) + &unsure;
+    (text, rows.iter().any(|(_, _, of)| has_unseen(of)))
 }
 
-/// Returns whether calls without a duration are a tenth of the total or more.
+/// Tells the sums of the values that are not shown: the row of other values does not have them.
+fn left_out(context: &Context<'_>, table: &ByValue, chosen: &ChosenRows) -> String {
+    let rest = |number: fn(&ValueCalls) -> u64| {
+        let all = saturating_sum(table.rows.iter().map(|row| number(&row.of)));
+        let shown = chosen.indices.iter().map(|&row| number(&table.rows[row].of));
+        all.saturating_sub(saturating_sum(shown))
+    };
+    let calls = counted(rest(|of| of.calls), "call", "calls");
+    let total = time(Nanos(rest(|of| of.total_ns.0)), Digits::Short);
+    let remedy = format!(" (--top): {calls}, {total}");
+    text::not_shown(chosen.left_out, "value", "values", &remedy, context.style)
+}
+
+/// Returns whether calls without a duration are more than a tenth of the total.
 fn has_unseen(of: &ValueCalls) -> bool {
     let timed = of.mean_ns.map_or(0, |mean| mean.0.saturating_mul(of.timed));
     of.timed < of.calls && of.total_ns.0.saturating_sub(timed) > of.total_ns.0 / 10
