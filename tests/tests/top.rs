@@ -124,7 +124,7 @@ fn a_command_that_is_launched() {
 fn every_view() {
     let env = or_skip!(live());
     let target = server(&env);
-    let terminal = top(&env, &target, "--interval 500ms --sort p999", (100, 30));
+    let terminal = top(&env, &target, "--interval 500ms --sort p999", (100, 40));
     terminal.shows(&["handle_request", "p99.9▼"]);
     terminal.press(&["t"]).expect("keys");
     terminal.shows(&["[tree]", "├─ look_up", "›"]);

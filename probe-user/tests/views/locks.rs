@@ -3,6 +3,7 @@
 use super::*;
 use ctrace_core::locks::LockKind;
 use ctrace_core::report::{LockCallerReport, LockReport, LocksReport};
+use ctrace_core::units::Pid;
 
 fn caller(name: &str, (waits, wait): (u64, u64), (blocked, kept): (u64, u64)) -> LockCallerReport {
     let (wait_ns, blocked_ns) = (Nanos(wait), Nanos(kept));
