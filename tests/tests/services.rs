@@ -26,6 +26,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 const CALLS: u64 = 1_050;
 /// A user without an account, that no other test has.
 const UID: &str = "3999981";
+/// That of a test beside it, which would find the first one's processes, too.
+const OTHER_UID: &str = "3999982";
 
 /// A program in a folder of its own that every user can reach.
 fn workers(env: &Env) -> (TempDir, PathBuf) {
@@ -137,7 +139,7 @@ fn short_processes_lose_nothing() {
     let env = or_skip!(gate::live(Link::Session));
     let (_folder, path) = workers(&env);
     let exe = path.to_str().expect("text");
-    for (options, user) in [(["--exe", exe], None), (["--user", UID], Some(UID))] {
+    for (options, user) in [(["--exe", exe], None), (["--user", OTHER_UID], Some(OTHER_UID))] {
         let begin =
             || user.map_or_else(|| start(&mut Command::new(&path)), |user| start_as(user, &path));
         let (first, input) = begin();
