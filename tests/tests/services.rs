@@ -27,7 +27,7 @@ const CALLS: u64 = 1_050;
 /// A user without an account, that no other test has.
 const UID: &str = "3999981";
 /// That of a test beside it, which would find the first one's processes, too.
-const OTHER_UID: &str = "3999982";
+const OTHER_UID: &str = "3999984";
 
 /// A program in a folder of its own that every user can reach.
 fn workers(env: &Env) -> (TempDir, PathBuf) {
