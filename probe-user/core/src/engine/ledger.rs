@@ -3,6 +3,7 @@
 use crate::calls::FunctionCounts;
 use crate::calls::paths::{Paths, ROOT};
 use crate::calls::spool::{Call, LogId, Spool};
+use crate::engine::waits::HiddenSwitches;
 use crate::filter::Filter;
 use crate::function::ExitSeen;
 use crate::stats::tally::Tally;
@@ -80,6 +81,7 @@ pub(crate) struct Ledger {
     pub(crate) calls: u64,
     /// The number of these that were waits.
     pub(crate) ended_waits: u64,
+    pub(crate) hidden_switches: HiddenSwitches,
 }
 
 impl Ledger {
@@ -101,6 +103,7 @@ impl Ledger {
             filtered: 0,
             calls: 0,
             ended_waits: 0,
+            hidden_switches: HiddenSwitches::default(),
         }
     }
 

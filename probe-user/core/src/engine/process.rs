@@ -63,8 +63,7 @@ impl Tracker {
             Change::Buffer { .. } | Change::Wake { .. } => {}
             Change::Restored { sp } => {
                 if let Some(thread) = threads.known(pid, tid) {
-                    let was_waiting = thread.stacks.end_untold_wait(time.0, ledger);
-                    self.hidden_switches.back += u64::from(was_waiting);
+                    thread.stacks.end_untold_wait(time.0, ledger);
                     thread.stacks.restore(time, sp, ledger);
                 }
             }

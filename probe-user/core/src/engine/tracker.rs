@@ -12,7 +12,6 @@ use crate::engine::recorder::Recorder;
 use crate::engine::region::Regions;
 use crate::engine::stack::{Place, StackFacts};
 use crate::engine::threads::Threads;
-use crate::engine::waits::HiddenSwitches;
 use crate::engine::wakers::Wakers;
 use crate::function::{ByOrder, ExitSeen, FunctionInfo};
 use crate::ingest::change::ProcessEvent;
@@ -31,7 +30,6 @@ pub(crate) struct Tracker {
     facts: Vec<StackFacts>,
     /// The functions that stand for waits, by reason.
     pub(super) waits: [Option<FuncId>; Wait::COUNT],
-    pub(super) hidden_switches: HiddenSwitches,
     /// Here if it is seen who ends waits.
     pub(super) wakers: Option<Wakers>,
     /// The number of events by function, to watch the cost of tracing.
@@ -68,7 +66,6 @@ impl Tracker {
             functions: Vec::new(),
             facts: Vec::new(),
             waits: [None; Wait::COUNT],
-            hidden_switches: HiddenSwitches::default(),
             wakers: None,
             hits: Vec::new(),
             events: 0,
@@ -246,8 +243,7 @@ impl Tracker {
                 && !goes_on
                 && let Some(Kind::Return | Kind::ExitRet | Kind::ExitJump | Kind::ScopeExit) = kind
             {
-                let was_waiting = stacks.end_untold_wait(ts, &mut self.ledger);
-                self.hidden_switches.back += u64::from(was_waiting);
+                stacks.end_untold_wait(ts, &mut self.ledger);
                 stacks.turn_to(pid, at.sp, &self.regions, &mut self.ledger);
                 let thread = stacks.account.thread();
                 let start = stacks.ended_by(at);
@@ -287,8 +283,7 @@ impl Tracker {
             };
             let mut counts = plain;
             if !plain {
-                let was_waiting = stacks.end_untold_wait(ts, &mut self.ledger);
-                self.hidden_switches.back += u64::from(was_waiting);
+                stacks.end_untold_wait(ts, &mut self.ledger);
                 if let Some(Kind::PairEnter | Kind::PairExit) = kind {
                     stacks.last = ts;
                     self.now = self.now.max(ts);

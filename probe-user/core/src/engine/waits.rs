@@ -22,7 +22,7 @@ pub struct HiddenSwitches {
 impl Engine {
     /// Returns the switches inside traced calls that the kernel did not tell.
     pub fn hidden_switches(&self) -> HiddenSwitches {
-        self.tracker.hidden_switches
+        self.tracker.ledger.hidden_switches
     }
 }
 
@@ -63,7 +63,7 @@ impl Tracker {
                         && thread.stacks.is_inside()
                         && thread.stacks.wait().is_none()
                         && event.lost_before() == 0;
-                    self.hidden_switches.away += u64::from(is_unbegun);
+                    self.ledger.hidden_switches.away += u64::from(is_unbegun);
                     thread.stacks.end_wait(ts, &mut self.ledger);
                 }
                 self.now = self.now.max(ts);
@@ -85,7 +85,7 @@ impl Tracker {
         }
         let is_running = state != WaitState::Woken;
         let is_unended = is_running && thread.stacks.wait().is_some() && event.lost_before() == 0;
-        self.hidden_switches.back += u64::from(is_unended);
+        self.ledger.hidden_switches.back += u64::from(is_unended);
         let wait = Wait::of(state, syscall);
         let func = self.wait(wait);
         let Some(thread) = self.threads.known(pid, tid) else { return };

@@ -109,6 +109,20 @@ pub struct ProcessorTimes {
 }
 
 impl ProcessorTimes {
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            used_ns: self.used_ns.saturating_add(other.used_ns),
+            waited_ns: self.waited_ns.saturating_add(other.waited_ns),
+        }
+    }
+
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            used_ns: self.used_ns.since(earlier.used_ns),
+            waited_ns: self.waited_ns.since(earlier.waited_ns),
+        }
+    }
+
     /// Returns how long its threads waited on average for each such piece of processor time.
     fn waited_beside(self, used: Nanos) -> Nanos {
         let waited = u128::from(self.waited_ns.0) * u128::from(used.0);

@@ -26,6 +26,8 @@ const MOST_PARTS: usize = 2_048;
 const MOST_BYTES: usize = 24 << 20;
 /// Pixels for which their cells are short enough, if they show the whole recording, as a power of two.
 const PIXELS: u32 = 11;
+/// By so many levels their cells may be longer than a pixel.
+const SOME_PIXELS: u32 = 2;
 
 /// Some chunks of a recording.
 #[derive(Debug)]
@@ -38,9 +40,6 @@ pub struct Draft {
     chosen: Vec<usize>,
     kept: RwLock<Kept>,
 }
-
-/// By so many levels the cells of a draft may be longer than a pixel.
-const SOME_PIXELS: u32 = 2;
 
 #[derive(Debug, Default)]
 struct Kept {

@@ -242,8 +242,10 @@ impl<'a> Builder<'a> {
         }
         self.progress.fetch_add(entry.calls, Ordering::Relaxed);
         self.take_crossing(&mut loose);
-        let most = |band: &Band| has_room(band.rows.len(), most / LEAST_OF_CELL).then_some(most);
-        let tile = band.as_mut().and_then(|band| Tile::pack(band, from, top, most(band)?, nodes));
+        let tile = band
+            .as_mut()
+            .filter(|band| has_room(band.rows.len(), most / LEAST_OF_CELL))
+            .and_then(|band| Tile::pack(band, from, top, most, nodes));
         let node = Node { from, to, chunk: number, children: Vec::new(), tile, own: Vec::new() };
         Built { node, band, loose, facts }
     }

@@ -33,13 +33,18 @@ pub(crate) struct LinkGroup {
     moved: ExitSites,
     moved_exits: Vec<Attachment>,
     is_armed: bool,
-    /// The kernel waits for calls under way before it lets go of a link.
-    closing: Option<JoinHandle<Nanos>>,
-    /// True from then on until the calls that began meanwhile are ended: a way out that is armed again would
-    /// take a later call's end for theirs.
-    is_leaving: bool,
+    /// The last probes, until the calls that began while they went are ended: a way out that is armed again
+    /// would take a later call's end for theirs.
+    leaving: Option<Leaving>,
     /// True if the reader knows that it could not be armed.
     told: bool,
+}
+
+enum Leaving {
+    /// The kernel waits for calls under way before it lets go of a link.
+    Closing(JoinHandle<Nanos>),
+    /// They are gone since then.
+    Gone(Nanos),
 }
 
 /// Puts the probes of an object's functions in place, group by group. `ids` are those of its
@@ -75,8 +80,7 @@ fn split(kernel: &Kernel, object: &ObjectPlan, ids: &[FuncId]) -> Result<Vec<Lin
             moved: ExitSites::default(),
             moved_exits: Vec::new(),
             is_armed: false,
-            closing: None,
-            is_leaving: false,
+            leaving: None,
             told: false,
         })
     });
@@ -110,7 +114,7 @@ impl LinkGroup {
     /// Does both and returns true. Returns false and does nothing while the last probes are still
     /// being taken away, or calls of that time are open.
     pub(crate) fn arm(&mut self, kernel: &Kernel, options: LinkOptions) -> Result<bool, BpfError> {
-        if self.is_leaving {
+        if self.leaving.is_some() {
             return Ok(false);
         }
         self.probe(kernel, options)
@@ -150,19 +154,22 @@ impl LinkGroup {
             bpf::now()
         };
         // If no thread can be started, the attachments are dropped here, and so are gone.
-        self.closing = Builder::new().name("closing".into()).spawn(wait).ok();
-        self.is_leaving = self.closing.is_some();
+        let closing = Builder::new().name("closing".into()).spawn(wait).ok();
+        self.leaving = closing.map(Leaving::Closing);
     }
 
-    /// Notes that the calls which began while its probes went are ended.
-    pub(crate) fn has_left(&mut self) {
-        self.is_leaving = false;
-    }
-
-    /// Returns when its last probes were gone, once they are and once only.
-    pub(crate) fn take_gone(&mut self) -> Option<Nanos> {
-        let closing = self.closing.take_if(|closing| closing.is_finished())?;
-        Some(closing.join().unwrap_or_else(|_| bpf::now()))
+    /// Returns true, once only, if its last probes are gone, and all that they saw is known: the events before
+    /// `settled` are.
+    pub(crate) fn has_left(&mut self, settled: Nanos) -> bool {
+        self.leaving = match self.leaving.take() {
+            Some(Leaving::Closing(closing)) if closing.is_finished() => {
+                Some(Leaving::Gone(closing.join().unwrap_or_else(|_| bpf::now())))
+            }
+            other => other,
+        };
+        let is_known =
+            |leaving: &mut Leaving| matches!(leaving, Leaving::Gone(at) if *at <= settled);
+        self.leaving.take_if(is_known).is_some()
     }
 
     /// Gives up the return probes, and hands over those that are in place.
@@ -232,8 +239,7 @@ impl LinkGroup {
             moved: ExitSites::default(),
             moved_exits: Vec::new(),
             is_armed: false,
-            closing: None,
-            is_leaving: false,
+            leaving: None,
             told: false,
         }
     }

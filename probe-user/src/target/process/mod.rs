@@ -16,6 +16,7 @@ pub(crate) mod ours;
 pub(crate) mod patience;
 pub(crate) mod set;
 mod standstill;
+pub(crate) mod threads;
 
 use crate::process_status::ProcessStatus;
 use cpu_times::CpuTimes;
@@ -59,13 +60,6 @@ pub(crate) enum ProcessError {
     NoRights { pid: u32, comm: String, what: &'static str, missing: String },
     #[error("cannot read {path}: {error}")]
     Io { path: String, error: io::Error },
-}
-
-/// A thread of a process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Thread {
-    pub tid: u32,
-    pub name: String,
 }
 
 /// The state of a process that should be held at the start of its program.
@@ -191,26 +185,6 @@ impl Process {
         Some((stat.started(), stat.cpu))
     }
 
-    /// Returns its threads with their names, by id.
-    pub(crate) fn threads(&self) -> Vec<Thread> {
-        Self::threads_of(self.pid)
-    }
-
-    /// Returns the threads of a process, whether or not it can be traced.
-    pub(crate) fn threads_of(pid: u32) -> Vec<Thread> {
-        let Ok(tasks) = fs::read_dir(proc_path(pid, "task")) else { return Vec::new() };
-        let mut threads: Vec<Thread> = tasks
-            .filter_map(|task| {
-                let task = task.ok()?;
-                let tid = task.file_name().to_str()?.parse().ok()?;
-                let name = fs::read(task.path().join("comm")).ok()?;
-                Some(Thread { tid, name: text(name.strip_suffix(b"\n").unwrap_or(&name)) })
-            })
-            .collect();
-        threads.sort_by_key(|thread| thread.tid);
-        threads
-    }
-
     /// Returns the processes that its threads forked, those included that wait to be reaped. `None`
     /// if the kernel does not tell.
     ///
@@ -232,19 +206,6 @@ impl Process {
     /// Returns whether the process exists and has not ended.
     pub(crate) fn is_running(pid: u32) -> bool {
         read_stat(pid).is_ok_and(|stat| !matches!(stat.state, b'Z' | b'X'))
-    }
-
-    /// Returns the thread ids of a process in its own pid namespace and in ours.
-    pub(crate) fn thread_ids_inside(pid: u32) -> Vec<(u32, u32)> {
-        let Ok(tasks) = fs::read_dir(proc_path(pid, "task")) else { return Vec::new() };
-        let ids = tasks.filter_map(|task| {
-            let task = task.ok()?;
-            let tid = task.file_name().to_str()?.parse().ok()?;
-            let status = ProcessStatus::read(task.path().join("status")).ok()?;
-            let inside = status.words("NSpid").next_back()?;
-            Some((inside.parse().ok()?, tid))
-        });
-        ids.collect()
     }
 
     /// Returns its executable mapped files, the main executable first.

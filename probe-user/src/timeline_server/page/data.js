@@ -42,7 +42,7 @@
 export const TIMED = 1;
 
 /** The pause between two questions to a server that still reads, in milliseconds. */
-const PAUSE = 250;
+const PAUSE = 100;
 
 /** What the server says instead of an answer. */
 export class Refused extends Error {}
@@ -69,16 +69,19 @@ async function ask(name, params, signal) {
 }
 
 /**
- * Asks until all calls were read, if the answer needs that.
+ * Asks until all calls were read, if the answer needs that. `progress` is told how far that is.
  * @param {string} name
  * @param {Record<string, string | number>} params
- * @param {AbortSignal} signal
+ * @param {AbortSignal} [signal]
+ * @param {(part: number) => void} [progress]
  */
-async function answered(name, params, signal) {
+async function answered(name, params, signal, progress = () => {}) {
   for (;;) {
     const answer = await ask(name, params, signal);
     if (answer.ok) return answer;
     if (answer.status !== 503) throw new Refused(`the server answers ${answer.status}`);
+    const { read, calls } = /** @type {{ read: number, calls: number }} */ (await answer.json());
+    progress(calls ? read / calls : 0);
     await new Promise((done) => setTimeout(done, PAUSE));
   }
 }
@@ -86,32 +89,17 @@ async function answered(name, params, signal) {
 /**
  * @param {string} name
  * @param {Record<string, string | number>} params
- * @param {AbortSignal} signal
+ * @param {AbortSignal} [signal]
+ * @param {(part: number) => void} [progress]
  */
-const json = async (name, params, signal) => (await answered(name, params, signal)).json();
+const json = async (name, params, signal, progress) => (await answered(name, params, signal, progress)).json();
 
 /**
  * Describes the recording. Until all calls were read, `progress` is told how far that is.
  * @param {(part: number) => void} progress
  * @returns {Promise<About>}
  */
-export const about = (progress) => once('about', progress);
-
-/**
- * Asks until there is an answer, and tells how far that is.
- * @param {string} name
- * @param {(part: number) => void} progress
- */
-async function once(name, progress) {
-  for (;;) {
-    const answer = await ask(name, {});
-    if (answer.ok) return answer.json();
-    if (answer.status !== 503) throw new Refused(`the server answers ${answer.status}`);
-    const { read, calls } = /** @type {{ read: number, calls: number }} */ (await answer.json());
-    progress(calls ? read / calls : 0);
-    await new Promise((done) => setTimeout(done, 100));
-  }
-}
+export const about = (progress) => json('about', {}, undefined, progress);
 
 /**
  * Asks for a picture, and shows a coarser one before if it takes long.
@@ -306,4 +294,4 @@ export const nth = (text, n, signal) => json('nth', { text, n }, signal);
  * The verdicts on the functions of two recordings, once they are known.
  * @returns {Promise<Verdicts>}
  */
-export const verdicts = () => once('verdicts', () => {});
+export const verdicts = () => json('verdicts', {});

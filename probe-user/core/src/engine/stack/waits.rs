@@ -68,16 +68,16 @@ impl Stacks {
         self.last = ts;
     }
 
-    /// Ends the wait that is open at an event of the thread itself: it runs, although the kernel did not
-    /// tell that the wait is over. Returns false if there is none, or if its end may be lost.
+    /// Ends the wait that is open at an event of the thread itself, and counts it: the thread runs, although
+    /// the kernel did not tell that the wait is over. Does nothing if its end may be lost.
     #[cold]
-    pub(crate) fn end_untold_wait(&mut self, ts: u64, ledger: &mut Ledger) -> bool {
+    pub(crate) fn end_untold_wait(&mut self, ts: u64, ledger: &mut Ledger) {
         let top = self.stacks.get(self.current).and_then(|stack| stack.frames.last());
         let is_untold = top.is_some_and(|top| top.wait.is_some() && !top.damaged);
         if is_untold {
+            ledger.hidden_switches.back += 1;
             self.end_wait(ts, ledger);
         }
-        is_untold
     }
 
     /// Ends the wait that is open, if there is one.

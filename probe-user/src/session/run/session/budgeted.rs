@@ -30,8 +30,6 @@ pub(super) struct Budgeted {
     returning: Vec<usize>,
     /// The time of the next try.
     retry: Nanos,
-    /// Disarmed groups, and when their probes were gone. Calls that began while these went may have no end.
-    gone: Vec<(usize, Nanos)>,
     /// The number of names of scopes that are known.
     names: usize,
 }
@@ -93,9 +91,8 @@ impl Budgeted {
 
     pub(super) fn new(percent: f64) -> Self {
         let (control, books, groups) = (Budget::new(percent), Books::default(), Vec::new());
-        let (phase, returning, gone) = (Phase::Waiting, Vec::new(), Vec::new());
-        let retry = Nanos::ZERO;
-        Self { percent, control, books, groups, phase, returning, retry, gone, names: 0 }
+        let (phase, returning) = (Phase::Waiting, Vec::new());
+        Self { percent, control, books, groups, phase, returning, retry: Nanos::ZERO, names: 0 }
     }
 
     pub(super) fn begin(&mut self, at: Nanos, cpu: Nanos) {
@@ -264,13 +261,10 @@ impl Budgeted {
     /// Ends the calls that began while the probes of their groups went away, once all of these are known. Only
     /// then may the groups be armed again.
     fn forsake_late(&mut self, scene: &mut Scene<'_>) {
-        for (place, group) in self.groups.iter_mut().enumerate() {
-            self.gone.extend(group.take_gone().map(|at| (place, at)));
-        }
-        let settled = scene.settled;
-        for (place, _) in self.gone.extract_if(.., |(_, at)| *at <= settled) {
-            scene.forsake(self.groups[place].functions.iter().copied());
-            self.groups[place].has_left();
+        for group in &mut self.groups {
+            if group.has_left(scene.settled) {
+                scene.forsake(group.functions.iter().copied());
+            }
         }
     }
 

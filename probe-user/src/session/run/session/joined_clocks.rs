@@ -3,7 +3,7 @@
 
 use crate::{
     bpf::{self, CpuClock},
-    target::process::Process,
+    target::process::{Process, threads},
 };
 use ctrace_core::units::{Nanos, Pid, Tid};
 use std::collections::HashMap;
@@ -49,8 +49,9 @@ impl JoinedClocks {
     pub(super) fn begin(&mut self, pid: Pid, used: Nanos) {
         // The end of another process with this id may have been lost.
         self.end(pid);
-        let (threads, room) = (Process::threads_of(pid.0), MOST.saturating_sub(self.threads));
-        let clock = CpuClock::start(threads.iter().take(room).map(|it| Tid(it.tid)), true);
+        let threads: Vec<Tid> = threads::ids_of(pid).collect();
+        let room = MOST.saturating_sub(self.threads);
+        let clock = CpuClock::start(threads.iter().take(room).copied(), true);
         let begun = clock.as_ref().map_or(0, CpuClock::threads);
         if begun == 0 || threads.len() > room {
             self.unclocked += 1;

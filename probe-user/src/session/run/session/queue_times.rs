@@ -1,10 +1,7 @@
 //! How long the target's threads wait for a processor, beside the time that they have one. The work of
 //! a probe makes these waits longer, also in other threads, and no calibration can know by how much.
 
-use crate::target::process::{
-    cpu_times::{self, QueueTimes},
-    since_boot,
-};
+use crate::target::process::{since_boot, threads};
 use ctrace_core::{
     report::ProcessorTimes,
     units::{Nanos, Pid, Tid},
@@ -25,17 +22,17 @@ pub(super) struct ThreadQueues {
     /// The time since boot at the start.
     begun: Nanos,
     /// By thread: its times at the first and at the last look.
-    read: BTreeMap<(Pid, Tid), [QueueTimes; 2]>,
-    of_ended: QueueTimes,
+    read: BTreeMap<(Pid, Tid), [ProcessorTimes; 2]>,
+    of_ended: ProcessorTimes,
     /// What the reports before this one had.
-    told: QueueTimes,
+    told: ProcessorTimes,
     looked: Option<(Instant, Duration)>,
 }
 
 impl ThreadQueues {
     pub(super) fn begin(processes: &[Pid]) -> Self {
         let mut queues = Self { begun: since_boot(), ..Self::default() };
-        queues.look(&threads_of(processes), QueueTimes::of, |_| true);
+        queues.look(&threads_of(processes), threads::processor_times, |_| true);
         queues
     }
 
@@ -49,15 +46,14 @@ impl ThreadQueues {
         self.looked = Some((Instant::now(), pause));
         let begun = self.begun;
         let is_older = |(pid, tid): (Pid, Tid)| {
-            cpu_times::started(pid, tid).is_none_or(|started| started <= begun)
+            threads::started(pid, tid).is_none_or(|started| started <= begun)
         };
-        self.look(&threads_of(&processes()), QueueTimes::of, is_older);
+        self.look(&threads_of(&processes()), threads::processor_times, is_older);
     }
 
     /// Returns the times since the last report, up to the last look. `None` if no thread has used any.
     pub(super) fn times(&self) -> Option<ProcessorTimes> {
-        let QueueTimes { used, waited } = self.all().since(self.told);
-        (used > Nanos::ZERO).then_some(ProcessorTimes { used_ns: used, waited_ns: waited })
+        Some(self.all().since(self.told)).filter(|times| times.used_ns > Nanos::ZERO)
     }
 
     /// Begins the stretch of the next report.
@@ -65,7 +61,7 @@ impl ThreadQueues {
         self.told = self.all();
     }
 
-    fn all(&self) -> QueueTimes {
+    fn all(&self) -> ProcessorTimes {
         self.read.values().fold(self.of_ended, |sum, [first, last]| sum.plus(last.since(*first)))
     }
 
@@ -74,35 +70,32 @@ impl ThreadQueues {
     fn look(
         &mut self,
         threads: &[(Pid, Tid)],
-        read: impl Fn(Pid, Tid) -> Option<QueueTimes>,
+        read: impl Fn(Pid, Tid) -> Option<ProcessorTimes>,
         is_older: impl Fn((Pid, Tid)) -> bool,
     ) {
         let mut before = std::mem::take(&mut self.read);
         for &(pid, tid) in threads {
             let Some(now) = read(pid, tid) else { continue };
             let first = match before.remove(&(pid, tid)) {
-                Some([first, last]) if last.used <= now.used => first,
+                Some([first, last]) if last.used_ns <= now.used_ns => first,
                 // Another thread has the id by now.
                 Some([first, last]) => {
                     self.of_ended = self.of_ended.plus(last.since(first));
-                    QueueTimes::default()
+                    ProcessorTimes::default()
                 }
                 None if is_older((pid, tid)) => now,
-                None => QueueTimes::default(),
+                None => ProcessorTimes::default(),
             };
             self.read.insert((pid, tid), [first, now]);
         }
         let ended = before.into_values().map(|[first, last]| last.since(first));
-        self.of_ended = ended.fold(self.of_ended, QueueTimes::plus);
+        self.of_ended = ended.fold(self.of_ended, ProcessorTimes::plus);
     }
 }
 
 fn threads_of(processes: &[Pid]) -> Vec<(Pid, Tid)> {
-    let threads = |pid: &Pid| {
-        let pid = *pid;
-        cpu_times::threads_of(pid).map(move |tid| (pid, tid))
-    };
-    processes.iter().flat_map(threads).take(MOST_THREADS).collect()
+    let of = |&pid: &Pid| threads::ids_of(pid).map(move |tid| (pid, tid));
+    processes.iter().flat_map(of).take(MOST_THREADS).collect()
 }
 
 #[cfg(test)]
@@ -117,7 +110,7 @@ mod tests {
             let threads: Vec<_> = times.iter().map(|it| (Pid(5), Tid(it.0))).collect();
             let read = |_, tid: Tid| {
                 let (_, used, waited) = times.iter().find(|it| it.0 == tid.0)?;
-                Some(QueueTimes { used: ms(*used), waited: ms(*waited) })
+                Some(ProcessorTimes { used_ns: ms(*used), waited_ns: ms(*waited) })
             };
             queues.look(&threads, read, |(_, tid)| older.contains(&tid.0));
             let times = queues.times();

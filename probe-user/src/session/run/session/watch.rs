@@ -7,7 +7,7 @@ use crate::{
         costs::Spent,
         slowdown::{BudgetAction, Totals},
     },
-    target::process::Process,
+    target::process::threads,
 };
 use ctrace_core::units::Tid;
 
@@ -22,11 +22,11 @@ impl Session {
             return;
         }
         let processes = self.target.alive();
-        let threads: Vec<_> = processes.iter().flat_map(|pid| Process::threads_of(pid.0)).collect();
+        let threads: Vec<Tid> = processes.into_iter().flat_map(threads::ids_of).collect();
         if !follows && threads.len() > MOST_THREADS {
             return;
         }
-        match CpuClock::start(threads.iter().map(|thread| Tid(thread.tid)), follows) {
+        match CpuClock::start(threads, follows) {
             Ok(counters) => self.target.clock.counters = Some(counters),
             Err(error) if follows => {
                 self.warn(&format!("the cost of the probes is not checked: {error}"));
