@@ -6,7 +6,7 @@
 
 use super::about::{self, About};
 use super::band::Band;
-use super::estimate::{Estimate, show};
+use super::estimate::{Estimate, show, touching};
 use super::of_chunk::OfChunk;
 use super::part::{Part, crossing};
 use super::picture::{AT_ONCE, Picture, PictureRow, View, at_once};
@@ -156,9 +156,7 @@ impl Draft {
     /// some that are read for it if that is more exact.
     fn parts(&self, recording: &Recording, view: &View, stop: &Stop) -> Vec<Arc<Part>> {
         let chunks = recording.chunks();
-        let (from, to) = view.times();
-        let first = chunks.partition_point(|entry| entry.to.0 < from);
-        let last = chunks.partition_point(|entry| entry.from.0 < to).max(first);
+        let Range { start: first, end: last } = touching(chunks, view);
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         let shown = kept.parts.range(first..last).map(|(_, part)| part);
         let count = shown.clone().count();

@@ -7,7 +7,7 @@ use super::cell::{Cell, RowKey, Span, settle};
 use super::part::{Average, Part};
 use super::picture::{PictureRow, View};
 use crate::calls::paths::Node as Path;
-use crate::recording::Recording;
+use crate::recording::{ChunkEntry, Recording};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -31,20 +31,18 @@ struct Gap<'a> {
 impl<'a> Estimate<'a> {
     /// `parts`: in order of time.
     pub(super) fn new(recording: &Recording, parts: &'a [Arc<Part>], view: &'a View) -> Self {
-        let (from, to) = view.times();
         let chunks = recording.chunks();
-        let first = chunks.partition_point(|entry| entry.to.0 < from);
-        let touched = chunks[first..].iter().take_while(|entry| entry.from.0 < to);
-        let is_read = |number: usize| parts.binary_search_by_key(&number, |part| part.number);
-        let unread = touched.enumerate().filter(|(place, _)| is_read(first + place).is_err());
-        let unread: Vec<_> = unread.map(|(_, entry)| (entry.from.0, entry.to.0)).collect();
+        let is_read = |number: &usize| parts.binary_search_by_key(number, |part| part.number);
+        let unread = touching(chunks, view).filter(|number| is_read(number).is_err());
+        let unread: Vec<_> = unread.map(|number| (told_from(chunks, number), &chunks[number])).collect();
         let mut gaps = Vec::<Gap<'a>>::new();
         let known = parts.iter().map(|part| &**part).filter(|part| part.is_readable);
         let known: Vec<&Part> = known.collect();
-        for (from, to) in &unread {
-            for at in view.touched([(*from, *to)].into_iter()).into_iter().flatten() {
+        for (_, entry) in &unread {
+            let (from, to) = (entry.from.0, entry.to.0);
+            for at in view.touched([(from, to)].into_iter()).into_iter().flatten() {
                 let (begin, end) = view.times_of(at);
-                let time = end.min(*to).saturating_sub(begin.max(*from));
+                let time = end.min(to).saturating_sub(begin.max(from));
                 match gaps.last_mut() {
                     Some(last) if last.at == at => last.time += time,
                     _ => {
@@ -54,7 +52,8 @@ impl<'a> Estimate<'a> {
                 }
             }
         }
-        Self { view, unread: view.touched(unread.into_iter()), gaps }
+        let unread = unread.into_iter().map(|(from, entry)| (from, entry.to.0));
+        Self { view, unread: view.touched(unread), gaps }
     }
 
     /// Fills a row, which was finished.
@@ -79,6 +78,20 @@ impl<'a> Estimate<'a> {
         }
         settle(&mut row.cells);
     }
+}
+
+/// Returns the chunks that tell of the time of a view.
+pub(super) fn touching(chunks: &[ChunkEntry], view: &View) -> Range<usize> {
+    let (from, to) = view.times();
+    let first = chunks.partition_point(|entry| entry.to.0 < from);
+    let before = chunks.partition_point(|entry| entry.to.0 < to);
+    first..(before + 1).min(chunks.len()).max(first)
+}
+
+/// Returns the time from which a chunk is the first to tell of calls: that behind the chunk before it. A recording of
+/// the last seconds has calls that began before its first chunk.
+fn told_from(chunks: &[ChunkEntry], number: usize) -> u64 {
+    number.checked_sub(1).map_or(0, |before| chunks[before].to.0)
 }
 
 /// Returns the part that is nearest to a time.
