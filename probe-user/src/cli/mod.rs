@@ -202,12 +202,12 @@ pub(crate) struct AttachArgs {
     pub processes: Vec<ProcessName>,
     #[command(flatten)]
     pub by: ProcessArgs,
-    /// All processes of this user, whose rights they have. With --exe, --cgroup or --container: those
-    /// of them that the user has
+    /// All processes that have this user's rights. With --exe, --cgroup or --container: those among
+    /// them
     #[arg(long, value_name = "NAME|UID")]
     pub user: Option<String>,
-    /// Also the processes that come later and are of those chosen, until Ctrl-C or -d. If there is none
-    /// yet, await the first
+    /// Also trace processes that start later and match the choice, until Ctrl-C or -d. If none runs yet,
+    /// wait for the first
     #[arg(long, help_heading = "What to trace")]
     pub later: bool,
     #[command(flatten)]

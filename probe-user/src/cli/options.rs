@@ -183,12 +183,12 @@ pub(crate) struct UserArgs {
 /// The same option where processes can be chosen as well, and that to await more of them.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 pub(crate) struct ChosenUserArgs {
-    /// All processes of this user, whose rights they have. With --exe, --cgroup or --container: those
-    /// of them that the user has. With a command: run it as this user, as `ctrace run` does
+    /// All processes that have this user's rights. With --exe, --cgroup or --container: those among
+    /// them. With a command: run it as this user, as `ctrace run` does
     #[arg(long, value_name = "NAME|UID")]
     pub user: Option<String>,
-    /// Also the processes that come later and are of those chosen, until Ctrl-C or --duration. If there
-    /// is none yet, await the first
+    /// Also trace processes that start later and match the choice, until Ctrl-C or --duration. If none
+    /// runs yet, wait for the first
     #[arg(long, conflicts_with = "command", help_heading = "What to trace")]
     pub later: bool,
 }
@@ -224,14 +224,13 @@ pub(crate) struct OutputArgs {
     /// The view to show; repeatable [default: summary]
     #[arg(long = "view", value_name = "VIEW", value_parser = values::view_names())]
     pub views: Vec<String>,
-    /// The calls of this traced function are frames, or the times between frame marks of this name: show
-    /// what makes the longest of them longer than typical ones (--view frames)
+    /// Show why the longest frames take longer than typical ones. A frame is a call of FUNCTION, or the
+    /// time between two frame marks of this name (--view frames)
     #[arg(long, value_name = "FUNCTION")]
     pub frame: Option<String>,
-    /// After the report on all: one for each process, all processes of each program or of each control
-    /// group, each thread, or all threads of each name. With 'FUNCTION: ARG': one for the calls of FUNCTION with each value of an
-    /// argument, or of its result (retval), and what these called. PART is process, exe, cgroup, thread,
-    /// name, or that
+    /// Add a report for each part. PART is process, exe (program), cgroup, thread, name (all threads of
+    /// one name), or 'FUNCTION: ARG': the calls of FUNCTION with each value of ARG (or of retval, its
+    /// result), and what they called
     #[arg(long, value_name = "PART", value_parser = values::by)]
     pub by: Option<By>,
     /// Sort rows by a column
@@ -308,7 +307,7 @@ pub(crate) struct ProbeArgs {
     #[arg(long)]
     pub force_perf: bool,
     /// Choose what a thread with a full marker buffer does while its ring is nearly full [default:
-    /// wait; drop before Linux 6.13]. Rings have 64KiB at least where it waits
+    /// wait; drop before Linux 6.13]. With wait, each ring has at least 64KiB
     #[arg(long, value_enum)]
     pub on_full: Option<OnFullArg>,
     /// Memory for calls; more go to a temporary file (in TMPDIR, or /var/tmp), with 0 all of them.

@@ -67,7 +67,7 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     parts::say_left_out(most_left_out);
     if args.fail_frames_over.is_some() && verdicts.is_empty() {
         return Err(
-            anyhow!("--fail-frames-over cannot be told: no frame has a known duration").into()
+            anyhow!("--fail-frames-over cannot be judged: no frame has a known duration").into()
         );
     }
     Ok(verdicts.contains(&true).into())

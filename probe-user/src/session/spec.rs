@@ -57,7 +57,7 @@ impl SelectSpec {
             let condition = asked.condition.as_ref();
             ensure!(
                 !self.functions.is_empty(),
-                "no function is chosen to ask `{0}` of: write --where 'FUNCTION: {0}', or choose \
+                "the condition `{0}` applies to no function: write --where 'FUNCTION: {0}', or choose \
                  functions with -f",
                 condition.map(ToString::to_string).unwrap_or_default()
             );

@@ -245,7 +245,7 @@ fn calls_of_picture(served: &Served, about: &Value) -> Vec<u64> {
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a word"));
     let (level, cells, lost) = (word(4), word(8), word(16) as usize);
     let length = length.as_u64().expect("a number");
-    assert!(1 << level <= length / pixels && 2 << level > length / pixels);
+    assert!(1 << level >= length / pixels && 1 << level < 2 * length.div_ceil(pixels));
     assert!((cells as u64 - 2) << level <= length);
     assert_eq!(word(24), 0, "all was read");
     let mut at = 40 + 8 * lost;

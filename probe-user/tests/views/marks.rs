@@ -93,7 +93,7 @@ fn self_time_of_others_is_marked() {
     let marked = |report: &Report| {
         let text = sound(report, &ViewOptions::default(), &WIDE);
         let row = text.lines().find(|line| line.starts_with("main")).expect("a row").to_owned();
-        let legend = text.contains("s: its self time has that of functions which it calls");
+        let legend = text.contains("s: its self time has time of functions that it calls");
         (row.split_whitespace().nth(1).expect("letters").contains('s'), legend)
     };
     // 60 of the 900 µs of its own, three times: a fifth.

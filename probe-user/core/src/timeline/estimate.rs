@@ -34,7 +34,8 @@ impl<'a> Estimate<'a> {
         let chunks = recording.chunks();
         let is_read = |number: &usize| parts.binary_search_by_key(number, |part| part.number);
         let unread = touching(chunks, view).filter(|number| is_read(number).is_err());
-        let unread: Vec<_> = unread.map(|number| (told_from(chunks, number), &chunks[number])).collect();
+        let unread: Vec<_> =
+            unread.map(|number| (told_from(chunks, number), &chunks[number])).collect();
         let mut gaps = Vec::<Gap<'a>>::new();
         let known = parts.iter().map(|part| &**part).filter(|part| part.is_readable);
         let known: Vec<&Part> = known.collect();

@@ -1,7 +1,7 @@
 //! The timeline of a recording: pictures of all calls, at any zoom.
 //!
 //! [`Timeline::picture`] answers what is visible in some rows (a thread at a depth), from one time
-//! to another, in so many pixels. A call at least as long as a cell (at most a pixel) is a span of
+//! to another, in so many pixels. A call at least as long as a cell (a pixel, or up to two) is a span of
 //! its own; shorter ones are added up in cells. Both are exact: a picture equals the one that
 //! is made by looking at every call.
 //!
@@ -9,7 +9,8 @@
 //! pass. Each node has a `tile`: the rows of its stretch of time at several levels, packed, where
 //! cells of a level are twice as long as those of the level below. Only where cells are shorter than
 //! those of a chunk's tile, the chunk is read (`leaf`), and kept for the next pictures (`leaves`).
-//! [`Timeline::quick`] tells which coarser picture can do without. All memory is bounded, and there is no file beside the recording (docs/decisions/051-timeline-in-memory.md).
+//! [`Timeline::quick`] tells which coarser picture can do without. All memory is bounded, and there is
+//! no file beside the recording (docs/decisions/051-timeline-in-memory.md).
 //!
 //! Before all calls were read, a [`Draft`] shows the time with some of the chunks, and says where it does.
 //!

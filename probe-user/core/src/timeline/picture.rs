@@ -35,11 +35,12 @@ pub struct View {
 }
 
 impl View {
-    /// Chooses the cells for a stretch of time: the longest that are no longer than a pixel.
+    /// Chooses the cells for a stretch of time: as long as a pixel, or longer and shorter than two. Nobody sees
+    /// shorter ones, and they would be twice as many.
     pub fn new(rows: Vec<RowKey>, time: Range<Nanos>, pixels: u32) -> Self {
         let length = time.end.since(time.start).0.max(1);
         let pixels = u64::from(pixels.clamp(1, MOST_PIXELS));
-        let level = (length / pixels).checked_ilog2().unwrap_or(0);
+        let level = length.div_ceil(pixels).next_power_of_two().ilog2();
         let first = time.start.0 >> level;
         let last = (time.start.0.saturating_add(length) - 1) >> level;
         Self { rows, level, cells: first..last.max(first).saturating_add(1) }

@@ -236,7 +236,8 @@ proptest! {
             let view = View::new(all_rows(), Nanos(from)..Nanos(to), pixels);
             prop_assert!(view.cells.start << view.level <= from);
             prop_assert!(view.cells.end << view.level >= to);
-            prop_assert!(1u64 << view.level <= ((to - from) / u64::from(pixels)).max(1));
+            let (cell, pixel) = (1u64 << view.level, (to - from).div_ceil(pixels.into()));
+            prop_assert!(cell >= pixel && (cell < 2 * pixel));
             // A coarser picture first, for which nothing is read.
             let (quick, kept) = (timeline.quick(&view), timeline.leaves.kept());
             let coarse = picture(&timeline, &recording, &quick);

@@ -53,7 +53,7 @@ pub(crate) const FLEET: [Key<Fleet>; 5] = [
         "interval",
         r#""15m""#,
         Some(r#""60m""#),
-        "Close a file of tables after so long, at most a day. A killed daemon loses what is in none.",
+        "Close a file of tables after this time, at most a day. A killed daemon loses what is not yet in a closed file.",
         |c, v| {
             v.parsed(|text| match values::seconds(text)? {
                 age if age <= LONGEST_INTERVAL => Ok(age),
@@ -73,7 +73,7 @@ pub(crate) const FLEET: [Key<Fleet>; 5] = [
         "keep_bytes",
         r#""1GiB""#,
         None,
-        "Remove this machine's oldest files of tables beyond this size of all.",
+        "Keep this machine's files of tables to this size in all; the oldest are removed.",
         |c, v| v.parsed(values::size).map(|bytes| c.keep_bytes = bytes),
     ),
 ];

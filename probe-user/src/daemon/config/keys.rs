@@ -163,8 +163,8 @@ pub(crate) const TARGET: [Key<Target>; 54] = [
         "exe",
         "[]",
         "Processes that run this program: a path, also of a link to it, or a glob (`**` for any \
-         folders). This and the next six say which processes; all that are given must be so, of \
-         several values one. A server that forks needs `follow` as well: else each of its processes \
+         folders). This and the next six choose processes: every key that is given must match, by any \
+         one of its values. A server that forks also needs `follow`: otherwise each of its processes \
          is traced by itself.",
         |c, v| Ok(c.matching.exe = paths(v)?),
     )
@@ -288,7 +288,7 @@ pub(crate) const TARGET: [Key<Target>; 54] = [
         Ok(c.what.filter.threads = v.texts()?.iter().map(|text| ThreadFilter::new(text)).collect())
     })
     .example(r#"["worker-*"]"#),
-    target("follow", "false", "Trace the processes that a process forks in one report with it.", |c, v| {
+    target("follow", "false", "Also trace all later descendants of a process, in the same session and report.", |c, v| {
         Ok(c.what.probes.follow = v.flag()?)
     }),
     target("returns", r#""auto""#, "How the ends of calls are seen: auto, uretprobe or ret-sites.", |c, v| {
@@ -373,10 +373,10 @@ pub(crate) const TARGET: [Key<Target>; 54] = [
         Ok(c.reports.rotate_age = v.unless_off(values::seconds)?)
     })
     .example(r#""1440m""#),
-    target("keep_files", "10", "Remove the oldest files of reports beyond so many.", |c, v| {
+    target("keep_files", "10", "Keep at most this many files of reports; the oldest are removed.", |c, v| {
         Ok(c.reports.keep_files = at_least_one(v)?)
     }),
-    target("keep_bytes", r#""1GiB""#, "Remove the oldest files of reports beyond this size of all.", |c, v| {
+    target("keep_bytes", r#""1GiB""#, "Keep files of reports of at most this size in all; the oldest are removed.", |c, v| {
         Ok(c.reports.keep_bytes = v.parsed(values::size)?)
     }),
     target(
@@ -406,7 +406,7 @@ pub(crate) const TARGET: [Key<Target>; 54] = [
         },
     )
     .example(r#""250ms""#),
-    target("slow_functions", "[]", "Calls of which functions are watched so; none: of all.", |c, v| {
+    target("slow_functions", "[]", "Functions whose slow calls are kept; empty: all.", |c, v| {
         Ok(c.flight.functions = v.texts()?)
     })
     .example(r#"["handle_request"]"#),
@@ -416,7 +416,7 @@ pub(crate) const TARGET: [Key<Target>; 54] = [
     target("slow_memory", r#""8MiB""#, "Memory for that, for each process.", |c, v| {
         Ok(c.flight.memory = v.parsed(values::size)?)
     }),
-    target("slow_pause", r#""60s""#, "After a recording of a slow call, make no other for so long.", |c, v| {
+    target("slow_pause", r#""60s""#, "Least time between two recordings of slow calls.", |c, v| {
         Ok(c.flight.pause = v.parsed(values::seconds)?)
     }),
 ];

@@ -97,7 +97,7 @@ pub(crate) const METRICS: [Key<Metrics>; 11] = [
         "functions",
         "300",
         None,
-        "Functions of each target with series of their own; further ones are told as one.",
+        "Functions of each target with series of their own; all others share one series.",
         |c, v| at_least_one(v).map(|functions| c.functions = functions),
     ),
     Key::new(

@@ -41,8 +41,8 @@ pub(crate) fn sampled_note(report: &Report, percent: f64) -> Option<String> {
         told.push(format!("{} more", sampled.len() - NAMED));
     }
     Some(format!(
-        "to keep within the budget of {percent} % of the target's CPU time, these were armed for a \
-         part of the time only. Their rows show what was seen then. The rest of their time is in the \
+        "to keep within the budget of {percent} % of the target's CPU time, these functions were \
+         armed for a part of the time. Their rows show that part; the rest of their time is in the \
          self time of their callers. Armed: {}",
         told.join("; ")
     ))

@@ -165,8 +165,8 @@ impl Session {
     pub(crate) fn note_that_probes_are_gone(&mut self) {
         let after = self.progress.seconds();
         self.notes.add_in_any_case(format!(
-            "the probes went {after:.3} s after the start, because ctrace's guard process was killed: \
-             later calls are not counted"
+            "all probes were removed {after:.3} s after the start, because ctrace's guard process was \
+             killed: later calls are not counted"
         ));
     }
 

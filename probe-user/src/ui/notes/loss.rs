@@ -55,8 +55,8 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
 }
 
 /// Said where calls were counted without an event of each.
-const COUNTED: &str = "counted in the kernel (--aggregate): percentiles are within 3.3 %, and what takes the times \
-    of single calls is not known. Without --aggregate the numbers are exact.";
+const COUNTED: &str = "counted in the kernel (--aggregate): percentiles are within 3.3 %, and numbers that \
+    need single calls are missing. Without --aggregate the numbers are exact.";
 
 /// Returns the last line of every report and export: losses first, then calls without a duration.
 pub fn loss_line(loss: &LossReport) -> String {

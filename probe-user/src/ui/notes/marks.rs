@@ -76,9 +76,11 @@ impl Mark {
             }
             Self::Waits => "waits: its self time is hardly work",
             Self::Recursive => "recursive: total counts calls within calls again",
-            Self::UntilTailCall => "until its tail call: the time behind that jump is its caller's",
+            Self::UntilTailCall => {
+                "ends where it jumps to another function (tail call): time after the jump is its caller's"
+            }
             Self::ByOrder => {
-                "only the order of events tells its ends: one that is missing makes durations wrong"
+                "begins and ends are matched by their order alone: where one is missing, durations are wrong"
             }
             Self::Conditional => {
                 "only its calls that meet a condition (--where) are in the numbers"
@@ -89,7 +91,7 @@ impl Mark {
             }
             Self::MostlyProbes => "mostly the cost of probes: it is faster untraced",
             Self::OthersSelf => {
-                "its self time has that of functions which it calls, while the budget or --depth left them out"
+                "its self time has time of functions that it calls, from when the budget or --depth left them out"
             }
             Self::Unended => {
                 "not all of its calls have ended: their time is missing, that of what they call is not"

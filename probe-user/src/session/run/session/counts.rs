@@ -103,7 +103,11 @@ impl Session {
         let Some(counts) = self.kernel.counts() else { return Vec::new() };
         let uncounted = match counts.uncounted() {
             Ok(uncounted) => uncounted,
-            Err(error) => return vec![format!("calls without a time cannot be told: {error}")],
+            Err(error) => {
+                return vec![format!(
+                    "the number of calls without a duration is not known: {error}"
+                )];
+            }
         };
         let paths = counts.sizes().paths - 1;
         let changes_stacks =

@@ -201,8 +201,8 @@ impl Session {
             if is_news {
                 let after = self.progress.seconds();
                 self.notes.add_in_any_case(format!(
-                    "the kernel knows no further kinds of later processes from {after:.3} s after the \
-                     start on: those miss the calls before ctrace finds them"
+                    "from {after:.3} s after the start, ctrace finds some of the later processes only after \
+                     their start: their first calls are missing"
                 ));
             }
         }

@@ -36,8 +36,8 @@ impl Session {
         let come = self.guard_arrivals();
         ensure!(
             !self.target.processes.has_traced() || self.arming.planner.is_safe_beside_others(),
-            "the processes cannot be traced together, as what one of them runs cannot be guarded: \
-             --returns ret-sites needs no guards"
+            "the processes cannot be traced together: the return probes of a program that one of them runs \
+             cannot be guarded; --returns ret-sites needs no guards"
         );
         for object in &plan.objects {
             self.attach(object)?;
