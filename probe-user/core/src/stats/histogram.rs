@@ -77,11 +77,35 @@ impl Histogram {
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        if other.used.is_empty() {
+        if other.used.len() < self.used.len() / FEW {
+            let new = self.add_known(&other.used);
+            self.merge_all(&new);
+        } else {
+            self.merge_all(&other.used);
+        }
+    }
+
+    /// Adds the counts of buckets that it has. Returns the others.
+    fn add_known(&mut self, counts: &[u64]) -> Vec<u64> {
+        let (mut new, mut rest) = (Vec::new(), self.used.as_mut_slice());
+        for count in counts {
+            let bucket = count & !COUNT_MASK;
+            let place = rest.partition_point(|used| *used < bucket);
+            rest = &mut rest[place..];
+            match rest.first_mut() {
+                Some(known) if *known & !COUNT_MASK == bucket => *known += count & COUNT_MASK,
+                _ => new.push(*count),
+            }
+        }
+        new
+    }
+
+    fn merge_all(&mut self, counts: &[u64]) {
+        if counts.is_empty() {
             return;
         }
-        let mut merged = Vec::with_capacity(self.used.len() + other.used.len());
-        let (mut a, mut b) = (self.used.as_slice(), other.used.as_slice());
+        let mut merged = Vec::with_capacity(self.used.len() + counts.len());
+        let (mut a, mut b) = (self.used.as_slice(), counts);
         while let ([x, rest_a @ ..], [y, rest_b @ ..]) = (a, b) {
             match (x >> COUNT_BITS).cmp(&(y >> COUNT_BITS)) {
                 Ordering::Less => {
@@ -168,6 +192,10 @@ const OCTAVES: usize = BUCKETS >> SUB_BITS;
 const OCTAVE: usize = 1 << SUB_BITS;
 /// The number of blocks that are kept before they are added to the histograms: 4 MiB.
 const BLOCKS: usize = 2048;
+/// The same for counters of many durations: 16 MiB.
+const MANY_BLOCKS: usize = 8192;
+/// Where buckets are so many times fewer than those that they are added to, each is looked up.
+const FEW: usize = 16;
 
 /// An octave of one histogram.
 #[derive(Debug)]
@@ -179,8 +207,10 @@ struct Block {
 
 /// Counts durations of many histograms at once, in dense arrays for the few octaves in use. It is
 /// reused, because allocating its blocks anew would cost more than the few counts in them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct HistogramCounter {
+    /// The number of blocks that it may have.
+    most: usize,
     /// The number of the block of each histogram and octave, from 1; 0 for none.
     numbers: Vec<u32>,
     /// The blocks in use, followed by some that are all zero.
@@ -189,7 +219,18 @@ pub(crate) struct HistogramCounter {
     places: Vec<usize>,
 }
 
+impl Default for HistogramCounter {
+    fn default() -> Self {
+        Self { most: BLOCKS, numbers: Vec::new(), blocks: Vec::new(), places: Vec::new() }
+    }
+}
+
 impl HistogramCounter {
+    /// Returns a counter for the durations of a whole recording.
+    pub(crate) fn large() -> Self {
+        Self { most: MANY_BLOCKS, ..Self::default() }
+    }
+
     /// Counts durations, each in the histogram of its index.
     pub(crate) fn count(
         &mut self,
@@ -220,7 +261,7 @@ impl HistogramCounter {
     #[cold]
     fn open(&mut self, histograms: &mut [Histogram], place: usize) -> u32 {
         self.numbers.resize(histograms.len() * OCTAVES, 0);
-        if self.places.len() == BLOCKS {
+        if self.places.len() == self.most {
             self.flush(histograms);
         }
         self.places.push(place);
@@ -308,6 +349,23 @@ mod tests {
         let sorted = (0..8).map(|rank| merged.at(rank)).collect::<Vec<_>>();
         let expected = [1, 1, 5, 5, 5, 6, 700].map(Some).into_iter().chain([None]);
         assert_eq!(sorted, expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_few_more_are_counted_in_buckets_that_are_there_and_in_others() {
+        let count = |durations: &[u64]| {
+            let mut counted = [Histogram::default()];
+            let durations = durations.iter().map(|duration| (0, *duration));
+            HistogramCounter::default().count(&mut counted, durations);
+            let [counted] = counted;
+            counted
+        };
+        let many: Vec<u64> = (0..200).map(|n| 10 + 3 * n).collect();
+        let few = [4, 10, 11, 16, 16, 607, 5_000];
+        assert!(few.len() < many.len() / FEW);
+        let mut merged = count(&many);
+        merged.merge(&count(&few));
+        assert_eq!(merged, count(&[&many[..], &few].concat()));
     }
 
     #[test]

@@ -185,7 +185,7 @@ fn part_of<'a>(
 ) -> Part<'a> {
     let counts = Counts::new(lens, recording.functions().len());
     let mut part = Part { counts, spans: Vec::new(), spanned: 0, left: &[], next: first };
-    let mut counter = HistogramCounter::default();
+    let mut counter = HistogramCounter::large();
     let mut walk = Walk::new(lens, recording.nodes());
     for (number, entry) in (first..).zip(entries) {
         match lens.read(recording, entry) {
