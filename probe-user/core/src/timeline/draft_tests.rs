@@ -141,6 +141,60 @@ fn what_was_not_read_is_like_what_is_near() {
     assert_eq!(whole as u64 + 2, view.cells.end - view.cells.start, "none is empty");
 }
 
+/// The index tells that an unread chunk has fewer calls.
+#[test]
+fn an_idle_time_that_was_not_read_has_no_calls() {
+    let mut chunks = steady(400, false);
+    let is_idle = |number: usize| (150..250).contains(&number);
+    for (number, chunk) in chunks.iter_mut().enumerate().filter(|(number, _)| is_idle(*number)) {
+        chunk.calls.truncate(if number < 200 { 0 } else { 5 });
+    }
+    let recording = record(&chunks);
+    let (begin, end) = recording.period();
+    let view = View::new(all_rows(), begin..end, 100);
+    let (view, picture) = picture(&draft(&recording, 20), &recording, &view);
+    let of = |numbers: std::ops::Range<u64>| {
+        let times = numbers.start * 50_000 + BEGIN..numbers.end * 50_000 + BEGIN;
+        let cells = picture.rows[0].cells.iter().filter(|cell| {
+            let (from, to) = view.times_of(cell.at);
+            times.start <= from && to <= times.end
+        });
+        cells.map(|cell| cell.count).sum::<u64>() as f64 / (numbers.end - numbers.start) as f64
+    };
+    assert!(!picture.unread.is_empty());
+    assert_eq!(of(152..198), 0.0, "nothing was called");
+    let [full, few] = [of(20..140), of(200..248)];
+    assert!((40.0..=50.0).contains(&full) && (3.0..=5.0).contains(&few), "{full} {few}");
+}
+
+/// What is damaged is only known where it was read.
+#[test]
+fn damage_among_chunks_that_were_not_read_is_no_loss_yet() {
+    let mut bytes = bytes_of(&steady(400, false));
+    let recording = Recording::open(bytes.clone()).expect("a recording");
+    let draft_of = draft(&recording, 20);
+    let unread = (100..300).find(|number| draft_of.wants(*number)).expect("most were not read");
+    bytes[recording.chunks()[unread].offset as usize + 60] ^= 0x55;
+    let recording = Recording::open(bytes).expect("a recording");
+    let (begin, end) = recording.period();
+    let view = View::new(all_rows(), begin..end, 1_000);
+    let (before, after) = (draft(&recording, 20), draft(&recording, usize::MAX));
+    let [before, after] = [before, after].map(|draft| picture(&draft, &recording, &view).1);
+    assert!(before.lost.is_empty() && !before.unread.is_empty());
+    assert!(after.unread.is_empty() && !after.lost.is_empty());
+}
+
+#[test]
+fn a_draft_of_a_recording_without_calls_is_empty() {
+    let recording =
+        record(&[Made { length: 70_000, is_lossy: false, calls: Vec::new(), open: Vec::new() }]);
+    let (begin, end) = recording.period();
+    let draft = draft(&recording, 1);
+    assert_eq!((draft.about(&recording).calls, draft.about(&recording).threads.len()), (0, 0));
+    let (_, picture) = picture(&draft, &recording, &View::new(Vec::new(), begin..end, 30));
+    assert_eq!((picture.rows.len(), picture.unread.len(), picture.lost.len()), (0, 0, 0));
+}
+
 #[test]
 fn losses_are_marked_where_chunks_were_read() {
     let recording = record(&steady(400, true));

@@ -1,10 +1,10 @@
 //! Fills in what of a view was not read: a draft shows nothing empty only because it was not looked at.
 //!
-//! For the time that was not read, a cell has the average of the nearest chunk that was. Single calls are shown as they
-//! are known, and are not made up.
+//! The index tells how many calls each chunk has. What these are like is told by the nearest chunk that was read: a cell
+//! has its average for as many calls. Single calls are shown as they are known, and are not made up.
 
 use super::cell::{Cell, RowKey, Span, settle};
-use super::part::{Average, Part};
+use super::part::{Average, Part, add};
 use super::picture::{PictureRow, View};
 use crate::calls::paths::Node as Path;
 use crate::recording::{ChunkEntry, Recording};
@@ -24,6 +24,8 @@ struct Gap<'a> {
     at: u64,
     /// How many nanoseconds of it were not.
     time: u64,
+    /// The number of calls in that time, as the index has it.
+    calls: f64,
     /// The nearest chunk that was.
     like: &'a Part,
 }
@@ -38,17 +40,24 @@ impl<'a> Estimate<'a> {
             unread.map(|number| (told_from(chunks, number), &chunks[number])).collect();
         let mut gaps = Vec::<Gap<'a>>::new();
         let known = parts.iter().map(|part| &**part).filter(|part| part.is_readable);
-        let known: Vec<&Part> = known.collect();
+        let (mut known, idle): (Vec<&Part>, Vec<&Part>) = known.partition(|part| part.calls > 0);
+        if known.is_empty() {
+            known = idle;
+        }
         for (_, entry) in &unread {
             let (from, to) = (entry.from.0, entry.to.0);
             for at in view.touched([(from, to)].into_iter()).into_iter().flatten() {
                 let (begin, end) = view.times_of(at);
                 let time = end.min(to).saturating_sub(begin.max(from));
+                let calls = entry.calls as f64 * time as f64 / (to - from).max(1) as f64;
                 match gaps.last_mut() {
-                    Some(last) if last.at == at => last.time += time,
+                    Some(last) if last.at == at => {
+                        last.time += time;
+                        last.calls += calls;
+                    }
                     _ => {
                         let like = nearest(&known, begin + (end - begin) / 2);
-                        gaps.extend(like.map(|like| Gap { at, time, like }));
+                        gaps.extend(like.map(|like| Gap { at, time, calls, like }));
                     }
                 }
             }
@@ -62,8 +71,8 @@ impl<'a> Estimate<'a> {
         let mut average: Option<(usize, Average)> = None;
         let mut spans = row.spans.iter().peekable();
         let mut covered_to = 0;
-        for Gap { at, time, like } in &self.gaps {
-            let (begin, end) = self.view.times_of(*at);
+        for gap in &self.gaps {
+            let (Gap { at, like, .. }, (begin, end)) = (gap, self.view.times_of(gap.at));
             while let Some(span) = spans.next_if(|span| span.start.0 <= begin) {
                 covered_to = covered_to.max(span.end().0);
             }
@@ -73,11 +82,27 @@ impl<'a> Estimate<'a> {
             if average.as_ref().is_none_or(|(number, _)| *number != like.number) {
                 average = Some((like.number, like.average(key, nodes)));
             }
-            let Some((_, Average { time: of, sum: Some(sum) })) = &average else { continue };
-            let covered = scaled(sum.covered, *time, *of).min(*time);
-            row.cells.push(Cell { at: *at, covered, count: scaled(sum.count, *time, *of), ..*sum });
+            let of_gap = average.as_ref().and_then(|(_, average)| gap.filled(average));
+            row.cells.extend(of_gap.map(|cell| Cell { at: *at, ..cell }));
         }
         settle(&mut row.cells);
+    }
+}
+
+impl Gap<'_> {
+    /// Returns an average for its time and calls.
+    fn filled(&self, average: &Average) -> Option<Cell> {
+        let scaled = |cell: Cell, scale: f64| {
+            let [covered, count] =
+                [cell.covered, cell.count].map(|sum| (sum as f64 * scale).round() as u64);
+            Cell { covered, count, ..cell }
+        };
+        let of_calls = self.calls / average.calls.max(1) as f64;
+        let inside = average.inside.map(|cell| scaled(cell, of_calls));
+        let mut sum = inside.filter(|cell| cell.covered > 0 || cell.count > 0);
+        let of_time = self.time as f64 / average.time as f64;
+        average.crossing.iter().for_each(|cell| add(&mut sum, scaled(*cell, of_time)));
+        sum.map(|sum| Cell { covered: sum.covered.min(self.time), ..sum })
     }
 }
 
@@ -107,12 +132,6 @@ fn nearest<'a>(parts: &[&'a Part], time: u64) -> Option<&'a Part> {
         }
         (before, after) => before.or(after),
     }
-}
-
-/// Returns `value` of `part` nanoseconds for `whole` nanoseconds, rounded.
-fn scaled(value: u64, whole: u64, part: u64) -> u64 {
-    let scaled = (u128::from(value) * u128::from(whole) + u128::from(part / 2)) / u128::from(part);
-    u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
 /// Adds what a part has of a row.

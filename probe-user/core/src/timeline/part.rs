@@ -17,6 +17,8 @@ pub(super) struct Part {
     pub(super) number: usize,
     pub(super) from: u64,
     pub(super) to: u64,
+    /// The number of its calls.
+    pub(super) calls: u64,
     pub(super) level: u32,
     /// In order, each with the places behind its cells and its calls.
     rows: Vec<(RowKey, usize, usize)>,
@@ -30,20 +32,24 @@ pub(super) struct Part {
     pub(super) is_lossy: bool,
 }
 
-/// The calls of a row in a stretch of time, added up.
+/// The calls of a row in a chunk, added up. `at` of the sums has no meaning.
 #[derive(Debug, Default)]
 pub(super) struct Average {
+    /// The time of the chunk.
     pub(super) time: u64,
-    /// `at` has no meaning.
-    pub(super) sum: Option<Cell>,
+    /// The number of calls of all its rows.
+    pub(super) calls: u64,
+    /// Calls that are entirely within it.
+    pub(super) inside: Option<Cell>,
+    /// The others, as far as they are in its time.
+    pub(super) crossing: Option<Cell>,
 }
 
-impl Average {
-    fn add(&mut self, cell: Cell) {
-        match &mut self.sum {
-            Some(sum) => sum.add(&cell),
-            None => self.sum = Some(cell),
-        }
+/// Adds to a sum.
+pub(super) fn add(sum: &mut Option<Cell>, cell: Cell) {
+    match sum {
+        Some(sum) => sum.add(&cell),
+        None => *sum = Some(cell),
     }
 }
 
@@ -73,6 +79,7 @@ impl Part {
             number,
             from: entry.from.0,
             to: entry.to.0,
+            calls: entry.calls,
             level: band.level,
             rows,
             cells,
@@ -112,21 +119,24 @@ impl Part {
 
     /// Adds up the calls of a row, as far as they are in the time of the chunk.
     pub(super) fn average(&self, key: RowKey, nodes: &[Path]) -> Average {
-        let mut average = Average { time: self.to.saturating_sub(self.from).max(1), sum: None };
-        let (cells, spans) = self.row(key);
-        cells.iter().for_each(|cell| average.add(*cell));
-        for span in spans.iter().chain(self.crossing(key)) {
+        let cell_of = |span: &Span| {
             let (start, end) = (span.start.0.max(self.from), span.end().0.min(self.to));
             let is_begun_here = u64::from(span.start.0 >= self.from);
-            average.add(Cell {
+            Cell {
                 at: 0,
                 covered: end.saturating_sub(start),
                 longest: span.duration.0,
                 count: is_begun_here,
                 function: nodes[span.path as usize].func.0,
                 ends: Cell::end_of(span),
-            });
-        }
+            }
+        };
+        let time = self.to.saturating_sub(self.from).max(1);
+        let mut average = Average { time, calls: self.calls, ..Average::default() };
+        let (cells, spans) = self.row(key);
+        let inside = cells.iter().copied().chain(spans.iter().map(cell_of));
+        inside.for_each(|cell| add(&mut average.inside, cell));
+        self.crossing(key).map(cell_of).for_each(|cell| add(&mut average.crossing, cell));
         average
     }
 }
