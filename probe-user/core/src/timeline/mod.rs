@@ -41,6 +41,7 @@ mod near;
 #[cfg(test)]
 mod near_tests;
 mod nth;
+mod numbers;
 mod of_chunk;
 mod part;
 mod picture;

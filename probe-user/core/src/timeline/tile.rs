@@ -6,12 +6,13 @@
 
 use super::band::Band;
 use super::cell::{Cell, RowKey, Span};
+use super::numbers;
 use crate::calls::paths::Node;
 use crate::formats::Ended;
 use crate::recording::{put_varint as put, take_varint};
 use crate::units::Nanos;
 
-/// Bytes of a cell, at least: it has five numbers.
+/// Bytes of a cell, at least, unless its calls have no duration.
 pub(super) const LEAST_OF_CELL: usize = 5;
 
 /// Rows of a stretch of time, packed. The cells of its highest level are longer than the stretch.
@@ -89,7 +90,7 @@ impl Tile {
             return None;
         }
         band.coarsen_to(lowest + skipped as u32, nodes);
-        let mut out = Vec::with_capacity(bytes);
+        let mut out = Vec::with_capacity(bytes + numbers::AFTER);
         let mut places = Vec::with_capacity(rows.len());
         for row in &rows {
             places.push((row.key, out.len() as u32));
@@ -100,6 +101,7 @@ impl Tile {
             }
             cells.iter().chain(spans).for_each(|bytes| out.extend_from_slice(bytes));
         }
+        out.extend([0; numbers::AFTER]);
         Some(Self {
             from,
             level: lowest + skipped as u32,
@@ -139,14 +141,12 @@ impl Tile {
                 std::cmp::Ordering::Greater => spans_here += spans,
             }
         }
-        unpack_cells(&bytes[before..before + here], self.from >> stored, |mut found| {
+        unpack_cells(&bytes[before..], here, self.from >> stored, |mut found| {
             found.at >>= level - stored;
             show(Packed::Cell(found));
         });
         let first = all + spans_before;
-        unpack_spans(&bytes[first..first + spans_here], self.from, |found| {
-            show(Packed::Span(found))
-        });
+        unpack_spans(&bytes[first..], spans_here, self.from, |found| show(Packed::Span(found)));
     }
 }
 
@@ -155,26 +155,28 @@ fn take(bytes: &mut &[u8]) -> u64 {
     take_varint(bytes).unwrap_or_default()
 }
 
-fn pack_cells(cells: &[Cell], mut at: u64) -> Vec<u8> {
+/// Packs cells. `next`: the first that there can be. Each has the number of cells that are missing before it.
+fn pack_cells(cells: &[Cell], mut next: u64) -> Vec<u8> {
     let mut out = Vec::new();
     for cell in cells {
-        put(&mut out, cell.at.wrapping_sub(at));
-        put(&mut out, cell.covered);
-        put(&mut out, cell.longest);
-        put(&mut out, cell.count);
-        put(&mut out, u64::from(cell.function) << 3 | u64::from(cell.ends));
-        at = cell.at;
+        let tag = u64::from(cell.function) << 3 | u64::from(cell.ends);
+        let missing = cell.at.wrapping_sub(next);
+        numbers::put(&mut out, [missing, cell.covered, cell.longest, cell.count, tag]);
+        next = cell.at.wrapping_add(1);
     }
     out
 }
 
-fn unpack_cells(mut bytes: &[u8], mut at: u64, mut show: impl FnMut(Cell)) {
-    let bytes = &mut bytes;
-    while !bytes.is_empty() {
-        at = at.wrapping_add(take(bytes));
-        let (covered, longest, count, tag) = (take(bytes), take(bytes), take(bytes), take(bytes));
+/// Shows the cells in the first bytes, of which there are `length`.
+fn unpack_cells(mut bytes: &[u8], length: usize, mut next: u64, mut show: impl FnMut(Cell)) {
+    let rest = bytes.len().saturating_sub(length);
+    while bytes.len() > rest
+        && let Some([missing, covered, longest, count, tag]) = numbers::take(&mut bytes)
+    {
+        let at = next.wrapping_add(missing);
         let (function, ends) = ((tag >> 3) as u32, (tag & 7) as u8);
         show(Cell { at, covered, longest, count, function, ends });
+        next = at.wrapping_add(1);
     }
 }
 
@@ -183,19 +185,19 @@ fn unpack_cells(mut bytes: &[u8], mut at: u64, mut show: impl FnMut(Cell)) {
 fn pack_spans<'a>(spans: impl Iterator<Item = &'a Span>, from: u64) -> Vec<u8> {
     let (mut out, mut start, mut is_first) = (Vec::new(), from, true);
     for span in spans {
-        put(&mut out, span.start.0.wrapping_sub(start));
-        put(&mut out, span.duration.0);
-        put(&mut out, u64::from(span.path) << 3 | (span.ended as u64) << 1 | u64::from(is_first));
+        let tag = u64::from(span.path) << 3 | (span.ended as u64) << 1 | u64::from(is_first);
+        numbers::put(&mut out, [span.start.0.wrapping_sub(start), span.duration.0, tag]);
         (start, is_first) = (span.start.0, false);
     }
     out
 }
 
-fn unpack_spans(mut bytes: &[u8], from: u64, mut show: impl FnMut(Span)) {
-    let bytes = &mut bytes;
+fn unpack_spans(mut bytes: &[u8], length: usize, from: u64, mut show: impl FnMut(Span)) {
+    let rest = bytes.len().saturating_sub(length);
     let mut before = from;
-    while !bytes.is_empty() {
-        let (distance, duration, tag) = (take(bytes), take(bytes), take(bytes));
+    while bytes.len() > rest
+        && let Some([distance, duration, tag]) = numbers::take(&mut bytes)
+    {
         let start = if tag & 1 == 1 { from } else { before }.wrapping_add(distance);
         let ended = match tag >> 1 & 3 {
             0 => Ended::Timed,
