@@ -87,7 +87,7 @@ pub use slow::Slow;
 pub(crate) use slow::SlowWatch;
 pub use source::ReadAt;
 pub use value_sums::{CallValue, ValueSum, ValueSums};
-pub(crate) use varint::{put as put_varint, take as take_varint};
+pub(crate) use varint::put as put_varint;
 pub use writer::{Framed, Writer};
 
 /// Calls in a chunk, or a few more: they must fit a CPU's cache.

@@ -27,7 +27,7 @@ const LEAF_LEVELS: u32 = 11;
 const LEVELS: u32 = 12;
 /// Bytes of tiles for each call: of all nodes, and of them those of each layer above the leaves.
 const OF_ALL: f64 = 0.48;
-const OF_LAYER: f64 = 0.04;
+const OF_LAYER: f64 = 0.06;
 /// Bytes of all tiles, about.
 const MOST_BYTES: f64 = 128.0 * 1024.0 * 1024.0;
 /// Rows of a tile, at most: while it is packed, each takes about a kilobyte. Where there are more,

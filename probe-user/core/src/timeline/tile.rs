@@ -9,11 +9,13 @@ use super::cell::{Cell, RowKey, Span};
 use super::numbers;
 use crate::calls::paths::Node;
 use crate::formats::Ended;
-use crate::recording::{put_varint as put, take_varint};
 use crate::units::Nanos;
 
 /// Bytes of a cell, at least, unless its calls have no duration.
 pub(super) const LEAST_OF_CELL: usize = 5;
+
+/// Bytes of the lengths of a level, about.
+const LENGTHS_OF_LEVEL: usize = 4;
 
 /// Rows of a stretch of time, packed. The cells of its highest level are longer than the stretch.
 #[derive(Debug)]
@@ -42,7 +44,7 @@ struct PackedRow {
 
 impl PackedRow {
     fn bytes(&self, level: usize) -> usize {
-        self.cells[level].len() + self.spans[level].len() + 2
+        self.cells[level].len() + self.spans[level].len() + LENGTHS_OF_LEVEL
     }
 }
 
@@ -95,9 +97,11 @@ impl Tile {
         for row in &rows {
             places.push((row.key, out.len() as u32));
             let (cells, spans) = (&row.cells[skipped..], &row.spans[skipped..]);
-            for (cells, spans) in cells.iter().zip(spans) {
-                put(&mut out, cells.len() as u64);
-                put(&mut out, spans.len() as u64);
+            let lengths: Vec<_> = cells.iter().zip(spans).map(lengths).collect();
+            for pair in lengths.chunks(2) {
+                let [[cells, spans], [more_cells, more_spans]] =
+                    [pair[0], pair.get(1).copied().unwrap_or_default()];
+                numbers::put(&mut out, [cells, spans, more_cells, more_spans]);
             }
             cells.iter().chain(spans).for_each(|bytes| out.extend_from_slice(bytes));
         }
@@ -126,8 +130,8 @@ impl Tile {
         // Lengths of all cells, of those before the level, of the calls before it, and of its cells.
         let (mut all, mut before, mut spans_before, mut here) = (0, 0, 0, 0);
         let mut spans_here = 0;
-        for place in 0..self.levels {
-            let (cells, spans) = (take(&mut bytes) as usize, take(&mut bytes) as usize);
+        let mut level_has = |place: u32, cells: u64, spans: u64| {
+            let (cells, spans) = (cells as usize, spans as usize);
             all += cells;
             match place.cmp(&skipped) {
                 std::cmp::Ordering::Less => {
@@ -140,6 +144,12 @@ impl Tile {
                 }
                 std::cmp::Ordering::Greater => spans_here += spans,
             }
+        };
+        for place in (0..self.levels).step_by(2) {
+            let lengths = numbers::take(&mut bytes).unwrap_or_default();
+            let [cells, spans, more_cells, more_spans] = lengths;
+            level_has(place, cells, spans);
+            level_has(place + 1, more_cells, more_spans);
         }
         unpack_cells(&bytes[before..], here, self.from >> stored, |mut found| {
             found.at >>= level - stored;
@@ -150,9 +160,9 @@ impl Tile {
     }
 }
 
-fn take(bytes: &mut &[u8]) -> u64 {
-    // The bytes were put by this file.
-    take_varint(bytes).unwrap_or_default()
+/// Returns the lengths of a level's cells and calls.
+fn lengths((cells, spans): (&Vec<u8>, &Vec<u8>)) -> [u64; 2] {
+    [cells.len() as u64, spans.len() as u64]
 }
 
 /// Packs cells. `next`: the first that there can be. Each has the number of cells that are missing before it.
