@@ -87,7 +87,7 @@ impl Lines {
         if is_lost && !is_rust {
             return None;
         }
-        let stored = is_rust.then(|| Stored::read(&code(function)));
+        let stored = is_rust.then(|| Stored::read(code(function)));
         let mut own = Vec::new();
         types.children(at, |at, entry| match entry.tag() {
             gimli::DW_TAG_formal_parameter => own.push(Some(at)),

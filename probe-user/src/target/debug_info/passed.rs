@@ -10,7 +10,7 @@ use super::lines::{Lines, Reader};
 use super::parameters::ParameterPlace;
 use super::stored::{Base, Stored, Within};
 use super::types::{DebugTypes, EntryAt, Shape};
-use gimli::{Operation, UnitRef};
+use gimli::{AttributeValue, Operation, UnitRef};
 
 /// The registers of integers and pointers in the numbers of debug information: rdi, rsi, rdx, rcx,
 /// r8, r9.
@@ -63,7 +63,7 @@ impl Word {
 
     /// Returns the part of a parameter that its low bytes are. `None` if some of its bits are gone.
     fn part(self, offset: u64, bytes: u64, is_truth: bool) -> Option<PassedPart> {
-        // A truth value is 0 or 1, and passed with zeros before it.
+        // What is 0 or 1 alone, as an enumeration of two may be, is passed with zeros before it.
         let wanted = if is_truth { 1 } else { low(bytes) };
         let is_whole = (1..=8).contains(&bytes) && self.mask & wanted == wanted;
         let Self { from, shift, .. } = self;
@@ -104,8 +104,11 @@ impl Lines {
         let unit = self.units[parameter.unit].unit.unit_ref(&self.dwarf);
         let bytes = DebugTypes(self).bytes(shape);
         let location = DebugTypes(self).entry(parameter)?.attr_value(gimli::DW_AT_location)?;
-        let location = at_entry(unit, location, function)?;
-        let is_truth = shape == Shape::Bool;
+        let Some(location) = at_entry(unit, location.clone(), function) else {
+            let number = behind_later(unit, location, function, stored)?;
+            return Some(ParameterPlace::Behind(number));
+        };
+        let is_truth = matches!(shape, Shape::Bool | Shape::Enumeration { bytes: 1, .. });
         let frame = |offset: i64| stored.place(self.base_of_frame(function)?, offset);
         let (mut parts, mut known) = ([None; PARTS], 0);
         let mut offset = 0_u64;
@@ -123,7 +126,8 @@ impl Lines {
                     Within::Words(words) => words,
                 },
                 (Named::Word(word), _) => vec![(0, size, word)],
-                (Named::Nothing, Some(_)) => Vec::new(),
+                // These bytes are nowhere that is read.
+                (Named::Nothing | Named::Other, Some(_)) => Vec::new(),
                 _ => return None,
             };
             for (inside, size, word) in found {
@@ -143,6 +147,27 @@ impl Lines {
             CFA => Some(Base::Caller),
             _ => None,
         }
+    }
+}
+
+/// Returns the register that has the address of a parameter at the entry, where debug information tells
+/// it for another register some instructions later. Unoptimized code copies such addresses first.
+fn behind_later(
+    unit: UnitRef<'_, Reader>,
+    location: AttributeValue<Reader>,
+    function: u64,
+    stored: &Stored,
+) -> Option<u8> {
+    let mut locations = unit.attr_locations(location).ok()??;
+    let first = locations.next().ok()??;
+    let later = first.range.begin.checked_sub(function)?;
+    let mut operations = first.data.operations(unit.encoding());
+    let Operation::RegisterOffset { register, offset: 0, .. } = operations.next().ok()?? else {
+        return None;
+    };
+    match operations.next().ok()? {
+        None => stored.address_in(register.0, later),
+        Some(_) => None,
     }
 }
 

@@ -16,6 +16,9 @@ pub(crate) const LOOKED_AT: usize = 512;
 /// The registers of integers and pointers, in their order.
 const PASSED: [Register; 6] =
     [Register::RDI, Register::RSI, Register::RDX, Register::RCX, Register::R8, Register::R9];
+/// Registers by their numbers in debug information, but for the frame and the stack pointer.
+const DESCRIBED: [Register; 6] =
+    [Register::RAX, Register::RDX, Register::RCX, Register::RBX, Register::RSI, Register::RDI];
 /// The last 8 bytes on the stack that are told apart.
 const LAST_SLOT: i64 = 63;
 
@@ -26,11 +29,14 @@ struct Store {
     bytes: u64,
     /// `None`: something else.
     word: Option<Word>,
+    /// True once something else was stored there.
+    is_over: bool,
 }
 
 /// What a function stores before its first jump or call.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Stored {
+    code: Vec<u8>,
     stores: Vec<Store>,
     /// The stack pointer behind the function's beginning, and the frame pointer.
     stack: i64,
@@ -50,30 +56,28 @@ pub(super) enum Base {
 pub(super) enum Within {
     /// The caller has put it there.
     Stack(u8),
-    /// The bytes before a word, its bytes, and the word.
+    /// The bytes before a word, its bytes, and the word. Other bytes are not known.
     Words(Vec<(u64, u64, Word)>),
 }
 
 impl Stored {
     /// Follows the first instructions of a function.
-    pub(super) fn read(code: &[u8]) -> Self {
-        let mut reader = Reader {
-            registers: Registers::default(),
-            stack: 0,
-            frame: None,
-            body: None,
-            stores: Vec::new(),
-            facts: InstructionInfoFactory::new(),
-        };
-        for instruction in Decoder::with_ip(64, code, 0, DecoderOptions::NONE) {
-            let goes_on = instruction.flow_control() == FlowControl::Next
-                && instruction.code() != Code::INVALID;
-            if !goes_on || !reader.step(&instruction) {
-                break;
-            }
-        }
+    pub(super) fn read(code: Vec<u8>) -> Self {
+        let reader = Reader::follow(&code, u64::MAX);
         let stack = reader.body.unwrap_or(reader.stack);
-        Self { stores: reader.stores, stack, frame: reader.frame }
+        Self { stores: reader.stores, stack, frame: reader.frame, code }
+    }
+
+    /// Returns the register that had at the entry what another one, by its number in debug information,
+    /// has behind so many bytes of code.
+    pub(super) fn address_in(&self, register: u16, later: u64) -> Option<u8> {
+        let reader = Reader::follow(&self.code, later);
+        let register = DESCRIBED.get(usize::from(register))?;
+        let word = reader.registers.word(*register).filter(|_| reader.at == later)?;
+        match word {
+            Word { from: Passed::Register(number), shift: 0, mask: u64::MAX } => Some(number),
+            _ => None,
+        }
     }
 
     /// Returns the place of something that is so far from the base of the frame.
@@ -95,9 +99,10 @@ impl Stored {
         let inside = |store: &&Store| store.at < end && store.end() > at;
         let mut words = Vec::new();
         for store in self.stores.iter().filter(inside) {
-            let is_whole = store.at >= at && store.end() <= end;
-            let word = store.word.filter(|_| is_whole)?;
-            words.push(((store.at - at) as u64, store.bytes, word));
+            if store.at < at || store.end() > end {
+                return None;
+            }
+            words.extend(store.word.map(|word| ((store.at - at) as u64, store.bytes, word)));
         }
         words.sort_by_key(|(offset, ..)| *offset);
         Some(Within::Words(words))
@@ -131,6 +136,8 @@ struct Reader {
     body: Option<i64>,
     stores: Vec<Store>,
     facts: InstructionInfoFactory,
+    /// The bytes of code that were followed.
+    at: u64,
 }
 
 /// The word that each general register has.
@@ -167,6 +174,28 @@ fn is_high(register: Register) -> bool {
 }
 
 impl Reader {
+    /// Follows the first instructions, up to so many bytes and to a jump or call.
+    fn follow(code: &[u8], end: u64) -> Self {
+        let mut reader = Self {
+            registers: Registers::default(),
+            stack: 0,
+            frame: None,
+            body: None,
+            stores: Vec::new(),
+            facts: InstructionInfoFactory::new(),
+            at: 0,
+        };
+        for instruction in Decoder::with_ip(64, code, 0, DecoderOptions::NONE) {
+            let goes_on = instruction.flow_control() == FlowControl::Next
+                && instruction.code() != Code::INVALID;
+            if reader.at >= end || !goes_on || !reader.step(&instruction) {
+                break;
+            }
+            reader.at = instruction.next_ip();
+        }
+        reader
+    }
+
     /// Follows an instruction. Returns false where the frame is no longer known.
     fn step(&mut self, it: &Instruction) -> bool {
         let stack = self.stack;
@@ -198,8 +227,7 @@ impl Reader {
                 Some(self.registers.word(from))
             }
             (Mnemonic::Mov, (OpKind::Register, OpKind::Memory)) => {
-                let slot = self.place(it).and_then(slot);
-                let word = slot.map(|slot| Word::whole(Passed::Stack(slot)));
+                let word = self.place(it).and_then(|at| self.loaded(at, to.size() as u64));
                 Some(word.map(|word| word.masked(low(to.size() as u64))))
             }
             (Mnemonic::And, (OpKind::Register, kind)) if is_immediate(kind) => {
@@ -225,7 +253,7 @@ impl Reader {
             && let Some(at) = place
         {
             let bytes = memory.memory_size().size() as u64;
-            self.store(Store { at, bytes, word: stored });
+            self.store(Store { at, bytes, word: stored, is_over: false });
         }
         if let Some(word) = word {
             self.registers.set(to, word);
@@ -244,10 +272,24 @@ impl Reader {
         is_plain.then(|| base.checked_add(it.memory_displacement64() as i64))?
     }
 
+    /// Returns what is in so many bytes of the stack.
+    fn loaded(&self, at: i64, bytes: u64) -> Option<Word> {
+        if let Some(slot) = slot(at) {
+            return Some(Word::whole(Passed::Stack(slot)));
+        }
+        let kept = |it: &&Store| it.at == at && it.bytes == bytes && !it.is_over;
+        self.stores.iter().find(kept)?.word
+    }
+
     /// Keeps a store, if it is the first one to its bytes.
     fn store(&mut self, store: Store) {
-        let is_first = |it: &Store| it.end() <= store.at || it.at >= store.end();
-        if self.stores.iter().all(is_first) {
+        let mut is_first = true;
+        for earlier in &mut self.stores {
+            if earlier.end() > store.at && earlier.at < store.end() {
+                (earlier.is_over, is_first) = (true, false);
+            }
+        }
+        if is_first {
             self.stores.push(store);
         }
     }

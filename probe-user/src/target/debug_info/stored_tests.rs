@@ -5,7 +5,7 @@ const RDI_TO_16: &[u8] = &[0x48, 0x89, 0x7c, 0x24, 0x10]; // mov %rdi,0x10(%rsp)
 const ESI_TO_12: &[u8] = &[0x89, 0x74, 0x24, 0x0c]; // mov %esi,0xc(%rsp)
 
 fn read(code: &[&[u8]]) -> Stored {
-    Stored::read(&code.concat())
+    Stored::read(code.concat())
 }
 
 /// Returns what a parameter so far from the stack pointer was first.
@@ -40,16 +40,35 @@ fn copies_are_followed_and_changes_end_them() {
     let found = |code: &[&[u8]]| words(&read(code), 16, 8);
     let whole = Some(vec![(0, 8, register(0, 8))]);
     assert_eq!(found(&[SUB, copy, add, rax_to_16]), whole);
-    assert_eq!(found(&[SUB, add, RDI_TO_16]), None);
+    assert_eq!(found(&[SUB, add, RDI_TO_16]), Some(Vec::new()));
+    // It comes back from the frame, unless something else is there by then.
+    let load: &[u8] = &[0x48, 0x8b, 0x44, 0x24, 0x10]; // mov 0x10(%rsp),%rax
+    let rax_to_24: &[u8] = &[0x48, 0x89, 0x44, 0x24, 0x18];
+    let later = |code: &[&[u8]]| words(&read(code), 24, 8);
+    assert_eq!(later(&[SUB, RDI_TO_16, add, load, rax_to_24]), whole);
+    assert_eq!(later(&[SUB, RDI_TO_16, add, RDI_TO_16, load, rax_to_24]), Some(Vec::new()));
     // A later store does not count.
     assert_eq!(found(&[SUB, RDI_TO_16, add, RDI_TO_16]), whole);
     let zero: &[u8] = &[0x48, 0xc7, 0x44, 0x24, 0x10, 0, 0, 0, 0]; // movq $0,0x10(%rsp)
-    assert_eq!(found(&[SUB, zero, RDI_TO_16]), None);
+    assert_eq!(found(&[SUB, zero, RDI_TO_16]), Some(Vec::new()));
+    // Nor does one that is half of something else.
+    assert_eq!(words(&read(&[SUB, RDI_TO_16]), 12, 8), None);
     // What a jump leads around is not looked at.
     let jump: &[u8] = &[0xeb, 0x00];
     assert_eq!(found(&[SUB, jump, RDI_TO_16]), Some(Vec::new()));
     // Nor is it known where the frame is once the stack pointer has moved.
     assert_eq!(found(&[SUB, copy, SUB, RDI_TO_16]), Some(Vec::new()));
+}
+
+#[test]
+fn copies_of_addresses_are_followed() {
+    let copy: &[u8] = &[0x48, 0x89, 0xfe]; // mov %rdi,%rsi
+    let stored = read(&[SUB, copy, RDI_TO_16]);
+    let [rsi, rdi, rbx] = [4, 5, 3];
+    assert_eq!((stored.address_in(rsi, 7), stored.address_in(rdi, 7)), (Some(0), Some(0)));
+    assert_eq!((stored.address_in(rsi, 4), stored.address_in(rbx, 7)), (Some(1), None));
+    // This is within an instruction.
+    assert_eq!(stored.address_in(rsi, 6), None);
 }
 
 #[test]
@@ -70,7 +89,7 @@ fn any_bytes_are_read_without_harm() {
         let byte =
             |n: u32| (seed.wrapping_mul(2_654_435_761).wrapping_add(n * n * 40_503) >> 7) as u8;
         let code: Vec<u8> = (0..64).map(byte).collect();
-        let stored = Stored::read(&code);
+        let stored = Stored::read(code);
         for base in [Base::StackPointer, Base::FramePointer, Base::Caller] {
             for offset in [i64::MIN, -64, 0, 8, i64::MAX] {
                 let at = stored.place(base, offset);

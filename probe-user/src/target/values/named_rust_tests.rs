@@ -42,9 +42,9 @@ const PASSED: &str = r#"
     #[inline(never)]
     pub fn mixed(it: Mixed, n: u8) -> u64 { seen(it.number) + seen(it.weight) as u64 + u64::from(n) }
     #[inline(never)]
-    pub fn maybe(it: Option<&Order>, n: u8) -> u64 { it.map_or(7, |it| seen(it.id)) + u64::from(n) }
+    pub fn maybe(it: Option<&Order>, n: u8) -> u64 { if let Some(it) = it { seen(it.id) } else { u64::from(n) } }
     #[inline(never)]
-    pub fn slice(it: &[u8], n: u8) -> u64 { it.iter().map(|byte| u64::from(*byte)).sum::<u64>() + u64::from(n) }
+    pub fn slice(it: &[u8], n: u8) -> u64 { let mut all = u64::from(n); for byte in it { all += u64::from(*byte); } all }
     #[inline(never)]
     pub fn owned(it: String, n: u8) -> usize { seen(it.len()) + usize::from(n) }
     #[inline(never)]
