@@ -119,7 +119,7 @@ fn main() {
             i % 2 == 1
         );
         let triple = Triple { a: 5, b: -i64::from(i), c: i * 2 };
-        black_box(shown(text, u64::from(i) << 40, -(i as i32), i % 2 == 0, black_box(two), i));
+        black_box(shown(black_box(text), u64::from(i) << 40, -(i as i32), i % 2 == 0, black_box(two), i));
         black_box(owned(format!("name {i}"), black_box(triple), &order, black_box(i)));
     }
 }
