@@ -60,6 +60,7 @@ kernel_tests! {
     arguments_and_results
     arguments_by_name
     members_by_name
+    places_of_rust
     results_at_ret_sites
     conditions_by_place
     conditions_by_name

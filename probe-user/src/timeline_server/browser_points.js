@@ -20,6 +20,8 @@ watch(async (seen) => {
   await hover(x(500), top('other') + 12);
   await until('texts are told', () => tip.textContent.includes('late'));
   seen.message = tip.textContent;
+  const level = (place) => [...place.querySelectorAll('.level')].map((tag) => [tag.textContent, tag.style.color]);
+  seen.tipLevels = level(tip);
   await hover(x(400), 20);
   seen.plot = tip.textContent;
   await hover(x(250), top('other') + 12);
@@ -28,6 +30,7 @@ watch(async (seen) => {
   const panel = byId('panel');
   await until('messages are listed', () => panel.querySelector('table.messages'));
   seen.listed = panel.querySelector('h2').textContent;
+  seen.listedLevels = level(panel);
   seen.rows = panel.querySelectorAll('table.messages tr').length;
   await settled();
   // Below the plot's label: the lowest pixel that is drawn at an early and at a late time.

@@ -131,6 +131,9 @@ fn a_browser_shows_messages_plots_and_frame_marks() {
     );
     assert!(told.ends_with("[warn] late"), "{told}");
     assert_eq!(seen["listed"], "2 messages");
+    // A level has its colour, and a message without one has none.
+    let levels = serde_json::json!([["[warn]", "rgb(232, 89, 12)"]]);
+    assert_eq!((&seen["tipLevels"], &seen["listedLevels"]), (&levels, &levels), "{seen:#}");
     assert_eq!(seen["rows"], 2);
     assert_eq!((&seen["title"], &seen["markup"]), (&"unknown program · ctrace".into(), &0.into()));
     let plot = text(&seen["plot"]);

@@ -20,7 +20,7 @@ macro_rules! file {
 }
 
 /// All files; the first is the page itself.
-const FILES: [PageFile; 24] = [
+const FILES: [PageFile; 25] = [
     file!("index.html", "text/html; charset=utf-8"),
     file!("style.css", "text/css; charset=utf-8"),
     file!("icon.svg", "image/svg+xml"),
@@ -35,6 +35,7 @@ const FILES: [PageFile; 24] = [
     file!("frames.js", SCRIPT),
     file!("histogram.js", SCRIPT),
     file!("keys.js", SCRIPT),
+    file!("levels.js", SCRIPT),
     file!("lit.js", SCRIPT),
     file!("lost.js", SCRIPT),
     file!("names.js", SCRIPT),

@@ -145,6 +145,31 @@ pub(super) fn members_by_name(env: &Env) -> Result<()> {
     Ok(())
 }
 
+/// Parameters that Rust passes in its own way, where debug information tells their places.
+pub(super) fn places_of_rust(env: &Env) -> Result<()> {
+    const VALUES: &[&str] = &[
+        "--arg",
+        "passed_values::pair: small=pair.small, large=pair.large, times",
+        "--arg",
+        "passed_values::halves: low=halves.low, high=halves.high, kind, less",
+        "--arg",
+        "passed_values::maybe: id=order->id, times",
+        "--arg",
+        "passed_values::bytes: bytes, is_last, times",
+        "--arg",
+        "passed_values::shown: key, number, less, is_last, small=pair.small, last",
+        "--arg",
+        "passed_values::owned: name, b=triple.b, c=triple.c, id=order.id, paid=order.is_paid, times",
+    ];
+    let rounds = env.scaled(20);
+    for build in passed() {
+        let target = env.targets.get(&build)?;
+        let (told, seen) = record(env, &target, &[&rounds], VALUES)?;
+        compare(&told, &seen)?;
+    }
+    Ok(())
+}
+
 /// Programs of C++, not optimized and optimized, and of Rust.
 pub(super) fn named() -> [Build; 3] {
     let of = |source: &str, flags: &[&'static str]| program(source).flags(flags.iter().copied());
@@ -153,6 +178,12 @@ pub(super) fn named() -> [Build; 3] {
         of("named_values.cpp", &["-O2"]),
         of("named_values.rs", &["-O", "-g"]),
     ]
+}
+
+/// A program of Rust, not optimized and optimized.
+pub(super) fn passed() -> [Build; 3] {
+    ["-Copt-level=0", "-Copt-level=2", "-Copt-level=3"]
+        .map(|level| program("passed_values.rs").flags(["-g", level]))
 }
 
 /// The same at the ways out. Where a function jumps to another one, its result is not known yet.

@@ -152,6 +152,12 @@ pub const CASES: &[Case] = &[
         depends: On::Nothing,
     },
     Case {
+        name: "places_of_rust",
+        check: call_values::places_of_rust,
+        unsuited: needs_values,
+        depends: On::Nothing,
+    },
+    Case {
         name: "results_at_ret_sites",
         check: call_values::results_at_ret_sites,
         unsuited: needs_values,
@@ -331,6 +337,7 @@ pub fn builds() -> Vec<Build> {
     .into();
     all.push(panic_program());
     all.extend(call_values::named());
+    all.extend(call_values::passed());
     all.extend(markers::builds());
     all
 }

@@ -6,14 +6,11 @@
 
 use super::lines::{Lines, Reader};
 use super::parameters::{Language, ParameterPlace};
+use super::passed::{INTEGERS, RSP};
 use super::types::{DebugTypes, EntryAt};
 use gimli::{AttributeValue, Expression, Operation, UnitRef};
 
-/// The registers of integers and pointers in the numbers of debug information: rdi, rsi, rdx, rcx,
-/// r8, r9.
-const INTEGERS: [u16; 6] = [5, 4, 1, 2, 8, 9];
-const RBP: u16 = 6;
-const RSP: u16 = 7;
+pub(super) const RBP: u16 = 6;
 
 /// The place of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,8 +74,8 @@ impl Lines {
     }
 
     /// Returns the register that the frame of a function begins at, or [`CFA`].
-    fn frame_base(&self, function: u64) -> Option<u16> {
-        let at = self.function_at(function)?;
+    pub(super) fn frame_base(&self, function: u64) -> Option<u16> {
+        let (at, _) = self.described_at(function)?;
         let unit = self.units[at.unit].unit.unit_ref(&self.dwarf);
         let base = DebugTypes(self).entry(at)?.attr_value(gimli::DW_AT_frame_base)?;
         let AttributeValue::Exprloc(base) = base else { return None };
@@ -91,7 +88,7 @@ impl Lines {
 }
 
 /// Stands for the address behind the return address.
-const CFA: u16 = u16::MAX;
+pub(super) const CFA: u16 = u16::MAX;
 
 /// Returns the distance of a slot from a register, once the function has made its frame.
 fn stack_offset(register: u16, slot: u8) -> i64 {
@@ -107,7 +104,7 @@ fn stack_offset(register: u16, slot: u8) -> i64 {
 }
 
 /// Returns the location that holds at the first instruction.
-fn at_entry(
+pub(super) fn at_entry(
     unit: UnitRef<'_, Reader>,
     location: AttributeValue<Reader>,
     function: u64,

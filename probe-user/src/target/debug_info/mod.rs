@@ -2,12 +2,16 @@
 //!
 //! It is read for chosen functions only, because that of a large program takes seconds.
 
+mod classes;
 mod confirmed;
 mod function_entries;
 mod goroutines;
 mod inlined;
 pub(super) mod lines;
+mod optional;
 pub(super) mod parameters;
+pub(super) mod passed;
 mod sections;
+pub(super) mod stored;
 pub(super) mod texts;
 pub(super) mod types;

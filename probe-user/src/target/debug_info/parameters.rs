@@ -1,9 +1,11 @@
 //! The parameters of a function in debug information, and where the System V ABI puts each when the
 //! function is entered.
 
+use super::classes::{Class, class};
 use super::lines::Lines;
-use super::texts::{is_rust_text, is_view};
-use super::types::{DEEPEST, DebugTypes, EntryAt, Shape};
+use super::passed::{Parts, Passed};
+use super::stored::Stored;
+use super::types::{DebugTypes, EntryAt, Shape};
 use gimli::{AttributeValue, Reader as _};
 
 /// Registers of integers and pointers, and vector registers.
@@ -47,11 +49,15 @@ pub(crate) enum ParameterPlace {
     Pair(u8),
     /// 8 bytes or more on the stack, from the one with this number on.
     Stack(u8),
+    /// Parts of it in several places, or some bytes of it alone.
+    Parts(Parts),
     /// A vector register, which no program can read, alone or beside a register for integers; or a
     /// register and the stack.
     Elsewhere,
     /// It depends on a type that is not described, or whose way is not known.
     Unknown,
+    /// Debug information names no place for it.
+    Nowhere,
 }
 
 /// The language of a unit, as far as it says how parameters are passed.
@@ -62,25 +68,26 @@ pub(super) enum Language {
     Rust,
 }
 
-/// The registers that a value takes, or how it is passed without.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
-    /// So many for integers, and so many vector registers. If there are fewer, it is on the stack.
-    Registers([usize; 2]),
-    /// Two numbers, each of which finds its own place.
-    Words,
-    /// Bytes on the stack.
-    Memory(u64),
-    Address,
-}
-
 impl Lines {
     /// Returns the parameters of the function at an address; `None` if it is not described, or does
-    /// not follow the ABI.
-    pub(crate) fn parameters(&self, function: u64) -> Option<Vec<Parameter>> {
-        let at = self.function_at(function)?;
+    /// not follow the ABI. `has_others`: it also has parameters that are not described. `code`
+    /// returns bytes of the program.
+    pub(crate) fn parameters(
+        &self,
+        function: u64,
+        has_others: bool,
+        code: impl FnOnce(u64) -> Vec<u8>,
+    ) -> Option<Vec<Parameter>> {
+        let (at, is_changed) = self.described_at(function)?;
         let types = DebugTypes(self);
         let language = self.language(at.unit)?;
+        let is_rust = language == Language::Rust;
+        // Only places at the first instruction are sure then.
+        let is_lost = has_others || is_changed;
+        if is_lost && !is_rust {
+            return None;
+        }
+        let stored = is_rust.then(|| Stored::read(code(function)));
         let mut own = Vec::new();
         types.children(at, |at, entry| match entry.tag() {
             gimli::DW_TAG_formal_parameter => own.push(Some(at)),
@@ -91,7 +98,7 @@ impl Lines {
         if own.is_empty() && !self.describes_types(at) {
             return None;
         }
-        let mut places = Places::default();
+        let mut places = Places { is_lost, ..Places::default() };
         if types.attribute(at, gimli::DW_AT_type).is_some() {
             let of = types.type_of(at);
             match of.and_then(|of| class(types, of, types.shape(of)?, language, true)) {
@@ -102,18 +109,47 @@ impl Lines {
             }
         }
         let parameters = own.into_iter().map(|at| {
+            let place = self.place_of(function, (at, language), &mut places, stored.as_ref());
             let of = at.and_then(|at| types.type_of(at));
             let name = at.and_then(|at| types.name(at)).unwrap_or_default();
-            places.is_lost |= NOT_PASSED.contains(&name.as_str());
-            let class = of.and_then(|of| class(types, of, types.shape(of)?, language, false));
-            let place = match places.give(class) {
-                ParameterPlace::Elsewhere => ParameterPlace::Elsewhere,
-                place if at.is_some_and(|at| self.confirms(function, at, place)) => place,
-                _ => ParameterPlace::Unknown,
-            };
             Parameter { name, of, place }
         });
-        Some(parameters.collect())
+        let mut parameters: Vec<_> = parameters.collect();
+        if is_rust {
+            drop_shared(&mut parameters);
+        }
+        Some(parameters)
+    }
+
+    /// Returns the place of a parameter behind those that have taken `places`. Debug information of
+    /// Rust tells it alone if it tells it for the first instruction.
+    fn place_of(
+        &self,
+        function: u64,
+        (at, language): (Option<EntryAt>, Language),
+        places: &mut Places,
+        stored: Option<&Stored>,
+    ) -> ParameterPlace {
+        let types = DebugTypes(self);
+        let name = at.and_then(|at| types.name(at)).unwrap_or_default();
+        places.is_lost |= NOT_PASSED.contains(&name.as_str());
+        let of = at.and_then(|at| types.type_of(at));
+        let shape = of.and_then(|of| types.shape(of));
+        let given = places.give(of.and_then(|of| class(types, of, shape?, language, false)));
+        let passed = || self.passed((function, at?), shape?, stored?);
+        if let Some(place) = passed() {
+            return place;
+        }
+        let has_place = |at| types.attribute(at, gimli::DW_AT_location).is_some();
+        match (given, at) {
+            (ParameterPlace::Elsewhere, _) => given,
+            (_, Some(at)) if self.confirms(function, at, given) => given,
+            (_, _) if stored.is_some() && matches!(shape, Some(Shape::Float { .. })) => {
+                ParameterPlace::Elsewhere
+            }
+            (_, Some(at)) if !has_place(at) => ParameterPlace::Nowhere,
+            _ => ParameterPlace::Unknown,
+        }
     }
 
     /// Returns the type of the result of the function at an address, and where it leaves it, as if that
@@ -162,20 +198,26 @@ impl Lines {
         })
     }
 
+    /// Returns the function at an address, if it follows the ABI.
     pub(crate) fn function_at(&self, address: u64) -> Option<EntryAt> {
+        self.described_at(address).filter(|(_, is_changed)| !is_changed).map(|(at, _)| at)
+    }
+
+    /// Returns the function at an address, and whether LLVM has changed its parameters or its result.
+    pub(super) fn described_at(&self, address: u64) -> Option<(EntryAt, bool)> {
         self.budget.check().ok()?;
         let mut found = self.entries_at(address);
         let at = found.next()??;
         if found.next().is_some() {
             return None;
         }
-        // LLVM marks functions whose parameters it has changed so.
+        // LLVM marks those that it has changed so.
         match DebugTypes(self).attribute(at, gimli::DW_AT_calling_convention) {
             Some((_, AttributeValue::CallingConvention(how))) => {
                 let usual = [gimli::DW_CC_normal, gimli::DW_CC_program];
-                usual.contains(&how).then_some(at)
+                Some((at, !usual.contains(&how)))
             }
-            _ => Some(at),
+            _ => Some((at, false)),
         }
     }
 
@@ -199,6 +241,30 @@ impl Lines {
             | gimli::DW_LANG_C_plus_plus_20 => Some(Language::Cxx),
             gimli::DW_LANG_Rust => Some(Language::Rust),
             _ => None,
+        }
+    }
+}
+
+/// Makes places unknown that two parameters have: one of them was given another value first.
+fn drop_shared(parameters: &mut [Parameter]) {
+    let words: Vec<Vec<Passed>> = parameters.iter().map(|it| it.place.words()).collect();
+    for (at, own) in words.iter().enumerate() {
+        let others = words.iter().enumerate().filter(|(other, _)| *other != at);
+        if others.flat_map(|(_, words)| words).any(|word| own.contains(word)) {
+            parameters[at].place = ParameterPlace::Unknown;
+        }
+    }
+}
+
+impl ParameterPlace {
+    /// Returns the words that it is in.
+    fn words(self) -> Vec<Passed> {
+        match self {
+            Self::Register(number) | Self::Behind(number) => vec![Passed::Register(number)],
+            Self::Pair(number) => vec![Passed::Register(number), Passed::Register(number + 1)],
+            Self::Stack(slot) => vec![Passed::Stack(slot)],
+            Self::Parts(parts) => parts.iter().flatten().map(|part| part.from).collect(),
+            Self::Elsewhere | Self::Unknown | Self::Nowhere => Vec::new(),
         }
     }
 }
@@ -257,144 +323,5 @@ impl Places {
         let first = self.slots as u8;
         self.slots = self.slots.saturating_add(bytes.div_ceil(8)).min(SLOTS);
         ParameterPlace::Stack(first)
-    }
-}
-
-/// Returns how a value of this type is passed, or returned as a result. `None` where that depends on
-/// more than is looked at here: the places of all further parameters do, too.
-fn class(
-    types: DebugTypes<'_>,
-    of: EntryAt,
-    shape: Shape,
-    language: Language,
-    is_result: bool,
-) -> Option<Class> {
-    match shape {
-        Shape::Float { .. } => Some(Class::Registers([0, 1])),
-        Shape::Integer { .. }
-        | Shape::Enumeration { .. }
-        | Shape::Bool
-        | Shape::Char
-        | Shape::Pointer { .. } => Some(Class::Registers([1, 0])),
-        Shape::Structure { at, bytes } => match language {
-            Language::Rust if is_rust_text(types, at) => Some(Class::Words),
-            // Rust promises nothing. A large result is where C has it, and a small one is not.
-            Language::Rust if is_result => {
-                Some(if bytes > 16 { Class::Address } else { Class::Registers([1, 0]) })
-            }
-            Language::Rust => None,
-            Language::Cxx => match types.attribute(at, gimli::DW_AT_calling_convention) {
-                Some((_, AttributeValue::CallingConvention(how))) => match how {
-                    gimli::DW_CC_pass_by_reference => Some(Class::Address),
-                    gimli::DW_CC_pass_by_value => by_value(types, of, bytes, false),
-                    _ => None,
-                },
-                _ if is_view(types, at) => by_value(types, of, bytes, false),
-                // gcc does not say.
-                _ if has_destructor(types, at) => Some(Class::Address),
-                _ => by_value(types, of, bytes, true),
-            },
-            Language::C => by_value(types, of, bytes, false),
-        },
-        Shape::Array { .. } | Shape::Other { .. } => None,
-    }
-}
-
-/// Returns whether a class of C++ has a destructor of its own: then its address is passed. DWARF 4 does
-/// not tell those that the compiler makes.
-fn has_destructor(types: DebugTypes<'_>, class: EntryAt) -> bool {
-    let mut has_one = false;
-    types.children(class, |at, entry| {
-        has_one |= entry.tag() == gimli::DW_TAG_subprogram
-            && entry.attr_value(gimli::DW_AT_defaulted).is_none()
-            && types.name(at).is_some_and(|name| name.starts_with('~'));
-    });
-    has_one && types.version(class) >= 5
-}
-
-/// Returns whether a class may be one that is not copied byte by byte: it has constructors, a
-/// destructor or virtual functions.
-fn may_be_special(types: DebugTypes<'_>, class: EntryAt) -> bool {
-    let own = types.name(class).unwrap_or_default();
-    let own = own.split('<').next().unwrap_or_default();
-    let mut is_special = false;
-    types.children(class, |at, entry| {
-        if entry.tag() == gimli::DW_TAG_subprogram {
-            let name = types.name(at).unwrap_or_default();
-            let is_virtual = entry.attr_value(gimli::DW_AT_virtuality).is_some();
-            is_special |= is_virtual || name.starts_with('~') || name == own;
-        }
-    });
-    is_special
-}
-
-/// Returns how a structure is passed that is copied byte by byte. `is_unsure`: its members may forbid
-/// that.
-fn by_value(types: DebugTypes<'_>, of: EntryAt, bytes: u64, is_unsure: bool) -> Option<Class> {
-    let mut words = [None; 2];
-    let is_plain = classify(types, of, 0, &mut words, (is_unsure, 0));
-    let count = |is_float| words.iter().filter(|word| **word == Some(is_float)).count();
-    match bytes {
-        _ if !is_plain => None,
-        0 => None,
-        1..=16 => Some(Class::Registers([count(false), count(true)])),
-        _ => Some(Class::Memory(bytes)),
-    }
-}
-
-/// Marks the words of a structure: true for floating-point numbers alone. Returns false if it has
-/// anything but aligned numbers and pointers of up to 8 bytes: then other rules hold.
-fn classify(
-    types: DebugTypes<'_>,
-    of: EntryAt,
-    offset: u64,
-    words: &mut [Option<bool>; 2],
-    (is_unsure, depth): (bool, usize),
-) -> bool {
-    let Some(shape) = types.shape(of).filter(|_| depth < DEEPEST) else { return false };
-    let deeper = (is_unsure, depth + 1);
-    let bytes = types.bytes(shape);
-    let mut mark = |is_float: bool| {
-        if let Some(word) = words.get_mut((offset / 8) as usize) {
-            *word = Some(word.unwrap_or(true) && is_float);
-        }
-        bytes > 0 && offset.is_multiple_of(bytes)
-    };
-    match shape {
-        Shape::Structure { at, .. }
-            if is_unsure && may_be_special(types, at) && !is_view(types, at) =>
-        {
-            false
-        }
-        Shape::Structure { at, .. } => {
-            let mut is_plain = true;
-            let is_whole = types.members(at, |member| {
-                let from = offset.saturating_add(member.offset);
-                is_plain &= match member.is_bit_field {
-                    true => false,
-                    false => classify(types, member.of, from, words, deeper),
-                };
-            });
-            is_whole && is_plain
-        }
-        // Its elements may reach into the second word. Those of a vector have a register for all.
-        Shape::Array { of: element, bytes } => {
-            let each = types.shape(element).map_or(0, |shape| types.bytes(shape));
-            let is_vector = types.attribute(of, gimli::DW_AT_GNU_vector).is_some();
-            if each == 0 || bytes == 0 || is_vector {
-                return false;
-            }
-            let elements = (bytes / each).min(16 / each + 1);
-            (0..elements).all(|nth| {
-                classify(types, element, offset.saturating_add(nth * each), words, deeper)
-            })
-        }
-        Shape::Float { .. } => mark(true),
-        Shape::Integer { .. }
-        | Shape::Enumeration { .. }
-        | Shape::Bool
-        | Shape::Char
-        | Shape::Pointer { .. } => mark(false),
-        Shape::Other { .. } => false,
     }
 }

@@ -38,13 +38,21 @@ const fn known(
 const VIEW: Named = Named::BeginsWith("basic_string_view<char,");
 const RUST_TEXT: &str = "&str";
 const RUST_STRING: Named = Named::Exactly("String");
+/// Bytes are shown as a text.
+const RUST_BYTES: Named = Named::BeginsWith("Vec<u8,");
+const RUST_POINTER: &[&str] = &["data_ptr"];
+const RUST_LENGTH: Option<&[&str]> = Some(&["length"]);
 
 /// Those of libstdc++, libc++ and of Rust since 1.60.
-const ALL: [Known; 6] = [
+const ALL: [Known; 10] = [
     known(Named::Anything, &["_M_dataplus", "_M_p"], None),
     known(VIEW, &["_M_str"], Some(&["_M_len"])),
     known(VIEW, &["__data_"], Some(&["__size_"])),
-    known(Named::Exactly(RUST_TEXT), &["data_ptr"], Some(&["length"])),
+    known(Named::Exactly(RUST_TEXT), RUST_POINTER, RUST_LENGTH),
+    known(Named::Exactly("&mut str"), RUST_POINTER, RUST_LENGTH),
+    known(Named::Exactly("&[u8]"), RUST_POINTER, RUST_LENGTH),
+    known(Named::Exactly("&mut [u8]"), RUST_POINTER, RUST_LENGTH),
+    known(RUST_BYTES, &["buf", "inner", "ptr", "pointer", "pointer"], Some(&["len"])),
     known(
         RUST_STRING,
         &["vec", "buf", "inner", "ptr", "pointer", "pointer"],

@@ -147,7 +147,7 @@ impl<'a> DebugTypes<'a> {
     }
 
     /// `depth` counts types inside types, which a crafted file may nest without end.
-    fn shape_within(self, mut at: EntryAt, depth: usize) -> Option<Shape> {
+    pub(super) fn shape_within(self, mut at: EntryAt, depth: usize) -> Option<Shape> {
         if depth == DEEPEST {
             return None;
         }
@@ -176,7 +176,8 @@ impl<'a> DebugTypes<'a> {
                     if is_declared || entry.attr_value(gimli::DW_AT_signature).is_some() {
                         return None;
                     }
-                    Shape::Structure { at, bytes: bytes() }
+                    let optional = (bytes() == 8).then(|| self.optional(at, depth)).flatten();
+                    optional.unwrap_or(Shape::Structure { at, bytes: bytes() })
                 }
                 gimli::DW_TAG_array_type => {
                     let of = self.type_of(at)?;

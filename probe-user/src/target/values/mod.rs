@@ -9,3 +9,4 @@ mod literal;
 pub(crate) mod locks;
 pub(crate) mod named;
 mod part;
+mod place;

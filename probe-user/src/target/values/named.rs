@@ -9,8 +9,10 @@
 use super::abi::{Position, Type, results};
 use super::asked::RESULT;
 use super::part::ValuePart;
+use super::place::Place;
 use crate::target::debug_info::lines::Lines;
 use crate::target::debug_info::parameters::{Parameter, ParameterPlace};
+use crate::target::debug_info::stored::LOOKED_AT;
 use crate::target::debug_info::types::{DebugTypes, EntryAt};
 use crate::target::object::Object;
 use crate::target::object::symbols::Function;
@@ -65,6 +67,11 @@ pub(crate) enum NoValue {
          1:u64"
     )]
     Unknown(String),
+    #[error(
+        "debug information names no place for `{0}`: the function does not use it, or the compiler passes \
+         something else"
+    )]
+    Nowhere(String),
     #[error("Go passes arguments in its own way; trace its functions without --where")]
     Go,
     #[error("it returns nothing")]
@@ -135,23 +142,35 @@ impl Object {
         path: &NamedPath,
         of: Option<Type>,
     ) -> Result<Typed, NoValue> {
-        if has_others(function) {
+        if is_changed(function.raw()) {
             return Err(NoValue::Changed);
         }
         let found = self.with_lines(|lines| {
-            let parameters = lines.parameters(function.address)?;
+            let parameters = self.described(lines, function)?;
             Some(find(lines, &parameters, path, of))
         });
-        found.unwrap_or(Err(NoValue::NotDescribed))
+        let not_described = || match has_others(function) {
+            true => NoValue::Changed,
+            false => NoValue::NotDescribed,
+        };
+        found.unwrap_or_else(|| Err(not_described()))
+    }
+
+    fn described(&self, lines: &Lines, function: &Function) -> Option<Vec<Parameter>> {
+        let code = |address| {
+            let offset = self.layout().file_offset(address);
+            offset.map_or_else(Vec::new, |offset| self.source().peek(offset, LOOKED_AT))
+        };
+        lines.parameters(function.address, has_others(function), code)
     }
 
     /// Lists the parameters of a function with their types; none without debug information.
     pub(crate) fn parameters(&self, function: &Function) -> Vec<String> {
-        if self.is_go() || has_others(function) {
+        if self.is_go() || is_changed(function.raw()) {
             return Vec::new();
         }
         let listed = self.with_lines(|lines| {
-            let parameters = lines.parameters(function.address)?;
+            let parameters = self.described(lines, function)?;
             let text = |name: &String| {
                 let path = NamedPath { text: name.clone(), names: vec![name.clone()] };
                 match find(lines, &parameters, &path, None) {
@@ -191,9 +210,7 @@ pub(crate) fn is_changed(symbol: &str) -> bool {
 /// one more, with what it captures, and a part of a coroutine only its frame.
 fn has_others(function: &Function) -> bool {
     const CLOSURES: [&str; 2] = ["{closure", "{async"];
-    is_changed(function.raw())
-        || is_of_coroutine(function)
-        || CLOSURES.iter().any(|mark| function.name().contains(mark))
+    is_of_coroutine(function) || CLOSURES.iter().any(|mark| function.name().contains(mark))
 }
 
 /// Returns whether a function is a part of a coroutine, which does not return what the source says.
@@ -219,16 +236,21 @@ fn find(
     let mut part = ValuePart::new(types, name, shape);
     match parameter.place {
         ParameterPlace::Pair(number) => {
-            part.operand = Position::Register(number).base();
-            part.second = Some(Position::Register(number + 1).base());
+            let base = |number| Position::Register(number).base();
+            part.place = Place::pair(base(number), base(number + 1));
         }
-        ParameterPlace::Register(number) => part.operand = Position::Register(number).base(),
+        ParameterPlace::Register(number) => {
+            part.place = Place::register(Position::Register(number).base());
+        }
         ParameterPlace::Behind(number) => {
-            part.operand = Operand { memory: Operand::READ, ..Position::Register(number).base() };
+            let base = Position::Register(number).base();
+            part.place = Place::Memory(Operand { memory: Operand::READ, ..base });
         }
-        ParameterPlace::Stack(slot) => part.operand = Position::Stack(slot).base(),
+        ParameterPlace::Stack(slot) => part.place = Place::Memory(Position::Stack(slot).base()),
+        ParameterPlace::Parts(parts) => part.place = Place::parts(&parts),
         ParameterPlace::Elsewhere => return Err(NoValue::Elsewhere(name.clone())),
         ParameterPlace::Unknown => return Err(NoValue::Unknown(name.clone())),
+        ParameterPlace::Nowhere => return Err(NoValue::Nowhere(name.clone())),
     }
     for member in members {
         part.go_to(member)?;
@@ -247,11 +269,16 @@ fn result(types: DebugTypes<'_>, of: EntryAt, place: ParameterPlace) -> Result<T
     let mut part = ValuePart::new(types, RESULT, shape);
     let [first, second] = results();
     match place {
-        ParameterPlace::Register(_) => part.operand = first,
-        ParameterPlace::Pair(_) => (part.operand, part.second) = (first, Some(second)),
-        ParameterPlace::Behind(_) => part.operand = Operand { memory: Operand::READ, ..first },
+        ParameterPlace::Register(_) => part.place = Place::register(first),
+        ParameterPlace::Pair(_) => part.place = Place::pair(first, second),
+        ParameterPlace::Behind(_) => {
+            part.place = Place::Memory(Operand { memory: Operand::READ, ..first });
+        }
         ParameterPlace::Elsewhere => return Err(NoValue::ResultElsewhere),
-        ParameterPlace::Stack(_) | ParameterPlace::Unknown => return Err(NoValue::OtherResult),
+        ParameterPlace::Stack(_)
+        | ParameterPlace::Parts(_)
+        | ParameterPlace::Unknown
+        | ParameterPlace::Nowhere => return Err(NoValue::OtherResult),
     }
     let address = part.clone();
     match part.follow_reference().and_then(|()| part.read(None)) {

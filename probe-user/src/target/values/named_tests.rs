@@ -7,6 +7,8 @@ use std::process::Command;
 mod pointers;
 #[path = "named_result_tests.rs"]
 mod results;
+#[path = "named_rust_tests.rs"]
+mod rust;
 
 const C: &str = r#"
     #include <stdint.h>
@@ -365,42 +367,6 @@ fn strings_references_and_base_classes_of_cxx_are_looked_through() {
             "{compiler}"
         );
     }
-}
-
-#[test]
-fn structures_of_rust_are_read_behind_references() {
-    let built = &compile("rustc -g -O --crate-name program", "rs", RUST);
-    let offset = |path| {
-        let typed = value(built, "bill", path).unwrap_or_else(|error| panic!("{path}: {error}"));
-        assert_eq!((typed.source.0.base, typed.source.0.memory), (RDI, 1), "{path}");
-        (typed.source.0.size, typed.of.kind())
-    };
-    assert_eq!(offset("order.count"), (4, Unsigned));
-    assert_eq!(offset("order.price"), (8, Unsigned));
-    let counted = |name, path| {
-        let text = value(built, name, path).unwrap_or_else(|error| panic!("{path}: {error}"));
-        counted(text.source)
-    };
-    assert_eq!(counted("post", "from"), [(RSI, 0, 0), (RDX, 0, 0)]);
-    for path in ["letter.to", "letter.seal"] {
-        let [address, length] = counted("post", path);
-        assert_eq!((address.0, address.2, length.0, length.2), (RCX, 1, RCX, 1), "{path}");
-    }
-    // Its address takes the last register, and its length finds none.
-    let vector = "is in a vector register or in several registers, which are not read";
-    refused(built, "parted", "text", &format!("`text` {vector}"));
-    // It does not describe where the next one is in every version, and never wrongly.
-    let n = value(built, "parted", "n").map(|typed| typed.source.0.displacement);
-    assert!([Ok(16), Err(NoValue::Unknown("n".into()))].contains(&n), "{n:?}");
-    let told = |name: &str| NoValue::Unknown(name.to_owned()).to_string();
-    refused(built, "picked", "n", &told("n"));
-    // The first parameter has no name, and is not described.
-    assert!(value(built, "nameless", "n").is_err());
-    refused(built, "promoted", "order.count", &told("order"));
-    refused(built, "promoted", "times", &told("times"));
-    let plain = &compile("rustc -g --crate-name program", "rs", RUST);
-    refused(plain, "bill", "times", &told("times"));
-    assert_eq!(source(built, "bill", "times"), (RSI, 0, 0, 2, Unsigned));
 }
 
 #[test]

@@ -3,14 +3,12 @@
 
 use super::abi::Type;
 use super::named::{Names, NoValue, SHOWN, Typed, is_name, names};
+use super::place::{Place, REGISTER};
 use crate::target::debug_info::texts::{TextAt, text_at};
 use crate::target::debug_info::types::{DEEPEST, DebugTypes, EntryAt, Shape};
 use ctrace_common::{Operand, ValueForm};
 use ctrace_core::values::Enumerator;
 use std::sync::Arc;
-
-/// Bytes of a register.
-const REGISTER: u64 = 8;
 
 #[derive(Clone)]
 pub(super) struct ValuePart<'a> {
@@ -18,16 +16,13 @@ pub(super) struct ValuePart<'a> {
     /// The path to it, as the source would have it.
     name: String,
     shape: Shape,
-    /// The register or memory where it is.
-    pub(crate) operand: Operand,
-    /// The second half of what is in two registers.
-    pub(crate) second: Option<Operand>,
+    pub(super) place: Place,
 }
 
 impl<'a> ValuePart<'a> {
     /// Makes one that is nowhere yet.
     pub(super) fn new(types: DebugTypes<'a>, name: &str, shape: Shape) -> Self {
-        Self { types, name: name.to_owned(), shape, operand: Operand::NOWHERE, second: None }
+        Self { types, name: name.to_owned(), shape, place: Place::Nowhere }
     }
 
     /// Goes on to a member, over a pointer if there is one.
@@ -50,11 +45,8 @@ impl<'a> ValuePart<'a> {
             return Err(NoValue::BitField(self.name.clone()));
         }
         self.shape = types.shape(found.of).ok_or_else(|| self.other_type())?;
-        let bytes = types.bytes(self.shape);
-        let operand = self.at(found.offset, bytes);
-        self.operand = operand.ok_or_else(|| NoValue::Split(self.name.clone()))?;
-        // One that is as large is in both registers.
-        self.second = self.second.filter(|_| bytes > REGISTER);
+        let place = self.place.behind(found.offset);
+        self.place = place.ok_or_else(|| NoValue::Split(self.name.clone()))?;
         Ok(())
     }
 
@@ -76,23 +68,36 @@ impl<'a> ValuePart<'a> {
         if let Shape::Pointer { to: Some(to), .. } = self.shape
             && let Some(shape @ Shape::Structure { at, .. }) = self.types.shape(to)
             && text_at(self.types, at).is_some()
-            && let Some(operand) = self.operand.followed()
+            && let Some(operand) = self.pointer().and_then(Operand::followed)
         {
-            self.operand = operand;
+            self.place = Place::Memory(operand);
             self.shape = shape;
         }
     }
 
     /// Goes on to where a pointer leads. One behind too many others is refused by this name.
     fn follow(&mut self, name: impl Fn(&str) -> String) -> Result<(), NoValue> {
-        let followed = self.operand.followed();
-        self.operand = followed.ok_or_else(|| NoValue::TooFar(name(&self.name)))?;
+        let pointer = self.pointer().ok_or_else(|| self.not_in_one(REGISTER))?;
+        let followed = pointer.followed().ok_or_else(|| NoValue::TooFar(name(&self.name)))?;
+        self.place = Place::Memory(followed);
         Ok(())
+    }
+
+    fn pointer(&self) -> Option<Operand> {
+        self.place.source(0, REGISTER)
+    }
+
+    /// Returns why so many bytes of it cannot be read.
+    fn not_in_one(&self, bytes: u64) -> NoValue {
+        match self.place.has_any(bytes) {
+            true => NoValue::Split(self.name.clone()),
+            false => NoValue::Nowhere(self.name.clone()),
+        }
     }
 
     /// Returns what a program reads of it, as this type or as its own.
     pub(super) fn read(self, of: Option<Type>) -> Result<Typed, NoValue> {
-        let Self { types, shape, operand, .. } = self;
+        let Self { types, shape, ref place, .. } = self;
         let is_text = match shape {
             Shape::Array { of, .. } => types.shape(of) == Some(Shape::Char),
             _ => false,
@@ -104,46 +109,47 @@ impl<'a> ValuePart<'a> {
         match (of, text) {
             (None | Some(Type::Text), Some(text)) => {
                 let source = self.text_source(text);
-                Ok(Typed::plain(source.ok_or(NoValue::Split(self.name))?, Type::Text))
+                let source = source.ok_or_else(|| self.not_in_one(types.bytes(shape)))?;
+                Ok(Typed::plain(source, Type::Text))
             }
             // The address of the text.
             (
                 Some(Type::Pointer),
                 Some(TextAt::Ended(at) | TextAt::Counted { address: at, .. }),
             ) => {
-                let source = self.at(at, REGISTER).ok_or(NoValue::Split(self.name))?;
+                let source = place.source(at, REGISTER).ok_or_else(|| self.not_in_one(REGISTER))?;
                 Ok(Typed::plain(Type::Pointer.at(source), Type::Pointer))
             }
-            (None | Some(Type::Text | Type::Pointer), None) if is_text => match operand.memory {
-                0 => Err(self.other_type()),
+            (None | Some(Type::Text | Type::Pointer), None) if is_text => match place {
                 // The text is there, not its address.
-                _ => {
+                Place::Memory(operand) => {
                     let of = of.unwrap_or(Type::Text);
                     let memory = operand.memory & !Operand::READ;
-                    Ok(Typed::plain(of.at(Operand { memory, ..operand }), of))
+                    Ok(Typed::plain(of.at(Operand { memory, ..*operand }), of))
                 }
+                _ => Err(self.other_type()),
             },
             (Some(of), _) => {
-                let typed = Typed::plain(of.at(operand), of);
-                let bits = u32::from(operand.shift) + 8 * u32::from(typed.source.0.size);
-                match operand.memory {
-                    0 if of.is_float() || self.second.is_some() => {
-                        Err(NoValue::Elsewhere(self.name))
-                    }
-                    0 if bits > u64::BITS => Err(NoValue::Split(self.name)),
-                    _ => Ok(typed),
+                let is_wide = types.bytes(shape) > REGISTER;
+                if !place.is_memory() && (of.is_float() || is_wide) {
+                    return Err(NoValue::Elsewhere(self.name));
                 }
+                let bytes = of.at(Operand::ZERO).0.size.into();
+                let source = place.source(0, bytes).ok_or_else(|| self.not_in_one(bytes))?;
+                Ok(Typed::plain(of.at(source), of))
             }
             (None, _) => match (shape, own_type(types, shape)) {
                 (Shape::Structure { at, .. }, _) => {
                     Err(NoValue::Structure { of: self.name, there: members_of(types, at) })
                 }
                 (_, None) => Err(self.other_type()),
-                (_, Some(of)) if of.is_float() && operand.memory == 0 => {
+                (_, Some(of)) if of.is_float() && !place.is_memory() => {
                     Err(NoValue::Elsewhere(self.name))
                 }
                 (_, Some(of)) => {
-                    Ok(Typed { source: of.at(operand), of, names: names_of(types, shape) })
+                    let bytes = types.bytes(shape);
+                    let source = place.source(0, bytes).ok_or_else(|| self.not_in_one(bytes))?;
+                    Ok(Typed { source: of.at(source), of, names: names_of(types, shape) })
                 }
             },
         }
@@ -151,29 +157,12 @@ impl<'a> ValuePart<'a> {
 
     fn text_source(&self, text: TextAt) -> Option<(Operand, ValueForm)> {
         Some(match text {
-            TextAt::Ended(address) => Type::Text.at(self.at(address, REGISTER)?),
+            TextAt::Ended(address) => Type::Text.at(self.place.source(address, REGISTER)?),
             TextAt::Counted { address, length } => {
-                let length = ValueForm::Counted(self.at(length, REGISTER)?);
-                (Type::Pointer.at(self.at(address, REGISTER)?).0, length)
+                let length = ValueForm::Counted(self.place.source(length, REGISTER)?);
+                (Type::Pointer.at(self.place.source(address, REGISTER)?).0, length)
             }
         })
-    }
-
-    /// Returns the source of so many bytes from an offset in it. `None` if they are not in one register;
-    /// what fills both has the source of the first one.
-    fn at(&self, offset: u64, bytes: u64) -> Option<Operand> {
-        let Self { operand, second, .. } = *self;
-        if operand.memory != 0 {
-            return operand.behind(offset);
-        }
-        let (half, inside) = match (offset.checked_sub(REGISTER), second) {
-            (None, _) => (operand, offset),
-            (Some(inside), Some(second)) => (second, inside),
-            (Some(_), None) => return None,
-        };
-        let before = inside.checked_add(u64::from(half.shift) / 8)?;
-        let fits = before.checked_add(bytes)? <= REGISTER || offset == 0 && second.is_some();
-        fits.then(|| Operand { shift: 8 * before as u8, ..half })
     }
 
     fn other_type(&self) -> NoValue {

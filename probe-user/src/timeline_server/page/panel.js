@@ -3,7 +3,7 @@
 import { calls as callsText, count, css, duration, element, exact, idBesideName, time } from './format.js';
 import { Histogram } from './histogram.js';
 import { losses } from './lost.js';
-import { said } from './points.js';
+import { said } from './levels.js';
 
 /**
  * @typedef {{ about: import('./data.js').About, goTo: (call: import('./data.js').Call) => void,
@@ -189,7 +189,9 @@ export function showMessages(panel, around, { first, count: all, is_partial, los
   const table = element('table', '', 'messages');
   for (const message of first) {
     const row = element('tr');
-    row.append(element('td', time(message.time_ns), 'number'), element('td', said(message)));
+    const text = element('td');
+    text.append(...said(message));
+    row.append(element('td', time(message.time_ns), 'number'), text);
     table.append(row);
   }
   panel.append(table, ...paragraphs(losses(lost), 'warning'));

@@ -78,10 +78,11 @@ export class Pointer {
     const tip = byId('tip');
     const point = this.drag ? null : this.page.points?.tip(this.x, this.y - RULER);
     const found = this.drag || point ? null : this.at(this.x, this.y);
-    const lines = [...(point ? [point] : []), ...(found ? [this.words(found)] : []), ...(this.drag ? [] : this.missing())];
+    const own = [...(found ? [this.words(found)] : []), ...(this.drag ? [] : this.missing())];
+    const lines = [...(point ?? []), ...own.map((line) => [line])];
     tip.hidden = !lines.length;
     if (!lines.length) return;
-    tip.textContent = lines.join('\n');
+    tip.replaceChildren(...lines.flatMap((line, n) => n ? ['\n', ...line] : line));
     const { x, y } = this;
     tip.style.left = `${Math.min(x + 14, this.page.view.width - tip.offsetWidth - 4)}px`;
     tip.style.top = `${Math.min(y + 14, this.page.stage.clientHeight - tip.offsetHeight - 4)}px`;

@@ -2,6 +2,7 @@
 
 import * as data from './data.js';
 import { count, css, time } from './format.js';
+import { markColour, said } from './levels.js';
 import { losses } from './lost.js';
 import { NAME } from './rows.js';
 
@@ -21,8 +22,6 @@ const NEAR = 4;
 /** Texts in a tip, and letters of each. */
 const TOLD = 5;
 const LETTERS = 300;
-/** The colours of messages, by their levels from none to error. */
-const COLOURS = ['#868e96', '#868e96', '#868e96', '#1c7ed6', '#e8590c', '#e03131'];
 
 export class Points {
   /** @param {import('./main.js').Page} page */
@@ -135,7 +134,7 @@ export class Points {
       if (!track) continue;
       const y = track.top - view.scroll + NAME - 8;
       for (const [column, , level] of columns) {
-        context.fillStyle = COLOURS[level] ?? COLOURS[0];
+        context.fillStyle = markColour(level);
         context.fillRect(this.#x(column) - 1, y, 3, 7);
       }
     }
@@ -207,27 +206,28 @@ export class Points {
   }
 
   /**
-   * What a tip says about a place of the screen; null if there is nothing. Texts come later.
+   * The lines of a tip about a place of the screen; null if there is nothing. Texts come later.
    * @param {number} x
    * @param {number} y below the ruler
+   * @returns {(string | HTMLElement)[][] | null}
    */
   tip(x, y) {
     if (!this.found) return null;
     const plot = this.plots[Math.floor((y + this.page.view.scroll) / PLOT)];
     if (plot !== undefined) {
       const column = this.#near(this.byPlot.get(plot)?.columns ?? [], x);
-      if (!column) return this.#name(plot);
+      if (!column) return [[this.#name(plot)]];
       const [, n, min, max] = column;
       const range = min === max ? number(min) : `${number(min)} to ${number(max)}`;
-      return `${this.#name(plot)}\n${range}${this.#unit(plot)}\n${count(n)} ${n === 1 ? 'value' : 'values'}`;
+      return [[this.#name(plot)], [`${range}${this.#unit(plot)}`], [`${count(n)} ${n === 1 ? 'value' : 'values'}`]];
     }
     const place = this.#messages(x, y);
     if (place) {
       this.#read(place);
-      return [`${count(place.count)} ${place.count === 1 ? 'message' : 'messages'}`, ...this.#told(place.key)].join('\n');
+      return [[`${count(place.count)} ${place.count === 1 ? 'message' : 'messages'}`], ...this.#told(place.key)];
     }
     const mark = this.#track(y) && this.found.marks.find(({ columns }) => this.#near(columns, x));
-    return mark ? `frame ${this.#name(mark.function)}` : null;
+    return mark ? [[`frame ${this.#name(mark.function)}`]] : null;
   }
 
   /** The messages at a place of the screen. @param {number} x @param {number} y */
@@ -242,15 +242,15 @@ export class Points {
     return { ...stretch, count: column[1], key: `${of.thread} ${stretch.from} ${stretch.to}` };
   }
 
-  /** @param {string} key */
+  /** @param {string} key @returns {(string | HTMLElement)[][]} */
   #told(key) {
     const { messages } = this.texts;
-    if (this.texts.key !== key || !messages) return ['…'];
-    const lines = messages.first.slice(0, TOLD).map((message) => `${time(message.time_ns)} ${said(message).slice(0, LETTERS)}`);
+    if (this.texts.key !== key || !messages) return [['…']];
+    const lines = messages.first.slice(0, TOLD).map((message) => [`${time(message.time_ns)} `, ...said(message, LETTERS)]);
     const more = messages.count - lines.length;
     // Of a long stretch only the first part is read.
     const rest = messages.is_partial ? [`and ${more ? `${count(more)} or more` : 'perhaps more'}`] : more ? [`and ${count(more)} more`] : [];
-    return [...lines, ...rest, ...losses(messages.lost)];
+    return [...lines, ...[...rest, ...losses(messages.lost)].map((line) => [line])];
   }
 
   /** Asks for the texts of a place, once the mouse stays. @param {{ key: string, thread: number, from: number, to: number }} place */
@@ -278,11 +278,6 @@ export class Points {
   clicked(x, y) {
     return this.found && this.#messages(x, y);
   }
-}
-
-/** The text of a message, with its level. @param {data.Message} message */
-export function said({ level, text }) {
-  return `${level ? `[${level}] ` : ''}${text ?? '(its text was lost)'}`;
 }
 
 /** @param {number} value */
