@@ -23,9 +23,7 @@
 #[macro_export]
 macro_rules! async_scope {
     ($name:expr, group = $group:expr, colour = $colour:expr, $future:expr $(,)?) => {
-        $crate::__async_call!(
-            0, $name, $group, ::core::option::Option::Some($colour), $future
-        )
+        $crate::__async_call!(0, $name, $group, ::core::option::Option::Some($colour), $future)
     };
     ($name:expr, group = $group:expr, $future:expr $(,)?) => {
         $crate::__async_call!(0, $name, $group, ::core::option::Option::None, $future)

@@ -80,7 +80,10 @@ fn steps(tid: u32, sites: &[u64]) -> Vec<(u64, AsyncStep)> {
 fn the_program_has_the_shape_and_the_value() {
     drop(doubles(0));
     let [site] = &own().named("doubles")[..1] else { panic!("no site") };
-    assert_eq!((site.flags, site.shape), (SiteEntry::WHOLE_FUNCTION | SiteEntry::VALUES, SiteEntry::ASYNC));
+    assert_eq!(
+        (site.flags, site.shape),
+        (SiteEntry::WHOLE_FUNCTION | SiteEntry::VALUES, SiteEntry::ASYNC)
+    );
     assert_eq!(site.values.as_deref(), Some("call:u64"));
 }
 
@@ -89,7 +92,8 @@ fn each_poll_and_the_end_are_told() {
     use AsyncStep::{Begun, Completed, Resumed};
     hook::install();
     let (_on, sites) = On::new("doubles");
-    let (tid, results) = on_thread(|| (run(is_send(doubles(2))).unwrap(), run(doubles(10)).is_err()));
+    let (tid, results) =
+        on_thread(|| (run(is_send(doubles(2))).unwrap(), run(doubles(10)).is_err()));
     assert_eq!(results, (14, true));
     assert_eq!(
         steps(tid, &sites),
@@ -125,9 +129,8 @@ fn a_dropped_call_is_told_and_so_is_one_that_panics() {
             let mut future = pin!(marked(1));
             assert!(poll(future.as_mut()).is_pending());
         }
-        let panics = || {
-            run(async_scope!("to be dropped", group = "bad", async { panic!("as it should") }))
-        };
+        let panics =
+            || run(async_scope!("to be dropped", group = "bad", async { panic!("as it should") }));
         std::panic::set_hook(Box::new(|_| {}));
         assert!(std::panic::catch_unwind(panics).is_err());
     });

@@ -120,9 +120,30 @@ mod tests {
         let body = "asyncmove{#[allow(unknown_lints,unreachable_code,clippy::all,clippy::pedantic)]\
                     iffalse{letresult:RESULT=loop{};returnresult;}n+1}";
         for (item, result) in [
-            (quote!(async fn f(n: u8) -> u8 { n + 1 }), "u8"),
-            (quote!(async fn f(n: u8) -> Vec<impl Copy> { n + 1 }), "_"),
-            (quote!(async fn f(n: u8) { n + 1 }), "()"),
+            (
+                quote!(
+                    async fn f(n: u8) -> u8 {
+                        n + 1
+                    }
+                ),
+                "u8",
+            ),
+            (
+                quote!(
+                    async fn f(n: u8) -> Vec<impl Copy> {
+                        n + 1
+                    }
+                ),
+                "_",
+            ),
+            (
+                quote!(
+                    async fn f(n: u8) {
+                        n + 1
+                    }
+                ),
+                "()",
+            ),
         ] {
             let marked = mark(quote!(colour = 7), syn::parse2(item.clone()).unwrap());
             let body = body.replace("RESULT", result);

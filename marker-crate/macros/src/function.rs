@@ -3,9 +3,7 @@
 use crate::options::Options;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote};
-use syn::{
-    Attribute, Block, Error, Expr, ItemFn, Result, ReturnType, Signature, Stmt, parse2,
-};
+use syn::{Attribute, Block, Error, Expr, ItemFn, Result, ReturnType, Signature, Stmt, parse2};
 
 /// Marks a function, or a method that stands alone.
 pub(crate) fn mark(options: &Options, mut function: ItemFn) -> Result<TokenStream> {

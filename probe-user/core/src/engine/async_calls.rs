@@ -7,6 +7,7 @@
 
 mod process;
 
+use crate::async_lanes::tid_of_lane;
 use crate::engine::ledger::Ledger;
 use crate::engine::stack::{Place, Stacks};
 use crate::engine::threads::Threads;
@@ -14,7 +15,6 @@ use crate::engine::tracker::Tracker;
 use crate::function::{ExitSeen, FunctionInfo, FunctionKind};
 use crate::hash::IntMap;
 use crate::ingest::event::Event;
-use crate::async_lanes::tid_of_lane;
 use crate::units::{FuncId, Pid, Tid};
 use ctrace_common::{AsyncCall, AsyncStep, Kind};
 use process::{Key, Process};
@@ -177,8 +177,7 @@ impl Tracker {
         };
         if !matches!(what, What::Call(_)) {
             let poll = self.poll_of(func);
-            let at =
-                Place { func: poll, sp: event.sp(), ts, is_scope: true, site: event.site() };
+            let at = Place { func: poll, sp: event.sp(), ts, is_scope: true, site: event.site() };
             self.hits[poll.index()] += 1;
             let thread = self.threads.get(pid, tid, &self.ledger);
             let stacks = &mut thread.stacks;

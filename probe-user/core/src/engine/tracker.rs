@@ -282,11 +282,7 @@ impl Tracker {
                     stacks.enter_plainly(at, &mut self.ledger)
                 }
                 Some(
-                    Kind::Point
-                    | Kind::Unmet
-                    | Kind::PollEnter
-                    | Kind::PollExit
-                    | Kind::AsyncCall,
+                    Kind::Point | Kind::Unmet | Kind::PollEnter | Kind::PollExit | Kind::AsyncCall,
                 )
                 | None => false,
                 Some(_) => !goes_on && stacks.exit_plainly(at, &mut self.ledger),

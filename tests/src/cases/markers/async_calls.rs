@@ -14,17 +14,20 @@ pub(super) fn async_program() -> Build {
 /// Tasks change between two threads with every poll; some calls go on at one time, some are dropped, some panic.
 pub(crate) fn async_calls_across_threads(env: &Env) -> Result<()> {
     let rounds = env.scaled(40);
-    let traced = Trace::run(env)?
-        .program(&env.targets.get(&async_program())?, [&*rounds])
-        .finish()?;
+    let traced =
+        Trace::run(env)?.program(&env.targets.get(&async_program())?, [&*rounds]).finish()?;
     let report = traced.report()?;
     let told = &traced.finished.stdout;
     let truth = Truth::parse(told);
     ensure!(!truth.calls.is_empty() && !truth.least_time.is_empty(), "no counts: {told}");
     for (name, calls) in &truth.calls {
-        let untimed = truth.untimed.iter().find(|(of, _)| of == name).map_or(0, |(_, number)| *number);
+        let untimed =
+            truth.untimed.iter().find(|(of, _)| of == name).map_or(0, |(_, number)| *number);
         let seen = report.expect(name)?.ends();
-        ensure!(seen == (*calls, calls - untimed, untimed, 0), "{name}: {seen:?} of {calls}, {untimed}");
+        ensure!(
+            seen == (*calls, calls - untimed, untimed, 0),
+            "{name}: {seen:?} of {calls}, {untimed}"
+        );
     }
     for (name, least) in &truth.least_time {
         let total = report.expect(name)?.integer("total_ns")?;
@@ -50,6 +53,9 @@ fn row<'a>(report: &'a Report, name: &str) -> Result<Function<'a>> {
 fn check_waits(report: &Report) -> Result<()> {
     let total = |name: &str| row(report, name)?.integer("total_ns");
     let (naps, polls, waits) = (total("nap")?, total("nap (poll)")?, total("[await]")?);
-    ensure!(polls * 4 < naps && waits * 4 > naps * 3, "{naps}, {polls} of it polled, {waits} waits");
+    ensure!(
+        polls * 4 < naps && waits * 4 > naps * 3,
+        "{naps}, {polls} of it polled, {waits} waits"
+    );
     Ok(())
 }

@@ -70,7 +70,12 @@ pub(super) fn builds() -> Vec<Build> {
     ]
     .map(program)
     .into();
-    all.extend([async_calls::async_program(), linked_program(), rust_program(), linked_rust_program()]);
+    all.extend([
+        async_calls::async_program(),
+        linked_program(),
+        rust_program(),
+        linked_rust_program(),
+    ]);
     all.extend(unusual_programs());
     all
 }
