@@ -12,7 +12,7 @@ use crate::engine::ledger::Ledger;
 use crate::engine::stack::{Place, Stacks};
 use crate::engine::threads::Threads;
 use crate::engine::tracker::Tracker;
-use crate::function::{ExitSeen, FunctionInfo, FunctionKind};
+use crate::function::{ExitSeen, FunctionInfo, FunctionKind, ProbeCost};
 use crate::hash::IntMap;
 use crate::ingest::event::Event;
 use crate::units::{FuncId, Pid, Tid};
@@ -58,7 +58,7 @@ pub(crate) struct AsyncCalls {
     /// The number of calls that are followed.
     followed: usize,
     /// The number of calls that were only counted, because too many were followed.
-    pub(crate) beyond: u64,
+    beyond: u64,
 }
 
 /// What calls of async functions change.
@@ -87,6 +87,17 @@ impl AsyncCalls {
     pub(crate) fn end_process(&mut self, pid: Pid) {
         let gone = self.processes.remove(&pid);
         self.followed -= gone.map_or(0, |process| process.followed());
+    }
+
+    /// Returns a note on calls that were only counted.
+    pub(super) fn note(&self) -> Option<String> {
+        (self.beyond > 0).then(|| {
+            format!(
+                "{} calls of async functions were only counted since tracing began: {MOST_CALLS} others went on \
+                 at that time",
+                self.beyond
+            )
+        })
     }
 
     fn apply(&mut self, told: &Told, mut engine: Engine<'_>) {
@@ -241,6 +252,8 @@ impl Tracker {
             kind: FunctionKind::Marker,
             exit: ExitSeen::ByExitSites,
             is_async: true,
+            // Its ends are those of polls, whose cost counts there.
+            probe: Some(ProbeCost { measured: true, ..ProbeCost::default() }),
             ..FunctionInfo::new(AWAIT, OBJECT)
         });
         self.async_calls.wait = Some(new);

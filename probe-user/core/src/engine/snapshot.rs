@@ -17,7 +17,8 @@ use crate::stats::unions::{Unions, Window, unions};
 use crate::units::{FuncId, Nanos};
 
 impl Tracker {
-    pub(crate) fn report(&self, end: Nanos, lost_events: u64, meta: ReportMeta) -> Report {
+    pub(crate) fn report(&self, end: Nanos, lost_events: u64, mut meta: ReportMeta) -> Report {
+        meta.notes.extend(self.async_calls.note());
         let by_function = ByFunction::new(self.ledger.paths.nodes());
         let approximate = self.period.folded || self.counted.is_some();
         let ranks = if approximate {

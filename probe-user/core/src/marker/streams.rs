@@ -13,13 +13,13 @@ use super::sites::Site;
 use crate::ingest::change::ProcessEvent;
 use crate::ingest::event::Event;
 use crate::units::{Nanos, Pid};
-use ctrace_common::{AsyncCall, Change, Kind};
+use ctrace_common::{Change, Kind};
 use std::{collections::HashMap, sync::Arc};
 
 mod dropped;
 mod polls;
 
-use polls::polls;
+use polls::add_polls;
 
 /// An occurrence that is processed in order of time, not of arrival.
 #[derive(Debug)]
@@ -390,16 +390,9 @@ impl Markers {
             }
             let sp = slot.stack_pointer(header.stack);
             if place.is_async {
-                let value = match slot.moment {
-                    Moment::Exit => None,
-                    _ => values.read(&reading.bytes, index, place.carried),
-                };
-                let value = value.and_then(|told| told.numbers.first().copied().map(AsyncCall));
-                malformed += u64::from(value.is_none() && slot.moment != Moment::Exit);
-                match polls(&slot, (sp, value), who, place, |ticks| times.at(ticks)) {
-                    Some(polls) => events.extend(polls),
-                    None => malformed += 1,
-                }
+                let value = values.read(&reading.bytes, index, place.carried);
+                let at = |ticks| times.at(ticks);
+                malformed += u64::from(!add_polls((&slot, sp), value, (who, place), at, events));
                 return;
             }
             let function = if place.is_named_late {
