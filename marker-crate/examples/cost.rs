@@ -103,6 +103,11 @@ fn unmarked_async(x: u64) -> u64 {
 }
 
 #[inline(never)]
+fn unmarked_ten(x: u64) -> u64 {
+    run(waits(black_box(9), x))
+}
+
+#[inline(never)]
 fn one_poll(x: u64) -> u64 {
     run(async_scope!("cost of a call with one poll", waits(black_box(0), x)))
 }
@@ -114,7 +119,7 @@ fn ten_polls(x: u64) -> u64 {
 
 type Marked = (&'static str, fn(u64) -> u64);
 
-const MARKERS: [Marked; 11] = [
+const MARKERS: [Marked; 12] = [
     ("scope", scoped),
     ("scope with a value", valued),
     ("plot", plotted),
@@ -125,6 +130,7 @@ const MARKERS: [Marked; 11] = [
     ("lock with markers", marked_locked),
     ("async call, without markers", unmarked_async),
     ("async call with one poll", one_poll),
+    ("ten polls, without markers", unmarked_ten),
     ("async call with ten polls", ten_polls),
 ];
 

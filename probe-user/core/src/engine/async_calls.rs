@@ -89,17 +89,6 @@ impl AsyncCalls {
         self.followed -= gone.map_or(0, |process| process.followed());
     }
 
-    /// Returns a note on calls that were only counted.
-    pub(super) fn note(&self) -> Option<String> {
-        (self.beyond > 0).then(|| {
-            format!(
-                "{} calls of async functions were only counted since tracing began: {MOST_CALLS} others went on \
-                 at that time",
-                self.beyond
-            )
-        })
-    }
-
     fn apply(&mut self, told: &Told, mut engine: Engine<'_>) {
         let &Told { ts, pid, tid, func, what } = told;
         let process = self.processes.entry(pid).or_default();
@@ -169,6 +158,18 @@ impl Engine<'_> {
         let ts = ts.max(self.stacks(pid, 0).last);
         self.enter((pid, 0), func, ts);
         self.leave((pid, 0), ts, false);
+    }
+}
+
+impl super::Engine {
+    /// Returns a note on calls of async functions that were only counted, because too many went on.
+    pub fn async_note(&self) -> Option<String> {
+        let beyond = self.tracker.async_calls.beyond;
+        (beyond > 0).then(|| {
+            format!(
+                "{beyond} calls of async functions were only counted: {MOST_CALLS} others went on at that time"
+            )
+        })
     }
 }
 

@@ -17,8 +17,7 @@ use crate::stats::unions::{Unions, Window, unions};
 use crate::units::{FuncId, Nanos};
 
 impl Tracker {
-    pub(crate) fn report(&self, end: Nanos, lost_events: u64, mut meta: ReportMeta) -> Report {
-        meta.notes.extend(self.async_calls.note());
+    pub(crate) fn report(&self, end: Nanos, lost_events: u64, meta: ReportMeta) -> Report {
         let by_function = ByFunction::new(self.ledger.paths.nodes());
         let approximate = self.period.folded || self.counted.is_some();
         let ranks = if approximate {

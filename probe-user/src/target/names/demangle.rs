@@ -253,7 +253,7 @@ mod tests {
         for other in
             ["_Z5fetch14_Z5fetchi.Frame.actor", "_Z5fetchPZ5fetchiE15_Z5fetchi.Frame.other"]
         {
-            assert_eq!(short(other).contains("fetch.actor"), false, "{other}");
+            assert!(!short(other).contains("fetch.actor"), "{other}");
         }
     }
 

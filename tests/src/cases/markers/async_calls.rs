@@ -41,6 +41,7 @@ pub(crate) fn async_calls_across_threads(env: &Env) -> Result<()> {
         ensure!(row.integer("timed")? == row.calls(), "{name}: each poll is timed");
     }
     check_waits(report)?;
+    report.check_schema()?;
     report.check_sums()?;
     report.check_lossless()
 }

@@ -121,7 +121,8 @@ fn kinds(markers: &mut Markers) -> Vec<(Option<Kind>, u64, u64)> {
 fn polls_of_async_functions_tell_their_call_and_its_end() {
     use ctrace_common::{AsyncCall, AsyncStep};
     let mut markers = markers_with(MarkerPlace::of_async(FuncId(7), 0));
-    let entry = |time, exit| (time, STACK, SECTION, exit);
+    let stack = STACK & !15;
+    let entry = |time, exit| (time, stack, SECTION, exit);
     let slots =
         [false, false, true, false, false, false, false, false].map(|exit| entry(2000, exit));
     let mut reading = reading(0, 0, &slots);
@@ -138,12 +139,12 @@ fn polls_of_async_functions_tell_their_call_and_its_end() {
     markers.read(reading);
     let (enter, exit, call) = (Kind::PollEnter, Kind::PollExit, Kind::AsyncCall);
     let expected = [
-        (enter, 500, STACK),
+        (enter, 500, stack),
         (call, 500, begun),
-        (exit, 1000, STACK),
+        (exit, 1000, stack),
         (call, 1000, ended),
-        (enter, 1500, STACK),
-        (enter, 2000, STACK),
+        (enter, 1500, stack),
+        (enter, 2000, stack),
     ];
     assert_eq!(kinds(&mut markers), expected.map(|(kind, ts, sp)| (Some(kind), ts, sp)));
     assert_eq!(markers.take_malformed(), 1);
