@@ -67,13 +67,21 @@ fn is_send<T: Send>(of: T) -> T {
     of
 }
 
-/// Returns the steps of the calls of a site on a thread, with calls numbered from 0.
-fn steps(tid: u32, sites: &[u64]) -> Vec<(u64, AsyncStep)> {
-    let written = written_by(tid);
-    let values = written.values(sites);
-    let values: Vec<AsyncCall> = values.iter().map(|values| AsyncCall(values[0])).collect();
-    let first = values.iter().filter_map(|value| value.id()).min().unwrap_or_default();
-    values.iter().map(|value| (value.id().map_or(99, |id| id - first), value.step())).collect()
+/// Returns the steps of the calls of a site on a thread. Calls are numbered from 0 as they come: other tests
+/// take numbers, too.
+fn steps(tid: u32, sites: &[u64]) -> Vec<(usize, AsyncStep)> {
+    let (written, mut seen) = (written_by(tid), Vec::new());
+    let step = |values: &[u64]| {
+        let value = AsyncCall(values[0]);
+        let Some(id) = value.id() else { return (99, value.step()) };
+        let known = seen.iter().position(|other| *other == id);
+        let number = known.unwrap_or_else(|| {
+            seen.push(id);
+            seen.len() - 1
+        });
+        (number, value.step())
+    };
+    written.values(sites).into_iter().map(step).collect()
 }
 
 #[test]
