@@ -5,8 +5,15 @@
 
 #![allow(unsafe_code, reason = "raises semaphores, reads the time-stamp counter")]
 
-use ctrace_marker::{Mutex, frame, message, plot, scope};
-use std::{arch::asm, hint::black_box, time::Instant};
+use ctrace_marker::{Mutex, async_scope, frame, message, plot, scope};
+use std::{
+    arch::asm,
+    future::{Future, poll_fn},
+    hint::black_box,
+    pin::pin,
+    task::{Context, Poll, Waker},
+    time::Instant,
+};
 
 /// Small enough that a round is seldom interrupted.
 const CALLS: u64 = 20_000;
@@ -69,9 +76,50 @@ fn marked_locked(x: u64) -> u64 {
     black_box(x) + 1
 }
 
+/// Polls a future to its end: once, and once more where it waits.
+#[inline(always)]
+fn run(future: impl Future<Output = u64>) -> u64 {
+    let (mut future, mut context) = (pin!(future), Context::from_waker(Waker::noop()));
+    loop {
+        if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
+            return result;
+        }
+    }
+}
+
+/// Is ready at the poll after so many.
+#[inline(always)]
+fn waits(times: u64, x: u64) -> impl Future<Output = u64> {
+    let mut left = times;
+    poll_fn(move |_| {
+        left = left.wrapping_sub(1);
+        if left == u64::MAX { Poll::Ready(black_box(x) + 1) } else { Poll::Pending }
+    })
+}
+
+#[inline(never)]
+fn unmarked_async(x: u64) -> u64 {
+    run(waits(black_box(0), x))
+}
+
+#[inline(never)]
+fn unmarked_ten(x: u64) -> u64 {
+    run(waits(black_box(9), x))
+}
+
+#[inline(never)]
+fn one_poll(x: u64) -> u64 {
+    run(async_scope!("cost of a call with one poll", waits(black_box(0), x)))
+}
+
+#[inline(never)]
+fn ten_polls(x: u64) -> u64 {
+    run(async_scope!("cost of a call with ten polls", waits(black_box(9), x)))
+}
+
 type Marked = (&'static str, fn(u64) -> u64);
 
-const MARKERS: [Marked; 8] = [
+const MARKERS: [Marked; 12] = [
     ("scope", scoped),
     ("scope with a value", valued),
     ("plot", plotted),
@@ -80,6 +128,10 @@ const MARKERS: [Marked; 8] = [
     ("message, formatted", formatted),
     ("lock of std, without markers", locked),
     ("lock with markers", marked_locked),
+    ("async call, without markers", unmarked_async),
+    ("async call with one poll", one_poll),
+    ("ten polls, without markers", unmarked_ten),
+    ("async call with ten polls", ten_polls),
 ];
 
 #[inline(never)]

@@ -145,6 +145,7 @@ use inactive as chosen;
 #[cfg(feature = "locks")]
 extern crate std;
 
+mod async_scope;
 mod group;
 mod level;
 #[cfg(feature = "locks")]

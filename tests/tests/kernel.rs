@@ -125,4 +125,5 @@ kernel_tests! {
     markers_with_full_rings
     markers_attached_often
     messages_and_plots
+    async_calls_across_threads
 }

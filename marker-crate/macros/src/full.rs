@@ -97,12 +97,6 @@ mod tests {
         for (item, error) in [
             (
                 parse_quote!(
-                    async fn f() {}
-                ),
-                "an `async fn` cannot be marked",
-            ),
-            (
-                parse_quote!(
                     const fn f() {}
                 ),
                 "a `const fn` cannot be marked",
@@ -114,12 +108,54 @@ mod tests {
                 ),
                 "a naked function",
             ),
-            (parse_quote!(impl T { async fn f() {} }), "an `async fn` cannot be marked"),
             (parse_quote!(impl T { #[mark] const fn f() {} }), "a `const fn` cannot be marked"),
         ] {
             assert!(mark(quote!(), item).starts_with(error));
         }
         assert!(mark(quote!(name = "a"), parse_quote!(impl T {})).starts_with("a block has many"));
+    }
+
+    #[test]
+    fn an_async_function_awaits_its_body() {
+        let body = "asyncmove{#[allow(unknown_lints,unreachable_code,clippy::all,clippy::pedantic)]\
+                    iffalse{letresult:RESULT=loop{};returnresult;}n+1}";
+        for (item, result) in [
+            (
+                quote!(
+                    async fn f(n: u8) -> u8 {
+                        n + 1
+                    }
+                ),
+                "u8",
+            ),
+            (
+                quote!(
+                    async fn f(n: u8) -> Vec<impl Copy> {
+                        n + 1
+                    }
+                ),
+                "_",
+            ),
+            (
+                quote!(
+                    async fn f(n: u8) {
+                        n + 1
+                    }
+                ),
+                "()",
+            ),
+        ] {
+            let marked = mark(quote!(colour = 7), syn::parse2(item.clone()).unwrap());
+            let body = body.replace("RESULT", result);
+            let awaits = format!(
+                "{{::ctrace_marker::__async_call!(1,::core::concat!(::core::module_path!(),\"::\",\"f\"),\
+                 \"\",::core::option::Option::Some(7),{body}).await}}"
+            );
+            assert!(marked.ends_with(&awaits), "{marked}");
+            let method: Item = parse_quote!(impl T { #[mark(name = "n")] #item });
+            let marked = mark(quote!(), method);
+            assert!(marked.contains("__async_call!(1,\"n\",\"\",::core::option::Option::None,"));
+        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! A scope in one function.
 
 use crate::options::Options;
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote};
-use syn::{Attribute, Block, Error, ItemFn, Result, Signature, Stmt, parse2};
+use syn::{Attribute, Block, Error, Expr, ItemFn, Result, ReturnType, Signature, Stmt, parse2};
 
 /// Marks a function, or a method that stands alone.
 pub(crate) fn mark(options: &Options, mut function: ItemFn) -> Result<TokenStream> {
@@ -21,7 +21,36 @@ pub(crate) fn mark(options: &Options, mut function: ItemFn) -> Result<TokenStrea
     Ok(function.into_token_stream())
 }
 
-/// Puts the scope before the first statement.
+/// Returns the body of an async function as a future that tells of its polls.
+fn await_body(options: &Options, path: &str, signature: &Signature, block: &Block) -> Stmt {
+    let statements = &block.stmts;
+    // It tells the compiler the type of the body, for `return`, `?` and what is converted to that type.
+    let result = match &signature.output {
+        ReturnType::Type(_, result) if !is_opaque(&result.to_token_stream()) => quote!(#result),
+        ReturnType::Type(..) => quote!(_),
+        ReturnType::Default => quote!(()),
+    };
+    let body = quote!(async move {
+        #[allow(unknown_lints, unreachable_code, clippy::all, clippy::pedantic)]
+        if false {
+            let result: #result = loop {};
+            return result;
+        }
+        #(#statements)*
+    });
+    Stmt::Expr(Expr::Verbatim(options.async_fn(path, &body)), None)
+}
+
+/// Returns whether a type has `impl` in it, so that it cannot be written again.
+fn is_opaque(written: &TokenStream) -> bool {
+    written.clone().into_iter().any(|token| match token {
+        TokenTree::Ident(word) => word == "impl",
+        TokenTree::Group(group) => is_opaque(&group.stream()),
+        TokenTree::Punct(_) | TokenTree::Literal(_) => false,
+    })
+}
+
+/// Puts the scope before the first statement, or an async function's body into a future with a marker.
 pub(crate) fn insert(
     options: &Options,
     path: &str,
@@ -29,12 +58,9 @@ pub(crate) fn insert(
     signature: &Signature,
     block: &mut Block,
 ) -> Result<()> {
-    if let Some(asyncness) = &signature.asyncness {
-        return Err(Error::new_spanned(
-            asyncness,
-            "an `async fn` cannot be marked: it is no stretch of time on one thread. \
-             Put `scope!` around what lies between two `await`s, or `#[mark(skip)]` on the function",
-        ));
+    if signature.asyncness.is_some() {
+        block.stmts = vec![await_body(options, path, signature, block)];
+        return Ok(());
     }
     if let Some(naked) = attributes.iter().find(|attribute| is_naked(attribute)) {
         return Err(Error::new_spanned(naked, "a naked function cannot be marked"));

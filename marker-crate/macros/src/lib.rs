@@ -40,9 +40,11 @@ use proc_macro::TokenStream;
 /// A function is named by its module and name. A method in a marked block is also named by its
 /// type. A method marked alone is not, since an attribute sees nothing around it.
 ///
-/// Async functions are refused: such a function lets others run between its beginning and end, on
-/// any thread, so it is no stretch of time. Put `scope!` around the parts between two `await`s, or
-/// `#[mark(skip)]` on the method. `#[mark(crate = "path")]` gives another name of `ctrace_marker`.
+/// A call of an async function lasts from its first poll to its completion, whichever threads poll it. Its
+/// polls and the times between them are told apart (`docs/async.md`). Do not hold a guard of `scope!` across
+/// an `await`.
+///
+/// `#[mark(crate = "path")]` gives another name of `ctrace_marker`.
 #[proc_macro_attribute]
 pub fn mark(arguments: TokenStream, item: TokenStream) -> TokenStream {
     #[cfg(feature = "full")]

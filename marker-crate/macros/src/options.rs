@@ -62,8 +62,18 @@ impl Options {
         Ok(())
     }
 
-    /// Returns the statement that begins the scope, for the function `path` of its module.
-    pub(crate) fn scope(&self, path: &str) -> TokenStream {
+    /// Returns the expression that awaits the body of an async function.
+    pub(crate) fn async_fn(&self, path: &str, body: &TokenStream) -> TokenStream {
+        let (krate, name, group) = self.texts(path);
+        let colour = match &self.colour {
+            Some(colour) => quote!(::core::option::Option::Some(#colour)),
+            None => quote!(::core::option::Option::None),
+        };
+        quote!(#krate::__async_call!(1, #name, #group, #colour, #body).await)
+    }
+
+    /// Returns the path of the crate, the name and the group.
+    fn texts(&self, path: &str) -> (TokenStream, TokenStream, TokenStream) {
         let krate = match &self.krate {
             Some(path) => quote!(#path),
             None => quote!(::ctrace_marker),
@@ -73,6 +83,12 @@ impl Options {
             None => quote!(::core::concat!(::core::module_path!(), "::", #path)),
         };
         let group = self.group.as_ref().map_or_else(|| quote!(""), |group| quote!(#group));
+        (krate, name, group)
+    }
+
+    /// Returns the statement that begins the scope, for the function `path` of its module.
+    pub(crate) fn scope(&self, path: &str) -> TokenStream {
+        let (krate, name, group) = self.texts(path);
         let colour = self.colour.as_ref().map(|colour| quote!(, colour = #colour));
         quote!(let _ctrace_scope = #krate::scope!(@function #name, group = #group #colour);)
     }

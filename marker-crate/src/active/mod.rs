@@ -2,9 +2,10 @@
 //!
 //! From the scope outwards: `site` is a scope's code, `enter` the few instructions that write an
 //! event, `slow` the rare cases. `point` is the code of points and of scopes with values, `source`
-//! their values, `text` and `format` make the text of a message, `record` writes them, `sample` a value alone. `flush` and `thread` take, empty and give back buffers.
+//! their values, `text` and `format` make the text of a message, `record` writes them, `sample` a value alone. `async_fn` tells of polls. `flush` and `thread` take, empty and give back buffers.
 //! `buffer` is the memory that ctrace reads.
 
+mod async_fn;
 mod buffer;
 mod clock;
 mod enter;
@@ -36,6 +37,7 @@ fn fence() {
 
 /// The expansion of the macros.
 pub(crate) mod private {
+    pub use super::async_fn::{AsyncSite, Step, async_call};
     pub use super::enter::ctrace_marker_enter as enter;
     pub use super::format::{ByFmt, Directly, Never, Shown, around};
     pub use super::guard::{begun, nothing};

@@ -15,6 +15,12 @@ pub trait Source {
 
     /// Writes the entry of a site, for a function with this stack pointer.
     fn record(self, site: u64, sp: u64);
+
+    /// Returns the stack pointer that the entry has. `sp` is that of the function around the site.
+    #[inline(always)]
+    fn stack(&self, sp: u64) -> u64 {
+        sp
+    }
 }
 
 /// An entry without values.

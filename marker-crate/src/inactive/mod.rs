@@ -22,3 +22,14 @@ macro_rules! __scope {
         $crate::__private::nothing()
     }};
 }
+
+/// Makes the future itself.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __async_call {
+    ($flags:expr, $name:expr, $group:expr, $colour:expr, $future:expr) => {{
+        const _: (u8, &'static str, &'static str) = ($flags, $name, $group);
+        const _: ::core::option::Option<u32> = $colour;
+        $future
+    }};
+}

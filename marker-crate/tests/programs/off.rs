@@ -24,6 +24,12 @@ fn three() -> impl Fn() -> u8 {
     || 3
 }
 
+#[markers::mark]
+async fn four() -> u8 {
+    markers::async_scope!("the fourth", group = "numbers", async { 4 }).await
+}
+
 fn main() {
+    drop(four());
     println!("{}", Numbers.one() + Numbers.two() + three()());
 }

@@ -7,6 +7,7 @@
 
 mod admission;
 mod aggregate;
+mod async_call;
 mod change;
 mod condition;
 mod cookie;
@@ -33,6 +34,7 @@ pub use aggregate::{
     SQUARES_HIGH, SQUARES_LOW, TAIL_CALLS_NEST, THREADS_FULL, TIMED, TIMED_NS, TOO_DEEP, UNCOUNTED,
     UNTIMED, UNTIMED_NS, bucket_of,
 };
+pub use async_call::{AsyncCall, AsyncStep};
 pub use change::{Change, Comm};
 pub use condition::{
     COMPARED_TEXT, Comparison, Condition, EQUAL, FLOAT, GREATER, LESS, MAX_COMPARISONS, MET_SLOTS,

@@ -208,6 +208,9 @@ impl SiteEntry {
     pub const FRAME: u8 = 3;
     /// The shape of a point: the program asks for CTRACK's tables of its calls.
     pub const REQUEST: u8 = 4;
+    /// The shape of a scope: its calls are polls of an async function, and its value an
+    /// [`AsyncCall`](crate::AsyncCall).
+    pub const ASYNC: u8 = 5;
     /// The highest level of a message: error. The lowest is 1, trace; 0 is none.
     pub const HIGHEST_LEVEL: u8 = 5;
 }

@@ -98,6 +98,13 @@ pub enum Kind {
     Buffer = 21,
     Restored = 22,
     Wake = 23,
+    /// An async function is polled, as ctrace makes it from a marker's event. It is never in a ring, nor
+    /// are the next two.
+    PollEnter = 24,
+    /// The poll is over; `sp` is that of its entry.
+    PollExit = 25,
+    /// The call that is polled, or that has ended: `sp` is an [`AsyncCall`](crate::AsyncCall).
+    AsyncCall = 26,
 }
 
 impl Kind {
@@ -112,7 +119,7 @@ impl Kind {
 
     /// Returns true if it is a [`Change`](crate::Change).
     pub const fn is_change(self) -> bool {
-        self as u8 >= Self::Fork as u8
+        self as u8 >= Self::Fork as u8 && self as u8 <= Self::Wake as u8
     }
 
     /// Returns the kind for a byte from the wire, if it is one.
@@ -141,6 +148,9 @@ impl Kind {
             21 => Self::Buffer,
             22 => Self::Restored,
             23 => Self::Wake,
+            24 => Self::PollEnter,
+            25 => Self::PollExit,
+            26 => Self::AsyncCall,
             _ => return None,
         })
     }

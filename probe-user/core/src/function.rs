@@ -298,6 +298,9 @@ pub struct FunctionInfo {
     /// The program says of a scope that its calls are frames.
     #[serde(default, rename = "frame", skip_serializing_if = "std::ops::Not::not")]
     pub is_frame: bool,
+    /// A call of an async function, or a part of one: it goes on on any thread.
+    #[serde(default, rename = "async", skip_serializing_if = "std::ops::Not::not")]
+    pub is_async: bool,
     /// The colour that the program gives a scope.
     #[serde(default, deserialize_with = "Colour::read", skip_serializing_if = "Option::is_none")]
     pub colour: Option<Colour>,
@@ -348,6 +351,7 @@ impl FunctionInfo {
             wait: None,
             point: None,
             is_frame: false,
+            is_async: false,
             colour: None,
             probe: None,
         }

@@ -15,6 +15,7 @@
 //! - `fleet` keeps the sums of many machines in Parquet files, and adds them up.
 #![forbid(unsafe_code)]
 
+mod async_lanes;
 pub mod calendar;
 mod calls;
 pub mod colour;

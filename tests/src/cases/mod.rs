@@ -270,6 +270,7 @@ pub const CASES: &[Case] = &[
     case("markers_of_a_killed_ctrace", On::Kernel, markers::markers_of_a_killed_ctrace),
     case("markers_chosen", On::Nothing, markers::markers_chosen),
     case("markers_chosen_by_two", On::Kernel, markers::markers_chosen_by_two),
+    case("async_calls_across_threads", On::Nothing, markers::async_calls_across_threads),
     case("messages_and_plots", On::Kernel, markers::messages_and_plots),
     Case {
         name: "a_thousand_functions",

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod arrived;
+mod async_calls;
 mod by_process;
 pub(crate) mod counted;
 mod exits;

@@ -43,6 +43,7 @@ impl Tracker {
             Change::Exec { comm, by, .. } => {
                 let name = name_of(&comm);
                 threads.end_all(pid, Some(tid), ledger);
+                self.async_calls.end_process(pid);
                 threads.close(pid, tid, ledger);
                 threads.rename(pid, tid, &name, ledger);
                 threads.execute(pid, tid, time, &name, ledger);
@@ -50,9 +51,13 @@ impl Tracker {
                 self.addresses.leave(pid, false);
                 self.changes.push(ProcessChange::Exec { pid, name, by: Tid(by) });
             }
-            Change::ThreadExit { .. } => threads.end(pid, tid, ledger),
+            Change::ThreadExit { .. } => {
+                threads.end(pid, tid, ledger);
+                self.async_calls.end_thread(pid, tid, time.0);
+            }
             Change::ProcessExit { status, .. } => {
                 threads.end_all(pid, None, ledger);
+                self.async_calls.end_process(pid);
                 threads.programs.end(pid);
                 threads.groups.end(pid);
                 self.regions.forget(pid);

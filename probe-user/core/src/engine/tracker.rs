@@ -2,6 +2,7 @@
 
 use crate::calls::spool::{Backward, Log};
 use crate::engine::addresses::Addresses;
+use crate::engine::async_calls::AsyncCalls;
 use crate::engine::counted::Counted;
 use crate::engine::exits::NewExit;
 use crate::engine::ledger::Ledger;
@@ -27,7 +28,7 @@ use ctrace_common::{Change, Kind};
 #[derive(Debug)]
 pub(crate) struct Tracker {
     pub(crate) functions: Vec<FunctionInfo>,
-    facts: Vec<StackFacts>,
+    pub(super) facts: Vec<StackFacts>,
     /// The functions that stand for waits, by reason.
     pub(super) waits: [Option<FuncId>; Wait::COUNT],
     /// Here if it is seen who ends waits.
@@ -37,6 +38,7 @@ pub(crate) struct Tracker {
     pub(crate) events: u64,
     pub(crate) threads: Threads,
     pub(crate) regions: Regions,
+    pub(super) async_calls: AsyncCalls,
     pub(crate) ledger: Ledger,
     pub(crate) period: Period,
     /// The counter for folds.
@@ -71,6 +73,7 @@ impl Tracker {
             events: 0,
             threads: Threads::new(),
             regions: Regions::default(),
+            async_calls: AsyncCalls::default(),
             ledger,
             period: Period::new(armed),
             counter: HistogramCounter::default(),
@@ -278,7 +281,10 @@ impl Tracker {
                     }
                     stacks.enter_plainly(at, &mut self.ledger)
                 }
-                Some(Kind::Point | Kind::Unmet) | None => false,
+                Some(
+                    Kind::Point | Kind::Unmet | Kind::PollEnter | Kind::PollExit | Kind::AsyncCall,
+                )
+                | None => false,
                 Some(_) => !goes_on && stacks.exit_plainly(at, &mut self.ledger),
             };
             let mut counts = plain;
@@ -288,6 +294,12 @@ impl Tracker {
                     stacks.last = ts;
                     self.now = self.now.max(ts);
                     self.apply_by_order::<VALUES>(event, lost);
+                    return rest;
+                }
+                if let Some(Kind::PollEnter | Kind::PollExit | Kind::AsyncCall) = kind {
+                    stacks.last = ts;
+                    self.now = self.now.max(ts);
+                    self.apply_poll(event, lost);
                     return rest;
                 }
                 stacks.turn_to(pid, at.sp, &self.regions, &mut self.ledger);
@@ -321,6 +333,7 @@ impl Tracker {
         self.now = self.now.max(stacks.last);
         if lost {
             self.threads.damage_beside(pid, first.tid());
+            self.async_calls.lose(pid);
         }
         rest
     }
@@ -364,6 +377,7 @@ impl Sink for Tracker {
     }
 
     fn caught_up(&mut self) {
+        self.apply_polls();
         self.threads.bound_goroutines(&mut self.ledger);
         self.record_when_due();
         if self.recorder.is_none() || self.ledger.kept.is_some() {
@@ -400,6 +414,7 @@ impl Sink for Tracker {
         if event.lost_before > 0 {
             thread.stacks.damage();
             self.threads.damage_beside(event.pid, event.tid);
+            self.async_calls.lose(event.pid);
         }
         self.process_changed(event);
     }

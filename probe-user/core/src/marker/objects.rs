@@ -27,13 +27,28 @@ pub struct MarkerPlace {
     pub carried: Carried,
     /// True if its entries are requests of the program, and not of any function.
     pub is_request: bool,
+    /// True if its entries are polls of an async function, and ends of its calls.
+    pub is_async: bool,
 }
 
 impl MarkerPlace {
     /// Makes a place of a scope whose name is in the file, without values.
     pub fn new(function: FuncId, number: u8) -> Self {
-        let carried = Carried::default();
-        Self { function, number, is_named_late: false, is_point: false, carried, is_request: false }
+        Self {
+            function,
+            number,
+            is_named_late: false,
+            is_point: false,
+            carried: Carried::default(),
+            is_request: false,
+            is_async: false,
+        }
+    }
+
+    /// Makes a place of an async function.
+    pub fn of_async(function: FuncId, number: u8) -> Self {
+        let carried = Carried { numbers: 1, has_text: false };
+        Self { carried, is_async: true, ..Self::new(function, number) }
     }
 
     /// Makes a place where the program asks for its tables. The number of a file comes with the request,

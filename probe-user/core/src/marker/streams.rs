@@ -17,6 +17,9 @@ use ctrace_common::{Change, Kind};
 use std::{collections::HashMap, sync::Arc};
 
 mod dropped;
+mod polls;
+
+use polls::add_polls;
 
 /// An occurrence that is processed in order of time, not of arrival.
 #[derive(Debug)]
@@ -386,6 +389,12 @@ impl Markers {
                 return;
             }
             let sp = slot.stack_pointer(header.stack);
+            if place.is_async {
+                let value = values.read(&reading.bytes, index, place.carried);
+                let at = |ticks| times.at(ticks);
+                malformed += u64::from(!add_polls((&slot, sp), value, (who, place), at, events));
+                return;
+            }
             let function = if place.is_named_late {
                 let open = OpenScope { tid: reading.tid, site: slot.site, sp };
                 match slot.moment {

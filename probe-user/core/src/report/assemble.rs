@@ -85,7 +85,10 @@ impl Facts<'_> {
                 let mut report = FunctionReport::new(&self.functions[index]);
                 report.threads =
                     self.counts[index].threads.saturating_add(self.open.threads[index]);
-                if waits && self.functions[index].by_order.is_none() {
+                if waits
+                    && self.functions[index].by_order.is_none()
+                    && !self.functions[index].is_async
+                {
                     report.split = SplitReport::of(&summary.tally);
                 }
                 report.counted = self.counted;

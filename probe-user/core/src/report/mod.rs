@@ -294,6 +294,9 @@ pub struct FunctionReport {
     /// durations wrong.
     #[serde(default)]
     pub joined_by_order: bool,
+    /// True if its calls are those of an async function, or the waits in them.
+    #[serde(default, rename = "async")]
+    pub is_async: bool,
     /// The condition that calls meet, if only those count that do.
     #[serde(default)]
     pub condition: Option<Arc<str>>,

@@ -44,6 +44,7 @@ impl FunctionReport {
             folded: false,
             counted: false,
             joined_by_order: info.by_order.is_some(),
+            is_async: info.is_async,
             condition: info.condition.clone(),
             inlined: info.inlined.clone(),
             wait: info.wait,

@@ -40,6 +40,9 @@ impl Serialize for FunctionReport {
         if self.joined_by_order {
             map.serialize_entry("joined_by_order", &true)?;
         }
+        if self.is_async {
+            map.serialize_entry("async", &true)?;
+        }
         if let Some(condition) = &self.condition {
             map.serialize_entry("condition", condition)?;
         }

@@ -88,6 +88,10 @@ pub(crate) fn chosen(
     for (index, planned) in functions.iter().enumerate() {
         let Sites::Marker { sites, is_named_late } = &planned.sites else { continue };
         for (number, site) in (0..=u8::MAX).cycle().zip(sites) {
+            if planned.info.is_async {
+                choose(site, MarkerPlace::of_async(id(index), number));
+                continue;
+            }
             let place = MarkerPlace {
                 is_named_late: *is_named_late,
                 is_point: planned.info.point.is_some(),
@@ -127,6 +131,7 @@ pub(super) fn planned(object: &Object, scope: &MarkerScope, reads_values: bool) 
         exit,
         point: scope.point,
         is_frame: scope.is_frame,
+        is_async: scope.is_async,
         colour: scope.colour,
         values: if reads_values { values(scope) } else { Vec::new() },
         ..FunctionInfo::new(Arc::clone(&scope.name), Arc::clone(object.name()))

@@ -60,6 +60,7 @@ pub(super) fn info(
         wait: None,
         point: None,
         is_frame: false,
+        is_async: false,
         colour: None,
         probe: None,
     }

@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub(super) const SECTION: &str = "ctrace_sites";
 const VERSION: u8 = 1;
 const NOP: u8 = 0x90;
+/// The values of an async function. They are none that a user asks for.
+const ASYNC_VALUES: &str = "call:u64";
 
 /// Limit for all texts of an object together, in bytes. Entries can name overlapping ones.
 const MOST_TEXT: usize = 64 << 20;
@@ -36,6 +38,8 @@ pub(crate) struct MarkerScope {
     pub point: Option<PointShape>,
     /// True for a scope whose calls are frames.
     pub is_frame: bool,
+    /// True for an async function: its entries are polls, and ends of its calls.
+    pub is_async: bool,
     pub colour: Option<Colour>,
     /// The values that come with its entries.
     pub values: Vec<ValueInfo>,
@@ -78,6 +82,7 @@ struct Identity {
     is_named_late: bool,
     point: Option<PointShape>,
     is_frame: bool,
+    is_async: bool,
     colour: Option<Colour>,
     /// The list of its values. It is a sound one.
     values: Option<Arc<str>>,
@@ -138,10 +143,12 @@ pub(super) fn read(
             is_named_late,
             point,
             is_frame,
+            is_async,
             colour,
             values,
         } = identity;
         // Any number of scopes may share a list.
+        let values = values.filter(|_| !is_async);
         let values = values.as_deref().and_then(values::parse).unwrap_or_default();
         budget.charge(values.len() as u64 * VALUE)?;
         Ok(MarkerScope {
@@ -153,6 +160,7 @@ pub(super) fn read(
             is_named_late,
             point,
             is_frame,
+            is_async,
             colour,
             values,
             sites,
@@ -202,10 +210,12 @@ impl Reader<'_, '_> {
         let is = |flag: u8| fields[1] & flag != 0;
         let (is_whole_function, is_named_late) =
             (is(SiteEntry::WHOLE_FUNCTION), is(SiteEntry::NAMED_LATE));
-        let is_frame = !is(SiteEntry::POINT) && fields[2] == SiteEntry::FRAME;
+        let has_shape = |shape| !is(SiteEntry::POINT) && fields[2] == shape;
+        let is_frame = has_shape(SiteEntry::FRAME);
         let point = is(SiteEntry::POINT).then(|| PointShape::from_file(fields[2], fields[3]));
         let values = is(SiteEntry::VALUES).then(|| self.values(target(entry, 8), is_named_late));
         let values = values.transpose()?;
+        let is_async = has_shape(SiteEntry::ASYNC) && values.as_deref() == Some(ASYNC_VALUES);
         let colour = is(SiteEntry::COLOURED).then(|| self.colour(target(entry, 16))).flatten();
         let identity = Identity {
             group,
@@ -216,6 +226,7 @@ impl Reader<'_, '_> {
             is_named_late,
             point,
             is_frame,
+            is_async,
             colour,
             values,
         };

@@ -150,9 +150,10 @@ fn cpp(raw: &str, options: DemangleOptions) -> Option<String> {
         return None;
     }
     // The compiler's suffix after a dot is shown, so that `f.cold` stays apart.
-    let (mangled, suffix) = match raw.find('.') {
-        Some(at) => raw.split_at(at),
-        None => (raw, ""),
+    let (mangled, suffix) = match (coroutine(raw), raw.find('.')) {
+        (Some(parts), _) => parts,
+        (None, Some(at)) => raw.split_at(at),
+        (None, None) => (raw, ""),
     };
     let parse = ParseOptions::default().recursion_limit(DEEPEST);
     let symbol = BorrowedSymbol::new_with_options(mangled.as_bytes(), &parse).ok()?;
@@ -160,6 +161,23 @@ fn cpp(raw: &str, options: DemangleOptions) -> Option<String> {
     symbol.structured_demangle(&mut out, &options.recursion_limit(DEEPEST)).ok()?;
     out.text.push_str(suffix);
     Some(out.text)
+}
+
+/// Returns a coroutine's own symbol and a suffix, of the function that gcc makes of it: that one takes a frame
+/// whose type is named by the coroutine's symbol (`_Z1fPZ1fiE9_Z1fi.Frame.actor`).
+fn coroutine(raw: &str) -> Option<(&str, &str)> {
+    const FRAME: &str = ".Frame";
+    let end = raw.find(FRAME)?;
+    let (before, suffix) = (&raw[..end], &raw[end + FRAME.len()..]);
+    if ![".actor", ".destroy"].iter().any(|clone| suffix.starts_with(clone)) {
+        return None;
+    }
+    let is_named = |at: &usize| {
+        let length = (end - at + FRAME.len()).to_string();
+        before[..*at].ends_with(&length)
+    };
+    let (at, _) = before.match_indices("_Z").find(|(at, _)| is_named(at))?;
+    Some((&before[at..], suffix))
 }
 
 /// Text with a maximum length.
@@ -223,6 +241,20 @@ mod tests {
         check("_ZN", "_ZN", "_ZN");
         check("_R", "_R", "_R");
         check("", "", "");
+    }
+
+    #[test]
+    fn parts_of_coroutines_have_the_names_of_these() {
+        let frame = "_Z5fetchPZ5fetchiE15_Z5fetchi.Frame";
+        check(&format!("{frame}.actor"), "fetch.actor", "fetch(int).actor");
+        check(&format!("{frame}.destroy"), "fetch.destroy", "fetch(int).destroy");
+        check(&format!("{frame}.actor.cold"), "fetch.actor.cold", "fetch(int).actor.cold");
+        check("_Z5fetchi.resume", "fetch.resume", "fetch(int).resume");
+        for other in
+            ["_Z5fetch14_Z5fetchi.Frame.actor", "_Z5fetchPZ5fetchiE15_Z5fetchi.Frame.other"]
+        {
+            assert!(!short(other).contains("fetch.actor"), "{other}");
+        }
     }
 
     #[test]

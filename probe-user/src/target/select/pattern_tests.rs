@@ -184,6 +184,7 @@ fn matches_markers() {
             is_named_late: false,
             point: None,
             is_frame: false,
+            is_async: false,
             colour: None,
             values: Vec::new(),
             sites: vec![],

@@ -228,7 +228,8 @@ fn frames(report: &Report) -> Vec<bool> {
         let is_frame = names[at] && !is_called_by_others[at];
         // In how many threads, is not known of calls that are only counted: their names must say it.
         let most = if report.counted { 1 } else { row.threads };
-        row.calls > 0 && row.calls <= most && (is_outermost || is_frame)
+        // A lane is no thread of the program: later calls take it.
+        !row.is_async && row.calls > 0 && row.calls <= most && (is_outermost || is_frame)
     })
     .collect()
 }

@@ -2,12 +2,14 @@
 //! goes.
 
 mod around;
+mod async_calls;
 mod attached;
 mod ends;
 mod objects;
 mod points;
 
 pub(super) use around::*;
+pub(super) use async_calls::async_calls_across_threads;
 pub(super) use attached::*;
 pub(super) use ends::*;
 pub(super) use objects::*;
@@ -68,7 +70,12 @@ pub(super) fn builds() -> Vec<Build> {
     ]
     .map(program)
     .into();
-    all.extend([linked_program(), rust_program(), linked_rust_program()]);
+    all.extend([
+        async_calls::async_program(),
+        linked_program(),
+        rust_program(),
+        linked_rust_program(),
+    ]);
     all.extend(unusual_programs());
     all
 }

@@ -59,12 +59,19 @@ impl Stacks {
         }
     }
 
+    /// Ends the latest call, if there is one. `timed`: its duration is known.
+    pub(crate) fn leave_by_order(&mut self, ts: u64, timed: bool, ledger: &mut Ledger) {
+        if self.depth() > 0 {
+            self.end_top(self.current, ledger, ts, timed);
+        }
+    }
+
     /// Forgets the ends that may still come: they will not be seen.
     pub(crate) fn owe_nothing(&mut self) {
         self.owed = 0;
     }
 
-    fn depth(&self) -> u64 {
+    pub(crate) fn depth(&self) -> u64 {
         self.stacks.get(self.current).map_or(0, |stack| stack.frames.len() as u64)
     }
 

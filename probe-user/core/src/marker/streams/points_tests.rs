@@ -110,3 +110,42 @@ fn a_request_is_told_and_is_no_event() {
     assert_eq!(requests.0, [request, Request { cleared: Some(Nanos(300)), ..request }]);
     assert_eq!(markers.take_malformed(), 2);
 }
+
+/// Returns the kinds of events, with their times and their stack pointers or calls.
+fn kinds(markers: &mut Markers) -> Vec<(Option<Kind>, u64, u64)> {
+    let events = events(markers, 9000);
+    events.iter().map(|event| (event.kind(), event.ts(), event.sp())).collect()
+}
+
+#[test]
+fn polls_of_async_functions_tell_their_call_and_its_end() {
+    use ctrace_common::{AsyncCall, AsyncStep};
+    let mut markers = markers_with(MarkerPlace::of_async(FuncId(7), 0));
+    let stack = STACK & !15;
+    let entry = |time, exit| (time, stack, SECTION, exit);
+    let slots =
+        [false, false, true, false, false, false, false, false].map(|exit| entry(2000, exit));
+    let mut reading = reading(0, 0, &slots);
+    let [begun, ended] =
+        [AsyncStep::Begun, AsyncStep::Completed].map(|step| AsyncCall::new(9, step).0);
+    put_value(&mut reading.bytes, 0, begun);
+    put(&mut reading.bytes, 1, entry(1000, false));
+    put_value(&mut reading.bytes, 3, ended);
+    put(&mut reading.bytes, 4, entry(2000, false));
+    // A call that began before, and a poll whose value is not there.
+    put_value(&mut reading.bytes, 5, 0);
+    put(&mut reading.bytes, 6, entry(3000, false));
+    put(&mut reading.bytes, 7, entry(4000, false));
+    markers.read(reading);
+    let (enter, exit, call) = (Kind::PollEnter, Kind::PollExit, Kind::AsyncCall);
+    let expected = [
+        (enter, 500, stack),
+        (call, 500, begun),
+        (exit, 1000, stack),
+        (call, 1000, ended),
+        (enter, 1500, stack),
+        (enter, 2000, stack),
+    ];
+    assert_eq!(kinds(&mut markers), expected.map(|(kind, ts, sp)| (Some(kind), ts, sp)));
+    assert_eq!(markers.take_malformed(), 1);
+}

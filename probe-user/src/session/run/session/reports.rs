@@ -171,6 +171,7 @@ impl Session {
         notes.extend(self.target.notes());
         notes.extend(self.guarded_note());
         notes.extend(self.too_deep_note());
+        notes.extend(self.engine.async_note());
         notes.extend(self.unmet_note());
         notes.extend(self.left_out_notes());
         notes.extend(self.counts_notes());
