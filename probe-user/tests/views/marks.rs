@@ -197,6 +197,25 @@ fn times_as_seen_are_called_so() {
 }
 
 /// Where calls are only counted, the number of their threads is not known.
+/// What a thread runs is a frame also where the function of the runtime that calls it is traced.
+#[test]
+fn what_a_runtime_calls_in_a_thread_frames_the_program() {
+    let mut report = fixture::empty();
+    let long = report.duration_ns.0 * 4 / 5;
+    let run = "std::thread::_State_impl<std::thread::_Invoker<std::tuple<void (*)()>>>::_M_run";
+    for (name, calls, typical) in [(run, 1, long), ("pool", 1, long), ("work", 30, 2_000)] {
+        report.functions.push(fixture::function(name, calls, typical, report.duration_ns));
+    }
+    let run = fixture::path(&mut report, None, run, 1, long);
+    let pool = fixture::path(&mut report, Some(run), "pool", 1, long);
+    fixture::path(&mut report, Some(pool), "work", 30, 60_000);
+    let table = render_table(&report, &ViewOptions::default(), &WIDE).expect("it is shown");
+    let names: Vec<&str> =
+        ["work", "pool"].into_iter().filter(|name| table.contains(name)).collect();
+    assert_eq!(names.len(), 2, "{table}");
+    assert!(table.find("work") < table.find("pool"), "{table}");
+}
+
 #[test]
 fn a_counted_function_that_is_called_once_frames_the_program() {
     let mut report = with_marks(false);

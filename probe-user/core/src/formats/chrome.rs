@@ -5,7 +5,7 @@
 //! `untimed` or `open`. `otherData` lists what is missing from the recording.
 
 use super::enclosing::enclosing;
-use super::excerpt::{Ended, Excerpt};
+use super::excerpt::{CallRow, Ended, Excerpt};
 use super::labels::{self, Labels};
 use super::out::Out;
 use super::{Coverage, ExportError};
@@ -28,17 +28,22 @@ pub(super) fn write(excerpt: &Excerpt<'_>, mut out: Out<'_>) -> Result<Coverage,
             known.introduce(recording, &label, &mut out);
             let head =
                 format!(",\n{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":", label.pid, label.tid);
-            for row in rows {
+            // Calls are in the order of their ends.
+            let (mut rows, mut before) = (rows.peekable(), None);
+            while let Some(row) = rows.next() {
                 out.put(head.as_bytes());
                 let start = row.start.saturating_sub(zero);
+                let (end, next) = (end(&row), rows.peek().map(end));
+                // A tail call ends at the same event as its caller, and an exception ends several calls.
+                let is_shared = before == Some(end) || next == Some(end);
+                before = Some(end);
                 match row.ended {
-                    Ended::Timed => {
+                    Ended::Timed if !is_shared => {
                         out.micros(start);
                         out.put(b",\"dur\":");
                         out.micros(row.duration);
                     }
-                    // Several calls may have ended at once.
-                    Ended::Untimed | Ended::Open => {
+                    _ => {
                         let (from, duration) = enclosing(start, start.saturating_add(row.duration));
                         out.text(&format!("{from},\"dur\":{duration}"));
                     }
@@ -62,6 +67,10 @@ pub(super) fn write(excerpt: &Excerpt<'_>, mut out: Out<'_>) -> Result<Coverage,
     out.text("}\n");
     out.finish()?;
     Ok(told)
+}
+
+fn end(row: &CallRow) -> u64 {
+    row.start.saturating_add(row.duration)
 }
 
 /// Writes the details that viewers show of a call: how it ended, if not as usual, and its values.

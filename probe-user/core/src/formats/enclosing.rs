@@ -1,6 +1,7 @@
 //! Times of calls that were ended by the same event, as floating-point microseconds.
 //!
-//! An exception ends several calls at once, so a callee ends when its caller does. Viewers add the
+//! An exception ends several calls at once, and a tail call ends at the same event as its caller. So a callee ends when
+//! its caller does. Viewers add the
 //! duration to the beginning in floating-point numbers, or cut both to nanoseconds first. Of two
 //! equal ends, either sum could come out as the later one. Then a callee would end after its caller,
 //! which viewers take for a mistake: they drop calls, or draw the rest of the thread wrongly. So

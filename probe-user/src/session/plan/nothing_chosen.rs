@@ -2,7 +2,7 @@
 
 use crate::target::{
     object::{Object, symbols::Function},
-    select::not_found::flawed_markers,
+    select::{is_compiler_made, not_found::flawed_markers},
 };
 use std::collections::BTreeMap;
 
@@ -30,6 +30,10 @@ pub(super) fn what_could_be_traced(objects: &[Object]) -> String {
         );
     }
     let mut largest: Vec<&Function> = functions.iter().collect();
+    let is_own = |function: &&Function| !is_compiler_made(function.raw());
+    if largest.iter().any(is_own) {
+        largest.retain(is_own);
+    }
     largest.sort_by_key(|function| std::cmp::Reverse(function.size));
     let names: Vec<&str> = largest.iter().map(|function| &**function.name()).collect();
     let mut shown: Vec<&str> =

@@ -27,7 +27,7 @@ const PREFIXES: [&str; 5] = [
 ];
 
 /// Returns whether the function with this symbol was written by nobody.
-pub(super) fn is_compiler_made(symbol: &str) -> bool {
+pub(crate) fn is_compiler_made(symbol: &str) -> bool {
     NAMES.contains(&symbol) || PREFIXES.iter().any(|prefix| symbol.starts_with(prefix))
 }
 

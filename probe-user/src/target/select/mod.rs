@@ -23,6 +23,7 @@ use search::{Found, find, matching, matching_functions, objects_that, search};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
+pub(crate) use compiler_made::is_compiler_made;
 pub(crate) use error::SelectError;
 pub(crate) use search::Match;
 

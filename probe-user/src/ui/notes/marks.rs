@@ -197,13 +197,16 @@ impl Marks {
 }
 
 /// Returns for each function whether it frames its threads: it was entered once in each, and is
-/// called by no other traced function, calls some and takes most of the time, or is `main` or a
+/// called by no other traced function but a runtime's, calls some and takes most of the time, or is `main` or a
 /// runtime's function below such ones only.
 fn frames(report: &Report) -> Vec<bool> {
     let count = report.functions.len();
     let (mut is_called, mut is_called_by_others) = (vec![false; count], vec![false; count]);
     let mut calls = vec![false; count];
     let names: Vec<bool> = report.functions.iter().map(|it| waiting::frames(&it.name)).collect();
+    let runs_threads = |function: usize| {
+        report.functions.get(function).is_some_and(|row| waiting::runs_threads(&row.name))
+    };
     let set = |list: &mut Vec<bool>, function: usize| {
         if let Some(is_so) = list.get_mut(function) {
             *is_so = true;
@@ -215,7 +218,9 @@ fn frames(report: &Report) -> Vec<bool> {
         if report.functions.get(path.function).is_none_or(|row| row.wait.is_none()) {
             set(&mut calls, outer.function);
         }
-        set(&mut is_called, path.function);
+        if !runs_threads(outer.function) {
+            set(&mut is_called, path.function);
+        }
         if !names.get(outer.function).is_some_and(|is_frame| *is_frame) {
             set(&mut is_called_by_others, path.function);
         }

@@ -3,7 +3,6 @@
 
 /// Runtime functions between the start of a thread and the program's own code.
 const FRAMES: &[&str] = &[
-    "main",
     "_start",
     "__libc_start_main",
     "__libc_start_call_main",
@@ -13,6 +12,14 @@ const FRAMES: &[&str] = &[
     "lang_start_internal",
     "__rust_begin_short_backtrace",
     "execute_native_thread_routine",
+];
+
+/// The same in C++ and Rust, by the beginnings of their names.
+const LONG_FRAMES: &[&str] = &[
+    "std::thread::_State_impl<",
+    "std::thread::_Invoker<",
+    "std::__invoke",
+    "std::sys::backtrace::__rust_begin_short_backtrace",
 ];
 
 /// Functions that sleep until somebody wakes them, or until time has passed.
@@ -57,6 +64,9 @@ const LONG_WAITS: &[&str] = &[
     "std::condition_variable::wait",
     "std::thread::sleep",
     "std::thread::park",
+    "thread::functions::sleep",
+    "thread::functions::park",
+    "thread::functions::park_timeout",
     "Thread::join",
     "JoinInner<T>::join",
     "JoinHandle<T>::join",
@@ -68,7 +78,15 @@ const LONG_WAITS: &[&str] = &[
 /// Returns whether a function is the last of a program's own frames, or one of a runtime's.
 pub(crate) fn frames(name: &str) -> bool {
     let end = name.rsplit("::").next().unwrap_or(name);
-    FRAMES.contains(&name) || end == "main" || name.starts_with("std::") && FRAMES.contains(&end)
+    end == "main" || runs_threads(name)
+}
+
+/// Returns whether a function is one of a runtime's between the start of a thread and a program's own code.
+pub(crate) fn runs_threads(name: &str) -> bool {
+    let end = name.rsplit("::").next().unwrap_or(name);
+    FRAMES.contains(&name)
+        || name.starts_with("std::") && FRAMES.contains(&end)
+        || LONG_FRAMES.iter().any(|frame| name.starts_with(frame))
 }
 
 /// Returns whether a function of an object is known to wait. The C library has several names for
@@ -77,7 +95,10 @@ pub(crate) fn waits(name: &str, object: &str) -> bool {
     let is_libc =
         ["libc.", "libc-", "libpthread", "ld-musl"].iter().any(|it| object.starts_with(it));
     let bare = name.trim_start_matches("__GI_").trim_start_matches("__");
-    is_libc && WAITS.contains(&bare) || LONG_WAITS.iter().any(|wait| is_end(name, wait))
+    // Rust has `<std::thread::Thread>::park` since 2025.
+    let path = name.strip_prefix('<').map(|name| name.replacen(">::", "::", 1));
+    let path = path.as_deref().unwrap_or(name);
+    is_libc && WAITS.contains(&bare) || LONG_WAITS.iter().any(|wait| is_end(path, wait))
 }
 
 /// Returns whether the name ends in this path, as a whole.
@@ -95,7 +116,13 @@ mod tests {
             assert!(waits(name, "libc.so.6"), "{name}");
             assert!(!waits(name, "server"), "a function of its own: {name}");
         }
-        for name in ["std::sys::thread::unix::Thread::join", "std::thread::JoinInner<T>::join"] {
+        for name in [
+            "std::sys::thread::unix::Thread::join",
+            "<std::sys::thread::unix::Thread>::join",
+            "std::thread::JoinInner<T>::join",
+            "<std::thread::JoinInner<T>>::join",
+            "std::thread::functions::sleep",
+        ] {
             assert!(waits(name, "server"), "{name}");
         }
         for name in ["app::wait", "join", "MyThread::join", "poll_events", "await"] {
@@ -108,6 +135,8 @@ mod tests {
         for name in ["main", "app::main", "std::rt::lang_start_internal", "start_thread"] {
             assert!(frames(name), "{name}");
         }
+        let run = "std::thread::_State_impl<std::thread::_Invoker<std::tuple<void (*)()>>>::_M_run";
+        assert!(runs_threads(run) && runs_threads("start_thread") && !runs_threads("main"));
         for name in ["app::lang_start", "domain", "app::run"] {
             assert!(!frames(name), "{name}");
         }

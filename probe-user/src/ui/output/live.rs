@@ -4,7 +4,7 @@
 //! It is drawn only where stderr is a terminal that takes it at once: a stopped terminal (Ctrl-S)
 //! must not hold up who draws.
 
-use crate::ui::output::terminal;
+use crate::ui::output::{style::Style, terminal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::{
     io::Write,
@@ -20,7 +20,9 @@ const ERASE: &str = "\r\x1b[K";
 /// Draws the line in place of the last one. `text` must be harmless.
 pub(crate) fn show(text: &str) {
     let stderr = std::io::stderr();
-    let Some(width) = terminal::of_messages(&stderr).width else { return };
+    let Style { width: Some(width), terminal: true, .. } = terminal::of_messages(&stderr) else {
+        return;
+    };
     let mut is_shown = lock();
     let mut ready = [PollFd::new(&stderr, PollFlags::OUT)];
     let takes = poll(&mut ready, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));

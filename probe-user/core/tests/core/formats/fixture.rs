@@ -109,6 +109,21 @@ pub(crate) fn thrown() -> Bytes {
     open(bytes_of(&functions(), &[events]))
 }
 
+/// A recording of calls that end when the one inside them does, as a tail call and its caller do.
+pub(crate) fn tail_called() -> Bytes {
+    let (mut events, mut now) = (Vec::new(), 1_000);
+    for turn in 0..2_000_u64 {
+        let mut after = |nanos: u64| {
+            now += nanos + turn * turn % 977;
+            now
+        };
+        events.extend([enter(0, 900, after(101)), enter(1, 800, after(13))]);
+        let end = after(721);
+        events.extend([ret(1, 800, end), ret(0, 900, end)]);
+    }
+    open(bytes_of(&functions(), &[events]))
+}
+
 /// A recording without calls.
 pub(crate) fn empty() -> Bytes {
     open(bytes_of(&functions(), &[Vec::new()]))

@@ -1,6 +1,6 @@
 //! Formats with the time of every call.
 
-use crate::formats::fixture::{deep, export, hostile, text, thrown, typical};
+use crate::formats::fixture::{deep, export, hostile, tail_called, text, thrown, typical};
 use crate::formats::protobuf::{Field, bytes, fields, number};
 use crate::payloads::typed;
 use ctrace_core::recording::Recording;
@@ -66,7 +66,7 @@ fn check_nesting<T: PartialOrd + Copy + std::fmt::Debug>(
 
 #[test]
 fn chrome_events_of_a_thread_nest() {
-    for recording in [typical(), hostile(), deep(), thrown()] {
+    for recording in [typical(), hostile(), deep(), thrown(), tail_called()] {
         for mut calls in chrome_calls(&text("chrome", &recording)).into_values() {
             calls.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
             check_nesting(&calls, |start, duration| (start, start + duration));
