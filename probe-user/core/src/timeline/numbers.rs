@@ -11,6 +11,11 @@ const MASKS: [u64; 8] =
 /// Bytes that must follow the last numbers.
 pub(super) const AFTER: usize = 8;
 
+/// Returns how many bytes a number takes, if these are up to six.
+pub(super) fn bytes_of(number: u64) -> usize {
+    (u64::BITS - number.leading_zeros()).div_ceil(8) as usize
+}
+
 /// Puts numbers behind others.
 pub(super) fn put<const N: usize>(out: &mut Vec<u8>, numbers: [u64; N]) {
     const { assert!(3 * N <= 16, "the head has three bits for each") };
@@ -18,8 +23,7 @@ pub(super) fn put<const N: usize>(out: &mut Vec<u8>, numbers: [u64; N]) {
     out.extend([0; 2]);
     let mut head = 0_u16;
     for (place, number) in numbers.into_iter().enumerate() {
-        let bytes = (u64::BITS - number.leading_zeros()).div_ceil(8) as usize;
-        let kind = bytes.min(LENGTHS.len() - 1);
+        let kind = bytes_of(number).min(LENGTHS.len() - 1);
         head |= (kind as u16) << (3 * place);
         out.extend_from_slice(&number.to_le_bytes()[..LENGTHS[kind]]);
     }

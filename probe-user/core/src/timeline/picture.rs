@@ -40,7 +40,8 @@ impl View {
     pub fn new(rows: Vec<RowKey>, time: Range<Nanos>, pixels: u32) -> Self {
         let length = time.end.since(time.start).0.max(1);
         let pixels = u64::from(pixels.clamp(1, MOST_PIXELS));
-        let level = length.div_ceil(pixels).next_power_of_two().ilog2();
+        let pixel = length.div_ceil(pixels).checked_next_power_of_two();
+        let level = pixel.map_or(u64::BITS - 1, u64::ilog2);
         let first = time.start.0 >> level;
         let last = (time.start.0.saturating_add(length) - 1) >> level;
         Self { rows, level, cells: first..last.max(first).saturating_add(1) }

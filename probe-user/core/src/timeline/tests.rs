@@ -268,3 +268,13 @@ proptest! {
         prop_assert_eq!(told.collect::<BTreeMap<_, _>>(), threads);
     }
 }
+
+#[test]
+fn a_view_of_all_time_has_a_level() {
+    for (time, pixels, level) in
+        [(0..u64::MAX, 1, 63), (0..u64::MAX, 2_000, 54), (7..8, 500, 0), (0..1_000, 500, 1)]
+    {
+        let view = View::new(all_rows(), Nanos(time.start)..Nanos(time.end), pixels);
+        assert_eq!(view.level, level, "{time:?}");
+    }
+}

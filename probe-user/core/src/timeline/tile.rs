@@ -14,9 +14,6 @@ use crate::units::Nanos;
 /// Bytes of a cell, at least, unless its calls have no duration.
 pub(super) const LEAST_OF_CELL: usize = 5;
 
-/// Bytes of the lengths of a level, about.
-const LENGTHS_OF_LEVEL: usize = 4;
-
 /// Rows of a stretch of time, packed. The cells of its highest level are longer than the stretch.
 #[derive(Debug)]
 pub(super) struct Tile {
@@ -44,7 +41,10 @@ struct PackedRow {
 
 impl PackedRow {
     fn bytes(&self, level: usize) -> usize {
-        self.cells[level].len() + self.spans[level].len() + LENGTHS_OF_LEVEL
+        let lengths = [self.cells[level].len(), self.spans[level].len()];
+        // A pair of levels has one head for its lengths.
+        let of_lengths = lengths.map(|length| numbers::bytes_of(length as u64));
+        1 + lengths.into_iter().chain(of_lengths).sum::<usize>()
     }
 }
 
@@ -82,7 +82,8 @@ impl Tile {
             coarse.coarsen_to((level + 1).min(top), nodes);
         }
         let of_level = |level| rows.iter().map(|row| row.bytes(level)).sum::<usize>();
-        let mut bytes = rows.len() * size_of::<(RowKey, u32)>();
+        // A level without another has a head of its own.
+        let mut bytes = rows.len() * (size_of::<(RowKey, u32)>() + 1);
         let mut skipped = levels;
         while skipped > 0 && bytes + of_level(skipped - 1) <= most {
             skipped -= 1;
