@@ -31,6 +31,15 @@ macro_rules! async_scope {
     ($name:expr, colour = $colour:expr, $future:expr $(,)?) => {
         $crate::__async_call!(0, $name, "", ::core::option::Option::Some($colour), $future)
     };
+    ($name:expr, colour = $colour:expr, group = $group:expr, $future:expr $(,)?) => {
+        $crate::async_scope!($name, group = $group, colour = $colour, $future)
+    };
+    ($name:expr, color = $($rest:tt)+) => {
+        $crate::async_scope!($name, colour = $($rest)+)
+    };
+    ($name:expr, group = $group:expr, color = $($rest:tt)+) => {
+        $crate::async_scope!($name, group = $group, colour = $($rest)+)
+    };
     ($name:expr, $future:expr $(,)?) => {
         $crate::__async_call!(0, $name, "", ::core::option::Option::None, $future)
     };

@@ -3,7 +3,9 @@
 use crate::options::Options;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote};
-use syn::{Attribute, Block, Error, Expr, ItemFn, Result, ReturnType, Signature, Stmt, parse2};
+use syn::{
+    Attribute, Block, Error, Expr, ItemFn, Result, ReturnType, Signature, Stmt, Type, parse2,
+};
 
 /// Marks a function, or a method that stands alone.
 pub(crate) fn mark(options: &Options, mut function: ItemFn) -> Result<TokenStream> {
@@ -24,18 +26,27 @@ pub(crate) fn mark(options: &Options, mut function: ItemFn) -> Result<TokenStrea
 /// Returns the body of an async function as a future that tells of its polls.
 fn await_body(options: &Options, path: &str, signature: &Signature, block: &Block) -> Stmt {
     let statements = &block.stmts;
-    // It tells the compiler the type of the body, for `return`, `?` and what is converted to that type.
+    // It tells the compiler the type of the body, for `return`, `?` and what is converted to that type. A body that never
+    // ends has no value.
     let result = match &signature.output {
-        ReturnType::Type(_, result) if !is_opaque(&result.to_token_stream()) => quote!(#result),
-        ReturnType::Type(..) => quote!(_),
-        ReturnType::Default => quote!(()),
-    };
-    let body = quote!(async move {
-        #[allow(unknown_lints, unreachable_code, clippy::all, clippy::pedantic)]
-        if false {
-            let result: #result = loop {};
-            return result;
+        ReturnType::Type(_, result) if matches!(**result, Type::Never(_)) => None,
+        ReturnType::Type(_, result) if !is_opaque(&result.to_token_stream()) => {
+            Some(quote!(#result))
         }
+        ReturnType::Type(..) => Some(quote!(_)),
+        ReturnType::Default => Some(quote!(())),
+    };
+    let told = result.map(|result| {
+        quote!(
+            #[allow(unknown_lints, unreachable_code, clippy::all, clippy::pedantic)]
+            if false {
+                let result: #result = loop {};
+                return result;
+            }
+        )
+    });
+    let body = quote!(async move {
+        #told
         #(#statements)*
     });
     Stmt::Expr(Expr::Verbatim(options.async_fn(path, &body)), None)

@@ -187,16 +187,26 @@ fn times_as_seen_are_called_so() {
         line.map(|line| line.split(" are ").next().unwrap_or_default().to_owned())
     };
     let known = with_marks(true);
-    assert_eq!(told(&["tree"], &known, false).as_deref(), Some("Times in tree"));
-    let several = ["tree", "threads", "hist", "summary", "calls"];
-    let names = Some("Times in tree, hist and calls");
+    assert_eq!(told(&["paths"], &known, false).as_deref(), Some("Times in paths"));
+    let several = ["paths", "tree", "threads", "hist", "summary", "calls"];
+    let names = Some("Times in paths, hist and calls");
     assert_eq!(told(&several, &known, false).as_deref(), names);
     assert_eq!(told(&["counts", "summary"], &known, false), None);
-    assert_eq!(told(&["tree"], &known, true), None);
-    assert_eq!(told(&["tree"], &with_marks(false), false), None);
+    assert_eq!(told(&["paths"], &known, true), None);
+    assert_eq!(told(&["paths"], &with_marks(false), false), None);
 }
 
-/// Where calls are only counted, the number of their threads is not known.
+#[test]
+fn a_tree_has_times_without_the_cost_of_probes() {
+    let options = |raw| {
+        let views = vec!["tree".parse().expect("a view")];
+        ViewOptions { views, raw, ..ViewOptions::default() }
+    };
+    check("tree_net", &with_marks(true), &options(false), &WIDE);
+    let raw = sound(&with_marks(true), &options(true), &WIDE);
+    assert_eq!(raw, sound(&with_marks(false), &options(false), &WIDE));
+}
+
 /// What a thread runs is a frame also where the function of the runtime that calls it is traced.
 #[test]
 fn what_a_runtime_calls_in_a_thread_frames_the_program() {
@@ -216,6 +226,7 @@ fn what_a_runtime_calls_in_a_thread_frames_the_program() {
     assert!(table.find("work") < table.find("pool"), "{table}");
 }
 
+/// Where calls are only counted, the number of their threads is not known.
 #[test]
 fn a_counted_function_that_is_called_once_frames_the_program() {
     let mut report = with_marks(false);

@@ -15,6 +15,7 @@ use crate::engine::tracker::Tracker;
 use crate::function::{ExitSeen, FunctionInfo, FunctionKind, ProbeCost};
 use crate::hash::IntMap;
 use crate::ingest::event::Event;
+use crate::report::{Report, SampledReport};
 use crate::units::{FuncId, Pid, Tid};
 use ctrace_common::{AsyncCall, AsyncStep, Kind};
 use process::{Key, Process};
@@ -44,6 +45,8 @@ enum What {
     Enter(u64),
     Call(AsyncCall),
     Exit(u64),
+    /// Events of the process were lost before.
+    Lost,
 }
 
 /// See the module.
@@ -69,11 +72,13 @@ struct Engine<'a> {
 }
 
 impl AsyncCalls {
-    /// Notes that events of this process were lost, and with them perhaps polls of any of its calls.
-    pub(crate) fn lose(&mut self, pid: Pid) {
-        if let Some(process) = self.processes.get_mut(&pid) {
-            process.losses += 1;
+    /// Notes that events of this process were lost, and with them perhaps polls of any of its calls, and ends.
+    pub(crate) fn lose(&mut self, (pid, tid): (Pid, Tid), ts: u64) {
+        if self.told.is_empty() && !self.processes.contains_key(&pid) {
+            return;
         }
+        self.processes.entry(pid).or_default().losses += 1;
+        self.told.push(Told { ts, pid, tid, func: FuncId(0), what: What::Lost });
     }
 
     /// Ends the polls of a thread that is gone.
@@ -96,6 +101,7 @@ impl AsyncCalls {
         match what {
             What::Enter(sp) => process.enter(tid, (func, sp), ts),
             What::Exit(sp) => process.exit(tid, (func, sp), ts),
+            What::Lost => process.end_all(pid, ts, &mut engine),
             What::Call(value) => {
                 let Some(id) = value.id() else { return };
                 let key = Key { func, id };
@@ -173,13 +179,39 @@ impl super::Engine {
     }
 }
 
+impl super::Engine {
+    /// Says of polls, and of times between them, for which part of the time their functions were armed.
+    pub fn sample_polls(&self, report: &mut Report) {
+        let AsyncCalls { polls, wait, .. } = &self.tracker.async_calls;
+        let mut least: Option<SampledReport> = None;
+        for (func, poll) in polls {
+            let Some(of_calls) = report.functions.get(*func as usize).and_then(|row| row.sampled)
+            else {
+                continue;
+            };
+            // Estimates are of the calls.
+            let (calls, calls_error, total_ns, active_ns) = (None, None, None, None);
+            let of_polls = SampledReport { calls, calls_error, total_ns, active_ns, ..of_calls };
+            if let Some(row) = report.functions.get_mut(poll.index()) {
+                row.sampled = Some(of_polls);
+            }
+            if least.is_none_or(|least| least.armed_percent > of_polls.armed_percent) {
+                least = Some(of_polls);
+            }
+        }
+        if let Some(row) = wait.and_then(|wait| report.functions.get_mut(wait.index())) {
+            row.sampled = least;
+        }
+    }
+}
+
 impl Tracker {
     /// Applies a poll to its thread, and keeps it for its call. `lost`: events of the thread were lost before.
     #[cold]
     pub(super) fn apply_poll(&mut self, event: &Event, lost: bool) {
         let (pid, tid, func, ts) = (event.pid(), event.tid(), event.func(), event.ts());
         if lost {
-            self.async_calls.lose(pid);
+            self.async_calls.lose((pid, tid), ts);
             self.threads.damage_beside(pid, tid);
         }
         let what = match event.kind() {
@@ -187,10 +219,15 @@ impl Tracker {
             Some(Kind::PollExit) => What::Exit(event.sp()),
             _ => What::Call(AsyncCall(event.sp())),
         };
+        if let What::Call(call) = what
+            && !call.is_end()
+        {
+            // It came with its poll, and cost nothing by itself.
+            self.hits[func.index()] = self.hits[func.index()].saturating_sub(1);
+        }
         if !matches!(what, What::Call(_)) {
             let poll = self.poll_of(func);
             let at = Place { func: poll, sp: event.sp(), ts, is_scope: true, site: event.site() };
-            self.hits[poll.index()] += 1;
             let thread = self.threads.get(pid, tid, &self.ledger);
             let stacks = &mut thread.stacks;
             stacks.turn_to(pid, at.sp, &self.regions, &mut self.ledger);

@@ -333,7 +333,7 @@ impl Tracker {
         self.now = self.now.max(stacks.last);
         if lost {
             self.threads.damage_beside(pid, first.tid());
-            self.async_calls.lose(pid);
+            self.async_calls.lose((pid, first.tid()), first.ts());
         }
         rest
     }
@@ -414,7 +414,7 @@ impl Sink for Tracker {
         if event.lost_before > 0 {
             thread.stacks.damage();
             self.threads.damage_beside(event.pid, event.tid);
-            self.async_calls.lose(event.pid);
+            self.async_calls.lose((event.pid, event.tid), time);
         }
         self.process_changed(event);
     }

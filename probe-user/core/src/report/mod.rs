@@ -42,7 +42,7 @@ pub use locks::{LockCallerReport, LockReport, LocksReport};
 pub use loss::LossReport;
 pub use meta::ReportMeta;
 pub use plots::PlotReport;
-pub use probes::{Net, ProbeTimes, ProcessorTimes};
+pub use probes::{Net, NetPath, ProbeTimes, ProcessorTimes};
 pub use split::SplitReport;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
 pub use totals::ReportTotals;

@@ -10,7 +10,7 @@
 //! Threads that wait for a processor wait longer by what probes take there, be it in other threads. A
 //! sum of times may be wrong by that, too; of most single calls it is no part.
 
-use super::{FunctionReport, PathReport};
+use super::{FunctionReport, PathReport, Report};
 use crate::function::ProbeCost;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -131,39 +131,56 @@ impl ProcessorTimes {
     }
 }
 
+/// The cost of probes in the times of a path.
+#[derive(Clone, Copy, Default)]
+struct PathCost {
+    /// The part of its total: of its own probes, and of all calls inside.
+    total: CostSum,
+    /// The part of its self time.
+    own_time: CostSum,
+    /// The part of its total that calls have which each call of it makes usually.
+    usual: Nanos,
+}
+
+/// Returns the cost of each path. Parents come before their children in `paths`.
+fn costs_of(functions: &[FunctionReport], paths: &[PathReport]) -> Vec<PathCost> {
+    // Of the calls inside, until the path itself is looked at.
+    let mut costs = vec![PathCost::default(); paths.len()];
+    for (at, path) in paths.iter().enumerate().rev() {
+        let probes = functions.get(path.function).and_then(|row| row.probes);
+        let cost = probes.map_or_else(ProbeCost::default, |probes| probes.cost);
+        let part = |ns: Nanos| CostSum::of(ns, &cost, path.calls);
+        let [all, own] = [cost.call_ns, cost.inside_ns].map(part);
+        let PathCost { total: inside, own_time: outside, usual } = costs[at];
+        let usual_of = |own: Nanos| usual.saturating_add(own);
+        let (total, own_time) = (inside.plus(own), outside.plus(own));
+        costs[at] = PathCost { total, own_time, usual: usual_of(own.ns) };
+        if let Some(parent) = path.parent.filter(|parent| *parent < at) {
+            let around = &mut costs[parent];
+            around.own_time = around.own_time.plus(part(cost.call_ns.since(cost.inside_ns)));
+            around.total = around.total.plus(inside).plus(all);
+            if path.calls >= paths[parent].calls {
+                around.usual = around.usual.saturating_add(usual_of(all.ns));
+            }
+        }
+    }
+    costs
+}
+
 /// Fills in the cost of probes of all rows. Parents come before their children in `paths`. `times` are
 /// those of the target.
 pub(super) fn fill(functions: &mut [FunctionReport], paths: &[PathReport], times: ProcessorTimes) {
-    let cost = |functions: &[FunctionReport], function: usize| {
-        let probes = functions.get(function).and_then(|row| row.probes);
-        probes.map_or_else(ProbeCost::default, |probes| probes.cost)
-    };
-    // By path: of the calls directly inside, and of all inside.
-    let mut outside = vec![CostSum::default(); paths.len()];
-    let mut inside = vec![CostSum::default(); paths.len()];
-    // By path: of all calls inside those that have such calls usually.
-    let mut usual = vec![Nanos::ZERO; paths.len()];
     let mut sums = vec![(Nanos::ZERO, 0_u64); functions.len()];
-    for (at, path) in paths.iter().enumerate().rev() {
-        let cost = cost(functions, path.function);
-        let part = |ns: Nanos| CostSum::of(ns, &cost, path.calls);
-        let [all, own] = [cost.call_ns, cost.inside_ns].map(part);
+    for (path, cost) in paths.iter().zip(costs_of(functions, paths)) {
         if let Some(probes) = functions.get_mut(path.function).and_then(|row| row.probes.as_mut()) {
-            let (total, own_time) = (inside[at].plus(own), outside[at].plus(own));
+            let PathCost { total, own_time, usual } = cost;
             probes.total_ns = probes.total_ns.saturating_add(total.ns);
             probes.total_error_ns = probes.total_error_ns.saturating_add(total.error);
             probes.self_ns = probes.self_ns.saturating_add(own_time.ns);
             probes.self_error_ns = probes.self_error_ns.saturating_add(own_time.error);
             let (sum, calls) = &mut sums[path.function];
-            *sum = sum.saturating_add(usual[at]).saturating_add(own.ns);
+            *sum = sum.saturating_add(usual);
             *calls = calls.saturating_add(path.calls);
-        }
-        if let Some(parent) = path.parent.filter(|parent| *parent < at) {
-            outside[parent] = outside[parent].plus(part(cost.call_ns.since(cost.inside_ns)));
-            inside[parent] = inside[parent].plus(inside[at]).plus(all);
-            if path.calls >= paths[parent].calls {
-                usual[parent] = usual[parent].saturating_add(usual[at]).saturating_add(all.ns);
-            }
         }
     }
     for (row, (sum, calls)) in functions.iter_mut().zip(sums) {
@@ -228,6 +245,34 @@ impl Net {
         let most = |net: Self| net.known().map_or(net.most, |ns| ns.saturating_add(net.error));
         let bound = longer.map_or(self.most, most);
         Self { most: self.most.min(bound), ..self }
+    }
+}
+
+/// The times of a path without the cost of probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NetPath {
+    pub total: Net,
+    /// Its own time.
+    pub own: Net,
+}
+
+impl Report {
+    /// Returns the times of each path without the cost of probes; `None` where that is not measured.
+    pub fn net_paths(&self) -> Vec<Option<NetPath>> {
+        let times = self.target.processor.unwrap_or_default();
+        let net = |time: Nanos, cost: CostSum| {
+            let known = cost.error.saturating_add(times.waited_beside(cost.ns));
+            Net::of(time, cost.ns, known.max(Nanos(cost.ns.0 / 10)))
+        };
+        let costs = costs_of(&self.functions, &self.paths).into_iter();
+        let paths = self.paths.iter().zip(costs).map(|(path, cost)| {
+            self.functions.get(path.function)?.measured_probes()?;
+            let total = net(path.total_ns, cost.total);
+            let own = net(path.self_ns, cost.own_time).within(Some(total));
+            let is_total = own.ns > total.ns || path.self_ns == path.total_ns;
+            Some(NetPath { total, own: if is_total { total } else { own } })
+        });
+        paths.collect()
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn tree(
     };
     let list = List { tree: &tree, rows: &rows, chosen: cursor(&tree, &rows, &outlook.chosen) };
     list.draw(model, figures, left_out, (width, height), |context, part| {
-        tree::table(context, &tree.rows, &lines[part], behind)
+        tree::table(context, &tree.rows, &lines[part], &[], behind)
     })
 }
 

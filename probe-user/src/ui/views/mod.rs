@@ -87,7 +87,7 @@ pub(crate) static TREE: View = View {
     help: "who calls whom, as an indented tree with total and self times",
     table: RowKind::Paths,
     needs: Needs::Nothing,
-    as_seen: true,
+    as_seen: false,
     draw: tree::draw,
 };
 

@@ -2,15 +2,18 @@
 
 use super::super::text;
 use super::Context;
+use super::summary::is_net;
 use crate::ui::notes::marks::Marks;
 use crate::ui::output::style::Tone;
 use crate::ui::table::forest::{self, Forest, TreeLine};
 use crate::ui::table::grid::{self, Cell, ColumnGroup, GridColumn};
+use crate::ui::table::net;
 use crate::ui::text::units::{Digits, count, percent, time};
-use ctrace_core::report::PathReport;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::columns;
 use ctrace_core::report::render::rows;
+use ctrace_core::report::{Net, NetPath, PathReport};
+use ctrace_core::units::Nanos;
 
 /// Said below shares of more than the whole.
 const MORE: &str = "of time: total in percent of the report's time; calls that run at once in several \
@@ -25,8 +28,13 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let lines = forest(context).lines();
     let marks = Marks::of(context.report);
     let functions: Vec<usize> = lines.iter().map(|line| paths[line.row].function).collect();
+    let nets = if is_net(context) { context.report.net_paths() } else { Vec::new() };
+    let shown = lines.iter().filter_map(|line| nets.get(line.row).copied().flatten());
+    let signs = net::legend(shown.flat_map(|net| [net.total, net.own]));
+    let signs = signs.into_iter().map(|line| text::paragraph(line, Tone::Dim, context.style));
     text::title("Call tree")
-        + &table(context, paths, &lines, |row| marks.behind(paths[row].function))
+        + &table(context, paths, &lines, &nets, |row| marks.behind(paths[row].function))
+        + &signs.collect::<String>()
         + &context.left_out(paths.len() - lines.len(), "path", "paths")
         + &marks.legend(&functions, context.style)
         + &text::paragraph(IN_BETWEEN, Tone::Dim, context.style)
@@ -45,25 +53,50 @@ fn more(context: &Context<'_>, lines: &[TreeLine]) -> String {
     }
 }
 
-/// Draws lines of a tree. `paths` has their numbers; `behind` is the text behind the name of a row.
+/// Draws lines of a tree. `paths` has their numbers, and `nets` the times without the cost of probes if these are shown;
+/// `behind` is the text behind the name of a row.
 pub(crate) fn table(
     context: &Context<'_>,
     paths: &[PathReport],
     lines: &[TreeLine],
+    nets: &[Option<NetPath>],
     behind: impl Fn(usize) -> String,
 ) -> String {
+    let net_of =
+        |row: usize| nets.get(row).copied().flatten().filter(|_| paths[row].total_ns.0 > 0);
+    let duration_of = |row: usize, seen: Nanos, part: fn(NetPath) -> Net, digits| {
+        let net = net_of(row).map(|net| net::cell(Some(part(net))));
+        net.unwrap_or_else(|| Cell::from(time(seen, digits)))
+    };
     let groups: Vec<ColumnGroup> = [Digits::Full, Digits::Short]
         .map(|digits| {
             let at = |row: usize| &paths[row];
             let duration = context.report.duration_ns;
             ColumnGroup::untitled(vec![
-                GridColumn::right("total", lines.iter().map(|l| time(at(l.row).total_ns, digits))),
-                GridColumn::right("self", lines.iter().map(|l| time(at(l.row).self_ns, digits))),
+                GridColumn::right(
+                    "total",
+                    lines
+                        .iter()
+                        .map(|l| duration_of(l.row, at(l.row).total_ns, |net| net.total, digits)),
+                ),
+                GridColumn::right(
+                    "self",
+                    lines
+                        .iter()
+                        .map(|l| duration_of(l.row, at(l.row).self_ns, |net| net.own, digits)),
+                ),
                 GridColumn::right("calls", lines.iter().map(|l| count(at(l.row).calls))),
                 GridColumn::right(
                     "of time",
                     lines.iter().map(|l| {
-                        let share = at(l.row).total_ns.percent_of(duration);
+                        let net = net_of(l.row).map(|net| net.total);
+                        let known = net.map_or(Some(at(l.row).total_ns), Net::known);
+                        let Some(total) = known else {
+                            let most = net.map_or(at(l.row).total_ns, |net| net.most);
+                            let share = percent(most.percent_of(duration));
+                            return Cell::toned(format!("<{share}"), Tone::Warm);
+                        };
+                        let share = total.percent_of(duration);
                         Cell::toned(percent(share), Tone::of_percent(share))
                     }),
                 ),

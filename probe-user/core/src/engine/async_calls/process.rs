@@ -10,6 +10,8 @@ use std::collections::{BTreeSet, HashMap};
 
 /// The number of calls in a lane, each inside the one before. Further ones have another lane.
 const DEEPEST: usize = 1_024;
+/// The number of polls of a thread, each inside the one before. Where a program begins more, the outer half is forgotten.
+const MOST_POLLS: usize = 4_096;
 
 /// A call: its function and its number in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,6 +72,9 @@ impl Process {
             let call = polls.pop().and_then(|poll| poll.call);
             suspend(&mut self.calls, call, ts);
         }
+        if polls.len() >= MOST_POLLS {
+            polls.drain(..MOST_POLLS / 2).for_each(|poll| suspend(&mut self.calls, poll.call, ts));
+        }
         polls.push(Poll { func, sp, call: None });
     }
 
@@ -81,6 +86,23 @@ impl Process {
         for poll in polls.drain(at..) {
             suspend(&mut self.calls, poll.call, ts);
         }
+    }
+
+    /// Ends all calls without a duration, because events are missing, and forgets all polls: what comes next is not known to
+    /// be inside any of them.
+    pub(super) fn end_all(&mut self, pid: Pid, ts: u64, engine: &mut Engine<'_>) {
+        self.threads.clear();
+        self.calls.clear();
+        for lane in 1..=self.lanes.len() as u32 {
+            let calls = std::mem::take(&mut self.lanes[lane as usize - 1].calls);
+            let stacks = engine.stacks(pid, lane);
+            if calls.is_empty() || stacks.depth() != calls.len() as u64 {
+                continue;
+            }
+            stacks.damage();
+            calls.iter().for_each(|_| engine.leave((pid, lane), ts, false));
+        }
+        self.free = (1..=self.lanes.len() as u32).collect();
     }
 
     pub(super) fn end_thread(&mut self, tid: Tid, ts: u64) {
@@ -131,13 +153,16 @@ impl Process {
         if !self.is_sound(pid, lane, engine) {
             return;
         }
+        // A call that completes is over with its last poll, and so are those that its future still holds.
+        let last = self.calls.get(&key).and_then(|call| call.since).filter(|_| has_completed);
+        let ts = last.unwrap_or(ts);
         while let Some(top) = self.lanes[lane as usize - 1].calls.pop() {
             let since = self.calls.remove(&top).and_then(|call| call.since);
             if top == key && has_completed {
-                engine.leave((pid, lane), since.unwrap_or(ts), true);
+                engine.leave((pid, lane), ts, true);
                 break;
             }
-            engine.wait((pid, lane), since, ts);
+            engine.wait((pid, lane), since.map(|since| since.min(ts)), ts);
             engine.leave((pid, lane), ts, false);
             if top == key {
                 break;

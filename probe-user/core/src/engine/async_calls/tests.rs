@@ -209,7 +209,7 @@ fn a_loss_costs_the_durations_of_what_is_open() {
         program.end(at + 210, 1, (0, id), Completed);
         program.engine.advance(Nanos(at + 300));
     }
-    assert_eq!(row(&program.report(), "outer"), (2, 1, 1, 420));
+    assert_eq!(row(&program.report(), "outer"), (2, 1, 1, 310), "the first ends at the loss");
 }
 
 #[test]
@@ -265,4 +265,58 @@ fn steps_that_make_no_sense_are_harmless() {
     let report = program.report();
     assert_eq!(row(&report, "outer").0, 2);
     assert_eq!(row(&report, "inner"), (1, 1, 0, 2));
+}
+
+/// The end of a poll was lost: what comes later on that thread is not inside its call.
+#[test]
+fn nothing_is_inside_a_call_whose_polls_were_lost() {
+    let mut program = Program::new();
+    program.enter(100, 1, (0, 1), Begun);
+    program.lost = 3;
+    for turn in 0..3 {
+        let ts = 1_000 + turn * 100;
+        program.enter(ts, 1, (0, 7 + turn), Begun);
+        program.enter(ts + 10, 1, (1, 20 + turn), Begun);
+        program.exit(ts + 20, 1, 1);
+        program.end(ts + 21, 1, (1, 20 + turn), Completed);
+        program.exit(ts + 30, 1, 0);
+        program.end(ts + 31, 1, (0, 7 + turn), Completed);
+    }
+    let report = program.report();
+    let depths = report.paths.iter().map(|path| path.path.len());
+    assert_eq!(depths.max(), Some(2), "{:?}", report.paths);
+    let (calls, timed, untimed, _) = row(&report, "outer");
+    assert_eq!((calls, timed, untimed), (4, 3, 1));
+    let lanes = report.threads.iter().filter(|thread| thread.name.starts_with("async"));
+    assert_eq!(lanes.count(), 1, "the lane of the lost call is used again");
+}
+
+/// A future that holds another one drops it after it completed, as `timeout(query())` does.
+#[test]
+fn a_call_has_completed_although_its_future_holds_one_that_has_not() {
+    let mut program = Program::new();
+    program.enter(100, 1, (0, 1), Begun);
+    program.enter(110, 1, (1, 2), Begun);
+    program.exit(120, 1, 1);
+    program.exit(130, 1, 0);
+    program.enter(200, 1, (0, 1), AsyncStep::Resumed);
+    program.exit(230, 1, 0);
+    program.end(233, 1, (0, 1), Completed);
+    program.end(236, 1, (1, 2), Dropped);
+    let report = program.report();
+    assert_eq!(row(&report, "outer"), (1, 1, 0, 130));
+    let (calls, timed, untimed, _) = row(&report, "inner");
+    assert_eq!((calls, timed, untimed), (1, 0, 1));
+}
+
+#[test]
+fn a_program_that_only_begins_polls_takes_bounded_memory() {
+    let mut program = Program::new();
+    for turn in 0..20_000 {
+        program.event(100 + turn, 1, Kind::PollEnter, 0, 900_000 - turn);
+    }
+    program.enter(50_000, 1, (0, 5), Begun);
+    program.exit(50_100, 1, 0);
+    program.end(50_101, 1, (0, 5), Completed);
+    assert_eq!(row(&program.report(), "outer"), (1, 1, 0, 100));
 }

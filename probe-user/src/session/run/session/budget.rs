@@ -54,6 +54,7 @@ impl Session {
     pub(super) fn add_samples(&mut self, report: &mut Report, end: Nanos, reset: bool) {
         if let Some((budget, scene)) = self.budgeted() {
             budget.add_samples(report, &scene.known(end), reset);
+            self.engine.sample_polls(report);
         }
     }
 }
