@@ -193,7 +193,7 @@ impl Tracker {
             self.hits[poll.index()] += 1;
             let thread = self.threads.get(pid, tid, &self.ledger);
             let stacks = &mut thread.stacks;
-            stacks.turn_to(pid, at.sp, &self.regions, &mut self.ledger);
+            stacks.turn_to(pid, (at.sp, at.ts), &self.regions, &mut self.ledger);
             match what {
                 What::Enter(_) => {
                     stacks.enter_scope(at, &mut self.ledger);
