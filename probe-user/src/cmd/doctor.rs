@@ -8,7 +8,12 @@ use crate::{
         calibrate::{self, Calibration},
         remembered,
     },
-    ui,
+    session::keep::sink::{self, Out},
+    ui::{
+        self,
+        output::style::{Style, Tone},
+        text,
+    },
 };
 use serde::Serialize;
 
@@ -51,17 +56,25 @@ pub(super) fn main(args: &DoctorArgs) -> Result<u8, Failure> {
         };
         print(&serde_json::to_string_pretty(&report)?)?;
     } else {
-        print(&text(&features, works, calibration.as_ref()))?;
+        let mut out = Out::open(None, sink::Default::Stdout)?;
+        let text = text(&features, works, calibration.as_ref(), &out.style);
+        out.write(&text)?;
     }
     Ok(u8::from(!works))
 }
 
-fn text(features: &Features, works: bool, calibration: Option<&Calibration>) -> String {
+fn text(
+    features: &Features,
+    works: bool,
+    calibration: Option<&Calibration>,
+    style: &Style,
+) -> String {
+    let row = |name: &str, value: &str| row(name, value, style);
     let mut lines = vec![
         row("kernel", &format!("{} on {}", features.release, features.architecture)),
         row("rights", &rights(features)),
     ];
-    lines.extend(features.capabilities.uses.iter().map(rights_for));
+    lines.extend(features.capabilities.uses.iter().map(|needs| rights_for(needs, style)));
     lines.extend([
         row("lockdown", lockdown(features)),
         row("eBPF programs", &support(&features.programs)),
@@ -96,8 +109,16 @@ fn text(features: &Features, works: bool, calibration: Option<&Calibration>) -> 
     lines.join("\n")
 }
 
-fn row(name: &str, value: &str) -> String {
-    format!("{name:<20} {value}")
+/// Writes a value beside its name. What does not fit into the line follows below, beside the names.
+fn row(name: &str, value: &str, style: &Style) -> String {
+    const NAMES: usize = 21;
+    let room = style.width.map(|width| width.saturating_sub(NAMES));
+    let style = Style { width: room, ..Style::default() };
+    let value = text::paragraph(value, Tone::Plain, &style);
+    let mut lines = value.lines();
+    let first = lines.next().unwrap_or_default();
+    let more = lines.map(|line| format!("\n{:NAMES$}{line}", ""));
+    format!("{name:<20} {first}") + &more.collect::<String>()
 }
 
 fn support(support: &Support) -> String {
@@ -135,12 +156,34 @@ fn rights(features: &Features) -> String {
 }
 
 /// Returns the least rights for a use, and whether they are present.
-fn rights_for(needs: &Needs) -> String {
+fn rights_for(needs: &Needs, style: &Style) -> String {
     let all = names(needs.needs);
     let value = match needs.missing.as_slice() {
         [] => format!("yes, by {all}"),
         missing if missing == needs.needs => format!("no: needs {all}"),
         missing => format!("no: needs {all}; {} missing", names(missing)),
     };
-    row(&format!("  {}", needs.of), &value)
+    row(&format!("  {}", needs.of), &value, style)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::text::names::width;
+
+    #[test]
+    fn a_long_value_is_wrapped_beside_the_names() {
+        let value = ["CAP_DAC_READ_SEARCH", "CAP_SYS_PTRACE", "CAP_PERFMON", "CAP_BPF"].join(", ");
+        for columns in [40, 60, 80] {
+            let told = row("rights", &value, &Style { width: Some(columns), ..Style::default() });
+            let lines: Vec<&str> = told.lines().collect();
+            assert!(lines.iter().all(|line| width(line) <= columns + 2), "{told}");
+            let (first, more) = lines.split_first().expect("a line");
+            assert!(first.starts_with("rights               CAP_DAC_READ_SEARCH,"), "{told}");
+            assert!(more.iter().all(|line| line.starts_with(&" ".repeat(23))), "{told}");
+            assert_eq!(told.split_whitespace().skip(1).collect::<Vec<_>>().join(" "), value);
+        }
+        let told = row("rights", &value, &Style { width: Some(120), ..Style::default() });
+        assert_eq!(told, format!("rights               {value}"));
+    }
 }

@@ -23,7 +23,7 @@ use crate::{
         select::{Selection, not_found::flawed_markers},
         usdt::provider::described,
     },
-    ui::{self, listing, text::units::counted},
+    ui::{self, listing, output::terminal, text::units::counted},
 };
 use anyhow::Context;
 use ctrace_core::{function::FunctionKind, report::render::json::write_pretty};
@@ -89,7 +89,7 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     let decided = decide(rows, &objects, &planner, verbose > 0 || args.json)?;
     objects.iter().flat_map(Object::left_out).for_each(|line| ui::say(&line));
     let out = Out::open(None, sink::Default::Stdout)?;
-    let (style, terminal) = (out.style, out.style_of_lines().width);
+    let (style, room) = (out.style, terminal::of_messages(std::io::stdout()).width);
     let out = if args.json { out } else { out.paged() };
     let mut out = BufWriter::new(out.into_writer());
     let written = match args.json {
@@ -103,7 +103,7 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
                 }
             };
             let lines = || lines(&decided, verbose > 0);
-            listing::write(&mut out, lines, &more, &style, terminal)
+            listing::write(&mut out, lines, &more, &style, room)
         }
     };
     match written.and_then(|()| out.flush()) {

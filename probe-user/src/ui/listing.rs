@@ -77,11 +77,11 @@ impl Columns {
     }
 }
 
-/// Returns the end of a line, with the method of tracing. On a terminal it goes below what it belongs
-/// to if both do not fit into a line.
-fn with_method(line: String, how: &str, terminal: Option<usize>) -> String {
+/// Returns the end of a line, with the method of tracing. It goes below what it belongs to if both do not
+/// fit into a line of a terminal, or of the width that the user tells.
+fn with_method(line: String, how: &str, room: Option<usize>) -> String {
     const INDENT: usize = 4;
-    match terminal {
+    match room {
         _ if how.is_empty() => line.trim_end().to_owned(),
         Some(room) if width(&line) + width(how) > room => {
             let style = Style { width: Some(room.saturating_sub(INDENT)), ..Style::default() };
@@ -93,15 +93,14 @@ fn with_method(line: String, how: &str, terminal: Option<usize>) -> String {
     }
 }
 
-/// Writes aligned lines, and for people their number and `more` behind it. In a file a line fits the
-/// width, but for what it says of the method: grep finds it there. On a `terminal` of this width it
-/// fits. The lines are made twice: kept together they would take more memory than their source.
+/// Writes aligned lines, and for people their number and `more` behind it. A line fits the width, but
+/// for what it says of the method, which grep finds there. With `room` that fits, too, in lines below. The lines are made twice: kept together they would take more memory than their source.
 pub(crate) fn write<Lines: Iterator<Item = ListingLine>>(
     out: &mut impl Write,
     lines: impl Fn() -> Lines,
     more: &str,
     style: &Style,
-    terminal: Option<usize>,
+    room: Option<usize>,
 ) -> io::Result<()> {
     let mut columns = Columns { name: 0, object: 0, place: 0 };
     let (mut count, mut refused) = (0, 0);
@@ -123,7 +122,7 @@ pub(crate) fn write<Lines: Iterator<Item = ListingLine>>(
         }
         for (line, name) in some.iter().zip(columns.names(&some)) {
             let how = clean(line.how.as_deref().unwrap_or_default());
-            let line = with_method(columns.line(line, &name), &how, terminal);
+            let line = with_method(columns.line(line, &name), &how, room);
             writeln!(out, "{}", style.resolve(&line))?;
         }
     }
@@ -183,9 +182,9 @@ mod tests {
     }
 
     #[test]
-    fn the_method_goes_below_on_a_terminal() {
+    fn the_method_goes_below_where_there_is_a_width() {
         let how = "entry +0 nop5, exit at 2 rets nop; arguments: int x, char const* name";
-        let told = |terminal| with_method("function  main  server  ".to_owned(), how, terminal);
+        let told = |room| with_method("function  main  server  ".to_owned(), how, room);
         assert_eq!(told(None), format!("function  main  server  {how}"));
         assert_eq!(told(Some(100)), told(None));
         assert_eq!(

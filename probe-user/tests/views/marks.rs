@@ -3,7 +3,7 @@
 
 use super::{WIDE, check, fixture, sound};
 use ctrace_core::function::ProbeCost;
-use ctrace_core::report::{ProbeTimes, Report, SampledReport};
+use ctrace_core::report::{FunctionReport, ProbeTimes, Report, RestoredTimes, SampledReport};
 use ctrace_core::units::Nanos;
 use ctrace_user::testing::ui::{Style, ViewOptions, render_table};
 
@@ -75,6 +75,39 @@ fn rows_say_what_their_numbers_need() {
     assert_eq!(render(&with_marks(true)), render(&with_marks(false)));
     let ascii = Style { ascii: true, ..WIDE };
     assert!(check("marks_ascii", &with_marks(true), &ViewOptions::default(), &ascii).is_ascii());
+}
+
+/// Exceptions in calls: how long putting return addresses back took is not known, so only a bound is.
+#[test]
+fn times_with_exceptions_are_bounds() {
+    let mut report = with_marks(true);
+    report.functions[3].self_ns = Nanos(100_000);
+    let row = |report: &Report, name: &str| {
+        let text = sound(report, &ViewOptions::default(), &WIDE);
+        let row = text.lines().find(|line| line.starts_with(name)).expect("a row");
+        let row = row.split_whitespace().collect::<Vec<_>>().join(" ");
+        (row, text.contains("Return addresses were put back within calls"))
+    };
+    let (throw, told) = row(&report, "throw");
+    assert!(throw.contains(" 150 µs 73.0 µs ") && !throw.contains('<') && !told, "{throw}");
+    report.functions[3].restored =
+        RestoredTimes { calls: 2, total_ns: Nanos(150_000), self_ns: Nanos(20) };
+    let (throw, told) = row(&report, "throw");
+    // 180 µs less 30, which may be wrong by 13; the self time has hardly any of it.
+    assert!(throw.contains(" <163 µs 73.0 µs ") && told, "{throw}");
+    assert!(!row(&report, "walk").0.contains('<'));
+    // Nothing is known of calls that all ended unseen before any other event.
+    report.functions[3] = FunctionReport {
+        untimed: 60,
+        timed: 0,
+        total_ns: Nanos::ZERO,
+        self_ns: Nanos::ZERO,
+        durations: Default::default(),
+        ..report.functions[3].clone()
+    };
+    let (throw, _) = row(&report, "throw");
+    assert_eq!(throw.matches('–').count(), 6, "{throw}");
+    assert!(!throw.contains("ns"), "{throw}");
 }
 
 /// A quarter of what it calls was seen for a quarter of the time.

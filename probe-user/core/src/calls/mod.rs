@@ -7,3 +7,4 @@ pub(crate) mod paths;
 pub(crate) mod spool;
 
 pub(crate) use counts::FunctionCounts;
+pub use counts::RestoredTimes;

@@ -230,7 +230,7 @@ impl Tracker {
             let at = Place { func: poll, sp: event.sp(), ts, is_scope: true, site: event.site() };
             let thread = self.threads.get(pid, tid, &self.ledger);
             let stacks = &mut thread.stacks;
-            stacks.turn_to(pid, at.sp, &self.regions, &mut self.ledger);
+            stacks.turn_to(pid, (at.sp, at.ts), &self.regions, &mut self.ledger);
             match what {
                 What::Enter(_) => {
                     stacks.enter_scope(at, &mut self.ledger);

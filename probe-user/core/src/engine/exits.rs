@@ -177,6 +177,68 @@ mod tests {
         }
     }
 
+    /// What the thread does from the putting back until it is seen elsewhere may all be the cost of that.
+    #[test]
+    fn the_time_in_which_addresses_were_put_back_is_noted() {
+        // Whether an event is seen inside the innermost call after that, and what is noted then.
+        for (is_seen, of_throws) in [(false, 0), (true, 20)] {
+            let mut engine = Engine::new(EngineConfig::default());
+            for name in ["main", "catches", "throws", "cleans"] {
+                let exit = ExitSeen::ByExitSites;
+                engine.add_function(FunctionInfo { exit, ..FunctionInfo::new(name, "program") });
+            }
+            let (enter, exit) = (Kind::Enter, Kind::ExitRet);
+            engine.push_events(
+                0,
+                &[event(5, 0, enter, 900), event(10, 1, enter, 800), event(15, 2, enter, 700)],
+            );
+            engine.push_change(put_back(65, 600));
+            if is_seen {
+                engine.push_events(0, &[event(80, 3, enter, 500), event(85, 3, exit, 500)]);
+            }
+            engine.push_events(
+                0,
+                &[
+                    event(90, 3, enter, 750),
+                    event(92, 3, exit, 750),
+                    event(100, 1, exit, 800),
+                    event(300, 0, exit, 900),
+                ],
+            );
+            engine.advance(Nanos(400));
+            let report = engine.report(Nanos(400), ReportMeta::default());
+            let noted: Vec<_> = report.functions.iter().map(|row| row.restored).collect();
+            let noted: Vec<_> =
+                noted.iter().map(|it| (it.calls, it.total_ns.0, it.self_ns.0)).collect();
+            let expected = [(1, 25, 0), (1, 25, 25), (1, of_throws, of_throws), (0, 0, 0)];
+            assert_eq!(noted, expected, "seen inside: {is_seen}");
+            let timed: Vec<u64> = report.functions.iter().map(|row| row.timed).collect();
+            assert_eq!(timed[..3], [1, 1, 0]);
+        }
+    }
+
+    /// A change of stacks is over when the other stack is seen, and so is an exception that the call which throws
+    /// catches when that ends.
+    #[test]
+    fn what_puts_addresses_back_is_over_elsewhere() {
+        let far = 900 + (1 << 40);
+        for (next, sp, noted) in [(Kind::Enter, far, 25), (Kind::ExitRet, 900, 25)] {
+            let mut engine = Engine::new(EngineConfig::default());
+            for name in ["leaves", "other"] {
+                let exit = ExitSeen::ByExitSites;
+                engine.add_function(FunctionInfo { exit, ..FunctionInfo::new(name, "program") });
+            }
+            engine.push_events(0, &[event(5, 0, Kind::Enter, 900)]);
+            engine.push_change(put_back(65, 600));
+            let probe = u32::from(next == Kind::Enter);
+            engine.push_events(0, &[event(90, probe, next, sp), event(200, 0, Kind::ExitRet, 900)]);
+            engine.advance(Nanos(400));
+            let report = engine.report(Nanos(400), ReportMeta::default());
+            let row = &report.functions[0];
+            assert_eq!((row.calls, row.restored.calls, row.restored.total_ns.0), (1, 1, noted));
+        }
+    }
+
     #[test]
     fn addresses_of_a_thread_without_calls_may_be_put_back() {
         let mut engine = Engine::new(EngineConfig::default());

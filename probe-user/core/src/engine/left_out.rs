@@ -71,12 +71,13 @@ impl Engine {
     }
 
     /// Adds to a report that was made from recorded calls what no recording has: in which calls others were
-    /// left out. Of parts that is not known.
-    pub fn add_callees_left_out(&self, report: &mut Report) {
+    /// left out, and return addresses put back. Of parts that is not known.
+    pub fn add_unrecorded(&self, report: &mut Report) {
         if report.part.is_none() {
             let counts = &self.tracker.ledger.functions;
             for (row, counts) in report.functions.iter_mut().zip(counts) {
                 row.callees_left_out = counts.callees_left_out;
+                row.restored = counts.restored;
             }
         }
     }

@@ -9,6 +9,7 @@ mod ends;
 mod facts;
 mod jumps;
 mod plain;
+mod restored;
 mod unmet;
 mod waits;
 
@@ -50,6 +51,8 @@ pub(crate) struct Frame {
     damaged: bool,
     /// Its return address was put back, so no return probe sees its end.
     restored: bool,
+    /// The time at which that was, as long as the thread may still be occupied with it. Otherwise 0.
+    restored_at: u64,
     /// It has left by a jump to a traced function, and ends with the call of that one.
     has_jumped: bool,
     /// The waits of the thread before it.
@@ -154,10 +157,17 @@ impl Stacks {
         frames.any(|frame| (frame.func, frame.sp, frame.start) == (func, sp, start))
     }
 
-    /// Switches to the stack that `sp` is on.
+    /// Switches to the stack that `sp` is on, at an event of that time.
     #[inline]
-    pub(crate) fn turn_to(&mut self, pid: Pid, sp: u64, regions: &Regions, ledger: &mut Ledger) {
+    pub(crate) fn turn_to(
+        &mut self,
+        pid: Pid,
+        (sp, ts): (u64, u64),
+        regions: &Regions,
+        ledger: &mut Ledger,
+    ) {
         if !self.stacks.get(self.current).is_some_and(|stack| stack.covers.contains(&sp)) {
+            self.leave_restored(ts, ledger);
             self.switch(pid, sp, regions, ledger);
         }
     }
@@ -240,7 +250,7 @@ impl Stacks {
 
     /// Enters a function on the current stack. Returns true if a call began that counts.
     pub(crate) fn enter(&mut self, at: Place, facts: &[StackFacts], ledger: &mut Ledger) -> bool {
-        self.bury(at.sp, ledger);
+        self.bury(at.sp, at.ts, ledger);
         let mut chain = 0;
         if let Some(&top) = self.top_at(at.sp) {
             let beneath = top.chain;
@@ -250,7 +260,7 @@ impl Stacks {
             if !top.nests(at.func, facts) {
                 // It cannot have jumped here, so its exit was lost, and with it the exits of the
                 // frames that it replaced by a jump.
-                self.bury(at.sp.saturating_add(1), ledger);
+                self.bury(at.sp.saturating_add(1), at.ts, ledger);
             } else if beneath + 1 < MAX_CHAIN {
                 chain = beneath + 1;
             } else {
@@ -265,7 +275,7 @@ impl Stacks {
     /// But if the same scope is already open there, its exit was not seen. Returns true if the new
     /// one counts.
     pub(crate) fn enter_scope(&mut self, at: Place, ledger: &mut Ledger) -> bool {
-        self.bury(at.sp, ledger);
+        self.bury(at.sp, at.ts, ledger);
         while self.is_open_at(at) {
             self.end_top(self.current, ledger, self.last, false);
         }
@@ -294,6 +304,7 @@ impl Stacks {
                 filtered,
                 damaged: false,
                 restored: false,
+                restored_at: 0,
                 has_jumped: false,
                 waited: self.waited,
                 wait: None,
@@ -313,7 +324,7 @@ impl Stacks {
         facts: &[StackFacts],
         ledger: &mut Ledger,
     ) {
-        self.bury(at.sp, ledger);
+        self.bury(at.sp, at.ts, ledger);
         if !self.uncover(at, ledger) {
             let may_be_none = may_be_none || facts[at.func.index()].ends_may_be_none;
             if !may_be_none && self.selected && !self.may_end_left_out(ledger) {
@@ -349,7 +360,7 @@ impl Stacks {
 
     /// Passes a point, which has no duration. Returns true if it counts.
     pub(crate) fn point(&mut self, at: Place, ledger: &mut Ledger) -> bool {
-        self.bury(at.sp, ledger);
+        self.bury(at.sp, at.ts, ledger);
         let (parent, above) = self.parent();
         let counts = !self.is_filtered(above, ledger);
         if counts {

@@ -247,7 +247,7 @@ impl Tracker {
                 && let Some(Kind::Return | Kind::ExitRet | Kind::ExitJump | Kind::ScopeExit) = kind
             {
                 stacks.end_untold_wait(ts, &mut self.ledger);
-                stacks.turn_to(pid, at.sp, &self.regions, &mut self.ledger);
+                stacks.turn_to(pid, (at.sp, ts), &self.regions, &mut self.ledger);
                 let thread = stacks.account.thread();
                 let start = stacks.ended_by(at);
                 let is_short = |start: u64| ts.saturating_sub(start) < least;
@@ -302,7 +302,7 @@ impl Tracker {
                     self.apply_poll(event, lost);
                     return rest;
                 }
-                stacks.turn_to(pid, at.sp, &self.regions, &mut self.ledger);
+                stacks.turn_to(pid, (at.sp, ts), &self.regions, &mut self.ledger);
                 match kind {
                     Some(Kind::Enter) => counts = stacks.enter(at, &self.facts, &mut self.ledger),
                     Some(Kind::ScopeEnter) => counts = stacks.enter_scope(at, &mut self.ledger),

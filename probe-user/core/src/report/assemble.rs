@@ -93,6 +93,7 @@ impl Facts<'_> {
                 }
                 report.counted = self.counted;
                 report.callees_left_out = self.counts[index].callees_left_out;
+                report.restored = self.counts[index].restored;
                 report.render(summary, duration);
                 self.add_ranks(&mut report, self.ranks.functions[index]);
                 add_center_unions(&mut report, unions, duration);

@@ -50,6 +50,7 @@ pub use trend::{FunctionTrend, TrendAsked, TrendInterval, TrendReport};
 pub use values::{CallValues, LOST_TEXT, NamedValues, PointReport, PointsReport, UNREADABLE};
 pub use wakers::{WakerReport, WakersReport, WokenWaits};
 
+pub use crate::calls::RestoredTimes;
 use crate::colour::Colour;
 use crate::function::FunctionKind;
 use crate::points::PointShape;
@@ -284,6 +285,9 @@ pub struct FunctionReport {
     /// time has theirs.
     #[serde(default)]
     pub callees_left_out: u64,
+    /// Calls in which return addresses were put back, which nobody can subtract. Not known of recordings.
+    #[serde(default)]
+    pub restored: RestoredTimes,
     /// True if calls within calls of the function itself are on the path of the outermost one.
     #[serde(default)]
     pub folded: bool,

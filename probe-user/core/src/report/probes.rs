@@ -9,6 +9,9 @@
 //!
 //! Threads that wait for a processor wait longer by what probes take there, be it in other threads. A
 //! sum of times may be wrong by that, too; of most single calls it is no part.
+//!
+//! Where return addresses are put back while a call is open, nothing tells how long that takes. The time
+//! in which it happened may be nothing else, so it counts as an error.
 
 use super::{FunctionReport, PathReport, Report};
 use crate::function::ProbeCost;
@@ -229,6 +232,11 @@ impl Net {
         Self { ns, error, most: ns.saturating_add(error).min(time) }
     }
 
+    /// Makes it wrong by that much more. Nothing is added to what it is at most.
+    fn doubting(self, doubt: Nanos) -> Self {
+        Self { error: self.error.saturating_add(doubt), ..self }
+    }
+
     /// Returns the time, unless it may be wrong by more than half of it.
     pub fn known(self) -> Option<Nanos> {
         (self.ns.0 >= self.error.0.saturating_mul(2)).then_some(self.ns)
@@ -280,7 +288,8 @@ impl FunctionReport {
     /// Returns the sum of its durations without the cost of probes. That cost is none of its waits.
     pub fn net_total(&self) -> Option<Net> {
         let probes = self.measured_probes()?;
-        let net = Net::of(self.total_ns, probes.total_ns, probes.total_error());
+        let net = Net::of(self.total_ns, probes.total_ns, probes.total_error())
+            .doubting(self.restored.total_ns);
         let (Some(runnable), Some(blocked), Some(running)) =
             (self.split.runnable_ns, self.split.blocked_ns, self.unbounded_running())
         else {
@@ -303,14 +312,16 @@ impl FunctionReport {
     /// Returns the same, not compared with the total.
     fn unbounded_running(&self) -> Option<Net> {
         let probes = self.measured_probes()?;
-        Some(Net::of(self.split.running_ns?, probes.total_ns, probes.running_error()))
+        let net = Net::of(self.split.running_ns?, probes.total_ns, probes.running_error());
+        Some(net.doubting(self.restored.total_ns))
     }
 
     /// Returns its own time without the cost of probes. It is a part of the total, however costs
     /// were rounded.
     pub fn net_self(&self) -> Option<Net> {
         let probes = self.measured_probes()?;
-        let own = Net::of(self.self_ns, probes.self_ns, probes.self_error());
+        let own = Net::of(self.self_ns, probes.self_ns, probes.self_error())
+            .doubting(self.restored.self_ns);
         let total = self.net_total()?;
         let is_total = own.ns > total.ns || self.self_ns == self.total_ns;
         Some(if is_total { total } else { own.within(Some(total)) })
@@ -318,24 +329,35 @@ impl FunctionReport {
 
     /// Returns the mean duration without the cost of probes. Waits for processors are a part of it.
     pub fn net_mean(&self) -> Option<Net> {
-        let error = Nanos(self.measured_probes()?.total_error().0 / self.calls.max(1));
+        let error = self.measured_probes()?.total_error();
+        let error = error.saturating_add(self.doubt_of(0));
+        let error = Nanos(error.0 / self.calls.max(1));
         let mean = Net { error, ..self.net(self.durations.mean_ns)? };
         Some(mean.within(self.net_max()))
     }
 
     /// Returns the median less the mean cost of probes in a call.
     pub fn net_p50(&self) -> Option<Net> {
-        self.net(self.durations.p50_ns).map(|median| median.within(self.net_p99()))
+        let median = self.net(self.durations.p50_ns)?.doubting(self.doubt_of(self.timed / 2));
+        Some(median.within(self.net_p99()))
     }
 
     /// Returns the 99th percentile less the same.
     pub fn net_p99(&self) -> Option<Net> {
-        self.net(self.durations.p99_ns).map(|percentile| percentile.within(self.net_max()))
+        let percentile = self.net(self.durations.p99_ns)?.doubting(self.doubt_of(self.timed / 100));
+        Some(percentile.within(self.net_max()))
     }
 
     /// Returns the longest duration less the same.
     pub fn net_max(&self) -> Option<Net> {
-        self.net(self.durations.max_ns)
+        Some(self.net(self.durations.max_ns)?.doubting(self.doubt_of(0)))
+    }
+
+    /// Returns by how much timed calls may be wrong in which return addresses were put back, if these are
+    /// more than `fewer`. Those that ended unseen are none of them.
+    fn doubt_of(&self, fewer: u64) -> Nanos {
+        let timed = self.restored.calls.saturating_sub(self.untimed);
+        if timed > fewer { self.restored.total_ns } else { Nanos::ZERO }
     }
 
     /// Returns the cost of its probes if that was measured on this machine.

@@ -3,7 +3,7 @@
 use super::*;
 
 use crate::function::FunctionInfo;
-use crate::report::SplitReport;
+use crate::report::{RestoredTimes, SplitReport};
 
 const ALONE: ProcessorTimes = ProcessorTimes { used_ns: Nanos(7), waited_ns: Nanos(0) };
 
@@ -82,6 +82,43 @@ fn a_bound_is_not_above_what_is_told_of_a_longer_time() {
     }
     assert_eq!((told(row.net_total()), told(row.net_self())), (Some(1_700), Some(2_500)));
     assert_eq!(known(row.net_self()), None);
+}
+
+#[test]
+fn what_putting_addresses_back_took_is_an_error_of_the_calls_that_were_open() {
+    let mut rows = [row(100, 30)];
+    fill(&mut rows, &[path(0, None, 10)], ALONE);
+    let row = &mut rows[0];
+    (row.timed, row.untimed) = (9, 1);
+    let durations = &mut row.durations;
+    (durations.p50_ns, durations.p99_ns, durations.max_ns) =
+        (Some(Nanos(900)), Some(Nanos(950)), Some(Nanos(1_000)));
+    let restored =
+        |calls, total, own| RestoredTimes { calls, total_ns: Nanos(total), self_ns: Nanos(own) };
+    let all = |row: &FunctionReport| {
+        [
+            row.net_total(),
+            row.net_self(),
+            row.net_mean(),
+            row.net_p50(),
+            row.net_p99(),
+            row.net_max(),
+        ]
+    };
+    let before = all(row);
+    assert!(before.iter().all(|net| known(*net).is_some()));
+    // One call was open, and that one ended unseen: it has no duration.
+    row.restored = restored(1, 6_000, 100);
+    let now = all(row);
+    assert_eq!((known(now[0]), known(now[1])), (None, known(before[1])));
+    assert_eq!(now[0].map(|net| net.most), before[0].map(|net| net.most));
+    assert_eq!(now[2..], before[2..]);
+    // One more that has a duration may be the longest, and is a part of the mean, but not the median.
+    row.restored = restored(2, 6_000, 6_000);
+    let now = all(row).map(|net| known(net).is_some());
+    assert_eq!(now, [false, false, false, true, false, false]);
+    row.restored = restored(9, 6_000, 6_000);
+    assert_eq!(known(row.net_p50()), None);
 }
 
 #[test]

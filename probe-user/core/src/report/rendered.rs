@@ -2,8 +2,8 @@
 //! subtracted by their summaries.
 
 use super::{
-    CenterReport, DurationReport, FunctionReport, ProbeTimes, SlowTailReport, SplitReport,
-    TailReport,
+    CenterReport, DurationReport, FunctionReport, ProbeTimes, RestoredTimes, SlowTailReport,
+    SplitReport, TailReport,
 };
 use crate::function::FunctionInfo;
 use crate::stats::{Summary, Tally};
@@ -41,6 +41,7 @@ impl FunctionReport {
             sampled: None,
             until_tail_call: info.ends_at_tail_call(),
             callees_left_out: 0,
+            restored: RestoredTimes::default(),
             folded: false,
             counted: false,
             joined_by_order: info.by_order.is_some(),
@@ -119,6 +120,7 @@ impl FunctionReport {
         // The threads' identities are not known, so the true number may be larger.
         self.threads = self.threads.max(later.threads);
         self.callees_left_out = self.callees_left_out.saturating_add(later.callees_left_out);
+        self.restored = self.restored.plus(later.restored);
         self.render(summary, both);
     }
 

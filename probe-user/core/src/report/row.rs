@@ -34,6 +34,9 @@ impl Serialize for FunctionReport {
         if self.callees_left_out > 0 {
             map.serialize_entry("callees_left_out", &self.callees_left_out)?;
         }
+        if !self.restored.is_none() {
+            map.serialize_entry("restored", &self.restored)?;
+        }
         if self.folded {
             map.serialize_entry("folded", &true)?;
         }

@@ -8,7 +8,7 @@ use crate::{
         place::{Refusal, explain},
         plan::Placement,
     },
-    ui::text::{first_of, names::shorten},
+    ui::text::{first_of, names::of_source},
 };
 
 /// Returns the reason why a USDT probe is not traced, its part in a call, and its arguments.
@@ -44,7 +44,7 @@ pub(super) fn function_text(row: &ListRow, placement: &Result<Placement, Refusal
 fn inlined_text(names: &[String]) -> String {
     const SHOWN: usize = 4;
     const ROOM: usize = 50;
-    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| shorten(name, ROOM)).collect();
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| of_source(name, ROOM)).collect();
     let more = if names.len() > SHOWN { " and others" } else { "" };
     shown.join(", ") + more
 }
@@ -92,5 +92,11 @@ mod tests {
         let many = ["a", "b", "c", "d", "e"].map(str::to_owned);
         assert_eq!(inlined_text(&many), "a, b, c, d and others");
         assert_eq!(inlined_text(&many[..4]), "a, b, c, d");
+        let long = [
+            "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::size",
+            "std::vector<int, std::allocator<int> >::push_back",
+        ];
+        let told = inlined_text(&long.map(str::to_owned));
+        assert_eq!(told, "std::string::size, std::vector<int>::push_back");
     }
 }

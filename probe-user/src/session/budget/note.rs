@@ -16,27 +16,23 @@ pub(crate) fn sampled_note(report: &Report, percent: f64) -> Option<String> {
     }
     // By the calls that were seen: not all functions have an estimate.
     sampled.sort_by_key(|(function, _)| std::cmp::Reverse(function.calls));
-    let mut told: Vec<String> = sampled
-        .iter()
-        .take(NAMED)
-        .map(|(function, sampled)| {
-            let estimate = match (sampled.calls, sampled.calls_error) {
-                (Some(calls), Some(error)) => {
-                    let (calls, error) = (units::count(calls), units::count(error));
-                    format!(" (about {calls} ± {error} calls in all)")
-                }
-                _ if sampled.windows < FEWEST_WINDOWS => {
-                    format!(
-                        " (no estimate from {})",
-                        units::counted(sampled.windows, "window", "windows")
-                    )
-                }
-                _ => " (no estimate: its windows differ too much, or probes took most of them)"
-                    .to_owned(),
-            };
-            format!("{} {:.2} %{estimate}", function.name, sampled.armed_percent)
-        })
-        .collect();
+    let mut told = Vec::new();
+    let mut without: Vec<(String, Vec<String>)> = Vec::new();
+    for (function, sampled) in sampled.iter().take(NAMED) {
+        let armed = format!("{} {:.2} %", function.name, sampled.armed_percent);
+        match estimate(sampled) {
+            Ok(estimate) => told.push(format!("{armed} ({estimate})")),
+            Err(reason) => match without.iter_mut().find(|(other, _)| *other == reason) {
+                Some((_, list)) => list.push(armed),
+                None => without.push((reason, vec![armed])),
+            },
+        }
+    }
+    // Many share a reason: it is said once.
+    told.extend(without.into_iter().map(|(reason, list)| match &list[..] {
+        [one] => format!("{one} (no estimate {reason})"),
+        many => format!("{} (each: no estimate {reason})", many.join(", ")),
+    }));
     if sampled.len() > NAMED {
         told.push(format!("{} more", sampled.len() - NAMED));
     }
@@ -46,4 +42,57 @@ pub(crate) fn sampled_note(report: &Report, percent: f64) -> Option<String> {
          self time of their callers. Armed: {}",
         told.join("; ")
     ))
+}
+
+/// Returns how many calls there were in all, or why that is not known.
+fn estimate(sampled: &SampledReport) -> Result<String, String> {
+    match (sampled.calls, sampled.calls_error) {
+        (Some(calls), Some(error)) => {
+            let (calls, error) = (units::count(calls), units::count(error));
+            Ok(format!("about {calls} ± {error} calls in all"))
+        }
+        _ if sampled.windows < FEWEST_WINDOWS => {
+            Err(format!("from {}", units::counted(sampled.windows, "window", "windows")))
+        }
+        _ => Err("as its windows differ too much, or probes took most of them".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
+    use ctrace_core::function::FunctionInfo;
+    use ctrace_core::units::Nanos;
+
+    #[test]
+    fn a_reason_that_functions_share_is_said_once() {
+        let mut engine = Engine::new(EngineConfig::default());
+        for name in ["a", "b", "c", "d", "e", "f"] {
+            engine.add_function(FunctionInfo::new(name, "server"));
+        }
+        let mut report = engine.report(Nanos(1), ReportMeta::default());
+        let sampled = |windows, calls: Option<u64>| SampledReport {
+            armed_ns: Nanos(1),
+            armed_percent: 0.82,
+            windows,
+            calls,
+            calls_error: calls,
+            total_ns: None,
+            active_ns: None,
+        };
+        let all = [(0, None), (9, Some(7)), (0, None), (9, None), (1, None), (9, None)];
+        for (at, (windows, calls)) in all.into_iter().enumerate() {
+            report.functions[at].calls = 10 - at as u64;
+            report.functions[at].sampled = Some(sampled(windows, calls));
+        }
+        let note = sampled_note(&report, 1.0).expect("a note");
+        let told = note.split_once("Armed: ").expect("the functions").1;
+        assert_eq!(
+            told,
+            "b 0.82 % (about 7 ± 7 calls in all); a 0.82 %, c 0.82 % (each: no estimate from 0 \
+             windows); d 0.82 % (no estimate as its windows differ too much, or probes took most of \
+             them); e 0.82 % (no estimate from 1 window); 1 more"
+        );
+    }
 }

@@ -186,6 +186,7 @@ fn emptied(function: &FunctionReport) -> FunctionReport {
         slowest: Default::default(),
         sampled: None,
         callees_left_out: 0,
+        restored: Default::default(),
         probes: function.probes.map(|probes| ProbeTimes::of(probes.cost)),
         ..function.clone()
     };

@@ -157,6 +157,7 @@ fn less(
         center: CenterReport::default(),
         slowest: Default::default(),
         callees_left_out: new.callees_left_out.saturating_sub(old.callees_left_out),
+        restored: new.restored.since(old.restored),
         ..new.clone()
     };
     row.probes = new.probes.map(|probes| probes.since(old.probes));

@@ -9,7 +9,7 @@ pub(crate) mod marks;
 pub(crate) mod waiting;
 
 use crate::ui::text::names::{plain, shorten};
-use crate::ui::text::units::{count, counted};
+use crate::ui::text::units::{Digits, count, counted, time};
 use ctrace_core::function::FunctionKind;
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::is_never_called;
@@ -135,8 +135,8 @@ fn names(functions: &[&FunctionReport]) -> String {
 
 /// Returns the text to show instead of tables if no call was seen.
 pub(crate) fn nothing_called(report: &Report) -> Vec<String> {
-    let seconds =
-        crate::ui::text::units::time(report.duration_ns, crate::ui::text::units::Digits::Full);
+    // As the line above it tells the time.
+    let seconds = time(report.duration_ns, Digits::Short);
     let mut out = Vec::new();
     if report.filtered_calls > 0 {
         return vec![format!(

@@ -17,6 +17,15 @@ const ROUGH: &str = "~: may be off by up to half: part of it is the cost of prob
 const AT_MOST: &str = "<: at most that: nearly all of it may be the cost of probes, or waiting for processors on \
                        which probes ran";
 
+/// The legend of both where return addresses were put back.
+const RESTORED: &str = "Return addresses were put back within calls (exceptions, backtraces): how long that took is not \
+                        known, so no time loses it. ~ and < count it as an error";
+
+/// Returns whether nothing is known of a function's times: no end of a call was seen, and no event inside one.
+pub(crate) fn is_unknown(row: &FunctionReport) -> bool {
+    row.timed == 0 && row.total_ns == Nanos::ZERO
+}
+
 /// Formats a time of a function.
 pub(crate) fn cell(net: Option<Net>) -> Cell {
     match net {
@@ -42,6 +51,14 @@ pub(crate) fn own(row: &FunctionReport) -> Nanos {
 pub(crate) fn running(row: &FunctionReport) -> Nanos {
     let seen = row.split.running_ns.unwrap_or_default();
     row.net_running().map_or(seen, |net| net.known().unwrap_or(net.most))
+}
+
+/// Says what else may be in times of these rows.
+pub(crate) fn unsubtracted(rows: &[&FunctionReport]) -> Option<&'static str> {
+    let is_doubted = |row: &&FunctionReport| {
+        row.restored.total_ns > Nanos::ZERO && row.measured_probes().is_some()
+    };
+    rows.iter().any(is_doubted).then_some(RESTORED)
 }
 
 /// Explains the signs in front of these times.

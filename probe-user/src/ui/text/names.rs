@@ -5,6 +5,7 @@
 
 use ctrace_core::{
     function::{FunctionKind, qualified},
+    names::as_written,
     report::{FunctionReport, render::clean::clean},
 };
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -51,6 +52,12 @@ pub(crate) fn shorten(name: &str, room: usize) -> String {
         Some(short) if width(&short) <= room => short,
         _ => cut_middle(&plain, room),
     }
+}
+
+/// Shortens a name of debug information as the names of functions are: as it is written in the source, and to at
+/// most `room` columns.
+pub(crate) fn of_source(name: &str, room: usize) -> String {
+    shorten(&as_written(name).unwrap_or_else(|| name.to_owned()), room)
 }
 
 /// Returns a name of Go without the path of its package: the last part says which one it is.

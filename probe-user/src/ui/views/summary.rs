@@ -92,6 +92,7 @@ impl Numbers {
             (0, _) if self.number.unit == Unit::Time => Cell::toned(ABSENT.to_owned(), Tone::Dim),
             // A wait has no probe.
             (_, Some(_)) if row.wait.is_some() => cell(self.number, row, Digits::Short),
+            (_, Some(_)) if net::is_unknown(row) => Cell::toned(ABSENT.to_owned(), Tone::Dim),
             (_, Some(less)) if row.measured_probes().is_some() => net::cell(less(row)),
             (_, Some(_)) => Cell::toned(ABSENT.to_owned(), Tone::Dim),
             (_, None) => cell(self.number, row, Digits::Short),
@@ -255,7 +256,7 @@ fn inlined(report: &Report, rows: &[usize]) -> Vec<String> {
     most.truncate(MOST_INLINED);
     let own: Vec<String> = most.iter().map(|row| clean(&row.qualified()).into_owned()).collect();
     let line = |(row, own): (&FunctionReport, String)| {
-        let names = row.inlined.iter().map(|name| names::shorten(&clean(name), INLINED_ROOM));
+        let names = row.inlined.iter().map(|name| names::of_source(&clean(name), INLINED_ROOM));
         let names: Vec<String> = names.collect();
         format!(
             "The self time of {own} is also that of what is inlined into it: {}.",
@@ -270,8 +271,10 @@ fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> Vec<&'static str
     let rows: Vec<&FunctionReport> = rows.iter().map(|&at| &context.report.functions[at]).collect();
     let numbers = numbers_of(context);
     let shown = |row| numbers.iter().filter_map(move |it| it.less(row).filter(|_| net));
-    let ended = rows.iter().copied().filter(|row| row.ended() > 0 && row.wait.is_none());
-    let mut lines = net::legend(ended.flat_map(shown));
+    let has_times =
+        |row: &&FunctionReport| row.ended() > 0 && row.wait.is_none() && !net::is_unknown(row);
+    let mut lines = net::legend(rows.iter().copied().filter(has_times).flat_map(shown));
+    lines.extend(net::unsubtracted(&rows).filter(|_| net));
     let lacks_time = |row: &&FunctionReport| {
         let has_time = row.timed > 0 && (!net || row.measured_probes().is_some());
         row.ended() > 0 && !row.is_point() && row.wait.is_none() && !has_time

@@ -161,9 +161,12 @@ fn remarks(trend: &TrendReport, rows: &[&FunctionReport], net: bool) -> Vec<Stri
     if trend.intervals.iter().any(|interval| interval.loss.missing() > 0) {
         lines.push(LOST.to_owned());
     }
-    let ended = rows.iter().filter(|row| row.ended() > 0 && row.wait.is_none() && net);
-    let less = ended.flat_map(|row| NUMBERS.iter().filter_map(|it| it.less(row)));
+    let has_times =
+        |row: &&&FunctionReport| row.ended() > 0 && row.wait.is_none() && !net::is_unknown(row);
+    let timed = rows.iter().filter(has_times).filter(|_| net);
+    let less = timed.flat_map(|row| NUMBERS.iter().filter_map(|it| it.less(row)));
     lines.extend(net::legend(less).into_iter().map(str::to_owned));
+    lines.extend(net::unsubtracted(rows).filter(|_| net).map(str::to_owned));
     lines.push(kind_of_times(rows, net).to_owned());
     lines
 }

@@ -27,7 +27,7 @@ impl Stacks {
         ledger: &mut Ledger,
     ) -> bool {
         if self.stacks.is_empty() {
-            self.turn_to(Pid(0), OUTERMOST, &Regions::default(), ledger);
+            self.turn_to(Pid(0), (OUTERMOST, ts), &Regions::default(), ledger);
         }
         let overlaps = !nests && self.depth() > 0;
         if overlaps {

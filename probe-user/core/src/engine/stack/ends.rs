@@ -4,9 +4,9 @@
 use super::{Frame, Stack, Stacks};
 use crate::engine::ledger::Ledger;
 use crate::function::ExitSeen;
-use crate::units::{FuncId, Nanos};
+use crate::units::FuncId;
 use crate::waits::Waits;
-use ctrace_common::{MOST_HIJACKED, STACK_SIZE};
+use ctrace_common::MOST_HIJACKED;
 use std::collections::HashSet;
 
 impl Stacks {
@@ -17,31 +17,6 @@ impl Stacks {
             stack.frames.iter_mut().for_each(|frame| frame.damaged = true);
         }
         self.give_up_jumps();
-    }
-
-    /// Notes that the open calls may end unseen: something unwinds, or no return probe sees them any more.
-    /// `sp` is the thread's stack pointer, or 0. The innermost one goes on now, so this is an event of it, if
-    /// its end would have been seen and the stack does not show that it is over.
-    pub(crate) fn restore(&mut self, now: Nanos, sp: u64, ledger: &Ledger) {
-        let frames = self.stacks.get(self.current).map_or(&[][..], |stack| &stack.frames);
-        let goes_on = |top: &Frame| {
-            let is_whole = !top.restored && !top.damaged && !top.has_jumped;
-            let is_inside = sp != 0 && top.sp.wrapping_sub(sp) <= STACK_SIZE;
-            is_whole
-                && match ledger.exits[top.func.index()] {
-                    ExitSeen::ByReturnProbe => {
-                        frames.len() <= MOST_HIJACKED && (is_inside || sp == 0)
-                    }
-                    ExitSeen::ByExitSites => is_inside,
-                    ExitSeen::Never => false,
-                }
-        };
-        if frames.last().is_some_and(goes_on) {
-            self.last = self.last.max(now.0);
-        }
-        for frame in self.stacks.iter_mut().flat_map(|stack| &mut stack.frames) {
-            frame.restored = true;
-        }
     }
 
     /// Ends the open calls of these functions, and the calls inside them: their ends will not be
@@ -87,6 +62,9 @@ impl Stacks {
             ledger.ended_waits += 1;
             self.waited.add(Waits::one(class, end.saturating_sub(frame.start)));
         }
+        if frame.restored_at != 0 {
+            self.end_restored(&frame, end, timed, ledger);
+        }
         let spent = frame.finish(&mut self.account, ledger, end, timed, self.waited);
         let caller = match self.stacks[stack].frames.last_mut() {
             Some(caller) => Some(caller),
@@ -121,15 +99,21 @@ impl Stacks {
 
     /// Ends the frames of the current stack that the stack pointer proves dead. If none remain, as
     /// when a signal handler that left by a jump runs again, the next frame is inside the code that
-    /// it interrupts now.
+    /// it interrupts now. `ts` is the time of the event.
     #[inline]
-    pub(super) fn bury(&mut self, sp: u64, ledger: &mut Ledger) {
-        while self.stacks[self.current].frames.last().is_some_and(|top| top.sp < sp) {
+    pub(super) fn bury(&mut self, sp: u64, ts: u64, ledger: &mut Ledger) {
+        while let Some(top) = self.stacks[self.current].frames.last()
+            && top.sp < sp
+        {
+            let was_restored = top.restored_at != 0;
             self.count_if_too_deep(ledger);
             self.end_top(self.current, ledger, self.last, false);
             let stack = &mut self.stacks[self.current];
             if stack.frames.is_empty() {
                 stack.below = stack.from;
+            }
+            if was_restored && stack.frames.last().is_none_or(|top| top.sp >= sp) {
+                self.settle_restored(ts, ledger);
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::units::FuncId;
 impl Stacks {
     /// Notes that a call on the current stack leaves by a jump to a traced function.
     pub(crate) fn jump_on(&mut self, at: Place, ledger: &mut Ledger) {
-        self.bury(at.sp, ledger);
+        self.bury(at.sp, at.ts, ledger);
         if self.uncover(at, ledger)
             && let Some(top) = self.stacks[self.current].frames.last_mut()
         {

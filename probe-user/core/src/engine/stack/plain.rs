@@ -52,6 +52,7 @@ impl Stacks {
             filtered: false,
             damaged: false,
             restored: false,
+            restored_at: 0,
             has_jumped: false,
             waited: self.waited,
             wait: None,
@@ -85,6 +86,7 @@ impl Stacks {
         let plain = top.sp == at.sp
             && top.is_of(at)
             && !top.damaged
+            && top.restored_at == 0
             && top.chain == 0
             && (caller.is_some() || stack.below.is_none());
         if plain {

@@ -60,6 +60,7 @@ impl Stacks {
             filtered: false,
             damaged: false,
             restored: false,
+            restored_at: 0,
             has_jumped: false,
             waited: self.waited,
             wait: Some(class),

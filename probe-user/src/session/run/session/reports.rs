@@ -141,7 +141,7 @@ impl Session {
     fn write_kept(&mut self, end: Nanos, mut report: Report) -> anyhow::Result<bool> {
         self.add_samples(&mut report, end, true);
         sampled_frames(&mut report);
-        self.engine.add_callees_left_out(&mut report);
+        self.engine.add_unrecorded(&mut report);
         self.arming.unarmed.leave_out(&mut report);
         let Output::Reports(reports) = &mut self.delivery.output else { return Ok(true) };
         reports.sink.write(&report)
