@@ -37,10 +37,11 @@ impl Lines {
         let location = types
             .entry(parameter)
             .and_then(|entry| entry.attr_value(gimli::DW_AT_location))
-            .and_then(|location| at_entry(unit, location, function));
+            .and_then(|location| self.at_entry(unit, location, function));
         let Some(located) = location.and_then(|location| first(unit, location)) else {
             return false;
         };
+        let is_rust = self.language(parameter.unit) == Some(Language::Rust);
         match (place, located) {
             (
                 ParameterPlace::Register(number) | ParameterPlace::Behind(number),
@@ -59,31 +60,60 @@ impl Lines {
                 ParameterPlace::Register(_) | ParameterPlace::Pair(_) | ParameterPlace::Behind(_),
                 Located::InFrame(_) | Located::At(RBP, _),
             )
-            | (ParameterPlace::Stack(_), Located::InFrame(..0) | Located::At(RBP, ..0)) => {
-                self.language(parameter.unit) != Some(Language::Rust)
-            }
+            | (ParameterPlace::Stack(_), Located::InFrame(..0) | Located::At(RBP, ..0)) => !is_rust,
             (ParameterPlace::Stack(slot), Located::InFrame(offset)) => {
-                let base = self.frame_base(function);
-                base.is_some_and(|register| offset == stack_offset(register, slot))
+                self.frame_base(function).is_some_and(|(register, more)| {
+                    offset.checked_add(more) == stack_offset(register, slot, is_rust)
+                })
             }
             (ParameterPlace::Stack(slot), Located::At(register, offset)) => {
-                offset == stack_offset(register, slot)
+                Some(offset) == stack_offset(register, slot, is_rust)
             }
             _ => false,
         }
     }
 
-    /// Returns the register that the frame of a function begins at, or [`CFA`].
-    pub(super) fn frame_base(&self, function: u64) -> Option<u16> {
+    /// Returns the register that the base of a function's frame is in, or [`CFA`], and what is added to
+    /// it: LLVM counts from there where the frame is large.
+    pub(super) fn frame_base(&self, function: u64) -> Option<(u16, i64)> {
         let (at, _) = self.described_at(function)?;
         let unit = self.units[at.unit].unit.unit_ref(&self.dwarf);
         let base = DebugTypes(self).entry(at)?.attr_value(gimli::DW_AT_frame_base)?;
         let AttributeValue::Exprloc(base) = base else { return None };
-        match base.operations(unit.encoding()).next().ok()?? {
-            Operation::CallFrameCFA => Some(CFA),
-            Operation::Register { register } => Some(register.0),
+        let mut operations = base.operations(unit.encoding());
+        let mut next = || operations.next().ok();
+        match (next()??, next()?, next()?, next()?) {
+            (Operation::CallFrameCFA, None, ..) => Some((CFA, 0)),
+            (
+                Operation::CallFrameCFA,
+                Some(Operation::SignedConstant { value }),
+                Some(Operation::Plus),
+                None,
+            ) => Some((CFA, value)),
+            (Operation::Register { register }, None, ..) => Some((register.0, 0)),
             _ => None,
         }
+    }
+
+    /// Returns the location that holds at the first instruction.
+    pub(super) fn at_entry(
+        &self,
+        unit: UnitRef<'_, Reader>,
+        location: AttributeValue<Reader>,
+        function: u64,
+    ) -> Option<Expression<Reader>> {
+        if let AttributeValue::Exprloc(everywhere) = location {
+            return Some(everywhere);
+        }
+        let mut locations = unit.attr_locations(location).ok()??;
+        let mut ticker = self.budget.ticker();
+        while let Ok(Some(entry)) = locations.next() {
+            if (entry.range.begin..entry.range.end).contains(&function) {
+                return Some(entry.data);
+            }
+            ticker.tick().ok()?;
+        }
+        None
     }
 }
 
@@ -91,34 +121,17 @@ impl Lines {
 pub(super) const CFA: u16 = u16::MAX;
 
 /// Returns the distance of a slot from a register, once the function has made its frame.
-fn stack_offset(register: u16, slot: u8) -> i64 {
+fn stack_offset(register: u16, slot: u8, is_rust: bool) -> Option<i64> {
     let before = match register {
         CFA => 0,
-        // At the first instruction.
-        RSP => 8,
+        // At the first instruction. LLVM may mean the stack pointer behind the function's beginning,
+        // and in Rust nothing else tells that the place is right.
+        RSP if !is_rust => 8,
         // The old one is saved there.
         RBP => 16,
-        _ => return i64::MIN,
+        _ => return None,
     };
-    before + 8 * i64::from(slot)
-}
-
-/// Returns the location that holds at the first instruction.
-pub(super) fn at_entry(
-    unit: UnitRef<'_, Reader>,
-    location: AttributeValue<Reader>,
-    function: u64,
-) -> Option<Expression<Reader>> {
-    if let AttributeValue::Exprloc(everywhere) = location {
-        return Some(everywhere);
-    }
-    let mut locations = unit.attr_locations(location).ok()??;
-    while let Ok(Some(entry)) = locations.next() {
-        if (entry.range.begin..entry.range.end).contains(&function) {
-            return Some(entry.data);
-        }
-    }
-    None
+    Some(before + 8 * i64::from(slot))
 }
 
 /// Reads a location that is one register, or memory beside one.

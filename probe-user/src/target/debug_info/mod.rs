@@ -9,6 +9,7 @@ mod goroutines;
 mod inlined;
 pub(super) mod lines;
 mod optional;
+mod order;
 pub(super) mod parameters;
 pub(super) mod passed;
 mod sections;

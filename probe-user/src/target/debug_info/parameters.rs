@@ -3,7 +3,8 @@
 
 use super::classes::{Class, class};
 use super::lines::Lines;
-use super::passed::{Parts, Passed};
+use super::order::drop_disordered;
+use super::passed::Parts;
 use super::stored::Stored;
 use super::types::{DebugTypes, EntryAt, Shape};
 use gimli::{AttributeValue, Reader as _};
@@ -108,28 +109,39 @@ impl Lines {
                 None => places.is_lost = true,
             }
         }
+        let mut are_stored = Vec::new();
         let parameters = own.into_iter().map(|at| {
-            let place = self.place_of(function, (at, language), &mut places, stored.as_ref());
+            let (place, is_stored) =
+                self.place_of(function, (at, language), &mut places, stored.as_ref());
             let of = at.and_then(|at| types.type_of(at));
             let name = at.and_then(|at| types.name(at)).unwrap_or_default();
+            are_stored.push(is_stored);
             Parameter { name, of, place }
         });
         let mut parameters: Vec<_> = parameters.collect();
         if is_rust {
-            drop_shared(&mut parameters);
+            drop_disordered(&mut parameters);
+        }
+        // LLVM may pass a member in place of a parameter. If the function gives it to another one first,
+        // the store of that looks like a parameter's own.
+        if is_changed && parameters.iter().any(|it| it.place.is_nowhere()) {
+            for (parameter, _) in parameters.iter_mut().zip(are_stored).filter(|(_, is)| *is) {
+                parameter.place = ParameterPlace::Unknown;
+            }
         }
         Some(parameters)
     }
 
-    /// Returns the place of a parameter behind those that have taken `places`. Debug information of
-    /// Rust tells it alone if it tells it for the first instruction.
+    /// Returns the place of a parameter behind those that have taken `places`, and whether a store to
+    /// the frame tells it. Debug information of Rust tells it alone if it tells it for the first
+    /// instruction, unless the ABI is known to pass the parameter elsewhere.
     fn place_of(
         &self,
         function: u64,
         (at, language): (Option<EntryAt>, Language),
         places: &mut Places,
         stored: Option<&Stored>,
-    ) -> ParameterPlace {
+    ) -> (ParameterPlace, bool) {
         let types = DebugTypes(self);
         let name = at.and_then(|at| types.name(at)).unwrap_or_default();
         places.is_lost |= NOT_PASSED.contains(&name.as_str());
@@ -137,11 +149,13 @@ impl Lines {
         let shape = of.and_then(|of| types.shape(of));
         let given = places.give(of.and_then(|of| class(types, of, shape?, language, false)));
         let passed = || self.passed((function, at?), shape?, stored?);
-        if let Some(place) = passed() {
-            return place;
+        if let Some((place, is_stored)) = passed() {
+            // It was given another value first.
+            let is_other = !given.agrees(place);
+            return (if is_other { ParameterPlace::Unknown } else { place }, is_stored);
         }
         let has_place = |at| types.attribute(at, gimli::DW_AT_location).is_some();
-        match (given, at) {
+        let place = match (given, at) {
             (ParameterPlace::Elsewhere, _) => given,
             (_, Some(at)) if self.confirms(function, at, given) => given,
             (_, _) if stored.is_some() && matches!(shape, Some(Shape::Float { .. })) => {
@@ -149,7 +163,8 @@ impl Lines {
             }
             (_, Some(at)) if !has_place(at) => ParameterPlace::Nowhere,
             _ => ParameterPlace::Unknown,
-        }
+        };
+        (place, false)
     }
 
     /// Returns the type of the result of the function at an address, and where it leaves it, as if that
@@ -241,30 +256,6 @@ impl Lines {
             | gimli::DW_LANG_C_plus_plus_20 => Some(Language::Cxx),
             gimli::DW_LANG_Rust => Some(Language::Rust),
             _ => None,
-        }
-    }
-}
-
-/// Makes places unknown that two parameters have: one of them was given another value first.
-fn drop_shared(parameters: &mut [Parameter]) {
-    let words: Vec<Vec<Passed>> = parameters.iter().map(|it| it.place.words()).collect();
-    for (at, own) in words.iter().enumerate() {
-        let others = words.iter().enumerate().filter(|(other, _)| *other != at);
-        if others.flat_map(|(_, words)| words).any(|word| own.contains(word)) {
-            parameters[at].place = ParameterPlace::Unknown;
-        }
-    }
-}
-
-impl ParameterPlace {
-    /// Returns the words that it is in.
-    fn words(self) -> Vec<Passed> {
-        match self {
-            Self::Register(number) | Self::Behind(number) => vec![Passed::Register(number)],
-            Self::Pair(number) => vec![Passed::Register(number), Passed::Register(number + 1)],
-            Self::Stack(slot) => vec![Passed::Stack(slot)],
-            Self::Parts(parts) => parts.iter().flatten().map(|part| part.from).collect(),
-            Self::Elsewhere | Self::Unknown | Self::Nowhere => Vec::new(),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! the parameter, or some bytes of it. Where it names a place of the frame, the function stores the
 //! parameter there first, and [`Stored`] tells from which register.
 
-use super::confirmed::{CFA, RBP, at_entry};
+use super::confirmed::{CFA, RBP};
 use super::lines::{Lines, Reader};
 use super::parameters::ParameterPlace;
 use super::stored::{Base, Stored, Within};
@@ -18,6 +18,8 @@ pub(super) const INTEGERS: [u16; 6] = [5, 4, 1, 2, 8, 9];
 pub(super) const RSP: u16 = 7;
 /// Parts of a parameter, at most.
 pub(crate) const PARTS: usize = 8;
+/// Bytes of the largest type that is passed by value: of a larger one, the address is passed.
+const BY_VALUE: u64 = 16;
 /// Operations of a location that are looked at.
 const LONGEST: usize = 64;
 
@@ -82,8 +84,6 @@ enum Named {
     Word(Word),
     /// Memory at the address in a register.
     Behind(u8),
-    /// On the stack, behind the return address.
-    Stack(u8),
     /// So many bytes from the base of the frame.
     Frame(i64),
     /// The address of it is there.
@@ -93,37 +93,51 @@ enum Named {
 }
 
 impl Lines {
-    /// Returns where a parameter of a function is at its first instruction. `None` if debug
-    /// information does not tell.
+    /// Returns where a parameter of a function is at its first instruction, and whether the code of the
+    /// function tells that, from a place of its frame. `None` if debug information does not tell.
     pub(super) fn passed(
         &self,
         (function, parameter): (u64, EntryAt),
         shape: Shape,
         stored: &Stored,
-    ) -> Option<ParameterPlace> {
+    ) -> Option<(ParameterPlace, bool)> {
         let unit = self.units[parameter.unit].unit.unit_ref(&self.dwarf);
         let bytes = DebugTypes(self).bytes(shape);
         let location = DebugTypes(self).entry(parameter)?.attr_value(gimli::DW_AT_location)?;
-        let Some(location) = at_entry(unit, location.clone(), function) else {
-            let number = behind_later(unit, location, function, stored)?;
-            return Some(ParameterPlace::Behind(number));
+        let is_by_address =
+            matches!(shape, Shape::Structure { .. } | Shape::Array { .. }) && bytes > BY_VALUE;
+        let Some(location) = self.at_entry(unit, location.clone(), function) else {
+            let later = || behind_later(unit, location, function, stored);
+            let number = is_by_address.then(later)??;
+            return Some((ParameterPlace::Behind(number), true));
         };
         let is_truth = matches!(shape, Shape::Bool | Shape::Enumeration { bytes: 1, .. });
-        let frame = |offset: i64| stored.place(self.base_of_frame(function)?, offset);
-        let (mut parts, mut known) = ([None; PARTS], 0);
+        let frame = |offset: i64| {
+            let (base, more) = self.base_of_frame(function)?;
+            stored.place(base, offset.checked_add(more)?)
+        };
+        let (mut parts, mut known, mut is_stored) = ([None; PARTS], 0, false);
         let mut offset = 0_u64;
         for (named, piece) in pieces(unit, location)? {
             let size = piece.unwrap_or(bytes);
             let found: Vec<(u64, u64, Word)> = match (named, piece) {
-                (Named::Behind(number), None) => return Some(ParameterPlace::Behind(number)),
-                (Named::Stack(slot), None) => return Some(ParameterPlace::Stack(slot)),
+                (Named::Behind(number), None) => {
+                    return Some((ParameterPlace::Behind(number), false));
+                }
                 (Named::BehindFrame(at), None) => match stored.pointer(frame(at)?)?.from {
-                    Passed::Register(number) => return Some(ParameterPlace::Behind(number)),
+                    Passed::Register(number) => {
+                        return Some((ParameterPlace::Behind(number), true));
+                    }
                     Passed::Stack(_) => return None,
                 },
                 (Named::Frame(at), None) => match stored.within(frame(at)?, bytes)? {
-                    Within::Stack(slot) => return Some(ParameterPlace::Stack(slot)),
-                    Within::Words(words) => words,
+                    // The address of a larger one is there.
+                    Within::Stack(_) if bytes > BY_VALUE => return None,
+                    Within::Stack(slot) => return Some((ParameterPlace::Stack(slot), true)),
+                    Within::Words(words) => {
+                        is_stored = true;
+                        words
+                    }
                 },
                 (Named::Word(word), _) => vec![(0, size, word)],
                 // These bytes are nowhere that is read.
@@ -137,16 +151,19 @@ impl Lines {
             }
             offset = offset.checked_add(size)?;
         }
-        place(parts, bytes)
+        Some((place(parts, bytes)?, is_stored))
     }
 
-    fn base_of_frame(&self, function: u64) -> Option<Base> {
-        match self.frame_base(function)? {
-            RSP => Some(Base::StackPointer),
-            RBP => Some(Base::FramePointer),
-            CFA => Some(Base::Caller),
-            _ => None,
-        }
+    /// Returns what the base of a frame is relative to, and its distance from there.
+    fn base_of_frame(&self, function: u64) -> Option<(Base, i64)> {
+        let (register, more) = self.frame_base(function)?;
+        let base = match register {
+            RSP => Base::StackPointer,
+            RBP => Base::FramePointer,
+            CFA => Base::Caller,
+            _ => return None,
+        };
+        Some((base, more))
     }
 }
 
@@ -221,10 +238,7 @@ fn named(operations: &[Operation<Reader>]) -> Named {
         [Operation::RegisterOffset { register, offset, .. }] => {
             match (number(register.0), *offset) {
                 (Some(Passed::Register(number)), 0) => Named::Behind(number),
-                // The return address comes first.
-                (None, 8..=504) if register.0 == RSP && offset % 8 == 0 => {
-                    Named::Stack((offset / 8 - 1) as u8)
-                }
+                // Behind the stack pointer may be the frame that the function makes.
                 _ => Named::Other,
             }
         }

@@ -38,8 +38,8 @@ struct Store {
 pub(super) struct Stored {
     code: Vec<u8>,
     stores: Vec<Store>,
-    /// The stack pointer behind the function's beginning, and the frame pointer.
-    stack: i64,
+    /// The stack pointer behind the function's beginning, if it is known, and the frame pointer.
+    stack: Option<i64>,
     frame: Option<i64>,
 }
 
@@ -64,7 +64,9 @@ impl Stored {
     /// Follows the first instructions of a function.
     pub(super) fn read(code: Vec<u8>) -> Self {
         let reader = Reader::follow(&code, u64::MAX);
-        let stack = reader.body.unwrap_or(reader.stack);
+        // A function without a frame may make it behind its first jump. Where it has used it, it is made.
+        let is_made = |stack: i64| stack != 0 || reader.is_left || !reader.stores.is_empty();
+        let stack = reader.body.filter(|stack| !reader.is_moved && is_made(*stack));
         Self { stores: reader.stores, stack, frame: reader.frame, code }
     }
 
@@ -83,7 +85,7 @@ impl Stored {
     /// Returns the place of something that is so far from the base of the frame.
     pub(super) fn place(&self, base: Base, offset: i64) -> Option<i64> {
         let base = match base {
-            Base::StackPointer => self.stack,
+            Base::StackPointer => self.stack?,
             Base::FramePointer => self.frame?,
             Base::Caller => 8,
         };
@@ -134,6 +136,10 @@ struct Reader {
     frame: Option<i64>,
     /// The stack pointer where the function's body begins.
     body: Option<i64>,
+    /// True once the body has moved it, other than to leave the function.
+    is_moved: bool,
+    /// True once the function was left, or is about to be.
+    is_left: bool,
     stores: Vec<Store>,
     facts: InstructionInfoFactory,
     /// The bytes of code that were followed.
@@ -181,6 +187,8 @@ impl Reader {
             stack: 0,
             frame: None,
             body: None,
+            is_moved: false,
+            is_left: false,
             stores: Vec::new(),
             facts: InstructionInfoFactory::new(),
             at: 0,
@@ -188,7 +196,9 @@ impl Reader {
         for instruction in Decoder::with_ip(64, code, 0, DecoderOptions::NONE) {
             let goes_on = instruction.flow_control() == FlowControl::Next
                 && instruction.code() != Code::INVALID;
-            if reader.at >= end || !goes_on || !reader.step(&instruction) {
+            reader.is_left |= instruction.flow_control() == FlowControl::Return
+                || reader.body.is_some() && leaves(&instruction);
+            if reader.at >= end || !goes_on || reader.is_left || !reader.step(&instruction) {
                 break;
             }
             reader.at = instruction.next_ip();
@@ -209,6 +219,7 @@ impl Reader {
             }
             (Mnemonic::Sub, (OpKind::Register, kind)) if to == Register::RSP => {
                 if !is_immediate(kind) || self.body.is_some() {
+                    self.is_moved = true;
                     return false;
                 }
                 self.stack = stack.saturating_sub(it.immediate(1) as i64);
@@ -243,7 +254,10 @@ impl Reader {
         let written = used.used_registers().iter().filter(|used| writes(used.access()));
         for register in written.map(|used| used.register()) {
             match register.full_register() {
-                Register::RSP => return false,
+                Register::RSP => {
+                    self.is_moved = true;
+                    return false;
+                }
                 Register::RBP => self.frame = None,
                 _ => {}
             }
@@ -292,6 +306,19 @@ impl Reader {
         if is_first {
             self.stores.push(store);
         }
+    }
+}
+
+/// Returns whether an instruction gives room on the stack back, as functions do before they return.
+fn leaves(it: &Instruction) -> bool {
+    match it.mnemonic() {
+        Mnemonic::Pop | Mnemonic::Leave => true,
+        Mnemonic::Add => {
+            it.op0_register() == Register::RSP
+                && is_immediate(it.op1_kind())
+                && it.immediate(1) as i64 > 0
+        }
+        _ => false,
     }
 }
 

@@ -55,9 +55,29 @@ fn copies_are_followed_and_changes_end_them() {
     assert_eq!(words(&read(&[SUB, RDI_TO_16]), 12, 8), None);
     // What a jump leads around is not looked at.
     let jump: &[u8] = &[0xeb, 0x00];
-    assert_eq!(found(&[SUB, jump, RDI_TO_16]), Some(Vec::new()));
+    assert_eq!(found(&[SUB, copy, jump, RDI_TO_16]), Some(Vec::new()));
     // Nor is it known where the frame is once the stack pointer has moved.
-    assert_eq!(found(&[SUB, copy, SUB, RDI_TO_16]), Some(Vec::new()));
+    assert_eq!(found(&[SUB, copy, SUB, RDI_TO_16]), None);
+    assert_eq!(found(&[SUB, RDI_TO_16, SUB]), None);
+}
+
+#[test]
+fn the_frame_is_known_only_where_it_is_made() {
+    let known = |code: &[&[u8]]| read(code).place(Base::StackPointer, 8);
+    let copy: &[u8] = &[0x48, 0x89, 0xf8]; // mov %rdi,%rax
+    let jump: &[u8] = &[0x74, 0x00];
+    let leave: &[u8] = &[0x48, 0x83, 0xc4, 0x38]; // add $0x38,%rsp
+    let align: &[u8] = &[0x48, 0x83, 0xe4, 0xe0]; // and $-32,%rsp
+    let red: &[u8] = &[0x48, 0x89, 0x7c, 0x24, 0xf8]; // mov %rdi,-8(%rsp)
+    assert_eq!(known(&[SUB, copy, jump]), Some(-0x30));
+    assert_eq!(known(&[SUB, copy, leave, &[0xc3]]), Some(-0x30));
+    // The function may make it behind the jump.
+    assert_eq!(known(&[copy, jump]), None);
+    assert_eq!(known(&[copy, &[0xc3]]), Some(8));
+    assert_eq!(known(&[red, jump]), Some(8));
+    assert_eq!(known(&[copy, align, SUB]), None);
+    // Nothing was read, or no more than the beginning.
+    assert_eq!((known(&[]), known(&[SUB])), (None, None));
 }
 
 #[test]
@@ -73,7 +93,7 @@ fn copies_of_addresses_are_followed() {
 
 #[test]
 fn what_the_caller_put_on_the_stack_is_told() {
-    let stored = read(&[SUB]);
+    let stored = read(&[SUB, RDI_TO_16]);
     let at = stored.place(Base::StackPointer, 0x38 + 8 + 16).expect("a place");
     assert!(matches!(stored.within(at, 8), Some(Within::Stack(2))));
     // mov 0x48(%rsp),%rax; mov %rax,0x10(%rsp)
@@ -93,7 +113,9 @@ fn any_bytes_are_read_without_harm() {
         for base in [Base::StackPointer, Base::FramePointer, Base::Caller] {
             for offset in [i64::MIN, -64, 0, 8, i64::MAX] {
                 let at = stored.place(base, offset);
-                at.map(|at| (stored.within(at, u64::MAX).is_some(), stored.pointer(at)));
+                for bytes in [8, 64, i64::MAX as u64, u64::MAX] {
+                    at.map(|at| (stored.within(at, bytes).is_some(), stored.pointer(at)));
+                }
             }
         }
     }

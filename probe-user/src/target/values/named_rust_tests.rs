@@ -125,3 +125,98 @@ fn what_rust_passes_elsewhere_says_why() {
 fn symbol(name: &str) -> String {
     format!("program{}{name}", name.len())
 }
+
+/// Frames and parameters whose places debug information tells in other ways, or not at all.
+const HARD: &str = r#"
+    use std::hint::black_box as seen;
+    #[derive(Clone, Copy)]
+    pub struct Two { pub first: u64, pub second: u64 }
+    #[derive(Clone, Copy)]
+    pub struct Large { pub first: u64, pub second: u64, pub third: u64 }
+    #[repr(align(64))]
+    pub struct Aligned([u8; 64]);
+    #[inline(never)]
+    pub fn roomy(x: u64, y: u64) -> u64 {
+        let room = [x as u8; 8192];
+        println!("{x} {y} {}", seen(&room)[3]);
+        x
+    }
+    #[inline(never)]
+    pub fn aligned(x: u64, y: u64) -> u64 {
+        let room = Aligned([x as u8; 64]);
+        println!("{x} {y} {}", seen(&room).0[3]);
+        x
+    }
+    #[inline(never)]
+    pub fn behind(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, it: Large, n: u64) -> u64 {
+        println!("{} {} {n}", it.first, it.third);
+        seen(a + b + c + d + e + f)
+    }
+    #[inline(never)]
+    pub fn late(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, g: u64, h: u64) -> u64 {
+        if a == 0 { return 7 }
+        println!("{g} {h}");
+        seen(a + b + c + d + e + f)
+    }
+    #[inline(never)]
+    pub fn swapped(mut x: u64, mut y: u64) -> u64 { std::mem::swap(&mut x, &mut y); println!("{x} {y}"); x }
+    #[inline(never)]
+    pub fn rebuilt(mut it: Two, n: u64) -> u64 {
+        it = Two { first: it.second, second: it.first };
+        println!("{} {} {n}", it.first, it.second);
+        n
+    }
+    #[inline(never)]
+    pub fn replaced(mut x: u64, from: &Large, n: u64) -> u64 { x = from.first; seen(&mut x); println!("{x} {n}"); x }
+    #[inline(never)]
+    pub fn parted(mut x: u64, (y, _): (u64, u64)) -> u64 { x = y; println!("{x}"); x }
+    fn main() {
+        let n = seen(std::env::args().count() as u64);
+        let large = seen(Large { first: n, second: 2, third: 3 });
+        let sum = roomy(n, seen(2)) + aligned(n, seen(2)) + behind(n, n, n, n, n, n, large, seen(7))
+            + late(n, n, n, n, n, n, n, seen(3)) + swapped(n, seen(3));
+        println!("{}", sum + rebuilt(seen(Two { first: n, second: 2 }), n));
+        println!("{}", replaced(n, &large, seen(9)) + parted(n, seen((n, 5))));
+    }
+"#;
+
+#[test]
+fn places_of_rust_are_right_or_refused() {
+    let mut read = Vec::new();
+    for level in ["0", "1", "2", "3", "s", "z"] {
+        let flags = format!("rustc -g -C opt-level={level} --crate-name program");
+        let built = &compile(&flags, "rs", HARD);
+        let mut check = |name: &'static str, path: &'static str, right: Option<(u8, i64, u8)>| {
+            let Ok(typed) = value(built, &symbol(name), path) else { return };
+            let found = typed.source.0;
+            let found = (found.base, found.displacement, found.memory);
+            assert_eq!(Some(found), right, "{level} {name} {path}");
+            read.push((level, name, path));
+        };
+        for name in ["roomy", "aligned", "swapped"] {
+            check(name, "x", Some((RDI, 0, 0)));
+            check(name, "y", Some((RSI, 0, 0)));
+        }
+        // The address of the structure is on the stack.
+        check("behind", "it.first", None);
+        check("behind", "it.third", None);
+        check("behind", "a", Some((RDI, 0, 0)));
+        check("behind", "f", Some((R9, 0, 0)));
+        check("behind", "n", Some((RSP, 16, 1)));
+        check("late", "g", Some((RSP, 8, 1)));
+        check("late", "h", Some((RSP, 16, 1)));
+        check("rebuilt", "it.first", Some((RDI, 0, 0)));
+        check("rebuilt", "it.second", Some((RSI, 0, 0)));
+        check("rebuilt", "n", Some((RDX, 0, 0)));
+        // From level 2 on the compiler may pass `from.first` there, and a number of the pair.
+        let own = ["0", "1"].contains(&level).then_some((RDI, 0, 0));
+        check("replaced", "x", own);
+        check("parted", "x", own);
+    }
+    // Without optimization, frames that are not aligned and not large tell all of them.
+    for (name, path) in [("late", "h"), ("behind", "n"), ("swapped", "x"), ("rebuilt", "it.first")]
+    {
+        assert!(read.contains(&("0", name, path)), "{name} {path}: {read:?}");
+    }
+    assert!(read.contains(&("z", "behind", "f")), "{read:?}");
+}
