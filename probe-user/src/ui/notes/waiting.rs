@@ -73,6 +73,8 @@ const LONG_WAITS: &[&str] = &[
     "Condvar::wait",
     "Parker::park",
     "futex::futex_wait",
+    // The time of an async call between two polls.
+    "[await]",
 ];
 
 /// Returns whether a function is the last of a program's own frames, or one of a runtime's.
