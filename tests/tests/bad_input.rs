@@ -87,7 +87,7 @@ fn conditions_that_cannot_be_asked() {
     let env = or_skip!(gate::live(Link::Session));
     let path = env.targets.get(&program("call_values.c")).expect("builds");
     for (options, words) in [
-        (&["--where", "a > 5"][..], &["no function is chosen", "--where 'FUNCTION: a > 5'"][..]),
+        (&["--where", "a > 5"][..], &["applies to no function", "--where 'FUNCTION: a > 5'"][..]),
         (&["--where", "deep: depth > 500"], &["500 is no value of `depth`, which is u8"]),
         (&["--where", "deep: dept > 5"], &["no parameter `dept`; there are depth"]),
         (&["--where", "deep: depth == \"x\""], &["`depth` is u8, and is not compared with a text"]),
