@@ -237,6 +237,11 @@ impl Net {
         Self { error: self.error.saturating_add(doubt), ..self }
     }
 
+    /// Makes its own time of a total a part of that, however costs were rounded. `is_all`: there is no other.
+    fn part_of(self, total: Self, is_all: bool) -> Self {
+        if is_all || self.ns > total.ns { total } else { self.within(Some(total)) }
+    }
+
     /// Returns the time, unless it may be wrong by more than half of it.
     pub fn known(self) -> Option<Nanos> {
         (self.ns.0 >= self.error.0.saturating_mul(2)).then_some(self.ns)
@@ -274,11 +279,12 @@ impl Report {
         };
         let costs = costs_of(&self.functions, &self.paths).into_iter();
         let paths = self.paths.iter().zip(costs).map(|(path, cost)| {
-            self.functions.get(path.function)?.measured_probes()?;
-            let total = net(path.total_ns, cost.total);
-            let own = net(path.self_ns, cost.own_time).within(Some(total));
-            let is_total = own.ns > total.ns || path.self_ns == path.total_ns;
-            Some(NetPath { total, own: if is_total { total } else { own } })
+            let row = self.functions.get(path.function)?;
+            row.measured_probes()?;
+            // On which of its paths return addresses were put back is not known.
+            let total = net(path.total_ns, cost.total).doubting(row.restored.total_ns);
+            let own = net(path.self_ns, cost.own_time).doubting(row.restored.self_ns);
+            Some(NetPath { total, own: own.part_of(total, path.self_ns == path.total_ns) })
         });
         paths.collect()
     }
@@ -322,9 +328,7 @@ impl FunctionReport {
         let probes = self.measured_probes()?;
         let own = Net::of(self.self_ns, probes.self_ns, probes.self_error())
             .doubting(self.restored.self_ns);
-        let total = self.net_total()?;
-        let is_total = own.ns > total.ns || self.self_ns == self.total_ns;
-        Some(if is_total { total } else { own.within(Some(total)) })
+        Some(own.part_of(self.net_total()?, self.self_ns == self.total_ns))
     }
 
     /// Returns the mean duration without the cost of probes. Waits for processors are a part of it.

@@ -93,33 +93,34 @@ pub(crate) fn hostile() -> Bytes {
 /// A recording of calls of which an exception ended several at once, the innermost one at its very
 /// beginning or after it returned.
 pub(crate) fn thrown() -> Bytes {
-    let (mut events, mut now) = (Vec::new(), 1_000);
-    for turn in 0..2_000_u64 {
-        let mut after = |nanos: u64| {
-            now += nanos + turn * turn % 977;
-            now
-        };
+    turns(|turn, events, after| {
         events.extend([enter(0, 900, after(101)), enter(1, 800, after(13))]);
         events.extend([enter(1, 700, after(57)), enter(1, 600, after(31))]);
         if turn % 2 == 0 {
             events.push(ret(1, 600, after(7)));
         }
         events.push(ret(0, 900, after(401)));
-    }
-    open(bytes_of(&functions(), &[events]))
+    })
 }
 
 /// A recording of calls that end when the one inside them does, as a tail call and its caller do.
 pub(crate) fn tail_called() -> Bytes {
+    turns(|_, events, after| {
+        events.extend([enter(0, 900, after(101)), enter(1, 800, after(13))]);
+        let end = after(721);
+        events.extend([ret(1, 800, end), ret(0, 900, end)]);
+    })
+}
+
+/// A recording of many turns. Each adds events, with times so many nanoseconds after the one before and a little more.
+fn turns(add: impl Fn(u64, &mut Vec<Event>, &mut dyn FnMut(u64) -> u64)) -> Bytes {
     let (mut events, mut now) = (Vec::new(), 1_000);
     for turn in 0..2_000_u64 {
         let mut after = |nanos: u64| {
             now += nanos + turn * turn % 977;
             now
         };
-        events.extend([enter(0, 900, after(101)), enter(1, 800, after(13))]);
-        let end = after(721);
-        events.extend([ret(1, 800, end), ret(0, 900, end)]);
+        add(turn, &mut events, &mut after);
     }
     open(bytes_of(&functions(), &[events]))
 }
