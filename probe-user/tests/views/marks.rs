@@ -235,7 +235,15 @@ fn a_tree_has_times_without_the_cost_of_probes() {
         let views = vec!["tree".parse().expect("a view")];
         ViewOptions { views, raw, ..ViewOptions::default() }
     };
-    check("tree_net", &with_marks(true), &options(false), &WIDE);
+    let net = check("tree_net", &with_marks(true), &options(false), &WIDE);
+    let thrower =
+        |tree: &str| tree.lines().any(|line| line.contains("throw") && line.starts_with('<'));
+    assert!(!thrower(&net));
+    let mut restored = with_marks(true);
+    restored.functions[3].restored =
+        RestoredTimes { calls: 2, total_ns: Nanos(45_000), self_ns: Nanos(20) };
+    let bound = sound(&restored, &options(false), &WIDE);
+    assert!(thrower(&bound), "{bound}");
     let raw = sound(&with_marks(true), &options(true), &WIDE);
     assert_eq!(raw, sound(&with_marks(false), &options(false), &WIDE));
 }
