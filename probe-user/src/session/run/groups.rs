@@ -33,9 +33,9 @@ pub(crate) struct LinkGroup {
     moved: ExitSites,
     moved_exits: Vec<Attachment>,
     is_armed: bool,
-    /// The last probes, until the calls that began while they went are ended: a way out that is armed again
-    /// would take a later call's end for theirs.
-    leaving: Option<Leaving>,
+    /// The time from which the last probes go, until the calls that began meanwhile are ended: a way out that
+    /// is armed again would take a later call's end for theirs.
+    leaving: Option<(Nanos, Leaving)>,
     /// True if the reader knows that it could not be armed.
     told: bool,
 }
@@ -137,9 +137,9 @@ impl LinkGroup {
         ))
     }
 
-    /// Takes its probes away. They are gone at once, but the kernel may hold them for as long as a
+    /// Takes its probes away, from `at` on. They are gone soon, but the kernel may hold them for as long as a
     /// call that is under way.
-    pub(crate) fn disarm(&mut self) {
+    pub(crate) fn disarm(&mut self, at: Nanos) {
         let mut attachments = self.take_attachments();
         if attachments.is_empty() {
             return;
@@ -153,23 +153,28 @@ impl LinkGroup {
             }
             bpf::now()
         };
-        // If no thread can be started, the attachments are dropped here, and so are gone.
-        let closing = Builder::new().name("closing".into()).spawn(wait).ok();
-        self.leaving = closing.map(Leaving::Closing);
+        let leaving = match Builder::new().name("closing".into()).spawn(wait) {
+            Ok(closing) => Leaving::Closing(closing),
+            // The attachments were dropped with the thread's work, and so are gone.
+            Err(_) => Leaving::Gone(bpf::now()),
+        };
+        self.leaving = Some((at, leaving));
     }
 
-    /// Returns true, once only, if its last probes are gone, and all that they saw is known: the events before
-    /// `settled` are.
-    pub(crate) fn has_left(&mut self, settled: Nanos) -> bool {
-        self.leaving = match self.leaving.take() {
-            Some(Leaving::Closing(closing)) if closing.is_finished() => {
-                Some(Leaving::Gone(closing.join().unwrap_or_else(|_| bpf::now())))
+    /// Returns true if its open calls may have no end: its probes go, each when the kernel lets go of it, and
+    /// a way out may go before the entry. The events before `settled` are known. The last time is when
+    /// they are gone, and all that they saw is known.
+    pub(crate) fn loses_ends(&mut self, settled: Nanos) -> bool {
+        let Some((since, leaving)) = self.leaving.take() else { return false };
+        let leaving = match leaving {
+            Leaving::Closing(closing) if closing.is_finished() => {
+                Leaving::Gone(closing.join().unwrap_or_else(|_| bpf::now()))
             }
             other => other,
         };
-        let is_known =
-            |leaving: &mut Leaving| matches!(leaving, Leaving::Gone(at) if *at <= settled);
-        self.leaving.take_if(is_known).is_some()
+        let is_over = matches!(leaving, Leaving::Gone(at) if at <= settled);
+        self.leaving = (!is_over).then_some((since, leaving));
+        since <= settled
     }
 
     /// Gives up the return probes, and hands over those that are in place.
@@ -248,6 +253,25 @@ impl LinkGroup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc::channel;
+
+    /// On a busy machine, probes take seconds to go. A call that lost its end would last as long.
+    #[test]
+    fn ends_are_lost_until_all_that_the_probes_saw_is_known() {
+        let mut group = LinkGroup::without_sites(vec![FuncId(3)]);
+        assert!(!group.loses_ends(Nanos(10)));
+        let (go, gone) = channel();
+        let closing = std::thread::spawn(move || gone.recv().expect("a time"));
+        group.leaving = Some((Nanos(20), Leaving::Closing(closing)));
+        assert!(!group.loses_ends(Nanos(19)), "their ends may be seen");
+        assert!(group.loses_ends(Nanos(20)) && group.loses_ends(Nanos(5_000)));
+        go.send(Nanos(5_100)).expect("it waits");
+        while !matches!(group.leaving, Some((_, Leaving::Gone(_)))) {
+            assert!(group.loses_ends(Nanos(5_099)));
+        }
+        assert!(group.loses_ends(Nanos(5_100)), "the last calls");
+        assert!(!group.loses_ends(Nanos(5_200)));
+    }
 
     #[test]
     fn a_failure_is_told_once() {

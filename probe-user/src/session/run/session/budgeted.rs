@@ -199,7 +199,7 @@ impl Budgeted {
 
     pub(super) fn tend(&mut self, scene: &mut Scene<'_>) {
         let now = bpf::now();
-        self.forsake_late(scene);
+        self.forsake(scene);
         match &self.phase {
             Phase::Settling { at, .. } if scene.settled < *at => {}
             Phase::Settling { .. } => self.settle(scene),
@@ -253,16 +253,16 @@ impl Budgeted {
         };
         let (at, cpu) = (bpf::now(), scene.clock.time().unwrap_or_default());
         for group in window.iter().flat_map(|window| &window.groups).chain(&shed) {
-            self.groups[*group].disarm();
+            self.groups[*group].disarm(at);
         }
         self.phase = Phase::Settling { at, cpu, window, shed };
     }
 
-    /// Ends the calls that began while the probes of their groups went away, once all of these are known. Only
-    /// then may the groups be armed again.
-    fn forsake_late(&mut self, scene: &mut Scene<'_>) {
+    /// Ends the calls that may have no end, as the probes of their groups go. At each look, as they seem to
+    /// last otherwise until the kernel has let go of all of these.
+    fn forsake(&mut self, scene: &mut Scene<'_>) {
         for group in &mut self.groups {
-            if group.has_left(scene.settled) {
+            if group.loses_ends(scene.settled) {
                 scene.forsake(group.functions.iter().copied());
             }
         }
@@ -306,9 +306,7 @@ impl Budgeted {
     /// Ends the phase in which events from before the disarming are awaited: all of them have been
     /// seen.
     fn settle(&mut self, scene: &mut Scene<'_>) {
-        let Phase::Settling { at, window, shed, .. } = &self.phase else { return };
-        let (at, disarmed) = (*at, window.iter().flat_map(|window| &window.groups).chain(shed));
-        scene.forsake(disarmed.flat_map(|group| &self.groups[*group].functions).copied());
+        let Phase::Settling { at, .. } = self.phase else { return };
         let spent = self.spent(scene);
         for group in self.settled(&scene.known(at), &spent) {
             self.books.in_windows(group, scene.known(bpf::now()).time);
