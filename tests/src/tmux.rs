@@ -73,6 +73,11 @@ impl Terminal {
         Ok(self.ask("#{alternate_on} #{cursor_flag}")? != "0 1")
     }
 
+    /// Returns the title of the window.
+    pub fn title(&self) -> Result<String> {
+        self.ask("#{pane_title}")
+    }
+
     fn ask(&self, format: &str) -> Result<String> {
         Ok(self.tmux(&["display-message", "-p", format])?.stdout.trim().to_owned())
     }

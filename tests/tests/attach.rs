@@ -172,25 +172,35 @@ fn a_line_shows_the_state() {
 }
 
 /// Once a command runs, the terminal is its own, also where its output goes to a file: it may ask a
-/// question on the terminal and wait for the answer.
+/// question on the terminal and wait for the answer. The window's title shows the state meanwhile.
 #[test]
 fn no_line_is_drawn_beside_a_command() {
     let env = or_skip!(gate::live(Link::Session));
     or_skip!(tmux::installed());
     let path = env.targets.get(&program("steady.c")).expect("builds");
     let (ctrace, path) = (env.ctrace.display(), path.display());
-    let asks = format!("{path} 2 & printf 'a word: ' >/dev/tty; read word </dev/tty; wait");
+    let asks = format!("{path} 2 & printf 'a word: ' >/dev/tty; read word </dev/tty; kill \\$!");
     let run = format!("{ctrace} run --follow -f request -- sh -c \"{asks}\"");
-    for (run, shown) in [
-        (format!("{run} >output"), "a word:"),
-        (format!("{ctrace} run -f request -- {path} 2"), "ready"),
+    for (run, shown, ends) in [
+        (format!("{run} >output"), "a word:", true),
+        (format!("{ctrace} run -f request -- {path} 2"), "ready", false),
     ] {
-        let terminal = Terminal::start(&run, 100, 40).expect("starts");
+        let named =
+            format!("printf '\\033]2;mine\\007'; export TERM=tmux-256color; {run}; echo over");
+        let terminal = Terminal::start(&named, 100, 40).expect("starts");
         terminal.shows(&[shown]);
-        // Some five times as long as a line stays.
-        std::thread::sleep(Duration::from_secs(2));
+        look::wait_until("the title shows the calls", || {
+            let title = terminal.title().expect("tmux");
+            title.starts_with("ctrace: ") && title.ends_with(" calls, none lost")
+        })
+        .expect("a title");
         let screen = terminal.screen().expect("tmux");
         assert_eq!(screen.trim().lines().last(), Some(shown), "{screen}");
+        if ends {
+            terminal.press(&["x", "Enter"]).expect("an answer");
+            terminal.shows(&["over"]);
+            assert_eq!(terminal.title().expect("tmux"), "mine");
+        }
     }
 }
 

@@ -317,9 +317,9 @@ impl<'a> Setup<'a> {
         };
         let launched = origin == Origin::Launched;
         let status = Status::new(match output {
-            Output::Live(_) | Output::Calls(_) | Output::Stream(_) => Drawn::Never,
-            _ if launched => Drawn::BeforeStart,
-            _ => Drawn::Always,
+            Output::Live(_) | Output::Calls(_) | Output::Stream(_) => Drawn::Nowhere,
+            _ if launched => Drawn::UntilStart,
+            _ => Drawn::OnScreen,
         });
         let watch = Watch::new(probes.max_slowdown);
         let rounds = Rounds::new(self.pace, watch, &mut kernel);

@@ -2,23 +2,29 @@
 //!
 //! A command that ctrace launches has the same terminal. It may write there at any time, ask a question
 //! on `/dev/tty` and wait for the answer, or draw all over the screen, and ctrace cannot see all of
-//! this. So for `run` and `record -- COMMAND` the line ends before the command begins.
+//! this. So for `run` and `record -- COMMAND` the line moves to the window's title when the command begins.
 
-use crate::ui::{output::live, text::units};
+use crate::ui::{
+    output::{live, title},
+    text::units,
+};
 use ctrace_core::{engine::Counters, units::Nanos};
 use std::time::{Duration, Instant};
 
 /// The time between two drawings.
 const PAUSE: Duration = Duration::from_millis(400);
+/// The time between two titles, which some windows redraw slowly.
+const PAUSE_OF_TITLE: Duration = Duration::from_secs(1);
 
-/// The stretch of a trace in which the line is drawn.
+/// The place of the live line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Drawn {
     /// The terminal belongs to something else.
-    Never,
-    /// Until the command begins, which may use the terminal.
-    BeforeStart,
-    Always,
+    Nowhere,
+    /// On the screen until the command begins, which may use that; then in the title.
+    UntilStart,
+    InTitle,
+    OnScreen,
 }
 
 /// The live line of a session.
@@ -36,16 +42,16 @@ impl Status {
 
     /// Says that probes are being placed, which can take seconds.
     pub(crate) fn begin(&self) {
-        if self.drawn != Drawn::Never {
+        if self.drawn != Drawn::Nowhere {
             live::show("placing probes…");
         }
     }
 
     /// Leaves the terminal to the command, which begins now.
     pub(crate) fn make_way(&mut self) {
-        if self.drawn == Drawn::BeforeStart {
+        if self.drawn == Drawn::UntilStart {
             live::without(|| ());
-            self.drawn = Drawn::Never;
+            (self.drawn, self.last) = (Drawn::InTitle, None);
         }
     }
 
@@ -61,17 +67,24 @@ impl Status {
         lost: u64,
         written: Option<u64>,
     ) {
-        if self.drawn != Drawn::Never && self.last.is_none_or(|last| last.elapsed() >= PAUSE) {
-            self.last = Some(Instant::now());
-            live::show(&text(elapsed, self.limit, counters.calls, lost, written));
+        let pause = if self.drawn == Drawn::InTitle { PAUSE_OF_TITLE } else { PAUSE };
+        if self.drawn == Drawn::Nowhere || self.last.is_some_and(|last| last.elapsed() < pause) {
+            return;
+        }
+        self.last = Some(Instant::now());
+        let state = text(elapsed, self.limit, counters.calls, lost, written);
+        match self.drawn {
+            Drawn::InTitle => title::show(&format!("ctrace: {state}")),
+            _ => live::show(&format!("{state} (Ctrl-C ends)")),
         }
     }
 }
 
 impl Drop for Status {
     fn drop(&mut self) {
-        if self.drawn != Drawn::Never {
+        if self.drawn != Drawn::Nowhere {
             live::without(|| ());
+            title::put_back();
         }
     }
 }
@@ -94,7 +107,7 @@ fn text(
     };
     let written = written.map(|bytes| format!(", {}", units::bytes(bytes)));
     format!(
-        "{}{}, {calls}, {lost}{} (Ctrl-C ends)",
+        "{}{}, {calls}, {lost}{}",
         time(elapsed),
         limit.unwrap_or_default(),
         written.unwrap_or_default()
@@ -123,11 +136,11 @@ mod tests {
         let ten = Some(Duration::from_secs(10));
         assert_eq!(
             text(seconds(3.21), ten, 1_234_567, 0, None),
-            "3.2 s of 10 s, 1.23 M calls, none lost (Ctrl-C ends)"
+            "3.2 s of 10 s, 1.23 M calls, none lost"
         );
         assert_eq!(
             text(seconds(700.5), None, 1, 1_340, Some(3 << 20)),
-            "11 min 40 s, 1 call, 1,340 events lost, 3.0 MiB (Ctrl-C ends)"
+            "11 min 40 s, 1 call, 1,340 events lost, 3.0 MiB"
         );
     }
 }

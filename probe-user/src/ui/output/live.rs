@@ -7,7 +7,7 @@
 use crate::ui::output::{style::Style, terminal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::{
-    io::Write,
+    io::{Stderr, Write},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -24,14 +24,19 @@ pub(crate) fn show(text: &str) {
         return;
     };
     let mut is_shown = lock();
-    let mut ready = [PollFd::new(&stderr, PollFlags::OUT)];
+    *is_shown |= write_if_taken(&stderr, &line(text, width));
+}
+
+/// Writes to the terminal if it takes it at once, and returns whether it does.
+pub(super) fn write_if_taken(stderr: &Stderr, text: &str) -> bool {
+    let mut ready = [PollFd::new(stderr, PollFlags::OUT)];
     let takes = poll(&mut ready, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
-    if takes != Ok(1) || !ready[0].revents().contains(PollFlags::OUT) {
-        return;
+    let takes = takes == Ok(1) && ready[0].revents().contains(PollFlags::OUT);
+    if takes {
+        // Nobody needs to read it.
+        let _ = stderr.lock().write_all(text.as_bytes());
     }
-    // Nobody needs to read it.
-    let _ = stderr.lock().write_all(line(text, width).as_bytes());
-    *is_shown = true;
+    takes
 }
 
 /// Erases the line, and keeps it away during a write to the terminal.

@@ -7,4 +7,5 @@ pub(crate) mod log;
 pub(crate) mod pager;
 pub(crate) mod style;
 pub(crate) mod terminal;
+pub(crate) mod title;
 pub(crate) mod wall;
