@@ -194,6 +194,8 @@ const OCTAVE: usize = 1 << SUB_BITS;
 const BLOCKS: usize = 2048;
 /// The same for counters of many durations: 16 MiB.
 const MANY_BLOCKS: usize = 8192;
+/// The number of durations that wait to be counted together.
+const WAITING: usize = 2048;
 /// Where buckets are so many times fewer than those that they are added to, each is looked up.
 const FEW: usize = 16;
 
@@ -207,8 +209,13 @@ struct Block {
 
 /// Counts durations of many histograms at once, in dense arrays for the few octaves in use. It is
 /// reused, because allocating its blocks anew would cost more than the few counts in them.
+///
+/// The counts of many histograms are in no cache. Durations wait and are counted together, in a loop in which
+/// nothing else happens: then the processor fetches the next counts while it waits for one.
 #[derive(Debug)]
 pub(crate) struct HistogramCounter {
+    /// Durations that are to be counted, each with the index of its histogram.
+    waiting: Vec<(u32, u64)>,
     /// The number of blocks that it may have.
     most: usize,
     /// The number of the block of each histogram and octave, from 1; 0 for none.
@@ -221,7 +228,13 @@ pub(crate) struct HistogramCounter {
 
 impl Default for HistogramCounter {
     fn default() -> Self {
-        Self { most: BLOCKS, numbers: Vec::new(), blocks: Vec::new(), places: Vec::new() }
+        Self {
+            waiting: Vec::new(),
+            most: BLOCKS,
+            numbers: Vec::new(),
+            blocks: Vec::new(),
+            places: Vec::new(),
+        }
     }
 }
 
@@ -246,23 +259,32 @@ impl HistogramCounter {
     /// Counts one duration; it is in the histograms after a [`Self::flush`].
     #[inline]
     pub(crate) fn add(&mut self, histograms: &mut [Histogram], histogram: usize, duration: u64) {
-        let bucket = bucket_of(duration);
-        let place = histogram * OCTAVES + (bucket >> SUB_BITS);
-        let number = match self.numbers.get(place) {
-            Some(&number) if number > 0 => number,
-            _ => self.open(histograms, place),
-        };
-        let block = &mut self.blocks[number as usize - 1];
-        let bucket = bucket % OCTAVE;
-        block.counts[bucket] += 1;
-        block.used[bucket / 64] |= 1 << (bucket % 64);
+        if self.waiting.len() == WAITING {
+            self.count_waiting(histograms);
+        }
+        self.waiting.push((histogram as u32, duration));
+    }
+
+    #[inline(never)]
+    fn count_waiting(&mut self, histograms: &mut [Histogram]) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for (histogram, duration) in waiting.drain(..) {
+            let bucket = bucket_of(duration);
+            let place = histogram as usize * OCTAVES + (bucket >> SUB_BITS);
+            let number = match self.numbers.get(place) {
+                Some(&number) if number > 0 => number,
+                _ => self.open(histograms, place),
+            };
+            self.blocks[number as usize - 1].add(bucket % OCTAVE);
+        }
+        self.waiting = waiting;
     }
 
     #[cold]
     fn open(&mut self, histograms: &mut [Histogram], place: usize) -> u32 {
         self.numbers.resize(histograms.len() * OCTAVES, 0);
         if self.places.len() == self.most {
-            self.flush(histograms);
+            self.empty(histograms);
         }
         self.places.push(place);
         if self.blocks.len() < self.places.len() {
@@ -274,6 +296,12 @@ impl HistogramCounter {
 
     /// Moves all counts to the histograms.
     pub(crate) fn flush(&mut self, histograms: &mut [Histogram]) {
+        self.count_waiting(histograms);
+        self.empty(histograms);
+    }
+
+    /// Moves the counts of all blocks to the histograms.
+    fn empty(&mut self, histograms: &mut [Histogram]) {
         self.places.sort_unstable();
         for places in self.places.chunk_by(|a, b| a / OCTAVES == b / OCTAVES) {
             let mut used = Vec::new();
@@ -288,6 +316,16 @@ impl HistogramCounter {
 }
 
 impl Block {
+    /// The first count of a bucket alone looks at what tells which are used.
+    #[inline]
+    fn add(&mut self, bucket: usize) {
+        let count = &mut self.counts[bucket];
+        if *count == 0 {
+            self.used[bucket / 64] |= 1 << (bucket % 64);
+        }
+        *count += 1;
+    }
+
     /// Appends its counts to those of lower buckets; `first` is its first bucket.
     fn take(&mut self, first: usize, counts: &mut Vec<u64>) {
         for (word, used) in self.used.iter_mut().enumerate() {
