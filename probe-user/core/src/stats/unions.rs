@@ -9,7 +9,7 @@
 use crate::calls::paths::{Node, ROOT};
 use crate::calls::spool::{Backward, Call};
 use crate::stats::events::{EventCovers, EventUnions};
-use crate::stats::merge::{Frontier, Head};
+use crate::stats::merge::Tournament;
 use crate::stats::rank::Keep;
 
 /// A union of intervals that arrive by descending end.
@@ -291,7 +291,6 @@ fn walk_all<const EVENTS: bool>(
     threads: Vec<ThreadCalls<impl Iterator<Item = Call>>>,
     covers: &mut Covers,
 ) {
-    let mut frontier = Frontier::default();
     let mut walks = threads
         .into_iter()
         .map(|thread| {
@@ -310,22 +309,10 @@ fn walk_all<const EVENTS: bool>(
             walk
         })
         .collect::<Vec<_>>();
-    for (source, walk) in walks.iter().enumerate() {
-        if let Some(key) = walk.key() {
-            frontier.push(Head { key, source });
-        }
-    }
-    let mut next = frontier.pop();
-    while let Some(Head { source, .. }) = next {
+    let mut tournament = Tournament::new(walks.iter().map(Walk::key));
+    while let Some(source) = tournament.first() {
         let walk = &mut walks[source];
-        let rival = frontier.peek();
-        let bound = rival.map_or(0, |rival| rival.key);
-        next = loop {
-            walk.step::<EVENTS>(covers);
-            let Some(key) = walk.key() else { break frontier.pop() };
-            if key <= bound && rival.is_some() {
-                break Some(frontier.exchange(Head { key, source }));
-            }
-        };
+        walk.step::<EVENTS>(covers);
+        tournament.advance(walk.key());
     }
 }
