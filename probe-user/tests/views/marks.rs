@@ -195,15 +195,16 @@ fn an_uncertain_time_says_so() {
     row.probes.as_mut().expect("a cost").total_ns = Nanos(840 * row.calls);
     let text = sound(&report, &ViewOptions::default(), &WIDE);
     let row = text.lines().find(|line| line.starts_with("tiny")).expect("a row");
-    // At least 420 of 882 ns are its own probes; 840 of 1,350 may be wrong by 220.
-    assert!(row.contains(" <462 ns ") && row.contains(" ~510 ns "), "{row}");
+    // At least 420 of 882 and of 1,350 ns are its own probes. So they may be nearly all of the total, and then
+    // a long call may be long because of what came while they ran.
+    assert!(row.contains(" <462 ns ") && row.contains(" <930 ns "), "{row}");
     assert!(text.contains("<: at most that: nearly all of it may be the cost of probes"), "{text}");
     assert!(text.contains("~: may be off by up to half"), "{text}");
-    // A median of at most 830 ns is not told beside a higher percentile of 510 ns, or 220 more.
+    // A median has a bound of its own below that.
     report.functions[5].durations.p50_ns = Some(Nanos(1_250));
     let text = sound(&report, &ViewOptions::default(), &WIDE);
     let row = text.lines().find(|line| line.starts_with("tiny")).expect("a row");
-    assert!(row.contains(" <730 ns ") && row.contains(" ~510 ns "), "{row}");
+    assert!(row.contains(" <830 ns ") && row.contains(" <930 ns "), "{row}");
     let raw = ViewOptions { raw: true, ..ViewOptions::default() };
     let text = sound(&report, &raw, &WIDE);
     assert!(!text.contains('<') && !text.contains('~'), "{text}");

@@ -43,7 +43,7 @@ impl Engine {
             let ExitChange { at, functions, ends_open } = change;
             self.order.release(at.0, &mut self.tracker);
             if ends_open {
-                self.forsake(&functions.iter().map(|new| new.function).collect());
+                self.forsake(&functions.iter().map(|new| new.function).collect(), at);
                 self.tracker.given_up = at.0;
             }
             self.tracker.set_exits(functions);

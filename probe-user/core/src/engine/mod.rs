@@ -358,11 +358,11 @@ impl Engine {
         self.tracker.period.decode_errors += self.markers.take_malformed();
     }
 
-    /// Ends the open calls of these functions as untimed, because their probes were removed and
+    /// Ends the open calls of these functions as untimed, because their probes were removed from `at` on and
     /// their ends cannot be seen. Earlier events must have been [advanced](Self::advance) over.
-    pub fn forsake(&mut self, functions: &HashSet<FuncId>) {
+    pub fn forsake(&mut self, functions: &HashSet<FuncId>, at: Nanos) {
         let Tracker { threads, ledger, .. } = &mut self.tracker;
-        threads.forsake(functions, ledger);
+        threads.forsake(functions, at.0, ledger);
     }
 
     /// Returns true if a process runs a new program, among the changes to be

@@ -301,10 +301,10 @@ impl Threads {
         self.slots.iter_mut().flatten()
     }
 
-    /// Ends the open calls of these functions: their ends will not be seen.
-    pub(crate) fn forsake(&mut self, functions: &HashSet<FuncId>, ledger: &mut Ledger) {
+    /// Ends the open calls of these functions: their ends are not seen from `at` on.
+    pub(crate) fn forsake(&mut self, functions: &HashSet<FuncId>, at: u64, ledger: &mut Ledger) {
         for thread in self.iter_mut() {
-            thread.stacks.forsake(functions, ledger);
+            thread.stacks.forsake(functions, at, ledger);
             if thread.beside.is_some_and(|(_, pair)| functions.contains(&pair)) {
                 thread.stacks.owe_nothing();
             }

@@ -7,11 +7,11 @@ use crate::function::FunctionInfo;
 use crate::report::ReportMeta;
 use crate::report::ctrack::{CtrackReport, CtrackRow};
 use crate::report::percentiles::Percentiles;
-use crate::report::probes;
 use crate::report::{
     FunctionHistogram, FunctionReport, HistogramsReport, LossReport, PathReport, PointsReport,
     Report, SCHEMA, SplitReport, ThreadReport,
 };
+use crate::report::{cold, probes};
 use crate::stats::Summary;
 use crate::stats::heat::Heat;
 use crate::stats::histogram::Histogram;
@@ -101,9 +101,11 @@ impl Facts<'_> {
             })
             .collect::<Vec<_>>();
         let (paths, others) = self.paths(meta.extras.path_histograms);
-        probes::fill(&mut functions, &paths, meta.target.processor.unwrap_or_default());
         let odd_waits = self.odd_waits();
         let (threads, more_threads) = self.threads;
+        let doubts = cold::doubts(&paths, &threads, duration);
+        let times = meta.target.processor.unwrap_or_default();
+        probes::fill(&mut functions, &paths, &doubts, times);
         let mut notes = meta.notes;
         notes.extend(odd_waits.into_iter().map(str::to_owned));
         if more_threads > 0 {

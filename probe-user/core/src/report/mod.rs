@@ -6,6 +6,7 @@
 pub(crate) mod assemble;
 mod by_value;
 mod calls;
+mod cold;
 pub mod ctrack;
 mod distribution;
 mod extras;
@@ -410,7 +411,7 @@ pub struct PathReport {
     pub histogram: Option<Distribution>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ThreadReport {
     pub pid: Pid,
     pub tid: Tid,

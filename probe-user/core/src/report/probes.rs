@@ -4,7 +4,7 @@
 //! calls inside it. So the path tree tells how much of a function's times its probes took.
 //!
 //! A measured cost differs from the true one by a tenth or so, that of a single step by half: it
-//! depends on what else the machine does. What is left of a time is told only if it is at least
+//! depends on what else the machine does. Probes that are hit rarely cost more ([`super::cold`]). What is left of a time is told only if it is at least
 //! twice what it may be wrong by.
 //!
 //! Threads that wait for a processor wait longer by what probes take there, be it in other threads. A
@@ -13,7 +13,7 @@
 //! Where return addresses are put back while a call is open, nothing tells how long that takes. The time
 //! in which it happened may be nothing else, so it counts as an error.
 
-use super::{FunctionReport, PathReport, Report};
+use super::{FunctionReport, PathReport, Report, cold};
 use crate::function::ProbeCost;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -146,13 +146,13 @@ struct PathCost {
 }
 
 /// Returns the cost of each path. Parents come before their children in `paths`.
-fn costs_of(functions: &[FunctionReport], paths: &[PathReport]) -> Vec<PathCost> {
+fn costs_of(functions: &[FunctionReport], paths: &[PathReport], doubts: &[u64]) -> Vec<PathCost> {
     // Of the calls inside, until the path itself is looked at.
     let mut costs = vec![PathCost::default(); paths.len()];
     for (at, path) in paths.iter().enumerate().rev() {
         let probes = functions.get(path.function).and_then(|row| row.probes);
         let cost = probes.map_or_else(ProbeCost::default, |probes| probes.cost);
-        let part = |ns: Nanos| CostSum::of(ns, &cost, path.calls);
+        let part = |ns: Nanos| CostSum::of(ns, &cost, path.calls, doubts[at]);
         let [all, own] = [cost.call_ns, cost.inside_ns].map(part);
         let PathCost { total: inside, own_time: outside, usual } = costs[at];
         let usual_of = |own: Nanos| usual.saturating_add(own);
@@ -170,11 +170,16 @@ fn costs_of(functions: &[FunctionReport], paths: &[PathReport]) -> Vec<PathCost>
     costs
 }
 
-/// Fills in the cost of probes of all rows. Parents come before their children in `paths`. `times` are
-/// those of the target.
-pub(super) fn fill(functions: &mut [FunctionReport], paths: &[PathReport], times: ProcessorTimes) {
+/// Fills in the cost of probes of all rows. Parents come before their children in `paths`, whose costs
+/// `doubts` tells of. `times` are those of the target.
+pub(super) fn fill(
+    functions: &mut [FunctionReport],
+    paths: &[PathReport],
+    doubts: &[u64],
+    times: ProcessorTimes,
+) {
     let mut sums = vec![(Nanos::ZERO, 0_u64); functions.len()];
-    for (path, cost) in paths.iter().zip(costs_of(functions, paths)) {
+    for (path, cost) in paths.iter().zip(costs_of(functions, paths, doubts)) {
         if let Some(probes) = functions.get_mut(path.function).and_then(|row| row.probes.as_mut()) {
             let PathCost { total, own_time, usual } = cost;
             probes.total_ns = probes.total_ns.saturating_add(total.ns);
@@ -203,12 +208,13 @@ struct CostSum {
 }
 
 impl CostSum {
-    /// Returns a part of the cost of so many calls.
-    fn of(part: Nanos, cost: &ProbeCost, calls: u64) -> Self {
+    /// Returns a part of the cost of so many calls. It may be higher by that many `percent`.
+    fn of(part: Nanos, cost: &ProbeCost, calls: u64, percent: u64) -> Self {
         let share = u128::from(cost.error().0) * u128::from(part.0);
         let error = share.checked_div(u128::from(cost.call_ns.0)).unwrap_or(0) as u64;
+        let cold = part.0.saturating_mul(percent) / 100;
         let times = |ns: u64| Nanos(ns.saturating_mul(calls));
-        Self { ns: times(part.0), error: times(error) }
+        Self { ns: times(part.0), error: times(error.saturating_add(cold)) }
     }
 
     fn plus(self, other: Self) -> Self {
@@ -277,7 +283,8 @@ impl Report {
             let known = cost.error.saturating_add(times.waited_beside(cost.ns));
             Net::of(time, cost.ns, known.max(Nanos(cost.ns.0 / 10)))
         };
-        let costs = costs_of(&self.functions, &self.paths).into_iter();
+        let doubts = cold::doubts(&self.paths, &self.threads, self.duration_ns);
+        let costs = costs_of(&self.functions, &self.paths, &doubts).into_iter();
         let paths = self.paths.iter().zip(costs).map(|(path, cost)| {
             let row = self.functions.get(path.function)?;
             row.measured_probes()?;
@@ -348,13 +355,24 @@ impl FunctionReport {
 
     /// Returns the 99th percentile less the same.
     pub fn net_p99(&self) -> Option<Net> {
-        let percentile = self.net(self.durations.p99_ns)?.doubting(self.doubt_of(self.timed / 100));
+        let percentile = self.net_of_long(self.durations.p99_ns)?;
+        let percentile = percentile.doubting(self.doubt_of(self.timed / 100));
         Some(percentile.within(self.net_max()))
     }
 
     /// Returns the longest duration less the same.
     pub fn net_max(&self) -> Option<Net> {
-        Some(self.net(self.durations.max_ns)?.doubting(self.doubt_of(0)))
+        Some(self.net_of_long(self.durations.max_ns)?.doubting(self.doubt_of(0)))
+    }
+
+    /// Returns one of the longest durations less the same. Interrupts and other threads come into a call while
+    /// its probes run as well as while it does: if that may be nearly all of the time, long calls may be long
+    /// because of that.
+    fn net_of_long(&self, duration: Option<Nanos>) -> Option<Net> {
+        let net = self.net(duration)?;
+        let probes = self.measured_probes()?;
+        let total = Net::of(self.total_ns, probes.total_ns, probes.total_error());
+        Some(if total.known().is_some() { net } else { net.doubting(net.most) })
     }
 
     /// Returns by how much timed calls may be wrong in which return addresses were put back, if these are

@@ -30,8 +30,8 @@ pub(crate) fn sampled_note(report: &Report, percent: f64) -> Option<String> {
     }
     // Many share a reason: it is said once.
     told.extend(without.into_iter().map(|(reason, list)| match &list[..] {
-        [one] => format!("{one} (no estimate {reason})"),
-        many => format!("{} (each: no estimate {reason})", many.join(", ")),
+        [one] => format!("{one} (no estimate: {reason})"),
+        many => format!("{} (each: no estimate: {reason})", many.join(", ")),
     }));
     if sampled.len() > NAMED {
         told.push(format!("{} more", sampled.len() - NAMED));
@@ -52,9 +52,10 @@ fn estimate(sampled: &SampledReport) -> Result<String, String> {
             Ok(format!("about {calls} ± {error} calls in all"))
         }
         _ if sampled.windows < FEWEST_WINDOWS => {
-            Err(format!("from {}", units::counted(sampled.windows, "window", "windows")))
+            let windows = units::counted(sampled.windows, "window", "windows");
+            Err(format!("{windows} of the {FEWEST_WINDOWS} it needs"))
         }
-        _ => Err("as its windows differ too much, or probes took most of them".to_owned()),
+        _ => Err("its windows differ too much, or probes took most of them".to_owned()),
     }
 }
 
@@ -90,9 +91,9 @@ mod tests {
         let told = note.split_once("Armed: ").expect("the functions").1;
         assert_eq!(
             told,
-            "b 0.82 % (about 7 ± 7 calls in all); a 0.82 %, c 0.82 % (each: no estimate from 0 \
-             windows); d 0.82 % (no estimate as its windows differ too much, or probes took most of \
-             them); e 0.82 % (no estimate from 1 window); 1 more"
+            "b 0.82 % (about 7 ± 7 calls in all); a 0.82 %, c 0.82 % (each: no estimate: 0 \
+             windows of the 4 it needs); d 0.82 % (no estimate: its windows differ too much, or \
+             probes took most of them); e 0.82 % (no estimate: 1 window of the 4 it needs); 1 more"
         );
     }
 }

@@ -80,7 +80,10 @@ fn own_namespace<'a>(program: &str, names: &[&'a str]) -> Option<&'a str> {
             *counts.entry(first).or_default() += 1;
         }
     }
-    let most = counts.iter().max_by_key(|(name, count)| (**name == program, **count));
+    // In Rust, `main` is in the program's own crate, however its file is named.
+    let has_main = |own: &str| names.iter().any(|name| name.strip_prefix(own) == Some("::main"));
+    let most =
+        counts.iter().max_by_key(|(name, count)| (**name == program, has_main(name), **count));
     most.map(|(name, _)| *name)
 }
 
@@ -95,6 +98,7 @@ mod tests {
         assert_eq!(own_namespace("log", &names), Some("log"));
         let rust = ["<str>::len", "gimli::read", "gimli::parse", "my_tool::main", "core::fmt"];
         assert_eq!(own_namespace("my-tool", &rust), Some("my_tool"));
+        assert_eq!(own_namespace("my-tool-2", &rust), Some("my_tool"));
         assert_eq!(own_namespace("redis", &["call", "std::sort", "operator new"]), None);
     }
 }

@@ -161,11 +161,11 @@ impl LinkGroup {
         self.leaving = Some((at, leaving));
     }
 
-    /// Returns true if its open calls may have no end: its probes go, each when the kernel lets go of it, and
-    /// a way out may go before the entry. The events before `settled` are known. The last time is when
-    /// they are gone, and all that they saw is known.
-    pub(crate) fn loses_ends(&mut self, settled: Nanos) -> bool {
-        let Some((since, leaving)) = self.leaving.take() else { return false };
+    /// Returns since when its open calls may have no end, if so: its probes go, each when the kernel lets go of
+    /// it, and a way out may go before the entry. The events before `settled` are known. The last time is
+    /// when they are gone, and all that they saw is known.
+    pub(crate) fn loses_ends(&mut self, settled: Nanos) -> Option<Nanos> {
+        let (since, leaving) = self.leaving.take()?;
         let leaving = match leaving {
             Leaving::Closing(closing) if closing.is_finished() => {
                 Leaving::Gone(closing.join().unwrap_or_else(|_| bpf::now()))
@@ -174,7 +174,7 @@ impl LinkGroup {
         };
         let is_over = matches!(leaving, Leaving::Gone(at) if at <= settled);
         self.leaving = (!is_over).then_some((since, leaving));
-        since <= settled
+        (since <= settled).then_some(since)
     }
 
     /// Gives up the return probes, and hands over those that are in place.
@@ -259,18 +259,19 @@ mod tests {
     #[test]
     fn ends_are_lost_until_all_that_the_probes_saw_is_known() {
         let mut group = LinkGroup::without_sites(vec![FuncId(3)]);
-        assert!(!group.loses_ends(Nanos(10)));
+        assert_eq!(group.loses_ends(Nanos(10)), None);
         let (go, gone) = channel();
         let closing = std::thread::spawn(move || gone.recv().expect("a time"));
         group.leaving = Some((Nanos(20), Leaving::Closing(closing)));
-        assert!(!group.loses_ends(Nanos(19)), "their ends may be seen");
-        assert!(group.loses_ends(Nanos(20)) && group.loses_ends(Nanos(5_000)));
+        assert_eq!(group.loses_ends(Nanos(19)), None, "their ends may be seen");
+        let since = Some(Nanos(20));
+        assert_eq!([20, 5_000].map(|at| group.loses_ends(Nanos(at))), [since, since]);
         go.send(Nanos(5_100)).expect("it waits");
         while !matches!(group.leaving, Some((_, Leaving::Gone(_)))) {
-            assert!(group.loses_ends(Nanos(5_099)));
+            assert_eq!(group.loses_ends(Nanos(5_099)), since);
         }
-        assert!(group.loses_ends(Nanos(5_100)), "the last calls");
-        assert!(!group.loses_ends(Nanos(5_200)));
+        assert_eq!(group.loses_ends(Nanos(5_100)), since, "the last calls");
+        assert_eq!(group.loses_ends(Nanos(5_200)), None);
     }
 
     #[test]

@@ -161,6 +161,7 @@ impl<'a> Setup<'a> {
             match plan.refused.as_slice() {
                 [] if awaits_programs => {}
                 [] => bail!("nothing is left to trace: every match was excluded"),
+                [only] => bail!("{} cannot be traced: {}", only.name, only.why),
                 [first, rest @ ..] => bail!(
                     "none of the {} selected functions can be traced; {}: {}; `ctrace list -v` \
                      tells about each",

@@ -41,16 +41,17 @@ pub(crate) fn cell(net: Option<Net>) -> Cell {
     }
 }
 
-/// Returns what the table's rows are ordered by, and how long their bars are: what it is at most if
-/// that is all that is known.
+/// Returns what the table's rows are ordered by, and how long their bars are: what is left without the usual cost
+/// of probes, also where no more is told than the most that it can be. Functions that do little would lead
+/// otherwise.
 pub(crate) fn own(row: &FunctionReport) -> Nanos {
-    row.net_self().map_or(row.self_ns, |net| net.known().unwrap_or(net.most))
+    row.net_self().map_or(row.self_ns, |net| net.ns)
 }
 
 /// Returns the same of the time with a processor.
 pub(crate) fn running(row: &FunctionReport) -> Nanos {
     let seen = row.split.running_ns.unwrap_or_default();
-    row.net_running().map_or(seen, |net| net.known().unwrap_or(net.most))
+    row.net_running().map_or(seen, |net| net.ns)
 }
 
 /// Says what else may be in times of these rows.

@@ -19,9 +19,11 @@ impl Stacks {
         self.give_up_jumps();
     }
 
-    /// Ends the open calls of these functions, and the calls inside them: their ends will not be
-    /// seen.
-    pub(crate) fn forsake(&mut self, functions: &HashSet<FuncId>, ledger: &mut Ledger) {
+    /// Ends the open calls of these functions, and the calls inside them: their ends are not seen from `at`
+    /// on. What comes later may be no part of them.
+    pub(crate) fn forsake(&mut self, functions: &HashSet<FuncId>, at: u64, ledger: &mut Ledger) {
+        let last = self.last;
+        self.last = last.min(at);
         for stack in 0..self.stacks.len() {
             let frames = &self.stacks[stack].frames;
             let first = frames.iter().position(|frame| functions.contains(&frame.func));
@@ -30,6 +32,7 @@ impl Stacks {
                 self.end_top(stack, ledger, self.last, false);
             }
         }
+        self.last = last;
         self.give_up_jumps();
     }
 

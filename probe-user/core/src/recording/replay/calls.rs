@@ -53,7 +53,7 @@ pub(crate) fn reports(
                     start_ns: Nanos(row.sum.start),
                     total_ns: Nanos(row.sum.total),
                     self_ns: Nanos(own),
-                    max_ns: Nanos(row.sum.max),
+                    max_ns: Nanos(row.sum.max()),
                 })
                 .collect(),
         }

@@ -31,13 +31,14 @@ impl PlacedCall {
 }
 
 /// The sum of calls of one path inside a call. It is no `Tally`, because a row of such calls has when
-/// the first began, and its longest call may be untimed.
+/// the first began, and its longest call is an untimed one if all are.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InnerSum {
     pub(crate) calls: u64,
     pub(crate) start: u64,
     pub(crate) total: u64,
-    pub(crate) max: u64,
+    /// Timed or not, and the duration of the longest: a timed call counts as longer than any other.
+    longest: (bool, u64),
 }
 
 #[derive(Debug, Default)]
@@ -53,11 +54,16 @@ impl InnerSum {
         self.start = if self.calls == 0 { other.start } else { self.start.min(other.start) };
         self.calls += other.calls;
         self.total = self.total.saturating_add(other.total);
-        self.max = self.max.max(other.max);
+        self.longest = self.longest.max(other.longest);
     }
 
     pub(crate) fn of(call: &Call) -> Self {
-        Self { calls: 1, start: call.start, total: call.duration, max: call.duration }
+        let longest = (call.timed, call.duration);
+        Self { calls: 1, start: call.start, total: call.duration, longest }
+    }
+
+    pub(crate) fn max(&self) -> u64 {
+        self.longest.1
     }
 }
 
@@ -171,7 +177,8 @@ mod tests {
     use super::*;
 
     fn kept(node: u32, start: u64, duration: u64) -> PlacedCall {
-        PlacedCall::new(Call { start, duration, node, timed: true }, node, 0, start as usize)
+        let timed = duration != 8;
+        PlacedCall::new(Call { start, duration, node, timed }, node, 0, start as usize)
     }
 
     #[test]
@@ -188,8 +195,8 @@ mod tests {
                 assert_eq!(all.sums.is_some(), room < 4);
                 let sums = all.sums().iter();
                 let sums: Vec<_> =
-                    sums.map(|(node, s)| (*node, s.calls, s.start, s.total, s.max)).collect();
-                assert_eq!(sums, [(1, 2, 10, 13, 8), (2, 2, 12, 4, 3)]);
+                    sums.map(|(node, s)| (*node, s.calls, s.start, s.total, s.max())).collect();
+                assert_eq!(sums, [(1, 2, 10, 13, 5), (2, 2, 12, 4, 3)]);
                 assert!(all.each.is_empty());
             }
         }

@@ -262,8 +262,8 @@ impl Budgeted {
     /// last otherwise until the kernel has let go of all of these.
     fn forsake(&mut self, scene: &mut Scene<'_>) {
         for group in &mut self.groups {
-            if group.loses_ends(scene.settled) {
-                scene.forsake(group.functions.iter().copied());
+            if let Some(since) = group.loses_ends(scene.settled) {
+                scene.forsake(group.functions.iter().copied(), since);
             }
         }
     }

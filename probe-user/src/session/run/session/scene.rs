@@ -80,14 +80,14 @@ impl Scene<'_> {
         }
     }
 
-    /// Tells the engine that calls under way of disarmed functions have no end.
-    pub(super) fn forsake(&mut self, functions: impl Iterator<Item = FuncId>) {
+    /// Tells the engine that calls under way of functions that were disarmed from `at` on have no end.
+    pub(super) fn forsake(&mut self, functions: impl Iterator<Item = FuncId>, at: Nanos) {
         // Scopes that are switched off still deliver the exits of calls under way.
         let is_scope = |id: &FuncId| self.engine.kind(*id) == Some(FunctionKind::Marker);
         let unseen: HashSet<FuncId> = functions.filter(|id| !is_scope(id)).collect();
         if let Some(counts) = self.kernel.counts() {
             counts.forsake(unseen.iter().copied(), bpf::now());
         }
-        self.engine.forsake(&unseen);
+        self.engine.forsake(&unseen, at);
     }
 }
