@@ -1,6 +1,7 @@
 //! The terminal: taken over by the screen, and restored however it ends.
 
 use crate::top::{held::Held, run::ScreenEvent, view::Drawn};
+use crate::ui::{output::terminal, text::ascii};
 use anyhow::{Context, bail};
 use ratatui::{
     Terminal,
@@ -40,6 +41,8 @@ static IS_UP: AtomicBool = AtomicBool::new(false);
 
 pub(super) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
+    /// True if it shows ASCII only.
+    ascii: bool,
     /// Dropped last, so that the held lines appear below the screen.
     _held: Held,
 }
@@ -57,7 +60,8 @@ impl Screen {
         })();
         let terminal = opened.inspect_err(|_| leave()).context("cannot take the terminal")?;
         listen(events)?;
-        Ok(Self { terminal, _held: held })
+        let ascii = terminal::detect(io::stdout()).ascii;
+        Ok(Self { terminal, ascii, _held: held })
     }
 
     pub(super) fn size(&self) -> (usize, usize) {
@@ -70,7 +74,12 @@ impl Screen {
             // Another thread has panicked, and its message is being written.
             return Ok(());
         }
-        let text = Text::from(drawn.lines);
+        let mut lines = drawn.lines;
+        if self.ascii {
+            let spans = lines.iter_mut().flat_map(|line| &mut line.spans);
+            spans.for_each(|span| span.content = ascii::plain(&span.content).into());
+        }
+        let text = Text::from(lines);
         let drawn = self.terminal.draw(|frame| frame.render_widget(text, frame.area()));
         drawn.map(drop).context("cannot write to the terminal")
     }

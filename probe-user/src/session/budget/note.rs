@@ -7,6 +7,20 @@ use ctrace_core::report::{FunctionReport, Report, SampledReport};
 /// The number of functions that the note names.
 const NAMED: usize = 5;
 
+/// The words in front of the budget's percentage.
+const BEGIN: &str = "to keep within the budget of ";
+
+/// Makes the note of a report anew, if it has one: that of a sum of intervals is of the last one.
+pub(crate) fn renew_note(report: &mut Report) {
+    let percent = |note: &String| note.strip_prefix(BEGIN)?.split_once(" %")?.0.parse().ok();
+    let found = report.notes.iter().enumerate().find_map(|(at, note)| Some((at, percent(note)?)));
+    if let Some((at, percent)) = found
+        && let Some(note) = sampled_note(report, percent)
+    {
+        report.notes[at] = note;
+    }
+}
+
 /// Returns a note for tables on functions that were armed for a part of the time.
 pub(crate) fn sampled_note(report: &Report, percent: f64) -> Option<String> {
     let mut sampled: Vec<(&FunctionReport, SampledReport)> =
@@ -37,7 +51,7 @@ pub(crate) fn sampled_note(report: &Report, percent: f64) -> Option<String> {
         told.push(format!("{} more", sampled.len() - NAMED));
     }
     Some(format!(
-        "to keep within the budget of {percent} % of the target's CPU time, these functions were \
+        "{BEGIN}{percent} % of the target's CPU time, these functions were \
          armed for a part of the time. Their rows show that part; the rest of their time is in the \
          self time of their callers. Armed: {}",
         told.join("; ")
@@ -87,7 +101,11 @@ mod tests {
             report.functions[at].calls = 10 - at as u64;
             report.functions[at].sampled = Some(sampled(windows, calls));
         }
-        let note = sampled_note(&report, 1.0).expect("a note");
+        let of_interval = sampled_note(&report, 1.5).expect("a note");
+        report.notes = vec!["another".into(), of_interval.replace("0.82", "0.41")];
+        renew_note(&mut report);
+        let [other, note] = &report.notes[..] else { panic!("two notes") };
+        assert!(other == "another" && note.contains("the budget of 1.5 %"), "{note}");
         let told = note.split_once("Armed: ").expect("the functions").1;
         assert_eq!(
             told,

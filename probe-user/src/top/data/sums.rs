@@ -5,6 +5,7 @@
 //! with buckets of an eighth of an octave, and are marked as approximate. These are the histograms of
 //! reports ([`ctrace_core::report::Distribution`]), because a daemon sends no others.
 
+use crate::session::budget::note::renew_note;
 use crate::top::data::{
     catalogue::RowId,
     figures::{Figures, FromHistograms},
@@ -66,6 +67,7 @@ impl Sums {
         };
         self.figures.cost = self.figures.cost.saturating_add(interval.cost);
         self.add_functions(interval);
+        renew_note(&mut self.figures.report);
         self.add_histograms(interval);
         self.add_paths(interval);
         self.add_threads(&new.threads);

@@ -4,7 +4,7 @@
 use unicode_width::UnicodeWidthChar as _;
 
 /// Our own characters, and their likeness.
-const LIKE: [(&str, char); 15] = [
+const LIKE: [(&str, char); 17] = [
     ("─▁▂", '-'),
     ("│├└╎", '|'),
     ("┼▒", '+'),
@@ -17,7 +17,9 @@ const LIKE: [(&str, char); 15] = [
     ("–", '-'),
     ("µ", 'u'),
     ("×", 'x'),
-    ("→", '>'),
+    ("→›", '>'),
+    ("▼↓", 'v'),
+    ("▲↑", '^'),
     ("←◂", '<'),
     ("±", '~'),
 ];
