@@ -13,10 +13,7 @@ use ctrace_core::{
     report::By,
     units::Nanos,
 };
-use std::{
-    ops::Range,
-    path::{Path, PathBuf},
-};
+use std::{ops::Range, path::PathBuf};
 
 /// The help of `--time`, which a comparison takes twice.
 const TIMES: &str = "Only calls that ended in this time since the start, such as 10s..20s, ..5s or 1m.. \
@@ -78,10 +75,6 @@ impl DiffArgs {
             ([old, new], []) | ([], [old, new]) => (vec![old.clone()], vec![new.clone()]),
             ([old], []) if !self.more_new.is_empty() => (vec![old.clone()], Vec::new()),
             ([old], []) if has_two_times => (vec![old.clone()], vec![old.clone()]),
-            ([_], []) if !Path::new(RECORDING).exists() => bail!(
-                "which recording is the new one? Name it, too: ctrace diff OLD NEW (else it is \
-                 ./{RECORDING}, which is not there)"
-            ),
             ([old], []) => (vec![old.clone()], vec![RECORDING.into()]),
             ([_, ..], [_, ..]) => (before.to_vec(), after.to_vec()),
             (files, []) | ([], files) => bail!(

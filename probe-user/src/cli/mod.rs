@@ -23,7 +23,7 @@ pub(crate) use fleet::{
 };
 pub(crate) use internal::{ExecArgs, HealArgs, Internal, InternalCommand};
 pub(crate) use log::LogArgs;
-use options::RECORDING;
+pub(crate) use options::RECORDING;
 pub(crate) use options::{
     ChosenUserArgs, FilterArgs, LensArgs, LinkArg, MostArgs, OnFullArg, OutputArgs, ProbeArgs,
     ProgramSelectArgs, QueryArgs, RecordingArgs, ReportFormat, ReturnsArg, SelectArgs, UserArgs,

@@ -194,7 +194,7 @@ pub(crate) struct ChosenUserArgs {
 }
 
 /// The recording that `record` writes, and the others read, where none is named.
-pub(super) const RECORDING: &str = "trace.ctrace";
+pub(crate) const RECORDING: &str = "trace.ctrace";
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The recording")]

@@ -1,6 +1,9 @@
 //! Opens recordings: one file, or several that `record --rotate` made of one.
 
-use crate::{cli::LensArgs, ui};
+use crate::{
+    cli::{LensArgs, RECORDING},
+    ui,
+};
 use ctrace_core::recording::{RecordError, Recording};
 use std::{fs::File, io::ErrorKind, path::Path};
 
@@ -25,6 +28,9 @@ pub(super) fn open_file(path: &Path) -> anyhow::Result<File> {
         let hint = match error.kind() {
             ErrorKind::NotFound if path.as_os_str().as_encoded_bytes().starts_with(b"-") => {
                 " (behind `--` there are files only: options go before it)"
+            }
+            ErrorKind::NotFound if path == Path::new(RECORDING) => {
+                " (the default where no other file is named; `ctrace record` writes it)"
             }
             ErrorKind::NotFound => " (`ctrace record` writes recordings)",
             _ => "",
