@@ -269,7 +269,8 @@ fn a_library_that_comes_later_is_awaited() {
         let trace = trace.args(options.iter().copied());
         trace.program(&path, [library, "50"]).finish().expect("runs")
     };
-    let refused = traced(&[], library).expect_code(125).expect("it is not there").finished.stderr;
+    let nowhere = "/nowhere/libplug.so";
+    let refused = traced(&[], nowhere).expect_code(125).expect("it is not there").finished.stderr;
     assert!(refused.contains("--wait awaits libraries"), "{refused}");
     let waited = traced(&["--wait"], library).expect_code(0).expect("traces");
     let told = "because of --wait, the libraries that it loads";
@@ -278,7 +279,7 @@ fn a_library_that_comes_later_is_awaited() {
     for name in ["plug_work", "plug_inner"] {
         assert_eq!(report.expect(name).expect("seen").calls(), 50, "{name}");
     }
-    let never = traced(&["--wait"], "/nowhere/libplug.so").expect_code(125).expect("ends");
+    let never = traced(&["--wait"], nowhere).expect_code(125).expect("ends");
     assert!(never.finished.stderr.contains("nothing was traced"), "{}", never.finished.stderr);
 }
 

@@ -68,7 +68,7 @@ fn an_order_by_waits_needs_waits() {
         [text(&without), text(&with_waits())].map(|text| text.contains("No waits are known"))
     };
     assert_eq!(told("blocked"), [true, false]);
-    assert_eq!(told("running_ns"), [true, false]);
+    assert_eq!(told("running"), [true, false]);
     assert_eq!(told("total"), [false, false]);
 }
 

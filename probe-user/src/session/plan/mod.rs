@@ -114,6 +114,8 @@ pub struct Planner {
     /// Names what SELECT asks for and the first one lacks.
     awaited: Option<String>,
     naming: Naming,
+    /// True if the first plan had to do without return probes: then no later one has any.
+    is_without_returns: bool,
     /// True if probes of functions come and go together, so that a call may be seen behind a jump.
     follows_tail_calls: bool,
     /// True if programs are to have the tables that they ask for.
@@ -136,6 +138,7 @@ impl Planner {
             awaits: None,
             awaited: None,
             naming: Naming::default(),
+            is_without_returns: false,
             follows_tail_calls: false,
             answers: false,
         }
@@ -204,6 +207,7 @@ impl Planner {
     /// Makes the plan for a whole target.
     pub fn plan(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
         let objects = self.open(mapped)?;
+        self.is_without_returns = !self.allows_return_probes();
         if self.selector.is_empty() {
             let scopes = objects.iter().any(|object| !object.markers().scopes.is_empty());
             if !scopes && self.awaits.is_none() {
@@ -290,7 +294,8 @@ impl Planner {
     }
 
     fn may_need_guards(&self) -> bool {
-        self.returns != Returns::RetSites && self.selector.asks_for_functions()
+        let may_return = self.returns != Returns::RetSites && !self.is_without_returns;
+        may_return && self.selector.asks_for_functions()
     }
 
     /// Returns the objects that stand against guards, and against return probes, each with the
