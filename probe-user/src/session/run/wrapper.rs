@@ -8,6 +8,12 @@ use std::path::Path;
 const MOST_WORDS: usize = 16;
 /// Programs whose arguments are no words.
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "fish"];
+/// Programs that start the one which their arguments name. An argument of others may be anything, such as `test`.
+const STARTERS: [&str; 20] = [
+    "chroot", "chrt", "doas", "env", "ionice", "nice", "nohup", "numactl", "prlimit", "runuser",
+    "setarch", "setpriv", "setsid", "stdbuf", "sudo", "taskset", "time", "timeout", "unshare",
+    "xargs",
+];
 
 /// Says that what the command starts is traced, too, if that is what is meant.
 pub(super) fn starts_others(error: &anyhow::Error, program: &Program<'_>) -> Option<String> {
@@ -25,7 +31,9 @@ fn starter(program: &Program<'_>) -> Option<String> {
     if SHELLS.iter().any(|shell| name == *shell) {
         return Some(format!("{} is a shell", name.display()));
     }
-    let mut words = program.words.iter().skip(1).take(MOST_WORDS).map(Path::new);
+    let is_starter = STARTERS.iter().any(|starter| name == *starter);
+    let words = program.words.iter().skip(1).take(MOST_WORDS).map(Path::new);
+    let mut words = words.filter(|word| is_starter || word.components().count() > 1);
     let started = words.find(|word| launch::is_program(word))?.display();
     Some(format!("{} may start {started}", name.display()))
 }
@@ -60,5 +68,8 @@ mod tests {
         let shell = starter_of(&["/bin/sh", "-c", "true"]);
         assert_eq!(shell.as_deref(), Some("sh is a shell"));
         assert_eq!(starter_of(&["/usr/bin/timeout", "no-such-program"]), None);
+        assert_eq!(starter_of(&["nice", "true"]).as_deref(), Some("nice may start true"));
+        // A word that is no path may be anything.
+        assert_eq!(starter_of(&["/bin/echo", "test"]), None);
     }
 }
