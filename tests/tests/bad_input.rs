@@ -175,6 +175,20 @@ fn command_lines_that_make_no_sense() {
     }
 }
 
+/// What only a trace can tell is no option of a report, and the line says of what it is one.
+#[test]
+fn waits_are_for_recordings() {
+    let binary = or_skip!(gate::binary());
+    for option in ["--cpu", "--wakers"] {
+        refused(
+            &binary,
+            &["report", option, "nowhere.ctrace"],
+            125,
+            &["`ctrace record`", "--view wakers"],
+        );
+    }
+}
+
 #[test]
 fn numbers_that_make_no_sense() {
     let binary = or_skip!(gate::binary());

@@ -223,7 +223,7 @@ fn a_signal_ends_the_trace_of_what_is_left() {
 
 /// A script that only starts the program that is meant.
 #[test]
-fn a_wrapper_needs_follow_and_says_so() {
+fn what_a_wrapper_starts_is_traced() {
     let env = or_skip!(gate::live(Link::Session));
     let path = env.targets.get(&program("daemonize.c")).expect("builds");
     let path = path.to_str().expect("path is text");
@@ -236,16 +236,51 @@ fn a_wrapper_needs_follow_and_says_so() {
         let words = [path, "8", "0", done.to_str().expect("path is text"), "1"];
         trace.program(&script, words).finish().expect("runs")
     };
-    let refused = traced("work", &[]).expect_code(125).expect("nothing is found").finished.stderr;
-    assert!(refused.contains("wrapper.sh is a script: add --follow"), "{refused}");
-    let followed = traced("work", &["--follow"]).expect_code(6).expect("runs");
-    let report = followed.report().expect("a report");
-    assert_eq!(report.expect("work").expect("found later").calls(), 8);
+    for (options, is_told) in [(&[][..], true), (&["--follow"], false)] {
+        let followed = traced("work", options).expect_code(6).expect("runs");
+        let report = followed.report().expect("a report");
+        assert_eq!(report.expect("work").expect("found later").calls(), 8);
+        let told =
+            followed.finished.stderr.contains("wrapper.sh is a script: what it starts is traced");
+        assert_eq!(told, is_told, "{}", followed.finished.stderr);
+    }
+    let nothing = traced("no_such_work", &[]).expect_code(125).expect("runs").finished.stderr;
+    assert!(nothing.contains("nothing was traced"), "{nothing}");
+    // The program itself is what is asked for: what it starts is not traced.
+    let waited = traced("work", &["--wait"]).expect_code(125).expect("runs").finished.stderr;
+    assert!(waited.contains("because of --wait"), "{waited}");
+    assert!(waited.contains("not traced; --follow traces them too"), "{waited}");
     // A pattern that matches in the shell, too.
     let trace = Trace::run(&env).expect("starts").function("write@libc*");
     let alone = trace.program(&script, ["sleep", "1"]).finish().expect("runs");
     let note = alone.report().expect("a report").expect_note(&["child processes ran", "/sleep"]);
     note.expect("it is told");
+}
+
+/// A plugin that the program opens has all that is asked for.
+#[test]
+fn a_library_that_comes_later_is_awaited() {
+    let env = or_skip!(gate::live(Link::Session));
+    let [library, path] =
+        ["libplug.c", "dl.c"].map(|name| env.targets.get(&program(name)).expect("builds"));
+    let library = library.to_str().expect("path is text");
+    let traced = |options: &[&str], library: &str| {
+        let trace = Trace::run(&env).expect("starts").function("plug_*@libplug*");
+        let trace = trace.args(options.iter().copied());
+        trace.program(&path, [library, "50"]).finish().expect("runs")
+    };
+    let nowhere = "/nowhere/libplug.so";
+    let refused = traced(&[], nowhere).expect_code(125).expect("it is not there").finished.stderr;
+    assert!(refused.contains("--wait awaits libraries"), "{refused}");
+    let waited = traced(&["--wait"], library).expect_code(0).expect("traces");
+    let told = "because of --wait, the libraries that it loads";
+    assert!(waited.finished.stderr.contains(told), "{}", waited.finished.stderr);
+    let report = waited.report().expect("a report");
+    for name in ["plug_work", "plug_inner"] {
+        assert_eq!(report.expect(name).expect("seen").calls(), 50, "{name}");
+    }
+    let never = traced(&["--wait"], nowhere).expect_code(125).expect("ends");
+    assert!(never.finished.stderr.contains("nothing was traced"), "{}", never.finished.stderr);
 }
 
 /// Links for followed children are in all processes of the file. Those that are not traced keep

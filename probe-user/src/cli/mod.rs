@@ -322,6 +322,12 @@ pub(crate) struct ReportArgs {
     /// for any
     #[arg(long, value_name = "TIME[:PERCENT]", value_parser = values::frames_limit, requires = "frame")]
     pub fail_frames_over: Option<FramesLimit>,
+    /// Refused with a hint: a recording has waits, or it has none
+    #[arg(long, hide = true)]
+    pub cpu: bool,
+    /// The same
+    #[arg(long, hide = true)]
+    pub wakers: bool,
     #[command(flatten)]
     pub query: QueryArgs,
 }

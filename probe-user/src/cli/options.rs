@@ -272,6 +272,10 @@ pub(crate) struct ProbeArgs {
     /// With attach, record, top and trace, a name then means all processes that have it
     #[arg(long, help_heading = "What to trace")]
     pub follow: bool,
+    /// If nothing matches yet, wait for libraries that the target loads, and for programs that it
+    /// executes; 125 if none has a match. --follow waits as well, also for what it starts
+    #[arg(long, help_heading = "What to trace")]
+    pub wait: bool,
     /// Tell waiting from working: the time of each call in which its thread ran, waited for a processor
     /// (runnable), or waited for something else (blocked), and for what. The first screen is in order of
     /// the time in which threads ran

@@ -35,7 +35,14 @@ use std::{ops::Range, time::Duration};
 /// More than a day of seconds. Nobody reads more, and a file may claim centuries.
 const MOST_REPORTS: u64 = 100_000;
 
+/// Told to who asks a report for what only a trace can tell.
+const OF_RECORDINGS: &str = "--cpu and --wakers are for `ctrace record`: a report of such a recording shows waits \
+    without an option, and --view wakers who ended them";
+
 pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
+    if args.cpu || args.wakers {
+        return Err(anyhow!(OF_RECORDINGS).into());
+    }
     let recording = open(&args.files, &args.query.lens)?;
     let (interval, trend) = intervals(args, recording.period())?;
     let spec = ReportSpec { interval, ..spec::report(&args.output, &args.query.select) };

@@ -222,6 +222,7 @@ fn probes(args: &ProbeArgs) -> ProbeSpec {
         },
         force_perf: args.force_perf,
         follow: args.follow,
+        wait: args.wait,
         admits: 0,
         ring_size: args.ring_size,
         on_full: args.on_full.map(|arg| match arg {

@@ -4,8 +4,8 @@ use super::budget::slowdown::SlowdownPolicy;
 use crate::{
     bpf::LinkChoice,
     target::{
-        place::Returns, read::budget::ObjectLimits, usdt::provider::ProviderFile,
-        values::asked::AskedValues,
+        place::Returns, read::budget::ObjectLimits, select::awaits::Awaits,
+        usdt::provider::ProviderFile, values::asked::AskedValues,
     },
 };
 use anyhow::ensure;
@@ -97,6 +97,8 @@ pub(crate) struct ProbeSpec {
     pub force_perf: bool,
     /// Children of the target are traced, too.
     pub follow: bool,
+    /// What is asked for may come later.
+    pub wait: bool,
     /// The facts by which the kernel knows later processes; 0: none.
     pub admits: u32,
     /// Bytes of each CPU's ring; none: by the memory there is.
@@ -114,6 +116,22 @@ pub(crate) struct ProbeSpec {
     /// Calls are counted in the kernel, without an event of each.
     pub aggregate: bool,
     pub max_slowdown: SlowdownPolicy,
+}
+
+impl ProbeSpec {
+    /// Returns the same for the target's children, too.
+    pub(crate) fn following(&self) -> Self {
+        Self { follow: true, ..self.clone() }
+    }
+
+    /// Returns what may come later and have what is asked for.
+    pub(crate) fn awaits(&self) -> Option<Awaits> {
+        match self {
+            Self { follow: true, .. } => Some(Awaits::Started),
+            Self { wait: true, .. } => Some(Awaits::Loaded),
+            _ => None,
+        }
+    }
 }
 
 /// The contents, form and destination of reports.

@@ -56,6 +56,22 @@ fn waits_have_columns_and_rows() {
     assert!(place("[blocked: poll]") < place("checksum"), "{text}");
 }
 
+/// Who asks for such an order hears why there is none.
+#[test]
+fn an_order_by_waits_needs_waits() {
+    let told = |sort: &str| {
+        let options = ViewOptions { sort: Some(sort.into()), ..ViewOptions::default() };
+        let mut without = with_waits();
+        without.functions.retain(|row| row.wait.is_none());
+        without.functions.iter_mut().for_each(|row| row.split = SplitReport::default());
+        let text = |report: &Report| sound(report, &options, &WIDE);
+        [text(&without), text(&with_waits())].map(|text| text.contains("No waits are known"))
+    };
+    assert_eq!(told("blocked"), [true, false]);
+    assert_eq!(told("running"), [true, false]);
+    assert_eq!(told("total"), [false, false]);
+}
+
 /// The first line counts calls of functions, and waits beside them.
 #[test]
 fn waits_are_counted_beside_calls() {

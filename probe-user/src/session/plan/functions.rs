@@ -47,7 +47,7 @@ impl Planner {
         for (number, asked) in self.values.asked.iter().enumerate() {
             let is_own = asked.condition.as_ref().is_some_and(|it| !it.is_of_chosen);
             // A library may come later.
-            let may_come = self.awaits_programs || asked.functions.contains('@');
+            let may_come = self.awaits.is_some() || asked.functions.contains('@');
             if is_own && !may_come && !selection.values.values().flatten().any(|it| *it == number) {
                 let unmatched =
                     selection.unmatched.iter().filter(|it| it.pattern == asked.functions);

@@ -92,6 +92,22 @@ fn one_object_can_forbid_all_guards() {
     assert_eq!(planner.against_return_probes(), expected);
 }
 
+/// Where no return address is replaced, there is nothing to guard in other processes.
+#[test]
+fn processes_without_return_probes_are_safe_together() {
+    for (others, guards, is_safe) in [
+        (&["int plain;"][..], true, true),
+        (&["int plain;"], false, false),
+        (&[SWITCHER, RUNTIME], true, true),
+        (&[UNWINDER, SWITCHER], false, true),
+    ] {
+        let (_built, mapped) = files(others);
+        let mut planner = planner(Returns::Auto).guarding(guards);
+        planner.plan(&mapped).unwrap();
+        assert_eq!(planner.is_safe_beside_others(), is_safe, "{others:?} {guards}");
+    }
+}
+
 /// A runtime reads the addresses itself, whether guards are asked for or not.
 #[test]
 fn a_runtime_forbids_return_probes() {

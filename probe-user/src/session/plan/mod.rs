@@ -43,7 +43,9 @@ use crate::target::{
     plan::Placement,
     process::maps::MappedObject,
     read::budget::{Budget, ObjectLimits},
-    select::{SelectError, Selection, Selector, naming::Naming, not_found::NotFound},
+    select::{
+        SelectError, Selection, Selector, awaits::Awaits, naming::Naming, not_found::NotFound,
+    },
     usdt::{
         UsdtProbe,
         provider::{Declared, OtherNumber, ProviderFile, declared},
@@ -107,11 +109,13 @@ pub struct Planner {
     values: ValuePlanner,
     locks: MarkedLocks,
     objects: ObjectLimits,
-    /// True if programs may come later that have what the first one lacks.
-    awaits_programs: bool,
+    /// What may come later and have what the first program lacks.
+    awaits: Option<Awaits>,
     /// Names what SELECT asks for and the first one lacks.
     awaited: Option<String>,
     naming: Naming,
+    /// True if the first plan had to do without return probes: then no later one has any.
+    is_without_returns: bool,
     /// True if probes of functions come and go together, so that a call may be seen behind a jump.
     follows_tail_calls: bool,
     /// True if programs are to have the tables that they ask for.
@@ -131,9 +135,10 @@ impl Planner {
             values: ValuePlanner::default(),
             locks: MarkedLocks::default(),
             objects: ObjectLimits::DEFAULT,
-            awaits_programs: false,
+            awaits: None,
             awaited: None,
             naming: Naming::default(),
+            is_without_returns: false,
             follows_tail_calls: false,
             answers: false,
         }
@@ -149,9 +154,9 @@ impl Planner {
         Self { follows_tail_calls: follows, ..self }
     }
 
-    /// Chooses whether a target may lack all that is asked for, as programs may come that have it.
-    pub(crate) fn awaiting_programs(self, awaits_programs: bool) -> Self {
-        Self { awaits_programs, ..self }
+    /// Chooses what may come and have all that is asked for, so that the target may lack it.
+    pub(crate) fn awaiting(self, awaits: Option<Awaits>) -> Self {
+        Self { awaits, ..self }
     }
 
     /// Sets the limits for each object.
@@ -202,9 +207,10 @@ impl Planner {
     /// Makes the plan for a whole target.
     pub fn plan(&mut self, mapped: &[MappedObject]) -> anyhow::Result<Plan> {
         let objects = self.open(mapped)?;
+        self.is_without_returns = !self.allows_return_probes();
         if self.selector.is_empty() {
             let scopes = objects.iter().any(|object| !object.markers().scopes.is_empty());
-            if !scopes && !self.awaits_programs {
+            if !scopes && self.awaits.is_none() {
                 is_small_enough(&objects)?;
                 bail!("{}", what_could_be_traced(&objects));
             }
@@ -214,18 +220,18 @@ impl Planner {
         let selection = self.selector.select(&objects, self.limit);
         is_small_enough(&objects)?;
         let mut later = Vec::new();
-        let selection = match selection {
-            Err(SelectError::NothingFound(unmatched)) if self.awaits_programs => {
-                later = unmatched.iter().map(NotFound::until_later).collect();
+        let selection = match (selection, self.awaits) {
+            (Err(SelectError::NothingFound(unmatched)), Some(awaits)) => {
+                later = unmatched.iter().map(|one| one.until_later(awaits)).collect();
                 self.awaited = Some(NotFound::wanted(&unmatched));
                 Selection::default()
             }
-            selection => selection?,
+            (selection, _) => selection?,
         };
         self.late = self.selector.for_late_objects(&selection);
         self.check_conditions(&selection)?;
         let mut plan = self.place_all(&objects, &selection)?;
-        self.note_absent(&mut plan, self.awaits_programs)?;
+        self.note_absent(&mut plan, self.awaits.is_some())?;
         plan.remarks.extend(later);
         Ok(plan)
     }
@@ -250,9 +256,9 @@ impl Planner {
         Ok(plan)
     }
 
-    /// Returns what programs that come later must have, as the first one has nothing of it.
-    pub(crate) fn awaited(&self) -> Option<&str> {
-        self.awaited.as_deref()
+    /// Returns what must come later, as the first program has nothing of it, and from where.
+    pub(crate) fn awaited(&self) -> Option<(&str, Awaits)> {
+        self.awaited.as_deref().zip(self.awaits)
     }
 
     pub(crate) fn asks_for_markers(&self) -> bool {
@@ -288,7 +294,8 @@ impl Planner {
     }
 
     fn may_need_guards(&self) -> bool {
-        self.returns != Returns::RetSites && self.selector.asks_for_functions()
+        let may_return = self.returns != Returns::RetSites && !self.is_without_returns;
+        may_return && self.selector.asks_for_functions()
     }
 
     /// Returns the objects that stand against guards, and against return probes, each with the

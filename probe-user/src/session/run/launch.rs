@@ -63,8 +63,11 @@ pub(crate) fn trace(
     started: impl FnOnce() -> anyhow::Result<()>,
 ) -> anyhow::Result<(Launched, anyhow::Result<()>)> {
     let Program { words, resolved, .. } = program;
-    let setup = Setup::plan(spec, &resolved.objects, &output);
-    let setup = setup.map_err(|error| wrapper::explain(error, program))?;
+    let followed = TraceSpec { probes: spec.probes.following(), ..spec.clone() };
+    let setup = Setup::plan(spec, &resolved.objects, &output).or_else(|error| {
+        ui::say(&wrapper::starts_others(&error, program).ok_or(error)?);
+        Setup::plan(&followed, &resolved.objects, &output)
+    })?;
     for remark in resolved.remarks() {
         ui::say(&remark);
     }

@@ -46,8 +46,11 @@ use super::status::Status;
 use crate::{
     bpf::{self, GuardDeath, Kernel, Traced},
     session::collect::reader::{Batch, HOLD, Reader, Waiting},
-    target::process::{Process, facts},
-    ui,
+    target::{
+        process::{Process, facts},
+        select::awaits::Awaits,
+    },
+    ui::{self, notes::untraced_children},
 };
 use addresses::Naming;
 use answering::Answering;
@@ -180,14 +183,19 @@ impl Session {
         self.target.ended(exit);
     }
 
-    /// Returns an error for the user if programs were awaited that have what is asked for, and none
-    /// had it.
+    /// Returns an error for the user if what is asked for was awaited, and nothing had it.
     pub(crate) fn found_nothing(&self) -> Option<String> {
-        let wanted = self.arming.planner.awaited()?;
+        let (wanted, awaits) = self.arming.planner.awaited()?;
         self.engine.functions().is_empty().then(|| {
+            let (option, looked_in) = (awaits.option(), awaits.looked_in());
+            let elsewhere = match awaits {
+                Awaits::Loaded => untraced_children(self.target.report.untraced_children),
+                Awaits::Started => None,
+            };
+            let elsewhere = elsewhere.map_or_else(String::new, |line| format!("; {line}"));
             format!(
-                "nothing was traced: because of --follow, {wanted} was awaited until the end, in the \
-                 program and in those that it started"
+                "nothing was traced: because of {option}, {wanted} was awaited until the end, \
+                 {looked_in}{elsewhere}"
             )
         })
     }

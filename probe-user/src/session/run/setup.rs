@@ -20,7 +20,7 @@ use crate::{
         place::Returns,
         plan::{CostClass, ExitPlacement},
         process::{Process, maps::MappedObject},
-        select::{Patterns, Selector, ValuesOf},
+        select::{Patterns, Selector, ValuesOf, awaits::Awaits},
         values::asked::AskedValues,
     },
     ui,
@@ -81,7 +81,7 @@ impl<'a> Setup<'a> {
             // A budget sees a part of the calls, and says so. A program would not hear of it.
             tables: output.gives_tables() && spec.probes.budget.is_none(),
         };
-        let setup = Self::choose_for(spec, objects, wanted, spec.probes.follow)?;
+        let setup = Self::choose_for(spec, objects, wanted, spec.probes.awaits())?;
         // Who may trace nothing is told that alone.
         if Capabilities::of_this_process().may_trace() {
             setup.plan.remarks.iter().for_each(|line| ui::say(line));
@@ -101,16 +101,15 @@ impl<'a> Setup<'a> {
         values: bool,
     ) -> anyhow::Result<Self> {
         let wanted = Wanted { values, locks: values, tables: false };
-        Self::choose_for(spec, objects, wanted, false)
+        Self::choose_for(spec, objects, wanted, None)
     }
 
-    /// `awaits_programs`: the target may lack all that is asked for, as the programs that it starts
-    /// may have it.
+    /// `awaits`: the target may lack all that is asked for, as this may have it.
     fn choose_for(
         spec: &'a TraceSpec,
         objects: &[MappedObject],
         Wanted { values, locks, tables }: Wanted,
-        awaits_programs: bool,
+        awaits: Option<Awaits>,
     ) -> anyhow::Result<Self> {
         if !spec.select.values.is_empty() && !bpf::can_read_arguments() {
             bail!(
@@ -138,7 +137,7 @@ impl<'a> Setup<'a> {
             .treating_locks(locks)
             .answering(tables)
             .guarding(may_guard)
-            .awaiting_programs(awaits_programs)
+            .awaiting(awaits)
             .following_tail_calls(follows);
         let mut plan = planner.plan(objects)?;
         if spec.select.locks {
@@ -159,7 +158,7 @@ impl<'a> Setup<'a> {
         plan.remarks.extend(remark);
         if plan.functions() == 0 {
             match plan.refused.as_slice() {
-                [] if awaits_programs => {}
+                [] if awaits.is_some() => {}
                 [] => bail!("nothing is left to trace: every match was excluded"),
                 [only] => bail!("{} cannot be traced: {}", only.name, only.why),
                 [first, rest @ ..] => bail!(

@@ -1,74 +1,41 @@
-//! The hint for a command that lacks what is to be traced: it may be there only to start the program
-//! that is meant.
+//! Commands that lack what is to be traced, and are there only to start the program that is meant.
 
 use super::launch::Program;
-use crate::target::{launch, read::regular::open_regular, select::SelectError};
-use anyhow::anyhow;
-use std::io::Read as _;
+use crate::target::{launch, select::SelectError};
 use std::path::Path;
 
 /// Limit of words that are looked up.
 const MOST_WORDS: usize = 16;
-/// Bytes of a script that are looked at.
-const MOST_OF_SCRIPT: u64 = 1 << 16;
 /// Programs whose arguments are no words.
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "fish"];
+/// Programs that start the one which their arguments name. An argument of others may be anything, such as `test`.
+const STARTERS: [&str; 20] = [
+    "chroot", "chrt", "doas", "env", "ionice", "nice", "nohup", "numactl", "prlimit", "runuser",
+    "setarch", "setpriv", "setsid", "stdbuf", "sudo", "taskset", "time", "timeout", "unshare",
+    "xargs",
+];
 
-/// Puts the hint before the reason why nothing can be traced.
-pub(super) fn explain(error: anyhow::Error, program: &Program<'_>) -> anyhow::Error {
-    match error.downcast_ref() {
-        Some(SelectError::NothingFound(_)) => match hint(program) {
-            Some(hint) => {
-                let reason = format!("{error:#}");
-                // Where the shell that runs a script keeps its names is of no use.
-                let is_script = !program.resolved.scripts.is_empty();
-                let short = reason.split(" (searched").next().filter(|_| is_script);
-                anyhow!("{hint}: {}", short.unwrap_or(&reason))
-            }
-            None => error,
-        },
-        _ => error,
-    }
+/// Says that what the command starts is traced, too, if that is what is meant.
+pub(super) fn starts_others(error: &anyhow::Error, program: &Program<'_>) -> Option<String> {
+    let is_not_found = matches!(error.downcast_ref(), Some(SelectError::NothingFound(_)));
+    let starter = starter(program).filter(|_| is_not_found)?;
+    Some(format!("{starter}: what it starts is traced, too, as with --follow"))
 }
 
-fn hint(program: &Program<'_>) -> Option<String> {
+fn starter(program: &Program<'_>) -> Option<String> {
     let resolved = program.resolved;
     if !resolved.scripts.is_empty() {
-        let script = resolved.command.display();
-        let one = match started_by(&resolved.command) {
-            Some(started) => format!("{started} itself"),
-            None => "one of them".to_owned(),
-        };
-        return Some(format!(
-            "{script} is a script: add --follow to trace the programs that it starts, or give ctrace {one}"
-        ));
+        return Some(format!("{} is a script", resolved.command.display()));
     }
     let name = Path::new(&program.words[0]).file_name().unwrap_or_default();
     if SHELLS.iter().any(|shell| name == *shell) {
-        let name = name.display();
-        return Some(format!("add --follow to trace the programs that {name} starts"));
+        return Some(format!("{} is a shell", name.display()));
     }
-    let mut words = program.words.iter().skip(1).take(MOST_WORDS).map(Path::new);
+    let is_starter = STARTERS.iter().any(|starter| name == *starter);
+    let words = program.words.iter().skip(1).take(MOST_WORDS).map(Path::new);
+    let mut words = words.filter(|word| is_starter || word.components().count() > 1);
     let started = words.find(|word| launch::is_program(word))?.display();
-    let name = name.display();
-    Some(format!("if {name} starts {started}, add --follow, or give ctrace {started} itself"))
-}
-
-/// Returns a program that a script names by its path, that behind `exec` before others.
-fn started_by(script: &Path) -> Option<String> {
-    let mut text = Vec::new();
-    open_regular(script).ok()??.take(MOST_OF_SCRIPT).read_to_end(&mut text).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let is_code = |line: &&str| !line.trim_start().starts_with('#');
-    let words = |line: &str| {
-        let words = line.split(|sign: char| sign.is_whitespace() || "\"';&|()`".contains(sign));
-        words.filter(|word| !word.is_empty()).map(str::to_owned).collect::<Vec<_>>()
-    };
-    let lines: Vec<Vec<String>> = text.lines().filter(is_code).map(words).collect();
-    let (with, without): (Vec<_>, Vec<_>) =
-        lines.into_iter().partition(|words| words.first().is_some_and(|word| word == "exec"));
-    let mut paths = with.into_iter().chain(without).flatten().filter(|word| word.contains('/'));
-    paths.by_ref().take(MOST_WORDS).find(|word| launch::is_program(Path::new(word)))
+    Some(format!("{} may start {started}", name.display()))
 }
 
 #[cfg(test)]
@@ -77,35 +44,32 @@ mod tests {
     use crate::{session::run::launch::Streams, user::Identity};
     use std::ffi::OsString;
 
-    fn hint_for(words: &[&str]) -> Option<String> {
+    fn starter_of(words: &[&str]) -> Option<String> {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
         let resolved = launch::resolve(&words[0]).expect("is there");
         let user = Identity::Ours;
-        let program =
-            Program { words: &words, resolved: &resolved, user: &user, streams: Streams::Ours };
-        hint(&program)
+        starter(&Program {
+            words: &words,
+            resolved: &resolved,
+            user: &user,
+            streams: Streams::Ours,
+        })
     }
 
     #[test]
-    fn the_program_that_a_command_may_start_is_named() {
+    fn commands_that_may_start_others_are_known() {
         let folder = tempfile::tempdir().expect("a folder");
         let script = folder.path().join("wrapper.sh");
         crate::target::fixtures::install(b"#!/bin/sh\n/bin/true\n", &script);
         let script = script.to_str().expect("text");
-        let told = hint_for(&[script, "/bin/true"]).expect("a script");
-        let expected =
-            "add --follow to trace the programs that it starts, or give ctrace /bin/true itself";
-        assert_eq!(told, format!("{script} is a script: {expected}"));
-        let shell = b"#!/bin/sh\n# /bin/cat\nPATH=/x/y /bin/ls\nexec \"/bin/date\" \"$@\"\n";
-        let other = folder.path().join("other.sh");
-        crate::target::fixtures::install(shell, &other);
-        assert_eq!(started_by(&other).as_deref(), Some("/bin/date"));
-        let timeout = ["/usr/bin/timeout", "5", "/bin/sleep", "1"];
-        let expected =
-            "if timeout starts /bin/sleep, add --follow, or give ctrace /bin/sleep itself";
-        assert_eq!(hint_for(&timeout).as_deref(), Some(expected));
-        let expected = "add --follow to trace the programs that sh starts";
-        assert_eq!(hint_for(&["/bin/sh", "-c", "true"]).as_deref(), Some(expected));
-        assert_eq!(hint_for(&["/usr/bin/timeout", "no-such-program"]), None);
+        assert_eq!(starter_of(&[script, "/bin/true"]), Some(format!("{script} is a script")));
+        let timeout = starter_of(&["/usr/bin/timeout", "5", "/bin/sleep", "1"]);
+        assert_eq!(timeout.as_deref(), Some("timeout may start /bin/sleep"));
+        let shell = starter_of(&["/bin/sh", "-c", "true"]);
+        assert_eq!(shell.as_deref(), Some("sh is a shell"));
+        assert_eq!(starter_of(&["/usr/bin/timeout", "no-such-program"]), None);
+        assert_eq!(starter_of(&["nice", "true"]).as_deref(), Some("nice may start true"));
+        // A word that is no path may be anything.
+        assert_eq!(starter_of(&["/bin/echo", "test"]), None);
     }
 }

@@ -3,6 +3,7 @@
 //! The wrong file would give names to the wrong addresses. So a file is taken only if its build-id
 //! matches or, where there is none, its checksum.
 
+use super::mini_debug;
 use crate::target::elf::{ElfError, ElfLayout};
 use crate::target::process::{has_own_root, proc_path};
 use crate::target::read::budget::{Budget, TooLarge};
@@ -45,26 +46,25 @@ impl DebugFile {
     }
 }
 
-/// Looks for the debug file of the object with this layout, shown as `display`, opened as `open`.
-/// It draws from the object's budget.
-pub(crate) fn find(
-    layout: &ElfLayout,
-    display: &Path,
-    open: &Path,
-    budget: &Arc<Budget>,
-) -> DebugFile {
+/// Looks for the debug file of the object with this layout, shown as `display`, opened as `open`. Where there is
+/// none, the object may contain one. It draws from the object's budget.
+pub(crate) fn find(object: &Source, layout: &ElfLayout, display: &Path, open: &Path) -> DebugFile {
     let mut result = DebugFile::default();
     for path in candidates(layout, display, open) {
         if result.looked_at.iter().any(|(seen, _)| *seen == path) {
             continue;
         }
-        match take(layout, &path, budget) {
+        match take(layout, &path, object.budget()) {
             Ok(source) => {
                 result.found = Some((path, source));
                 break;
             }
             Err(reason) => result.looked_at.push((path, reason)),
         }
+    }
+    if result.found.is_none() {
+        result.found =
+            mini_debug::unpack(object, layout).map(|mini| (mini_debug::SECTION.into(), mini));
     }
     result
 }

@@ -6,6 +6,7 @@
 mod debug_files;
 mod error;
 mod inlined;
+mod mini_debug;
 mod parts;
 pub(crate) mod symbols;
 mod variables;
@@ -257,7 +258,7 @@ impl Object {
             let budget = self.source.budget();
             let _look = budget.look();
             let start = own_time();
-            let found = debug_files::find(&self.layout, &self.path, &self.open_path, budget);
+            let found = debug_files::find(&self.source, &self.layout, &self.path, &self.open_path);
             // A debug file that is too large does not affect the object.
             if found.looked_at.iter().any(|(_, why)| matches!(why, Rejected::TooLarge(_))) {
                 budget.release_time(own_time().saturating_sub(start));

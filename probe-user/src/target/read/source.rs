@@ -48,6 +48,12 @@ impl Source {
         Self::new(Content::Bytes(bytes.into()), bytes.len() as u64, Budget::new(limits))
     }
 
+    /// Wraps bytes that another part of the object was unpacked to.
+    pub(crate) fn of_shared(bytes: Arc<[u8]>, budget: Arc<Budget>) -> Self {
+        let length = bytes.len() as u64;
+        Self::new(Content::Bytes(bytes), length, budget)
+    }
+
     fn new(content: Content, length: u64, budget: Arc<Budget>) -> Self {
         Self { content, length, budget, parts: FrozenVec::new(), places: Mutex::default() }
     }

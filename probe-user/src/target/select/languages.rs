@@ -26,7 +26,7 @@ const BY_PROVIDER: [(&str, &str, &str); 4] = [
          times them by file and name (CPython 3.11 tells only of those that C code calls)",
     ),
     (
-        "hotspot",
+        JAVA,
         "method__entry",
         "methods of Java are in no file. `-u hotspot:method --arg 'hotspot:method: class=1:str[2], \
          name=3:str[4]'` times them by class and name, if Java was started with -XX:+DTraceMethodProbes \
@@ -34,30 +34,38 @@ const BY_PROVIDER: [(&str, &str, &str); 4] = [
     ),
 ];
 
+/// The provider of HotSpot.
+const JAVA: &str = "hotspot";
 /// How the names of V8's own functions begin.
 const V8: &str = "v8::internal::";
 const JAVASCRIPT: &str = "functions of JavaScript are in no file, V8 makes them while the program runs: ctrace \
     traces only what is compiled into the program and its addons";
 
 /// Explains what a program of another language lacks, if one of the objects interprets it.
-pub(super) fn hint(objects: &[Object]) -> Option<&'static str> {
+pub(super) fn hint(objects: &[Object]) -> Option<String> {
     let of_provider = |(provider, name, hint): &(&str, &str, &'static str)| {
         let mut probes = objects.iter().flat_map(Object::usdt_probes);
         let is_it = |probe: &UsdtProbe| (&*probe.provider, &*probe.name) == (*provider, *name);
-        probes.any(is_it).then_some(*hint)
+        probes.any(is_it).then(|| (*hint).to_owned())
+    };
+    let of_launcher = || {
+        let later = loaded_later(objects)?;
+        let java = BY_PROVIDER.iter().find(|(provider, ..)| *provider == JAVA)?;
+        Some(format!("{}; {later}", java.2))
     };
     let has_v8 = || {
         let mut functions = objects.iter().flat_map(Object::functions);
         functions.any(|function| function.name().starts_with(V8))
     };
-    BY_PROVIDER.iter().find_map(of_provider).or_else(|| has_v8().then_some(JAVASCRIPT))
+    let found = BY_PROVIDER.iter().find_map(of_provider).or_else(of_launcher);
+    found.or_else(|| has_v8().then(|| JAVASCRIPT.to_owned()))
 }
 
 /// Explains why a program has no USDT probes yet, if it loads the interpreter with these later.
 pub(super) fn loaded_later(objects: &[Object]) -> Option<&'static str> {
     let has = |name: &str| objects.iter().any(|object| object.name().starts_with(name));
     (has("libjli.so") && !has("libjvm.so")).then_some(
-        "java loads libjvm.so, which has its probes, after its start: add --follow, or attach to the process",
+        "java loads libjvm.so, which has its probes, after its start: add --wait, or attach to the process",
     )
 }
 

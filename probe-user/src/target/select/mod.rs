@@ -1,5 +1,6 @@
 //! Selects the functions to trace from what the user asked for.
 
+pub(crate) mod awaits;
 mod callees;
 mod callers;
 mod compiler_made;
@@ -13,6 +14,7 @@ mod prefilter;
 pub(crate) mod recorded;
 mod regex_error;
 mod search;
+mod stripped;
 
 use super::object::Object;
 use super::usdt::pairs::{UsdtPair, pairs};
@@ -313,6 +315,7 @@ impl Selector {
                 let found_in = searched.iter().map(|object| &objects[*object]);
                 selection.notes.extend(found_in.filter_map(|o| chosen_at_load(pattern, o)));
             }
+            selection.notes.extend(stripped::remark(pattern, objects, &found));
             if !found.is_empty() && !by_last_part {
                 selection.settled.whole_functions.push(place);
             }

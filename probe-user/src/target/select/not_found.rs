@@ -1,6 +1,6 @@
 //! Explains a pattern that matched nothing: objects searched, closest names, likely causes.
 
-use super::{Match, languages, pattern::Pattern};
+use super::{Match, awaits::Awaits, languages, pattern::Pattern, stripped};
 use crate::target::markers::MarkerScope;
 use crate::target::names::demangle::is_part;
 use crate::target::names::home::Home;
@@ -58,10 +58,11 @@ impl NotFound {
             if object.is_main() || searched.len() == 1 {
                 inlined = inlined.or_else(|| inlined_hint(pattern, object));
             }
-            lacks.extend(stripped_hint(object).filter(|_| object.is_main() || searched.len() == 1));
+            lacks
+                .extend(stripped::hint(object).filter(|_| object.is_main() || searched.len() == 1));
         }
         if !pattern.names_object() {
-            lacks.extend(languages::hint(objects).map(str::to_owned));
+            lacks.extend(languages::hint(objects));
         }
         // The way to what was meant comes first, and is all where it is sure.
         let chosen = searched.iter().find_map(|object| chosen_at_load(pattern, object));
@@ -134,8 +135,8 @@ impl NotFound {
             searched.iter().filter_map(|object| flawed_markers(object)).collect();
         let none = scopes.is_empty() && flaws.is_empty() && !searched.is_empty();
         let none = none.then(|| {
-            "none of them has markers for ctrace (those of libraries that are opened later can be \
-             chosen beside something that is there)"
+            "none of them has markers for ctrace (--wait awaits those of libraries that are opened \
+             later)"
                 .to_owned()
         });
         Self {
@@ -170,16 +171,18 @@ impl NotFound {
     }
 
     /// Returns the line for a pattern that may match in programs that come later.
-    pub(crate) fn until_later(&self) -> String {
+    pub(crate) fn until_later(&self, awaits: Awaits) -> String {
         let program = self.searched.first().map_or("the program", String::as_str);
         let close = match &self.nearest[..] {
             [] => String::new(),
             names => format!(" (close to it: {})", written(names).join(", ")),
         };
         format!(
-            "no {} of {program} matches `{}`{close}; because of --follow, the programs that it starts \
-             are searched",
-            self.kind, self.pattern
+            "no {} of {program} matches `{}`{close}; because of {}, {} are searched",
+            self.kind,
+            self.pattern,
+            awaits.option(),
+            awaits.searched(),
         )
     }
 
@@ -255,7 +258,10 @@ fn object_hint(pattern: &Pattern, objects: &[Object], searched: &[&Object]) -> O
         return None;
     }
     let names: Vec<String> = objects.iter().map(|object| object.name().to_string()).collect();
-    Some(format!("no object has this name; there are {}", text::first_few(10, &names)))
+    Some(format!(
+        "no object has this name; there are {} (--wait awaits libraries that are loaded later)",
+        text::first_few(10, &names)
+    ))
 }
 
 /// Says which functions a bare name stands for.
@@ -387,27 +393,6 @@ fn marker_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
 pub(crate) fn flawed_markers(object: &Object) -> Option<String> {
     let flaws = &object.markers().flaws;
     (!flaws.is_empty()).then(|| format!("markers of {}: {flaws}", object.name()))
-}
-
-fn stripped_hint(object: &Object) -> Option<String> {
-    if !object.is_stripped() || object.debug_file().path().is_some() {
-        return None;
-    }
-    let paths: Vec<String> =
-        object.debug_file().looked_at.iter().map(|(path, _)| path.display().to_string()).collect();
-    let looked = match paths.as_slice() {
-        [] => "it names no debug file".to_owned(),
-        paths => format!("looked for its debug file at {}", text::first_few(2, paths)),
-    };
-    let left = match object.functions().len() {
-        0 => "its own functions have no names left".to_owned(),
-        names => format!("only the {names} functions that it exports have names"),
-    };
-    Some(format!(
-        "{} is stripped, {left}: install its debug symbols (-dbgsym or -debuginfo package) or use an \
-         unstripped build; {looked}",
-        object.name()
-    ))
 }
 
 #[cfg(test)]

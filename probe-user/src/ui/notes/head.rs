@@ -32,6 +32,11 @@ pub(crate) fn target(report: &Report, style: &Style) -> String {
         parts.push(format!("pid {}{}", pid.0, others(report)));
     }
     parts.extend(target.exit.map(ending));
+    // What it does may go on there. The notes tell more.
+    if target.untraced_children > 0 && !parts.is_empty() {
+        let children = counted(target.untraced_children, "child process", "child processes");
+        parts.push(format!("{children} not traced"));
+    }
     if parts.is_empty() {
         return String::new();
     }

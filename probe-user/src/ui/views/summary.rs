@@ -16,7 +16,7 @@ use crate::ui::text::distinct::shorten_all;
 use crate::ui::text::names;
 use crate::ui::text::units::{ABSENT, Digits};
 use ctrace_core::function::FunctionKind;
-use ctrace_core::report::numbers::{Number, Unit, number};
+use ctrace_core::report::numbers::{Number, NumberId, Unit, number};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::{self, RowChoice};
 use ctrace_core::report::{FunctionReport, Net, Report};
@@ -49,6 +49,11 @@ const UNPROBED: &str = "Times are wall time: waiting is included.";
 /// Said where waits are told apart.
 const SPLIT: &str = "total = running + runnable (waiting for a processor) + blocked (waiting for something \
                      else), each with what was called. The rows in brackets say what was waited for.";
+/// The numbers that only a report with waits has.
+const PARTS: [&str; 3] = ["running_ns", "runnable_ns", "blocked_ns"];
+/// Said where rows are to be in the order of such a number, and waits are not told apart.
+const NO_SPLIT: &str = "No waits are known, so rows have no order by them: a trace or recording with --cpu tells \
+                        waiting from working.";
 /// Said where no call has a time.
 const NOT_ENDED: &str = "–: no call of it has ended yet";
 /// Said where calls have ended, but not so that a time is known.
@@ -285,8 +290,11 @@ fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> Vec<&'static str
     ];
     lines.extend(reasons.into_iter().filter(|it| it.0).map(|it| it.1));
     lines.extend(armed::legend(&rows));
-    if has_waits(context) {
-        lines.push(SPLIT);
+    let orders = context.selection.sort.as_deref().and_then(NumberId::named);
+    match (has_waits(context), orders) {
+        (true, _) => lines.push(SPLIT),
+        (false, Some(number)) if PARTS.contains(&number.number().key) => lines.push(NO_SPLIT),
+        _ => {}
     }
     lines.push(kind_of_times(&rows, net));
     lines

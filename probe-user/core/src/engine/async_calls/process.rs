@@ -37,24 +37,14 @@ struct Call {
 }
 
 #[derive(Debug, Default)]
-struct Lane {
-    /// The calls in it, the outermost first.
-    calls: Vec<Key>,
-    /// The losses of the process when its frames were last known to be whole.
-    losses: u64,
-}
-
-#[derive(Debug, Default)]
 pub(super) struct Process {
     calls: HashMap<Key, Call>,
-    /// The first one is lane 1.
-    lanes: Vec<Lane>,
+    /// The calls in each lane, the outermost first. The first one is lane 1.
+    lanes: Vec<Vec<Key>>,
     /// The lanes without calls.
     free: BTreeSet<u32>,
     /// The polls of each thread, the outermost first.
     threads: HashMap<Tid, Vec<Poll>>,
-    /// The number of times at which events were lost.
-    pub(super) losses: u64,
 }
 
 impl Process {
@@ -94,7 +84,7 @@ impl Process {
         self.threads.clear();
         self.calls.clear();
         for lane in 1..=self.lanes.len() as u32 {
-            let calls = std::mem::take(&mut self.lanes[lane as usize - 1].calls);
+            let calls = std::mem::take(&mut self.lanes[lane as usize - 1]);
             let stacks = engine.stacks(pid, lane);
             if calls.is_empty() || stacks.depth() != calls.len() as u64 {
                 continue;
@@ -122,11 +112,7 @@ impl Process {
         let around = around.filter(|lane| self.is_sound(pid, *lane, engine));
         let lane = around.unwrap_or_else(|| self.free_lane());
         self.calls.insert(key, Call { lane, since: None });
-        let of = &mut self.lanes[lane as usize - 1];
-        if of.calls.is_empty() {
-            of.losses = self.losses;
-        }
-        of.calls.push(key);
+        self.lanes[lane as usize - 1].push(key);
         engine.enter((pid, lane), key.func, ts);
     }
 
@@ -135,7 +121,7 @@ impl Process {
         let Some(call) = self.calls.get_mut(&key) else { return };
         let (lane, since) = (call.lane, call.since.take());
         self.polled(who.1, key);
-        let is_innermost = self.lanes[lane as usize - 1].calls.last() == Some(&key);
+        let is_innermost = self.lanes[lane as usize - 1].last() == Some(&key);
         if self.is_sound(who.0, lane, engine) && is_innermost {
             engine.wait((who.0, lane), since, ts);
         }
@@ -156,7 +142,7 @@ impl Process {
         // A call that completes is over with its last poll, and so are those that its future still holds.
         let last = self.calls.get(&key).and_then(|call| call.since).filter(|_| has_completed);
         let ts = last.unwrap_or(ts);
-        while let Some(top) = self.lanes[lane as usize - 1].calls.pop() {
+        while let Some(top) = self.lanes[lane as usize - 1].pop() {
             let since = self.calls.remove(&top).and_then(|call| call.since);
             if top == key && has_completed {
                 engine.leave((pid, lane), ts, true);
@@ -184,38 +170,33 @@ impl Process {
     /// Returns the lane in which a call is the innermost one.
     fn innermost_of(&self, key: Key) -> Option<u32> {
         let lane = self.calls.get(&key)?.lane;
-        let calls = &self.lanes[lane as usize - 1].calls;
+        let calls = &self.lanes[lane as usize - 1];
         (calls.last() == Some(&key) && calls.len() < DEEPEST).then_some(lane)
     }
 
     fn free_lane(&mut self) -> u32 {
         self.free.pop_first().unwrap_or_else(|| {
-            self.lanes.push(Lane::default());
+            self.lanes.push(Vec::new());
             self.lanes.len() as u32
         })
     }
 
     fn free_if_empty(&mut self, lane: u32) {
-        if self.lanes[lane as usize - 1].calls.is_empty() {
+        if self.lanes[lane as usize - 1].is_empty() {
             self.free.insert(lane);
         }
     }
 
-    /// Returns true if the lane has the frames of its calls. Others are forgotten. After a loss the frames are
-    /// there, but tell no durations.
+    /// Returns true if the lane has the frames of its calls. Others are forgotten.
     fn is_sound(&mut self, pid: Pid, lane: u32, engine: &mut Engine<'_>) -> bool {
         let of = &mut self.lanes[lane as usize - 1];
         let stacks = engine.stacks(pid, lane);
-        if stacks.depth() != of.calls.len() as u64 {
-            for call in of.calls.drain(..) {
+        if stacks.depth() != of.len() as u64 {
+            for call in of.drain(..) {
                 self.calls.remove(&call);
             }
             self.free_if_empty(lane);
             return false;
-        }
-        if of.losses != self.losses {
-            of.losses = self.losses;
-            stacks.damage();
         }
         true
     }

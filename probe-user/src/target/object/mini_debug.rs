@@ -1,0 +1,172 @@
+//! Unpacks the mini debug information of a stripped program: a small ELF file with symbols, packed by xz into the
+//! section `.gnu_debugdata`.
+//!
+//! xz may make seven thousand bytes of one. The decoder keeps all that it has unpacked, so the sizes that the
+//! chunks name are added up first, and it gets no chunk that is not counted.
+
+use crate::target::elf::ElfLayout;
+use crate::target::read::source::Source;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+/// The section with the packed file.
+pub(super) const SECTION: &str = ".gnu_debugdata";
+/// Larger ones are no mini debug information.
+const LARGEST: u64 = 64 << 20;
+/// Bytes before the first block.
+const STREAM_HEADER: usize = 12;
+const MAGIC: &[u8] = b"\xfd7zXZ\0";
+
+/// Returns the file in the section, with the budget of the object. `None`: there is none, or it is broken or too
+/// large.
+pub(super) fn unpack(source: &Source, layout: &ElfLayout) -> Option<Source> {
+    let section = layout.section(SECTION).filter(|section| section.in_file)?;
+    let packed = source.copy(section.offset, section.addresses.end - section.addresses.start)?;
+    let size = unpacked_size(&packed).filter(|size| *size <= LARGEST)?;
+    let budget = source.budget();
+    let _decoder = budget.lend(size).ok()?;
+    let mut unpacked = source.shared(size)?;
+    let mut room = Room(Arc::get_mut(&mut unpacked)?);
+    lzma_rs::xz_decompress(&mut &*packed, &mut room).ok()?;
+    let is_whole = room.0.is_empty();
+    let source = Source::of_shared(unpacked, Arc::clone(budget));
+    (is_whole && ElfLayout::parse(&source, true).is_ok()).then_some(source)
+}
+
+/// The rest of a piece of memory. What finds no room in it is an error.
+struct Room<'a>(&'a mut [u8]);
+
+impl Write for Room<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let (part, rest) = std::mem::take(&mut self.0)
+            .split_at_mut_checked(bytes.len())
+            .ok_or(io::ErrorKind::StorageFull)?;
+        part.copy_from_slice(bytes);
+        self.0 = rest;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Adds up the sizes that the chunks of all blocks name. Returns `None` for what is no xz stream of LZMA2 blocks.
+fn unpacked_size(packed: &[u8]) -> Option<u64> {
+    if !packed.starts_with(MAGIC) {
+        return None;
+    }
+    let check = match packed.get(7)? & 15 {
+        0 => 0,
+        1 => 4,
+        4 => 8,
+        10 => 32,
+        _ => return None,
+    };
+    let (mut at, mut size) = (STREAM_HEADER, 0);
+    loop {
+        // The header of a block in words; 0 is the index behind the last block.
+        let header = (usize::from(*packed.get(at)?) + 1) * 4;
+        if header == 4 {
+            return Some(size);
+        }
+        at += header;
+        loop {
+            let control = *packed.get(at)?;
+            let short =
+                |at: usize| Some(u16::from_be_bytes([*packed.get(at)?, *packed.get(at + 1)?]));
+            let low = |at: usize| Some(u64::from(short(at)?) + 1);
+            at += match control {
+                0 => 1,
+                1 | 2 => {
+                    size += low(at + 1)?;
+                    3 + low(at + 1)? as usize
+                }
+                128.. => {
+                    size += (u64::from(control & 31) << 16) + low(at + 1)?;
+                    5 + usize::from(control >= 192) + low(at + 3)? as usize
+                }
+                _ => return None,
+            };
+            if control == 0 {
+                break;
+            }
+        }
+        at = at.next_multiple_of(4) + check;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::fixtures::{Built, compile};
+
+    const SOURCE: &str = "static __attribute__((noinline)) int helper(int x) { return x * 7; }\n\
+                          int main(int c, char **v) { return helper(c); }\n";
+
+    fn has_xz() -> bool {
+        std::process::Command::new("xz").arg("--version").output().is_ok()
+    }
+
+    /// A stripped program whose symbols are packed by these options of xz.
+    fn packed(options: &str) -> Built {
+        let built = compile("gcc -g", "c", SOURCE);
+        built.run("objcopy --only-keep-debug program full");
+        built.run("objcopy --strip-debug full mini");
+        built.run(&format!("xz {options} mini"));
+        built.run("objcopy --strip-all program stripped");
+        built.run("objcopy --add-section .gnu_debugdata=mini.xz stripped program");
+        built
+    }
+
+    fn names_helper(built: &Built) -> bool {
+        built.object().functions().iter().any(|function| function.raw() == "helper")
+    }
+
+    #[test]
+    fn functions_of_a_stripped_program_have_their_names_in_it() {
+        if !has_xz() {
+            return;
+        }
+        for options in ["", "--check=crc32 -0", "--check=none --block-size=4KiB", "-e9"] {
+            let built = packed(options);
+            assert!(built.object().is_stripped());
+            assert!(names_helper(&built), "{options}");
+        }
+    }
+
+    #[test]
+    fn what_is_broken_or_too_large_names_nothing() {
+        if !has_xz() {
+            return;
+        }
+        let built = packed("");
+        let path = built.dir().join("mini.xz");
+        let whole = std::fs::read(&path).expect("it is there");
+        let mut broken = whole.clone();
+        broken[whole.len() / 2] ^= 0x55;
+        let zeros = built.dir().join("zeros");
+        std::fs::File::create(&zeros).and_then(|file| file.set_len(LARGEST + 1)).expect("room");
+        built.run("xz -0 zeros");
+        let bomb = std::fs::read(built.dir().join("zeros.xz")).expect("it is there");
+        assert!(bomb.len() < 1 << 20);
+        for contents in [&whole[..whole.len() / 2], &broken, b"\xfd7zXZ\0", b"", &bomb] {
+            std::fs::write(&path, contents).expect("room");
+            built.run("objcopy --add-section .gnu_debugdata=mini.xz stripped program");
+            assert!(!names_helper(&built));
+        }
+    }
+
+    /// The data may say anything.
+    #[test]
+    fn cut_streams_have_no_size() {
+        if !has_xz() {
+            return;
+        }
+        let built = packed("");
+        let whole = std::fs::read(built.dir().join("mini.xz")).expect("it is there");
+        assert!(unpacked_size(&whole).is_some_and(|size| size > 500));
+        let sizes = (0..whole.len() - 64).filter_map(|length| unpacked_size(&whole[..length]));
+        assert_eq!(sizes.count(), 0);
+    }
+}
