@@ -51,3 +51,53 @@ pub(super) fn note(payload: &RingPayload, names: &mut LateNames, tracker: &mut T
 fn start(payload: &RingPayload) -> Start {
     (payload.pid, payload.tid, payload.time, payload.function)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::{Engine, EngineConfig, ReportMeta};
+    use crate::function::{ByOrder, FunctionInfo, FunctionKind, ValueInfo, ValueKind};
+    use crate::ingest::event::Event;
+    use crate::units::Nanos;
+    use crate::values::RingPayload;
+    use ctrace_common::{Kind, Record};
+
+    #[test]
+    fn a_call_has_the_name_that_its_values_are() {
+        let mut engine = Engine::new(EngineConfig::default());
+        engine.add_function(FunctionInfo {
+            kind: FunctionKind::Usdt,
+            aliases: vec!["method__entry".into()],
+            by_order: Some(ByOrder::Nested),
+            named_by: Some("#"),
+            values: vec![ValueInfo::new("name", ValueKind::LongText)],
+            ..FunctionInfo::new("method", "ruby")
+        });
+        let event = |ts_ns, kind| -> Event {
+            Record { ts_ns, pid: 1, tid: 1, kind: kind as u8, ..Record::default() }.into()
+        };
+        let begins = [(10, Some("handle")), (20, Some("parse")), (40, Some("parse")), (60, None)];
+        for (time, name) in begins {
+            let begin = event(time, Kind::PairEnter);
+            engine.push_events(0, &[begin]);
+            // The values of one call are lost.
+            let text = name.map(str::as_bytes);
+            let payload = text.and_then(|text| RingPayload::of_marks(&begin, &[], Some(text)));
+            payload.into_iter().for_each(|payload| engine.push_payload(payload));
+            if time > 10 {
+                engine.push_events(0, &[event(time + 5, Kind::PairExit)]);
+            }
+        }
+        engine.push_events(0, &[event(90, Kind::PairExit), event(95, Kind::PairExit)]);
+        engine.advance(Nanos(100));
+        let report = engine.report(Nanos(100), ReportMeta::default());
+        let rows = report.functions.iter().map(|row| (&*row.name, row.calls, row.total_ns.0));
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort_unstable();
+        assert_eq!(rows, [("handle", 1, 80), ("method", 1, 5), ("parse", 2, 10)]);
+        let unmet = |name: &str| report.functions.iter().find(|row| &*row.name == name).unwrap();
+        assert_eq!((unmet("method").headless, unmet("parse").headless), (1, 0));
+        // The names of the pair and of its probes find it, too.
+        assert_eq!(unmet("parse").aliases, ["method__entry", "method"].map(Into::into));
+        assert!(engine.tracker.call_names.0.is_empty(), "no name is kept for ever");
+    }
+}

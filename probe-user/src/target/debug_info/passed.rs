@@ -121,6 +121,9 @@ impl Lines {
         for (named, piece) in pieces(unit, location)? {
             let size = piece.unwrap_or(bytes);
             let found: Vec<(u64, u64, Word)> = match (named, piece) {
+                // A number is passed itself: the compiler has made it an address of something that the
+                // function may change before it reads it.
+                (Named::Behind(_), None) if is_plain(shape) => return None,
                 (Named::Behind(number), None) => {
                     return Some((ParameterPlace::Behind(number), false));
                 }
@@ -165,6 +168,11 @@ impl Lines {
         };
         Some((base, more))
     }
+}
+
+/// Returns whether a parameter of this type is one number or address.
+fn is_plain(shape: Shape) -> bool {
+    !matches!(shape, Shape::Structure { .. } | Shape::Array { .. } | Shape::Other { .. })
 }
 
 /// Returns the register that has the address of a parameter at the entry, where debug information tells
