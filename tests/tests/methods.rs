@@ -36,7 +36,8 @@ fn check(report: &Report, hostile: &str) {
     ];
     assert_eq!(calls, BTreeMap::from(expected));
     let paths = report.paths();
-    for path in [&["Server#handle", "Server#parse", "Server#parse"][..], &["Server#handle", hostile]]
+    for path in
+        [&["Server#handle", "Server#parse", "Server#parse"][..], &["Server#handle", hostile]]
     {
         assert!(paths.iter().any(|of| of == path), "{path:?} in {paths:?}");
     }

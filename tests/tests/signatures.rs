@@ -183,10 +183,13 @@ fn program(random: &mut Random, by: By) -> (String, Vec<String>) {
         if !asked.is_empty() {
             options.extend(["--arg".to_owned(), format!("f{number}: {}", asked.join(", "))]);
         }
-        options.extend(["--ret".to_owned(), match by {
-            By::Place => format!("f{number}: {}", result.0),
-            By::Name => format!("f{number}"),
-        }]);
+        options.extend([
+            "--ret".to_owned(),
+            match by {
+                By::Place => format!("f{number}: {}", result.0),
+                By::Name => format!("f{number}"),
+            },
+        ]);
     }
     (format!("{source}int main(void) {{\n{calls}return 0;\n}}\n"), options)
 }
