@@ -69,6 +69,13 @@ fn arguments_have_the_types_and_names_of_a_provider_file() {
     for described in ["sql: str (8@%rdi), n: i64 (-8@%rsi)", "i32 (-4@%esi), what: str (8@%rdi)"] {
         assert!(listed.stdout.contains(described), "{}", listed.stdout);
     }
+    // Each site has its cost and place, as functions have.
+    let sites = listed.stdout.matches("probe emulated, in the code at 0x").count();
+    assert_eq!(sites, 3, "{}", listed.stdout);
+    let json = ctrace(&env.ctrace, &["list", target, "-u", "*", "--json"]);
+    let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    let costs = json["functions"].as_array().expect("rows").iter().map(|row| &row["entry_cost"]);
+    assert_eq!(costs.collect::<Vec<_>>(), ["emulated"; 3]);
 }
 
 #[test]

@@ -283,6 +283,10 @@ pub struct FunctionInfo {
     /// For a pair of USDT probes: only the order of a thread's events tells the ends of calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_order: Option<ByOrder>,
+    /// For a pair of USDT probes whose values are texts that name each of its calls: what to put between
+    /// them. Recordings have the names.
+    #[serde(skip)]
+    pub named_by: Option<&'static str>,
     /// The values that come with each hit, in order, and with each end of a call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueInfo>,
@@ -346,6 +350,7 @@ impl FunctionInfo {
             ends_with_successor: false,
             condition: None,
             by_order: None,
+            named_by: None,
             values: Vec::new(),
             inlined: Vec::new(),
             wait: None,

@@ -8,7 +8,7 @@ use crate::{
     cli::{ListArgs, SelectArgs, ValuesArgs},
     session::{
         keep::sink::{self, Out},
-        plan::{Planner, jump_room::JumpRoom, points::refusal_at},
+        plan::{Planner, jump_room::JumpRoom, points::cost_at},
         run::setup,
         spec::SelectSpec,
     },
@@ -17,8 +17,7 @@ use crate::{
         list::{ListRow, list_functions},
         markers::MarkerSite,
         object::Object,
-        place::{Refusal, explain},
-        plan::Placement,
+        place::Refusal,
         process::{lookup::ProcessName, maps::MappedObject},
         select::{Selection, not_found::flawed_markers},
         usdt::provider::described,
@@ -34,13 +33,13 @@ use std::{
     io::{BufWriter, Write},
     path::Path,
 };
-use texts::{cost_text, function_text, marker_text, usdt_text};
+use texts::{How, cost_text, function_text, how_text, marker_text, usdt_text};
 
 /// The functions of which inlined ones are named: of a large program they would take long.
 const MOST_DESCRIBED: usize = 1000;
 
 /// A row and, on request, how it would be traced.
-type Decided = (ListRow, Option<Result<Placement, Refusal>>);
+type Decided = (ListRow, Option<Result<How, Refusal>>);
 
 pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     let binary = args.binary.as_deref();
@@ -199,14 +198,17 @@ fn decide(
         if let Some(Ok(placement)) = &mut placement {
             jumps.fit(placement);
         }
+        let mut how = placement.map(|placement| placement.map(How::Calls));
         if row.kind == FunctionKind::Usdt {
             let probe = &objects[row.object_index].usdt_probes()[row.index];
             if let Some(declared) = planner.declared(probe) {
                 row.arguments = described(&probe.sites[row.site], &declared).into();
             }
-            placement = refusal_at(&objects[row.object_index], row.file_offset).map(Err);
+            let cost = cost_at(&objects[row.object_index], row.file_offset);
+            let has_semaphore = probe.sites[row.site].semaphore.is_some();
+            how = Some(cost.map(|cost| How::Hits { cost, at: row.address, has_semaphore }));
         }
-        (row, placement)
+        (row, how)
     };
     let mut decided: Vec<Decided> = rows.into_iter().map(decide).collect();
     // They take time and memory that places would lack.
@@ -270,8 +272,8 @@ impl Serialize for Functions<'_> {
                 "object": row.object, "file": row.file, "line": row.line,
                 "address": row.address, "file_offset": row.file_offset, "size": row.size,
                 "traceable": placement.as_ref().is_none_or(Result::is_ok),
-                "entry_cost": placement.as_ref().and_then(|p| p.as_ref().ok()).map(|p| p.entry.cost.name()),
-                "how": if is_marker { Some(cost_text(row)) } else { placement.as_ref().map(explain) },
+                "entry_cost": placement.as_ref().and_then(|p| p.as_ref().ok()).map(How::entry_cost),
+                "how": if is_marker { Some(cost_text(row)) } else { placement.as_ref().map(how_text) },
                 "call": row.call.as_ref().map(|(call, _)| call),
                 "begins_call": row.call.as_ref().map(|(_, is_start)| is_start),
                 "point": row.point, "values": is_marker.then_some(&row.arguments),

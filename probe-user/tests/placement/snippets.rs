@@ -76,7 +76,7 @@ fn check_placed(
     let map = CodeMap::parse(&source).expect("the object parses");
     let candidate = Candidate { address: symbol.address(), size: symbol.size(), name };
     let placement = place_for(candidate, &map, &policy, reads_arguments);
-    assert_eq!(explain(&placement), expected);
+    assert_eq!(explain(placement.as_ref()), expected);
     placement.ok()
 }
 

@@ -325,6 +325,7 @@ pub fn builds() -> Vec<Build> {
         "ownids.c",
         "usdt.c",
         "usdt_texts.c",
+        "usdt_methods.c",
         "usdt_values.c",
         "usdt_pairs.c",
         "call_values.c",

@@ -1,7 +1,7 @@
 //! The way of what marker buffers hold: events to the order of all events, values beside them, names to
 //! functions, requests to whoever answers them.
 
-use super::names::ScopeNames;
+use super::names::LateNames;
 use super::requests::Requests;
 use super::tracker::Tracker;
 use crate::ingest::event::Event;
@@ -15,7 +15,7 @@ pub(super) struct MarkerLanes<'a> {
     pub(super) order: &'a mut EventOrder,
     pub(super) rings: usize,
     pub(super) tracker: &'a mut Tracker,
-    pub(super) names: &'a mut ScopeNames,
+    pub(super) names: &'a mut LateNames,
     pub(super) requests: &'a mut Requests,
 }
 

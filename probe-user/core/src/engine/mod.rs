@@ -4,6 +4,7 @@ mod addresses;
 mod arrived;
 mod async_calls;
 mod by_process;
+mod call_names;
 pub(crate) mod counted;
 mod exits;
 mod fold;
@@ -32,7 +33,7 @@ use crate::calls::spool::Spool;
 use crate::engine::exits::ExitChange;
 use crate::engine::lanes::MarkerLanes;
 use crate::engine::ledger::Ledger;
-use crate::engine::names::ScopeNames;
+use crate::engine::names::LateNames;
 use crate::engine::period::Period;
 use crate::engine::recorder::Recorder;
 use crate::engine::requests::Requests;
@@ -131,7 +132,7 @@ pub struct Engine {
     order: EventOrder,
     pub(crate) tracker: Tracker,
     markers: Markers,
-    names: ScopeNames,
+    names: LateNames,
     requests: Requests,
     /// The number of the kernel's rings. Events of the marker buffers come in lanes after them.
     rings: usize,
@@ -164,7 +165,7 @@ impl Engine {
             order: EventOrder::new(config.rings),
             tracker,
             markers: Markers::new(config.rings),
-            names: ScopeNames::default(),
+            names: LateNames::default(),
             requests: Requests::default(),
             rings: config.rings,
             exit_changes: VecDeque::new(),
@@ -241,6 +242,7 @@ impl Engine {
 
     /// Takes the values of an event of the same thread, time and probe.
     pub fn push_payload(&mut self, payload: RingPayload) {
+        call_names::note(&payload, &mut self.names, &mut self.tracker);
         self.order.push_payload(payload);
     }
 
@@ -323,8 +325,8 @@ impl Engine {
         &self.tracker.functions
     }
 
-    /// Returns the functions that stand for names of marker scopes, each with its scope. New ones come at
-    /// the end.
+    /// Returns the functions that stand for names which are known only at run time, each with its marker
+    /// scope or pair of USDT probes. New ones come at the end.
     pub fn late_names(&self) -> &[(FuncId, FuncId)] {
         self.names.all()
     }

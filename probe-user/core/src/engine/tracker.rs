@@ -3,6 +3,7 @@
 use crate::calls::spool::{Backward, Log};
 use crate::engine::addresses::Addresses;
 use crate::engine::async_calls::AsyncCalls;
+use crate::engine::call_names::CallNames;
 use crate::engine::counted::Counted;
 use crate::engine::exits::NewExit;
 use crate::engine::ledger::Ledger;
@@ -45,6 +46,7 @@ pub(crate) struct Tracker {
     pub(crate) counter: HistogramCounter,
     pub(crate) changes: Vec<ProcessChange>,
     pub(crate) payloads: Payloads,
+    pub(super) call_names: CallNames,
     pub(crate) addresses: Addresses,
     /// True if a recording stores values and functions have some.
     keeps_values: bool,
@@ -79,6 +81,7 @@ impl Tracker {
             counter: HistogramCounter::default(),
             changes: Vec::new(),
             payloads: Payloads::default(),
+            call_names: CallNames::default(),
             addresses: Addresses::default(),
             keeps_values: false,
             armed,
@@ -354,8 +357,10 @@ impl Tracker {
         let stacks = &mut thread.stacks;
         match event.kind() {
             Some(Kind::PairEnter) => {
-                let counts = stacks.enter_by_order(func, ts, nests, &mut self.ledger);
-                if VALUES && !values.is_empty() {
+                let named = self.call_names.of(event);
+                let of = named.unwrap_or(func);
+                let counts = stacks.enter_by_order(of, ts, nests, &mut self.ledger);
+                if VALUES && !values.is_empty() && named.is_none() {
                     self.payloads.expect(event, counts.then(|| stacks.account.thread()));
                 }
             }
@@ -387,7 +392,7 @@ impl Sink for Tracker {
 
     /// Only a recording stores payloads.
     fn payload(&mut self, payload: RingPayload) {
-        if payload.time.0 < self.armed {
+        if self.call_names.forget(&payload) || payload.time.0 < self.armed {
             return;
         }
         if payload.function.index() >= self.functions.len() {

@@ -157,6 +157,21 @@ pub(crate) fn encode(
     Some(Block::new(kind, out))
 }
 
+/// Returns a value that was read. A text that no zero byte ends has the length that came with it.
+pub(crate) fn value_of(
+    info: &ValueInfo,
+    payload: &RingPayload,
+    read: Option<Value>,
+) -> Option<Value> {
+    let length = info.length_at.and_then(|at| payload.word(at.into()));
+    match (read, length) {
+        (Some(Value::Text(text)), Some(length)) => Some(Value::Text(text.of_length(length))),
+        // Nothing tells what of it belongs to the text.
+        (Some(Value::Text(_)), None) if info.length_at.is_some() => None,
+        (read, _) => read,
+    }
+}
+
 /// Writes the values of a call, which came at one of its ends, or at both.
 fn pack_call(out: &mut Vec<u8>, ends: &[OfThread], infos: &[ValueInfo]) {
     let mut values = vec![None; infos.len()];
@@ -168,15 +183,7 @@ fn pack_call(out: &mut Vec<u8>, ends: &[OfThread], infos: &[ValueInfo]) {
         };
         let mut read = payload.values(own().map(|(_, info)| info.kind));
         for (place, info) in own() {
-            let length = info.length_at.and_then(|at| payload.word(at.into()));
-            values[place] = match (read.next().flatten(), length) {
-                (Some(Value::Text(text)), Some(length)) => {
-                    Some(Value::Text(text.of_length(length)))
-                }
-                // No zero byte ends it, so nothing tells what of it belongs to the text.
-                (Some(Value::Text(_)), None) if info.length_at.is_some() => None,
-                (read, _) => read,
-            };
+            values[place] = value_of(info, payload, read.next().flatten());
             absent &= !(1 << place);
         }
     }

@@ -6,32 +6,69 @@ use crate::{
         list::ListRow,
         markers::MarkerSite,
         place::{Refusal, explain},
-        plan::Placement,
+        plan::{CostClass, Placement},
     },
     ui::text::{first_of, names::of_source},
 };
 
-/// Returns the reason why a USDT probe is not traced, its part in a call, and its arguments.
+/// The probes of a row.
+#[derive(Debug)]
+pub(super) enum How {
+    /// Those at the entry and at the end of a function.
+    Calls(Placement),
+    /// The one at a site of a USDT probe.
+    Hits {
+        cost: CostClass,
+        at: u64,
+        /// The program computes the arguments only while a tracer holds its counter up.
+        has_semaphore: bool,
+    },
+}
+
+impl How {
+    /// Returns the cost of the probe at the entry or at the site.
+    pub(super) fn entry_cost(&self) -> &'static str {
+        match self {
+            Self::Calls(placement) => placement.entry.cost.name(),
+            Self::Hits { cost, .. } => cost.name(),
+        }
+    }
+}
+
+/// Puts the probes of a row, or the lack of them, into words.
+pub(super) fn how_text(how: &Result<How, Refusal>) -> String {
+    match how {
+        Ok(How::Calls(placement)) => explain(Ok(placement)),
+        Ok(How::Hits { cost, at, has_semaphore }) => {
+            let semaphore = if *has_semaphore { ", with a semaphore" } else { "" };
+            format!("probe {}, in the code at {at:#x}{semaphore}", cost.name())
+        }
+        Err(refusal) => explain(Err(refusal)),
+    }
+}
+
+/// Returns the cost and the place of a USDT probe with `detailed`, or why it is not traced; its part in a
+/// call, and its arguments.
 pub(super) fn usdt_text(
     row: &ListRow,
-    placement: Option<&Result<Placement, Refusal>>,
+    how: Option<&Result<How, Refusal>>,
     detailed: bool,
 ) -> Option<String> {
-    let refusal = placement.filter(|placement| placement.is_err()).map(explain);
+    let probe = how.filter(|how| detailed || how.is_err()).map(how_text);
     let call = row.call.as_ref().map(|(call, is_start)| {
         let verb = if *is_start { "begins" } else { "ends" };
         format!("{verb} calls of {call}")
     });
     let arguments = (detailed && !row.arguments.is_empty()).then_some(&row.arguments);
     let arguments = arguments.map(|arguments| format!("arguments: {arguments}"));
-    let texts: Vec<String> = refusal.into_iter().chain(call).chain(arguments).collect();
+    let texts: Vec<String> = probe.into_iter().chain(call).chain(arguments).collect();
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 
 /// Returns how a function is traced, its arguments if they are known, and what is inlined into it.
-pub(super) fn function_text(row: &ListRow, placement: &Result<Placement, Refusal>) -> String {
-    let mut text = explain(placement);
-    if !row.arguments.is_empty() && placement.is_ok() {
+pub(super) fn function_text(row: &ListRow, how: &Result<How, Refusal>) -> String {
+    let mut text = how_text(how);
+    if !row.arguments.is_empty() && how.is_ok() {
         text += &format!("; arguments: {}", row.arguments);
     }
     if !row.inlined.is_empty() {

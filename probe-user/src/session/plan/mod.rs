@@ -175,6 +175,13 @@ impl Planner {
         self
     }
 
+    /// Chooses whether methods of languages, which runtimes announce by USDT probes, get their names. By
+    /// default all of them are calls of the one pair of probes.
+    pub(crate) fn naming_methods(mut self, names: bool) -> Self {
+        self.values.names_methods = names;
+        self
+    }
+
     /// Chooses how locks are treated of which markers tell.
     pub(crate) fn treating_locks(self, locks: MarkedLocks) -> Self {
         Self { locks, ..self }

@@ -72,8 +72,18 @@ impl Planner {
                 false => JoinClue::ByOrder,
             };
             let (variables, asked) = (&chosen.variables, chosen.asked(pair.start));
-            let (values, starts) =
-                self.values.plan(start, starts, variables, asked, &mut plan.notes)?;
+            // An end that the stack pointer joins would have to find the name of its call.
+            let named = (joined == JoinClue::ByOrder)
+                .then(|| self.values.plan_names((start, &pair.name), &starts, variables, asked));
+            let (named_by, values, starts) = match named.flatten() {
+                Some((between, values, starts)) => (Some(between), values, starts),
+                None => {
+                    let notes = &mut plan.notes;
+                    let (values, starts) =
+                        self.values.plan(start, starts, variables, asked, notes)?;
+                    (None, values, starts)
+                }
+            };
             let order = if pair.nests { ByOrder::Nested } else { ByOrder::InTurn };
             let aliases = pair.parts();
             let info = FunctionInfo {
@@ -82,6 +92,7 @@ impl Planner {
                 exit: ExitSeen::ByExitSites,
                 aliases: aliases.map(|probe| Arc::clone(&probes[probe].name)).collect(),
                 by_order: (joined == JoinClue::ByOrder).then_some(order),
+                named_by,
                 values,
                 ..FunctionInfo::new(Arc::clone(&pair.name), Arc::clone(object.name()))
             };

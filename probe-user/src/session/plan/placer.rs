@@ -55,6 +55,7 @@ pub(super) fn info(
         ends_with_successor: false,
         condition: None,
         by_order: None,
+        named_by: None,
         values: Vec::new(),
         inlined: Vec::new(),
         wait: None,

@@ -4,6 +4,7 @@ use super::{Plan, Planned, Planner, Refused, Sites, values::Variables};
 use crate::target::{
     object::Object,
     place::{Refusal, usdt_site},
+    plan::CostClass,
     select::Selection,
     usdt::{UsdtProbe, UsdtSite},
 };
@@ -100,9 +101,9 @@ fn left_out(refused: &[Refused]) -> Option<String> {
     ))
 }
 
-/// Returns the reason why a place of a USDT probe in the file does not carry one.
-pub(crate) fn refusal_at(object: &Object, file_offset: u64) -> Option<Refusal> {
-    usdt_site(&object.source().peek(file_offset, LONGEST_INSTRUCTION)).err()
+/// Returns the cost of a probe at a place of a USDT probe in the file, or the reason why it carries none.
+pub(crate) fn cost_at(object: &Object, file_offset: u64) -> Result<CostClass, Refusal> {
+    usdt_site(&object.source().peek(file_offset, LONGEST_INSTRUCTION))
 }
 
 /// Returns the places of a USDT probe that carry one. Notes those that do not, and refuses the probe
@@ -115,7 +116,7 @@ pub(super) fn probed_sites(
     let mut refusal = None;
     let mut sites = probe.sites.clone();
     sites.retain(|site| {
-        let why = refusal_at(object, site.file_offset);
+        let why = cost_at(object, site.file_offset).err();
         let carries = why.is_none();
         refusal = why.or(refusal.take());
         carries

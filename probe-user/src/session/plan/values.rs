@@ -13,6 +13,7 @@ use crate::{
         usdt::{
             UsdtProbe, UsdtSite,
             arguments::{Argument, Unread, parse},
+            methods,
             provider::{Declared, ProviderFile, declared},
         },
         values::{
@@ -56,6 +57,8 @@ pub(crate) struct ValuePlanner {
     /// What arguments of USDT probes mean, unless their values are asked for.
     pub(super) declared: Arc<[ProviderFile]>,
     pub(super) room: TableRoom,
+    /// True if methods of languages get the names that their values are.
+    pub(super) names_methods: bool,
     /// The free room of the table of conditions.
     pub(super) conditions: TableRoom,
     /// The number of functions and probes that found no room.
@@ -72,6 +75,7 @@ impl Default for ValuePlanner {
             reads: false,
             asked: Arc::default(),
             declared: Arc::default(),
+            names_methods: false,
             room,
             conditions,
             without_room: 0,
@@ -106,17 +110,44 @@ impl ValuePlanner {
             (true, false) => Values::asked(&sites, variables, &asked),
             (false, _) => Values::default(),
         };
-        notes.extend(found.unread.map(|unread| format!("{}: {unread}", probe.full_name())));
+        notes.extend(found.unread.as_ref().map(|why| format!("{}: {why}", probe.full_name())));
+        Ok(self.at_sites(found, sites))
+    }
+
+    /// Plans the values that name each call of a pair, if it is one that tells of methods, and nobody asks
+    /// for its values. Returns them and what stands between them in a name.
+    pub(super) fn plan_names(
+        &mut self,
+        (probe, call): (&UsdtProbe, &str),
+        sites: &[UsdtSite],
+        variables: &Variables,
+        asked: &[usize],
+    ) -> Option<(&'static str, Vec<ValueInfo>, Vec<Point>)> {
+        let is_asked = !asked.is_empty() || declared(&self.declared, probe).is_some();
+        if !self.names_methods || is_asked {
+            return None;
+        }
+        let of = methods::named(&probe.provider, call)?;
+        let found = Values::asked(sites, variables, &of.texts());
+        // Some texts of it would be another name.
+        let whole = Some(found).filter(|found| found.unread.is_none())?;
+        let (infos, points) = self.at_sites(whole, sites.to_vec());
+        (!infos.is_empty()).then_some((of.between, infos, points))
+    }
+
+    /// Takes the room for values, and spreads them over the places.
+    fn at_sites(&mut self, found: Values, sites: Vec<UsdtSite>) -> (Vec<ValueInfo>, Vec<Point>) {
         let fits = self.has_room(found.sources.len());
         let infos = if fits { found.infos } else { Vec::new() };
         let mut sources = found.sources.into_iter().filter(|_| fits);
         let points = sites.into_iter().map(|site| Point { site, values: sources.next() });
-        Ok((infos, points.collect()))
+        (infos, points.collect())
     }
 
     /// Returns whether programs may read values. `usdt`: USDT probes are chosen, which have some.
     pub(super) fn reads_some(&self, usdt: bool) -> bool {
-        self.reads && (usdt || !self.asked.is_empty()) || self.asks_for_conditions()
+        let reads = self.reads && (usdt || !self.asked.is_empty());
+        reads || usdt && self.names_methods || self.asks_for_conditions()
     }
 
     pub(super) fn asks_for_conditions(&self) -> bool {
@@ -147,7 +178,7 @@ impl ValuePlanner {
         object: &Object,
         probes: impl Iterator<Item = &'a UsdtProbe>,
     ) -> Variables {
-        match self.reads {
+        match self.reads || self.names_methods {
             true => Variables::of(object, probes),
             false => Variables::default(),
         }

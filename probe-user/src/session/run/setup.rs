@@ -131,9 +131,11 @@ impl<'a> Setup<'a> {
         let locks = if locks { every_lock::of_markers(spec) } else { MarkedLocks::Unwanted };
         // A budget takes the probes of some functions away, and what is counted in the kernel ends at
         // a jump.
+        let names = !spec.probes.aggregate && bpf::can_read_arguments();
         let follows = spec.probes.budget.is_none() && !spec.probes.aggregate;
         let mut planner = planner
             .reading_values(values)
+            .naming_methods(names)
             .treating_locks(locks)
             .answering(tables)
             .guarding(may_guard)

@@ -10,6 +10,7 @@ mod inlined;
 pub(super) mod lines;
 mod optional;
 mod order;
+mod overwritten;
 pub(super) mod parameters;
 pub(super) mod passed;
 mod sections;

@@ -104,12 +104,16 @@ impl Lines {
         let unit = self.units[parameter.unit].unit.unit_ref(&self.dwarf);
         let bytes = DebugTypes(self).bytes(shape);
         let location = DebugTypes(self).entry(parameter)?.attr_value(gimli::DW_AT_location)?;
+        // What the caller leaves there may be anything, if the function writes to it first.
+        let behind = |number: u8, of_code: bool| {
+            (!stored.overwrites(number)).then_some((ParameterPlace::Behind(number), of_code))
+        };
         let is_by_address =
             matches!(shape, Shape::Structure { .. } | Shape::Array { .. }) && bytes > BY_VALUE;
         let Some(location) = self.at_entry(unit, location.clone(), function) else {
             let later = || behind_later(unit, location, function, stored);
             let number = is_by_address.then(later)??;
-            return Some((ParameterPlace::Behind(number), true));
+            return behind(number, true);
         };
         let is_truth = matches!(shape, Shape::Bool | Shape::Enumeration { bytes: 1, .. });
         let frame = |offset: i64| {
@@ -121,13 +125,12 @@ impl Lines {
         for (named, piece) in pieces(unit, location)? {
             let size = piece.unwrap_or(bytes);
             let found: Vec<(u64, u64, Word)> = match (named, piece) {
-                (Named::Behind(number), None) => {
-                    return Some((ParameterPlace::Behind(number), false));
-                }
+                // A number is passed itself: the compiler has made it an address of something that the
+                // function may change before it reads it.
+                (Named::Behind(_), None) if is_plain(shape) => return None,
+                (Named::Behind(number), None) => return behind(number, false),
                 (Named::BehindFrame(at), None) => match stored.pointer(frame(at)?)?.from {
-                    Passed::Register(number) => {
-                        return Some((ParameterPlace::Behind(number), true));
-                    }
+                    Passed::Register(number) => return behind(number, true),
                     Passed::Stack(_) => return None,
                 },
                 (Named::Frame(at), None) => match stored.within(frame(at)?, bytes)? {
@@ -165,6 +168,11 @@ impl Lines {
         };
         Some((base, more))
     }
+}
+
+/// Returns whether a parameter of this type is one number or address.
+fn is_plain(shape: Shape) -> bool {
+    !matches!(shape, Shape::Structure { .. } | Shape::Array { .. } | Shape::Other { .. })
 }
 
 /// Returns the register that has the address of a parameter at the entry, where debug information tells

@@ -5,6 +5,7 @@
 //! is entered: the first instructions store it. So what they store there first is the parameter,
 //! and the register that it comes from has it at the entry.
 
+use super::overwritten::Overwritten;
 use super::passed::{Passed, Word, low};
 use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
@@ -41,6 +42,7 @@ pub(super) struct Stored {
     /// The stack pointer behind the function's beginning, if it is known, and the frame pointer.
     stack: Option<i64>,
     frame: Option<i64>,
+    overwritten: Overwritten,
 }
 
 /// The register that the base of a frame is in.
@@ -67,7 +69,8 @@ impl Stored {
         // A function without a frame may make it behind its first jump. Where it has used it, it is made.
         let is_made = |stack: i64| stack != 0 || reader.is_left || !reader.stores.is_empty();
         let stack = reader.body.filter(|stack| !reader.is_moved && is_made(*stack));
-        Self { stores: reader.stores, stack, frame: reader.frame, code }
+        let (stores, overwritten) = (reader.stores, reader.overwritten);
+        Self { stores, stack, frame: reader.frame, overwritten, code }
     }
 
     /// Returns the register that had at the entry what another one, by its number in debug information,
@@ -80,6 +83,12 @@ impl Stored {
             Word { from: Passed::Register(number), shift: 0, mask: u64::MAX } => Some(number),
             _ => None,
         }
+    }
+
+    /// Returns whether these instructions write to memory before they read it, behind the address that comes in
+    /// the register of this number.
+    pub(super) fn overwrites(&self, register: u8) -> bool {
+        self.overwritten.is(register)
     }
 
     /// Returns the place of something that is so far from the base of the frame.
@@ -141,6 +150,7 @@ struct Reader {
     /// True once the function was left, or is about to be.
     is_left: bool,
     stores: Vec<Store>,
+    overwritten: Overwritten,
     facts: InstructionInfoFactory,
     /// The bytes of code that were followed.
     at: u64,
@@ -190,6 +200,7 @@ impl Reader {
             is_moved: false,
             is_left: false,
             stores: Vec::new(),
+            overwritten: Overwritten::default(),
             facts: InstructionInfoFactory::new(),
             at: 0,
         };
@@ -251,6 +262,18 @@ impl Reader {
             .flatten();
         let place = self.place(it);
         let used = self.facts.info(it);
+        for memory in used.used_memory() {
+            if let Some(Word { from: Passed::Register(number), shift: 0, mask: u64::MAX }) =
+                self.registers.word(memory.base())
+            {
+                let at = memory.displacement() as i64;
+                let bytes = match memory.index() {
+                    Register::None => at..at.saturating_add(memory.memory_size().size() as i64),
+                    _ => i64::MIN..i64::MAX,
+                };
+                self.overwritten.note(number, bytes, memory.access());
+            }
+        }
         let written = used.used_registers().iter().filter(|used| writes(used.access()));
         for register in written.map(|used| used.register()) {
             match register.full_register() {

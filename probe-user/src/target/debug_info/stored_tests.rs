@@ -120,3 +120,18 @@ fn any_bytes_are_read_without_harm() {
         }
     }
 }
+
+#[test]
+fn memory_that_is_written_before_it_is_read_is_noticed() {
+    let write: &[u8] = &[0x48, 0x89, 0x77, 0x08]; // mov %rsi,0x8(%rdi)
+    let read_it: &[u8] = &[0x48, 0x8b, 0x47, 0x08]; // mov 0x8(%rdi),%rax
+    let read_other: &[u8] = &[0x48, 0x8b, 0x07]; // mov (%rdi),%rax
+    let copy: &[u8] = &[0x48, 0x89, 0xf8]; // mov %rdi,%rax
+    let write_copy: &[u8] = &[0x48, 0x89, 0x70, 0x08]; // mov %rsi,0x8(%rax)
+    let overwrites = |code: &[&[u8]]| [0, 1].map(|number| read(code).overwrites(number));
+    assert_eq!(overwrites(&[write]), [true, false]);
+    assert_eq!(overwrites(&[read_it, write]), [false, false]);
+    assert_eq!(overwrites(&[read_other, write]), [true, false]);
+    assert_eq!(overwrites(&[copy, write_copy]), [true, false]);
+    assert_eq!(overwrites(&[SUB, RDI_TO_16, read_it]), [false, false]);
+}

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 /// Puts a placement, or the lack of one, into words.
 #[must_use]
-pub fn explain(decision: &Result<Placement, Refusal>) -> String {
+pub fn explain(decision: Result<&Placement, &Refusal>) -> String {
     let placement = match decision {
         Ok(placement) => placement,
         Err(refusal) => return format!("not traced: {refusal}"),

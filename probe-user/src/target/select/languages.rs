@@ -9,8 +9,7 @@ const BY_PROVIDER: [(&str, &str, &str); 4] = [
     (
         "ruby",
         "method__entry",
-        "methods of Ruby are in no file. `-u ruby:method --arg 'ruby:method: 0:str, 1:str'` times them by \
-         class and name. Ruby tells of them once the program has run `TracePoint.new(:call, :return) { \
+        "methods of Ruby are in no file. `-u ruby:method` times each under its class and name. Ruby tells of them once the program has run `TracePoint.new(:call, :return) { \
          }.enable`, as from a file for its option -r",
     ),
     (
@@ -22,14 +21,13 @@ const BY_PROVIDER: [(&str, &str, &str); 4] = [
     (
         "python",
         "function__entry",
-        "functions of Python are in no file. `-u python:function --arg 'python:function: 0:str, 1:str'` \
-         times them by file and name (CPython 3.11 tells only of those that C code calls)",
+        "functions of Python are in no file. `-u python:function` times each under its file and \
+         name (CPython 3.11 tells only of those that C code calls)",
     ),
     (
         JAVA,
         "method__entry",
-        "methods of Java are in no file. `-u hotspot:method --arg 'hotspot:method: class=1:str[2], \
-         name=3:str[4]'` times them by class and name, if Java was started with -XX:+DTraceMethodProbes \
+        "methods of Java are in no file. `-u hotspot:method` times each under its class and name, if Java was started with -XX:+DTraceMethodProbes \
          -XX:-Inline",
     ),
 ];

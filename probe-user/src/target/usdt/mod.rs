@@ -4,6 +4,7 @@
 //! address and maybe its own semaphore. All of them must fire, so they are kept together.
 
 pub mod arguments;
+pub(crate) mod methods;
 pub(crate) mod pairs;
 pub(crate) mod provider;
 pub(super) mod variables;

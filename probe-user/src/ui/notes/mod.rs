@@ -22,8 +22,13 @@ pub(crate) fn notes(report: &Report, show_zero: bool, named: &[String]) -> Vec<S
     let mut out = Vec::new();
     let called: HashSet<_> =
         selected(report).filter(|f| !is_never_called(f)).map(scope_of).collect();
-    // A scope whose calls have names of their own.
-    let is_named_late = |f: &FunctionReport| scope_of(f).is_some() && called.contains(&scope_of(f));
+    let of_pairs: HashSet<_> =
+        selected(report).filter(|f| !is_never_called(f)).flat_map(calls_of).collect();
+    // A scope whose calls have names of their own, or a pair of probes that tells of methods.
+    let is_named_late = |f: &FunctionReport| {
+        let is_scope = scope_of(f).is_some() && called.contains(&scope_of(f));
+        is_scope || of_pairs.contains(&(&*f.object, f.group.as_deref(), &*f.name))
+    };
     let idle = selected(report).filter(|f| is_never_called(f) && !is_named_late(f));
     // A filter may have taken the calls that were counted.
     let is_running = |f: &&_| report.filtered_calls == 0 && was_running(report, f);
@@ -79,6 +84,13 @@ pub(crate) fn untraced_children(children: u64) -> Option<String> {
 fn scope_of(function: &FunctionReport) -> Option<(&str, &str, u32)> {
     let (file, line) = (function.file.as_deref()?, function.line?);
     (function.kind == FunctionKind::Marker).then_some((&*function.object, file, line))
+}
+
+/// Returns the names of which a call of USDT probes may be, beside its own: a method is a call of its pair.
+fn calls_of(function: &FunctionReport) -> impl Iterator<Item = (&str, Option<&str>, &str)> {
+    let is_usdt = function.kind == FunctionKind::Usdt;
+    let names = function.aliases.iter().filter(move |_| is_usdt);
+    names.map(|name| (&*function.object, function.group.as_deref(), &**name))
 }
 
 /// Returns whether a thread seems to have been in the function when tracing began.
