@@ -91,10 +91,6 @@ impl Plan {
     }
 }
 
-/// A caution for a reader of durations.
-const GO: &str = "calls of Go functions are those of goroutines, not of threads (Go 1.17 or newer): their \
-    time includes that in which the goroutine has no thread, and --thread knows them as `goroutine`";
-
 /// Makes plans for the objects of one target.
 pub struct Planner {
     selector: Selector,
@@ -411,12 +407,7 @@ impl Planner {
                 });
             }
         }
-        let is_go = |(index, object): (usize, &Object)| {
-            object.is_go() && selection.functions.iter().any(|s| s.object == index)
-        };
-        if objects.iter().enumerate().any(is_go) {
-            plan.notes.push(GO.to_owned());
-        }
+        plan.notes.extend(remarks::goroutines(objects, selection));
         if unseen > 0 {
             plan.notes.push(self.jumps.note(unseen));
         }

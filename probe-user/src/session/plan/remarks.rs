@@ -17,6 +17,16 @@ const RUST_WAITS: [&str; 2] = [
 /// How the names of the start of Rust programs begin.
 const RUST_START: &str = "std::rt::lang_start";
 
+/// Cautions a reader of durations, if functions of Go are among those selected.
+pub(super) fn goroutines(objects: &[Object], selection: &Selection) -> Option<String> {
+    const GO: &str = "calls of Go functions are those of goroutines, not of threads (Go 1.17 or newer): \
+                      their time includes that in which the goroutine has no thread, and --thread \
+                      knows them as `goroutine`";
+    let is_go = |object: &Object| object.is_go();
+    let has_go = selection.functions.iter().any(|it| objects.get(it.object).is_some_and(is_go));
+    has_go.then(|| GO.to_owned())
+}
+
 /// Says that the locks of Rust's standard library are none of libc, if those of libc are followed in a
 /// program of Rust.
 pub(super) fn rust_locks(objects: &[Object], plan: &Plan) -> Option<String> {
