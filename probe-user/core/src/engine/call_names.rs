@@ -14,19 +14,26 @@ use std::collections::HashMap;
 /// The event that begins a call.
 type Start = (Pid, Tid, Nanos, FuncId);
 
-/// The functions of calls whose events are not applied yet.
+/// The functions of calls whose values are not released yet, and whether their events were applied.
 #[derive(Debug, Default)]
-pub(crate) struct CallNames(HashMap<Start, FuncId>);
+pub(crate) struct CallNames(HashMap<Start, (FuncId, bool)>);
 
 impl CallNames {
     /// Returns the function of a call that begins with this event, if its values have named it.
-    pub(super) fn of(&self, event: &Event) -> Option<FuncId> {
-        self.0.get(&(event.pid(), event.tid(), Nanos(event.ts()), event.func())).copied()
+    pub(super) fn of(&mut self, event: &Event) -> Option<FuncId> {
+        let start = (event.pid(), event.tid(), Nanos(event.ts()), event.func());
+        let (function, is_used) = self.0.get_mut(&start)?;
+        *is_used = true;
+        Some(*function)
     }
 
-    /// Forgets the name of a call, whose event is applied. Returns true if these values were its name.
-    pub(super) fn forget(&mut self, payload: &RingPayload) -> bool {
-        !self.0.is_empty() && self.0.remove(&start(payload)).is_some()
+    /// Forgets the name of a call, if these values are one. Returns whether the call has it: its event may have
+    /// been applied before they came.
+    pub(super) fn forget(&mut self, payload: &RingPayload) -> Option<bool> {
+        if self.0.is_empty() {
+            return None;
+        }
+        self.0.remove(&start(payload)).map(|(_, is_used)| is_used)
     }
 }
 
@@ -44,7 +51,7 @@ pub(super) fn note(payload: &RingPayload, names: &mut LateNames, tracker: &mut T
     let Some(parts) = texts.collect::<Option<Vec<String>>>() else { return };
     let name = parts.join(between);
     if let Some(function) = names.of(payload.function, name.as_bytes(), tracker) {
-        tracker.call_names.0.insert(start(payload), function);
+        tracker.call_names.0.insert(start(payload), (function, false));
     }
 }
 

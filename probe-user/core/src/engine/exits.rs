@@ -103,6 +103,33 @@ mod tests {
         assert_eq!((changed.total_ns, changed.headless), (Nanos(17), 1));
     }
 
+    /// A call whose end is not seen from a time on contains nothing later, but calls that seemed to be inside it
+    /// and have ended. So calls end in order, and unions have all of them.
+    #[test]
+    fn a_call_without_an_end_ends_with_its_probes_or_with_what_ended_inside() {
+        for (at, outer_ns) in [(30, 50), (90, 80)] {
+            let mut engine = Engine::new(EngineConfig::default());
+            let ids = ["outer", "inner", "next"]
+                .map(|name| engine.add_function(FunctionInfo::new(name, "program")));
+            engine.push_events(
+                0,
+                &[
+                    event(10, 0, Kind::Enter, 900),
+                    event(20, 1, Kind::Enter, 800),
+                    event(60, 1, Kind::Return, 800),
+                    event(120, 2, Kind::Enter, 700),
+                ],
+            );
+            engine.advance(Nanos(130));
+            engine.forsake(&[ids[0]].into(), Nanos(at));
+            let report = engine.report(Nanos(140), ReportMeta::default());
+            let [outer, inner, next] = &report.functions[..] else { panic!("three functions") };
+            assert_eq!((outer.total_ns, outer.untimed), (Nanos(outer_ns), 1));
+            assert_eq!((inner.total_ns, inner.active_ns), (Nanos(40), Nanos(40)));
+            assert_eq!((outer.active_ns, next.total_ns), (outer.total_ns, Nanos(0)));
+        }
+    }
+
     /// The return address of a function that may leave by a jump was put back. What comes at its stack
     /// pointer later is no call of it.
     #[test]

@@ -181,6 +181,11 @@ impl Ledger {
         }
     }
 
+    /// Returns the end of the thread's call that ended last, or 0: calls are entered in the order of their ends.
+    pub(crate) fn latest_end(&self, who: &Account) -> u64 {
+        self.spool.index(who.log).map_or(0, |log| self.spool.logs()[log].end())
+    }
+
     /// Returns the calls that go into a recording.
     pub(crate) fn recorded(&mut self) -> &mut Spool {
         self.kept.as_mut().unwrap_or(&mut self.spool)

@@ -198,7 +198,7 @@ impl Tracker {
         let thread = self.threads.get(pid, first.tid(), &self.ledger);
         let stacks = &mut thread.stacks;
         let in_time = self.armed.max(late_before);
-        let (mut rest, mut lost) = (events, false);
+        let (mut rest, mut lost) = (events, None);
         while let [event, after @ ..] = rest
             && event.who() == who
         {
@@ -212,7 +212,7 @@ impl Tracker {
             {
                 if event.lost_before() > 0 {
                     stacks.damage();
-                    lost = true;
+                    lost = Some(ts);
                 }
                 continue;
             }
@@ -227,13 +227,13 @@ impl Tracker {
             *hits += 1;
             if event.lost_before() > 0 {
                 stacks.damage();
-                lost = true;
+                lost = Some(ts);
             }
             if ts < stacks.last {
                 // The event cannot be placed any more, so it is as good as lost. Only a late event
                 // gets here.
                 stacks.damage();
-                lost = true;
+                lost = Some(ts);
                 continue;
             }
             thread.first.get_or_insert(ts);
@@ -296,13 +296,13 @@ impl Tracker {
                 if let Some(Kind::PairEnter | Kind::PairExit) = kind {
                     stacks.last = ts;
                     self.now = self.now.max(ts);
-                    self.apply_by_order::<VALUES>(event, lost);
+                    self.apply_by_order::<VALUES>(event, lost.is_some());
                     return rest;
                 }
                 if let Some(Kind::PollEnter | Kind::PollExit | Kind::AsyncCall) = kind {
                     stacks.last = ts;
                     self.now = self.now.max(ts);
-                    self.apply_poll(event, lost);
+                    self.apply_poll(event, lost.is_some());
                     return rest;
                 }
                 stacks.turn_to(pid, (at.sp, ts), &self.regions, &mut self.ledger);
@@ -334,9 +334,9 @@ impl Tracker {
             stacks.last = ts;
         }
         self.now = self.now.max(stacks.last);
-        if lost {
+        if let Some(at) = lost {
             self.threads.damage_beside(pid, first.tid());
-            self.async_calls.lose((pid, first.tid()), first.ts());
+            self.async_calls.lose((pid, first.tid()), at);
         }
         rest
     }
@@ -392,8 +392,14 @@ impl Sink for Tracker {
 
     /// Only a recording stores payloads.
     fn payload(&mut self, payload: RingPayload) {
-        if self.call_names.forget(&payload) || payload.time.0 < self.armed {
+        if payload.time.0 < self.armed {
+            self.call_names.forget(&payload);
             return;
+        }
+        match self.call_names.forget(&payload) {
+            Some(true) => return,
+            Some(false) => return self.payloads.lose(),
+            None => {}
         }
         if payload.function.index() >= self.functions.len() {
             self.period.decode_errors += 1;

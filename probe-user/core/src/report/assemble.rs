@@ -103,7 +103,7 @@ impl Facts<'_> {
         let (paths, others) = self.paths(meta.extras.path_histograms);
         let odd_waits = self.odd_waits();
         let (threads, more_threads) = self.threads;
-        let doubts = cold::doubts(&paths, &threads, duration);
+        let doubts = cold::doubts(&functions, &paths, &threads, duration);
         let times = meta.target.processor.unwrap_or_default();
         probes::fill(&mut functions, &paths, &doubts, times);
         let mut notes = meta.notes;

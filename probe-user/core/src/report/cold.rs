@@ -4,7 +4,7 @@
 //!
 //! How long each thread did something else before each hit is not kept. The path tree tells it on average.
 
-use super::{PathReport, ThreadReport};
+use super::{FunctionReport, PathReport, ThreadReport};
 use crate::units::Nanos;
 
 /// What the measured cost of a hit may be wrong by in percent, for each doubling of the pause beyond a
@@ -15,12 +15,26 @@ const MOST_PERCENT: u64 = 200;
 
 /// Returns for each path by how much of its measured cost the true one may be higher, in percent. Parents come
 /// before their children in `paths`.
-pub(super) fn doubts(paths: &[PathReport], threads: &[ThreadReport], whole: Nanos) -> Vec<u64> {
+pub(super) fn doubts(
+    functions: &[FunctionReport],
+    paths: &[PathReport],
+    threads: &[ThreadReport],
+    whole: Nanos,
+) -> Vec<u64> {
+    // No probe tells of it.
+    let is_wait = |path: &PathReport| {
+        functions.get(path.function).is_some_and(|function| function.wait.is_some())
+    };
+    let parent_of = |at: usize| paths[at].parent.filter(|parent| *parent < at);
     // The calls in which a thread's own time ends: those of the path, and those directly inside.
     let mut hits: Vec<u64> = paths.iter().map(|path| path.calls).collect();
+    let mut outside: Vec<Nanos> = paths.iter().map(|path| path.self_ns).collect();
     let (mut outermost, mut within) = (0_u64, Nanos::ZERO);
-    for path in paths {
-        match path.parent {
+    for (at, path) in paths.iter().enumerate() {
+        match parent_of(at) {
+            Some(parent) if is_wait(path) => {
+                outside[parent] = outside[parent].saturating_add(path.total_ns);
+            }
             Some(parent) => hits[parent] = hits[parent].saturating_add(path.calls),
             None => {
                 outermost = outermost.saturating_add(path.calls);
@@ -31,12 +45,10 @@ pub(super) fn doubts(paths: &[PathReport], threads: &[ThreadReport], whole: Nano
     let traced = threads.iter().map(|thread| thread.last_ns.since(thread.first_ns));
     let traced = traced.fold(Nanos::ZERO, Nanos::saturating_add);
     let traced = if threads.is_empty() { whole } else { traced };
-    let outside = Nanos(traced.since(within).0 / outermost.max(1));
-    let pause = |path: &PathReport| match path.parent {
-        Some(parent) => Nanos(paths[parent].self_ns.0 / hits[parent].max(1)),
-        None => outside,
-    };
-    paths.iter().map(|path| percent(pause(path))).collect()
+    let between = Nanos(traced.since(within).0 / outermost.max(1));
+    let pause =
+        |at: usize| parent_of(at).map_or(between, |it| Nanos(outside[it].0 / hits[it].max(1)));
+    (0..paths.len()).map(|at| percent(pause(at))).collect()
 }
 
 fn percent(pause: Nanos) -> u64 {
@@ -47,10 +59,18 @@ fn percent(pause: Nanos) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::function::FunctionInfo;
+    use crate::waits::WaitClass;
 
     fn path(parent: Option<usize>, calls: u64, total: u64, own: u64) -> PathReport {
         let (total_ns, self_ns) = (Nanos(total), Nanos(own));
         PathReport { parent, calls, total_ns, self_ns, ..PathReport::default() }
+    }
+
+    /// A function, and a wait.
+    fn functions() -> [FunctionReport; 2] {
+        [None, Some(WaitClass::Blocked)]
+            .map(|wait| FunctionReport::new(&FunctionInfo { wait, ..FunctionInfo::new("f", "p") }))
     }
 
     #[test]
@@ -71,7 +91,21 @@ mod tests {
         let paths =
             [path(None, 10, 6_720_000, 4_000_000), path(Some(0), 990, 2_720_000, 2_720_000)];
         let threads = [thread(1_000, 5_001_000), thread(2_000, 3_002_000)];
-        assert_eq!(doubts(&paths, &threads, Nanos(77)), [18 * 7, 18 * 2]);
-        assert_eq!(doubts(&paths, &[], Nanos(6_740_480)), [18, 18 * 2]);
+        assert_eq!(doubts(&functions(), &paths, &threads, Nanos(77)), [18 * 7, 18 * 2]);
+        assert_eq!(doubts(&functions(), &paths, &[], Nanos(6_740_480)), [18, 18 * 2]);
+    }
+
+    #[test]
+    fn a_wait_is_a_pause() {
+        // 10 calls and 10 waits of 1 ms in 10 calls that do nothing else, and a path that is its own parent.
+        let mut paths = [
+            path(None, 10, 10_400_000, 200_000),
+            path(Some(0), 10, 10_000_000, 10_000_000),
+            path(Some(0), 10, 200_000, 200_000),
+            path(Some(3), 1, 5, 5),
+        ];
+        paths[1].function = 1;
+        // 510 µs pass between two hits.
+        assert_eq!(doubts(&functions(), &paths, &[], Nanos(0))[1..3], [18 * 8; 2]);
     }
 }

@@ -4,8 +4,8 @@
 //! calls inside it. So the path tree tells how much of a function's times its probes took.
 //!
 //! A measured cost differs from the true one by a tenth or so, that of a single step by half: it
-//! depends on what else the machine does. Probes that are hit rarely cost more ([`super::cold`]). What is left of a time is told only if it is at least
-//! twice what it may be wrong by.
+//! depends on what else the machine does. Probes that are hit rarely cost more ([`super::cold`]). What is left
+//! of a time is told only if it is at least twice what it may be wrong by.
 //!
 //! Threads that wait for a processor wait longer by what probes take there, be it in other threads. A
 //! sum of times may be wrong by that, too; of most single calls it is no part.
@@ -283,7 +283,7 @@ impl Report {
             let known = cost.error.saturating_add(times.waited_beside(cost.ns));
             Net::of(time, cost.ns, known.max(Nanos(cost.ns.0 / 10)))
         };
-        let doubts = cold::doubts(&self.paths, &self.threads, self.duration_ns);
+        let doubts = cold::doubts(&self.functions, &self.paths, &self.threads, self.duration_ns);
         let costs = costs_of(&self.functions, &self.paths, &doubts).into_iter();
         let paths = self.paths.iter().zip(costs).map(|(path, cost)| {
             let row = self.functions.get(path.function)?;
@@ -365,7 +365,7 @@ impl FunctionReport {
         Some(self.net_of_long(self.durations.max_ns)?.doubting(self.doubt_of(0)))
     }
 
-    /// Returns one of the longest durations less the same. Interrupts and other threads come into a call while
+    /// Returns the duration of rare calls less the same. Interrupts and other threads come into a call while
     /// its probes run as well as while it does: if that may be nearly all of the time, long calls may be long
     /// because of that.
     fn net_of_long(&self, duration: Option<Nanos>) -> Option<Net> {

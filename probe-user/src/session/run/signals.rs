@@ -8,7 +8,10 @@
 use super::launch;
 use crate::{
     bpf, inherited,
-    ui::{self, output::live},
+    ui::{
+        self,
+        output::{live, title},
+    },
 };
 use anyhow::Context as _;
 use ctrace_core::units::Pid;
@@ -104,6 +107,7 @@ pub(crate) fn listen(signals: Signals) -> io::Result<UnboundedReceiver<()>> {
                 None if asked.is_some() && origin.signal == SIGHUP => {}
                 None if is_echo(asked, &origin) => {}
                 None if asked.is_some() => {
+                    title::put_back();
                     live::without(|| ui::say("a second signal: ends without a report"));
                     bpf::leave(128 + origin.signal, ui::say)
                 }

@@ -2,17 +2,48 @@
 
 use super::launch::Program;
 use crate::target::{launch, select::SelectError};
-use std::path::Path;
+use std::{ffi::OsString, path::Path};
 
 /// Limit of words that are looked up.
 const MOST_WORDS: usize = 16;
 /// Programs whose arguments are no words.
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "fish"];
-/// Programs that start the one which their arguments name. An argument of others may be anything, such as `test`.
-const STARTERS: [&str; 20] = [
-    "chroot", "chrt", "doas", "env", "ionice", "nice", "nohup", "numactl", "prlimit", "runuser",
-    "setarch", "setpriv", "setsid", "stdbuf", "sudo", "taskset", "time", "timeout", "unshare",
+/// How the names of interpreters begin whose scripts are programs rather than wrappers.
+const LANGUAGES: [&str; 5] = ["java", "node", "php", "python", "ruby"];
+/// Programs that start the one which their arguments name. An argument of others may be anything: `rm` starts none.
+const STARTERS: [&str; 32] = [
+    "busybox",
+    "catchsegv",
+    "chroot",
+    "chrt",
+    "dbus-run-session",
+    "doas",
+    "env",
+    "firejail",
+    "flock",
+    "ionice",
+    "nice",
+    "nohup",
+    "nsenter",
+    "numactl",
+    "parallel",
+    "prlimit",
+    "runuser",
+    "setarch",
+    "setpriv",
+    "setsid",
+    "setuidgid",
+    "stdbuf",
+    "strace",
+    "sudo",
+    "systemd-run",
+    "taskset",
+    "time",
+    "timeout",
+    "unshare",
+    "valgrind",
     "xargs",
+    "xvfb-run",
 ];
 
 /// Says that what the command starts is traced, too, if that is what is meant.
@@ -24,6 +55,14 @@ pub(super) fn starts_others(error: &anyhow::Error, program: &Program<'_>) -> Opt
 
 fn starter(program: &Program<'_>) -> Option<String> {
     let resolved = program.resolved;
+    let speaks = |language: &&str| {
+        let exe = resolved.exe.file_name().unwrap_or_default().as_encoded_bytes();
+        exe.starts_with(language.as_bytes())
+    };
+    // What was not found is more likely a function of theirs, and the error tells of that.
+    if LANGUAGES.iter().any(|language| speaks(&language)) {
+        return None;
+    }
     if !resolved.scripts.is_empty() {
         return Some(format!("{} is a script", resolved.command.display()));
     }
@@ -31,9 +70,15 @@ fn starter(program: &Program<'_>) -> Option<String> {
     if SHELLS.iter().any(|shell| name == *shell) {
         return Some(format!("{} is a shell", name.display()));
     }
-    let is_starter = STARTERS.iter().any(|starter| name == *starter);
-    let words = program.words.iter().skip(1).take(MOST_WORDS).map(Path::new);
-    let mut words = words.filter(|word| is_starter || word.components().count() > 1);
+    if !STARTERS.iter().any(|starter| name == *starter) {
+        return None;
+    }
+    // Neither options nor variables.
+    let is_name = |word: &&OsString| {
+        let word = word.as_encoded_bytes();
+        !word.starts_with(b"-") && !word.contains(&b'=')
+    };
+    let mut words = program.words.iter().skip(1).filter(is_name).take(MOST_WORDS).map(Path::new);
     let started = words.find(|word| launch::is_program(word))?.display();
     Some(format!("{} may start {started}", name.display()))
 }
@@ -42,7 +87,6 @@ fn starter(program: &Program<'_>) -> Option<String> {
 mod tests {
     use super::*;
     use crate::{session::run::launch::Streams, user::Identity};
-    use std::ffi::OsString;
 
     fn starter_of(words: &[&str]) -> Option<String> {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
@@ -69,7 +113,12 @@ mod tests {
         assert_eq!(shell.as_deref(), Some("sh is a shell"));
         assert_eq!(starter_of(&["/usr/bin/timeout", "no-such-program"]), None);
         assert_eq!(starter_of(&["nice", "true"]).as_deref(), Some("nice may start true"));
-        // A word that is no path may be anything.
-        assert_eq!(starter_of(&["/bin/echo", "test"]), None);
+        let variables: Vec<String> = (0..20).map(|n| format!("v{n}=/bin/true")).collect();
+        let mut env: Vec<&str> = variables.iter().map(String::as_str).collect();
+        env.insert(0, "env");
+        env.push("/bin/sleep");
+        assert_eq!(starter_of(&env).as_deref(), Some("env may start /bin/sleep"));
+        // Others do anything with a program's file.
+        assert_eq!(starter_of(&["/bin/rm", "/bin/sleep"]), None);
     }
 }

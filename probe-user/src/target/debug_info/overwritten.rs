@@ -19,10 +19,15 @@ impl Overwritten {
         match access {
             OpAccess::None | OpAccess::NoMemAccess => {}
             OpAccess::Write | OpAccess::CondWrite => {
-                let overlaps = |(of, read): &(u8, Range<i64>)| {
-                    *of == register && read.start < bytes.end && bytes.start < read.end
-                };
-                if !self.read.iter().any(overlaps) {
+                let mut unread = bytes.start;
+                let mut read: Vec<_> = self.read.iter().filter(|(of, _)| *of == register).collect();
+                read.sort_unstable_by_key(|(_, read)| read.start);
+                for (_, read) in read {
+                    if read.start <= unread {
+                        unread = unread.max(read.end);
+                    }
+                }
+                if unread < bytes.end {
                     self.written_first.push(register);
                 }
             }

@@ -1,18 +1,21 @@
 //! Unpacks the mini debug information of a stripped program: a small ELF file with symbols, packed by xz into the
 //! section `.gnu_debugdata`.
 //!
-//! xz may make seven thousand bytes of one. The decoder keeps all that it has unpacked, so the sizes that the
-//! chunks name are added up first, and it gets no chunk that is not counted.
+//! xz may make seven thousand bytes of one, and what its chunks say of their sizes may be wrong. So no more is
+//! unpacked than there is room for, piece by piece, and the decoder's own memory has a limit.
 
 use crate::target::elf::ElfLayout;
-use crate::target::read::source::Source;
-use std::io::{self, Write};
+use crate::target::read::{budget::own_time, source::Source};
+use lzma_rust2::XzReader;
+use std::io::Read;
 use std::sync::Arc;
 
 /// The section with the packed file.
 pub(super) const SECTION: &str = ".gnu_debugdata";
 /// Larger ones are no mini debug information.
 const LARGEST: u64 = 64 << 20;
+/// The limit of the decoder's memory in KiB: the largest dictionary of xz's levels is 64 MiB.
+const MOST_KIB: u32 = 80 << 10;
 /// Bytes before the first block.
 const STREAM_HEADER: usize = 12;
 const MAGIC: &[u8] = b"\xfd7zXZ\0";
@@ -26,32 +29,25 @@ pub(super) fn unpack(source: &Source, layout: &ElfLayout) -> Option<Source> {
     let budget = source.budget();
     let _decoder = budget.lend(size).ok()?;
     let mut unpacked = source.shared(size)?;
-    let mut room = Room(Arc::get_mut(&mut unpacked)?);
-    lzma_rs::xz_decompress(&mut &*packed, &mut room).ok()?;
-    let is_whole = room.0.is_empty();
+    let start = own_time();
+    let is_whole = fill(Arc::get_mut(&mut unpacked)?, &packed);
     let source = Source::of_shared(unpacked, Arc::clone(budget));
-    (is_whole && ElfLayout::parse(&source, true).is_ok()).then_some(source)
+    let found = (is_whole && ElfLayout::parse(&source, true).is_ok()).then_some(source);
+    if found.is_none() {
+        // The object can be looked into without it.
+        budget.release_time(own_time().saturating_sub(start));
+    }
+    found
 }
 
-/// The rest of a piece of memory. What finds no room in it is an error.
-struct Room<'a>(&'a mut [u8]);
-
-impl Write for Room<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let (part, rest) = std::mem::take(&mut self.0)
-            .split_at_mut_checked(bytes.len())
-            .ok_or(io::ErrorKind::StorageFull)?;
-        part.copy_from_slice(bytes);
-        self.0 = rest;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+/// Unpacks into this memory. Returns whether that is all.
+fn fill(room: &mut [u8], packed: &[u8]) -> bool {
+    let mut reader = XzReader::new_mem_limit(packed, false, MOST_KIB);
+    reader.read_exact(room).is_ok() && matches!(reader.read(&mut [0]), Ok(0))
 }
 
-/// Adds up the sizes that the chunks of all blocks name. Returns `None` for what is no xz stream of LZMA2 blocks.
+/// Adds up the sizes that the chunks of all blocks name. Returns `None` for what is no xz stream of LZMA2 blocks. That
+/// the sizes are true is not certain.
 fn unpacked_size(packed: &[u8]) -> Option<u64> {
     if !packed.starts_with(MAGIC) {
         return None;
@@ -155,6 +151,20 @@ mod tests {
             built.run("objcopy --add-section .gnu_debugdata=mini.xz stripped program");
             assert!(!names_helper(&built));
         }
+    }
+
+    /// A chunk may hide others in what it says are its own packed bytes.
+    #[test]
+    fn what_is_longer_than_its_chunks_say_is_refused() {
+        // Two chunks, stored: 3 bytes, and 2.
+        let block = [2, 0, 0x21, 1, 0x16, 0, 0, 0];
+        let crc = |bytes: &[u8]| crc32fast::hash(bytes).to_le_bytes();
+        let mut packed = [MAGIC, &[0, 0], &crc(&[0, 0]), &block, &crc(&block)].concat();
+        packed.extend([1, 0, 2, b'a', b'b', b'c', 2, 0, 1, b'd', b'e', 0]);
+        assert_eq!(unpacked_size(&packed), None, "it is cut");
+        let mut room = [0; 4];
+        assert!(!fill(&mut room, &packed) && !fill(&mut [0; 9], &packed));
+        assert_eq!(&room, b"abcd");
     }
 
     /// The data may say anything.

@@ -35,8 +35,8 @@ pub(crate) fn show(text: &str) {
 
 /// Puts the last title back.
 pub(crate) fn put_back() {
-    if IS_SET.swap(false, Ordering::Relaxed) {
-        live::write_if_taken(&std::io::stderr(), PUT_BACK);
+    if IS_SET.load(Ordering::Relaxed) && live::write_if_taken(&std::io::stderr(), PUT_BACK) {
+        IS_SET.store(false, Ordering::Relaxed);
     }
 }
 

@@ -40,6 +40,11 @@ fn bytes_of(chunk: &Vec<u64>) -> usize {
 }
 
 impl Log {
+    /// Returns the end of the latest call.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
     pub(super) fn new(generation: u32, owner: ThreadId, end: u64) -> Self {
         Self { generation, owner, end, ..Self::default() }
     }

@@ -20,10 +20,10 @@ impl Stacks {
     }
 
     /// Ends the open calls of these functions, and the calls inside them: their ends are not seen from `at`
-    /// on. What comes later may be no part of them.
+    /// on. What comes later may be no part of them, except calls that seemed to be inside and have ended.
     pub(crate) fn forsake(&mut self, functions: &HashSet<FuncId>, at: u64, ledger: &mut Ledger) {
         let last = self.last;
-        self.last = last.min(at);
+        self.last = last.min(at.max(ledger.latest_end(&self.account)));
         for stack in 0..self.stacks.len() {
             let frames = &self.stacks[stack].frames;
             let first = frames.iter().position(|frame| functions.contains(&frame.func));

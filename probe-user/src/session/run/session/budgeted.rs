@@ -30,7 +30,7 @@ pub(super) struct Budgeted {
     returning: Vec<usize>,
     /// The time of the next try.
     retry: Nanos,
-    /// The number of names of scopes that are known.
+    /// The number of names of scopes and methods that are known.
     names: usize,
 }
 
@@ -113,8 +113,8 @@ impl Budgeted {
         &mut self.groups
     }
 
-    /// Adds the functions that stand for names of scopes, and are armed whenever their scopes are. `all`:
-    /// those of the session, with their scopes.
+    /// Adds the functions that stand for names of scopes and of methods, and are armed whenever their scopes or
+    /// pairs are. `all`: those of the session, with these.
     pub(super) fn know_names(&mut self, all: &[(FuncId, FuncId)]) {
         for (named, scope) in all.iter().skip(self.names) {
             let has_scope = |group: &LinkGroup| group.functions.contains(scope);

@@ -288,7 +288,7 @@ impl Session {
         self.count_losses_with(SOME_CUT_OFF)
     }
 
-    /// Learns of the functions that the engine has added itself: waits, and names of marker scopes.
+    /// Learns of the functions that the engine has added itself: waits, and names of marker scopes and methods.
     pub(super) fn know_added(&mut self) {
         if !self.arming.costs.know(self.engine.functions()) {
             return;
