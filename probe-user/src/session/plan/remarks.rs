@@ -52,8 +52,11 @@ pub(super) fn rust_locks(objects: &[Object], plan: &Plan) -> Option<String> {
 
 impl Planner {
     pub(super) fn remarks(&self, objects: &[Object], selection: &Selection) -> Vec<String> {
-        let mut remarks: Vec<String> =
-            selection.unmatched.iter().map(ToString::to_string).collect();
+        let unmatched = selection.unmatched.iter();
+        let mut remarks: Vec<String> = match self.awaits {
+            Some(awaits) => unmatched.map(|one| one.until_later(awaits)).collect(),
+            None => unmatched.map(ToString::to_string).collect(),
+        };
         remarks.extend(selection.notes.iter().cloned());
         if self.selector.asks_for_markers() {
             remarks.extend(objects.iter().filter_map(flawed_markers));

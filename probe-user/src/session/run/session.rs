@@ -187,14 +187,14 @@ impl Session {
     pub(crate) fn found_nothing(&self) -> Option<String> {
         let (wanted, awaits) = self.arming.planner.awaited()?;
         self.engine.functions().is_empty().then(|| {
-            let (option, looked_in) = (awaits.option(), awaits.looked_in());
+            let (reason, looked_in) = (awaits.reason(), awaits.looked_in());
             let elsewhere = match awaits {
                 Awaits::Loaded => untraced_children(self.target.report.untraced_children),
                 Awaits::Started => None,
             };
             let elsewhere = elsewhere.map_or_else(String::new, |line| format!("; {line}"));
             format!(
-                "nothing was traced: because of {option}, {wanted} was awaited until the end, \
+                "nothing was traced: {reason}{wanted} was awaited until the end, \
                  {looked_in}{elsewhere}"
             )
         })

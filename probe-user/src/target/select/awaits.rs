@@ -10,11 +10,12 @@ pub(crate) enum Awaits {
 }
 
 impl Awaits {
-    /// Returns the option that asks for it.
-    pub(crate) fn option(self) -> &'static str {
+    /// Returns the reason to await something, in front of what is awaited. What a wrapper starts is followed
+    /// without an option.
+    pub(crate) fn reason(self) -> &'static str {
         match self {
-            Self::Loaded => "--wait",
-            Self::Started => "--follow",
+            Self::Loaded => "because of --wait, ",
+            Self::Started => "",
         }
     }
 

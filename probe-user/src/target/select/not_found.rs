@@ -178,10 +178,10 @@ impl NotFound {
             names => format!(" (close to it: {})", written(names).join(", ")),
         };
         format!(
-            "no {} of {program} matches `{}`{close}; because of {}, {} are searched",
+            "no {} of {program} matches `{}`{close}; {}{} are searched",
             self.kind,
             self.pattern,
-            awaits.option(),
+            awaits.reason(),
             awaits.searched(),
         )
     }

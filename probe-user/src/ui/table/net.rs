@@ -15,7 +15,7 @@ const ROUGH: &str = "~: may be off by up to half: part of it is the cost of prob
                      which probes ran";
 /// The legend of `<`.
 const AT_MOST: &str = "<: at most that: nearly all of it may be the cost of probes, or waiting for processors on \
-                       which probes ran";
+                       which probes ran. Its row is where the rest puts it";
 
 /// The legend of both where return addresses were put back.
 const RESTORED: &str = "Return addresses were put back within calls (exceptions, backtraces): how long that took is not \
