@@ -103,6 +103,9 @@ fn of(context: &Context<'_>, table: &ByValue, selection: &RowChoice) -> (String,
     (text, rows.iter().any(|(_, _, of)| has_unseen(of)))
 }
 
+/// Gets a time of calls.
+type TimeOf = fn(&ValueCalls) -> Option<Nanos>;
+
 /// A row of a table.
 type Row = (String, Tone, ValueCalls);
 
@@ -117,7 +120,7 @@ fn numbers(rows: &[Row]) -> Vec<GridColumn> {
             rows.iter().map(|(_, _, of)| time(of.total_ns, digits)),
         ));
     }
-    let times: [(_, fn(&ValueCalls) -> Option<Nanos>); 4] = [
+    let times: [(_, TimeOf); 4] = [
         ("mean", |of| of.mean_ns),
         ("p50", |of| of.p50_ns),
         ("p99", |of| of.p99_ns),
