@@ -1,6 +1,10 @@
 //! The types of the values that come with entries.
 
 /// A value that [`scope!`](crate::scope) takes: an integer of up to 64 bits, a float or a `bool`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no value of a scope: values are numbers; texts go into message!",
+    label = "not an integer of up to 64 bits, a float or a `bool`"
+)]
 pub trait Value {
     /// Its type in the list of values: `i64`, `u64`, `f64` or `bool`.
     #[doc(hidden)]
@@ -12,6 +16,10 @@ pub trait Value {
 }
 
 /// A value that [`plot!`](crate::plot) takes: an integer or a float.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no number: a plot takes an integer of up to 64 bits or a float",
+    label = "not a number"
+)]
 pub trait Number: Value {}
 
 macro_rules! values {

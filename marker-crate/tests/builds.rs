@@ -302,6 +302,23 @@ fn a_program_that_forbids_unsafe_code() {
     }
 }
 
+/// Whoever gives a text to a scope is told where texts go.
+#[test]
+fn a_text_is_no_value_of_a_scope_and_the_compiler_says_what_takes_texts() {
+    for active in [true, false] {
+        let mut build = Build::new(&format!("text-{active}"), "");
+        build.active = active;
+        let marker = build.marker("a");
+        let output = build.rustc("tests/programs/text.rs").args(["--extern", &marker]).output();
+        let output = output.unwrap();
+        assert!(!output.status.success());
+        let told = String::from_utf8(output.stderr).unwrap();
+        let errors: Vec<&str> = told.lines().filter(|line| line.starts_with("error[")).collect();
+        let says_so = "`String` is no value of a scope: values are numbers; texts go into message!";
+        assert!(matches!(errors[..], [only] if only.ends_with(says_so)), "{told}");
+    }
+}
+
 /// Locks are those of the standard library, whether there are markers or not.
 #[test]
 fn locks_work_with_and_without_markers() {

@@ -85,7 +85,11 @@ pub fn render_table(
             out.push('\n');
         }
     }
-    let notes = notes_below(report, options, called).into_iter().filter(is_new).collect();
+    let tells_unread =
+        called && report.values.is_empty() && views.iter().any(|it| it.view().name == "values");
+    let is_told = |note: &String| tells_unread && views::values::is_of_unread(note);
+    let notes = notes_below(report, options, called).into_iter();
+    let notes = notes.filter(|note| is_new(note) && !is_told(note)).collect();
     // After `top` nothing else can be asked for. Where nothing was called, the notes say why.
     let may_cut = style.terminal && called && !options.fixed;
     let notes = match may_cut && !views.iter().any(|view| view.view().name == "detail") {
@@ -107,7 +111,9 @@ pub fn render_table(
 /// Returns the notes below the views.
 fn notes_below(report: &Report, options: &ViewOptions, called: bool) -> Vec<String> {
     let seen = views::as_seen(report, options).filter(|_| called);
-    seen.into_iter().chain(notes::notes(report, options.show_zero, &options.named)).collect()
+    let waited = notes::queues::waited(report).filter(|_| called);
+    let notes = notes::notes(report, options.show_zero, &options.named);
+    seen.into_iter().chain(waited).chain(notes).collect()
 }
 
 /// Returns the sentences of a report that reports on its parts need not repeat.

@@ -2,8 +2,9 @@
 //! interval a row is about.
 
 use super::{FILE, fixture};
-use ctrace_core::report::RunningBefore;
+use ctrace_core::report::{ProcessorTimes, RunningBefore};
 use ctrace_core::units::{Nanos, Pid};
+use ctrace_core::waits::WaitClass;
 use ctrace_user::testing::ui::{Style, ViewOptions, render_csv, render_interval_csv, render_table};
 
 #[test]
@@ -151,4 +152,25 @@ fn rows_of_an_interval_say_which() {
     assert_eq!(each[0], format!("{},{heading}", one[0]));
     let cells = "1500000000,62250000000,1970-01-01 00:00:01.500,1970-01-01 00:01:02.250";
     assert_eq!((each.len(), each[2].to_owned()), (one.len(), format!("{},{cells}", one[2])));
+}
+
+/// The times of a report contain waits for processors. Few of them are usual.
+#[test]
+fn waits_for_processors_are_told_with_the_remedy() {
+    let ms = Nanos::from_millis;
+    let mut report = fixture::typical();
+    let mut told = |used, waited| {
+        report.target.processor = Some(ProcessorTimes { used_ns: ms(used), waited_ns: ms(waited) });
+        let text = render_table(&report, &ViewOptions::default(), &FILE).expect("it can be shown");
+        text.lines().find(|line| line.contains("for a processor")).map(str::to_owned)
+    };
+    let line = "The target's threads ran for 4.00 s and waited 1.20 s for a processor. Times contain \
+                these waits; --cpu shows where they are.";
+    assert_eq!(told(4_000, 1_200).as_deref(), Some(line));
+    assert_eq!(told(4_000, 900), None, "less than a quarter");
+    assert_eq!(told(10, 90), None, "less than a tenth of a second");
+    report.functions[0].wait = Some(WaitClass::Runnable);
+    report.target.processor = Some(ProcessorTimes { used_ns: ms(4_000), waited_ns: ms(1_200) });
+    let text = render_table(&report, &ViewOptions::default(), &FILE).expect("it can be shown");
+    assert!(!text.contains("for a processor."), "--cpu was given: {text}");
 }

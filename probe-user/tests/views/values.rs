@@ -121,3 +121,62 @@ fn tables_of_values_share_their_rows() {
     assert_eq!(shown(&options), (23, 3));
     assert_eq!(shown(&ViewOptions { top: Some(12), ..options }), (44, 9));
 }
+
+/// Points take no time: their table has no columns of times.
+#[test]
+fn a_table_of_values_has_no_column_that_no_row_fills() {
+    let mut report = with_values();
+    let plain = ValueCalls {
+        timed: 0,
+        total_ns: Nanos::ZERO,
+        mean_ns: None,
+        p50_ns: None,
+        p90_ns: None,
+        p99_ns: None,
+        max_ns: None,
+        ..report.values[0].rows[0].of
+    };
+    let row = |number| OneValue { value: Value::Signed(number), of: plain };
+    let points = ByValue {
+        rows: (0..99).map(row).collect(),
+        others: None,
+        unread: None,
+        ..report.values[0].clone()
+    };
+    report.values = vec![points];
+    let text = sound(&report, &view("values"), &WIDE);
+    let headings =
+        text.lines().find(|line| line.trim_start().starts_with("calls")).expect("a line");
+    assert_eq!(headings.split_whitespace().collect::<Vec<_>>(), ["calls", "value"]);
+    let left_out = text.lines().find(|line| line.contains("(--top)")).expect("79 are left out");
+    assert!(left_out.ends_with(" calls"), "{left_out}");
+    // A call that has not ended has a total alone.
+    report.values[0].rows[0].of.total_ns = Nanos(7);
+    let text = sound(&report, &view("values"), &WIDE);
+    let headings =
+        text.lines().find(|line| line.trim_start().starts_with("calls")).expect("a line");
+    assert_eq!(headings.split_whitespace().collect::<Vec<_>>(), ["calls", "total", "value"]);
+}
+
+/// What was asked for and cannot be read is told where the values are missing.
+#[test]
+fn why_no_call_has_values_is_told_in_their_place() {
+    let mut report = fixture::typical();
+    let none = |report: &Report| {
+        let text = sound(report, &view("values"), &WIDE);
+        let paragraph =
+            text.split("No call has values: ").nth(1).expect("there are none").to_owned();
+        let end = paragraph.find(".\n").expect("the end of a sentence");
+        paragraph[..end].split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(none(&report), "--arg, --ret and -u choose some");
+    report.notes = vec![
+        "something else".to_owned(),
+        "the values of parse are not read: the compiler has changed the parameters of parse.isra.0"
+            .to_owned(),
+        "`key` is not read in 2 functions".to_owned(),
+    ];
+    assert_eq!(none(&report), report.notes[1..].join("; "));
+    let text = sound(&report, &view("values"), &WIDE);
+    assert_eq!(text.matches("parse.isra.0").count(), 1, "it is told once: {text}");
+}

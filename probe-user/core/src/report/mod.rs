@@ -48,7 +48,9 @@ pub use split::SplitReport;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
 pub use totals::ReportTotals;
 pub use trend::{FunctionTrend, TrendAsked, TrendInterval, TrendReport};
-pub use values::{CallValues, LOST_TEXT, NamedValues, PointReport, PointsReport, UNREADABLE};
+pub use values::{
+    CallValues, LOST_TEXT, NOT_READ, NamedValues, PointReport, PointsReport, UNREADABLE,
+};
 pub use wakers::{WakerReport, WakersReport, WokenWaits};
 
 pub use crate::calls::RestoredTimes;

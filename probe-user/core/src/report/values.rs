@@ -100,6 +100,9 @@ impl CallValues {
     }
 }
 
+/// The words for values that were asked for and that no call has, in notes.
+pub const NOT_READ: &str = "not read";
+
 /// The text in place of a value that could not be read.
 pub const UNREADABLE: &str = "<unreadable>";
 

@@ -80,7 +80,7 @@ impl Estimate {
                 format!("between {} and {}× slower", down(least), up(most))
             }
             (least, Some(_)) => {
-                format!("at least {}× slower, perhaps more than {MOST}×", down(least))
+                format!("at least {}× slower, maybe over {MOST}×", down(least))
             }
             (least, _) => format!("at least {}× slower", down(least)),
         }
@@ -106,7 +106,7 @@ mod tests {
     fn the_system_time_is_the_bound() {
         assert_eq!(told(1_000, true, 1_600, 1_900), "between 1.40 and 2.4× slower");
         assert_eq!(told(1_750, true, 1_600, 1_900), "about 2.2× slower");
-        assert_eq!(told(1_500, true, 300, 1_850), "at least 3.3× slower, perhaps more than 10×");
+        assert_eq!(told(1_500, true, 300, 1_850), "at least 3.3× slower, maybe over 10×");
         assert_eq!(told(9_000, true, 500, 8_900), "more than 10× slower");
     }
 

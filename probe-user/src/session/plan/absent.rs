@@ -2,7 +2,7 @@
 //! may match a thousand functions: they get one note together.
 
 use super::by_reason::ByReason;
-use ctrace_core::report::render::clean::clean;
+use ctrace_core::report::{NOT_READ, render::clean::clean};
 use std::{collections::BTreeMap, fmt};
 
 /// A value or a condition that is asked of functions.
@@ -64,7 +64,7 @@ impl Absent {
             let Some(functions) = lack.lack.tell() else { continue };
             match wanted {
                 Requirement::Value(name) => {
-                    let note = format!("`{}` is not read in {functions}", clean(&name));
+                    let note = format!("`{}` is {NOT_READ} in {functions}", clean(&name));
                     let list = if lack.have == 0 { &mut all.of_all } else { &mut all.of_some };
                     list.push(note);
                 }

@@ -17,7 +17,10 @@ use crate::target::{
 };
 use anyhow::anyhow;
 use ctrace_common::{MAX_TEXTS, ValueSources};
-use ctrace_core::{function::ValueInfo, report::render::clean::clean};
+use ctrace_core::{
+    function::ValueInfo,
+    report::{NOT_READ, render::clean::clean},
+};
 use std::sync::Arc;
 
 impl ValuePlanner {
@@ -56,7 +59,8 @@ impl ValuePlanner {
         let raw = function.symbol();
         if is_changed(raw) {
             notes.push(format!(
-                "the values of {name} are not read: the compiler has changed the parameters of {}",
+                "the values of {name} are {NOT_READ}: the compiler has changed the parameters of {} \
+                 (__attribute__((noipa)) keeps gcc from that)",
                 clean(raw)
             ));
             return Ok(());
@@ -66,7 +70,8 @@ impl ValuePlanner {
             && let ExitPlacement::Unseen(why) = &placement.exit
             && result.take().is_some()
         {
-            notes.push(format!("the result of {name} is not read, as its end is not seen: {why}"));
+            notes
+                .push(format!("the result of {name} is {NOT_READ}, as its end is not seen: {why}"));
         }
         let info = |name: &str, typed: &Typed| {
             ValueInfo::new(name, typed.of.kind()).with_names(typed.names.to_vec())
@@ -254,7 +259,10 @@ mod tests {
         assert_eq!(notes, [told]);
         let (planned, notes) = plan(&mut one, ExitPlacement::ReturnProbe, "f.isra.0");
         assert!(planned.info.values.is_empty() && planned.sources.is_none());
-        assert!(notes[0].ends_with("has changed the parameters of f.isra.0"), "{notes:?}");
+        assert!(
+            notes[0].contains("has changed the parameters of f.isra.0 (__attribute"),
+            "{notes:?}"
+        );
         let (planned, notes) = plan(&mut planner(&[], &["f: u64"]), unseen(), "f");
         assert!(planned.sources.is_none() && notes.len() == 1);
     }

@@ -9,7 +9,10 @@ use crate::target::{
     select::{SelectError, Selection},
 };
 use anyhow::bail;
-use ctrace_core::{function::ExitSeen, report::render::clean::clean};
+use ctrace_core::{
+    function::ExitSeen,
+    report::{NOT_READ, render::clean::clean},
+};
 use std::sync::Arc;
 
 impl Planner {
@@ -73,7 +76,7 @@ impl Planner {
         if !has_values && functions.iter().any(|(_, asked)| shows(asked)) {
             let name = clean(object.name());
             plan.notes.push(format!(
-                "the values of functions of {name} are not read: Go passes them in its own way"
+                "the values of functions of {name} are {NOT_READ}: Go passes them in its own way"
             ));
         }
         let mut unread = ByReason::default();

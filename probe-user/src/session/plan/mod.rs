@@ -220,7 +220,7 @@ impl Planner {
             self.awaited = (!scopes).then(|| "a marker scope".to_owned());
             self.selector.ask_for_all_markers()?;
         }
-        let selection = self.selector.select(&objects, self.limit);
+        let selection = self.selector.select_mapped(mapped, &objects, self.limit);
         is_small_enough(&objects)?;
         let mut later = Vec::new();
         let selection = match (selection, self.awaits) {
@@ -330,7 +330,7 @@ impl Planner {
         mapped: &[MappedObject],
     ) -> anyhow::Result<(Vec<Object>, Selection)> {
         let objects = self.open(mapped)?;
-        let selection = self.selector.select(&objects, self.limit);
+        let selection = self.selector.select_mapped(mapped, &objects, self.limit);
         is_small_enough(&objects)?;
         Ok((objects, selection?))
     }
@@ -407,6 +407,7 @@ impl Planner {
                 });
             }
         }
+        plan.notes.extend(selection.report_notes.iter().cloned());
         plan.notes.extend(remarks::goroutines(objects, selection));
         if unseen > 0 {
             plan.notes.push(self.jumps.note(unseen));

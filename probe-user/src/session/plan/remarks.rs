@@ -80,3 +80,39 @@ impl Planner {
         remarks
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::{
+        fixtures::compile,
+        process::maps::MappedObject,
+        select::{Patterns, Selector},
+    };
+
+    /// A reader of the report sees why nothing of the program is in it.
+    #[test]
+    fn a_glob_that_matches_only_ends_of_names_of_the_program_is_told_in_the_report() {
+        let program = "
+            namespace shop { __attribute__((noinline)) int handle_order(int x) { return x * 3; } }
+            int main(int c, char **v) { return shop::handle_order(c); }
+        ";
+        let library = "int handle_amd(int x) { return x; }";
+        let built = [compile("g++", "cpp", program), compile("gcc -shared -fPIC", "c", library)];
+        let files = built.iter().enumerate();
+        let mapped = files.map(|(n, file)| MappedObject::from_file(&file.program, n == 0).unwrap());
+        let mapped: Vec<_> = mapped.collect();
+        let plan = |pattern: &str| {
+            let functions = [pattern.to_owned()];
+            let asked = Patterns { functions: &functions, ..Patterns::default() };
+            let selector = Selector::parse(asked).unwrap();
+            Planner::new(selector, 100, Returns::Auto).plan(&mapped).unwrap()
+        };
+        let told = "`handle_*` matches only functions of libraries (1). In program, -f '*::handle_*' \
+                    matches 1 function, such as shop::handle_order";
+        let unseen = plan("handle_*");
+        assert_eq!(unseen.notes, [told]);
+        assert!(unseen.remarks.iter().any(|remark| remark == told), "{:?}", unseen.remarks);
+        assert!(plan("*::handle_*").notes.is_empty());
+    }
+}

@@ -25,6 +25,7 @@ use crate::{
 use anyhow::anyhow;
 use ctrace_common::{Operand, ValueForm, ValueSources};
 use ctrace_core::function::{ValueInfo, ValueKind};
+use ctrace_core::report::NOT_READ;
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
@@ -189,7 +190,7 @@ impl ValuePlanner {
         let probes = std::mem::take(&mut self.without_room);
         (probes > 0).then(|| {
             format!(
-                "the values of {probes} functions and USDT probes are not read: together they have \
+                "the values of {probes} functions and USDT probes are {NOT_READ}: together they have \
                  more than {} places with values; select fewer",
                 self.room.limit()
             )

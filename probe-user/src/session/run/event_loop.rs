@@ -254,13 +254,16 @@ async fn finish(
     // Where probes stay for now, a call may end before they are gone and after the last event was read.
     session.take_all_held();
     if session.detaches_fast() {
+        let _slow = session.slow("taking the probes away…");
         session.detach_sources();
     }
+    let slow = session.slow("reading the last events…");
     reader.finish();
     while let Some(mut batch) = batches.recv().await {
         batch.settled = batch.settled.map(|settled| settled.min(end));
         session.feed(&mut batch)?;
     }
+    drop(slow);
     session.report_end(end)?;
     session.detach();
     session.verify();

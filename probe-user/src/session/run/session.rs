@@ -50,7 +50,7 @@ use crate::{
         process::{Process, facts},
         select::awaits::Awaits,
     },
-    ui::{self, notes::untraced_children},
+    ui::{self, notes::untraced_children, output::slow::Slow},
 };
 use addresses::Naming;
 use answering::Answering;
@@ -225,6 +225,11 @@ impl Session {
     /// Leaves the terminal to the command that is about to begin.
     pub(crate) fn make_way(&mut self) {
         self.status.make_way();
+    }
+
+    /// Says what is done from now on until the result is dropped, if that takes long.
+    pub(crate) fn slow(&self, what: &str) -> Slow {
+        self.status.slow(what)
     }
 
     pub(crate) fn set_time_limit(&mut self, limit: Option<Duration>) {

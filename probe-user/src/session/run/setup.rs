@@ -23,12 +23,12 @@ use crate::{
         select::{Patterns, Selector, ValuesOf, awaits::Awaits},
         values::asked::AskedValues,
     },
-    ui,
+    ui::{self, output::slow::Slow},
 };
 use anyhow::bail;
 use ctrace_core::{
     engine::{Engine, EngineConfig},
-    report::TargetReport,
+    report::{TargetReport, render::clean::clean},
     units::{Nanos, Pid},
 };
 use std::path::Path;
@@ -81,7 +81,16 @@ impl<'a> Setup<'a> {
             // A budget sees a part of the calls, and says so. A program would not hear of it.
             tables: output.gives_tables() && spec.probes.budget.is_none(),
         };
+        let program = objects.iter().find(|object| object.is_main);
+        let slow = match output {
+            Output::Live(_) => Slow::untold(),
+            _ => Slow::work(format!(
+                "reading symbols and lines of {} and its libraries…",
+                clean(program.map_or("the program", |program| &program.name))
+            )),
+        };
         let setup = Self::choose_for(spec, objects, wanted, spec.probes.awaits())?;
+        drop(slow);
         // Who may trace nothing is told that alone.
         if Capabilities::of_this_process().may_trace() {
             setup.plan.remarks.iter().for_each(|line| ui::say(line));

@@ -5,7 +5,7 @@
 //! this. So for `run` and `record -- COMMAND` the line moves to the window's title when the command begins.
 
 use crate::ui::{
-    output::{live, title},
+    output::{live, slow::Slow, title},
     text::units,
 };
 use ctrace_core::{engine::Counters, units::Nanos};
@@ -44,6 +44,14 @@ impl Status {
     pub(crate) fn begin(&self) {
         if self.drawn != Drawn::Nowhere {
             live::show("placing probes…");
+        }
+    }
+
+    /// Says what is done from now on until the result is dropped, if that takes long.
+    pub(crate) fn slow(&self, what: &str) -> Slow {
+        match self.drawn {
+            Drawn::OnScreen => Slow::work(what.to_owned()),
+            Drawn::Nowhere | Drawn::UntilStart | Drawn::InTitle => Slow::untold(),
         }
     }
 

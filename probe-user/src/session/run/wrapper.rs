@@ -60,7 +60,7 @@ fn starter(program: &Program<'_>) -> Option<String> {
         exe.starts_with(language.as_bytes())
     };
     // What was not found is more likely a function of theirs, and the error tells of that.
-    if LANGUAGES.iter().any(|language| speaks(&language)) {
+    if LANGUAGES.iter().any(speaks) {
         return None;
     }
     if !resolved.scripts.is_empty() {

@@ -72,6 +72,11 @@ pub(crate) fn facts(symbol: &Symbol) -> (u64, u64, bool) {
     (address, size, is_function && is_definition(symbol))
 }
 
+/// Returns whether it is the chooser of a function that has several implementations (IFUNC).
+pub(crate) fn is_chosen_at_start(symbol: &Symbol) -> bool {
+    symbol.st_type() == elf::STT_GNU_IFUNC
+}
+
 /// Returns whether it is a label that other files may use. Assembly often says no more of its
 /// functions.
 pub(crate) fn is_global_label(symbol: &Symbol) -> bool {

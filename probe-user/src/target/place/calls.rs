@@ -7,15 +7,18 @@ use crate::target::place::code::CodeMap;
 use crate::target::place::code::flow::{self, Way};
 use crate::target::place::{Candidate, extent};
 use iced_x86::{FlowControl, Instruction, OpKind};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The calls in a function's code, with the jumps that leave it.
 #[derive(Debug, Default)]
 pub(crate) struct CodeCalls<'data> {
     /// The addresses that it calls in its own object.
     pub(crate) inside: BTreeSet<u64>,
-    /// The symbols that it calls in other objects, or in its own where others may replace them.
-    pub(crate) imports: BTreeSet<&'data str>,
+    /// The symbols that it calls in other objects, or in its own where others may replace them, each with
+    /// the slot that the loader fills.
+    pub(crate) imports: BTreeMap<&'data str, u64>,
+    /// Slots without a symbol: the loader chooses a function of its own object.
+    pub(crate) choices: BTreeSet<u64>,
     pub(crate) through_pointers: usize,
     /// True if not all of its code could be followed.
     pub(crate) is_partial: bool,
@@ -53,17 +56,24 @@ pub(crate) fn calls<'data>(candidate: Candidate<'_>, map: &CodeMap<'data>) -> Co
 
 impl<'data> CodeCalls<'data> {
     fn add(&mut self, map: &CodeMap<'data>, target: u64) {
-        match map.import_behind(target) {
-            Some(name) => _ = self.imports.insert(name),
+        match map.slot_behind(target) {
+            Some(slot) => self.add_slot(map, slot),
             None => _ = self.inside.insert(target),
+        }
+    }
+
+    fn add_slot(&mut self, map: &CodeMap<'data>, slot: u64) {
+        match map.import(slot) {
+            Some(name) => _ = self.imports.insert(name, slot),
+            None => _ = self.choices.insert(slot),
         }
     }
 
     /// Adds a call through a slot that the loader fills, as with `-fno-plt`, or through a pointer.
     fn add_indirect(&mut self, map: &CodeMap<'data>, call: &Instruction) {
         let slot = call.is_ip_rel_memory_operand().then(|| call.ip_rel_memory_address());
-        match slot.and_then(|slot| map.import(slot)) {
-            Some(name) => _ = self.imports.insert(name),
+        match slot.filter(|slot| map.import(*slot).is_some()) {
+            Some(slot) => self.add_slot(map, slot),
             None => self.through_pointers += 1,
         }
     }

@@ -4,8 +4,13 @@
 //! A call to another object names a symbol. Which definition of it the loader takes depends on the
 //! order in which it loaded the objects, which a running process does not tell. So all of them are
 //! added: those that nobody calls cost nothing.
+//!
+//! Of a function with several implementations (IFUNC), such as memcpy, the loader calls a chooser once at
+//! the start. A running process tells what was chosen; otherwise a note says how to trace it.
 
 use super::Selection;
+use super::choices;
+use super::loaded::{Loaded, Slot};
 use super::search::Match;
 use crate::target::elf;
 use crate::target::elf::tables::{self, NamedSymbols};
@@ -18,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn add(
     selection: &mut Selection,
     objects: &[Object],
+    loaded: Option<&Loaded>,
     depth: u32,
     exclude: impl Fn(&mut Selection),
 ) {
@@ -25,9 +31,12 @@ pub(super) fn add(
     if chosen.is_empty() {
         return selection.notes.push(adds_nothing("--with-callees"));
     }
-    let mut search = Search::new(objects);
-    let all = reach(&chosen, depth, exclude, |functions| search.called_by(functions));
+    let (mut search, mut unknown) = (Search::new(objects), BTreeSet::new());
+    let all = reach(&chosen, depth, exclude, |functions| {
+        search.called_by(functions, loaded, &mut unknown)
+    });
     selection.notes.push(search.end().note("--with-callees", all.len() - chosen.len()));
+    selection.notes.extend(choices::note(objects, &unknown));
     selection.functions = all.into_iter().collect();
 }
 
@@ -56,12 +65,19 @@ pub(super) fn reach(
     all
 }
 
+/// A symbol of an object as others call it.
+pub(super) enum Definition {
+    Function(Match),
+    /// The symbol is that of the chooser.
+    ChosenAtStart,
+}
+
 /// The calls and functions that the search could not follow.
 #[derive(Default)]
 pub(super) struct Missed {
     /// Calls through pointers.
     through_pointers: usize,
-    /// Called places without a function that has a name, or that is chosen at load.
+    /// Called places without a function that has a name.
     nameless: usize,
     /// Functions whose code could not be followed to its end.
     pub(super) partial: usize,
@@ -78,7 +94,7 @@ impl Missed {
         let mut note = format!("functions that {option} adds: {added}");
         let parts = [
             (self.through_pointers, "calls through pointers, which do not say whom they call"),
-            (self.nameless, "called functions without a name, or chosen at load"),
+            (self.nameless, "called functions without a name"),
             (self.partial, "functions whose code could not be followed to its end"),
         ];
         for (count, what) in parts.into_iter().filter(|(count, _)| *count > 0) {
@@ -115,9 +131,17 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn called_by(&mut self, functions: &BTreeSet<Match>) -> BTreeSet<Match> {
+    /// Returns what these functions call. `unknown` gets the names of those with several implementations
+    /// of which nothing tells which one runs, each with the object that has them.
+    fn called_by(
+        &mut self,
+        functions: &BTreeSet<Match>,
+        loaded: Option<&Loaded>,
+        unknown: &mut BTreeSet<(usize, &'a str)>,
+    ) -> BTreeSet<Match> {
         let mut called = BTreeSet::new();
-        let mut symbols = BTreeSet::new();
+        let mut symbols = BTreeMap::<&str, BTreeSet<Slot>>::new();
+        let mut choices = BTreeSet::<Slot>::new();
         for function in functions {
             let Some(found) = self.calls(*function) else {
                 self.missed.partial += 1;
@@ -130,20 +154,39 @@ impl<'a> Search<'a> {
                     None => self.missed.nameless += 1,
                 }
             }
-            symbols.extend(found.imports);
-        }
-        let mut found = BTreeSet::new();
-        if !symbols.is_empty() {
-            for object in 0..self.objects.len() {
-                self.each_defined(object, |name, function| {
-                    if symbols.contains(name) {
-                        called.insert(function);
-                        found.insert(name);
-                    }
-                });
+            for (symbol, slot) in found.imports {
+                symbols.entry(symbol).or_default().insert((function.object, slot));
             }
+            choices.extend(found.choices.into_iter().map(|slot| (function.object, slot)));
+        }
+        let (mut found, mut chosen) = (BTreeSet::new(), BTreeMap::new());
+        for object in (0..self.objects.len()).filter(|_| !symbols.is_empty()) {
+            let mut functions = Vec::new();
+            self.each_defined(object, |name, defined| {
+                if symbols.contains_key(name) {
+                    found.insert(name);
+                    match defined {
+                        Definition::Function(function) => functions.push((name, function)),
+                        Definition::ChosenAtStart => _ = chosen.entry(name).or_insert(object),
+                    }
+                }
+            });
+            // An old version of a name, for old programs, may have one implementation.
+            functions.retain(|(name, _)| chosen.get(name) != Some(&object));
+            called.extend(functions.into_iter().map(|(_, function)| function));
         }
         self.missed.nameless += symbols.len() - found.len();
+        let behind = |slots: &BTreeSet<Slot>| match loaded {
+            Some(loaded) => loaded.functions(self.objects, slots),
+            None => BTreeMap::new(),
+        };
+        let of_names = chosen.keys().filter_map(|name| symbols.get(name)).flatten();
+        let known = behind(&of_names.chain(&choices).copied().collect());
+        self.missed.nameless += choices.iter().filter(|slot| !known.contains_key(*slot)).count();
+        let is_known = |name: &str| symbols[name].iter().any(|slot| known.contains_key(slot));
+        let untold = chosen.into_iter().filter(|(name, _)| !is_known(name));
+        unknown.extend(untold.map(|(name, object)| (object, name)));
+        called.extend(known.into_values());
         called
     }
 
@@ -167,14 +210,19 @@ impl<'a> Search<'a> {
     }
 
     /// Passes the functions on that an object defines for others, by name.
-    pub(super) fn each_defined(&self, object: usize, mut take: impl FnMut(&'a str, Match)) {
+    pub(super) fn each_defined(&self, object: usize, mut take: impl FnMut(&'a str, Definition)) {
         let source = self.objects[object].source();
         let _look = source.budget().look();
         let Ok(file) = elf::parse(source) else { return };
         for (symbol, name) in NamedSymbols::dynamic(source, &file).named() {
             let (address, _, is_function) = tables::facts(symbol);
-            if let Some(function) = self.function_at(object, address).filter(|_| is_function) {
-                take(name, function);
+            if !is_function {
+                continue;
+            }
+            if tables::is_chosen_at_start(symbol) {
+                take(name, Definition::ChosenAtStart);
+            } else if let Some(function) = self.function_at(object, address) {
+                take(name, Definition::Function(function));
             }
         }
     }

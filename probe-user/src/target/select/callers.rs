@@ -4,7 +4,7 @@
 //! whom they call, so their callers are missing, and a note counts them.
 
 use super::Selection;
-use super::callees::{Search, adds_nothing, reach};
+use super::callees::{Definition, Search, adds_nothing, reach};
 use super::search::Match;
 use crate::target::names::demangle::is_part;
 use crate::target::object::Object;
@@ -87,7 +87,7 @@ impl<'a> Calls<'a> {
                         calls.inside.entry(called).or_default().push(caller);
                     }
                 }
-                for symbol in found.imports {
+                for symbol in found.imports.into_keys() {
                     calls.imports.entry(symbol).or_default().push(caller);
                 }
             }
@@ -95,8 +95,10 @@ impl<'a> Calls<'a> {
             of.source().budget().release_time(own_time().saturating_sub(start));
         }
         for object in 0..objects.len() {
-            search.each_defined(object, |name, called| {
-                if calls.imports.contains_key(name) {
+            search.each_defined(object, |name, defined| {
+                if let Definition::Function(called) = defined
+                    && calls.imports.contains_key(name)
+                {
                     calls.names.entry(called).or_default().insert(name);
                 }
             });

@@ -3,9 +3,12 @@
 pub(crate) mod awaits;
 mod callees;
 mod callers;
+mod choices;
 mod compiler_made;
 mod error;
+mod hints;
 mod languages;
+mod loaded;
 pub(crate) mod naming;
 pub(crate) mod not_found;
 mod pairs;
@@ -14,20 +17,26 @@ mod prefilter;
 pub(crate) mod recorded;
 mod regex_error;
 mod search;
+mod selection;
 mod stripped;
+mod surprises;
 
 use super::object::Object;
-use super::usdt::pairs::{UsdtPair, pairs};
-use not_found::{NotFound, SearchedKind, chosen_at_load, ends_of_names, stands_for};
+use super::process::maps::MappedObject;
+use hints::chosen_at_load;
+use loaded::Loaded;
+use not_found::{NotFound, SearchedKind};
 use pairs::PairPattern;
 use pattern::{Pattern, PatternError};
 use search::{Found, find, matching, matching_functions, objects_that, search};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
+use surprises::{ends_of_names, stands_for};
 
 pub(crate) use compiler_made::is_compiler_made;
 pub(crate) use error::SelectError;
 pub(crate) use search::Match;
+pub(crate) use selection::Selection;
 
 /// SELECT as it stands on the command line: -f, -u, -m and -x, --pair and --no-pairs, --with-callees,
 /// --with-callers, and the functions of --arg, --ret and --where.
@@ -72,106 +81,6 @@ pub struct Selector {
     with_callers: u32,
     markers: Vec<Pattern>,
     exclude: Vec<Pattern>,
-}
-
-/// The selected functions, probes and scopes, by object and address.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selection {
-    pub functions: Vec<Match>,
-    /// Those that were chosen by their names with parameters.
-    pub(super) named_in_full: HashSet<Match>,
-    pub(crate) usdt: Vec<Match>,
-    /// Pairs that were asked for by name, each with the index of its object.
-    asked_pairs: Vec<(usize, UsdtPair)>,
-    /// True if no other pairs are timed.
-    no_pairs: bool,
-    pub(crate) markers: Vec<Match>,
-    /// Patterns that matched nothing while others matched: worth a warning.
-    pub(crate) unmatched: Vec<NotFound>,
-    /// The patterns of values by which functions were chosen, by their numbers.
-    pub(crate) values: BTreeMap<Match, Vec<usize>>,
-    /// The same of USDT probes.
-    usdt_values: BTreeMap<Match, Vec<usize>>,
-    /// Further notes for the user, each a short sentence.
-    pub notes: Vec<String>,
-    /// Functions, probes and scopes that -x took away.
-    pub excluded: usize,
-    settled: Settled,
-}
-
-/// The decisions of the search about patterns, by their indices.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Settled {
-    /// Patterns without an object that matched in the program itself.
-    functions: Vec<usize>,
-    usdt: Vec<usize>,
-    /// Pairs that were found.
-    pairs: Vec<usize>,
-    /// Patterns that matched whole names.
-    whole_functions: Vec<usize>,
-    whole_markers: Vec<usize>,
-}
-
-impl Selection {
-    /// Returns a selection of functions alone.
-    pub(super) fn of(functions: Vec<Match>) -> Self {
-        Self { functions, ..Self::default() }
-    }
-
-    /// Returns the number of functions, probes and scopes.
-    pub(crate) fn len(&self) -> usize {
-        self.functions.len() + self.usdt.len() + self.markers.len()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Returns the pairs among the selected USDT probes of an object. Those that were asked for come
-    /// first: a probe is part of one pair.
-    pub(crate) fn pairs(&self, objects: &[Object], object: usize) -> Vec<UsdtPair> {
-        let mut free: BTreeSet<usize> =
-            self.usdt.iter().filter(|it| it.object == object).map(|it| it.index).collect();
-        let mut found = Vec::new();
-        for (_, pair) in self.asked_pairs.iter().filter(|(of, _)| *of == object) {
-            pair.parts().for_each(|part| _ = free.remove(&part));
-            found.push(pair.clone());
-        }
-        if !self.no_pairs {
-            found.extend(pairs(objects[object].usdt_probes(), free));
-        }
-        found
-    }
-
-    /// Leaves the pairs that were asked for what -x and earlier ones have left of them.
-    fn settle_pairs(&mut self) {
-        let mut free: BTreeSet<Match> = self.usdt.iter().copied().collect();
-        for (object, mut pair) in std::mem::take(&mut self.asked_pairs) {
-            let is_free = |index: &usize| free.contains(&Match { object, index: *index });
-            let before = pair.ends.len();
-            pair.ends.retain(is_free);
-            let taken = "-x or an earlier --pair has taken";
-            if !is_free(&pair.start) || pair.ends.is_empty() {
-                self.notes.push(format!("{} is not timed: {taken} one of its probes", pair.name));
-                continue;
-            }
-            if pair.ends.len() < before {
-                self.notes.push(format!("{taken} an end of {}: it is timed without", pair.name));
-            }
-            pair.parts().for_each(|index| _ = free.remove(&Match { object, index }));
-            self.asked_pairs.push((object, pair));
-        }
-    }
-
-    /// Returns the numbers of the values that are asked for a USDT probe.
-    pub(crate) fn usdt_values_of(&self, object: usize, index: usize) -> &[usize] {
-        self.usdt_values.get(&Match { object, index }).map_or(&[], Vec::as_slice)
-    }
-
-    /// Returns the numbers of the values that are asked for a function.
-    pub(crate) fn values_of(&self, function: &Match) -> &[usize] {
-        self.values.get(function).map_or(&[], Vec::as_slice)
-    }
 }
 
 impl Selector {
@@ -255,9 +164,31 @@ impl Selector {
         }
     }
 
+    /// Looks everything up, in objects of a program that does not run.
+    pub fn select(&self, objects: &[Object], limit: usize) -> Result<Selection, SelectError> {
+        self.select_in(objects, None, limit)
+    }
+
+    /// Looks everything up. `objects` are those that are `mapped`: if a process runs, it is asked what was
+    /// chosen at its start.
+    pub(crate) fn select_mapped(
+        &self,
+        mapped: &[MappedObject],
+        objects: &[Object],
+        limit: usize,
+    ) -> Result<Selection, SelectError> {
+        let loaded = (self.with_callees > 0).then(|| Loaded::of(mapped, objects)).flatten();
+        self.select_in(objects, loaded.as_ref(), limit)
+    }
+
     /// Looks everything up. `objects` belong to one process, with the program itself marked as
     /// main. Takes at most `limit` functions, probes and scopes.
-    pub fn select(&self, objects: &[Object], limit: usize) -> Result<Selection, SelectError> {
+    fn select_in(
+        &self,
+        objects: &[Object],
+        loaded: Option<&Loaded>,
+        limit: usize,
+    ) -> Result<Selection, SelectError> {
         if self.is_empty() {
             return Err(SelectError::NothingAsked);
         }
@@ -274,7 +205,7 @@ impl Selector {
         let chosen: BTreeSet<Match> = selection.functions.iter().copied().collect();
         let exclude = |more: &mut Selection| _ = Self::exclude(&exclude, objects, more);
         if self.with_callees > 0 {
-            callees::add(&mut selection, objects, self.with_callees, exclude);
+            callees::add(&mut selection, objects, loaded, self.with_callees, exclude);
         }
         if self.with_callers > 0 {
             callers::add(&mut selection, &chosen, objects, self.with_callers, exclude);
@@ -309,6 +240,7 @@ impl Selector {
                     selection.notes.push(stands_for(pattern, objects, &found));
                 }
             } else if let Some(note) = ends_of_names(pattern, objects, &found) {
+                selection.report_notes.push(note.clone());
                 selection.notes.push(note);
             } else if pattern.is_literal() {
                 // A function chosen at load may have this name, too.

@@ -1,11 +1,11 @@
 //! Explains a pattern that matched nothing: objects searched, closest names, likely causes.
 
-use super::{Match, awaits::Awaits, languages, pattern::Pattern, stripped};
+use super::hints::{self, inlined_hint, names_of, object_hint};
+use super::{awaits::Awaits, languages, pattern::Pattern, stripped};
 use crate::target::markers::MarkerScope;
-use crate::target::names::demangle::is_part;
 use crate::target::names::home::Home;
 use crate::target::names::nearest::{is_typo, nearest, nearest_of};
-use crate::target::object::{Object, symbols::Function};
+use crate::target::object::Object;
 use crate::target::usdt::UsdtProbe;
 use crate::ui::text;
 use ctrace_core::names::as_written;
@@ -65,17 +65,7 @@ impl NotFound {
             lacks.extend(languages::hint(objects));
         }
         // The way to what was meant comes first, and is all where it is sure.
-        let chosen = searched.iter().find_map(|object| chosen_at_load(pattern, object));
-        let known: Vec<String> = [
-            chosen,
-            case_hint(pattern, &searched),
-            comma_hint(pattern, &searched),
-            namespace_hint(pattern, &searched),
-            marker_hint(pattern, &searched),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        let known = hints::of_function(pattern, &searched);
         let is_known = inlined.is_some() || !known.is_empty();
         let mut nearest = match is_known {
             true => Vec::new(),
@@ -229,7 +219,7 @@ impl fmt::Display for SearchedKind {
 }
 
 /// Returns names as reports have them, each once.
-fn written(names: &[String]) -> Vec<String> {
+pub(super) fn written(names: &[String]) -> Vec<String> {
     let mut written = Vec::with_capacity(names.len());
     for name in names {
         let name = as_written(name).unwrap_or_else(|| name.clone());
@@ -242,86 +232,6 @@ fn written(names: &[String]) -> Vec<String> {
 
 fn count(number: usize, what: SearchedKind) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-}
-
-/// Returns all names of functions.
-fn names_of<'a>(objects: impl IntoIterator<Item = &'a Object>) -> impl Iterator<Item = &'a str> {
-    let functions = objects.into_iter().flat_map(Object::functions);
-    functions.flat_map(|function| {
-        std::iter::once(&**function.name()).chain(function.aliases().iter().map(|alias| &**alias))
-    })
-}
-
-/// Explains a pattern that names an absent object.
-fn object_hint(pattern: &Pattern, objects: &[Object], searched: &[&Object]) -> Option<String> {
-    if !(pattern.names_object() && searched.is_empty()) {
-        return None;
-    }
-    let names: Vec<String> = objects.iter().map(|object| object.name().to_string()).collect();
-    Some(format!(
-        "no object has this name; there are {} (--wait awaits libraries that are loaded later)",
-        text::first_few(10, &names)
-    ))
-}
-
-/// Says which functions a bare name stands for.
-pub(super) fn stands_for(pattern: &Pattern, objects: &[Object], found: &[Match]) -> String {
-    const NAMED: usize = 3;
-    let functions = || found.iter().map(|it| &objects[it.object].functions()[it.index]);
-    let named =
-        |function: &Function| match functions().filter(|f| f.name() == function.name()).count() {
-            1 => function.name().to_string(),
-            _ => function.full_name().to_string(),
-        };
-    let mut names = written(&functions().take(NAMED).map(named).collect::<Vec<_>>());
-    if found.len() > NAMED {
-        names.push(format!("and {} more", found.len() - NAMED));
-    }
-    let name = &pattern.stem;
-    format!(
-        "no function has the whole name `{name}`: it stands for *::{name}, here {}",
-        names.join(", ")
-    )
-}
-
-/// Tells of functions of the program whose names only end in what a glob matches, if it matched none of
-/// the program itself.
-pub(super) fn ends_of_names(
-    pattern: &Pattern,
-    objects: &[Object],
-    found: &[Match],
-) -> Option<String> {
-    /// Their functions are no program's own.
-    const OTHERS: [&str; 4] = ["std::", "core::", "alloc::", "__"];
-    let main = objects.iter().find(|object| object.is_main())?;
-    if !pattern.is_glob_of_names() || found.iter().any(|it| objects[it.object].is_main()) {
-        return None;
-    }
-    let ends_so = |name: &&str| {
-        let (path, last) = name.rsplit_once("::").unwrap_or_default();
-        let is_others = OTHERS.iter().any(|it| path.trim_start_matches('<').starts_with(it));
-        !path.is_empty() && !is_others && pattern.matches_name(last)
-    };
-    let mut names = main.functions().iter().map(|function| &**function.name()).filter(ends_so);
-    let first = written(&[names.next()?.to_owned()]).concat();
-    let ending = text::units::counted(1 + names.count() as u64, "function", "functions");
-    let glob = &pattern.stem;
-    Some(format!(
-        "`{glob}` matches only functions of libraries ({}). In {}, -f '*::{glob}' matches {ending}, such \
-         as {first}",
-        found.len(),
-        main.name(),
-    ))
-}
-
-/// Explains a function whose implementation is chosen at load, so that its name leads nowhere.
-pub(crate) fn chosen_at_load(pattern: &Pattern, object: &Object) -> Option<String> {
-    let name = object.symbols().chosen_at_load.iter().find(|name| pattern.matches_name(name))?;
-    Some(format!(
-        "{name} of {} is chosen among several implementations at start (IFUNC): trace these, \
-         they have other names, such as *{name}*",
-        object.name()
-    ))
 }
 
 /// Returns the closest scopes by name or group, as `-m` takes them.
@@ -338,55 +248,6 @@ fn nearest_scopes(wanted: &str, scopes: &[&MarkerScope]) -> Vec<String> {
     }
     close.dedup();
     close
-}
-
-/// Explains a pattern that differs from a name in upper and lower case only.
-fn case_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
-    let lower = Pattern::parse(&pattern.text.to_lowercase()).ok()?;
-    let mut functions = searched.iter().flat_map(|object| object.functions());
-    let function =
-        functions.find(|it| !is_part(it.raw()) && lower.matches_name(&it.name().to_lowercase()))?;
-    Some(format!("`{}` matches but for upper and lower case", function.name()))
-}
-
-/// Explains names that are joined by commas.
-fn comma_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
-    let names: Vec<&str> = pattern.text.split(',').map(str::trim).collect();
-    let is_there = |name: &&str| {
-        let of = Pattern::parse(name).ok();
-        of.is_some_and(|of| names_of(searched.iter().copied()).any(|name| of.matches_name(name)))
-    };
-    (names.len() > 1 && names.iter().all(is_there))
-        .then(|| format!("a comma joins no names: give {} an option each", names.join(" and ")))
-}
-
-/// Explains the name of a namespace or a class.
-fn namespace_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
-    let begin = format!("{}::", pattern.stem);
-    let within = |name: &str| pattern.is_literal() && name.starts_with(&begin);
-    names_of(searched.iter().copied()).any(within).then(|| {
-        format!("`{}` is a namespace or a type: choose its functions with '{begin}*'", pattern.stem)
-    })
-}
-
-/// Explains a name of the source that no function of the program has.
-fn inlined_hint(pattern: &Pattern, object: &Object) -> Option<String> {
-    let last = pattern.by_last_part();
-    let matches = |name: &str| {
-        pattern.matches_name(name) || last.as_ref().is_some_and(|last| last.matches_name(name))
-    };
-    let (name, into) = object.inlined_like(matches)?;
-    Some(format!(
-        "`{name}` is there, but inlined into {into}: trace that, keep the compiler from inlining it \
-         (noinline), or mark it"
-    ))
-}
-
-/// Explains a scope's name where a function's was expected.
-fn marker_hint(pattern: &Pattern, searched: &[&Object]) -> Option<String> {
-    let mut scopes = searched.iter().flat_map(|object| &object.markers().scopes);
-    let scope = scopes.find(|scope| pattern.matches_marker(scope))?;
-    Some(format!("there is a marker scope {}: choose those with -m", scope.full_name()))
 }
 
 /// Reports markers of an object that were left out.

@@ -6,6 +6,7 @@ pub(crate) mod few;
 pub(crate) mod head;
 pub(crate) mod loss;
 pub(crate) mod marks;
+pub(crate) mod queues;
 pub(crate) mod waiting;
 
 use crate::ui::text::names::{plain, shorten};

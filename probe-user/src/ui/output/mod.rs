@@ -5,6 +5,7 @@
 pub(crate) mod live;
 pub(crate) mod log;
 pub(crate) mod pager;
+pub(crate) mod slow;
 pub(crate) mod style;
 pub(crate) mod terminal;
 pub(crate) mod title;

@@ -18,7 +18,7 @@ mod threads;
 mod timeline;
 pub(crate) mod tree;
 mod trend;
-mod values;
+pub(super) mod values;
 mod wakers;
 
 pub(crate) use needs::Needs;

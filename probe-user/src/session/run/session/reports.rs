@@ -10,7 +10,10 @@ use crate::{
         },
         keep::{live::Snapshot, output::Output, parts, spill::Kept},
     },
-    ui::text::units::{self, Digits, counted},
+    ui::{
+        output::slow::Slow,
+        text::units::{self, Digits, counted},
+    },
 };
 use ctrace_core::{
     engine::{HiddenSwitches, ReportMeta},
@@ -88,11 +91,12 @@ impl Session {
         self.take_counts()?;
         let Some(content) = self.delivery.content() else { return Ok(true) };
         let meta = self.meta(end, content);
+        let slow = self.slow("adding up the calls…");
         if let Output::Reports(reports) = &mut self.delivery.output
             && let Some(spill) = &mut reports.spill
         {
             let kept = spill.take(end)?;
-            return self.report_kept(end, &kept, meta);
+            return self.report_kept(end, &kept, meta, slow);
         }
         let cumulative = matches!(&self.delivery.output, Output::Reports(r) if r.cumulative);
         let mut report = match cumulative {
@@ -107,6 +111,7 @@ impl Session {
             self.forget_running(&report);
         }
         let ids = self.arming.unarmed.leave_out(&mut report);
+        drop(slow);
         if let Output::Reports(reports) = &mut self.delivery.output {
             return reports.sink.write(&report);
         }
@@ -118,12 +123,13 @@ impl Session {
         }
     }
 
-    /// Makes the only report, and those on its parts.
+    /// Makes the only report, and those on its parts. `slow` is over before the first is written.
     fn report_kept(
         &mut self,
         end: Nanos,
         kept: &Kept,
         mut meta: ReportMeta,
+        slow: Slow,
     ) -> anyhow::Result<bool> {
         let Output::Reports(reports) = &self.delivery.output else { return Ok(true) };
         let by = reports.by.clone();
@@ -132,6 +138,7 @@ impl Session {
         let mut whole = kept.report(&Query::default(), meta.clone());
         let parts = kept.parts(by.as_ref(), &mut whole);
         let of = |query: &Query| kept.report(query, meta.clone());
+        drop(slow);
         let goes_on = self.write_kept(end, whole)?
             && parts.write_each(of, |report| self.write_kept(end, report))?;
         parts::say_left_out(parts.left_out);
@@ -219,16 +226,12 @@ impl Session {
     fn hidden_switches(&self) -> impl Iterator<Item = String> {
         let HiddenSwitches { away, back } = self.engine.hidden_switches();
         let untold = [
-            (away, "began", "what the threads waited then counts as running"),
-            (
-                back,
-                "ended",
-                "the time that the threads ran after that, until their next event, counts as waiting",
-            ),
+            (away, "began", "the time of these waits counts as running"),
+            (back, "ended", "what the threads ran then, until their next event, counts as waiting"),
         ];
         untold.into_iter().filter(|(waits, ..)| *waits > 0).map(|(waits, what, so)| {
             let waits = counted(waits, "wait", "waits");
-            format!("the kernel did not tell when {waits} {what}, since the start: {so}")
+            format!("the kernel hid when {waits} {what} (since the start): {so}")
         })
     }
 

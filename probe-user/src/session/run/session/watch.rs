@@ -3,9 +3,12 @@
 use super::Session;
 use crate::{
     bpf::CpuClock,
-    session::budget::{
-        costs::Spent,
-        slowdown::{BudgetAction, Totals},
+    session::{
+        budget::{
+            costs::Spent,
+            slowdown::{BudgetAction, Totals},
+        },
+        keep::output::Output,
     },
     target::process::threads,
 };
@@ -63,10 +66,8 @@ impl Session {
         match self.rounds.watch.check(now, measured) {
             BudgetAction::Fine => Ok(true),
             BudgetAction::Warn(slowdown) => {
-                self.warn(&format!(
-                    "with these probes the target is {slowdown}: trace fewer functions, or limit \
-                     their cost with --budget PERCENT"
-                ));
+                let is_live = matches!(self.delivery.output, Output::Live(_));
+                self.warn(&warning(&slowdown, is_live));
                 Ok(true)
             }
             BudgetAction::Stop(slowdown) => {
@@ -78,6 +79,39 @@ impl Session {
                 self.notes.add_in_any_case(note);
                 Ok(false)
             }
+        }
+    }
+}
+
+/// Returns the line for a target that the probes slow down much. Where it `is_live`, it is one line of a
+/// screen.
+fn warning(slowdown: &str, is_live: bool) -> String {
+    match is_live {
+        true => format!("use -x or --budget: probes make the target {slowdown}"),
+        false => format!(
+            "with these probes the target is {slowdown}: trace fewer functions, or limit their cost with \
+             --budget PERCENT"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::budget::evidence::Estimate;
+    use ctrace_core::units::Nanos;
+
+    #[test]
+    fn a_screen_of_80_columns_has_room_for_the_warning_and_the_remedy() {
+        let ms = Nanos::from_millis;
+        let told = |least, most: Option<u64>, used| {
+            Estimate { least: ms(least), most: most.map(ms) }.slowdown(ms(used))
+        };
+        let all = [told(300, Some(990), 1_000), told(700, None, 1_000), told(1, Some(999), 1_000)];
+        for slowdown in all {
+            let line = warning(&slowdown, true);
+            assert!(line.chars().count() <= 80, "{line}");
+            assert!(line.starts_with("use -x or --budget"), "{line}");
         }
     }
 }

@@ -237,8 +237,14 @@ impl<'data> CodeMap<'data> {
 
     /// Returns the imported function behind a linker's stub or a slot of its table.
     pub(crate) fn import_behind(&self, target: u64) -> Option<&'data str> {
-        if let Some(name) = self.import(target) {
-            return Some(name);
+        self.import(self.slot_behind(target)?)
+    }
+
+    /// Returns the slot through which a linker's stub jumps, or `target` if the loader writes a symbol's
+    /// address there.
+    pub(crate) fn slot_behind(&self, target: u64) -> Option<u64> {
+        if self.imports.contains_key(&target) {
+            return Some(target);
         }
         if !self.is_stub(target) {
             return None;
@@ -247,7 +253,7 @@ impl<'data> CodeMap<'data> {
         let mut decoder = Decoder::with_ip(64, bytes, target, DecoderOptions::NONE);
         let mut first = decoder.iter().take(2);
         let jump = first.find(|i| i.flow_control() == FlowControl::IndirectBranch)?;
-        jump.is_ip_rel_memory_operand().then(|| self.import(jump.ip_rel_memory_address()))?
+        jump.is_ip_rel_memory_operand().then(|| jump.ip_rel_memory_address())
     }
 
     pub(crate) fn frames(&self) -> &FrameTable<'data> {
