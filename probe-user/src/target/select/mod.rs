@@ -1,6 +1,7 @@
 //! Selects the functions to trace from what the user asked for.
 
 pub(crate) mod awaits;
+mod by_address;
 mod callees;
 mod callers;
 mod compiler_made;
@@ -14,7 +15,7 @@ mod prefilter;
 pub(crate) mod recorded;
 mod regex_error;
 mod search;
-mod stripped;
+pub(crate) mod stripped;
 
 use super::object::Object;
 use super::usdt::pairs::{UsdtPair, pairs};

@@ -2,6 +2,7 @@
 
 use super::{Match, awaits::Awaits, languages, pattern::Pattern, stripped};
 use crate::target::markers::MarkerScope;
+use crate::target::names::by_address::is_asked_for;
 use crate::target::names::demangle::is_part;
 use crate::target::names::home::Home;
 use crate::target::names::nearest::{is_typo, nearest, nearest_of};
@@ -44,11 +45,14 @@ impl NotFound {
     pub(super) fn function(pattern: &Pattern, objects: &[Object], searched: &[usize]) -> Self {
         let searched: Vec<&Object> = searched.iter().map(|object| &objects[*object]).collect();
         let home = Home::of(names_of(objects.iter().filter(|object| object.is_main())));
-        let names = searched.iter().flat_map(|object| {
+        let by_address = is_asked_for(&pattern.stem);
+        let all = searched.iter().flat_map(|object| {
             let is_main = object.is_main();
-            names_of([*object]).map(move |name| (name, is_main))
+            let is_meant = move |it: &&Function| by_address || !it.is_named_by_address();
+            let functions = object.functions().iter().filter(is_meant);
+            functions.flat_map(names).map(move |name| (name, is_main))
         });
-        let names = names.map(|(name, is_main)| (name, home.distance(name, is_main)));
+        let all = all.map(|(name, is_main)| (name, home.distance(name, is_main)));
         let (mut inlined, mut hints, mut lacks) = (None, Vec::new(), Vec::new());
         for object in &searched {
             if let Some(reason) = &object.symbols().broken {
@@ -79,7 +83,7 @@ impl NotFound {
         let is_known = inlined.is_some() || !known.is_empty();
         let mut nearest = match is_known {
             true => Vec::new(),
-            false => nearest_of(&pattern.stem, names, NEAREST),
+            false => nearest_of(&pattern.stem, all, NEAREST),
         };
         if nearest.first().is_some_and(|name| is_typo(&pattern.stem, name)) {
             nearest.truncate(1);
@@ -246,10 +250,11 @@ fn count(number: usize, what: SearchedKind) -> String {
 
 /// Returns all names of functions.
 fn names_of<'a>(objects: impl IntoIterator<Item = &'a Object>) -> impl Iterator<Item = &'a str> {
-    let functions = objects.into_iter().flat_map(Object::functions);
-    functions.flat_map(|function| {
-        std::iter::once(&**function.name()).chain(function.aliases().iter().map(|alias| &**alias))
-    })
+    objects.into_iter().flat_map(Object::functions).flat_map(names)
+}
+
+fn names(function: &Function) -> impl Iterator<Item = &str> {
+    std::iter::once(&**function.name()).chain(function.aliases().iter().map(|alias| &**alias))
 }
 
 /// Explains a pattern that names an absent object.

@@ -7,7 +7,6 @@
 pub(crate) mod balance;
 pub(crate) mod extent;
 pub(crate) mod flow;
-pub(crate) mod frames;
 pub(crate) mod functions;
 mod incoming;
 pub(crate) mod landing;
@@ -16,9 +15,9 @@ pub(crate) mod slot;
 pub(crate) mod stacks;
 pub(crate) mod switches;
 
+use crate::target::elf::frames::{FrameEntry, FrameTable, Start};
 use crate::target::elf::tables::{self, NamedSymbols};
 use crate::target::elf::{self as target_elf, ElfError, ElfFile};
-use crate::target::place::code::frames::{FrameEntry, FrameTable, Start};
 use crate::target::place::code::stacks::{Place, StackSwitch, Unsearched};
 use crate::target::read::budget::{Budget, TooLarge};
 use crate::target::read::source::Source;
@@ -126,7 +125,7 @@ impl<'data> CodeMap<'data> {
             has_unwinder: false,
             switches_stacks: false,
         };
-        let is_static = map.imports.is_empty();
+        let is_static = map.is_static();
         let (mut has_unwinder, mut switches_stacks, mut labels) = (false, false, Vec::new());
         source.budget().charge((all.symbols.len() + dynamic.symbols.len()) as u64 * KNOWN)?;
         map.learn(all.named().chain(dynamic.named()).filter_map(|(symbol, name)| {
@@ -224,6 +223,11 @@ impl<'data> CodeMap<'data> {
     /// Returns whether `address` lies in a procedure linkage table.
     pub(crate) fn is_stub(&self, address: u64) -> bool {
         self.stubs.contains(address)
+    }
+
+    /// Returns whether it imports nothing, so that it contains what others have in libraries.
+    pub(crate) fn is_static(&self) -> bool {
+        self.imports.is_empty()
     }
 
     pub(crate) fn is_got(&self, address: u64) -> bool {
