@@ -82,6 +82,11 @@ fn functions_without_a_name_get_return_probes_where_libc_is_a_library() {
     let dynamic = "#include <stdio.h>\nint main(void) { return puts(\"here\"); }";
     let dynamic = compile("gcc -O1 -s", "c", dynamic);
     assert_eq!(by_return_probe(&dynamic.object()), [(true, true)]);
+    // An unwinder in it would find its tables so.
+    let finder = "#include <stdio.h>\nint dl_iterate_phdr(void *, void *);\n\
+                  int main(void) { return puts(\"here\") + dl_iterate_phdr(0, 0); }";
+    let finder = compile("gcc -O1 -s", "c", finder);
+    assert_eq!(by_return_probe(&finder.object()), [unnamed]);
 }
 
 #[test]

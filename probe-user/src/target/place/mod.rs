@@ -201,7 +201,7 @@ fn no_return_probe(
     if flow.touches_return_address {
         return Some("it reads its return address");
     }
-    if map.is_static() && by_address::is_name(candidate.name, candidate.address) {
+    if map.may_contain_libraries() && by_address::is_name(candidate.name, candidate.address) {
         // It may be libc's `setjmp`, or an unwinder's.
         return Some("it has no name, which would tell whether it keeps its return address");
     }

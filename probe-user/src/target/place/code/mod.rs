@@ -19,6 +19,7 @@ use crate::target::elf::frames::{FrameEntry, FrameTable, Start};
 use crate::target::elf::tables::{self, NamedSymbols};
 use crate::target::elf::{self as target_elf, ElfError, ElfFile};
 use crate::target::place::code::stacks::{Place, StackSwitch, Unsearched};
+use crate::target::place::guards::names::finds_unwind_tables;
 use crate::target::read::budget::{Budget, TooLarge};
 use crate::target::read::source::Source;
 use ctrace_core::ranges::Ranges;
@@ -80,6 +81,7 @@ pub struct CodeMap<'data> {
     imports: HashMap<u64, &'data str>,
     is_go: bool,
     has_unwinder: bool,
+    may_contain_libraries: bool,
     switches_stacks: bool,
 }
 
@@ -123,9 +125,10 @@ impl<'data> CodeMap<'data> {
             imports: imports(&file, dynamic, source.budget())?,
             is_go: sections.is_go,
             has_unwinder: false,
+            may_contain_libraries: false,
             switches_stacks: false,
         };
-        let is_static = map.is_static();
+        let is_static = map.imports.is_empty();
         let (mut has_unwinder, mut switches_stacks, mut labels) = (false, false, Vec::new());
         source.budget().charge((all.symbols.len() + dynamic.symbols.len()) as u64 * KNOWN)?;
         map.learn(all.named().chain(dynamic.named()).filter_map(|(symbol, name)| {
@@ -141,6 +144,9 @@ impl<'data> CodeMap<'data> {
         }));
         // A static program contains its unwinder without importing it, and may have lost its names.
         map.has_unwinder = has_unwinder || (is_static && map.frames.have_landing_pads());
+        let imports = |is_it: fn(&str) -> bool| map.imports.values().any(|name| is_it(name));
+        let contains_unwinder = imports(finds_unwind_tables) && !imports(is_unwinder);
+        map.may_contain_libraries = is_static || contains_unwinder;
         map.switches_stacks = switches_stacks;
         labels.sort_unstable();
         map.labels = labels;
@@ -225,9 +231,10 @@ impl<'data> CodeMap<'data> {
         self.stubs.contains(address)
     }
 
-    /// Returns whether it imports nothing, so that it contains what others have in libraries.
-    pub(crate) fn is_static(&self) -> bool {
-        self.imports.is_empty()
+    /// Returns whether it may contain functions that others have in libraries: those of libc, as it
+    /// imports nothing, or an unwinder's, as it finds unwind tables and imports no unwinder.
+    pub(crate) fn may_contain_libraries(&self) -> bool {
+        self.may_contain_libraries
     }
 
     pub(crate) fn is_got(&self, address: u64) -> bool {
