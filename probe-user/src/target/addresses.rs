@@ -224,6 +224,8 @@ impl Wanted {
             let symbol = if it.is_code {
                 // The address is behind the call, which may be the function's last instruction.
                 let function = object.function_around(it.inside.wrapping_sub(1));
+                // The address says more than a name that is another one.
+                let function = function.filter(|function| !function.is_named_by_address());
                 function.map(|function| cut(function.name()).to_owned())
             } else {
                 variables.get(&it.inside).cloned()

@@ -342,7 +342,12 @@ impl Planner {
         let mut objects = Vec::with_capacity(mapped.len());
         for one in mapped {
             match Object::open_one_of(one, self.objects, &budget) {
-                Ok(object) => objects.push(object),
+                Ok(mut object) => {
+                    if self.selector.asks_by_address(&object) {
+                        object.name_by_address();
+                    }
+                    objects.push(object);
+                }
                 Err(error) => {
                     // Its contents are unknown.
                     self.guarding.miss(one);

@@ -2,7 +2,7 @@
 
 use crate::target::{
     object::{Object, symbols::Function},
-    select::{is_compiler_made, not_found::flawed_markers},
+    select::{is_compiler_made, not_found::flawed_markers, stripped::what_is_left},
 };
 use std::collections::BTreeMap;
 
@@ -34,6 +34,11 @@ pub(super) fn what_could_be_traced(objects: &[Object]) -> String {
     if largest.iter().any(is_own) {
         largest.retain(is_own);
     }
+    let is_named = |function: &&Function| !function.is_named_by_address();
+    let has_unnamed = !largest.iter().all(is_named);
+    if largest.iter().any(is_named) {
+        largest.retain(is_named);
+    }
     largest.sort_by_key(|function| std::cmp::Reverse(function.size));
     let names: Vec<&str> = largest.iter().map(|function| &**function.name()).collect();
     let mut shown: Vec<&str> =
@@ -41,6 +46,8 @@ pub(super) fn what_could_be_traced(objects: &[Object]) -> String {
     if shown.is_empty() {
         shown.push(names[0]);
     }
+    let left = has_unnamed.then(|| what_is_left(main)).flatten();
+    let left = left.map(|left| format!("; {left}")).unwrap_or_default();
     let tip = match own_namespace(main.name(), &names) {
         Some(own) => format!("-f '{own}::*'"),
         None if functions.len() <= FEW => "-f '*'".to_owned(),
@@ -48,7 +55,7 @@ pub(super) fn what_could_be_traced(objects: &[Object]) -> String {
     };
     format!(
         "nothing was chosen: {} has {} functions ({}, …), {probes} USDT probes with its libraries, \
-         and no marker scopes{flawed}; try {tip}; `ctrace list` shows them",
+         and no marker scopes{flawed}{left}; try {tip}; `ctrace list` shows them",
         main.name(),
         functions.len(),
         shown.join(", "),

@@ -3,6 +3,7 @@
 //! They are read once, through a cache that touches only the header pages. So a process with two
 //! hundred libraries costs little until a library's symbols are asked for.
 
+pub(super) mod frames;
 pub(super) mod go_functions;
 mod go_module;
 mod go_table;

@@ -1,5 +1,6 @@
 //! Names of symbols for people, and the names closest to a wrong one.
 
+pub(super) mod by_address;
 pub(crate) mod demangle;
 pub(super) mod home;
 pub(super) mod nearest;

@@ -1,6 +1,7 @@
 //! Functions whose code the compiler put into others, as debug information tells.
 
-use super::{Object, demangle, symbols::Function};
+use super::{Object, symbols::Function};
+use crate::target::names::demangle;
 
 impl Object {
     /// Returns the name of an inlined function that matches, and that of the function around it.

@@ -3,18 +3,21 @@
 //! Opening reads the headers. Bytes, symbols, notes and line tables are each read once, on demand.
 //! The open file keeps the inode, whatever happens to its path.
 
+mod around;
+mod code;
 mod debug_files;
 mod error;
 mod inlined;
 mod mini_debug;
 mod parts;
+mod split_parts;
 pub(crate) mod symbols;
+mod unnamed;
 mod variables;
 
 use super::debug_info::lines::{Lines, SourceLine};
 use super::elf::{self, ElfError, ElfLayout};
 use super::markers::{self, Markers};
-use super::names::demangle;
 use super::process::maps::{MappedObject, file_name};
 use super::read::budget::{Budget, ObjectLimits, TooLarge, own_time};
 use super::read::regular::open_regular;
@@ -39,6 +42,8 @@ pub struct Object {
     /// Device and inode.
     identity: (u64, u64),
     is_main: bool,
+    /// True if functions without a name are known by their addresses.
+    is_named_by_address: bool,
     source: Source,
     layout: ElfLayout,
     traits: Traits,
@@ -97,6 +102,7 @@ impl Object {
             name: file_name(display).into(),
             identity: (meta.dev(), meta.ino()),
             is_main: true,
+            is_named_by_address: true,
             source,
             layout,
             traits,
@@ -124,6 +130,7 @@ impl Object {
         let mut object = Self::open_within(&mapped.path, mapped.path_now(), budget)?;
         object.name = mapped.name.as_str().into();
         object.is_main = mapped.is_main;
+        object.is_named_by_address = mapped.is_main;
         Ok(object)
     }
 
@@ -154,7 +161,7 @@ impl Object {
 
     #[cfg(test)]
     pub(crate) fn set_main(&mut self, is_main: bool) {
-        self.is_main = is_main;
+        (self.is_main, self.is_named_by_address) = (is_main, is_main);
     }
 
     pub(crate) fn layout(&self) -> &ElfLayout {
@@ -213,8 +220,12 @@ impl Object {
             let name = &self.name;
             format!("file and line are left out: the debug information of {name} {why}")
         });
-        let parts = self.too_large().map(|why| why.to_string());
-        parts.into_iter().chain(debug_files).chain(lines).collect()
+        let unnamed = self.symbols.get().and_then(|symbols| symbols.unnamed_left_out);
+        let unnamed = unnamed.map(|why| {
+            format!("the functions of {} without a name are left out: {why}", self.name)
+        });
+        let parts = self.too_large().map(|why| why.to_string()).into_iter().chain(unnamed);
+        parts.chain(debug_files).chain(lines).collect()
     }
 
     /// Returns why some functions lack file and line despite debug information.
@@ -248,7 +259,8 @@ impl Object {
         self.symbols.get_or_init(|| {
             let _look = self.source.budget().look();
             let debug = self.is_stripped().then(|| self.debug_file());
-            Symbols::read(&self.source, &self.layout, debug.and_then(DebugFile::source))
+            let debug = debug.and_then(DebugFile::source);
+            Symbols::read(&self.source, &self.layout, debug, self.is_named_by_address)
         })
     }
 
@@ -302,24 +314,6 @@ impl Object {
             }
             false => Markers::default(),
         })
-    }
-
-    /// Returns the name of the function around an address, of an inlined one where debug
-    /// information tells, without the compiler's suffixes for copies and parts.
-    fn function_name_around(&self, address: u64) -> Option<String> {
-        let inlined = self.with_lines(|lines| lines.inlined_function(address));
-        inlined.or_else(|| {
-            let name = self.function_around(address)?.name();
-            Some(demangle::without_suffix(name).to_owned())
-        })
-    }
-
-    /// Returns the function around an address.
-    pub(crate) fn function_around(&self, address: u64) -> Option<&Function> {
-        let functions = self.functions();
-        let after = functions.partition_point(|function| function.address <= address);
-        let function = &functions[after.checked_sub(1)?];
-        function.addresses().contains(&address).then_some(function)
     }
 
     /// Returns file and line of an address. The first call reads the debug information.

@@ -4,13 +4,17 @@
 //! an address, not at a name. Names are demangled on demand, because a C++ program has hundreds of
 //! thousands and a user asks for a few.
 
+use super::code::Code;
 use super::parts::Parts;
+use super::unnamed::{self, LeftOut};
 use crate::target::elf::go_functions::{GoFunction, GoFunctions};
 use crate::target::elf::tables::NamedSymbols;
 use crate::target::elf::{self, ElfLayout};
+use crate::target::names::by_address;
 use crate::target::names::demangle::{self, without_version};
 use crate::target::read::budget::{Budget, TooLarge};
 use crate::target::read::source::{LONGEST_TEXT, Source};
+use ctrace_core::ranges::Ranges;
 use object::elf as constants;
 use object::read::elf::Sym as _;
 use object::{LittleEndian, Object as _, ObjectSection as _};
@@ -53,6 +57,8 @@ pub(crate) struct Symbols {
     pub broken: Option<String>,
     /// Set if there are more than the object's budget allows. Then there are none.
     pub too_large: Option<TooLarge>,
+    /// The reason why functions without a name are left out.
+    pub(super) unnamed_left_out: Option<LeftOut>,
     parts: OnceLock<Parts>,
 }
 
@@ -102,6 +108,11 @@ impl Function {
         &self.names().aliases
     }
 
+    /// Returns whether its file has no name for it.
+    pub(crate) fn is_named_by_address(&self) -> bool {
+        by_address::is_name(self.raw(), self.address)
+    }
+
     pub(crate) fn addresses(&self) -> Range<u64> {
         self.address..self.address.saturating_add(self.size)
     }
@@ -134,9 +145,14 @@ impl Symbols {
     }
 
     /// Reads the tables of an object, and of its debug file where there is one. A stripped program of Go
-    /// has a table of Go's.
-    pub(crate) fn read(source: &Source, layout: &ElfLayout, debug: Option<&Source>) -> Self {
-        Self::try_read(source, layout, debug)
+    /// has a table of Go's. Another one has functions without a name, if it is to have names `by_address`.
+    pub(crate) fn read(
+        source: &Source,
+        layout: &ElfLayout,
+        debug: Option<&Source>,
+        by_address: bool,
+    ) -> Self {
+        Self::try_read(source, layout, debug, by_address)
             .unwrap_or_else(|why| Self { too_large: Some(why), ..Self::default() })
     }
 
@@ -144,8 +160,9 @@ impl Symbols {
         source: &Source,
         layout: &ElfLayout,
         debug: Option<&Source>,
+        by_address: bool,
     ) -> Result<Self, TooLarge> {
-        let is_stripped = layout.section(".symtab").is_none();
+        let has_no_symbols = layout.section(".symtab").is_none() && debug.is_none();
         let mut symbols = Self::default();
         let code = Code::new(layout);
         let mut entries = Vec::new();
@@ -159,13 +176,22 @@ impl Symbols {
             let shift = start(layout).zip(theirs).map_or(0, |(our, their)| our.wrapping_sub(their));
             text += symbols.collect(debug, &code, shift, &mut entries)?;
         }
-        if is_stripped
-            && debug.is_none()
-            && let Some(table) = watched(source.budget(), || GoFunctions::read(source, layout))?
-        {
+        let go = || watched(source.budget(), || GoFunctions::read(source, layout));
+        let mut unnamed = Vec::new();
+        if has_no_symbols && let Some(table) = go()? {
             text += table.text();
             collect_go(&table, &code, &mut entries, source.budget())?;
+        } else if has_no_symbols && by_address {
+            unnamed = symbols.unnamed(source, layout, &code, &entries);
         }
+        entries.extend(unnamed.iter().map(|(addresses, name)| Entry {
+            address: addresses.start,
+            size: addresses.end - addresses.start,
+            name: name.as_bytes(),
+            rank: 1,
+            underscores: 0,
+        }));
+        text += unnamed.iter().map(|(_, name)| name.len() as u64).sum::<u64>();
         symbols.chosen_at_load.sort();
         symbols.chosen_at_load.dedup();
         let mut text_left = text * OVERLAP + LONGEST_TEXT;
@@ -174,6 +200,24 @@ impl Symbols {
             symbols.broken = Some("its names are longer than the tables that they are in".into());
         }
         Ok(symbols)
+    }
+
+    /// Returns the functions that are in none of the known ones, with names by their addresses.
+    fn unnamed(
+        &mut self,
+        source: &Source,
+        layout: &ElfLayout,
+        code: &Code,
+        known: &[Entry<'_>],
+    ) -> Vec<(Range<u64>, String)> {
+        let known = known.iter().map(|it| it.address..it.address.saturating_add(it.size.max(1)));
+        let known = Ranges::new(known.collect());
+        let found = unnamed::read(source, layout, code, &known);
+        let found = found.unwrap_or_else(|why| {
+            self.unnamed_left_out = Some(why);
+            Vec::new()
+        });
+        found.into_iter().map(|it| (it.clone(), by_address::name(it.start))).collect()
     }
 
     /// Collects symbols, and returns the length of the name tables.
@@ -280,7 +324,7 @@ fn collect_go<'data>(
 }
 
 /// Returns the result of `read`, unless it was refused memory or time.
-fn watched<T>(budget: &Budget, read: impl FnOnce() -> T) -> Result<T, TooLarge> {
+pub(super) fn watched<T>(budget: &Budget, read: impl FnOnce() -> T) -> Result<T, TooLarge> {
     let (found, refused) = budget.watch(read);
     refused.map_or(Ok(found), Err)
 }
@@ -289,37 +333,6 @@ fn watched<T>(budget: &Budget, read: impl FnOnce() -> T) -> Result<T, TooLarge> 
 const OVERLAP: u64 = 4;
 /// Bytes of overhead of a small allocation.
 const ALLOCATION: u64 = 48;
-
-/// The executable sections that can hold functions: not the linker's jump tables.
-struct Code {
-    /// Sorted by begin, disjoint.
-    sections: Vec<Range<u64>>,
-}
-
-impl Code {
-    fn new(layout: &ElfLayout) -> Self {
-        let is_stubs = |name: &str| name.starts_with(".plt") || name.starts_with(".iplt");
-        let mut sections: Vec<Range<u64>> = layout
-            .sections
-            .iter()
-            .filter(|section| section.executable && section.in_file && !is_stubs(&section.name))
-            .map(|section| section.addresses.clone())
-            .collect();
-        sections.sort_unstable_by_key(|section| (section.start, section.end));
-        let mut reached = 0;
-        sections.retain_mut(|section| {
-            section.start = section.start.max(reached);
-            reached = reached.max(section.end);
-            !section.is_empty()
-        });
-        Self { sections }
-    }
-
-    fn section_of(&self, address: u64) -> Option<&Range<u64>> {
-        let after = self.sections.partition_point(|section| section.start <= address);
-        self.sections.get(after.checked_sub(1)?).filter(|section| section.contains(&address))
-    }
-}
 
 fn merge(
     mut entries: Vec<Entry<'_>>,

@@ -14,6 +14,7 @@ mod explain;
 mod go;
 mod goroutine_ids;
 mod guards;
+pub(super) mod near_jumps;
 pub(super) mod nops;
 mod probed;
 mod same_frame;
@@ -31,9 +32,10 @@ pub(crate) use nops::usdt_site;
 pub(crate) use probed::may_be_probed;
 pub(crate) use same_frame::Frames;
 
+use super::elf::frames::{FrameEntry, Start};
+use super::names::by_address;
 use super::plan::{EntrySite, ExitPlacement, Placement};
 use code::flow::{self, Flow, Way};
-use code::frames::{FrameEntry, Start};
 use ctrace_common::GoidPlace;
 use entry::Passes;
 
@@ -198,6 +200,10 @@ fn no_return_probe(
     }
     if flow.touches_return_address {
         return Some("it reads its return address");
+    }
+    if map.may_contain_libraries() && by_address::is_name(candidate.name, candidate.address) {
+        // It may be libc's `setjmp`, or an unwinder's.
+        return Some("it has no name, which would tell whether it keeps its return address");
     }
     deny::keeps_return_address(candidate.name).or_else(|| {
         // A function that ends in a jump to one of those passes its return address on.

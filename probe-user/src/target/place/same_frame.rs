@@ -4,7 +4,7 @@
 //! is the same at both, and tells which start an end belongs to. Elsewhere it tells nothing.
 
 use crate::target::elf as target_elf;
-use crate::target::place::code::frames::{Cfa, FrameTable, cfa_at};
+use crate::target::elf::frames::{Cfa, FrameTable, cfa_at};
 use crate::target::place::code::{segments, segments_reader};
 use crate::target::read::source::Source;
 use std::collections::BTreeMap;

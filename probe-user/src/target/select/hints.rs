@@ -2,7 +2,7 @@
 
 use super::pattern::Pattern;
 use crate::target::names::demangle::is_part;
-use crate::target::object::Object;
+use crate::target::object::{Object, symbols::Function};
 use crate::ui::text;
 
 /// Returns the ways to what was probably meant by the name of a function.
@@ -23,10 +23,12 @@ pub(super) fn of_function(pattern: &Pattern, searched: &[&Object]) -> Vec<String
 pub(super) fn names_of<'a>(
     objects: impl IntoIterator<Item = &'a Object>,
 ) -> impl Iterator<Item = &'a str> {
-    let functions = objects.into_iter().flat_map(Object::functions);
-    functions.flat_map(|function| {
-        std::iter::once(&**function.name()).chain(function.aliases().iter().map(|alias| &**alias))
-    })
+    objects.into_iter().flat_map(Object::functions).flat_map(names)
+}
+
+/// Returns the name of a function, and its other names.
+pub(super) fn names(function: &Function) -> impl Iterator<Item = &str> {
+    std::iter::once(&**function.name()).chain(function.aliases().iter().map(|alias| &**alias))
 }
 
 /// Explains a function whose implementation is chosen at load, so that its name leads nowhere.

@@ -1,6 +1,7 @@
 //! Selects the functions to trace from what the user asked for.
 
 pub(crate) mod awaits;
+mod by_address;
 mod callees;
 mod callers;
 mod choices;
@@ -18,7 +19,7 @@ pub(crate) mod recorded;
 mod regex_error;
 mod search;
 mod selection;
-mod stripped;
+pub(crate) mod stripped;
 mod surprises;
 
 use super::object::Object;

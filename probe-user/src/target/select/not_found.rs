@@ -1,11 +1,12 @@
 //! Explains a pattern that matched nothing: objects searched, closest names, likely causes.
 
-use super::hints::{self, inlined_hint, names_of, object_hint};
+use super::hints::{self, inlined_hint, names, names_of, object_hint};
 use super::{awaits::Awaits, languages, pattern::Pattern, stripped};
 use crate::target::markers::MarkerScope;
+use crate::target::names::by_address::is_asked_for;
 use crate::target::names::home::Home;
 use crate::target::names::nearest::{is_typo, nearest, nearest_of};
-use crate::target::object::Object;
+use crate::target::object::{Object, symbols::Function};
 use crate::target::usdt::UsdtProbe;
 use crate::ui::text;
 use ctrace_core::names::as_written;
@@ -44,11 +45,14 @@ impl NotFound {
     pub(super) fn function(pattern: &Pattern, objects: &[Object], searched: &[usize]) -> Self {
         let searched: Vec<&Object> = searched.iter().map(|object| &objects[*object]).collect();
         let home = Home::of(names_of(objects.iter().filter(|object| object.is_main())));
-        let names = searched.iter().flat_map(|object| {
+        let by_address = is_asked_for(&pattern.stem);
+        let all = searched.iter().flat_map(|object| {
             let is_main = object.is_main();
-            names_of([*object]).map(move |name| (name, is_main))
+            let is_meant = move |it: &&Function| by_address || !it.is_named_by_address();
+            let functions = object.functions().iter().filter(is_meant);
+            functions.flat_map(names).map(move |name| (name, is_main))
         });
-        let names = names.map(|(name, is_main)| (name, home.distance(name, is_main)));
+        let all = all.map(|(name, is_main)| (name, home.distance(name, is_main)));
         let (mut inlined, mut hints, mut lacks) = (None, Vec::new(), Vec::new());
         for object in &searched {
             if let Some(reason) = &object.symbols().broken {
@@ -69,7 +73,7 @@ impl NotFound {
         let is_known = inlined.is_some() || !known.is_empty();
         let mut nearest = match is_known {
             true => Vec::new(),
-            false => nearest_of(&pattern.stem, names, NEAREST),
+            false => nearest_of(&pattern.stem, all, NEAREST),
         };
         if nearest.first().is_some_and(|name| is_typo(&pattern.stem, name)) {
             nearest.truncate(1);

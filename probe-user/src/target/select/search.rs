@@ -1,7 +1,7 @@
 //! Finds the matches of a pattern.
 
 use super::pattern::Pattern;
-use crate::target::object::Object;
+use crate::target::object::{Object, symbols::Function};
 
 /// A function, probe or scope: the index of its object in the searched list, and its own index in
 /// the object.
@@ -76,16 +76,20 @@ pub(super) fn matching<T>(items: &[T], matches: impl Fn(&T) -> bool) -> Vec<usiz
 pub(super) fn matching_functions(pattern: &Pattern, object: &Object) -> Vec<usize> {
     const WORTH_A_THREAD: usize = 20_000;
     let functions = object.functions();
+    let matches = |it: &Function| {
+        pattern.matches_function(it)
+            && (pattern.may_mean_unnamed(object) || !it.is_named_by_address())
+    };
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get().min(8));
     if threads == 1 || functions.len() < WORTH_A_THREAD {
-        return matching(functions, |function| pattern.matches_function(function));
+        return matching(functions, matches);
     }
     let share = functions.len().div_ceil(threads);
     std::thread::scope(|scope| {
         let workers: Vec<_> = functions
             .chunks(share)
             .map(|part| {
-                let work = || matching(part, |f| pattern.matches_function(f));
+                let work = || matching(part, matches);
                 // If no thread can start, this one does the work.
                 std::thread::Builder::new().spawn_scoped(scope, work).map_err(|_| work())
             })

@@ -1,11 +1,18 @@
 //! Says of a stripped program which names it lacks, as nothing else tells it from one that has no such function.
 
 use super::{Match, pattern::Pattern};
+use crate::target::names::by_address::is_asked_for;
 use crate::{target::object::Object, ui::text};
+
+/// The way to functions without a name.
+const BY_ADDRESS: &str = "-f 'fn_*'";
 
 /// Explains why an object lacks a name.
 pub(super) fn hint(object: &Object) -> Option<String> {
-    let left = what_is_left(object)?;
+    let mut left = what_is_left(object)?;
+    if !object.is_main() && !object.functions().iter().any(|it| it.is_named_by_address()) {
+        left += &format!(", and -f 'fn_*@{}' chooses others by their addresses", object.name());
+    }
     let paths: Vec<String> =
         object.debug_file().looked_at.iter().map(|(path, _)| path.display().to_string()).collect();
     let looked = match paths.as_slice() {
@@ -18,30 +25,47 @@ pub(super) fn hint(object: &Object) -> Option<String> {
     ))
 }
 
-/// Says that a pattern which stands for many names chose functions of libraries alone, because the
-/// program is stripped.
+/// Says that a pattern which stands for many names chose functions of libraries alone, or functions
+/// that have no names, because the program is stripped.
 pub(super) fn remark(pattern: &Pattern, objects: &[Object], found: &[Match]) -> Option<String> {
     let is_of_many = !pattern.is_literal() && !pattern.names_object();
-    let is_in_program = |it: &Match| objects[it.object].is_main();
-    if !is_of_many || found.is_empty() || found.iter().any(is_in_program) {
+    let is_in_program = |it: &&Match| objects[it.object].is_main();
+    if !is_of_many || found.is_empty() {
+        return None;
+    }
+    let mut own = found.iter().filter(is_in_program).peekable();
+    let is_of_libraries = own.peek().is_none();
+    let is_unnamed = |it: &Match| objects[it.object].functions()[it.index].is_named_by_address();
+    if !is_of_libraries && (is_asked_for(&pattern.stem) || !own.any(is_unnamed)) {
         return None;
     }
     let left = what_is_left(objects.iter().find(|object| object.is_main())?)?;
-    Some(format!(
-        "{left}: `{}` chooses functions of libraries alone (install the program's debug symbols, a \
-         -dbgsym or -debuginfo package, or use an unstripped build)",
-        pattern.text
-    ))
+    let symbols = "install the program's debug symbols, a -dbgsym or -debuginfo package, or use an \
+                   unstripped build";
+    Some(match is_of_libraries {
+        true => {
+            format!("{left}: `{}` chooses functions of libraries alone ({symbols})", pattern.text)
+        }
+        false => format!("{left}: for their names, {symbols}"),
+    })
 }
 
 /// Says which names an object without symbols has.
-fn what_is_left(object: &Object) -> Option<String> {
+pub(crate) fn what_is_left(object: &Object) -> Option<String> {
     if !object.is_stripped() || object.debug_file().path().is_some() {
         return None;
     }
-    let left = match object.functions().len() {
-        0 => "its own functions have no names left".to_owned(),
-        names => format!("only the {names} functions that it exports have names"),
+    let unnamed = object.functions().iter().filter(|it| it.is_named_by_address()).count();
+    let left = match (object.functions().len() - unnamed, unnamed) {
+        (0, 0) => "its own functions have no names left".to_owned(),
+        (0, unnamed) => {
+            format!("its own functions have their addresses as names ({unnamed}: {BY_ADDRESS})")
+        }
+        (names, 0) => format!("only the {names} functions that it exports have names"),
+        (names, unnamed) => format!(
+            "what it exports has names ({names}), its other functions have their addresses \
+             ({unnamed}: {BY_ADDRESS})"
+        ),
     };
     Some(format!("{} is stripped, {left}", object.name()))
 }
@@ -64,9 +88,12 @@ mod tests {
             let selector = Selector::parse(patterns).expect("a pattern");
             selector.select(&objects, 999).expect("something is found").notes.join("; ")
         };
+        let told = notes("gcc -s", "far_*");
+        assert!(told.contains("program is stripped, its own functions have their addresses as names (1: -f 'fn_*')"), "{told}");
+        assert!(told.contains("`far_*` chooses functions of libraries alone"), "{told}");
         let told = notes("gcc -s", "*");
-        assert!(told.contains("stripped, its own functions have no names left"), "{told}");
-        assert!(told.contains("`*` chooses functions of libraries alone"), "{told}");
+        assert!(told.contains("-f 'fn_*'): for their names, install"), "{told}");
+        assert_eq!(notes("gcc -s", "fn_*"), "");
         // Who names a function means it.
         assert_eq!(notes("gcc -s", "far_away"), "");
         assert_eq!(notes("gcc", "far_*"), "");

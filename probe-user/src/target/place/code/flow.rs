@@ -4,9 +4,9 @@
 //! breakpoint in data changes what the program computes. A function is its unwind entry and the
 //! parts that its jumps lead to. If a path cannot be followed, the result says so.
 
+use crate::target::elf::frames::{Cfa, FrameEntry, FrameRule, Start, cfa_at};
 use crate::target::place::code::CodeMap;
 use crate::target::place::code::extent::{Extent, Mark};
-use crate::target::place::code::frames::{Cfa, FrameEntry, FrameRule, Start, cfa_at};
 use crate::target::place::code::landing::landing_pads;
 use crate::target::place::code::slot::touches_return_address;
 use crate::target::place::code::switches::{self, Switch};

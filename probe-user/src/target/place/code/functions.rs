@@ -1,8 +1,8 @@
 //! Tells instructions from bytes that only look like one, by decoding from the beginning of the
 //! function around them.
 
+use crate::target::elf::frames::FrameTable;
 use crate::target::elf::tables::{self, NamedSymbols};
-use crate::target::place::code::frames::FrameTable;
 use crate::target::place::code::stacks::{LONGEST_INSTRUCTION, Place, leaves_stack};
 use crate::target::read::budget::TooLarge;
 use crate::target::read::source::Source;

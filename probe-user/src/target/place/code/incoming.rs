@@ -4,6 +4,7 @@
 //! of `memmove`. A probe behind that place would count its calls, too.
 
 use super::CodeMap;
+use crate::target::place::near_jumps::{LONGEST, near};
 use crate::target::read::budget::TooLarge;
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use std::ops::RangeInclusive;
@@ -30,25 +31,18 @@ impl CodeMap<'_> {
     }
 
     /// Returns the targets of all near jumps and calls that are not the start of a function, and not in
-    /// the function of the jump, ascending. All bytes are taken for the first of an instruction: one that
-    /// is none leads to a place by chance, where a probe then stays at its function's start.
+    /// the function of the jump, ascending. Where bytes that are no instruction lead to by chance, a probe
+    /// stays at its function's start.
     fn find_far_targets(&self) -> Result<Vec<u64>, TooLarge> {
         let mut found = Vec::new();
         for segment in self.segments.iter().filter(|segment| segment.executable) {
             let (bytes, address) = (segment.bytes(self.source), segment.address);
-            for (at, window) in bytes.windows(6).enumerate() {
+            for (at, window) in bytes.windows(LONGEST).enumerate() {
                 if at % STRIDE == 0 {
                     self.budget().check()?;
                 }
-                let length = match window {
-                    [0xe8 | 0xe9, ..] => 5,
-                    [0x0f, 0x80..=0x8f, ..] => 6,
-                    _ => continue,
-                };
-                let distance = window[length - 4..].first_chunk().copied().unwrap_or_default();
-                let distance = i64::from(i32::from_le_bytes(distance));
                 let from = address.saturating_add(at as u64);
-                let target = from.wrapping_add(length as u64).wrapping_add_signed(distance);
+                let Some((_, target)) = near(window, from) else { continue };
                 if self.leads_into_another(from, target) {
                     found.push(target);
                 }

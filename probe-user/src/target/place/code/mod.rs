@@ -7,7 +7,6 @@
 pub(crate) mod balance;
 pub(crate) mod extent;
 pub(crate) mod flow;
-pub(crate) mod frames;
 pub(crate) mod functions;
 mod incoming;
 pub(crate) mod landing;
@@ -16,10 +15,11 @@ pub(crate) mod slot;
 pub(crate) mod stacks;
 pub(crate) mod switches;
 
+use crate::target::elf::frames::{FrameEntry, FrameTable, Start};
 use crate::target::elf::tables::{self, NamedSymbols};
 use crate::target::elf::{self as target_elf, ElfError, ElfFile};
-use crate::target::place::code::frames::{FrameEntry, FrameTable, Start};
 use crate::target::place::code::stacks::{Place, StackSwitch, Unsearched};
+use crate::target::place::guards::names::finds_unwind_tables;
 use crate::target::read::budget::{Budget, TooLarge};
 use crate::target::read::source::Source;
 use ctrace_core::ranges::Ranges;
@@ -81,6 +81,7 @@ pub struct CodeMap<'data> {
     imports: HashMap<u64, &'data str>,
     is_go: bool,
     has_unwinder: bool,
+    may_contain_libraries: bool,
     switches_stacks: bool,
 }
 
@@ -124,6 +125,7 @@ impl<'data> CodeMap<'data> {
             imports: imports(&file, dynamic, source.budget())?,
             is_go: sections.is_go,
             has_unwinder: false,
+            may_contain_libraries: false,
             switches_stacks: false,
         };
         let is_static = map.imports.is_empty();
@@ -142,6 +144,9 @@ impl<'data> CodeMap<'data> {
         }));
         // A static program contains its unwinder without importing it, and may have lost its names.
         map.has_unwinder = has_unwinder || (is_static && map.frames.have_landing_pads());
+        let imports = |is_it: fn(&str) -> bool| map.imports.values().any(|name| is_it(name));
+        let contains_unwinder = imports(finds_unwind_tables) && !imports(is_unwinder);
+        map.may_contain_libraries = is_static || contains_unwinder;
         map.switches_stacks = switches_stacks;
         labels.sort_unstable();
         map.labels = labels;
@@ -224,6 +229,12 @@ impl<'data> CodeMap<'data> {
     /// Returns whether `address` lies in a procedure linkage table.
     pub(crate) fn is_stub(&self, address: u64) -> bool {
         self.stubs.contains(address)
+    }
+
+    /// Returns whether it may contain functions that others have in libraries: those of libc, as it
+    /// imports nothing, or an unwinder's, as it finds unwind tables and imports no unwinder.
+    pub(crate) fn may_contain_libraries(&self) -> bool {
+        self.may_contain_libraries
     }
 
     pub(crate) fn is_got(&self, address: u64) -> bool {

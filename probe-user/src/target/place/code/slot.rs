@@ -4,7 +4,7 @@
 //! and `vfork` keep it to come back. With a return probe they would compute something else. The
 //! unwind table gives the address's place at each instruction.
 
-use crate::target::place::code::frames::Cfa;
+use crate::target::elf::frames::Cfa;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 /// Returns whether the instruction names the stack slot of the return address, given the frame's

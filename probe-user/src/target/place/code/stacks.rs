@@ -7,8 +7,8 @@
 //! function saved it: a call-preserved register or the frame.
 
 use crate::target::elf::ElfFile;
+use crate::target::elf::frames::FrameTable;
 use crate::target::elf::tables::{self, NamedSymbols};
-use crate::target::place::code::frames::FrameTable;
 use crate::target::place::code::functions::{Found, Functions};
 use crate::target::read::budget::TooLarge;
 use crate::target::read::source::Source;

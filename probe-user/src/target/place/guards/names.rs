@@ -83,7 +83,7 @@ impl<'data> Names<'data> {
                 | "__gcc_personality_v0"
                 | "rust_eh_personality"
         );
-        self.imports_table_finder |= matches!(name, "_dl_find_object" | "dl_iterate_phdr");
+        self.imports_table_finder |= finds_unwind_tables(name);
         if is_jump(name) && !self.imported_jumps.contains(&name) {
             self.imported_jumps.push(name);
         }
@@ -141,4 +141,9 @@ fn is_jump(name: &str) -> bool {
             | "__libc_siglongjmp"
             | "__longjmp_chk"
     )
+}
+
+/// Returns whether a function of this name finds unwind tables.
+pub(crate) fn finds_unwind_tables(name: &str) -> bool {
+    matches!(name, "_dl_find_object" | "dl_iterate_phdr")
 }

@@ -1,11 +1,11 @@
 //! Collects the guard sites of an object: the entries of functions, and instructions that switch
 //! stacks.
 
+use crate::target::elf::frames::Start;
 use crate::target::place::code::CodeMap;
 use crate::target::place::code::balance;
 use crate::target::place::code::extent::Mark;
 use crate::target::place::code::flow::{self, Flow};
-use crate::target::place::code::frames::Start;
 use crate::target::place::code::functions::{Extent, Found, Functions};
 use crate::target::place::code::references::{self, Reference};
 use crate::target::place::code::stacks::{LONGEST_INSTRUCTION, Place};

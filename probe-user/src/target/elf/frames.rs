@@ -42,6 +42,8 @@ pub(crate) struct FrameEntry {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) first: Start,
+    /// True if the entry begins with registers that were saved elsewhere.
+    pub(crate) has_saved: bool,
     /// Address of the table of landing pads.
     pub(crate) lsda: Option<u64>,
     entry: usize,
@@ -88,6 +90,10 @@ impl<'data> FrameTable<'data> {
         let section = EhFrame::new(data, LittleEndian);
         let frames = frames(&section, &bases, bytes, source.budget())?;
         Ok(Self { section, bases, frames })
+    }
+
+    pub(crate) fn entries(&self) -> &[FrameEntry] {
+        &self.frames
     }
 
     pub(crate) fn containing(&self, address: u64) -> Option<&FrameEntry> {
@@ -168,6 +174,8 @@ fn frames<'data>(
 ) -> Result<Vec<FrameEntry>, TooLarge> {
     let mut ticker = budget.ticker();
     let mut cies: HashMap<usize, CommonInformationEntry<Slice<'data>>> = HashMap::new();
+    // Thousands of entries may share one long list of instructions.
+    let mut openings: HashMap<usize, FirstRule> = HashMap::new();
     let mut frames = Vec::new();
     let mut entries = section.entries(bases);
     while let Ok(Some(entry)) = entries.next() {
@@ -187,13 +195,11 @@ fn frames<'data>(
         if start == 0 || end <= start {
             continue;
         }
-        let first = if fde.is_signal_trampoline() {
-            Start::Signal
-        } else {
-            let opening = fde.cie().instructions(section, bases);
-            let opened = run(opening, FirstRule::default());
-            run(fde.instructions(section, bases), opened).start()
-        };
+        let opened = openings
+            .entry(fde.cie().offset())
+            .or_insert_with(|| run(fde.cie().instructions(section, bases), FirstRule::default()));
+        let rule = run(fde.instructions(section, bases), *opened);
+        let first = if fde.is_signal_trampoline() { Start::Signal } else { rule.start() };
         let lsda = fde.lsda().and_then(|pointer| match pointer {
             gimli::Pointer::Direct(address) => Some(address),
             gimli::Pointer::Indirect(slot) => {
@@ -202,7 +208,8 @@ fn frames<'data>(
             }
         });
         let lsda = lsda.filter(|&address| address != 0);
-        frames.push(FrameEntry { start, end, first, lsda, entry: fde.offset() });
+        let (has_saved, entry) = (rule.has_saved, fde.offset());
+        frames.push(FrameEntry { start, end, first, has_saved, lsda, entry });
     }
     frames.sort_unstable_by_key(|frame| (frame.start, frame.end));
     frames.dedup_by_key(|frame| frame.start);
@@ -219,6 +226,7 @@ struct FirstRule {
     register: Option<Register>,
     offset: i64,
     no_return_address: bool,
+    has_saved: bool,
 }
 
 impl FirstRule {
@@ -254,6 +262,11 @@ fn run(
             | CallFrameInstruction::DefCfaOffsetSf { .. } => rule.register = None,
             CallFrameInstruction::Undefined { register: RETURN_ADDRESS } => {
                 rule.no_return_address = true;
+            }
+            CallFrameInstruction::Offset { register, .. }
+            | CallFrameInstruction::OffsetExtendedSf { register, .. }
+            | CallFrameInstruction::Expression { register, .. } => {
+                rule.has_saved |= register != RETURN_ADDRESS;
             }
             _ => {}
         }
