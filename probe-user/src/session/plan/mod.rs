@@ -214,14 +214,14 @@ impl Planner {
         if self.selector.is_empty() {
             let scopes = objects.iter().any(|object| !object.markers().scopes.is_empty());
             if !scopes && self.awaits.is_none() {
-                is_small_enough(&objects)?;
+                room::is_small_enough(&objects)?;
                 bail!("{}", what_could_be_traced(&objects));
             }
             self.awaited = (!scopes).then(|| "a marker scope".to_owned());
             self.selector.ask_for_all_markers()?;
         }
         let selection = self.selector.select_mapped(mapped, &objects, self.limit);
-        is_small_enough(&objects)?;
+        room::is_small_enough(&objects)?;
         let mut later = Vec::new();
         let selection = match (selection, self.awaits) {
             (Err(SelectError::NothingFound(unmatched)), Some(awaits)) => {
@@ -245,7 +245,7 @@ impl Planner {
         let new_program = objects.iter().any(Object::is_main);
         let selector = if new_program { &self.selector } else { &self.late };
         let selection = selector.select(objects, self.limit);
-        is_small_enough(objects)?;
+        room::is_small_enough(objects)?;
         let selection = match selection {
             Ok(selection) => selection,
             Err(SelectError::NothingFound(_) | SelectError::NothingAsked) => Selection::default(),
@@ -331,7 +331,7 @@ impl Planner {
     ) -> anyhow::Result<(Vec<Object>, Selection)> {
         let objects = self.open(mapped)?;
         let selection = self.selector.select_mapped(mapped, &objects, self.limit);
-        is_small_enough(&objects)?;
+        room::is_small_enough(&objects)?;
         Ok((objects, selection?))
     }
 
@@ -437,13 +437,6 @@ impl Planner {
         };
         Ok(Placer::new(map, policy))
     }
-}
-
-/// Returns an error if the program is too large: the findings would be incomplete. A library like
-/// that is left out.
-fn is_small_enough(objects: &[Object]) -> anyhow::Result<()> {
-    let main = objects.iter().filter(|object| object.is_main());
-    main.filter_map(Object::too_large).next().map_or(Ok(()), |why| Err(why.into()))
 }
 
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {

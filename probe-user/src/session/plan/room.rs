@@ -1,6 +1,8 @@
 //! Room in one of the kernel's tables. A feature that finds none is left out, so that a large
 //! selection is not refused.
 
+use crate::target::object::Object;
+
 /// The free room of a table for the plans to come.
 pub(super) struct TableRoom {
     left: usize,
@@ -22,4 +24,11 @@ impl TableRoom {
     pub(super) fn limit(&self) -> usize {
         self.limit
     }
+}
+
+/// Returns an error if the program is too large: the findings would be incomplete. A library like
+/// that is left out.
+pub(super) fn is_small_enough(objects: &[Object]) -> anyhow::Result<()> {
+    let main = objects.iter().filter(|object| object.is_main());
+    main.filter_map(Object::too_large).next().map_or(Ok(()), |why| Err(why.into()))
 }
