@@ -191,8 +191,9 @@ fn frames<'data>(
             Ok(cie)
         });
         let Ok(fde) = parsed else { continue };
+        let is_long = fde.entry_len() > MOST_BYTES || fde.cie().entry_len() > MOST_SHARED_BYTES;
         let (start, end) = (fde.initial_address(), fde.end_address());
-        if start == 0 || end <= start {
+        if start == 0 || end <= start || is_long {
             continue;
         }
         let opened = openings
@@ -218,6 +219,10 @@ fn frames<'data>(
 
 /// Bytes that an entry of the table takes.
 const ENTRY: u64 = 128;
+/// Limits of an entry's length, and of the length of one that others share: it is read for each of these, and a
+/// crafted one reaches over others. Compilers make dozens of bytes.
+const MOST_BYTES: usize = 1 << 20;
+const MOST_SHARED_BYTES: usize = 4 << 10;
 /// Limit of rules for one function. Later ones count as unknown.
 const MOST_ROWS: usize = 1 << 16;
 

@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub(super) const SECTION: &str = ".gnu_debugdata";
 /// Larger ones are no mini debug information.
 const LARGEST: u64 = 64 << 20;
+/// The same of what is packed: blocks without contents take time, too.
+const LARGEST_PACKED: u64 = 16 << 20;
 /// The limit of the decoder's memory in KiB: the largest dictionary of xz's levels is 64 MiB.
 const MOST_KIB: u32 = 80 << 10;
 /// Bytes before the first block.
@@ -24,7 +26,8 @@ const MAGIC: &[u8] = b"\xfd7zXZ\0";
 /// large.
 pub(super) fn unpack(source: &Source, layout: &ElfLayout) -> Option<Source> {
     let section = layout.section(SECTION).filter(|section| section.in_file)?;
-    let packed = source.copy(section.offset, section.addresses.end - section.addresses.start)?;
+    let length = section.addresses.end - section.addresses.start;
+    let packed = (length <= LARGEST_PACKED).then(|| source.copy(section.offset, length))??;
     let size = unpacked_size(&packed).filter(|size| *size <= LARGEST)?;
     let budget = source.budget();
     let _decoder = budget.lend(size).ok()?;
