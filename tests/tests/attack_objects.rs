@@ -180,8 +180,9 @@ fn debug_links_to_sparse_files_end() {
             .expect("ctrace ends");
     assert!(!listed.stdout.contains("step"), "it is another file: {}", listed.stdout);
     assert!(listed.stderr.contains("linked.debug is too large"), "{}", listed.stderr);
-    // Nothing is left to list.
-    assert_eq!(listed.shell_code(), 125, "{}", listed.stderr);
+    // Functions are left without their names.
+    assert!(listed.stdout.contains("  fn_0x"), "{}", listed.stdout);
+    assert_eq!(listed.shell_code(), 0, "{}", listed.stderr);
 }
 
 /// It is opened as a file or not at all, whatever it becomes a moment later.
