@@ -2,10 +2,10 @@
 //! section `.gnu_debugdata`.
 //!
 //! xz may make seven thousand bytes of one, and what its chunks say of their sizes may be wrong. So no more is
-//! unpacked than there is room for, piece by piece, and the decoder's own memory has a limit.
+//! unpacked than there is room for, and the decoder's own memory has a limit.
 
 use crate::target::elf::ElfLayout;
-use crate::target::read::{budget::own_time, source::Source};
+use crate::target::read::source::Source;
 use lzma_rust2::XzReader;
 use std::io::Read;
 use std::sync::Arc;
@@ -32,15 +32,12 @@ pub(super) fn unpack(source: &Source, layout: &ElfLayout) -> Option<Source> {
     let budget = source.budget();
     let _decoder = budget.lend(size).ok()?;
     let mut unpacked = source.shared(size)?;
-    let start = own_time();
-    let is_whole = fill(Arc::get_mut(&mut unpacked)?, &packed);
-    let source = Source::of_shared(unpacked, Arc::clone(budget));
-    let found = (is_whole && ElfLayout::parse(&source, true).is_ok()).then_some(source);
-    if found.is_none() {
-        // The object can be looked into without it.
-        budget.release_time(own_time().saturating_sub(start));
-    }
-    found
+    let read = || {
+        let is_whole = fill(Arc::get_mut(&mut unpacked)?, &packed);
+        let source = Source::of_shared(unpacked, Arc::clone(budget));
+        (is_whole && ElfLayout::parse(&source, true).is_ok()).then_some(source)
+    };
+    budget.try_optional(read, Option::is_none)
 }
 
 /// Unpacks into this memory. Returns whether that is all.

@@ -269,13 +269,11 @@ impl Object {
         self.debug.get_or_init(|| {
             let budget = self.source.budget();
             let _look = budget.look();
-            let start = own_time();
-            let found = debug_files::find(&self.source, &self.layout, &self.path, &self.open_path);
-            // A debug file that is too large does not affect the object.
-            if found.looked_at.iter().any(|(_, why)| matches!(why, Rejected::TooLarge(_))) {
-                budget.release_time(own_time().saturating_sub(start));
-            }
-            found
+            let find =
+                || debug_files::find(&self.source, &self.layout, &self.path, &self.open_path);
+            budget.try_optional(find, |found| {
+                found.looked_at.iter().any(|(_, why)| matches!(why, Rejected::TooLarge(_)))
+            })
         })
     }
 

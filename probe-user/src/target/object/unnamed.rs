@@ -8,7 +8,7 @@ use super::symbols::watched;
 use super::{Object, split_parts};
 use crate::target::elf::frames::{FrameTable, Start};
 use crate::target::elf::{self, ElfError, ElfLayout};
-use crate::target::read::budget::{TooLarge, own_time};
+use crate::target::read::budget::TooLarge;
 use crate::target::read::source::Source;
 use ctrace_core::ranges::Ranges;
 use object::{Object as _, ObjectSection as _};
@@ -45,13 +45,12 @@ pub(super) fn read(
     code: &Code,
     known: &Ranges,
 ) -> Result<Vec<Range<u64>>, LeftOut> {
-    let (budget, start) = (source.budget(), own_time());
-    let found = watched(budget, || find(source, layout, code, known));
-    let found = found.unwrap_or_else(|why| Err(why.into()));
-    if found.is_err() {
-        budget.release_time(own_time().saturating_sub(start));
-    }
-    found
+    let budget = source.budget();
+    let read = || {
+        let found = watched(budget, || find(source, layout, code, known));
+        found.unwrap_or_else(|why| Err(why.into()))
+    };
+    budget.try_optional(read, Result::is_err)
 }
 
 fn find(

@@ -147,6 +147,21 @@ impl Budget {
         }
     }
 
+    /// Returns the result of `read`, of something optional. If that is `useless`, its time is given back: the
+    /// object can be looked into without it.
+    pub(crate) fn try_optional<T>(
+        &self,
+        read: impl FnOnce() -> T,
+        useless: impl FnOnce(&T) -> bool,
+    ) -> T {
+        let start = own_time();
+        let found = read();
+        if useless(&found) {
+            self.release_time(own_time().saturating_sub(start));
+        }
+        found
+    }
+
     /// Fails when no time is left.
     pub(crate) fn check(&self) -> Result<(), TooLarge> {
         let late = match &self.all {
