@@ -55,6 +55,6 @@ pub(super) fn losses(model: &Model) -> String {
 pub(super) fn cell(model: &Model, figures: &Figures, column: TopColumn, place: usize) -> String {
     match model.before() {
         Some(before) => NumberChange::of(column, figures, before, figures.ids[place]).text(column),
-        None => column.text(column.value(figures, place), column.is_about(figures, place)),
+        None => column.cell(figures, place),
     }
 }

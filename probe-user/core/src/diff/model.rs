@@ -215,6 +215,7 @@ pub(super) fn assemble(
         [0, 1].map(|side: usize| SideReport::new(sources[side], &surveys[side], &sides[side]));
     let mut notes = notes::notes(sources, surveys, [&old, &new]);
     notes.extend(drift::notes(sides, &functions, options.metric));
+    notes.extend(notes::by_address(functions.iter().map(|it| &*it.name)));
     notes.extend(same_factor::note(functions.iter().map(|it| &it.compared), options.metric));
     Diff {
         schema: SCHEMA,

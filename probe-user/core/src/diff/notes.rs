@@ -13,6 +13,17 @@ const FEW: usize = 8;
 pub const ONE_RECORDING: &str = "One recording of a side does not show what differs from run to run of the same program: \
                                  record each side five times, taking turns (ctrace diff OLD... -- NEW...).";
 
+/// Says that addresses are no names, if there are any for names.
+pub(super) fn by_address<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let count = names.filter(|name| name.starts_with("fn_0x")).count();
+    (count > 0).then(|| {
+        format!(
+            "Functions that have an address for a name (fn_0x…): {count}. Another build has other functions \
+             there, so compare recordings of one build, or of builds with symbols."
+        )
+    })
+}
+
 pub(super) fn notes(
     sources: &[&[ComparedFile<'_>]; 2],
     surveys: &[Vec<Survey<'_>>; 2],

@@ -61,6 +61,8 @@ pub struct Number<T: 'static = FunctionReport> {
     /// One sentence of explanation.
     pub help: &'static str,
     pub of: for<'a> fn(&'a T) -> Key<'a>,
+    /// A time without the cost of probes, for those in which that is a part.
+    pub less: Option<fn(&T) -> Option<Net>>,
 }
 
 impl<T: 'static> Clone for Number<T> {
@@ -92,7 +94,7 @@ impl<T: 'static> Number<T> {
         of: for<'a> fn(&'a T) -> Key<'a>,
     ) -> Self {
         let name = without_unit(key);
-        Self { key, parent: None, name, heading: name, aliases: &[], unit, kind, help, of }
+        Self { key, parent: None, name, heading: name, aliases: &[], unit, kind, help, of, less: None }
     }
 
     pub(super) const fn named(self, name: &'static str, aliases: &'static [&'static str]) -> Self {
@@ -101,6 +103,10 @@ impl<T: 'static> Number<T> {
 
     const fn headed(self, heading: &'static str) -> Self {
         Self { heading, ..self }
+    }
+
+    const fn less(self, less: fn(&T) -> Option<Net>) -> Self {
+        Self { less: Some(less), ..self }
     }
 
     const fn within(self, parent: &'static str) -> Self {
@@ -260,19 +266,19 @@ pub const NUMBERS: &[Number] = &[
     Number::new("open", Count, Other, "Calls still running at the end.", |f| count(f.open)).headed("still running"),
     Number::new("headless", Count, Undated, "Ends of calls that began before tracing; not in calls.", |f| count(f.headless)).headed("began before"),
     Number::new("threads", Count, Other, "Threads that entered it.", |f| of_single_calls(f, f.threads)),
-    Number::new("total_ns", Time, OfCalls, "Sum of all durations.", |f| time(f.total_ns)).named("total", &["acc", "time_acc"]),
-    Number::new("self_ns", Time, OfCalls, "Durations less those of the direct traced callees.", |f| time(f.self_ns)),
+    Number::new("total_ns", Time, OfCalls, "Sum of all durations.", |f| time(f.total_ns)).named("total", &["acc", "time_acc"]).less(FunctionReport::net_total),
+    Number::new("self_ns", Time, OfCalls, "Durations less those of the direct traced callees.", |f| time(f.self_ns)).less(FunctionReport::net_self),
     Number::new("active_ns", Time, OfTime, "Time in which it is on the stack of any thread.", |f| of_single_calls(f, f.active_ns.0)).named("a", &["active", "time_a"]),
     Number::new("active_exclusive_ns", Time, OfTime, "Time in which it is the innermost traced function of any thread.", |f| of_single_calls(f, f.active_exclusive_ns.0)).named("innermost", &["ae", "active_exclusive", "time_ae"]),
     Number::new("active_exclusive_percent", Percent, Other, "Share of the time in which it was innermost on any thread.", |f| Key::Real((!f.counted).then_some(f.active_exclusive_percent))).named("innermost_percent", &["ae_percent"]).headed("inner %"),
     Number::new("min_ns", Time, Extreme, "The shortest call.", |f| maybe(f.durations.min_ns)),
-    Number::new("mean_ns", Time, Mean, "The mean duration.", |f| maybe(f.durations.mean_ns)).named("mean", &["avg"]),
-    Number::new("p50_ns", Time, Percentile(500), "Half of the calls took no longer.", |f| maybe(f.durations.p50_ns)).named("p50", &["median", "med"]),
-    Number::new("p90_ns", Time, Percentile(900), "Nine tenths took no longer.", |f| maybe(f.durations.p90_ns)),
-    Number::new("p95_ns", Time, Percentile(950), "All but one in twenty took no longer.", |f| maybe(f.durations.p95_ns)),
-    Number::new("p99_ns", Time, Percentile(990), "All but one in a hundred took no longer.", |f| maybe(f.durations.p99_ns)),
-    Number::new("p999_ns", Time, Percentile(999), "All but one in a thousand took no longer.", |f| maybe(f.durations.p999_ns)).named("p999", &["p99.9"]).headed("p99.9"),
-    Number::new("max_ns", Time, Extreme, "The longest call.", |f| maybe(f.durations.max_ns)),
+    Number::new("mean_ns", Time, Mean, "The mean duration.", |f| maybe(f.durations.mean_ns)).named("mean", &["avg"]).less(FunctionReport::net_mean),
+    Number::new("p50_ns", Time, Percentile(500), "Half of the calls took no longer.", |f| maybe(f.durations.p50_ns)).named("p50", &["median", "med"]).less(FunctionReport::net_p50),
+    Number::new("p90_ns", Time, Percentile(900), "Nine tenths took no longer.", |f| maybe(f.durations.p90_ns)).less(FunctionReport::net_p90),
+    Number::new("p95_ns", Time, Percentile(950), "All but one in twenty took no longer.", |f| maybe(f.durations.p95_ns)).less(FunctionReport::net_p95),
+    Number::new("p99_ns", Time, Percentile(990), "All but one in a hundred took no longer.", |f| maybe(f.durations.p99_ns)).less(FunctionReport::net_p99),
+    Number::new("p999_ns", Time, Percentile(999), "All but one in a thousand took no longer.", |f| maybe(f.durations.p999_ns)).named("p999", &["p99.9"]).headed("p99.9").less(FunctionReport::net_p999),
+    Number::new("max_ns", Time, Extreme, "The longest call.", |f| maybe(f.durations.max_ns)).less(FunctionReport::net_max),
     Number::new("sd_ns", Time, Other, "Standard deviation of the durations.", |f| maybe(f.durations.sd_ns)),
     Number::new("cv", Ratio, Other, "Standard deviation divided by the mean.", |f| Key::Real(f.durations.cv)),
     Number::new("fastest_min_ns", Time, Other, "The shortest of the fastest calls.", |f| maybe(f.fastest.min_ns)).headed("fastest min").within("fastest"),
@@ -286,7 +292,7 @@ pub const NUMBERS: &[Number] = &[
     Number::new("center_active_exclusive_percent", Percent, Other, "The same in percent of the duration.", |f| Key::Real(f.center.active_exclusive_percent)).named("innermost_center_percent", &["ae_center_percent"]).headed("center inner %").within("center"),
     Number::new("slowest_mean_ns", Time, Other, "Mean duration of the slowest calls.", |f| maybe(f.slowest.mean_ns)).headed("slowest mean").within("slowest"),
     Number::new("slowest_max_ns", Time, Other, "The longest of the slowest calls.", |f| maybe(f.slowest.max_ns)).headed("slowest max").within("slowest"),
-    Number::new("p75_ns", Time, Percentile(750), "Three quarters of the calls took no longer.", |f| maybe(f.durations.p75_ns)),
+    Number::new("p75_ns", Time, Percentile(750), "Three quarters of the calls took no longer.", |f| maybe(f.durations.p75_ns)).less(FunctionReport::net_p75),
     Number::new("calls_per_second", Rate, Other, "Calls that ended, for each second.", |f| rate(f, f.ended())).headed("calls/s"),
     Number::new("net_total_ns", Time, Other, "The total without the cost of probes, if that was measured here.", |f| net(f.net_total())).headed("net total"),
     Number::new("net_self_ns", Time, Other, "The self time without the cost of probes, if that was measured here.", |f| net(f.net_self())).headed("net self"),
@@ -294,7 +300,7 @@ pub const NUMBERS: &[Number] = &[
     Number::new("net_p50_ns", Time, Other, "The median less the mean cost of probes in a call, if that was measured here.", |f| net(f.net_p50())).headed("net p50"),
     Number::new("net_p99_ns", Time, Other, "The 99th percentile less the same.", |f| net(f.net_p99())).headed("net p99"),
     Number::new("net_max_ns", Time, Other, "The longest call less the same.", |f| net(f.net_max())).headed("net max"),
-    Number::new("running_ns", Time, Other, "Part of the total in which the thread had a processor, if waits were asked for.", |f| maybe(f.split.running_ns)),
+    Number::new("running_ns", Time, Other, "Part of the total in which the thread had a processor, if waits were asked for.", |f| maybe(f.split.running_ns)).less(FunctionReport::net_running),
     Number::new("runnable_ns", Time, Other, "Part of the total in which it waited for a processor.", |f| maybe(f.split.runnable_ns)),
     Number::new("blocked_ns", Time, Other, "Part of the total in which it waited for something else.", |f| maybe(f.split.blocked_ns)),
     Number::new("armed_percent", Percent, Other, "Share of the time in which it was armed, if a budget armed it for a part.", |f| Key::Real(f.sampled.map(|sampled| sampled.armed_percent))).named("armed", &[]).headed("armed %"),

@@ -182,6 +182,7 @@ fn frames<'data>(
         ticker.tick()?;
         budget.charge(ENTRY)?;
         let CieOrFde::Fde(partial) = entry else { continue };
+        let shared = cies.len();
         let parsed = partial.parse(|section, bases, offset| {
             if let Some(cie) = cies.get(&offset.0) {
                 return Ok(cie.clone());
@@ -190,6 +191,9 @@ fn frames<'data>(
             cies.insert(offset.0, cie.clone());
             Ok(cie)
         });
+        if cies.len() > shared {
+            budget.charge(SHARED_ENTRY)?;
+        }
         let Ok(fde) = parsed else { continue };
         let is_long = fde.entry_len() > MOST_BYTES || fde.cie().entry_len() > MOST_SHARED_BYTES;
         let (start, end) = (fde.initial_address(), fde.end_address());
@@ -219,6 +223,8 @@ fn frames<'data>(
 
 /// Bytes that an entry of the table takes.
 const ENTRY: u64 = 128;
+/// The same of one that others share, with what is known of its instructions.
+const SHARED_ENTRY: u64 = 384;
 /// Limits of an entry's length, and of the length of one that others share: it is read for each of these, and a
 /// crafted one reaches over others. Compilers make dozens of bytes.
 const MOST_BYTES: usize = 1 << 20;

@@ -28,14 +28,24 @@ pub(super) fn unpack(source: &Source, layout: &ElfLayout) -> Option<Source> {
     let section = layout.section(SECTION).filter(|section| section.in_file)?;
     let length = section.addresses.end - section.addresses.start;
     let packed = (length <= LARGEST_PACKED).then(|| source.copy(section.offset, length))??;
-    let size = unpacked_size(&packed).filter(|size| *size <= LARGEST)?;
+    let unpacked = unpacked(source, &packed);
+    drop(packed);
+    source.budget().release(length);
+    unpacked
+}
+
+fn unpacked(source: &Source, packed: &[u8]) -> Option<Source> {
+    let size = unpacked_size(packed).filter(|size| *size <= LARGEST)?;
     let budget = source.budget();
     let _decoder = budget.lend(size).ok()?;
     let mut unpacked = source.shared(size)?;
     let read = || {
-        let is_whole = fill(Arc::get_mut(&mut unpacked)?, &packed);
+        let is_whole = fill(Arc::get_mut(&mut unpacked)?, packed);
         let source = Source::of_shared(unpacked, Arc::clone(budget));
-        (is_whole && ElfLayout::parse(&source, true).is_ok()).then_some(source)
+        // Without names it would only hide that the program is stripped.
+        let has_names =
+            || ElfLayout::parse(&source, true).is_ok_and(|it| it.section(".symtab").is_some());
+        (is_whole && has_names()).then_some(source)
     };
     budget.try_optional(read, Option::is_none)
 }

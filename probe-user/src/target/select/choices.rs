@@ -18,12 +18,13 @@ pub(super) fn note(objects: &[Object], unknown: &BTreeSet<(usize, &str)>) -> Opt
 }
 
 fn remedy(object: &Object, name: &str) -> String {
-    let has_names = object.functions().iter().any(|it| it.raws().any(|raw| raw.contains(name)));
+    // Libraries name them so: `__memcpy_avx_unaligned`.
+    let (inner, of) = (format!("_{name}_"), object.name());
+    let has_names = object.functions().iter().any(|it| it.raws().any(|raw| raw.contains(&inner)));
     match has_names {
-        true => format!("; -f '*{name}*@{}' traces those of {name}", object.name()),
-        false => format!(
-            "; with the debug symbols of {}, -f '*{name}*' traces those of {name}",
-            object.name()
-        ),
+        true => format!("; -f '*{inner}*@{of}' traces those of {name}"),
+        false => {
+            format!("; with the debug symbols of {of}, -f '*{inner}*' traces those of {name}")
+        }
     }
 }

@@ -39,14 +39,15 @@ pub(super) fn ends_of_names(
     if !pattern.is_glob_of_names() || found.iter().any(|it| objects[it.object].is_main()) {
         return None;
     }
+    let is_others =
+        |name: &str| OTHERS.iter().any(|it| name.trim_start_matches('<').starts_with(it));
     let ends_so = |name: &&str| {
-        let (path, last) = name.rsplit_once("::").unwrap_or_default();
-        let is_others = OTHERS.iter().any(|it| path.trim_start_matches('<').starts_with(it));
-        !path.is_empty() && !is_others && pattern.matches_name(last)
+        name.match_indices("::").any(|(at, sign)| pattern.matches_name(&name[at + sign.len()..]))
     };
-    let mut names = main.functions().iter().map(|function| &**function.name()).filter(ends_so);
-    let first = written(&[names.next()?.to_owned()]).concat();
-    let ending = text::units::counted(1 + names.count() as u64, "function", "functions");
+    let names = || main.functions().iter().map(|function| &**function.name()).filter(ends_so);
+    let first = names().find(|name| !is_others(name))?;
+    let first = written(&[first.to_owned()]).concat();
+    let ending = text::units::counted(names().count() as u64, "function", "functions");
     let glob = &pattern.stem;
     Some(format!(
         "`{glob}` matches only functions of libraries ({}). In {}, -f '*::{glob}' matches {ending}, such \

@@ -40,6 +40,8 @@ pub(crate) struct Figures {
     /// The target's CPU time in this stretch, if known.
     pub(crate) cpu: Option<Nanos>,
     pub(crate) from_histograms: FromHistograms,
+    /// Times are shown without the cost of probes, as in reports: that was measured.
+    pub(crate) is_net: bool,
 }
 
 impl Figures {

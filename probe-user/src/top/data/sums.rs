@@ -45,6 +45,7 @@ impl Sums {
             cost: Nanos::ZERO,
             cpu: Some(Nanos::ZERO),
             from_histograms: FromHistograms::Percentiles,
+            is_net: false,
         };
         let mut sums = Self { figures, paths: HashMap::new(), threads: HashMap::new() };
         sums.add(first);
@@ -61,6 +62,7 @@ impl Sums {
             report.notes.extend(FromHistograms::Percentiles.note());
         }
         self.figures.from_histograms = self.figures.from_histograms.max(interval.from_histograms);
+        self.figures.is_net |= interval.is_net;
         self.figures.cpu = match (self.figures.cpu, interval.cpu) {
             (Some(sum), Some(cpu)) => Some(sum.saturating_add(cpu)),
             _ => None,

@@ -3,6 +3,7 @@
 //! Every number of the registry is a column. Only those of [`TopColumn::BY_NEED`] show unasked.
 
 use crate::top::data::figures::{Figures, FromHistograms};
+use crate::ui::table::net::{self, Shown};
 use crate::ui::text::{
     names,
     units::{ABSENT, Digits, count, percent, rate, ratio, time},
@@ -11,6 +12,7 @@ use ctrace_core::{
     report::{
         numbers::{Kind, NUMBERS, NumberId, Unit, phrase},
         render::columns::UnknownColumn,
+        Net,
     },
     units::Nanos,
 };
@@ -130,16 +132,44 @@ impl TopColumn {
         match (self, &function.sampled) {
             (Self::RATE, Some(estimate)) => Some(estimate.calls? as f64 / figures.seconds()),
             (Self::CALLS, Some(estimate)) => Some(estimate.calls? as f64),
-            (Self::TOTAL, Some(estimate)) => Some(estimate.total_ns?.0 as f64),
+            (Self::TOTAL, Some(estimate)) => {
+                // The part that is no cost of probes is that of the calls that were seen.
+                let part = self.less(figures, place).map(|net| net.ns.0 as f64);
+                let part = part.map_or(1.0, |ns| ns / function.total_ns.0.max(1) as f64);
+                Some(estimate.total_ns?.0 as f64 * part)
+            }
             (Self::ACTIVE, Some(estimate)) => Some(estimate.active_ns?.0 as f64),
             (Self::Cost, _) => figures.percent_of_cpu(*figures.spent.get(place)?),
-            (Self::Number(id), _) => (id.number().of)(function).real(),
+            (Self::Number(id), _) => match net::shown(id.number(), function, figures.is_net) {
+                Shown::Absent => None,
+                Shown::Less(net) => Some(net.ns.0 as f64),
+                Shown::AsSeen => (id.number().of)(function).real(),
+            },
             (Self::Name, _) => None,
         }
     }
 
+    /// Returns the time without the cost of probes, if it is shown so.
+    fn less(self, figures: &Figures, place: usize) -> Option<Net> {
+        let Self::Number(id) = self else { return None };
+        match net::shown(id.number(), figures.report.functions.get(place)?, figures.is_net) {
+            Shown::Less(net) => Some(net),
+            Shown::Absent | Shown::AsSeen => None,
+        }
+    }
+
+    /// Formats the number of a function.
+    pub(crate) fn cell(self, figures: &Figures, place: usize) -> String {
+        let about = self.is_about(figures, place);
+        let is_estimate = figures.report.functions.get(place).is_some_and(|it| it.sampled.is_some());
+        match self.less(figures, place) {
+            Some(net) if !(self == Self::TOTAL && is_estimate) => net::text(net, about),
+            _ => self.text(self.value(figures, place), about),
+        }
+    }
+
     /// Returns whether that number is inexact.
-    pub(crate) fn is_about(self, figures: &Figures, place: usize) -> bool {
+    fn is_about(self, figures: &Figures, place: usize) -> bool {
         let functions = &figures.report.functions;
         let estimated = functions.get(place).is_some_and(|function| function.sampled.is_some());
         match self {
@@ -167,8 +197,8 @@ impl TopColumn {
         }
     }
 
-    /// Formats the number.
-    pub(crate) fn text(self, value: Option<f64>, about: bool) -> String {
+    /// Formats a number.
+    fn text(self, value: Option<f64>, about: bool) -> String {
         let Some((value, unit)) = value.zip(self.unit()) else { return ABSENT.to_owned() };
         let text = match unit {
             Unit::Rate => rate(value),

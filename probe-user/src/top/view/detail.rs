@@ -7,11 +7,12 @@ use crate::{
         model::{Model, columns::TopColumn},
     },
     ui::{
+        notes::marks::Marks,
         table::number,
         text::{
             distinct::shorten_all,
             names,
-            units::{Digits, count, percent, time},
+            units::{ABSENT, Digits, count, percent, time},
         },
     },
 };
@@ -37,6 +38,7 @@ pub(super) fn lines(model: &Model, width: usize) -> Vec<Line<'static>> {
     if function.measured_probes().is_some() {
         texts.push(numbers(Row::Net, figures, place));
     }
+    texts.extend(Marks::of(&figures.report).sentences(&[place]));
     texts.extend(neighbours(figures, place));
     texts.extend(changes(model, figures, place));
     texts.iter().flat_map(|text| paragraph(text, width)).collect()
@@ -132,7 +134,7 @@ fn numbers(row: Row, figures: &Figures, place: usize) -> String {
 fn part(id: NumberId, figures: &Figures, place: usize) -> String {
     let column = TopColumn::Number(id);
     if column == TopColumn::RATE {
-        let rate = column.text(column.value(figures, place), column.is_about(figures, place));
+        let rate = column.cell(figures, place);
         return format!("{rate}/s");
     }
     let about = if column.is_rough(figures) { "~" } else { "" };
@@ -205,10 +207,8 @@ fn changes(model: &Model, figures: &Figures, place: usize) -> Option<String> {
     let was = before.place(id);
     let text = |column: TopColumn| {
         let of = |figures: &Figures, place: Option<usize>| match place {
-            Some(place) => {
-                column.text(column.value(figures, place), column.is_about(figures, place))
-            }
-            None => column.text(None, false),
+            Some(place) => column.cell(figures, place),
+            None => ABSENT.to_owned(),
         };
         let (old, new) = (of(before, was), of(figures, Some(place)));
         let change = NumberChange::of(column, figures, before, id).text(column);

@@ -3,18 +3,18 @@
 use super::paragraph;
 use crate::{
     top::{keys::BINDINGS, model::columns::TopColumn},
-    ui::text::names,
+    ui::{notes::marks::Mark, text::names},
 };
 use ratatui::text::Line;
 
 const TREND: &str = "how the column sorted by went in the last intervals, each against its largest";
 
-const ABSENT_IS: &str = "– means that a number is not known: no call with a known duration ended in this time. net \
-                         numbers need a measured cost of probes (ctrace doctor --calibrate). They \
-                         may be off by up to half, and are – where they would be off by more: so \
-                         net p50 can be – beside a net p99. The table that top leaves behind has ~ \
-                         before a time that may be off by up to half, and < before the most that \
-                         it can be.";
+const ABSENT_IS: &str = "– means that a number is not known: no call with a known duration ended in this time. Where \
+                         the cost of probes was measured (ctrace doctor --calibrate), times in the \
+                         table are without it: total, self, mean, percentiles and max, as in \
+                         reports. Then ~ is before a time that may be off by up to half, and < \
+                         before the most that it can be. d shows times as they were seen, and the \
+                         others as net: – where they would be off by more than half.";
 const FOLDED_IS: &str = "In the tree, (+12) behind a name means that 12 rows below it are folded. Its percentage is of \
                          the time on the clock: several threads together can have more than 100%.";
 
@@ -31,6 +31,11 @@ pub(super) fn lines(width: usize) -> Vec<Line<'static>> {
     lines.extend(list([("trend", TREND.to_owned())].into_iter(), width));
     lines.extend(list(TopColumn::all()[TopColumn::FIRST.len()..].iter().map(column), width));
     lines.push(Line::default());
+    lines.extend(paragraph("Letters behind a name", width));
+    let marks = Mark::all().map(|(letter, says)| (letter.to_string(), says.to_owned()));
+    let marks: Vec<(String, String)> = marks.collect();
+    lines.extend(list(marks.iter().map(|(letter, says)| (letter.as_str(), says.clone())), width));
+    lines.push(Line::default());
     lines.extend(paragraph(ABSENT_IS, width));
     lines.extend(paragraph(FOLDED_IS, width));
     lines.extend(paragraph(
@@ -42,9 +47,9 @@ pub(super) fn lines(width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-fn list(rows: impl Iterator<Item = (&'static str, String)>, width: usize) -> Vec<Line<'static>> {
+fn list<'a>(rows: impl Iterator<Item = (&'a str, String)>, width: usize) -> Vec<Line<'static>> {
     const ROOM: usize = 10;
-    let row = |(what, help): (&str, String)| {
+    let row = |(what, help): (&'a str, String)| {
         let fill = " ".repeat(ROOM.saturating_sub(names::width(what)));
         format!("{what}{fill} {help}")
     };

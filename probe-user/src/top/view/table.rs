@@ -11,6 +11,7 @@ use crate::{
         },
     },
     ui::{
+        notes::marks::Marks,
         output::style::Tone,
         table::plot,
         text::{distinct::shorten_all, names},
@@ -49,6 +50,8 @@ struct Layout {
     cells: Vec<Vec<String>>,
     widths: Vec<usize>,
     name: usize,
+    /// The letters of the marks, and the width of the widest.
+    letters: (Vec<String>, usize),
     trend: usize,
 }
 
@@ -66,13 +69,18 @@ impl Layout {
         let widths: Vec<usize> = columns.iter().zip(&cells).map(width_of).collect();
         let trend = trend_room(width);
         let numbers: usize = widths.iter().map(|width| width + 1).sum();
-        // Leave room for the mark.
-        let name = width.saturating_sub(numbers + trend + 1).max(4);
-        Self { columns, cells, widths, name, trend }
+        let marks = Marks::of(&figures.report);
+        let letters: Vec<String> = visible.iter().map(|&place| marks.letters(place)).collect();
+        let marked = letters.iter().map(String::len).max().unwrap_or(0);
+        let gap = usize::from(marked > 0);
+        // Leave room for the mark of the chosen row.
+        let name = width.saturating_sub(numbers + trend + 1 + marked + gap).max(4);
+        Self { columns, cells, widths, name, letters: (letters, marked), trend }
     }
 
     fn headings(&self, model: &Model) -> Line<'static> {
-        let mut text = format!(" {}", padded(&heading(model, TopColumn::Name), self.name));
+        let name = padded(&heading(model, TopColumn::Name), self.name);
+        let mut text = format!(" {name}{}", self.marks(""));
         for (column, width) in self.columns.iter().zip(&self.widths) {
             text += &format!(" {:>width$}", heading(model, *column));
         }
@@ -91,12 +99,14 @@ impl Layout {
     ) -> Line<'static> {
         let label = names::bare(&figures.report.functions[place]);
         let mark = if is_selected { MARK } else { ' ' };
+        let letters = self.letters.0.get(at).map_or("", String::as_str);
         let idle = figures.report.functions[place].calls == 0;
         let tone =
             if idle { Tone::Dim } else { Tone::of(&label, figures.report.functions[place].colour) };
         let mut spans = vec![
             Span::raw(mark.to_string()),
             Span::styled(padded(name, self.name), look(tone, model.shades)),
+            Span::styled(self.marks(letters), look(Tone::Warm, model.shades)),
         ];
         for ((column, cells), width) in self.columns.iter().zip(&self.cells).zip(&self.widths) {
             let value = column.value(figures, place);
@@ -118,6 +128,14 @@ impl Layout {
             false => Style::default(),
         };
         Line::from(spans).style(whole)
+    }
+
+    /// Returns a cell of the column of marks, which is only there if a visible row has some.
+    fn marks(&self, letters: &str) -> String {
+        match self.letters.1 {
+            0 => String::new(),
+            width => format!(" {}", padded(letters, width)),
+        }
     }
 }
 

@@ -41,6 +41,11 @@ impl Mark {
         Self::Unended,
     ];
 
+    /// Returns each letter and what it says.
+    pub(crate) fn all() -> impl Iterator<Item = (char, &'static str)> {
+        Self::ALL.into_iter().map(|mark| (mark.letter(), mark.legend()))
+    }
+
     /// Those that differ between parts of the time.
     const OF_PARTS: [Self; 2] = [Self::Unseen, Self::MostlyProbes];
 

@@ -3,12 +3,31 @@
 
 use crate::ui::output::style::Tone;
 use crate::ui::table::grid::Cell;
-use crate::ui::text::units::{ABSENT, Digits, time};
+use crate::ui::text::units::{Digits, time};
+use ctrace_core::report::numbers::{Number, Unit};
 use ctrace_core::report::{FunctionReport, Net};
 use ctrace_core::units::Nanos;
 
-/// Gets a time of a function without the cost of probes.
-pub(crate) type Of = fn(&FunctionReport) -> Option<Net>;
+/// A number of a row as tables show it.
+pub(crate) enum Shown {
+    Absent,
+    /// A time without the cost of probes.
+    Less(Net),
+    AsSeen,
+}
+
+/// Returns how a number of a row is shown; `net`: without the cost of probes.
+pub(crate) fn shown(number: &Number, row: &FunctionReport, net: bool) -> Shown {
+    match (row.ended(), number.less.filter(|_| net)) {
+        // Calls that have not ended have no time yet.
+        (0, _) if number.unit == Unit::Time => Shown::Absent,
+        // A wait has no probe.
+        (_, Some(_)) if row.wait.is_some() => Shown::AsSeen,
+        (_, Some(_)) if is_unknown(row) => Shown::Absent,
+        (_, Some(less)) => less(row).map_or(Shown::Absent, Shown::Less),
+        (_, None) => Shown::AsSeen,
+    }
+}
 
 /// The legend of `~`.
 const ROUGH: &str = "~: may be off by up to half: part of it is the cost of probes, or waiting for processors on \
@@ -21,22 +40,30 @@ const AT_MOST: &str = "<: at most that: nearly all of it may be the cost of prob
 const RESTORED: &str = "Return addresses were put back within calls (exceptions, backtraces): how long that took is not \
                         known, so no time loses it. ~ and < count it as an error";
 
+/// Returns whether the times of a row are known without the cost of probes.
+pub(crate) fn is_net(row: &FunctionReport) -> bool {
+    row.calls > 0 && row.measured_probes().is_some()
+}
+
 /// Returns whether nothing is known of a function's times: no end of a call was seen, and no event inside one.
 pub(crate) fn is_unknown(row: &FunctionReport) -> bool {
     row.timed == 0 && row.total_ns == Nanos::ZERO
 }
 
 /// Formats a time of a function.
-pub(crate) fn cell(net: Option<Net>) -> Cell {
-    match net {
-        None => Cell::toned(ABSENT.to_owned(), Tone::Dim),
-        Some(net) if net.known().is_none() => {
-            // Clocks tell no less than a nanosecond.
-            Cell::toned(format!("<{}", time(net.most.max(Nanos(1)), Digits::Short)), Tone::Warm)
-        }
-        Some(net) => {
-            let sign = if net.is_rough() { "~" } else { "" };
-            Cell::toned(format!("{sign}{}", time(net.ns, Digits::Short)), Tone::Plain)
+pub(crate) fn cell(net: Net) -> Cell {
+    let tone = if net.known().is_some() { Tone::Plain } else { Tone::Warm };
+    Cell::toned(text(net, false), tone)
+}
+
+/// Returns its text; `about`: it has the sign `~` at least.
+pub(crate) fn text(net: Net, about: bool) -> String {
+    match net.known() {
+        // Clocks tell no less than a nanosecond.
+        None => format!("<{}", time(net.most.max(Nanos(1)), Digits::Short)),
+        Some(ns) => {
+            let sign = if about || net.is_rough() { "~" } else { "" };
+            format!("{sign}{}", time(ns, Digits::Short))
         }
     }
 }

@@ -27,6 +27,7 @@ pub(crate) use summary::{Sheet, sentences_of, sheet};
 
 use super::text;
 use crate::ui::output::style::Style;
+use crate::ui::table::net;
 use ctrace_core::report::render::RowKind;
 use ctrace_core::report::render::rows::RowChoice;
 use ctrace_core::report::{FunctionReport, Report};
@@ -227,7 +228,7 @@ pub(super) fn as_seen(report: &Report, options: &ViewOptions) -> Option<String> 
         [] => (*last).to_owned(),
         _ => format!("{} and {last}", first.join(", ")),
     };
-    (!options.raw && report.functions.iter().any(is_net)).then(|| {
+    (!options.raw && report.functions.iter().any(net::is_net)).then(|| {
         format!(
             "Times in {names} are as seen, with the cost of probes; --view summary subtracts it."
         )
@@ -235,10 +236,6 @@ pub(super) fn as_seen(report: &Report, options: &ViewOptions) -> Option<String> 
 }
 
 /// Returns whether the cost of probes in the times of a row is known.
-fn is_net(row: &FunctionReport) -> bool {
-    row.calls > 0 && row.measured_probes().is_some()
-}
-
 /// Returns the percents of the center, as in `[1-99]`.
 fn center_range(report: &Report) -> (String, String) {
     let cut = report.center_cut_percent;

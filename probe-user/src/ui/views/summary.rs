@@ -61,11 +61,10 @@ const NO_TIME: &str =
     "–: no call has an end that was seen, or the cost of its probes was not measured";
 
 /// A column of numbers.
+#[derive(Clone, Copy)]
 pub(super) struct Numbers {
     pub(super) heading: &'static str,
     number: &'static Number,
-    /// The same without the cost of probes.
-    net: Option<net::Of>,
     /// The narrowest table that has it.
     pub(super) least: Numbered,
 }
@@ -83,56 +82,50 @@ pub(super) enum Numbered {
 pub(super) const fn numbers(
     heading: &'static str,
     key: &'static str,
-    net: Option<net::Of>,
     least: Numbered,
 ) -> Numbers {
-    Numbers { heading, number: number(key), net, least }
+    Numbers { heading, number: number(key), least }
 }
 
 impl Numbers {
     /// Formats it for a row; `net`: without the cost of probes.
     pub(super) fn cell(&self, row: &FunctionReport, net: bool) -> Cell {
-        match (row.ended(), self.net.filter(|_| net)) {
-            // Calls that have not ended have no time yet.
-            (0, _) if self.number.unit == Unit::Time => Cell::toned(ABSENT.to_owned(), Tone::Dim),
-            // A wait has no probe.
-            (_, Some(_)) if row.wait.is_some() => cell(self.number, row, Digits::Short),
-            (_, Some(_)) if net::is_unknown(row) => Cell::toned(ABSENT.to_owned(), Tone::Dim),
-            (_, Some(less)) if row.measured_probes().is_some() => net::cell(less(row)),
-            (_, Some(_)) => Cell::toned(ABSENT.to_owned(), Tone::Dim),
-            (_, None) => cell(self.number, row, Digits::Short),
+        match net::shown(self.number, row, net) {
+            net::Shown::Absent => Cell::toned(ABSENT.to_owned(), Tone::Dim),
+            net::Shown::Less(less) => net::cell(less),
+            net::Shown::AsSeen => cell(self.number, row, Digits::Short),
         }
     }
 
     /// Returns it without the cost of probes, if it is such a time.
     pub(super) fn less(&self, row: &FunctionReport) -> Option<Net> {
-        self.net?(row)
+        self.number.less?(row)
     }
 }
 
 /// These are the numbers of a report without waits.
 static NUMBERS: [Numbers; 7] = [
-    numbers("calls", "calls", None, Few),
-    numbers("total", "total_ns", Some(FunctionReport::net_total), Few),
-    numbers("self", "self_ns", Some(FunctionReport::net_self), Most),
-    numbers("mean", "mean_ns", Some(FunctionReport::net_mean), All),
-    numbers("p50", "p50_ns", Some(FunctionReport::net_p50), Most),
-    numbers("p99", "p99_ns", Some(FunctionReport::net_p99), Few),
-    numbers("max", "max_ns", Some(FunctionReport::net_max), All),
+    numbers("calls", "calls", Few),
+    numbers("total", "total_ns", Few),
+    numbers("self", "self_ns", Most),
+    numbers("mean", "mean_ns", All),
+    numbers("p50", "p50_ns", Most),
+    numbers("p99", "p99_ns", Few),
+    numbers("max", "max_ns", All),
 ];
 
 /// These are the numbers of a report with waits. The parts of the total follow it.
 static WITH_WAITS: [Numbers; 10] = [
-    numbers("calls", "calls", None, Few),
-    numbers("total", "total_ns", Some(FunctionReport::net_total), Few),
-    numbers("running", "running_ns", Some(FunctionReport::net_running), Few),
-    numbers("runnable", "runnable_ns", None, Few),
-    numbers("blocked", "blocked_ns", None, Few),
-    numbers("self", "self_ns", Some(FunctionReport::net_self), Most),
-    numbers("mean", "mean_ns", Some(FunctionReport::net_mean), More),
-    numbers("p50", "p50_ns", Some(FunctionReport::net_p50), More),
-    numbers("p99", "p99_ns", Some(FunctionReport::net_p99), Most),
-    numbers("max", "max_ns", Some(FunctionReport::net_max), All),
+    numbers("calls", "calls", Few),
+    numbers("total", "total_ns", Few),
+    numbers("running", "running_ns", Few),
+    numbers("runnable", "runnable_ns", Few),
+    numbers("blocked", "blocked_ns", Few),
+    numbers("self", "self_ns", Most),
+    numbers("mean", "mean_ns", More),
+    numbers("p50", "p50_ns", More),
+    numbers("p99", "p99_ns", Most),
+    numbers("max", "max_ns", All),
 ];
 
 fn numbers_of(context: &Context<'_>) -> &'static [Numbers] {
@@ -197,7 +190,7 @@ pub(crate) fn sentences_of(report: &Report, options: &ViewOptions) -> Vec<String
 
 /// Returns whether the times are shown without the cost of probes.
 pub(super) fn is_net(context: &Context<'_>) -> bool {
-    !context.options.raw && context.report.functions.iter().any(super::is_net)
+    !context.options.raw && context.report.functions.iter().any(net::is_net)
 }
 
 /// The table for those who draw it otherwise: the same rows, texts, marks and remarks.
@@ -230,7 +223,7 @@ pub(crate) fn sheet(report: &Report, top: usize) -> Sheet {
     let (rows, left_out) = choose(&context, &marks, net);
     let list: Vec<&FunctionReport> = rows.iter().map(|&at| &report.functions[at]).collect();
     let layout = Layout { numbers: All, bar: false, place: false };
-    let groups = columns_of(numbers_of(&context), &list, &[], None, &layout, net);
+    let groups = columns_of(&shown(&context, All), &list, &[], None, &layout, net);
     let columns = || groups.iter().flat_map(|group| &group.columns);
     let text = |column: &GridColumn, row: usize| column.cells[row].text.clone();
     let row = |(row, &at): (usize, &usize)| SheetRow {
@@ -343,7 +336,8 @@ fn table(
     let (mut room, mut drawn) = (usize::MAX, All);
     let layouts = LAYOUTS.iter().filter(|it| it.numbers != More || has_waits(context));
     for layout in layouts {
-        groups = columns_of(numbers_of(context), &list, &works, letters.as_ref(), layout, net);
+        let numbers = shown(context, layout.numbers);
+        groups = columns_of(&numbers, &list, &works, letters.as_ref(), layout, net);
         drawn = layout.numbers;
         let Some(width) = context.style.width else { break };
         let refs: Vec<&ColumnGroup> = groups.iter().collect();
@@ -355,14 +349,30 @@ fn table(
         }
     }
     groups.insert(0, ColumnGroup::untitled(vec![stack::name_column(&names, room)]));
-    let narrowed = has_waits(context).then(|| left_out_for_width(drawn)).flatten();
+    let narrowed = has_waits(context).then(|| left_out_for_width(context, drawn)).flatten();
     (grid::draw(&groups.iter().collect::<Vec<_>>()), narrowed)
 }
 
+/// Returns the numbers that a table of this kind has. The number by which its rows are sorted is always one
+/// of them.
+fn shown(context: &Context<'_>, numbered: Numbered) -> Vec<Numbers> {
+    let asked = context.selection.sort.as_deref();
+    let usual = if has_waits(context) { "running" } else { "self" };
+    let sorted = NumberId::named(asked.unwrap_or(usual)).map(NumberId::number);
+    let is_sorted = |it: &Numbers| sorted.is_some_and(|number| number.key == it.number.key);
+    let all = numbers_of(context);
+    let mut shown: Vec<Numbers> =
+        all.iter().filter(|it| it.least <= numbered || is_sorted(it)).copied().collect();
+    let other = sorted.filter(|_| !shown.iter().any(is_sorted));
+    shown.extend(other.map(|number| Numbers { heading: number.heading, number, least: Few }));
+    shown
+}
+
 /// Names the numbers that a table with waits has no room for.
-fn left_out_for_width(drawn: Numbered) -> Option<String> {
-    let missing = WITH_WAITS.iter().filter(|it| it.least > drawn).map(|it| it.heading);
-    let missing: Vec<&str> = missing.collect();
+fn left_out_for_width(context: &Context<'_>, drawn: Numbered) -> Option<String> {
+    let shown = shown(context, drawn);
+    let is_missing = |it: &&Numbers| shown.iter().all(|shown| shown.heading != it.heading);
+    let missing: Vec<&str> = WITH_WAITS.iter().filter(is_missing).map(|it| it.heading).collect();
     (!missing.is_empty()).then(|| {
         let names = missing.join(", ");
         format!("No room for {names}: COLUMNS=200 or --view detail shows them.")
@@ -380,10 +390,9 @@ fn columns_of(
 ) -> Vec<ColumnGroup> {
     let mut all: Vec<GridColumn> =
         letters.cloned().into_iter().chain(armed::column(list)).collect();
-    let numbers = numbers.iter().filter(|it| it.least <= layout.numbers);
-    all.extend(
-        numbers.map(|it| GridColumn::right(it.heading, list.iter().map(|row| it.cell(row, net)))),
-    );
+    let column =
+        |it: &Numbers| GridColumn::right(it.heading, list.iter().map(|row| it.cell(row, net)));
+    all.extend(numbers.iter().map(column));
     if layout.bar {
         all.push(bars(list, works, net));
     }

@@ -65,7 +65,7 @@ pub(crate) fn table(
     let net_of =
         |row: usize| nets.get(row).copied().flatten().filter(|_| paths[row].total_ns.0 > 0);
     let duration_of = |row: usize, seen: Nanos, part: fn(NetPath) -> Net, digits| {
-        let net = net_of(row).map(|net| net::cell(Some(part(net))));
+        let net = net_of(row).map(|net| net::cell(part(net)));
         net.unwrap_or_else(|| Cell::from(time(seen, digits)))
     };
     let groups: Vec<ColumnGroup> = [Digits::Full, Digits::Short]

@@ -29,12 +29,12 @@ const LOST: &str =
     "lost: events that are missing, late or unreadable in the interval; its numbers may be wrong.";
 
 static NUMBERS: [Numbers; 6] = [
-    numbers("calls", "calls", None, Few),
-    numbers("calls/s", "calls_per_second", None, Most),
-    numbers("mean", "mean_ns", Some(FunctionReport::net_mean), All),
-    numbers("p50", "p50_ns", Some(FunctionReport::net_p50), Few),
-    numbers("p99", "p99_ns", Some(FunctionReport::net_p99), Few),
-    numbers("max", "max_ns", Some(FunctionReport::net_max), Most),
+    numbers("calls", "calls", Few),
+    numbers("calls/s", "calls_per_second", Most),
+    numbers("mean", "mean_ns", All),
+    numbers("p50", "p50_ns", Few),
+    numbers("p99", "p99_ns", Few),
+    numbers("max", "max_ns", Most),
 ];
 
 /// The rows of a function.
