@@ -94,7 +94,18 @@ impl<T: 'static> Number<T> {
         of: for<'a> fn(&'a T) -> Key<'a>,
     ) -> Self {
         let name = without_unit(key);
-        Self { key, parent: None, name, heading: name, aliases: &[], unit, kind, help, of, less: None }
+        Self {
+            key,
+            parent: None,
+            name,
+            heading: name,
+            aliases: &[],
+            unit,
+            kind,
+            help,
+            of,
+            less: None,
+        }
     }
 
     pub(super) const fn named(self, name: &'static str, aliases: &'static [&'static str]) -> Self {

@@ -10,9 +10,9 @@ use crate::ui::text::{
 };
 use ctrace_core::{
     report::{
+        Net,
         numbers::{Kind, NUMBERS, NumberId, Unit, phrase},
         render::columns::UnknownColumn,
-        Net,
     },
     units::Nanos,
 };
@@ -161,7 +161,8 @@ impl TopColumn {
     /// Formats the number of a function.
     pub(crate) fn cell(self, figures: &Figures, place: usize) -> String {
         let about = self.is_about(figures, place);
-        let is_estimate = figures.report.functions.get(place).is_some_and(|it| it.sampled.is_some());
+        let is_estimate =
+            figures.report.functions.get(place).is_some_and(|it| it.sampled.is_some());
         match self.less(figures, place) {
             Some(net) if !(self == Self::TOTAL && is_estimate) => net::text(net, about),
             _ => self.text(self.value(figures, place), about),

@@ -6,7 +6,11 @@ use crate::top::{
     model::{Basis, Model, View},
 };
 use crate::ui::output::style::Shades;
-use ctrace_core::report::TargetExit;
+use ctrace_core::{
+    function::ProbeCost,
+    report::{ProbeTimes, TargetExit},
+    units::Nanos,
+};
 use ratatui::crossterm::event::KeyCode;
 use std::time::Duration;
 
@@ -41,7 +45,7 @@ fn states_of_the_screen() {
     insta::assert_snapshot!("help", screen(&mut help, 80, 50));
 
     let whole = screen(&mut help, 100, 150).replace("\n  ", " ");
-    for text in ["net p50 can be – beside a net p99", "12 rows below it are folded"] {
+    for text in ["d shows times as they were seen", "12 rows below it are folded"] {
         assert!(whole.contains(text), "{whole}");
     }
 
@@ -104,4 +108,31 @@ fn with_colour_the_text_is_the_same() {
     let (mut plain, mut coloured) = (model(), model());
     coloured.shades = Shades::All;
     assert_eq!(screen(&mut plain, 80, 24), screen(&mut coloured, 80, 24));
+}
+
+/// Reports show times without the cost of probes, and so does the screen: what is rough, what is only a bound,
+/// and rows that are mostly that cost say so.
+#[test]
+fn times_are_those_of_reports() {
+    let mut report = fixture::empty();
+    let rows = [("jump", 50, 5_000, 500), ("tiny", 7_000, 900, 220), ("walk", 40, 70_000, 30)];
+    for (name, calls, typical, error) in rows {
+        let mut row = fixture::function(name, calls, typical, report.duration_ns);
+        let (call_ns, inside_ns, error_ns) = (Nanos(800), Nanos(500), Nanos(80));
+        row.probes = Some(ProbeTimes {
+            cost: ProbeCost { call_ns, inside_ns, error_ns, measured: true },
+            total_ns: Nanos(500 * calls),
+            self_ns: Nanos(500 * calls),
+            total_error_ns: Nanos(error * calls),
+            self_error_ns: Nanos(error * calls),
+            ..ProbeTimes::default()
+        });
+        report.functions.push(row);
+    }
+    report.functions[2].until_tail_call = true;
+    let mut model = model_of(&report);
+    press(&mut model, KeyCode::Enter);
+    insta::assert_snapshot!("measured", screen(&mut model, 100, 24));
+    press(&mut model, KeyCode::Char('c'));
+    insta::assert_snapshot!("measured_since_start", screen(&mut model, 80, 12));
 }

@@ -28,9 +28,9 @@ pub(crate) use summary::{Sheet, sentences_of, sheet};
 use super::text;
 use crate::ui::output::style::Style;
 use crate::ui::table::net;
+use ctrace_core::report::Report;
 use ctrace_core::report::render::RowKind;
 use ctrace_core::report::render::rows::RowChoice;
-use ctrace_core::report::{FunctionReport, Report};
 
 /// The input of a view.
 pub(crate) struct Context<'a> {

@@ -16,7 +16,7 @@ use crate::ui::text::distinct::shorten_all;
 use crate::ui::text::names;
 use crate::ui::text::units::{ABSENT, Digits};
 use ctrace_core::function::FunctionKind;
-use ctrace_core::report::numbers::{Number, NumberId, Unit, number};
+use ctrace_core::report::numbers::{Number, NumberId, number};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::{self, RowChoice};
 use ctrace_core::report::{FunctionReport, Net, Report};
@@ -79,11 +79,7 @@ pub(super) enum Numbered {
     All,
 }
 
-pub(super) const fn numbers(
-    heading: &'static str,
-    key: &'static str,
-    least: Numbered,
-) -> Numbers {
+pub(super) const fn numbers(heading: &'static str, key: &'static str, least: Numbered) -> Numbers {
     Numbers { heading, number: number(key), least }
 }
 
