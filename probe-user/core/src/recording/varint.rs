@@ -10,8 +10,8 @@ pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Removes a number from the front of `bytes`.
-#[inline]
+/// Removes a number from the front of `bytes`. A call of it would take longer than most numbers.
+#[inline(always)]
 pub(crate) fn take(bytes: &mut &[u8]) -> Result<u64, RecordError> {
     match **bytes {
         [low, ref rest @ ..] if low < 0x80 => {

@@ -320,6 +320,19 @@ pub const NUMBERS: &[Number] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// It would be with the cost of probes beside others without.
+    #[test]
+    fn times_of_calls_are_known_without_the_cost_of_probes() {
+        // The shortest call has hardly more than that cost.
+        let is_of_calls = |number: &&Number| {
+            let kinds = matches!(number.kind, Percentile(_) | Mean | Extreme | OfCalls);
+            kinds && number.unit == Time && number.key != "min_ns"
+        };
+        for number in NUMBERS.iter().filter(is_of_calls) {
+            assert!(number.less.is_some(), "{}", number.key);
+        }
+    }
     use crate::report::SampledReport;
     use crate::report::percentiles::PERMILLE;
     use crate::report::rendered::tests::row;

@@ -34,7 +34,7 @@ pub(crate) fn sampled_note(report: &Report, percent: f64) -> Option<String> {
     let mut without: Vec<(String, Vec<String>)> = Vec::new();
     for (function, sampled) in sampled.iter().take(NAMED) {
         let armed = format!("{} {:.2} %", function.name, sampled.armed_percent);
-        match estimate(sampled) {
+        match estimate(function, sampled) {
             Ok(estimate) => told.push(format!("{armed} ({estimate})")),
             Err(reason) => match without.iter_mut().find(|(other, _)| *other == reason) {
                 Some((_, list)) => list.push(armed),
@@ -59,7 +59,7 @@ pub(crate) fn sampled_note(report: &Report, percent: f64) -> Option<String> {
 }
 
 /// Returns how many calls there were in all, or why that is not known.
-fn estimate(sampled: &SampledReport) -> Result<String, String> {
+fn estimate(function: &FunctionReport, sampled: &SampledReport) -> Result<String, String> {
     match (sampled.calls, sampled.calls_error) {
         (Some(calls), Some(error)) => {
             let (calls, error) = (units::count(calls), units::count(error));
@@ -68,6 +68,12 @@ fn estimate(sampled: &SampledReport) -> Result<String, String> {
         _ if sampled.windows < FEWEST_WINDOWS => {
             let windows = units::counted(sampled.windows, "window", "windows");
             Err(format!("{windows} of the {FEWEST_WINDOWS} it needs"))
+        }
+        // A language announces all of its methods by the same probes.
+        _ if function.joined_by_order => {
+            Err("its windows differ too much, probes took most of them, \
+                                               or it shares its probes with other methods"
+                .to_owned())
         }
         _ => Err("its windows differ too much, or probes took most of them".to_owned()),
     }

@@ -96,7 +96,7 @@ struct Slot {
 
 /// Returns the node at which a call counts, if it does. `has` is true if a callee that the query
 /// asks for is inside, and becomes true if this call is one.
-#[inline]
+#[inline(always)]
 pub(crate) fn counts_at(
     lens: &Lens<'_>,
     (thread, start, recorded): CallKey,
