@@ -349,36 +349,41 @@ impl FunctionReport {
 
     /// Returns the median less the mean cost of probes in a call.
     pub fn net_p50(&self) -> Option<Net> {
-        self.net_percentile(self.durations.p50_ns, 500)
+        self.net_percentile(self.durations.p50_ns, 500, self.net_p75())
     }
 
     /// Returns the 75th percentile less the same.
     pub fn net_p75(&self) -> Option<Net> {
-        self.net_percentile(self.durations.p75_ns, 750)
+        self.net_percentile(self.durations.p75_ns, 750, self.net_p90())
     }
 
     /// Returns the 90th percentile less the same.
     pub fn net_p90(&self) -> Option<Net> {
-        self.net_percentile(self.durations.p90_ns, 900)
+        self.net_percentile(self.durations.p90_ns, 900, self.net_p95())
     }
 
     /// Returns the 95th percentile less the same.
     pub fn net_p95(&self) -> Option<Net> {
-        self.net_percentile(self.durations.p95_ns, 950)
+        self.net_percentile(self.durations.p95_ns, 950, self.net_p99())
     }
 
-    /// Returns a percentile of usual calls less the same.
-    fn net_percentile(&self, duration: Option<Nanos>, per_mille: u64) -> Option<Net> {
+    /// Returns a percentile of usual calls less the same. It is no more than a `higher` one.
+    fn net_percentile(
+        &self,
+        duration: Option<Nanos>,
+        per_mille: u64,
+        higher: Option<Net>,
+    ) -> Option<Net> {
         let fewer = self.timed.saturating_mul(1_000 - per_mille) / 1_000;
         let percentile = self.net(duration)?.doubting(self.doubt_of(fewer));
-        Some(percentile.within(self.net_p99()))
+        Some(percentile.within(higher))
     }
 
     /// Returns the 99th percentile less the same.
     pub fn net_p99(&self) -> Option<Net> {
         let percentile = self.net_of_long(self.durations.p99_ns)?;
         let percentile = percentile.doubting(self.doubt_of(self.timed / 100));
-        Some(percentile.within(self.net_max()))
+        Some(percentile.within(self.net_p999()))
     }
 
     /// Returns the duration that all but one call in a thousand do not exceed, less the same.
