@@ -58,6 +58,10 @@ impl Tracker {
         let Some(Piece { to, cut, open }) = self.period.pieces.pop_front() else { return };
         let nodes = self.ledger.paths.nodes();
         let spool = &mut self.ledger.spool;
+        if let Some(slow) = &mut self.slow {
+            let logs = spool.before(&cut).zip(spool.logs());
+            slow.read(to, logs.map(|(calls, log)| (log.owner(), calls)), &open, nodes);
+        }
         let window = Window { start: self.period.folded_to, end: to };
         let keep = vec![Default::default(); self.functions.len()];
         let unions = unions(window, with_open(spool.before(&cut), open), nodes, &keep, false);

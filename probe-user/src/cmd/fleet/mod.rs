@@ -1,9 +1,11 @@
 //! `ctrace fleet`: queries the tables of many machines.
 
+mod compact;
 mod diff;
 mod flamegraph;
 mod report;
 mod scan;
+mod slow;
 
 use super::Failure;
 use crate::{
@@ -18,6 +20,8 @@ pub(super) fn main(args: &FleetArgs) -> Result<u8, Failure> {
         FleetCommand::Report(args) => report::main(args),
         FleetCommand::Diff(args) => diff::main(args),
         FleetCommand::Flamegraph(args) => flamegraph::main(args),
+        FleetCommand::Slow(args) => slow::main(args),
+        FleetCommand::Compact(args) => compact::main(args),
     }
 }
 

@@ -1,13 +1,17 @@
 //! Finds the files of a table that may have wanted rows, and reads them in parallel.
 
+use crate::tables::{entries, linked_folders};
 use anyhow::{Context, ensure};
 use ctrace_core::fleet::{
     Table, Wanted,
+    compact::{is_compacted, replaces},
     decode::{Part, PartError},
-    partition::{Partition, day_named, value},
+    partition::{Partition, day_named},
 };
 use rayon::prelude::*;
+use serde::Serialize;
 use std::{
+    collections::HashSet,
     fs::File,
     io::{self, Read as _},
     path::{Path, PathBuf},
@@ -40,6 +44,18 @@ impl Read {
         self.rows += other.rows;
         self.damaged.extend(other.damaged);
     }
+
+    /// Returns what JSON has of the damaged files.
+    pub(super) fn damaged(&self) -> Vec<Damaged<'_>> {
+        self.damaged.iter().map(|(file, why)| Damaged { file, why }).collect()
+    }
+}
+
+/// A file that could not be read.
+#[derive(Serialize)]
+pub(super) struct Damaged<'a> {
+    file: &'a Path,
+    why: &'a str,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -57,19 +73,19 @@ enum ReadError {
 /// Returns the files of a table that may have wanted rows.
 pub(super) fn find(root: &Path, table: Table, wanted: &Wanted) -> anyhow::Result<Vec<Found>> {
     let mut files = Vec::new();
-    for (host, folder) in folders(&root.join(table.name()), "host") {
+    for (host, folder) in linked_folders(&root.join(table.name()), "host") {
         if !wanted.admits_host(&host) {
             continue;
         }
-        for (name, folder) in folders(&folder, "day") {
+        for (name, folder) in linked_folders(&folder, "day") {
             let Some(day) = day_named(&name) else { continue };
-            for (unit, folder) in folders(&folder, "unit") {
+            for (unit, folder) in linked_folders(&folder, "unit") {
                 let place = Partition { table, host: host.clone(), day, unit };
                 if !wanted.admits(&place) {
                     continue;
                 }
                 let (host, unit): (Arc<str>, Arc<str>) = (host.as_str().into(), place.unit.into());
-                for path in entries(&folder).filter(|path| is_part(path)) {
+                for path in counted(&folder) {
                     files.push(Found { path, host: Arc::clone(&host), unit: Arc::clone(&unit) });
                     ensure!(files.len() <= MOST_FILES, "more than a million files: choose a part");
                 }
@@ -94,12 +110,23 @@ pub(super) fn check(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path())
-}
-
-fn folders(folder: &Path, key: &'static str) -> impl Iterator<Item = (String, PathBuf)> {
-    entries(folder).filter_map(move |path| Some((value(key, path.file_name()?.to_str()?)?, path)))
+/// Returns the files of a folder, without those for which others stand.
+fn counted(folder: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> =
+        entries(folder).map(|it| it.path()).filter(|it| is_part(it)).collect();
+    let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    let whole = all.iter().filter(|path| name(path).is_some_and(|name| is_compacted(&name)));
+    if all.len() > 1 {
+        // One that cannot be read stands for none, and is told later.
+        let of = |path: &PathBuf| {
+            let mut files = replaces(File::open(path).ok()?).ok()?;
+            files.retain(|other| Some(other) != name(path).as_ref());
+            Some(files)
+        };
+        let replaced: HashSet<String> = whole.filter_map(of).flatten().collect();
+        all.retain(|path| name(path).is_none_or(|name| !replaced.contains(&name)));
+    }
+    all
 }
 
 /// Files that are being written have another ending.

@@ -2,6 +2,7 @@
 
 use super::keys::{Key, at_least_one};
 use crate::values;
+use ctrace_core::{report::SlowAsked, units::Nanos};
 use std::{path::PathBuf, time::Duration};
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,15 +15,29 @@ pub(crate) struct Fleet {
     pub interval: Duration,
     pub keep_days: u32,
     pub keep_bytes: u64,
+    /// Make few files of those of finished days.
+    pub compact: bool,
+    /// The number of slow calls of each function and interval; shorter ones are none.
+    pub slow_calls: u32,
+    pub slow_from: Nanos,
+}
+
+impl Fleet {
+    /// Returns which slow calls go into tables.
+    pub(crate) fn slow_calls(&self) -> SlowAsked {
+        let most = if self.folder.is_some() { self.slow_calls as usize } else { 0 };
+        SlowAsked { most, from: self.slow_from }
+    }
 }
 
 /// The longest name that a host may have in DNS.
 const LONGEST_HOST: usize = 253;
 /// A file holds a day at most: the day is in its path.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(86_400);
+const MOST_SLOW_CALLS: u32 = 100;
 
 /// The keys; `docs/fleet/README.md` explains them.
-pub(crate) const FLEET: [Key<Fleet>; 5] = [
+pub(crate) const FLEET: [Key<Fleet>; 8] = [
     Key::new(
         "folder",
         r#""off""#,
@@ -75,5 +90,29 @@ pub(crate) const FLEET: [Key<Fleet>; 5] = [
         None,
         "Keep this machine's files of tables to this size in all; the oldest are removed.",
         |c, v| v.parsed(values::size).map(|bytes| c.keep_bytes = bytes),
+    ),
+    Key::new(
+        "compact",
+        "true",
+        Some("false"),
+        "Put this machine's files of a finished day together, so that few are left.",
+        |c, v| v.flag().map(|compact| c.compact = compact),
+    ),
+    Key::new(
+        "slow_calls",
+        "3",
+        Some("10"),
+        "Also write so many of the slowest calls of each function and interval, with what was inside; at most 100, 0: none.",
+        |c, v| match v.count()? {
+            most if most <= MOST_SLOW_CALLS => Ok(c.slow_calls = most),
+            _ => Err(format!("at most {MOST_SLOW_CALLS}")),
+        },
+    ),
+    Key::new(
+        "slow_from",
+        r#""1ms""#,
+        Some(r#""50ms""#),
+        "Write no calls among them that were shorter.",
+        |c, v| v.parsed(values::nanos).map(|from| c.slow_from = from),
     ),
 ];

@@ -3,10 +3,11 @@
 use crate::{
     daemon::config,
     files::{self, FileError, Owner, Place},
+    tables::folders,
 };
 use ctrace_core::fleet::{
     Table,
-    partition::{Partition, day_named, folder, value},
+    partition::{Partition, day_named, folder},
 };
 use rustix::{
     fs::OFlags,
@@ -95,15 +96,6 @@ impl Store<'_> {
         }
         Ok(())
     }
-}
-
-/// Returns the folders of a key, with their values. Links are none.
-fn folders(path: &Path, key: &str) -> Vec<(String, PathBuf)> {
-    let entries = fs::read_dir(path).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    let named =
-        folders.filter_map(|entry| Some((value(key, entry.file_name().to_str()?)?, entry.path())));
-    named.collect()
 }
 
 /// Returns our files in a folder, and removes half-written ones.

@@ -1,14 +1,14 @@
 //! The thread that closes files when they are large or old, and tries again what could not be written.
 
-use super::{Job, buffer::Buffers, store::Store};
+use super::{Job, buffer::Buffers, compactor::Compactor, store::Store};
 use crate::{
     daemon::{
         config,
         metrics::{catalog::Own, hub::MetricsHub},
     },
+    tables::{compact, own_name},
     ui,
 };
-use ctrace_core::fleet::partition::day_of;
 use std::{
     io,
     path::Path,
@@ -17,7 +17,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
         mpsc::{Receiver, RecvTimeoutError},
     },
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 /// The memory of rows that wait while nothing can be written, in bytes.
@@ -39,6 +39,7 @@ pub(super) struct Writer {
     /// Rows that were lost since it fails.
     lost: u64,
     pruned: Option<Instant>,
+    compactor: Compactor,
 }
 
 impl Writer {
@@ -56,6 +57,7 @@ impl Writer {
             not_before: None,
             lost: 0,
             pruned: None,
+            compactor: Compactor::default(),
         }
     }
 
@@ -76,13 +78,14 @@ impl Writer {
                     self.host = host(&config);
                     self.config = config;
                     (self.not_before, self.pruned) = (None, None);
+                    self.compactor = Compactor::default();
                 }
                 Ok(Job::Finish(_done)) => {
                     self.write(|_| true);
                     self.give_up();
                     return;
                 }
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => self.compactor.do_one(),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             if self.not_before.is_none_or(|then| then <= Instant::now()) {
@@ -97,7 +100,8 @@ impl Writer {
         let now = Instant::now();
         let due = self.buffers.all.values().map(|buffer| buffer.since + self.config.interval).min();
         let due = due.map(|due| self.not_before.map_or(due, |then| then.max(due)));
-        due.map_or(BETWEEN_PRUNES, |due| due.saturating_duration_since(now))
+        let pause = due.map_or(BETWEEN_PRUNES, |due| due.saturating_duration_since(now));
+        self.compactor.pause().map_or(pause, |soon| pause.min(soon))
     }
 
     /// Writes the files that are due.
@@ -182,11 +186,15 @@ impl Writer {
             return;
         }
         self.pruned = Some(Instant::now());
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let today = day_of(i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
+        let today = compact::today();
         let store = Store { root, host: &self.host };
         if let Err(error) = store.prune(&self.config, today) {
             ui::say(&format!("cannot remove old tables in {}: {error}", root.display()));
+        }
+        if self.config.compact {
+            // A day is over when its last rows are in files.
+            let first = self.buffers.all.keys().map(|(day, _)| *day).min().unwrap_or(today);
+            self.compactor.look(root, &self.host, first.min(today));
         }
     }
 }
@@ -194,7 +202,7 @@ impl Writer {
 /// Returns the name of this machine.
 fn host(config: &config::Fleet) -> String {
     match config.host.is_empty() {
-        true => rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        true => own_name(),
         false => config.host.clone(),
     }
 }
