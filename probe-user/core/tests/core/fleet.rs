@@ -113,7 +113,6 @@ fn rows_need_few_bytes() {
         encode::slow_calls(&mut host.slow_calls),
     ];
     let bytes = files.map(|file| file.expect("a file").len() as f64 / rows as f64);
-    println!("bytes a row: {bytes:?}");
     let [functions, paths, slow_calls] = bytes;
-    assert!(functions < 120.0 && paths < 120.0 && slow_calls < 60.0, "{bytes:?}");
+    assert!(functions < 40.0 && paths < 26.0 && slow_calls < 20.0, "{bytes:?}");
 }
