@@ -31,7 +31,7 @@ const WORTH: usize = 64 << 20;
 /// Limit of a file that is put together with others, in bytes. Daemons write about a megabyte at most.
 const SMALL: u64 = 8 << 20;
 
-/// What a pass over a folder did.
+/// The result of a pass over a folder.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// The files that others took the place of, and these.

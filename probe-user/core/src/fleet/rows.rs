@@ -81,7 +81,7 @@ pub struct PathRow {
     pub total_ns: u64,
     pub self_ns: u64,
     pub lost_events: u64,
-    /// Those of the calls of which the duration is not known.
+    /// The calls of which the duration is not known.
     pub untimed: u64,
     pub min_ns: Option<u64>,
     pub max_ns: Option<u64>,

@@ -27,7 +27,7 @@ impl SlowestCall {
     }
 }
 
-/// So many calls, the slowest first.
+/// The slowest calls, in their order.
 #[derive(Debug)]
 pub struct Slowest {
     most: usize,

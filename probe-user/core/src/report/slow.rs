@@ -1,5 +1,5 @@
 //! The slowest calls of an interval, each with its direct callees: for the tables of a fleet alone.
-//! What a reader asks for in a report of a recording is in [`super::calls`].
+//! The slowest calls that a reader of a recording asks for are in [`super::calls`].
 
 use crate::units::{Nanos, Pid, Tid};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// The rule by which an engine keeps slow calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowAsked {
-    /// How many of each function; 0: none at all.
+    /// The number of calls of each function; 0: none at all.
     pub most: usize,
     /// Shorter calls are never kept.
     pub from: Nanos,
