@@ -1,11 +1,15 @@
-//! Puts the files of finished days together, a folder at a time, while no rows come.
+//! Puts the files of finished days together, a folder at a time. Rows that come meanwhile wait.
 
 use crate::{
     bpf,
     tables::compact::{Due, compact, due},
     ui,
 };
-use std::{collections::VecDeque, path::Path, time::Duration};
+use std::{
+    collections::VecDeque,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 /// The pause between two folders, so that it takes little of a processor at a time.
 const BETWEEN: Duration = Duration::from_secs(1);
@@ -15,6 +19,8 @@ pub(super) struct Compactor {
     waiting: VecDeque<Due>,
     /// Folders with files that cannot be read: they would be tried again and again.
     given_up: Vec<Due>,
+    /// The end of the last folder.
+    last: Option<Instant>,
 }
 
 impl Compactor {
@@ -28,10 +34,15 @@ impl Compactor {
 
     /// Returns the time until the next folder, if there is one.
     pub(super) fn pause(&self) -> Option<Duration> {
-        (!self.waiting.is_empty()).then_some(BETWEEN)
+        let since = self.last.map_or(BETWEEN, |last| last.elapsed());
+        (!self.waiting.is_empty()).then(|| BETWEEN.saturating_sub(since))
     }
 
-    pub(super) fn do_one(&mut self) {
+    /// Does the next folder, if it is time.
+    pub(super) fn work(&mut self) {
+        if self.pause() != Some(Duration::ZERO) {
+            return;
+        }
         let Some(folder) = self.waiting.pop_front() else { return };
         match compact(&folder) {
             Ok(outcome) => {
@@ -49,5 +60,6 @@ impl Compactor {
             }
         }
         bpf::give_back();
+        self.last = Some(Instant::now());
     }
 }

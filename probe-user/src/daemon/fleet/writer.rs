@@ -85,13 +85,14 @@ impl Writer {
                     self.give_up();
                     return;
                 }
-                Err(RecvTimeoutError::Timeout) => self.compactor.do_one(),
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             if self.not_before.is_none_or(|then| then <= Instant::now()) {
                 let age = self.config.interval;
                 self.write(|buffer| buffer.is_large() || buffer.since.elapsed() >= age);
             }
+            self.compactor.work();
         }
     }
 
