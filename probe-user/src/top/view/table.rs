@@ -23,6 +23,8 @@ use ratatui::{
 
 /// The least width of a number, so that columns stay in place.
 const LEAST: usize = 7;
+/// The least width of a window with the letters of marks.
+const ROOM_OF_MARKS: usize = 60;
 
 pub(super) fn lines(model: &Model, width: usize, height: usize) -> Vec<Line<'static>> {
     let Some(figures) = model.figures() else { return Vec::new() };
@@ -75,8 +77,9 @@ impl Layout {
         let trend = trend_room(width);
         let numbers: usize = widths.iter().map(|width| width + 1).sum();
         let letters = |&place: &usize| figures.marks.letters(place);
-        // Of all rows, so that nothing moves while they do.
-        let marked = rows.iter().map(|place| letters(place).len()).max().unwrap_or(0);
+        // Of all rows, so that nothing moves while they do. A narrow window has no room for more than names.
+        let marked = rows.iter().map(|place| letters(place).len()).max();
+        let marked = marked.filter(|_| width >= ROOM_OF_MARKS).unwrap_or(0);
         let letters: Vec<String> = visible.iter().map(letters).collect();
         let gap = usize::from(marked > 0);
         // Leave room for the mark of the chosen row.
