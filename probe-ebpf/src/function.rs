@@ -80,8 +80,7 @@ fn both<const VALUES: bool, const CONDITION: bool>(ctx: *mut c_void) -> u32 {
 #[inline(always)]
 fn enter<const VALUES: bool>(task: Task, cookie: Cookie, registers: &Registers<'_>) -> bool {
     if !VALUES && settings::AGGREGATES.load() != 0 {
-        aggregate::enter(Caller::thread(task), cookie.probe(), registers.sp());
-        return true;
+        return aggregate::enter(Caller::thread(task), cookie.probe(), registers.sp());
     }
     if thrift::is_thrifty() {
         match thrift::enter(task, cookie.probe(), registers.sp(), VALUES) {

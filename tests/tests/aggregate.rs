@@ -233,7 +233,7 @@ fn calls_that_are_open_at_the_end_are_told() {
 #[test]
 fn what_needs_single_calls_is_refused_in_one_line() {
     let ctrace = or_skip!(gate::binary());
-    let refused: [(&[&str], &str); 14] = [
+    let refused: [(&[&str], &str); 15] = [
         (&["-f", "f", "--view", "calls"], "'calls'"),
         (&["-f", "f", "--view", "timeline"], "'timeline'"),
         (&["-f", "f", "--view", "ctrack"], "'ctrack'"),
@@ -243,6 +243,7 @@ fn what_needs_single_calls_is_refused_in_one_line() {
         (&["-f", "f", "--cpu"], "--cpu"),
         (&["-f", "f", "--budget", "5"], "--budget"),
         (&["-f", "f", "--thread", "a"], "--thread"),
+        (&["-f", "f", "--depth", "129"], "128 at most"),
         (&["-f", "f", "--arg", "f: 0:u64"], "--arg"),
         (&["--locks"], "--locks needs every call"),
         (&["-f", "f", "-u", "a:b"], "-u"),

@@ -1,6 +1,6 @@
 //! The open calls of one thread. Only the thread itself changes them.
 
-use super::{Caller, counting, counts, counts_at, paths};
+use super::{Caller, counting, counts, counts_at, deep, is_too_deep, paths};
 use crate::{
     atomic::Counter,
     maps::{NO_OPEN_CALLS, OPEN_CALLS},
@@ -184,13 +184,48 @@ impl Calls {
         }
     }
 
+    /// Returns true if the innermost call is deeper than asked for.
+    #[inline(always)]
+    fn is_top_too_deep(self) -> bool {
+        is_too_deep(self.depth().wrapping_sub(1))
+    }
+
+    /// Opens a call that is too deep to be counted, if there is room, so that its end is known.
+    #[inline(always)]
+    pub fn push_deep(self, function: u32, sp: u64) {
+        let depth = self.depth();
+        if depth >= MOST_OPEN as u32 {
+            return;
+        }
+        let call = self.call(depth);
+        // SAFETY: see above.
+        unsafe {
+            let place = call.0;
+            (*place).path = FULL_PATH;
+            (*place).caller = FULL_PATH;
+            (*place).function = function;
+            (*place).sp = sp;
+            (*place).callees = 0;
+            (*place).restored = 0;
+            let start = now();
+            if counts_at(start) {
+                (*place).start = start;
+                self.set_last(start);
+                self.set_depth(depth + 1);
+            }
+        }
+    }
+
     /// Ends the innermost call, whose end was seen.
     #[inline(always)]
     pub fn end_top(self, ts_ns: u64) {
         let Some(top) = self.top() else { return };
         let duration = ts_ns.saturating_sub(top.start());
         let mut spent = duration;
-        if duration < settings::SHORTEST_CALL.load() {
+        if self.is_top_too_deep() {
+            deep::end(top.function());
+            spent = top.callees();
+        } else if duration < settings::SHORTEST_CALL.load() {
             counts::short(top.function());
             spent = top.callees();
         } else if top.path() == FULL_PATH {
@@ -205,6 +240,9 @@ impl Calls {
     #[inline(always)]
     pub fn drop_top(self) {
         let Some(top) = self.top() else { return };
+        if self.is_top_too_deep() {
+            return self.pop(top.callees());
+        }
         let lasted = self.last().saturating_sub(top.start());
         counts::untimed(top.path(), top.function(), lasted, lasted.saturating_sub(top.callees()));
         self.pop(lasted);

@@ -78,6 +78,13 @@ pub struct Config {
     pub thrift: Option<Thrift>,
 }
 
+impl Config {
+    /// True if the programs know the open calls of threads whose calls make events.
+    pub(super) fn keeps_calls(&self) -> bool {
+        self.thrift.is_some() && self.counted.is_none()
+    }
+}
+
 /// Returns the programs that a session needs whatever it traces. The verifier takes longest for the
 /// first ones.
 fn needed(config: &Config) -> Vec<(BpfProgram, AttachType)> {

@@ -2,6 +2,7 @@
 
 use crate::cli::TraceArgs;
 use anyhow::bail;
+use ctrace_common::MOST_OPEN;
 
 /// Refuses options that need single calls, or events other than those of functions.
 pub(super) fn check(args: &TraceArgs) -> anyhow::Result<()> {
@@ -46,9 +47,12 @@ pub(super) fn check(args: &TraceArgs) -> anyhow::Result<()> {
              of them",
         ),
         (
-            !filter.threads.is_empty() || filter.depth.is_some(),
-            "--aggregate counts the calls of all threads at any depth: leave out --thread and --depth, \
-             or --aggregate",
+            !filter.threads.is_empty(),
+            "--aggregate counts the calls of all threads: leave out --thread, or --aggregate",
+        ),
+        (
+            filter.depth.is_some_and(|depth| depth as usize > MOST_OPEN),
+            "--aggregate knows 128 open calls of a thread: --depth can be 128 at most",
         ),
     ];
     match wrong.into_iter().find(|(is_so, _)| *is_so) {

@@ -68,7 +68,7 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
         ("PATH_KEYS", counted.map_or(1, |sizes| sizes.paths)),
         ("COUNTED_FUNCTIONS", counted.map_or(1, |sizes| sizes.functions)),
         ("OPEN_CALLS", counted.map_or(1, |_| MOST_COUNTED_THREADS)),
-        ("KEPT_CALLS", config.thrift.map_or(1, |_| MOST_KEPT_THREADS)),
+        ("KEPT_CALLS", if config.keeps_calls() { MOST_KEPT_THREADS } else { 1 }),
         ("LEFT_OUT", config.thrift.map_or(1, |thrift| thrift.functions)),
         ("BUFFERS", if config.markers { 65536 } else { 1 }),
         ("CUT_OFF", if config.markers { 16384 } else { 1 }),

@@ -41,6 +41,8 @@ pub struct CountedSizes {
     pub functions: u32,
     /// The shortest calls that are counted.
     pub shortest: Nanos,
+    /// The calls of a thread inside each other that are counted.
+    pub nested: usize,
 }
 
 impl CountedSizes {
@@ -50,7 +52,12 @@ impl CountedSizes {
         let groups = (pages / GOOD_PATHS).clamp(1, rings.max(1) as u64);
         let paths = (pages / groups).clamp(LEAST_PATHS, MOST_PATHS) as u32;
         let functions = functions.clamp(1, MOST_FUNCTIONS) as u32;
-        Self { paths, groups: groups as u32, functions, shortest }
+        Self { paths, groups: groups as u32, functions, shortest, nested: MOST_OPEN }
+    }
+
+    /// Returns the same for calls inside fewer others than this.
+    pub(crate) fn nested(self, most: Option<u32>) -> Self {
+        Self { nested: most.map_or(MOST_OPEN, |most| MOST_OPEN.min(most as usize)), ..self }
     }
 }
 
@@ -176,7 +183,8 @@ impl Counts {
             if sys::map_lookup(self.open.as_fd(), tid, &mut words).is_err() {
                 continue;
             }
-            let depth = (words[offset_of!(OpenCalls, depth) / 8] as u32 as usize).min(MOST_OPEN);
+            let depth =
+                (words[offset_of!(OpenCalls, depth) / 8] as u32 as usize).min(self.sizes.nested);
             let calls = &words[offset_of!(OpenCalls, calls) / 8..];
             let calls = calls.chunks_exact(size_of::<OpenCall>() / 8).take(depth);
             open.extend(calls.map(|call| {

@@ -238,7 +238,9 @@ impl<'a> Setup<'a> {
         const SHARE: u64 = 4;
         let TraceSpec { probes, most, filter, .. } = self.spec;
         let (cpus, functions) = (bpf::online_cpus()?, most.max_functions);
-        Ok(CountedSizes::within(probes.spool / SHARE, cpus, functions, filter.min_duration))
+        let bytes = probes.spool / SHARE;
+        let sizes = CountedSizes::within(bytes, cpus, functions, filter.min_duration);
+        Ok(sizes.nested(filter.max_depth))
     }
 
     /// Loads the eBPF programs.
