@@ -22,6 +22,8 @@
 #![no_main]
 // The eBPF target has no atomic arithmetic in `core`; see `atomic`.
 #![feature(asm_experimental_arch)]
+// Closures that have to be inlined.
+#![feature(stmt_expr_attributes)]
 
 #[cfg(not(bpf_target_arch = "x86_64"))]
 compile_error!("ctrace reads x86-64 registers: other architectures need their own registers.rs");

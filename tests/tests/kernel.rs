@@ -44,6 +44,7 @@ kernel_tests! {
     threads
     counted_as_seen
     counted_to_a_depth
+    counted_by_value
     counted_on_other_stacks
     depth_in_the_kernel
     min_duration_in_the_kernel

@@ -8,7 +8,9 @@ use crate::{
     settings,
 };
 use core::arch::asm;
-use ctrace_common::{FULL_PATH, MOST_OPEN, NO_PATH, OpenCall, OpenCalls, PATHS_FULL, TOO_DEEP};
+use ctrace_common::{
+    FULL_PATH, MOST_OPEN, NO_PATH, NO_VALUE, OpenCall, OpenCalls, PATHS_FULL, TOO_DEEP,
+};
 
 /// When a thread last looked for room and found none; 0: never.
 static FULL: Counter = Counter::new();
@@ -142,9 +144,9 @@ impl Calls {
         (depth > 0).then(|| self.call(depth.wrapping_sub(1)))
     }
 
-    /// Opens a call, at a time as late as possible.
+    /// Opens a call, at a time as late as possible. `value`: the number of its value.
     #[inline(always)]
-    pub fn push(self, function: u32, sp: u64) {
+    pub fn push(self, function: u32, value: u32, sp: u64) {
         self.set_far(0);
         let depth = self.depth();
         let caller = match self.top() {
@@ -155,7 +157,7 @@ impl Calls {
             let ts_ns = now();
             if counts_at(ts_ns) {
                 self.set_last(ts_ns);
-                too_deep(caller, function);
+                too_deep(caller, function, value);
             }
             return;
         }
@@ -163,12 +165,14 @@ impl Calls {
         // SAFETY: see above.
         unsafe {
             let place = call.0;
-            let is_known = (*place).caller == caller
+            // Of the last call here, the value is not known any more.
+            let is_known = value == NO_VALUE
+                && (*place).caller == caller
                 && (*place).function == function
                 && (*place).path != NO_PATH
                 && ((*place).path != FULL_PATH || caller == FULL_PATH || paths::are_full());
             if !is_known {
-                (*place).path = paths::child(caller, function);
+                (*place).path = paths::child(caller, function, value);
                 (*place).caller = caller;
                 (*place).function = function;
             }
@@ -222,7 +226,8 @@ impl Calls {
         let Some(top) = self.top() else { return };
         let duration = ts_ns.saturating_sub(top.start());
         let mut spent = duration;
-        if self.is_top_too_deep() {
+        // Nearly all have a path, and none of these.
+        if top.path() == FULL_PATH && self.is_top_too_deep() {
             deep::end(top.function());
             spent = top.callees();
         } else if duration < settings::SHORTEST_CALL.load() {
@@ -264,8 +269,8 @@ impl Calls {
 /// Counts a call that has no place among the open ones.
 #[cold]
 #[inline(never)]
-fn too_deep(caller: u32, function: u32) -> u32 {
-    let path = paths::child(caller, function);
+fn too_deep(caller: u32, function: u32, value: u32) -> u32 {
+    let path = paths::child(caller, function, value);
     if path == FULL_PATH {
         counts::unplaced(function, TOO_DEEP);
     } else {

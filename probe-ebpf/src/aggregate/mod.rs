@@ -9,6 +9,7 @@ mod counts;
 mod deep;
 mod paths;
 mod rare;
+pub mod values;
 
 use crate::{
     maps::{COUNTING, OPEN_CALLS},
@@ -85,9 +86,10 @@ fn is_too_deep(depth: u32) -> bool {
     limit != 0 && depth >= limit
 }
 
-/// Enters a function. Returns false if the call is left out, and so is its end.
+/// Enters a function. Returns false if the call is left out, and so is its end. `value`: the number of the
+/// value by which its calls are counted apart.
 #[inline(always)]
-pub fn enter(caller: Caller, function: u32, sp: u64) -> bool {
+pub fn enter(caller: Caller, function: u32, value: u32, sp: u64) -> bool {
     let calls = match caller.calls() {
         Some(calls) => {
             caller.takes_over(calls);
@@ -115,7 +117,7 @@ pub fn enter(caller: Caller, function: u32, sp: u64) -> bool {
     if is_too_deep(calls.depth()) {
         return deep::enter(calls.0, function, sp);
     }
-    calls.push(function, sp);
+    calls.push(function, value, sp);
     true
 }
 

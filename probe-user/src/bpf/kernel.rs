@@ -78,13 +78,6 @@ pub struct Config {
     pub thrift: Option<Thrift>,
 }
 
-impl Config {
-    /// True if the programs know the open calls of threads whose calls make events.
-    pub(super) fn keeps_calls(&self) -> bool {
-        self.thrift.is_some() && self.counted.is_none()
-    }
-}
-
 /// Returns the programs that a session needs whatever it traces. The verifier takes longest for the
 /// first ones.
 fn needed(config: &Config) -> Vec<(BpfProgram, AttachType)> {
@@ -171,6 +164,7 @@ impl Kernel {
                     counting: maps.fd("COUNTING")?,
                     counts: maps.fd("PATH_COUNTS")?,
                     keys: maps.fd("PATH_KEYS")?,
+                    values: maps.fd("COUNTED_VALUES")?,
                     functions: maps.fd("COUNTED_FUNCTIONS")?,
                     open: maps.fd("OPEN_CALLS")?,
                     uncounted: PerCpuCounters::new(uncounted, cpus, "counts of calls"),

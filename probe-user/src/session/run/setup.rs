@@ -2,17 +2,19 @@
 
 use super::{
     arm::LinkOptions,
-    before, every_lock,
+    before,
+    counting::counted_sizes,
+    every_lock,
     session::{Arming, Delivery, Rounds, Session, TracedTarget, dear_at_start},
     status::{Drawn, Status},
     thrift::thrift,
 };
 use crate::{
-    bpf::{self, Capabilities, Config, CountedSizes, Kernel, LinkChoice},
+    bpf::{self, Capabilities, Config, Kernel, LinkChoice},
     session::{
         budget::{costs::HitCosts, slowdown::Watch},
         collect::{pace::Pace, room},
-        keep::{flight::Flight, output::Output, parts, split::Splits},
+        keep::{counted_parts, flight::Flight, output::Output, parts, split::Splits},
         plan::{Plan, Planned, Planner, Sites, marked_locks::MarkedLocks},
         spec::{OnFull, SelectSpec, SelectionLimits, TraceSpec},
     },
@@ -98,6 +100,9 @@ impl<'a> Setup<'a> {
         if let Some(by) = output.by() {
             let functions: Vec<_> = setup.plan.planned().map(|it| it.info.clone()).collect();
             parts::check(by, &functions)?;
+            if spec.probes.aggregate {
+                counted_parts::check(&functions)?;
+            }
         }
         Ok(setup)
     }
@@ -232,17 +237,6 @@ impl<'a> Setup<'a> {
         self.session((pid, Origin::Launched), &exe, command, output, is_there)
     }
 
-    /// Returns the sizes of the maps in which calls are counted.
-    fn counted_sizes(&self) -> anyhow::Result<CountedSizes> {
-        /// The part of the memory for calls that counts may take.
-        const SHARE: u64 = 4;
-        let TraceSpec { probes, most, filter, .. } = self.spec;
-        let (cpus, functions) = (bpf::online_cpus()?, most.max_functions);
-        let bytes = probes.spool / SHARE;
-        let sizes = CountedSizes::within(bytes, cpus, functions, filter.min_duration);
-        Ok(sizes.nested(filter.max_depth))
-    }
-
     /// Loads the eBPF programs.
     fn session(
         mut self,
@@ -300,7 +294,7 @@ impl<'a> Setup<'a> {
             guards: !plan.guards.is_empty(),
             waits: probes.waits,
             wakers: probes.wakers,
-            counted: if probes.aggregate { Some(self.counted_sizes()?) } else { None },
+            counted: counted_sizes(self.spec, &self.planner)?,
             thrift,
         })?;
         is_there()?;
