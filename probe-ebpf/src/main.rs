@@ -22,7 +22,8 @@
 #![no_main]
 // The eBPF target has no atomic arithmetic in `core`; see `atomic`.
 #![feature(asm_experimental_arch)]
-// Closures that have to be inlined.
+// Closures that have to be inlined. A closure would be a function in another section than the cold ones, and aya
+// ties calls to functions by their addresses within a section: two that have the same one would be mixed up.
 #![feature(stmt_expr_attributes)]
 
 #[cfg(not(bpf_target_arch = "x86_64"))]

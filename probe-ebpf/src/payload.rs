@@ -40,7 +40,7 @@ pub fn deliver<const TEXTS: Texts>(
     // 512 bytes for all functions together.
     let operands = Operands::of(registers);
     let (element, probe) = (cookie.index() as u32, cookie.probe());
-    // A function of its own would be in another section than those that aya ties calls to.
+    // See `main.rs`.
     let value_of = #[inline(always)]
     |source: &Operand| {
         // Older kernels would take long to follow more ways.
