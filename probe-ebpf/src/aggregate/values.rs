@@ -37,7 +37,8 @@ pub fn number(cookie: Cookie, registers: &Registers<'_>) -> u32 {
     if !read(site, registers, value) {
         return UNREAD_VALUE;
     }
-    match VALUE_NUMBERS.get_ptr(&*value) {
+    let value: &CountedValue = value;
+    match VALUE_NUMBERS.get_ptr(value) {
         // SAFETY: an element of a map is written before others find it.
         Some(number) => unsafe { *number },
         None => add(value),

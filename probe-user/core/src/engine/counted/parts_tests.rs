@@ -57,12 +57,11 @@ fn engine() -> Engine {
     engine
 }
 
-/// Returns the value of each part, and the calls of its functions and of its paths.
-fn parts(
-    programs: &Programs,
-    kind: ValueKind,
-    most: usize,
-) -> Vec<(String, [u64; 2], Vec<(String, u64)>)> {
+/// The value of a part, and the calls of its functions and of its paths.
+type Part = (String, [u64; 2], Vec<(String, u64)>);
+
+/// Returns each part.
+fn parts(programs: &Programs, kind: ValueKind, most: usize) -> Vec<Part> {
     let info = ValueInfo::new("key", kind);
     let all = CountedParts::of(programs, FuncId(SERVE), &info, most);
     let engine = engine();
