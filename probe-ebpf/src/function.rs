@@ -93,7 +93,9 @@ fn counts<const VALUES: Values>() -> bool {
 #[inline(always)]
 fn enter<const VALUES: Values>(task: Task, cookie: Cookie, registers: &Registers<'_>) -> bool {
     if counts::<VALUES>() {
-        let value = match VALUES {
+        // See `main.rs`.
+        let value = #[inline(always)]
+        || match VALUES {
             COUNTED => aggregate::values::number(cookie, registers),
             _ => NO_VALUE,
         };

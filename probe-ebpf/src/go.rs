@@ -52,7 +52,9 @@ pub fn go_entry(ctx: ProbeContext) -> u32 {
         let cookie = cookie(&ctx);
         let who = goroutine(task, cookie, &Registers::of(&ctx));
         if settings::AGGREGATES.load() != 0 {
-            aggregate::enter(Caller::in_go(who), cookie.probe(), NO_VALUE, who.sp);
+            let value = #[inline(always)]
+            || NO_VALUE;
+            aggregate::enter(Caller::in_go(who), cookie.probe(), value, who.sp);
         } else {
             event_of(who, Kind::Enter as u8, cookie.probe(), None);
         }

@@ -265,6 +265,30 @@ fn values_without_room_are_counted_with_others() {
     reports[17].expect_note(&[" calls are among the others", told]).expect("told");
 }
 
+/// Nothing counts calls without a path in a part, and reports on parts say so.
+#[test]
+fn parts_say_that_they_lack_calls_without_a_path() {
+    let env = or_skip!(gate::live(Link::Session));
+    let globs = ["left", "right"];
+    let by = ["--spool", "1KiB", "--arg", "left: depth=0:u32", "--by", "left: depth"];
+    let path = env.targets.get(&program("counted.c")).expect("builds");
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let mut command = Command::new(&env.ctrace);
+    command.args(["run", "--aggregate"]).args(globs.iter().flat_map(|glob| ["-f", glob]));
+    command.args(by).args(["--format", "json", "-o"]).arg(file.path());
+    let finished = process::run(command.arg("--").arg(&path).arg("paths"), Duration::from_secs(60));
+    let finished = finished.expect("runs");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    let text = std::fs::read_to_string(file.path()).expect("there");
+    let reports: Vec<_> = text.lines().map(|line| Report::parse(line).expect("a report")).collect();
+    assert_eq!(reports[0].loss("calls_untimed"), 2_046 - 63);
+    assert!(reports.len() > 1, "there are parts");
+    for part in &reports[1..] {
+        part.expect_note(&["no part has ", " calls of left: they have no path"]).expect("told");
+        part.expect_note(&["the rows of parts lack ", " calls of other functions"]).expect("told");
+    }
+}
+
 #[test]
 fn what_needs_single_calls_is_refused_in_one_line() {
     let ctrace = or_skip!(gate::binary());
@@ -278,7 +302,7 @@ fn what_needs_single_calls_is_refused_in_one_line() {
         (&["-f", "f", "--cpu"], "--cpu"),
         (&["-f", "f", "--budget", "5"], "--budget"),
         (&["-f", "f", "--thread", "a"], "--thread"),
-        (&["-f", "f", "--depth", "129"], "128 at most"),
+        (&["-f", "f", "--depth", "128"], "127 at most"),
         (&["-f", "f", "--arg", "f: 0:u64"], "--by 'FUNCTION: ARG'"),
         (&["-f", "f", "--ret", "f: u64", "--by", "f: retval"], "--ret"),
         (&["-f", "f", "--where", "f: 0:u64 > 1"], "--where"),

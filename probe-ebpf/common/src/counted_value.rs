@@ -10,7 +10,7 @@ pub const NO_VALUE: u32 = 0;
 pub const MOST_COUNTED_VALUES: u32 = 1024;
 /// The number of values that could not be read.
 pub const UNREAD_VALUE: u32 = 0xfffe;
-/// The number of all values that found no room: all bits, so that it can be set in any key.
+/// The number of all values that found no room.
 pub const OTHER_VALUES: u32 = 0xffff;
 
 /// Words for a text, and for the 0 behind it.

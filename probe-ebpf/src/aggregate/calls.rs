@@ -165,7 +165,8 @@ impl Calls {
         // SAFETY: see above.
         unsafe {
             let place = call.0;
-            // Of the last call here, the value is not known any more.
+            // Of the last call here, the value is not known any more. A function has values for all of its calls
+            // or for none, so what is remembered of a call with one is never that of a call without.
             let is_known = value == NO_VALUE
                 && (*place).caller == caller
                 && (*place).function == function

@@ -86,10 +86,11 @@ fn is_too_deep(depth: u32) -> bool {
     limit != 0 && depth >= limit
 }
 
-/// Enters a function. Returns false if the call is left out, and so is its end. `value`: the number of the
-/// value by which its calls are counted apart.
+/// Enters a function. Returns false if the call is left out, and so is its end. `value` returns the number of
+/// the value by which its calls are counted apart. It is asked for calls that are opened only: others must not
+/// use up numbers.
 #[inline(always)]
-pub fn enter(caller: Caller, function: u32, value: u32, sp: u64) -> bool {
+pub fn enter(caller: Caller, function: u32, value: impl Fn() -> u32, sp: u64) -> bool {
     let calls = match caller.calls() {
         Some(calls) => {
             caller.takes_over(calls);
@@ -117,7 +118,7 @@ pub fn enter(caller: Caller, function: u32, value: u32, sp: u64) -> bool {
     if is_too_deep(calls.depth()) {
         return deep::enter(calls.0, function, sp);
     }
-    calls.push(function, value, sp);
+    calls.push(function, value(), sp);
     true
 }
 

@@ -4,7 +4,7 @@ use crate::{
     maps::{PATH_KEYS, PATHS, PATHS_USED},
     settings,
 };
-use ctrace_common::{FULL_PATH, OTHER_VALUES, VALUE_SHIFT};
+use ctrace_common::{FULL_PATH, VALUE_SHIFT};
 
 const BPF_NOEXIST: u64 = 1;
 
@@ -45,7 +45,7 @@ pub fn child(caller: u32, function: u32, value: u32) -> u32 {
 #[cold]
 #[inline(never)]
 fn add(key: u64) -> u32 {
-    let Some(used) = PATHS_USED.take_below(limit()) else { return with_other_values(key) };
+    let Some(used) = PATHS_USED.take_below(limit()) else { return FULL_PATH };
     let path = used as u32 + 1;
     if let Some(place) = PATH_KEYS.get_ptr_mut(path) {
         // SAFETY: an element of a map. Nobody else writes it.
@@ -56,19 +56,6 @@ fn add(key: u64) -> u32 {
     }
     // Another thread was quicker. The number stays without calls.
     match PATHS.get_ptr(key) {
-        // SAFETY: as above.
-        Some(path) => unsafe { *path },
-        None => FULL_PATH,
-    }
-}
-
-/// Returns the path that counts calls with values without paths of their own, if there is one.
-#[inline(always)]
-fn with_other_values(key: u64) -> u32 {
-    if key >> VALUE_SHIFT == 0 {
-        return FULL_PATH;
-    }
-    match PATHS.get_ptr(key | (OTHER_VALUES as u64) << VALUE_SHIFT) {
         // SAFETY: as above.
         Some(path) => unsafe { *path },
         None => FULL_PATH,

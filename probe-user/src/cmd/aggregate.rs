@@ -59,8 +59,8 @@ pub(super) fn check(args: &TraceArgs) -> anyhow::Result<()> {
             "--aggregate counts the calls of all threads: leave out --thread, or --aggregate",
         ),
         (
-            filter.depth.is_some_and(|depth| depth as usize > MOST_OPEN),
-            "--aggregate knows 128 open calls of a thread: --depth can be 128 at most",
+            filter.depth.is_some_and(|depth| depth as usize >= MOST_OPEN),
+            "--aggregate knows 128 open calls of a thread: --depth can be 127 at most",
         ),
     ];
     match wrong.into_iter().find(|(is_so, _)| *is_so) {

@@ -91,7 +91,7 @@ impl<'a> Setup<'a> {
                 clean(program.map_or("the program", |program| &program.name))
             )),
         };
-        let setup = Self::choose_for(spec, objects, wanted, spec.probes.awaits())?;
+        let mut setup = Self::choose_for(spec, objects, wanted, spec.probes.awaits())?;
         drop(slow);
         // Who may trace nothing is told that alone.
         if Capabilities::of_this_process().may_trace() {
@@ -102,6 +102,8 @@ impl<'a> Setup<'a> {
             parts::check(by, &functions)?;
             if spec.probes.aggregate {
                 counted_parts::check(&functions)?;
+                let note = counted_parts::leave_out_others(by, setup.plan.planned_mut());
+                setup.plan.notes.extend(note);
             }
         }
         Ok(setup)

@@ -36,7 +36,7 @@ pub struct CountedPart {
 pub struct CountedParts {
     /// The values that took the most time, then the others, then those that could not be read.
     pub each: Vec<CountedPart>,
-    /// The number of finished calls of which the value is not known.
+    /// The number of finished calls of which the value is not known: they have no path.
     pub without: u64,
     /// The number of finished calls with values that found no room. They are among the others.
     pub beyond: u64,
@@ -50,13 +50,14 @@ impl CountedParts {
     pub fn of(calls: &impl ValuedCalls, function: FuncId, info: &ValueInfo, most: usize) -> Self {
         let mut values = Vec::<BTreeSet<u32>>::new();
         let mut ended = BTreeMap::<u32, (u64, u64)>::new();
+        let mut with_calls = BTreeSet::new();
         let mut without = calls.apart(function).unplaced;
         while let Some((caller, of)) = calls.path(values.len() as u32 + 1) {
             let number = values.len() as u32 + 1;
             let around = (caller as usize).checked_sub(1).and_then(|caller| values.get(caller));
             let mut on_path = around.cloned().unwrap_or_default();
+            let CountedSums { timed, timed_ns, untimed, untimed_ns, .. } = calls.sums(number);
             if of == function {
-                let CountedSums { timed, timed_ns, untimed, untimed_ns, .. } = calls.sums(number);
                 match calls.value_number(number) {
                     NO_VALUE => without += timed + untimed,
                     value => {
@@ -67,9 +68,13 @@ impl CountedParts {
                     }
                 }
             }
+            if timed + untimed > 0 {
+                with_calls.extend(on_path.iter().copied());
+            }
             values.push(on_path);
         }
-        ended.retain(|_, (_, calls)| *calls > 0);
+        // A call that has not ended may have calls inside it that have.
+        ended.retain(|value, _| with_calls.contains(value));
         let beyond = ended.get(&OTHER_VALUES).map_or(0, |(_, calls)| *calls);
         let each = parts(calls, info, &ended, most);
         Self { each, without, beyond, values }

@@ -124,6 +124,19 @@ fn calls_inside_themselves_are_in_several_parts() {
     assert_eq!(calls, [[2, 3], [3, 3]]);
 }
 
+/// The only call with a value goes on, and what it called has ended.
+#[test]
+fn calls_inside_one_that_has_not_ended_are_in_a_part() {
+    let programs = Programs(vec![
+        (ROOT, SERVE, 1, vec![10]),
+        (ROOT, SERVE, 2, vec![]),
+        (2, STEP, NO_VALUE, vec![1; 3]),
+    ]);
+    let calls: Vec<_> =
+        parts(&programs, ValueKind::Unsigned, 9).into_iter().map(|(_, calls, _)| calls).collect();
+    assert_eq!(calls, [[1, 0], [0, 3]]);
+}
+
 /// All numbers but 0 are true: they make one part.
 #[test]
 fn numbers_that_mean_the_same_are_one_value() {
