@@ -12,7 +12,7 @@ pub(super) fn main(args: &DaemonArgs) -> Result<u8, Failure> {
         let config = Config::load(&args.config)?;
         let (path, remarks) = (args.config.display(), config.remarks());
         remarks.iter().for_each(|remark| ui::say(remark));
-        if let Some(refusal) = config.refusal() {
+        if let Some(refusal) = daemon::refusal(&config) {
             return Err(anyhow::anyhow!("{path}: a daemon would not start: {refusal}").into());
         }
         let count = ui::text::units::counted(config.targets.len() as u64, "target", "targets");

@@ -36,3 +36,8 @@ mod turns;
 mod waiting;
 
 pub(crate) use supervisor::run;
+
+/// Returns why a daemon with this configuration would not start.
+pub(crate) fn refusal(config: &config::Config) -> Option<String> {
+    config.refusal().or_else(|| fleet::refusal(&config.fleet))
+}

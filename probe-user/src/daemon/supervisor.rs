@@ -7,6 +7,7 @@ use super::{
     control,
     event::{DaemonEvent, SessionProgress},
     finder::Finder,
+    fleet,
     hub::Hub,
     ids::{SessionId, TargetName},
     limits,
@@ -23,7 +24,7 @@ use crate::{
     target::process::facts,
     ui,
 };
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use ctrace_core::units::Pid;
 use std::{
     collections::{HashMap, HashSet},
@@ -44,7 +45,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) fn run(path: &Path) -> anyhow::Result<()> {
     bpf::require()?;
     bpf::use_one_arena();
-    let config = Config::load(path)?;
+    let config = load(path)?;
     config.remarks().iter().for_each(|remark| ui::say(remark));
     let (events, arriving) = channel();
     signals::listen(events.clone()).context("cannot listen for signals")?;
@@ -86,6 +87,15 @@ pub(crate) fn run(path: &Path) -> anyhow::Result<()> {
     };
     supervisor.run(&arriving);
     Ok(())
+}
+
+/// Reads the file, and makes sure that what it asks for is there.
+fn load(path: &Path) -> anyhow::Result<Config> {
+    let config = Config::load(path)?;
+    match fleet::refusal(&config.fleet) {
+        Some(refusal) => Err(anyhow!("{}: {refusal}", path.display())),
+        None => Ok(config),
+    }
 }
 
 /// A process, known by its start time, and its target. The target changes with the configuration,
@@ -277,7 +287,7 @@ impl Supervisor {
     /// Reads the file again. Unchanged parts are not disturbed.
     pub(super) fn reload(&mut self) -> anyhow::Result<()> {
         self.manager.reloading();
-        let read = Config::load(&self.path);
+        let read = load(&self.path);
         if let Ok(config) = &read {
             self.use_instead(config.clone());
         }

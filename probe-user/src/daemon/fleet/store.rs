@@ -6,6 +6,7 @@ use crate::{
 };
 use ctrace_core::fleet::{
     Table,
+    decode::Part,
     partition::{Partition, day_named, folder, value},
 };
 use rustix::{
@@ -15,7 +16,7 @@ use rustix::{
 use std::{
     ffi::OsStr,
     fs, io,
-    io::Write as _,
+    io::{Read as _, Write as _},
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -27,6 +28,13 @@ const END: &str = ".parquet";
 pub(super) struct Store<'a> {
     pub(super) root: &'a Path,
     pub(super) host: &'a str,
+}
+
+/// Files that were removed before they were sent.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Unsent {
+    pub(super) files: u64,
+    pub(super) rows: u64,
 }
 
 /// A file of the tables.
@@ -65,8 +73,10 @@ impl Store<'_> {
         Ok(())
     }
 
-    /// Removes files of this machine that are too old or too many, and what a killed daemon left.
-    pub(super) fn prune(&self, config: &config::Fleet, today: i64) -> io::Result<()> {
+    /// Removes files of this machine that are too old or too many, and what a killed daemon left. Returns
+    /// the files that were to be sent to a store, and their rows.
+    pub(super) fn prune(&self, config: &config::Fleet, today: i64) -> io::Result<Unsent> {
+        let mut unsent = Unsent::default();
         let mut all = Vec::new();
         for table in Table::ALL {
             let host = self.root.join(table.name()).join(folder("host", self.host));
@@ -82,6 +92,12 @@ impl Store<'_> {
         for file in all.into_iter().rev() {
             bytes = bytes.saturating_add(file.size);
             if today - file.day >= i64::from(config.keep_days) || bytes > config.keep_bytes {
+                if config.store.is_some()
+                    && let Some(rows) = rows(&file.place)
+                {
+                    unsent.files += 1;
+                    unsent.rows += rows;
+                }
                 file.place.remove()?;
                 // Succeeds for an empty folder only.
                 let mut folder = file.place.path().parent();
@@ -93,8 +109,17 @@ impl Store<'_> {
                 }
             }
         }
-        Ok(())
+        Ok(unsent)
     }
+}
+
+/// Returns the rows of a file, or `None` if it is gone: it was sent meanwhile.
+fn rows(place: &Place) -> Option<u64> {
+    let mut file = place.open_to_read().ok()?;
+    let mut bytes = Vec::new();
+    let read = file.read_to_end(&mut bytes);
+    // Of a broken file nobody knows.
+    Some(read.ok().and_then(|_| Part::open(bytes).ok()).map_or(0, |part| part.rows()))
 }
 
 /// Returns the folders of a key, with their values. Links are none.
@@ -137,7 +162,15 @@ fn stored(path: &Path, day: i64) -> io::Result<Vec<Stored>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ctrace_core::fleet::partition::day_name;
+    use ctrace_core::{
+        fleet::{
+            encode,
+            partition::day_name,
+            rows::{Losses, Origin, TargetRow},
+        },
+        units::Pid,
+    };
+    use std::sync::Arc;
 
     const TODAY: i64 = 20_785;
 
@@ -181,6 +214,36 @@ mod tests {
         let blocked = Store { root: &all[0], host: "h/1" };
         assert!(blocked.write(&place(TODAY, "a"), 0, b"x").is_err());
         assert_eq!(files(root.path()), all, "nothing is left of it");
+    }
+
+    #[test]
+    fn rows_of_files_that_were_not_sent_are_counted() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store { root: root.path(), host: "h/1" };
+        let origin =
+            Origin { start_ns: 1, end_ns: 2, target: "t".into(), pid: Pid(7), version: None };
+        let row = TargetRow {
+            origin: Arc::new(origin),
+            processes: 1,
+            program: "p".into(),
+            functions: 0,
+            calls: 0,
+            cost_ns: 0,
+            cpu_ns: None,
+            losses: Losses::default(),
+        };
+        let written = encode::targets(&[row.clone(), row.clone(), row]).unwrap();
+        for (age, content) in [(40, &written[..]), (41, &b"broken"[..]), (0, &written[..])] {
+            store.write(&place(TODAY - age, "a"), age, content).unwrap();
+        }
+        let unsent = |store_of_config: Option<&str>| {
+            let store_of_config = store_of_config.map(str::to_owned);
+            let config = config::Fleet { store: store_of_config, ..config(30, 1 << 20) };
+            store.prune(&config, TODAY).unwrap()
+        };
+        assert_eq!(unsent(Some("s3://b")), Unsent { files: 2, rows: 3 });
+        store.write(&place(TODAY - 40, "a"), 40, &written).unwrap();
+        assert_eq!(unsent(None), Unsent::default());
     }
 
     #[test]

@@ -302,7 +302,7 @@ pub(crate) static BUDGET: Metric = Metric::gauge(
 pub(crate) static BUILD: Metric =
     Metric::gauge("ctrace_build_info", &["version"], "The version of ctrace; always 1.");
 
-pub(crate) const OWN: usize = 13;
+pub(crate) const OWN: usize = 16;
 
 /// The metrics of ctrace's own work, by [`Own`].
 pub(crate) static OF_OWN: [Metric; OWN] = [
@@ -357,7 +357,22 @@ pub(crate) static OF_OWN: [Metric; OWN] = [
     Metric::counter(
         "ctrace_fleet_rows_lost_total",
         &[],
-        "Rows of the fleet's tables that were lost: nothing could be written, and memory was full.",
+        "Rows of the fleet's tables that were lost: nothing could be written, and memory was full; or their file was removed before it was sent to the store.",
+    ),
+    Metric::counter(
+        "ctrace_fleet_uploads_total",
+        &[],
+        "Files of the fleet's tables that were sent to the store.",
+    ),
+    Metric::counter(
+        "ctrace_fleet_upload_failures_total",
+        &[],
+        "Attempts to send files of the fleet's tables to the store that failed.",
+    ),
+    Metric::gauge(
+        "ctrace_fleet_files_waiting",
+        &[],
+        "Files of the fleet's tables that wait for the store.",
     ),
 ];
 
@@ -376,6 +391,9 @@ pub(crate) enum Own {
     FleetFiles,
     FleetFailures,
     FleetRowsLost,
+    FleetUploads,
+    FleetUploadFailures,
+    FleetFilesWaiting,
 }
 
 pub(crate) static SCRAPE_DURATION: Metric = Metric::gauge(
