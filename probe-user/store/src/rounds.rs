@@ -36,7 +36,7 @@ pub(crate) struct Pauses {
 
 impl Pauses {
     pub(crate) const USUAL: Self = Self {
-        looks: Duration::from_secs(5),
+        looks: Duration::from_secs(10),
         first: Duration::from_secs(1),
         longest: Duration::from_secs(60),
     };

@@ -44,7 +44,7 @@ pub fn find(folder: &Path) -> Result<PathBuf, String> {
 /// A server, which can be away for a while.
 pub struct S3 {
     program: PathBuf,
-    /// What it keeps.
+    /// The place of all objects.
     folder: PathBuf,
     port: u16,
     running: Option<Running>,

@@ -1,4 +1,4 @@
-//! What is sent of a folder, and stores that are folders.
+//! Tests which files of a folder are sent, and stores that are folders.
 
 use super::{block_on, files, folder, put, shipper};
 use crate::{arguments, destination::Destination, rounds::Ended, spool::Spool, told::Teller};

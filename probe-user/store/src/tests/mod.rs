@@ -34,7 +34,7 @@ fn folder(files: &[(&str, usize)]) -> (tempfile::TempDir, BTreeMap<String, Vec<u
     for (number, (day, size)) in files.iter().enumerate() {
         let path =
             format!("functions/host=h%2F1/day={day}/unit=u.service/part-{number}-0a.parquet");
-        let content: Vec<u8> = (0..*size).map(|at| (at * (number + 3) >> 3) as u8).collect();
+        let content: Vec<u8> = (0..*size).map(|at| ((at * (number + 3)) >> 3) as u8).collect();
         put(folder.path(), &path, &content);
         all.insert(path, content);
     }

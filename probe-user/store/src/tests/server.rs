@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-/// What goes wrong with a request.
+/// A fault that meets a request.
 #[derive(Clone, Debug)]
 pub(super) enum Fault {
     None,

@@ -1,6 +1,6 @@
 //! Has the files of the folder sent to an object store, by `ctrace-store`.
 //!
-//! That is a program of its own ([`program`]): root's daemon speaks no HTTPS. It runs without any
+//! This is a program of its own ([`program`]): root's daemon speaks no HTTPS. It runs without any
 //! capability, and knows of the daemon's environment what is about stores ([`child`]). Its lines
 //! ([`lines`]) tell what happens. One thread starts it, starts it again when it has ended, and ends it.
 //! Nothing waits for it: files that are not sent stay in their folder.
@@ -30,7 +30,7 @@ const HOST: &str = "host";
 /// The way to the thread.
 pub(super) struct Shipping(Mutex<Sender<Order>>);
 
-/// What is sent, and where to.
+/// A folder, and the store that its files go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Wanted {
     folder: PathBuf,

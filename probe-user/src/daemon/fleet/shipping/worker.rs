@@ -38,6 +38,8 @@ pub(super) struct Worker {
     in_vain: u32,
     /// A failure was told, and not its end.
     is_failing: bool,
+    /// A file was sent since the last failure.
+    has_sent: bool,
 }
 
 impl Worker {
@@ -54,6 +56,7 @@ impl Worker {
             start_at: Instant::now(),
             in_vain: 0,
             is_failing: false,
+            has_sent: false,
         }
     }
 
@@ -112,13 +115,14 @@ impl Worker {
         match line {
             Line::Begun => {}
             Line::Uploaded => {
-                self.in_vain = 0;
+                (self.in_vain, self.has_sent) = (0, true);
                 self.metrics.count_own(Own::FleetUploads);
             }
             Line::Failed(why) => self.fail(&why),
             Line::Waiting(files) => {
-                let before = self.waiting.swap(files, Ordering::Relaxed);
-                if self.is_failing && files == 0 && before > 0 {
+                self.waiting.store(files, Ordering::Relaxed);
+                // Files that were removed unsent wait no more, either.
+                if self.is_failing && files == 0 && self.has_sent {
                     self.is_failing = false;
                     if let Some(Wanted { store, .. }) = &self.wanted {
                         ui::say(&format!("tables are sent to {store} again; none waits"));
@@ -130,6 +134,7 @@ impl Worker {
 
     fn fail(&mut self, why: &str) {
         self.metrics.count_own(Own::FleetUploadFailures);
+        self.has_sent = false;
         let Some(Wanted { folder, store, .. }) = &self.wanted else { return };
         if !std::mem::replace(&mut self.is_failing, true) {
             ui::say(&format!(
