@@ -84,6 +84,11 @@ impl Daemon {
         self.running.pid()
     }
 
+    /// Returns what it has written to stderr so far.
+    pub fn said(&self) -> String {
+        self.running.said()
+    }
+
     pub fn configure(&self, targets: &str) -> Result<()> {
         configure(self.dir.path(), targets)
     }

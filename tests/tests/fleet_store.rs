@@ -10,6 +10,8 @@ use ctrace_tests::tools::signed_s3::{self, SignedS3};
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -92,6 +94,10 @@ fn tables_move_to_a_store_of_files() {
     wait_until("another table is in the store", || parquet(&daemon.path("store")) > before)
         .expect("sent");
     let child = sent_by(&daemon).expect("a child");
+    for name in ["uploads_total", "upload_failures_total"] {
+        assert!(metric(&daemon, &format!("ctrace_fleet_{name}")) >= Some(1.0), "{name}");
+    }
+    assert!(metric(&daemon, "ctrace_fleet_files_waiting").is_some());
     let (finished, dir) = daemon.end().expect("ends");
     assert!(ctrace_tests::look::has_ended(child), "the child outlives the daemon");
     assert_eq!(finished.stderr.matches("cannot send tables").count(), 1, "{}", finished.stderr);
@@ -99,6 +105,16 @@ fn tables_move_to_a_store_of_files() {
     assert_eq!(calls_in(&env, &dir.path().join("store")), calls_told(&finished));
     assert!(dir.path().join("store/functions/host=a%2Fb").is_dir());
     assert_eq!(files(&dir.path().join("tables")), Vec::<PathBuf>::new());
+}
+
+/// Returns a metric of a daemon that serves them at a socket.
+fn metric(daemon: &Daemon, name: &str) -> Option<f64> {
+    let mut stream = UnixStream::connect(daemon.path("metrics")).ok()?;
+    stream.write_all(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let line = answer.lines().find(|line| line.starts_with(name))?;
+    line.rsplit(' ').next()?.parse().ok()
 }
 
 /// Returns the running ctrace-store of a daemon.
@@ -179,7 +195,7 @@ fn a_server_that_is_away_gets_everything_once() {
     daemon.wait_until_traced(spin.pid()).expect("traced");
     wait_until("tables are in the store", || server.objects("a/b").len() > 6).expect("sent");
     server.kill().expect("it runs");
-    wait_until("tables wait", || parquet(&daemon.path("tables")) > 6).expect("written");
+    wait_until("it is told", || daemon.said().contains("cannot send tables")).expect("told");
     server.start_again().expect("starts");
     wait_until("no table waits", || parquet(&daemon.path("tables")) == 0).expect("sent");
     let (finished, dir) = daemon.end().expect("ends");
