@@ -14,7 +14,10 @@ pub(super) fn text() -> Result<String> {
     let mut crates_by_text: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (program, manifest) in [("ctrace", "Cargo.toml"), (store::NAME, store::MANIFEST)] {
         let linked = linked(program, manifest)?;
-        let metadata = output(&["metadata", "--format-version", "1", "--locked"], manifest)?;
+        // Crates of other systems need not be there.
+        let only = ["--filter-platform", "x86_64-unknown-linux-gnu"];
+        let options = ["metadata", "--format-version", "1", "--locked"];
+        let metadata = output(&[&options[..], &only].concat(), manifest)?;
         let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata")?;
         for package in metadata["packages"].as_array().context("packages")? {
             let name = format!("{} {}", text_of(package, "name")?, text_of(package, "version")?);
