@@ -12,6 +12,7 @@ use object_store::{
     local::LocalFileSystem,
     path::Path,
 };
+use rustix::fs::stat;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 use url::Url;
 
@@ -25,8 +26,14 @@ pub(crate) struct Destination {
     pub(crate) store: Arc<dyn ObjectStore>,
     /// Objects are below it.
     pub(crate) prefix: Path,
-    /// The folder that must be there, for a store of files.
-    folder: Option<PathBuf>,
+    folder: Option<Folder>,
+}
+
+/// The folder that must be there, for a store of files, and its device and number when it was opened.
+/// Another one in its place may be that of a disk that is not mounted.
+struct Folder {
+    path: PathBuf,
+    id: (u64, u64),
 }
 
 impl Destination {
@@ -46,6 +53,8 @@ impl Destination {
                     url.to_file_path().map_err(|()| "the URL names no folder".to_owned())?;
                 let store = LocalFileSystem::new_with_prefix(&folder).map_err(failed)?;
                 let store = Arc::new(store.with_fsync(true));
+                let folder = Folder::find(&folder)
+                    .map_err(|error| format!("there is no folder {}: {error}", folder.display()))?;
                 return Ok(Self { store, prefix: Path::default(), folder: Some(folder) });
             }
             ObjectStoreScheme::AmazonS3 => Arc::new(s3(&url, variables).map_err(failed)?),
@@ -65,7 +74,7 @@ impl Destination {
 
     /// Returns true for a store of files in this folder: files would replace themselves.
     pub(crate) fn is_in(&self, folder: &std::path::Path) -> bool {
-        let store = self.folder.as_ref().and_then(|store| store.canonicalize().ok());
+        let store = self.folder.as_ref().map(|store| &store.path);
         store
             .zip(folder.canonicalize().ok())
             .is_some_and(|(store, folder)| store.starts_with(folder))
@@ -73,8 +82,23 @@ impl Destination {
 
     /// Returns why nothing can be there now, without asking a store.
     pub(crate) fn missing(&self) -> Option<String> {
-        let folder = self.folder.as_ref().filter(|folder| !folder.is_dir())?;
-        Some(format!("there is no folder {}", folder.display()))
+        let folder = self.folder.as_ref()?;
+        let path = folder.path.display();
+        match Folder::find(&folder.path) {
+            Ok(now) if (&now.path, now.id) == (&folder.path, folder.id) => None,
+            Ok(_) => Some(format!(
+                "{path} is another folder than at the start: mount its disk, or start again"
+            )),
+            Err(_) => Some(format!("there is no folder {path}")),
+        }
+    }
+}
+
+impl Folder {
+    fn find(path: &std::path::Path) -> std::io::Result<Self> {
+        let path = path.canonicalize()?;
+        let found = stat(&path)?;
+        Ok(Self { path, id: (found.st_dev, found.st_ino) })
     }
 }
 

@@ -77,6 +77,7 @@ fn ship(arguments: &Arguments) -> Result<Ended, String> {
             pauses: Pauses::USUAL,
             phase,
             failures: Default::default(),
+            sent: Default::default(),
         };
         match arguments.once {
             true => Ok(shipper.once().await),

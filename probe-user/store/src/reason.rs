@@ -46,6 +46,15 @@ pub(crate) fn reason(error: &Error) -> String {
     told
 }
 
+/// Returns true if the store cannot be reached or refuses the credentials.
+pub(crate) fn is_of_all(error: &Error) -> bool {
+    let mut chain = successors(Some(error as &dyn StdError), |error| (*error).source());
+    let is_away =
+        |error: &HttpError| matches!(error.kind(), HttpErrorKind::Connect | HttpErrorKind::Timeout);
+    matches!(error, Error::PermissionDenied { .. } | Error::Unauthenticated { .. })
+        || chain.find_map(|error| error.downcast_ref::<HttpError>()).is_some_and(is_away)
+}
+
 fn of_kind(error: &HttpError) -> &'static str {
     match error.kind() {
         HttpErrorKind::Connect => "the store cannot be reached",

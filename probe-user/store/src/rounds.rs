@@ -6,9 +6,9 @@
 use crate::{
     destination::Destination,
     phase::{Phase, reached},
-    spool::{Spool, Spooled},
+    spool::{MOST, Spool, Spooled},
     told::Teller,
-    upload::{UploadError, upload},
+    upload::{UploadError, check, put},
 };
 use object_store::path::Path;
 use std::{
@@ -57,14 +57,49 @@ pub(crate) struct Shipper<W> {
     pub(crate) phase: watch::Receiver<Phase>,
     /// Files that could not be sent, and how often.
     pub(crate) failures: HashMap<String, u32>,
+    /// Files that were sent, and are not seen in the store or not removed yet.
+    pub(crate) sent: HashMap<String, Sent>,
+}
+
+/// A file that was sent. It is not sent again: a store that keeps versions would have it twice.
+#[derive(Clone)]
+pub(crate) struct Sent {
+    id: (u64, u64),
+    size: u64,
+    tag: Option<String>,
+}
+
+/// The end of a round.
+enum Round {
+    /// The look has found as many files as it can: there may be more.
+    Full,
+    AllSent,
+    Failed(Failed),
+}
+
+struct Failed {
+    /// Files that were sent before.
+    sent: usize,
+    /// Others may be sent all the same: they have not failed yet, and the store answers.
+    others: bool,
+}
+
+/// A reason to end a round.
+struct Failure {
+    why: String,
+    is_of_all: bool,
 }
 
 impl<W: Write> Shipper<W> {
-    /// Sends what is there. Returns after the last file or the first failure.
+    /// Sends what is there. Returns when each file is sent or has failed, or the store as a whole does.
     pub(crate) async fn once(&mut self) -> Ended {
-        match self.round().await {
-            Ok(()) => Ended::AllSent,
-            Err(_) => Ended::SomeWait,
+        loop {
+            match self.round().await {
+                Round::AllSent => return Ended::AllSent,
+                Round::Full => {}
+                Round::Failed(failed) if failed.others => {}
+                Round::Failed(_) => return Ended::SomeWait,
+            }
         }
     }
 
@@ -72,15 +107,19 @@ impl<W: Write> Shipper<W> {
     pub(crate) async fn run(&mut self) -> Ended {
         let mut in_a_row = 0;
         loop {
-            // What is written before the end is told is seen in the round after that.
-            let is_last = *self.phase.borrow() >= Phase::Finish;
+            // What is written before the end is told is seen after it.
+            if *self.phase.borrow() >= Phase::Finish {
+                return self.once().await;
+            }
             match self.round().await {
-                Ok(()) if is_last => return Ended::AllSent,
-                Ok(()) => in_a_row = 0,
-                Err(_) if is_last => return Ended::SomeWait,
+                Round::Full => continue,
+                Round::AllSent => in_a_row = 0,
                 // The store works: only some files do not.
-                Err(sent) if sent > 0 => in_a_row = 1,
-                Err(_) => in_a_row += 1,
+                Round::Failed(failed) if failed.sent > 0 => in_a_row = 1,
+                Round::Failed(_) => in_a_row += 1,
+            }
+            if *self.phase.borrow() >= Phase::GiveUp {
+                return Ended::SomeWait;
             }
             let pause = self.pauses.after(in_a_row);
             tokio::select! {
@@ -90,49 +129,81 @@ impl<W: Write> Shipper<W> {
         }
     }
 
-    /// Sends all files. After a failure returns how many were sent before it.
-    async fn round(&mut self) -> Result<(), usize> {
+    /// Sends all files, up to the first failure.
+    async fn round(&mut self) -> Round {
         let mut files = match self.spool.look() {
             Ok(files) => files,
             Err(error) => {
                 self.teller.failed(&format!("the folder cannot be read: {error}"));
-                return Err(0);
+                return Round::Failed(Failed { sent: 0, others: false });
             }
         };
         let mut bytes: u64 = files.iter().map(|file| file.size).sum();
         self.teller.waiting(files.len(), bytes);
         let there: HashSet<_> = files.iter().map(Spooled::path).collect();
         self.failures.retain(|path, _| there.contains(path));
+        self.sent.retain(|path, _| there.contains(path));
         files.sort_by_cached_key(|file| {
             let failed = self.failures.get(&file.path()).copied().unwrap_or(0);
             (failed, file.day().to_owned(), file.name().to_owned())
         });
         for (sent, file) in files.iter().enumerate() {
-            if let Err(why) = self.send(file).await {
+            if let Err(Failure { why, is_of_all }) = self.send(file).await {
                 self.teller.failed(&why);
                 *self.failures.entry(file.path()).or_default() += 1;
-                return Err(sent);
+                let is_new = |file: &Spooled| !self.failures.contains_key(&file.path());
+                let others = !is_of_all && files[sent + 1..].iter().any(is_new);
+                return Round::Failed(Failed { sent, others });
             }
             bytes -= file.size;
             self.teller.waiting(files.len() - sent - 1, bytes);
         }
-        Ok(())
+        if files.len() < MOST { Round::AllSent } else { Round::Full }
     }
 
-    async fn send(&mut self, spooled: &Spooled) -> Result<(), String> {
-        let unreadable = |error| UploadError::File(error).to_string();
+    async fn send(&mut self, spooled: &Spooled) -> Result<(), Failure> {
+        let unreadable = |error| Failure::from(UploadError::File(error));
         let Some(opened) = self.spool.file(spooled).map_err(unreadable)? else { return Ok(()) };
-        if let Some(missing) = self.destination.missing() {
-            return Err(missing);
+        if let Some(why) = self.destination.missing() {
+            return Err(Failure { why, is_of_all: true });
         }
         let object = format!("{}/{}", self.destination.prefix, spooled.path());
         let object = Path::parse(object.trim_start_matches('/'))
-            .map_err(|_| "the name is not possible in a store".to_owned())?;
+            .map_err(|_| Failure::of_one("the name is not possible in a store".to_owned()))?;
         let store = &*self.destination.store;
-        let file = (&opened.file, opened.size);
-        upload(store, &object, file, &mut self.phase).await.map_err(|error| error.to_string())?;
-        opened.remove().map_err(|error| format!("a file that is sent stays: {error}"))?;
-        self.teller.uploaded(opened.size, object.as_ref());
+        let (id, size, path) = (opened.id, opened.size, spooled.path());
+        let stays = |error| Failure::of_one(format!("a file stays, sent or not: {error}"));
+        let known = self.sent.get(&path).filter(|sent| (sent.id, sent.size) == (id, size)).cloned();
+        let tag = match known {
+            Some(sent) => sent.tag,
+            None => {
+                opened.can_be_removed().map_err(stays)?;
+                let tag = put(store, &object, (&opened.file, size), &mut self.phase).await?;
+                self.sent.insert(path.clone(), Sent { id, size, tag: tag.clone() });
+                tag
+            }
+        };
+        let checked = check(store, &object, (size, tag.as_deref()), &mut self.phase).await;
+        if let Err(UploadError::Store(object_store::Error::NotFound { .. })) = checked {
+            // The store has lost it.
+            self.sent.remove(&path);
+        }
+        checked?;
+        opened.remove().map_err(stays)?;
+        self.sent.remove(&path);
+        self.teller.uploaded(size, object.as_ref());
         Ok(())
+    }
+}
+
+impl Failure {
+    fn of_one(why: String) -> Self {
+        Self { why, is_of_all: false }
+    }
+}
+
+impl From<UploadError> for Failure {
+    fn from(error: UploadError) -> Self {
+        Self { why: error.to_string(), is_of_all: error.is_of_all() }
     }
 }

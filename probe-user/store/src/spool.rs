@@ -5,7 +5,10 @@
 //! none that has another name as well.
 
 use rustix::{
-    fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat, unlinkat},
+    fs::{
+        Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, accessat, fstat, openat, statat,
+        unlinkat,
+    },
     io::Errno,
     process::geteuid,
 };
@@ -18,7 +21,7 @@ use std::{
 };
 
 /// The limit of files that one look finds.
-const MOST: usize = 100_000;
+pub(crate) const MOST: usize = 10_000;
 /// An empty folder of this age is removed, in seconds: the daemon writes nothing more into it.
 const OLD: i64 = 2 * 86_400;
 /// The folders of a file, by their names' beginnings. The first is that of a table.
@@ -45,6 +48,8 @@ pub(crate) struct Opened {
     name: String,
     pub(crate) file: File,
     pub(crate) size: u64,
+    /// Its device and number.
+    pub(crate) id: (u64, u64),
 }
 
 impl Spooled {
@@ -141,16 +146,21 @@ impl Spool {
         if !is_sent(&stat) {
             return Ok(None);
         }
-        Ok(Some(Opened { folder, name, file, size: stat.st_size as u64 }))
+        let id = (stat.st_dev, stat.st_ino);
+        Ok(Some(Opened { folder, name, file, size: stat.st_size as u64, id }))
     }
 }
 
 impl Opened {
+    /// Makes sure that the file could be removed, as far as one can know without doing it.
+    pub(crate) fn can_be_removed(&self) -> io::Result<()> {
+        Ok(accessat(&self.folder, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty())?)
+    }
+
     /// Removes the file, if its name is still its own.
     pub(crate) fn remove(&self) -> io::Result<()> {
-        let ours = fstat(&self.file)?;
         match statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(there) if (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino) => {
+            Ok(there) if (there.st_dev, there.st_ino) == self.id => {
                 Ok(unlinkat(&self.folder, &self.name, AtFlags::empty())?)
             }
             Ok(_) | Err(Errno::NOENT) => Ok(()),

@@ -1,11 +1,11 @@
-//! Sends one file, and looks for it in the store.
+//! Sends one file ([`put`]), and looks for it in the store ([`check`]).
 //!
 //! An object is there as a whole or not at all: stores make it so for a request, and for an upload of
 //! several parts once it is complete. An upload that fails is cancelled, so that no parts of it stay.
 
 use crate::{
     phase::{Phase, reached},
-    reason::reason,
+    reason::{is_of_all, reason},
 };
 use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload, PutResult, path::Path};
 use std::{fmt, fs::File, io, os::unix::fs::FileExt as _, time::Duration};
@@ -46,13 +46,25 @@ impl From<object_store::Error> for UploadError {
     }
 }
 
-/// Sends a file of this size. Returns once the store has it.
-pub(crate) async fn upload(
+impl UploadError {
+    /// Returns true if no other file would fare better: the store cannot be reached or refuses us, or
+    /// the program ends.
+    pub(crate) fn is_of_all(&self) -> bool {
+        match self {
+            Self::Store(error) => is_of_all(error),
+            Self::GivenUp => true,
+            Self::File(_) | Self::Other(_) => false,
+        }
+    }
+}
+
+/// Sends a file of this size. Returns its tag, if the store tells one.
+pub(crate) async fn put(
     store: &dyn ObjectStore,
     object: &Path,
     (file, size): (&File, u64),
     phase: &mut watch::Receiver<Phase>,
-) -> Result<(), UploadError> {
+) -> Result<Option<String>, UploadError> {
     let put = match size {
         0..=WHOLE => tokio::select! {
             put = store.put(object, part(file, 0, size)?) => put?,
@@ -60,6 +72,16 @@ pub(crate) async fn upload(
         },
         _ => in_parts(store, object, (file, size), phase).await?,
     };
+    Ok(put.e_tag)
+}
+
+/// Makes sure that the store has an object of this size and tag.
+pub(crate) async fn check(
+    store: &dyn ObjectStore,
+    object: &Path,
+    (size, put): (u64, Option<&str>),
+    phase: &mut watch::Receiver<Phase>,
+) -> Result<(), UploadError> {
     let found = tokio::select! {
         found = store.head(object) => found?,
         () = reached(phase, Phase::GiveUp) => return Err(UploadError::GivenUp),
@@ -67,7 +89,7 @@ pub(crate) async fn upload(
     if found.size != size {
         return Err(UploadError::Other("its size differs"));
     }
-    match (put.e_tag.as_deref().map(tag), found.e_tag.as_deref().map(tag)) {
+    match (put.map(tag), found.e_tag.as_deref().map(tag)) {
         (Some(put), Some(found)) if put != found => Err(UploadError::Other("its tag differs")),
         _ => Ok(()),
     }
@@ -90,7 +112,10 @@ async fn in_parts(
     (file, size): (&File, u64),
     phase: &mut watch::Receiver<Phase>,
 ) -> Result<PutResult, UploadError> {
-    let mut underway = store.put_multipart(object).await?;
+    let mut underway = tokio::select! {
+        underway = store.put_multipart(object) => underway?,
+        () = reached(phase, Phase::GiveUp) => return Err(UploadError::GivenUp),
+    };
     let all = async {
         let mut from = 0;
         while from < size {

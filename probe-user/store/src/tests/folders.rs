@@ -31,6 +31,11 @@ fn a_folder_moves_to_a_store_of_files() {
     assert_eq!(block_on(shipper.once()), Ended::SomeWait);
     assert!(shipper.told().contains("failed there is no folder /"), "{}", shipper.told());
     assert!(files(folder.path()) == [WHOLE] && !store.path().exists());
+    fs::create_dir(store.path().with_extension("other")).unwrap();
+    fs::rename(store.path().with_extension("other"), store.path()).unwrap();
+    assert_eq!(block_on(shipper.once()), Ended::SomeWait);
+    assert!(shipper.told().contains("is another folder than at the start"), "{}", shipper.told());
+    assert!(files(folder.path()) == [WHOLE] && files(store.path()).is_empty());
     let (inside, outside) = (folder.path().join("functions"), tempfile::tempdir().unwrap());
     for (store, is_in) in [(folder.path(), true), (&inside, true), (outside.path(), false)] {
         let store = Destination::open(&format!("file://{}", store.display()), &[]).unwrap();

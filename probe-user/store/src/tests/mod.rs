@@ -67,8 +67,8 @@ fn files(folder: &Path) -> Vec<String> {
 fn shipper(folder: &Path, destination: Destination) -> (Shipper<Vec<u8>>, watch::Sender<Phase>) {
     let (tell, phase) = watch::channel(Phase::Run);
     let spool = Spool { root: folder.to_owned(), host: None };
-    let (teller, failures) = (Teller(Vec::new()), HashMap::new());
-    (Shipper { spool, destination, teller, pauses: QUICK, phase, failures }, tell)
+    let (teller, failures, sent) = (Teller(Vec::new()), HashMap::new(), HashMap::new());
+    (Shipper { spool, destination, teller, pauses: QUICK, phase, failures, sent }, tell)
 }
 
 impl Shipper<Vec<u8>> {
