@@ -2,6 +2,7 @@
 
 use crate::{build, paths, progress};
 use anyhow::{Context, Result};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -58,6 +59,8 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     let new = tempfile::NamedTempFile::new_in(folder)?;
     std::fs::copy(from, new.path()).with_context(|| from.display().to_string())?;
+    // The daemon starts none that others can write.
+    std::fs::set_permissions(new.path(), std::fs::Permissions::from_mode(0o755))?;
     new.persist(to)?;
     Ok(())
 }

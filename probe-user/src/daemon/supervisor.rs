@@ -24,7 +24,7 @@ use crate::{
     target::process::facts,
     ui,
 };
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use ctrace_core::units::Pid;
 use std::{
     collections::{HashMap, HashSet},
@@ -89,13 +89,13 @@ pub(crate) fn run(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads the file, and makes sure that what it asks for is there.
+/// Reads the file. Without the program that sends tables, the daemon works all the same: they wait.
 fn load(path: &Path) -> anyhow::Result<Config> {
     let config = Config::load(path)?;
-    match fleet::refusal(&config.fleet) {
-        Some(refusal) => Err(anyhow!("{}: {refusal}", path.display())),
-        None => Ok(config),
+    if let Some(refusal) = fleet::refusal(&config.fleet) {
+        ui::say(&format!("{}: {refusal}; tables wait until it is there", path.display()));
     }
+    Ok(config)
 }
 
 /// A process, known by its start time, and its target. The target changes with the configuration,

@@ -2,6 +2,7 @@
 
 pub mod bpftrace;
 pub mod engines;
+mod installing;
 pub mod perf;
 pub mod python;
 pub mod s3;

@@ -2,6 +2,7 @@
 //! their ids, and does not check signatures.
 
 use super::has;
+use super::installing::{lock, succeeds};
 use crate::look::{files, wait_until};
 use crate::process::Running;
 use anyhow::{Context, Result, ensure};
@@ -9,7 +10,6 @@ use rustix::process::Signal;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 use std::time::Duration;
 
 /// The bucket that every server has.
@@ -21,23 +21,21 @@ const PACKAGE: &str = "s3rver@3.7.1";
 /// The end of the names of files that hold objects.
 const OBJECT: &str = "._S3rver_object";
 
-static INSTALLING: Mutex<()> = Mutex::new(());
-
 /// Finds or installs the server. `folder`: that of the build's temporary files.
 pub fn find(folder: &Path) -> Result<PathBuf, String> {
-    let _only = INSTALLING.lock().map_err(|error| error.to_string())?;
+    let _only = lock(folder)?;
     has("node").and_then(|()| has("npm"))?;
     let folder = folder.join("s3rver");
     let program = folder.join("node_modules/.bin/s3rver");
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
     let install = || {
         let mut npm = Command::new("npm");
-        npm.args(["install", "--no-audit", "--no-fund", "--prefix"]).arg(&folder).arg(PACKAGE);
-        npm.output().is_ok_and(|output| output.status.success())
+        npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"]);
+        succeeds(npm.arg(&folder).arg(PACKAGE))
     };
     match program.exists() || install() && program.exists() {
         true => Ok(program),
-        false => Err(format!("npm cannot install {PACKAGE}")),
+        false => Err(format!("npm cannot install {PACKAGE} in time")),
     }
 }
 

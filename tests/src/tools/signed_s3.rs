@@ -13,7 +13,7 @@ const SERVER: &str = include_str!("signed_s3.py");
 
 /// Finds or makes a Python that has the server.
 pub fn find(folder: &Path) -> Result<PathBuf, String> {
-    python::find(folder, &["moto[server,s3,iam]"], "moto.server, boto3")
+    python::find(folder, &["moto[server,s3,iam]==5.2.5"], "moto.server, boto3")
 }
 
 /// A server, which ends with it.

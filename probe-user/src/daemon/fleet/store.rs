@@ -74,16 +74,19 @@ impl Store<'_> {
     }
 
     /// Removes files of this machine that are too old or too many, and what a killed daemon left. Returns
-    /// the files that were to be sent to a store, and their rows.
-    pub(super) fn prune(&self, config: &config::Fleet, today: i64) -> io::Result<Unsent> {
-        let mut unsent = Unsent::default();
+    /// the removed files that were to be sent to a store, and their rows; and the first error.
+    pub(super) fn prune(&self, config: &config::Fleet, today: i64) -> (Unsent, Option<io::Error>) {
+        let (mut unsent, mut failed) = (Unsent::default(), None);
         let mut all = Vec::new();
         for table in Table::ALL {
             let host = self.root.join(table.name()).join(folder("host", self.host));
             for (day, folder) in folders(&host, "day") {
                 let Some(day) = day_named(&day) else { continue };
                 for (_, folder) in folders(&folder, "unit") {
-                    all.extend(stored(&folder, day)?);
+                    match stored(&folder, day) {
+                        Ok(files) => all.extend(files),
+                        Err(error) => failed = failed.or(Some(error)),
+                    }
                 }
             }
         }
@@ -92,13 +95,15 @@ impl Store<'_> {
         for file in all.into_iter().rev() {
             bytes = bytes.saturating_add(file.size);
             if today - file.day >= i64::from(config.keep_days) || bytes > config.keep_bytes {
-                if config.store.is_some()
-                    && let Some(rows) = rows(&file.place)
-                {
+                let rows = config.store.as_ref().and_then(|_| rows(&file.place));
+                if let Err(error) = file.place.remove() {
+                    failed = failed.or(Some(error));
+                    continue;
+                }
+                if let Some(rows) = rows {
                     unsent.files += 1;
                     unsent.rows += rows;
                 }
-                file.place.remove()?;
                 // Succeeds for an empty folder only.
                 let mut folder = file.place.path().parent();
                 for _ in ["unit", "day"] {
@@ -109,17 +114,24 @@ impl Store<'_> {
                 }
             }
         }
-        Ok(unsent)
+        (unsent, failed)
     }
 }
 
 /// Returns the rows of a file, or `None` if it is gone: it was sent meanwhile.
 fn rows(place: &Place) -> Option<u64> {
-    let mut file = place.open_to_read().ok()?;
-    let mut bytes = Vec::new();
-    let read = file.read_to_end(&mut bytes);
+    let opened = place.open_to_read();
+    if let Err(FileError::Io { error, .. }) = &opened
+        && error.kind() == io::ErrorKind::NotFound
+    {
+        return None;
+    }
+    let read = opened.ok().and_then(|mut file| {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok().map(|_| bytes)
+    });
     // Of a broken file nobody knows.
-    Some(read.ok().and_then(|_| Part::open(bytes).ok()).map_or(0, |part| part.rows()))
+    Some(read.and_then(|bytes| Part::open(bytes).ok()).map_or(0, |part| part.rows()))
 }
 
 /// Returns the folders of a key, with their values. Links are none.
@@ -239,11 +251,38 @@ mod tests {
         let unsent = |store_of_config: Option<&str>| {
             let store_of_config = store_of_config.map(str::to_owned);
             let config = config::Fleet { store: store_of_config, ..config(30, 1 << 20) };
-            store.prune(&config, TODAY).unwrap()
+            let (unsent, failed) = store.prune(&config, TODAY);
+            assert!(failed.is_none(), "{failed:?}");
+            unsent
         };
         assert_eq!(unsent(Some("s3://b")), Unsent { files: 2, rows: 3 });
         store.write(&place(TODAY - 40, "a"), 40, &written).unwrap();
         assert_eq!(unsent(None), Unsent::default());
+    }
+
+    /// Nobody can remove a file of a folder that is immutable. File systems in memory know no such.
+    #[test]
+    fn one_that_cannot_be_removed_keeps_no_other_from_it() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store { root: root.path(), host: "h/1" };
+        for (age, unit) in [(42, "a"), (41, "b"), (40, "c")] {
+            store.write(&place(TODAY - age, unit), age, b"broken").unwrap();
+        }
+        let day = format!("day={}", day_name(TODAY - 41));
+        let kept = root.path().join("functions/host=h%2F1").join(day).join("unit=b");
+        let change = |how: &str| {
+            let done = std::process::Command::new("chattr").arg(how).arg(&kept).output();
+            done.is_ok_and(|done| done.status.success())
+        };
+        if !change("+i") {
+            eprintln!("skipped: no folder can be made immutable here");
+            return;
+        }
+        let config = config::Fleet { store: Some("s3://b".to_owned()), ..config(30, 1 << 20) };
+        let (unsent, failed) = store.prune(&config, TODAY);
+        assert!(change("-i"));
+        assert_eq!((unsent, failed.is_some()), (Unsent { files: 2, rows: 0 }, true));
+        assert_eq!(files(root.path()).len(), 1);
     }
 
     #[test]
@@ -271,10 +310,10 @@ mod tests {
             let entries = fs::read_dir(folder(age, unit)).into_iter().flatten().flatten();
             entries.filter(|entry| entry.file_name().to_str().unwrap().starts_with(BEGIN)).count()
         };
-        store.prune(&config(30, 1 << 20), TODAY).unwrap();
+        assert!(store.prune(&config(30, 1 << 20), TODAY).1.is_none());
         assert_eq!([ours(40, "a"), ours(3, "a"), ours(1, "b"), ours(0, "a")], [0, 1, 1, 1]);
         assert!(!folder(40, "a").parent().unwrap().exists(), "the folder of the day is gone, too");
-        store.prune(&config(30, 250), TODAY).unwrap();
+        assert!(store.prune(&config(30, 250), TODAY).1.is_none());
         assert_eq!([ours(3, "a"), ours(1, "b"), ours(0, "a")], [0, 1, 1]);
         assert!(strangers.iter().all(|path| path.exists()) && !half.exists());
     }

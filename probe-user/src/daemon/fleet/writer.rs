@@ -189,18 +189,16 @@ impl Writer {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let today = day_of(i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
         let store = Store { root, host: &self.host };
-        match store.prune(&self.config, today) {
-            Ok(Unsent { files: 0, .. }) => {}
-            Ok(Unsent { files, rows }) => {
-                ui::say(&format!(
-                    "{rows} rows in {files} files of tables waited for the store beyond `keep_days` or \
-                     `keep_bytes`, and are lost"
-                ));
-                self.metrics.count_more(Own::FleetRowsLost, rows);
-            }
-            Err(error) => {
-                ui::say(&format!("cannot remove old tables in {}: {error}", root.display()));
-            }
+        let (Unsent { files, rows }, failed) = store.prune(&self.config, today);
+        if files > 0 {
+            ui::say(&format!(
+                "{rows} rows in {files} files of tables waited for the store beyond `keep_days` or \
+                 `keep_bytes`, and are lost"
+            ));
+            self.metrics.count_more(Own::FleetRowsLost, rows);
+        }
+        if let Some(error) = failed {
+            ui::say(&format!("cannot remove old tables in {}: {error}", root.display()));
         }
     }
 }

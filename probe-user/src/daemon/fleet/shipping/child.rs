@@ -1,7 +1,7 @@
 //! The process of `ctrace-store`: its rights, its environment, its end.
 
 use super::{Order, Wanted, lines};
-use crate::user::rights::keep_no_capabilities;
+use crate::{inherited::descriptors, user::rights::keep_no_capabilities};
 use std::{
     ffi::{OsStr, OsString},
     io::{self, BufReader},
@@ -10,7 +10,7 @@ use std::{
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::{
         Arc, Mutex, PoisonError,
-        mpsc::{Sender, sync_channel},
+        mpsc::{SyncSender, sync_channel},
     },
     thread,
 };
@@ -51,7 +51,7 @@ impl Running {
         program: &Path,
         wanted: &Wanted,
         number: u64,
-        orders: Sender<Order>,
+        orders: SyncSender<Order>,
     ) -> io::Result<Self> {
         let mut command = Command::new(program);
         command.arg("ship").arg(&wanted.folder).arg(&wanted.store);
@@ -98,11 +98,17 @@ fn lock(child: &Mutex<Child>) -> std::sync::MutexGuard<'_, Child> {
 
 fn start_without_rights(mut command: Command) -> io::Result<Child> {
     keep_no_capabilities()?;
+    // What the daemon itself was started with is not for the child.
+    descriptors::close_on_exec()?;
     command.spawn()
 }
 
 /// Passes on lines until the last one.
-fn pass_on(output: &mut impl io::BufRead, number: u64, orders: &Sender<Order>) -> io::Result<()> {
+fn pass_on(
+    output: &mut impl io::BufRead,
+    number: u64,
+    orders: &SyncSender<Order>,
+) -> io::Result<()> {
     while let Some(line) = lines::read(output)? {
         if orders.send(Order::Told(number, line)).is_err() {
             break;
@@ -137,7 +143,6 @@ fn environment(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::channel;
 
     /// Starts a script in the place of the program. Returns what it tells, and how it ends.
     fn told(script: &str) -> (Vec<lines::Line>, io::Result<ExitStatus>) {
@@ -151,7 +156,7 @@ mod tests {
             host: "h".to_owned(),
             store: "s3://bucket".to_owned(),
         };
-        let (orders, coming) = channel();
+        let (orders, coming) = sync_channel(super::super::MOST_ORDERS);
         let mut running = Running::start(&program, &wanted, 7, orders).unwrap();
         running.finish();
         let mut lines = Vec::new();

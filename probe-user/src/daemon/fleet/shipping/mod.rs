@@ -7,7 +7,9 @@
 
 mod child;
 mod lines;
+mod others;
 mod program;
+mod reasons;
 mod worker;
 
 use crate::daemon::{config, metrics::hub::MetricsHub};
@@ -18,7 +20,7 @@ use std::{
     process::ExitStatus,
     sync::{
         Mutex, PoisonError,
-        mpsc::{Sender, channel},
+        mpsc::{Sender, SyncSender, channel, sync_channel},
     },
 };
 
@@ -27,8 +29,11 @@ pub(in crate::daemon) use program::refusal;
 /// The key of a machine's folder.
 const HOST: &str = "host";
 
+/// Limit of orders and lines that wait for the thread. A child that tells more has to wait.
+const MOST_ORDERS: usize = 64;
+
 /// The way to the thread.
-pub(super) struct Shipping(Mutex<Sender<Order>>);
+pub(super) struct Shipping(Mutex<SyncSender<Order>>);
 
 /// A folder, and the store that its files go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +57,7 @@ enum Order {
 
 impl Shipping {
     pub(super) fn start(config: &config::Fleet, metrics: &MetricsHub) -> io::Result<Self> {
-        let (orders, coming) = channel();
+        let (orders, coming) = sync_channel(MOST_ORDERS);
         let mut worker = worker::Worker::new(metrics.clone(), orders.clone(), coming);
         std::thread::Builder::new().name("shipping".into()).spawn(move || worker.run())?;
         let shipping = Self(Mutex::new(orders));

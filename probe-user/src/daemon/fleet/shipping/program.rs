@@ -1,8 +1,10 @@
 //! Finds `ctrace-store`, and checks that nobody but root can have changed it.
 
-use crate::daemon::config;
+use crate::{daemon::config, files::is_from_us};
+use rustix::fs::lstat;
 use std::{
     fs::Metadata,
+    io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
@@ -20,10 +22,11 @@ pub(super) fn find() -> Result<PathBuf, String> {
     // After an upgrade the kernel adds a word to the name of the old file, and its folder is the same.
     let ours = std::env::current_exe().map_err(|error| format!("cannot find {NAME}: {error}"))?;
     let path = ours.with_file_name(NAME);
-    let facts = path.metadata().map_err(|error| {
+    let unusable = |error| {
         format!("`store` in [fleet] needs {}, which cannot be used: {error}", path.display())
-    })?;
-    match doubt(&facts, &path) {
+    };
+    let facts = path.symlink_metadata().map_err(unusable)?;
+    match doubt(&facts, &path).or(doubt_of_folders(&path).map_err(unusable)?) {
         Some(doubt) => Err(format!("{} is not started: {doubt}", path.display())),
         None => Ok(path),
     }
@@ -40,6 +43,19 @@ fn doubt(facts: &Metadata, path: &Path) -> Option<String> {
     }
     let can_be_written = facts.mode() & OTHERS_WRITE != 0;
     can_be_written.then(|| format!("others can write it: `chmod go-w {}`", path.display()))
+}
+
+/// Returns the folder in which others could put another entry in the place of the path's next one.
+fn doubt_of_folders(path: &Path) -> io::Result<Option<String>> {
+    let mut entry = lstat(path)?;
+    for path in path.ancestors().skip(1) {
+        let folder = lstat(path)?;
+        if !is_from_us(&folder, &entry) {
+            return Ok(Some(format!("others can change what is in {}", path.display())));
+        }
+        entry = folder;
+    }
+    Ok(None)
 }
 
 #[cfg(test)]
@@ -63,6 +79,15 @@ mod tests {
             std::os::unix::fs::chown(&path, Some(4_000), None).unwrap();
             let doubt = doubt(&path.metadata().unwrap(), &path).unwrap();
             assert_eq!(doubt, "it belongs to user 4000, not to root");
+            assert_eq!(doubt_of_folders(&path).unwrap(), None);
+            let inner = folder.path().join("a/b");
+            fs::create_dir_all(&inner).unwrap();
+            let group = fs::Permissions::from_mode(0o775);
+            fs::set_permissions(folder.path().join("a"), group).unwrap();
+            assert!(doubt_of_folders(&inner).unwrap().unwrap().ends_with("/a"));
+            let link = folder.path().join("link");
+            std::os::unix::fs::symlink("/bin/true", &link).unwrap();
+            assert_eq!(super::doubt(&link.symlink_metadata().unwrap(), &link).unwrap(), doubts[1]);
         }
         assert_eq!(doubts[1], "it is no program");
         assert!(doubt(&folder.path().metadata().unwrap(), folder.path()).is_some());

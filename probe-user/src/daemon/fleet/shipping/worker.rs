@@ -1,6 +1,6 @@
-//! The thread that keeps a child running, and tells its failures once.
+//! The thread that keeps a child running, and tells each of its failures once.
 
-use super::{Order, Wanted, child::Running, lines::Line, program};
+use super::{Order, Wanted, child::Running, lines::Line, others, program, reasons::Reasons};
 use crate::{
     daemon::metrics::{catalog::Own, hub::MetricsHub},
     ui,
@@ -10,7 +10,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
-        mpsc::{Receiver, RecvTimeoutError, Sender},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender},
     },
     time::{Duration, Instant},
 };
@@ -25,7 +25,7 @@ pub(super) struct Worker {
     metrics: MetricsHub,
     waiting: Arc<AtomicU64>,
     /// For children: their lines come among the orders.
-    orders: Sender<Order>,
+    orders: SyncSender<Order>,
     coming: Receiver<Order>,
     /// Orders that came while a child was ended.
     later: VecDeque<Order>,
@@ -38,12 +38,17 @@ pub(super) struct Worker {
     in_vain: u32,
     /// A failure was told, and not its end.
     is_failing: bool,
+    reasons: Reasons,
     /// A file was sent since the last failure.
     has_sent: bool,
 }
 
 impl Worker {
-    pub(super) fn new(metrics: MetricsHub, orders: Sender<Order>, coming: Receiver<Order>) -> Self {
+    pub(super) fn new(
+        metrics: MetricsHub,
+        orders: SyncSender<Order>,
+        coming: Receiver<Order>,
+    ) -> Self {
         Self {
             waiting: metrics.counter(Own::FleetFilesWaiting),
             metrics,
@@ -56,6 +61,7 @@ impl Worker {
             start_at: Instant::now(),
             in_vain: 0,
             is_failing: false,
+            reasons: Reasons::default(),
             has_sent: false,
         }
     }
@@ -70,6 +76,7 @@ impl Worker {
                     (self.start_at, self.in_vain) = (Instant::now(), 0);
                     self.is_failing = false;
                     self.waiting.store(0, Ordering::Relaxed);
+                    self.tell_of_others();
                 }
                 Some(Order::Finish(_done)) => return self.end(),
                 Some(order) => self.take(order),
@@ -136,12 +143,27 @@ impl Worker {
         self.metrics.count_own(Own::FleetUploadFailures);
         self.has_sent = false;
         let Some(Wanted { folder, store, .. }) = &self.wanted else { return };
-        if !std::mem::replace(&mut self.is_failing, true) {
+        let is_first = !std::mem::replace(&mut self.is_failing, true);
+        if self.reasons.is_to_tell(why, is_first, Instant::now()) {
             ui::say(&format!(
                 "cannot send tables to {store}: {why}; they wait in {} and are tried again",
                 folder.display()
             ));
         }
+    }
+
+    fn tell_of_others(&self) {
+        let Some(wanted) = &self.wanted else { return };
+        let others = others::find(wanted);
+        let Some(first) = others.first() else { return };
+        let more = match others.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        ui::say(&format!(
+            "{}: files of the host {first}{more} wait there; only those of this one are sent",
+            wanted.folder.display()
+        ));
     }
 
     fn start(&mut self) {
