@@ -15,7 +15,8 @@ same name below URL. The file is removed once the object is there.
                 abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX, or file:///FOLDER
 
 Options:
-  --once        Send what is there, and end: with 0 if all is sent, 1 if some files wait
+  --once        Send what is there, and end: with 0 if all is sent, 1 if some files wait. Each is
+                tried once, unless the store cannot be reached or refuses the credentials
   --host NAME   Send the files of this machine only; as its folder has it after `host=`
   --until-eof   End when standard input ends, after what is there then
   --help        Print this
