@@ -16,26 +16,25 @@ const WHOLE: &str = "functions/host=h/day=2026-11-30/unit=u/part-1-0a.parquet";
 fn a_folder_moves_to_a_store_of_files() {
     let (folder, all) =
         folder(&[("2026-11-29", 0), ("2026-11-30", 70_000), ("2026-11-30", 17 << 20)]);
-    let store = tempfile::tempdir().unwrap();
-    let url = format!("file://{}", store.path().display());
+    let disk = tempfile::tempdir().unwrap();
+    let store = disk.path().join("store");
+    fs::create_dir(&store).unwrap();
+    let url = format!("file://{}", store.display());
     let (mut shipper, _phase) = shipper(folder.path(), Destination::open(&url, &[]).unwrap());
     assert_eq!(block_on(shipper.once()), Ended::AllSent);
-    assert_eq!(files(store.path()), all.keys().cloned().collect::<Vec<_>>());
-    assert!(
-        all.iter().all(|(path, content)| fs::read(store.path().join(path)).unwrap() == *content)
-    );
+    assert_eq!(files(&store), all.keys().cloned().collect::<Vec<_>>());
+    assert!(all.iter().all(|(path, content)| fs::read(store.join(path)).unwrap() == *content));
     assert!(files(folder.path()).is_empty());
     // A store that is gone is not made anew: it may be a disk that is not mounted.
     put(folder.path(), WHOLE, b"x");
-    fs::remove_dir_all(store.path()).unwrap();
+    fs::rename(&store, disk.path().join("unmounted")).unwrap();
     assert_eq!(block_on(shipper.once()), Ended::SomeWait);
     assert!(shipper.told().contains("failed there is no folder /"), "{}", shipper.told());
-    assert!(files(folder.path()) == [WHOLE] && !store.path().exists());
-    fs::create_dir(store.path().with_extension("other")).unwrap();
-    fs::rename(store.path().with_extension("other"), store.path()).unwrap();
+    assert!(files(folder.path()) == [WHOLE] && !store.exists());
+    fs::create_dir(&store).unwrap();
     assert_eq!(block_on(shipper.once()), Ended::SomeWait);
     assert!(shipper.told().contains("is another folder than at the start"), "{}", shipper.told());
-    assert!(files(folder.path()) == [WHOLE] && files(store.path()).is_empty());
+    assert!(files(folder.path()) == [WHOLE] && files(&store).is_empty());
     let (inside, outside) = (folder.path().join("functions"), tempfile::tempdir().unwrap());
     for (store, is_in) in [(folder.path(), true), (&inside, true), (outside.path(), false)] {
         let store = Destination::open(&format!("file://{}", store.display()), &[]).unwrap();
@@ -78,6 +77,33 @@ fn only_whole_files_of_our_own_are_sent() {
     assert!(spool.file(&found[0]).unwrap().is_none());
     let nowhere = Spool { root: root.join("nowhere"), host: None };
     assert_eq!(nowhere.look().unwrap(), []);
+}
+
+/// Nobody can remove a file from a folder that is immutable, not even root.
+#[test]
+fn a_file_that_could_not_be_removed_is_not_sent() {
+    let (folder, all) = folder(&[("2026-11-29", 1), ("2026-11-30", 1)]);
+    let kept = folder.path().join("functions/host=h%2F1/day=2026-11-29/unit=u.service");
+    let change = |how: &str| {
+        let done = std::process::Command::new("chattr").arg(how).arg(&kept).output();
+        done.is_ok_and(|done| done.status.success())
+    };
+    if !change("+i") {
+        eprintln!("skipped: no folder can be made immutable here");
+        return;
+    }
+    let store = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", store.path().display());
+    let (mut shipper, _phase) = shipper(folder.path(), Destination::open(&url, &[]).unwrap());
+    let ended = block_on(shipper.once());
+    assert!(change("-i"));
+    assert_eq!(ended, Ended::SomeWait);
+    assert!(shipper.told().contains("failed a file stays"), "{}", shipper.told());
+    let paths: Vec<_> = all.into_keys().collect();
+    assert_eq!(
+        (files(folder.path()), files(store.path())),
+        (vec![paths[0].clone()], vec![paths[1].clone()])
+    );
 }
 
 #[test]
