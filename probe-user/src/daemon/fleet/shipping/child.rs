@@ -184,6 +184,19 @@ mod tests {
     }
 
     #[test]
+    fn files_that_the_daemon_was_started_with_are_not_the_childs() {
+        use rustix::fs::{Mode, OFlags, open};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("inherited");
+        // As by a shell: it stays open in the next program.
+        let kept = open(&path, OFlags::CREATE | OFlags::RDWR, Mode::RUSR).unwrap();
+        let (lines, _) = told("cat >/dev/null\necho failed $(ls -l /proc/$$/fd)\n");
+        let [lines::Line::Failed(files)] = &lines[..] else { panic!("{lines:?}") };
+        assert!(files.contains("pipe:") && !files.contains("inherited"), "{files}");
+        drop(kept);
+    }
+
+    #[test]
     fn a_child_that_speaks_otherwise_is_ended() {
         let (lines, ended) = told("echo waiting 1 1; echo what is this; exec sleep 1000\n");
         assert_eq!(lines, [lines::Line::Waiting(1)]);
