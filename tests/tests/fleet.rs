@@ -2,13 +2,12 @@
 
 use ctrace_tests::daemon::{Daemon, calls, folder, reports};
 use ctrace_tests::env::{Env, Link};
-use ctrace_tests::look::wait_until;
+use ctrace_tests::look::{files, wait_until};
 use ctrace_tests::process::{Finished, run};
 use ctrace_tests::targets::program;
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -24,16 +23,6 @@ fn json(env: &Env, arguments: &[&str]) -> Value {
     let finished = fleet(env, arguments);
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
     serde_json::from_str(&finished.stdout).expect("JSON")
-}
-
-/// Returns all files below a folder.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let inside = entries.flat_map(|entry| match entry.path() {
-        path if path.is_dir() => files(&path),
-        path => vec![path],
-    });
-    inside.collect()
 }
 
 /// Whatever a daemon reports is in its tables, over two runs of it and under two names.

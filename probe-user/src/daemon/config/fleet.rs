@@ -1,13 +1,21 @@
 //! `[fleet]`: the folder of tables that the sums of all targets go to.
 
-use super::keys::{Key, at_least_one};
+use super::{
+    keys::{Key, at_least_one},
+    store,
+};
 use crate::values;
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Fleet {
     /// `None` switches it off.
     pub folder: Option<PathBuf>,
+    /// The address of an object store, to which the files of the folder move.
+    pub store: Option<String>,
     /// This machine's name in the tables; empty: its own.
     pub host: String,
     /// The age at which a file is closed.
@@ -16,13 +24,28 @@ pub(crate) struct Fleet {
     pub keep_bytes: u64,
 }
 
+impl Fleet {
+    /// Checks combinations of keys that are valid one by one.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let Some(store) = &self.store else { return Ok(()) };
+        let Some(folder) = &self.folder else {
+            return Err("`store` needs `folder`, in which tables wait".to_owned());
+        };
+        let within = store.strip_prefix("file://").map(Path::new);
+        match within.is_some_and(|store| store.starts_with(folder)) {
+            true => Err("`store` is in `folder`, from which its files come".to_owned()),
+            false => Ok(()),
+        }
+    }
+}
+
 /// The longest name that a host may have in DNS.
 const LONGEST_HOST: usize = 253;
 /// A file holds a day at most: the day is in its path.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(86_400);
 
 /// The keys; `docs/fleet/README.md` explains them.
-pub(crate) const FLEET: [Key<Fleet>; 5] = [
+pub(crate) const FLEET: [Key<Fleet>; 6] = [
     Key::new(
         "folder",
         r#""off""#,
@@ -35,6 +58,14 @@ pub(crate) const FLEET: [Key<Fleet>; 5] = [
             })
             .map(|folder| c.folder = folder)
         },
+    ),
+    Key::new(
+        "store",
+        r#""off""#,
+        Some(r#""s3://bucket/prefix""#),
+        "Move the files from the folder to this object store (s3, gs, az, abfss), or to a mounted one (file), or off. \
+         The environment has its credentials.",
+        |c, v| v.unless_off(store::store).map(|store| c.store = store),
     ),
     Key::new(
         "host",

@@ -1,6 +1,10 @@
 //! The thread that closes files when they are large or old, and tries again what could not be written.
 
-use super::{Job, buffer::Buffers, store::Store};
+use super::{
+    Job,
+    buffer::Buffers,
+    store::{Store, Unsent},
+};
 use crate::{
     daemon::{
         config,
@@ -185,14 +189,22 @@ impl Writer {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let today = day_of(i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
         let store = Store { root, host: &self.host };
-        if let Err(error) = store.prune(&self.config, today) {
+        let (Unsent { files, rows }, failed) = store.prune(&self.config, today);
+        if files > 0 {
+            ui::say(&format!(
+                "{rows} rows in {files} files of tables waited for the store beyond `keep_days` or \
+                 `keep_bytes`, and are lost"
+            ));
+            self.metrics.count_more(Own::FleetRowsLost, rows);
+        }
+        if let Some(error) = failed {
             ui::say(&format!("cannot remove old tables in {}: {error}", root.display()));
         }
     }
 }
 
 /// Returns the name of this machine.
-fn host(config: &config::Fleet) -> String {
+pub(super) fn host(config: &config::Fleet) -> String {
     match config.host.is_empty() {
         true => rustix::system::uname().nodename().to_string_lossy().into_owned(),
         false => config.host.clone(),
