@@ -22,7 +22,7 @@ use aya_ebpf::{
     programs::{ProbeContext, RetProbeContext},
 };
 use core::ffi::c_void;
-use ctrace_common::{Cookie, Kind, RESTORE_ENDING};
+use ctrace_common::{Cookie, Kind, NO_VALUE, RESTORE_ENDING};
 
 /// Tells the kernel to skip the return probe of this call.
 const SKIP_RETURN: u32 = 1;
@@ -52,10 +52,17 @@ fn is_spared(function: u32) -> bool {
     word >> (function % 64) & 1 != 0
 }
 
-/// Handles both ends of a call. `VALUES`: with its arguments and its result. `CONDITION`: if its
-/// arguments meet one.
+/// The values that are read of a call.
+type Values = u8;
+const NONE: Values = 0;
+/// Its arguments and its result, which are delivered.
+const DELIVERED: Values = 1;
+/// An argument, by which calls are counted apart.
+const COUNTED: Values = 2;
+
+/// Handles both ends of a call. `CONDITION`: if its arguments meet one.
 #[inline(always)]
-fn both<const VALUES: bool, const CONDITION: bool>(ctx: *mut c_void) -> u32 {
+fn both<const VALUES: Values, const CONDITION: bool>(ctx: *mut c_void) -> u32 {
     let ctx = ProbeContext::new(ctx);
     let Some(task) = traced_task() else { return SKIP_RETURN };
     let registers = Registers::of(&ctx);
@@ -76,38 +83,50 @@ fn both<const VALUES: bool, const CONDITION: bool>(ctx: *mut c_void) -> u32 {
     0
 }
 
+/// Returns true if calls are counted, and make no events.
+#[inline(always)]
+fn counts<const VALUES: Values>() -> bool {
+    VALUES == COUNTED || VALUES == NONE && settings::AGGREGATES.load() != 0
+}
+
 /// Returns false if the call is left out, and so is its end.
 #[inline(always)]
-fn enter<const VALUES: bool>(task: Task, cookie: Cookie, registers: &Registers<'_>) -> bool {
-    if !VALUES && settings::AGGREGATES.load() != 0 {
-        aggregate::enter(Caller::thread(task), cookie.probe(), registers.sp());
-        return true;
+fn enter<const VALUES: Values>(task: Task, cookie: Cookie, registers: &Registers<'_>) -> bool {
+    if counts::<VALUES>() {
+        // See `main.rs`.
+        let value = #[inline(always)]
+        || match VALUES {
+            COUNTED => aggregate::values::number(cookie, registers),
+            _ => NO_VALUE,
+        };
+        return aggregate::enter(Caller::thread(task), cookie.probe(), value, registers.sp());
     }
+    let delivers = VALUES == DELIVERED;
     if thrift::is_thrifty() {
-        match thrift::enter(task, cookie.probe(), registers.sp(), VALUES) {
+        match thrift::enter(task, cookie.probe(), registers.sp(), delivers) {
             Entry::Deliver => {}
             Entry::Hold => return true,
             Entry::LeaveOut => return false,
         }
     }
     let time = event(task, Kind::Enter as u8, registers.sp(), cookie.probe(), None);
-    if VALUES && let Some(ts_ns) = time {
+    if delivers && let Some(ts_ns) = time {
         payload::deliver::<{ payload::ALL_TEXTS }>(task, ts_ns, cookie, registers);
     }
     true
 }
 
 #[inline(always)]
-fn leave<const VALUES: bool>(task: Task, ts_ns: u64, cookie: Cookie, registers: &Registers<'_>) {
+fn leave<const VALUES: Values>(task: Task, ts_ns: u64, cookie: Cookie, registers: &Registers<'_>) {
     let sp = registers.entry_sp_at_return();
-    if !VALUES && settings::AGGREGATES.load() != 0 {
+    if counts::<VALUES>() {
         return aggregate::leave(Caller::thread(task), cookie.probe(), Kind::Return, sp, ts_ns);
     }
     if thrift::is_thrifty() && !thrift::leave(task.tid, cookie.probe(), sp, ts_ns, false) {
         return;
     }
     let time = event(task, Kind::Return as u8, sp, cookie.probe(), Some(ts_ns));
-    if VALUES && time.is_some() {
+    if VALUES == DELIVERED && time.is_some() {
         let element = cookie.index() as u32 + 1;
         payload::deliver_result(element, task, ts_ns, cookie.probe(), registers);
     }
@@ -118,7 +137,7 @@ fn leave<const VALUES: bool>(task: Task, ts_ns: u64, cookie: Cookie, registers: 
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "uprobe")]
 pub extern "C" fn session(ctx: *mut c_void) -> u32 {
-    both::<false, false>(ctx)
+    both::<NONE, false>(ctx)
 }
 
 /// Handles functions with values, in a separate program so that other calls cost nothing more. The
@@ -127,33 +146,46 @@ pub extern "C" fn session(ctx: *mut c_void) -> u32 {
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "uprobe")]
 pub extern "C" fn session_with_values(ctx: *mut c_void) -> u32 {
-    both::<true, false>(ctx)
+    both::<DELIVERED, false>(ctx)
 }
 
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "uprobe")]
 pub extern "C" fn session_with_condition(ctx: *mut c_void) -> u32 {
-    both::<true, true>(ctx)
+    both::<DELIVERED, true>(ctx)
+}
+
+/// Counts calls of a function apart by a value.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "uprobe")]
+pub extern "C" fn session_by_value(ctx: *mut c_void) -> u32 {
+    both::<COUNTED, false>(ctx)
 }
 
 #[uprobe]
 pub fn entry(ctx: ProbeContext) -> u32 {
-    entered::<false, false>(&ctx)
+    entered::<NONE, false>(&ctx)
 }
 
 #[uprobe]
 pub fn entry_with_values(ctx: ProbeContext) -> u32 {
-    entered::<true, false>(&ctx)
+    entered::<DELIVERED, false>(&ctx)
 }
 
 #[uprobe]
 pub fn entry_with_condition(ctx: ProbeContext) -> u32 {
-    entered::<true, true>(&ctx)
+    entered::<DELIVERED, true>(&ctx)
+}
+
+#[uprobe]
+pub fn entry_by_value(ctx: ProbeContext) -> u32 {
+    entered::<COUNTED, false>(&ctx)
 }
 
 #[inline(always)]
-fn entered<const VALUES: bool, const CONDITION: bool>(ctx: &ProbeContext) -> u32 {
+fn entered<const VALUES: Values, const CONDITION: bool>(ctx: &ProbeContext) -> u32 {
     if let Some(task) = traced_task() {
         let (cookie, registers) = (cookie(ctx), Registers::of(ctx));
         if !CONDITION || condition::is_met(task, cookie, &registers) {
@@ -165,16 +197,16 @@ fn entered<const VALUES: bool, const CONDITION: bool>(ctx: &ProbeContext) -> u32
 
 #[uretprobe]
 pub fn ret(ctx: RetProbeContext) -> u32 {
-    returned::<false>(&ctx)
+    returned::<NONE>(&ctx)
 }
 
 #[uretprobe]
 pub fn ret_with_values(ctx: RetProbeContext) -> u32 {
-    returned::<true>(&ctx)
+    returned::<DELIVERED>(&ctx)
 }
 
 #[inline(always)]
-fn returned<const VALUES: bool>(ctx: &RetProbeContext) -> u32 {
+fn returned<const VALUES: Values>(ctx: &RetProbeContext) -> u32 {
     let ts_ns = now();
     let ctx = ProbeContext::new(ctx.as_ptr());
     if let Some(task) = traced_task() {

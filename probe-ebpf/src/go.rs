@@ -12,7 +12,7 @@ use crate::{
 };
 use aya_ebpf::{helpers::generated::bpf_probe_read_user, macros::uprobe, programs::ProbeContext};
 use core::{ffi::c_void, mem::MaybeUninit};
-use ctrace_common::{Cookie, GoidPlace, Goroutine, Kind};
+use ctrace_common::{Cookie, GoidPlace, Goroutine, Kind, NO_VALUE};
 
 /// The words of a descriptor that are read, with the id. Every version has more. They are read at once: a read
 /// costs much, however long it is.
@@ -52,7 +52,9 @@ pub fn go_entry(ctx: ProbeContext) -> u32 {
         let cookie = cookie(&ctx);
         let who = goroutine(task, cookie, &Registers::of(&ctx));
         if settings::AGGREGATES.load() != 0 {
-            aggregate::enter(Caller::in_go(who), cookie.probe(), who.sp);
+            let value = #[inline(always)]
+            || NO_VALUE;
+            aggregate::enter(Caller::in_go(who), cookie.probe(), value, who.sp);
         } else {
             event_of(who, Kind::Enter as u8, cookie.probe(), None);
         }

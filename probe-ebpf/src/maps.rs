@@ -7,9 +7,9 @@ use aya_ebpf::{
     macros::btf_map,
 };
 use ctrace_common::{
-    Admission, BufferKey, Condition, CountedFunction, Counting, JumpTarget, KeptCalls,
-    LOSS_COUNTERS, LeftOutCalls, OpenCalls, Page, PathCounts, RESTORE_COUNTERS, RESTORE_WORDS,
-    RestoreRequest, ThreadBuffer, UNCOUNTED, ValueSources,
+    Admission, BufferKey, Condition, CountedFunction, CountedValue, Counting, JumpTarget,
+    KeptCalls, LOSS_COUNTERS, LeftOutCalls, OpenCalls, Page, PathCounts, RESTORE_COUNTERS,
+    RESTORE_WORDS, RestoreRequest, ThreadBuffer, UNCOUNTED, ValueSources,
 };
 
 /// The rings, one per CPU, see `ctrace_common::Page` and its neighbours. User space sizes the map.
@@ -117,7 +117,7 @@ pub static COUNTING: Array<Counting, 1, { BPF_F_MMAPABLE as usize }> = Array::ne
 #[btf_map]
 pub static PATH_COUNTS: Array<PathCounts, 1, { BPF_F_MMAPABLE as usize }> = Array::new();
 
-/// Caller's path and function → path.
+/// The value of the call, caller's path and function → path, see `ctrace_common::VALUE_SHIFT`.
 #[btf_map]
 pub static PATHS: HashMap<u64, u32, 1> = HashMap::new();
 
@@ -127,6 +127,17 @@ pub static PATH_KEYS: Array<u64, 1, { BPF_F_MMAPABLE as usize }> = Array::new();
 
 /// The number of paths, with the one that has no calls.
 pub static PATHS_USED: Counter = Counter::new();
+
+/// Value → its number, of those by which calls are counted apart. User space sizes it, like the next one.
+#[btf_map]
+pub static VALUE_NUMBERS: HashMap<CountedValue, u32, 1> = HashMap::new();
+
+/// Number of a value → the value.
+#[btf_map]
+pub static COUNTED_VALUES: Array<CountedValue, 1, { BPF_F_MMAPABLE as usize }> = Array::new();
+
+/// The number of values that have numbers.
+pub static VALUES_USED: Counter = Counter::new();
 
 /// Thread id → its open calls.
 #[btf_map]

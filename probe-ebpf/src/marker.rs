@@ -106,17 +106,21 @@ pub fn deliver_rest(task: Task) {
     if settings::MARKS.load() == 0 {
         return;
     }
-    repeat(BUFFERS_PER_THREAD, |number| {
-        let Some(own) = BUFFERS.get_ptr(key(task.tid, number)) else { return false };
-        // SAFETY: the entry is this thread's alone.
-        let ThreadBuffer { address, tid } = unsafe { *own };
-        let is_own = read::<u32>(address, offset_of!(BufferHeader, tid))
-            .is_some_and(|now| now as u64 == tid);
-        if is_own && taken(address) != 0 {
-            deliver(task, address, Site { ip: 0, runtime: 0 });
-        }
-        true
-    });
+    repeat(
+        BUFFERS_PER_THREAD,
+        #[inline(always)]
+        |number| {
+            let Some(own) = BUFFERS.get_ptr(key(task.tid, number)) else { return false };
+            // SAFETY: the entry is this thread's alone.
+            let ThreadBuffer { address, tid } = unsafe { *own };
+            let is_own = read::<u32>(address, offset_of!(BufferHeader, tid))
+                .is_some_and(|now| now as u64 == tid);
+            if is_own && taken(address) != 0 {
+                deliver(task, address, Site { ip: 0, runtime: 0 });
+            }
+            true
+        },
+    );
 }
 
 /// Forgets the buffers of a thread.

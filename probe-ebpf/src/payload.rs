@@ -39,15 +39,18 @@ pub fn deliver<const TEXTS: Texts>(
     // Before the first call, else each register would be on the stack twice, and older kernels have
     // 512 bytes for all functions together.
     let operands = Operands::of(registers);
-    let element = cookie.index() as u32;
-    deliver_from::<MAX_VALUES, MAX_VALUES, TEXTS>(element, task, ts_ns, cookie.probe(), |source| {
+    let (element, probe) = (cookie.index() as u32, cookie.probe());
+    // See `main.rs`.
+    let value_of = #[inline(always)]
+    |source: &Operand| {
         // Older kernels would take long to follow more ways.
         if TEXTS == ALL_TEXTS {
             operands.value::<true>(source)
         } else {
             operands.value::<false>(source)
         }
-    });
+    };
+    deliver_from::<MAX_VALUES, MAX_VALUES, TEXTS>(element, task, ts_ns, probe, value_of);
 }
 
 /// Delivers the result of a function, for the event of its exit. `element` of `VALUES` says what it
@@ -55,9 +58,9 @@ pub fn deliver<const TEXTS: Texts>(
 #[inline(always)]
 pub fn deliver_result(element: u32, task: Task, ts_ns: u64, probe: u32, registers: &Registers<'_>) {
     let results = registers.results();
-    deliver_from::<1, SLOT_VALUES, ALL_TEXTS>(element, task, ts_ns, probe, |source| {
-        of_result(source, results)
-    });
+    let value_of = #[inline(always)]
+    |source: &Operand| of_result(source, results);
+    deliver_from::<1, SLOT_VALUES, ALL_TEXTS>(element, task, ts_ns, probe, value_of);
 }
 
 /// Delivers at most `MOST` values, for which there are `WORDS` words: the verifier follows a loop as

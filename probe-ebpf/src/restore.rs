@@ -290,24 +290,28 @@ fn request(kernel: Kernel, task: Task, reason: RestoreReason) -> Option<(u32, u6
     let is_listed = matches!(reason, RestoreReason::Listed) as u64;
     // The verifier follows each branch of a turn. So there is only one, and an unreadable word is 0.
     let mut count = unknown_zero();
-    repeat(MOST_HIJACKED as u32, |_| {
-        if instance.0 == 0 {
-            return false;
-        }
-        let frame = Hijacked {
-            slot: instance.word(&settings::INSTANCE_STACK),
-            address: instance.word(&settings::INSTANCE_ORIG_RET_VADDR),
-            probe: instance.word(&settings::INSTANCE_FUNC),
-        };
-        // SAFETY: within the array.
-        unsafe { frames.add((count & (MOST_HIJACKED as u64 - 1)) as usize).write(frame) };
-        // Another thread's memory cannot be read from here: user space looks.
-        let (word, is_missing) = user_word(frame.slot);
-        // A page that is not in memory can be read by user space only.
-        count += is_listed | is_equal(word, trampoline) | is_missing;
-        instance = Kernel(instance.word(&settings::INSTANCE_NEXT));
-        true
-    });
+    repeat(
+        MOST_HIJACKED as u32,
+        #[inline(always)]
+        |_| {
+            if instance.0 == 0 {
+                return false;
+            }
+            let frame = Hijacked {
+                slot: instance.word(&settings::INSTANCE_STACK),
+                address: instance.word(&settings::INSTANCE_ORIG_RET_VADDR),
+                probe: instance.word(&settings::INSTANCE_FUNC),
+            };
+            // SAFETY: within the array.
+            unsafe { frames.add((count & (MOST_HIJACKED as u64 - 1)) as usize).write(frame) };
+            // Another thread's memory cannot be read from here: user space looks.
+            let (word, is_missing) = user_word(frame.slot);
+            // A page that is not in memory can be read by user space only.
+            count += is_listed | is_equal(word, trampoline) | is_missing;
+            instance = Kernel(instance.word(&settings::INSTANCE_NEXT));
+            true
+        },
+    );
     if count == 0 {
         room.discard(0);
         return None;

@@ -41,9 +41,25 @@ impl Daemon {
         Daemon::start_again(env, dir)
     }
 
+    /// Like [`Self::start`], with more variables in its environment.
+    pub fn start_with(
+        env: &Env,
+        dir: TempDir,
+        targets: &str,
+        variables: &[(String, String)],
+    ) -> Result<Daemon> {
+        configure(dir.path(), targets)?;
+        Daemon::begin(env, dir, variables)
+    }
+
     /// Starts one in the folder of a killed one.
     pub fn start_again(env: &Env, dir: TempDir) -> Result<Daemon> {
+        Daemon::begin(env, dir, &[])
+    }
+
+    fn begin(env: &Env, dir: TempDir, variables: &[(String, String)]) -> Result<Daemon> {
         let mut command = Command::new(&env.ctrace);
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
         command.arg("daemon").arg("--config").arg(dir.path().join("ctrace.toml"));
         let running = Running::start(&mut command)?;
         let mut daemon = Daemon { running, ctrace: env.ctrace.clone(), dir };
@@ -66,6 +82,11 @@ impl Daemon {
 
     pub fn pid(&self) -> i32 {
         self.running.pid()
+    }
+
+    /// Returns what it has written to stderr so far.
+    pub fn said(&self) -> String {
+        self.running.said()
     }
 
     pub fn configure(&self, targets: &str) -> Result<()> {

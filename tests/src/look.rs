@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use rustix::process::Signal;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Waits up to two minutes: the kernel itself takes ten seconds and more to remove probes at times.
@@ -16,6 +16,16 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
         std::thread::sleep(Duration::from_millis(20));
     }
     bail!("it never came that {what}")
+}
+
+/// Returns all files below a folder.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let inside = entries.flat_map(|entry| match entry.path() {
+        path if path.is_dir() => files(&path),
+        path => vec![path],
+    });
+    inside.collect()
 }
 
 /// Waits for the child of a process that runs this file.

@@ -230,10 +230,69 @@ fn calls_that_are_open_at_the_end_are_told() {
     assert!(calls < *made, "{calls} of {made}");
 }
 
+/// Half of the least room for paths has those of 16 values. The others share theirs.
+#[test]
+fn values_without_room_are_counted_with_others() {
+    let env = or_skip!(gate::live(Link::Session));
+    let path = env.targets.get(&program("requests.c")).expect("builds");
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let mut command = Command::new(&env.ctrace);
+    command.args(["run", "--aggregate", "-f", "step", "--spool", "1KiB", "--format", "json"]);
+    command.args(["--arg", "serve: key=0:str", "--by", "serve: key", "-o"]).arg(file.path());
+    let finished = process::run(command.arg("--").arg(&path).arg("500"), Duration::from_secs(60));
+    let finished = finished.expect("runs");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    let text = std::fs::read_to_string(file.path()).expect("there");
+    let reports: Vec<_> = text.lines().map(|line| Report::parse(line).expect("a report")).collect();
+    // The whole, 16 values and the others.
+    assert_eq!(reports.len(), 18);
+    let calls = |report: &Report| {
+        ["serve", "step"].map(|name| report.expect(name).map_or(0, |row| row.calls()))
+    };
+    assert_eq!(calls(&reports[0]), [565, 1_540]);
+    assert_eq!(reports[0].loss("calls_untimed"), 0, "{}", reports[0].losses());
+    let of = |value: &str| {
+        let is_it = |report: &&Report| report.0["part"]["calls"]["value"] == value;
+        reports.iter().find(is_it).map(calls).expect("a part")
+    };
+    assert_eq!((of("cheap"), of("dear")), ([40, 40], [25, 500]));
+    let sums = reports[1..]
+        .iter()
+        .map(calls)
+        .fold([0, 0], |sum, calls| [sum[0] + calls[0], sum[1] + calls[1]]);
+    assert_eq!(sums, [565, 1_540]);
+    let told = "the kernel had no room for more values of `key`";
+    reports[17].expect_note(&[" calls are among the others", told]).expect("told");
+}
+
+/// Nothing counts calls without a path in a part, and reports on parts say so.
+#[test]
+fn parts_say_that_they_lack_calls_without_a_path() {
+    let env = or_skip!(gate::live(Link::Session));
+    let globs = ["left", "right"];
+    let by = ["--spool", "1KiB", "--arg", "left: depth=0:u32", "--by", "left: depth"];
+    let path = env.targets.get(&program("counted.c")).expect("builds");
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let mut command = Command::new(&env.ctrace);
+    command.args(["run", "--aggregate"]).args(globs.iter().flat_map(|glob| ["-f", glob]));
+    command.args(by).args(["--format", "json", "-o"]).arg(file.path());
+    let finished = process::run(command.arg("--").arg(&path).arg("paths"), Duration::from_secs(60));
+    let finished = finished.expect("runs");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    let text = std::fs::read_to_string(file.path()).expect("there");
+    let reports: Vec<_> = text.lines().map(|line| Report::parse(line).expect("a report")).collect();
+    assert_eq!(reports[0].loss("calls_untimed"), 2_046 - 63);
+    assert!(reports.len() > 1, "there are parts");
+    for part in &reports[1..] {
+        part.expect_note(&["no part has ", " calls of left: they have no path"]).expect("told");
+        part.expect_note(&["the rows of parts lack ", " calls of other functions"]).expect("told");
+    }
+}
+
 #[test]
 fn what_needs_single_calls_is_refused_in_one_line() {
     let ctrace = or_skip!(gate::binary());
-    let refused: [(&[&str], &str); 14] = [
+    let refused: [(&[&str], &str); 18] = [
         (&["-f", "f", "--view", "calls"], "'calls'"),
         (&["-f", "f", "--view", "timeline"], "'timeline'"),
         (&["-f", "f", "--view", "ctrack"], "'ctrack'"),
@@ -243,7 +302,11 @@ fn what_needs_single_calls_is_refused_in_one_line() {
         (&["-f", "f", "--cpu"], "--cpu"),
         (&["-f", "f", "--budget", "5"], "--budget"),
         (&["-f", "f", "--thread", "a"], "--thread"),
-        (&["-f", "f", "--arg", "f: 0:u64"], "--arg"),
+        (&["-f", "f", "--depth", "128"], "127 at most"),
+        (&["-f", "f", "--arg", "f: 0:u64"], "--by 'FUNCTION: ARG'"),
+        (&["-f", "f", "--ret", "f: u64", "--by", "f: retval"], "--ret"),
+        (&["-f", "f", "--where", "f: 0:u64 > 1"], "--where"),
+        (&["-f", "f", "--arg", "f: 0:u64", "--by", "thread"], "--arg"),
         (&["--locks"], "--locks needs every call"),
         (&["-f", "f", "-u", "a:b"], "-u"),
         (&["-f", "f", "-m", "*"], "-m"),

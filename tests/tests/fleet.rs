@@ -2,7 +2,7 @@
 
 use ctrace_tests::daemon::{Daemon, calls, folder, reports};
 use ctrace_tests::env::{Env, Link};
-use ctrace_tests::look::wait_until;
+use ctrace_tests::look::{files, wait_until};
 use ctrace_tests::process::{Finished, run};
 use ctrace_tests::targets::program;
 use ctrace_tests::{gate, or_skip};
@@ -24,16 +24,6 @@ fn json(env: &Env, arguments: &[&str]) -> Value {
     let finished = fleet(env, arguments);
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
     serde_json::from_str(&finished.stdout).expect("JSON")
-}
-
-/// Returns all files below a folder.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let inside = entries.flat_map(|entry| match entry.path() {
-        path if path.is_dir() => files(&path),
-        path => vec![path],
-    });
-    inside.collect()
 }
 
 /// Whatever a daemon reports is in its tables, over two runs of it and under two names.
@@ -142,7 +132,8 @@ fn days(tables: &Path) -> Vec<PathBuf> {
 fn finished_days_become_few_files() {
     let env = or_skip!(gate::live(Link::Session));
     let dir = folder(&env, &[("spin", &program("spin.c"))]).expect("targets build");
-    let tables = "[fleet]\nfolder = \"DIR/tables\"\ninterval = \"1s\"\nkeep_days = 100000\n";
+    let tables = "[fleet]\nfolder = \"DIR/tables\"\ninterval = \"1s\"\nkeep_days = 100000\n\
+                  compact = true\n";
     let config = format!("{tables}{SPIN}");
     let daemon = Daemon::start(&env, dir, &config).expect("the daemon starts");
     let spin = daemon.target("spin", &["0", "500"]).expect("starts");

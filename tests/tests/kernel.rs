@@ -43,6 +43,8 @@ kernel_tests! {
     recursion_under_return_probes
     threads
     counted_as_seen
+    counted_to_a_depth
+    counted_by_value
     counted_on_other_stacks
     depth_in_the_kernel
     min_duration_in_the_kernel

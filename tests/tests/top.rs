@@ -71,9 +71,9 @@ fn a_table_that_is_sorted_and_filtered() {
     let screen =
         terminal.shows(&["handle_request", "look_up", "compress", "% CPU · no events lost"]);
     assert!(screen.contains(&format!("pid {}", target.pid())), "{screen}");
-    assert!(screen.contains("[functions]") && screen.contains("inner %▼"), "{screen}");
-    // Waits for the disk take the most time.
-    terminal.when("it is sorted by ae", |s| {
+    assert!(screen.contains("[functions]") && screen.contains("self▼"), "{screen}");
+    // Waits for the disk take the most time of its own.
+    terminal.when("it is sorted by self time", |s| {
         rows(s, &all).first().is_some_and(|row| row.contains("read_from_disk"))
     });
     terminal.press(&["n"]).expect("keys");

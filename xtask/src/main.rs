@@ -17,6 +17,7 @@ mod picture;
 mod progress;
 mod setup;
 mod skips;
+mod store;
 mod summary;
 mod symbols;
 mod test;

@@ -11,6 +11,7 @@ mod async_call;
 mod change;
 mod condition;
 mod cookie;
+mod counted_value;
 mod goroutine;
 mod jump;
 mod loss;
@@ -41,6 +42,9 @@ pub use condition::{
     NUMBER, SIGN, TEXT, UNMET_COUNTERS, float_order,
 };
 pub use cookie::{Cookie, GoidPlace, NO_CONDITION, NO_INDEX};
+pub use counted_value::{
+    CountedValue, MOST_COUNTED_VALUES, NO_VALUE, OTHER_VALUES, UNREAD_VALUE, VALUE_SHIFT,
+};
 pub use goroutine::{Goroutine, goroutine_id, is_goroutine};
 pub use jump::JumpTarget;
 pub use loss::{
@@ -74,7 +78,7 @@ pub use traced::{HEARTBEAT_NANOS, TRACED, TRACED_HELD, TRACED_LAUNCHED};
 pub use wait::{Cause, NO_SYSCALL, WaitState, WokenFrom};
 
 /// Version of everything in this crate.
-pub const WIRE_VERSION: u32 = 13;
+pub const WIRE_VERSION: u32 = 14;
 
 /// The usual bound on the size of a stack. Two places further apart than this are on different
 /// stacks, if no stack is known.

@@ -1,6 +1,6 @@
 //! The open calls of one thread. Only the thread itself changes them.
 
-use super::{Caller, counting, counts, counts_at, paths};
+use super::{Caller, counting, counts, counts_at, deep, is_too_deep, paths};
 use crate::{
     atomic::Counter,
     maps::{NO_OPEN_CALLS, OPEN_CALLS},
@@ -8,7 +8,9 @@ use crate::{
     settings,
 };
 use core::arch::asm;
-use ctrace_common::{FULL_PATH, MOST_OPEN, NO_PATH, OpenCall, OpenCalls, PATHS_FULL, TOO_DEEP};
+use ctrace_common::{
+    FULL_PATH, MOST_OPEN, NO_PATH, NO_VALUE, OpenCall, OpenCalls, PATHS_FULL, TOO_DEEP,
+};
 
 /// When a thread last looked for room and found none; 0: never.
 static FULL: Counter = Counter::new();
@@ -142,9 +144,9 @@ impl Calls {
         (depth > 0).then(|| self.call(depth.wrapping_sub(1)))
     }
 
-    /// Opens a call, at a time as late as possible.
+    /// Opens a call, at a time as late as possible. `value`: the number of its value.
     #[inline(always)]
-    pub fn push(self, function: u32, sp: u64) {
+    pub fn push(self, function: u32, value: u32, sp: u64) {
         self.set_far(0);
         let depth = self.depth();
         let caller = match self.top() {
@@ -155,7 +157,7 @@ impl Calls {
             let ts_ns = now();
             if counts_at(ts_ns) {
                 self.set_last(ts_ns);
-                too_deep(caller, function);
+                too_deep(caller, function, value);
             }
             return;
         }
@@ -163,15 +165,50 @@ impl Calls {
         // SAFETY: see above.
         unsafe {
             let place = call.0;
-            let is_known = (*place).caller == caller
+            // Of the last call here, the value is not known any more. A function has values for all of its calls
+            // or for none, so what is remembered of a call with one is never that of a call without.
+            let is_known = value == NO_VALUE
+                && (*place).caller == caller
                 && (*place).function == function
                 && (*place).path != NO_PATH
                 && ((*place).path != FULL_PATH || caller == FULL_PATH || paths::are_full());
             if !is_known {
-                (*place).path = paths::child(caller, function);
+                (*place).path = paths::child(caller, function, value);
                 (*place).caller = caller;
                 (*place).function = function;
             }
+            (*place).sp = sp;
+            (*place).callees = 0;
+            (*place).restored = 0;
+            let start = now();
+            if counts_at(start) {
+                (*place).start = start;
+                self.set_last(start);
+                self.set_depth(depth + 1);
+            }
+        }
+    }
+
+    /// Returns true if the innermost call is deeper than asked for.
+    #[inline(always)]
+    fn is_top_too_deep(self) -> bool {
+        is_too_deep(self.depth().wrapping_sub(1))
+    }
+
+    /// Opens a call that is too deep to be counted, if there is room, so that its end is known.
+    #[inline(always)]
+    pub fn push_deep(self, function: u32, sp: u64) {
+        let depth = self.depth();
+        if depth >= MOST_OPEN as u32 {
+            return;
+        }
+        let call = self.call(depth);
+        // SAFETY: see above.
+        unsafe {
+            let place = call.0;
+            (*place).path = FULL_PATH;
+            (*place).caller = FULL_PATH;
+            (*place).function = function;
             (*place).sp = sp;
             (*place).callees = 0;
             (*place).restored = 0;
@@ -190,7 +227,11 @@ impl Calls {
         let Some(top) = self.top() else { return };
         let duration = ts_ns.saturating_sub(top.start());
         let mut spent = duration;
-        if duration < settings::SHORTEST_CALL.load() {
+        // Nearly all have a path, and none of these.
+        if top.path() == FULL_PATH && self.is_top_too_deep() {
+            deep::end(top.function());
+            spent = top.callees();
+        } else if duration < settings::SHORTEST_CALL.load() {
             counts::short(top.function());
             spent = top.callees();
         } else if top.path() == FULL_PATH {
@@ -205,6 +246,9 @@ impl Calls {
     #[inline(always)]
     pub fn drop_top(self) {
         let Some(top) = self.top() else { return };
+        if self.is_top_too_deep() {
+            return self.pop(top.callees());
+        }
         let lasted = self.last().saturating_sub(top.start());
         counts::untimed(top.path(), top.function(), lasted, lasted.saturating_sub(top.callees()));
         self.pop(lasted);
@@ -226,8 +270,8 @@ impl Calls {
 /// Counts a call that has no place among the open ones.
 #[cold]
 #[inline(never)]
-fn too_deep(caller: u32, function: u32) -> u32 {
-    let path = paths::child(caller, function);
+fn too_deep(caller: u32, function: u32, value: u32) -> u32 {
+    let path = paths::child(caller, function, value);
     if path == FULL_PATH {
         counts::unplaced(function, TOO_DEEP);
     } else {

@@ -6,8 +6,10 @@
 
 mod calls;
 mod counts;
+mod deep;
 mod paths;
 mod rare;
+pub mod values;
 
 use crate::{
     maps::{COUNTING, OPEN_CALLS},
@@ -77,9 +79,18 @@ fn revise_if_changed(calls: Calls) {
     }
 }
 
-/// Enters a function.
+/// Returns true if a call inside so many open ones is deeper than asked for.
 #[inline(always)]
-pub fn enter(caller: Caller, function: u32, sp: u64) {
+fn is_too_deep(depth: u32) -> bool {
+    let limit = settings::MOST_NESTED.load();
+    limit != 0 && depth >= limit
+}
+
+/// Enters a function. Returns false if the call is left out, and so is its end. `value` returns the number of
+/// the value by which its calls are counted apart. It is asked for calls that are opened only: others must not
+/// use up numbers.
+#[inline(always)]
+pub fn enter(caller: Caller, function: u32, value: impl Fn() -> u32, sp: u64) -> bool {
     let calls = match caller.calls() {
         Some(calls) => {
             caller.takes_over(calls);
@@ -89,11 +100,11 @@ pub fn enter(caller: Caller, function: u32, sp: u64) {
         None => {
             let ts_ns = now();
             if !counts_at(ts_ns) {
-                return;
+                return true;
             }
             let Some(calls) = begin(caller, ts_ns) else {
                 counts::unplaced(function, THREADS_FULL);
-                return;
+                return true;
             };
             calls
         }
@@ -101,10 +112,14 @@ pub fn enter(caller: Caller, function: u32, sp: u64) {
     if let Some(top) = calls.top() {
         let below = top.sp().wrapping_sub(sp);
         if (below == 0 || below > STACK_SIZE) && !rare::may_enter(calls.0, function, sp) {
-            return;
+            return true;
         }
     }
-    calls.push(function, sp);
+    if is_too_deep(calls.depth()) {
+        return deep::enter(calls.0, function, sp);
+    }
+    calls.push(function, value(), sp);
+    true
 }
 
 /// Leaves a function at this time. The calls that it proves to be over have lasted until the event before.

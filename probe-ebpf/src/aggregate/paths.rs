@@ -4,7 +4,7 @@ use crate::{
     maps::{PATH_KEYS, PATHS, PATHS_USED},
     settings,
 };
-use ctrace_common::FULL_PATH;
+use ctrace_common::{FULL_PATH, VALUE_SHIFT};
 
 const BPF_NOEXIST: u64 = 1;
 
@@ -20,13 +20,20 @@ pub fn are_full() -> bool {
     PATHS_USED.get() >= limit()
 }
 
-/// Returns the path of a function called on another path.
+/// Returns true if half of the paths are taken.
 #[inline(always)]
-pub fn child(caller: u32, function: u32) -> u32 {
+pub fn are_half_full() -> bool {
+    PATHS_USED.get() >= limit() / 2
+}
+
+/// Returns the path of a function called on another path. `value`: the number of the value with which it
+/// is called.
+#[inline(always)]
+pub fn child(caller: u32, function: u32, value: u32) -> u32 {
     if caller == FULL_PATH {
         return FULL_PATH;
     }
-    let key = (caller as u64) << 32 | function as u64;
+    let key = (value as u64) << VALUE_SHIFT | (caller as u64) << 32 | function as u64;
     match PATHS.get_ptr(key) {
         // SAFETY: an element of a map is written before others find it.
         Some(path) => unsafe { *path },

@@ -5,7 +5,7 @@ use super::{
     calls::{Calls, are_full},
     counting,
     counts::{headless, of_function, unplaced},
-    counts_at, revise_if_changed,
+    counts_at, deep, revise_if_changed,
 };
 use crate::{maps::OPEN_CALLS, output::now, turns::repeat};
 use ctrace_common::{
@@ -44,7 +44,7 @@ fn bury(calls: Calls, sp: u64) {
 }
 
 #[inline(always)]
-fn facts_of(function: u32) -> u64 {
+pub fn facts_of(function: u32) -> u64 {
     // SAFETY: an element of a map, whose words user space writes whole.
     of_function(function).map_or(0, |of| unsafe { (&raw const (*of).facts).read_volatile() })
 }
@@ -108,6 +108,9 @@ pub fn leave(calls: *mut OpenCalls, function: u32, sp: u64, ts_ns: u64, kind: u3
     let calls = Calls(calls);
     if is_far(calls, sp) {
         return 0;
+    }
+    if deep::is_end(calls, sp) {
+        return deep::end(function);
     }
     // A call beyond the depth has been counted already.
     let was_full = calls.depth() >= MOST_OPEN as u32;

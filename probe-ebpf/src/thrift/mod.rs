@@ -19,7 +19,7 @@
 //! no session links. That end is left out if no call that made events can be meant.
 
 mod calls;
-mod counts;
+pub mod counts;
 
 use crate::{
     aggregate::counts_at,

@@ -3,13 +3,13 @@
 //! The [`FunctionInfo`](crate::function::FunctionInfo) of their probe tells their meaning. They
 //! travel apart from events, so that an event stays four words.
 
-use crate::function::ValueKind;
+use crate::function::{ValueInfo, ValueKind};
 use crate::ingest::error::DecodeError;
 use crate::ingest::event::Event;
 use crate::units::{FuncId, Nanos, Pid, Tid};
 use ctrace_common::{
-    MAX_TEXT, MAX_VALUES, Mark, RESULT, Record, SINGLES, SLOT_LEN, SLOT_VALUES, TEXT_SLOTS, TEXTS,
-    UNREAD, payload_slots,
+    CountedValue, MAX_TEXT, MAX_VALUES, Mark, RESULT, Record, SINGLES, SLOT_LEN, SLOT_VALUES,
+    TEXT_SLOTS, TEXTS, UNREAD, payload_slots,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -292,16 +292,7 @@ impl RingPayload {
                 [self.unread, self.texts, self.singles].map(|bits| bits >> place & 1 == 1);
             let text;
             (text, bytes) = bytes.split_at_checked(if is_text { word as usize } else { 0 })?;
-            let value = match (kind, is_text, is_single) {
-                (ValueKind::Float, false, false) => Value::Float(Float::from_bits(word)),
-                (ValueKind::Float, false, true) => {
-                    Value::Float(f64::from(f32::from_bits(word as u32)).into())
-                }
-                (ValueKind::Text, true, _) => Value::Text(Text::new(text)?),
-                (ValueKind::LongText, true, _) => Value::Text(Text::long(text)?),
-                (kind, false, false) => Value::from_word(kind, word)?,
-                _ => return None,
-            };
+            let value = value_of(kind, word, is_text.then_some(text), is_single)?;
             (!is_unread).then_some(value)
         })
     }
@@ -320,4 +311,29 @@ impl RingPayload {
     pub fn texts(&self) -> (usize, usize) {
         (self.texts.count_ones() as usize, self.bytes.len())
     }
+}
+
+/// Returns the value of a kind that a program has read as this word, or as this text; `None` if it is of
+/// another kind. `is_single`: the word is a floating-point number of 4 bytes.
+fn value_of(kind: ValueKind, word: u64, text: Option<&[u8]>, is_single: bool) -> Option<Value> {
+    Some(match (kind, text, is_single) {
+        (ValueKind::Float, None, false) => Value::Float(Float::from_bits(word)),
+        (ValueKind::Float, None, true) => {
+            Value::Float(f64::from(f32::from_bits(word as u32)).into())
+        }
+        (ValueKind::Text, Some(text), _) => Value::Text(Text::new(text)?),
+        (ValueKind::LongText, Some(text), _) => Value::Text(Text::long(text)?),
+        (kind, None, false) => Value::from_word(kind, word)?,
+        _ => return None,
+    })
+}
+
+/// Returns the value by which programs have counted calls, as this describes it. `None` if it is of another
+/// kind.
+pub(crate) fn counted_value(info: &ValueInfo, counted: &CountedValue) -> Option<Value> {
+    let CountedValue { forms, word, text } = counted;
+    let [is_text, is_single] = [TEXTS, SINGLES].map(|lowest| forms >> lowest & 1 == 1);
+    let bytes: Vec<u8> = text.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let text = if is_text { Some(bytes.get(..usize::try_from(*word).ok()?)?) } else { None };
+    value_of(info.kind, *word, text, is_single).map(|value| info.named(value))
 }

@@ -164,6 +164,7 @@ impl Kernel {
                     counting: maps.fd("COUNTING")?,
                     counts: maps.fd("PATH_COUNTS")?,
                     keys: maps.fd("PATH_KEYS")?,
+                    values: maps.fd("COUNTED_VALUES")?,
                     functions: maps.fd("COUNTED_FUNCTIONS")?,
                     open: maps.fd("OPEN_CALLS")?,
                     uncounted: PerCpuCounters::new(uncounted, cpus, "counts of calls"),

@@ -235,7 +235,8 @@ pub(crate) struct TraceArgs {
     pub probes: ProbeArgs,
     /// Count calls in the kernel, with histograms of their durations by call path: for functions that
     /// are called millions of times a second. There are no single calls then, and percentiles are within
-    /// 3.3 %. Where a thread changes stacks, as coroutines do, paths and self times may be wrong. It needs -f
+    /// 3.3 %. Where a thread changes stacks, as coroutines do, paths and self times may be wrong. It needs -f.
+    /// With --arg 'FUNCTION: ARG' and --by 'FUNCTION: ARG', calls are counted for each value of an argument
     #[arg(long, help_heading = "Cost")]
     pub aggregate: bool,
     #[command(flatten)]

@@ -2,6 +2,8 @@
 
 use crate::cli::TraceArgs;
 use anyhow::bail;
+use ctrace_common::MOST_OPEN;
+use ctrace_core::report::By;
 
 /// Refuses options that need single calls, or events other than those of functions.
 pub(super) fn check(args: &TraceArgs) -> anyhow::Result<()> {
@@ -9,7 +11,7 @@ pub(super) fn check(args: &TraceArgs) -> anyhow::Result<()> {
         return Ok(());
     }
     let TraceArgs { select, program, values, output, filter, probes, .. } = args;
-    let asks = !values.arguments.is_empty() || !values.results.is_empty();
+    let takes_apart = matches!(output.by, Some(By::Value { .. }));
     let wrong = [
         (
             values.locks,
@@ -25,12 +27,19 @@ pub(super) fn check(args: &TraceArgs) -> anyhow::Result<()> {
             "--aggregate counts calls of functions only: leave out -u and --pair, or --aggregate",
         ),
         (
-            asks || !values.conditions.is_empty(),
-            "--aggregate reads no values of calls: leave out --arg, --ret and --where, or --aggregate",
+            !values.results.is_empty() || !values.conditions.is_empty(),
+            "--aggregate reads values at entries only, and counts all calls: leave out --ret and --where, or \
+             --aggregate",
         ),
         (
-            output.by.is_some(),
-            "--by needs every call, and --aggregate keeps none: leave out one of them",
+            !values.arguments.is_empty() && !takes_apart,
+            "--aggregate keeps no values of calls: count calls apart by one with --by 'FUNCTION: ARG', or leave \
+             out --arg",
+        ),
+        (
+            output.by.is_some() && !takes_apart,
+            "--by needs every call, and --aggregate keeps none: leave out one of them, or take calls apart by an \
+             argument",
         ),
         (
             output.frame.is_some(),
@@ -46,9 +55,12 @@ pub(super) fn check(args: &TraceArgs) -> anyhow::Result<()> {
              of them",
         ),
         (
-            !filter.threads.is_empty() || filter.depth.is_some(),
-            "--aggregate counts the calls of all threads at any depth: leave out --thread and --depth, \
-             or --aggregate",
+            !filter.threads.is_empty(),
+            "--aggregate counts the calls of all threads: leave out --thread, or --aggregate",
+        ),
+        (
+            filter.depth.is_some_and(|depth| depth as usize >= MOST_OPEN),
+            "--aggregate knows 128 open calls of a thread: --depth can be 127 at most",
         ),
     ];
     match wrong.into_iter().find(|(is_so, _)| *is_so) {

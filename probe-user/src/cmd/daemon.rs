@@ -12,8 +12,8 @@ pub(super) fn main(args: &DaemonArgs) -> Result<u8, Failure> {
         let config = Config::load(&args.config)?;
         let (path, remarks) = (args.config.display(), config.remarks());
         remarks.iter().for_each(|remark| ui::say(remark));
-        if let Some(refusal) = config.refusal() {
-            return Err(anyhow::anyhow!("{path}: a daemon would not start: {refusal}").into());
+        if let Some(refusal) = daemon::refusal(&config) {
+            return Err(anyhow::anyhow!("{path}: {refusal}").into());
         }
         let count = ui::text::units::counted(config.targets.len() as u64, "target", "targets");
         let but = if remarks.is_empty() { "" } else { ", but for the lines above" };

@@ -36,3 +36,11 @@ mod turns;
 mod waiting;
 
 pub(crate) use supervisor::run;
+
+/// Returns why a daemon with this configuration would not start, or would not do all of it.
+pub(crate) fn refusal(config: &config::Config) -> Option<String> {
+    let start = config.refusal().map(|why| format!("a daemon would not start: {why}"));
+    start.or_else(|| {
+        fleet::refusal(&config.fleet).map(|why| format!("a daemon would send no tables: {why}"))
+    })
+}

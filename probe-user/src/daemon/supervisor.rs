@@ -7,6 +7,7 @@ use super::{
     control,
     event::{DaemonEvent, SessionProgress},
     finder::Finder,
+    fleet,
     hub::Hub,
     ids::{SessionId, TargetName},
     limits,
@@ -44,7 +45,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) fn run(path: &Path) -> anyhow::Result<()> {
     bpf::require()?;
     bpf::use_one_arena();
-    let config = Config::load(path)?;
+    let config = load(path)?;
     config.remarks().iter().for_each(|remark| ui::say(remark));
     let (events, arriving) = channel();
     signals::listen(events.clone()).context("cannot listen for signals")?;
@@ -86,6 +87,15 @@ pub(crate) fn run(path: &Path) -> anyhow::Result<()> {
     };
     supervisor.run(&arriving);
     Ok(())
+}
+
+/// Reads the file. Without the program that sends tables, the daemon works all the same: they wait.
+fn load(path: &Path) -> anyhow::Result<Config> {
+    let config = Config::load(path)?;
+    if let Some(refusal) = fleet::refusal(&config.fleet) {
+        ui::say(&format!("{}: {refusal}; tables wait until it is there", path.display()));
+    }
+    Ok(config)
 }
 
 /// A process, known by its start time, and its target. The target changes with the configuration,
@@ -277,7 +287,7 @@ impl Supervisor {
     /// Reads the file again. Unchanged parts are not disturbed.
     pub(super) fn reload(&mut self) -> anyhow::Result<()> {
         self.manager.reloading();
-        let read = Config::load(&self.path);
+        let read = load(&self.path);
         if let Ok(config) = &read {
             self.use_instead(config.clone());
         }

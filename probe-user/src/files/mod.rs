@@ -21,4 +21,5 @@ pub(crate) use owner::Owner;
 pub(crate) use place::{FileId, Place};
 pub(crate) use socket::{SocketFile, judge_socket};
 pub(crate) use temporary::replaced_by;
+pub(crate) use trust::is_from_us;
 pub(crate) use walk::make_folder;

@@ -18,7 +18,7 @@ pub(super) fn others_remove(folder: &Stat) -> bool {
 }
 
 /// Returns whether nobody else can have put the entry into the folder or can take it away.
-pub(super) fn is_from_us(folder: &Stat, entry: &Stat) -> bool {
+pub(crate) fn is_from_us(folder: &Stat, entry: &Stat) -> bool {
     is_ours(folder) && (!others_write(folder) || !others_remove(folder) && is_ours(entry))
 }
 

@@ -154,6 +154,8 @@ pub(super) fn action(mode: Mode, key: KeyEvent) -> Option<Action> {
         (Mode::Help | Mode::Choose, KeyCode::Up | Char('k')) => Some(Action::Move(-1)),
         (Mode::Help | Mode::Choose, KeyCode::PageDown | Char(' ')) => Some(Action::Page(1)),
         (Mode::Help | Mode::Choose, KeyCode::PageUp) => Some(Action::Page(-1)),
+        (Mode::Help, KeyCode::Home | Char('g')) => Some(Action::First),
+        (Mode::Help, KeyCode::End | Char('G')) => Some(Action::Last),
         (Mode::Help, KeyCode::Esc | Char('?' | 'q') | KeyCode::Enter) => Some(Action::Cancel),
         _ => None,
     }

@@ -7,7 +7,8 @@ use rustix::{
     process::{Gid, Uid, getgroups},
     thread::{
         CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set,
-        set_capabilities, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+        set_capabilities, set_no_new_privs, set_thread_groups, set_thread_res_gid,
+        set_thread_res_uid,
     },
 };
 use std::{collections::BTreeSet, fmt, io, str::FromStr};
@@ -105,6 +106,13 @@ pub(crate) fn keep_capabilities_to_ourselves() -> io::Result<()> {
     }
     clear_ambient_capability_set()?;
     Ok(set_capabilities(None, CapabilitySets { inheritable: CapabilitySet::empty(), ..sets })?)
+}
+
+/// Gives up all capabilities of the calling thread for good. Without new privileges, a program that
+/// root's thread starts then has none either.
+pub(crate) fn keep_no_capabilities() -> io::Result<()> {
+    set_no_new_privs(true)?;
+    drop_capabilities()
 }
 
 fn drop_capabilities() -> io::Result<()> {

@@ -93,8 +93,8 @@ fn times_with_exceptions_are_bounds() {
     report.functions[3].restored =
         RestoredTimes { calls: 2, total_ns: Nanos(150_000), self_ns: Nanos(20) };
     let (throw, told) = row(&report, "throw");
-    // 180 µs less 30, which may be wrong by 13; the self time has hardly any of it.
-    assert!(throw.contains(" <163 µs 73.0 µs ") && told, "{throw}");
+    // 180 µs less 420 ns at least in each of 58 calls; the self time has hardly any of it.
+    assert!(throw.contains(" <156 µs 73.0 µs ") && told, "{throw}");
     assert!(!row(&report, "walk").0.contains('<'));
     // Nothing is known of calls that all ended unseen before any other event.
     report.functions[3] = FunctionReport {
@@ -201,7 +201,9 @@ fn an_uncertain_time_says_so() {
     assert!(text.contains("<: at most that: nearly all of it may be the cost of probes"), "{text}");
     assert!(text.contains("~: may be off by up to half"), "{text}");
     // A median has a bound of its own below that.
-    report.functions[5].durations.p50_ns = Some(Nanos(1_250));
+    let durations = &mut report.functions[5].durations;
+    durations.p50_ns = Some(Nanos(1_250));
+    (durations.p75_ns, durations.p90_ns, durations.p95_ns) = Default::default();
     let text = sound(&report, &ViewOptions::default(), &WIDE);
     let row = text.lines().find(|line| line.starts_with("tiny")).expect("a row");
     assert!(row.contains(" <830 ns ") && row.contains(" <930 ns "), "{row}");

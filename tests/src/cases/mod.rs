@@ -107,6 +107,13 @@ pub const CASES: &[Case] = &[
     },
     case("threads", On::Links, calls::threads),
     case("counted_as_seen", On::Links, aggregate::counted_as_seen),
+    case("counted_to_a_depth", On::Links, aggregate::counted_to_a_depth),
+    Case {
+        name: "counted_by_value",
+        check: aggregate::counted_by_value,
+        unsuited: needs_values,
+        depends: On::Nothing,
+    },
     case("counted_on_other_stacks", On::Nothing, aggregate::counted_on_other_stacks),
     case("depth_in_the_kernel", On::Links, thrift::depth_in_the_kernel),
     case("min_duration_in_the_kernel", On::Links, thrift::min_duration_in_the_kernel),

@@ -24,7 +24,11 @@ fn calls_by_path(report: &Report) -> BTreeMap<String, u64> {
 }
 
 /// Runs a program, and returns its report and the number of its calls, as it prints them.
-fn run(env: &Env, of: (&str, &[&str], &[&str]), options: &[&str]) -> Result<(Report, u64, u64)> {
+pub(super) fn run(
+    env: &Env,
+    of: (&str, &[&str], &[&str]),
+    options: &[&str],
+) -> Result<(Report, u64, u64)> {
     let (source, arguments, globs) = of;
     let traced = Trace::run(env)?
         .functions(globs.iter().copied())

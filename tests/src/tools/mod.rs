@@ -2,7 +2,11 @@
 
 pub mod bpftrace;
 pub mod engines;
+mod installing;
 pub mod perf;
+pub mod python;
+pub mod s3;
+pub mod signed_s3;
 
 /// Checks that it is installed.
 pub fn has(tool: &str) -> Result<(), String> {

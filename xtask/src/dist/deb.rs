@@ -2,7 +2,7 @@
 //! a control file.
 
 use super::tree::{self, Layout};
-use super::{VERSION, Way, commit_time, put, write};
+use super::{Programs, VERSION, Way, commit_time, put, write};
 use crate::{machine, paths, progress};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
@@ -26,20 +26,20 @@ pub(super) fn name() -> String {
 }
 
 pub(super) fn make(
-    program: &Path,
+    programs: &Programs,
     licences: &str,
     way: &Way<'_>,
     work: &Path,
     folder: &Path,
 ) -> Result<()> {
     let usr = work.join("usr");
-    tree::lay_out(program, licences, &LAYOUT, &usr)?;
+    tree::lay_out(programs, licences, &LAYOUT, &usr)?;
     // A small package, without the checksum lists that only tools of maintainers read.
     write(&usr.join("share/doc/ctrace/copyright"), COPYRIGHT.as_bytes(), 0o644)?;
     let changelog = usr.join("share/doc/ctrace/changelog");
     put(&paths::root().join("CHANGELOG.md"), &changelog, 0o644)?;
     progress::must("compress the changelog", Command::new("gzip").arg("-9n").arg(&changelog))?;
-    let control = control(&depends(program)?, kibibytes(&usr)?);
+    let control = control(&depends(programs)?, kibibytes(&usr)?);
     write(&work.join("DEBIAN/control"), control.as_bytes(), 0o644)?;
     let mut build = Command::new("dpkg-deb");
     build.env("SOURCE_DATE_EPOCH", commit_time()?).arg("--root-owner-group");
@@ -75,14 +75,14 @@ fn kibibytes(tree: &Path) -> Result<u64> {
     Ok(output.split_whitespace().next().context("a size")?.parse()?)
 }
 
-fn depends(program: &Path) -> Result<String> {
-    let program = program.display().to_string();
-    let headers = machine::output_of("objdump", &["-p", &program])
-        .context("objdump (binutils) is missing, or cannot read the program")?;
+fn depends(programs: &Programs) -> Result<String> {
+    let names = [&programs.ctrace, &programs.store].map(|program| program.display().to_string());
+    let headers = machine::output_of("objdump", &["-p", &names[0], &names[1]])
+        .context("objdump (binutils) is missing, or cannot read the programs")?;
     depends_of(&headers)
 }
 
-/// The packages of the libraries that a program needs, by what `objdump -p` says of it: the C library
+/// The packages of the libraries that programs need, by what `objdump -p` says of them: the C library
 /// in the newest version that a symbol names.
 fn depends_of(headers: &str) -> Result<String> {
     let mut compilers = "";

@@ -15,7 +15,7 @@ pub(crate) use crates::{NAMES as CRATES, copy_of_checkout};
 
 use crate::artifacts::Ebpf;
 use crate::setup::{self, Need};
-use crate::{artifacts, build, machine, paths, progress, symbols};
+use crate::{artifacts, build, machine, paths, progress, store, symbols};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -37,11 +37,18 @@ pub(crate) struct Options {
 
 /// The built parts that packages contain.
 pub(crate) struct Parts {
-    /// The program for the archive, which needs no library.
-    pub alone: PathBuf,
-    /// The program for the Debian package, which uses the host's C library and so its accounts.
-    pub shared: PathBuf,
+    /// The programs for the archive, which need no library.
+    pub alone: Programs,
+    /// The programs for the Debian package, which use the host's C library and so its accounts.
+    pub shared: Programs,
     pub ebpf: Ebpf,
+}
+
+/// What is installed.
+pub(crate) struct Programs {
+    pub ctrace: PathBuf,
+    /// `ctrace-store`.
+    pub store: PathBuf,
 }
 
 /// The way in which the packages are made.
@@ -64,6 +71,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
 /// Builds and packs all of a release. Returns the folder.
 pub(crate) fn all(url: &str) -> Result<PathBuf> {
     build::packaged()?;
+    store::build_packaged()?;
     let ebpf = artifacts::ebpf(&mut build::command(build::PACKAGED))?;
     let other = artifacts::ebpf(&mut build::command(build::PACKAGED_ALONE))?.object;
     ensure!(
@@ -72,9 +80,11 @@ pub(crate) fn all(url: &str) -> Result<PathBuf> {
         ebpf.object.display(),
         other.display()
     );
-    let parts = Parts { alone: paths::packaged_alone(), shared: paths::packaged(), ebpf };
+    let alone = Programs { ctrace: paths::packaged_alone(), store: store::packaged_alone() };
+    let shared = Programs { ctrace: paths::packaged(), store: store::packaged() };
+    let parts = Parts { alone, shared, ebpf };
     // Cargo has put the programs back as it built them.
-    for program in [&parts.alone, &parts.shared] {
+    for program in [&parts.alone.ctrace, &parts.shared.ctrace] {
         symbols::split_off(program)?;
     }
     let folder = paths::target().join("dist");

@@ -1,8 +1,8 @@
 //! Lays out what is installed below a prefix. The archive and the Debian package have the same
 //! files; they differ in the prefix and in where Debian wants them.
 
-use super::{VERSION, filled, put, write};
-use crate::{machine, paths, progress};
+use super::{Programs, VERSION, filled, put, write};
+use crate::{machine, paths, progress, store};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use std::process::Command;
@@ -15,10 +15,16 @@ pub(super) struct Layout {
     pub zsh: &'static str,
 }
 
-/// Writes the program, its manual, completions, unit, headers and documents to `to`.
-pub(super) fn lay_out(program: &Path, licences: &str, layout: &Layout, to: &Path) -> Result<()> {
-    let ctrace = to.join("bin/ctrace");
-    put(program, &ctrace, 0o755)?;
+/// Writes the programs, the manual, completions, unit, headers and documents to `to`.
+pub(super) fn lay_out(
+    programs: &Programs,
+    licences: &str,
+    layout: &Layout,
+    to: &Path,
+) -> Result<()> {
+    let program = &programs.ctrace;
+    put(program, &to.join("bin/ctrace"), 0o755)?;
+    put(&programs.store, &to.join("bin").join(store::NAME), 0o755)?;
     manual(program, &to.join("share/man/man1"))?;
     for (shell, file) in [
         ("bash", "share/bash-completion/completions/ctrace".to_owned()),

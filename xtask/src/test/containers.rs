@@ -62,6 +62,7 @@ pub(super) fn run(_: &super::Options) -> Result<(Outcome, Counts)> {
 fn archive_in_nothing(ground: &Ground) -> Result<()> {
     let root = ground.folder.join("empty");
     unpack_archive(ground, &root.join("usr/local"))?;
+    starts(&root, "/usr/local/bin/ctrace-store")?;
     demo::compile(&root.join("demo"), &["-static"])?;
     traces(&root, "/usr/local/bin/ctrace")
 }
@@ -77,12 +78,17 @@ fn package_on_debian(ground: &Ground) -> Result<()> {
     let root = debian(ground, "deb")?;
     std::fs::copy(ground.dist.join(dist::deb_name()), root.join("ctrace.deb"))?;
     progress::must("dpkg -i", &mut inside(&root, &["dpkg", "-i", "/ctrace.deb"]))?;
+    starts(&root, "/usr/bin/ctrace-store")?;
     demo::compile(&root.join("demo"), &[])?;
     traces(&root, "ctrace")?;
     progress::must("dpkg -r", &mut inside(&root, &["dpkg", "-r", "ctrace"]))?;
     let left = root.join("usr/bin/ctrace");
     ensure!(!left.exists(), "{} stays when the package goes", left.display());
     Ok(())
+}
+
+fn starts(root: &Path, program: &str) -> Result<()> {
+    progress::must(program, &mut inside(root, &[program, "--version"])).map(drop)
 }
 
 /// Installs the crates as `cargo install ctrace` does. A folder takes the place of crates.io.

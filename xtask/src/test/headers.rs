@@ -1,10 +1,10 @@
 //! Builds programs with markers as users do: CMake, pkg-config and Meson find the headers.
 
 use super::skipped;
-use crate::dist::{self, Parts, VERSION, Way};
+use crate::dist::{self, Parts, Programs, VERSION, Way};
 use crate::setup::{self, Need};
 use crate::summary::{Counts, Outcome};
-use crate::{artifacts, build, machine, paths, progress};
+use crate::{artifacts, build, machine, paths, progress, store};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,7 +46,9 @@ pub(super) fn run(_: &super::Options) -> Result<(Outcome, Counts)> {
         std::fs::remove_dir_all(&folder)?;
     }
     let ebpf = artifacts::ebpf(&mut build::tests())?;
-    let parts = Parts { alone: paths::tested(), shared: paths::tested(), ebpf };
+    store::build_for_tests()?;
+    let built = || Programs { ctrace: paths::tested(), store: store::tested() };
+    let parts = Parts { alone: built(), shared: built(), ebpf };
     let dist = folder.join("dist");
     dist::assemble(&parts, &Way { url: "https://example.org", fast: true }, &dist)?;
     let prefix = dist.join("work/archive").join(dist::archive_name());

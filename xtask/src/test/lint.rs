@@ -3,13 +3,16 @@
 use super::{Options, PASSED, skipped};
 use crate::machine::{self, BpfCompiler};
 use crate::summary::{Counts, Outcome};
-use crate::{paths, progress};
+use crate::{paths, progress, store};
 use anyhow::Result;
 use std::path::Path;
 use std::process::Command;
 
 pub(super) fn format(_: &Options) -> Result<(Outcome, Counts)> {
     progress::must("format", paths::cargo().args(["fmt", "--all", "--check"]))?;
+    let mut of_store = paths::cargo();
+    of_store.args(["fmt", "--manifest-path", store::MANIFEST, "--check"]);
+    progress::must("format of ctrace-store", &mut of_store)?;
     Ok(PASSED)
 }
 

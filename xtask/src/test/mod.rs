@@ -12,6 +12,7 @@ mod lint;
 mod live;
 mod packages;
 mod programs;
+mod store;
 
 use crate::setup::{self, COMPILERS, EVERYTHING, Need};
 use crate::summary::{Counts, Outcome, Stage as Ended, Summary};
@@ -91,6 +92,12 @@ const GROUPS: &[&[Stage]] = &[
             Extent::Quick,
             build_for_tests,
             "code that does not compile, and a binary without its eBPF programs",
+        ),
+        stage(
+            "uploads to stores",
+            Extent::Gate,
+            store::build_and_test,
+            "files of tables that an object store loses, has twice or in part; credentials in a log",
         ),
     ],
     &[
@@ -190,6 +197,12 @@ const GROUPS: &[&[Stage]] = &[
         Extent::All,
         live::other_runtimes,
         "harm to languages that unwind or switch stacks in their own ways",
+    )],
+    &[stage(
+        "clippy of ctrace-store",
+        Extent::All,
+        store::clippy,
+        "the same mistakes in the program that sends tables",
     )],
     &[stage(
         "queries in Spark",

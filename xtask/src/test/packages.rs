@@ -3,9 +3,9 @@
 
 use super::{PASSED, skipped};
 use crate::artifacts::{self, Ebpf};
-use crate::dist::{self, Parts, VERSION, Way};
+use crate::dist::{self, Parts, Programs, VERSION, Way};
 use crate::summary::{Counts, Outcome};
-use crate::{build, machine, paths, progress};
+use crate::{build, machine, paths, progress, store};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,8 +24,13 @@ pub(super) fn run(_: &super::Options) -> Result<(Outcome, Counts)> {
     let program = work.join("ctrace");
     let mut strip = Command::new("objcopy");
     progress::must("strip", strip.arg("--strip-all").arg(paths::tested()).arg(&program))?;
+    store::build_for_tests()?;
+    let sends = work.join(store::NAME);
+    let mut strip = Command::new("objcopy");
+    progress::must("strip", strip.arg("--strip-all").arg(store::tested()).arg(&sends))?;
     let object = ebpf.object.clone();
-    let parts = Parts { alone: program.clone(), shared: program, ebpf };
+    let of_both = || Programs { ctrace: program.clone(), store: sends.clone() };
+    let parts = Parts { alone: of_both(), shared: of_both(), ebpf };
     let folder = work.join("dist");
     dist::assemble(&parts, &Way { url: "https://example.org", fast: true }, &folder)?;
     look_into(&folder, &object)?;
@@ -65,6 +70,7 @@ fn look_into(folder: &Path, object: &Path) -> Result<()> {
     let package = listed("dpkg-deb", &["--contents"], &deb)?;
     for file in [
         "bin/ctrace",
+        "bin/ctrace-store",
         "include/ctrace.h",
         "include/ctrace/ctrack/ctrack.hpp",
         "lib/systemd/system/ctrace.service",

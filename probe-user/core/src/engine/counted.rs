@@ -4,6 +4,8 @@
 //! goes where the calls of events go: into the tallies and the histograms of their paths. So a report
 //! does not depend on how calls were counted, but for what only single calls tell.
 
+mod parts;
+
 use crate::calls::paths::ROOT;
 use crate::engine::Engine;
 use crate::engine::ledger::Ledger;
@@ -13,6 +15,7 @@ use crate::stats::tally::Tally;
 use crate::units::FuncId;
 use crate::waits::Waits;
 use ctrace_common::BUCKET_BITS;
+pub use parts::{CountedPart, CountedParts, ValuedCalls};
 
 /// The sums of a path since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

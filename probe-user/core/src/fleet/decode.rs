@@ -98,6 +98,11 @@ impl Part {
         self.reader.metadata().num_row_groups()
     }
 
+    /// Returns the number of rows that the file says to have.
+    pub fn rows(&self) -> u64 {
+        u64::try_from(self.reader.metadata().file_metadata().num_rows()).unwrap_or(0)
+    }
+
     fn column<T: DataType>(
         &self,
         group: usize,

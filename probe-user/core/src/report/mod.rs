@@ -16,6 +16,7 @@ mod locks;
 mod loss;
 mod meta;
 mod names;
+mod net;
 pub mod numbers;
 pub(crate) mod percentiles;
 mod places;
@@ -43,8 +44,9 @@ pub use frames::{FramePart, FrameReport, FramesAsked, FramesReport, MarkedFrames
 pub use locks::{LockCallerReport, LockReport, LocksReport};
 pub use loss::LossReport;
 pub use meta::ReportMeta;
+pub use net::{Net, NetPath};
 pub use plots::PlotReport;
-pub use probes::{Net, NetPath, ProbeTimes, ProcessorTimes};
+pub use probes::{ProbeTimes, ProcessorTimes};
 pub use slow::{Callee, SlowAsked, SlowCall};
 pub use split::SplitReport;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};

@@ -13,7 +13,7 @@
 //! Where return addresses are put back while a call is open, nothing tells how long that takes. The time
 //! in which it happened may be nothing else, so it counts as an error.
 
-use super::{FunctionReport, PathReport, Report, cold};
+use super::{FunctionReport, PathReport};
 use crate::function::ProbeCost;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -69,12 +69,12 @@ impl ProbeTimes {
 
     /// Returns by how much the cost in the total may be wrong: it is never known better than to a
     /// tenth.
-    fn total_error(&self) -> Nanos {
+    pub(super) fn total_error(&self) -> Nanos {
         self.total_error_ns.max(Nanos(self.total_ns.0 / 10))
     }
 
     /// Returns the same for the time in which its threads had a processor.
-    fn running_error(&self) -> Nanos {
+    pub(super) fn running_error(&self) -> Nanos {
         self.cost_error().max(Nanos(self.total_ns.0 / 10))
     }
 
@@ -82,7 +82,7 @@ impl ProbeTimes {
         self.total_error_ns.since(self.queue_error_ns)
     }
 
-    fn self_error(&self) -> Nanos {
+    pub(super) fn self_error(&self) -> Nanos {
         self.self_error_ns.max(Nanos(self.self_ns.0 / 10))
     }
 
@@ -127,7 +127,7 @@ impl ProcessorTimes {
     }
 
     /// Returns how long its threads waited on average for each such piece of processor time.
-    fn waited_beside(self, used: Nanos) -> Nanos {
+    pub(super) fn waited_beside(self, used: Nanos) -> Nanos {
         let waited = u128::from(self.waited_ns.0) * u128::from(used.0);
         let waited = waited.checked_div(u128::from(self.used_ns.0)).unwrap_or(0);
         Nanos(u64::try_from(waited).unwrap_or(u64::MAX))
@@ -136,17 +136,21 @@ impl ProcessorTimes {
 
 /// The cost of probes in the times of a path.
 #[derive(Clone, Copy, Default)]
-struct PathCost {
+pub(super) struct PathCost {
     /// The part of its total: of its own probes, and of all calls inside.
-    total: CostSum,
+    pub(super) total: CostSum,
     /// The part of its self time.
-    own_time: CostSum,
+    pub(super) own_time: CostSum,
     /// The part of its total that calls have which each call of it makes usually.
     usual: Nanos,
 }
 
 /// Returns the cost of each path. Parents come before their children in `paths`.
-fn costs_of(functions: &[FunctionReport], paths: &[PathReport], doubts: &[u64]) -> Vec<PathCost> {
+pub(super) fn costs_of(
+    functions: &[FunctionReport],
+    paths: &[PathReport],
+    doubts: &[u64],
+) -> Vec<PathCost> {
     // Of the calls inside, until the path itself is looked at.
     let mut costs = vec![PathCost::default(); paths.len()];
     for (at, path) in paths.iter().enumerate().rev() {
@@ -201,10 +205,10 @@ pub(super) fn fill(
 
 /// The cost of the probes of some calls.
 #[derive(Clone, Copy, Default)]
-struct CostSum {
-    ns: Nanos,
+pub(super) struct CostSum {
+    pub(super) ns: Nanos,
     /// The amount by which it may be wrong.
-    error: Nanos,
+    pub(super) error: Nanos,
 }
 
 impl CostSum {
@@ -222,213 +226,10 @@ impl CostSum {
     }
 }
 
-/// A time without the cost of probes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Net {
-    pub ns: Nanos,
-    /// The amount by which it may be wrong.
-    pub error: Nanos,
-    /// The upper bound of the time, for one that is not known.
-    pub most: Nanos,
-}
-
-impl Net {
-    fn of(time: Nanos, probes: Nanos, error: Nanos) -> Self {
-        let ns = time.since(probes);
-        Self { ns, error, most: ns.saturating_add(error).min(time) }
-    }
-
-    /// Makes it wrong by that much more. Nothing is added to what it is at most.
-    fn doubting(self, doubt: Nanos) -> Self {
-        Self { error: self.error.saturating_add(doubt), ..self }
-    }
-
-    /// Makes its own time of a total a part of that, however costs were rounded. `is_all`: there is no other.
-    fn part_of(self, total: Self, is_all: bool) -> Self {
-        if is_all || self.ns > total.ns { total } else { self.within(Some(total)) }
-    }
-
-    /// Returns the time, unless it may be wrong by more than half of it.
-    pub fn known(self) -> Option<Nanos> {
-        (self.ns.0 >= self.error.0.saturating_mul(2)).then_some(self.ns)
-    }
-
-    /// Returns whether it may be wrong by more than a tenth.
-    pub fn is_rough(self) -> bool {
-        self.error.0.saturating_mul(10) > self.ns.0
-    }
-
-    /// Bounds it by a time that is as long or longer: where only the most is told, it is not above the most
-    /// that the longer one can be. That is more than the number which is told of that one.
-    fn within(self, longer: Option<Self>) -> Self {
-        let most = |net: Self| net.known().map_or(net.most, |ns| ns.saturating_add(net.error));
-        let bound = longer.map_or(self.most, most);
-        Self { most: self.most.min(bound), ..self }
-    }
-}
-
-/// The times of a path without the cost of probes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NetPath {
-    pub total: Net,
-    /// Its own time.
-    pub own: Net,
-}
-
-impl Report {
-    /// Returns the times of each path without the cost of probes; `None` where that is not measured.
-    pub fn net_paths(&self) -> Vec<Option<NetPath>> {
-        let times = self.target.processor.unwrap_or_default();
-        let net = |time: Nanos, cost: CostSum| {
-            let known = cost.error.saturating_add(times.waited_beside(cost.ns));
-            Net::of(time, cost.ns, known.max(Nanos(cost.ns.0 / 10)))
-        };
-        let doubts = cold::doubts(&self.functions, &self.paths, &self.threads, self.duration_ns);
-        let costs = costs_of(&self.functions, &self.paths, &doubts).into_iter();
-        let paths = self.paths.iter().zip(costs).map(|(path, cost)| {
-            let row = self.functions.get(path.function)?;
-            row.measured_probes()?;
-            // On which of its paths return addresses were put back is not known.
-            let total = net(path.total_ns, cost.total).doubting(row.restored.total_ns);
-            let own = net(path.self_ns, cost.own_time).doubting(row.restored.self_ns);
-            Some(NetPath { total, own: own.part_of(total, path.self_ns == path.total_ns) })
-        });
-        paths.collect()
-    }
-}
-
 impl FunctionReport {
-    /// Returns the sum of its durations without the cost of probes. That cost is none of its waits.
-    pub fn net_total(&self) -> Option<Net> {
-        let probes = self.measured_probes()?;
-        let net = Net::of(self.total_ns, probes.total_ns, probes.total_error())
-            .doubting(self.restored.total_ns);
-        let (Some(runnable), Some(blocked), Some(running)) =
-            (self.split.runnable_ns, self.split.blocked_ns, self.unbounded_running())
-        else {
-            return Some(net);
-        };
-        let with_waits = |running: Nanos| {
-            running.saturating_add(runnable).saturating_add(blocked).min(self.total_ns)
-        };
-        let (ns, most) =
-            (net.ns.max(with_waits(running.ns)), net.most.max(with_waits(running.most)));
-        Some(Net { ns, most, ..net })
-    }
-
-    /// Returns the part of the total in which its threads had a processor, without the cost of probes:
-    /// these work. `None` also where waits are not told apart.
-    pub fn net_running(&self) -> Option<Net> {
-        self.unbounded_running().map(|running| running.within(self.net_total()))
-    }
-
-    /// Returns the same, not compared with the total.
-    fn unbounded_running(&self) -> Option<Net> {
-        let probes = self.measured_probes()?;
-        let net = Net::of(self.split.running_ns?, probes.total_ns, probes.running_error());
-        Some(net.doubting(self.restored.total_ns))
-    }
-
-    /// Returns its own time without the cost of probes. It is a part of the total, however costs
-    /// were rounded.
-    pub fn net_self(&self) -> Option<Net> {
-        let probes = self.measured_probes()?;
-        let own = Net::of(self.self_ns, probes.self_ns, probes.self_error())
-            .doubting(self.restored.self_ns);
-        Some(own.part_of(self.net_total()?, self.self_ns == self.total_ns))
-    }
-
-    /// Returns the mean duration without the cost of probes. Waits for processors are a part of it.
-    pub fn net_mean(&self) -> Option<Net> {
-        let error = self.measured_probes()?.total_error();
-        let error = error.saturating_add(self.doubt_of(0));
-        let error = Nanos(error.0 / self.calls.max(1));
-        let mean = Net { error, ..self.net(self.durations.mean_ns)? };
-        Some(mean.within(self.net_max()))
-    }
-
-    /// Returns the median less the mean cost of probes in a call.
-    pub fn net_p50(&self) -> Option<Net> {
-        self.net_percentile(self.durations.p50_ns, 500, self.net_p75())
-    }
-
-    /// Returns the 75th percentile less the same.
-    pub fn net_p75(&self) -> Option<Net> {
-        self.net_percentile(self.durations.p75_ns, 750, self.net_p90())
-    }
-
-    /// Returns the 90th percentile less the same.
-    pub fn net_p90(&self) -> Option<Net> {
-        self.net_percentile(self.durations.p90_ns, 900, self.net_p95())
-    }
-
-    /// Returns the 95th percentile less the same.
-    pub fn net_p95(&self) -> Option<Net> {
-        self.net_percentile(self.durations.p95_ns, 950, self.net_p99())
-    }
-
-    /// Returns a percentile of usual calls less the same. It is no more than a `higher` one.
-    fn net_percentile(
-        &self,
-        duration: Option<Nanos>,
-        per_mille: u64,
-        higher: Option<Net>,
-    ) -> Option<Net> {
-        let fewer = self.timed.saturating_mul(1_000 - per_mille) / 1_000;
-        let percentile = self.net(duration)?.doubting(self.doubt_of(fewer));
-        Some(percentile.within(higher))
-    }
-
-    /// Returns the 99th percentile less the same.
-    pub fn net_p99(&self) -> Option<Net> {
-        let percentile = self.net_of_long(self.durations.p99_ns)?;
-        let percentile = percentile.doubting(self.doubt_of(self.timed / 100));
-        Some(percentile.within(self.net_p999()))
-    }
-
-    /// Returns the duration that all but one call in a thousand do not exceed, less the same.
-    pub fn net_p999(&self) -> Option<Net> {
-        let percentile = self.net_of_long(self.durations.p999_ns)?;
-        let percentile = percentile.doubting(self.doubt_of(self.timed / 1_000));
-        Some(percentile.within(self.net_max()))
-    }
-
-    /// Returns the longest duration less the same.
-    pub fn net_max(&self) -> Option<Net> {
-        Some(self.net_of_long(self.durations.max_ns)?.doubting(self.doubt_of(0)))
-    }
-
-    /// Returns the duration of rare calls less the same. Interrupts and other threads come into a call while
-    /// its probes run as well as while it does: if that may be nearly all of the time, long calls may be long
-    /// because of that.
-    fn net_of_long(&self, duration: Option<Nanos>) -> Option<Net> {
-        let net = self.net(duration)?;
-        let probes = self.measured_probes()?;
-        let total = Net::of(self.total_ns, probes.total_ns, probes.total_error());
-        Some(if total.known().is_some() { net } else { net.doubting(net.most) })
-    }
-
-    /// Returns by how much timed calls may be wrong in which return addresses were put back, if these are
-    /// more than `fewer`. Those that ended unseen are none of them.
-    fn doubt_of(&self, fewer: u64) -> Nanos {
-        let timed = self.restored.calls.saturating_sub(self.untimed);
-        if timed > fewer { self.restored.total_ns } else { Nanos::ZERO }
-    }
-
     /// Returns the cost of its probes if that was measured on this machine.
     pub fn measured_probes(&self) -> Option<ProbeTimes> {
         self.probes.filter(|probes| probes.cost.measured)
-    }
-
-    /// Returns a call's duration without the cost of probes in a call on average: of its own, and
-    /// of the calls inside it. This call may have had fewer inside it: at least, its own cost it.
-    fn net(&self, duration: Option<Nanos>) -> Option<Net> {
-        let probes = self.measured_probes()?;
-        let in_a_call = |ns: Nanos| Nanos(ns.0 / self.calls.max(1));
-        let (duration, error) = (duration?, in_a_call(probes.running_error()));
-        let own = probes.cost.inside_ns.since(probes.cost.error());
-        let net = Net::of(duration, in_a_call(probes.total_ns), error);
-        Some(Net { most: duration.since(own), ..net })
     }
 
     /// Returns whether at least half of its total is the cost of probes, or at least half of its median
@@ -450,7 +251,3 @@ impl FunctionReport {
             || !is_little && median.is_some_and(|median| is_mostly(own, median))
     }
 }
-
-#[cfg(test)]
-#[path = "probes_tests.rs"]
-mod tests;

@@ -1,6 +1,9 @@
 //! Adds and subtracts successive stretches: sums, paths, threads, estimates. Functions: [`super::rendered`].
 
-use super::{FunctionReport, PathReport, PointsReport, Report, SampledReport, ThreadReport};
+use super::{
+    FunctionReport, PathReport, PointsReport, ProcessorTimes, Report, SampledReport, TargetReport,
+    ThreadReport,
+};
 use crate::stats::CallCount;
 use crate::units::Nanos;
 
@@ -45,7 +48,9 @@ impl Report {
             trend: _,
             ctrack: _,
         } = later;
-        self.target.clone_from(target);
+        let processor = (self.target.processor.into_iter().chain(target.processor))
+            .reduce(ProcessorTimes::plus);
+        self.target = TargetReport { processor, ..target.clone() };
         self.end_ns = *end_ns;
         self.duration_ns = end_ns.since(self.start_ns);
         let tracked = self.tracked_ns.zip(*tracked_ns);
@@ -70,7 +75,13 @@ impl Report {
         let others = self.on_other_paths().since(earlier.on_other_paths());
         Self {
             schema: self.schema,
-            target: self.target.clone(),
+            target: TargetReport {
+                processor: self
+                    .target
+                    .processor
+                    .map(|all| all.since(earlier.target.processor.unwrap_or_default())),
+                ..self.target.clone()
+            },
             part: self.part.clone(),
             start_ns: earlier.end_ns,
             end_ns: self.end_ns,

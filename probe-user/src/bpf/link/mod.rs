@@ -57,11 +57,15 @@ pub enum Role {
     FunctionWithValues,
     /// The same where calls have to meet a condition.
     FunctionWithCondition,
+    /// The same where calls are counted apart by a value; their cookies name it.
+    FunctionByValue,
     Entry,
     /// The same with values.
     EntryWithValues,
     /// The same where calls have to meet a condition.
     EntryWithCondition,
+    /// The same where calls are counted apart by a value.
+    EntryByValue,
     /// The entry of a function of Go: the goroutine stands for the thread.
     GoEntry,
     /// A way out of a function.
@@ -107,7 +111,13 @@ impl Role {
 
     /// True if it needs return probes.
     pub(crate) const fn returns(self) -> bool {
-        matches!(self, Self::Function | Self::FunctionWithValues | Self::FunctionWithCondition)
+        matches!(
+            self,
+            Self::Function
+                | Self::FunctionWithValues
+                | Self::FunctionWithCondition
+                | Self::FunctionByValue
+        )
     }
 }
 
@@ -236,6 +246,7 @@ const fn session_program(role: Role) -> &'static [BpfProgram] {
     match role {
         Role::FunctionWithValues => &[BpfProgram::SessionWithValues],
         Role::FunctionWithCondition => &[BpfProgram::SessionWithCondition],
+        Role::FunctionByValue => &[BpfProgram::SessionByValue],
         _ => &[BpfProgram::Session],
     }
 }
@@ -250,9 +261,11 @@ const fn programs_of(role: Role) -> &'static [BpfProgram] {
         Role::FunctionWithCondition => {
             &[BpfProgram::ReturnWithValues, BpfProgram::EntryWithCondition]
         }
+        Role::FunctionByValue => &[BpfProgram::Return, BpfProgram::EntryByValue],
         Role::Entry => &[BpfProgram::Entry],
         Role::EntryWithValues => &[BpfProgram::EntryWithValues],
         Role::EntryWithCondition => &[BpfProgram::EntryWithCondition],
+        Role::EntryByValue => &[BpfProgram::EntryByValue],
         Role::GoEntry => &[BpfProgram::GoEntry],
         Role::ExitSite => &[BpfProgram::ExitSite],
         Role::GoExitSite => &[BpfProgram::GoExitSite],

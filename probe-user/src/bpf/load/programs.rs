@@ -27,9 +27,11 @@ pub(crate) enum BpfProgram {
     Session,
     SessionWithValues,
     SessionWithCondition,
+    SessionByValue,
     Entry,
     EntryWithValues,
     EntryWithCondition,
+    EntryByValue,
     Return,
     ReturnWithValues,
     GoEntry,
@@ -61,13 +63,15 @@ pub(crate) enum BpfProgram {
 }
 
 impl BpfProgram {
-    const ALL: [Self; 34] = [
+    const ALL: [Self; 36] = [
         Self::Session,
         Self::SessionWithValues,
         Self::SessionWithCondition,
+        Self::SessionByValue,
         Self::Entry,
         Self::EntryWithValues,
         Self::EntryWithCondition,
+        Self::EntryByValue,
         Self::Return,
         Self::ReturnWithValues,
         Self::GoEntry,
@@ -104,9 +108,11 @@ impl BpfProgram {
             Self::Session => "session",
             Self::SessionWithValues => "session_with_values",
             Self::SessionWithCondition => "session_with_condition",
+            Self::SessionByValue => "session_by_value",
             Self::Entry => "entry",
             Self::EntryWithValues => "entry_with_values",
             Self::EntryWithCondition => "entry_with_condition",
+            Self::EntryByValue => "entry_by_value",
             Self::Return => "ret",
             Self::ReturnWithValues => "ret_with_values",
             Self::GoEntry => "go_entry",

@@ -44,6 +44,8 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
         false => Vec::new(),
     };
     let counted = config.counted;
+    // Where calls are counted, those of a thread are known in any case.
+    let kept = config.thrift.filter(|_| counted.is_none());
     let first_counts = |page: &u32| {
         let ring = page / (1 + layout.slot_pages());
         counted.map_or(0, |sizes| ring % sizes.groups * sizes.paths)
@@ -66,9 +68,11 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
         ("PATH_COUNTS", counted.map_or(1, |sizes| sizes.paths * sizes.groups)),
         ("PATHS", counted.map_or(1, |sizes| sizes.paths)),
         ("PATH_KEYS", counted.map_or(1, |sizes| sizes.paths)),
+        ("VALUE_NUMBERS", counted.map_or(1, |sizes| sizes.values)),
+        ("COUNTED_VALUES", counted.map_or(1, |sizes| sizes.values)),
         ("COUNTED_FUNCTIONS", counted.map_or(1, |sizes| sizes.functions)),
         ("OPEN_CALLS", counted.map_or(1, |_| MOST_COUNTED_THREADS)),
-        ("KEPT_CALLS", config.thrift.map_or(1, |_| MOST_KEPT_THREADS)),
+        ("KEPT_CALLS", kept.map_or(1, |_| MOST_KEPT_THREADS)),
         ("LEFT_OUT", config.thrift.map_or(1, |thrift| thrift.functions)),
         ("BUFFERS", if config.markers { 65536 } else { 1 }),
         ("CUT_OFF", if config.markers { 16384 } else { 1 }),

@@ -6,13 +6,14 @@
 use super::{per_cpu::PerCpuCounters, words::Words};
 use crate::bpf::{BpfError, sys};
 use ctrace_common::{
-    BUCKETS, CountedFunction, Counting, ENDS_ARE_SEEN, ENDS_BY_RETURN, ENTRY_IS_LOOP_HEAD,
-    FAR_AWAY, FIRST_BUCKETS, LONGEST, MOST_COUNTED_THREADS, MOST_OPEN, OWN_NS, OpenCall, OpenCalls,
-    PAGE_LEN, PATHS_FULL, SHORTEST, SQUARES_HIGH, SQUARES_LOW, TAIL_CALLS_NEST, THREADS_FULL,
-    TIMED, TIMED_NS, TOO_DEEP, UNTIMED, UNTIMED_NS,
+    BUCKETS, CountedFunction, CountedValue, Counting, ENDS_ARE_SEEN, ENDS_BY_RETURN,
+    ENTRY_IS_LOOP_HEAD, FAR_AWAY, FIRST_BUCKETS, LONGEST, MOST_COUNTED_THREADS,
+    MOST_COUNTED_VALUES, MOST_OPEN, NO_VALUE, OWN_NS, OpenCall, OpenCalls, PAGE_LEN, PATHS_FULL,
+    SHORTEST, SQUARES_HIGH, SQUARES_LOW, TAIL_CALLS_NEST, THREADS_FULL, TIMED, TIMED_NS, TOO_DEEP,
+    UNTIMED, UNTIMED_NS, VALUE_SHIFT,
 };
 use ctrace_core::{
-    engine::{CountedApart, CountedCalls, CountedSums},
+    engine::{CountedApart, CountedCalls, CountedSums, ValuedCalls},
     function::ExitSeen,
     units::{FuncId, Nanos},
 };
@@ -41,6 +42,10 @@ pub struct CountedSizes {
     pub functions: u32,
     /// The shortest calls that are counted.
     pub shortest: Nanos,
+    /// The calls of a thread inside each other that are counted.
+    pub nested: usize,
+    /// Elements for values by which calls are counted apart.
+    pub values: u32,
 }
 
 impl CountedSizes {
@@ -50,7 +55,18 @@ impl CountedSizes {
         let groups = (pages / GOOD_PATHS).clamp(1, rings.max(1) as u64);
         let paths = (pages / groups).clamp(LEAST_PATHS, MOST_PATHS) as u32;
         let functions = functions.clamp(1, MOST_FUNCTIONS) as u32;
-        Self { paths, groups: groups as u32, functions, shortest }
+        let (groups, nested, values) = (groups as u32, MOST_OPEN, 1);
+        Self { paths, groups, functions, shortest, nested, values }
+    }
+
+    /// Returns the same for calls inside fewer others than this.
+    pub(crate) fn nested(self, most: Option<u32>) -> Self {
+        Self { nested: most.map_or(MOST_OPEN, |most| MOST_OPEN.min(most as usize)), ..self }
+    }
+
+    /// Returns the same with room for values.
+    pub(crate) fn with_values(self) -> Self {
+        Self { values: MOST_COUNTED_VALUES + 1, ..self }
     }
 }
 
@@ -68,6 +84,7 @@ pub(crate) struct CountedMaps {
     pub(crate) counting: Arc<OwnedFd>,
     pub(crate) counts: Arc<OwnedFd>,
     pub(crate) keys: Arc<OwnedFd>,
+    pub(crate) values: Arc<OwnedFd>,
     pub(crate) functions: Arc<OwnedFd>,
     pub(crate) open: Arc<OwnedFd>,
     pub(crate) uncounted: PerCpuCounters,
@@ -86,6 +103,7 @@ pub(crate) struct Counts {
     counting: Words,
     counts: Words,
     keys: Words,
+    values: Words,
     functions: Words,
     open: Arc<OwnedFd>,
     uncounted: PerCpuCounters,
@@ -110,6 +128,7 @@ impl Counts {
             counting: Words::map(&maps.counting, size_of::<Counting>())?,
             counts: Words::map(&maps.counts, paths * groups * PAGE_LEN)?,
             keys: Words::map(&maps.keys, paths * 8)?,
+            values: Words::map(&maps.values, sizes.values as usize * size_of::<CountedValue>())?,
             functions: Words::map(&maps.functions, functions * size_of::<CountedFunction>())?,
             open: maps.open,
             uncounted: maps.uncounted,
@@ -176,7 +195,8 @@ impl Counts {
             if sys::map_lookup(self.open.as_fd(), tid, &mut words).is_err() {
                 continue;
             }
-            let depth = (words[offset_of!(OpenCalls, depth) / 8] as u32 as usize).min(MOST_OPEN);
+            let depth =
+                (words[offset_of!(OpenCalls, depth) / 8] as u32 as usize).min(self.sizes.nested);
             let calls = &words[offset_of!(OpenCalls, calls) / 8..];
             let calls = calls.chunks_exact(size_of::<OpenCall>() / 8).take(depth);
             open.extend(calls.map(|call| {
@@ -236,7 +256,7 @@ impl CountedCalls for Counts {
             return None;
         }
         let key = self.keys.get(number as usize * 8).checked_sub(1)?;
-        let (caller, function) = ((key >> 32) as u32, FuncId(key as u32));
+        let (caller, function) = ((key >> 32) as u32 & 0xffff, FuncId(key as u32));
         (caller < number).then_some((caller, function))
     }
 
@@ -280,6 +300,29 @@ impl CountedCalls for Counts {
             headless: self.functions.get(at + offset_of!(CountedFunction, headless)),
             unplaced: self.functions.get(at + offset_of!(CountedFunction, unplaced)),
             short: self.functions.get(at + offset_of!(CountedFunction, short)),
+        }
+    }
+}
+
+// The number of a value stands above it in a key.
+const _: () = assert!(MOST_PATHS <= 1 << (VALUE_SHIFT - 32));
+
+impl ValuedCalls for Counts {
+    fn value_number(&self, path: u32) -> u32 {
+        let key = (path < self.sizes.paths).then(|| self.keys.get(path as usize * 8));
+        key.and_then(|key| key.checked_sub(1)).map_or(NO_VALUE, |key| (key >> VALUE_SHIFT) as u32)
+    }
+
+    fn value(&self, number: u32) -> CountedValue {
+        if number >= self.sizes.values {
+            return CountedValue::default();
+        }
+        let word = |at| self.values.get(number as usize * size_of::<CountedValue>() + at);
+        let text = offset_of!(CountedValue, text);
+        CountedValue {
+            forms: word(offset_of!(CountedValue, forms)),
+            word: word(offset_of!(CountedValue, word)),
+            text: std::array::from_fn(|place| word(text + place * 8)),
         }
     }
 }

@@ -52,6 +52,8 @@ fn read(document: &DeTable<'_>) -> Result<Config, Fault> {
     }
     if let Some(fleet) = table("fleet")? {
         set_all(&mut config.fleet, &FLEET, fleet)?;
+        let place = fleet.get_key_value("store").map_or(0..0, |(key, _)| key.span());
+        config.fleet.check().map_err(|what| (place, what))?;
     }
     let mut common = defaults::<Target>(&TARGET);
     if let Some(given) = table("defaults")? {

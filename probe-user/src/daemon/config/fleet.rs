@@ -1,14 +1,22 @@
 //! `[fleet]`: the folder of tables that the sums of all targets go to.
 
-use super::keys::{Key, at_least_one};
+use super::{
+    keys::{Key, at_least_one},
+    store,
+};
 use crate::values;
 use ctrace_core::{report::SlowAsked, units::Nanos};
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Fleet {
     /// `None` switches it off.
     pub folder: Option<PathBuf>,
+    /// The address of an object store, to which the files of the folder move.
+    pub store: Option<String>,
     /// This machine's name in the tables; empty: its own.
     pub host: String,
     /// The age at which a file is closed.
@@ -28,6 +36,25 @@ impl Fleet {
         let most = if self.folder.is_some() { self.slow_calls as usize } else { 0 };
         SlowAsked { most, from: self.slow_from }
     }
+
+    /// Returns true if finished days become few files. Those that wait for a store keep their names:
+    /// it may have them already.
+    pub(crate) fn compacts(&self) -> bool {
+        self.compact && self.store.is_none()
+    }
+
+    /// Checks combinations of keys that are valid one by one.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let Some(store) = &self.store else { return Ok(()) };
+        let Some(folder) = &self.folder else {
+            return Err("`store` needs `folder`, in which tables wait".to_owned());
+        };
+        let within = store.strip_prefix("file://").map(Path::new);
+        match within.is_some_and(|store| store.starts_with(folder)) {
+            true => Err("`store` is in `folder`, from which its files come".to_owned()),
+            false => Ok(()),
+        }
+    }
 }
 
 /// The longest name that a host may have in DNS.
@@ -37,7 +64,7 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(86_400);
 const MOST_SLOW_CALLS: u32 = 100;
 
 /// The keys; `docs/fleet/README.md` explains them.
-pub(crate) const FLEET: [Key<Fleet>; 8] = [
+pub(crate) const FLEET: [Key<Fleet>; 9] = [
     Key::new(
         "folder",
         r#""off""#,
@@ -50,6 +77,14 @@ pub(crate) const FLEET: [Key<Fleet>; 8] = [
             })
             .map(|folder| c.folder = folder)
         },
+    ),
+    Key::new(
+        "store",
+        r#""off""#,
+        Some(r#""s3://bucket/prefix""#),
+        "Move the files from the folder to this object store (s3, gs, az, abfss), or to a mounted one (file), or off. \
+         The environment has its credentials.",
+        |c, v| v.unless_off(store::store).map(|store| c.store = store),
     ),
     Key::new(
         "host",
@@ -93,9 +128,9 @@ pub(crate) const FLEET: [Key<Fleet>; 8] = [
     ),
     Key::new(
         "compact",
-        "true",
-        Some("false"),
-        "Put this machine's files of a finished day together, so that few are left.",
+        "false",
+        Some("true"),
+        "Put this machine's files of a finished day together, so that few are left. Not with store.",
         |c, v| v.flag().map(|compact| c.compact = compact),
     ),
     Key::new(

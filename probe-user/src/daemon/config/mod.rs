@@ -11,6 +11,7 @@ mod fleet;
 pub(crate) mod keys;
 mod metrics;
 mod remarks;
+mod store;
 mod target;
 mod value;
 

@@ -29,11 +29,15 @@ impl Config {
         let fleet = self.fleet.folder.as_ref().map(|folder| {
             ("`folder` in [fleet]".to_owned(), &**folder, Place::judge(&folder.join("x")))
         });
-        let judged = outputs.chain([recordings]).chain(fleet).chain(sockets);
+        let store = self.fleet.store.as_ref().and_then(|store| store.strip_prefix("file://"));
+        let store = store.map(Path::new).map(|folder| {
+            ("`store` in [fleet]".to_owned(), folder, Place::judge(&folder.join("x")))
+        });
+        let judged = outputs.chain([recordings]).chain(fleet).chain(store).chain(sockets);
         judged.flat_map(|(key, path, judged)| told(&key, path, judged)).collect()
     }
 
-    /// Returns why a daemon with this configuration would not start.
+    /// Returns why a daemon with this configuration could not have its sockets.
     pub(crate) fn refusal(&self) -> Option<String> {
         self.sockets().find_map(|(key, path)| match judge_socket(path) {
             // The folder may still be made.

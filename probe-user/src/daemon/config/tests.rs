@@ -50,6 +50,18 @@ fn every_default_and_example_is_taken() {
 }
 
 #[test]
+fn a_store_needs_a_folder_outside_of_it() {
+    mistake("[fleet]\nstore = \"s3://b\"\n", 2, 1, "`store` needs `folder`");
+    let both = |store: &str| format!("[fleet]\nfolder = \"/a/b\"\nstore = \"{store}\"\n");
+    mistake(&both("file:///a/b/c"), 3, 1, "`store` is in `folder`");
+    mistake(&both("http://b"), 3, 9, "there is no http://");
+    for store in ["file:///a/bc", "file:///a", "s3://b"] {
+        assert_eq!(Config::parse(&both(store)).unwrap().fleet.store.as_deref(), Some(store));
+    }
+    assert_eq!(Config::parse(&both("off")).unwrap().fleet.store, None);
+}
+
+#[test]
 fn keys_mean_what_they_say() {
     let target = one(
         "functions = \"f*\"\ngroups = [\"prod\"]\nmarkers = [\"m\"]\nmin_duration = \"10us\"\n\

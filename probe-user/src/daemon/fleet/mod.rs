@@ -3,13 +3,17 @@
 //! A session hands over its intervals on its own thread, as rows ([`source`]). One thread keeps the
 //! rows of each table, unit and day ([`buffer`]) until they are worth a file, and writes it whole into
 //! its folder ([`store`]). A disk that is full or away costs nothing as long as there is memory for the
-//! rows: they are tried again. Rows beyond that are lost, counted and told.
+//! rows: they are tried again. Rows beyond that are lost, counted and told. With an object store the
+//! files wait in their folder until they are sent ([`shipping`]).
 
 mod buffer;
 mod compactor;
+mod shipping;
 pub(super) mod source;
 mod store;
 mod writer;
+
+pub(super) use shipping::refusal;
 
 use super::{
     config,
@@ -34,6 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The way to the thread.
 pub(super) struct Fleet {
+    shipping: shipping::Shipping,
     jobs: Mutex<Sender<Job>>,
     is_on: AtomicBool,
     slow: Mutex<SlowAsked>,
@@ -63,7 +68,8 @@ impl Fleet {
         thread.spawn(move || writer.run(&coming))?;
         let is_on = AtomicBool::new(config.folder.is_some());
         let slow = Mutex::new(config.slow_calls());
-        Ok(Self { jobs: Mutex::new(jobs), is_on, slow, waiting, lost })
+        let shipping = shipping::Shipping::start(config, metrics)?;
+        Ok(Self { shipping, jobs: Mutex::new(jobs), is_on, slow, waiting, lost })
     }
 
     /// Returns true if rows are wanted.
@@ -99,6 +105,7 @@ impl Fleet {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         // The thread ends with the daemon only.
         let _ = jobs.send(Job::Configure(config.clone()));
+        self.shipping.configure(config);
     }
 
     /// Closes all files, and waits until they are written or given up.
@@ -110,5 +117,6 @@ impl Fleet {
         {
             ui::say("the folder of the fleet does not take its last files in time: they are lost");
         }
+        self.shipping.finish();
     }
 }

@@ -7,6 +7,7 @@ use crate::{
 };
 use ctrace_core::fleet::{
     Table,
+    decode::Part,
     partition::{Partition, day_named, folder},
 };
 use rustix::{
@@ -16,7 +17,7 @@ use rustix::{
 use std::{
     ffi::OsStr,
     fs, io,
-    io::Write as _,
+    io::{Read as _, Write as _},
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -28,6 +29,13 @@ const END: &str = ".parquet";
 pub(super) struct Store<'a> {
     pub(super) root: &'a Path,
     pub(super) host: &'a str,
+}
+
+/// Files that were removed before they were sent.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Unsent {
+    pub(super) files: u64,
+    pub(super) rows: u64,
 }
 
 /// A file of the tables.
@@ -66,15 +74,20 @@ impl Store<'_> {
         Ok(())
     }
 
-    /// Removes files of this machine that are too old or too many, and what a killed daemon left.
-    pub(super) fn prune(&self, config: &config::Fleet, today: i64) -> io::Result<()> {
+    /// Removes files of this machine that are too old or too many, and what a killed daemon left. Returns
+    /// the removed files that were to be sent to a store, and their rows; and the first error.
+    pub(super) fn prune(&self, config: &config::Fleet, today: i64) -> (Unsent, Option<io::Error>) {
+        let (mut unsent, mut failed) = (Unsent::default(), None);
         let mut all = Vec::new();
         for table in Table::ALL {
             let host = self.root.join(table.name()).join(folder("host", self.host));
             for (day, folder) in folders(&host, "day") {
                 let Some(day) = day_named(&day) else { continue };
                 for (_, folder) in folders(&folder, "unit") {
-                    all.extend(stored(&folder, day)?);
+                    match stored(&folder, day) {
+                        Ok(files) => all.extend(files),
+                        Err(error) => failed = failed.or(Some(error)),
+                    }
                 }
             }
         }
@@ -83,7 +96,15 @@ impl Store<'_> {
         for file in all.into_iter().rev() {
             bytes = bytes.saturating_add(file.size);
             if today - file.day >= i64::from(config.keep_days) || bytes > config.keep_bytes {
-                file.place.remove()?;
+                let rows = config.store.as_ref().and_then(|_| rows(&file.place));
+                if let Err(error) = file.place.remove() {
+                    failed = failed.or(Some(error));
+                    continue;
+                }
+                if let Some(rows) = rows {
+                    unsent.files += 1;
+                    unsent.rows += rows;
+                }
                 // Succeeds for an empty folder only.
                 let mut folder = file.place.path().parent();
                 for _ in ["unit", "day"] {
@@ -94,8 +115,24 @@ impl Store<'_> {
                 }
             }
         }
-        Ok(())
+        (unsent, failed)
     }
+}
+
+/// Returns the rows of a file, or `None` if it is gone: it was sent meanwhile.
+fn rows(place: &Place) -> Option<u64> {
+    let opened = place.open_to_read();
+    if let Err(FileError::Io { error, .. }) = &opened
+        && error.kind() == io::ErrorKind::NotFound
+    {
+        return None;
+    }
+    let read = opened.ok().and_then(|mut file| {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok().map(|_| bytes)
+    });
+    // Of a broken file nobody knows.
+    Some(read.and_then(|bytes| Part::open(bytes).ok()).map_or(0, |part| part.rows()))
 }
 
 /// Returns our files in a folder, and removes half-written ones.
@@ -129,7 +166,15 @@ fn stored(path: &Path, day: i64) -> io::Result<Vec<Stored>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ctrace_core::fleet::partition::day_name;
+    use ctrace_core::{
+        fleet::{
+            encode,
+            partition::day_name,
+            rows::{Losses, Origin, TargetRow},
+        },
+        units::Pid,
+    };
+    use std::sync::Arc;
 
     const TODAY: i64 = 20_785;
 
@@ -176,6 +221,63 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_files_that_were_not_sent_are_counted() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store { root: root.path(), host: "h/1" };
+        let origin =
+            Origin { start_ns: 1, end_ns: 2, target: "t".into(), pid: Pid(7), version: None };
+        let row = TargetRow {
+            origin: Arc::new(origin),
+            processes: 1,
+            program: "p".into(),
+            functions: 0,
+            calls: 0,
+            cost_ns: 0,
+            cpu_ns: None,
+            losses: Losses::default(),
+        };
+        let written = encode::targets(&[row.clone(), row.clone(), row]).unwrap();
+        for (age, content) in [(40, &written[..]), (41, &b"broken"[..]), (0, &written[..])] {
+            store.write(&place(TODAY - age, "a"), age, content).unwrap();
+        }
+        let unsent = |store_of_config: Option<&str>| {
+            let store_of_config = store_of_config.map(str::to_owned);
+            let config = config::Fleet { store: store_of_config, ..config(30, 1 << 20) };
+            let (unsent, failed) = store.prune(&config, TODAY);
+            assert!(failed.is_none(), "{failed:?}");
+            unsent
+        };
+        assert_eq!(unsent(Some("s3://b")), Unsent { files: 2, rows: 3 });
+        store.write(&place(TODAY - 40, "a"), 40, &written).unwrap();
+        assert_eq!(unsent(None), Unsent::default());
+    }
+
+    /// Nobody can remove a file of a folder that is immutable. File systems in memory know no such.
+    #[test]
+    fn one_that_cannot_be_removed_keeps_no_other_from_it() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store { root: root.path(), host: "h/1" };
+        for (age, unit) in [(42, "a"), (41, "b"), (40, "c")] {
+            store.write(&place(TODAY - age, unit), age, b"broken").unwrap();
+        }
+        let day = format!("day={}", day_name(TODAY - 41));
+        let kept = root.path().join("functions/host=h%2F1").join(day).join("unit=b");
+        let change = |how: &str| {
+            let done = std::process::Command::new("chattr").arg(how).arg(&kept).output();
+            done.is_ok_and(|done| done.status.success())
+        };
+        if !change("+i") {
+            eprintln!("skipped: no folder can be made immutable here");
+            return;
+        }
+        let config = config::Fleet { store: Some("s3://b".to_owned()), ..config(30, 1 << 20) };
+        let (unsent, failed) = store.prune(&config, TODAY);
+        assert!(change("-i"));
+        assert_eq!((unsent, failed.is_some()), (Unsent { files: 2, rows: 0 }, true));
+        assert_eq!(files(root.path()).len(), 1);
+    }
+
+    #[test]
     fn the_oldest_of_our_own_are_removed() {
         let root = tempfile::tempdir().unwrap();
         let store = Store { root: root.path(), host: "h/1" };
@@ -200,10 +302,10 @@ mod tests {
             let entries = fs::read_dir(folder(age, unit)).into_iter().flatten().flatten();
             entries.filter(|entry| entry.file_name().to_str().unwrap().starts_with(BEGIN)).count()
         };
-        store.prune(&config(30, 1 << 20), TODAY).unwrap();
+        assert!(store.prune(&config(30, 1 << 20), TODAY).1.is_none());
         assert_eq!([ours(40, "a"), ours(3, "a"), ours(1, "b"), ours(0, "a")], [0, 1, 1, 1]);
         assert!(!folder(40, "a").parent().unwrap().exists(), "the folder of the day is gone, too");
-        store.prune(&config(30, 250), TODAY).unwrap();
+        assert!(store.prune(&config(30, 250), TODAY).1.is_none());
         assert_eq!([ours(3, "a"), ours(1, "b"), ours(0, "a")], [0, 1, 1]);
         assert!(strangers.iter().all(|path| path.exists()) && !half.exists());
     }

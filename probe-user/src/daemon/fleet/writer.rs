@@ -1,6 +1,11 @@
 //! The thread that closes files when they are large or old, and tries again what could not be written.
 
-use super::{Job, buffer::Buffers, compactor::Compactor, store::Store};
+use super::{
+    Job,
+    buffer::Buffers,
+    compactor::Compactor,
+    store::{Store, Unsent},
+};
 use crate::{
     daemon::{
         config,
@@ -189,10 +194,18 @@ impl Writer {
         self.pruned = Some(Instant::now());
         let today = compact::today();
         let store = Store { root, host: &self.host };
-        if let Err(error) = store.prune(&self.config, today) {
+        let (Unsent { files, rows }, failed) = store.prune(&self.config, today);
+        if files > 0 {
+            ui::say(&format!(
+                "{rows} rows in {files} files of tables waited for the store beyond `keep_days` or \
+                 `keep_bytes`, and are lost"
+            ));
+            self.metrics.count_more(Own::FleetRowsLost, rows);
+        }
+        if let Some(error) = failed {
             ui::say(&format!("cannot remove old tables in {}: {error}", root.display()));
         }
-        if self.config.compact {
+        if self.config.compacts() {
             // A day is over when its last rows are in files.
             let first = self.buffers.all.keys().map(|(day, _)| *day).min().unwrap_or(today);
             self.compactor.look(root, &self.host, first.min(today));
@@ -201,7 +214,7 @@ impl Writer {
 }
 
 /// Returns the name of this machine.
-fn host(config: &config::Fleet) -> String {
+pub(super) fn host(config: &config::Fleet) -> String {
     match config.host.is_empty() {
         true => own_name(),
         false => config.host.clone(),

@@ -2,6 +2,7 @@
 //!
 //! `docs/metrics.md` is checked against this list.
 
+mod own;
 mod plots;
 
 use super::metric::{Metric, MetricKind};
@@ -14,6 +15,7 @@ use ctrace_core::{
     units::Nanos,
 };
 
+pub(crate) use own::{OF_OWN, OWN, Own, PROCESS, SCRAPE_DURATION};
 pub(crate) use plots::{OF_PLOT, PLOT_LAST, PLOT_MAX, PLOT_MIN, PLOTS_LEFT_OUT};
 
 /// A counter, and the source of its increments in a snapshot.
@@ -301,99 +303,6 @@ pub(crate) static BUDGET: Metric = Metric::gauge(
 
 pub(crate) static BUILD: Metric =
     Metric::gauge("ctrace_build_info", &["version"], "The version of ctrace; always 1.");
-
-pub(crate) const OWN: usize = 13;
-
-/// The metrics of ctrace's own work, by [`Own`].
-pub(crate) static OF_OWN: [Metric; OWN] = [
-    Metric::counter(
-        "ctrace_report_write_failures_total",
-        &[],
-        "Reports that could not be written.",
-    ),
-    Metric::counter("ctrace_scrapes_total", &[], "Requests for metrics that were answered."),
-    Metric::counter(
-        "ctrace_http_refused_total",
-        &[],
-        "Connections that were closed because there were too many.",
-    ),
-    Metric::counter(
-        "ctrace_http_errors_total",
-        &[],
-        "Connections that ended in an error or took too long.",
-    ),
-    Metric::counter(
-        "ctrace_looks_unanswered_total",
-        &[],
-        "Sessions that did not tell in time what they had, so that a scrape shows their last state.",
-    ),
-    Metric::counter("ctrace_otlp_exports_total", &[], "Exports that a receiver took."),
-    Metric::counter("ctrace_otlp_failures_total", &[], "Attempts to export that failed."),
-    Metric::counter(
-        "ctrace_otlp_given_up_total",
-        &[],
-        "Exports that were given up; the next one has their numbers in it.",
-    ),
-    Metric::counter(
-        "ctrace_otlp_slow_calls_total",
-        &[],
-        "Slow calls that a receiver took as spans.",
-    ),
-    Metric::counter(
-        "ctrace_otlp_slow_calls_dropped_total",
-        &[],
-        "Slow calls that were not exported as spans: there were too many, or the receiver did not take them.",
-    ),
-    Metric::counter(
-        "ctrace_fleet_files_total",
-        &[],
-        "Files of the fleet's tables that were written.",
-    ),
-    Metric::counter(
-        "ctrace_fleet_failures_total",
-        &[],
-        "Attempts to write files of the fleet's tables that failed.",
-    ),
-    Metric::counter(
-        "ctrace_fleet_rows_lost_total",
-        &[],
-        "Rows of the fleet's tables that were lost: nothing could be written, and memory was full.",
-    ),
-];
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Own {
-    ReportsLost,
-    Scrapes,
-    Refused,
-    HttpErrors,
-    Unanswered,
-    OtlpExports,
-    OtlpFailures,
-    OtlpGivenUp,
-    SlowCalls,
-    SlowCallsDropped,
-    FleetFiles,
-    FleetFailures,
-    FleetRowsLost,
-}
-
-pub(crate) static SCRAPE_DURATION: Metric = Metric::gauge(
-    "ctrace_scrape_duration_seconds",
-    &[],
-    "How long it took to answer the last scrape, the looks into sessions included.",
-);
-
-/// The metrics of ctrace's process, under the names that all exporters use.
-pub(crate) static PROCESS: [Metric; 7] = [
-    Metric::counter("process_cpu_seconds_total", &[], "CPU time of ctrace."),
-    Metric::gauge("process_resident_memory_bytes", &[], "Memory of ctrace that is resident."),
-    Metric::gauge("process_virtual_memory_bytes", &[], "Address space of ctrace."),
-    Metric::gauge("process_open_fds", &[], "Open file descriptors of ctrace."),
-    Metric::gauge("process_max_fds", &[], "The limit on open file descriptors."),
-    Metric::gauge("process_threads", &[], "Threads of ctrace."),
-    Metric::gauge("process_start_time_seconds", &[], "When ctrace started, in seconds since 1970."),
-];
 
 /// Returns all metrics in their output order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Metric> {

@@ -3,6 +3,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod behind;
+pub(crate) mod counted_parts;
 pub(crate) mod flight;
 pub(crate) mod lines;
 pub(crate) mod live;

@@ -78,9 +78,8 @@ impl Output {
                 let shows = extras.slowest_calls.is_some()
                     || extras.values.is_some()
                     || extras.plots
-                    || extras.locks
-                    || by_value;
-                reports.spill.is_some() && shows
+                    || extras.locks;
+                by_value || reports.spill.is_some() && shows
             }
             Self::Live(_) => false,
             Self::Recording(_) | Self::Calls(_) | Self::Stream(_) => true,

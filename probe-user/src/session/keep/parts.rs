@@ -13,6 +13,7 @@ use ctrace_core::{
     },
     report::{By, PartCalls, PartReport, Report, ThreadReport, render::clean::clean},
     units::{FuncId, Pid, ThreadId, Tid},
+    values::Value,
 };
 use std::{
     cmp::Reverse,
@@ -24,9 +25,9 @@ use std::{
 pub(crate) const MOST_PARTS: usize = 64;
 
 /// Values that have a part; the others have one together.
-const MOST_VALUES: usize = 16;
+pub(super) const MOST_VALUES: usize = 16;
 
-const HEADLESS: &str = "calls that began before (headless) are counted in the first report only: nothing tells whose they were";
+pub(super) const HEADLESS: &str = "calls that began before (headless) are counted in the first report only: nothing tells whose they were";
 
 /// A part, with the query that selects it.
 struct Part {
@@ -111,7 +112,7 @@ impl Parts {
 
 /// Returns the place of the value with this name, or with this number among the arguments (`arg1`, for which
 /// `--arg` has `1`).
-fn place_of(info: &FunctionInfo, argument: &str) -> anyhow::Result<usize> {
+pub(super) fn place_of(info: &FunctionInfo, argument: &str) -> anyhow::Result<usize> {
     let is_it = |name: &str| name == argument || name.strip_prefix("arg") == Some(argument);
     let name = clean(&info.name);
     info.values.iter().position(|value| is_it(&value.name)).map_or_else(
@@ -273,18 +274,7 @@ fn by_value(
     let values = by_values_of(recording, query, id, place, MOST_VALUES)?;
     let callers = query.callers.clone().or_else(|| Some(only(id, recording.functions().len())));
     let part = |WithValue { value, is_unread, within }| {
-        let argument = Arc::clone(&info.values[place].name);
-        let function = qualified(info.kind, info.group.as_deref(), &info.name).into();
-        let calls = PartCalls { function, argument, value, is_unreadable: is_unread };
-        let name = Arc::clone(&info.name);
-        let report = PartReport {
-            pid: None,
-            tid: None,
-            name,
-            processes: None,
-            is_cgroup: false,
-            calls: Some(calls),
-        };
+        let report = part_of_value(info, place, value, is_unread);
         let (callers, within) = (callers.clone(), Some(within));
         Part { report, query: Query { callers, within, ..query.clone() } }
     };
@@ -306,6 +296,25 @@ fn by_value(
     let notes = without.into_iter().chain(unsure).collect();
     let each = values.each.into_iter().map(part).collect();
     Ok(Parts { each, notes, ..Parts::default() })
+}
+
+/// Describes the part of a function's calls with one value, or with some.
+pub(super) fn part_of_value(
+    info: &FunctionInfo,
+    place: usize,
+    value: Option<Value>,
+    is_unreadable: bool,
+) -> PartReport {
+    let argument = Arc::clone(&info.values[place].name);
+    let function = qualified(info.kind, info.group.as_deref(), &info.name).into();
+    PartReport {
+        pid: None,
+        tid: None,
+        name: Arc::clone(&info.name),
+        processes: None,
+        is_cgroup: false,
+        calls: Some(PartCalls { function, argument, value, is_unreadable }),
+    }
 }
 
 fn only(function: FuncId, functions: usize) -> Vec<bool> {

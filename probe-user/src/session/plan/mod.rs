@@ -89,6 +89,10 @@ impl Plan {
     pub(crate) fn planned(&self) -> impl Iterator<Item = &Planned> {
         self.objects.iter().flat_map(|object| &object.functions)
     }
+
+    pub(crate) fn planned_mut(&mut self) -> impl Iterator<Item = &mut Planned> {
+        self.objects.iter_mut().flat_map(|object| &mut object.functions)
+    }
 }
 
 /// Makes plans for the objects of one target.

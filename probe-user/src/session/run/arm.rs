@@ -36,16 +36,18 @@ pub(crate) struct LinkOptions {
 
 /// The order of attaching. The return probes come last: if the guard is killed, the kernel closes the
 /// last link first, and waits there until no return probe is being taken any more.
-const ORDER: [Role; 10] = [
+const ORDER: [Role; 12] = [
     Role::Entry,
     Role::GoEntry,
     Role::EntryWithValues,
     Role::EntryWithCondition,
+    Role::EntryByValue,
     Role::Point,
     Role::PointWithValues,
     Role::PointWithTexts,
     Role::FunctionWithCondition,
     Role::FunctionWithValues,
+    Role::FunctionByValue,
     Role::Function,
 ];
 
@@ -169,7 +171,7 @@ fn add_sites(
                     entry.cookie = entry.cookie.of_go(false, goid);
                     [Role::GoEntry; 2]
                 }
-                None => roles(values),
+                None => roles(values, kernel.counts().is_some()),
             };
             match &placement.exit {
                 ExitPlacement::ReturnProbe | ExitPlacement::Guarded(_) => sites.add(both, entry),
@@ -189,8 +191,12 @@ fn add_sites(
 }
 
 /// Returns the role of a function's probe that sees both ends, and of one that sees the entry only.
-fn roles(values: Option<CallElements>) -> [Role; 2] {
+/// `counts`: calls make no events.
+fn roles(values: Option<CallElements>, counts: bool) -> [Role; 2] {
     match values {
+        Some(values) if counts && values.has_arguments => {
+            [Role::FunctionByValue, Role::EntryByValue]
+        }
         Some(values) if values.has_condition => {
             [Role::FunctionWithCondition, Role::EntryWithCondition]
         }

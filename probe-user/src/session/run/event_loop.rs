@@ -250,7 +250,7 @@ async fn finish(
     session.end_moves();
     let now = bpf::now();
     let end = time_up.map_or(now, |time_up| time_up.min(now));
-    session.count_until(end);
+    session.end_time(end);
     // Where probes stay for now, a call may end before they are gone and after the last event was read.
     session.take_all_held();
     if session.detaches_fast() {

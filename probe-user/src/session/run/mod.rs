@@ -5,6 +5,7 @@ pub(crate) mod admission;
 pub(crate) mod arm;
 mod before;
 pub(crate) mod chosen;
+mod counting;
 pub(crate) mod event_loop;
 pub(crate) mod every_lock;
 pub(crate) mod groups;

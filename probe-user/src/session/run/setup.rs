@@ -2,17 +2,19 @@
 
 use super::{
     arm::LinkOptions,
-    before, every_lock,
+    before,
+    counting::counted_sizes,
+    every_lock,
     session::{Arming, Delivery, Rounds, Session, TracedTarget, dear_at_start},
     status::{Drawn, Status},
     thrift::thrift,
 };
 use crate::{
-    bpf::{self, Capabilities, Config, CountedSizes, Kernel, LinkChoice},
+    bpf::{self, Capabilities, Config, Kernel, LinkChoice},
     session::{
         budget::{costs::HitCosts, slowdown::Watch},
         collect::{pace::Pace, room},
-        keep::{flight::Flight, output::Output, parts, split::Splits},
+        keep::{counted_parts, flight::Flight, output::Output, parts, split::Splits},
         plan::{Plan, Planned, Planner, Sites, marked_locks::MarkedLocks},
         spec::{OnFull, SelectSpec, SelectionLimits, TraceSpec},
     },
@@ -89,7 +91,7 @@ impl<'a> Setup<'a> {
                 clean(program.map_or("the program", |program| &program.name))
             )),
         };
-        let setup = Self::choose_for(spec, objects, wanted, spec.probes.awaits())?;
+        let mut setup = Self::choose_for(spec, objects, wanted, spec.probes.awaits())?;
         drop(slow);
         // Who may trace nothing is told that alone.
         if Capabilities::of_this_process().may_trace() {
@@ -98,6 +100,11 @@ impl<'a> Setup<'a> {
         if let Some(by) = output.by() {
             let functions: Vec<_> = setup.plan.planned().map(|it| it.info.clone()).collect();
             parts::check(by, &functions)?;
+            if spec.probes.aggregate {
+                counted_parts::check(&functions)?;
+                let note = counted_parts::leave_out_others(by, setup.plan.planned_mut());
+                setup.plan.notes.extend(note);
+            }
         }
         Ok(setup)
     }
@@ -232,15 +239,6 @@ impl<'a> Setup<'a> {
         self.session((pid, Origin::Launched), &exe, command, output, is_there)
     }
 
-    /// Returns the sizes of the maps in which calls are counted.
-    fn counted_sizes(&self) -> anyhow::Result<CountedSizes> {
-        /// The part of the memory for calls that counts may take.
-        const SHARE: u64 = 4;
-        let TraceSpec { probes, most, filter, .. } = self.spec;
-        let (cpus, functions) = (bpf::online_cpus()?, most.max_functions);
-        Ok(CountedSizes::within(probes.spool / SHARE, cpus, functions, filter.min_duration))
-    }
-
     /// Loads the eBPF programs.
     fn session(
         mut self,
@@ -298,7 +296,7 @@ impl<'a> Setup<'a> {
             guards: !plan.guards.is_empty(),
             waits: probes.waits,
             wakers: probes.wakers,
-            counted: if probes.aggregate { Some(self.counted_sizes()?) } else { None },
+            counted: counted_sizes(self.spec, &self.planner)?,
             thrift,
         })?;
         is_there()?;

@@ -9,10 +9,14 @@ use ctrace_core::units::Nanos;
 
 /// Returns which calls need no events. The programs do not know the names of threads. A budget looks at
 /// the events of all calls. Entries cannot be held where other events of a thread could come before them.
+/// Where calls are counted without events, short ones are left out when they end.
 pub(super) fn thrift(spec: &TraceSpec, planner: &Planner) -> Option<Thrift> {
     let TraceSpec { most, filter, probes, .. } = spec;
-    if probes.aggregate || probes.budget.is_some() || !filter.threads.is_empty() {
+    if probes.budget.is_some() || !filter.threads.is_empty() {
         return None;
+    }
+    if probes.aggregate {
+        return Thrift::within(filter.max_depth, Nanos::ZERO, most.max_functions);
     }
     let is_plain = !planner.asks_for_usdt()
         && !planner.asks_for_markers()
@@ -43,7 +47,7 @@ mod tests {
     #[test]
     fn both_kinds_of_calls_are_left_out_where_nothing_else_is_asked_for() {
         assert_eq!(limits(|_| {}), Some((3, 5)));
-        assert_eq!(limits(|spec| spec.probes.aggregate = true), None);
+        assert_eq!(limits(|spec| spec.probes.aggregate = true), Some((3, 0)));
         assert_eq!(limits(|spec| spec.probes.budget = Some(1.0)), None);
         assert_eq!(limits(|spec| spec.filter = Filter::default()), None);
     }

@@ -30,10 +30,16 @@ const LEAST_POINTS: f64 = 0.05;
 
 impl NumberChange {
     pub(crate) fn of(column: TopColumn, now: &Figures, before: &Figures, id: RowId) -> Self {
+        // Where only the most is known of a time, its change is that of the time as it was seen.
+        let is_known = |figures: &Figures| {
+            figures.place(id).is_none_or(|place| column.is_known_less(figures, place))
+        };
+        let number =
+            if is_known(now) && is_known(before) { TopColumn::value } else { TopColumn::seen };
         let value = |figures: &Figures| {
             let place = figures.place(id)?;
             let called = figures.report.functions[place].calls > 0;
-            let value = column.value(figures, place).filter(|_| called)?;
+            let value = number(column, figures, place).filter(|_| called)?;
             Some(if column.is_sum() { value / figures.seconds() } else { value })
         };
         Self { now: value(now), before: value(before) }

@@ -1,6 +1,7 @@
 //! The numbers of one stretch of time: a report, and the cost of its probes.
 
 use crate::top::data::catalogue::RowId;
+use crate::ui::notes::marks::Marks;
 use ctrace_core::{report::Report, units::Nanos};
 
 /// The error of durations from histograms, in percent: half of a bucket.
@@ -42,6 +43,8 @@ pub(crate) struct Figures {
     pub(crate) from_histograms: FromHistograms,
     /// Times are shown without the cost of probes, as in reports: that was measured.
     pub(crate) is_net: bool,
+    /// What is to be known of its rows.
+    pub(crate) marks: Marks,
 }
 
 impl Figures {

@@ -13,7 +13,7 @@ use crate::top::data::{
     sums::Sums,
     trend::Trend,
 };
-use crate::ui::table::net::is_net;
+use crate::ui::{notes::marks::Marks, table::net::is_net};
 use ctrace_core::{report::LossReport, units::Nanos};
 
 #[derive(Clone, Debug, Default)]
@@ -84,7 +84,9 @@ impl Data {
         let ids = self.catalogue.ids_of(&report);
         let from_histograms = self.from_histograms;
         let is_net = report.functions.iter().any(is_net);
-        let figures = Figures { report, ids, spent, cost, cpu: used, from_histograms, is_net };
+        let marks = Marks::of(&report);
+        let figures =
+            Figures { report, ids, spent, cost, cpu: used, from_histograms, is_net, marks };
         match &mut self.sums {
             Some(sums) => sums.add(&figures),
             None => self.sums = Some(Sums::new(&figures)),

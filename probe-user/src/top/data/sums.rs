@@ -10,6 +10,7 @@ use crate::top::data::{
     catalogue::RowId,
     figures::{Figures, FromHistograms},
 };
+use crate::ui::notes::marks::Marks;
 use ctrace_core::{
     report::{
         DurationReport, FunctionHistogram, FunctionReport, HistogramsReport, PathReport,
@@ -46,6 +47,7 @@ impl Sums {
             cpu: Some(Nanos::ZERO),
             from_histograms: FromHistograms::Percentiles,
             is_net: false,
+            marks: Marks::default(),
         };
         let mut sums = Self { figures, paths: HashMap::new(), threads: HashMap::new() };
         sums.add(first);
@@ -73,6 +75,7 @@ impl Sums {
         self.add_histograms(interval);
         self.add_paths(interval);
         self.add_threads(&new.threads);
+        self.figures.marks = Marks::of(&self.figures.report);
     }
 
     fn add_functions(&mut self, interval: &Figures) {

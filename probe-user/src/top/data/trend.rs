@@ -43,7 +43,7 @@ impl Trend {
             .map(|place| {
                 let mut numbers = [Coarse::default(); TopColumn::COUNT];
                 for column in TopColumn::all() {
-                    let value = column.value(figures, place);
+                    let value = column.seen(figures, place);
                     numbers[column.place()] = Coarse::new(value.unwrap_or(0.0));
                 }
                 (figures.ids[place], numbers)

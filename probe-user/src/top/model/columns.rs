@@ -11,7 +11,7 @@ use crate::ui::text::{
 use ctrace_core::{
     report::{
         Net,
-        numbers::{Kind, NUMBERS, NumberId, Unit, phrase},
+        numbers::{Kind, NUMBERS, NumberId, Unit, number, phrase},
         render::columns::UnknownColumn,
     },
     units::Nanos,
@@ -48,7 +48,7 @@ impl TopColumn {
     pub(crate) const THREADS: Self = Self::Number(NumberId::of("threads"));
 
     /// The column to sort by unasked.
-    pub(crate) const DEFAULT: Self = Self::EXCLUSIVE;
+    pub(crate) const DEFAULT: Self = Self::OWN;
 
     /// The first columns from left to right. The other numbers follow in the order of the registry.
     pub(crate) const FIRST: [Self; 13] = [
@@ -125,7 +125,22 @@ impl TopColumn {
         })
     }
 
-    /// Returns the number of a function by its place, if there is one. Times are in nanoseconds.
+    /// Returns the number of a function by its place as it was seen, if there is one. Times are in nanoseconds.
+    pub(crate) fn seen(self, figures: &Figures, place: usize) -> Option<f64> {
+        let function = figures.report.functions.get(place)?;
+        match (self, &function.sampled) {
+            (Self::TOTAL, Some(estimate)) => Some(estimate.total_ns?.0 as f64),
+            (Self::Number(id), None) => (id.number().of)(function).real(),
+            _ => self.value(figures, place),
+        }
+    }
+
+    /// Returns whether the number is shown without the cost of probes, and is known so.
+    pub(crate) fn is_known_less(self, figures: &Figures, place: usize) -> bool {
+        self.less(figures, place).is_none_or(|net| net.known().is_some())
+    }
+
+    /// Returns the same as it is shown.
     pub(crate) fn value(self, figures: &Figures, place: usize) -> Option<f64> {
         let function = figures.report.functions.get(place)?;
         // A sampled function shows estimates for the whole time.
@@ -134,11 +149,16 @@ impl TopColumn {
             (Self::CALLS, Some(estimate)) => Some(estimate.calls? as f64),
             (Self::TOTAL, Some(estimate)) => {
                 // The part that is no cost of probes is that of the calls that were seen.
-                let part = self.less(figures, place).map(|net| net.ns.0 as f64);
-                let part = part.map_or(1.0, |ns| ns / function.total_ns.0.max(1) as f64);
+                let part = match net::shown(number("total_ns"), function, figures.is_net) {
+                    Shown::Absent => return None,
+                    Shown::Less(net) => net.ns.0 as f64 / function.total_ns.0.max(1) as f64,
+                    Shown::AsSeen => 1.0,
+                };
                 Some(estimate.total_ns?.0 as f64 * part)
             }
             (Self::ACTIVE, Some(estimate)) => Some(estimate.active_ns?.0 as f64),
+            // A function without a share was armed for the whole time.
+            (Self::ARMED, None) => (function.calls > 0).then_some(100.0),
             (Self::Cost, _) => figures.percent_of_cpu(*figures.spent.get(place)?),
             (Self::Number(id), _) => match net::shown(id.number(), function, figures.is_net) {
                 Shown::Absent => None,
@@ -161,10 +181,15 @@ impl TopColumn {
     /// Formats the number of a function.
     pub(crate) fn cell(self, figures: &Figures, place: usize) -> String {
         let about = self.is_about(figures, place);
-        let is_estimate =
-            figures.report.functions.get(place).is_some_and(|it| it.sampled.is_some());
-        match self.less(figures, place) {
-            Some(net) if !(self == Self::TOTAL && is_estimate) => net::text(net, about),
+        let row = figures.report.functions.get(place);
+        let estimate = row.and_then(|row| row.sampled).filter(|_| self == Self::TOTAL);
+        match (self.less(figures, place), row, estimate) {
+            (Some(net), _, None) => net::text(net, about),
+            (Some(net), Some(row), Some(estimate)) if net.known().is_none() => {
+                let part = net.most.0 as f64 / row.total_ns.0.max(1) as f64;
+                let most = estimate.total_ns.map(|total| total.0 as f64 * part);
+                most.map_or_else(|| ABSENT.to_owned(), |_| format!("<{}", self.text(most, false)))
+            }
             _ => self.text(self.value(figures, place), about),
         }
     }

@@ -123,7 +123,7 @@ impl Model {
             view: View::Functions,
             mode: Mode::Look,
             basis: Basis::Interval,
-            sort: Sort { column: TopColumn::DEFAULT, reversed: false },
+            sort: Sort::UNASKED,
             filter: String::new(),
             selected: None,
             trees: Outlooks::default(),

@@ -14,6 +14,11 @@ pub(crate) struct Sort {
     pub(crate) reversed: bool,
 }
 
+impl Sort {
+    /// The order until another one is asked for.
+    pub(crate) const UNASKED: Self = Self { column: TopColumn::DEFAULT, reversed: false };
+}
+
 /// Returns whether a name contains every word of the filter, ignoring case.
 pub(crate) fn matches(filter: &str, name: &str) -> bool {
     let name = name.to_lowercase();
@@ -35,7 +40,11 @@ pub(crate) fn rows(
         .filter(|(_, name)| matches(filter, name))
         .map(|(place, name)| (key(figures, before, sort.column, place), name, place))
         .collect();
-    rows.sort_by(|(a, a_name, _), (b, b_name, _)| {
+    // As in reports: functions that only frame the program, or wait, do not lead unasked.
+    let is_last = |place: usize| {
+        sort == Sort::UNASKED && before.is_none() && figures.marks.hardly_works(place)
+    };
+    rows.sort_by(|(a, a_name, a_place), (b, b_name, b_place)| {
         let by_value = match (a, b) {
             (Some(a), Some(b)) if sort.reversed => a.total_cmp(b),
             (Some(a), Some(b)) => b.total_cmp(a),
@@ -46,7 +55,7 @@ pub(crate) fn rows(
             true => b_name.cmp(a_name),
             false => a_name.cmp(b_name),
         };
-        by_value.then(by_name).then(Ordering::Equal)
+        is_last(*a_place).cmp(&is_last(*b_place)).then(by_value).then(by_name).then(Ordering::Equal)
     });
     rows.into_iter().map(|(_, _, place)| place).collect()
 }

@@ -7,7 +7,6 @@ use crate::{
         model::{Model, columns::TopColumn},
     },
     ui::{
-        notes::marks::Marks,
         table::number,
         text::{
             distinct::shorten_all,
@@ -38,7 +37,7 @@ pub(super) fn lines(model: &Model, width: usize) -> Vec<Line<'static>> {
     if function.measured_probes().is_some() {
         texts.push(numbers(Row::Net, figures, place));
     }
-    texts.extend(Marks::of(&figures.report).sentences(&[place]));
+    texts.extend(figures.marks.sentences(&[place]));
     texts.extend(neighbours(figures, place));
     texts.extend(changes(model, figures, place));
     texts.iter().flat_map(|text| paragraph(text, width)).collect()

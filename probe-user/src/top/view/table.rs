@@ -11,7 +11,6 @@ use crate::{
         },
     },
     ui::{
-        notes::marks::Marks,
         output::style::Tone,
         table::plot,
         text::{distinct::shorten_all, names},
@@ -24,6 +23,8 @@ use ratatui::{
 
 /// The least width of a number, so that columns stay in place.
 const LEAST: usize = 7;
+/// The least width of a window with the letters of marks.
+const ROOM_OF_MARKS: usize = 60;
 
 pub(super) fn lines(model: &Model, width: usize, height: usize) -> Vec<Line<'static>> {
     let Some(figures) = model.figures() else { return Vec::new() };
@@ -32,7 +33,7 @@ pub(super) fn lines(model: &Model, width: usize, height: usize) -> Vec<Line<'sta
     let part = window(selected, rows.len(), height.saturating_sub(1));
     let first = part.start;
     let visible = &rows[part];
-    let layout = Layout::new(model, figures, visible, width);
+    let layout = Layout::new(model, figures, (&rows, visible), width);
     let labels = visible.iter().map(|&place| names::bare(&figures.report.functions[place]));
     let labels = shorten_all(&labels.collect::<Vec<_>>(), layout.name);
     let mut lines = vec![layout.headings(model)];
@@ -56,7 +57,13 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(model: &Model, figures: &Figures, visible: &[usize], width: usize) -> Self {
+    /// Lays out the `visible` ones of these rows.
+    fn new(
+        model: &Model,
+        figures: &Figures,
+        (rows, visible): (&[usize], &[usize]),
+        width: usize,
+    ) -> Self {
         let columns = shown(width, model.sort.column, model.is_sampled());
         let texts = |&column: &TopColumn| -> Vec<String> {
             visible.iter().map(|&place| cell(model, figures, column, place)).collect()
@@ -69,9 +76,11 @@ impl Layout {
         let widths: Vec<usize> = columns.iter().zip(&cells).map(width_of).collect();
         let trend = trend_room(width);
         let numbers: usize = widths.iter().map(|width| width + 1).sum();
-        let marks = Marks::of(&figures.report);
-        let letters: Vec<String> = visible.iter().map(|&place| marks.letters(place)).collect();
-        let marked = letters.iter().map(String::len).max().unwrap_or(0);
+        let letters = |&place: &usize| figures.marks.letters(place);
+        // Of all rows, so that nothing moves while they do. A narrow window has no room for more than names.
+        let marked = rows.iter().map(|place| letters(place).len()).max();
+        let marked = marked.filter(|_| width >= ROOM_OF_MARKS).unwrap_or(0);
+        let letters: Vec<String> = visible.iter().map(letters).collect();
         let gap = usize::from(marked > 0);
         // Leave room for the mark of the chosen row.
         let name = width.saturating_sub(numbers + trend + 1 + marked + gap).max(4);

@@ -106,6 +106,7 @@ impl Mark {
 }
 
 /// The marks of all rows of a report, by function.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Marks(Vec<Vec<Mark>>);
 
 impl Marks {

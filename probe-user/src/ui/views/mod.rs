@@ -235,7 +235,6 @@ pub(super) fn as_seen(report: &Report, options: &ViewOptions) -> Option<String> 
     })
 }
 
-/// Returns whether the cost of probes in the times of a row is known.
 /// Returns the percents of the center, as in `[1-99]`.
 fn center_range(report: &Report) -> (String, String) {
     let cut = report.center_cut_percent;

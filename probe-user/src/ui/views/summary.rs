@@ -16,7 +16,7 @@ use crate::ui::text::distinct::shorten_all;
 use crate::ui::text::names;
 use crate::ui::text::units::{ABSENT, Digits};
 use ctrace_core::function::FunctionKind;
-use ctrace_core::report::numbers::{Number, NumberId, number};
+use ctrace_core::report::numbers::{Number, NumberId, Unit, number};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::{self, RowChoice};
 use ctrace_core::report::{FunctionReport, Net, Report};
@@ -172,6 +172,7 @@ fn sentences(context: &Context<'_>, marks: &Marks, rows: &[usize], net: bool) ->
     let mut sentences = marks.sentences(rows);
     sentences.extend(inlined(context.report, rows));
     sentences.extend(remarks(context, rows, net).into_iter().map(str::to_owned));
+    sentences.extend(as_seen(context, net));
     sentences
 }
 
@@ -260,6 +261,14 @@ fn inlined(report: &Report, rows: &[usize]) -> Vec<String> {
     most.into_iter().zip(shorten_all(&own, INLINED_ROOM)).map(line).collect()
 }
 
+/// Says so if the time by which rows are sorted has the cost of probes in it, beside others without.
+fn as_seen(context: &Context<'_>, net: bool) -> Option<String> {
+    let number = NumberId::named(context.selection.sort.as_deref()?)?.number();
+    let is_so = number.unit == Unit::Time && number.less.is_none() && !PARTS.contains(&number.key);
+    let has_cost = is_so && net && !number.key.starts_with("net_");
+    has_cost.then(|| format!("{} is as seen: the cost of probes is a part of it.", number.heading))
+}
+
 /// Explains absent times, and says what the times include.
 fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> Vec<&'static str> {
     let rows: Vec<&FunctionReport> = rows.iter().map(|&at| &context.report.functions[at]).collect();
@@ -308,9 +317,18 @@ fn choose(context: &Context<'_>, marks: &Marks, net: bool) -> (Vec<usize>, usize
     let sort = sort.or_else(|| Some(usual.to_owned()));
     let selection = RowChoice { sort, top: None, ..context.selection.clone() };
     let mut rows = rows::functions(context.report, &selection);
+    let asked = context.selection.sort.as_deref().and_then(NumberId::named).map(NumberId::number);
     if net && !is_asked {
         let by = if has_waits { net::running } else { net::own };
         rows.indices.sort_by_key(|&at| Reverse(by(&context.report.functions[at])));
+    } else if let Some(number) = asked.filter(|it| net && it.less.is_some()) {
+        let by = |row: &FunctionReport| match net::shown(number, row, true) {
+            net::Shown::Absent => None,
+            net::Shown::Less(less) => Some(less.ns.0 as f64),
+            net::Shown::AsSeen => (number.of)(row).real(),
+        };
+        let key = |at: usize| by(&context.report.functions[at]).unwrap_or(-1.0);
+        rows.indices.sort_by(|&a, &b| key(b).total_cmp(&key(a)));
     }
     marks.cut(rows, is_asked, context.selection.top.unwrap_or(TOP))
 }

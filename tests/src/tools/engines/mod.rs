@@ -1,12 +1,11 @@
 //! The engines that have queries in `docs/fleet`, from PyPI, in a folder of the build.
 
-use super::has;
+use super::{has, python};
 use crate::env::workspace;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 
 const QUERIES: &str = include_str!("queries.py");
 
@@ -51,9 +50,6 @@ impl Engine {
     }
 }
 
-/// One installs at a time: they share a folder.
-static INSTALLING: Mutex<()> = Mutex::new(());
-
 /// Finds or makes a Python with packages of PyPI. `folder`: that of the build's temporary files.
 fn find(
     folder: &Path,
@@ -61,18 +57,6 @@ fn find(
     packages: &[&str],
     modules: &str,
 ) -> Result<Engine, String> {
-    let _only = INSTALLING.lock().map_err(|error| error.to_string())?;
-    let folder = folder.join("engines");
-    let python = folder.join("bin/python");
-    let succeeds = |command: &mut Command| command.output().is_ok_and(|it| it.status.success());
-    let has = || succeeds(Command::new(&python).args(["-c", &format!("import {modules}")]));
-    let install = ["-m", "pip", "install", "--quiet"];
-    let is_made =
-        || python.exists() || succeeds(Command::new("python3").args(["-m", "venv"]).arg(&folder));
-    let made =
-        has() || is_made() && succeeds(Command::new(&python).args(install).args(packages)) && has();
-    match made {
-        true => Ok(Engine { name, python }),
-        false => Err(format!("{name}: no python3, or not all of {} from PyPI", packages.join(" "))),
-    }
+    let python = python::find(folder, packages, modules);
+    python.map(|python| Engine { name, python }).map_err(|why| format!("{name}: {why}"))
 }

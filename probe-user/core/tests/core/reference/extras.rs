@@ -107,7 +107,8 @@ fn check_calls(
         }
         prop_assert_eq!(found.path.join(">"), path.join(">"));
         prop_assert_eq!(report.names_of_call(found).join(">"), path.join(">"));
-        let (mut expected, mut own) = (Sums::new(), call.end - call.start);
+        let mut expected = BTreeMap::<String, (u64, u64, ((bool, u64), u64))>::new();
+        let mut own = call.end - call.start;
         for (index, inside) in calls.iter().enumerate() {
             let (mut path, mut at) = (String::new(), index);
             let relative = loop {
@@ -121,10 +122,21 @@ fn check_calls(
             };
             let Some(relative) = relative else { continue };
             let duration = inside.end - inside.start;
-            add(&mut expected, relative, 1, duration, duration);
+            let (calls, total, longest) = expected.entry(relative).or_default();
+            (*calls, *total) = (*calls + 1, *total + duration);
+            let (timed, all) = longest;
+            (*timed, *all) = ((*timed).max((inside.timed, duration)), (*all).max(duration));
             own -= if inside.parent == Some(place) { duration } else { 0 };
         }
-        prop_assert_eq!(sums_of(found), expected);
+        let found_sums = sums_of(found);
+        prop_assert!(found_sums.keys().eq(expected.keys()), "{found_sums:?} {expected:?}");
+        for ((path, found), (_, expected)) in found_sums.iter().zip(&expected) {
+            let (calls, total, (timed, max)) = *expected;
+            prop_assert_eq!((found.0, found.1), (calls, total), "{}", path);
+            // A call whose end was not seen is the longest of its row only if all are such. Rows of single calls
+            // have their own.
+            prop_assert!((timed.1..=max).contains(&found.2), "{path}: {found:?} {expected:?}");
+        }
         prop_assert_eq!(found.inside_calls, found.inside.iter().map(|row| row.calls).sum::<u64>());
         prop_assert_eq!(found.self_ns.0, own);
         let in_time = found.inside.iter().all(|row| row.start_ns >= found.start_ns);

@@ -62,6 +62,11 @@ impl TargetClock {
         self.queues.borrow_mut().update(readable);
     }
 
+    /// Does so for the last time.
+    pub(super) fn end_queues(&self, readable: impl FnOnce() -> Vec<Pid>) {
+        self.queues.borrow_mut().finish(readable);
+    }
+
     /// Returns these times since the last report.
     pub(super) fn processor_times(&self) -> Option<ProcessorTimes> {
         self.queues.borrow().times()

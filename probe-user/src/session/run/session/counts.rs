@@ -63,6 +63,12 @@ impl Session {
         }
     }
 
+    /// Ends the time that is reported.
+    pub(crate) fn end_time(&self, end: Nanos) {
+        self.count_until(end);
+        self.target.end_queues();
+    }
+
     /// Lets no calls count that end later.
     pub(crate) fn count_until(&self, end: Nanos) {
         if let Some(counts) = self.kernel.counts() {

@@ -4,6 +4,7 @@ use super::Session;
 use crate::{
     bpf,
     session::{
+        keep::counted_parts,
         plan::{Plan, Planned},
         run::{every_lock, launch},
     },
@@ -228,7 +229,15 @@ impl Session {
             Ok(plan)
         });
         match planned {
-            Ok(plan) => Some(Come { new, plan }),
+            Ok(mut plan) => {
+                if let Some(by) =
+                    self.delivery.output.by().filter(|_| self.kernel.counts().is_some())
+                {
+                    let note = counted_parts::leave_out_others(by, plan.planned_mut());
+                    plan.notes.extend(note);
+                }
+                Some(Come { new, plan })
+            }
             Err(error) => {
                 if self.arming.guarding.is_in_place() {
                     let why = format!("{} cannot be guarded", names(&new));

@@ -62,22 +62,25 @@ impl Session {
     pub(super) fn left_out_notes(&self) -> Vec<String> {
         let functions = self.engine.functions();
         let name = |id: usize| clean(&functions[id].name).into_owned();
-        left_out_notes(self.engine.left_out(), name)
+        let made = match self.kernel.counts() {
+            Some(_) => "stayed out of all rows",
+            None => "made no events",
+        };
+        left_out_notes(self.engine.left_out(), made, name)
     }
 }
 
-fn left_out_notes(all: &[LeftOut], name: impl Fn(usize) -> String) -> Vec<String> {
+/// `made`: says of calls that they are left out.
+fn left_out_notes(all: &[LeftOut], made: &str, name: impl Fn(usize) -> String) -> Vec<String> {
     let deep = most_of(all, |of| of.too_deep, &name).map(|(calls, functions)| {
         let calls = counted(calls, "deeper call", "deeper calls");
-        format!("--depth: {calls} made no events since the start: {functions}")
+        format!("--depth: {calls} {made} since the start: {functions}")
     });
     let short = most_of(all, |of| of.short, &name).map(|(calls, functions)| {
         let calls = counted(calls, "shorter call", "shorter calls");
         let sum = Nanos(all.iter().map(|of| of.short_ns).sum());
         let sum = time(sum, Digits::Short);
-        format!(
-            "--min-duration: {calls}, {sum} in all, made no events since the start: {functions}"
-        )
+        format!("--min-duration: {calls}, {sum} in all, {made} since the start: {functions}")
     });
     deep.into_iter().chain(short).collect()
 }
@@ -114,7 +117,7 @@ mod tests {
                 ..LeftOut::default()
             };
             let all: Vec<_> = of.iter().map(left_out).collect();
-            left_out_notes(&all, |id| format!("f{id}"))
+            left_out_notes(&all, "made no events", |id| format!("f{id}"))
         };
         assert!(notes(&[(0, 0), (0, 0)]).is_empty());
         assert_eq!(

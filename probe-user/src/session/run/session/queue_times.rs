@@ -26,6 +26,8 @@ pub(super) struct ThreadQueues {
     of_ended: ProcessorTimes,
     /// What the reports before this one had.
     told: ProcessorTimes,
+    /// The time of the last report is over.
+    is_over: bool,
     looked: Option<(Instant, Duration)>,
 }
 
@@ -39,6 +41,7 @@ impl ThreadQueues {
     /// Reads the times, unless they were read a moment ago.
     pub(super) fn update(&mut self, processes: impl FnOnce() -> Vec<Pid>) {
         let pause = match self.looked {
+            _ if self.is_over => return,
             Some((at, pause)) if at.elapsed() < pause => return,
             Some((_, pause)) => (pause * 2).min(PAUSES[1]),
             None => PAUSES[0],
@@ -49,6 +52,13 @@ impl ThreadQueues {
             threads::started(pid, tid).is_none_or(|started| started <= begun)
         };
         self.look(&threads_of(&processes()), threads::processor_times, is_older);
+    }
+
+    /// Looks for the last time: what threads do while their probes go is in no report.
+    pub(super) fn finish(&mut self, processes: impl FnOnce() -> Vec<Pid>) {
+        self.looked = None;
+        self.update(processes);
+        self.is_over = true;
     }
 
     /// Returns the times since the last report, up to the last look. `None` if no thread has used any.

@@ -8,7 +8,7 @@ use crate::{
             costs::Spent,
             evidence::{Estimate, percent_of_own, share_of_own},
         },
-        keep::{live::Snapshot, output::Output, parts, spill::Kept},
+        keep::{counted_parts, live::Snapshot, output::Output, parts, spill::Kept},
     },
     ui::{
         output::slow::Slow,
@@ -19,7 +19,7 @@ use ctrace_core::{
     engine::{HiddenSwitches, ReportMeta},
     function::FunctionInfo,
     recording::replay::Query,
-    report::{Extras, FramesReport, Report},
+    report::{By, Extras, FramesReport, Report},
     units::Nanos,
 };
 use std::time::Duration;
@@ -91,6 +91,7 @@ impl Session {
         self.take_counts()?;
         let Some(content) = self.delivery.content() else { return Ok(true) };
         let meta = self.meta(end, content);
+        let of_parts = self.delivery.output.by().cloned().map(|by| (by, meta.clone()));
         let slow = self.slow("adding up the calls…");
         if let Output::Reports(reports) = &mut self.delivery.output
             && let Some(spill) = &mut reports.spill
@@ -112,8 +113,8 @@ impl Session {
         }
         let ids = self.arming.unarmed.leave_out(&mut report);
         drop(slow);
-        if let Output::Reports(reports) = &mut self.delivery.output {
-            return reports.sink.write(&report);
+        if let Output::Reports(_) = &self.delivery.output {
+            return self.write_counted(report, of_parts);
         }
         let snapshot = self.snapshot(report, &ids);
         self.delivery.spent = self.spent_by_function();
@@ -121,6 +122,29 @@ impl Session {
             Output::Live(live) => Ok((live.deliver)(snapshot)),
             _ => Ok(true),
         }
+    }
+
+    /// Writes a report, and those on parts of what the programs have counted.
+    fn write_counted(
+        &mut self,
+        mut whole: Report,
+        of_parts: Option<(By, ReportMeta)>,
+    ) -> anyhow::Result<bool> {
+        let of_parts = of_parts.as_ref().zip(self.kernel.counts());
+        let parts = of_parts.map_or_else(Vec::new, |((by, meta), counts)| {
+            counted_parts::reports(&self.engine, counts, by, &mut whole, meta)
+        });
+        let Output::Reports(reports) = &mut self.delivery.output else { return Ok(true) };
+        if !reports.sink.write(&whole)? {
+            return Ok(false);
+        }
+        for mut part in parts {
+            self.arming.unarmed.leave_out(&mut part);
+            if !reports.sink.write(&part)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Makes the only report, and those on its parts. `slow` is over before the first is written.

@@ -61,6 +61,11 @@ impl TracedTarget {
         self.clock.look_at_queues(|| self.readable());
     }
 
+    /// Does so for the last time, when the time that is reported is over.
+    pub(in crate::session::run) fn end_queues(&self) {
+        self.clock.end_queues(|| self.readable());
+    }
+
     /// Returns what a report says of it now.
     pub(super) fn reported(&self) -> TargetReport {
         self.look_at_queues();

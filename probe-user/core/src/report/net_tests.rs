@@ -1,8 +1,10 @@
 //! Tests the times without the cost of probes, on rows and paths with known numbers.
 
 use super::*;
-
 use crate::function::FunctionInfo;
+use crate::function::ProbeCost;
+use crate::report::probes::fill;
+use crate::report::{PathReport, ProcessorTimes};
 use crate::report::{RestoredTimes, SplitReport};
 
 const ALONE: ProcessorTimes = ProcessorTimes { used_ns: Nanos(7), waited_ns: Nanos(0) };
@@ -82,8 +84,8 @@ fn a_bound_is_not_above_what_is_told_of_a_longer_time() {
     let all = |row: &FunctionReport| [row.net_p50(), row.net_mean(), row.net_p99()];
     let told = |net: Option<Net>| net.map(|net| net.known().unwrap_or(net.most).0);
     // The total is not known: 8,000 of 9,000 may be wrong by 800. So the long calls are not known either, and
-    // each has its own bound.
-    assert_eq!(all(&rows[0]).map(told), [Some(550), Some(555), Some(580)]);
+    // each has its own bound. That of the mean follows from the total's, which is 1,800.
+    assert_eq!(all(&rows[0]).map(told), [Some(550), Some(180), Some(580)]);
     assert_eq!(all(&rows[0]).map(known), [None; 3]);
     // That is so of a total of 10,000: then they are 180 and 200, or 80 more.
     rows[0].total_ns = Nanos(10_000);
@@ -238,4 +240,31 @@ fn waits_for_processors_make_sums_uncertain() {
     assert_eq!((one.ns, one.error), (Nanos(860), Nanos(4)));
     let mean = row.net_mean().expect("its costs were measured");
     assert_eq!((mean.ns, mean.error), (Nanos(860), Nanos(124)));
+}
+
+/// A single call has one duration, so its numbers cannot differ.
+#[test]
+fn all_times_of_one_call_are_the_same() {
+    let mut one = FunctionReport { calls: 1, timed: 1, total_ns: Nanos(900), ..row(4_000, 800) };
+    one.self_ns = one.total_ns;
+    let mut rows = [one];
+    fill(&mut rows, &[path(0, None, 1)], &[0; 9], ALONE);
+    let duration = Some(rows[0].total_ns);
+    let durations = &mut rows[0].durations;
+    (durations.p50_ns, durations.p99_ns, durations.max_ns) = (duration, duration, duration);
+    durations.mean_ns = duration;
+    let row = &rows[0];
+    let told = [row.net_self(), row.net_mean(), row.net_p50(), row.net_p99(), row.net_max()];
+    assert_eq!(told.map(|net| net.map(|net| net.most)), [row.net_total().map(|net| net.most); 5]);
+}
+
+/// The mean times the calls is the total, also where only the most is told of both.
+#[test]
+fn bounds_of_a_total_and_its_mean_agree() {
+    let mut rows = [row(4_000, 800)];
+    fill(&mut rows, &[path(0, None, 10)], &[0; 9], ALONE);
+    rows[0].durations.mean_ns = Some(Nanos(900));
+    let most = |net: Option<Net>| net.map(|net| net.most.0);
+    let (total, mean) = (most(rows[0].net_total()), most(rows[0].net_mean()));
+    assert_eq!(total.zip(mean).map(|(total, mean)| (total, mean * 10)), Some((1_800, 1_800)));
 }
