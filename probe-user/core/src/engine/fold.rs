@@ -57,10 +57,12 @@ impl Tracker {
     fn fold(&mut self) {
         let Some(Piece { to, cut, open }) = self.period.pieces.pop_front() else { return };
         let nodes = self.ledger.paths.nodes();
+        let mixed = self.ledger.mixed.as_ref();
         let spool = &mut self.ledger.spool;
         if let Some(slow) = &mut self.slow {
             let logs = spool.before(&cut).zip(spool.logs());
-            slow.read(to, logs.map(|(calls, log)| (log.owner(), calls)), &open, nodes);
+            let logs = logs.map(|(calls, log)| (log.owner(), calls));
+            slow.read(to, logs, &open, nodes, mixed);
         }
         let window = Window { start: self.period.folded_to, end: to };
         let keep = vec![Default::default(); self.functions.len()];

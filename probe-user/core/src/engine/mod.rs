@@ -14,6 +14,7 @@ pub(crate) mod ledger;
 mod left_out;
 #[cfg(test)]
 mod loss_tests;
+mod mixed;
 mod names;
 pub(crate) mod payloads;
 mod period;

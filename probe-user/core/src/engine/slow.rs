@@ -4,10 +4,14 @@
 //! at a fold and at the end of a period. Read backwards, a thread's log has a call before the calls in
 //! it. So calls that may be among the slowest stand on a stack while the calls in them go by. The
 //! callees of calls that are still open are carried on to the next reading.
+//!
+//! Where a callee cannot be told, all callees of its caller are unknown: on threads that go from stack to
+//! stack, and where calls are beyond the bounds on paths.
 
 use crate::calls::paths::{Node, functions_on};
 use crate::calls::spool::{Backward, Call};
 use crate::engine::Engine;
+use crate::engine::mixed::Mixed;
 use crate::engine::threads::ThreadName;
 use crate::engine::tracker::Tracker;
 use crate::hash::IntMap;
@@ -21,13 +25,17 @@ type Inside = IntMap<(u64, u64)>;
 /// The start and the path of a call. Two threads may have the same.
 type CallKey = (u64, u32);
 
+/// Limit of open calls whose callees are carried on. Those of others are not known.
+const MOST_CARRIED: usize = 65_536;
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Slow {
     asked: SlowAsked,
     /// By function, slowest first.
     found: Vec<Vec<Found>>,
-    /// Calls that were open at the last reading. `None`: two calls have this key.
+    /// Calls that were open at the last reading. `None`: two calls have this key, or their callees are
+    /// not known.
     carried: HashMap<CallKey, Option<Inside>>,
     /// The end of the last reading. Calls that began before were open then.
     read_to: u64,
@@ -46,18 +54,19 @@ struct Around {
     node: u32,
     /// `None` while it is open.
     ended: Option<Call>,
-    inside: Inside,
+    /// `None` if they are not known.
+    inside: Option<Inside>,
 }
 
 impl Around {
     fn open(call: &OpenCall) -> Self {
         let OpenCall { start, node, .. } = *call;
-        Self { start, node, ended: None, inside: Inside::default() }
+        Self { start, node, ended: None, inside: Some(Inside::default()) }
     }
 
     fn ended(call: Call) -> Self {
         let Call { start, node, .. } = call;
-        Self { start, node, ended: Some(call), inside: Inside::default() }
+        Self { start, node, ended: Some(call), inside: Some(Inside::default()) }
     }
 }
 
@@ -74,11 +83,12 @@ impl Slow {
         logs: impl Iterator<Item = (ThreadId, Backward<'a>)>,
         open: &[(Option<usize>, Vec<OpenCall>)],
         nodes: &[Node],
+        mixed: Option<&Mixed>,
     ) {
         let before = std::mem::take(&mut self.carried);
         let with_log = open.iter().filter_map(|(log, open)| Some(((*log)?, &open[..])));
         let of_logs: HashMap<usize, &[OpenCall]> = with_log.collect();
-        let mut reading = Reading { slow: self, before, nodes };
+        let mut reading = Reading { slow: self, before, nodes, mixed };
         let mut count = 0;
         for (place, (thread, finished)) in logs.enumerate() {
             let open = of_logs.get(&place).copied().unwrap_or_default();
@@ -113,6 +123,7 @@ struct Reading<'a> {
     slow: &'a mut Slow,
     before: HashMap<CallKey, Option<Inside>>,
     nodes: &'a [Node],
+    mixed: Option<&'a Mixed>,
 }
 
 impl Reading<'_> {
@@ -120,7 +131,12 @@ impl Reading<'_> {
     fn thread(&mut self, thread: ThreadId, finished: Backward<'_>, open: &[OpenCall]) {
         let mut around: Vec<_> = open.iter().map(Around::open).collect();
         for call in finished {
-            while let Some(over) = around.pop_if(|around| call.start < around.start) {
+            let mut overlaps = false;
+            while let Some(mut over) = around.pop_if(|around| call.start < around.start) {
+                if call.start.saturating_add(call.duration) > over.start {
+                    // Neither is inside the other: they were on two stacks.
+                    (overlaps, over.inside) = (true, None);
+                }
                 self.leave(over, thread);
             }
             let is_short = call.duration < self.slow.asked.from.0;
@@ -128,16 +144,24 @@ impl Reading<'_> {
                 continue;
             }
             let node = self.nodes[call.node as usize];
-            if let Some(caller) = around.last_mut()
-                && caller.node == node.parent
-                && !node.other
-            {
-                let (calls, total) = caller.inside.entry(node.func.0.into()).or_default();
-                (*calls, *total) = (*calls + 1, total.saturating_add(call.duration));
+            if let Some(caller) = around.last_mut() {
+                if node.other {
+                    // Nobody knows who called it.
+                    caller.inside = None;
+                } else if caller.node == node.parent
+                    && let Some(inside) = &mut caller.inside
+                {
+                    let (calls, total) = inside.entry(node.func.0.into()).or_default();
+                    (*calls, *total) = (*calls + 1, total.saturating_add(call.duration));
+                }
             }
             if !is_short && call.timed && !node.other && call.duration >= self.slow.least(node.func)
             {
-                around.push(Around::ended(call));
+                let mut call = Around::ended(call);
+                if overlaps {
+                    call.inside = None;
+                }
+                around.push(call);
             }
         }
         while let Some(over) = around.pop() {
@@ -151,23 +175,28 @@ impl Reading<'_> {
         let function = self.nodes[call.node as usize].func;
         // Others that are slower may have gone by meanwhile.
         if call.duration >= self.slow.least(function) {
-            let inside = self.with_earlier(around);
+            let end = call.start.saturating_add(call.duration);
+            let is_mixed = self.mixed.is_some_and(|mixed| mixed.has(thread, call.start, end));
+            let inside = if is_mixed { None } else { self.with_earlier(around) };
             self.slow.add(function, Found { call, thread, inside });
         }
     }
 
     fn carry(&mut self, around: Around) {
         let key = (around.start, around.node);
-        let inside = self.with_earlier(around);
-        let seen = self.slow.carried.insert(key, inside);
-        if seen.is_some() {
-            self.slow.carried.insert(key, None);
+        if let Some(twin) = self.slow.carried.get_mut(&key) {
+            *twin = None;
+        } else if !self.nodes[around.node as usize].other
+            && self.slow.carried.len() < MOST_CARRIED
+        {
+            let inside = self.with_earlier(around);
+            self.slow.carried.insert(key, inside);
         }
     }
 
     /// Returns the callees with those of earlier readings.
     fn with_earlier(&mut self, around: Around) -> Option<Inside> {
-        let mut inside = around.inside;
+        let mut inside = around.inside?;
         if around.start < self.slow.read_to {
             let earlier = self.before.get(&(around.start, around.node))?.as_ref()?;
             for (function, (more, ns)) in earlier {
@@ -186,7 +215,11 @@ impl Tracker {
         let open = self.open_calls();
         let logs = self.ledger.spool.logs().iter();
         let logs = logs.map(|log| (log.owner(), log.backward()));
-        slow.read(end.0, logs, &open, self.ledger.paths.nodes());
+        let mixed = self.ledger.mixed.as_ref();
+        slow.read(end.0, logs, &open, self.ledger.paths.nodes(), mixed);
+        if let Some(mixed) = &mut self.ledger.mixed {
+            mixed.keep(self.threads.iter().map(|thread| thread.stacks.account.thread()));
+        }
         let found = std::mem::take(&mut slow.found);
         let threads = self.threads.all_named();
         let found = found.into_iter().flatten();
@@ -235,12 +268,14 @@ impl Engine {
     pub fn keep_slow_calls(&mut self, asked: SlowAsked) {
         if asked.most == 0 {
             self.tracker.slow = None;
+            self.tracker.ledger.mixed = None;
             self.tracker.threads.keep_the_gone(false);
             return;
         }
         let from = self.tracker.period.start;
         let slow = self.tracker.slow.get_or_insert_with(|| Slow::new(asked, from));
         slow.asked = asked;
+        self.tracker.ledger.mixed.get_or_insert_default();
         self.tracker.threads.keep_the_gone(true);
     }
 }
