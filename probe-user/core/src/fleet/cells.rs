@@ -52,8 +52,9 @@ pub(super) struct Typed<T: DataType> {
     goes_on: Vec<i16>,
     /// Where the levels and the values of each row begin.
     begins: Vec<(u32, u32)>,
+    /// The largest levels that there are.
     top: i16,
-    is_list: bool,
+    repeats: i16,
 }
 
 impl<T: DataType> Typed<T> {
@@ -64,12 +65,12 @@ impl<T: DataType> Typed<T> {
             goes_on: Vec::new(),
             begins: Vec::new(),
             top: column.max_def_level(),
-            is_list: column.max_rep_level() > 0,
+            repeats: column.max_rep_level(),
         }
     }
 
     fn is_plain(&self) -> bool {
-        self.top == 0 && !self.is_list
+        self.top == 0 && self.repeats == 0
     }
 
     /// Returns the values of a row.
@@ -97,6 +98,10 @@ impl<T: DataType> Typed<T> {
         goes_on: &[i16],
     ) -> Result<(), PartError> {
         let uneven = PartError::Broken("the rows of a column do not add up");
+        let is_in = |levels: &[i16], top| levels.iter().all(|level| (0..=top).contains(level));
+        if !is_in(levels, self.top) || !is_in(goes_on, self.repeats) {
+            return Err(PartError::Broken("a column has levels that its schema has not"));
+        }
         let (mut value, count) = (self.values.len(), values.len());
         for read in values {
             self.values.push(read?);
@@ -151,15 +156,28 @@ impl<T: DataType> Typed<T> {
             goes_on.extend_from_slice(self.goes_on.get(of_row).unwrap_or_default());
         }
         let levels = (self.top > 0).then_some(&*levels);
-        let goes_on = self.is_list.then_some(&*goes_on);
+        let goes_on = (self.repeats > 0).then_some(&*goes_on);
         writer.typed::<W>().write_batch(&values, levels, goes_on).map(drop)
     }
 
+    /// Returns about how much memory it needs. The sum for two columns is that for both together.
     fn bytes(&self, of_value: usize) -> usize {
-        let values = self.values.capacity() * of_value;
-        let levels = 2 * (self.levels.capacity() + self.goes_on.capacity());
-        values + levels + 8 * self.begins.capacity()
+        let values = self.values.len() * of_value;
+        values + 2 * (self.levels.len() + self.goes_on.len()) + 8 * self.begins.len()
     }
+
+    fn is_list(&self) -> bool {
+        self.repeats > 0
+    }
+}
+
+/// The bytes of a value, with those of its allocation.
+const SMALL: usize = 4;
+const LARGE: usize = 8;
+const FIXED: usize = 80;
+
+fn bounded(bytes: usize, room: usize) -> Result<(), PartError> {
+    if bytes > room { Err(PartError::TooLarge) } else { Ok(()) }
 }
 
 /// Reads all rows of a column of a row group.
@@ -195,29 +213,37 @@ impl Cells {
         })
     }
 
-    /// Reads the cells of a row group, and returns how many rows there are.
-    pub(super) fn read(&mut self, reader: ColumnReader) -> Result<usize, PartError> {
+    /// Reads the cells of a row group, and returns how many rows there are. Fails once the column needs more
+    /// bytes than there is room for.
+    pub(super) fn read(&mut self, reader: ColumnReader, room: usize) -> Result<usize, PartError> {
         fn typed<T: DataType>(
             cells: &mut Typed<T>,
             reader: ColumnReaderImpl<T>,
+            (of_value, room): (usize, usize),
         ) -> Result<usize, PartError> {
-            each(reader, (cells.top, cells.is_list), |rows, values, levels, goes_on| {
-                cells.take(rows, values.into_iter().map(Ok), levels, goes_on)
+            each(reader, (cells.top, cells.is_list()), |rows, values, levels, goes_on| {
+                cells.take(rows, values.into_iter().map(Ok), levels, goes_on)?;
+                bounded(cells.bytes(of_value), room)
             })
         }
         match (self, reader) {
-            (Self::Small(cells), ColumnReader::Int32ColumnReader(reader)) => typed(cells, reader),
-            (Self::Large(cells), ColumnReader::Int64ColumnReader(reader)) => typed(cells, reader),
+            (Self::Small(cells), ColumnReader::Int32ColumnReader(reader)) => {
+                typed(cells, reader, (SMALL, room))
+            }
+            (Self::Large(cells), ColumnReader::Int64ColumnReader(reader)) => {
+                typed(cells, reader, (LARGE, room))
+            }
             (Self::Fixed(cells), ColumnReader::FixedLenByteArrayColumnReader(reader)) => {
-                typed(cells, reader)
+                typed(cells, reader, (FIXED, room))
             }
             (Self::Texts(cells, texts), ColumnReader::ByteArrayColumnReader(reader)) => {
                 each::<ByteArrayType>(
                     reader,
-                    (cells.top, cells.is_list),
+                    (cells.top, cells.is_list()),
                     |rows, values, levels, goes_on| {
                         let numbers = values.iter().map(|text| texts.number(text));
-                        cells.take(rows, numbers, levels, goes_on)
+                        cells.take(rows, numbers, levels, goes_on)?;
+                        bounded(cells.bytes(SMALL) + texts.bytes, room)
                     },
                 )
             }
@@ -279,11 +305,10 @@ impl Cells {
     /// Returns about how much memory it needs.
     pub(super) fn bytes(&self) -> usize {
         match self {
-            Self::Small(cells) => cells.bytes(4),
-            Self::Large(cells) => cells.bytes(8),
-            // Each is an allocation of its own.
-            Self::Fixed(cells) => cells.bytes(80),
-            Self::Texts(cells, texts) => cells.bytes(4) + texts.bytes,
+            Self::Small(cells) => cells.bytes(SMALL),
+            Self::Large(cells) => cells.bytes(LARGE),
+            Self::Fixed(cells) => cells.bytes(FIXED),
+            Self::Texts(cells, texts) => cells.bytes(SMALL) + texts.bytes,
         }
     }
 }

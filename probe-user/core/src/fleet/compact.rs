@@ -11,6 +11,7 @@ use super::cells::Cells;
 use super::decode::{Part, PartError, guarded};
 use super::encode::{self, EncodeError, GROUP};
 use super::pages;
+use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 use parquet::schema::types::TypePtr;
@@ -22,6 +23,10 @@ const REPLACES: &str = "ctrace.replaces";
 /// Limit of names, and of the bytes of each.
 const MOST_NAMES: usize = 100_000;
 const LONGEST_NAME: usize = 255;
+/// Limit of the files that are put together at a time.
+const MOST_FILES: usize = 1_000;
+/// Limit of the memory of the rows of a file, in bytes. What is written can be read again.
+const MOST_BYTES: usize = 128 << 20;
 
 /// Returns the name of a file that stands for so many others.
 pub fn compacted_name(first_ms: i64, random: u32, files: usize) -> String {
@@ -71,7 +76,10 @@ impl Rows {
             let columns =
                 descriptors.iter().map(|column| Ok((column.path().string(), Cells::new(column)?)));
             let mut columns = columns.collect::<Result<Vec<_>, PartError>>()?;
-            let mut all = 0;
+            if columns.is_empty() {
+                return Err(PartError::Broken("it has no columns"));
+            }
+            let (mut all, mut bytes) = (0_usize, 0);
             for group in 0..part.groups() {
                 let reader = part.reader.get_row_group(group)?;
                 let rows = usize::try_from(reader.metadata().num_rows()).unwrap_or(usize::MAX);
@@ -80,20 +88,30 @@ impl Rows {
                 }
                 for (place, (_, cells)) in columns.iter_mut().enumerate() {
                     pages::check(&part.bytes, reader.metadata().column(place))?;
-                    if cells.read(reader.get_column_reader(place)?)? != rows {
+                    bytes -= cells.bytes();
+                    let room = MOST_BYTES.saturating_sub(bytes);
+                    if cells.read(reader.get_column_reader(place)?, room)? != rows {
                         return Err(PartError::Broken("its columns differ in length"));
                     }
+                    bytes += cells.bytes();
                 }
-                all += rows;
+                all = all.saturating_add(rows);
+            }
+            if u32::try_from(all).is_err() {
+                return Err(PartError::TooLarge);
             }
             let schema = metadata.schema_descr().root_schema_ptr();
             Ok(Self { schema, columns, rows: all, replaced: names(&part.reader) })
         })
     }
 
-    /// Adds the rows of another file, or returns them if the columns differ.
+    /// Adds the rows of another file, or returns them if the columns differ, or if there is no room.
     pub fn append(&mut self, other: Self) -> Result<Option<Self>, PartError> {
-        if self.schema != other.schema {
+        let names = self.replaced.len() + other.replaced.len();
+        let has_room = self.bytes() + other.bytes() <= MOST_BYTES
+            && names <= MOST_NAMES - MOST_FILES
+            && u32::try_from(self.rows + other.rows).is_ok();
+        if self.schema != other.schema || !has_room {
             return Ok(Some(other));
         }
         for ((_, mine), (_, other)) in self.columns.iter_mut().zip(other.columns) {
@@ -116,6 +134,13 @@ impl Rows {
 
     /// Makes a file of all rows, which stands for these files and for those for which they stood.
     pub fn encode(self, table: Table, files: &[String]) -> Result<Vec<u8>, EncodeError> {
+        encode::guarded(|| self.written(table, files))
+    }
+
+    fn written(self, table: Table, files: &[String]) -> Result<Vec<u8>, EncodeError> {
+        if files.len() + self.replaced.len() > MOST_NAMES {
+            return Err(ParquetError::General("it would stand for too many files".to_owned()).into());
+        }
         let mut order: Vec<u32> = (0..self.rows as u32).collect();
         let keys = table.order().iter().filter_map(|key| {
             self.columns.iter().find(|(name, _)| name == key).map(|(_, cells)| cells)
@@ -125,7 +150,7 @@ impl Rows {
             let mut by = keys.iter().map(|cells| cells.compare(*a as usize, *b as usize));
             by.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
         });
-        let properties = Arc::new(encode::properties()?);
+        let properties = Arc::new(encode::properties(&self.schema)?);
         let mut file = encode::File::new(Vec::new(), Arc::clone(&self.schema), properties)?;
         for rows in order.chunks(GROUP) {
             let mut group = file.next_row_group()?;

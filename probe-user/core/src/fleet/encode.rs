@@ -7,7 +7,7 @@ use super::slow::SlowRow;
 use super::{FunctionNames, Table};
 use crate::formats::parquet::columns::{Columns, signed};
 use crate::function::FunctionKind;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::{Compression, Encoding, Type, ZstdLevel};
 use parquet::data_type::{
     ByteArray, ByteArrayType, FixedLenByteArray, FixedLenByteArrayType, Int32Type, Int64Type,
 };
@@ -16,6 +16,8 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::{SchemaDescriptor, TypePtr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Rows of a row group. Several are read in parallel.
@@ -168,7 +170,8 @@ fn file<R>(
     write: impl Fn(&[R], &mut Group<'_>) -> Result<(), ParquetError>,
 ) -> Result<Vec<u8>, EncodeError> {
     let schema = Arc::new(parse_message_type(table.schema())?);
-    let mut file = File::new(Vec::new(), schema, Arc::new(properties()?))?;
+    let properties = Arc::new(properties(&schema)?);
+    let mut file = File::new(Vec::new(), schema, properties)?;
     for rows in rows.chunks(GROUP) {
         let mut columns = Columns(file.next_row_group()?);
         columns.small(&vec![SCHEMA; rows.len()])?;
@@ -179,22 +182,34 @@ fn file<R>(
     Ok(file.into_inner()?)
 }
 
-pub(super) fn properties() -> Result<WriterProperties, ParquetError> {
+/// Returns the way in which a file with these columns is written, be they ours or not.
+pub(super) fn properties(schema: &TypePtr) -> Result<WriterProperties, ParquetError> {
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_offset_index_disabled(true);
-    for (names, encoding) in
-        [(&VARIED[..], Encoding::DELTA_BINARY_PACKED), (&["squares"], Encoding::PLAIN)]
-    {
-        for name in names {
-            let path: Vec<_> = name.split('.').map(str::to_owned).collect();
-            properties = properties
-                .set_column_dictionary_enabled(path.clone().into(), false)
-                .set_column_encoding(path.into(), encoding);
-        }
+    for column in SchemaDescriptor::new(Arc::clone(schema)).columns() {
+        let path = column.path();
+        let is_number = matches!(column.physical_type(), Type::INT32 | Type::INT64);
+        let encoding = match &*path.string() {
+            name if VARIED.contains(&name) && is_number => Encoding::DELTA_BINARY_PACKED,
+            "squares" => Encoding::PLAIN,
+            _ => continue,
+        };
+        properties = properties
+            .set_column_dictionary_enabled(path.clone(), false)
+            .set_column_encoding(path.clone(), encoding);
     }
     Ok(properties.build())
+}
+
+/// Writes a file of columns that others made. Should the writer panic, there is no file.
+pub(super) fn guarded<T>(
+    write: impl FnOnce() -> Result<T, EncodeError>,
+) -> Result<T, EncodeError> {
+    let panicked =
+        |_| Err(EncodeError(ParquetError::General("its writer gave up".to_owned())));
+    catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(panicked)
 }
 
 /// Adds the version of ctrace to the metadata.
