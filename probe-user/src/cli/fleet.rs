@@ -149,10 +149,10 @@ pub(crate) struct FleetSlowArgs {
 /// Make few files of the many of finished days: the same rows in larger files
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A daemon does so itself, unless `compact = false` in [fleet]. Without --host, only the \
+    after_help = "A daemon does so itself with `compact = true` in [fleet]. Without --host, only the \
     folders of this machine are touched. Where the folders are copies, compact the originals, and copy with \
     `rsync --delete`: docs/fleet/README.md.\n\n\
-    Exit status: 0 done, 1 files could not be read and stayed, 125 error."
+    Exit status: 0 done, 1 files could not be read and stayed, 125 error: other folders are done."
 )]
 pub(crate) struct FleetCompactArgs {
     /// The folder of the tables

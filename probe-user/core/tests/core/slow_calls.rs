@@ -12,11 +12,10 @@ const LEAF: u32 = 2;
 const ONE: u64 = 0x10_0000_0000;
 const OTHER: u64 = 0x20_0000_0000;
 
-/// Returns each slow call: its function, its start, and its callees with their calls.
-fn slow_calls(
-    events: &[Event],
-    config: EngineConfig,
-) -> Vec<(usize, u64, Option<Vec<(usize, u64)>>)> {
+/// A slow call: its function, its start, and its callees with their calls.
+type Told = (usize, u64, Option<Vec<(usize, u64)>>);
+
+fn slow_calls(events: &[Event], config: EngineConfig) -> Vec<Told> {
     let functions = ["outer", "inner", "leaf"].map(function);
     let mut engine = engine(&functions, config);
     let asked = SlowAsked { most: 10, from: Nanos(0) };

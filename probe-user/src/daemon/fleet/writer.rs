@@ -97,7 +97,9 @@ impl Writer {
                 let age = self.config.interval;
                 self.write(|buffer| buffer.is_large() || buffer.since.elapsed() >= age);
             }
-            self.compactor.work();
+            if self.may_compact() {
+                self.compactor.work();
+            }
         }
     }
 
@@ -107,7 +109,13 @@ impl Writer {
         let due = self.buffers.all.values().map(|buffer| buffer.since + self.config.interval).min();
         let due = due.map(|due| self.not_before.map_or(due, |then| then.max(due)));
         let pause = due.map_or(BETWEEN_PRUNES, |due| due.saturating_duration_since(now));
-        self.compactor.pause().map_or(pause, |soon| pause.min(soon))
+        let soon = self.compactor.pause().filter(|_| self.may_compact());
+        soon.map_or(pause, |soon| pause.min(soon))
+    }
+
+    /// Returns true unless rows wait for a disk that is full or away.
+    fn may_compact(&self) -> bool {
+        self.not_before.is_none()
     }
 
     /// Writes the files that are due.
