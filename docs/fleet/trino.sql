@@ -28,15 +28,6 @@ CREATE TABLE IF NOT EXISTS paths (
     counts array(bigint), host varchar, day date, unit varchar)
 WITH (format = 'PARQUET', external_location = 's3://fleet/paths',
     partitioned_by = ARRAY['host', 'day', 'unit']);
-CREATE TABLE IF NOT EXISTS slow_calls (
-    schema integer, start_ns bigint, end_ns bigint, target varchar, pid integer, version varchar,
-    function varchar, object varchar, kind varchar, marker_group varchar, short_name varchar,
-    full_name varchar, process integer, tid integer, thread varchar, call_start_ns bigint,
-    duration_ns bigint, self_ns bigint, path array(varchar), inside array(varchar),
-    inside_calls array(bigint), inside_ns array(bigint), lost_events bigint, host varchar, day date,
-    unit varchar)
-WITH (format = 'PARQUET', external_location = 's3://fleet/slow_calls',
-    partitioned_by = ARRAY['host', 'day', 'unit']);
 CREATE TABLE IF NOT EXISTS targets (
     schema integer, start_ns bigint, end_ns bigint, target varchar, pid integer, processes integer,
     version varchar, program varchar, functions bigint, calls bigint, cost_ns bigint, cpu_ns bigint,
@@ -45,10 +36,17 @@ CREATE TABLE IF NOT EXISTS targets (
 WITH (format = 'PARQUET', external_location = 's3://fleet/targets',
     partitioned_by = ARRAY['host', 'day', 'unit']);
 
+-- A table `paths` that an earlier version of this file made lacks columns. Once:
+--   ALTER TABLE paths ADD COLUMN timed bigint;
+--   ALTER TABLE paths ADD COLUMN untimed bigint;
+--   ALTER TABLE paths ADD COLUMN min_ns bigint;
+--   ALTER TABLE paths ADD COLUMN max_ns bigint;
+--   ALTER TABLE paths ADD COLUMN buckets array(integer);
+--   ALTER TABLE paths ADD COLUMN counts array(bigint);
+
 -- Finds the folders of new hosts, days and units. Run it again when there are some.
 CALL system.sync_partition_metadata('fleet', 'functions', 'FULL');
 CALL system.sync_partition_metadata('fleet', 'paths', 'FULL');
-CALL system.sync_partition_metadata('fleet', 'slow_calls', 'FULL');
 CALL system.sync_partition_metadata('fleet', 'targets', 'FULL');
 
 -- Calls by bucket, and its middle in nanoseconds: sixteen buckets an octave. Percentiles are the middle
@@ -176,6 +174,17 @@ FROM targets GROUP BY unit ORDER BY percent_of_cpu DESC NULLS LAST;
 
 -- query: slowest calls
 -- Single calls, with the callee that took most of each. `ctrace fleet slow` shows all that was inside.
+-- The table is there once a call took `slow_from`.
+CREATE TABLE IF NOT EXISTS slow_calls (
+    schema integer, start_ns bigint, end_ns bigint, target varchar, pid integer, version varchar,
+    function varchar, object varchar, kind varchar, marker_group varchar, short_name varchar,
+    full_name varchar, process integer, tid integer, thread varchar, call_start_ns bigint,
+    duration_ns bigint, self_ns bigint, path array(varchar), inside array(varchar),
+    inside_calls array(bigint), inside_ns array(bigint), lost_events bigint, host varchar, day date,
+    unit varchar)
+WITH (format = 'PARQUET', external_location = 's3://fleet/slow_calls',
+    partitioned_by = ARRAY['host', 'day', 'unit']);
+CALL system.sync_partition_metadata('fleet', 'slow_calls', 'FULL');
 SELECT function, object, host, unit, tid, call_start_ns, duration_ns, self_ns,
     array_join(path, ' > ') AS path, element_at(inside, 1) AS most_in,
     element_at(inside_ns, 1) AS most_in_ns

@@ -107,7 +107,10 @@ mod tests {
         let same = judged(&[("d", &["a", "b"]), ("c", &["b", "a"])]);
         assert_eq!(same.0, ["a by c", "b by c", "d by c"]);
         let more = judged(&[("c", &["a"]), ("d", &["a", "b"])]);
-        assert_eq!((more.0, more.1.len()), (vec!["a by d".into(), "b by d".into(), "c by d".into()], 0));
+        assert_eq!(
+            (more.0, more.1.len()),
+            (vec!["a by d".into(), "b by d".into(), "c by d".into()], 0)
+        );
     }
 
     #[test]

@@ -212,7 +212,7 @@ fn of_two_files_with_the_same_rows_one_stays() {
     assert_eq!((rows(&own), names(&own).len()), (vec![0, 1, 2], 1), "{:?}", names(&own));
 }
 
-/// With either, rows would be missing.
+/// Rows would be missing with either.
 #[test]
 fn two_files_with_some_rows_in_common_stay_and_are_told() {
     let folder = Folder::new();

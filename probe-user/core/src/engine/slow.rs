@@ -186,8 +186,7 @@ impl Reading<'_> {
         let key = (around.start, around.node);
         if let Some(twin) = self.slow.carried.get_mut(&key) {
             *twin = None;
-        } else if !self.nodes[around.node as usize].other
-            && self.slow.carried.len() < MOST_CARRIED
+        } else if !self.nodes[around.node as usize].other && self.slow.carried.len() < MOST_CARRIED
         {
             let inside = self.with_earlier(around);
             self.slow.carried.insert(key, inside);

@@ -139,7 +139,9 @@ impl Rows {
 
     fn written(self, table: Table, files: &[String]) -> Result<Vec<u8>, EncodeError> {
         if files.len() + self.replaced.len() > MOST_NAMES {
-            return Err(ParquetError::General("it would stand for too many files".to_owned()).into());
+            return Err(
+                ParquetError::General("it would stand for too many files".to_owned()).into()
+            );
         }
         let mut order: Vec<u32> = (0..self.rows as u32).collect();
         let keys = table.order().iter().filter_map(|key| {

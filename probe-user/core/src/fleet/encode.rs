@@ -204,11 +204,8 @@ pub(super) fn properties(schema: &TypePtr) -> Result<WriterProperties, ParquetEr
 }
 
 /// Writes a file of columns that others made. Should the writer panic, there is no file.
-pub(super) fn guarded<T>(
-    write: impl FnOnce() -> Result<T, EncodeError>,
-) -> Result<T, EncodeError> {
-    let panicked =
-        |_| Err(EncodeError(ParquetError::General("its writer gave up".to_owned())));
+pub(super) fn guarded<T>(write: impl FnOnce() -> Result<T, EncodeError>) -> Result<T, EncodeError> {
+    let panicked = |_| Err(EncodeError(ParquetError::General("its writer gave up".to_owned())));
     catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(panicked)
 }
 

@@ -92,9 +92,7 @@ fn callees_beyond_the_bounds_on_paths_are_not_known() {
     ];
     let config = EngineConfig { max_path_depth: 2, ..EngineConfig::default() };
     let calls = slow_calls(&events, config);
-    let expected = [
-        (OUTER as usize, 10, Some(vec![(INNER as usize, 1)])),
-        (INNER as usize, 20, None),
-    ];
+    let expected =
+        [(OUTER as usize, 10, Some(vec![(INNER as usize, 1)])), (INNER as usize, 20, None)];
     assert_eq!(calls, expected);
 }

@@ -119,7 +119,9 @@ class Trino:
         return sqlglot.transpile(statement, read="trino", write="duckdb")[0]
 
     def query(self, text):
-        return rows(self.session.execute(self.translated(statements(text)[0])))
+        # The tables that a query makes for itself are there.
+        *_, last = [self.translated(statement) for statement in statements(text)]
+        return rows(self.session.execute(last))
 
     def compare(self, text, old, new):
         for build in [old, new]:
