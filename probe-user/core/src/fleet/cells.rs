@@ -98,7 +98,7 @@ impl<T: DataType> Typed<T> {
         goes_on: &[i16],
     ) -> Result<(), PartError> {
         let uneven = PartError::Broken("the rows of a column do not add up");
-        let is_in = |levels: &[i16], top| levels.iter().all(|level| (0..=top).contains(level));
+        let is_in = |levels: &[i16], top: i16| levels.iter().all(|level| (0..=top).contains(level));
         if !is_in(levels, self.top) || !is_in(goes_on, self.repeats) {
             return Err(PartError::Broken("a column has levels that its schema has not"));
         }

@@ -8,7 +8,9 @@ use crate::fleet::slow::{CalleeRow, OneCall, SlowRow};
 use crate::function::FunctionKind;
 use crate::stats::Summary;
 use crate::units::{Nanos, Pid};
+use parquet::data_type::{ByteArray, ByteArrayType};
 use parquet::record::reader::RowIter;
+use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 
 /// Returns all cells of all rows of files, whatever their order.
@@ -213,6 +215,24 @@ fn files_with_other_columns_are_not_put_together() {
     let mut all = read(Table::Functions);
     let other = all.append(read(Table::Targets)).expect("room");
     assert_eq!((all.count(), other.map(|other| other.count())), (2, Some(2)));
+}
+
+/// A column of another program may have one of our names, and another type.
+#[test]
+fn columns_of_other_types_are_written_all_the_same() {
+    let schema = parse_message_type("message m { required binary total_ns; }").expect("a schema");
+    let schema = Arc::new(schema);
+    let properties = Arc::new(encode::properties(&schema).expect("properties"));
+    let mut file = encode::File::new(Vec::new(), schema, properties).expect("a file");
+    let mut group = file.next_row_group().expect("a group");
+    let mut column = group.next_column().expect("no error").expect("a column");
+    let values = ["b", "a"].map(ByteArray::from);
+    column.typed::<ByteArrayType>().write_batch(&values, None, None).expect("written");
+    column.close().expect("closed");
+    group.close().expect("closed");
+    let file = file.into_inner().expect("a file");
+    let whole = together(Table::Functions, &[file.clone(), file.clone()], &[]);
+    assert_eq!(rows(&[whole]), rows(&[file.clone(), file]));
 }
 
 #[test]

@@ -151,3 +151,19 @@ pub(crate) const FLEET: [Key<Fleet>; 9] = [
         |c, v| v.parsed(values::nanos).map(|from| c.slow_from = from),
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The store may have a file already, and would get its rows again in another one.
+    #[test]
+    fn what_waits_for_a_store_is_not_compacted() {
+        let alone = Fleet { compact: true, ..Fleet::default() };
+        let with_store = Fleet { store: Some("s3://bucket".to_owned()), ..alone.clone() };
+        assert_eq!(
+            [alone, with_store, Fleet::default()].map(|it| it.compacts()),
+            [true, false, false]
+        );
+    }
+}
