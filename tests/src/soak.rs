@@ -17,6 +17,7 @@ use std::time::Duration;
 pub struct Held {
     pub files: usize,
     pub threads: usize,
+    /// Memory of its own. The pages of its program that are in memory depend on how that was built.
     pub kilobytes: u64,
 }
 
@@ -25,10 +26,12 @@ impl Held {
         let count =
             |what: &str| fs::read_dir(format!("/proc/{pid}/{what}")).map_or(0, Iterator::count);
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let kilobytes = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok());
-        Held { files: count("fd"), threads: count("task"), kilobytes: kilobytes.unwrap_or(0) }
+        let number = |name: &str| {
+            let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+            value.trim().strip_suffix(" kB")?.parse::<u64>().ok()
+        };
+        let kilobytes = number("RssAnon:").unwrap_or(0) + number("RssShmem:").unwrap_or(0);
+        Held { files: count("fd"), threads: count("task"), kilobytes }
     }
 }
 

@@ -308,7 +308,7 @@ fn all_stays_flat() {
         println!("{} starts in {number} rounds: {first:?}, then {last:?}", soak.starts);
         assert!(is_flat(first, last), "{first:?} {last:?}");
         assert!(last.kilobytes <= first.kilobytes + (16 << 10), "{first:?} {last:?}");
-        assert!(last.kilobytes < 64 << 10, "{last:?}");
+        assert!(last.kilobytes < 32 << 10, "{last:?}");
         soak = soak.kill();
     }
     assert!(soak.lost > 0, "no ring was full");

@@ -244,7 +244,8 @@ fn top_of_daemon(env: &Env, daemon: &Daemon, options: &str) -> Terminal {
 /// Returns the rate of `step` in its column.
 fn rate(screen: &str) -> Option<f64> {
     let row = *rows(screen, &["step"]).first()?;
-    row.split_whitespace().nth(1)?.replace(',', "").parse().ok()
+    // Letters that mark a row stand between its name and its numbers.
+    row.split_whitespace().skip(1).find_map(|word| word.replace(',', "").parse().ok())
 }
 
 /// Counts the marks of its sparkline.
