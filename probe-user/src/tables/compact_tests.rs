@@ -1,13 +1,9 @@
 //! Folders of finished days: few files, the same rows, whatever was there before.
 
 use super::*;
-use ctrace_core::fleet::{
-    Wanted, encode,
-    partition::Partition,
-    rows::{Losses, Origin, TargetRow},
-};
-use ctrace_core::units::Pid;
-use std::{fs, sync::Arc};
+use crate::tables::samples;
+use ctrace_core::fleet::{Wanted, encode, partition::Partition};
+use std::fs;
 
 const DAY: i64 = 20_785;
 
@@ -35,23 +31,7 @@ impl Folder {
 
 /// Writes a file as a daemon would, with a row for each number.
 fn write(folder: &Path, first: i64, rows: &[u64]) -> PathBuf {
-    let row = |calls: &u64| TargetRow {
-        origin: Arc::new(Origin {
-            start_ns: first,
-            end_ns: first + 1,
-            target: "web".into(),
-            pid: Pid(7),
-            version: None,
-        }),
-        processes: 1,
-        program: "server".into(),
-        functions: 2,
-        calls: *calls,
-        cost_ns: 4,
-        cpu_ns: None,
-        losses: Losses::default(),
-    };
-    let rows: Vec<_> = rows.iter().map(row).collect();
+    let rows: Vec<_> = rows.iter().map(|calls| samples::target(first, *calls)).collect();
     let path = folder.join(format!("part-{first}-0000000a.parquet"));
     fs::write(&path, encode::targets(&rows).expect("a file")).expect("written");
     path

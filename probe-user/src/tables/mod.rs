@@ -3,6 +3,8 @@
 pub(crate) mod claims;
 pub(crate) mod compact;
 mod folders;
+#[cfg(test)]
+pub(crate) mod samples;
 
 pub(crate) use folders::{entries, folders, linked_folders};
 

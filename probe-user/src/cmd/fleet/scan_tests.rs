@@ -1,13 +1,10 @@
 //! No row counts twice, whatever files are in a folder.
 
 use super::*;
-use ctrace_core::{
-    fleet::{
-        compact::{Rows, compacted_name},
-        encode,
-        rows::{Losses, Origin, TargetRow},
-    },
-    units::Pid,
+use crate::tables::samples;
+use ctrace_core::fleet::{
+    compact::{Rows, compacted_name},
+    encode,
 };
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs;
@@ -23,18 +20,7 @@ fn folder(root: &Path) -> PathBuf {
 }
 
 fn content() -> Vec<u8> {
-    let origin = Origin { start_ns: 1, end_ns: 2, target: "t".into(), pid: Pid(7), version: None };
-    let row = TargetRow {
-        origin: Arc::new(origin),
-        processes: 1,
-        program: "p".into(),
-        functions: 0,
-        calls: 1,
-        cost_ns: 0,
-        cpu_ns: None,
-        losses: Losses::default(),
-    };
-    encode::targets(&[row]).expect("a file")
+    encode::targets(&[samples::target(1, 1)]).expect("a file")
 }
 
 /// Writes a file with a row that says to stand for these.

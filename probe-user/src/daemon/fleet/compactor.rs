@@ -99,14 +99,9 @@ impl Compactor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ctrace_core::{
-        fleet::{
-            encode,
-            rows::{Losses, Origin, TargetRow},
-        },
-        units::Pid,
-    };
-    use std::{fs, sync::Arc};
+    use crate::tables::samples;
+    use ctrace_core::fleet::encode;
+    use std::fs;
 
     const TODAY: i64 = 20_785;
 
@@ -114,19 +109,7 @@ mod tests {
     fn folder(root: &Path, files: u64) -> PathBuf {
         let folder = root.join("targets/host=h/day=2026-11-27/unit=u");
         fs::create_dir_all(&folder).expect("a folder");
-        let origin =
-            Origin { start_ns: 1, end_ns: 2, target: "t".into(), pid: Pid(7), version: None };
-        let row = TargetRow {
-            origin: Arc::new(origin),
-            processes: 1,
-            program: "p".into(),
-            functions: 0,
-            calls: 1,
-            cost_ns: 0,
-            cpu_ns: None,
-            losses: Losses::default(),
-        };
-        let content = encode::targets(&[row]).expect("a file");
+        let content = encode::targets(&[samples::target(1, 1)]).expect("a file");
         for file in 0..files {
             fs::write(folder.join(format!("part-{file}-0000000a.parquet")), &content)
                 .expect("written");

@@ -166,15 +166,8 @@ fn stored(path: &Path, day: i64) -> io::Result<Vec<Stored>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ctrace_core::{
-        fleet::{
-            encode,
-            partition::day_name,
-            rows::{Losses, Origin, TargetRow},
-        },
-        units::Pid,
-    };
-    use std::sync::Arc;
+    use crate::tables::samples;
+    use ctrace_core::fleet::{encode, partition::day_name};
 
     const TODAY: i64 = 20_785;
 
@@ -224,18 +217,7 @@ mod tests {
     fn rows_of_files_that_were_not_sent_are_counted() {
         let root = tempfile::tempdir().unwrap();
         let store = Store { root: root.path(), host: "h/1" };
-        let origin =
-            Origin { start_ns: 1, end_ns: 2, target: "t".into(), pid: Pid(7), version: None };
-        let row = TargetRow {
-            origin: Arc::new(origin),
-            processes: 1,
-            program: "p".into(),
-            functions: 0,
-            calls: 0,
-            cost_ns: 0,
-            cpu_ns: None,
-            losses: Losses::default(),
-        };
+        let row = samples::target(1, 0);
         let written = encode::targets(&[row.clone(), row.clone(), row]).unwrap();
         for (age, content) in [(40, &written[..]), (41, &b"broken"[..]), (0, &written[..])] {
             store.write(&place(TODAY - age, "a"), age, content).unwrap();

@@ -228,3 +228,7 @@ pub(super) fn host(config: &config::Fleet) -> String {
         false => config.host.clone(),
     }
 }
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;
