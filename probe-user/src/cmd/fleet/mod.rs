@@ -12,10 +12,12 @@ use crate::{
     cli::{FleetArgs, FleetCommand, FleetWhatArgs},
     ui::{self, text::units::counted},
 };
-use ctrace_core::{fleet::Wanted, glob::Glob};
+use ctrace_core::{fleet::Wanted, glob::Glob, recording::replay::start_threads};
 use scan::Read;
 
 pub(super) fn main(args: &FleetArgs) -> Result<u8, Failure> {
+    // Files are read in parallel.
+    start_threads()?;
     match &args.command {
         FleetCommand::Report(args) => report::main(args),
         FleetCommand::Diff(args) => diff::main(args),

@@ -2,9 +2,12 @@
 
 use super::*;
 use crate::tables::samples;
-use ctrace_core::fleet::{
-    compact::{Rows, compacted_name},
-    encode,
+use ctrace_core::{
+    fleet::{
+        compact::{Rows, compacted_name},
+        encode,
+    },
+    recording::replay::start_threads,
 };
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs;
@@ -35,6 +38,7 @@ fn compacted(folder: &Path, random: u32, files: &[&str]) -> String {
 
 /// Returns the names of the files that count, and of those that are damaged.
 fn read(root: &Path) -> (Vec<String>, Vec<String>) {
+    start_threads().expect("threads");
     let files = find(root, Table::Targets, &Wanted::default()).expect("files");
     let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
     let count = |_: &mut (), _: &Found, part: &Part, _: usize| Ok(part.rows());
