@@ -81,6 +81,8 @@ struct answer {
 struct period {
     std::mutex asking;
     std::uint64_t since = 0;
+    // How long the program waited for the last answer, in nanoseconds: that is no time of its own.
+    std::uint64_t waited = 0;
     // A file without an answer: while it is open, no later question has its number.
     int given_up = -1;
     std::atomic<std::uint64_t> cleared;
@@ -91,7 +93,7 @@ struct period {
 
 // The words of the file.
 enum place : std::size_t {
-    magic_at, state_at, since_at, age_at, center_at,
+    magic_at, state_at, since_at, age_at, center_at, waited_at,
     start_at = 8, end_at, tracked_at, rows_at, bytes_at, left_out_at,
     first_row_at = 16
 };
@@ -104,7 +106,7 @@ inline std::uint64_t nanoseconds() {
 }
 
 // The first period begins with the program.
-inline period the_period{{}, 0, -1, {nanoseconds()}, {0}};
+inline period the_period{{}, 0, 0, -1, {nanoseconds()}, {0}};
 
 // A file in memory that cannot shrink: ctrace may rely on its size.
 class shared_file {
@@ -191,6 +193,7 @@ inline void ask_at(std::uintptr_t site, std::uintptr_t sp, unsigned center, answ
     file.put(magic_at, 0x0174656361727463u); // "ctracet" 1
     file.put(since_at, the_period.since);
     file.put(center_at, center);
+    file.put(waited_at, the_period.waited);
     std::uint64_t cleared = the_period.cleared;
     const std::uint64_t ticks = the_period.cleared_ticks;
     const bool is_exact = cleared == the_period.cleared;
@@ -202,6 +205,7 @@ inline void ask_at(std::uintptr_t site, std::uintptr_t sp, unsigned center, answ
     const std::uint64_t values[] = {static_cast<std::uint64_t>(file.descriptor), is_recent ? ticks : 0};
     const ctrace_c1_data data = {values, nullptr, 2, 0, 0};
     if (!ctrace_c1_slow_with(0, sp >> 4, ctrace_tag_(site, sp), &data)) return;
+    const std::uint64_t begun = nanoseconds();
     switch (wait_for(file, listeners)) {
     case has_tables:
         answer.what = reply::tables;
@@ -211,6 +215,7 @@ inline void ask_at(std::uintptr_t site, std::uintptr_t sp, unsigned center, answ
         answer.left_out = file.get(left_out_at);
         answer.rows = read_rows(file);
         the_period.since = answer.end;
+        the_period.waited = nanoseconds() - begun;
         the_period.cleared.compare_exchange_strong(cleared, 0);
         break;
     case has_nothing: {

@@ -218,7 +218,7 @@ fn what_is_only_on_one_side_is_told() {
 
 #[test]
 fn reports_are_compared_but_not_judged() {
-    let folder = folder(&[("old", OLD), ("new", SLOWER)]);
+    let folder = folder(&[("old", OLD), ("older", OLD), ("new", SLOWER)]);
     for name in ["old", "new"] {
         let json = format!("{name}.json");
         let report = ctrace(folder.path(), &["report", name, "--format", "json", "-o", &json]);
@@ -234,7 +234,8 @@ fn reports_are_compared_but_not_judged() {
     assert_eq!(json(&folder, &["old", "new.json"])["old"]["kind"], "recording");
     refused(&folder, &["old.json", "new.json", "--fail-over", "5%"], &["old.json", "--fail-over"]);
     refused(&folder, &["old", "new.json", "--depth", "2"], &["new.json", "-f"]);
-    refused(&folder, &["old", "new.json", "--old", "old"], &["new.json", "together"]);
+    refused(&folder, &["old", "new.json", "--old", "older"], &["new.json", "together"]);
+    refused(&folder, &["old", "new", "--old", "./old"], &["./old is given twice"]);
 }
 
 #[test]

@@ -4,9 +4,10 @@
 //! The program may write anything there, so a request is checked. The answer holds whole numbers and the
 //! program's own names.
 
+use crate::engine::ReportMeta;
 use crate::marker::Request;
 use crate::recording::Recording;
-use crate::recording::replay::Query;
+use crate::recording::replay::{Query, report_with};
 use crate::report::{CtrackRow, Report};
 use crate::units::{Nanos, Pid};
 use std::cmp::Reverse;
@@ -70,6 +71,8 @@ pub struct TablesRequest {
     since: Option<Nanos>,
     /// How long ago the program cleared its results, if that was later.
     age: Option<Nanos>,
+    /// How long the program waited for the tables before.
+    waited: Nanos,
     /// The percentage of calls cut off each end for the center's numbers.
     pub center_cut: f64,
 }
@@ -84,7 +87,8 @@ impl TablesRequest {
         let some = |word| Some(Nanos(word)).filter(|time| *time != Nanos::ZERO);
         // As for `--center`.
         let center_cut = word(4).min(50) as f64;
-        Some(Self { since: some(word(2)), age: some(word(3)), center_cut })
+        let waited = Nanos(word(5));
+        Some(Self { since: some(word(2)), age: some(word(3)), waited, center_cut })
     }
 
     /// Returns the query for the calls of the process that ended from the beginning of its period on, and
@@ -94,12 +98,24 @@ impl TablesRequest {
         let cleared = asked.cleared.or(self.age.map(|age| asked.time.since(age)));
         let from = cleared.or(self.since).unwrap_or_default().min(asked.time);
         let threads = recording.threads().filter(|thread| thread.pid == asked.pid);
-        Query {
+        let all = Query {
             window: Some(from..asked.time),
             threads: Some(threads.map(|thread| thread.id).collect()),
             ..Query::default()
+        };
+        let resumed = Nanos(from.0.saturating_add(self.waited.0)).min(asked.time);
+        let wait = Query { window: Some(from..resumed), ..all.clone() };
+        if cleared.is_some() || resumed == from || has_calls(recording, &wait) {
+            return all;
         }
+        // The time in which the program did nothing but wait for tables is not its own.
+        Query { window: Some(resumed..asked.time), ..all }
     }
+}
+
+fn has_calls(recording: &Recording, query: &Query) -> bool {
+    let report = report_with(recording, query, ReportMeta::default());
+    report.functions.iter().any(|function| function.calls > 0)
 }
 
 /// Returns whether a file of this beginning is in this state. The program ends the waiting by another one.

@@ -13,7 +13,7 @@ use crate::{
     },
     ui::{self, DiffOptions, text::units::counted},
 };
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use ctrace_core::{
     diff::{ComparedFile, Content, Diff, ReportFacts, RowSelection, check_column, diff},
     function::FunctionInfo,
@@ -25,7 +25,8 @@ use ctrace_core::{
     units::Nanos,
 };
 use std::{
-    fs::File,
+    collections::HashSet,
+    fs::{self, File},
     io::Read,
     iter,
     ops::Range,
@@ -163,7 +164,11 @@ fn is_same(one: &PartReport, other: &PartReport) -> bool {
 /// Opens reports and recordings. The files of a rotated recording are one.
 fn open_side(files: &[PathBuf], lens: &LensArgs) -> anyhow::Result<Vec<Opened>> {
     let (mut reports, mut recordings) = (Vec::new(), Vec::new());
+    let mut given = HashSet::new();
     for path in files {
+        // Twice the same calls would look like two runs that agree.
+        let file = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        ensure!(given.insert(file), "{} is given twice for one side; give it once", path.display());
         match Opened::report(path)? {
             Some(report) => reports.push(report),
             None => recordings.push(path),

@@ -8,8 +8,8 @@ use crate::ui::{
     text::{paragraph, units::counted},
 };
 
-/// The lines around the rows: headings, the legend, notes, losses and the prompt of the shell.
-const AROUND: usize = 16;
+/// The lines that the shell needs: its prompt, and the command before it.
+const PROMPT: usize = 2;
 /// The least and the largest number of functions.
 const LEAST: usize = 5;
 const MOST: usize = 40;
@@ -36,16 +36,33 @@ pub(super) fn summary(
         let missing = counted(data.missed, "interval is missing", "intervals are missing");
         report.notes.push(format!("{missing}: {MISSING}."));
     }
-    let options = ViewOptions {
-        top: Some(height.saturating_sub(AROUND).clamp(LEAST, MOST)),
-        epoch_offset_ns,
-        fixed: true,
-        ..ViewOptions::default()
-    };
-    // Without a chosen column, every table can be drawn.
-    let table = ui::render_table(&report, &options, style).ok()?;
     let accuracy = accuracy.map_or_else(String::new, |note| {
         paragraph(&format!("approximate: {note}."), Tone::Warning, style) + "\n"
     });
-    Some(style.resolve(&accuracy) + &table)
+    let accuracy = style.resolve(&accuracy);
+    let draw = |top, short_notes| {
+        let options = ViewOptions {
+            top: Some(top),
+            epoch_offset_ns,
+            fixed: true,
+            short_notes,
+            ..ViewOptions::default()
+        };
+        // Without a chosen column, every table can be drawn.
+        ui::render_table(&report, &options, style).ok().map(|table| accuracy.clone() + &table)
+    };
+    let room = height.saturating_sub(PROMPT);
+    let over = |text: &str| text.lines().count().saturating_sub(room);
+    let called = report.functions.iter().filter(|row| row.calls > 0).count();
+    let mut top = room.clamp(LEAST, MOST);
+    let mut text = draw(top, false)?;
+    // What is said below the rows depends on them.
+    for short_notes in [false, false, true, true] {
+        if over(&text) == 0 {
+            break;
+        }
+        top = top.min(called).saturating_sub(over(&text)).max(LEAST);
+        text = draw(top, short_notes)?;
+    }
+    Some(text)
 }

@@ -80,8 +80,7 @@ pub(crate) fn render(diff: &Diff, options: &DiffOptions, style: &Style) -> Strin
     }
     out += &remarks(diff, &options.views, style);
     let losses = format!("old: {}; new: {}", loss_line(&diff.old.loss), loss_line(&diff.new.loss));
-    out += &Tone::Dim.mark(&losses);
-    out.push('\n');
+    out += &text::paragraph(&losses, Tone::Dim, style);
     out += &text::paragraph(&sentence(diff), Tone::Title, style);
     style.resolve(&out)
 }

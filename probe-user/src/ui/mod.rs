@@ -91,7 +91,7 @@ pub fn render_table(
     let notes = notes_below(report, options, called).into_iter();
     let notes = notes.filter(|note| is_new(note) && !is_told(note)).collect();
     // After `top` nothing else can be asked for. Where nothing was called, the notes say why.
-    let may_cut = style.terminal && called && !options.fixed;
+    let may_cut = style.terminal && called && (!options.fixed || options.short_notes);
     let notes = match may_cut && !views.iter().any(|view| view.view().name == "detail") {
         true => notes::few::few(notes, style),
         false => notes,
@@ -104,7 +104,7 @@ pub fn render_table(
     }
     let loss = Some(loss_line(&report.loss)).filter(is_new);
     let tone = if is_damaged(&report.loss) { Tone::Warning } else { Tone::Dim };
-    out.extend(loss.map(|line| tone.mark(&line) + "\n"));
+    out.extend(loss.map(|line| text::paragraph(&line, tone, style)));
     Ok(style.resolve(&out))
 }
 

@@ -118,6 +118,11 @@ impl HitCosts {
         }
     }
 
+    /// Returns whether all of them were measured on this machine.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.measured
+    }
+
     pub(crate) fn hit(&self, class: CostClass) -> Nanos {
         match class {
             CostClass::Emulated => self.emulated,

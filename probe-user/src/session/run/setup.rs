@@ -352,7 +352,7 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
     let (mut returns, mut sites, mut unseen) = (0, 0, 0);
     let (mut points, mut pairs) = (0, 0);
     let mut markers: [Vec<u64>; 2] = Default::default();
-    let (costs, mut dearest) = (HitCosts::default(), Nanos::ZERO);
+    let (costs, mut dearest) = (HitCosts::known(plan.planned()), Nanos::ZERO);
     for planned in plan.planned() {
         dearest = dearest.max(costs.call(planned));
         let placement = match &planned.sites {
@@ -405,11 +405,11 @@ pub(crate) fn describe(plan: &Plan) -> Vec<String> {
         let range = if least == most { most.to_string() } else { format!("{least} to {most}") };
         lines.push(format!("{name}: {} (about {range} ns each time while on)", costs.len()));
     }
-    lines.push(format!(
-        "the costliest call costs the target about {} ns, as measured on one virtual machine; \
-         `ctrace doctor --calibrate` measures this one",
-        dearest.0
-    ));
+    let source = match costs.is_measured() {
+        true => "as `ctrace doctor --calibrate` measured here",
+        false => "which is a guess; `ctrace doctor --calibrate` measures it",
+    };
+    lines.push(format!("the costliest call costs the target about {} ns, {source}", dearest.0));
     for refused in plan.refused.iter().take(20) {
         lines.push(format!("not traced: {} ({}): {}", refused.name, refused.object, refused.why));
     }

@@ -102,8 +102,12 @@ impl Lines {
         let mut plain = None;
         for (at, entry) in DebugTypes(self).completed(at) {
             let unit = self.units[at.unit].unit.unit_ref(&self.dwarf);
-            if let Some(mangled) = linkage_name(unit, &entry) {
-                return Some(demangle::short(&mangled));
+            // The debug information has a name also where the demangler does not know the linker's.
+            if let Some(mangled) = linkage_name(unit, &entry)
+                && let name = demangle::short(&mangled)
+                && (name != mangled || !mangled.starts_with("_Z"))
+            {
+                return Some(name);
             }
             let own = entry.attr_value(gimli::DW_AT_name).and_then(|it| text(unit, it));
             plain = own.map(|name| self.inlined(at.unit).path(unit, at.offset, name)).or(plain);

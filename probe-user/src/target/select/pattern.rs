@@ -269,15 +269,17 @@ impl Pattern {
             && (names().any(|name| matches(name)) || whole.any(|whole| matches(&whole)))
     }
 
-    /// Keeps those that have the pattern's text as a name, if there are any. A name with parameters
-    /// means just that function, although the `*` of `f(char*)` matches `f(char const*)` as well.
+    /// Keeps those that have the pattern's text as a name, if there are any. A name with parameters, or with
+    /// arguments of a template, means just that function, although the `*` of `f(char*)` matches
+    /// `f(char const*)` as well.
     pub(super) fn prefer_named<T, N: AsRef<str>>(
         &self,
         found: Vec<T>,
         names: impl Fn(&T) -> Vec<N>,
     ) -> Vec<T> {
         let NameMatcher::Glob { glob, .. } = &self.name else { return found };
-        if glob.is_literal() || !self.name.may_be_full() {
+        let may_name_one = self.name.may_be_full() || glob.text().contains('<');
+        if glob.is_literal() || !may_name_one {
             return found;
         }
         let is_named = |one: &T| names(one).iter().any(|name| name.as_ref() == glob.text());
@@ -362,12 +364,14 @@ impl NameMatcher {
                     && as_written(name).is_some_and(|name| regex.is_match(&name));
             }
         };
+        let whole = without_clone_suffix(name);
+        let is_written =
+            |glob: &Glob, name| as_written(name).is_some_and(|name| glob.matches(&name));
         if let Some(glob) = glob
-            && as_written(name).is_some_and(|name| glob.matches(&name))
+            && (is_written(glob, name) || whole.is_some_and(|whole| is_written(glob, whole)))
         {
             return true;
         }
-        let whole = without_clone_suffix(name);
         whole.is_some_and(|whole| self.matches(whole))
             || (!has_generics
                 && without_generics(whole.unwrap_or(name)).is_some_and(|bare| self.matches(&bare)))

@@ -10,11 +10,12 @@ use crate::ui::text;
 pub(super) fn stands_for(pattern: &Pattern, objects: &[Object], found: &[Match]) -> String {
     const NAMED: usize = 3;
     let functions = || found.iter().map(|it| &objects[it.object].functions()[it.index]);
-    let named =
-        |function: &Function| match functions().filter(|f| f.name() == function.name()).count() {
-            1 => function.name().to_string(),
-            _ => function.full_name().to_string(),
-        };
+    // Overloads can differ in tags, which are not shown.
+    let shown = |function: &Function| written(&[function.name().to_string()]);
+    let named = |function: &Function| {
+        let is_alone = functions().filter(|other| shown(other) == shown(function)).count() == 1;
+        if is_alone { function.name().to_string() } else { function.full_name().to_string() }
+    };
     let mut names = written(&functions().take(NAMED).map(named).collect::<Vec<_>>());
     if found.len() > NAMED {
         names.push(format!("and {} more", found.len() - NAMED));

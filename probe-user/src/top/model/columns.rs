@@ -10,7 +10,7 @@ use crate::ui::text::{
 };
 use ctrace_core::{
     report::{
-        Net,
+        FunctionReport, Net,
         numbers::{Kind, NUMBERS, NumberId, Unit, number, phrase},
         render::columns::UnknownColumn,
     },
@@ -149,22 +149,14 @@ impl TopColumn {
             (Self::CALLS, Some(estimate)) => Some(estimate.calls? as f64),
             (Self::TOTAL, Some(estimate)) => {
                 // The part that is no cost of probes is that of the calls that were seen.
-                let part = match net::shown(number("total_ns"), function, figures.is_net) {
-                    Shown::Absent => return None,
-                    Shown::Less(net) => net.ns.0 as f64 / function.total_ns.0.max(1) as f64,
-                    Shown::AsSeen => 1.0,
-                };
-                Some(estimate.total_ns?.0 as f64 * part)
+                let seen = net::value(number("total_ns"), function, figures.is_net)?;
+                Some(scaled(estimate.total_ns?, seen, function))
             }
             (Self::ACTIVE, Some(estimate)) => Some(estimate.active_ns?.0 as f64),
             // A function without a share was armed for the whole time.
             (Self::ARMED, None) => (function.calls > 0).then_some(100.0),
             (Self::Cost, _) => figures.percent_of_cpu(*figures.spent.get(place)?),
-            (Self::Number(id), _) => match net::shown(id.number(), function, figures.is_net) {
-                Shown::Absent => None,
-                Shown::Less(net) => Some(net.ns.0 as f64),
-                Shown::AsSeen => (id.number().of)(function).real(),
-            },
+            (Self::Number(id), _) => net::value(id.number(), function, figures.is_net),
             (Self::Name, _) => None,
         }
     }
@@ -186,8 +178,7 @@ impl TopColumn {
         match (self.less(figures, place), row, estimate) {
             (Some(net), _, None) => net::text(net, about),
             (Some(net), Some(row), Some(estimate)) if net.known().is_none() => {
-                let part = net.most.0 as f64 / row.total_ns.0.max(1) as f64;
-                let most = estimate.total_ns.map(|total| total.0 as f64 * part);
+                let most = estimate.total_ns.map(|total| scaled(total, net.most.0 as f64, row));
                 most.map_or_else(|| ABSENT.to_owned(), |_| format!("<{}", self.text(most, false)))
             }
             _ => self.text(self.value(figures, place), about),
@@ -259,6 +250,11 @@ impl TopColumn {
         const USUAL: usize = 8;
         USUAL.max(names::width(self.heading()) + 1)
     }
+}
+
+/// Returns the part of an estimated total that `seen` is of the total of the calls that were seen.
+fn scaled(total: Nanos, seen: f64, row: &FunctionReport) -> f64 {
+    total.0 as f64 * (seen / row.total_ns.0.max(1) as f64)
 }
 
 /// Takes the names that reports sort by, and the cost.

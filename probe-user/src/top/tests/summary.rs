@@ -28,6 +28,23 @@ fn it_fits_the_terminal() {
     }
 }
 
+/// Much that is to be noted takes the room of rows, down to some, and then its own.
+#[test]
+fn a_table_is_seen_beside_many_notes() {
+    let mut report = many();
+    let about =
+        "and this note is so long that it takes several lines of a terminal of eighty columns";
+    report.notes.extend((1..=9).map(|n| format!("note {n} has {n} words of its own, {about}.")));
+    let style = Style { width: Some(80), terminal: true, ..Style::default() };
+    let left = |height| summary(&model_of(&report), &style, height, None).expect("numbers");
+    for (height, most) in [(24, 30), (50, 50)] {
+        let text = left(height);
+        assert!(text.lines().count() <= most, "{height}: {text}");
+        assert!(text.contains("f300") && text.contains("note 9"), "{text}");
+    }
+    assert!(left(50).lines().count() > left(24).lines().count());
+}
+
 /// More functions than any terminal has rows.
 fn many() -> Report {
     let mut report = fixture::empty();
@@ -68,9 +85,10 @@ fn what_is_missing_is_said() {
     let mut model = model_of(&fixture::lossy());
     let lost = left(&model, 120, 40);
     assert!(lost.contains("warning: 24,690 events were lost"), "{lost}");
-    assert!(lost.ends_with(
+    // Wrapped at words.
+    assert!(lost.replace("\n  ", " ").ends_with(
         "24,690 events lost; 6 events too late; 2 records unreadable; 274 calls ended unseen; 1 call \
-         still running; 4 calls began before\n"
+         still running; 4 calls began before tracing\n"
     ));
     assert!(!lost.contains("intervals are missing"), "{lost}");
     model.add(vec![snapshot(nth(&fixture::lossy(), 2), 3 * SECOND)], 5);

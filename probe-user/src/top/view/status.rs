@@ -105,16 +105,16 @@ pub(super) fn views_line(model: &Model, width: usize) -> Line<'static> {
         text += &if view == model.view { format!("[{name}]") } else { format!(" {name} ") };
     }
     text += &format!("· {}", stretch(model));
+    let is_net = model.figures().is_some_and(|figures| figures.is_net);
+    if is_net && matches!(model.view, View::Tree | View::Paths | View::Histogram) {
+        text += " · as seen";
+    }
     if let (View::Tree, Some(root)) = (model.view, root(model)) {
         text += &format!(" · {root}");
     }
     if matches!(model.view, View::Functions | View::Histogram) {
         let arrow = if model.sort.reversed { '▲' } else { '▼' };
         text += &format!(" · {} {arrow}", model.sort.column.heading());
-    }
-    let is_net = model.figures().is_some_and(|figures| figures.is_net);
-    if is_net && matches!(model.view, View::Tree | View::Paths | View::Histogram) {
-        text += " · times as seen";
     }
     if !model.filter.is_empty() && model.mode != Mode::Filter {
         text += &format!(" · /{}", model.filter);

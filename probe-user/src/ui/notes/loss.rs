@@ -77,7 +77,7 @@ pub fn loss_line(loss: &LossReport) -> String {
     let calls = [
         (loss.ended_unseen(), "ended unseen"),
         (loss.calls_open, "still running"),
-        (loss.calls_headless, "began before"),
+        (loss.calls_headless, "began before tracing"),
     ];
     let calls = calls.into_iter().filter(|(n, _)| *n > 0);
     parts.extend(calls.map(|(n, how)| format!("{} {how}", counted(n, "call", "calls"))));

@@ -29,12 +29,22 @@ pub(crate) fn shown(number: &Number, row: &FunctionReport, net: bool) -> Shown {
     }
 }
 
+/// Returns the number that [`shown`] tells of: rows are ordered by it.
+pub(crate) fn value(number: &Number, row: &FunctionReport, net: bool) -> Option<f64> {
+    match shown(number, row, net) {
+        Shown::Absent => None,
+        Shown::Less(less) => Some(less.ns.0 as f64),
+        Shown::AsSeen => (number.of)(row).real(),
+    }
+}
+
 /// The legend of `~`.
 const ROUGH: &str = "~: may be off by up to half: part of it is the cost of probes, or waiting for processors on \
                      which probes ran";
 /// The legend of `<`.
 const AT_MOST: &str = "<: at most that: nearly all of it may be the cost of probes, or waiting for processors on \
-                       which probes ran. Its row is where the rest puts it";
+                       which probes ran. Its place and its bar follow what is left after the usual cost, which is too \
+                       uncertain to print";
 
 /// The legend of both where return addresses were put back.
 const RESTORED: &str = "Return addresses were put back within calls (exceptions, backtraces): how long that took is not \

@@ -4,9 +4,10 @@
 use unicode_width::UnicodeWidthChar as _;
 
 /// Our own characters, and their likeness.
-const LIKE: [(&str, char); 17] = [
+const LIKE: [(&str, char); 18] = [
     ("─▁▂", '-'),
-    ("│├└╎", '|'),
+    ("│├╎", '|'),
+    ("└", '`'),
     ("┼▒", '+'),
     ("▓", '%'),
     ("█▇▆▅", '#'),
@@ -45,8 +46,8 @@ mod tests {
 
     #[test]
     fn every_character_keeps_its_width() {
-        let text = "├─ naïve 漢字  1.5 µs │ ███▌ – …";
-        assert_eq!(plain(text), "|- na?ve ????  1.5 us | ###= - ~");
+        let text = "├─ └─ naïve 漢字  1.5 µs │ ███▌ – …";
+        assert_eq!(plain(text), "|- `- na?ve ????  1.5 us | ###= - ~");
         assert_eq!(plain(text).width(), text.width());
     }
 }

@@ -1,11 +1,13 @@
 //! Shortens names that stand below each other, so that different ones stay different.
 //!
 //! Overloads and instances of templates have most of their long names in common. A name that is
-//! shortened alone may lose just what differs. So names that became equal are cut around it.
+//! shortened alone may lose just what differs. So names that became equal are cut around it. A
+//! namespace that most names have tells nothing: it goes before the names themselves are cut.
 
 use crate::ui::text::names::{cut_end, cut_middle, plain, shorten, width, without_parameters};
 use crate::ui::text::path::STEP;
-use std::collections::HashMap;
+use crate::ui::text::{by_words, namespaces};
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// The number of times that names are told apart which are still equal: each time, only what
@@ -25,19 +27,26 @@ pub(crate) fn shorten_each<N: AsRef<str>>(
     names: &[N],
     room: impl Fn(usize) -> usize,
 ) -> Vec<String> {
-    let places = names.iter().enumerate();
-    let mut short: Vec<String> =
-        places.map(|(at, name)| shorten(name.as_ref(), room(at))).collect();
-    let is_cut = |short: &[String], at: usize| short[at] != names[at].as_ref();
-    if (0..names.len()).any(|at| is_cut(&short, at)) {
-        // Next to overloads with parameters, one without them could be any.
-        let plain: Vec<String> = names.iter().map(|name| plain(name.as_ref())).collect();
-        for group in alike(names, &plain, 0..names.len()) {
-            let cut: Vec<usize> = group.iter().copied().filter(|&at| is_cut(&short, at)).collect();
-            cut_around_differences(names, &mut short, &group, &cut, &room);
-        }
-        tell_apart(names, &mut short, room);
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    let fits = |at: usize| width(names[at]) <= room(at);
+    if (0..names.len()).all(fits) {
+        return names.into_iter().map(str::to_owned).collect();
     }
+    // Next to overloads with parameters, one without them could be any.
+    let plain: Vec<String> = names.iter().map(|name| plain(name)).collect();
+    let groups = alike(&names, &plain, 0..names.len());
+    let is_alike: HashSet<usize> = groups.iter().flatten().copied().collect();
+    let needs_room =
+        |at: usize| !fits(at) && (is_alike.contains(&at) || width(&plain[at]) > room(at));
+    let names = namespaces::without_common(&names, needs_room);
+    let places = names.iter().enumerate();
+    let mut short: Vec<String> = places.map(|(at, name)| shorten(name, room(at))).collect();
+    for group in groups {
+        let is_cut = |&at: &usize| short[at] != *names[at];
+        let cut: Vec<usize> = group.iter().copied().filter(is_cut).collect();
+        cut_around_differences(&names, &mut short, &group, &cut, &room);
+    }
+    tell_apart(&names, &mut short, room);
     short
 }
 
@@ -48,9 +57,12 @@ pub(crate) fn tell_apart<N: AsRef<str>>(
     room: impl Fn(usize) -> usize,
 ) {
     let mut groups = alike(names, short, 0..names.len());
+    // What is told apart of one name may make it equal to another.
+    let mut entangled: HashSet<usize> = HashSet::new();
     for _ in 0..ROUNDS {
         let mut still = Vec::new();
         for group in groups {
+            entangled.extend(&group);
             cut_around_differences(names, short, &group, &group, &room);
             let left = alike(names, short, group.iter().copied());
             // Without progress there is no room for what differs.
@@ -60,6 +72,14 @@ pub(crate) fn tell_apart<N: AsRef<str>>(
         if groups.is_empty() {
             // Texts of two groups may have become equal.
             groups = alike(names, short, 0..names.len());
+        }
+    }
+    if !groups.is_empty() {
+        let places: Vec<usize> = (0..names.len()).filter(|at| entangled.contains(at)).collect();
+        let of_places: Vec<&str> = places.iter().map(|&at| names[at].as_ref()).collect();
+        let rooms: Vec<usize> = places.iter().map(|&at| room(at)).collect();
+        for (&at, cut) in places.iter().zip(by_words::cut(&of_places, &rooms)) {
+            short[at] = cut.unwrap_or_else(|| std::mem::take(&mut short[at]));
         }
     }
 }
@@ -157,7 +177,7 @@ mod tests {
     fn parameters_stay_where_they_differ() {
         let overloads = ["shop::format(int)", "shop::format(double)", "shop::load(char const*)"];
         check(&overloads, 30, &overloads);
-        check(&overloads, 18, &["shop::format(int)", "shop:…rmat(double)", "shop::load"]);
+        check(&overloads, 18, &["shop::format(int)", "…format(double)", "shop::load"]);
         let long = [
             "shop::Index::insert(std::pair<int const, std::string> const&, bool)",
             "shop::Index::insert(std::pair<int const, long> const&, bool)",
@@ -167,9 +187,9 @@ mod tests {
             &long,
             40,
             &[
-                "shop::Ind…nt const, std::string> const&…",
-                "shop::Index…<int const, long> const&, b…",
-                "shop::Index:…<int const, int> const&, b…",
+                "…insert(s…nt const, std::string> const&…",
+                "…insert(std…<int const, long> const&, b…",
+                "…insert(std:…<int const, int> const&, b…",
             ],
         );
     }
@@ -181,6 +201,18 @@ mod tests {
             16,
             &["Tree<int>::…sert", "Tree<std…ring>:…", "Tree<int>::…sert"],
         );
+    }
+
+    #[test]
+    fn names_that_differ_at_two_places_stay_different() {
+        let names: Vec<String> = ["int", "std::string"]
+            .iter()
+            .flat_map(|of| ["get", "put"].map(|own| format!("shop::Cache<{of}>::{own}.isra.0")))
+            .collect();
+        for room in 16..40 {
+            let short = shorten_all(&names, room);
+            assert_eq!(short.iter().collect::<HashSet<_>>().len(), 4, "{room}: {short:?}");
+        }
     }
 
     #[test]

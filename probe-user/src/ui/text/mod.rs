@@ -2,9 +2,11 @@
 //! after the first indented.
 
 pub(crate) mod ascii;
+mod by_words;
 pub(crate) mod clock;
 pub(crate) mod distinct;
 pub(crate) mod names;
+mod namespaces;
 pub(crate) mod path;
 pub(crate) mod units;
 

@@ -85,6 +85,8 @@ pub struct ViewOptions {
     pub named: Vec<String>,
     /// True if the reader cannot choose the rows, as after `top`: nothing is said of options.
     pub fixed: bool,
+    /// Long notes are cut on a terminal even so.
+    pub short_notes: bool,
     /// The sentences of the report on the whole: reports on its parts do not repeat them.
     pub said: HashSet<String>,
 }

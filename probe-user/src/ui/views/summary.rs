@@ -133,6 +133,11 @@ fn has_waits(context: &Context<'_>) -> bool {
     context.report.functions.iter().any(|row| row.split.is_known())
 }
 
+/// Returns the number by which rows are sorted unasked.
+fn usual_order(context: &Context<'_>) -> &'static str {
+    if has_waits(context) { "running" } else { "self" }
+}
+
 /// The contents of a table of some width.
 struct Layout {
     numbers: Numbered,
@@ -312,22 +317,16 @@ pub(super) fn kind_of_times(rows: &[&FunctionReport], net: bool) -> &'static str
 fn choose(context: &Context<'_>, marks: &Marks, net: bool) -> (Vec<usize>, usize) {
     let sort = context.selection.sort.clone();
     let is_asked = sort.is_some();
-    let has_waits = has_waits(context);
-    let usual = if has_waits { "running" } else { "self" };
-    let sort = sort.or_else(|| Some(usual.to_owned()));
+    let sort = sort.or_else(|| Some(usual_order(context).to_owned()));
     let selection = RowChoice { sort, top: None, ..context.selection.clone() };
     let mut rows = rows::functions(context.report, &selection);
     let asked = context.selection.sort.as_deref().and_then(NumberId::named).map(NumberId::number);
     if net && !is_asked {
-        let by = if has_waits { net::running } else { net::own };
+        let by = if has_waits(context) { net::running } else { net::own };
         rows.indices.sort_by_key(|&at| Reverse(by(&context.report.functions[at])));
     } else if let Some(number) = asked.filter(|it| net && it.less.is_some()) {
-        let by = |row: &FunctionReport| match net::shown(number, row, true) {
-            net::Shown::Absent => None,
-            net::Shown::Less(less) => Some(less.ns.0 as f64),
-            net::Shown::AsSeen => (number.of)(row).real(),
-        };
-        let key = |at: usize| by(&context.report.functions[at]).unwrap_or(-1.0);
+        let by = |at: usize| net::value(number, &context.report.functions[at], true);
+        let key = |at: usize| by(at).unwrap_or(-1.0);
         rows.indices.sort_by(|&a, &b| key(b).total_cmp(&key(a)));
     }
     marks.cut(rows, is_asked, context.selection.top.unwrap_or(TOP))
@@ -371,8 +370,7 @@ fn table(
 /// of them.
 fn shown(context: &Context<'_>, numbered: Numbered) -> Vec<Numbers> {
     let asked = context.selection.sort.as_deref();
-    let usual = if has_waits(context) { "running" } else { "self" };
-    let sorted = NumberId::named(asked.unwrap_or(usual)).map(NumberId::number);
+    let sorted = NumberId::named(asked.unwrap_or(usual_order(context))).map(NumberId::number);
     let is_sorted = |it: &Numbers| sorted.is_some_and(|number| number.key == it.number.key);
     let all = numbers_of(context);
     let mut shown: Vec<Numbers> =

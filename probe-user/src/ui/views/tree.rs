@@ -94,7 +94,10 @@ pub(crate) fn table(
                         let Some(total) = known else {
                             let most = net.map_or(at(l.row).total_ns, |net| net.most);
                             let share = percent(most.percent_of(duration));
-                            return Cell::toned(format!("<{share}"), Tone::Warm);
+                            return Cell::toned(
+                                format!("<{}", share.trim_start_matches('<')),
+                                Tone::Warm,
+                            );
                         };
                         let share = total.percent_of(duration);
                         Cell::toned(percent(share), Tone::of_percent(share))
