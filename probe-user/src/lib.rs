@@ -17,6 +17,7 @@ mod limits;
 mod process_status;
 mod program;
 mod session;
+mod tables;
 mod target;
 mod timeline_server;
 mod top;

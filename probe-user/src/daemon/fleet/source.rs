@@ -95,6 +95,7 @@ impl Source {
             cpu: snapshot.cpu.zip(before).map(|(now, before)| now.since(before)),
             build_id: &|object| self.builds.objects.get(object).cloned(),
             program: &self.program,
+            epoch: &epoch,
         };
         fleet.put(&self.unit, Interval::of(&snapshot.report, origin, &beside));
     }
