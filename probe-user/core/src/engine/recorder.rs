@@ -121,7 +121,7 @@ impl Tracker {
     fn record_names(&mut self, recorder: &mut Recorder) {
         let named = self.threads.take_names().into_iter();
         let (programs, groups) = (&self.threads.programs, &self.threads.groups);
-        let threads = named.map(|ThreadName { id, pid, tid, name, beside }| ThreadRecord {
+        let threads = named.map(|ThreadName { id, pid, tid, name, beside, work }| ThreadRecord {
             id,
             pid,
             tid,
@@ -129,6 +129,7 @@ impl Tracker {
             program: programs.of(pid),
             cgroup: groups.of(pid),
             beside,
+            work_ns: work,
         });
         let names = Names {
             functions: self.functions[recorder.functions..].to_vec(),

@@ -79,7 +79,7 @@ impl Mark {
             Self::Frame => {
                 "frames the program: called once in its thread; its own time may be waiting"
             }
-            Self::Waits => "waits: its self time is hardly work",
+            Self::Waits => "waits: most of its self time is no work",
             Self::Recursive => "recursive: total counts calls within calls again",
             Self::UntilTailCall => {
                 "ends where it jumps to another function (tail call): time after the jump is its caller's"
@@ -122,7 +122,7 @@ impl Marks {
                 Mark::Frame => frames[index] && !is_about_calls,
                 Mark::Waits => {
                     let waits = row.wait.is_some() || waiting::waits(&row.name, &row.object);
-                    row.calls > 0 && waits
+                    row.calls > 0 && waits || row.is_mostly_idle()
                 }
                 Mark::Recursive => recursive[index] || row.folded,
                 Mark::ByOrder => row.joined_by_order && row.timed > 0,
