@@ -74,7 +74,7 @@ impl Thread {
         let &Self { pid, tid, ref name, .. } = self;
         let beside = self.beside.map(|(thread, _)| thread);
         let (id, name) = (self.stacks.account.thread(), Arc::clone(name));
-        ThreadName { id, pid, tid, name, beside, work: None }
+        ThreadName { id, pid, tid, name, beside, end: None }
     }
 
     /// Returns a row for the report, if the thread made calls.
@@ -101,8 +101,17 @@ pub(crate) struct ThreadName {
     pub(crate) tid: Tid,
     pub(crate) name: Arc<str>,
     pub(crate) beside: Option<ThreadId>,
-    /// The most that it may have worked, if it has ended and that is known.
-    pub(crate) work: Option<Nanos>,
+    /// Its end, if it has ended and its work is known.
+    pub(crate) end: Option<ThreadEnd>,
+}
+
+/// The facts that are known of a thread when it ends: its process may execute another program right after.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadEnd {
+    /// The most that it may have worked.
+    pub(crate) work: Nanos,
+    pub(crate) program: Option<Arc<str>>,
+    pub(crate) cgroup: Option<Arc<str>>,
 }
 
 /// Returns the key of a pair beside a thread. No process has such an id.
@@ -393,7 +402,9 @@ impl Threads {
             ledger.know_work(&thread.stacks.account, most);
         }
         if let Some(names) = &mut self.names {
-            names.extend(work.is_some().then(|| ThreadName { work, ..thread.named() }));
+            let (program, cgroup) = (self.programs.of(thread.pid), self.groups.of(thread.pid));
+            let end = work.map(|work| ThreadEnd { work, program, cgroup });
+            names.extend(end.map(|end| ThreadName { end: Some(end), ..thread.named() }));
             self.ended.push(thread.stacks.account.thread());
         }
         Some(thread)
