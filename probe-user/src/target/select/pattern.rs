@@ -390,8 +390,15 @@ impl ObjectMatcher {
     }
 }
 
-/// Returns a name as tables show it, where they have cut it, as the pattern of the names that it may be.
+/// Returns a name as tables show it, where they have cut it, as the pattern of the names that it may be. The
+/// place that they put behind functions of one name chooses all of these.
 fn uncut(name: &str) -> Cow<'_, str> {
+    let place = name.strip_suffix(']').and_then(|rest| rest.rsplit_once(" ["));
+    let has_line = |place: &str| {
+        let line = place.rsplit_once(':').map(|(_, line)| line);
+        line.is_some_and(|line| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let name = place.filter(|(_, place)| has_line(place)).map_or(name, |(name, _)| name);
     match name.contains(['…', '‹', '›']) {
         true => name.replace('…', "*").replace('‹', "<").replace('›', ">").into(),
         false => name.into(),

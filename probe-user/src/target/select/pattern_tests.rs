@@ -41,6 +41,7 @@ fn matches_names() {
     check(r"/^f\(std::string const&\)$/", &[&of("f"), &of("f[abi:cxx11]")], &[&of("g"), "f(int)"]);
     check("std::vector<int>::size", &["std::vector<int, std::allocator<int> >::size"], &[]);
     check(&of("f"), &[&of("f")], &["f(std::wstring const&)"]);
+    check("stat [shop.c:14]", &["stat"], &["stats", "stat 4"]);
     let cache = format!("Cache<{long}>::get.isra.0");
     check("Cache<std::string>::get", &[&cache], &["Cache<int>::get.isra.0"]);
     check("A::operator<", &["A::operator<", "A::operator< <int>"], &["A::operator<<"]);

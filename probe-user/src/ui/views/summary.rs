@@ -9,7 +9,7 @@ use crate::ui::table::grid::{self, Cell, ColumnGroup, GridColumn};
 use crate::ui::table::net;
 use crate::ui::table::number::cell;
 use crate::ui::table::plot;
-use crate::ui::table::row_names::RowNames;
+use crate::ui::table::row_names::{RowNames, place};
 use crate::ui::table::stack;
 use crate::ui::text;
 use crate::ui::text::distinct::shorten_all;
@@ -31,7 +31,6 @@ const TOP: usize = 40;
 const NAME_ROOM: usize = 28;
 /// The same for the place in the source, which goes first.
 const NAME_ROOM_BEFORE_PLACE: usize = 56;
-const PLACE_ROOM: usize = 24;
 const BAR_ROOM: usize = 12;
 /// The width of a name in a line on inlined functions, and the most such lines.
 const INLINED_ROOM: usize = 48;
@@ -430,13 +429,4 @@ fn bars(list: &[&FunctionReport], works: &[bool], net: bool) -> GridColumn {
         Cell::toned(plot::bar(own, most, BAR_ROOM), tone)
     });
     GridColumn::left("self bar", cells)
-}
-
-/// Returns the file and the line, or the object if they are not known.
-fn place(row: &FunctionReport) -> String {
-    let Some(file) = &row.file else { return names::cut_start(&clean(&row.object), PLACE_ROOM) };
-    let file = clean(file);
-    let name = file.rsplit_once('/').map_or(&*file, |(_, name)| name);
-    let line = row.line.map_or_else(String::new, |line| format!(":{line}"));
-    names::cut_start(&format!("{name}{line}"), PLACE_ROOM)
 }
