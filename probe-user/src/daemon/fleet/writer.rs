@@ -8,6 +8,7 @@ use super::{
 use crate::{
     daemon::{
         config,
+        host_name::host_name,
         metrics::{catalog::Own, hub::MetricsHub},
     },
     ui,
@@ -206,7 +207,7 @@ impl Writer {
 /// Returns the name of this machine.
 pub(super) fn host(config: &config::Fleet) -> String {
     match config.host.is_empty() {
-        true => rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        true => host_name(),
         false => config.host.clone(),
     }
 }

@@ -7,6 +7,7 @@ use crate::{
         metrics::{
             accumulator::Bounds,
             catalog::Own,
+            fixtures::{MS, event},
             hub::MetricsHub,
             otlp::fixtures::{receive, receiver, text},
         },
@@ -35,19 +36,6 @@ use std::{
 };
 
 const OK: &str = "200 OK\r\nContent-Length: 0";
-const MS: u64 = 1_000_000;
-
-/// Makes an event as in docs/wire-format.md, with the time in milliseconds.
-fn event(kind: Kind, function: u32, sp: u64, at: u64) -> [u8; 32] {
-    let mut record = [0; 32];
-    record[..8].copy_from_slice(&(at * MS).to_le_bytes());
-    record[8..16].copy_from_slice(&sp.to_le_bytes());
-    record[16..20].copy_from_slice(&1_u32.to_le_bytes());
-    record[20..24].copy_from_slice(&7_u32.to_le_bytes());
-    record[24..28].copy_from_slice(&function.to_le_bytes());
-    record[28] = kind as u8;
-    record
-}
 
 /// Makes so many slow calls of `handle`, each with `query` and `evil` inside it.
 fn flown(calls: u64) -> (Slow, Flown) {
@@ -185,6 +173,6 @@ fn who_does_not_listen_hinders_nothing() {
     assert!(queued < super::PATIENCE, "{queued:?}");
     assert!(counted(&metrics)[1] >= 100 - super::WAITING as u64 - 1);
     spans.finish();
-    assert!(begun.elapsed() < queued + super::LAST * 2);
+    assert!(begun.elapsed() < queued + crate::daemon::post::queue::LAST * 2);
     assert_eq!(counted(&metrics)[0], 0);
 }

@@ -2,7 +2,7 @@
 
 use crate::daemon::metrics::metric::Metric;
 
-pub(crate) const OWN: usize = 16;
+pub(crate) const OWN: usize = 21;
 
 /// The metrics of ctrace's own work, by [`Own`].
 pub(crate) static OF_OWN: [Metric; OWN] = [
@@ -44,6 +44,27 @@ pub(crate) static OF_OWN: [Metric; OWN] = [
         &[],
         "Slow calls that were not exported as spans: there were too many, or the receiver did not take them.",
     ),
+    Metric::counter(
+        "ctrace_otlp_profiles_total",
+        &[],
+        "Profiles of intervals that a receiver of OTLP took.",
+    ),
+    Metric::counter(
+        "ctrace_otlp_profiles_dropped_total",
+        &[],
+        "Profiles that were not exported by OTLP: there were too many, or the receiver did not take them.",
+    ),
+    Metric::counter(
+        "ctrace_pprof_profiles_total",
+        &[],
+        "Profiles of intervals that Pyroscope or Parca took.",
+    ),
+    Metric::counter(
+        "ctrace_pprof_profiles_dropped_total",
+        &[],
+        "Profiles that were not pushed: there were too many, or Pyroscope or Parca did not take them.",
+    ),
+    Metric::counter("ctrace_pprof_failures_total", &[], "Attempts to push a profile that failed."),
     Metric::counter(
         "ctrace_fleet_files_total",
         &[],
@@ -88,6 +109,11 @@ pub(crate) enum Own {
     OtlpGivenUp,
     SlowCalls,
     SlowCallsDropped,
+    OtlpProfiles,
+    OtlpProfilesDropped,
+    PprofProfiles,
+    PprofProfilesDropped,
+    PprofFailures,
     FleetFiles,
     FleetFailures,
     FleetRowsLost,

@@ -1,17 +1,9 @@
-//! Reads what a receiver says of an export: why it refused it, or which part it left out.
+//! Reads what a receiver says of an export that it took: which part it left out.
 
-/// Characters of an explanation, at most.
-const LONGEST: usize = 200;
+use crate::daemon::post::explanation;
 
-/// Returns the explanation, or nothing. A receiver may say anything.
-pub(super) fn explanation(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body);
-    let harmless = text.chars().filter(|c| c.is_ascii_graphic() || *c == ' ');
-    harmless.take(LONGEST).collect()
-}
-
-/// Returns the number of points or spans that were left out, with the explanation, if there are any.
-/// The answers for metrics and for spans are alike: a message with the number and a text.
+/// Returns the number of points, spans or profiles that were left out, with the explanation, if there
+/// are any. The answers for all of them are alike: a message with the number and a text.
 pub(super) fn left_out(body: &[u8]) -> Option<(u64, String)> {
     let part = fields(body).find_map(|field| match field {
         (1, Field::Bytes(part)) => Some(part),
@@ -91,6 +83,5 @@ mod tests {
         for wrong in [&[0x0a, 0xff, 0xff][..], &[0xff; 30], b"<html>", &[0x0a, 2, 0x08, 0xff]] {
             assert_eq!(left_out(wrong), None, "{wrong:?}");
         }
-        assert_eq!(explanation(&[b'x'; 900]).len(), LONGEST);
     }
 }

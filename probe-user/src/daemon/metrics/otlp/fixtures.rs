@@ -1,6 +1,7 @@
 //! A receiver for tests. It decodes requests with OpenTelemetry's types.
 
-use super::{Endpoint, Receiver, Resource};
+use super::{Receiver, Resource};
+use crate::daemon::post::Endpoint;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -10,7 +11,7 @@ use std::{
 /// Makes the options to export to it.
 pub(crate) fn receiver(listener: &TcpListener) -> Receiver {
     let port = listener.local_addr().expect("it listens").port();
-    let endpoint = Endpoint::parse(&format!("http://127.0.0.1:{port}"), "/v1/metrics");
+    let endpoint = Endpoint::parse(&format!("http://127.0.0.1:{port}"), (0, "/v1/metrics"));
     Receiver {
         endpoint: endpoint.expect("an address"),
         headers: Vec::new(),
