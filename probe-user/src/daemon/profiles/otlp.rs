@@ -7,7 +7,7 @@
 use super::{
     Profiled,
     labels::program,
-    profile::{CALLS, PERIOD, Profile, ProfiledFunction, ProfiledPath, WALL},
+    profile::{CALLS, PERIOD, Profile, ProfiledFunction, WALL},
     table::Table,
 };
 use crate::daemon::{
@@ -27,14 +27,9 @@ const BUILD_ID: &str = "process.executable.build_id.gnu";
 pub(super) fn encode(profiled: &Profiled, given: &Resource, ids: &mut Ids) -> Vec<u8> {
     let mut dictionary = Dictionary::new();
     let stacks = dictionary.stacks(&profiled.profile);
-    let profiles = [
-        (WALL, (|path| path.self_ns) as fn(&ProfiledPath) -> u64),
-        (CALLS, |path: &ProfiledPath| path.calls),
-    ];
-    let profiles = profiles.map(|(kind, value)| {
-        let samples = stacks.iter().map(|(stack, path)| (*stack, value(path)));
-        let id = ids.trace();
-        dictionary.profile(profiled, kind, &id, samples)
+    let profiles = [(WALL, 1), (CALLS, 0)].map(|(kind, at)| {
+        let samples = (1..).zip(stacks.iter().map(|values| values[at]));
+        dictionary.profile(profiled, kind, &ids.trace(), samples)
     });
     let mut request = request(&resource(profiled, given), profiles.into_iter());
     request.message(2, &dictionary.finish());
@@ -85,19 +80,25 @@ impl Dictionary {
         }
     }
 
-    /// Returns the numbers of the stacks of all samples.
-    fn stacks<'a>(&mut self, profile: &'a Profile) -> Vec<(u64, &'a ProfiledPath)> {
+    /// Returns the calls and the own time of each stack, in the order of their numbers from 1 on. Paths
+    /// whose names are shown alike are one.
+    fn stacks(&mut self, profile: &Profile) -> Vec<[u64; 2]> {
         let mut known = vec![None; profile.functions.len()];
-        let samples = profile.samples().map(|path| {
+        let mut sums: Vec<[u64; 2]> = Vec::new();
+        for path in profile.samples() {
             let stack = profile.stack(path).map(|place| {
                 let place = place as usize;
-                *known[place]
-                    .get_or_insert_with(|| self.location(profile, &profile.functions[place]))
+                let function = &profile.functions[place];
+                *known[place].get_or_insert_with(|| self.location(profile, function))
             });
             let stack = stack.collect();
-            (self.stacks.place(stack), path)
-        });
-        samples.collect()
+            let stack = self.stacks.place(stack) as usize;
+            sums.resize(sums.len().max(stack), [0; 2]);
+            let [calls, own] = &mut sums[stack - 1];
+            *calls = calls.saturating_add(path.calls);
+            *own = own.saturating_add(path.self_ns);
+        }
+        sums
     }
 
     fn location(&mut self, profile: &Profile, function: &ProfiledFunction) -> u64 {
@@ -168,8 +169,9 @@ impl Dictionary {
             put(&mut one, 4, *line);
             out.message(3, &one);
         }
-        // No sample has a link, but the table must have the one that stands for none.
-        out.message(4, &Message::default());
+        // No sample has a link, but the table must have the one that stands for none. Some readers want
+        // ids of full length.
+        out.message(4, Message::default().bytes(1, &[0; 16]).bytes(2, &[0; 8]));
         for text in self.strings.iter() {
             out.text(5, text);
         }

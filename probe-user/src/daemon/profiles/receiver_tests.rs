@@ -148,7 +148,8 @@ fn a_dictionary_begins_with_what_stands_for_none_and_has_nothing_twice() {
     assert_eq!(dictionary.stack_table[0], Stack::default());
     assert_eq!(dictionary.function_table[0], Default::default());
     assert_eq!(dictionary.attribute_table[0], Default::default());
-    assert_eq!(dictionary.link_table, [Default::default()]);
+    let [none] = &dictionary.link_table[..] else { panic!("{dictionary:?}") };
+    assert_eq!((&*none.trace_id, &*none.span_id), (&[0; 16][..], &[0; 8][..]));
     assert_eq!(dictionary.string_table[0], "");
     assert_eq!(dictionary.function_table.len(), 4);
     let mut strings = dictionary.string_table.clone();
