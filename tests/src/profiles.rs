@@ -101,7 +101,7 @@ fn of_base64(text: &str) -> Result<Vec<u8>> {
             out.push((bits >> held) as u8);
         }
     }
-    ensure!(text.len() % 4 == 0, "no padding");
+    ensure!(text.len().is_multiple_of(4), "no padding");
     Ok(out)
 }
 
