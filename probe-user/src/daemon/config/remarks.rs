@@ -14,7 +14,8 @@ impl Config {
         let pairs = self.targets.iter().enumerate();
         let shared = pairs.filter_map(|(at, target)| shared_file(&self.targets[..at], target));
         let programs = self.targets.iter().flat_map(missing_programs);
-        folders.chain(shared).chain(programs).chain(self.paths()).collect()
+        let token = self.pprof.token_file.iter().filter_map(|path| missing_token(path));
+        folders.chain(shared).chain(programs).chain(token).chain(self.paths()).collect()
     }
 
     /// Returns the links that would be followed, with their targets, and refused paths.
@@ -84,6 +85,11 @@ fn missing_programs(target: &Target) -> impl Iterator<Item = String> {
         .map(|path| format!("target {}: there is no program {} (`exe`)", target.id, path.display()))
 }
 
+fn missing_token(path: &Path) -> Option<String> {
+    let path = (!path.is_file()).then(|| path.display())?;
+    Some(format!("there is no file {path} (`token_file`): profiles are lost until there is"))
+}
+
 fn without_folder(target: &Target) -> Option<String> {
     let folder = file(target)?.parent()?;
     let is_missing = !folder.as_os_str().is_empty() && !folder.is_dir();
@@ -138,6 +144,20 @@ mod tests {
         let control = format!("[daemon]\nsocket = \"{}\"\n{target}", socket.display());
         assert!(refusal(&control).starts_with("`socket`: "), "{}", refusal(&control));
         assert_eq!(refusal(target), "");
+    }
+
+    #[test]
+    fn a_token_that_is_not_there_is_told() {
+        let remarks = |file: &str| {
+            let text = format!("[pprof]\nparca = \"http://a\"\ntoken_file = \"{file}\"\n");
+            Config::parse(&text).unwrap().remarks()
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let token = dir.path().join("token");
+        let missing = remarks(&token.display().to_string());
+        assert!(missing.len() == 1 && missing[0].contains("(`token_file`)"), "{missing:?}");
+        std::fs::write(&token, "s3cret").unwrap();
+        assert_eq!(remarks(&token.display().to_string()), [""; 0]);
     }
 
     #[test]

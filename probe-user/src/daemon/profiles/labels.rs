@@ -67,7 +67,20 @@ pub(crate) fn label_of(text: &str) -> Result<(String, String), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::fixtures::profiled, *};
+
+    #[test]
+    fn configured_labels_replace_ours() {
+        let given = [("service_name", "all:1"), ("host", "h"), ("env", "t")];
+        let given = given.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let profiled = profiled(1);
+        assert_eq!(service(&profiled, &given), "all_1");
+        assert_eq!(service(&profiled, &[]), "shop__1_");
+        let labels = labels(&profiled, &given);
+        let names: Vec<_> = labels.iter().map(|(key, _)| &**key).collect();
+        assert_eq!(names, ["program", "version", "target", "host", "env"]);
+        assert_eq!(labels[3].1, "h");
+    }
 
     #[test]
     fn values_are_plain_and_bounded() {

@@ -126,8 +126,8 @@ impl Exporter<Waiting> for ProfileExporter {
 fn tell(fails: &mut bool, name: &str, endpoint: &Endpoint, why: &str) {
     if !std::mem::replace(fails, true) {
         ui::say(&format!(
-            "profiles cannot be sent to {name} at {endpoint}: {why}; they are tried again while they \
-             are new, and lost ones are counted"
+            "profiles cannot be sent to {name} at {endpoint}: {why}; temporary failures are tried \
+             again, and lost profiles are counted"
         ));
     }
 }
