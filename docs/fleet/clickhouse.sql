@@ -30,7 +30,14 @@ CREATE OR REPLACE TABLE paths_files AS
 file({fleet:String} || '/paths/*/*/*/*.parquet', Parquet,
     'host String, day Date, unit String, start_ns Int64, end_ns Int64, target String, pid Int32,
     version Nullable(String), path Array(String), calls Int64, total_ns Int64, self_ns Int64,
-    lost_events Int64');
+    lost_events Int64, timed Int64, untimed Int64, min_ns Nullable(Int64), max_ns Nullable(Int64),
+    buckets Array(Int32), counts Array(Int64)');
+CREATE OR REPLACE TABLE slow_calls_files AS
+file({fleet:String} || '/slow_calls/*/*/*/*.parquet', Parquet,
+    'host String, day Date, unit String, start_ns Int64, end_ns Int64, target String, pid Int32,
+    version Nullable(String), function String, object String, kind String, process Int32, tid Int32,
+    thread String, call_start_ns Int64, duration_ns Int64, self_ns Nullable(Int64), path Array(String),
+    inside Array(String), inside_calls Array(Int64), inside_ns Array(Int64), lost_events Int64');
 CREATE OR REPLACE TABLE targets_files AS
 file({fleet:String} || '/targets/*/*/*/*.parquet', Parquet,
     'host String, day Date, unit String, start_ns Int64, end_ns Int64, target String, pid Int32,
@@ -43,6 +50,9 @@ FROM functions_files;
 CREATE OR REPLACE VIEW paths AS
 SELECT * REPLACE (decodeURLComponent(host) AS host, decodeURLComponent(unit) AS unit)
 FROM paths_files;
+CREATE OR REPLACE VIEW slow_calls AS
+SELECT * REPLACE (decodeURLComponent(host) AS host, decodeURLComponent(unit) AS unit)
+FROM slow_calls_files;
 CREATE OR REPLACE VIEW targets AS
 SELECT * REPLACE (decodeURLComponent(host) AS host, decodeURLComponent(unit) AS unit)
 FROM targets_files;
@@ -153,3 +163,11 @@ SELECT unit, uniqExact(host) AS hosts, sum(calls) AS calls,
     100 * sumIf(cost_ns, cpu_ns IS NOT NULL) / nullIf(sum(cpu_ns), 0) AS percent_of_cpu,
     sum(lost_events) AS lost_events
 FROM targets GROUP BY unit ORDER BY percent_of_cpu DESC NULLS LAST;
+
+-- query: slowest calls
+-- Single calls, with the callee that took most of each. `ctrace fleet slow` shows all that was inside.
+SELECT function, object, host, unit, tid, call_start_ns, duration_ns, self_ns,
+    arrayStringConcat(path, ' > ') AS path, nullIf(inside[1], '') AS most_in,
+    if(empty(inside), NULL, inside_ns[1]) AS most_in_ns
+FROM slow_calls
+ORDER BY duration_ns DESC, call_start_ns, host, tid LIMIT 50;

@@ -5,13 +5,15 @@
 -- Each query stands under a line `-- query: NAME`. docs/fleet/tables.md explains the columns.
 -- `ctrace fleet report --format json` says the same numbers.
 
--- The tables. A folder's names are columns: host, day and unit.
+-- The tables. A folder's names are columns: host, day and unit. Older files of paths have
+-- fewer columns.
 CREATE OR REPLACE TEMP VIEW functions AS
 SELECT * FROM read_parquet(getvariable('fleet') || '/functions/*/*/*/*.parquet',
     hive_partitioning = true, hive_types = {'host': VARCHAR, 'day': DATE, 'unit': VARCHAR});
 CREATE OR REPLACE TEMP VIEW paths AS
 SELECT * FROM read_parquet(getvariable('fleet') || '/paths/*/*/*/*.parquet',
-    hive_partitioning = true, hive_types = {'host': VARCHAR, 'day': DATE, 'unit': VARCHAR});
+    union_by_name = true, hive_partitioning = true,
+    hive_types = {'host': VARCHAR, 'day': DATE, 'unit': VARCHAR});
 CREATE OR REPLACE TEMP VIEW targets AS
 SELECT * FROM read_parquet(getvariable('fleet') || '/targets/*/*/*/*.parquet',
     hive_partitioning = true, hive_types = {'host': VARCHAR, 'day': DATE, 'unit': VARCHAR});
@@ -120,3 +122,12 @@ SELECT unit, count(DISTINCT host) AS hosts, sum(calls)::BIGINT AS calls,
     100.0 * sum(cost_ns) FILTER (cpu_ns IS NOT NULL) / nullif(sum(cpu_ns), 0) AS percent_of_cpu,
     sum(lost_events)::BIGINT AS lost_events
 FROM targets GROUP BY unit ORDER BY percent_of_cpu DESC NULLS LAST;
+
+-- query: slowest calls
+-- Single calls, with the callee that took most of each. `ctrace fleet slow` shows all that was inside.
+-- The table is there once a call took `slow_from`.
+SELECT function, object, host, unit, tid, call_start_ns, duration_ns, self_ns,
+    array_to_string(path, ' > ') AS path, inside[1] AS most_in, inside_ns[1] AS most_in_ns
+FROM read_parquet(getvariable('fleet') || '/slow_calls/*/*/*/*.parquet',
+    hive_partitioning = true, hive_types = {'host': VARCHAR, 'day': DATE, 'unit': VARCHAR})
+ORDER BY duration_ns DESC, call_start_ns, host, tid LIMIT 50;

@@ -125,3 +125,13 @@ SELECT unit, count(DISTINCT host) AS hosts, sum(calls) AS calls,
     100 * sum(cost_ns) FILTER (WHERE cpu_ns IS NOT NULL) / nullif(sum(cpu_ns), 0) AS percent_of_cpu,
     sum(lost_events) AS lost_events
 FROM targets GROUP BY unit ORDER BY percent_of_cpu DESC NULLS LAST;
+
+-- query: slowest calls
+-- Single calls, with the callee that took most of each. `ctrace fleet slow` shows all that was inside.
+-- The table is there once a call took `slow_from`.
+CREATE OR REPLACE TEMPORARY VIEW slow_calls
+USING parquet OPTIONS (path '${fleet}/slow_calls', pathGlobFilter '*.parquet');
+SELECT function, object, host, unit, tid, call_start_ns, duration_ns, self_ns,
+    array_join(path, ' > ') AS path, get(inside, 0) AS most_in, get(inside_ns, 0) AS most_in_ns
+FROM slow_calls
+ORDER BY duration_ns DESC, call_start_ns, host, tid LIMIT 50;

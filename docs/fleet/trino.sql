@@ -24,7 +24,8 @@ WITH (format = 'PARQUET', external_location = 's3://fleet/functions',
 CREATE TABLE IF NOT EXISTS paths (
     schema integer, start_ns bigint, end_ns bigint, target varchar, pid integer, version varchar,
     path array(varchar), calls bigint, total_ns bigint, self_ns bigint, lost_events bigint,
-    host varchar, day date, unit varchar)
+    timed bigint, untimed bigint, min_ns bigint, max_ns bigint, buckets array(integer),
+    counts array(bigint), host varchar, day date, unit varchar)
 WITH (format = 'PARQUET', external_location = 's3://fleet/paths',
     partitioned_by = ARRAY['host', 'day', 'unit']);
 CREATE TABLE IF NOT EXISTS targets (
@@ -34,6 +35,14 @@ CREATE TABLE IF NOT EXISTS targets (
     headless bigint, calls_without_path bigint, host varchar, day date, unit varchar)
 WITH (format = 'PARQUET', external_location = 's3://fleet/targets',
     partitioned_by = ARRAY['host', 'day', 'unit']);
+
+-- A table `paths` that an earlier version of this file made lacks columns. Once:
+--   ALTER TABLE paths ADD COLUMN timed bigint;
+--   ALTER TABLE paths ADD COLUMN untimed bigint;
+--   ALTER TABLE paths ADD COLUMN min_ns bigint;
+--   ALTER TABLE paths ADD COLUMN max_ns bigint;
+--   ALTER TABLE paths ADD COLUMN buckets array(integer);
+--   ALTER TABLE paths ADD COLUMN counts array(bigint);
 
 -- Finds the folders of new hosts, days and units. Run it again when there are some.
 CALL system.sync_partition_metadata('fleet', 'functions', 'FULL');
@@ -162,3 +171,22 @@ SELECT unit, count(DISTINCT host) AS hosts, sum(calls) AS calls,
     1E2 * sum(cost_ns) FILTER (WHERE cpu_ns IS NOT NULL) / nullif(sum(cpu_ns), 0) AS percent_of_cpu,
     sum(lost_events) AS lost_events
 FROM targets GROUP BY unit ORDER BY percent_of_cpu DESC NULLS LAST;
+
+-- query: slowest calls
+-- Single calls, with the callee that took most of each. `ctrace fleet slow` shows all that was inside.
+-- The table is there once a call took `slow_from`.
+CREATE TABLE IF NOT EXISTS slow_calls (
+    schema integer, start_ns bigint, end_ns bigint, target varchar, pid integer, version varchar,
+    function varchar, object varchar, kind varchar, marker_group varchar, short_name varchar,
+    full_name varchar, process integer, tid integer, thread varchar, call_start_ns bigint,
+    duration_ns bigint, self_ns bigint, path array(varchar), inside array(varchar),
+    inside_calls array(bigint), inside_ns array(bigint), lost_events bigint, host varchar, day date,
+    unit varchar)
+WITH (format = 'PARQUET', external_location = 's3://fleet/slow_calls',
+    partitioned_by = ARRAY['host', 'day', 'unit']);
+CALL system.sync_partition_metadata('fleet', 'slow_calls', 'FULL');
+SELECT function, object, host, unit, tid, call_start_ns, duration_ns, self_ns,
+    array_join(path, ' > ') AS path, element_at(inside, 1) AS most_in,
+    element_at(inside_ns, 1) AS most_in_ns
+FROM slow_calls
+ORDER BY duration_ns DESC, call_start_ns, host, tid LIMIT 50;

@@ -8,6 +8,7 @@ use ctrace_tests::targets::program;
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -32,7 +33,8 @@ fn tables_add_up_to_the_reports() {
     let dir = folder(&env, &[("spin", &program("spin.c"))]).expect("targets build");
     let (mut expected, mut dir) = (0, Some(dir));
     for host in ["one", "../two"] {
-        let tables = format!("[fleet]\nfolder = \"DIR/tables\"\nhost = \"{host}\"\n");
+        let tables =
+            format!("[fleet]\nfolder = \"DIR/tables\"\nhost = \"{host}\"\nslow_from = \"1ns\"\n");
         let daemon = Daemon::start(&env, dir.take().expect("a folder"), &format!("{tables}{SPIN}"));
         let daemon = daemon.expect("the daemon starts");
         let spin = daemon.target("spin", &["0", "500"]).expect("starts");
@@ -52,7 +54,7 @@ fn tables_add_up_to_the_reports() {
     let whole = files(&tables);
     assert!(whole.iter().all(|file| file.extension().is_some_and(|end| end == "parquet")));
     assert!(tables.join("functions/host=..%2Ftwo").is_dir(), "{whole:?}");
-    assert_eq!(whole.len(), 6, "a file for each table and daemon: {whole:?}");
+    assert_eq!(whole.len(), 8, "a file for each table and daemon: {whole:?}");
     let tables = tables.to_str().expect("a path");
     let all = json(&env, &["report", tables, "--format", "json"]);
     let report = &all["parts"][0]["report"];
@@ -67,6 +69,16 @@ fn tables_add_up_to_the_reports() {
         .map(|part| calls(&part["report"], "step") + calls(&part["report"], "mix"))
         .sum();
     assert_eq!(of_hosts, expected);
+    // The slowest call of all is the longest of the sums.
+    let slow = json(&env, &["slow", tables, "-f", "step", "--top", "1", "--format", "json"]);
+    let rows = report["functions"].as_array().expect("functions");
+    let step = rows.iter().find(|row| row["name"] == "step").expect("a row");
+    assert_eq!(slow["calls"][0]["duration_ns"], step["max_ns"], "{slow}");
+    assert!(
+        slow["calls"][0]["path"].as_array().is_some_and(|path| path.ends_with(&["step".into()]))
+    );
+    let shown = fleet(&env, &["slow", tables, "--host", "one", "-f", "mix", "--top", "2"]);
+    assert_eq!(shown.stdout.matches("inside: self").count(), 2, "{}", shown.stdout);
     let shown = fleet(&env, &["report", tables, "--host", "o*", "-f", "step"]);
     assert!(shown.stdout.contains("1 host") && !shown.stdout.contains("mix"), "{}", shown.stdout);
 }
@@ -105,6 +117,59 @@ fn a_fleet_is_drawn_and_compared() {
     let none = fleet(&env, &["diff", tables, "--before", "2001-02-03"]);
     assert_eq!(none.shell_code(), 125, "{}", none.stdout);
     assert!(none.stderr.contains("no interval of before 2001-02-03"), "{}", none.stderr);
+}
+
+/// Returns the folders of days below a folder of tables, of each table.
+fn days(tables: &Path) -> Vec<PathBuf> {
+    let inside = |folder: PathBuf| {
+        folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path())
+    };
+    inside(tables.to_owned()).flat_map(inside).flat_map(inside).collect()
+}
+
+/// A daemon puts the files of a day that is over together, with the same rows.
+#[test]
+fn finished_days_become_few_files() {
+    let env = or_skip!(gate::live(Link::Session));
+    let dir = folder(&env, &[("spin", &program("spin.c"))]).expect("targets build");
+    let tables = "[fleet]\nfolder = \"DIR/tables\"\ninterval = \"1s\"\nkeep_days = 100000\n\
+                  compact = true\n";
+    let config = format!("{tables}{SPIN}");
+    let daemon = Daemon::start(&env, dir, &config).expect("the daemon starts");
+    let spin = daemon.target("spin", &["0", "500"]).expect("starts");
+    let of_functions = |tables: &Path| files(&tables.join("functions"));
+    wait_until("files are written", || of_functions(&daemon.path("tables")).len() > 2)
+        .expect("written");
+    let (_, dir) = daemon.end().expect("ends");
+    spin.signal(Signal::TERM).expect("runs");
+    let tables = dir.path().join("tables");
+    // That day is long over.
+    let old = |day: &Path| day.with_file_name("day=2020-01-02");
+    days(&tables).iter().for_each(|day| std::fs::rename(day, old(day)).expect("renamed"));
+    let report = |tables: &Path| {
+        let tables = tables.to_str().expect("a path");
+        let mut all = json(&env, &["report", tables, "--by", "host", "--format", "json"]);
+        all["files"].take();
+        all
+    };
+    let before = report(&tables);
+
+    let daemon = Daemon::start(&env, dir, &config).expect("the daemon starts");
+    let _spin = daemon.target("spin", &["0", "500"]).expect("starts");
+    let tables = daemon.path("tables");
+    wait_until("few files are left", || {
+        let mut old = days(&tables).into_iter().filter(|day| day.ends_with("day=2020-01-02"));
+        old.all(|day| files(&day).len() == 1)
+    })
+    .expect("compacted");
+    let (finished, dir) = daemon.end().expect("ends");
+    assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
+    let tables = dir.path().join("tables");
+    let new = days(&tables).into_iter().filter(|day| !day.ends_with("day=2020-01-02"));
+    new.for_each(|day| std::fs::remove_dir_all(day).expect("removed"));
+    assert_eq!(report(&tables), before);
+    let again = fleet(&env, &["compact", tables.to_str().expect("a path")]);
+    assert!(again.stderr.contains("0 files became 0 files"), "{}", again.stderr);
 }
 
 /// A file in the place of the folder is told and counted, and nothing is lost once it is gone.

@@ -25,6 +25,7 @@ const ROUNDED: f64 = 1e-3;
 fn daemon(env: &Env, tables: &Path, host: &str) -> Result<Daemon> {
     let dir = TempDir::new()?;
     let mut config = format!("[fleet]\nfolder = \"{}\"\nhost = \"{host}\"\n", tables.display());
+    config += "slow_from = \"1ns\"\n";
     for (build, flag) in BUILDS.into_iter().zip(["-O2", "-O1"]) {
         std::fs::create_dir(dir.path().join(build))?;
         let built = env.targets.get(&program("spin.c").flag(flag))?;
@@ -59,7 +60,7 @@ fn tables(env: &Env) -> Result<TempDir> {
         let (finished, _) = daemon.end()?;
         ensure!(finished.shell_code() == 0, "{}", finished.stderr);
     }
-    for table in ["functions", "paths", "targets"] {
+    for table in ["functions", "paths", "slow_calls", "targets"] {
         let mut folder = tables.path().join(table);
         while folder.read_dir()?.flatten().any(|entry| entry.path().is_dir()) {
             let first = folder.read_dir()?.next().context("an empty folder")??;
@@ -79,6 +80,7 @@ struct Ours {
     /// The builds' ids, as far as users type them: the new one first.
     builds: [String; 2],
     compared: Value,
+    slow: Value,
 }
 
 fn ours(env: &Env, tables: &Path) -> Result<Ours> {
@@ -107,6 +109,7 @@ fn ours(env: &Env, tables: &Path) -> Result<Ours> {
         by_host: json(&["report", "--by", "host"])?["parts"].clone(),
         folded,
         compared: json(&["diff", "--version", &builds[0], &builds[1]])?["functions"].clone(),
+        slow: json(&["slow", "--top", "50"])?["calls"].clone(),
         builds,
     })
 }
@@ -183,6 +186,21 @@ impl Ours {
         let mut lines: Vec<&str> = lines.iter().filter_map(|row| row["line"].as_str()).collect();
         lines.sort_unstable();
         ensure!(lines == self.folded, "{lines:?} is {:?}", self.folded);
+        let slow = self.slow.as_array().context("slow calls")?;
+        for (row, same) in rows(found, "slowest calls", slow.len())?.iter().zip(slow) {
+            for key in
+                ["function", "host", "unit", "tid", "call_start_ns", "duration_ns", "self_ns"]
+            {
+                ensure!(row[key] == same[key], "{key} of {row} is {}", same[key]);
+            }
+            let names = same["path"].as_array().context("a path")?.iter().filter_map(Value::as_str);
+            ensure!(row["path"] == names.collect::<Vec<_>>().join(" > "), "{row} is {same}");
+            let most = same["inside"].get(0).unwrap_or(&Value::Null);
+            ensure!(
+                row["most_in"] == most["name"] && row["most_in_ns"] == most["total_ns"],
+                "{row}"
+            );
+        }
         let cost = found["cost of tracing"].as_array().context("cost")?;
         let calls: Option<u64> = cost.iter().map(|row| row["calls"].as_u64()).sum();
         ensure!(calls == self.all["calls"].as_u64() && cost[0]["hosts"] == 2, "{cost:?}");
@@ -196,7 +214,7 @@ impl Ours {
 fn check_same(found: &Value, other: &Value) -> Result<()> {
     let sorted = |rows: &Value| {
         let mut rows = rows.as_array().cloned().unwrap_or_default();
-        let names = ["function", "object", "host", "unit", "line"];
+        let names = ["function", "object", "host", "unit", "line", "call_start_ns", "tid"];
         rows.sort_by_key(|row| names.map(|name| row[name].to_string()));
         rows
     };

@@ -3,6 +3,8 @@
 mod trace;
 
 use ctrace_core::engine::EngineConfig;
+use ctrace_core::report::SlowAsked;
+use ctrace_core::units::Nanos;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use trace::Trace;
@@ -44,6 +46,24 @@ fn report(bencher: Bencher) {
     let mut engine = trace.engine();
     trace.feed(&mut engine);
     bencher.counter(ItemsCount::new(trace.calls)).bench(|| trace.report(&engine));
+}
+
+/// The report of an interval, with its slowest calls: none, those from 5 µs, or of any duration.
+#[divan::bench(args = [None, Some(5_000), Some(0)], sample_count = 10)]
+fn interval(bencher: Bencher, from: Option<u64>) {
+    let trace = Trace::new(CALLS);
+    let engine = || {
+        let mut engine = trace.engine();
+        if let Some(from) = from {
+            engine.keep_slow_calls(SlowAsked { most: 3, from: Nanos(from) });
+        }
+        trace.feed(&mut engine);
+        engine
+    };
+    bencher
+        .counter(ItemsCount::new(trace.calls))
+        .with_inputs(engine)
+        .bench_values(|mut engine| trace.interval(&mut engine));
 }
 
 /// Into a recording. Few calls have values beside them, or none: the others cost the same.

@@ -1,6 +1,8 @@
 //! Writes the tables of a simulated fleet into a folder, as daemons would.
 //!
-//! `cargo run --release -p ctrace-core --features parquet --example fleet FOLDER [HOSTS] [HOURS] [FUNCTIONS] [FACTOR]`
+//! `cargo run --release -p ctrace-core --features parquet --example fleet FOLDER [HOSTS] [HOURS] [FUNCTIONS] [FACTOR] [FILES]`
+//!
+//! FILES: so many files a host and table, as with short intervals.
 
 #[path = "../tests/fixture/fleet.rs"]
 mod simulation;
@@ -25,24 +27,55 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         seed: 1,
         factor: number(1.07),
     };
-    let (mut rows, mut bytes) = (0, 0);
+    let files = number(1.0) as usize;
+    let mut sizes = [("rows", 0, 0), ("paths", 0, 0), ("slow calls", 0, 0)];
     for number in 0..simulation.hosts {
         let mut host = simulation.host(number);
-        rows += host.functions.len();
-        let file = encode::functions(&mut host.functions)?;
-        bytes += file.len();
-        write(&root, Table::Functions, &host.name, &file)?;
-        write(&root, Table::Targets, &host.name, &encode::targets(&host.targets)?)?;
+        let mut write = |table: Table, part: usize, rows: usize, file: &[u8]| {
+            let place = [Table::Functions, Table::Paths, Table::SlowCalls];
+            if let Some(place) = place.iter().position(|known| *known == table) {
+                (sizes[place].1, sizes[place].2) =
+                    (sizes[place].1 + rows, sizes[place].2 + file.len());
+            }
+            write(&root, table, &host.name, part, file)
+        };
+        for (part, rows) in parts(&mut host.functions, files) {
+            write(Table::Functions, part, rows.len(), &encode::functions(rows)?)?;
+        }
+        for (part, rows) in parts(&mut host.targets, files) {
+            write(Table::Targets, part, rows.len(), &encode::targets(rows)?)?;
+        }
+        // A few tell how large they are.
+        if number >= WITH_ALL {
+            continue;
+        }
+        for (part, rows) in parts(&mut host.paths, files) {
+            write(Table::Paths, part, rows.len(), &encode::paths(rows)?)?;
+        }
+        for (part, rows) in parts(&mut host.slow_calls, files) {
+            write(Table::SlowCalls, part, rows.len(), &encode::slow_calls(rows)?)?;
+        }
     }
-    println!("rows: {rows}, {:.1} bytes a row", bytes as f64 / rows as f64);
+    for (name, rows, bytes) in sizes {
+        println!("{name}: {rows}, {:.1} bytes a row", bytes as f64 / rows as f64);
+    }
     println!("slower: {}", slower());
     Ok(())
 }
 
-fn write(root: &Path, table: Table, host: &str, file: &[u8]) -> std::io::Result<()> {
+/// The hosts that have all tables.
+const WITH_ALL: usize = 20;
+
+/// Divides rows into so many parts, which have numbers.
+fn parts<R>(rows: &mut [R], files: usize) -> impl Iterator<Item = (usize, &mut [R])> {
+    let some = rows.len().div_ceil(files).max(1);
+    rows.chunks_mut(some).enumerate()
+}
+
+fn write(root: &Path, table: Table, host: &str, part: usize, file: &[u8]) -> std::io::Result<()> {
     let day = day_of(START_NS);
     let place = Partition { table, host: host.to_owned(), day, unit: "app.service".to_owned() };
     let folder = root.join(place.folders().iter().collect::<PathBuf>());
     std::fs::create_dir_all(&folder)?;
-    std::fs::write(folder.join("part-0.parquet"), file)
+    std::fs::write(folder.join(format!("part-{part}-0.parquet")), file)
 }

@@ -29,6 +29,8 @@ pub(crate) enum FleetCommand {
     Report(FleetReportArgs),
     Diff(FleetDiffArgs),
     Flamegraph(FleetFlamegraphArgs),
+    Slow(FleetSlowArgs),
+    Compact(FleetCompactArgs),
 }
 
 /// Print where the time goes on all machines together
@@ -118,6 +120,47 @@ pub(crate) struct FleetFlamegraphArgs {
     /// Write to this file; - is stdout
     #[arg(short, long = "output", value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
+}
+
+/// Print the slowest calls of all machines, with what was inside them
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Daemons keep the slowest calls of each function and interval: `slow_calls` and \
+    `slow_from` in [fleet].\n\nExamples:\n  \
+    ctrace fleet slow /srv/fleet --since 1h\n  \
+    ctrace fleet slow /srv/fleet -f processCommand --top 3 --format json"
+)]
+pub(crate) struct FleetSlowArgs {
+    #[command(flatten)]
+    pub what: FleetWhatArgs,
+    /// A build id of the program, or how it begins
+    #[arg(long, value_name = "ID", help_heading = "What to read")]
+    pub version: Option<String>,
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: DiffFormat,
+    /// Show only the first N calls
+    #[arg(long, value_name = "N", default_value = "20", value_parser = values::at_least_one::<usize>, help_heading = "Output")]
+    pub top: usize,
+    /// Write to this file; - is stdout
+    #[arg(short, long = "output", value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+}
+
+/// Make few files of the many of finished days: the same rows in larger files
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A daemon does so itself with `compact = true` in [fleet]. Without --host, only the \
+    folders of this machine are touched. Where the folders are copies, compact the originals, and copy with \
+    `rsync --delete`: docs/fleet/README.md.\n\n\
+    Exit status: 0 done, 1 files could not be read and stayed, 125 error: other folders are done."
+)]
+pub(crate) struct FleetCompactArgs {
+    /// The folder of the tables
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+    /// Machines whose names match this glob, in place of this one; repeatable
+    #[arg(long = "host", value_name = "GLOB", help_heading = "What to compact")]
+    pub hosts: Vec<String>,
 }
 
 /// The folder, and the part of it to read.

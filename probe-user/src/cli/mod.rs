@@ -19,7 +19,8 @@ pub(crate) use daemon::DaemonArgs;
 pub(crate) use diff::{DiffArgs, DiffFormat};
 #[cfg(feature = "parquet")]
 pub(crate) use fleet::{
-    FleetArgs, FleetCommand, FleetDiffArgs, FleetFlamegraphArgs, FleetReportArgs, FleetWhatArgs,
+    FleetArgs, FleetCommand, FleetCompactArgs, FleetDiffArgs, FleetFlamegraphArgs, FleetReportArgs,
+    FleetSlowArgs, FleetWhatArgs,
 };
 pub(crate) use internal::{ExecArgs, HealArgs, Internal, InternalCommand};
 pub(crate) use log::LogArgs;

@@ -126,7 +126,13 @@ impl Hub {
     /// Returns the optional data that the reports of a target must hold.
     pub(crate) fn extras(&self, target: &Target) -> Extras {
         let extras = Style::of(&target.reports).map(|style| style.extras()).unwrap_or_default();
-        Extras { latencies: self.latencies || self.fleet.is_on(), ..extras }
+        let tables = self.fleet.is_on();
+        Extras {
+            latencies: self.latencies || tables,
+            path_latencies: tables,
+            slow_calls: self.fleet.slow_calls(),
+            ..extras
+        }
     }
 
     /// Takes a finished interval of a session.

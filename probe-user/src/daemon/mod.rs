@@ -16,7 +16,6 @@ pub(crate) mod event;
 pub(crate) mod finder;
 mod fleet;
 pub(crate) mod flight;
-mod host_name;
 pub(crate) mod hub;
 pub(crate) mod ids;
 pub(crate) mod limits;

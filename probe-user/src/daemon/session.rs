@@ -190,9 +190,11 @@ impl Work {
         let (looks, looked_at) = (Arc::clone(&self.looks), Arc::clone(&self.looks));
         let always = hub.extras(&target);
         let mut source = Source::new(&target.id.0, &self.facts, builds);
+        let (of_hub, of_target) = (Arc::clone(&self.hub), Arc::clone(&self.target));
+        // A reload may begin tables.
         let extras = move || match looked_at.is_wanted(bpf::now()) && !always.histograms {
-            true => Extras { histograms: true, slices: 1, ..always },
-            false => always,
+            true => Extras { histograms: true, slices: 1, ..of_hub.extras(&of_target) },
+            false => of_hub.extras(&of_target),
         };
         let deliver = move |mut snapshot: Snapshot| {
             // A target's reports do not depend on who looks.

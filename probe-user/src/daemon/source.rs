@@ -109,6 +109,7 @@ impl Source {
                 cpu: snapshot.cpu.zip(before).map(|(now, before)| now.since(before)),
                 build_id: &build_id,
                 program: &self.program,
+                epoch: &epoch,
             };
             fleet.put(&self.unit, Interval::of(&snapshot.report, origin, &beside));
         }

@@ -12,7 +12,9 @@ pub(super) fn run() -> Result<Vec<Row>> {
     command.args(["run", "--release", "--package", "ctrace-core", "--features", "parquet"]);
     command.args(["--example", "fleet"]).arg(folder.path());
     let printed = output("fleet", &mut command)?;
-    let bytes = number(&printed, "rows", " bytes a row")?;
+    let [bytes, paths, slow_calls] =
+        ["rows", "paths", "slow calls"].map(|name| number(&printed, name, " bytes a row"));
+    let (bytes, paths, slow_calls) = (bytes?, paths?, slow_calls?);
     let ctrace = paths::ctrace();
     let timed = |arguments: &[&str]| -> Result<(String, f64)> {
         let begun = Instant::now();
@@ -28,6 +30,8 @@ pub(super) fn run() -> Result<Vec<Row>> {
     let verdicts = slower_functions(&found).context("no comparison")?;
     Ok(vec![
         Row::new("fleet: 4.8 M rows of 20 calls", format!("{bytes:.1} bytes a row")),
+        Row::new("fleet: their paths", format!("{paths:.1} bytes a row")),
+        Row::new("fleet: a slow call of each", format!("{slow_calls:.1} bytes a row")),
         Row::new("fleet report over them", format!("{report:.1} s"))
             .goal("at most 3 s", report <= 3.0),
         Row::new("fleet diff of two builds", format!("{compared:.1} s")),

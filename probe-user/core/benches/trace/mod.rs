@@ -5,7 +5,7 @@ use ctrace_common::{Kind, RECORD_LEN, payload_slots};
 use ctrace_core::engine::{Engine, EngineConfig, ReportMeta};
 use ctrace_core::function::{FunctionInfo, ValueInfo, ValueKind};
 use ctrace_core::recording::{End, Host, Start, Writer};
-use ctrace_core::report::Report;
+use ctrace_core::report::{Extras, Report};
 use ctrace_core::units::{Nanos, Pid, Tid};
 
 /// Records between two calls of `advance`, per ring: 10 ms at a million events a second.
@@ -141,6 +141,12 @@ impl Trace {
 
     pub(crate) fn report(&self, engine: &Engine) -> Report {
         engine.report(Nanos(self.end), ReportMeta { center_cut: 1.0, ..ReportMeta::default() })
+    }
+
+    /// The report of an interval, as daemons make it for tables.
+    pub(crate) fn interval(&self, engine: &mut Engine) -> Report {
+        let extras = Extras { latencies: true, path_latencies: true, ..Extras::default() };
+        engine.report_interval(Nanos(self.end), ReportMeta { extras, ..ReportMeta::default() })
     }
 }
 

@@ -4,7 +4,7 @@
 use ctrace_core::formats::{Export, ExportTable, Format, Options};
 use ctrace_core::recording::Recording;
 use ctrace_core::recording::replay::{Query, meta_of, report_with};
-use ctrace_core::report::{Extras, FramesAsked, TrendAsked};
+use ctrace_core::report::{Extras, FramesAsked, SlowAsked, TrendAsked};
 use ctrace_core::units::{FuncId, Nanos};
 use std::io::{self, ErrorKind, Write};
 
@@ -39,6 +39,7 @@ pub fn check(bytes: &[u8]) {
         histograms: true,
         path_histograms: true,
         latencies: true,
+        path_latencies: true,
         ctrack: true,
         slices: 60,
         slowest_calls: Some(3),
@@ -49,6 +50,7 @@ pub fn check(bytes: &[u8]) {
         plots: true,
         locks: true,
         trend: Some(TrendAsked::default()),
+        slow_calls: SlowAsked::NONE,
     };
     let (start, end) = recording.period();
     let middle = Nanos(start.0.midpoint(end.0));

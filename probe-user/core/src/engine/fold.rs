@@ -57,7 +57,13 @@ impl Tracker {
     fn fold(&mut self) {
         let Some(Piece { to, cut, open }) = self.period.pieces.pop_front() else { return };
         let nodes = self.ledger.paths.nodes();
+        let mixed = self.ledger.mixed.as_ref();
         let spool = &mut self.ledger.spool;
+        if let Some(slow) = &mut self.slow {
+            let logs = spool.before(&cut).zip(spool.logs());
+            let logs = logs.map(|(calls, log)| (log.owner(), calls));
+            slow.read(to, logs, &open, nodes, mixed);
+        }
         let window = Window { start: self.period.folded_to, end: to };
         let keep = vec![Default::default(); self.functions.len()];
         let unions = unions(window, with_open(spool.before(&cut), open), nodes, &keep, false);

@@ -3,6 +3,7 @@
 use crate::calls::FunctionCounts;
 use crate::calls::paths::{Paths, ROOT};
 use crate::calls::spool::{Call, LogId, Spool};
+use crate::engine::mixed::Mixed;
 use crate::engine::waits::HiddenSwitches;
 use crate::filter::Filter;
 use crate::function::ExitSeen;
@@ -82,6 +83,8 @@ pub(crate) struct Ledger {
     /// The number of these that were waits.
     pub(crate) ended_waits: u64,
     pub(crate) hidden_switches: HiddenSwitches,
+    /// Here if slow calls are kept.
+    pub(crate) mixed: Option<Mixed>,
 }
 
 impl Ledger {
@@ -104,6 +107,7 @@ impl Ledger {
             calls: 0,
             ended_waits: 0,
             hidden_switches: HiddenSwitches::default(),
+            mixed: None,
         }
     }
 

@@ -6,6 +6,7 @@ mod async_calls;
 mod by_process;
 mod call_names;
 pub(crate) mod counted;
+mod counters;
 mod exits;
 mod fold;
 mod lanes;
@@ -13,6 +14,7 @@ pub(crate) mod ledger;
 mod left_out;
 #[cfg(test)]
 mod loss_tests;
+mod mixed;
 mod names;
 pub(crate) mod payloads;
 mod period;
@@ -21,6 +23,7 @@ mod programs;
 mod recorder;
 mod region;
 mod requests;
+mod slow;
 mod snapshot;
 mod stack;
 mod threads;
@@ -57,6 +60,7 @@ use crate::waits::Wait;
 pub use addresses::{LeftAddresses, NewAddresses};
 pub use counted::{CountedApart, CountedCalls, CountedPart, CountedParts};
 pub use counted::{CountedSums, ValuedCalls};
+pub use counters::Counters;
 use ctrace_common::Change;
 pub use left_out::{HeldCall, LeftOut};
 use std::collections::{HashSet, VecDeque};
@@ -115,16 +119,6 @@ impl Default for EngineConfig {
             wakers: false,
         }
     }
-}
-
-/// Running counts since the engine was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counters<'a> {
-    pub events: u64,
-    /// The number of calls that ended and were not filtered, without waits.
-    pub calls: u64,
-    /// The number of events by function.
-    pub hits: &'a [u64],
 }
 
 /// Makes reports from the records of all rings. The crate's documentation shows the way.
@@ -392,12 +386,6 @@ impl Engine {
         self.tracker.payloads.set_lost_in_rings(payloads);
     }
 
-    /// Returns the number of calls whose ends were not seen because too many calls with return probes were
-    /// open around them.
-    pub fn too_deep(&self) -> u64 {
-        self.tracker.ledger.too_deep
-    }
-
     /// Returns the known number of lost events of probes.
     pub fn lost_events(&self) -> u64 {
         self.lost_events
@@ -417,7 +405,9 @@ impl Engine {
 
     /// Reports like [`Self::report`] and begins a new period at `end`.
     pub fn report_interval(&mut self, end: Nanos, meta: ReportMeta) -> Report {
-        let report = self.report(end, meta);
+        let asked = meta.extras.slow_calls;
+        let mut report = self.report(end, meta);
+        report.slow_calls = self.tracker.take_slow_calls(end);
         if self.tracker.recorder.is_some() {
             // The counts of this period belong to the chunk with its calls.
             self.end_chunk(end);
@@ -432,19 +422,7 @@ impl Engine {
             payloads_before: self.tracker.payloads.lost(),
             ..Period::new(end.0)
         };
+        self.keep_slow_calls(asked);
         report
-    }
-
-    /// Returns counters for live displays and warnings.
-    pub fn counters(&self) -> Counters<'_> {
-        let Tracker { events, ledger, hits, .. } = &self.tracker;
-        let calls = ledger.calls.saturating_sub(ledger.ended_waits);
-        Counters { events: *events, calls, hits }
-    }
-
-    /// Returns the number of calls of this period that are over, and whose ends were not seen.
-    pub fn ended_unseen(&self) -> u64 {
-        let Tracker { functions, ledger, .. } = &self.tracker;
-        ledger.untimed(|function| functions.get(function.index()).is_some_and(|it| !it.is_point()))
     }
 }

@@ -26,10 +26,13 @@ impl Tracker {
             self.exact_ranks(&by_function, meta.center_cut)
         };
         let keep = ranks.functions.iter().map(|(_, center)| center.keep).collect::<Vec<_>>();
-        let Extras { histograms, path_histograms, latencies, ctrack, slices, .. } = meta.extras;
+        let Extras {
+            histograms, path_histograms, latencies, path_latencies, ctrack, slices, ..
+        } = meta.extras;
         let unions = self.unions(end, &keep, ctrack && !approximate);
         let open = self.open();
-        let of_nodes = (histograms || path_histograms || latencies).then(|| self.node_histograms());
+        let of_nodes = (histograms || path_histograms || latencies || path_latencies)
+            .then(|| self.node_histograms());
         let heat = (histograms && !approximate)
             .then(|| self.heat(Slices::new(Nanos(self.period.start), end, slices)));
         Facts {

@@ -186,12 +186,23 @@ impl Stacks {
         let next = known.unwrap_or_else(|| self.open_stack(pid, sp, regions, ledger));
         // A return to the interrupted stack is not inside the interrupting one.
         let from = below.filter(|_| !self.is_beneath(next));
+        let has_frames = |at: usize| self.stacks.get(at).is_some_and(|it| !it.frames.is_empty());
+        if has_frames(next) && has_frames(self.current) {
+            self.mix(ledger);
+        }
         let stack = &mut self.stacks[next];
         stack.from = from;
         if stack.frames.is_empty() {
             stack.below = below;
         }
         self.current = next;
+    }
+
+    /// Notes that calls which are open now are not inside each other.
+    fn mix(&self, ledger: &mut Ledger) {
+        if let Some(mixed) = &mut ledger.mixed {
+            mixed.add(self.account.thread(), self.last);
+        }
     }
 
     /// Returns true if the current stack's frames are inside those of `stack`.
@@ -218,6 +229,7 @@ impl Stacks {
             None => {
                 let ages = self.stacks.iter().enumerate().map(|(index, stack)| (stack.left, index));
                 let oldest = ages.min().map_or(0, |(_, index)| index);
+                self.mix(ledger);
                 self.end_all(oldest, ledger);
                 oldest
             }

@@ -129,6 +129,8 @@ pub(crate) struct Threads {
     /// For a recording: names since they were last taken, and ended threads.
     names: Option<Vec<ThreadName>>,
     ended: Vec<ThreadId>,
+    /// Threads that made calls in this period and are gone, if somebody asks for them.
+    gone: Option<Vec<ThreadName>>,
     pub(crate) programs: Programs,
     /// The control groups of the processes.
     pub(crate) groups: ByProcess,
@@ -148,6 +150,7 @@ impl Threads {
             beside: HashMap::new(),
             names: None,
             ended: Vec::new(),
+            gone: None,
             programs: Programs::default(),
             groups: ByProcess::default(),
         }
@@ -156,6 +159,17 @@ impl Threads {
     /// Starts to keep names until they are taken.
     pub(crate) fn keep_names(&mut self) {
         self.names = Some(Vec::new());
+    }
+
+    /// Keeps threads that are gone until the end of the period, or no longer.
+    pub(crate) fn keep_the_gone(&mut self, is_asked: bool) {
+        self.gone = is_asked.then(|| self.gone.take().unwrap_or_default());
+    }
+
+    /// Returns all threads of the period that are there or kept.
+    pub(crate) fn all_named(&self) -> HashMap<ThreadId, ThreadName> {
+        let all = self.iter().map(Thread::named).chain(self.gone.iter().flatten().cloned());
+        all.map(|thread| (thread.id, thread)).collect()
     }
 
     /// Returns the threads that began or were renamed since the last time; the last name counts.
@@ -343,6 +357,12 @@ impl Threads {
         let mut thread = self.slots[slot].take()?;
         self.goroutines -= usize::from(is_goroutine(thread.tid.0));
         thread.stacks.close(ledger);
+        if let Some(gone) = &mut self.gone
+            && thread.stacks.account.calls > 0
+            && gone.len() < MAX_ROWS
+        {
+            gone.push(thread.named());
+        }
         if self.names.is_some() {
             self.ended.push(thread.stacks.account.thread());
         }
@@ -378,6 +398,7 @@ impl Threads {
             thread.stacks.account.reset();
         }
         self.rows = Vec::new();
+        self.gone.iter_mut().for_each(Vec::clear);
         self.more_rows = 0;
     }
 }

@@ -12,6 +12,7 @@ use crate::engine::period::Period;
 use crate::engine::process::ProcessChange;
 use crate::engine::recorder::Recorder;
 use crate::engine::region::Regions;
+use crate::engine::slow::Slow;
 use crate::engine::stack::{Place, StackFacts};
 use crate::engine::threads::Threads;
 use crate::engine::wakers::Wakers;
@@ -62,6 +63,8 @@ pub(crate) struct Tracker {
     pub(crate) recorder: Option<Recorder>,
     /// The last reading, where calls are counted without an event of each.
     pub(crate) counted: Option<Counted>,
+    /// Here if slow calls are kept.
+    pub(super) slow: Option<Slow>,
 }
 
 impl Tracker {
@@ -90,6 +93,7 @@ impl Tracker {
             now: armed,
             recorder: None,
             counted: None,
+            slow: None,
         }
     }
 

@@ -4,6 +4,10 @@
 //! Every claim of a file is checked by us or by its reader. Should that one panic all the same, the
 //! file counts as broken.
 
+mod slow;
+
+pub use slow::SlowSeen;
+
 use super::buckets::Buckets;
 use super::column::Column;
 use super::encode::kind_named;
@@ -45,8 +49,8 @@ pub enum PartError {
 
 /// An open file.
 pub struct Part {
-    bytes: Bytes,
-    reader: SerializedFileReader<Bytes>,
+    pub(super) bytes: Bytes,
+    pub(super) reader: SerializedFileReader<Bytes>,
 }
 
 /// A row of `functions`.
@@ -405,7 +409,7 @@ fn function_names(key: &[Option<ByteArray>; 6]) -> Arc<FunctionNames> {
     })
 }
 
-fn guarded<T>(read: impl FnOnce() -> Result<T, PartError>) -> Result<T, PartError> {
+pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, PartError>) -> Result<T, PartError> {
     let panicked = |_| Err(PartError::Broken("its reader gave up"));
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(panicked)
 }

@@ -9,7 +9,9 @@
 //! one may unpack to.
 
 pub mod buckets;
+mod cells;
 mod column;
+pub mod compact;
 pub mod compare;
 pub mod decode;
 pub mod encode;
@@ -19,6 +21,8 @@ mod pages;
 pub mod partition;
 pub mod rows;
 mod schema;
+pub mod slow;
+pub mod slowest;
 pub mod stacks;
 pub mod sums;
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use super::FunctionNames;
 use super::buckets::Buckets;
+use super::slow::SlowRow;
 use crate::formats::labels;
 use crate::report::Report;
 use crate::stats::Tally;
@@ -80,6 +81,12 @@ pub struct PathRow {
     pub total_ns: u64,
     pub self_ns: u64,
     pub lost_events: u64,
+    /// The calls of which the duration is not known.
+    pub untimed: u64,
+    pub min_ns: Option<u64>,
+    pub max_ns: Option<u64>,
+    /// The timed calls by duration.
+    pub buckets: Buckets,
 }
 
 /// A row of `targets`.
@@ -116,6 +123,7 @@ pub struct Losses {
 pub struct Interval {
     pub functions: Vec<FunctionRow>,
     pub paths: Vec<PathRow>,
+    pub slow_calls: Vec<SlowRow>,
     pub target: TargetRow,
 }
 
@@ -129,6 +137,8 @@ pub struct Beside<'a> {
     pub build_id: &'a dyn Fn(&str) -> Option<Arc<str>>,
     /// The path of the program.
     pub program: &'a str,
+    /// Returns a time of the report in nanoseconds since 1970.
+    pub epoch: &'a dyn Fn(Nanos) -> i64,
 }
 
 impl Interval {
@@ -159,14 +169,22 @@ impl Interval {
             .collect();
         let name = |place: usize| report.functions.get(place).filter(|row| row.wait.is_none());
         let paths = report.paths.iter().filter(|path| path.calls > path.open);
-        let paths = paths.filter(|path| name(path.function).is_some()).map(|path| PathRow {
-            origin: Arc::clone(&origin),
-            path: path.path.iter().map(|name| labels::text(name).into()).collect(),
-            calls: path.calls - path.open,
-            total_ns: path.total_ns.0,
-            self_ns: path.self_ns.0,
-            lost_events,
+        let paths = paths.filter(|path| name(path.function).is_some()).map(|path| {
+            let latencies = path.latencies.as_ref();
+            PathRow {
+                origin: Arc::clone(&origin),
+                path: path.path.iter().map(|name| labels::text(name).into()).collect(),
+                calls: path.calls - path.open,
+                total_ns: path.total_ns.0,
+                self_ns: path.self_ns.0,
+                lost_events,
+                untimed: latencies.map_or(0, |it| it.untimed),
+                min_ns: latencies.and_then(|it| Some(it.min_ns?.0)),
+                max_ns: latencies.and_then(|it| Some(it.max_ns?.0)),
+                buckets: latencies.map(|it| Buckets::of(&it.histogram)).unwrap_or_default(),
+            }
         });
+        let slow_calls = SlowRow::all(report, &origin, beside.epoch).collect();
         let processes: HashSet<Pid> = report.threads.iter().map(|thread| thread.pid).collect();
         let program = beside.program.rsplit('/').next().unwrap_or_default();
         let sum = |of: fn(&FunctionRow) -> u64| {
@@ -191,19 +209,21 @@ impl Interval {
                     .saturating_sub(report.paths_other_open),
             },
         };
-        Self { functions, paths: paths.collect(), target }
+        Self { functions, paths: paths.collect(), slow_calls, target }
     }
 
     /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
-        (self.functions.len() + self.paths.len() + 1) as u64
+        (self.functions.len() + self.paths.len() + self.slow_calls.len() + 1) as u64
     }
 
     /// Returns about how much memory the rows need.
     pub fn bytes(&self) -> usize {
         let functions: usize =
             self.functions.iter().map(|row| 400 + 8 * row.sums.buckets.len()).sum();
-        let paths: usize = self.paths.iter().map(|row| 100 + 40 * row.path.len()).sum();
-        500 + functions + paths
+        let of_path = |row: &PathRow| 200 + 40 * row.path.len() + 8 * row.buckets.len();
+        let paths: usize = self.paths.iter().map(of_path).sum();
+        let slow_calls: usize = self.slow_calls.iter().map(SlowRow::bytes).sum();
+        500 + functions + paths + slow_calls
     }
 }

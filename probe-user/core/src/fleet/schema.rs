@@ -10,19 +10,32 @@ pub enum Table {
     Functions,
     /// A row for each call path, process and interval.
     Paths,
+    /// A row for each of the slowest calls of a function, process and interval.
+    SlowCalls,
     /// A row for each process and interval.
     Targets,
 }
 
 impl Table {
-    pub const ALL: [Self; 3] = [Self::Functions, Self::Paths, Self::Targets];
+    pub const ALL: [Self; 4] = [Self::Functions, Self::Paths, Self::SlowCalls, Self::Targets];
 
     /// Returns the name of its folder.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Functions => "functions",
             Self::Paths => "paths",
+            Self::SlowCalls => "slow_calls",
             Self::Targets => "targets",
+        }
+    }
+
+    /// Returns the columns by which rows are sorted, so that what is equal is together.
+    pub(super) const fn order(self) -> &'static [&'static str] {
+        match self {
+            Self::Functions => &FUNCTIONS_BY,
+            Self::SlowCalls => &SLOW_CALLS_BY,
+            Self::Paths => &["path.list.element", "start_ns", "pid"],
+            Self::Targets => &["start_ns", "pid"],
         }
     }
 
@@ -30,10 +43,26 @@ impl Table {
         match self {
             Self::Functions => FUNCTIONS,
             Self::Paths => PATHS,
+            Self::SlowCalls => SLOW_CALLS,
             Self::Targets => TARGETS,
         }
     }
 }
+
+const FUNCTIONS_BY: [&str; 8] =
+    ["function", "object", "kind", "marker_group", "short_name", "full_name", "start_ns", "pid"];
+
+const SLOW_CALLS_BY: [&str; 9] = [
+    "function",
+    "object",
+    "kind",
+    "marker_group",
+    "short_name",
+    "full_name",
+    "start_ns",
+    "pid",
+    "call_start_ns",
+];
 
 const FUNCTIONS: &str = "message functions {
     required int32 schema;
@@ -79,6 +108,38 @@ const PATHS: &str = "message paths {
     required int64 calls;
     required int64 total_ns;
     required int64 self_ns;
+    required int64 lost_events;
+    required int64 timed;
+    required int64 untimed;
+    optional int64 min_ns;
+    optional int64 max_ns;
+    required group buckets (LIST) { repeated group list { required int32 element; } }
+    required group counts (LIST) { repeated group list { required int64 element; } }
+}";
+
+const SLOW_CALLS: &str = "message slow_calls {
+    required int32 schema;
+    required int64 start_ns;
+    required int64 end_ns;
+    required binary target (STRING);
+    required int32 pid;
+    optional binary version (STRING);
+    required binary function (STRING);
+    required binary object (STRING);
+    required binary kind (STRING);
+    optional binary marker_group (STRING);
+    optional binary short_name (STRING);
+    optional binary full_name (STRING);
+    required int32 process;
+    required int32 tid;
+    required binary thread (STRING);
+    required int64 call_start_ns;
+    required int64 duration_ns;
+    optional int64 self_ns;
+    required group path (LIST) { repeated group list { required binary element (STRING); } }
+    required group inside (LIST) { repeated group list { required binary element (STRING); } }
+    required group inside_calls (LIST) { repeated group list { required int64 element; } }
+    required group inside_ns (LIST) { repeated group list { required int64 element; } }
     required int64 lost_events;
 }";
 

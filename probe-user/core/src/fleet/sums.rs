@@ -228,6 +228,7 @@ impl PartSums {
             notes,
             histograms: None,
             slowest_calls: None,
+            slow_calls: Vec::new(),
             points: PointsReport::default(),
             timeline: None,
             locks: None,

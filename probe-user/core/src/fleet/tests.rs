@@ -3,6 +3,7 @@
 use super::buckets::Buckets;
 use super::decode::Part;
 use super::rows::{FunctionRow, FunctionSums, Losses, Origin, PathRow, TargetRow};
+use super::slow::{CalleeRow, OneCall, SlowRow};
 use super::stacks::Paths;
 use super::sums::{By, Sums};
 use super::{FunctionNames, Wanted, encode};
@@ -140,6 +141,10 @@ fn paths_and_targets_come_back() {
         total_ns: 10 * calls,
         self_ns: 3 * calls,
         lost_events: 0,
+        untimed: 1,
+        min_ns: None,
+        max_ns: None,
+        buckets: Buckets::default(),
     };
     let mut rows = vec![row(&["main", "a"], 4), row(&["main"], 1), row(&["main", "a"], 5)];
     let part = Part::open(encode::paths(&mut rows).expect("a file")).expect("a file");
@@ -167,6 +172,46 @@ fn paths_and_targets_come_back() {
     let part = &sums.into_parts()[super::sums::UNNAMED];
     assert_eq!((part.covered_ns, part.calls, part.cost_ns, part.cpu_ns), (2_000, 20, 88, 900));
     assert_eq!((part.losses.events, part.losses.report().late, part.intervals), (2, 4, 2));
+}
+
+#[test]
+fn slow_calls_come_back() {
+    let row = |function: &str, start_ns, duration_ns, self_ns| SlowRow {
+        origin: origin(5, Some("aa11")),
+        names: names(function),
+        call: OneCall {
+            process: 7,
+            tid: u32::MAX,
+            thread: "io".into(),
+            start_ns,
+            duration_ns,
+            self_ns,
+        },
+        path: vec!["main".into(), function.into()],
+        inside: vec![CalleeRow { function: "read".into(), calls: 3, total_ns: 40 }],
+        lost_events: 2,
+    };
+    let unknown = SlowRow { inside: Vec::new(), ..row("a", 2, 90, None) };
+    let rows = [row("b", -1, 70, Some(30)), unknown, row("a", 1, 80, Some(40))];
+    let part = Part::open(encode::slow_calls(&mut rows.clone()).expect("a file")).expect("a file");
+    let mut seen = Vec::new();
+    let mut visit = |wanted: &Wanted| {
+        part.slow_calls(0, wanted, |row| {
+            assert_eq!((row.version.map(|it| &**it), &**row.target), (Some("aa11"), "web"));
+            seen.push(SlowRow {
+                origin: origin(5, Some("aa11")),
+                names: FunctionNames::clone(row.names),
+                call: row.call.clone(),
+                path: row.path.to_vec(),
+                inside: row.inside.to_vec(),
+                lost_events: row.lost_events,
+            });
+        })
+    };
+    let only_a = Wanted { functions: vec![Glob::new("a")], ..Wanted::default() };
+    assert_eq!((visit(&only_a).expect("rows"), visit(&Wanted::default()).expect("rows")), (2, 3));
+    let [b, unknown, a] = rows;
+    assert_eq!(seen, [&a, &unknown, &a, &unknown, &b].map(SlowRow::clone));
 }
 
 /// A damaged file is refused or read, and never ends the program.

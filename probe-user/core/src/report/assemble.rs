@@ -8,8 +8,8 @@ use crate::report::ReportMeta;
 use crate::report::ctrack::{CtrackReport, CtrackRow};
 use crate::report::percentiles::Percentiles;
 use crate::report::{
-    FunctionHistogram, FunctionReport, HistogramsReport, LossReport, PathReport, PointsReport,
-    Report, SCHEMA, SplitReport, ThreadReport,
+    Extras, FunctionHistogram, FunctionReport, HistogramsReport, LossReport, PathLatencies,
+    PathReport, PointsReport, Report, SCHEMA, SplitReport, ThreadReport,
 };
 use crate::report::{cold, probes};
 use crate::stats::Summary;
@@ -100,7 +100,7 @@ impl Facts<'_> {
                 report
             })
             .collect::<Vec<_>>();
-        let (paths, others) = self.paths(meta.extras.path_histograms);
+        let (paths, others) = self.paths(meta.extras);
         let odd_waits = self.odd_waits();
         let (threads, more_threads) = self.threads;
         let doubts = cold::doubts(&functions, &paths, &threads, duration);
@@ -148,6 +148,7 @@ impl Facts<'_> {
             notes,
             histograms,
             slowest_calls: None,
+            slow_calls: Vec::new(),
             points: PointsReport::default(),
             timeline: None,
             frames: None,
@@ -252,9 +253,10 @@ impl Facts<'_> {
     }
 
     /// Returns all paths with calls on them or below, and the calls on paths beyond the bound.
-    fn paths(&self, with_histograms: bool) -> (Vec<PathReport>, Others) {
+    fn paths(&self, extras: Extras) -> (Vec<PathReport>, Others) {
         let (nodes, percentiles) = (self.nodes, &self.ranks.nodes);
-        let histograms = self.histograms.filter(|_| with_histograms);
+        let histograms = self.histograms.filter(|_| extras.path_histograms);
+        let latencies = self.histograms.filter(|_| extras.path_latencies);
         let calls = |node: usize| self.tallies[node].ended().saturating_add(self.open.calls[node]);
         let mut wanted = (0..nodes.len()).map(|node| calls(node) > 0).collect::<Vec<_>>();
         for node in (1..nodes.len()).rev().filter(|&node| !nodes[node].other) {
@@ -287,6 +289,12 @@ impl Facts<'_> {
                 p99_ns: percentiles.at(990),
                 max_ns: tally.max().map(Nanos),
                 histogram: histograms.map(|histograms| histograms[node].distribution(0)),
+                latencies: latencies.map(|histograms| PathLatencies {
+                    histogram: histograms[node].clone(),
+                    min_ns: tally.min().map(Nanos),
+                    max_ns: tally.max().map(Nanos),
+                    untimed: tally.untimed,
+                }),
             });
         }
         (paths, others)

@@ -1,6 +1,6 @@
 //! Optional parts of a report. They cost time, memory and text, so a view has to request them.
 
-use super::{FramesAsked, TrendAsked};
+use super::{FramesAsked, SlowAsked, TrendAsked};
 
 /// The requested parts; the default is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct Extras {
     /// Each function's durations as precisely as they are known, without their change over time:
     /// cheaper.
     pub latencies: bool,
+    /// The same of each path.
+    pub path_latencies: bool,
     /// The numbers of CTRACK's tables. An engine that has folded its spool does not have them.
     pub ctrack: bool,
     /// The number of slowest calls, each with the calls inside it. Not from an engine, which does
@@ -31,6 +33,9 @@ pub struct Extras {
     pub locks: bool,
     /// The functions in intervals of the report's time. Not from an engine either.
     pub trend: Option<TrendAsked>,
+    /// The slowest calls of each function to keep in the interval that begins with the report. From an
+    /// engine only.
+    pub slow_calls: SlowAsked,
     /// The number of slices of time.
     pub slices: usize,
 }
@@ -46,6 +51,7 @@ impl Default for Extras {
             histograms: false,
             path_histograms: false,
             latencies: false,
+            path_latencies: false,
             ctrack: false,
             slowest_calls: None,
             timeline_lanes: None,
@@ -55,6 +61,7 @@ impl Default for Extras {
             plots: false,
             locks: false,
             trend: None,
+            slow_calls: SlowAsked::NONE,
             slices: Self::SLICES,
         }
     }

@@ -25,6 +25,7 @@ mod probes;
 pub mod render;
 mod rendered;
 mod row;
+mod slow;
 mod split;
 mod stretches;
 mod timeline;
@@ -46,6 +47,7 @@ pub use meta::ReportMeta;
 pub use net::{Net, NetPath};
 pub use plots::PlotReport;
 pub use probes::{ProbeTimes, ProcessorTimes};
+pub use slow::{Callee, SlowAsked, SlowCall};
 pub use split::SplitReport;
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
 pub use totals::ReportTotals;
@@ -59,7 +61,7 @@ pub use crate::calls::RestoredTimes;
 use crate::colour::Colour;
 use crate::function::FunctionKind;
 use crate::points::PointShape;
-use crate::stats::Summary;
+use crate::stats::{Histogram, Summary};
 use crate::units::{Nanos, Pid, Tid};
 use crate::values::Value;
 use crate::waits::WaitClass;
@@ -108,6 +110,9 @@ pub struct Report {
     pub histograms: Option<HistogramsReport>,
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub slowest_calls: Option<Vec<CallReport>>,
+    /// The slowest calls of each function in an interval, if a session [keeps](SlowAsked) them.
+    #[serde(skip)]
+    pub slow_calls: Vec<SlowCall>,
     /// The first calls that have values.
     #[serde(skip_serializing_if = "PointsReport::is_empty", skip_deserializing)]
     pub points: PointsReport,
@@ -413,6 +418,18 @@ pub struct PathReport {
     /// The durations by octave, if requested.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub histogram: Option<Distribution>,
+    /// The calls that ended, with their durations, if requested.
+    #[serde(skip)]
+    pub latencies: Option<PathLatencies>,
+}
+
+/// The timed calls on a path by duration, and the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathLatencies {
+    pub histogram: Histogram,
+    pub min_ns: Option<Nanos>,
+    pub max_ns: Option<Nanos>,
+    pub untimed: u64,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

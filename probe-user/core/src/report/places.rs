@@ -1,6 +1,6 @@
 //! The list of all places in a report that refer to functions by index.
 
-use super::Report;
+use super::{Report, SlowCall};
 
 impl Report {
     /// Removes functions by their indices, unless events of them were seen: a row with 0 calls
@@ -29,6 +29,7 @@ impl Report {
             let points = call.points.first.iter_mut().map(|point| &mut point.function);
             inside.chain(points).chain(&mut call.functions).chain([&mut call.function])
         });
+        let slow = self.slow_calls.iter_mut().flat_map(SlowCall::functions_mut);
         let lanes = self.timeline.iter_mut().flat_map(|timeline| &mut timeline.lanes);
         let cells = lanes.flat_map(|lane| {
             lane.depths.iter_mut().flatten().chain(&mut lane.innermost).map(|c| &mut c.function)
@@ -46,7 +47,7 @@ impl Report {
         let ctrack = self.ctrack.iter_mut().flat_map(|ctrack| &mut ctrack.functions);
         let all =
             all.chain(cells).chain(frames).chain(values).chain(trend.map(|of| &mut of.function));
-        let all = all.chain(ctrack.map(|row| &mut row.function));
+        let all = all.chain(ctrack.map(|row| &mut row.function)).chain(slow);
         all.for_each(|function| *function = places[*function]);
     }
 }

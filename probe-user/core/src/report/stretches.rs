@@ -37,6 +37,7 @@ impl Report {
             notes,
             histograms: _,
             slowest_calls: _,
+            slow_calls: _,
             points: _,
             timeline: _,
             frames: _,
@@ -100,6 +101,7 @@ impl Report {
             notes: self.notes.clone(),
             histograms: None,
             slowest_calls: None,
+            slow_calls: Vec::new(),
             points: PointsReport::default(),
             timeline: None,
             frames: None,
@@ -125,7 +127,14 @@ impl PathReport {
     /// Returns the row without numbers that cannot be combined over stretches.
     #[must_use]
     pub fn sums(&self) -> Self {
-        Self { p50_ns: None, p90_ns: None, p99_ns: None, max_ns: None, ..self.clone() }
+        Self {
+            p50_ns: None,
+            p90_ns: None,
+            p99_ns: None,
+            max_ns: None,
+            latencies: None,
+            ..self.clone()
+        }
     }
 
     /// Adds the following stretch. A call that is open at the end of this one counts in the later
@@ -144,6 +153,7 @@ impl PathReport {
             p99_ns: _,
             max_ns,
             histogram: _,
+            latencies: _,
         } = later;
         self.set_count(self.count().add(later.count()));
         self.total_ns = self.total_ns.saturating_add(*total_ns);

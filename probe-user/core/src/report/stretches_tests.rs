@@ -48,6 +48,7 @@ fn path_row(calls: &[Call], from: u64, to: u64) -> PathReport {
         p99_ns: None,
         max_ns: lengths().max().map(Nanos),
         histogram: None,
+        latencies: None,
     }
 }
 

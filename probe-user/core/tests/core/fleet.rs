@@ -6,6 +6,7 @@ mod simulation;
 use ctrace_core::diff::{Diff, Metric, Options, Verdict};
 use ctrace_core::fleet::compare::{Side, Survey, diff};
 use ctrace_core::fleet::decode::{FunctionSeen, TargetSeen};
+use ctrace_core::fleet::encode;
 use simulation::{Host, Simulation, slower};
 use std::sync::Arc;
 
@@ -96,4 +97,22 @@ fn equal_builds_are_rarely_told_apart() {
     };
     let alarms = (0..200).filter(is_alarm).count();
     assert!(alarms <= 10, "{alarms} of 200");
+}
+
+/// Names, times and buckets repeat themselves: a row needs few bytes of a file.
+#[test]
+fn rows_need_few_bytes() {
+    let simulation =
+        Simulation { hosts: 1, intervals: 24, functions: 200, calls: 20, ..small(1, 1.0) };
+    let mut host = simulation.host(0);
+    let rows = host.functions.len();
+    assert_eq!([host.paths.len(), host.slow_calls.len()], [rows, rows]);
+    let files = [
+        encode::functions(&mut host.functions),
+        encode::paths(&mut host.paths),
+        encode::slow_calls(&mut host.slow_calls),
+    ];
+    let bytes = files.map(|file| file.expect("a file").len() as f64 / rows as f64);
+    let [functions, paths, slow_calls] = bytes;
+    assert!(functions < 40.0 && paths < 26.0 && slow_calls < 20.0, "{bytes:?}");
 }

@@ -19,6 +19,7 @@ mod places;
 mod recording;
 mod reference;
 mod segments;
+mod slow_calls;
 #[path = "../support/mod.rs"]
 mod support;
 mod trees;

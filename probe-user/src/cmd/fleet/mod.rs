@@ -1,23 +1,29 @@
 //! `ctrace fleet`: queries the tables of many machines.
 
+mod compact;
 mod diff;
 mod flamegraph;
 mod report;
 mod scan;
+mod slow;
 
 use super::Failure;
 use crate::{
     cli::{FleetArgs, FleetCommand, FleetWhatArgs},
     ui::{self, text::units::counted},
 };
-use ctrace_core::{fleet::Wanted, glob::Glob};
+use ctrace_core::{fleet::Wanted, glob::Glob, recording::replay::start_threads};
 use scan::Read;
 
 pub(super) fn main(args: &FleetArgs) -> Result<u8, Failure> {
+    // Files are read in parallel.
+    start_threads()?;
     match &args.command {
         FleetCommand::Report(args) => report::main(args),
         FleetCommand::Diff(args) => diff::main(args),
         FleetCommand::Flamegraph(args) => flamegraph::main(args),
+        FleetCommand::Slow(args) => slow::main(args),
+        FleetCommand::Compact(args) => compact::main(args),
     }
 }
 

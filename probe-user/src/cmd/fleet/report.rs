@@ -2,7 +2,7 @@
 
 use super::{
     Failure, say_damaged,
-    scan::{self, Read},
+    scan::{self, Damaged, Read},
     wanted,
 };
 use crate::{
@@ -43,12 +43,6 @@ struct FleetReport<'a> {
 }
 
 #[derive(Serialize)]
-struct Damaged<'a> {
-    file: &'a Path,
-    why: &'a str,
-}
-
-#[derive(Serialize)]
 struct PartReport {
     /// The host, the version or the unit.
     name: Option<Arc<str>>,
@@ -83,7 +77,7 @@ pub(super) fn main(args: &FleetReportArgs) -> Result<u8, Failure> {
             folder: &args.what.folder,
             files: read.files,
             rows: read.rows,
-            damaged: read.damaged.iter().map(|(file, why)| Damaged { file, why }).collect(),
+            damaged: read.damaged(),
             rows_left_out: left_out,
             by: by.map(key),
             parts: parts.collect(),

@@ -1,12 +1,18 @@
 //! Finds the files of a table that may have wanted rows, and reads them in parallel.
 
+use crate::tables::{
+    claims::{Claims, DOUBTFUL},
+    entries, linked_folders,
+};
 use anyhow::{Context, ensure};
 use ctrace_core::fleet::{
     Table, Wanted,
+    compact::{is_compacted, replaces},
     decode::{Part, PartError},
-    partition::{Partition, day_named, value},
+    partition::{Partition, day_named},
 };
 use rayon::prelude::*;
+use serde::Serialize;
 use std::{
     fs::File,
     io::{self, Read as _},
@@ -24,6 +30,8 @@ pub(super) struct Found {
     pub path: PathBuf,
     pub host: Arc<str>,
     pub unit: Arc<str>,
+    /// It shares rows with another file, and nobody knows which one counts.
+    is_doubtful: bool,
 }
 
 /// The count of what was read.
@@ -40,6 +48,18 @@ impl Read {
         self.rows += other.rows;
         self.damaged.extend(other.damaged);
     }
+
+    /// Returns what JSON has of the damaged files.
+    pub(super) fn damaged(&self) -> Vec<Damaged<'_>> {
+        self.damaged.iter().map(|(file, why)| Damaged { file, why }).collect()
+    }
+}
+
+/// A file that could not be read.
+#[derive(Serialize)]
+pub(super) struct Damaged<'a> {
+    file: &'a Path,
+    why: &'a str,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +70,8 @@ enum ReadError {
     NoFile,
     #[error("has more than 256 MiB, which no file of ctrace has")]
     Large,
+    #[error("{}", DOUBTFUL)]
+    Doubtful,
     #[error(transparent)]
     Part(#[from] PartError),
 }
@@ -57,20 +79,21 @@ enum ReadError {
 /// Returns the files of a table that may have wanted rows.
 pub(super) fn find(root: &Path, table: Table, wanted: &Wanted) -> anyhow::Result<Vec<Found>> {
     let mut files = Vec::new();
-    for (host, folder) in folders(&root.join(table.name()), "host") {
+    for (host, folder) in linked_folders(&root.join(table.name()), "host") {
         if !wanted.admits_host(&host) {
             continue;
         }
-        for (name, folder) in folders(&folder, "day") {
+        for (name, folder) in linked_folders(&folder, "day") {
             let Some(day) = day_named(&name) else { continue };
-            for (unit, folder) in folders(&folder, "unit") {
+            for (unit, folder) in linked_folders(&folder, "unit") {
                 let place = Partition { table, host: host.clone(), day, unit };
                 if !wanted.admits(&place) {
                     continue;
                 }
                 let (host, unit): (Arc<str>, Arc<str>) = (host.as_str().into(), place.unit.into());
-                for path in entries(&folder).filter(|path| is_part(path)) {
-                    files.push(Found { path, host: Arc::clone(&host), unit: Arc::clone(&unit) });
+                for (path, is_doubtful) in counted(&folder) {
+                    let (host, unit) = (Arc::clone(&host), Arc::clone(&unit));
+                    files.push(Found { path, host, unit, is_doubtful });
                     ensure!(files.len() <= MOST_FILES, "more than a million files: choose a part");
                 }
             }
@@ -94,12 +117,25 @@ pub(super) fn check(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path())
-}
-
-fn folders(folder: &Path, key: &'static str) -> impl Iterator<Item = (String, PathBuf)> {
-    entries(folder).filter_map(move |path| Some((value(key, path.file_name()?.to_str()?)?, path)))
+/// Returns the files of a folder, without those for which others stand. True: it is doubtful.
+fn counted(folder: &Path) -> Vec<(PathBuf, bool)> {
+    let all: Vec<PathBuf> = entries(folder).map(|it| it.path()).filter(|it| is_part(it)).collect();
+    let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    let mut claims = Claims::default();
+    if all.len() > 1 {
+        // One that cannot be read stands for none, and is told later.
+        let of = |path: &PathBuf| {
+            let name = name(path).filter(|name| is_compacted(name))?;
+            Some((name, replaces(file(path).ok()?).ok()?))
+        };
+        claims = Claims::new(all.iter().filter_map(of).collect());
+    }
+    let judged = all.into_iter().filter_map(|path| match name(&path) {
+        Some(name) if claims.replaced.contains_key(&name) => None,
+        Some(name) => Some((path, claims.doubtful.contains(&name))),
+        None => Some((path, false)),
+    });
+    judged.collect()
 }
 
 /// Files that are being written have another ending.
@@ -117,7 +153,8 @@ pub(super) fn each<T: Send>(
 ) -> (T, Read) {
     let damaged = Mutex::new(Vec::new());
     let of_file = |file: &Found| -> (T, u64) {
-        let opened = open(&file.path).and_then(|part| {
+        let opened = if file.is_doubtful { Err(ReadError::Doubtful) } else { open(&file.path) };
+        let opened = opened.and_then(|part| {
             let groups = (0..part.groups()).into_par_iter();
             let groups = groups.map(|group| {
                 let mut all = new();
@@ -141,7 +178,8 @@ pub(super) fn each<T: Send>(
     (all, Read { files, rows, damaged })
 }
 
-fn open(path: &Path) -> Result<Part, ReadError> {
+/// Opens a file, and nothing that would have us wait, or needs more memory than any file of ctrace.
+fn file(path: &Path) -> Result<File, ReadError> {
     let meta = path.metadata()?;
     if !meta.is_file() {
         return Err(ReadError::NoFile);
@@ -149,7 +187,15 @@ fn open(path: &Path) -> Result<Part, ReadError> {
     if meta.len() > MOST_BYTES {
         return Err(ReadError::Large);
     }
+    Ok(File::open(path)?)
+}
+
+fn open(path: &Path) -> Result<Part, ReadError> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    file(path)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
     Ok(Part::open(bytes)?)
 }
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

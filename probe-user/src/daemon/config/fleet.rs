@@ -5,6 +5,7 @@ use super::{
     store,
 };
 use crate::values;
+use ctrace_core::{report::SlowAsked, units::Nanos};
 use std::{
     path::{Path, PathBuf},
     time::Duration,
@@ -22,9 +23,26 @@ pub(crate) struct Fleet {
     pub interval: Duration,
     pub keep_days: u32,
     pub keep_bytes: u64,
+    /// Make few files of those of finished days.
+    pub compact: bool,
+    /// The number of slow calls of each function and interval; shorter ones are none.
+    pub slow_calls: u32,
+    pub slow_from: Nanos,
 }
 
 impl Fleet {
+    /// Returns which slow calls go into tables.
+    pub(crate) fn slow_calls(&self) -> SlowAsked {
+        let most = if self.folder.is_some() { self.slow_calls as usize } else { 0 };
+        SlowAsked { most, from: self.slow_from }
+    }
+
+    /// Returns true if finished days become few files. Those that wait for a store keep their names:
+    /// it may have them already.
+    pub(crate) fn compacts(&self) -> bool {
+        self.compact && self.store.is_none()
+    }
+
     /// Checks combinations of keys that are valid one by one.
     pub(super) fn check(&self) -> Result<(), String> {
         let Some(store) = &self.store else { return Ok(()) };
@@ -43,9 +61,10 @@ impl Fleet {
 const LONGEST_HOST: usize = 253;
 /// A file holds a day at most: the day is in its path.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(86_400);
+const MOST_SLOW_CALLS: u32 = 100;
 
 /// The keys; `docs/fleet/README.md` explains them.
-pub(crate) const FLEET: [Key<Fleet>; 6] = [
+pub(crate) const FLEET: [Key<Fleet>; 9] = [
     Key::new(
         "folder",
         r#""off""#,
@@ -107,4 +126,44 @@ pub(crate) const FLEET: [Key<Fleet>; 6] = [
         "Keep this machine's files of tables to this size in all; the oldest are removed.",
         |c, v| v.parsed(values::size).map(|bytes| c.keep_bytes = bytes),
     ),
+    Key::new(
+        "compact",
+        "false",
+        Some("true"),
+        "Put this machine's files of a finished day together, so that few are left. Not with store.",
+        |c, v| v.flag().map(|compact| c.compact = compact),
+    ),
+    Key::new(
+        "slow_calls",
+        "3",
+        Some("10"),
+        "Also write so many of the slowest calls of each function and interval, with what was inside; at most 100, 0: none.",
+        |c, v| match v.count()? {
+            most if most <= MOST_SLOW_CALLS => Ok(c.slow_calls = most),
+            _ => Err(format!("at most {MOST_SLOW_CALLS}")),
+        },
+    ),
+    Key::new(
+        "slow_from",
+        r#""1ms""#,
+        Some(r#""50ms""#),
+        "Write no calls among them that were shorter.",
+        |c, v| v.parsed(values::nanos).map(|from| c.slow_from = from),
+    ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The store may have a file already, and would get its rows again in another one.
+    #[test]
+    fn what_waits_for_a_store_is_not_compacted() {
+        let alone = Fleet { compact: true, ..Fleet::default() };
+        let with_store = Fleet { store: Some("s3://bucket".to_owned()), ..alone.clone() };
+        assert_eq!(
+            [alone, with_store, Fleet::default()].map(|it| it.compacts()),
+            [true, false, false]
+        );
+    }
+}

@@ -4,6 +4,7 @@ use ctrace_core::fleet::{
     Table, encode,
     partition::{Partition, day_of},
     rows::{FunctionRow, Interval, PathRow, TargetRow},
+    slow::SlowRow,
 };
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
@@ -18,6 +19,7 @@ pub(super) struct Buffer {
     pub(super) bytes: usize,
     functions: Vec<FunctionRow>,
     paths: Vec<PathRow>,
+    slow_calls: Vec<SlowRow>,
     targets: Vec<TargetRow>,
 }
 
@@ -40,11 +42,13 @@ impl Buffers {
             bytes: 0,
             functions: Vec::new(),
             paths: Vec::new(),
+            slow_calls: Vec::new(),
             targets: Vec::new(),
         });
         buffer.bytes += rows.bytes();
         buffer.functions.extend(rows.functions);
         buffer.paths.extend(rows.paths);
+        buffer.slow_calls.extend(rows.slow_calls);
         buffer.targets.push(rows.target);
     }
 }
@@ -55,7 +59,8 @@ impl Buffer {
     }
 
     pub(super) fn rows(&self) -> u64 {
-        (self.functions.len() + self.paths.len() + self.targets.len()) as u64
+        let Self { functions, paths, slow_calls, targets, .. } = self;
+        (functions.len() + paths.len() + slow_calls.len() + targets.len()) as u64
     }
 
     /// Writes the rows of each table that has any by `write`. Tables that are written are empty then.
@@ -74,6 +79,11 @@ impl Buffer {
         if !self.paths.is_empty() {
             write(&place(Table::Paths), &encode::paths(&mut self.paths)?)?;
             self.paths.clear();
+        }
+        if !self.slow_calls.is_empty() {
+            let file = encode::slow_calls(&mut self.slow_calls)?;
+            write(&place(Table::SlowCalls), &file)?;
+            self.slow_calls.clear();
         }
         if !self.targets.is_empty() {
             write(&place(Table::Targets), &encode::targets(&self.targets)?)?;

@@ -7,6 +7,7 @@
 //! files wait in their folder until they are sent ([`shipping`]).
 
 mod buffer;
+mod compactor;
 mod shipping;
 mod store;
 mod writer;
@@ -18,7 +19,7 @@ use super::{
     metrics::{catalog::Own, hub::MetricsHub},
 };
 use crate::ui;
-use ctrace_core::fleet::rows::Interval;
+use ctrace_core::{fleet::rows::Interval, report::SlowAsked};
 use std::{
     io,
     sync::{
@@ -39,6 +40,7 @@ pub(super) struct Fleet {
     shipping: shipping::Shipping,
     jobs: Mutex<Sender<Job>>,
     is_on: AtomicBool,
+    slow: Mutex<SlowAsked>,
     /// The memory of intervals that the thread has not taken yet.
     waiting: Arc<AtomicUsize>,
     /// Rows that are in no file and never will be.
@@ -64,13 +66,19 @@ impl Fleet {
         let thread = std::thread::Builder::new().name("fleet".into());
         thread.spawn(move || writer.run(&coming))?;
         let is_on = AtomicBool::new(config.folder.is_some());
+        let slow = Mutex::new(config.slow_calls());
         let shipping = shipping::Shipping::start(config, metrics)?;
-        Ok(Self { shipping, jobs: Mutex::new(jobs), is_on, waiting, lost })
+        Ok(Self { shipping, jobs: Mutex::new(jobs), is_on, slow, waiting, lost })
     }
 
     /// Returns true if rows are wanted.
     pub(super) fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
+    }
+
+    /// Returns which slow calls are wanted.
+    pub(super) fn slow_calls(&self) -> SlowAsked {
+        *self.slow.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the rows of an interval, in this unit.
@@ -93,6 +101,7 @@ impl Fleet {
     /// Closes all files, and goes on as another configuration says.
     pub(super) fn configure(&self, config: &config::Fleet) {
         self.is_on.store(config.folder.is_some(), Ordering::Relaxed);
+        *self.slow.lock().unwrap_or_else(PoisonError::into_inner) = config.slow_calls();
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         // The thread ends with the daemon only.
         let _ = jobs.send(Job::Configure(config.clone()));

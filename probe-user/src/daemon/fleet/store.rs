@@ -3,11 +3,12 @@
 use crate::{
     daemon::config,
     files::{self, FileError, Owner, Place},
+    tables::folders,
 };
 use ctrace_core::fleet::{
     Table,
     decode::Part,
-    partition::{Partition, day_named, folder, value},
+    partition::{Partition, day_named, folder},
 };
 use rustix::{
     fs::OFlags,
@@ -134,15 +135,6 @@ fn rows(place: &Place) -> Option<u64> {
     Some(read.and_then(|bytes| Part::open(bytes).ok()).map_or(0, |part| part.rows()))
 }
 
-/// Returns the folders of a key, with their values. Links are none.
-fn folders(path: &Path, key: &str) -> Vec<(String, PathBuf)> {
-    let entries = fs::read_dir(path).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    let named =
-        folders.filter_map(|entry| Some((value(key, entry.file_name().to_str()?)?, entry.path())));
-    named.collect()
-}
-
 /// Returns our files in a folder, and removes half-written ones.
 fn stored(path: &Path, day: i64) -> io::Result<Vec<Stored>> {
     let is_ours = |name: &str| name.starts_with(BEGIN) && name.ends_with(END);
@@ -174,15 +166,8 @@ fn stored(path: &Path, day: i64) -> io::Result<Vec<Stored>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ctrace_core::{
-        fleet::{
-            encode,
-            partition::day_name,
-            rows::{Losses, Origin, TargetRow},
-        },
-        units::Pid,
-    };
-    use std::sync::Arc;
+    use crate::tables::samples;
+    use ctrace_core::fleet::{encode, partition::day_name};
 
     const TODAY: i64 = 20_785;
 
@@ -232,18 +217,7 @@ mod tests {
     fn rows_of_files_that_were_not_sent_are_counted() {
         let root = tempfile::tempdir().unwrap();
         let store = Store { root: root.path(), host: "h/1" };
-        let origin =
-            Origin { start_ns: 1, end_ns: 2, target: "t".into(), pid: Pid(7), version: None };
-        let row = TargetRow {
-            origin: Arc::new(origin),
-            processes: 1,
-            program: "p".into(),
-            functions: 0,
-            calls: 0,
-            cost_ns: 0,
-            cpu_ns: None,
-            losses: Losses::default(),
-        };
+        let row = samples::target(1, 0);
         let written = encode::targets(&[row.clone(), row.clone(), row]).unwrap();
         for (age, content) in [(40, &written[..]), (41, &b"broken"[..]), (0, &written[..])] {
             store.write(&place(TODAY - age, "a"), age, content).unwrap();

@@ -3,17 +3,18 @@
 use super::{
     Job,
     buffer::Buffers,
+    compactor::Compactor,
     store::{Store, Unsent},
 };
 use crate::{
     daemon::{
         config,
-        host_name::host_name,
         metrics::{catalog::Own, hub::MetricsHub},
     },
+    host_name::host_name,
+    tables::compact,
     ui,
 };
-use ctrace_core::fleet::partition::day_of;
 use std::{
     io,
     path::Path,
@@ -22,7 +23,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
         mpsc::{Receiver, RecvTimeoutError},
     },
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 /// The memory of rows that wait while nothing can be written, in bytes.
@@ -44,6 +45,7 @@ pub(super) struct Writer {
     /// Rows that were lost since it fails.
     lost: u64,
     pruned: Option<Instant>,
+    compactor: Compactor,
 }
 
 impl Writer {
@@ -61,6 +63,7 @@ impl Writer {
             not_before: None,
             lost: 0,
             pruned: None,
+            compactor: Compactor::default(),
         }
     }
 
@@ -81,6 +84,7 @@ impl Writer {
                     self.host = host(&config);
                     self.config = config;
                     (self.not_before, self.pruned) = (None, None);
+                    self.compactor = Compactor::default();
                 }
                 Ok(Job::Finish(_done)) => {
                     self.write(|_| true);
@@ -94,6 +98,9 @@ impl Writer {
                 let age = self.config.interval;
                 self.write(|buffer| buffer.is_large() || buffer.since.elapsed() >= age);
             }
+            if self.may_compact() {
+                self.compactor.work();
+            }
         }
     }
 
@@ -102,7 +109,14 @@ impl Writer {
         let now = Instant::now();
         let due = self.buffers.all.values().map(|buffer| buffer.since + self.config.interval).min();
         let due = due.map(|due| self.not_before.map_or(due, |then| then.max(due)));
-        due.map_or(BETWEEN_PRUNES, |due| due.saturating_duration_since(now))
+        let pause = due.map_or(BETWEEN_PRUNES, |due| due.saturating_duration_since(now));
+        let soon = self.compactor.pause().filter(|_| self.may_compact());
+        soon.map_or(pause, |soon| pause.min(soon))
+    }
+
+    /// Returns true unless rows wait for a disk that is full or away.
+    fn may_compact(&self) -> bool {
+        self.not_before.is_none()
     }
 
     /// Writes the files that are due.
@@ -187,8 +201,7 @@ impl Writer {
             return;
         }
         self.pruned = Some(Instant::now());
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let today = day_of(i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
+        let today = compact::today();
         let store = Store { root, host: &self.host };
         let (Unsent { files, rows }, failed) = store.prune(&self.config, today);
         if files > 0 {
@@ -201,6 +214,11 @@ impl Writer {
         if let Some(error) = failed {
             ui::say(&format!("cannot remove old tables in {}: {error}", root.display()));
         }
+        if self.config.compacts() {
+            // A day is over when its last rows are in files.
+            let first = self.buffers.all.keys().map(|(day, _)| *day).min().unwrap_or(today);
+            self.compactor.look(root, &self.host, first.min(today));
+        }
     }
 }
 
@@ -211,3 +229,7 @@ pub(super) fn host(config: &config::Fleet) -> String {
         false => config.host.clone(),
     }
 }
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

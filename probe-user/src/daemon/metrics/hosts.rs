@@ -5,7 +5,7 @@
 //! so only our own names are answered. Numeric addresses are safe: nobody can make one point
 //! elsewhere.
 
-use crate::daemon::host_name::host_name;
+use crate::host_name::host_name;
 use hyper::{
     Request, Version,
     header::{HOST, HeaderValue},

@@ -1,7 +1,7 @@
 //! The labels of pushed profiles. Pyroscope has no quotes for their values, so these are plain.
 
 use super::Profiled;
-use crate::daemon::{host_name::host_name, metrics::names::label};
+use crate::{daemon::metrics::names::label, host_name::host_name};
 use std::sync::Arc;
 
 /// The limit of a value, in bytes.

@@ -10,13 +10,15 @@ use super::{
     profile::{CALLS, PERIOD, Profile, ProfiledFunction, WALL},
     table::Table,
 };
-use crate::daemon::{
-    host_name::host_name,
-    metrics::otlp::{
-        Resource,
-        encode::{attribute, number, request},
+use crate::{
+    daemon::{
+        metrics::otlp::{
+            Resource,
+            encode::{attribute, number, request},
+        },
+        random_ids::Ids,
     },
-    random_ids::Ids,
+    host_name::host_name,
 };
 use ctrace_core::formats::protobuf::Message;
 use std::sync::Arc;

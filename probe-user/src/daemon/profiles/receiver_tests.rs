@@ -6,19 +6,21 @@ use super::{
     fixtures::{EVIL, HARMLESS, Pprof, START, profiled},
     pprof,
 };
-use crate::daemon::{
-    host_name::host_name,
-    metrics::{
-        accumulator::Bounds,
-        catalog::Own,
-        fixtures::MS,
-        hub::MetricsHub,
-        otlp::{
-            Receiver,
-            fixtures::{receive, receiver, text},
+use crate::{
+    daemon::{
+        metrics::{
+            accumulator::Bounds,
+            catalog::Own,
+            fixtures::MS,
+            hub::MetricsHub,
+            otlp::{
+                Receiver,
+                fixtures::{receive, receiver, text},
+            },
         },
+        post::Endpoint,
     },
-    post::Endpoint,
+    host_name::host_name,
 };
 use opentelemetry_proto::tonic::{
     collector::profiles::v1development::{

@@ -77,7 +77,10 @@ class Spark:
             self.session.sql(statement)
 
     def query(self, text):
-        return [row.asDict() for row in self.session.sql(statements(text)[0]).collect()]
+        *before, last = statements(text)
+        for statement in before:
+            self.session.sql(statement)
+        return [row.asDict() for row in self.session.sql(last).collect()]
 
     def compare(self, text, old, new):
         view = f"VIEW asked AS SELECT '{old}' AS old, '{new}' AS new"
@@ -96,7 +99,7 @@ class Trino:
         import duckdb
 
         self.session = duckdb.connect()
-        for table in ["functions", "paths", "targets"]:
+        for table in ["functions", "paths", "slow_calls", "targets"]:
             types = "{'host': VARCHAR, 'day': DATE, 'unit': VARCHAR}"
             self.session.execute(
                 f"CREATE VIEW {table} AS SELECT * FROM read_parquet("
@@ -116,7 +119,9 @@ class Trino:
         return sqlglot.transpile(statement, read="trino", write="duckdb")[0]
 
     def query(self, text):
-        return rows(self.session.execute(self.translated(statements(text)[0])))
+        # The tables that a query makes for itself are there.
+        *_, last = [self.translated(statement) for statement in statements(text)]
+        return rows(self.session.execute(last))
 
     def compare(self, text, old, new):
         for build in [old, new]:

@@ -45,6 +45,11 @@ impl Log {
         self.end
     }
 
+    /// Returns the thread that made the calls.
+    pub(crate) fn owner(&self) -> ThreadId {
+        self.owner
+    }
+
     pub(super) fn new(generation: u32, owner: ThreadId, end: u64) -> Self {
         Self { generation, owner, end, ..Self::default() }
     }

@@ -103,7 +103,8 @@ pub fn report_with(recording: &Recording, query: &Query, mut meta: ReportMeta) -
     let counts = counted.counts.by_function();
     let loss = counted.counts.loss;
     meta.notes.extend(damage(counted.counts.unreadable));
-    let histograms = extras.histograms || extras.path_histograms || extras.latencies;
+    let Extras { path_histograms, path_latencies, latencies, .. } = extras;
+    let histograms = extras.histograms || path_histograms || latencies || path_latencies;
     let mut report = Facts {
         functions: recording.functions(),
         nodes: lens.paths.nodes(),

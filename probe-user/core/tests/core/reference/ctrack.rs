@@ -10,7 +10,7 @@ use ctrace_core::engine::{EngineConfig, ReportMeta};
 use ctrace_core::filter::Filter;
 use ctrace_core::recording::replay::{Query, report_with};
 use ctrace_core::report::numbers::Unit;
-use ctrace_core::report::{CtrackReport, Extras, Report, ctrack};
+use ctrace_core::report::{CtrackReport, Extras, Report, SlowAsked, ctrack};
 use ctrace_core::units::Nanos;
 use proptest::prelude::*;
 use std::cmp::Reverse;
@@ -19,6 +19,7 @@ const ASKED: Extras = Extras {
     histograms: false,
     path_histograms: false,
     latencies: false,
+    path_latencies: false,
     ctrack: true,
     slowest_calls: None,
     timeline_lanes: None,
@@ -28,6 +29,7 @@ const ASKED: Extras = Extras {
     plots: false,
     locks: false,
     trend: None,
+    slow_calls: SlowAsked::NONE,
     slices: 1,
 };
 

@@ -21,7 +21,10 @@ pub(crate) fn apart(steps: Vec<Step>, factor: u64) -> Vec<Step> {
 }
 
 /// Returns the timed calls that ended in the window.
-fn timed(calls: &[Call], (from, to): (u64, u64)) -> impl Iterator<Item = (usize, &Call)> {
+pub(crate) fn timed(
+    calls: &[Call],
+    (from, to): (u64, u64),
+) -> impl Iterator<Item = (usize, &Call)> {
     let is_in = move |c: &Call| c.timed && c.known > from && c.known <= to;
     calls.iter().enumerate().filter(move |(_, c)| is_in(c))
 }

@@ -13,6 +13,7 @@ mod frame_marks;
 mod frames;
 mod program;
 mod replay;
+mod slow;
 mod stretches;
 mod timeline;
 mod trend;

@@ -11,9 +11,9 @@ pub(crate) mod fixtures;
 mod receiver_tests;
 
 use super::{catalog::Own, hub::MetricsHub};
-use crate::daemon::{
+use crate::{
+    daemon::post::{Endpoint, Request, deliver},
     host_name::host_name,
-    post::{Endpoint, Request, deliver},
 };
 use answer::left_out;
 use ctrace_core::formats::protobuf::Message;

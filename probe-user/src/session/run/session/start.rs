@@ -61,6 +61,9 @@ impl Session {
         if let Some(budgeted) = &mut self.arming.budget {
             budgeted.begin(self.progress.start, cpu);
         }
+        if let Some((_, extras)) = self.delivery.content() {
+            self.engine.keep_slow_calls(extras.slow_calls);
+        }
         self.delivery.begin(self.start_record())?;
         self.arm_arrivals(&come);
         Ok(())
