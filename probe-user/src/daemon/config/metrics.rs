@@ -15,7 +15,9 @@ use crate::{
     },
     values,
 };
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::{
+    CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING,
+};
 use std::time::Duration;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -183,11 +185,19 @@ fn endpoint(text: &str, path: &str) -> Result<Endpoint, String> {
     Endpoint::parse(text, (4318, path)).map_err(|error| format!("{error:#}"))
 }
 
+/// Headers of every request.
+const OURS: [HeaderName; 4] = [CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING];
+
 pub(super) fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     let parts = text
         .split_once(':')
         .and_then(|(name, value)| Some((name.trim().parse().ok()?, value.trim().parse().ok()?)));
-    parts.ok_or_else(|| format!("`{text}`: a header is needed, as `Name: value`"))
+    let (name, value) =
+        parts.ok_or_else(|| format!("`{text}`: a header is needed, as `Name: value`"))?;
+    match OURS.contains(&name) {
+        true => Err(format!("`{name}` is a header that ctrace sends")),
+        false => Ok((name, value)),
+    }
 }
 
 fn attribute(text: &str) -> Result<(String, String), String> {
@@ -254,6 +264,11 @@ mod tests {
             ("buckets = ['1s', '1ms']", "ascend"),
             ("functions = 0", "at least 1"),
             ("otlp_headers = ['a b: c']", "header"),
+            (
+                "otlp_headers = ['host: c']",
+                "2:16: otlp_headers: `host` is a header that ctrace sends",
+            ),
+            ("otlp = 'http://user@a'", "cannot have a user"),
             ("otlp_attributes = '=c'", "key=value"),
             ("listn = 'off'", "the nearest is `listen`"),
         ] {

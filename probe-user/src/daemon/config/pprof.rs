@@ -6,7 +6,7 @@ use crate::daemon::{
     profiles::{Push, label_of},
 };
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
-use std::path::PathBuf;
+use std::{collections::HashSet, path::PathBuf};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Pprof {
@@ -41,10 +41,24 @@ impl Pprof {
         if let (Some((key, _)), None, None) = (unused, &self.pyroscope, &self.parca) {
             return Err((key, format!("`{key}` needs `pyroscope` or `parca`")));
         }
-        let has_token = self.headers.iter().any(|(name, _)| name == AUTHORIZATION);
-        match self.token_file.is_some() && has_token {
-            true => Err(("token_file", "there is Authorization in `headers` already".to_owned())),
-            false => Ok(()),
+        let has_header = self.headers.iter().any(|(name, _)| name == AUTHORIZATION);
+        if self.token_file.is_some() && has_header {
+            return Err(("token_file", "there is Authorization in `headers` already".to_owned()));
+        }
+        let secret = match has_header {
+            true => Some("headers"),
+            false => self.token_file.as_ref().map(|_| "token_file"),
+        };
+        match (secret, &self.pyroscope, &self.parca) {
+            (Some(key), Some(one), Some(other)) if !one.host.eq_ignore_ascii_case(&other.host) => {
+                let what = format!(
+                    "`{key}` would show the token of one host to the other ({} and {}); send to an agent \
+                     on this machine, which knows both tokens",
+                    one.host, other.host
+                );
+                Err((key, what))
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -79,7 +93,7 @@ pub(crate) const PPROF: [Key<Pprof>; 5] = [
         "token_file",
         r#""off""#,
         Some(r#""/etc/ctrace/pprof.token""#),
-        "A file with a token, read for each push, which is sent as `Authorization: Bearer`, or off.",
+        "A file with a token, read for each attempt, which is sent as `Authorization: Bearer`, or off.",
         |c, v| match v.unless_off(|_| Ok(()))? {
             None => Ok(c.token_file = None),
             Some(()) => path(v).map(|path| c.token_file = Some(path)),
@@ -91,11 +105,26 @@ pub(crate) const PPROF: [Key<Pprof>; 5] = [
         Some(r#"["env=production"]"#),
         "Labels of each profile, besides those of the process and its host.",
         |c, v| {
-            let labels = v.texts()?.iter().map(|text| label_of(text)).collect::<Result<_, _>>();
-            labels.map(|labels| c.labels = labels)
+            c.labels = labels(&v.texts()?)?;
+            Ok(())
         },
     ),
 ];
+
+/// The limit of labels. With those of each profile they are within Pyroscope's limit of 30.
+const LABELS: usize = 24;
+
+fn labels(texts: &[String]) -> Result<Vec<(String, String)>, String> {
+    let labels: Vec<_> = texts.iter().map(|text| label_of(text)).collect::<Result<_, _>>()?;
+    if labels.len() > LABELS {
+        return Err(format!("there are {}, and {LABELS} at most", labels.len()));
+    }
+    let mut names = HashSet::new();
+    match labels.iter().find(|(name, _)| !names.insert(name)) {
+        Some((name, _)) => Err(format!("`{name}` is there twice")),
+        None => Ok(labels),
+    }
+}
 
 /// Reads an address, whose path comes before those of requests.
 fn server(text: &str, port: u16) -> Result<Endpoint, String> {
@@ -119,7 +148,7 @@ mod tests {
         let options = Config::parse("").expect("nothing is wrong").profiles();
         assert!(options.otlp.is_none() && options.pyroscope.is_none() && options.parca.is_none());
         let config = parse(
-            "pyroscope = 'http://localhost'\nparca = 'http://[::1]:9/parca/'\nlabels = 'env=a/b'\n\
+            "pyroscope = 'http://[::1]'\nparca = 'http://[::1]:9/parca/'\nlabels = 'env=a/b'\n\
              headers = ['A: b']\ntoken_file = '/t'",
         );
         let options = config.expect("nothing is wrong").profiles();
@@ -143,10 +172,37 @@ mod tests {
                 "parca = 'http://a'\ntoken_file = '/t'\nheaders = 'authorization: x'",
                 "3:1: there is Authorization",
             ),
+            (
+                "parca = 'http://a'\nlabels = ['a=b', 'c=d', 'a=e']",
+                "3:10: labels: `a` is there twice",
+            ),
+            ("parca = 'http://u:p@a'", "2:9: parca: "),
+            ("parca = 'http://u:p@a'", "cannot have a user"),
+            ("parca = 'http://a'\nheaders = 'Content-Length: 1'", "3:11: headers: "),
+            (
+                "parca = 'http://a'\npyroscope = 'http://b'\ntoken_file = '/t'",
+                "4:1: `token_file` would show",
+            ),
+            (
+                "parca = 'http://a'\npyroscope = 'http://b'\nheaders = 'authorization: x'",
+                "4:1: `headers` would show",
+            ),
             ("push = 'parca'", "there is no key `push`"),
         ] {
             let error = parse(text).expect_err(text);
             assert!(error.contains(why), "{error}");
         }
+        let labels = |count: usize| {
+            let labels: Vec<_> = (0..count).map(|at| format!("'a{at}=b'")).collect();
+            parse(&format!("parca = 'http://a'\nlabels = [{}]", labels.join(",")))
+        };
+        assert!(labels(24).is_ok());
+        assert!(labels(25).is_err_and(|error| error.contains("3:10: labels: there are 25")));
+    }
+
+    #[test]
+    fn one_host_may_have_a_token_for_both() {
+        let both = "parca = 'http://a:1'\npyroscope = 'http://A:2'\ntoken_file = '/t'";
+        assert!(parse(both).is_ok());
     }
 }
