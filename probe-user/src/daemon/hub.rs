@@ -8,6 +8,7 @@ use super::{
     fleet::Fleet,
     ids::{SessionId, TargetName},
     metrics::{catalog::Own, hub::MetricsHub},
+    post::queue::Ending,
     profiles::Profiles,
     reports::{ReportHeader, Style, Writer},
     spans::Spans,
@@ -211,10 +212,11 @@ impl Hub {
 
     /// Waits until all reports, slow calls and profiles are sent or given up.
     pub(super) fn finish(&self) {
+        let spans = self.spans.iter().filter_map(Spans::close);
+        let ending: Vec<_> = spans.chain(self.profiles.iter().flat_map(Profiles::close)).collect();
         self.writer.finish();
         self.fleet.finish();
-        self.spans.iter().for_each(Spans::finish);
-        self.profiles.iter().for_each(Profiles::finish);
+        ending.into_iter().for_each(Ending::wait);
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<TargetName, TargetSums>> {

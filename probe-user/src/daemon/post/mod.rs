@@ -5,8 +5,10 @@
 mod explanation;
 pub(crate) mod queue;
 mod send;
+mod token;
 
 pub(crate) use explanation::explanation;
+pub(crate) use send::PostFailure;
 
 use anyhow::{Context as _, bail, ensure};
 use hyper::{
@@ -14,14 +16,16 @@ use hyper::{
     body::Bytes,
     header::{HeaderName, HeaderValue},
 };
-use send::{PostFailure, post};
-use std::{fmt, time::Duration};
+use send::{Again, post};
+use std::{fmt, path::PathBuf, time::Duration};
 use tokio::time::{Instant, sleep};
 
 /// Time limit of one attempt.
 const ATTEMPT: Duration = Duration::from_secs(10);
 /// The pause before the second attempt. It doubles with each further one.
 const BACK_OFF: Duration = Duration::from_secs(1);
+/// Attempts that may be answered by a [doubtful](Request::doubtful) status.
+const DOUBTFUL: usize = 3;
 /// The limit of that pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -45,6 +49,9 @@ impl Endpoint {
                 usual.0
             ),
             _ => bail!("`{url}` must begin with http://"),
+        }
+        if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+            bail!("an address cannot have a user or a password: send them in a header");
         }
         let host = uri.host().filter(|host| !host.is_empty());
         let host = host.with_context(|| format!("`{url}` names no host"))?;
@@ -72,31 +79,43 @@ pub(crate) struct Request {
     pub(crate) path: String,
     pub(crate) content_type: HeaderValue,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// The file with a token for `Authorization`. Each attempt reads it.
+    pub(crate) token: Option<PathBuf>,
     pub(crate) body: Bytes,
+    /// Statuses of temporary failures, besides 429, 502, 503 and 504.
+    pub(crate) temporary: &'static [u16],
+    /// Statuses that may be temporary. A few attempts find out.
+    pub(crate) doubtful: &'static [u16],
 }
 
-/// Sends a request, with attempts until the given time. `failed` is called with the
-/// reason for each one that fails. Returns the answer's body.
+/// Sends a request, with attempts until the given time and none after it. `failed` is called for each
+/// one that fails. Returns the answer's body.
 pub(crate) async fn deliver(
     endpoint: &Endpoint,
     request: &Request,
     until: Instant,
-    mut failed: impl FnMut(&str),
+    mut failed: impl FnMut(&PostFailure),
 ) -> anyhow::Result<Bytes> {
-    let mut pause = BACK_OFF;
+    let (mut pause, mut doubtful) = (BACK_OFF, 0);
     loop {
-        let sent = tokio::time::timeout(ATTEMPT, post(endpoint, request)).await;
-        let failure = match sent {
+        let left = until.saturating_duration_since(Instant::now());
+        ensure!(!left.is_zero(), "cannot export to {endpoint}: the time for it is over");
+        let sent = tokio::time::timeout(ATTEMPT.min(left), post(endpoint, request)).await;
+        let mut failure = match sent {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(failure)) => failure,
             Err(_) => PostFailure::later("it did not answer in time"),
         };
-        let PostFailure { why, again, after } = failure;
-        failed(&why);
+        if failure.again == Again::Perhaps {
+            doubtful += 1;
+            failure.again = if doubtful < DOUBTFUL { Again::Yes } else { Again::No };
+        }
+        failed(&failure);
+        let (is_temporary, PostFailure { why, after, .. }) = (failure.is_temporary(), failure);
         let wait = after.unwrap_or(pause);
         // A receiver may ask for any wait.
         let late = Instant::now().checked_add(wait).is_none_or(|at| at >= until);
-        ensure!(again && !late, "cannot export to {endpoint}: {why}");
+        ensure!(is_temporary && !late, "cannot export to {endpoint}: {why}");
         sleep(wait).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
@@ -105,6 +124,35 @@ pub(crate) async fn deliver(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_attempt_takes_no_longer_than_the_time_for_all() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = silent.local_addr().expect("it listens");
+        let endpoint = Endpoint::parse(&format!("http://{address}"), (0, "/")).expect("an address");
+        let request = Request {
+            path: "/".to_owned(),
+            content_type: HeaderValue::from_static("text/plain"),
+            headers: Vec::new(),
+            token: None,
+            body: Bytes::new(),
+            temporary: &[],
+            doubtful: &[],
+        };
+        let mut attempts = 0;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let until = Instant::now() + Duration::from_millis(100);
+            let given_up = deliver(&endpoint, &request, until, |_| attempts += 1);
+            // An attempt may take ten seconds otherwise.
+            let given_up = tokio::time::timeout(ATTEMPT / 2, given_up).await;
+            assert!(given_up.expect("it is given up").is_err());
+            // And none is made when the time is over.
+            let late = deliver(&endpoint, &request, Instant::now(), |_| attempts += 1).await;
+            assert!(late.is_err_and(|error| error.to_string().contains("is over")));
+        });
+        assert_eq!(attempts, 1);
+    }
 
     #[test]
     fn the_usual_path_need_not_be_given() {

@@ -28,7 +28,7 @@ pub(crate) struct ExportQueue<J> {
 struct Running<J> {
     jobs: mpsc::Sender<J>,
     /// Only dropped, to stop the thread.
-    stop: oneshot::Sender<()>,
+    _stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
 }
 
@@ -42,9 +42,13 @@ impl<J: Send + 'static> ExportQueue<J> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (jobs, arriving) = mpsc::channel(most);
         let (stop, stopped) = oneshot::channel();
-        let main = move || runtime.block_on(run(exporter, arriving, stopped));
+        let main = move || {
+            runtime.block_on(run(exporter, arriving, stopped));
+            // A name that nobody resolves would hold up the end.
+            runtime.shutdown_background();
+        };
         let thread = std::thread::Builder::new().name(name.into()).spawn(main)?;
-        Ok(Self { running: Mutex::new(Some(Running { jobs, stop, thread })) })
+        Ok(Self { running: Mutex::new(Some(Running { jobs, _stop: stop, thread })) })
     }
 
     /// Queues a job and returns at once, true if there was room.
@@ -53,15 +57,23 @@ impl<J: Send + 'static> ExportQueue<J> {
         running.as_ref().is_some_and(|running| running.jobs.try_send(job).is_ok())
     }
 
-    /// Waits until all is exported or given up.
-    pub(crate) fn finish(&self) {
+    /// Takes no more jobs. What waits is exported or given up, for which the time begins now.
+    pub(crate) fn close(&self) -> Option<Ending> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Running { jobs, stop, thread }) = running {
-            let name = thread.thread().name().unwrap_or_default().to_owned();
-            drop((jobs, stop));
-            if thread.join().is_err() {
-                tracing::warn!("the thread of the {name} panicked");
-            }
+        running.map(|running| Ending(running.thread))
+    }
+}
+
+/// A thread that ends soon.
+#[must_use]
+pub(crate) struct Ending(JoinHandle<()>);
+
+impl Ending {
+    /// Waits until all is exported or given up.
+    pub(crate) fn wait(self) {
+        let name = self.0.thread().name().unwrap_or_default().to_owned();
+        if self.0.join().is_err() {
+            tracing::warn!("the thread {name} panicked");
         }
     }
 }

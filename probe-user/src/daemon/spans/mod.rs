@@ -12,7 +12,7 @@ mod receiver_tests;
 use super::{
     ids::TargetName,
     metrics::{catalog::Own, hub::MetricsHub, otlp::Receiver},
-    post::queue::{ExportQueue, Exporter},
+    post::queue::{Ending, ExportQueue, Exporter},
     random_ids::Ids,
 };
 use crate::{session::keep::flight::Flown, ui};
@@ -69,9 +69,9 @@ impl Spans {
         }
     }
 
-    /// Waits until all is sent or given up.
-    pub(crate) fn finish(&self) {
-        self.queue.finish();
+    /// Takes no more jobs. What waits is sent or given up.
+    pub(crate) fn close(&self) -> Option<Ending> {
+        self.queue.close()
     }
 }
 
@@ -134,7 +134,9 @@ impl SpanExporter {
             unix_offset_ns: ui::output::wall::unix_offset_ns(),
         };
         let body = encode(&recording, &trees, &about, &mut self.ids);
-        self.receiver.send(body, &self.metrics, now + PATIENCE, |_| {}).await?;
+        let receiver = &self.receiver;
+        let left_out = receiver.send(body, &self.metrics, now + PATIENCE, |_| {}).await?;
+        left_out.iter().for_each(|left_out| left_out.warn(&receiver.endpoint));
         let branches = trees.iter().flat_map(|tree| &tree.branches);
         Ok(branches.filter(|branch| branch.is_slow).count() as u64)
     }

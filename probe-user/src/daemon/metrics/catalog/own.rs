@@ -27,12 +27,20 @@ pub(crate) static OF_OWN: [Metric; OWN] = [
         &[],
         "Sessions that did not tell in time what they had, so that a scrape shows their last state.",
     ),
-    Metric::counter("ctrace_otlp_exports_total", &[], "Exports that a receiver took."),
-    Metric::counter("ctrace_otlp_failures_total", &[], "Attempts to export that failed."),
+    Metric::counter(
+        "ctrace_otlp_exports_total",
+        &[],
+        "Exports of metrics, slow calls and profiles that a receiver took.",
+    ),
+    Metric::counter(
+        "ctrace_otlp_failures_total",
+        &[],
+        "Attempts to export metrics, slow calls or profiles that failed.",
+    ),
     Metric::counter(
         "ctrace_otlp_given_up_total",
         &[],
-        "Exports that were given up; the next one has their numbers in it.",
+        "Exports of metrics that were given up; the next one has their numbers in it.",
     ),
     Metric::counter(
         "ctrace_otlp_slow_calls_total",

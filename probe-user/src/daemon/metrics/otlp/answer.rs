@@ -1,10 +1,30 @@
 //! Reads what a receiver says of an export that it took: which part it left out.
 
-use crate::daemon::post::explanation;
+use crate::daemon::post::{Endpoint, explanation};
+use std::fmt;
 
-/// Returns the number of points, spans or profiles that were left out, with the explanation, if there
-/// are any. The answers for all of them are alike: a message with the number and a text.
-pub(super) fn left_out(body: &[u8]) -> Option<(u64, String)> {
+/// The number of points, spans or profiles that were left out, and the explanation.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct LeftOut(u64, String);
+
+impl LeftOut {
+    /// Tells in the log what the receiver at this address left out.
+    pub(crate) fn warn(&self, endpoint: &Endpoint) {
+        tracing::warn!("{endpoint}: {self}");
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(number, why) = self;
+        write!(f, "the receiver left out {number} of an export")?;
+        if why.is_empty() { Ok(()) } else { write!(f, ": {why}") }
+    }
+}
+
+/// Returns what was left out, if anything was. The answers for points, spans and profiles are alike: a
+/// message with the number and a text.
+pub(super) fn left_out(body: &[u8]) -> Option<LeftOut> {
     let part = fields(body).find_map(|field| match field {
         (1, Field::Bytes(part)) => Some(part),
         _ => None,
@@ -17,7 +37,7 @@ pub(super) fn left_out(body: &[u8]) -> Option<(u64, String)> {
             _ => {}
         }
     }
-    (number as i64 > 0).then_some((number, why))
+    (number as i64 > 0).then_some(LeftOut(number, why))
 }
 
 enum Field<'a> {
@@ -70,7 +90,7 @@ mod tests {
     #[test]
     fn an_answer_tells_what_was_left_out() {
         let of_300 = left_out(&answer(300, "too\x1b old"));
-        assert_eq!(of_300, Some((300, "too old".to_owned())));
+        assert_eq!(of_300, Some(LeftOut(300, "too old".to_owned())));
         assert_eq!(left_out(&answer(0, "take care")), None);
         assert_eq!(left_out(&answer(-1, "")), None);
         assert_eq!(left_out(b""), None);

@@ -12,10 +12,10 @@ mod receiver_tests;
 
 use super::{catalog::Own, hub::MetricsHub};
 use crate::{
-    daemon::post::{Endpoint, Request, deliver},
+    daemon::post::{Endpoint, PostFailure, Request, deliver},
     host_name::host_name,
 };
-use answer::left_out;
+use answer::{LeftOut, left_out};
 use ctrace_core::formats::protobuf::Message;
 use encode::{Times, attribute, encode};
 use hyper::header::{HeaderName, HeaderValue};
@@ -96,36 +96,37 @@ pub(crate) async fn send_metrics(
     let families = metrics.scrape().await;
     let body = encode(&families, &options.receiver.resource.of_ctrace(), times);
     drop(families);
-    options.receiver.send(body, metrics, until, |_| {}).await.map(drop)
+    let left_out = options.receiver.send(body, metrics, until, |_| {}).await?;
+    left_out.iter().for_each(|left_out| left_out.warn(&options.receiver.endpoint));
+    Ok(())
 }
 
 impl Receiver {
-    /// Sends a request, with attempts until the given time. `failed` is called with the reason for each
-    /// one that fails. Returns the number of points, spans or profiles that the receiver left out: they
-    /// must not be sent again.
+    /// Sends a request, with attempts until the given time. `failed` is called for each one that fails.
+    /// Returns what the receiver left out: that must not be sent again.
     pub(crate) async fn send(
         &self,
         body: Vec<u8>,
         metrics: &MetricsHub,
         until: Instant,
-        mut failed: impl FnMut(&str),
-    ) -> anyhow::Result<u64> {
+        mut failed: impl FnMut(&PostFailure),
+    ) -> anyhow::Result<Option<LeftOut>> {
         let request = Request {
             path: self.endpoint.path.clone(),
             content_type: HeaderValue::from_static("application/x-protobuf"),
             headers: self.headers.clone(),
+            token: None,
             body: body.into(),
+            temporary: &[],
+            doubtful: &[],
         };
-        let failed = |why: &str| {
+        let failed = |failure: &PostFailure| {
             metrics.count_own(Own::OtlpFailures);
-            failed(why);
+            failed(failure);
         };
         let answer = deliver(&self.endpoint, &request, until, failed).await?;
         metrics.count_own(Own::OtlpExports);
-        let Some((number, why)) = left_out(&answer) else { return Ok(0) };
-        let why = if why.is_empty() { why } else { format!(": {why}") };
-        tracing::warn!("{} left out {number} of the points, spans or profiles{why}", self.endpoint);
-        Ok(number)
+        Ok(left_out(&answer))
     }
 }
 

@@ -1,19 +1,23 @@
 //! Reads a token from a file, each time that it is needed: it may be replaced at any time.
 
 use hyper::header::HeaderValue;
+use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 use std::{fs::File, io, io::Read as _, path::Path};
 
 /// The limit of a token, in bytes.
 const LONGEST: u64 = 8 << 10;
 
 /// Returns the value of `Authorization`.
-pub(super) fn authorization(path: &Path) -> io::Result<HeaderValue> {
+pub(crate) fn authorization(path: &Path) -> io::Result<HeaderValue> {
     let wrong = |what: &str| io::Error::other(format!("the token in {}: {what}", path.display()));
-    // A pipe would make us wait.
-    if !path.metadata().map_err(|error| wrong(&error.to_string()))?.is_file() {
+    // A pipe, or the owner of a lease, would make us wait.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = open(path, flags, Mode::empty()).map_err(|error| wrong(&error.to_string()))?;
+    let state = fstat(&file).map_err(|error| wrong(&error.to_string()))?;
+    if FileType::from_raw_mode(state.st_mode) != FileType::RegularFile {
         return Err(wrong("it is no file"));
     }
-    let file = File::open(path).map_err(|error| wrong(&error.to_string()))?;
+    let file = File::from(file);
     let mut token = String::new();
     let read = file.take(LONGEST + 1).read_to_string(&mut token);
     read.map_err(|error| wrong(&error.to_string()))?;
@@ -37,6 +41,10 @@ mod tests {
         let path = dir.path().join("token");
         assert!(authorization(&path).is_err_and(|error| error.to_string().contains("token in")));
         assert!(authorization(dir.path()).is_err());
+        // Nobody writes into it, and yet nobody waits.
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RUSR).expect("made");
+        assert!(authorization(&pipe).is_err_and(|error| error.to_string().contains("no file")));
         for (content, value) in [
             ("s3cret\n", Some("Bearer s3cret")),
             ("", None),
