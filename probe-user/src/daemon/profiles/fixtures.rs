@@ -1,7 +1,13 @@
 //! Makes a profile for tests, of an engine's report, and reads pprof with its own types.
 
-use super::{Profiled, profile::Profile};
-use crate::daemon::metrics::fixtures::{MS, event};
+use super::{
+    Profiled, Push,
+    profile::{Profile, ProfiledFunction, ProfiledPath},
+};
+use crate::daemon::{
+    metrics::fixtures::{MS, event},
+    post::Endpoint,
+};
 use ctrace_common::Kind;
 use ctrace_core::{
     engine::{Engine, EngineConfig, ReportMeta},
@@ -11,7 +17,7 @@ use ctrace_core::{
 };
 use flate2::read::GzDecoder;
 use prost::Message;
-use std::io::Read as _;
+use std::{io::Read as _, net::TcpListener};
 
 /// A name that a target could have chosen to harm.
 pub(super) const EVIL: &str = "evil\x1b]0;x\x07,}{\"\u{202e}";
@@ -42,7 +48,8 @@ pub(super) fn profiled(calls: u64) -> Profiled {
     }
     engine.push(0, &event(Kind::Enter, 0, 900, calls * 100 + 50));
     engine.advance(Nanos(10_000 * MS));
-    let report = engine.report(Nanos(10_000 * MS), ReportMeta::default());
+    let mut report = engine.report(Nanos(10_000 * MS), ReportMeta::default());
+    report.loss.events = 3;
     let build_id = |object: &str| (object == "web").then(|| "c0ffee".into());
     Profiled {
         profile: Profile::of(&report, &build_id),
@@ -55,6 +62,43 @@ pub(super) fn profiled(calls: u64) -> Profiled {
             version: Some("c0ffee".into()),
         },
     }
+}
+
+/// Makes the options to push to a listener.
+pub(super) fn push(listener: &TcpListener) -> Push {
+    let address = listener.local_addr().expect("it listens");
+    Push {
+        endpoint: Endpoint::parse(&format!("http://{address}/pre/"), (0, "/")).expect("an address"),
+        headers: Vec::new(),
+        token: None,
+        labels: vec![("env".to_owned(), "test".to_owned())],
+    }
+}
+
+/// Makes a profile of paths with their caller, calls and own time. Each has a function of its own.
+pub(super) fn profile(paths: &[(Option<u32>, u64, u64)]) -> Profile {
+    let function = |at: usize| ProfiledFunction {
+        name: format!("f{at}").into(),
+        object: None,
+        file: None,
+        line: 0,
+    };
+    let path =
+        |(&(parent, calls, self_ns), function)| ProfiledPath { parent, function, calls, self_ns };
+    Profile {
+        functions: (0..paths.len()).map(function).collect(),
+        paths: paths.iter().zip(0..).map(path).collect(),
+        ..Profile::default()
+    }
+}
+
+/// Makes a profile of 16,384 paths, which are up to 512 deep.
+pub(super) fn deep() -> Profile {
+    let paths = (0..16_384_u32).map(|at| match at % 512 {
+        0 => (None, 1, 1_000_000),
+        _ => (Some(at - 1), 1, u64::from(at)),
+    });
+    profile(&paths.collect::<Vec<_>>())
 }
 
 /// The parts of pprof's `Profile` that are used.
@@ -80,6 +124,8 @@ pub(super) struct Pprof {
     pub(super) period_type: Option<Pair>,
     #[prost(int64, tag = "12")]
     pub(super) period: i64,
+    #[prost(int64, repeated, tag = "13")]
+    pub(super) comment: Vec<i64>,
 }
 
 /// A value's type, or a function's id and name.
@@ -119,11 +165,16 @@ pub(super) struct Location {
     pub(super) line: Vec<Pair>,
 }
 
+/// Returns a gzipped file's bytes.
+pub(super) fn unpacked(file: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    GzDecoder::new(file).read_to_end(&mut bytes).expect("it is gzipped");
+    bytes
+}
+
 impl Pprof {
     pub(super) fn read(file: &[u8]) -> Self {
-        let mut bytes = Vec::new();
-        GzDecoder::new(file).read_to_end(&mut bytes).expect("it is gzipped");
-        Self::decode(&*bytes).expect("a profile")
+        Self::decode(&*unpacked(file)).expect("a profile")
     }
 
     pub(super) fn text(&self, at: i64) -> &str {

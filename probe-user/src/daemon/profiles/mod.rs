@@ -6,13 +6,15 @@
 //!                              └▶ thread of Parca ────▶ POST /api/profiles/writeraw
 //! ```
 //!
-//! A session hands over the sums of each call path ([`profile`]). Each receiver has a thread of its
-//! own, which makes the request ([`way`]) and sends it ([`sender`]). Nothing waits for a receiver:
-//! profiles without room, or not accepted in time, are counted. `docs/profiles.md` has more.
+//! A session hands over the sums of each call path ([`profile`]), within bounds ([`fold`]). Each
+//! receiver has a thread of its own, which makes the request ([`way`]), sends it ([`sender`]) and tells
+//! of failures ([`trouble`]). Nothing waits for a receiver: profiles without room, or not accepted in
+//! time, are counted. `docs/profiles.md` has more.
 
 mod base64;
 #[cfg(test)]
 mod fixtures;
+mod fold;
 mod labels;
 mod otlp;
 mod parca;
@@ -23,13 +25,16 @@ mod pyroscope;
 mod receiver_tests;
 mod sender;
 mod table;
-mod token;
+mod trouble;
 mod way;
 
 pub(crate) use labels::label_of;
 pub(crate) use way::Push;
 
-use super::metrics::{hub::MetricsHub, otlp::Receiver};
+use super::{
+    metrics::{hub::MetricsHub, otlp::Receiver},
+    post::queue::Ending,
+};
 use ctrace_core::fleet::rows::Origin;
 use profile::Profile;
 use sender::Sender;
@@ -81,12 +86,8 @@ impl Profiles {
         self.senders.iter().for_each(|sender| sender.put(&profiled));
     }
 
-    /// Waits until all is sent or given up.
-    pub(crate) fn finish(&self) {
-        std::thread::scope(|scope| {
-            for sender in &self.senders {
-                scope.spawn(|| sender.finish());
-            }
-        });
+    /// Takes no more profiles. What waits is sent or given up.
+    pub(crate) fn close(&self) -> Vec<Ending> {
+        self.senders.iter().filter_map(Sender::close).collect()
     }
 }

@@ -21,16 +21,18 @@ use crate::{
     host_name::host_name,
 };
 use ctrace_core::formats::protobuf::Message;
-use std::sync::Arc;
+use std::{collections::BTreeMap, iter::successors, sync::Arc};
 
+/// The attribute of a profile's comments, which are a list.
+const COMMENT: &str = "pprof.profile.comment";
 /// The attribute of a program's or a library's build id.
 const BUILD_ID: &str = "process.executable.build_id.gnu";
 
 pub(super) fn encode(profiled: &Profiled, given: &Resource, ids: &mut Ids) -> Vec<u8> {
     let mut dictionary = Dictionary::new();
-    let stacks = dictionary.stacks(&profiled.profile);
+    let sums = dictionary.stacks(&profiled.profile);
     let profiles = [(WALL, 1), (CALLS, 0)].map(|(kind, at)| {
-        let samples = (1..).zip(stacks.iter().map(|values| values[at]));
+        let samples = (1..).zip(sums.iter().map(|values| values[at]));
         dictionary.profile(profiled, kind, &ids.trace(), samples)
     });
     let mut request = request(&resource(profiled, given), profiles.into_iter());
@@ -59,15 +61,18 @@ fn resource(profiled: &Profiled, given: &Resource) -> Message {
 /// What the profiles of a request refer to.
 struct Dictionary {
     strings: Table<Arc<str>>,
-    /// The key and the value.
-    attributes: Table<(u64, Arc<str>)>,
+    /// The key, and the value as a message.
+    attributes: Table<(u64, Vec<u8>)>,
     /// The file's name and an attribute, or 0.
     mappings: Table<[u64; 2]>,
     /// The name, the file and the line.
     functions: Table<[u64; 3]>,
     /// The mapping, the function and the line.
     locations: Table<[u64; 3]>,
-    stacks: Table<Vec<u64>>,
+    /// The stack of the caller and a location: each is held once, however many are deeper.
+    nodes: Table<[u64; 2]>,
+    /// The nodes that are stacks of samples.
+    stacks: Vec<u64>,
 }
 
 impl Dictionary {
@@ -78,7 +83,8 @@ impl Dictionary {
             mappings: Table::new(),
             functions: Table::new(),
             locations: Table::new(),
-            stacks: Table::new(),
+            nodes: Table::new(),
+            stacks: Vec::new(),
         }
     }
 
@@ -86,29 +92,42 @@ impl Dictionary {
     /// whose names are shown alike are one.
     fn stacks(&mut self, profile: &Profile) -> Vec<[u64; 2]> {
         let mut known = vec![None; profile.functions.len()];
-        let mut sums: Vec<[u64; 2]> = Vec::new();
-        for path in profile.samples() {
-            let stack = profile.stack(path).map(|place| {
-                let place = place as usize;
-                let function = &profile.functions[place];
-                *known[place].get_or_insert_with(|| self.location(profile, function))
-            });
-            let stack = stack.collect();
-            let stack = self.stacks.place(stack) as usize;
-            sums.resize(sums.len().max(stack), [0; 2]);
-            let [calls, own] = &mut sums[stack - 1];
-            *calls = calls.saturating_add(path.calls);
-            *own = own.saturating_add(path.self_ns);
+        let mut nodes = Vec::with_capacity(profile.paths.len());
+        let mut sums: BTreeMap<u64, [u64; 2]> = BTreeMap::new();
+        for path in &profile.paths {
+            let place = path.function as usize;
+            let function = &profile.functions[place];
+            let location = *known[place].get_or_insert_with(|| self.location(profile, function));
+            let caller = path.parent.map_or(0, |parent| nodes[parent as usize]);
+            let node = self.nodes.place([caller, location]);
+            nodes.push(node);
+            if path.has_values() {
+                let [calls, own] = sums.entry(node).or_default();
+                *calls = calls.saturating_add(path.calls);
+                *own = own.saturating_add(path.self_ns);
+            }
         }
+        let (stacks, sums) = sums.into_iter().unzip();
+        self.stacks = stacks;
         sums
+    }
+
+    /// Returns the locations of a node, innermost first.
+    fn locations(&self, at: u64) -> impl Iterator<Item = u64> {
+        let node = |at: u64| self.nodes.get(at).filter(|_| at > 0).copied();
+        successors(node(at), move |[caller, _]| node(*caller)).map(|[_, location]| location)
+    }
+
+    fn attribute(&mut self, key: &str, value: &Message) -> u64 {
+        let key = self.strings.place(key.into());
+        self.attributes.place((key, value.0.clone()))
     }
 
     fn location(&mut self, profile: &Profile, function: &ProfiledFunction) -> u64 {
         let mapping = profile.object(function).map_or(0, |object| {
-            let attribute = object.build_id.as_ref().map_or(0, |id| {
-                let key = self.strings.place(BUILD_ID.into());
-                self.attributes.place((key, Arc::clone(id)))
-            });
+            let id = object.build_id.as_ref();
+            let attribute =
+                id.map_or(0, |id| self.attribute(BUILD_ID, Message::default().text(1, id)));
             self.mappings.place([self.strings.place(Arc::clone(&object.name)), attribute])
         });
         let name = self.strings.place(Arc::clone(&function.name));
@@ -140,6 +159,10 @@ impl Dictionary {
         out.fixed(3, origin.start_ns.max(0) as u64);
         out.number(4, origin.end_ns.saturating_sub(origin.start_ns).max(0) as u64);
         out.message(5, &self.value_type(PERIOD.0)).number(6, PERIOD.1).bytes(7, id);
+        let mut list = Message::default();
+        list.message(1, Message::default().text(1, &profiled.profile.comment));
+        let comment = self.attribute(COMMENT, Message::default().message(5, &list));
+        out.numbers(11, [comment]);
         out
     }
 
@@ -171,25 +194,21 @@ impl Dictionary {
             put(&mut one, 4, *line);
             out.message(3, &one);
         }
-        // No sample has a link, but the table must have the one that stands for none. Some readers want
-        // ids of full length.
-        out.message(4, Message::default().bytes(1, &[0; 16]).bytes(2, &[0; 8]));
+        // No sample has a link, but the table must have the one that stands for none.
+        out.message(4, &Message::default());
         for text in self.strings.iter() {
             out.text(5, text);
         }
         for (key, value) in self.attributes.iter() {
             let mut one = Message::default();
             if *key > 0 {
-                one.number(1, *key).message(2, Message::default().text(1, value));
+                one.number(1, *key).bytes(2, value);
             }
             out.message(6, &one);
         }
-        for stack in self.stacks.iter() {
-            let mut one = Message::default();
-            if !stack.is_empty() {
-                one.numbers(1, stack.iter().copied());
-            }
-            out.message(7, &one);
+        out.message(7, &Message::default());
+        for node in &self.stacks {
+            out.message(7, Message::default().numbers(1, self.locations(*node)));
         }
         out
     }

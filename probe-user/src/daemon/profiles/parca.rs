@@ -9,7 +9,6 @@ use super::{
     way::Push,
 };
 use crate::daemon::post::Request;
-use hyper::header::HeaderValue;
 use serde_json::json;
 use std::io;
 
@@ -28,10 +27,6 @@ pub(super) fn request(profiled: &Profiled, push: &Push) -> io::Result<Request> {
         "series": [{"labels": {"labels": labels}, "samples": [{"rawProfile": file}]}],
         "normalized": true,
     });
-    Ok(Request {
-        path: push.path("/api/profiles/writeraw"),
-        content_type: HeaderValue::from_static("application/json"),
-        headers: push.headers()?,
-        body: body.to_string().into(),
-    })
+    let body = body.to_string().into();
+    Ok(push.request("/api/profiles/writeraw", "application/json", body))
 }

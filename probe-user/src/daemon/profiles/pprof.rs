@@ -22,6 +22,7 @@ pub(super) fn encode(profiled: &Profiled) -> io::Result<Vec<u8>> {
         file.function(id, &function.name, source, function.line.into(), mapping)?;
     }
     let duration = origin.end_ns.saturating_sub(origin.start_ns).max(0);
+    file.comment(&profile.comment);
     file.time(origin.start_ns.max(0) as u64, duration as u64);
     for path in profile.samples() {
         let stack = profile.stack(path).map(|function| u64::from(function) + 1);

@@ -3,11 +3,12 @@
 //! A call counts in the interval in which it ends. Waits are calls, too, so the time of a path's
 //! innermost function is its own.
 
+use super::fold::{Bounds, fold};
 use crate::daemon::metrics::names::label;
 use ctrace_core::{
-    formats::UNKNOWN_FRAMES,
+    formats::{Coverage, UNKNOWN_FRAMES},
     function::qualified,
-    report::{FunctionReport, Report},
+    report::{FunctionReport, LossReport, Report},
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -27,6 +28,8 @@ pub(crate) struct Profile {
     pub(super) objects: Vec<ProfiledObject>,
     pub(super) functions: Vec<ProfiledFunction>,
     pub(super) paths: Vec<ProfiledPath>,
+    /// How much is in it, and what is missing, in one line.
+    pub(super) comment: String,
 }
 
 /// A program or a library.
@@ -56,7 +59,7 @@ pub(super) struct ProfiledPath {
 }
 
 impl ProfiledPath {
-    fn has_values(&self) -> bool {
+    pub(super) fn has_values(&self) -> bool {
         self.calls > 0 || self.self_ns > 0
     }
 }
@@ -80,12 +83,55 @@ impl Profile {
         }
         let others = report.paths_other_calls.saturating_sub(report.paths_other_open);
         if others > 0 {
-            let function = made.functions.len() as u32;
-            let name = UNKNOWN_FRAMES.into();
-            made.functions.push(ProfiledFunction { name, object: None, file: None, line: 0 });
-            made.paths.push(ProfiledPath { parent: None, function, calls: others, self_ns: 0 });
+            made.add_unrecorded(others, 0);
         }
+        let folded = fold(&mut made, Bounds::USUAL);
+        made.comment = made.told(report, others, folded);
         made
+    }
+
+    /// Adds to what is on no known path.
+    pub(super) fn add_unrecorded(&mut self, calls: u64, self_ns: u64) {
+        let functions = &self.functions;
+        let is_it = |path: &&mut ProfiledPath| {
+            let function = &functions[path.function as usize];
+            path.parent.is_none() && function.object.is_none() && &*function.name == UNKNOWN_FRAMES
+        };
+        if let Some(path) = self.paths.iter_mut().find(is_it) {
+            path.calls = path.calls.saturating_add(calls);
+            path.self_ns = path.self_ns.saturating_add(self_ns);
+            return;
+        }
+        let (function, name) = (functions.len() as u32, UNKNOWN_FRAMES.into());
+        self.functions.push(ProfiledFunction { name, object: None, file: None, line: 0 });
+        self.paths.push(ProfiledPath { parent: None, function, calls, self_ns });
+    }
+
+    /// Returns the comment.
+    fn told(&self, report: &Report, without_path: u64, folded: u64) -> String {
+        let loss = &report.loss;
+        let lost = LossReport { calls_untimed: loss.ended_unseen(), ..*loss };
+        let calls = self.paths.iter().map(|path| path.calls);
+        let coverage = Coverage {
+            calls: calls.fold(0, u64::saturating_add),
+            lost,
+            filtered_calls: report.filtered_calls,
+            calls_without_path: without_path,
+            ..Coverage::default()
+        };
+        let sampled = report.functions.iter().filter(|row| row.sampled.is_some()).count();
+        let more = [
+            (
+                sampled as u64,
+                "function traced for a part of the time",
+                "functions traced for a part of the time",
+            ),
+            (folded, "path folded into its caller", "paths folded into their callers"),
+        ];
+        let more = more.into_iter().filter(|(count, ..)| *count > 0);
+        let more = more
+            .map(|(count, one, many)| format!(", {count} {}", if count == 1 { one } else { many }));
+        coverage.in_short() + &more.collect::<String>()
     }
 
     fn add_function(

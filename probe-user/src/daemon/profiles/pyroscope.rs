@@ -7,26 +7,20 @@ use super::{
     way::Push,
 };
 use crate::daemon::post::Request;
-use hyper::header::HeaderValue;
 use std::{fmt::Write as _, io};
-
-/// Nanoseconds in a second: `from` and `until` are in seconds.
-const SECOND: i64 = 1_000_000_000;
 
 pub(super) fn request(profiled: &Profiled, push: &Push) -> io::Result<Request> {
     let labels = labels(profiled, &push.labels);
     let labels: Vec<_> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let name = format!("{}{{{}}}", service(profiled, &push.labels), labels.join(","));
-    let origin = &profiled.origin;
-    let (from, until) = (origin.start_ns / SECOND, origin.end_ns / SECOND);
+    // In nanoseconds: Pyroscope tells the unit by the number of digits.
+    let (from, until) = (profiled.origin.start_ns.max(0), profiled.origin.end_ns.max(0));
     let query =
         format!("name={}&from={from}&until={until}&format=pprof&spyName=ctrace", escaped(&name));
-    Ok(Request {
-        path: push.path(&format!("/ingest?{query}")),
-        content_type: HeaderValue::from_static("application/octet-stream"),
-        headers: push.headers()?,
-        body: pprof::encode(profiled)?.into(),
-    })
+    let body = pprof::encode(profiled)?.into();
+    let request = push.request(&format!("/ingest?{query}"), "application/octet-stream", body);
+    // It answers 422 where it cannot tell a wrong profile from a limit or from a part of it that is away.
+    Ok(Request { doubtful: &[422], ..request })
 }
 
 /// Escapes a value of a query.

@@ -1,10 +1,11 @@
 //! Reads profiles as receivers do: those of OTLP with OpenTelemetry's types.
 
 use super::{
-    Options, Profiles, Push,
+    Options, Profiled, Profiles, Push,
     base64::base64,
-    fixtures::{EVIL, HARMLESS, Pprof, START, profiled},
-    pprof,
+    fixtures::{EVIL, HARMLESS, Pprof, START, deep, profiled, push, unpacked},
+    fold::{Bounds as Limits, fold},
+    otlp, pprof,
 };
 use crate::{
     daemon::{
@@ -14,11 +15,12 @@ use crate::{
             fixtures::MS,
             hub::MetricsHub,
             otlp::{
-                Receiver,
-                fixtures::{receive, receiver, text},
+                Receiver, Resource,
+                fixtures::{receive, receive_and, receiver, text},
             },
         },
-        post::Endpoint,
+        post::{Endpoint, queue::Ending},
+        random_ids::Ids,
     },
     host_name::host_name,
 };
@@ -26,8 +28,10 @@ use opentelemetry_proto::tonic::{
     collector::profiles::v1development::{
         ExportProfilesPartialSuccess, ExportProfilesServiceRequest, ExportProfilesServiceResponse,
     },
-    common::v1::any_value::Value,
-    profiles::v1development::{Location, Mapping, Profile, ProfilesDictionary, Sample, Stack},
+    common::v1::{AnyValue, ArrayValue, any_value::Value},
+    profiles::v1development::{
+        Link, Location, Mapping, Profile, ProfilesDictionary, Sample, Stack,
+    },
 };
 use prost::Message as _;
 use std::{net::TcpListener, sync::atomic::Ordering::Relaxed};
@@ -43,23 +47,20 @@ fn start(options: Options) -> (Profiles, MetricsHub) {
     (Profiles::start(options, &metrics).expect("a thread").expect("a receiver"), metrics)
 }
 
-fn otlp(listener: &TcpListener) -> Options {
+fn by_otlp(listener: &TcpListener) -> Options {
     Options { otlp: Some(receiver(listener)), ..Options::default() }
 }
 
-fn push(listener: &TcpListener) -> Push {
-    let address = listener.local_addr().expect("it listens");
-    Push {
-        endpoint: Endpoint::parse(&format!("http://{address}/pre/"), (0, "/")).expect("an address"),
-        headers: Vec::new(),
-        token: None,
-        labels: vec![("env".to_owned(), "test".to_owned())],
-    }
+fn close(profiles: &Profiles) {
+    profiles.close().into_iter().for_each(Ending::wait);
 }
 
 fn counted(metrics: &MetricsHub, counters: [Own; 3]) -> [u64; 3] {
     counters.map(|own| metrics.counter(own).load(Relaxed))
 }
+
+/// The comment of a profile with two calls of each function.
+const COMMENT: &str = "6 calls, 3 events lost, 1 call still running";
 
 const BY_OTLP: [Own; 3] = [Own::OtlpProfiles, Own::OtlpProfilesDropped, Own::OtlpFailures];
 const BY_PPROF: [Own; 3] = [Own::PprofProfiles, Own::PprofProfilesDropped, Own::PprofFailures];
@@ -90,7 +91,7 @@ fn a_receiver_of_otlp_reads_stacks_and_values() {
         start(Options { otlp: Some(Receiver { endpoint, ..options }), ..Options::default() });
     profiles.put(profiled(3));
     let (head, body) = receive(&listener, OK);
-    profiles.finish();
+    close(&profiles);
     assert!(head.starts_with("post /v1development/profiles http/1.1\r\n"), "{head}");
     assert!(head.contains("content-type: application/x-protobuf\r\n"), "{head}");
     assert_eq!(counted(&metrics, BY_OTLP), [1, 0, 0]);
@@ -125,6 +126,13 @@ fn a_receiver_of_otlp_reads_stacks_and_values() {
         assert_eq!((profile.period, profile.profile_id.len()), (1, 16));
         assert_eq!(profile.time_unix_nano, START as u64);
         assert_eq!(profile.duration_nano, 10_000 * MS);
+        let [comment] = profile.attribute_indices[..] else { panic!("{profile:?}") };
+        let comment = &dictionary.attribute_table[comment as usize];
+        assert_eq!(string(comment.key_strindex), "pprof.profile.comment");
+        let told = Value::StringValue("9 calls, 3 events lost, 1 call still running".into());
+        let told = ArrayValue { values: vec![AnyValue { value: Some(told) }] };
+        let value = comment.value.clone().and_then(|value| value.value);
+        assert_eq!(value, Some(Value::ArrayValue(told)));
     }
     assert_ne!(wall.profile_id, calls.profile_id);
     let (handle, query) = (vec!["handle"], vec!["query", "handle"]);
@@ -139,10 +147,10 @@ fn a_receiver_of_otlp_reads_stacks_and_values() {
 #[test]
 fn a_dictionary_begins_with_what_stands_for_none_and_has_nothing_twice() {
     let listener = listen();
-    let (profiles, _) = start(otlp(&listener));
+    let (profiles, _) = start(by_otlp(&listener));
     profiles.put(profiled(1));
     let (_, body) = receive(&listener, OK);
-    profiles.finish();
+    close(&profiles);
     let request = ExportProfilesServiceRequest::decode(&*body).expect("a request");
     let dictionary = request.dictionary.expect("a dictionary");
     assert_eq!(dictionary.mapping_table[0], Mapping::default());
@@ -150,8 +158,7 @@ fn a_dictionary_begins_with_what_stands_for_none_and_has_nothing_twice() {
     assert_eq!(dictionary.stack_table[0], Stack::default());
     assert_eq!(dictionary.function_table[0], Default::default());
     assert_eq!(dictionary.attribute_table[0], Default::default());
-    let [none] = &dictionary.link_table[..] else { panic!("{dictionary:?}") };
-    assert_eq!((&*none.trace_id, &*none.span_id), (&[0; 16][..], &[0; 8][..]));
+    assert_eq!(dictionary.link_table, [Link::default()]);
     assert_eq!(dictionary.string_table[0], "");
     assert_eq!(dictionary.function_table.len(), 4);
     let mut strings = dictionary.string_table.clone();
@@ -180,7 +187,7 @@ fn configured_attributes_replace_those_of_the_process() {
     let (profiles, _) = start(Options { otlp: Some(options), ..Options::default() });
     profiles.put(profiled(1));
     let (_, body) = receive(&listener, OK);
-    profiles.finish();
+    close(&profiles);
     let request = ExportProfilesServiceRequest::decode(&*body).expect("a request");
     let attributes = &request.resource_profiles[0].resource.as_ref().expect("one").attributes;
     assert_eq!(attributes.iter().filter(|one| one.key == "service.name").count(), 1);
@@ -208,14 +215,15 @@ fn pyroscope_and_parca_read_the_same_file() {
          env%3dtest%7d"
     );
     let path = format!(
-        "post /pre/ingest?name={name}&from=1700000000&until=1700000010&format=pprof&spyname=ctrace \
-         http/1.1\r\n"
+        "post /pre/ingest?name={name}&from={START}&until={}&format=pprof&spyname=ctrace \
+         http/1.1\r\n",
+        START + 10_000 * MS as i64
     );
     assert!(head.starts_with(&path), "{head}\n{path}");
     assert!(head.contains("authorization: bearer s3cret\r\n"), "{head}");
 
     let (head, body) = receive(&parca, OK);
-    profiles.finish();
+    close(&profiles);
     assert!(head.starts_with("post /pre/api/profiles/writeraw http/1.1\r\n"), "{head}");
     assert!(head.contains("content-type: application/json\r\n"), "{head}");
     assert!(!head.contains("authorization"), "{head}");
@@ -244,6 +252,8 @@ fn pyroscope_and_parca_read_the_same_file() {
     let types = read.sample_type.iter().map(|one| [one.first, one.second].map(|at| read.text(at)));
     assert_eq!(types.collect::<Vec<_>>(), [["calls", "count"], ["wall", "nanoseconds"]]);
     assert_eq!((read.time_nanos, read.duration_nanos), (START, 10_000 * MS as i64));
+    let comments: Vec<_> = read.comment.iter().map(|at| read.text(*at)).collect();
+    assert_eq!(comments, [COMMENT]);
     let period = read.period_type.as_ref().expect("a type");
     assert_eq!((read.text(period.first), read.period), ("calls", 1));
     let ms = MS as i64;
@@ -268,32 +278,89 @@ fn a_profile_is_tried_again_and_then_the_next_one_is_sent() {
     let busy = "503 Service Unavailable\r\nRetry-After: 0\r\nContent-Length: 0";
     let bodies = [busy, busy, OK, "400 Bad Request\r\nContent-Length: 0"];
     let bodies = bodies.map(|answer| receive(&listener, answer).1);
-    profiles.finish();
+    close(&profiles);
     let [one, two] = [1, 2].map(|calls| pprof::encode(&profiled(calls)).expect("written"));
     assert!(bodies[..3].iter().all(|body| *body == one) && bodies[3] == two);
     // The second one was refused for good.
     assert_eq!(counted(&metrics, BY_PPROF), [1, 1, 3]);
 }
 
+/// Pyroscope says the same of a wrong profile and of a limit. A wrong one must not hold up others.
+#[test]
+fn doubtful_answers_are_tried_a_few_times_and_temporary_ones_on() {
+    let listener = listen();
+    let (profiles, metrics) =
+        start(Options { pyroscope: Some(push(&listener)), ..Options::default() });
+    (1..=2).for_each(|calls| profiles.put(profiled(calls)));
+    let answer = |status: &str| {
+        let busy = format!("{status} X\r\nRetry-After: 0\r\nContent-Length: 0");
+        receive(&listener, &busy).1
+    };
+    let refused = ["422", "408", "422", "500", "500", "422"].map(answer);
+    let taken = receive(&listener, OK).1;
+    close(&profiles);
+    let [one, two] = [1, 2].map(|calls| pprof::encode(&profiled(calls)).expect("written"));
+    assert!(refused.iter().all(|body| *body == one) && taken == two);
+    assert_eq!(counted(&metrics, BY_PPROF), [1, 1, 6]);
+}
+
+#[test]
+fn each_attempt_reads_the_token_anew() {
+    let listener = listen();
+    let dir = tempfile::tempdir().expect("a folder");
+    let token = dir.path().join("token");
+    let (profiles, metrics) = start(Options {
+        parca: Some(Push { token: Some(token.clone()), ..push(&listener) }),
+        ..Options::default()
+    });
+    std::fs::write(&token, "old").expect("written");
+    profiles.put(profiled(1));
+    let busy = "503 Service Unavailable\r\nRetry-After: 0\r\nContent-Length: 0";
+    let replace = || std::fs::write(&token, "new").expect("written");
+    let (first, _) = receive_and(&listener, busy, replace);
+    let (second, _) = receive(&listener, OK);
+    close(&profiles);
+    assert!(first.contains("authorization: bearer old\r\n"), "{first}");
+    assert!(second.contains("authorization: bearer new\r\n"), "{second}");
+    assert_eq!(counted(&metrics, BY_PPROF), [1, 0, 1]);
+}
+
+#[test]
+fn the_largest_profiles_are_within_the_limits_of_servers() {
+    let mut profiled = Profiled { profile: deep(), ..profiled(1) };
+    fold(&mut profiled.profile, Limits::USUAL);
+    let file = unpacked(&pprof::encode(&profiled).expect("written")).len();
+    assert!((2 << 20..4 << 20).contains(&file), "{file}");
+    let body = otlp::encode(&profiled, &Resource::default(), &mut Ids::new());
+    assert!(body.len() < 5 << 20, "{}", body.len());
+    let request = ExportProfilesServiceRequest::decode(&*body).expect("a request");
+    let dictionary = request.dictionary.as_ref().expect("a dictionary");
+    let of_otlp = stacks(dictionary, &request.resource_profiles[0].scope_profiles[0].profiles[1]);
+    let read = Pprof::read(&pprof::encode(&profiled).expect("written"));
+    let mut of_pprof = read.stacks().into_iter().map(|(stack, values)| (stack, values[0]));
+    assert!(of_pprof.by_ref().zip(&of_otlp).all(|(one, other)| one == *other));
+    assert_eq!(read.stacks().len(), of_otlp.len());
+}
+
 #[test]
 fn a_profile_that_is_left_out_is_counted_as_lost() {
     let listener = listen();
-    let (profiles, metrics) = start(otlp(&listener));
+    let (profiles, metrics) = start(by_otlp(&listener));
     let part = ExportProfilesPartialSuccess { rejected_profiles: 2, error_message: "no".into() };
     let answer = ExportProfilesServiceResponse { partial_success: Some(part) }.encode_to_vec();
     let answer = String::from_utf8(answer).expect("ASCII");
     profiles.put(profiled(1));
     receive(&listener, &format!("200 OK\r\nConnection: close\r\n\r\n{answer}"));
-    profiles.finish();
+    close(&profiles);
     assert_eq!(counted(&metrics, BY_OTLP), [0, 1, 0]);
 }
 
 #[test]
 fn an_interval_without_ended_calls_is_not_sent() {
     let listener = listen();
-    let (profiles, metrics) = start(otlp(&listener));
+    let (profiles, metrics) = start(by_otlp(&listener));
     profiles.put(profiled(0));
-    profiles.finish();
+    close(&profiles);
     listener.set_nonblocking(true).expect("a socket");
     assert!(listener.accept().is_err());
     assert_eq!(counted(&metrics, BY_OTLP), [0, 0, 0]);
@@ -311,7 +378,7 @@ fn profiles_that_nobody_takes_are_counted() {
     (0..5_000).for_each(|_| profiles.put(profiled(1)));
     let full = counted(&metrics, BY_OTLP)[1];
     assert!((900..5_000).contains(&full), "{full} found no room");
-    profiles.finish();
+    close(&profiles);
     assert_eq!(counted(&metrics, BY_OTLP)[..2], [0, 5_000]);
     assert_eq!(counted(&metrics, BY_PPROF)[..2], [0, 5_000]);
 }

@@ -1,12 +1,12 @@
 //! The thread that sends profiles to one receiver, in order.
 
-use super::{Profiled, Way};
+use super::{Profiled, trouble::Trouble, way::Way};
 use crate::{
     daemon::{
         metrics::{catalog::Own, hub::MetricsHub},
         post::{
-            Endpoint,
-            queue::{ExportQueue, Exporter},
+            PostFailure,
+            queue::{Ending, ExportQueue, Exporter},
         },
     },
     ui,
@@ -14,7 +14,7 @@ use crate::{
 use std::{
     io,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
@@ -31,103 +31,143 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// The way to the thread.
 pub(super) struct Sender {
     queue: ExportQueue<Waiting>,
-    bytes: Arc<AtomicUsize>,
+    account: Arc<Account>,
+}
+
+/// What both ends of the queue count and tell.
+struct Account {
+    /// The memory of profiles that were not taken yet.
+    bytes: AtomicUsize,
+    trouble: Mutex<Trouble>,
     metrics: MetricsHub,
-    dropped: Own,
+    /// The counters of profiles that were sent, and of lost ones.
+    counters: [Own; 2],
+}
+
+impl Account {
+    fn tell(&self, of: impl FnOnce(&mut Trouble) -> Option<String>) {
+        // Nobody waits while a line is written.
+        let line = of(&mut self.trouble.lock().unwrap_or_else(PoisonError::into_inner));
+        line.iter().for_each(|line| ui::say(line));
+    }
+
+    fn lost(&self, of: impl FnOnce(&mut Trouble) -> Option<String>) {
+        self.metrics.count_own(self.counters[1]);
+        self.tell(of);
+    }
 }
 
 struct Waiting {
     profiled: Arc<Profiled>,
-    since: Instant,
+    /// The time after which it is given up.
+    until: Instant,
 }
 
 impl Sender {
     pub(super) fn start(way: Way, metrics: &MetricsHub) -> io::Result<Self> {
-        let bytes = Arc::new(AtomicUsize::new(0));
-        let [_, dropped] = way.counters();
-        let exporter = ProfileExporter {
-            way,
-            bytes: Arc::clone(&bytes),
+        let account = Arc::new(Account {
+            bytes: AtomicUsize::new(0),
+            trouble: Mutex::new(Trouble::new(format!("{} at {}", way.name(), way.endpoint()))),
             metrics: metrics.clone(),
-            fails: false,
-            lost: 0,
-        };
-        let queue = ExportQueue::start("profiles", WAITING, exporter)?;
-        Ok(Self { queue, bytes, metrics: metrics.clone(), dropped })
+            counters: way.counters(),
+        });
+        let thread = way.thread();
+        let exporter = ProfileExporter { way, account: Arc::clone(&account) };
+        Ok(Self { queue: ExportQueue::start(thread, WAITING, exporter)?, account })
     }
 
     /// Queues a profile and returns at once.
     pub(super) fn put(&self, profiled: &Arc<Profiled>) {
-        let bytes = profiled.profile.bytes();
-        let before = self.bytes.fetch_add(bytes, Relaxed);
+        let (account, bytes) = (&self.account, profiled.profile.bytes());
+        let before = account.bytes.fetch_add(bytes, Relaxed);
         let has_room = before == 0 || before.saturating_add(bytes) <= WAITING_BYTES;
-        let job = Waiting { profiled: Arc::clone(profiled), since: Instant::now() };
+        let job = Waiting { profiled: Arc::clone(profiled), until: Instant::now() + PATIENCE };
         if !has_room || !self.queue.put(job) {
-            self.bytes.fetch_sub(bytes, Relaxed);
-            self.metrics.count_own(self.dropped);
+            account.bytes.fetch_sub(bytes, Relaxed);
+            account.lost(|trouble| trouble.no_room(Instant::now()));
         }
     }
 
-    pub(super) fn finish(&self) {
-        self.queue.finish();
+    /// Takes no more profiles. What waits is sent or given up.
+    pub(super) fn close(&self) -> Option<Ending> {
+        self.queue.close()
     }
 }
 
 /// The thread's state.
 struct ProfileExporter {
     way: Way,
-    /// The memory of profiles that were not taken yet.
-    bytes: Arc<AtomicUsize>,
-    metrics: MetricsHub,
-    /// True once a failure was logged.
-    fails: bool,
-    /// The number of profiles that were lost since then.
-    lost: u64,
+    account: Arc<Account>,
 }
 
 impl Exporter<Waiting> for ProfileExporter {
     async fn deliver(&mut self, job: &Waiting) {
-        let Self { way, bytes, metrics, fails, lost } = self;
-        let (name, endpoint) = (way.name(), way.endpoint().clone());
-        let told = |why: &str| tell(fails, name, &endpoint, why);
-        let sent = way.send(&job.profiled, metrics, job.since + PATIENCE, told).await;
-        bytes.fetch_sub(job.profiled.profile.bytes(), Relaxed);
-        let [taken, dropped] = way.counters();
-        metrics.count_own(if matches!(sent, Ok(true)) { taken } else { dropped });
-        match sent {
-            Ok(_) if std::mem::take(fails) => {
-                let lost = std::mem::take(lost);
-                ui::say(&format!(
-                    "profiles can be sent to {name} at {endpoint} again; {lost} were given up"
-                ));
+        let Self { way, account } = self;
+        let (metrics, until) = (&account.metrics, job.until);
+        let failed = |failure: &PostFailure| {
+            if failure.is_temporary() {
+                account.tell(|trouble| trouble.failed(&failure.why, Instant::now()));
             }
-            Ok(_) => {}
+        };
+        let sent = match Instant::now() < until {
+            true => way.send(&job.profiled, metrics, until, failed).await,
+            // Making a request of it would be in vain.
+            false => Err(anyhow::anyhow!("the oldest waited for too long")),
+        };
+        account.bytes.fetch_sub(job.profiled.profile.bytes(), Relaxed);
+        match sent {
+            Ok(()) => {
+                metrics.count_own(account.counters[0]);
+                account.tell(Trouble::sent);
+            }
             Err(error) => {
-                *lost += 1;
-                tell(fails, name, &endpoint, &format!("{error:#}"));
+                account.lost(|trouble| trouble.lost(&format!("{error:#}"), Instant::now()));
             }
         }
     }
 
     fn lose(&mut self, job: &Waiting) {
-        self.bytes.fetch_sub(job.profiled.profile.bytes(), Relaxed);
-        let [_, dropped] = self.way.counters();
-        self.metrics.count_own(dropped);
-        if !std::mem::replace(&mut self.fails, true) {
-            let (name, endpoint) = (self.way.name(), self.way.endpoint());
-            ui::say(&format!(
-                "{name} at {endpoint} does not take the last profiles in time: they are lost"
-            ));
-        }
+        self.account.bytes.fetch_sub(job.profiled.profile.bytes(), Relaxed);
+        self.account.lost(Trouble::ended);
     }
 }
 
-/// Tells of a failure, unless one was told since the last success.
-fn tell(fails: &mut bool, name: &str, endpoint: &Endpoint, why: &str) {
-    if !std::mem::replace(fails, true) {
-        ui::say(&format!(
-            "profiles cannot be sent to {name} at {endpoint}: {why}; temporary failures are tried \
-             again, and lost profiles are counted"
-        ));
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::fixtures::{profiled, push},
+        *,
+    };
+    use crate::daemon::metrics::accumulator::Bounds;
+    use std::net::TcpListener;
+
+    #[test]
+    fn profiles_without_room_are_told() {
+        let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let metrics = MetricsHub::new(Bounds::default());
+        let sender = Sender::start(Way::Parca(push(&silent)), &metrics).expect("a thread");
+        let profiled = Arc::new(profiled(1));
+        (0..5_000).for_each(|_| sender.put(&profiled));
+        let lost = metrics.counter(Own::PprofProfilesDropped).load(Relaxed);
+        let line = sender.account.trouble.lock().expect("whole").failed("busy", Instant::now());
+        let line = line.expect("the first one");
+        assert!(lost >= 900 && line.ends_with(&format!("; {lost} were lost before")), "{line}");
+        sender.close().into_iter().for_each(Ending::wait);
+    }
+
+    #[test]
+    fn a_profile_that_is_too_old_is_not_sent() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let metrics = MetricsHub::new(Bounds::default());
+        let sender = Sender::start(Way::Parca(push(&listener)), &metrics).expect("a thread");
+        let job = Waiting { profiled: Arc::new(profiled(1)), until: Instant::now() };
+        sender.account.bytes.fetch_add(job.profiled.profile.bytes(), Relaxed);
+        assert!(sender.queue.put(job));
+        sender.close().into_iter().for_each(Ending::wait);
+        let counters = [Own::PprofProfiles, Own::PprofProfilesDropped, Own::PprofFailures];
+        assert_eq!(counters.map(|own| metrics.counter(own).load(Relaxed)), [0, 1, 0]);
+        assert_eq!(sender.account.bytes.load(Relaxed), 0);
+        listener.set_nonblocking(true).expect("a socket");
+        assert!(listener.accept().is_err());
     }
 }

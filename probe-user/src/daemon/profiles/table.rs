@@ -24,6 +24,11 @@ impl<T: Clone + Default + Eq + Hash> Table<T> {
         })
     }
 
+    /// Returns the thing with this number.
+    pub(super) fn get(&self, place: u64) -> Option<&T> {
+        self.in_order.get(place as usize)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.in_order.iter()
     }

@@ -1,13 +1,16 @@
 //! The receivers, and how each is reached.
 
-use super::{Profiled, otlp, parca, pyroscope, token::authorization};
+use super::{Profiled, otlp, parca, pyroscope};
 use crate::daemon::{
     metrics::{catalog::Own, hub::MetricsHub, otlp::Receiver},
-    post::{Endpoint, deliver},
+    post::{Endpoint, PostFailure, Request, deliver},
     random_ids::Ids,
 };
-use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
-use std::{io, path::PathBuf};
+use hyper::{
+    body::Bytes,
+    header::{HeaderName, HeaderValue},
+};
+use std::path::PathBuf;
 use tokio::time::Instant;
 
 /// A receiver of pprof.
@@ -22,14 +25,17 @@ pub(crate) struct Push {
 }
 
 impl Push {
-    pub(super) fn path(&self, path: &str) -> String {
-        format!("{}{path}", self.endpoint.path.trim_end_matches('/'))
-    }
-
-    pub(super) fn headers(&self) -> io::Result<Vec<(HeaderName, HeaderValue)>> {
-        let token = self.token.as_deref().map(authorization).transpose()?;
-        let token = token.map(|token| (AUTHORIZATION, token));
-        Ok(self.headers.iter().cloned().chain(token).collect())
+    pub(super) fn request(&self, path: &str, content_type: &'static str, body: Bytes) -> Request {
+        Request {
+            path: format!("{}{path}", self.endpoint.path.trim_end_matches('/')),
+            content_type: HeaderValue::from_static(content_type),
+            headers: self.headers.clone(),
+            token: self.token.clone(),
+            body,
+            // A body that was not read in time, and a store behind the server that is away.
+            temporary: &[408, 500],
+            doubtful: &[],
+        }
     }
 }
 
@@ -43,6 +49,15 @@ pub(super) enum Way {
 impl Way {
     pub(super) fn otlp(receiver: Receiver) -> Self {
         Self::Otlp(receiver, Ids::new())
+    }
+
+    /// Returns the name of its thread.
+    pub(super) fn thread(&self) -> &'static str {
+        match self {
+            Self::Otlp(..) => "otlp-profiles",
+            Self::Pyroscope(_) => "pyroscope",
+            Self::Parca(_) => "parca",
+        }
     }
 
     /// Returns its name in the log.
@@ -69,27 +84,27 @@ impl Way {
         }
     }
 
-    /// Sends a profile, with attempts until the given time. `failed` is called with the reason for each
-    /// one that fails. Returns false if the receiver left it out.
+    /// Sends a profile, with attempts until the given time. `failed` is called for each one that fails.
     pub(super) async fn send(
         &mut self,
         profiled: &Profiled,
         metrics: &MetricsHub,
         until: Instant,
-        mut failed: impl FnMut(&str),
-    ) -> anyhow::Result<bool> {
+        mut failed: impl FnMut(&PostFailure),
+    ) -> anyhow::Result<()> {
         let (push, request) = match self {
             Self::Otlp(receiver, ids) => {
                 let body = otlp::encode(profiled, &receiver.resource, ids);
-                return Ok(receiver.send(body, metrics, until, failed).await? == 0);
+                let left_out = receiver.send(body, metrics, until, failed).await?;
+                return left_out.map_or(Ok(()), |left_out| Err(anyhow::anyhow!("{left_out}")));
             }
             Self::Pyroscope(push) => (&*push, pyroscope::request(profiled, push)?),
             Self::Parca(push) => (&*push, parca::request(profiled, push)?),
         };
-        let failed = |why: &str| {
+        let failed = |failure: &PostFailure| {
             metrics.count_own(Own::PprofFailures);
-            failed(why);
+            failed(failure);
         };
-        deliver(&push.endpoint, &request, until, failed).await.map(|_| true)
+        deliver(&push.endpoint, &request, until, failed).await.map(drop)
     }
 }
