@@ -142,7 +142,8 @@ pub fn on_exit(ctx: RawTracePointContext) -> i32 {
         return 0;
     }
     let comm = current_comm();
-    control(task, Change::ThreadExit { comm });
+    let work = work_of(Kernel(ctx.arg(0))).unwrap_or(0);
+    control(task, Change::ThreadExit { comm, work });
     match last_status(Kernel(ctx.arg(0))) {
         // Two threads that end at once may both find no other thread left. The one that removes the
         // process from the set reports its end.
@@ -160,6 +161,19 @@ pub fn on_exit(ctx: RawTracePointContext) -> i32 {
     }
     loss::forget(task.tid);
     0
+}
+
+/// Returns for how long a thread had a processor or waited for one. `None` if this kernel does not tell, or if
+/// the thread never gave up a processor by itself: then it has not slept.
+#[inline(always)]
+fn work_of(task: Kernel) -> Option<u64> {
+    if settings::TASK_USED.load() == 0 {
+        return None;
+    }
+    let yields: u64 = task.read(&settings::TASK_YIELDS)?;
+    let used: u64 = task.read(&settings::TASK_USED)?;
+    let queued: u64 = task.read(&settings::TASK_QUEUED)?;
+    (yields != 0 && used != 0).then_some(used.saturating_add(queued))
 }
 
 /// Returns the wait status if this is the process's last thread; `None` if that cannot be read.

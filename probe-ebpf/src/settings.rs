@@ -110,6 +110,18 @@ pub static SIGNAL_FLAGS: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static SIGNAL_GROUP_EXIT_CODE: Global<u32> = Global::new(0);
 
+// The fields that tell how long a thread worked. All are 0 where that is not known.
+
+/// `task_struct.se.sum_exec_runtime`
+#[unsafe(no_mangle)]
+pub static TASK_USED: Global<u32> = Global::new(0);
+/// `task_struct.sched_info.run_delay`
+#[unsafe(no_mangle)]
+pub static TASK_QUEUED: Global<u32> = Global::new(0);
+/// `task_struct.nvcsw`
+#[unsafe(no_mangle)]
+pub static TASK_YIELDS: Global<u32> = Global::new(0);
+
 // The fields that `admit` reads, set where it is asked for.
 
 /// `linux_binprm.file`

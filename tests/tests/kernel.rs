@@ -77,6 +77,7 @@ kernel_tests! {
     exec_after_a_stop_for_slowness
     waits_with_their_reasons
     waits_with_who_ended_them
+    sleepers_do_not_lead
     a_held_command_outlives_ctrace
     attach_for_a_while
     a_killed_ctrace_leaves_nothing

@@ -17,8 +17,10 @@ pub enum Change {
     /// The process runs a new program, after which `comm` is named. `by`: the former id of the
     /// calling thread. `held`: it is stopped before its first instruction.
     Exec { comm: Comm, by: u32, held: bool },
-    /// The thread is gone.
-    ThreadExit { comm: Comm },
+    /// The thread is gone. `work`: for how long it had a processor or waited for one, in nanoseconds, but for
+    /// what the kernel had not counted yet. 0 if that is not known, or if it never gave up a processor
+    /// by itself.
+    ThreadExit { comm: Comm, work: u64 },
     /// The process's last thread is gone; `status` is the wait status.
     ProcessExit { comm: Comm, status: u32 },
     /// The thread has a new name.
@@ -57,7 +59,8 @@ impl Change {
         let (comm, third, fourth) = match self {
             Self::Fork { comm, child, child_tid } => (comm, child as u64, child_tid as u64),
             Self::Exec { comm, by, held } => (comm, by as u64, held as u64),
-            Self::ThreadExit { comm } | Self::Rename { comm } => (comm, 0, 0),
+            Self::ThreadExit { comm, work } => (comm, work, 0),
+            Self::Rename { comm } => (comm, 0, 0),
             Self::ProcessExit { comm, status } => (comm, status as u64, 0),
             Self::Buffer { runtime, inside, address, site } => {
                 return [runtime as u64 | (inside as u64) << 32, 0, address, site];
@@ -79,7 +82,7 @@ impl Change {
         let change = match kind {
             Kind::Fork => Self::Fork { comm, child: third as u32, child_tid: fourth as u32 },
             Kind::Exec => Self::Exec { comm, by: third as u32, held: fourth == 1 },
-            Kind::ThreadExit => Self::ThreadExit { comm },
+            Kind::ThreadExit => Self::ThreadExit { comm, work: third },
             Kind::ProcessExit => Self::ProcessExit { comm, status: third as u32 },
             Kind::Rename => Self::Rename { comm },
             Kind::Buffer => Self::Buffer {
@@ -135,7 +138,7 @@ mod tests {
     fn every_bit_is_part_of_the_change_or_refused() {
         check(Change::Fork { comm: COMM, child: 7, child_tid: 9 }, 64);
         check(Change::Exec { comm: COMM, by: 8, held: true }, 32 + 63);
-        check(Change::ThreadExit { comm: COMM }, 128);
+        check(Change::ThreadExit { comm: COMM, work: 5 << 40 }, 64);
         check(Change::ProcessExit { comm: COMM, status: 3 << 8 }, 96);
         check(Change::Rename { comm: COMM }, 128);
         check(Change::Buffer { runtime: 1, inside: 2, address: 3 << 12, site: 4 }, 64);

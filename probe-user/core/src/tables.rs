@@ -115,7 +115,7 @@ impl TablesRequest {
 
 fn has_calls(recording: &Recording, query: &Query) -> bool {
     let report = report_with(recording, query, ReportMeta::default());
-    report.functions.iter().any(|function| function.calls > 0)
+    report.functions.iter().any(|function| function.ended() > 0)
 }
 
 /// Returns whether a file of this beginning is in this state. The program ends the waiting by another one.

@@ -16,6 +16,7 @@ mod pairs;
 mod payloads;
 mod processes;
 mod recordings;
+mod sleepers;
 mod thrift;
 mod unwinding;
 mod waits;
@@ -247,6 +248,7 @@ pub const CASES: &[Case] = &[
         depends: On::Kernel,
     },
     case("waits_with_who_ended_them", On::Kernel, waits::waits_with_who_ended_them),
+    case("sleepers_do_not_lead", On::Kernel, sleepers::sleepers_do_not_lead),
     case("markers_to_every_end", On::Kernel, markers::markers_to_every_end),
     case("markers_in_brief_threads", On::Nothing, markers::markers_in_brief_threads),
     case("markers_at_full_rate", On::Nothing, markers::markers_at_full_rate),
@@ -341,6 +343,7 @@ pub fn builds() -> Vec<Build> {
         "locked.c",
         "waits.c",
         "wakers.c",
+        "sleepers.c",
     ]
     .map(program)
     .into();

@@ -6,5 +6,5 @@ mod counts;
 pub(crate) mod paths;
 pub(crate) mod spool;
 
-pub(crate) use counts::FunctionCounts;
 pub use counts::RestoredTimes;
+pub(crate) use counts::{FunctionCounts, each_bit};

@@ -1,14 +1,14 @@
 //! The ledger of finished calls: tallies, spool, and call paths.
 
-use crate::calls::FunctionCounts;
 use crate::calls::paths::{Paths, ROOT};
 use crate::calls::spool::{Call, LogId, Spool};
+use crate::calls::{FunctionCounts, each_bit};
 use crate::engine::mixed::Mixed;
 use crate::engine::waits::HiddenSwitches;
 use crate::filter::Filter;
 use crate::function::ExitSeen;
 use crate::stats::tally::Tally;
-use crate::units::{FuncId, ThreadId};
+use crate::units::{FuncId, Nanos, ThreadId};
 use crate::waits::Waits;
 
 /// The ledger's data for one thread.
@@ -203,6 +203,11 @@ impl Ledger {
             who.mark(func);
             self.functions[func.index()].threads += 1;
         }
+    }
+
+    /// Notes the work of a thread that has ended for the functions that it called.
+    pub(crate) fn know_work(&mut self, who: &Account, most: Nanos) {
+        each_bit(&who.called, |function| self.functions[function].work.add(most));
     }
 
     /// Returns the number of untimed calls of some functions, without waits.

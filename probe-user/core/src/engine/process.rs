@@ -5,6 +5,9 @@ use crate::ingest::change::ProcessEvent;
 use crate::units::{Nanos, Pid, Tid};
 use ctrace_common::{Change, Comm};
 
+/// The most that the kernel may not have counted of a thread's work when that ends: the time between two ticks.
+const UNCOUNTED: Nanos = Nanos::from_millis(10);
+
 /// A change that concerns the session: new code to trace, or a process to follow or to wait for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessChange {
@@ -46,13 +49,14 @@ impl Tracker {
                 self.async_calls.end_process(pid);
                 threads.close(pid, tid, ledger);
                 threads.rename(pid, tid, &name, ledger);
-                threads.execute(pid, tid, time, &name, ledger);
+                threads.execute((pid, tid, Tid(by)), time, &name, ledger);
                 self.regions.forget(pid);
                 self.addresses.leave(pid, false);
                 self.changes.push(ProcessChange::Exec { pid, name, by: Tid(by) });
             }
-            Change::ThreadExit { .. } => {
-                threads.end(pid, tid, ledger);
+            Change::ThreadExit { work, .. } => {
+                let work = (work > 0).then(|| Nanos(work).saturating_add(UNCOUNTED));
+                threads.exit(pid, tid, work, ledger);
                 self.async_calls.end_thread(pid, tid, time.0);
             }
             Change::ProcessExit { status, .. } => {

@@ -121,14 +121,13 @@ impl Tracker {
     fn record_names(&mut self, recorder: &mut Recorder) {
         let named = self.threads.take_names().into_iter();
         let (programs, groups) = (&self.threads.programs, &self.threads.groups);
-        let threads = named.map(|ThreadName { id, pid, tid, name, beside }| ThreadRecord {
-            id,
-            pid,
-            tid,
-            name,
-            program: programs.of(pid),
-            cgroup: groups.of(pid),
-            beside,
+        let threads = named.map(|ThreadName { id, pid, tid, name, beside, end }| {
+            let work_ns = end.as_ref().map(|end| end.work);
+            let (program, cgroup) = match end {
+                Some(end) => (end.program, end.cgroup),
+                None => (programs.of(pid), groups.of(pid)),
+            };
+            ThreadRecord { id, pid, tid, name, program, cgroup, beside, work_ns }
         });
         let names = Names {
             functions: self.functions[recorder.functions..].to_vec(),

@@ -37,6 +37,8 @@ pub(crate) struct Thread {
     pub(super) woken_by: Option<String>,
     /// For a pair of USDT probes, the thread with these ids, and the pair.
     beside: Option<(ThreadId, FuncId)>,
+    /// It has taken over the id of another thread by an exec, and that one's calls.
+    has_taken_over: bool,
 }
 
 impl Thread {
@@ -54,6 +56,7 @@ impl Thread {
             stacks,
             woken_by: None,
             beside: None,
+            has_taken_over: false,
         }
     }
 
@@ -71,7 +74,7 @@ impl Thread {
         let &Self { pid, tid, ref name, .. } = self;
         let beside = self.beside.map(|(thread, _)| thread);
         let (id, name) = (self.stacks.account.thread(), Arc::clone(name));
-        ThreadName { id, pid, tid, name, beside }
+        ThreadName { id, pid, tid, name, beside, end: None }
     }
 
     /// Returns a row for the report, if the thread made calls.
@@ -90,7 +93,7 @@ impl Thread {
     }
 }
 
-/// A thread that began or was renamed.
+/// A thread that began, was renamed or ended.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadName {
     pub(crate) id: ThreadId,
@@ -98,6 +101,17 @@ pub(crate) struct ThreadName {
     pub(crate) tid: Tid,
     pub(crate) name: Arc<str>,
     pub(crate) beside: Option<ThreadId>,
+    /// Its end, if it has ended and its work is known.
+    pub(crate) end: Option<ThreadEnd>,
+}
+
+/// The facts that are known of a thread when it ends: its process may execute another program right after.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadEnd {
+    /// The most that it may have worked.
+    pub(crate) work: Nanos,
+    pub(crate) program: Option<Arc<str>>,
+    pub(crate) cgroup: Option<Arc<str>>,
 }
 
 /// Returns the key of a pair beside a thread. No process has such an id.
@@ -172,7 +186,7 @@ impl Threads {
         all.map(|thread| (thread.id, thread)).collect()
     }
 
-    /// Returns the threads that began or were renamed since the last time; the last name counts.
+    /// Returns the threads that began, were renamed or ended since the last time; the last name counts.
     pub(crate) fn take_names(&mut self) -> Vec<ThreadName> {
         self.names.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -296,11 +310,19 @@ impl Threads {
         }
     }
 
-    /// Notes that a thread has executed a program. `name` is what the kernel's record has of it. The
-    /// thread is named again, as a recording has the program along with the name.
-    pub(crate) fn execute(&mut self, pid: Pid, tid: Tid, at: Nanos, name: &str, ledger: &Ledger) {
+    /// Notes that a thread, which had the id `by`, has executed a program. `name` is what the kernel's record
+    /// has of it. The thread is named again, as a recording has the program along with the name.
+    pub(crate) fn execute(
+        &mut self,
+        (pid, tid, by): (Pid, Tid, Tid),
+        at: Nanos,
+        name: &str,
+        ledger: &Ledger,
+    ) {
         self.programs.execute(pid, at, name);
-        let named = self.get(pid, tid, ledger).named();
+        let thread = self.get(pid, tid, ledger);
+        thread.has_taken_over |= by != tid;
+        let named = thread.named();
         if let Some(names) = &mut self.names {
             names.push(named);
         }
@@ -335,10 +357,17 @@ impl Threads {
 
     /// Ends a thread that is gone, and its calls.
     pub(crate) fn end(&mut self, pid: Pid, tid: Tid, ledger: &mut Ledger) {
+        self.exit(pid, tid, None, ledger);
+    }
+
+    /// Does so, knowing the most that it may have worked in its life.
+    pub(crate) fn exit(&mut self, pid: Pid, tid: Tid, work: Option<Nanos>, ledger: &mut Ledger) {
+        let has_taken_over = self.known(pid, tid).is_some_and(|thread| thread.has_taken_over);
+        let work = work.filter(|_| !has_taken_over);
         let pairs = self.beside.remove(&(pid, tid)).unwrap_or_default();
         let keys = pairs.into_iter().map(|func| key_beside(tid, func));
         let keys = std::iter::once(pair(pid.0, tid.0)).chain(keys);
-        let rows: Vec<_> = keys.filter_map(|key| self.remove(key, tid, ledger)).collect();
+        let rows: Vec<_> = keys.filter_map(|key| self.remove(key, tid, work, ledger)).collect();
         match rows.into_iter().filter_map(|thread| thread.row()).reduce(ThreadReport::with_beside) {
             Some(row) if self.rows.len() < MAX_ROWS => self.rows.push(row),
             Some(_) => self.more_rows += 1,
@@ -347,7 +376,13 @@ impl Threads {
     }
 
     /// Removes a thread, or a pair beside it, and ends its calls.
-    fn remove(&mut self, key: u64, tid: Tid, ledger: &mut Ledger) -> Option<Thread> {
+    fn remove(
+        &mut self,
+        key: u64,
+        tid: Tid,
+        work: Option<Nanos>,
+        ledger: &mut Ledger,
+    ) -> Option<Thread> {
         let slot = self.ids.remove(&key)?;
         let cached = &mut self.cache[tid.0 as usize % CACHE];
         if cached.0 == key {
@@ -363,7 +398,13 @@ impl Threads {
         {
             gone.push(thread.named());
         }
-        if self.names.is_some() {
+        if let Some(most) = work {
+            ledger.know_work(&thread.stacks.account, most);
+        }
+        if let Some(names) = &mut self.names {
+            let (program, cgroup) = (self.programs.of(thread.pid), self.groups.of(thread.pid));
+            let end = work.map(|work| ThreadEnd { work, program, cgroup });
+            names.extend(end.map(|end| ThreadName { end: Some(end), ..thread.named() }));
             self.ended.push(thread.stacks.account.thread());
         }
         Some(thread)
@@ -404,26 +445,4 @@ impl Threads {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::calls::paths::Paths;
-    use crate::calls::spool::Spool;
-    use crate::filter::Filter;
-
-    #[test]
-    fn any_ids_are_those_of_a_thread() {
-        let mut ledger = Ledger::new(Paths::new(9, 9), Spool::new(999), Filter::default());
-        let mut threads = Threads::new();
-        for pid in [0, 1, u32::MAX] {
-            for tid in [0, 255, 256, u32::MAX - 1, u32::MAX] {
-                let ids = (Pid(pid), Tid(tid));
-                for _ in 0..2 {
-                    let thread = threads.get(ids.0, ids.1, &ledger);
-                    assert_eq!((thread.pid, thread.tid), ids);
-                }
-                threads.end(ids.0, ids.1, &mut ledger);
-                assert_eq!(threads.get(ids.0, ids.1, &ledger).tid, ids.1);
-            }
-        }
-    }
-}
+mod tests;

@@ -140,7 +140,7 @@ mod tests {
             tid: Tid(7),
             time: Nanos(3_001),
             lost_before: 0,
-            change: Change::ThreadExit { comm: [0; 16] },
+            change: Change::ThreadExit { comm: [0; 16], work: 0 },
         });
         engine.push_events(0, &[event(3_002, 7, Kind::WaitBegin, cause)]);
         engine.push_events(0, &[event(3_003, 7, Kind::WaitEnd, cause)]);

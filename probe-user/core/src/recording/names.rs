@@ -131,6 +131,10 @@ pub struct ThreadRecord {
     /// that thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<ThreadId>,
+    /// The most that it may have worked in its life, once it has ended and if that is known: for how long it had
+    /// a processor or waited for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_ns: Option<Nanos>,
 }
 
 /// A program or library that contains functions.

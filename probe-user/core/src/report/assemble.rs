@@ -95,6 +95,10 @@ impl Facts<'_> {
                 report.callees_left_out = self.counts[index].callees_left_out;
                 report.restored = self.counts[index].restored;
                 report.render(summary, duration);
+                // A wait is none anyway, and a lane is no thread of the program.
+                if report.wait.is_none() && !report.is_async {
+                    report.idle_ns = self.counts[index].idle(report.self_ns);
+                }
                 self.add_ranks(&mut report, self.ranks.functions[index]);
                 add_center_unions(&mut report, unions, duration);
                 report

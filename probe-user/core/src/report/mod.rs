@@ -298,6 +298,10 @@ pub struct FunctionReport {
     /// Calls in which return addresses were put back, which nobody can subtract. Not known of recordings.
     #[serde(default)]
     pub restored: RestoredTimes,
+    /// The part of its self time that is certainly no work: the threads that called it had a processor, or waited
+    /// for one, for less than the rest.
+    #[serde(default)]
+    pub idle_ns: Nanos,
     /// True if calls within calls of the function itself are on the path of the outermost one.
     #[serde(default)]
     pub folded: bool,

@@ -232,6 +232,16 @@ impl FunctionReport {
         self.probes.filter(|probes| probes.cost.measured)
     }
 
+    /// Returns whether more than half of its self time is certainly no work.
+    pub fn is_mostly_idle(&self) -> bool {
+        self.idle_ns.0 > self.self_ns.0 / 2
+    }
+
+    /// Returns whether nearly all of it is: the rest may still be more than the work of others.
+    pub fn hardly_works(&self) -> bool {
+        self.idle_ns.0 > self.self_ns.0 / 10 * 9
+    }
+
     /// Returns whether at least half of its total is the cost of probes, or at least half of its median
     /// is that of a usual call. A few long calls hide it in the total, but where it is less than a tenth
     /// of that, they are the function's time. How the probes of calls inside are

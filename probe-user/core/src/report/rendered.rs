@@ -42,6 +42,7 @@ impl FunctionReport {
             until_tail_call: info.ends_at_tail_call(),
             callees_left_out: 0,
             restored: RestoredTimes::default(),
+            idle_ns: Nanos::ZERO,
             folded: false,
             counted: false,
             joined_by_order: info.by_order.is_some(),
@@ -121,6 +122,7 @@ impl FunctionReport {
         self.threads = self.threads.max(later.threads);
         self.callees_left_out = self.callees_left_out.saturating_add(later.callees_left_out);
         self.restored = self.restored.plus(later.restored);
+        self.idle_ns = self.idle_ns.saturating_add(later.idle_ns);
         self.render(summary, both);
     }
 

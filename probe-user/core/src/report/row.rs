@@ -2,6 +2,7 @@
 
 use super::FunctionReport;
 use super::numbers::{NUMBERS, Number};
+use crate::units::Nanos;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 impl Serialize for FunctionReport {
@@ -36,6 +37,9 @@ impl Serialize for FunctionReport {
         }
         if !self.restored.is_none() {
             map.serialize_entry("restored", &self.restored)?;
+        }
+        if self.idle_ns > Nanos::ZERO {
+            map.serialize_entry("idle_ns", &self.idle_ns)?;
         }
         if self.folded {
             map.serialize_entry("folded", &true)?;

@@ -11,6 +11,7 @@ mod fleet;
 mod formats;
 mod frame_marks;
 mod fuzz_corpus;
+mod idle;
 mod leaves;
 mod left_out;
 mod markers;

@@ -3,7 +3,7 @@
 use super::maps::{self, MapSettings, Maps};
 use crate::bpf::{
     BpfError, Config,
-    machine::{btf::Offsets, release::Release},
+    machine::{btf::Offsets, cpus::some_run_without_ticks, release::Release},
     maps::side_table::{CONDITIONS_LIMIT, VALUES_LIMIT},
     processes::control::PROCESSES_LIMIT,
     rings::layout::RingLayout,
@@ -101,6 +101,8 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
     ];
     let admission = admission.into_iter().flatten().chain(interrupts);
     globals.extend(admission.map(|(name, offset)| (name, words(&[offset]))));
-    globals.extend(offsets.globals().map(|(name, offset)| (name, words(&[*offset]))));
+    // Without ticks, a thread's last stretch on a processor may not be counted when it ends.
+    let work = (!some_run_without_ticks()).then(|| offsets.of_work()).into_iter().flatten();
+    globals.extend(offsets.globals().chain(work).map(|(name, offset)| (name, words(&[*offset]))));
     maps::load(&MapSettings { sizes, globals })
 }

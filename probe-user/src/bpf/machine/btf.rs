@@ -33,6 +33,13 @@ const FIELDS: [Field; 8] = [
     ("SIGNAL_GROUP_EXIT_CODE", &[("signal_struct", "group_exit_code")]),
 ];
 
+/// The fields that tell how long a thread worked.
+const WORK_FIELDS: [Field; 3] = [
+    ("TASK_USED", &[("task_struct", "se"), ("sched_entity", "sum_exec_runtime")]),
+    ("TASK_QUEUED", &[("task_struct", "sched_info"), ("sched_info", "run_delay")]),
+    ("TASK_YIELDS", &[("task_struct", "nvcsw")]),
+];
+
 /// The fields that tell of return probes, for their guards and for waits.
 const GUARD_FIELDS: [Field; 12] = [
     ("TASK_UTASK", &[("task_struct", "utask")]),
@@ -86,6 +93,8 @@ const TASK_ITERATOR: &str = "bpf_iter_task";
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Offsets {
     needed: [u32; FIELDS.len()],
+    /// `None` if this kernel does not tell one.
+    work: Option<[u32; WORK_FIELDS.len()]>,
     guards: Result<Guards, &'static str>,
 }
 
@@ -132,13 +141,14 @@ impl Offsets {
     }
 
     fn find(types: &Types<'_>) -> Result<Self, BpfError> {
-        let known = types.structures(FIELDS.iter().chain(&GUARD_FIELDS));
+        let known = types.structures(FIELDS.iter().chain(&WORK_FIELDS).chain(&GUARD_FIELDS));
+        let work = types.offsets(&known, &WORK_FIELDS).ok();
         let needed = types.offsets(&known, &FIELDS).map_err(|field| BpfError::NoField { field })?;
         let guards = types.offsets(&known, &GUARD_FIELDS).and_then(|offsets| {
             let task_iterator = types.function(TASK_ITERATOR).ok_or(TASK_ITERATOR)?;
             Ok(Guards { offsets, task_iterator })
         });
-        Ok(Self { needed, guards })
+        Ok(Self { needed, work, guards })
     }
 
     /// Returns the programs' globals and their values.
@@ -146,6 +156,12 @@ impl Offsets {
         let named = |fields: &'static [Field]| fields.iter().map(|(global, _)| *global);
         let guards = self.guards.iter().flat_map(|guards| &guards.offsets);
         named(&FIELDS).zip(&self.needed).chain(named(&GUARD_FIELDS).zip(guards))
+    }
+
+    /// Returns the globals by which programs tell how long a thread worked, and their values. There are none if
+    /// this kernel does not tell one.
+    pub(crate) fn of_work(&self) -> impl Iterator<Item = (&'static str, &u32)> {
+        WORK_FIELDS.iter().map(|(global, _)| *global).zip(self.work.iter().flatten())
     }
 
     /// Returns true if the kernel's list of open return probes can be read.

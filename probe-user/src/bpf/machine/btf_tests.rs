@@ -91,6 +91,34 @@ fn fields_are_found_in_nameless_members_too() {
     assert_eq!(offsets.task_iterator(), Err("utask"));
     assert_eq!(offsets.globals().nth(1), Some(("TASK_TGID", &16)));
 }
+#[test]
+fn the_work_of_threads_is_told_whole_or_not_at_all() {
+    let work = |queued: &str| {
+        let mut builder = Builder::new();
+        builder.int(); // 1
+        let task = [
+            ("pid", 1, 0),
+            ("tgid", 1, 32),
+            ("exit_code", 1, 64),
+            ("group_leader", 1, 128),
+            ("signal", 1, 192),
+            ("se", 3, 256),
+            ("sched_info", 4, 512),
+            ("nvcsw", 1, 1024),
+        ];
+        builder.structure("task_struct", 4, 0, &task); // 2
+        builder.structure("sched_entity", 4, 0, &[("sum_exec_runtime", 1, 64)]); // 3
+        builder.structure("sched_info", 4, 0, &[("pcount", 1, 0), (queued, 1, 64)]); // 4
+        let signal = [("live", 1, 0), ("flags", 1, 64), ("group_exit_code", 1, 96)];
+        builder.structure("signal_struct", 4, 0, &signal); // 5
+        let bytes = builder.build();
+        let offsets = Offsets::find(&Types::parse(&bytes).unwrap()).unwrap();
+        offsets.of_work().map(|(name, offset)| (name, *offset)).collect::<Vec<_>>()
+    };
+    let all = [("TASK_USED", 40), ("TASK_QUEUED", 72), ("TASK_YIELDS", 128)];
+    assert_eq!(work("run_delay"), all);
+    assert_eq!(work("another"), []);
+}
 /// Returns the places of a kernel with these variables. They have the numbers from 6 on.
 fn places(variables: &[&str], section: &[(u32, u32)]) -> Option<Vec<u32>> {
     let mut builder = Builder::new();

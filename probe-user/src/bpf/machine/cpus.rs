@@ -28,6 +28,14 @@ pub(crate) fn online_cpus() -> Result<usize, BpfError> {
     Ok(Cpus::read()?.online.len())
 }
 
+/// Returns whether there are CPUs on which the kernel does without ticks while a single thread runs (the kernel's
+/// parameter `nohz_full`).
+pub(crate) fn some_run_without_ticks() -> bool {
+    // Kernels that cannot do so have no such file. Others say `(null)` if there are none.
+    let list = fs::read_to_string("/sys/devices/system/cpu/nohz_full");
+    list.is_ok_and(|list| parse(&list).is_some())
+}
+
 /// Parses a list like `0-3,8`.
 fn parse(list: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
@@ -51,6 +59,7 @@ mod tests {
         assert_eq!(parse("0\n"), Some(vec![0]));
         assert_eq!(parse("0-3,8,10-11\n"), Some(vec![0, 1, 2, 3, 8, 10, 11]));
         assert_eq!(parse(""), None);
+        assert_eq!(parse("(null)\n"), None);
         assert_eq!(parse("3-1"), None);
         assert_eq!(parse("0-4294967295"), None);
     }

@@ -194,6 +194,7 @@ fn emptied(function: &FunctionReport) -> FunctionReport {
         sampled: None,
         callees_left_out: 0,
         restored: Default::default(),
+        idle_ns: Nanos::ZERO,
         probes: function.probes.map(|probes| ProbeTimes::of(probes.cost)),
         ..function.clone()
     };

@@ -158,6 +158,8 @@ fn less(
         slowest: Default::default(),
         callees_left_out: new.callees_left_out.saturating_sub(old.callees_left_out),
         restored: new.restored.since(old.restored),
+        // All of what was before may have been idle.
+        idle_ns: new.idle_ns.since(old.self_ns),
         ..new.clone()
     };
     row.probes = new.probes.map(|probes| probes.since(old.probes));

@@ -79,7 +79,7 @@ impl Mark {
             Self::Frame => {
                 "frames the program: called once in its thread; its own time may be waiting"
             }
-            Self::Waits => "waits: its self time is hardly work",
+            Self::Waits => "waits: most of its self time is no work",
             Self::Recursive => "recursive: total counts calls within calls again",
             Self::UntilTailCall => {
                 "ends where it jumps to another function (tail call): time after the jump is its caller's"
@@ -107,7 +107,11 @@ impl Mark {
 
 /// The marks of all rows of a report, by function.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Marks(Vec<Vec<Mark>>);
+pub(crate) struct Marks {
+    of_rows: Vec<Vec<Mark>>,
+    /// Rows whose own time is hardly work.
+    last: Vec<bool>,
+}
 
 impl Marks {
     pub(crate) fn of(report: &Report) -> Self {
@@ -120,10 +124,7 @@ impl Marks {
         let marks = report.functions.iter().enumerate().map(|(index, row)| {
             let has = |mark| match mark {
                 Mark::Frame => frames[index] && !is_about_calls,
-                Mark::Waits => {
-                    let waits = row.wait.is_some() || waiting::waits(&row.name, &row.object);
-                    row.calls > 0 && waits
-                }
+                Mark::Waits => row.calls > 0 && waits(row) || row.is_mostly_idle(),
                 Mark::Recursive => recursive[index] || row.folded,
                 Mark::ByOrder => row.joined_by_order && row.timed > 0,
                 Mark::Conditional => row.condition.is_some(),
@@ -134,13 +135,20 @@ impl Marks {
             };
             Mark::ALL.into_iter().filter(|mark| has(*mark)).collect()
         });
-        Self(marks.collect())
+        let of_rows: Vec<Vec<Mark>> = marks.collect();
+        // What half sleeps may still work more than all others.
+        let is_last = |(row, marks): (&FunctionReport, &Vec<Mark>)| {
+            let waits = marks.contains(&Mark::Waits) && (waits(row) || row.hardly_works());
+            waits || marks.contains(&Mark::Frame)
+        };
+        let last = report.functions.iter().zip(&of_rows).map(is_last).collect();
+        Self { of_rows, last }
     }
 
     /// Adds the marks that a function has in some part of the time. Returns the letters of each part.
     pub(crate) fn add_parts(&mut self, function: usize, parts: &[&FunctionReport]) -> Vec<String> {
         let of_part = |row| Mark::OF_PARTS.into_iter().filter(move |mark| mark.is_of_row(row));
-        if let Some(marks) = self.0.get_mut(function) {
+        if let Some(marks) = self.of_rows.get_mut(function) {
             let new = |mark: &Mark| parts.iter().any(|row| mark.is_of_row(row));
             marks.extend(Mark::OF_PARTS.into_iter().filter(new));
             marks.sort_by_key(|mark| Mark::ALL.iter().position(|it| it == mark));
@@ -150,12 +158,12 @@ impl Marks {
     }
 
     pub(crate) fn has(&self, function: usize, mark: Mark) -> bool {
-        self.0.get(function).is_some_and(|marks| marks.contains(&mark))
+        self.of_rows.get(function).is_some_and(|marks| marks.contains(&mark))
     }
 
     /// Returns whether a function's own time is hardly work.
     pub(crate) fn hardly_works(&self, function: usize) -> bool {
-        [Mark::Frame, Mark::Waits].into_iter().any(|mark| self.has(function, mark))
+        self.last.get(function).is_some_and(|is_last| *is_last)
     }
 
     /// Cuts the rows of functions off after `top`, and counts the others as left out. Unless the rows
@@ -172,7 +180,7 @@ impl Marks {
 
     /// Returns the letters of a row.
     pub(crate) fn letters(&self, function: usize) -> String {
-        self.0.get(function).into_iter().flatten().map(|mark| mark.letter()).collect()
+        self.of_rows.get(function).into_iter().flatten().map(|mark| mark.letter()).collect()
     }
 
     /// Returns the letters as they stand right behind a name, or nothing.
@@ -200,6 +208,11 @@ impl Marks {
         let sentences = self.sentences(functions).into_iter();
         sentences.map(|line| text::paragraph(&line, Tone::Dim, style)).collect()
     }
+}
+
+/// Returns whether it is known by its name to wait.
+fn waits(row: &FunctionReport) -> bool {
+    row.wait.is_some() || waiting::waits(&row.name, &row.object)
 }
 
 /// Returns for each function whether it frames its threads: it was entered once in each, and is

@@ -78,8 +78,15 @@ pub(crate) fn tell_apart<N: AsRef<str>>(
         let places: Vec<usize> = (0..names.len()).filter(|at| entangled.contains(at)).collect();
         let of_places: Vec<&str> = places.iter().map(|&at| names[at].as_ref()).collect();
         let rooms: Vec<usize> = places.iter().map(|&at| room(at)).collect();
+        let equal: HashSet<usize> = groups.into_iter().flatten().collect();
+        let mut taken: HashSet<String> = short.iter().cloned().collect();
         for (&at, cut) in places.iter().zip(by_words::cut(&of_places, &rooms)) {
-            short[at] = cut.unwrap_or_else(|| std::mem::take(&mut short[at]));
+            if equal.contains(&at)
+                && let Some(cut) = cut
+                && taken.insert(cut.clone())
+            {
+                short[at] = cut;
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
-//! Leaves out namespaces that most names of a table have.
+//! Leaves out the namespace that most names of a table have.
 //!
-//! In a narrow table they would take the room of what tells rows apart.
+//! In a narrow table it would take the room of what tells rows apart. It is one for all names, so that different
+//! ones stay different.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,26 +11,35 @@ const SEPARATOR: &str = "::";
 /// The least number of names that have a namespace in common before it goes.
 const LEAST: usize = 3;
 
+/// Namespaces within so many others stay.
+const DEEPEST: usize = 8;
+
 /// Returns the names. Where `needs_room`, `…` stands for the namespaces that more than half of all names have.
 pub(super) fn without_common<'a>(
     names: &[&'a str],
     needs_room: impl Fn(usize) -> bool,
 ) -> Vec<Cow<'a, str>> {
-    let mut counts = HashMap::<&str, usize>::new();
-    for name in names {
-        for end in ends(name) {
-            *counts.entry(&name[..end]).or_default() += 1;
-        }
-    }
-    let is_common = |space: &str| counts[space] >= LEAST && counts[space] * 2 > names.len();
+    let common = common(names);
     let short = |(at, name): (usize, &&'a str)| {
-        let common = ends(name).take_while(|&end| is_common(&name[..end])).last();
-        match common.filter(|_| needs_room(at)) {
-            Some(end) => Cow::Owned(format!("…{}", &name[end..])),
+        let own = common.and_then(|common| name.strip_prefix(common));
+        match own.filter(|_| needs_room(at)) {
+            Some(own) => Cow::Owned(format!("…{own}")),
             None => Cow::Borrowed(*name),
         }
     };
     names.iter().enumerate().map(short).collect()
+}
+
+/// Returns the namespaces that the most names have, with their separators; of several, the longest.
+fn common<'a>(names: &[&'a str]) -> Option<&'a str> {
+    let mut counts = HashMap::<&str, usize>::new();
+    for name in names {
+        for end in ends(name).take(DEEPEST) {
+            *counts.entry(&name[..end]).or_default() += 1;
+        }
+    }
+    let most = counts.into_iter().max_by_key(|(space, count)| (*count, space.len()));
+    most.filter(|(_, count)| *count >= LEAST && count * 2 > names.len()).map(|(space, _)| space)
 }
 
 /// Returns where the namespaces end that stand before the name: those in brackets belong to types.
@@ -47,6 +57,15 @@ mod tests {
         let names = ["shop::db::find", "shop::db::load(int)", "shop::Cart<shop::db>::add", "main"];
         let short = without_common(&names, |at| at != 1);
         assert_eq!(short, ["…db::find", "shop::db::load(int)", "…Cart<shop::db>::add", "main"]);
+    }
+
+    #[test]
+    fn names_of_inner_namespaces_stay_different() {
+        let names = ["shop::put", "shop::db::put", "shop::db::open", "shop::db::load"];
+        assert_eq!(
+            without_common(&names, |_| true),
+            ["…put", "…db::put", "…db::open", "…db::load"]
+        );
     }
 
     #[test]

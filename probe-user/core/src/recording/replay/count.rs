@@ -4,7 +4,7 @@ use super::clip::clip;
 use super::lens::Lens;
 use super::spans::{AtEnd, CallKey, Joined, Spans};
 use super::walk::{Span, Walk};
-use crate::calls::FunctionCounts;
+use crate::calls::{FunctionCounts, each_bit};
 use crate::recording::{Call, Chunk, ChunkEntry, ChunkLoss, Recording};
 use crate::stats::histogram::{Histogram, HistogramCounter};
 use crate::stats::tally::Tally;
@@ -50,13 +50,7 @@ impl ThreadCount {
     }
 
     fn each_called(&self, mut each: impl FnMut(FuncId)) {
-        for (word, bits) in self.called.iter().enumerate() {
-            let mut bits = *bits;
-            while bits != 0 {
-                each(FuncId(64 * word as u32 + bits.trailing_zeros()));
-                bits &= bits - 1;
-            }
-        }
+        each_bit(&self.called, |bit| each(FuncId(bit as u32)));
         self.far.iter().for_each(|function| each(FuncId(*function)));
     }
 
@@ -332,14 +326,17 @@ impl Counts {
         self.unreadable = self.unreadable.saturating_add(other.unreadable);
     }
 
-    /// Returns, by function, the numbers of exits without entry and of threads with finished calls.
-    pub(crate) fn by_function(&self) -> Vec<FunctionCounts> {
+    /// Returns, by function, the numbers of exits without entry and of threads with finished calls, and the work
+    /// of these threads.
+    pub(crate) fn by_function(&self, recording: &Recording) -> Vec<FunctionCounts> {
         let count = |&headless: &u64| FunctionCounts { headless, ..FunctionCounts::default() };
         let mut counts: Vec<_> = self.headless.iter().map(count).collect();
-        for thread in self.threads.values() {
+        for (id, thread) in &self.threads {
+            let work = recording.thread(*id).and_then(|record| record.work_ns);
             thread.each_called(|function| {
                 if let Some(count) = counts.get_mut(function.index()) {
                     count.threads = count.threads.saturating_add(1);
+                    work.into_iter().for_each(|most| count.work.add(most));
                 }
             });
         }

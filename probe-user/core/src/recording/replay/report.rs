@@ -100,7 +100,7 @@ pub fn report_with(recording: &Recording, query: &Query, mut meta: ReportMeta) -
     let timeline = extras
         .timeline_lanes
         .map(|lanes| timeline(recording, &lens, chunks, &counted, slices, lanes));
-    let counts = counted.counts.by_function();
+    let counts = counted.counts.by_function(recording);
     let loss = counted.counts.loss;
     meta.notes.extend(damage(counted.counts.unreadable));
     let Extras { path_histograms, path_latencies, latencies, .. } = extras;

@@ -70,7 +70,7 @@ fn of_interval(recording: &Recording, query: &Query, window: Range<Nanos>) -> Re
     let by_function = ByFunction::new(lens.paths.nodes());
     let ranks = ranks(recording, &lens, chunks, &counted, &by_function, 0.0);
     let open = open(&mut counted, &lens, recording.functions().len());
-    let counts = counted.counts.by_function();
+    let counts = counted.counts.by_function(recording);
     let loss = counted.counts.loss;
     Facts {
         functions: recording.functions(),
