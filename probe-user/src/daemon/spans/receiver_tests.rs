@@ -11,7 +11,6 @@ use crate::{
             hub::MetricsHub,
             otlp::fixtures::{receive, receiver, text},
         },
-        post::queue::Ending,
     },
     session::keep::flight::{Flight, FlightSpec, Flown, TooSlow},
     target::select::pattern::Pattern,
@@ -111,7 +110,7 @@ fn a_receiver_reads_slow_calls_and_what_was_inside() {
     let (spans, metrics) = start(&listener, 9);
     spans.enqueue(job(2));
     let (head, body) = receive(&listener, OK);
-    spans.close().map(Ending::wait);
+    spans.close().expect("it runs").wait();
     assert!(head.contains("content-type: application/x-protobuf\r\n"), "{head}");
     let request = ExportTraceServiceRequest::decode(&*body).expect("a request");
     let [resource] = &request.resource_spans[..] else { panic!("{request:?}") };
@@ -159,7 +158,7 @@ fn what_is_too_much_is_counted_and_not_sent() {
     let spans_of_two = &request.resource_spans[0].scope_spans[0].spans;
     assert_eq!(spans_of_two.iter().filter(|span| span.parent_span_id.is_empty()).count(), 2);
     spans.enqueue(job(3));
-    spans.close().map(Ending::wait);
+    spans.close().expect("it runs").wait();
     assert_eq!(counted(&metrics), [2, 6]);
 }
 
@@ -173,7 +172,7 @@ fn who_does_not_listen_hinders_nothing() {
     let queued = begun.elapsed();
     assert!(queued < super::PATIENCE, "{queued:?}");
     assert!(counted(&metrics)[1] >= 100 - super::WAITING as u64 - 1);
-    spans.close().map(Ending::wait);
+    spans.close().expect("it runs").wait();
     assert!(begun.elapsed() < queued + crate::daemon::post::queue::LAST * 2);
     assert_eq!(counted(&metrics)[0], 0);
 }
