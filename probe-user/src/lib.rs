@@ -12,6 +12,7 @@ mod connections;
 mod daemon;
 mod files;
 mod heal;
+mod host_name;
 mod inherited;
 mod limits;
 mod process_status;

@@ -34,7 +34,12 @@ pub struct Post {
 
 impl Collector {
     pub fn start() -> Result<Collector> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
+        Collector::start_at("127.0.0.1:0".parse()?)
+    }
+
+    /// Starts one at this address.
+    pub fn start_at(address: SocketAddr) -> Result<Collector> {
+        let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
         let (sender, posts) = channel();
         std::thread::spawn(move || {

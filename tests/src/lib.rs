@@ -23,6 +23,7 @@ pub mod look;
 mod maps;
 pub mod probes;
 pub mod process;
+pub mod profiles;
 pub mod prometheus;
 pub mod recorded;
 pub mod report;

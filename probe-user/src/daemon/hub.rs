@@ -8,6 +8,8 @@ use super::{
     fleet::Fleet,
     ids::{SessionId, TargetName},
     metrics::{catalog::Own, hub::MetricsHub},
+    post::queue::Ending,
+    profiles::Profiles,
     reports::{ReportHeader, Style, Writer},
     spans::Spans,
     totals::Counts,
@@ -31,6 +33,7 @@ pub(crate) struct Hub {
     writer: Writer,
     metrics: MetricsHub,
     spans: Option<Spans>,
+    profiles: Option<Profiles>,
     fleet: Fleet,
     /// True if the metrics need durations of calls.
     latencies: bool,
@@ -84,6 +87,7 @@ impl Hub {
         let spans = spans.map(|options| Spans::start(options, metrics.clone())).transpose()?;
         let hub = Self {
             spans,
+            profiles: Profiles::start(config.profiles(), &metrics)?,
             fleet: Fleet::start(&config.fleet, &metrics)?,
             writer: Writer::new(metrics.counter(Own::ReportsLost)),
             metrics,
@@ -113,6 +117,11 @@ impl Hub {
     /// Returns the exporter of slow calls, if it is on.
     pub(super) fn spans(&self) -> Option<&Spans> {
         self.spans.as_ref()
+    }
+
+    /// Returns the exporter of profiles, if it is on.
+    pub(super) fn profiles(&self) -> Option<&Profiles> {
+        self.profiles.as_ref()
     }
 
     /// Returns the optional data that the reports of a target must hold.
@@ -201,11 +210,13 @@ impl Hub {
         self.writer.lost()
     }
 
-    /// Waits until all reports and slow calls are sent or given up.
+    /// Waits until all reports, slow calls and profiles are sent or given up.
     pub(super) fn finish(&self) {
+        let spans = self.spans.iter().filter_map(Spans::close);
+        let ending: Vec<_> = spans.chain(self.profiles.iter().flat_map(Profiles::close)).collect();
         self.writer.finish();
         self.fleet.finish();
-        self.spans.iter().for_each(Spans::finish);
+        ending.into_iter().for_each(Ending::wait);
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<TargetName, TargetSums>> {

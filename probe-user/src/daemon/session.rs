@@ -4,12 +4,12 @@
 use super::{
     config::Target,
     event::{DaemonEvent, SessionProgress},
-    fleet::source::{Builds, Source},
     flight,
     hub::Hub,
     ids::SessionId,
     looks::Looks,
     recordings::{RecordingPlace, Recordings},
+    source::{Builds, Source},
     split, turns,
 };
 use crate::{
@@ -201,7 +201,7 @@ impl Work {
             let all = &mut snapshot.report.histograms;
             let histograms = all.take_if(|_| !always.histograms);
             hub.observe(&target, id, &snapshot);
-            source.deliver(&snapshot, hub.fleet());
+            source.deliver(&snapshot, &hub);
             snapshot.report.histograms = snapshot.report.histograms.or(histograms);
             looks.keep(snapshot, bpf::now());
             true

@@ -304,6 +304,9 @@ impl Supervisor {
         if config.metrics != self.config.metrics {
             ui::say("other [metrics] need a restart of the daemon");
         }
+        if config.pprof != self.config.pprof {
+            ui::say("another [pprof] needs a restart of the daemon");
+        }
         self.targets = config.targets.iter().cloned().map(Arc::new).collect();
         for asked in self.by_hand.values_mut() {
             let now = self.targets.iter().find(|target| target.id == asked.target.id);

@@ -7,8 +7,3 @@ mod folders;
 pub(crate) mod samples;
 
 pub(crate) use folders::{entries, folders, linked_folders};
-
-/// Returns the name of this machine, unless its daemon is told another.
-pub(crate) fn own_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}

@@ -81,7 +81,7 @@ impl Coverage {
     }
 
     /// Returns a summary of calls and what is missing, for a title.
-    pub(super) fn in_short(&self) -> String {
+    pub fn in_short(&self) -> String {
         let lost = &self.lost;
         let parts = [
             (lost.events, "event lost", "events lost"),

@@ -16,7 +16,7 @@ const MAX_PATH: usize = 256 << 10;
 /// Limit of frames in a path, the innermost ones: more than ctrace records.
 const MAX_FRAMES: usize = 2_048;
 /// The name that replaces frames that are unknown or too many.
-pub(crate) const UNKNOWN_FRAMES: &str = "[path not recorded]";
+pub const UNKNOWN_FRAMES: &str = "[path not recorded]";
 
 /// The names of all functions.
 #[derive(Default)]

@@ -34,6 +34,7 @@ mod path_sums;
 mod per_path;
 mod perfetto;
 mod pprof;
+pub mod pprof_file;
 pub mod protobuf;
 mod samples;
 mod speedscope;
@@ -44,6 +45,7 @@ pub use calls_jsonl::JsonLines;
 pub use coverage::Coverage;
 pub use excerpt::Ended;
 pub use flamegraph::Drawing;
+pub use labels::UNKNOWN_FRAMES;
 pub use messages_jsonl::JsonMessages;
 
 use crate::recording::replay::Query;

@@ -3,10 +3,8 @@
 use super::Failure;
 use crate::{
     cli::FleetCompactArgs,
-    tables::{
-        compact::{Due, compact, due, today},
-        own_name,
-    },
+    host_name::host_name,
+    tables::compact::{Due, compact, due, today},
     ui::{self, text::units::counted},
 };
 use ctrace_core::glob::Glob;
@@ -24,7 +22,7 @@ struct Sum {
 pub(super) fn main(args: &FleetCompactArgs) -> Result<u8, Failure> {
     super::scan::check(&args.folder)?;
     let (hosts, own) =
-        (args.hosts.iter().map(|text| Glob::new(text)).collect::<Vec<_>>(), own_name());
+        (args.hosts.iter().map(|text| Glob::new(text)).collect::<Vec<_>>(), host_name());
     let admits = |name: &str| match &*hosts {
         [] => name == own,
         globs => globs.iter().any(|glob| glob.matches(name)),

@@ -2,7 +2,7 @@
 //! file `docs/ctrace.toml`. A test compares them with this output.
 
 use super::{
-    FLEET, METRICS,
+    FLEET, METRICS, PPROF,
     keys::{DAEMON, Key, TARGET},
 };
 use std::fmt::Write as _;
@@ -14,6 +14,8 @@ pub(crate) fn tables() -> String {
     table(&mut out, &DAEMON);
     out += "\n### `[metrics]`\n\n";
     table(&mut out, &METRICS);
+    out += "\n### `[pprof]`\n\n";
+    table(&mut out, &PPROF);
     out += "\n### `[fleet]`\n\n";
     table(&mut out, &FLEET);
     out += "\n### `[defaults]` and `[[target]]`\n\n";
@@ -41,6 +43,8 @@ pub(crate) fn example() -> String {
     keys(&mut out, &DAEMON, |_| true);
     out += "\n# docs/metrics.md tells about these.\n[metrics]\n";
     keys(&mut out, &METRICS, |_| true);
+    out += "\n# docs/profiles.md tells about these.\n[pprof]\n";
+    keys(&mut out, &PPROF, |_| true);
     out += "\n# docs/fleet/README.md tells about these.\n[fleet]\n";
     keys(&mut out, &FLEET, |_| true);
     out += "\n# What all targets have in common: every key of a target but `id`.\n[defaults]\n";

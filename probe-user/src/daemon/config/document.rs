@@ -1,7 +1,7 @@
 //! Parses the file into a [`Config`] by the registry of keys. A mistake has its place.
 
 use super::{
-    Config, Daemon, FLEET, Fleet, METRICS, Metrics, Mistake, Target,
+    Config, Daemon, FLEET, Fleet, METRICS, Metrics, Mistake, PPROF, Pprof, Target,
     keys::{DAEMON, Key, TARGET},
     value::TomlValue,
 };
@@ -14,7 +14,7 @@ use toml::{
 /// A mistake and its byte range.
 type Fault = (Range<usize>, String);
 
-const TABLES: [&str; 5] = ["daemon", "metrics", "fleet", "defaults", "target"];
+const TABLES: [&str; 6] = ["daemon", "metrics", "pprof", "fleet", "defaults", "target"];
 
 pub(super) fn parse(text: &str) -> Result<Config, Mistake> {
     let place = |(span, what): Fault| {
@@ -42,13 +42,19 @@ fn read(document: &DeTable<'_>) -> Result<Config, Fault> {
         None => Ok(None),
     };
     let (daemon, metrics) = (defaults::<Daemon>(&DAEMON), defaults::<Metrics>(&METRICS));
-    let fleet = defaults::<Fleet>(&FLEET);
-    let mut config = Config { daemon, metrics, fleet, ..Config::default() };
+    let (pprof, fleet) = (defaults::<Pprof>(&PPROF), defaults::<Fleet>(&FLEET));
+    let mut config = Config { daemon, metrics, pprof, fleet, ..Config::default() };
     if let Some(daemon) = table("daemon")? {
         set_all(&mut config.daemon, &DAEMON, daemon)?;
     }
     if let Some(metrics) = table("metrics")? {
         set_all(&mut config.metrics, &METRICS, metrics)?;
+    }
+    if let Some(pprof) = table("pprof")? {
+        set_all(&mut config.pprof, &PPROF, pprof)?;
+        config.pprof.check().map_err(|(key, what)| {
+            (pprof.get_key_value(key).map_or(0..0, |(key, _)| key.span()), what)
+        })?;
     }
     if let Some(fleet) = table("fleet")? {
         set_all(&mut config.fleet, &FLEET, fleet)?;

@@ -7,14 +7,17 @@ use crate::{
             accumulator::Bounds,
             latency::Edges,
             listen::Listen,
-            otlp::{self, Endpoint, Receiver, Resource},
+            otlp::{self, Receiver, Resource},
             service::Options,
         },
+        post::Endpoint,
         spans,
     },
     values,
 };
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::{
+    CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING,
+};
 use std::time::Duration;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +35,7 @@ pub(crate) struct Metrics {
     pub otlp_spans: Option<Endpoint>,
     /// The limit of exported slow calls a minute.
     pub otlp_spans_most: u32,
+    pub otlp_profiles: Option<Endpoint>,
     pub otlp_headers: Vec<(HeaderName, HeaderValue)>,
     pub otlp_attributes: Vec<(String, String)>,
 }
@@ -59,6 +63,11 @@ impl Metrics {
         Some(spans::Options { receiver: self.receiver(endpoint), a_minute: self.otlp_spans_most })
     }
 
+    /// Returns the receiver of profiles, if there is one.
+    pub(super) fn profiles(&self) -> Option<Receiver> {
+        self.otlp_profiles.as_ref().map(|endpoint| self.receiver(endpoint))
+    }
+
     fn receiver(&self, endpoint: &Endpoint) -> Receiver {
         Receiver {
             endpoint: endpoint.clone(),
@@ -69,7 +78,7 @@ impl Metrics {
 }
 
 /// The keys; `docs/metrics.md` explains them.
-pub(crate) const METRICS: [Key<Metrics>; 11] = [
+pub(crate) const METRICS: [Key<Metrics>; 12] = [
     Key::new(
         "listen",
         r#""127.0.0.1:9779""#,
@@ -141,6 +150,16 @@ pub(crate) const METRICS: [Key<Metrics>; 11] = [
         |c, v| at_least_one(v).map(|most| c.otlp_spans_most = most),
     ),
     Key::new(
+        "otlp_profiles",
+        r#""off""#,
+        Some(r#""http://localhost:4318""#),
+        "Export a profile of each interval of each target to this address.",
+        |c, v| {
+            v.unless_off(|text| endpoint(text, "/v1development/profiles"))
+                .map(|endpoint| c.otlp_profiles = endpoint)
+        },
+    ),
+    Key::new(
         "otlp_headers",
         "[]",
         Some(r#"["X-Scope-OrgID: shop"]"#),
@@ -163,14 +182,22 @@ pub(crate) const METRICS: [Key<Metrics>; 11] = [
 ];
 
 fn endpoint(text: &str, path: &str) -> Result<Endpoint, String> {
-    Endpoint::parse(text, path).map_err(|error| format!("{error:#}"))
+    Endpoint::parse(text, (4318, path)).map_err(|error| format!("{error:#}"))
 }
 
-fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+/// Headers of every request.
+const OURS: [HeaderName; 4] = [CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING];
+
+pub(super) fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     let parts = text
         .split_once(':')
         .and_then(|(name, value)| Some((name.trim().parse().ok()?, value.trim().parse().ok()?)));
-    parts.ok_or_else(|| format!("`{text}`: a header is needed, as `Name: value`"))
+    let (name, value) =
+        parts.ok_or_else(|| format!("`{text}`: a header is needed, as `Name: value`"))?;
+    match OURS.contains(&name) {
+        true => Err(format!("`{name}` is a header that ctrace sends")),
+        false => Ok((name, value)),
+    }
 }
 
 fn attribute(text: &str) -> Result<(String, String), String> {
@@ -205,7 +232,7 @@ mod tests {
         let metrics = parse(
             "listen = 'off'\nbuckets = ['1ms', '1s']\nfunctions = 5\notlp = 'http://[::1]:9'\n\
              otlp_headers = ['A: b: c']\notlp_attributes = ['k=v=w', 'e=']\notlp_interval = '5s'\n\
-             otlp_spans = 'http://[::1]:9'\notlp_spans_most = 7",
+             otlp_spans = 'http://[::1]:9'\notlp_spans_most = 7\notlp_profiles = 'http://[::1]:8/p'",
         );
         let metrics = metrics.expect("nothing is wrong").metrics;
         assert!(metrics.is_wanted() && metrics.listen.is_none());
@@ -214,6 +241,8 @@ mod tests {
         assert_eq!(metrics.otlp_attributes[0].1, "v=w");
         let spans = metrics.spans().expect("they are wanted");
         assert_eq!((spans.a_minute, &*spans.receiver.endpoint.path), (7, "/v1/traces"));
+        let profiles = metrics.profiles().expect("they are wanted");
+        assert_eq!((profiles.endpoint.port, &*profiles.endpoint.path), (8, "/p"));
         assert!(!parse("listen = 'off'").expect("nothing is wrong").metrics.is_wanted());
         let metrics = parse("listen = 'unix:/run/m'\ngroup = '77'\nhosts = ['a.b', 'c']");
         let options = metrics.expect("nothing is wrong").metrics.service();
@@ -230,9 +259,16 @@ mod tests {
             ("otlp = 'https://a'", "TLS"),
             ("otlp_spans = 'a:1'", "http://"),
             ("otlp_spans_most = 0", "at least 1"),
+            ("otlp_profiles = 'https://a'", "TLS"),
+            ("otlp_profiles = true", "a text in quotes"),
             ("buckets = ['1s', '1ms']", "ascend"),
             ("functions = 0", "at least 1"),
             ("otlp_headers = ['a b: c']", "header"),
+            (
+                "otlp_headers = ['host: c']",
+                "2:16: otlp_headers: `host` is a header that ctrace sends",
+            ),
+            ("otlp = 'http://user@a'", "cannot have a user"),
             ("otlp_attributes = '=c'", "key=value"),
             ("listn = 'off'", "the nearest is `listen`"),
         ] {

@@ -10,6 +10,7 @@ mod document;
 mod fleet;
 pub(crate) mod keys;
 mod metrics;
+mod pprof;
 mod remarks;
 mod store;
 mod target;
@@ -17,8 +18,10 @@ mod value;
 
 pub(crate) use fleet::{FLEET, Fleet};
 pub(crate) use metrics::{METRICS, Metrics};
+pub(crate) use pprof::{PPROF, Pprof};
 pub(crate) use target::{ByValue, Output, ReportKind, Reports, Target};
 
+use super::profiles;
 use anyhow::Context;
 use std::{
     path::{Path, PathBuf},
@@ -30,6 +33,7 @@ use std::{
 pub(crate) struct Config {
     pub daemon: Daemon,
     pub metrics: Metrics,
+    pub pprof: Pprof,
     pub fleet: Fleet,
     /// In the order of the file. A process goes to its first match.
     pub targets: Vec<Target>,
@@ -57,6 +61,12 @@ pub(crate) struct Recordings {
 }
 
 impl Config {
+    /// Returns the receivers of profiles.
+    pub(crate) fn profiles(&self) -> profiles::Options {
+        let [pyroscope, parca] = self.pprof.pushes();
+        profiles::Options { otlp: self.metrics.profiles(), pyroscope, parca }
+    }
+
     pub(crate) fn load(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| {
             let place = path.display();

@@ -5,7 +5,10 @@ use crate::{
     daemon::metrics::listen::Listen,
     files::{FileError, Place, judge_socket},
 };
-use std::path::{Path, PathBuf};
+use std::{
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
 
 impl Config {
     /// Returns a line for each possible problem that the operator should know.
@@ -14,7 +17,8 @@ impl Config {
         let pairs = self.targets.iter().enumerate();
         let shared = pairs.filter_map(|(at, target)| shared_file(&self.targets[..at], target));
         let programs = self.targets.iter().flat_map(missing_programs);
-        folders.chain(shared).chain(programs).chain(self.paths()).collect()
+        let token = self.pprof.token_file.iter().filter_map(|path| token(path));
+        folders.chain(shared).chain(programs).chain(token).chain(self.paths()).collect()
     }
 
     /// Returns the links that would be followed, with their targets, and refused paths.
@@ -84,6 +88,15 @@ fn missing_programs(target: &Target) -> impl Iterator<Item = String> {
         .map(|path| format!("target {}: there is no program {} (`exe`)", target.id, path.display()))
 }
 
+fn token(path: &Path) -> Option<String> {
+    let shown = path.display();
+    match path.metadata() {
+        Ok(state) if state.is_file() => (state.mode() & 0o077 != 0)
+            .then(|| format!("others than its owner can use {shown} (`token_file`): chmod 600")),
+        _ => Some(format!("there is no file {shown} (`token_file`): profiles wait until there is")),
+    }
+}
+
 fn without_folder(target: &Target) -> Option<String> {
     let folder = file(target)?.parent()?;
     let is_missing = !folder.as_os_str().is_empty() && !folder.is_dir();
@@ -138,6 +151,28 @@ mod tests {
         let control = format!("[daemon]\nsocket = \"{}\"\n{target}", socket.display());
         assert!(refusal(&control).starts_with("`socket`: "), "{}", refusal(&control));
         assert_eq!(refusal(target), "");
+    }
+
+    #[test]
+    fn a_token_that_is_not_there_or_that_others_can_read_is_told() {
+        let remarks = |file: &str| {
+            let text = format!("[pprof]\nparca = \"http://a\"\ntoken_file = \"{file}\"\n");
+            Config::parse(&text).unwrap().remarks()
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let token = dir.path().join("token");
+        let missing = remarks(&token.display().to_string());
+        assert!(missing.len() == 1 && missing[0].contains("(`token_file`)"), "{missing:?}");
+        std::fs::write(&token, "s3cret").unwrap();
+        let allow = |mode| {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(&token, mode).unwrap();
+        };
+        allow(0o640);
+        let open = remarks(&token.display().to_string());
+        assert!(open.len() == 1 && open[0].contains("others than its owner"), "{open:?}");
+        allow(0o600);
+        assert_eq!(remarks(&token.display().to_string()), [""; 0]);
     }
 
     #[test]

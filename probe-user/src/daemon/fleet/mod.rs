@@ -1,6 +1,6 @@
 //! Writes the tables of a fleet: `[fleet]` in the configuration.
 //!
-//! A session hands over its intervals on its own thread, as rows ([`source`]). One thread keeps the
+//! A session hands over its intervals on its own thread, as rows ([`Interval`]). One thread keeps the
 //! rows of each table, unit and day ([`buffer`]) until they are worth a file, and writes it whole into
 //! its folder ([`store`]). A disk that is full or away costs nothing as long as there is memory for the
 //! rows: they are tried again. Rows beyond that are lost, counted and told. With an object store the
@@ -9,7 +9,6 @@
 mod buffer;
 mod compactor;
 mod shipping;
-pub(super) mod source;
 mod store;
 mod writer;
 
@@ -82,7 +81,8 @@ impl Fleet {
         *self.slow.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, unit: &Arc<str>, rows: Interval) {
+    /// Takes the rows of an interval, in this unit.
+    pub(super) fn put(&self, unit: &Arc<str>, rows: Interval) {
         let (count, bytes) = (rows.rows(), rows.bytes());
         let before = self.waiting.fetch_add(bytes, Ordering::Relaxed);
         let has_room = before == 0 || before.saturating_add(bytes) <= WAITING;

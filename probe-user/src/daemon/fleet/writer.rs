@@ -11,7 +11,8 @@ use crate::{
         config,
         metrics::{catalog::Own, hub::MetricsHub},
     },
-    tables::{compact, own_name},
+    host_name::host_name,
+    tables::compact,
     ui,
 };
 use std::{
@@ -224,7 +225,7 @@ impl Writer {
 /// Returns the name of this machine.
 pub(super) fn host(config: &config::Fleet) -> String {
     match config.host.is_empty() {
-        true => own_name(),
+        true => host_name(),
         false => config.host.clone(),
     }
 }

@@ -1,6 +1,7 @@
-//! Makes snapshots for tests, as a session would.
+//! Makes snapshots for tests, as a session would, and events for an engine.
 
 use crate::session::keep::live::Snapshot;
+use ctrace_common::Kind;
 use ctrace_core::{
     engine::{Engine, EngineConfig, ReportMeta},
     function::FunctionInfo,
@@ -8,6 +9,8 @@ use ctrace_core::{
     stats::Summary,
     units::Nanos,
 };
+
+pub(in crate::daemon) const MS: u64 = 1_000_000;
 
 /// The calls of one function in an interval.
 #[derive(Clone, Debug, Default)]
@@ -58,4 +61,16 @@ pub(in crate::daemon) fn snapshot(from: u64, to: u64, functions: &[Did]) -> Snap
         spent: functions.iter().map(|did| Nanos(did.spent)).collect(),
         cpu: Some(Nanos(to)),
     }
+}
+
+/// Makes an event as in docs/wire-format.md, with the time in milliseconds.
+pub(in crate::daemon) fn event(kind: Kind, function: u32, sp: u64, at: u64) -> [u8; 32] {
+    let mut record = [0; 32];
+    record[..8].copy_from_slice(&(at * MS).to_le_bytes());
+    record[8..16].copy_from_slice(&sp.to_le_bytes());
+    record[16..20].copy_from_slice(&1_u32.to_le_bytes());
+    record[20..24].copy_from_slice(&7_u32.to_le_bytes());
+    record[24..28].copy_from_slice(&function.to_le_bytes());
+    record[28] = kind as u8;
+    record
 }

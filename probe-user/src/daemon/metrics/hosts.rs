@@ -5,6 +5,7 @@
 //! so only our own names are answered. Numeric addresses are safe: nobody can make one point
 //! elsewhere.
 
+use crate::host_name::host_name;
 use hyper::{
     Request, Version,
     header::{HOST, HeaderValue},
@@ -19,7 +20,7 @@ pub(super) struct Hosts(Vec<String>);
 impl Hosts {
     /// Combines the name of this machine with the configured names.
     pub(super) fn new(configured: &[String]) -> Self {
-        let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let own = host_name();
         let all = configured.iter().cloned().chain([own, "localhost".to_owned()]);
         Self(all.map(|name| plain(&name)).filter(|name| !name.is_empty()).collect())
     }
@@ -72,7 +73,7 @@ mod tests {
         for ours in ["[::1]:9779", "[fe80::1]", "metrics.example.ORG:9779"] {
             assert!(host(ours), "{ours}");
         }
-        assert!(host(&rustix::system::uname().nodename().to_string_lossy()));
+        assert!(host(&host_name()));
         for other in ["evil.example", "localhost.evil.example:9779", "127.0.0.1.evil.example"] {
             assert!(!host(other), "{other}");
         }

@@ -58,6 +58,8 @@ impl Service {
         let main = move || {
             let server = bound.map(|bound| http::serve(bound, hosts, metrics.clone()));
             runtime.block_on(main(server, options.otlp, metrics, stopped));
+            // A name that nobody resolves would hold up the end.
+            runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new().name("metrics".into()).spawn(main);
         let thread = thread.context("cannot start the thread of the metrics")?;
@@ -108,7 +110,7 @@ async fn main(
     // The other end is dropped, never used.
     let _ = stopped.await;
     if let Some(options) = &otlp {
-        let until = tokio::time::Instant::now();
+        let until = tokio::time::Instant::now() + LAST_EXPORT;
         let export = otlp::send_metrics(&metrics, options, start, until);
         match tokio::time::timeout(LAST_EXPORT, export).await {
             Ok(Ok(())) => {}

@@ -1,7 +1,6 @@
 //! Encodes slow calls for OTLP as `ExportTraceServiceRequest`. Each is a trace. Its first span is
 //! the call itself, and the others are calls inside it.
 
-use super::ids::Ids;
 use crate::daemon::{
     ids::TargetName,
     metrics::{
@@ -11,6 +10,7 @@ use crate::daemon::{
             encode::{attribute, number, request},
         },
     },
+    random_ids::Ids,
 };
 use ctrace_core::{
     formats::protobuf::Message,
@@ -40,7 +40,7 @@ pub(super) fn encode(
     ids: &mut Ids,
 ) -> Vec<u8> {
     let spans = trees.iter().flat_map(|tree| spans(recording, tree, about, ids));
-    request(about.resource, spans.collect::<Vec<_>>().into_iter())
+    request(&about.resource.of_ctrace(), spans.collect::<Vec<_>>().into_iter()).0
 }
 
 fn spans(recording: &Recording, tree: &Tree, about: &About<'_>, ids: &mut Ids) -> Vec<Message> {

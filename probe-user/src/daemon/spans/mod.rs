@@ -5,40 +5,26 @@
 //! are counted. `docs/metrics.md` has more.
 
 mod encode;
-mod ids;
 mod limit;
 #[cfg(test)]
 mod receiver_tests;
 
 use super::{
     ids::TargetName,
-    metrics::{
-        catalog::Own,
-        hub::MetricsHub,
-        otlp::{Endpoint, Receiver},
-    },
+    metrics::{catalog::Own, hub::MetricsHub, otlp::Receiver},
+    post::queue::{Ending, ExportQueue, Exporter},
+    random_ids::Ids,
 };
 use crate::{session::keep::flight::Flown, ui};
 use encode::{About, encode};
-use ids::Ids;
 use limit::Limit;
-use std::{
-    io,
-    sync::{Mutex, PoisonError},
-    thread::JoinHandle,
-    time::Duration,
-};
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::Instant,
-};
+use std::{io, time::Duration};
+use tokio::time::Instant;
 
 /// Limit of waiting flight recordings.
 const WAITING: usize = 16;
 /// Time for a receiver that refuses temporarily. A longer time would delay later calls.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Time limit for all waiting calls before the daemon ends.
-const LAST: Duration = Duration::from_secs(3);
 /// Limit of calls inside a slow one that become spans.
 const INSIDE: usize = 100;
 
@@ -57,61 +43,40 @@ pub(crate) struct Job {
     pub flown: Flown,
 }
 
-/// The exporter of slow calls.
+/// The way to the thread that exports slow calls.
 pub(crate) struct Spans {
-    running: Mutex<Option<Running>>,
+    queue: ExportQueue<Job>,
     metrics: MetricsHub,
-}
-
-struct Running {
-    jobs: mpsc::Sender<Job>,
-    /// Only dropped, to stop the thread.
-    stop: oneshot::Sender<()>,
-    thread: JoinHandle<()>,
 }
 
 impl Spans {
     pub(crate) fn start(options: Options, metrics: MetricsHub) -> io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (jobs, arriving) = mpsc::channel(WAITING);
-        let (stop, stopped) = oneshot::channel();
-        let exporter = Exporter {
+        let exporter = SpanExporter {
             limit: Limit::new(options.a_minute),
             receiver: options.receiver,
             metrics: metrics.clone(),
             ids: Ids::new(),
             fails: false,
         };
-        let main = move || runtime.block_on(exporter.run(arriving, stopped));
-        let thread = std::thread::Builder::new().name("spans".into()).spawn(main)?;
-        let running = Mutex::new(Some(Running { jobs, stop, thread }));
-        Ok(Self { running, metrics })
+        Ok(Self { queue: ExportQueue::start("spans", WAITING, exporter)?, metrics })
     }
 
     /// Queues a job and returns at once.
     pub(crate) fn enqueue(&self, job: Job) {
         let calls = job.calls;
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_sent = running.as_ref().is_some_and(|running| running.jobs.try_send(job).is_ok());
-        if !is_sent {
+        if !self.queue.put(job) {
             self.metrics.count_more(Own::SlowCallsDropped, calls);
         }
     }
 
-    /// Waits until all is sent or given up.
-    pub(crate) fn finish(&self) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Running { jobs, stop, thread }) = running {
-            drop((jobs, stop));
-            if thread.join().is_err() {
-                tracing::warn!("the thread of the spans panicked");
-            }
-        }
+    /// Takes no more jobs. What waits is sent or given up.
+    pub(crate) fn close(&self) -> Option<Ending> {
+        self.queue.close()
     }
 }
 
 /// The thread's state.
-struct Exporter {
+struct SpanExporter {
     receiver: Receiver,
     limit: Limit,
     metrics: MetricsHub,
@@ -120,34 +85,18 @@ struct Exporter {
     fails: bool,
 }
 
-impl Exporter {
-    async fn run(mut self, mut jobs: mpsc::Receiver<Job>, stopped: oneshot::Receiver<()>) {
-        let late = async {
-            let _ = stopped.await;
-            tokio::time::sleep(LAST).await;
-        };
-        let all = async {
-            while let Some(job) = jobs.recv().await {
-                self.deliver(job).await;
-            }
-        };
-        tokio::select! {
-            () = all => {}
-            () = late => {}
-        }
-    }
-
-    async fn deliver(&mut self, job: Job) {
-        let exported = self.send(&job).await;
+impl Exporter<Job> for SpanExporter {
+    async fn deliver(&mut self, job: &Job) {
+        let exported = self.send(job).await;
         let sent = *exported.as_ref().unwrap_or(&0);
         self.metrics.count_more(Own::SlowCalls, sent);
         self.metrics.count_more(Own::SlowCallsDropped, job.calls.saturating_sub(sent));
-        let Endpoint { host, port, .. } = &self.receiver.endpoint;
         match exported {
             Ok(0) => {}
             Ok(_) => {
                 if std::mem::take(&mut self.fails) {
-                    ui::say(&format!("slow calls can be exported to {host}:{port} again"));
+                    let endpoint = &self.receiver.endpoint;
+                    ui::say(&format!("slow calls can be exported to {endpoint} again"));
                 }
             }
             Err(error) => {
@@ -161,6 +110,12 @@ impl Exporter {
         }
     }
 
+    fn lose(&mut self, job: &Job) {
+        self.metrics.count_more(Own::SlowCallsDropped, job.calls);
+    }
+}
+
+impl SpanExporter {
     /// Sends a job. Returns the number of exported slow calls.
     async fn send(&mut self, job: &Job) -> anyhow::Result<u64> {
         let now = Instant::now();
@@ -179,7 +134,9 @@ impl Exporter {
             unix_offset_ns: ui::output::wall::unix_offset_ns(),
         };
         let body = encode(&recording, &trees, &about, &mut self.ids);
-        self.receiver.send(body, &self.metrics, now + PATIENCE).await?;
+        let receiver = &self.receiver;
+        let left_out = receiver.send(body, &self.metrics, now + PATIENCE, |_| {}).await?;
+        left_out.iter().for_each(|left_out| left_out.warn(&receiver.endpoint));
         let branches = trees.iter().flat_map(|tree| &tree.branches);
         Ok(branches.filter(|branch| branch.is_slow).count() as u64)
     }

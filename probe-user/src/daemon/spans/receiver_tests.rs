@@ -7,6 +7,7 @@ use crate::{
         metrics::{
             accumulator::Bounds,
             catalog::Own,
+            fixtures::{MS, event},
             hub::MetricsHub,
             otlp::fixtures::{receive, receiver, text},
         },
@@ -35,19 +36,6 @@ use std::{
 };
 
 const OK: &str = "200 OK\r\nContent-Length: 0";
-const MS: u64 = 1_000_000;
-
-/// Makes an event as in docs/wire-format.md, with the time in milliseconds.
-fn event(kind: Kind, function: u32, sp: u64, at: u64) -> [u8; 32] {
-    let mut record = [0; 32];
-    record[..8].copy_from_slice(&(at * MS).to_le_bytes());
-    record[8..16].copy_from_slice(&sp.to_le_bytes());
-    record[16..20].copy_from_slice(&1_u32.to_le_bytes());
-    record[20..24].copy_from_slice(&7_u32.to_le_bytes());
-    record[24..28].copy_from_slice(&function.to_le_bytes());
-    record[28] = kind as u8;
-    record
-}
 
 /// Makes so many slow calls of `handle`, each with `query` and `evil` inside it.
 fn flown(calls: u64) -> (Slow, Flown) {
@@ -122,7 +110,7 @@ fn a_receiver_reads_slow_calls_and_what_was_inside() {
     let (spans, metrics) = start(&listener, 9);
     spans.enqueue(job(2));
     let (head, body) = receive(&listener, OK);
-    spans.finish();
+    spans.close().expect("it runs").wait();
     assert!(head.contains("content-type: application/x-protobuf\r\n"), "{head}");
     let request = ExportTraceServiceRequest::decode(&*body).expect("a request");
     let [resource] = &request.resource_spans[..] else { panic!("{request:?}") };
@@ -170,7 +158,7 @@ fn what_is_too_much_is_counted_and_not_sent() {
     let spans_of_two = &request.resource_spans[0].scope_spans[0].spans;
     assert_eq!(spans_of_two.iter().filter(|span| span.parent_span_id.is_empty()).count(), 2);
     spans.enqueue(job(3));
-    spans.finish();
+    spans.close().expect("it runs").wait();
     assert_eq!(counted(&metrics), [2, 6]);
 }
 
@@ -184,7 +172,7 @@ fn who_does_not_listen_hinders_nothing() {
     let queued = begun.elapsed();
     assert!(queued < super::PATIENCE, "{queued:?}");
     assert!(counted(&metrics)[1] >= 100 - super::WAITING as u64 - 1);
-    spans.finish();
-    assert!(begun.elapsed() < queued + super::LAST * 2);
+    spans.close().expect("it runs").wait();
+    assert!(begun.elapsed() < queued + crate::daemon::post::queue::LAST * 2);
     assert_eq!(counted(&metrics)[0], 0);
 }

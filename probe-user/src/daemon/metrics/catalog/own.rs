@@ -2,7 +2,7 @@
 
 use crate::daemon::metrics::metric::Metric;
 
-pub(crate) const OWN: usize = 16;
+pub(crate) const OWN: usize = 21;
 
 /// The metrics of ctrace's own work, by [`Own`].
 pub(crate) static OF_OWN: [Metric; OWN] = [
@@ -27,12 +27,20 @@ pub(crate) static OF_OWN: [Metric; OWN] = [
         &[],
         "Sessions that did not tell in time what they had, so that a scrape shows their last state.",
     ),
-    Metric::counter("ctrace_otlp_exports_total", &[], "Exports that a receiver took."),
-    Metric::counter("ctrace_otlp_failures_total", &[], "Attempts to export that failed."),
+    Metric::counter(
+        "ctrace_otlp_exports_total",
+        &[],
+        "Exports of metrics, slow calls and profiles that a receiver took.",
+    ),
+    Metric::counter(
+        "ctrace_otlp_failures_total",
+        &[],
+        "Attempts to export metrics, slow calls or profiles that failed.",
+    ),
     Metric::counter(
         "ctrace_otlp_given_up_total",
         &[],
-        "Exports that were given up; the next one has their numbers in it.",
+        "Exports of metrics that were given up; the next one has their numbers in it.",
     ),
     Metric::counter(
         "ctrace_otlp_slow_calls_total",
@@ -44,6 +52,27 @@ pub(crate) static OF_OWN: [Metric; OWN] = [
         &[],
         "Slow calls that were not exported as spans: there were too many, or the receiver did not take them.",
     ),
+    Metric::counter(
+        "ctrace_otlp_profiles_total",
+        &[],
+        "Profiles of intervals that a receiver of OTLP took.",
+    ),
+    Metric::counter(
+        "ctrace_otlp_profiles_dropped_total",
+        &[],
+        "Profiles that were not exported by OTLP: there were too many, or the receiver did not take them.",
+    ),
+    Metric::counter(
+        "ctrace_pprof_profiles_total",
+        &[],
+        "Profiles of intervals that Pyroscope or Parca took.",
+    ),
+    Metric::counter(
+        "ctrace_pprof_profiles_dropped_total",
+        &[],
+        "Profiles that were not pushed: there were too many, or Pyroscope or Parca did not take them.",
+    ),
+    Metric::counter("ctrace_pprof_failures_total", &[], "Attempts to push a profile that failed."),
     Metric::counter(
         "ctrace_fleet_files_total",
         &[],
@@ -88,6 +117,11 @@ pub(crate) enum Own {
     OtlpGivenUp,
     SlowCalls,
     SlowCallsDropped,
+    OtlpProfiles,
+    OtlpProfilesDropped,
+    PprofProfiles,
+    PprofProfilesDropped,
+    PprofFailures,
     FleetFiles,
     FleetFailures,
     FleetRowsLost,

@@ -1,18 +1,30 @@
-//! Reads what a receiver says of an export: why it refused it, or which part it left out.
+//! Reads what a receiver says of an export that it took: which part it left out.
 
-/// Characters of an explanation, at most.
-const LONGEST: usize = 200;
+use crate::daemon::post::{Endpoint, explanation};
+use std::fmt;
 
-/// Returns the explanation, or nothing. A receiver may say anything.
-pub(super) fn explanation(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body);
-    let harmless = text.chars().filter(|c| c.is_ascii_graphic() || *c == ' ');
-    harmless.take(LONGEST).collect()
+/// The number of points, spans or profiles that were left out, and the explanation.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct LeftOut(u64, String);
+
+impl LeftOut {
+    /// Tells in the log what the receiver at this address left out.
+    pub(crate) fn warn(&self, endpoint: &Endpoint) {
+        tracing::warn!("{endpoint}: {self}");
+    }
 }
 
-/// Returns the number of points or spans that were left out, with the explanation, if there are any.
-/// The answers for metrics and for spans are alike: a message with the number and a text.
-pub(super) fn left_out(body: &[u8]) -> Option<(u64, String)> {
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(number, why) = self;
+        write!(f, "the receiver left out {number} of an export")?;
+        if why.is_empty() { Ok(()) } else { write!(f, ": {why}") }
+    }
+}
+
+/// Returns what was left out, if anything was. The answers for points, spans and profiles are alike: a
+/// message with the number and a text.
+pub(super) fn left_out(body: &[u8]) -> Option<LeftOut> {
     let part = fields(body).find_map(|field| match field {
         (1, Field::Bytes(part)) => Some(part),
         _ => None,
@@ -25,7 +37,7 @@ pub(super) fn left_out(body: &[u8]) -> Option<(u64, String)> {
             _ => {}
         }
     }
-    (number as i64 > 0).then_some((number, why))
+    (number as i64 > 0).then_some(LeftOut(number, why))
 }
 
 enum Field<'a> {
@@ -78,7 +90,7 @@ mod tests {
     #[test]
     fn an_answer_tells_what_was_left_out() {
         let of_300 = left_out(&answer(300, "too\x1b old"));
-        assert_eq!(of_300, Some((300, "too old".to_owned())));
+        assert_eq!(of_300, Some(LeftOut(300, "too old".to_owned())));
         assert_eq!(left_out(&answer(0, "take care")), None);
         assert_eq!(left_out(&answer(-1, "")), None);
         assert_eq!(left_out(b""), None);
@@ -91,6 +103,5 @@ mod tests {
         for wrong in [&[0x0a, 0xff, 0xff][..], &[0xff; 30], b"<html>", &[0x0a, 2, 0x08, 0xff]] {
             assert_eq!(left_out(wrong), None, "{wrong:?}");
         }
-        assert_eq!(explanation(&[b'x'; 900]).len(), LONGEST);
     }
 }

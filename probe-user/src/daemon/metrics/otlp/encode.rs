@@ -4,7 +4,6 @@
 //! and cannot make its types from finished sums and histograms. A test decodes the result with the
 //! project's own types.
 
-use super::Resource;
 use crate::daemon::metrics::{
     family::{Family, MetricValue, Point},
     latency::{Latency, SCHEMA},
@@ -23,24 +22,20 @@ pub(crate) struct Times {
 /// The temporality of sums that count from `start`, not from the last export.
 const CUMULATIVE: u64 = 2;
 
-pub(crate) fn encode(families: &[Family], resource: &Resource, times: Times) -> Vec<u8> {
-    request(resource, families.iter().map(|family| metric(family, times)))
+pub(crate) fn encode(families: &[Family], resource: &Message, times: Times) -> Vec<u8> {
+    request(resource, families.iter().map(|family| metric(family, times))).0
 }
 
-/// Makes a request with the metrics or spans of one resource; both have the same form.
-pub(crate) fn request(resource: &Resource, told: impl Iterator<Item = Message>) -> Vec<u8> {
+/// Makes a request with the metrics, spans or profiles of one resource: all have the same form.
+pub(crate) fn request(resource: &Message, told: impl Iterator<Item = Message>) -> Message {
     let mut scope = Message::default();
     scope.message(1, Message::default().text(1, "ctrace").text(2, env!("CARGO_PKG_VERSION")));
     told.for_each(|one| _ = scope.message(2, &one));
-    let mut attributes = Message::default();
-    for (key, value) in resource.attributes() {
-        attributes.message(1, &attribute(key, &value));
-    }
     let mut of_resource = Message::default();
-    of_resource.message(1, &attributes).message(2, &scope);
+    of_resource.message(1, resource).message(2, &scope);
     let mut request = Message::default();
     request.message(1, &of_resource);
-    request.0
+    request
 }
 
 fn metric(family: &Family, times: Times) -> Message {

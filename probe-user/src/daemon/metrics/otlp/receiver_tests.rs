@@ -41,7 +41,7 @@ fn start(metrics: &MetricsHub, options: Options) -> Service {
 fn a_receiver_that_asks_for_ever_is_not_waited_for() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let metrics = MetricsHub::new(Bounds::default());
-    let service = start(&metrics, options(&listener, Duration::from_millis(20)));
+    let service = start(&metrics, options(&listener, Duration::from_millis(500)));
     let busy = format!("503 Service Unavailable\r\nRetry-After: {}\r\nContent-Length: 0", u64::MAX);
     receive(&listener, &busy);
     let (head, _) = receive(&listener, "200 OK\r\nContent-Length: 0");
@@ -59,7 +59,7 @@ fn a_receiver_reads_what_is_exported() {
     let did = [Did { untimed: 1, ..Did::called("evil\x1b\n", &[0, second, second, 1_500]) }];
     metrics.observe(SessionId(1), &snapshot(0, second, &did));
     metrics.end(SessionId(1));
-    let service = start(&metrics, options(&listener, Duration::from_millis(20)));
+    let service = start(&metrics, options(&listener, Duration::from_millis(500)));
     // A refused export is tried again.
     receive(
         &listener,

@@ -1,20 +1,20 @@
-//! Ids of traces and spans: random, so that those of several daemons do not collide.
+//! Ids of traces, spans and profiles: random, so that those of several daemons do not collide.
 
 use std::hash::{BuildHasher as _, RandomState};
 
 /// A source of ids.
-pub(super) struct Ids {
+pub(crate) struct Ids {
     /// Keyed by the kernel's random numbers.
     hasher: RandomState,
     made: u64,
 }
 
 impl Ids {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { hasher: RandomState::new(), made: 0 }
     }
 
-    pub(super) fn span(&mut self) -> [u8; 8] {
+    pub(crate) fn span(&mut self) -> [u8; 8] {
         loop {
             self.made += 1;
             let id = self.hasher.hash_one(self.made);
@@ -25,7 +25,8 @@ impl Ids {
         }
     }
 
-    pub(super) fn trace(&mut self) -> [u8; 16] {
+    /// Makes one of a trace or of a profile.
+    pub(crate) fn trace(&mut self) -> [u8; 16] {
         let mut id = [0; 16];
         id[..8].copy_from_slice(&self.span());
         id[8..].copy_from_slice(&self.span());

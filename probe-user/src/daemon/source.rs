@@ -1,6 +1,9 @@
-//! A session as the source of rows: its unit, program and build ids.
+//! A session as the source of tables and profiles: its unit, program and build ids.
 
-use super::Fleet;
+use super::{
+    hub::Hub,
+    profiles::{Profiled, profile::Profile},
+};
 use crate::{
     session::{
         keep::live::Snapshot,
@@ -20,7 +23,7 @@ use ctrace_core::{
 use std::{collections::HashMap, sync::Arc};
 
 /// See the module.
-pub(in crate::daemon) struct Source {
+pub(super) struct Source {
     target: Arc<str>,
     unit: Arc<str>,
     pid: Pid,
@@ -32,13 +35,13 @@ pub(in crate::daemon) struct Source {
 
 /// The build ids of a process, in hexadecimal digits.
 #[derive(Default)]
-pub(in crate::daemon) struct Builds {
+pub(super) struct Builds {
     program: Option<Arc<str>>,
     objects: HashMap<Arc<str>, Arc<str>>,
 }
 
 impl Builds {
-    pub(in crate::daemon) fn of(plan: &Plan, mapped: &[MappedObject]) -> Self {
+    pub(super) fn of(plan: &Plan, mapped: &[MappedObject]) -> Self {
         let known = plan.objects.iter();
         let known =
             known.filter_map(|it| Some((Arc::clone(&it.name), it.build_id.as_deref()?.into())));
@@ -62,7 +65,7 @@ fn read(main: &MappedObject) -> Option<Arc<str>> {
 }
 
 impl Source {
-    pub(in crate::daemon) fn new(target: &Arc<str>, facts: &Facts, builds: Builds) -> Self {
+    pub(super) fn new(target: &Arc<str>, facts: &Facts, builds: Builds) -> Self {
         // Names of scopes and of users' sessions differ from machine to machine, and are many.
         let service = facts.unit().filter(|unit| unit.ends_with(".service"));
         Self {
@@ -75,10 +78,11 @@ impl Source {
         }
     }
 
-    /// Hands over an interval.
-    pub(in crate::daemon) fn deliver(&mut self, snapshot: &Snapshot, fleet: &Fleet) {
+    /// Hands an interval to all who want it.
+    pub(super) fn deliver(&mut self, snapshot: &Snapshot, hub: &Hub) {
         let before = std::mem::replace(&mut self.cpu, snapshot.cpu);
-        if !fleet.is_on() {
+        let (fleet, profiles) = (hub.fleet(), hub.profiles());
+        if !fleet.is_on() && profiles.is_none() {
             return;
         }
         let offset = wall::unix_offset_ns();
@@ -90,13 +94,24 @@ impl Source {
             pid: self.pid,
             version: self.builds.program.clone(),
         };
-        let beside = Beside {
-            spent: &snapshot.spent,
-            cpu: snapshot.cpu.zip(before).map(|(now, before)| now.since(before)),
-            build_id: &|object| self.builds.objects.get(object).cloned(),
-            program: &self.program,
-            epoch: &epoch,
-        };
-        fleet.put(&self.unit, Interval::of(&snapshot.report, origin, &beside));
+        let build_id = |object: &str| self.builds.objects.get(object).cloned();
+        if let Some(profiles) = profiles {
+            let profile = Profile::of(&snapshot.report, &build_id);
+            profiles.put(Profiled {
+                origin: origin.clone(),
+                program: self.program.clone(),
+                profile,
+            });
+        }
+        if fleet.is_on() {
+            let beside = Beside {
+                spent: &snapshot.spent,
+                cpu: snapshot.cpu.zip(before).map(|(now, before)| now.since(before)),
+                build_id: &build_id,
+                program: &self.program,
+                epoch: &epoch,
+            };
+            fleet.put(&self.unit, Interval::of(&snapshot.report, origin, &beside));
+        }
     }
 }
