@@ -40,7 +40,7 @@ pub mod target {
 
 pub mod ui {
     pub use crate::ui::{
-        Style, ViewError, ViewName, ViewOptions, loss_line, render_csv, render_interval_csv,
-        render_table,
+        SaidBelow, Style, ViewError, ViewName, ViewOptions, loss_line, render_csv,
+        render_interval_csv, render_table,
     };
 }

@@ -1,9 +1,10 @@
 //! The first screen of a report that `top` leaves behind on the normal screen. The report is on all
-//! that it has counted, also while the screen stood still or compared.
+//! that it has counted, also while the screen stood still or compared. Where there is no room, what is said below the
+//! rows ends after its first line, so that the rows do not scroll away.
 
 use crate::top::{data::sums::Sums, model::Model};
 use crate::ui::{
-    self, Style, ViewOptions,
+    self, SaidBelow, Style, ViewOptions,
     output::style::Tone,
     text::{paragraph, units::counted},
 };
@@ -18,7 +19,7 @@ const MOST: usize = 40;
 const MISSING: &str = "the terminal stood still, or the daemon did not keep them";
 
 /// Returns the report of all intervals, if there is one. It fits a terminal of so many rows, unless
-/// there is much to note. For the offset see [`ViewOptions::epoch_offset_ns`].
+/// there are very many notes. For the offset see [`ViewOptions::epoch_offset_ns`].
 pub(super) fn summary(
     model: &Model,
     style: &Style,
@@ -40,12 +41,12 @@ pub(super) fn summary(
         paragraph(&format!("approximate: {note}."), Tone::Warning, style) + "\n"
     });
     let accuracy = style.resolve(&accuracy);
-    let draw = |top, short_notes| {
+    let draw = |top, said_below| {
         let options = ViewOptions {
             top: Some(top),
             epoch_offset_ns,
             fixed: true,
-            short_notes,
+            said_below,
             ..ViewOptions::default()
         };
         // Without a chosen column, every table can be drawn.
@@ -55,14 +56,16 @@ pub(super) fn summary(
     let over = |text: &str| text.lines().count().saturating_sub(room);
     let called = report.functions.iter().filter(|row| row.calls > 0).count();
     let mut top = room.clamp(LEAST, MOST);
-    let mut text = draw(top, false)?;
-    // What is said below the rows depends on them.
-    for short_notes in [false, false, true, true] {
-        if over(&text) == 0 {
-            break;
+    let mut text = draw(top, SaidBelow::Whole)?;
+    for said_below in [SaidBelow::Whole, SaidBelow::ShortNotes, SaidBelow::FirstLines] {
+        // What is said below the rows depends on them.
+        for _ in 0..2 {
+            if over(&text) == 0 {
+                break;
+            }
+            top = top.min(called).saturating_sub(over(&text)).max(LEAST);
+            text = draw(top, said_below)?;
         }
-        top = top.min(called).saturating_sub(over(&text)).max(LEAST);
-        text = draw(top, short_notes)?;
     }
     Some(text)
 }

@@ -29,7 +29,7 @@ pub use notes::loss::loss_line;
 pub(crate) use notes::loss::{is_damaged, warnings};
 pub use output::style::Style;
 pub(crate) use output::style::tone_of;
-pub use views::{ViewError, ViewName, ViewOptions};
+pub use views::{SaidBelow, ViewError, ViewName, ViewOptions};
 
 use crate::writing;
 use ctrace_core::report::Report;
@@ -90,11 +90,15 @@ pub fn render_table(
     let is_told = |note: &String| tells_unread && views::values::is_of_unread(note);
     let notes = notes_below(report, options, called).into_iter();
     let notes = notes.filter(|note| is_new(note) && !is_told(note)).collect();
-    // After `top` nothing else can be asked for. Where nothing was called, the notes say why.
-    let may_cut = style.terminal && called && (!options.fixed || options.short_notes);
-    let notes = match may_cut && !views.iter().any(|view| view.view().name == "detail") {
-        true => notes::few::few(notes, style),
-        false => notes,
+    let is_detail = views.iter().any(|view| view.view().name == "detail");
+    // Where nothing was called, the notes say why.
+    let may_cut = style.terminal && called && !is_detail;
+    let notes = match options.said_below {
+        SaidBelow::FirstLines => notes::few::first_lines(notes, style),
+        SaidBelow::ShortNotes if may_cut => notes::few::few(notes, style),
+        // After `top` nothing else can be asked for.
+        SaidBelow::Whole if may_cut && !options.fixed => notes::few::few(notes, style),
+        SaidBelow::Whole | SaidBelow::ShortNotes => notes,
     };
     for note in &notes {
         out += &text::paragraph(note, Tone::Plain, style);

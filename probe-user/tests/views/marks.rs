@@ -169,6 +169,40 @@ fn the_armed_share_is_a_column() {
     }
 }
 
+/// What was seen of a function for a part of the time is less than what it did.
+#[test]
+fn rows_under_a_budget_are_in_the_order_of_estimates() {
+    let mut report = fixture::empty();
+    // 400 and 300 ms were seen.
+    for (name, calls) in [("always", 400), ("partly", 300)] {
+        report.functions.push(fixture::function(name, calls, 1_000_000, report.duration_ns));
+    }
+    let first = |report: &Report, sort: Option<&str>| {
+        let options = ViewOptions { sort: sort.map(str::to_owned), ..ViewOptions::default() };
+        let text = sound(report, &options, &WIDE);
+        let row = |name| text.lines().position(|line| line.starts_with(name)).expect("a row");
+        let told = text.contains("bars follow the estimate of self time for all of the time");
+        (if row("always") < row("partly") { "always" } else { "partly" }, told)
+    };
+    assert_eq!(first(&report, None), ("always", false));
+    let mut sampled = SampledReport {
+        armed_ns: Nanos(report.duration_ns.0 / 2),
+        armed_percent: 50.0,
+        windows: 8,
+        calls: None,
+        calls_error: None,
+        total_ns: None,
+        active_ns: None,
+    };
+    report.functions[1].sampled = Some(sampled);
+    assert_eq!(first(&report, None), ("partly", true));
+    assert_eq!(first(&report, Some("self")), ("always", true));
+    // The program did less while the function was not armed.
+    sampled.total_ns = Some(Nanos(report.functions[1].total_ns.0 * 5 / 4));
+    report.functions[1].sampled = Some(sampled);
+    assert_eq!(first(&report, None), ("always", true));
+}
+
 /// Its own time is missing, not that of what it has called.
 #[test]
 fn calls_that_have_not_ended_are_marked_where_they_have_less_time_than_others_inside() {

@@ -106,8 +106,17 @@ fn compare(env: &Env, of: (&str, &[&str], &[&str]), options: &[&str]) -> Result<
         unseen <= left_out && (unseen > 0 || left_out == 0),
         "{unseen} of {left_out} have no events"
     );
-    ensure!(few + unseen <= many, "{few} events and {many}, though {unseen} calls have none");
+    // How many ends are seen depends on when it comes to costlier probes.
+    if !has_switched(&kernel) && !has_switched(&own) {
+        ensure!(few + unseen <= many, "{few} events and {many}, though {unseen} calls have none");
+    }
     Ok(())
+}
+
+/// Returns whether functions are timed by other probes since an exception went through them.
+fn has_switched(report: &Report) -> bool {
+    let notes = report.0["notes"].as_array().into_iter().flatten();
+    notes.filter_map(|note| note.as_str()).any(|note| note.contains("timed by costlier probes"))
 }
 
 /// Returns the number of calls without events, as the note on an option tells it.

@@ -267,7 +267,7 @@ fn view_options(spec: &ReportSpec) -> anyhow::Result<ViewOptions> {
         raw: spec.raw,
         named: spec.named.clone(),
         fixed: false,
-        short_notes: false,
+        said_below: ui::SaidBelow::Whole,
         said: HashSet::new(),
     };
     options.check(spec.format == ReportFormat::Csv)?;

@@ -37,8 +37,16 @@ pub(crate) fn few(notes: Vec<String>, style: &Style) -> Vec<String> {
     notes
 }
 
-/// Cuts a note of several lines to the words of the first one.
-fn first_line(note: &str, style: &Style) -> String {
+/// Returns all notes to show, each in one line.
+pub(crate) fn first_lines(notes: Vec<String>, style: &Style) -> Vec<String> {
+    of_kinds(notes).iter().map(|note| first_line(note, style)).collect()
+}
+
+/// Cuts a text of several lines to the words of the first one.
+pub(crate) fn first_line(note: &str, style: &Style) -> String {
+    if text::paragraph(note, Tone::Plain, style).lines().count() < 2 {
+        return note.to_owned();
+    }
     let room = style.width.unwrap_or(usize::MAX);
     let shorter = Style { width: style.width.map(|width| width.saturating_sub(1)), ..*style };
     let lines = text::paragraph(note, Tone::Plain, &shorter);

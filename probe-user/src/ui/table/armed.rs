@@ -3,6 +3,7 @@
 
 use crate::ui::table::grid::GridColumn;
 use ctrace_core::report::FunctionReport;
+use ctrace_core::units::Nanos;
 
 /// Returns the column for these rows, unless all were armed all of the time.
 pub(crate) fn column(rows: &[&FunctionReport]) -> Option<GridColumn> {
@@ -12,6 +13,20 @@ pub(crate) fn column(rows: &[&FunctionReport]) -> Option<GridColumn> {
     };
     let is_any_part = rows.iter().any(|row| row.sampled.is_some());
     is_any_part.then(|| GridColumn::right("armed", rows.iter().map(share)))
+}
+
+/// Explains the order and the bars of a table with the column.
+pub(crate) const ORDER: &str = "With a budget, bars follow the estimate of self time for all of the time, and so \
+                                does the order of rows without --sort";
+
+/// Estimates what a time of a function would be if it had been armed throughout.
+pub(crate) fn throughout(row: &FunctionReport, time: Nanos) -> Nanos {
+    let Some(sampled) = row.sampled else { return time };
+    let seen = row.total_ns.0.max(1) as f64;
+    // Where there is no estimate, the share of the time on the clock is all that is known.
+    let of_time = 100.0 / sampled.armed_percent.max(f64::EPSILON);
+    let ratio = sampled.total_ns.map_or(of_time, |all| all.0 as f64 / seen);
+    Nanos((time.0 as f64 * ratio) as u64)
 }
 
 /// Explains the column, if these rows have it.

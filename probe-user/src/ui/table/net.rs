@@ -80,15 +80,15 @@ pub(crate) fn text(net: Net, about: bool) -> String {
 
 /// Returns what the table's rows are ordered by, and how long their bars are: what is left without the usual cost
 /// of probes, also where no more is told than the most that it can be. Functions that do little would lead
-/// otherwise.
-pub(crate) fn own(row: &FunctionReport) -> Nanos {
-    row.net_self().map_or(row.self_ns, |net| net.ns)
+/// otherwise. `net`: without the cost of probes.
+pub(crate) fn own(row: &FunctionReport, net: bool) -> Nanos {
+    row.net_self().filter(|_| net).map_or(row.self_ns, |less| less.ns)
 }
 
 /// Returns the same of the time with a processor.
-pub(crate) fn running(row: &FunctionReport) -> Nanos {
+pub(crate) fn running(row: &FunctionReport, net: bool) -> Nanos {
     let seen = row.split.running_ns.unwrap_or_default();
-    row.net_running().map_or(seen, |net| net.ns)
+    row.net_running().filter(|_| net).map_or(seen, |less| less.ns)
 }
 
 /// Says what else may be in times of these rows.

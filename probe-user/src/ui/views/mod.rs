@@ -22,7 +22,7 @@ pub(super) mod values;
 mod wakers;
 
 pub(crate) use needs::Needs;
-pub use options::{ViewError, ViewName, ViewOptions};
+pub use options::{SaidBelow, ViewError, ViewName, ViewOptions};
 pub(crate) use summary::{Sheet, sentences_of, sheet};
 
 use super::text;

@@ -65,6 +65,18 @@ impl fmt::Debug for ViewName {
     }
 }
 
+/// How much is said below the tables of a report whose reader cannot ask for more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SaidBelow {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Long notes are cut on a terminal.
+    ShortNotes,
+    /// Each legend, remark and note ends after its first line.
+    FirstLines,
+}
+
 /// The chosen views and rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ViewOptions {
@@ -85,8 +97,8 @@ pub struct ViewOptions {
     pub named: Vec<String>,
     /// True if the reader cannot choose the rows, as after `top`: nothing is said of options.
     pub fixed: bool,
-    /// Long notes are cut on a terminal even so.
-    pub short_notes: bool,
+    /// How much is said below the tables even so.
+    pub said_below: SaidBelow,
     /// The sentences of the report on the whole: reports on its parts do not repeat them.
     pub said: HashSet<String>,
 }

@@ -1,8 +1,8 @@
 //! The first screen: one row for each function, the one with the most time of its own first.
 
-use super::{Context, ViewOptions};
-use crate::ui::notes::head;
+use super::{Context, SaidBelow, ViewOptions};
 use crate::ui::notes::marks::Marks;
+use crate::ui::notes::{few, head};
 use crate::ui::output::style::{Style, Tone};
 use crate::ui::table::armed;
 use crate::ui::table::grid::{self, Cell, ColumnGroup, GridColumn};
@@ -21,6 +21,7 @@ use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::{self, RowChoice};
 use ctrace_core::report::{FunctionReport, Net, Report};
 use ctrace_core::units::{Nanos, saturating_sum};
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use Numbered::{All, Few, More, Most};
@@ -167,8 +168,16 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         + &sentences(context, &marks, &rows, net)
             .iter()
             .filter(|line| !context.options.said.contains(*line))
-            .map(|line| text::paragraph(line, Tone::Dim, context.style))
+            .map(|line| text::paragraph(&said(context, line), Tone::Dim, context.style))
             .collect::<String>()
+}
+
+/// Returns a sentence below the table, as long as there is room for it.
+fn said<'a>(context: &Context<'_>, sentence: &'a str) -> Cow<'a, str> {
+    match context.options.said_below {
+        SaidBelow::FirstLines => few::first_line(sentence, context.style).into(),
+        SaidBelow::Whole | SaidBelow::ShortNotes => sentence.into(),
+    }
 }
 
 /// Returns the sentences below the table: the legend of the marks, and remarks.
@@ -291,7 +300,8 @@ fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> Vec<&'static str
         (rows.iter().any(lacks_time), NO_TIME),
     ];
     lines.extend(reasons.into_iter().filter(|it| it.0).map(|it| it.1));
-    lines.extend(armed::legend(&rows));
+    let armed = armed::legend(&rows);
+    lines.extend(armed.into_iter().chain(armed.map(|_| armed::ORDER)));
     let orders = context.selection.sort.as_deref().and_then(NumberId::named);
     match (has_waits(context), orders) {
         (true, _) => lines.push(SPLIT),
@@ -320,9 +330,12 @@ fn choose(context: &Context<'_>, marks: &Marks, net: bool) -> (Vec<usize>, usize
     let selection = RowChoice { sort, top: None, ..context.selection.clone() };
     let mut rows = rows::functions(context.report, &selection);
     let asked = context.selection.sort.as_deref().and_then(NumberId::named).map(NumberId::number);
-    if net && !is_asked {
+    if !is_asked {
         let by = if has_waits(context) { net::running } else { net::own };
-        rows.indices.sort_by_key(|&at| Reverse(by(&context.report.functions[at])));
+        rows.indices.sort_by_key(|&at| {
+            let row = &context.report.functions[at];
+            Reverse(armed::throughout(row, by(row, net)))
+        });
     } else if let Some(number) = asked.filter(|it| net && it.less.is_some()) {
         let by = |at: usize| net::value(number, &context.report.functions[at], true);
         let key = |at: usize| by(at).unwrap_or(-1.0);
@@ -418,10 +431,9 @@ fn columns_of(
 
 /// Draws the time of its own for each row that works. The longest bar is the most.
 fn bars(list: &[&FunctionReport], works: &[bool], net: bool) -> GridColumn {
-    let own = list.iter().zip(works).map(|(row, works)| match (works, net) {
-        (false, _) => 0,
-        (true, true) => net::own(row).0,
-        (true, false) => row.self_ns.0,
+    let own = list.iter().zip(works).map(|(row, works)| match works {
+        true => armed::throughout(row, net::own(row, net)).0,
+        false => 0,
     });
     let (all, most) = (saturating_sum(own.clone()), own.clone().max().unwrap_or(0));
     let cells = own.map(|own| {
