@@ -137,7 +137,7 @@ fn without(name: &str, open: char, close: char, instead: &str) -> String {
         return name.to_owned();
     }
     let mut out = String::with_capacity(name.len());
-    let (mut depth, mut in_template) = (0_usize, 0_usize);
+    let (mut depth, mut in_template, mut end) = (0_usize, 0_usize, 0);
     for (at, c) in name.char_indices() {
         if open != '<' && depth == 0 {
             match c {
@@ -153,11 +153,26 @@ fn without(name: &str, open: char, close: char, instead: &str) -> String {
             depth += 1;
         } else if c == close && depth > 0 {
             depth -= 1;
-        } else if depth == 0 {
+            end = at + 1 + if open == '(' { qualifiers(&name[at + 1..]) } else { 0 };
+        } else if depth == 0 && at >= end {
             out.push(c);
         }
     }
     if depth == 0 && in_template == 0 { out } else { name.to_owned() }
+}
+
+/// Returns how many bytes behind parameters say on which objects a method of C++ can be called.
+fn qualifiers(rest: &str) -> usize {
+    let is_end = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    let strip = |rest| {
+        let mut all = [" const", " volatile", " &&", " &"].into_iter();
+        all.find_map(|word| str::strip_prefix(rest, word)).filter(|rest| is_end(rest))
+    };
+    let mut behind = rest;
+    while let Some(shorter) = strip(behind) {
+        behind = shorter;
+    }
+    rest.len() - behind.len()
 }
 
 #[cfg(test)]
@@ -172,6 +187,21 @@ mod tests {
         assert_eq!(shorten(LONG, 50), "std::vector<int, std::allocator<int>>::push_back");
         assert_eq!(shorten(LONG, 30), "std::vector<…>::push_back");
         assert_eq!(shorten(LONG, 13), "std::v…h_back");
+    }
+
+    /// What is printed can be given to `-f`.
+    #[test]
+    fn qualifiers_go_with_the_parameters() {
+        let method = "app::v1::Reader::parse(std::string const&) const volatile &";
+        assert_eq!(shorten(method, 30), "app::v1::Reader::parse");
+        assert_eq!(
+            shorten("app::Reader::parse(int) const.isra.0", 30),
+            "app::Reader::parse.isra.0"
+        );
+        assert_eq!(
+            shorten("app::Reader::parse(int) constants", 28),
+            "app::Reader::parse constants"
+        );
     }
 
     #[test]
