@@ -8,7 +8,7 @@ use crate::tools::s3::S3;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::{Read as _, Write};
+use std::io::Write;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -48,9 +48,14 @@ pub fn parquet(folder: &Path) -> usize {
     files(folder).iter().filter(|file| file.extension().is_some_and(|end| end == "parquet")).count()
 }
 
-/// Copies the objects of a server into a folder of tables. They are whole at any time.
-pub fn download(server: &S3, prefix: &str, folder: &Path) -> Result<()> {
-    for (name, file) in server.objects(prefix) {
+/// Copies wanted objects of a server into a folder of tables.
+pub fn download(
+    server: &S3,
+    prefix: &str,
+    folder: &Path,
+    is_wanted: impl Fn(&Path) -> bool,
+) -> Result<()> {
+    for (name, file) in server.objects(prefix).into_iter().filter(|(name, _)| is_wanted(name)) {
         let to = folder.join(name);
         std::fs::create_dir_all(to.parent().context("a folder")?)?;
         std::fs::copy(file, to)?;
