@@ -84,11 +84,15 @@ impl Server {
     /// Returns the settings of a client that takes it for Google's: it spells the names of objects in
     /// another way, and asks for the same otherwise.
     pub(super) fn variables_of_google(&self) -> Vec<(String, String)> {
+        // A key that has no signature, for emulators.
+        let key = format!(
+            r#"{{"gcs_base_url":"{}","disable_oauth":true,"client_email":"","private_key":"","private_key_id":""}}"#,
+            self.address
+        );
         let all = [
-            ("GOOGLE_BASE_URL", &*self.address),
+            ("GOOGLE_SERVICE_ACCOUNT_KEY", &*key),
             ("GOOGLE_ALLOW_HTTP", "true"),
-            ("GOOGLE_SKIP_SIGNATURE", "true"),
-            ("GOOGLE_TIMEOUT", "1 second"),
+            ("GOOGLE_TIMEOUT", "10 seconds"),
         ];
         all.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec()
     }
