@@ -2,6 +2,7 @@
 
 use crate::env::Env;
 use crate::look::wait_until;
+use crate::machine::Machine;
 use crate::process::{Finished, Running, run};
 use crate::targets::Build;
 use anyhow::{Context, Result, bail, ensure};
@@ -49,16 +50,32 @@ impl Daemon {
         variables: &[(String, String)],
     ) -> Result<Daemon> {
         configure(dir.path(), targets)?;
-        Daemon::begin(env, dir, variables)
+        Daemon::begin(env, Command::new(&env.ctrace), dir, variables)
+    }
+
+    /// Starts one on a machine of its own, with this configuration or the one that is there.
+    pub fn start_on(
+        env: &Env,
+        machine: &Machine,
+        dir: TempDir,
+        targets: Option<&str>,
+        variables: &[(String, String)],
+    ) -> Result<Daemon> {
+        targets.map_or(Ok(()), |targets| configure(dir.path(), targets))?;
+        Daemon::begin(env, machine.command(&env.ctrace), dir, variables)
     }
 
     /// Starts one in the folder of a killed one.
     pub fn start_again(env: &Env, dir: TempDir) -> Result<Daemon> {
-        Daemon::begin(env, dir, &[])
+        Daemon::begin(env, Command::new(&env.ctrace), dir, &[])
     }
 
-    fn begin(env: &Env, dir: TempDir, variables: &[(String, String)]) -> Result<Daemon> {
-        let mut command = Command::new(&env.ctrace);
+    fn begin(
+        env: &Env,
+        mut command: Command,
+        dir: TempDir,
+        variables: &[(String, String)],
+    ) -> Result<Daemon> {
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         command.arg("daemon").arg("--config").arg(dir.path().join("ctrace.toml"));
         let running = Running::start(&mut command)?;

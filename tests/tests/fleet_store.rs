@@ -1,41 +1,28 @@
 //! Tests daemons whose tables go to an object store.
 
-use ctrace_tests::daemon::{Daemon, folder, reports};
+use ctrace_tests::daemon::{Daemon, check_reports, folder, reports};
 use ctrace_tests::env::{Env, Link};
+use ctrace_tests::fleet::{self, download, parquet, sender, ship_once};
 use ctrace_tests::look::{children, files, wait_until};
 use ctrace_tests::process::{Finished, run};
+use ctrace_tests::proxy::{Delay, hand_on};
 use ctrace_tests::targets::program;
 use ctrace_tests::tools::s3::{self, BUCKET, KEY, S3};
 use ctrace_tests::tools::signed_s3::{self, SignedS3};
 use ctrace_tests::{gate, or_skip};
 use rustix::process::Signal;
 use serde_json::Value;
-use std::io::{Read as _, Write as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tempfile::TempDir;
 
 const LIMIT: Duration = Duration::from_secs(120);
 const SPIN: &str = "[[target]]\nid = \"spin\"\nexe = \"DIR/spin\"\nfunctions = [\"step\", \"mix\"]\n\
     interval = \"300ms\"\n";
-
-/// Returns ctrace-store, which the daemon finds beside ctrace.
-fn sender(env: &Env) -> Result<PathBuf, String> {
-    let path = env.ctrace.with_file_name("ctrace-store");
-    let why = "it is built by `cargo xtask test --only 'uploads to stores'`";
-    if !path.is_file() {
-        return Err(format!("no {}: {why}", path.display()));
-    }
-    match path.ancestors().find(|path| path.metadata().is_ok_and(|facts| facts.uid() != 0)) {
-        Some(of_user) => {
-            Err(format!("{} is not root's, so the daemon does not start it", of_user.display()))
-        }
-        None => Ok(path),
-    }
-}
 
 fn calls_in(env: &Env, tables: &Path) -> u64 {
     let mut command = Command::new(&env.ctrace);
@@ -54,26 +41,11 @@ fn calls_told(finished: &Finished) -> u64 {
     last["daemon"]["since_start"]["calls"].as_u64().expect("a number")
 }
 
-fn parquet(folder: &Path) -> usize {
-    files(folder).iter().filter(|file| file.extension().is_some_and(|end| end == "parquet")).count()
-}
-
 /// Returns the objects of a server as a folder of tables.
 fn downloaded(server: &S3, prefix: &str) -> TempDir {
     let folder = TempDir::new().expect("a folder");
-    for (name, file) in server.objects(prefix) {
-        let to = folder.path().join(name);
-        std::fs::create_dir_all(to.parent().expect("a folder")).expect("made");
-        std::fs::copy(file, to).expect("copied");
-    }
+    download(server, prefix, folder.path(), |_| true).expect("copied");
     folder
-}
-
-fn ship_once(sender: &Path, folder: &Path, url: &str, variables: &[(String, String)]) -> Command {
-    let mut command = Command::new(sender);
-    command.arg("ship").arg(folder).args([url, "--once"]);
-    command.envs(variables.iter().map(|(name, value)| (name, value)));
-    command
 }
 
 /// Whatever the daemon reports is in the store at its end, and nothing is left in the folder.
@@ -118,12 +90,7 @@ fn tables_move_to_a_store_of_files() {
 
 /// Returns a metric of a daemon that serves them at a socket.
 fn metric(daemon: &Daemon, name: &str) -> Option<f64> {
-    let mut stream = UnixStream::connect(daemon.path("metrics")).ok()?;
-    stream.write_all(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    let line = answer.lines().find(|line| line.starts_with(name))?;
-    line.rsplit(' ').next()?.parse().ok()
+    fleet::metric(UnixStream::connect(daemon.path("metrics")).ok()?, name)
 }
 
 /// Returns the running ctrace-store of a daemon.
@@ -248,6 +215,39 @@ fn a_server_that_is_away_gets_everything_once() {
     let url = format!("s3://{BUCKET}/a/b");
     let nothing = run(&mut ship_once(&sender, tables.path(), &url, &wrong), LIMIT).expect("runs");
     assert_eq!(nothing.shell_code(), 1, "{}", nothing.stdout);
+}
+
+/// A server that answers too late is told as that, and holds up no report. What it took all the same is
+/// there once when it answers in time.
+#[test]
+fn a_slow_server_gets_everything_once() {
+    let env = or_skip!(gate::live(Link::Session));
+    let _sender = or_skip!(sender(&env));
+    let program_of_server = or_skip!(s3::find(Path::new(env!("CARGO_TARGET_TMPDIR"))));
+    let kept = TempDir::new().expect("a folder");
+    let server = S3::start(&program_of_server, kept.path().join("s3")).expect("starts");
+    let (listener, delay) = (TcpListener::bind("127.0.0.1:0").expect("a port"), Delay::default());
+    let mut variables = s3::variables(listener.local_addr().expect("an address").port(), KEY);
+    variables.push(("AWS_TIMEOUT".to_owned(), "1 second".to_owned()));
+    delay.store(2_500, Ordering::Relaxed);
+    hand_on(listener, server.port(), Delay::clone(&delay));
+    let dir = folder(&env, &[("spin", &program("spin.c"))]).expect("targets build");
+    let config = format!(
+        "[fleet]\nfolder = \"DIR/tables\"\nstore = \"s3://{BUCKET}/slow\"\ninterval = \"1s\"\n{SPIN}"
+    );
+    let daemon = Daemon::start_with(&env, dir, &config, &variables).expect("the daemon starts");
+    let spin = daemon.target("spin", &["0", "500"]).expect("starts");
+    daemon.wait_until_traced(spin.pid()).expect("traced");
+    let late = "cannot send tables to s3://fleet/slow: the store does not answer in time";
+    wait_until("it is told", || daemon.said().contains(late)).expect("told");
+    assert!(parquet(&daemon.path("tables")) > 0, "{}", daemon.said());
+    delay.store(50, Ordering::Relaxed);
+    wait_until("tables are sent", || daemon.said().contains("again; none waits")).expect("sent");
+    let (finished, dir) = daemon.end().expect("ends");
+    check_reports(&reports(&finished.stdout).expect("JSON lines")).expect("no gap");
+    assert_eq!(files(&dir.path().join("tables")), Vec::<PathBuf>::new());
+    let tables = downloaded(&server, "slow");
+    assert_eq!(calls_in(&env, tables.path()), calls_told(&finished));
 }
 
 /// The server and then the sender are killed in the middle of an upload: the file stays, no object is

@@ -1,5 +1,6 @@
 //! Runs other tools as people do, for the probes that they find and count in a program.
 
+pub mod azurite;
 pub mod bpftrace;
 pub mod engines;
 mod installing;

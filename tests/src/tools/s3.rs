@@ -2,7 +2,7 @@
 //! their ids, and does not check signatures.
 
 use super::has;
-use super::installing::{lock, succeeds};
+use super::installing::npm;
 use crate::look::{files, wait_until};
 use crate::process::Running;
 use anyhow::{Context, Result, ensure};
@@ -23,20 +23,8 @@ const OBJECT: &str = "._S3rver_object";
 
 /// Finds or installs the server. `folder`: that of the build's temporary files.
 pub fn find(folder: &Path) -> Result<PathBuf, String> {
-    let _only = lock(folder)?;
-    has("node").and_then(|()| has("npm"))?;
-    let folder = folder.join("s3rver");
-    let program = folder.join("node_modules/.bin/s3rver");
-    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-    let install = || {
-        let mut npm = Command::new("npm");
-        npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"]);
-        succeeds(npm.arg(&folder).arg(PACKAGE))
-    };
-    match program.exists() || install() && program.exists() {
-        true => Ok(program),
-        false => Err(format!("npm cannot install {PACKAGE} in time")),
-    }
+    has("node")?;
+    npm(folder, "s3rver", PACKAGE, "s3rver")
 }
 
 /// A server, which can be away for a while.
@@ -77,16 +65,13 @@ impl S3 {
         running.wait(Duration::from_secs(60)).map(drop)
     }
 
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Returns the environment of a client with this key.
     pub fn variables(&self, id: &str) -> Vec<(String, String)> {
-        let endpoint = format!("http://127.0.0.1:{}", self.port);
-        let all = [
-            ("AWS_ENDPOINT", &*endpoint),
-            ("AWS_ALLOW_HTTP", "true"),
-            ("AWS_ACCESS_KEY_ID", id),
-            ("AWS_SECRET_ACCESS_KEY", SECRET),
-        ];
-        all.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec()
+        variables(self.port, id)
     }
 
     /// Returns the objects below a prefix: their names below it, and the files that hold them.
@@ -103,6 +88,18 @@ impl S3 {
     pub fn files(&self) -> usize {
         files(&self.folder).len()
     }
+}
+
+/// Returns the environment of a client with this key, for which the server has this port.
+pub fn variables(port: u16, id: &str) -> Vec<(String, String)> {
+    let endpoint = format!("http://127.0.0.1:{port}");
+    let all = [
+        ("AWS_ENDPOINT", &*endpoint),
+        ("AWS_ALLOW_HTTP", "true"),
+        ("AWS_ACCESS_KEY_ID", id),
+        ("AWS_SECRET_ACCESS_KEY", SECRET),
+    ];
+    all.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec()
 }
 
 impl Drop for S3 {

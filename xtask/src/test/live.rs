@@ -51,6 +51,13 @@ pub(super) fn spark(_: &Options) -> Result<(Outcome, Counts)> {
     run("queries in Spark", way, |name| name == "fleet_engines")
 }
 
+/// Runs the uploads to a server that is large to install.
+pub(super) fn azure(_: &Options) -> Result<(Outcome, Counts)> {
+    crate::store::build_for_tests()?;
+    let way = Way { at_once: 1, ignored: true, ..Way::default() };
+    run("uploads to Azure", way, |name| name == "fleet_azure")
+}
+
 /// Returns whether a program holds live tests.
 pub(super) fn is_live(program: &Program) -> bool {
     program.package == "ctrace-tests" && program.is_file

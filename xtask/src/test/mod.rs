@@ -210,6 +210,12 @@ const GROUPS: &[&[Stage]] = &[
         live::spark,
         "queries for Spark that it does not take, or that have other numbers than ctrace",
     )],
+    &[stage(
+        "uploads to Azure",
+        Extent::All,
+        live::azure,
+        "requests that Azure's own emulator does not take; tables that differ there",
+    )],
     &[stage("fuzz", Extent::All, |_| fuzz::run(), "inputs that nobody thought of")],
     &[stage(
         "build without a BPF toolchain",

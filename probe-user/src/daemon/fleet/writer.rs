@@ -143,7 +143,11 @@ impl Writer {
         }
         self.metrics.count_more(Own::FleetFiles, files);
         match failed {
-            Some(error) => self.failed(&root, &error),
+            Some(error) => {
+                self.failed(&root, &error);
+                // The disk may be full of old files.
+                self.prune(&root);
+            }
             None if files > 0 => {
                 self.succeeded(&root);
                 self.prune(&root);

@@ -1,4 +1,4 @@
-//! The days whose files the thread puts together.
+//! The days whose files the thread puts together, and those that it removes.
 
 use super::*;
 use crate::{daemon::metrics::accumulator::Bounds, tables::samples};
@@ -88,4 +88,25 @@ fn files_that_wait_for_a_store_stay_as_they_are() {
     let mut yesterday = Yesterday::new(Some("s3://bucket"));
     yesterday.prune();
     assert_eq!(yesterday.work(), 2);
+}
+
+/// A full disk may be full of them.
+#[test]
+fn old_files_are_removed_while_none_can_be_written() {
+    let mut yesterday = Yesterday::new(None);
+    yesterday.writer.config.keep_days = 1;
+    let host = yesterday.root.path().join("targets/host=h");
+    let old = host.read_dir().expect("a folder").flatten().next().expect("a day").path();
+    let today = yesterday.start_ns + DAY_NS;
+    let name = ctrace_core::fleet::partition::day_name(today / DAY_NS);
+    std::fs::write(host.join(format!("day={name}")), "in the way").expect("written");
+    let rows = Interval {
+        functions: Vec::new(),
+        paths: Vec::new(),
+        slow_calls: Vec::new(),
+        target: samples::target(today, 1),
+    };
+    yesterday.writer.buffers.add("web.service".into(), rows);
+    yesterday.writer.write(|_| true);
+    assert_eq!((yesterday.writer.buffers.all.len(), old.exists()), (1, false));
 }

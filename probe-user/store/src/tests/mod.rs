@@ -3,6 +3,7 @@
 
 mod failures;
 mod folders;
+mod google;
 mod server;
 
 use crate::{

@@ -80,6 +80,45 @@ impl Server {
         ];
         all.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec()
     }
+
+    /// Returns the settings of a client that takes it for Google's: it spells the names of objects in
+    /// another way, and asks for the same otherwise.
+    pub(super) fn variables_of_google(&self) -> Vec<(String, String)> {
+        // A key that has no signature, for emulators.
+        let key = format!(
+            r#"{{"gcs_base_url":"{}","disable_oauth":true,"client_email":"","private_key":"","private_key_id":""}}"#,
+            self.address
+        );
+        let all = [
+            ("GOOGLE_SERVICE_ACCOUNT_KEY", &*key),
+            ("GOOGLE_ALLOW_HTTP", "true"),
+            ("GOOGLE_TIMEOUT", "10 seconds"),
+        ];
+        all.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec()
+    }
+
+    /// Returns the objects below `a/prefix` by the paths of their files.
+    pub(super) fn objects(&self) -> BTreeMap<String, Vec<u8>> {
+        let kept = self.kept.lock().unwrap();
+        let path = |key: &str| decoded(key).strip_prefix("a/prefix/").unwrap().to_owned();
+        kept.objects.iter().map(|(key, bytes)| (path(key), bytes.clone())).collect()
+    }
+
+    /// Returns the number of requests with this method.
+    pub(super) fn sent(&self, method: &str) -> usize {
+        let kept = self.kept.lock().unwrap();
+        kept.requests.iter().filter(|(sent, _)| sent == method).count()
+    }
+}
+
+/// Undoes the escapes of a URL.
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let byte = u8::from_str_radix(&part[..2], 16).unwrap();
+        text + &char::from(byte).to_string() + &part[2..]
+    })
 }
 
 fn serve(stream: TcpStream, script: &Script, kept: &Mutex<Kept>) {
