@@ -6,13 +6,16 @@ use crate::{
     maps::VALUES,
     operand::{Operands, of_result},
     output::Task,
+    python,
     registers::Registers,
     ring::{Room, reserve},
+    settings,
 };
 use aya_ebpf::helpers::generated::{bpf_probe_read_user, bpf_probe_read_user_str};
 use core::{ffi::c_void, mem::MaybeUninit};
 use ctrace_common::{
-    Cookie, Kind, LOST_PAYLOADS, MAX_TEXT, MAX_VALUES, Operand, Record, SLOT_VALUES, UNREAD,
+    Cookie, Kind, LOST_PAYLOADS, MAX_TEXT, MAX_VALUES, Operand, PythonValues, Record, SLOT_VALUES,
+    UNREAD, ValueSources,
 };
 
 /// The mark of [`text`] for one that could not be read.
@@ -107,6 +110,9 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: Texts>(
         values[place] = value;
         forms |= is_unread << (place as u32 + UNREAD);
     }
+    if TEXTS == ALL_TEXTS && MOST > 1 && settings::PYTHON.load() != 0 {
+        read_python(site, task, &room, &mut values, &mut forms);
+    }
     let record = Record {
         ts_ns,
         sp: forms,
@@ -118,6 +124,57 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: Texts>(
         lost_before: site.slots as u16,
     };
     room.commit_values(record, values.as_chunks().0, count.div_ceil(SLOT_VALUES));
+}
+
+/// Reads the values that tell of the Python function around this call. So far they count as unread.
+#[inline(always)]
+fn read_python(
+    site: &ValueSources,
+    task: Task,
+    room: &Room,
+    values: &mut [u64],
+    forms: &mut u64,
+) {
+    let PythonValues { name, file, line, reserved: _ } = site.python;
+    if name | file | line == 0 {
+        return;
+    }
+    let Some(function) = python::running(task.pid) else { return };
+    let offsets = &function.places.offsets;
+    // See `main.rs`.
+    let field = #[inline(always)]
+    |value: u8| site.fields.get((value as usize).wrapping_sub(1)).map(|field| *field as u64);
+    let mut set = #[inline(always)]
+    |value: u8, word: u64| {
+        let place = (value as usize).wrapping_sub(1);
+        if let Some(of) = values.get_mut(place) {
+            *of = word;
+            *forms &= !(1 << (place as u32 + UNREAD));
+        }
+    };
+    let mut bytes = python::EMPTY;
+    if let Some(field) = field(name)
+        && let Some(length) = function.text::<false>(offsets.qualified_name, &mut bytes)
+    {
+        write_text(room, field, &bytes);
+        set(name, length);
+    }
+    if let Some(field) = field(file)
+        && let Some(length) = function.text::<true>(offsets.file, &mut bytes)
+    {
+        write_text(room, field, &bytes);
+        set(file, length);
+    }
+    if line != 0 {
+        set(line, function.first_line());
+    }
+}
+
+#[inline(always)]
+fn write_text(room: &Room, field: u64, bytes: &python::Field) {
+    let (slots, _) = bytes.as_chunks();
+    room.write_from(field, &slots[0]);
+    room.write_from(field + 1, &slots[1]);
 }
 
 /// Copies the text at an address to its field, which begins at this slot. Returns its length, or

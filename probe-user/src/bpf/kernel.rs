@@ -34,7 +34,7 @@ use super::{
     sys::{self, AttachType},
 };
 use ctrace_common::{
-    Admission, JumpTarget, PAGE_LEN, RESTORE_BACKTRACES, RESTORE_UNHEARD, RestoreReason, TRACED,
+    Admission, JumpTarget, PAGE_LEN, PythonPlaces, RESTORE_BACKTRACES, RESTORE_UNHEARD, RestoreReason, TRACED,
     TRACED_LAUNCHED, ValueSources,
 };
 use ctrace_core::{
@@ -64,6 +64,8 @@ pub struct Config {
     pub markers: bool,
     /// True if there will be points or functions with values.
     pub values: bool,
+    /// True if values may tell of the Python function around a call.
+    pub python: bool,
     /// True if there will be functions with a condition.
     pub conditions: bool,
     /// True if return probes are guarded.
@@ -276,6 +278,17 @@ impl Kernel {
     /// Returns the counts of calls that make no events, if some do not.
     pub(crate) fn left_out(&self) -> Option<&LeftOutCounts> {
         self.left_out.as_ref()
+    }
+
+    /// Tells where a process keeps its Python functions. A process that has ended is forgotten.
+    pub(crate) fn locate_python(&self, pid: Pid, places: &PythonPlaces) -> Result<(), BpfError> {
+        let pythons = self.maps.fd("PYTHONS")?;
+        sys::map_update(pythons.as_fd(), pid.0, &places.to_bytes())
+            .map_err(|source| BpfError::Map { what: "interpreters of Python", source })?;
+        if !self.traced().has(pid) {
+            let _ = sys::map_delete(pythons.as_fd(), pid.0);
+        }
+        Ok(())
     }
 
     /// Returns the processes in which a thread has loaded a library and is held until

@@ -114,6 +114,7 @@ impl Described for InObject<'_> {
     fn argument(&self, place: &AskedPlace) -> Result<Typed, NoValue> {
         match place {
             _ if self.object.is_go() => Err(NoValue::Go),
+            AskedPlace::Python(fact) => Ok(fact.typed()),
             // Only glibc keeps it there.
             AskedPlace::At(Position::MutexType(_), of) if !locks::is_glibc(self.object.name()) => {
                 Ok(Typed::plain(of.nowhere(), *of))

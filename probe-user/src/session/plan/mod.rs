@@ -19,6 +19,7 @@ mod placer;
 mod plain;
 mod planned;
 pub(crate) mod points;
+mod pythons;
 mod remarks;
 mod room;
 mod tail_calls;
@@ -35,6 +36,7 @@ use self::{
     markers::MarkerPlan,
     nothing_chosen::what_could_be_traced,
     placer::Placer,
+    pythons::Pythons,
     values::ValuePlanner,
 };
 use crate::target::{
@@ -108,6 +110,7 @@ pub struct Planner {
     jumps: JumpRoom,
     values: ValuePlanner,
     locks: MarkedLocks,
+    pythons: Pythons,
     objects: ObjectLimits,
     /// What may come later and have what the first program lacks.
     awaits: Option<Awaits>,
@@ -134,6 +137,7 @@ impl Planner {
             jumps: JumpRoom::default(),
             values: ValuePlanner::default(),
             locks: MarkedLocks::default(),
+            pythons: Pythons::default(),
             objects: ObjectLimits::DEFAULT,
             awaits: None,
             awaited: None,
@@ -237,6 +241,7 @@ impl Planner {
         };
         self.late = self.selector.for_late_objects(&selection);
         self.check_conditions(&selection)?;
+        later.extend(self.check_python()?);
         let mut plan = self.place_all(&objects, &selection)?;
         self.note_absent(&mut plan, self.awaits.is_some())?;
         plan.remarks.extend(later);
@@ -362,6 +367,7 @@ impl Planner {
                 }
             }
         }
+        self.look_for_python(&objects);
         self.guarding.look(mapped, &objects, self.returns, self.objects);
         // With no selection at all, markers are what will be asked for.
         if self.selector.is_empty() || self.selector.asks_for_markers() {

@@ -3,6 +3,7 @@
 use super::abi::{NoPosition, Position, Type};
 use super::condition::{self, AskedCondition, ConditionError};
 use super::named::NamedPath;
+use super::python::PythonFact;
 use ctrace_common::{MAX_TEXTS, MAX_VALUES};
 use ctrace_core::function::is_word;
 use std::fmt;
@@ -40,6 +41,8 @@ pub(crate) enum AskedPlace {
     At(Position, Type),
     /// Without a type, it has the one of the source.
     Named(NamedPath, Option<Type>),
+    /// A fact of the Python function around the call.
+    Python(PythonFact),
 }
 
 /// The type of a result.
@@ -52,7 +55,11 @@ pub(crate) enum AskedResult {
 
 impl AskedPlace {
     fn is_text(&self) -> bool {
-        matches!(self, Self::At(_, Type::Text) | Self::Named(_, Some(Type::Text)))
+        match self {
+            Self::At(_, of) | Self::Named(_, Some(of)) => *of == Type::Text,
+            Self::Named(_, None) => false,
+            Self::Python(fact) => fact.is_text(),
+        }
     }
 }
 
@@ -83,6 +90,10 @@ pub(crate) enum AskedError {
         "`{0}` is no argument of a USDT probe; they are numbered from 0, as `list -v` shows them"
     )]
     OfNote(String),
+    #[error(
+        "the Python function around a call is read at functions, not at USDT probes; write FUNCTION: python"
+    )]
+    PythonOfNote,
     #[error(
         "there is no register {position}: only six integers and pointers are in registers, 0 to 5; \
          if all parameters are integers or pointers, parameter {position} is s{slot}, on the stack"
@@ -168,6 +179,11 @@ impl AskedValues {
         })
     }
 
+    /// Returns whether one of the values tells of Python functions.
+    pub(crate) fn asks_for_python(&self) -> bool {
+        self.arguments.iter().any(|argument| matches!(argument.place, AskedPlace::Python(_)))
+    }
+
     /// Returns whether values are to be shown.
     pub(crate) fn shows(&self) -> bool {
         self.condition.is_none()
@@ -191,6 +207,7 @@ pub(crate) fn check(
         let is_same = |other: &AskedArgument| match (&other.place, &argument.place) {
             (AskedPlace::At(other, _), AskedPlace::At(own, _)) => other == own,
             (AskedPlace::Named(other, _), AskedPlace::Named(own, _)) => other == own,
+            (AskedPlace::Python(other), AskedPlace::Python(own)) => other == own,
             _ => false,
         };
         if others.iter().any(is_same) {
@@ -231,6 +248,7 @@ impl fmt::Display for AskedPlace {
         match self {
             Self::At(position, _) => position.fmt(f),
             Self::Named(path, _) => path.fmt(f),
+            Self::Python(fact) => fact.fmt(f),
         }
     }
 }
@@ -252,6 +270,12 @@ pub(crate) fn argument(text: &str, is_usdt: bool) -> Result<AskedArgument, Asked
         place,
         length: None,
     };
+    if let Some(fact) = PythonFact::named(place) {
+        return match is_usdt {
+            true => Err(AskedError::PythonOfNote),
+            false => Ok(named(AskedPlace::Python(fact))),
+        };
+    }
     let Some((position, of)) = place.split_once(':') else {
         let path = NamedPath::parse(place).filter(|_| !is_usdt);
         let path = path.ok_or_else(|| AskedError::Form(whole()))?;

@@ -10,3 +10,4 @@ pub(crate) mod locks;
 pub(crate) mod named;
 mod part;
 mod place;
+pub(crate) mod python;
