@@ -6,7 +6,7 @@ use crate::{
     maps::VALUES,
     operand::{Operands, of_result},
     output::Task,
-    python,
+    python::{self, InRing},
     registers::Registers,
     ring::{Room, reserve},
     settings,
@@ -76,6 +76,8 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: Texts>(
     probe: u32,
     value_of: impl Fn(&Operand) -> (u64, u64),
 ) {
+    // All of them at a time would take a fifth of the stack. Older kernels would follow many more ways.
+    let writes_at_once = TEXTS == ALL_TEXTS && MOST > 1;
     let Some(site) = VALUES.get(element) else { return };
     let count = (site.count as usize).min(MOST);
     if count == 0 {
@@ -83,11 +85,16 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: Texts>(
     }
     let Some(room) = reserve(site.slots as usize) else { return loss::add_to(LOST_PAYLOADS, 1) };
     let mut values = [0; WORDS];
-    // Words are set one by one: the compiler would call a loop over bytes, which takes the verifier
-    // long.
-    for value in &mut values {
-        // SAFETY: the pointer comes from a reference.
-        unsafe { (&raw mut *value).write_volatile(0) };
+    let slots = count.div_ceil(SLOT_VALUES);
+    if writes_at_once {
+        room.write_zeros(slots);
+    } else {
+        // Words are set one by one: the compiler would call a loop over bytes, which takes the verifier
+        // long.
+        for value in &mut values {
+            // SAFETY: the pointer comes from a reference.
+            unsafe { (&raw mut *value).write_volatile(0) };
+        }
     }
     // Its low bits are always 0, but the verifier does not know that. If it knew them, older kernels
     // would follow every value that the loop can give it.
@@ -107,11 +114,18 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: Texts>(
             is_unread = length >> 63;
             value = length & !UNREADABLE;
         }
-        values[place] = value;
+        if writes_at_once {
+            room.write_value(place as u64, value);
+        } else {
+            values[place] = value;
+        }
         forms |= is_unread << (place as u32 + UNREAD);
     }
+    if !writes_at_once {
+        room.write_values(values.as_chunks().0, slots);
+    }
     if TEXTS == ALL_TEXTS && MOST > 1 && settings::PYTHON.load() != 0 {
-        read_python(site, task, &room, &mut values, &mut forms);
+        forms &= !write_python(site, task.pid, &room);
     }
     let record = Record {
         ts_ns,
@@ -123,58 +137,45 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: Texts>(
         reserved: 0,
         lost_before: site.slots as u16,
     };
-    room.commit_values(record, values.as_chunks().0, count.div_ceil(SLOT_VALUES));
+    room.commit(record);
 }
 
-/// Reads the values that tell of the Python function around this call. So far they count as unread.
+/// Writes the values that tell of the Python function around this call, which were unread so far. Returns their
+/// bits among those of unread values.
 #[inline(always)]
-fn read_python(
-    site: &ValueSources,
-    task: Task,
-    room: &Room,
-    values: &mut [u64],
-    forms: &mut u64,
-) {
+fn write_python(site: &ValueSources, pid: u32, room: &Room) -> u64 {
     let PythonValues { name, file, line, reserved: _ } = site.python;
     if name | file | line == 0 {
-        return;
+        return 0;
     }
-    let Some(function) = python::running(task.pid) else { return };
-    let offsets = &function.places.offsets;
+    let Some(function) = python::running(pid) else { return 0 };
+    let mut read = 0;
     // See `main.rs`.
-    let field = #[inline(always)]
-    |value: u8| site.fields.get((value as usize).wrapping_sub(1)).map(|field| *field as u64);
-    let mut set = #[inline(always)]
+    let field =
+        #[inline(always)]
+        |value: u8| site.fields.get((value as usize).wrapping_sub(1)).map(|field| *field as u64);
+    let write = #[inline(always)]
     |value: u8, word: u64| {
-        let place = (value as usize).wrapping_sub(1);
-        if let Some(of) = values.get_mut(place) {
-            *of = word;
-            *forms &= !(1 << (place as u32 + UNREAD));
-        }
+        let place = value as u64 - 1;
+        room.write_value(place, word);
+        1 << (place + UNREAD as u64)
     };
-    let mut bytes = python::EMPTY;
-    if let Some(field) = field(name)
-        && let Some(length) = function.text::<false>(offsets.qualified_name, &mut bytes)
+    if let Some(slot) = field(name)
+        && let Some(length) = function
+            .text::<false>(function.places.offsets.qualified_name, &mut InRing { room, slot })
     {
-        write_text(room, field, &bytes);
-        set(name, length);
+        read |= write(name, length);
     }
-    if let Some(field) = field(file)
-        && let Some(length) = function.text::<true>(offsets.file, &mut bytes)
+    if let Some(slot) = field(file)
+        && let Some(length) =
+            function.text::<true>(function.places.offsets.file, &mut InRing { room, slot })
     {
-        write_text(room, field, &bytes);
-        set(file, length);
+        read |= write(file, length);
     }
     if line != 0 {
-        set(line, function.first_line());
+        read |= write(line, function.first_line());
     }
-}
-
-#[inline(always)]
-fn write_text(room: &Room, field: u64, bytes: &python::Field) {
-    let (slots, _) = bytes.as_chunks();
-    room.write_from(field, &slots[0]);
-    room.write_from(field + 1, &slots[1]);
+    read
 }
 
 /// Copies the text at an address to its field, which begins at this slot. Returns its length, or

@@ -9,12 +9,13 @@
 use crate::{
     kernel::Kernel,
     maps::PYTHONS,
+    ring::Room,
     settings,
     turns::{repeat, unknown_zero},
 };
 use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use core::ffi::c_void;
-use ctrace_common::{MAX_TEXT, NO_OFFSET, PythonPlaces};
+use ctrace_common::{CountedValue, MAX_TEXT, NO_OFFSET, PythonPlaces, SLOT_LEN, TEXT_SLOTS};
 
 /// Threads and interpreters that are looked at, at most.
 const MOST_STEPS: u32 = 1024;
@@ -27,11 +28,9 @@ const OWNED_BY_C: u64 = 3;
 
 /// `PyObject.ob_type`, in builds with one lock for all threads.
 const OBJECT_TYPE: u64 = 8;
-/// The words of a text's head: its type, the number of its characters, and what follows.
-const HEAD_WORDS: usize = 5;
-const HEAD_TYPE: usize = 1;
-const HEAD_LENGTH: usize = 2;
-const HEAD_STATE: usize = 4;
+/// `PyASCIIObject.length` and `PyASCIIObject.state`.
+const TEXT_LENGTH: u64 = 16;
+const TEXT_STATE: u64 = 32;
 /// Bits of `PyASCIIObject.state`: the bytes of a character, and whether these follow the head.
 const KIND_SHIFT: u64 = 2;
 const COMPACT: u64 = 1 << 5;
@@ -42,12 +41,10 @@ const ELLIPSIS: [u8; 3] = [0xe2, 0x80, 0xa6];
 /// The bytes of a long path that are kept. With the sign before them there is room left: a full field would
 /// mean that the text goes on.
 const KEPT_END: u64 = MAX_TEXT as u64 - 4;
-/// The last place at which a character of 4 bytes has room in a field, or goes on behind it.
-const LAST: u64 = MAX_TEXT as u64 - 1;
-
-/// The words of a field, and room for what goes on behind it.
-pub type Field = [u64; MAX_TEXT / 8 + 1];
-pub const EMPTY: Field = [0; MAX_TEXT / 8 + 1];
+/// Those of them that are in the first half of the field.
+const FIRST_KEPT: u64 = (HALF - ELLIPSIS.len()) as u64;
+/// Bytes of half a field.
+const HALF: usize = SLOT_LEN;
 
 /// The code of a Python function.
 pub struct Function {
@@ -55,8 +52,9 @@ pub struct Function {
     pub places: &'static PythonPlaces,
 }
 
-/// Reads a word; 0 if that fails.
-#[inline(always)]
+/// Reads a word; 0 if that fails. It is a function of its own: the stack of its callers is nearly full.
+#[cold]
+#[inline(never)]
 fn word(address: u64) -> u64 {
     let mut word = 0_u64;
     // SAFETY: 8 bytes, for which there is room. The helper checks the address itself, and leaves 0 if it
@@ -74,30 +72,34 @@ fn frame(places: &PythonPlaces) -> u64 {
     let zero = unknown_zero();
     let (mut frame, mut thread) = (zero, zero);
     let mut interpreter = word(places.interpreters);
-    repeat(MOST_STEPS, |_| {
-        if thread == 0 {
-            if interpreter == 0 {
-                return false;
+    repeat(
+        MOST_STEPS,
+        #[inline(always)]
+        |_| {
+            if thread == 0 {
+                if interpreter == 0 {
+                    return false;
+                }
+                thread = word(interpreter.wrapping_add(offsets.first_thread as u64));
+                interpreter = word(interpreter.wrapping_add(offsets.next_interpreter as u64));
+                return true;
             }
-            thread = word(interpreter.wrapping_add(offsets.first_thread as u64));
-            interpreter = word(interpreter.wrapping_add(offsets.next_interpreter as u64));
-            return true;
-        }
-        if word(thread.wrapping_add(offsets.thread_id as u64)) == own {
-            let mut holder = thread;
-            if offsets.c_frame != NO_OFFSET {
-                holder = word(thread.wrapping_add(offsets.c_frame as u64));
+            if word(thread.wrapping_add(offsets.thread_id as u64)) == own {
+                let mut holder = thread;
+                if offsets.c_frame != NO_OFFSET {
+                    holder = word(thread.wrapping_add(offsets.c_frame as u64));
+                }
+                frame = word(holder.wrapping_add(offsets.frame as u64));
+                // A structure that is made for a thread that is about to start has no frame yet, and may have the
+                // name of its maker.
+                if frame != 0 {
+                    return false;
+                }
             }
-            frame = word(holder.wrapping_add(offsets.frame as u64));
-            // A structure that is made for a thread that is about to start has no frame yet, and may have the
-            // name of its maker.
-            if frame != 0 {
-                return false;
-            }
-        }
-        thread = word(thread.wrapping_add(offsets.next_thread as u64));
-        true
-    });
+            thread = word(thread.wrapping_add(offsets.next_thread as u64));
+            true
+        },
+    );
     frame
 }
 
@@ -109,17 +111,21 @@ pub fn running(pid: u32) -> Option<Function> {
     let places = unsafe { &*places };
     let mut frame = frame(places);
     let mut found = unknown_zero();
-    repeat(MOST_FRAMES, |_| {
-        if word(frame.wrapping_add(places.offsets.owner as u64)) & 0xff == OWNED_BY_C {
-            frame = word(frame.wrapping_add(places.offsets.previous as u64));
-            return frame != 0;
-        }
-        let code = word(frame.wrapping_add(places.offsets.code as u64));
-        if word(code.wrapping_add(OBJECT_TYPE)) == places.code_type {
-            found = code;
-        }
-        false
-    });
+    repeat(
+        MOST_FRAMES,
+        #[inline(always)]
+        |_| {
+            if word(frame.wrapping_add(places.offsets.owner as u64)) & 0xff == OWNED_BY_C {
+                frame = word(frame.wrapping_add(places.offsets.previous as u64));
+                return frame != 0;
+            }
+            let code = word(frame.wrapping_add(places.offsets.code as u64));
+            if word(code.wrapping_add(OBJECT_TYPE)) == places.code_type {
+                found = code;
+            }
+            false
+        },
+    );
     (found != 0).then_some(Function { code: found, places })
 }
 
@@ -152,19 +158,16 @@ impl Function {
         line as i32 as i64 as u64
     }
 
-    /// Copies one of its texts, with zeros behind it, and returns the length. `KEEPS_END`: of a long one, the
-    /// end counts.
+    /// Copies one of its texts, and returns the length. `KEEPS_END`: of a long one, the end counts.
     #[inline(always)]
-    pub fn text<const KEEPS_END: bool>(&self, offset: u32, to: &mut Field) -> Option<u64> {
+    pub fn text<const KEEPS_END: bool>(&self, offset: u32, to: &mut impl Field) -> Option<u64> {
         let object = word(self.code.wrapping_add(offset as u64));
-        let mut head = [0_u64; HEAD_WORDS];
-        let size = size_of_val(&head) as u32;
-        // SAFETY: there is room for what is read. The helper checks the address itself.
-        let error = unsafe {
-            bpf_probe_read_user((&raw mut head).cast(), size, object as *const c_void)
-        };
-        let (count, state) = (head[HEAD_LENGTH], head[HEAD_STATE]);
-        if error != 0 || head[HEAD_TYPE] != self.places.text_type || state & COMPACT == 0 {
+        if word(object.wrapping_add(OBJECT_TYPE)) != self.places.text_type {
+            return None;
+        }
+        let count = word(object.wrapping_add(TEXT_LENGTH));
+        let state = word(object.wrapping_add(TEXT_STATE));
+        if state & COMPACT == 0 {
             return None;
         }
         if state & ASCII != 0 {
@@ -177,66 +180,114 @@ impl Function {
     }
 }
 
-/// Copies a text of one byte a character.
-#[inline(always)]
-fn ascii<const KEEPS_END: bool>(bytes: &mut Field, from: u64, count: u64) -> Option<u64> {
-    let to = bytes.as_mut_ptr().cast::<u8>();
-    if KEEPS_END && count > MAX_TEXT as u64 {
-        let from = from.wrapping_add(count - KEPT_END) as *const c_void;
-        // SAFETY: the sign and the end have room. The helper checks the address itself.
-        unsafe {
-            to.write(ELLIPSIS[0]);
-            to.add(1).write(ELLIPSIS[1]);
-            to.add(2).write(ELLIPSIS[2]);
-            let read = bpf_probe_read_user(to.add(ELLIPSIS.len()).cast(), KEPT_END as u32, from);
-            return (read == 0).then_some(ELLIPSIS.len() as u64 + KEPT_END);
-        }
-    }
-    let length = count.min(MAX_TEXT as u64);
-    // SAFETY: as above.
-    let read = unsafe { bpf_probe_read_user(to.cast(), length as u32, from as *const c_void) };
-    (read == 0).then_some(length)
+/// Room for a text of [`MAX_TEXT`] bytes, in two halves.
+pub trait Field {
+    /// Copies bytes of the current process into a half, from its byte `AT` on, as far as there is room. Returns
+    /// false if they cannot be read.
+    fn copy<const AT: usize>(&mut self, half: u64, length: u64, from: u64) -> bool;
+
+    /// Writes the byte at this place, which is below [`MAX_TEXT`].
+    fn write(&mut self, at: u64, byte: u8);
 }
 
-/// Copies a text of `kind` bytes a character, as UTF-8. The verifier follows one path for characters of any length.
+/// A field of a payload, which begins at this slot.
+pub struct InRing<'a> {
+    pub room: &'a Room,
+    pub slot: u64,
+}
+
+impl Field for InRing<'_> {
+    #[inline(always)]
+    fn copy<const AT: usize>(&mut self, half: u64, length: u64, from: u64) -> bool {
+        self.room.copy::<AT>(self.slot + half, length, from)
+    }
+
+    #[inline(always)]
+    fn write(&mut self, at: u64, byte: u8) {
+        self.room.write_byte(self.slot, at, byte);
+    }
+}
+
+/// A text of a value that is counted. Zeros are behind what is written.
+impl Field for CountedValue {
+    #[inline(always)]
+    fn copy<const AT: usize>(&mut self, half: u64, length: u64, from: u64) -> bool {
+        let length = length.min((HALF - AT) as u64) as u32;
+        // SAFETY: within the text. The helper checks the address itself.
+        unsafe {
+            let to = self.text.as_mut_ptr().cast::<u8>().add(half as usize * HALF + AT);
+            bpf_probe_read_user(to.cast(), length, from as *const c_void) == 0
+        }
+    }
+
+    #[inline(always)]
+    fn write(&mut self, at: u64, byte: u8) {
+        // SAFETY: within the text.
+        unsafe { self.text.as_mut_ptr().cast::<u8>().add(at as usize % MAX_TEXT).write(byte) };
+    }
+}
+
+/// Copies a text of one byte a character.
 #[inline(always)]
-fn wide(bytes: &mut Field, from: u64, count: u64, kind: u64) -> Option<u64> {
-    let to = bytes.as_mut_ptr().cast::<u8>();
+fn ascii<const KEEPS_END: bool>(to: &mut impl Field, from: u64, count: u64) -> Option<u64> {
+    if KEEPS_END && count > MAX_TEXT as u64 {
+        let from = from.wrapping_add(count - KEPT_END);
+        const BEGINNING: usize = ELLIPSIS.len();
+        let is_read = to.copy::<BEGINNING>(0, KEPT_END, from)
+            && to.copy::<0>(1, KEPT_END - FIRST_KEPT, from.wrapping_add(FIRST_KEPT));
+        to.write(0, ELLIPSIS[0]);
+        to.write(1, ELLIPSIS[1]);
+        to.write(2, ELLIPSIS[2]);
+        return is_read.then_some(BEGINNING as u64 + KEPT_END);
+    }
+    let length = count.min(MAX_TEXT as u64);
+    let rest = length.saturating_sub(HALF as u64);
+    let is_read =
+        to.copy::<0>(0, length, from) && to.copy::<0>(1, rest, from.wrapping_add(HALF as u64));
+    is_read.then_some(length)
+}
+
+/// Copies a text of `kind` bytes a character, as UTF-8. A character that is cut is one that goes on.
+#[inline(always)]
+fn wide(to: &mut impl Field, from: u64, count: u64, kind: u64) -> Option<u64> {
     let size = (kind.wrapping_sub(1) & 3) + 1;
     let zero = unknown_zero();
     let (mut length, mut error) = (zero, zero);
-    repeat(MAX_TEXT as u32, |number| {
-        if number as u64 >= count || length > LAST {
-            return false;
-        }
-        let mut character = 0_u32;
-        let from = from.wrapping_add(number as u64 * size) as *const c_void;
-        // SAFETY: at most 4 bytes, for which there is room. The helper checks the address itself.
-        error |= unsafe { bpf_probe_read_user((&raw mut character).cast(), size as u32, from) } as u64;
-        let character = character as u64;
-        // 1 for each number of bits that is exceeded.
-        let above = |most: u64| most.wrapping_sub(character) >> 63;
-        let more = above(0x7f) + above(0x7ff) + above(0xffff);
-        let mark = 0xf0_e0_c0_00_u64 >> (8 * more) & 0xff;
-        let sixes = |place: u64| character >> (6 * (more.wrapping_sub(place) & 3)) & 0x3f | 0x80;
-        // SAFETY: the place is within the field, and 4 bytes have room there or behind it.
-        unsafe {
-            let to = to.add(length as usize);
-            to.write((mark | character >> (6 * more)) as u8);
-            to.add(1).write(sixes(1) as u8);
-            to.add(2).write(sixes(2) as u8);
-            to.add(3).write(sixes(3) as u8);
-        }
-        length += 1 + more;
-        true
-    });
-    // SAFETY: as above. The last character may have left bytes behind itself.
-    unsafe {
-        let to = to.add(length.min(LAST + 4) as usize);
-        to.write(0);
-        to.add(1).write(0);
-        to.add(2).write(0);
-    }
-    bytes[MAX_TEXT / 8] = 0;
+    repeat(
+        MAX_TEXT as u32,
+        #[inline(always)]
+        |number| {
+            if number as u64 >= count || length >= MAX_TEXT as u64 {
+                return false;
+            }
+            let mut character = 0_u32;
+            let from = from.wrapping_add(number as u64 * size) as *const c_void;
+            // SAFETY: at most 4 bytes, for which there is room. The helper checks the address itself.
+            error |= unsafe { bpf_probe_read_user((&raw mut character).cast(), size as u32, from) }
+                as u64;
+            let character = character as u64;
+            // 1 for each number of bits that is exceeded.
+            let above = #[inline(always)]
+            |most: u64| most.wrapping_sub(character) >> 63;
+            let more = above(0x7f) + above(0x7ff) + above(0xffff);
+            let mark = 0xf0_e0_c0_00_u64 >> (8 * more) & 0xff;
+            let mut put = #[inline(always)]
+            |place: u64, byte: u64| {
+                if place <= more && length + place < MAX_TEXT as u64 {
+                    to.write(length + place, byte as u8);
+                }
+            };
+            let six = #[inline(always)]
+            |place: u64| character >> (6 * (more.wrapping_sub(place) & 3)) & 0x3f | 0x80;
+            put(0, mark | character >> (6 * more));
+            put(1, six(1));
+            put(2, six(2));
+            put(3, six(3));
+            length += 1 + more;
+            true
+        },
+    );
     (error == 0).then_some(length.min(MAX_TEXT as u64))
 }
+
+const _: () = assert!(TEXT_SLOTS == 2);

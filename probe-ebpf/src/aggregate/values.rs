@@ -91,9 +91,9 @@ fn read_python(site: &ValueSources, pid: u32, value: &mut CountedValue) -> bool 
     let Some(function) = python::running(pid) else { return false };
     let offsets = &function.places.offsets;
     let word = if site.python.name == FIRST {
-        function.text::<false>(offsets.qualified_name, &mut value.text)
+        function.text::<false>(offsets.qualified_name, value)
     } else if site.python.file == FIRST {
-        function.text::<true>(offsets.file, &mut value.text)
+        function.text::<true>(offsets.file, value)
     } else {
         Some(function.first_line())
     };
