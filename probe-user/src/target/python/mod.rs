@@ -11,7 +11,7 @@ use crate::target::{
     object::Object,
     process::{bias::CodeSegments, maps::MappedObject},
 };
-use ctrace_common::{PythonOffsets, PythonPlaces};
+use ctrace_common::PythonPlaces;
 use std::collections::BTreeSet;
 
 const RUNTIME: &str = "_PyRuntime";
