@@ -188,6 +188,7 @@ fn a_program_without_an_interpreter_is_told() {
     trace.args(["run", "--arg", WRITE, "--", "/bin/true"]);
     let finished = run(&mut trace, LIMIT).expect("runs");
     assert_eq!(finished.shell_code(), 125, "{}", finished.stderr);
-    let told = "no Python interpreter is in this process: none of its objects has the symbol `_PyRuntime`";
+    let told =
+        "no Python interpreter is in this process: none of its objects has the symbol `_PyRuntime`";
     assert!(finished.stderr.contains(told), "{}", finished.stderr);
 }

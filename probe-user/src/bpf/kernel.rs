@@ -34,8 +34,8 @@ use super::{
     sys::{self, AttachType},
 };
 use ctrace_common::{
-    Admission, JumpTarget, PAGE_LEN, PythonPlaces, RESTORE_BACKTRACES, RESTORE_UNHEARD, RestoreReason, TRACED,
-    TRACED_LAUNCHED, ValueSources,
+    Admission, JumpTarget, PAGE_LEN, PythonPlaces, RESTORE_BACKTRACES, RESTORE_UNHEARD,
+    RestoreReason, TRACED, TRACED_LAUNCHED, ValueSources,
 };
 use ctrace_core::{
     marker::BufferId,

@@ -37,7 +37,9 @@ impl Pythons {
     fn lacking(&self) -> Option<String> {
         match self.unreadable.first() {
             _ if !self.known.is_empty() => None,
-            Some((name, why)) => Some(format!("the Python functions of {name} cannot be read: {why}")),
+            Some((name, why)) => {
+                Some(format!("the Python functions of {name} cannot be read: {why}"))
+            }
             None => Some(format!(
                 "no Python interpreter is in this process: none of its objects has the symbol `_PyRuntime`; \
                  `python` in --arg reads functions of {KNOWN}"
@@ -77,9 +79,9 @@ impl Planner {
 
     /// Returns where a process that has mapped these objects keeps its Python functions.
     pub(crate) fn python_of(&self, mapped: &[MappedObject]) -> Option<PythonPlaces> {
-        let mut places = mapped.iter().filter_map(|object| {
-            self.pythons.known.get(&identity(object))?.places(object)
-        });
+        let mut places = mapped
+            .iter()
+            .filter_map(|object| self.pythons.known.get(&identity(object))?.places(object));
         places.next()
     }
 }
