@@ -136,6 +136,7 @@ pub fn on_exit(ctx: RawTracePointContext) -> i32 {
     marker::forget(task.tid);
     aggregate::end_thread(task.tid);
     thrift::end_thread(task.tid);
+    python::end_thread(task.tid);
     if !task.is_traced() {
         loss::forget(task.tid);
         if GUARDED.get_ptr(task.pid).is_some()

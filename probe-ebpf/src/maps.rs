@@ -77,6 +77,10 @@ pub static VALUES: Array<ValueSources, 1> = Array::new();
 #[btf_map]
 pub static PYTHONS: HashMap<u32, PythonPlaces, 1> = HashMap::new();
 
+/// Thread id → the address of its structure in Python's list of threads, see `python`. User space sizes it.
+#[btf_map]
+pub static PYTHON_THREADS: HashMap<u32, u64, 1> = HashMap::new();
+
 /// The conditions of functions, by the number in their element of `VALUES`. User space sizes it.
 #[btf_map]
 pub static CONDITIONS: Array<Condition, 1> = Array::new();

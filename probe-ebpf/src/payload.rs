@@ -125,7 +125,7 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: Texts>(
         room.write_values(values.as_chunks().0, slots);
     }
     if TEXTS == ALL_TEXTS && MOST > 1 && settings::PYTHON.load() != 0 {
-        forms &= !write_python(site, task.pid, &room);
+        forms &= !write_python(site, task, &room);
     }
     let record = Record {
         ts_ns,
@@ -143,12 +143,12 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: Texts>(
 /// Writes the values that tell of the Python function around this call, which were unread so far. Returns their
 /// bits among those of unread values.
 #[inline(always)]
-fn write_python(site: &ValueSources, pid: u32, room: &Room) -> u64 {
+fn write_python(site: &ValueSources, task: Task, room: &Room) -> u64 {
     let PythonValues { name, file, line, reserved: _ } = site.python;
     if name | file | line == 0 {
         return 0;
     }
-    let Some(function) = python::running(pid) else { return 0 };
+    let Some(function) = python::running(task) else { return 0 };
     let mut read = 0;
     // See `main.rs`.
     let field =

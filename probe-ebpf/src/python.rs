@@ -8,7 +8,8 @@
 
 use crate::{
     kernel::Kernel,
-    maps::PYTHONS,
+    maps::{PYTHON_THREADS, PYTHONS},
+    output::Task,
     ring::Room,
     settings,
     turns::{repeat, unknown_zero},
@@ -19,6 +20,8 @@ use ctrace_common::{CountedValue, MAX_TEXT, NO_OFFSET, PythonPlaces, SLOT_LEN, T
 
 /// Threads and interpreters that are looked at, at most.
 const MOST_STEPS: u32 = 1024;
+/// A thread that is so far down the list is remembered.
+const FAR: u32 = 8;
 /// The entry of C code into the interpreter is a frame of its own, without a function. At most so many of these are
 /// passed over.
 const MOST_FRAMES: u32 = 4;
@@ -66,16 +69,29 @@ fn word(address: u64) -> u64 {
 /// Returns the innermost frame of the current thread; 0 if it has none. Python names a thread by the address
 /// that its register `fs` has, in every pid namespace.
 #[inline(always)]
-fn frame(places: &PythonPlaces) -> u64 {
+fn frame(places: &PythonPlaces, tid: u32) -> u64 {
     let offsets = &places.offsets;
     let own = Kernel::current().word(&settings::TASK_FSBASE);
     let zero = unknown_zero();
     let (mut frame, mut thread) = (zero, zero);
     let mut interpreter = word(places.interpreters);
+    let is_only = word(interpreter.wrapping_add(offsets.next_interpreter as u64)) == 0;
+    if let Some(known) = PYTHON_THREADS.get_ptr(tid) {
+        // SAFETY: the map's values live as long as the map.
+        let known = unsafe { *known };
+        // Another interpreter may have a later frame of this thread.
+        if is_only && is_listed(known, interpreter, places) && is_of(known, own, places) {
+            frame = frame_of(known, places);
+        }
+    }
+    if frame != 0 {
+        return frame;
+    }
+    let mut steps = 0;
     repeat(
         MOST_STEPS,
         #[inline(always)]
-        |_| {
+        |number| {
             if thread == 0 {
                 if interpreter == 0 {
                     return false;
@@ -84,15 +100,12 @@ fn frame(places: &PythonPlaces) -> u64 {
                 interpreter = word(interpreter.wrapping_add(offsets.next_interpreter as u64));
                 return true;
             }
-            if word(thread.wrapping_add(offsets.thread_id as u64)) == own {
-                let mut holder = thread;
-                if offsets.c_frame != NO_OFFSET {
-                    holder = word(thread.wrapping_add(offsets.c_frame as u64));
-                }
-                frame = word(holder.wrapping_add(offsets.frame as u64));
-                // A structure that is made for a thread that is about to start has no frame yet, and may have the
-                // name of its maker.
+            if is_of(thread, own, places) {
+                frame = frame_of(thread, places);
+                // A structure that is made for a thread that is about to start has no frame yet, and may have
+                // the name of its maker.
                 if frame != 0 {
+                    steps = number;
                     return false;
                 }
             }
@@ -100,16 +113,48 @@ fn frame(places: &PythonPlaces) -> u64 {
             true
         },
     );
+    if steps >= FAR {
+        // Without room for it, the list is followed again.
+        let _ = PYTHON_THREADS.insert(tid, thread, 0);
+    }
     frame
+}
+
+/// Returns whether a thread's structure is in the list of an interpreter: one that was taken out keeps its contents for
+/// a while.
+#[inline(always)]
+fn is_listed(thread: u64, interpreter: u64, places: &PythonPlaces) -> bool {
+    let offsets = &places.offsets;
+    let before = word(thread.wrapping_add(offsets.previous_thread as u64));
+    let link = match before {
+        0 => interpreter.wrapping_add(offsets.first_thread as u64),
+        before => before.wrapping_add(offsets.next_thread as u64),
+    };
+    word(link) == thread
+}
+
+#[inline(always)]
+fn is_of(thread: u64, own: u64, places: &PythonPlaces) -> bool {
+    word(thread.wrapping_add(places.offsets.thread_id as u64)) == own
+}
+
+#[inline(always)]
+fn frame_of(thread: u64, places: &PythonPlaces) -> u64 {
+    let offsets = &places.offsets;
+    let mut holder = thread;
+    if offsets.c_frame != NO_OFFSET {
+        holder = word(thread.wrapping_add(offsets.c_frame as u64));
+    }
+    word(holder.wrapping_add(offsets.frame as u64))
 }
 
 /// Returns the innermost Python function of the current thread.
 #[inline(always)]
-pub fn running(pid: u32) -> Option<Function> {
-    let places = PYTHONS.get_ptr(pid)?;
+pub fn running(task: Task) -> Option<Function> {
+    let places = PYTHONS.get_ptr(task.pid)?;
     // SAFETY: the map's values live as long as the map.
     let places = unsafe { &*places };
-    let mut frame = frame(places);
+    let mut frame = frame(places, task.tid);
     let mut found = unknown_zero();
     repeat(
         MOST_FRAMES,
@@ -147,6 +192,14 @@ pub fn inherit(parent: u32, child: u32) {
 pub fn forget(pid: u32) {
     if settings::PYTHON.load() != 0 {
         let _ = PYTHONS.remove(pid);
+    }
+}
+
+/// Notes that a thread has ended.
+#[inline(always)]
+pub fn end_thread(tid: u32) {
+    if settings::PYTHON.load() != 0 {
+        let _ = PYTHON_THREADS.remove(tid);
     }
 }
 

@@ -62,7 +62,7 @@ pub use payload::{
     MAX_TEXT, MAX_TEXTS, MAX_VALUES, PAYLOAD_SLOTS, RESULT, SINGLES, SLOT_VALUES, TEXT_SLOTS,
     TEXTS, UNREAD, ValueForm, ValueSources, payload_slots,
 };
-pub use python::{NO_OFFSET, PythonOffsets, PythonPlaces, PythonValues};
+pub use python::{MOST_PYTHON_THREADS, NO_OFFSET, PythonOffsets, PythonPlaces, PythonValues};
 pub use record::{CONTROL_LEN, Kind, RECORD_LEN, Record};
 pub use restore::{
     GUARDED, GUARDED_STOPPED, GUARDS_BACKTRACES, Hijacked, MOST_HIJACKED, RESTORE_BACKTRACES,

@@ -3,6 +3,9 @@
 //! User space knows the version of the interpreter, and where it is loaded. The programs follow these
 //! offsets from there to the frame of the calling thread.
 
+/// Threads whose place in their list is remembered, at most.
+pub const MOST_PYTHON_THREADS: u32 = 16384;
+
 /// Stands for no offset: a thread's frame is in its own structure, not in another one.
 pub const NO_OFFSET: u32 = u32::MAX;
 
@@ -16,6 +19,8 @@ pub struct PythonOffsets {
     pub first_thread: u32,
     /// `PyThreadState.next`
     pub next_thread: u32,
+    /// `PyThreadState.prev`
+    pub previous_thread: u32,
     /// `PyThreadState.thread_id`
     pub thread_id: u32,
     /// `PyThreadState.cframe`, or [`NO_OFFSET`] where there is none.
@@ -38,6 +43,8 @@ pub struct PythonOffsets {
     pub ascii: u32,
     /// The length of `PyCompactUnicodeObject`, behind which other characters are.
     pub wide: u32,
+    /// Always 0; keeps the layout free of implicit padding.
+    pub reserved: u32,
 }
 
 /// See the module.
@@ -67,6 +74,7 @@ impl PythonPlaces {
             next_interpreter,
             first_thread,
             next_thread,
+            previous_thread,
             thread_id,
             c_frame,
             frame,
@@ -78,11 +86,13 @@ impl PythonPlaces {
             first_line,
             ascii,
             wide,
+            reserved,
         } = *offsets;
         let words = [
             next_interpreter,
             first_thread,
             next_thread,
+            previous_thread,
             thread_id,
             c_frame,
             frame,
@@ -94,6 +104,7 @@ impl PythonPlaces {
             first_line,
             ascii,
             wide,
+            reserved,
         ];
         for (place, word) in rest.as_chunks_mut().0.iter_mut().zip(words) {
             *place = word.to_le_bytes();
@@ -122,5 +133,5 @@ impl PythonValues {
     pub const NONE: Self = Self { name: 0, file: 0, line: 0, reserved: 0 };
 }
 
-const _: () = assert!(size_of::<PythonPlaces>() == 80);
+const _: () = assert!(size_of::<PythonPlaces>() == 88);
 const _: () = assert!(size_of::<PythonValues>() == 4);

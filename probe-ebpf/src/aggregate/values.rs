@@ -4,7 +4,7 @@ use super::{counts_at, paths};
 use crate::{
     maps::{COUNTED_VALUES, VALUE_NUMBERS, VALUES, VALUES_USED},
     operand::Operands,
-    output::now,
+    output::{Task, now},
     python,
     registers::Registers,
     settings,
@@ -28,7 +28,7 @@ const TEXT_READ: u32 = MAX_TEXT as u32 + 1;
 
 /// Returns the number of the value with which a function is called.
 #[inline(always)]
-pub fn number(pid: u32, cookie: Cookie, registers: &Registers<'_>) -> u32 {
+pub fn number(task: Task, cookie: Cookie, registers: &Registers<'_>) -> u32 {
     let Some(site) = VALUES.get(cookie.index() as u32) else { return UNREAD_VALUE };
     let mut value = MaybeUninit::<CountedValue>::uninit();
     // Words are set one by one: the compiler would call a loop over bytes, which takes the verifier long.
@@ -41,7 +41,7 @@ pub fn number(pid: u32, cookie: Cookie, registers: &Registers<'_>) -> u32 {
     let value = unsafe { value.assume_init_mut() };
     value.forms = site.forms;
     let is_read = match settings::PYTHON.load() != 0 && site.python != PythonValues::NONE {
-        true => read_python(site, pid, value),
+        true => read_python(site, task, value),
         false => read(site, registers, value),
     };
     if !is_read {
@@ -87,8 +87,8 @@ fn read(site: &ValueSources, registers: &Registers<'_>, value: &mut CountedValue
 
 /// Does the same for a value that tells of the Python function around the call.
 #[inline(always)]
-fn read_python(site: &ValueSources, pid: u32, value: &mut CountedValue) -> bool {
-    let Some(function) = python::running(pid) else { return false };
+fn read_python(site: &ValueSources, task: Task, value: &mut CountedValue) -> bool {
+    let Some(function) = python::running(task) else { return false };
     let offsets = &function.places.offsets;
     let word = if site.python.name == FIRST {
         function.text::<false>(offsets.qualified_name, value)

@@ -9,7 +9,8 @@ use crate::bpf::{
     rings::layout::RingLayout,
 };
 use ctrace_common::{
-    MET_SLOTS, MOST_ADMISSIONS, MOST_COUNTED_THREADS, MOST_KEPT_THREADS, PAGE_LEN, UNMET_COUNTERS,
+    MET_SLOTS, MOST_ADMISSIONS, MOST_COUNTED_THREADS, MOST_KEPT_THREADS, MOST_PYTHON_THREADS,
+    PAGE_LEN, UNMET_COUNTERS,
 };
 
 /// Bytes for requests: each of some hundred threads can wait at the same time.
@@ -70,6 +71,7 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
         ("UNRETURNED", if config.guards { UNRETURNED_WORDS } else { 1 }),
         ("VALUES", if config.values { VALUES_LIMIT as u32 } else { 1 }),
         ("PYTHONS", if config.python { PROCESSES_LIMIT } else { 1 }),
+        ("PYTHON_THREADS", if config.python { MOST_PYTHON_THREADS } else { 1 }),
         ("CONDITIONS", conditions),
         ("UNMET", conditions * UNMET_COUNTERS),
         ("MET", if config.conditions { MET_SLOTS } else { 1 }),

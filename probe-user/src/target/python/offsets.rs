@@ -31,6 +31,7 @@ const OF_3_11: PythonOffsets = PythonOffsets {
     next_interpreter: 0,
     first_thread: 16,
     next_thread: 8,
+    previous_thread: 0,
     thread_id: 152,
     c_frame: 56,
     frame: 8,
@@ -42,12 +43,14 @@ const OF_3_11: PythonOffsets = PythonOffsets {
     first_line: 72,
     ascii: 48,
     wide: 72,
+    reserved: 0,
 };
 
 const OF_3_12: PythonOffsets = PythonOffsets {
     next_interpreter: 0,
     first_thread: 72,
     next_thread: 8,
+    previous_thread: 0,
     thread_id: 136,
     c_frame: 56,
     frame: 0,
@@ -59,6 +62,7 @@ const OF_3_12: PythonOffsets = PythonOffsets {
     first_line: 68,
     ascii: 40,
     wide: 56,
+    reserved: 0,
 };
 
 /// The length of `PyCompactUnicodeObject` behind its first part, which the description has.
@@ -72,6 +76,7 @@ mod at {
     pub(super) const INTERPRETERS_HEAD: usize = 5;
     pub(super) const NEXT_INTERPRETER: usize = 8;
     pub(super) const THREADS_HEAD: usize = 9;
+    pub(super) const PREVIOUS_THREAD: usize = 20;
     pub(super) const NEXT_THREAD: usize = 21;
     pub(super) const CURRENT_FRAME: usize = 23;
     pub(super) const THREAD_ID: usize = 24;
@@ -138,6 +143,7 @@ fn described(version: Version, bytes: &[u8]) -> Result<(u32, PythonOffsets), Unr
         next_interpreter: offset(at::NEXT_INTERPRETER)?,
         first_thread: offset(at::THREADS_HEAD)?,
         next_thread: offset(at::NEXT_THREAD)?,
+        previous_thread: offset(at::PREVIOUS_THREAD)?,
         thread_id: offset(at::THREAD_ID)?,
         c_frame: NO_OFFSET,
         frame: offset(at::CURRENT_FRAME)?,
@@ -149,6 +155,7 @@ fn described(version: Version, bytes: &[u8]) -> Result<(u32, PythonOffsets), Unr
         first_line: offset(at::FIRST_LINE)?,
         ascii,
         wide: ascii + WIDE_PART,
+        reserved: 0,
     };
     Ok((offset(at::INTERPRETERS_HEAD)?, offsets))
 }
