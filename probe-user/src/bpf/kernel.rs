@@ -1,5 +1,7 @@
 //! The loaded programs and maps of one tracing session.
 
+mod pythons;
+
 use super::{
     BpfError, Diagnostics, LostCounter, News, Release, Rings, features,
     guard::GuardDeath,
@@ -34,8 +36,8 @@ use super::{
     sys::{self, AttachType},
 };
 use ctrace_common::{
-    Admission, JumpTarget, PAGE_LEN, PythonPlaces, RESTORE_BACKTRACES, RESTORE_UNHEARD,
-    RestoreReason, TRACED, TRACED_LAUNCHED, ValueSources,
+    Admission, JumpTarget, PAGE_LEN, RESTORE_BACKTRACES, RESTORE_UNHEARD, RestoreReason, TRACED,
+    TRACED_LAUNCHED, ValueSources,
 };
 use ctrace_core::{
     marker::BufferId,
@@ -278,17 +280,6 @@ impl Kernel {
     /// Returns the counts of calls that make no events, if some do not.
     pub(crate) fn left_out(&self) -> Option<&LeftOutCounts> {
         self.left_out.as_ref()
-    }
-
-    /// Tells where a process keeps its Python functions. A process that has ended is forgotten.
-    pub(crate) fn locate_python(&self, pid: Pid, places: &PythonPlaces) -> Result<(), BpfError> {
-        let pythons = self.maps.fd("PYTHONS")?;
-        sys::map_update(pythons.as_fd(), pid.0, &places.to_bytes())
-            .map_err(|source| BpfError::Map { what: "interpreters of Python", source })?;
-        if !self.traced().has(pid) {
-            let _ = sys::map_delete(pythons.as_fd(), pid.0);
-        }
-        Ok(())
     }
 
     /// Returns the processes in which a thread has loaded a library and is held until

@@ -36,7 +36,6 @@ use self::{
     markers::MarkerPlan,
     nothing_chosen::what_could_be_traced,
     placer::Placer,
-    pythons::Pythons,
     values::ValuePlanner,
 };
 use crate::target::{
@@ -110,7 +109,6 @@ pub struct Planner {
     jumps: JumpRoom,
     values: ValuePlanner,
     locks: MarkedLocks,
-    pythons: Pythons,
     objects: ObjectLimits,
     /// What may come later and have what the first program lacks.
     awaits: Option<Awaits>,
@@ -137,7 +135,6 @@ impl Planner {
             jumps: JumpRoom::default(),
             values: ValuePlanner::default(),
             locks: MarkedLocks::default(),
-            pythons: Pythons::default(),
             objects: ObjectLimits::DEFAULT,
             awaits: None,
             awaited: None,

@@ -63,14 +63,14 @@ impl Planner {
     /// Looks for interpreters in objects that have just been read.
     pub(super) fn look_for_python(&mut self, objects: &[Object]) {
         if self.reads_python() {
-            self.pythons.look(objects);
+            self.values.pythons.look(objects);
         }
     }
 
     /// Refuses a process without an interpreter, unless one may come later. Otherwise returns a remark on what
     /// is missing.
     pub(super) fn check_python(&self) -> anyhow::Result<Option<String>> {
-        let lacking = self.reads_python().then(|| self.pythons.lacking()).flatten();
+        let lacking = self.reads_python().then(|| self.values.pythons.lacking()).flatten();
         match lacking {
             Some(why) if self.awaits.is_none() => bail!("{why}"),
             lacking => Ok(lacking),
@@ -81,7 +81,7 @@ impl Planner {
     pub(crate) fn python_of(&self, mapped: &[MappedObject]) -> Option<PythonPlaces> {
         let mut places = mapped
             .iter()
-            .filter_map(|object| self.pythons.known.get(&identity(object))?.places(object));
+            .filter_map(|object| self.values.pythons.known.get(&identity(object))?.places(object));
         places.next()
     }
 }

@@ -1,12 +1,12 @@
 //! Parses what `--arg`, `--ret` and `--where` ask for: values of calls, by function or USDT probe.
 
 use super::abi::{NoPosition, Position, Type};
+pub(crate) use super::asked_place::AskedPlace;
 use super::condition::{self, AskedCondition, ConditionError};
 use super::named::NamedPath;
 use super::python::PythonFact;
 use ctrace_common::{MAX_TEXTS, MAX_VALUES};
 use ctrace_core::function::is_word;
-use std::fmt;
 
 /// Characters of a name, at most.
 const LONGEST_NAME: usize = 64;
@@ -35,32 +35,12 @@ pub(crate) struct AskedArgument {
     pub(crate) length: Option<u8>,
 }
 
-/// The place and type of an argument, or its name in the source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum AskedPlace {
-    At(Position, Type),
-    /// Without a type, it has the one of the source.
-    Named(NamedPath, Option<Type>),
-    /// A fact of the Python function around the call.
-    Python(PythonFact),
-}
-
 /// The type of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AskedResult {
     As(Type),
     /// The one of the source.
     Own,
-}
-
-impl AskedPlace {
-    fn is_text(&self) -> bool {
-        match self {
-            Self::At(_, of) | Self::Named(_, Some(of)) => *of == Type::Text,
-            Self::Named(_, None) => false,
-            Self::Python(fact) => fact.is_text(),
-        }
-    }
 }
 
 /// The reason why a text asks for no values.
@@ -240,17 +220,6 @@ pub(super) fn is_single_colon(text: &str, at: usize) -> bool {
 /// has one colon, and the name has another.
 fn is_probe(list: &str) -> bool {
     list.split(',').next().is_some_and(|first| first.matches(':').count() == 2)
-}
-
-/// Displays the name of an argument that is given no other.
-impl fmt::Display for AskedPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::At(position, _) => position.fmt(f),
-            Self::Named(path, _) => path.fmt(f),
-            Self::Python(fact) => fact.fmt(f),
-        }
-    }
 }
 
 /// Parses `[NAME=]POS:TYPE`, or `[NAME=]PATH[:TYPE]` with a name of the source.
