@@ -28,7 +28,7 @@ pub(crate) mod values;
 pub use self::guarding::ObjectGuards;
 pub(crate) use self::placer::exit_seen;
 pub use self::planned::Sites;
-pub(crate) use self::planned::{ObjectPlan, Planned, Refused};
+pub(crate) use self::planned::{ObjectPlan, Planned, Refused, hexadecimal};
 use self::{
     guarding::Guarding,
     jump_room::JumpRoom,
@@ -444,8 +444,4 @@ impl Planner {
         };
         Ok(Placer::new(map, policy))
     }
-}
-
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
