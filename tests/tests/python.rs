@@ -2,17 +2,16 @@
 //! that is there: with and without the global lock, in several threads, and in children.
 
 use ctrace_tests::env::{Env, Link};
-use ctrace_tests::probes::wait_until_armed;
 use ctrace_tests::process::{Running, run};
 use ctrace_tests::report::Report;
-use ctrace_tests::trace::Trace;
+use ctrace_tests::trace::{Started, Trace};
 use ctrace_tests::{gate, or_skip};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(120);
 /// The function that `os.write` calls.
@@ -72,11 +71,13 @@ fn started(python: &Path, arguments: &[&str]) -> (Running, ChildStdin) {
     (target, input)
 }
 
-/// Returns the file of a library of a process.
-fn library(pid: i32, name: &str) -> PathBuf {
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("maps");
-    let mut paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
-    paths.find(|path| path.ends_with(name)).expect("it is loaded").into()
+/// Returns once ctrace says that it traces. Breakpoints in libc may be those of another test.
+fn await_arming(traced: &Started) {
+    let begun = Instant::now();
+    while !traced.running.said().contains("ctrace: tracing ") {
+        assert!(begun.elapsed() < LIMIT, "{}", traced.running.said());
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Attaches to the program, lets it go on, and returns the report.
@@ -85,11 +86,10 @@ fn attached(env: &Env, python: &Path, options: &[&str], arguments: &[&str]) -> R
     let traced = Trace::attach(env, target.pid()).expect("ctrace");
     let traced = traced.args(["--view", "values"]).args(options.iter().copied());
     let traced = traced.start().expect("starts");
-    let armed = wait_until_armed(target.pid(), &library(target.pid(), "/libc.so.6"));
+    await_arming(&traced);
     input.write_all(b"\n").expect("it reads");
     assert_eq!(target.wait(LIMIT).expect("ends").shell_code(), 0);
     let traced = traced.wait().and_then(|traced| traced.expect_code(0)).expect("a trace");
-    armed.expect("armed");
     let report = traced.report().expect("a report");
     report.check_lossless().expect("no losses");
     Report(report.0.clone())
@@ -147,11 +147,10 @@ fn calls_that_are_counted_in_the_kernel_are_told_apart() {
     let (target, mut input) = started(&python, &[]);
     let traced = Trace::attach(&env, target.pid()).expect("ctrace").args(options);
     let traced = traced.start().expect("starts");
-    let armed = wait_until_armed(target.pid(), &library(target.pid(), "/libc.so.6"));
+    await_arming(&traced);
     input.write_all(b"\n").expect("it reads");
     assert_eq!(target.wait(LIMIT).expect("ends").shell_code(), 0);
     let traced = traced.wait().and_then(|traced| traced.expect_code(0)).expect("a trace");
-    armed.expect("armed");
     let parts = traced.report().expect("a report").0["parts"].as_array().expect("parts").clone();
     let parts = parts.into_iter().map(|part| {
         let name = part["value"].as_str().unwrap_or("none").to_owned();
