@@ -11,7 +11,7 @@ use crate::{
     maps::{EXECUTED, GUARDED, HEARTBEAT, TRACED},
     marker, news,
     output::{Task, control, now},
-    settings, thrift,
+    python, settings, thrift,
 };
 use aya_ebpf::{
     helpers::{bpf_get_current_comm, bpf_probe_read_kernel_str_bytes, generated::bpf_send_signal},
@@ -61,6 +61,9 @@ pub fn on_fork(ctx: RawTracePointContext) -> i32 {
     {
         warn!(&ctx, "too many processes: process {} is not traced", child.pid);
     }
+    if settings::FOLLOW.load() != 0 && child.pid != parent.pid {
+        python::inherit(parent.pid, child.pid);
+    }
     let comm = current_comm();
     control(parent, Change::Fork { comm, child: child.pid, child_tid: child.tid });
     0
@@ -97,6 +100,7 @@ pub fn on_exec(ctx: RawTracePointContext) -> i32 {
     if task.is_traced() || admit(task, Kernel(ctx.arg(2))) {
         // The new program has not run yet, and the exec cannot fail any more.
         EXECUTED.add(1);
+        python::forget(task.pid);
         // The thread that calls exec becomes the process's only one, under the process's id. No exit
         // is reported under the id that it had.
         let by: u32 = ctx.arg(1);
@@ -132,6 +136,7 @@ pub fn on_exit(ctx: RawTracePointContext) -> i32 {
     marker::forget(task.tid);
     aggregate::end_thread(task.tid);
     thrift::end_thread(task.tid);
+    python::end_thread(task.tid);
     if !task.is_traced() {
         loss::forget(task.tid);
         if GUARDED.get_ptr(task.pid).is_some()
@@ -149,6 +154,7 @@ pub fn on_exit(ctx: RawTracePointContext) -> i32 {
         // process from the set reports its end.
         Some(Some(status)) => {
             let _ = GUARDED.remove(task.pid);
+            python::forget(task.pid);
             if TRACED.remove(task.pid).is_ok() {
                 control(task, Change::ProcessExit { comm, status });
             }

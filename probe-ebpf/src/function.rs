@@ -96,7 +96,7 @@ fn enter<const VALUES: Values>(task: Task, cookie: Cookie, registers: &Registers
         // See `main.rs`.
         let value = #[inline(always)]
         || match VALUES {
-            COUNTED => aggregate::values::number(cookie, registers),
+            COUNTED => aggregate::values::number(task, cookie, registers),
             _ => NO_VALUE,
         };
         return aggregate::enter(Caller::thread(task), cookie.probe(), value, registers.sp());

@@ -8,6 +8,7 @@
 //! - `go`: entries and ways out of Go's functions, by goroutine;
 //! - `point`: USDT notes, but for the ends of pairs;
 //! - `payload`: the values of points, entries and exits;
+//! - `python`: the Python function around a call, which is one of the values;
 //! - `marker`: the buffers of markers;
 //! - `restore`: puts true return addresses back before they are missed;
 //! - `control`: forks, execs, exits and renames of the traced processes;
@@ -49,6 +50,7 @@ mod operand;
 mod output;
 mod payload;
 mod point;
+mod python;
 mod registers;
 mod restore;
 mod ring;

@@ -8,8 +8,8 @@ use aya_ebpf::{
 };
 use ctrace_common::{
     Admission, BufferKey, Condition, CountedFunction, CountedValue, Counting, JumpTarget,
-    KeptCalls, LOSS_COUNTERS, LeftOutCalls, OpenCalls, Page, PathCounts, RESTORE_COUNTERS,
-    RESTORE_WORDS, RestoreRequest, ThreadBuffer, UNCOUNTED, ValueSources,
+    KeptCalls, LOSS_COUNTERS, LeftOutCalls, OpenCalls, Page, PathCounts, PythonPlaces,
+    RESTORE_COUNTERS, RESTORE_WORDS, RestoreRequest, ThreadBuffer, UNCOUNTED, ValueSources,
 };
 
 /// The rings, one per CPU, see `ctrace_common::Page` and its neighbours. User space sizes the map.
@@ -72,6 +72,14 @@ pub static JUMPS: Array<JumpTarget, 16384> = Array::new();
 /// The value sources of points and functions, by the index in the cookie. User space sizes it.
 #[btf_map]
 pub static VALUES: Array<ValueSources, 1> = Array::new();
+
+/// Process id → where it keeps its Python functions. User space sizes it.
+#[btf_map]
+pub static PYTHONS: HashMap<u32, PythonPlaces, 1> = HashMap::new();
+
+/// Thread id → the address of its structure in Python's list of threads, see `python`. User space sizes it.
+#[btf_map]
+pub static PYTHON_THREADS: HashMap<u32, u64, 1> = HashMap::new();
 
 /// The conditions of functions, by the number in their element of `VALUES`. User space sizes it.
 #[btf_map]

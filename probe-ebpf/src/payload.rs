@@ -6,13 +6,16 @@ use crate::{
     maps::VALUES,
     operand::{Operands, of_result},
     output::Task,
+    python::{self, InRing},
     registers::Registers,
     ring::{Room, reserve},
+    settings,
 };
 use aya_ebpf::helpers::generated::{bpf_probe_read_user, bpf_probe_read_user_str};
 use core::{ffi::c_void, mem::MaybeUninit};
 use ctrace_common::{
-    Cookie, Kind, LOST_PAYLOADS, MAX_TEXT, MAX_VALUES, Operand, Record, SLOT_VALUES, UNREAD,
+    Cookie, Kind, LOST_PAYLOADS, MAX_TEXT, MAX_VALUES, Operand, PythonValues, Record, SLOT_VALUES,
+    UNREAD, ValueSources,
 };
 
 /// The mark of [`text`] for one that could not be read.
@@ -73,6 +76,8 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: Texts>(
     probe: u32,
     value_of: impl Fn(&Operand) -> (u64, u64),
 ) {
+    // All of them at a time would take a fifth of the stack. Older kernels would follow many more ways.
+    let writes_at_once = TEXTS == ALL_TEXTS && MOST > 1;
     let Some(site) = VALUES.get(element) else { return };
     let count = (site.count as usize).min(MOST);
     if count == 0 {
@@ -80,11 +85,16 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: Texts>(
     }
     let Some(room) = reserve(site.slots as usize) else { return loss::add_to(LOST_PAYLOADS, 1) };
     let mut values = [0; WORDS];
-    // Words are set one by one: the compiler would call a loop over bytes, which takes the verifier
-    // long.
-    for value in &mut values {
-        // SAFETY: the pointer comes from a reference.
-        unsafe { (&raw mut *value).write_volatile(0) };
+    let slots = count.div_ceil(SLOT_VALUES);
+    if writes_at_once {
+        room.write_zeros(slots);
+    } else {
+        // Words are set one by one: the compiler would call a loop over bytes, which takes the verifier
+        // long.
+        for value in &mut values {
+            // SAFETY: the pointer comes from a reference.
+            unsafe { (&raw mut *value).write_volatile(0) };
+        }
     }
     // Its low bits are always 0, but the verifier does not know that. If it knew them, older kernels
     // would follow every value that the loop can give it.
@@ -104,8 +114,18 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: Texts>(
             is_unread = length >> 63;
             value = length & !UNREADABLE;
         }
-        values[place] = value;
+        if writes_at_once {
+            room.write_value(place as u64, value);
+        } else {
+            values[place] = value;
+        }
         forms |= is_unread << (place as u32 + UNREAD);
+    }
+    if !writes_at_once {
+        room.write_values(values.as_chunks().0, slots);
+    }
+    if TEXTS == ALL_TEXTS && MOST > 1 && settings::PYTHON.load() != 0 {
+        forms &= !write_python(site, task, &room);
     }
     let record = Record {
         ts_ns,
@@ -117,7 +137,45 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: Texts>(
         reserved: 0,
         lost_before: site.slots as u16,
     };
-    room.commit_values(record, values.as_chunks().0, count.div_ceil(SLOT_VALUES));
+    room.commit(record);
+}
+
+/// Writes the values that tell of the Python function around this call, which were unread so far. Returns their
+/// bits among those of unread values.
+#[inline(always)]
+fn write_python(site: &ValueSources, task: Task, room: &Room) -> u64 {
+    let PythonValues { name, file, line, reserved: _ } = site.python;
+    if name | file | line == 0 {
+        return 0;
+    }
+    let Some(function) = python::running(task) else { return 0 };
+    let mut read = 0;
+    // See `main.rs`.
+    let field =
+        #[inline(always)]
+        |value: u8| site.fields.get((value as usize).wrapping_sub(1)).map(|field| *field as u64);
+    let write = #[inline(always)]
+    |value: u8, word: u64| {
+        let place = value as u64 - 1;
+        room.write_value(place, word);
+        1 << (place + UNREAD as u64)
+    };
+    if let Some(slot) = field(name)
+        && let Some(length) = function
+            .text::<false>(function.places.offsets.qualified_name, &mut InRing { room, slot })
+    {
+        read |= write(name, length);
+    }
+    if let Some(slot) = field(file)
+        && let Some(length) =
+            function.text::<true>(function.places.offsets.file, &mut InRing { room, slot })
+    {
+        read |= write(file, length);
+    }
+    if line != 0 {
+        read |= write(line, function.first_line());
+    }
+    read
 }
 
 /// Copies the text at an address to its field, which begins at this slot. Returns its length, or

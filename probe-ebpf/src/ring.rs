@@ -10,8 +10,8 @@ use crate::{atomic::exchange, loss, maps::RINGS, news, output::now, settings};
 use aya_ebpf::helpers::{bpf_get_smp_processor_id, generated::bpf_probe_read_user};
 use core::{arch::asm, ffi::c_void, mem::transmute};
 use ctrace_common::{
-    COMMIT_WORD, COUNT_SHIFT, Change, Kind, PAGE_SLOTS, PASSED_SITE, Page, READER_WORD, RING_FILLS,
-    Record, SLOT_LEN, Slot, WAITED_NANOS, WRITER_WORD, slots_to_multiple,
+    COMMIT_WORD, COUNT_SHIFT, Change, Kind, MAX_VALUES, PAGE_SLOTS, PASSED_SITE, Page, READER_WORD,
+    RING_FILLS, Record, SLOT_LEN, SLOT_VALUES, Slot, WAITED_NANOS, WRITER_WORD, slots_to_multiple,
 };
 
 /// The number of attempts to take room while others are quicker: programs that preempt this one, or
@@ -130,13 +130,32 @@ impl Room {
         self.commit(record);
     }
 
-    /// Writes a record, and after it `slots` slots of values. The fields of texts are behind them.
+    /// Writes `slots` slots of values behind the first slot. The fields of texts are behind them.
     #[inline(always)]
-    pub fn commit_values(self, record: Record, values: &[Slot], slots: usize) {
+    pub fn write_values(&self, values: &[Slot], slots: usize) {
         for (nth, slot) in (0..slots).zip(values) {
             self.write(1 + nth as u64, *slot);
         }
-        self.commit(record);
+    }
+
+    /// Writes 0 for each of so many slots of values.
+    #[inline(always)]
+    pub fn write_zeros(&self, slots: usize) {
+        for nth in 0..slots.min(MAX_VALUES / SLOT_VALUES) {
+            self.write(1 + nth as u64, [0; SLOT_VALUES]);
+        }
+    }
+
+    /// Writes one of the values for which there are slots.
+    #[inline(always)]
+    pub fn write_value(&self, place: u64, word: u64) {
+        let position = self.position + 1 + place / SLOT_VALUES as u64;
+        let Some(page) = self.page(position) else { return };
+        // SAFETY: as in `write_from`.
+        unsafe {
+            let slot = page.cast::<Slot>().add(position as usize % PAGE_SLOTS).cast::<u64>();
+            slot.add(place as usize % SLOT_VALUES).write_volatile(word);
+        }
     }
 
     /// Writes a record, and after it the contents of a buffer of the current process without its
@@ -156,6 +175,32 @@ impl Room {
             }
         }
         self.commit(record);
+    }
+
+    /// Copies bytes of the current process into one of the slots, from its byte `AT` on, as far as there is
+    /// room. Returns false if they cannot be read.
+    #[inline(always)]
+    pub fn copy<const AT: usize>(&self, nth: u64, length: u64, from: u64) -> bool {
+        let position = self.position + nth;
+        let Some(page) = self.page(position) else { return false };
+        let length = length.min((SLOT_LEN - AT) as u64) as u32;
+        // SAFETY: as above.
+        unsafe {
+            let slot = page.cast::<Slot>().add(position as usize % PAGE_SLOTS).cast::<u8>();
+            bpf_probe_read_user(slot.add(AT).cast(), length, from as *const c_void) == 0
+        }
+    }
+
+    /// Writes a byte of the slots from `nth` on.
+    #[inline(always)]
+    pub fn write_byte(&self, nth: u64, at: u64, byte: u8) {
+        let position = self.position + nth + at / SLOT_LEN as u64;
+        let Some(page) = self.page(position) else { return };
+        // SAFETY: as above.
+        unsafe {
+            let slot = page.cast::<Slot>().add(position as usize % PAGE_SLOTS).cast::<u8>();
+            slot.add(at as usize % SLOT_LEN).write_volatile(byte);
+        }
     }
 
     /// Returns the page of a position. User space has sized the map, so the page exists.

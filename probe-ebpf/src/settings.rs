@@ -26,6 +26,10 @@ pub static GUARDS: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 pub static MARKS: Global<u32> = Global::new(0);
 
+/// 1: values may tell of the Python function around a call.
+#[unsafe(no_mangle)]
+pub static PYTHON: Global<u32> = Global::new(0);
+
 /// 1: the kernel's verifier knows the instruction of [`crate::turns::repeat`].
 #[unsafe(no_mangle)]
 pub static COMPARES_TURNS: Global<u32> = Global::new(0);
@@ -121,6 +125,10 @@ pub static TASK_QUEUED: Global<u32> = Global::new(0);
 /// `task_struct.nvcsw`
 #[unsafe(no_mangle)]
 pub static TASK_YIELDS: Global<u32> = Global::new(0);
+
+/// `task_struct.thread.fsbase`, which `python` reads; set where it is asked for.
+#[unsafe(no_mangle)]
+pub static TASK_FSBASE: Global<u32> = Global::new(0);
 
 // The fields that `admit` reads, set where it is asked for.
 

@@ -19,6 +19,7 @@ mod marker;
 mod news;
 mod operand;
 mod payload;
+mod python;
 mod record;
 mod restore;
 mod ring;
@@ -61,6 +62,7 @@ pub use payload::{
     MAX_TEXT, MAX_TEXTS, MAX_VALUES, PAYLOAD_SLOTS, RESULT, SINGLES, SLOT_VALUES, TEXT_SLOTS,
     TEXTS, UNREAD, ValueForm, ValueSources, payload_slots,
 };
+pub use python::{MOST_PYTHON_THREADS, NO_OFFSET, PythonOffsets, PythonPlaces, PythonValues};
 pub use record::{CONTROL_LEN, Kind, RECORD_LEN, Record};
 pub use restore::{
     GUARDED, GUARDED_STOPPED, GUARDS_BACKTRACES, Hijacked, MOST_HIJACKED, RESTORE_BACKTRACES,
@@ -78,7 +80,7 @@ pub use traced::{HEARTBEAT_NANOS, TRACED, TRACED_HELD, TRACED_LAUNCHED};
 pub use wait::{Cause, NO_SYSCALL, WaitState, WokenFrom};
 
 /// Version of everything in this crate.
-pub const WIRE_VERSION: u32 = 14;
+pub const WIRE_VERSION: u32 = 15;
 
 /// The usual bound on the size of a stack. Two places further apart than this are on different
 /// stacks, if no stack is known.

@@ -12,6 +12,7 @@
 //! number of slots depends on the site alone.
 
 use crate::operand::Operand;
+use crate::python::PythonValues;
 use crate::ring::SLOT_LEN;
 
 /// The largest number of values of a payload: a USDT note has no more arguments.
@@ -24,6 +25,8 @@ pub const MAX_TEXT: usize = 64;
 pub const MAX_TEXTS: usize = 4;
 /// Operands of the values at one site, and of the lengths of texts.
 const MAX_SOURCES: usize = 16;
+/// In the place of the length of a text that has no source: none is read there.
+const NO_LENGTH: u8 = u8::MAX;
 /// Slots of the field of a text.
 pub const TEXT_SLOTS: usize = MAX_TEXT / SLOT_LEN;
 /// Slots of the largest payload.
@@ -62,10 +65,10 @@ pub struct ValueSources {
     /// At the entry of a function with a condition: one more than its index in `CONDITIONS`. Else 0.
     pub condition: u32,
     /// For a text whose length is known, one more than the place of the length in `sources`. 0 for a
-    /// text that ends with a 0, and for any other value.
+    /// text that ends with a 0, and for any other value; 255 for a text of a Python function.
     pub lengths: [u8; MAX_VALUES],
-    /// Always 0; keeps the layout free of implicit padding.
-    pub reserved: u32,
+    /// The values that tell of a Python function. They have no source.
+    pub python: PythonValues,
     /// Those of the values, and behind them those of lengths.
     pub sources: [Operand; MAX_SOURCES],
 }
@@ -80,12 +83,18 @@ pub enum ValueForm {
     Text,
     /// The address of a text, and the number of its bytes.
     Counted(Operand),
+    /// The text of the Python function around the call that has its qualified name.
+    PythonName,
+    /// The one that has the path of its file.
+    PythonFile,
+    /// The number of the line where its definition begins.
+    PythonLine,
 }
 
 impl ValueForm {
     /// True for texts.
     pub fn is_text(self) -> bool {
-        matches!(self, Self::Text | Self::Counted(_))
+        matches!(self, Self::Text | Self::Counted(_) | Self::PythonName | Self::PythonFile)
     }
 }
 
@@ -108,19 +117,26 @@ impl ValueSources {
         for (place, (operand, form)) in values.iter().enumerate() {
             all.sources[place] = *operand;
             match form {
-                ValueForm::Word => {}
                 ValueForm::Single => all.forms |= 1 << (SINGLES as usize + place),
-                ValueForm::Text | ValueForm::Counted(_) => {
-                    all.forms |= 1 << (TEXTS as usize + place);
-                    all.fields[place] = field;
-                    field += TEXT_SLOTS as u8;
+                ValueForm::PythonName => all.python.name = place as u8 + 1,
+                ValueForm::PythonFile => all.python.file = place as u8 + 1,
+                ValueForm::PythonLine => all.python.line = place as u8 + 1,
+                ValueForm::Word | ValueForm::Text | ValueForm::Counted(_) => {}
+            }
+            if form.is_text() {
+                all.forms |= 1 << (TEXTS as usize + place);
+                all.fields[place] = field;
+                field += TEXT_SLOTS as u8;
+            }
+            all.lengths[place] = match form {
+                ValueForm::Counted(operand) => {
+                    all.sources[length] = *operand;
+                    length += 1;
+                    length as u8
                 }
-            }
-            if let ValueForm::Counted(operand) = form {
-                all.sources[length] = *operand;
-                length += 1;
-                all.lengths[place] = length as u8;
-            }
+                ValueForm::PythonName | ValueForm::PythonFile => NO_LENGTH,
+                _ => 0,
+            };
         }
         all
     }

@@ -4,25 +4,31 @@ use super::{counts_at, paths};
 use crate::{
     maps::{COUNTED_VALUES, VALUE_NUMBERS, VALUES, VALUES_USED},
     operand::Operands,
-    output::now,
+    output::{Task, now},
+    python,
     registers::Registers,
+    settings,
 };
 use aya_ebpf::helpers::generated::{bpf_probe_read_user, bpf_probe_read_user_str};
 use core::{ffi::c_void, mem::MaybeUninit};
 use ctrace_common::{
-    Cookie, CountedValue, MAX_TEXT, MOST_COUNTED_VALUES, OTHER_VALUES, UNREAD_VALUE, ValueSources,
+    Cookie, CountedValue, MAX_TEXT, MOST_COUNTED_VALUES, OTHER_VALUES, PythonValues, UNREAD_VALUE,
+    ValueSources,
 };
 
 const BPF_NOEXIST: u64 = 1;
 
 const WORDS: usize = size_of::<CountedValue>() / 8;
 
+/// One more than the place of the first value.
+const FIRST: u8 = 1;
+
 /// Bytes read of a text: those that count, and the 0 behind them.
 const TEXT_READ: u32 = MAX_TEXT as u32 + 1;
 
 /// Returns the number of the value with which a function is called.
 #[inline(always)]
-pub fn number(cookie: Cookie, registers: &Registers<'_>) -> u32 {
+pub fn number(task: Task, cookie: Cookie, registers: &Registers<'_>) -> u32 {
     let Some(site) = VALUES.get(cookie.index() as u32) else { return UNREAD_VALUE };
     let mut value = MaybeUninit::<CountedValue>::uninit();
     // Words are set one by one: the compiler would call a loop over bytes, which takes the verifier long.
@@ -34,7 +40,11 @@ pub fn number(cookie: Cookie, registers: &Registers<'_>) -> u32 {
     // SAFETY: all words are set.
     let value = unsafe { value.assume_init_mut() };
     value.forms = site.forms;
-    if !read(site, registers, value) {
+    let is_read = match settings::PYTHON.load() != 0 && site.python != PythonValues::NONE {
+        true => read_python(site, task, value),
+        false => read(site, registers, value),
+    };
+    if !is_read {
         return UNREAD_VALUE;
     }
     let value: &CountedValue = value;
@@ -73,6 +83,22 @@ fn read(site: &ValueSources, registers: &Registers<'_>, value: &mut CountedValue
         }
     }
     unread == 0
+}
+
+/// Does the same for a value that tells of the Python function around the call.
+#[inline(always)]
+fn read_python(site: &ValueSources, task: Task, value: &mut CountedValue) -> bool {
+    let Some(function) = python::running(task) else { return false };
+    let offsets = &function.places.offsets;
+    let word = if site.python.name == FIRST {
+        function.text::<false>(offsets.qualified_name, value)
+    } else if site.python.file == FIRST {
+        function.text::<true>(offsets.file, value)
+    } else {
+        Some(function.first_line())
+    };
+    value.word = word.unwrap_or(0);
+    word.is_some()
 }
 
 /// Gives a value a number. Calls that do not count yet, or no longer, take none. The other half of the paths

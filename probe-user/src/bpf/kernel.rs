@@ -1,5 +1,7 @@
 //! The loaded programs and maps of one tracing session.
 
+mod pythons;
+
 use super::{
     BpfError, Diagnostics, LostCounter, News, Release, Rings, features,
     guard::GuardDeath,
@@ -64,6 +66,8 @@ pub struct Config {
     pub markers: bool,
     /// True if there will be points or functions with values.
     pub values: bool,
+    /// True if values may tell of the Python function around a call.
+    pub python: bool,
     /// True if there will be functions with a condition.
     pub conditions: bool,
     /// True if return probes are guarded.

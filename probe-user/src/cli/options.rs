@@ -64,7 +64,8 @@ pub(crate) struct ValuesArgs {
     /// information, ARG is a name of the source: key, or req->len. Without, it is POS:TYPE. POS is 0
     /// to 5 for the integers and pointers in registers, or s0, s1, … for 8 bytes each on the stack.
     /// TYPE is i8 u8 i16 u16 i32 u32 i64 u64 bool char ptr str, and on the stack f32 f64. With
-    /// PROVIDER:PROBE for FUNCTION, POS is the number of a USDT probe's argument
+    /// PROVIDER:PROBE for FUNCTION, POS is the number of a USDT probe's argument. `python` is the Python
+    /// function around the call, `python.file` its file, `python.line` its line
     #[arg(
         long = "arg",
         value_name = "FUNCTION: [NAME=]ARG, …",

@@ -16,6 +16,7 @@ pub(crate) mod object;
 pub(crate) mod place;
 pub(crate) mod plan;
 pub(crate) mod process;
+pub(crate) mod python;
 pub(crate) mod read;
 pub(crate) mod select;
 pub(crate) mod usdt;

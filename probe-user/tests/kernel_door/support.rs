@@ -241,6 +241,7 @@ impl Session {
             launches: false,
             markers: false,
             values: true,
+            python: false,
             conditions: true,
             guards: false,
             waits: false,

@@ -14,6 +14,7 @@ fn waits_of(guards: bool, arguments: &[&str], prepare: impl Fn(&Session)) -> Opt
         launches: false,
         markers: false,
         values: false,
+        python: false,
         conditions: false,
         guards,
         waits: true,

@@ -9,7 +9,8 @@ use crate::bpf::{
     rings::layout::RingLayout,
 };
 use ctrace_common::{
-    MET_SLOTS, MOST_ADMISSIONS, MOST_COUNTED_THREADS, MOST_KEPT_THREADS, PAGE_LEN, UNMET_COUNTERS,
+    MET_SLOTS, MOST_ADMISSIONS, MOST_COUNTED_THREADS, MOST_KEPT_THREADS, MOST_PYTHON_THREADS,
+    PAGE_LEN, UNMET_COUNTERS,
 };
 
 /// Bytes for requests: each of some hundred threads can wait at the same time.
@@ -43,6 +44,13 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
         })?,
         false => Vec::new(),
     };
+    let python = match config.python {
+        true => Offsets::of_python().ok_or(BpfError::Unsupported {
+            what: "description of threads",
+            remedy: "leave out `python` in --arg",
+        })?,
+        false => Vec::new(),
+    };
     let counted = config.counted;
     // Where calls are counted, those of a thread are known in any case.
     let kept = config.thrift.filter(|_| counted.is_none());
@@ -62,6 +70,8 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
         ("GUARDED", if config.guards { PROCESSES_LIMIT } else { 1 }),
         ("UNRETURNED", if config.guards { UNRETURNED_WORDS } else { 1 }),
         ("VALUES", if config.values { VALUES_LIMIT as u32 } else { 1 }),
+        ("PYTHONS", if config.python { PROCESSES_LIMIT } else { 1 }),
+        ("PYTHON_THREADS", if config.python { MOST_PYTHON_THREADS } else { 1 }),
         ("CONDITIONS", conditions),
         ("UNMET", conditions * UNMET_COUNTERS),
         ("MET", if config.conditions { MET_SLOTS } else { 1 }),
@@ -85,6 +95,7 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
         ("FOLLOW", words(&[u32::from(config.follow)])),
         ("GUARDS", words(&[u32::from(config.guards)])),
         ("MARKS", words(&[u32::from(config.markers)])),
+        ("PYTHON", words(&[u32::from(config.python)])),
         ("COMPARES_TURNS", words(&[u32::from(Release::running().compares_turns())])),
         ("ADMITS", words(&[admits])),
         ("AGGREGATES", words(&[u32::from(counted.is_some())])),
@@ -99,7 +110,7 @@ pub(crate) fn load_maps(settings: &Settings<'_>) -> Result<Maps, BpfError> {
         ("LAUNCHES", words(&[u32::from(config.launches)])),
         (aya_log::LEVEL, vec![LOG_LEVEL]),
     ];
-    let admission = admission.into_iter().flatten().chain(interrupts);
+    let admission = admission.into_iter().flatten().chain(interrupts).chain(python);
     globals.extend(admission.map(|(name, offset)| (name, words(&[offset]))));
     // Without ticks, a thread's last stretch on a processor may not be counted when it ends.
     let work = (!some_run_without_ticks()).then(|| offsets.of_work()).into_iter().flatten();

@@ -67,6 +67,10 @@ const ADMISSION_FIELDS: [Field; 7] = [
     ("CRED_EUID", &[("cred", "euid")]),
 ];
 
+/// The field by which Python names the current thread.
+const PYTHON_FIELDS: [Field; 1] =
+    [("TASK_FSBASE", &[("task_struct", "thread"), ("thread_struct", "fsbase")])];
+
 /// The fields that lead from a thread to its processor's queue.
 const QUEUE_FIELDS: [Field; 2] = [
     ("TASK_CFS_RQ", &[("task_struct", "se"), ("sched_entity", "cfs_rq")]),
@@ -126,11 +130,13 @@ impl Offsets {
     /// Returns the globals by which later processes are admitted, and their values; `None` if this
     /// kernel does not tell one.
     pub(crate) fn of_admissions() -> Option<Vec<(&'static str, u32)>> {
-        let bytes = Vmlinux::open().ok()?;
-        let types = Types::parse(&bytes)?;
-        let known = types.structures(ADMISSION_FIELDS.iter());
-        let offsets = types.offsets(&known, &ADMISSION_FIELDS).ok()?;
-        Some(ADMISSION_FIELDS.iter().map(|(global, _)| *global).zip(offsets).collect())
+        of_fields(&ADMISSION_FIELDS)
+    }
+
+    /// Returns the global by which programs tell a thread of Python, and its value; `None` if this kernel does
+    /// not tell it.
+    pub(crate) fn of_python() -> Option<Vec<(&'static str, u32)>> {
+        of_fields(&PYTHON_FIELDS)
     }
 
     /// Returns the globals by which programs tell whether they run in an interrupt, and their values; `None`
@@ -174,6 +180,15 @@ impl Offsets {
     pub(crate) fn task_iterator(&self) -> Result<u32, &'static str> {
         self.guards.as_ref().map(|guards| guards.task_iterator).map_err(|lacking| *lacking)
     }
+}
+
+/// Reads globals and their values; `None` if this kernel does not tell one.
+fn of_fields<const N: usize>(fields: &'static [Field; N]) -> Option<Vec<(&'static str, u32)>> {
+    let bytes = Vmlinux::open().ok()?;
+    let types = Types::parse(&bytes)?;
+    let known = types.structures(fields.iter());
+    let offsets = types.offsets(&known, fields).ok()?;
+    Some(fields.iter().map(|(global, _)| *global).zip(offsets).collect())
 }
 
 /// The types of one BTF blob.

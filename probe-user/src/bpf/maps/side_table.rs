@@ -2,7 +2,7 @@
 //! site's cookie.
 
 use crate::bpf::{BpfError, sys};
-use ctrace_common::{Comparison, Condition, JumpTarget, NO_INDEX, ValueSources};
+use ctrace_common::{Comparison, Condition, JumpTarget, NO_INDEX, PythonValues, ValueSources};
 use std::{
     marker::PhantomData,
     os::fd::{AsFd as _, OwnedFd},
@@ -48,13 +48,15 @@ impl Element for ValueSources {
 
     fn to_bytes(&self) -> impl AsRef<[u8]> {
         let mut bytes = [0; size_of::<Self>()];
-        let Self { count, slots, forms, fields, condition, lengths, reserved: _, sources } = self;
+        let Self { count, slots, forms, fields, condition, lengths, python, sources } = self;
+        let PythonValues { name, file, line, reserved: _ } = *python;
         bytes[..4].copy_from_slice(&count.to_le_bytes());
         bytes[4..8].copy_from_slice(&slots.to_le_bytes());
         bytes[8..16].copy_from_slice(&forms.to_le_bytes());
         bytes[16..28].copy_from_slice(fields);
         bytes[28..32].copy_from_slice(&condition.to_le_bytes());
         bytes[32..44].copy_from_slice(lengths);
+        bytes[44..47].copy_from_slice(&[name, file, line]);
         for (place, source) in bytes[48..].chunks_exact_mut(16).zip(sources) {
             place.copy_from_slice(&source.to_bytes());
         }
@@ -159,6 +161,7 @@ mod tests {
             fields,
             condition: 6,
             lengths: [7, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
+            python: PythonValues { name: 2, file: 3, line: 4, reserved: 0 },
             ..ValueSources::default()
         };
         values.sources[1] = OPERAND;
@@ -169,7 +172,7 @@ mod tests {
             0x0807_0605_0403_0201,
             6 << 32 | 0x0c0b_0a09,
         ]);
-        expected[4..6].copy_from_slice(&[0x0101_0101_0101_0107, 0x0101_0101]);
+        expected[4..6].copy_from_slice(&[0x0101_0101_0101_0107, 0x0004_0302_0101_0101]);
         expected[8..10].copy_from_slice(&OPERAND_WORDS);
         assert_eq!(words(&values), expected);
         let mut condition = Condition { count: 3, ..Condition::default() };

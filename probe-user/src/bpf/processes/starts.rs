@@ -36,6 +36,7 @@ impl Starts {
             launches: false,
             markers: false,
             values: false,
+            python: false,
             conditions: false,
             guards: false,
             waits: false,

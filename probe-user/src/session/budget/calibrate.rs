@@ -55,6 +55,7 @@ pub(crate) fn measure() -> anyhow::Result<Calibration> {
         launches: false,
         markers: false,
         values: false,
+        python: false,
         conditions: false,
         guards: false,
         waits: false,

@@ -114,6 +114,7 @@ impl Described for InObject<'_> {
     fn argument(&self, place: &AskedPlace) -> Result<Typed, NoValue> {
         match place {
             _ if self.object.is_go() => Err(NoValue::Go),
+            AskedPlace::Python(fact) => Ok(fact.typed()),
             // Only glibc keeps it there.
             AskedPlace::At(Position::MutexType(_), of) if !locks::is_glibc(self.object.name()) => {
                 Ok(Typed::plain(of.nowhere(), *of))
@@ -189,7 +190,7 @@ mod tests {
         super::{absent::Lacking, plain::Plain},
         *,
     };
-    use ctrace_common::RESULT as RESULT_BIT;
+    use ctrace_common::{PythonValues, RESULT as RESULT_BIT};
     use ctrace_core::function::ValueKind;
 
     fn planner(arguments: &[&str], results: &[&str]) -> ValuePlanner {
@@ -230,6 +231,24 @@ mod tests {
         // The record, a slot of words, and the field of the text.
         assert_eq!((sources.entry.slots, sources.entry.fields[..2].to_vec()), (4, vec![2, 0]));
         assert_eq!(sources.exit.forms, 1 << RESULT_BIT);
+    }
+
+    #[test]
+    fn facts_of_python_functions_have_fields_and_no_source() {
+        let asked = "f: 0:u32, python.line, python, python.file";
+        let mut planner = planner(&[asked], &[]);
+        let (planned, _) = plan(&mut planner, ExitPlacement::ReturnProbe, "f");
+        let kinds: Vec<_> = planned.info.values.iter().map(|value| value.kind).collect();
+        let (number, line) = (ValueKind::Unsigned, ValueKind::Signed);
+        assert_eq!(kinds, [number, line, ValueKind::Text, ValueKind::Text]);
+        let entry = planned.sources.expect("sources").entry;
+        let expected = PythonValues { name: 3, file: 4, line: 2, reserved: 0 };
+        assert_eq!((entry.count, entry.slots, entry.python), (4, 6, expected));
+        // No length is read for these texts.
+        assert_eq!(
+            (&entry.fields[..4], &entry.lengths[..4]),
+            (&[0, 0, 2, 4][..], &[0, 0, 255, 255][..])
+        );
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod placer;
 mod plain;
 mod planned;
 pub(crate) mod points;
+mod pythons;
 mod remarks;
 mod room;
 mod tail_calls;
@@ -27,7 +28,7 @@ pub(crate) mod values;
 pub use self::guarding::ObjectGuards;
 pub(crate) use self::placer::exit_seen;
 pub use self::planned::Sites;
-pub(crate) use self::planned::{ObjectPlan, Planned, Refused};
+pub(crate) use self::planned::{ObjectPlan, Planned, Refused, hexadecimal};
 use self::{
     guarding::Guarding,
     jump_room::JumpRoom,
@@ -237,6 +238,7 @@ impl Planner {
         };
         self.late = self.selector.for_late_objects(&selection);
         self.check_conditions(&selection)?;
+        later.extend(self.check_python()?);
         let mut plan = self.place_all(&objects, &selection)?;
         self.note_absent(&mut plan, self.awaits.is_some())?;
         plan.remarks.extend(later);
@@ -362,6 +364,7 @@ impl Planner {
                 }
             }
         }
+        self.look_for_python(&objects);
         self.guarding.look(mapped, &objects, self.returns, self.objects);
         // With no selection at all, markers are what will be asked for.
         if self.selector.is_empty() || self.selector.asks_for_markers() {
@@ -441,8 +444,4 @@ impl Planner {
         };
         Ok(Placer::new(map, policy))
     }
-}
-
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -34,6 +34,7 @@ impl Described for Plain {
     fn argument(&self, place: &AskedPlace) -> Result<Typed, NoValue> {
         match place {
             AskedPlace::At(position, of) => super::call_values::at(*position, *of),
+            AskedPlace::Python(fact) => Ok(fact.typed()),
             AskedPlace::Named(..) => Err(NoValue::NotDescribed),
         }
     }

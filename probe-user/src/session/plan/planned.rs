@@ -62,3 +62,7 @@ pub struct Refused {
     pub object: Arc<str>,
     pub why: Refusal,
 }
+
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

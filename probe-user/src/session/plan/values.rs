@@ -5,7 +5,7 @@
 //! be read in at least one place. If a place has another number of arguments, or one that cannot be
 //! read, that value is missing from its events.
 
-use super::{absent::Absent, call_values::merge, room::TableRoom};
+use super::{absent::Absent, call_values::merge, pythons::Pythons, room::TableRoom};
 use crate::{
     bpf::{CONDITIONS_LIMIT, VALUES_LIMIT},
     target::{
@@ -65,6 +65,7 @@ pub(crate) struct ValuePlanner {
     /// The number of functions and probes that found no room.
     pub(super) without_room: usize,
     pub(super) absent: Absent,
+    pub(super) pythons: Pythons,
 }
 
 impl Default for ValuePlanner {
@@ -81,6 +82,7 @@ impl Default for ValuePlanner {
             conditions,
             without_room: 0,
             absent,
+            pythons: Pythons::default(),
         }
     }
 }

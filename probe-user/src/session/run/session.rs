@@ -25,6 +25,7 @@ mod markers;
 mod notes;
 mod processes;
 mod progress;
+mod pythons;
 mod queue_times;
 mod recording;
 mod reports;

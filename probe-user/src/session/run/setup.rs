@@ -292,6 +292,7 @@ impl<'a> Setup<'a> {
             launches: origin == Origin::Launched,
             markers,
             values: self.planner.reads_values(),
+            python: self.planner.reads_python(),
             conditions: self.planner.asks_for_conditions(),
             guards: !plan.guards.is_empty(),
             waits: probes.waits,

@@ -22,7 +22,8 @@ const BY_PROVIDER: [(&str, &str, &str); 4] = [
         "python",
         "function__entry",
         "functions of Python are in no file. `-u python:function` times each under its file and \
-         name (CPython 3.11 tells only of those that C code calls)",
+         name (CPython 3.11 tells only of those that C code calls). --arg 'FUNCTION: python' tells around each \
+         call of a C function, such as read@libc*, which Python function makes it",
     ),
     (
         JAVA,

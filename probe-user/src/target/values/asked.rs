@@ -1,11 +1,12 @@
 //! Parses what `--arg`, `--ret` and `--where` ask for: values of calls, by function or USDT probe.
 
 use super::abi::{NoPosition, Position, Type};
+pub(crate) use super::asked_place::AskedPlace;
 use super::condition::{self, AskedCondition, ConditionError};
 use super::named::NamedPath;
+use super::python::PythonFact;
 use ctrace_common::{MAX_TEXTS, MAX_VALUES};
 use ctrace_core::function::is_word;
-use std::fmt;
 
 /// Characters of a name, at most.
 const LONGEST_NAME: usize = 64;
@@ -34,26 +35,12 @@ pub(crate) struct AskedArgument {
     pub(crate) length: Option<u8>,
 }
 
-/// The place and type of an argument, or its name in the source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum AskedPlace {
-    At(Position, Type),
-    /// Without a type, it has the one of the source.
-    Named(NamedPath, Option<Type>),
-}
-
 /// The type of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AskedResult {
     As(Type),
     /// The one of the source.
     Own,
-}
-
-impl AskedPlace {
-    fn is_text(&self) -> bool {
-        matches!(self, Self::At(_, Type::Text) | Self::Named(_, Some(Type::Text)))
-    }
 }
 
 /// The reason why a text asks for no values.
@@ -83,6 +70,10 @@ pub(crate) enum AskedError {
         "`{0}` is no argument of a USDT probe; they are numbered from 0, as `list -v` shows them"
     )]
     OfNote(String),
+    #[error(
+        "the Python function around a call is read at functions, not at USDT probes; write FUNCTION: python"
+    )]
+    PythonOfNote,
     #[error(
         "there is no register {position}: only six integers and pointers are in registers, 0 to 5; \
          if all parameters are integers or pointers, parameter {position} is s{slot}, on the stack"
@@ -168,6 +159,11 @@ impl AskedValues {
         })
     }
 
+    /// Returns whether one of the values tells of Python functions.
+    pub(crate) fn asks_for_python(&self) -> bool {
+        self.arguments.iter().any(|argument| matches!(argument.place, AskedPlace::Python(_)))
+    }
+
     /// Returns whether values are to be shown.
     pub(crate) fn shows(&self) -> bool {
         self.condition.is_none()
@@ -191,6 +187,7 @@ pub(crate) fn check(
         let is_same = |other: &AskedArgument| match (&other.place, &argument.place) {
             (AskedPlace::At(other, _), AskedPlace::At(own, _)) => other == own,
             (AskedPlace::Named(other, _), AskedPlace::Named(own, _)) => other == own,
+            (AskedPlace::Python(other), AskedPlace::Python(own)) => other == own,
             _ => false,
         };
         if others.iter().any(is_same) {
@@ -225,16 +222,6 @@ fn is_probe(list: &str) -> bool {
     list.split(',').next().is_some_and(|first| first.matches(':').count() == 2)
 }
 
-/// Displays the name of an argument that is given no other.
-impl fmt::Display for AskedPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::At(position, _) => position.fmt(f),
-            Self::Named(path, _) => path.fmt(f),
-        }
-    }
-}
-
 /// Parses `[NAME=]POS:TYPE`, or `[NAME=]PATH[:TYPE]` with a name of the source.
 pub(crate) fn argument(text: &str, is_usdt: bool) -> Result<AskedArgument, AskedError> {
     let whole = || text.to_owned();
@@ -252,6 +239,12 @@ pub(crate) fn argument(text: &str, is_usdt: bool) -> Result<AskedArgument, Asked
         place,
         length: None,
     };
+    if let Some(fact) = PythonFact::named(place) {
+        return match is_usdt {
+            true => Err(AskedError::PythonOfNote),
+            false => Ok(named(AskedPlace::Python(fact))),
+        };
+    }
     let Some((position, of)) = place.split_once(':') else {
         let path = NamedPath::parse(place).filter(|_| !is_usdt);
         let path = path.ok_or_else(|| AskedError::Form(whole()))?;

@@ -77,6 +77,11 @@ pub(crate) enum ConditionError {
     Long,
     #[error("conditions are for functions, and not for USDT probes as in `{0}`")]
     Usdt(String),
+    #[error(
+        "`{0}` is not compared; read it with --arg 'FUNCTION: {0}', and choose its calls with \
+         --by 'FUNCTION: {0}'"
+    )]
+    Python(String),
     #[error("`{0}` has no function before its colon; write FUNCTION: ARG == VALUE")]
     NoFunction(String),
     #[error(transparent)]
@@ -334,7 +339,7 @@ pub(super) fn comparison(text: &str) -> Result<AskedComparison, ConditionError> 
         if name.is_empty() || name.starts_with(['"', '\'']) {
             return Err(ConditionError::NoComparison(whole()));
         }
-        let place = argument(name, false)?.place;
+        let place = compared(name)?;
         return Ok(AskedComparison { place, relation, with: Literal::Number(0) });
     };
     let (name, value) = (text[..at].trim(), text[at + sign.len()..].trim());
@@ -348,7 +353,14 @@ pub(super) fn comparison(text: &str) -> Result<AskedComparison, ConditionError> 
     if matches!(with, Literal::Text(_)) && !matches!(sign, "==" | "!=") {
         return Err(ConditionError::Order(whole()));
     }
-    Ok(AskedComparison { place: argument(name, false)?.place, relation, with })
+    Ok(AskedComparison { place: compared(name)?, relation, with })
+}
+
+fn compared(name: &str) -> Result<AskedPlace, ConditionError> {
+    match argument(name, false)?.place {
+        AskedPlace::Python(fact) => Err(ConditionError::Python(fact.to_string())),
+        place => Ok(place),
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 pub(crate) mod abi;
 pub(crate) mod asked;
+mod asked_place;
 pub(crate) mod condition;
 mod joined;
 mod literal;
@@ -10,3 +11,4 @@ pub(crate) mod locks;
 pub(crate) mod named;
 mod part;
 mod place;
+pub(crate) mod python;

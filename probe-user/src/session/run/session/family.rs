@@ -110,6 +110,7 @@ impl Session {
         }
         self.target.processes.set(Pid(pid), standing);
         self.introduce(process);
+        self.locate_python(Pid(pid), &objects);
         Ok(())
     }
 

@@ -159,6 +159,7 @@ impl Session {
         let objects = process.objects().ok()?;
         self.locate_markers(pid, &objects);
         self.learn_addresses(pid, time, &objects);
+        self.locate_python(pid, &objects);
         Some((process, objects))
     }
 

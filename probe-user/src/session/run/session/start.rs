@@ -29,6 +29,7 @@ impl Session {
         // While nobody is held yet: the target may let its memory be read slowly.
         if !self.target.launched {
             self.find_running(self.target.pid, plan, objects);
+            self.locate_python(self.target.pid, objects);
         }
         self.guard(&plan.guards)?;
         // Who loads a library is held from now on. Those that came since the plan, and those of other

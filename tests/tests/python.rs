@@ -1,0 +1,203 @@
+//! Tests that the values of calls of C functions tell of the Python functions around them, in every version
+//! that is there: with and without the global lock, in several threads, and in children.
+
+use ctrace_tests::env::{Env, Link};
+use ctrace_tests::process::{Running, run};
+use ctrace_tests::report::Report;
+use ctrace_tests::trace::{Started, Trace};
+use ctrace_tests::{gate, or_skip};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command};
+use std::time::{Duration, Instant};
+
+const LIMIT: Duration = Duration::from_secs(120);
+/// The function that `os.write` calls.
+const WRITE: &str = "write@libc.so.6: python";
+/// One that the program calls with the global lock, and without.
+const CRC: &str = "crc32@libz*: python";
+
+fn script() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("targets/functions.py")
+}
+
+/// Returns Debian's Python, and those of pyenv whose structures are known.
+fn pythons() -> Vec<PathBuf> {
+    let versions = std::env::home_dir().unwrap_or_default().join(".pyenv/versions");
+    let others = ["3.11", "3.12", "3.13"].into_iter().filter_map(|minor| {
+        let found = std::fs::read_dir(&versions).into_iter().flatten().flatten();
+        let is_it = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            name.starts_with(&format!("{minor}.")) && path.join("bin/python3").exists()
+        };
+        let python = found.map(|entry| entry.path()).find(is_it);
+        if python.is_none() {
+            eprintln!("skipped: there is no Python {minor} in {}", versions.display());
+        }
+        python.map(|python| python.join("bin/python3"))
+    });
+    let own = PathBuf::from("/usr/bin/python3");
+    own.exists().then_some(own).into_iter().chain(others).collect()
+}
+
+/// Returns the calls of a function with each value of this name.
+fn calls(report: &Report, function: &str, value: &str) -> BTreeMap<String, u64> {
+    let index = report.functions().position(|of| of.name() == function).expect("a function");
+    let tables = report.0["values"].as_array().expect("values");
+    let of = tables.iter().filter(|of| of["function"] == index && of["name"] == value);
+    let rows = of.flat_map(|of| of["rows"].as_array().expect("rows"));
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    rows.map(|row| (text(&row["value"]), row["calls"].as_u64().expect("calls"))).collect()
+}
+
+fn counts(expected: &[(&str, u64)]) -> BTreeMap<String, u64> {
+    expected.iter().map(|(value, calls)| ((*value).to_owned(), *calls)).collect()
+}
+
+/// The calls of `write` that the program makes once it goes on.
+const WRITES: [(&str, u64); 3] =
+    [("Srv.hash", 31), ("Srv.größe", 17), ("outer.<locals>.inner", 16)];
+
+/// Starts the program, which waits for a line.
+fn started(python: &Path, arguments: &[&str]) -> (Running, ChildStdin) {
+    let mut command = Command::new(python);
+    command.arg(script()).args(arguments);
+    let (target, input, output) = Running::start_piped(&mut command).expect("starts");
+    let mut line = String::new();
+    BufReader::new(output).read_line(&mut line).expect("reads");
+    assert_eq!(line, "ready\n");
+    (target, input)
+}
+
+/// Returns once ctrace says that it traces. Breakpoints in libc may be those of another test.
+fn await_arming(traced: &Started) {
+    let begun = Instant::now();
+    while !traced.running.said().contains("ctrace: tracing ") {
+        assert!(begun.elapsed() < LIMIT, "{}", traced.running.said());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Attaches to the program, lets it go on, and returns the report.
+fn attached(env: &Env, python: &Path, options: &[&str], arguments: &[&str]) -> Report {
+    let (target, mut input) = started(python, arguments);
+    let traced = Trace::attach(env, target.pid()).expect("ctrace");
+    let traced = traced.args(["--view", "values"]).args(options.iter().copied());
+    let traced = traced.start().expect("starts");
+    await_arming(&traced);
+    input.write_all(b"\n").expect("it reads");
+    assert_eq!(target.wait(LIMIT).expect("ends").shell_code(), 0);
+    let traced = traced.wait().and_then(|traced| traced.expect_code(0)).expect("a trace");
+    let report = traced.report().expect("a report");
+    report.check_lossless().expect("no losses");
+    Report(report.0.clone())
+}
+
+#[test]
+fn calls_are_told_apart_by_the_python_function_around_them() {
+    let env = or_skip!(gate::live(Link::Session));
+    for python in pythons() {
+        let report = attached(&env, &python, &["--arg", WRITE, "--arg", CRC], &[]);
+        assert_eq!(calls(&report, "write", "python"), counts(&WRITES), "{}", python.display());
+        let of_crc = counts(&[("checked", 23), ("released", 7)]);
+        assert_eq!(calls(&report, "crc32", "python"), of_crc, "{}", python.display());
+    }
+}
+
+#[test]
+fn a_function_has_its_file_and_its_line() {
+    let env = or_skip!(gate::live(Link::Session));
+    let asked = "write@libc.so.6: python.file, at=python.line, 0:i32";
+    for python in pythons() {
+        let report = attached(&env, &python, &["--arg", asked], &[]);
+        let file = script().display().to_string();
+        let shown = match file.len() {
+            ..64 => file,
+            length => format!("…{}", &file[length - 60..]),
+        };
+        assert_eq!(calls(&report, "write", "python.file"), counts(&[(&shown, 64)]));
+        let source = std::fs::read_to_string(script()).expect("the script");
+        let line = |start: &str| {
+            let at = source.lines().position(|line| line.trim_start().starts_with(start));
+            (at.expect("it is there") + 1).to_string()
+        };
+        let [hash, size, inner] = ["def hash", "def größe", "def inner"].map(line);
+        let expected = counts(&[(&hash, 31), (&size, 17), (&inner, 16)]);
+        assert_eq!(calls(&report, "write", "at"), expected, "{}", python.display());
+    }
+}
+
+#[test]
+fn children_have_their_functions() {
+    let env = or_skip!(gate::live(Link::Session));
+    for python in pythons() {
+        let report = attached(&env, &python, &["--follow", "--arg", WRITE], &["fork"]);
+        let expected = counts(&[("Srv.hash", 34), WRITES[1], WRITES[2]]);
+        assert_eq!(calls(&report, "write", "python"), expected, "{}", python.display());
+    }
+}
+
+#[test]
+fn calls_that_are_counted_in_the_kernel_are_told_apart() {
+    let env = or_skip!(gate::live(Link::Session));
+    let python = or_skip!(pythons().into_iter().next().ok_or("there is no python3".to_owned()));
+    let options = [
+        "--aggregate",
+        "-f",
+        "write@libc.so.6",
+        "--by",
+        "write: python",
+        "--view",
+        "summary",
+        "--arg",
+        WRITE,
+    ];
+    let (target, mut input) = started(&python, &[]);
+    let traced = Trace::attach(&env, target.pid()).expect("ctrace").args(options);
+    let traced = traced.start().expect("starts");
+    await_arming(&traced);
+    input.write_all(b"\n").expect("it reads");
+    assert_eq!(target.wait(LIMIT).expect("ends").shell_code(), 0);
+    let traced = traced.wait().and_then(|traced| traced.expect_code(0)).expect("a trace");
+    let parts = traced.report().expect("a report").0["parts"].as_array().expect("parts").clone();
+    let parts = parts.into_iter().map(|part| {
+        let name = part["value"].as_str().unwrap_or("none").to_owned();
+        let report = Report(part["report"].clone());
+        (name, report.expect("write").expect("it is there").calls())
+    });
+    assert_eq!(parts.collect::<BTreeMap<_, _>>(), counts(&WRITES));
+}
+
+#[test]
+fn a_launched_program_has_its_functions() {
+    let env = or_skip!(gate::live(Link::Session));
+    for python in pythons() {
+        let script = script();
+        let words = [script.to_str().expect("UTF-8")];
+        let traced = Trace::run(&env)
+            .expect("ctrace")
+            .args(["--view", "values", "--arg", WRITE])
+            .program(&python, words)
+            .finish()
+            .and_then(|traced| traced.expect_code(0))
+            .expect("a trace");
+        let mut found = calls(traced.report().expect("a report"), "write", "python");
+        // `print` of the module.
+        found.remove("<module>");
+        assert_eq!(found, counts(&WRITES), "{}", python.display());
+    }
+}
+
+#[test]
+fn a_program_without_an_interpreter_is_told() {
+    let env = or_skip!(gate::live(Link::Session));
+    let mut trace = Command::new(&env.ctrace);
+    trace.args(["run", "--arg", WRITE, "--", "/bin/true"]);
+    let finished = run(&mut trace, LIMIT).expect("runs");
+    assert_eq!(finished.shell_code(), 125, "{}", finished.stderr);
+    let told =
+        "no Python interpreter is in this process: none of its objects has the symbol `_PyRuntime`";
+    assert!(finished.stderr.contains(told), "{}", finished.stderr);
+}
