@@ -94,7 +94,9 @@ impl Mark {
                 "some calls ended unseen: mean, percentiles and max leave them out; total and self count them \
                  until the last event seen before their end"
             }
-            Self::MostlyProbes => "mostly the cost of probes: it is faster untraced",
+            Self::MostlyProbes => {
+                "mostly the cost of probes, in all or in its usual calls: it is faster untraced"
+            }
             Self::OthersSelf => {
                 "its self time has time of functions that it calls, from when the budget or --depth left them out"
             }

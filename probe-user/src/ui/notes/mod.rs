@@ -171,6 +171,10 @@ pub(crate) fn nothing_called(report: &Report) -> Vec<String> {
         out.push(line);
         return out;
     }
+    // A note says how to trace them, and needs no guesses before it.
+    if report.target.untraced_children > 0 {
+        return out;
+    }
     out.push(
         "The program may do its work elsewhere, or have been idle: trace longer (-d), give it \
          something to do, or look at what else there is with `ctrace list`. Functions that the \

@@ -16,8 +16,8 @@ pub(crate) fn column(rows: &[&FunctionReport]) -> Option<GridColumn> {
 }
 
 /// Explains the order and the bars of a table with the column.
-pub(crate) const ORDER: &str = "With a budget, bars follow the estimate of self time for all of the time, and so \
-                                does the order of rows without --sort";
+pub(crate) const ORDER: &str = "With a budget, rows without --sort are in the order of self time as estimated for \
+                                all of the time, and bars show that";
 
 /// Estimates what a time of a function would be if it had been armed throughout.
 pub(crate) fn throughout(row: &FunctionReport, time: Nanos) -> Nanos {

@@ -80,9 +80,10 @@ pub(crate) fn text(net: Net, about: bool) -> String {
 
 /// Returns what the table's rows are ordered by, and how long their bars are: what is left without the usual cost
 /// of probes, also where no more is told than the most that it can be. Functions that do little would lead
-/// otherwise. `net`: without the cost of probes.
+/// otherwise, and those that sleep if what is certainly no work counted. `net`: without the cost of probes.
 pub(crate) fn own(row: &FunctionReport, net: bool) -> Nanos {
-    row.net_self().filter(|_| net).map_or(row.self_ns, |less| less.ns)
+    let own = row.net_self().filter(|_| net).map_or(row.self_ns, |less| less.ns);
+    own.since(row.idle_ns)
 }
 
 /// Returns the same of the time with a processor.

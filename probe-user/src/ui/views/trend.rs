@@ -17,9 +17,10 @@ use ctrace_core::units::Nanos;
 
 /// Functions shown without `--top`.
 const TOP: usize = 5;
+const BAR_HEADING: &str = "p50 bar";
 /// The width of a bar, at most and at least.
 const BAR: usize = 24;
-const LEAST_BAR: usize = 6;
+const LEAST_BAR: usize = BAR_HEADING.len();
 
 /// Said below a trend.
 const WHERE_CALLS_COUNT: &str =
@@ -145,7 +146,7 @@ fn bars(rows: &Rows<'_>, room: usize, net: bool) -> GridColumn {
     };
     let medians: Vec<u64> = rows.of.iter().map(|(_, row)| median(row)).collect();
     let most = medians.iter().copied().max().unwrap_or(0);
-    GridColumn::left("p50 bar", medians.iter().map(|&median| plot::bar(median, most, room)))
+    GridColumn::left(BAR_HEADING, medians.iter().map(|&median| plot::bar(median, most, room)))
 }
 
 /// Says what an interval is, and what its times include.
