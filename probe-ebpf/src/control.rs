@@ -55,14 +55,11 @@ pub fn on_fork(ctx: RawTracePointContext) -> i32 {
         warn!(&ctx, "the child of process {} is unreadable", parent.pid);
         return 0;
     };
-    if settings::FOLLOW.load() != 0
-        && child.pid != parent.pid
-        && TRACED.insert(child.pid, ctrace_common::TRACED, 0).is_err()
-    {
-        warn!(&ctx, "too many processes: process {} is not traced", child.pid);
-    }
     if settings::FOLLOW.load() != 0 && child.pid != parent.pid {
-        python::inherit(parent.pid, child.pid);
+        match TRACED.insert(child.pid, ctrace_common::TRACED, 0) {
+            Ok(()) => python::inherit(parent.pid, child.pid),
+            Err(_) => warn!(&ctx, "too many processes: process {} is not traced", child.pid),
+        }
     }
     let comm = current_comm();
     control(parent, Change::Fork { comm, child: child.pid, child_tid: child.tid });
@@ -107,6 +104,7 @@ pub fn on_exec(ctx: RawTracePointContext) -> i32 {
         marker::forget(by);
         aggregate::end_thread(by);
         thrift::end_thread(by);
+        python::end_thread(by);
         if by != task.tid {
             loss::forget(by);
         }

@@ -113,7 +113,7 @@ fn frame(places: &PythonPlaces, tid: u32) -> u64 {
             true
         },
     );
-    if steps >= FAR {
+    if steps >= FAR && is_only {
         // Without room for it, the list is followed again.
         let _ = PYTHON_THREADS.insert(tid, thread, 0);
     }
@@ -152,7 +152,8 @@ fn frame_of(thread: u64, places: &PythonPlaces) -> u64 {
 #[inline(always)]
 pub fn running(task: Task) -> Option<Function> {
     let places = PYTHONS.get_ptr(task.pid)?;
-    // SAFETY: the map's values live as long as the map.
+    // SAFETY: the map's values live as long as the map. What is in one may change when its process ends:
+    // all that is read with it is checked by its type.
     let places = unsafe { &*places };
     let mut frame = frame(places, task.tid);
     let mut found = unknown_zero();
@@ -184,6 +185,9 @@ pub fn inherit(parent: u32, child: u32) {
         // A full map leaves the functions of the child unread, which is told.
         // SAFETY: the map's values live as long as the map.
         let _ = PYTHONS.insert(child, unsafe { &*places }, 0);
+    } else {
+        // Of an earlier process with its id.
+        let _ = PYTHONS.remove(child);
     }
 }
 

@@ -283,6 +283,8 @@ fn sums_of_a_fleet_are_what_its_targets_counted() {
             .expect("sent");
     }
     let _dirs = end(&mut hosts, &sender, &server);
+    // It is mounted in one of them.
+    drop(disk);
     let all = tables(&hosts, &server).expect("downloaded");
     let calls = calls_by_host(&env, all.path()).expect("tables that can be read");
     check(&hosts, &calls).expect("what the targets counted");

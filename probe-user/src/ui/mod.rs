@@ -94,11 +94,11 @@ pub fn render_table(
     // Where nothing was called, the notes say why.
     let may_cut = style.terminal && called && !is_detail;
     let notes = match options.said_below {
-        SaidBelow::FirstLines => notes::few::first_lines(notes, style),
+        SaidBelow::FirstLines if called => notes::few::first_lines(notes, style),
         SaidBelow::ShortNotes if may_cut => notes::few::few(notes, style),
         // After `top` nothing else can be asked for.
         SaidBelow::Whole if may_cut && !options.fixed => notes::few::few(notes, style),
-        SaidBelow::Whole | SaidBelow::ShortNotes => notes,
+        SaidBelow::Whole | SaidBelow::ShortNotes | SaidBelow::FirstLines => notes,
     };
     for note in &notes {
         out += &text::paragraph(note, Tone::Plain, style);

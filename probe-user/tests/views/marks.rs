@@ -181,7 +181,7 @@ fn rows_under_a_budget_are_in_the_order_of_estimates() {
         let options = ViewOptions { sort: sort.map(str::to_owned), ..ViewOptions::default() };
         let text = sound(report, &options, &WIDE);
         let row = |name| text.lines().position(|line| line.starts_with(name)).expect("a row");
-        let told = text.contains("self time as estimated for all of the time");
+        let told = text.contains("follow times as estimated for all of the time");
         (if row("always") < row("partly") { "always" } else { "partly" }, told)
     };
     assert_eq!(first(&report, None), ("always", false));

@@ -195,8 +195,8 @@ impl Writer {
         let rows: u64 = self.buffers.all.values().map(super::buffer::Buffer::rows).sum();
         self.buffers.all.clear();
         if rows > 0 {
-            ui::say(&format!("{rows} rows of tables could not be written, and are lost"));
             self.metrics.count_more(Own::FleetRowsLost, rows);
+            ui::say(&format!("{rows} rows of tables could not be written, and are lost"));
         }
     }
 
@@ -209,11 +209,11 @@ impl Writer {
         let store = Store { root, host: &self.host };
         let (Unsent { files, rows }, failed) = store.prune(&self.config, today);
         if files > 0 {
+            self.metrics.count_more(Own::FleetRowsLost, rows);
             ui::say(&format!(
                 "{rows} rows in {files} files of tables waited for the store beyond `keep_days` or \
                  `keep_bytes`, and are lost"
             ));
-            self.metrics.count_more(Own::FleetRowsLost, rows);
         }
         if let Some(error) = failed {
             ui::say(&format!("cannot remove old tables in {}: {error}", root.display()));

@@ -57,7 +57,8 @@ impl ValuePlanner {
         notes: &mut Vec<String>,
     ) -> anyhow::Result<()> {
         let raw = function.symbol();
-        if is_changed(raw) {
+        let asks_for_python = asked.iter().any(|(_, asked)| asked.asks_for_python());
+        if is_changed(raw) && !asks_for_python {
             notes.push(format!(
                 "the values of {name} are {NOT_READ}: the compiler has changed the parameters of {} \
                  (__attribute__((noipa)) keeps gcc from that)",
@@ -65,7 +66,12 @@ impl ValuePlanner {
             ));
             return Ok(());
         }
-        let (arguments, mut result) = find(asked, function, name, &mut self.absent)?;
+        let (mut arguments, mut result) = find(asked, function, name, &mut self.absent)?;
+        if is_changed(raw) {
+            // The Python function around a call has nothing to do with its parameters.
+            arguments.retain(|(_, typed)| typed.is_of_python());
+            result = None;
+        }
         if let Sites::Function(placement) = &planned.sites
             && let ExitPlacement::Unseen(why) = &placement.exit
             && result.take().is_some()

@@ -46,6 +46,12 @@ pub(crate) struct Typed {
 pub(crate) type Names = Arc<[Arc<Enumerator>]>;
 
 impl Typed {
+    /// Returns whether it tells of the Python function around a call.
+    pub(crate) fn is_of_python(&self) -> bool {
+        use ValueForm::{PythonFile, PythonLine, PythonName};
+        matches!(self.source.1, PythonName | PythonFile | PythonLine)
+    }
+
     /// Makes one of a type whose numbers have no names.
     pub(crate) fn plain(source: (Operand, ValueForm), of: Type) -> Self {
         Self { source, of, names: Names::default() }

@@ -16,8 +16,8 @@ pub(crate) fn column(rows: &[&FunctionReport]) -> Option<GridColumn> {
 }
 
 /// Explains the order and the bars of a table with the column.
-pub(crate) const ORDER: &str = "With a budget, rows without --sort are in the order of self time as estimated for \
-                                all of the time, and bars show that";
+pub(crate) const ORDER: &str = "Bars, and the order of rows if none was asked for, follow times as estimated for all of \
+                                the time";
 
 /// Estimates what a time of a function would be if it had been armed throughout.
 pub(crate) fn throughout(row: &FunctionReport, time: Nanos) -> Nanos {

@@ -164,9 +164,13 @@ impl Session {
     }
 
     fn arm_new(&mut self, pid: Pid, objects: Vec<MappedObject>, arrival: Arrival) {
-        if self.stays(pid, &objects)
-            && let Some(come) = self.guard_new(&objects)
-        {
+        if !self.stays(pid, &objects) {
+            return;
+        }
+        let come = self.guard_new(&objects);
+        // An interpreter among them is known from now on.
+        self.locate_python(pid, &objects);
+        if let Some(come) = come {
             self.attach_new(pid, &come, arrival);
         }
     }
@@ -179,6 +183,7 @@ impl Session {
             if let Some((_, mapped)) = self.mapped(pid)
                 && let Some(new) = self.guard_new(&mapped)
             {
+                self.locate_python(pid, &mapped);
                 come.push((pid, new));
             }
         }

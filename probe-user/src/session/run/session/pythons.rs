@@ -11,9 +11,8 @@ impl Session {
         if !self.arming.planner.reads_python() {
             return;
         }
-        if let Some(places) = self.arming.planner.python_of(objects)
-            && let Err(error) = self.kernel.locate_python(pid, &places)
-        {
+        let places = self.arming.planner.python_of(objects);
+        if let Err(error) = self.kernel.locate_python(pid, places.as_ref()) {
             self.note(format!("the Python functions of process {} are not read: {error}", pid.0));
         }
     }
