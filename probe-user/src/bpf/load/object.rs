@@ -78,7 +78,7 @@ mod tests {
     /// two of them.
     #[test]
     fn the_object_has_no_debug_information() {
-        assert!(object().len() < 768 << 10, "{}", object().len());
+        assert!(object().len() < 1280 << 10, "{}", object().len());
     }
 
     #[test]

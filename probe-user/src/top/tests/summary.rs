@@ -47,7 +47,7 @@ fn a_table_is_seen_beside_many_notes() {
             "{text}"
         );
     }
-    assert!(!left(60, 24).contains("several lines") && left(80, 50).contains("several lines"));
+    assert!(!left(60, 24).contains("columns") && left(80, 50).contains("columns"));
 }
 
 /// More functions than any terminal has rows.
