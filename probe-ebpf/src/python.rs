@@ -182,9 +182,10 @@ pub fn inherit(parent: u32, child: u32) {
         return;
     }
     if let Some(places) = PYTHONS.get_ptr(parent) {
-        // A full map leaves the functions of the child unread, which is told.
         // SAFETY: the map's values live as long as the map.
-        let _ = PYTHONS.insert(child, unsafe { &*places }, 0);
+        let places: &PythonPlaces = unsafe { &*places };
+        // A full map leaves the functions of the child unread, which is told.
+        let _ = PYTHONS.insert(child, places, 0);
     } else {
         // Of an earlier process with its id.
         let _ = PYTHONS.remove(child);
