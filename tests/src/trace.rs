@@ -11,6 +11,8 @@ use tempfile::TempDir;
 
 /// Long enough for a single-stepped million on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(120);
+/// The same under an emulator.
+const EMULATED_LIMIT: Duration = Duration::from_secs(600);
 
 /// One invocation of ctrace, its JSON report in a file of its own.
 #[derive(Debug)]
@@ -64,7 +66,9 @@ impl Trace {
         let mut command = Command::new(&env.ctrace);
         command.arg(subcommand).args(["--link", env.link.name(), "--format", "json", "-o"]);
         command.arg(&report);
-        Ok(Trace { command, report, _dir: dir, limit: LIMIT })
+        // The kernel checks programs some ten times as slowly under an emulator, beside others more so.
+        let limit = if env.slower > 1 { EMULATED_LIMIT } else { LIMIT };
+        Ok(Trace { command, report, _dir: dir, limit })
     }
 
     /// Launches a program. Finish with [`Trace::program`].
