@@ -6,7 +6,7 @@ use crate::report::Report;
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Long enough for a single-stepped million on a busy machine.
@@ -143,6 +143,16 @@ impl Started {
     pub fn has_reported(&self) -> bool {
         let text = std::fs::read_to_string(&self.trace.report).unwrap_or_default();
         Report::parse(&text).is_ok()
+    }
+
+    /// Waits until it says that it traces: all probes are in place then.
+    pub fn wait_until_tracing(&self) -> Result<()> {
+        let begun = Instant::now();
+        while !self.running.said().contains("ctrace: tracing ") {
+            ensure!(begun.elapsed() < self.trace.limit, "{}", self.running.said());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
     }
 
     pub fn wait(self) -> Result<Traced> {

@@ -4,14 +4,14 @@
 use ctrace_tests::env::{Env, Link};
 use ctrace_tests::process::{Running, run};
 use ctrace_tests::report::Report;
-use ctrace_tests::trace::{Started, Trace};
+use ctrace_tests::trace::Trace;
 use ctrace_tests::{gate, or_skip};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(120);
 /// The function that `os.write` calls.
@@ -79,22 +79,14 @@ fn started(python: &Path, arguments: &[&str]) -> (Running, ChildStdin) {
     (target, input)
 }
 
-/// Returns once ctrace says that it traces. Breakpoints in libc may be those of another test.
-fn await_arming(traced: &Started) {
-    let begun = Instant::now();
-    while !traced.running.said().contains("ctrace: tracing ") {
-        assert!(begun.elapsed() < LIMIT, "{}", traced.running.said());
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// Attaches to the program, lets it go on, and returns the report.
 fn attached(env: &Env, python: &Path, options: &[&str], arguments: &[&str]) -> Report {
     let (target, mut input) = started(python, arguments);
     let traced = Trace::attach(env, target.pid()).expect("ctrace");
     let traced = traced.args(["--view", "values"]).args(options.iter().copied());
     let traced = traced.start().expect("starts");
-    await_arming(&traced);
+    // Breakpoints in libc may be those of another test.
+    traced.wait_until_tracing().expect("it traces");
     input.write_all(b"\n").expect("it reads");
     assert_eq!(target.wait(LIMIT).expect("ends").shell_code(), 0);
     let traced = traced.wait().and_then(|traced| traced.expect_code(0)).expect("a trace");

@@ -222,7 +222,7 @@ pub(super) fn depth_on_stacks_beside_each_other(env: &Env) -> Result<()> {
             let trace = Trace::attach(env, target.pid())?.functions(["low", "leaf", "high"]);
             let trace = trace.args(["--depth", "3", "--returns", returns]);
             let started = trace.args(by.iter().copied()).start()?;
-            wait_until_armed(target.pid(), &path)?;
+            started.wait_until_tracing()?;
             target.signal(Signal::USR1)?;
             ensure!(target.wait(Duration::from_secs(30))?.shell_code() == 0, "it failed");
             let traced = started.wait()?.expect_code(0)?;
