@@ -76,8 +76,9 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: Texts>(
     probe: u32,
     value_of: impl Fn(&Operand) -> (u64, u64),
 ) {
-    // All of them at a time would take a fifth of the stack. Older kernels would follow many more ways.
-    let writes_at_once = TEXTS == ALL_TEXTS && MOST > 1;
+    // Texts of a told length and Python's functions are only on kernels that follow many ways. Such values
+    // are written as they are read: all of them at a time would take a fifth of the stack.
+    let has_all_kinds = TEXTS == ALL_TEXTS && MOST > 1;
     let Some(site) = VALUES.get(element) else { return };
     let count = (site.count as usize).min(MOST);
     if count == 0 {
@@ -86,7 +87,7 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: Texts>(
     let Some(room) = reserve(site.slots as usize) else { return loss::add_to(LOST_PAYLOADS, 1) };
     let mut values = [0; WORDS];
     let slots = count.div_ceil(SLOT_VALUES);
-    if writes_at_once {
+    if has_all_kinds {
         room.write_zeros(slots);
     } else {
         // Words are set one by one: the compiler would call a loop over bytes, which takes the verifier
@@ -114,17 +115,17 @@ fn deliver_from<const MOST: usize, const WORDS: usize, const TEXTS: Texts>(
             is_unread = length >> 63;
             value = length & !UNREADABLE;
         }
-        if writes_at_once {
+        if has_all_kinds {
             room.write_value(place as u64, value);
         } else {
             values[place] = value;
         }
         forms |= is_unread << (place as u32 + UNREAD);
     }
-    if !writes_at_once {
+    if !has_all_kinds {
         room.write_values(values.as_chunks().0, slots);
     }
-    if TEXTS == ALL_TEXTS && MOST > 1 && settings::PYTHON.load() != 0 {
+    if has_all_kinds && settings::PYTHON.load() != 0 {
         forms &= !write_python(site, task, &room);
     }
     let record = Record {

@@ -60,56 +60,45 @@ pub struct PythonPlaces {
     pub offsets: PythonOffsets,
 }
 
+/// The number of addresses, and that of words behind them.
+const ADDRESSES: usize = 3;
+const WORDS: usize = size_of::<PythonOffsets>() / 4;
+
 impl PythonPlaces {
     pub fn to_bytes(&self) -> [u8; size_of::<Self>()] {
         let mut bytes = [0; size_of::<Self>()];
-        let Self { interpreters, code_type, text_type, offsets } = self;
-        let (addresses, rest) = bytes.split_at_mut(24);
-        for (place, address) in
-            addresses.as_chunks_mut().0.iter_mut().zip([interpreters, code_type, text_type])
-        {
+        let (addresses, words) = bytes.split_at_mut(8 * ADDRESSES);
+        let told: [u64; ADDRESSES] = [self.interpreters, self.code_type, self.text_type];
+        for (place, address) in addresses.as_chunks_mut().0.iter_mut().zip(told) {
             *place = address.to_le_bytes();
         }
-        let PythonOffsets {
-            next_interpreter,
-            first_thread,
-            next_thread,
-            previous_thread,
-            thread_id,
-            c_frame,
-            frame,
-            previous,
-            code,
-            owner,
-            qualified_name,
-            file,
-            first_line,
-            ascii,
-            wide,
-            reserved,
-        } = *offsets;
-        let words = [
-            next_interpreter,
-            first_thread,
-            next_thread,
-            previous_thread,
-            thread_id,
-            c_frame,
-            frame,
-            previous,
-            code,
-            owner,
-            qualified_name,
-            file,
-            first_line,
-            ascii,
-            wide,
-            reserved,
-        ];
-        for (place, word) in rest.as_chunks_mut().0.iter_mut().zip(words) {
+        for (place, word) in words.as_chunks_mut().0.iter_mut().zip(self.offsets.words()) {
             *place = word.to_le_bytes();
         }
         bytes
+    }
+}
+
+impl PythonOffsets {
+    fn words(&self) -> [u32; WORDS] {
+        [
+            self.next_interpreter,
+            self.first_thread,
+            self.next_thread,
+            self.previous_thread,
+            self.thread_id,
+            self.c_frame,
+            self.frame,
+            self.previous,
+            self.code,
+            self.owner,
+            self.qualified_name,
+            self.file,
+            self.first_line,
+            self.ascii,
+            self.wide,
+            self.reserved,
+        ]
     }
 }
 

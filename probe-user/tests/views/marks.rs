@@ -71,8 +71,15 @@ fn rows_say_what_their_numbers_need() {
     assert!(times("jump").contains(" ~4.50 µs "), "{net}");
     assert!(times("tiny").contains(" <480 ns "), "{net}");
     let raw = ViewOptions { raw: true, ..ViewOptions::default() };
+    let both = check("marks_raw", &with_marks(true), &raw, &WIDE);
+    let times = |name| both.lines().find(|line| line.starts_with(name)).expect("a row").to_owned();
+    // The median of jump, and the one of tiny: as seen, and without probes.
+    assert!(times("jump").contains(" 4.90 µs  ~4.40 µs "), "{both}");
+    assert!(times("tiny").contains(" 882 ns   <462 ns "), "{both}");
     let render = |report| render_table(report, &raw, &WIDE).expect("it can be shown");
-    assert_eq!(render(&with_marks(true)), render(&with_marks(false)));
+    let unmeasured = ViewOptions::default();
+    let unmeasured = render_table(&with_marks(false), &unmeasured, &WIDE).expect("it can be shown");
+    assert_eq!(render(&with_marks(false)), unmeasured, "there is nothing to subtract");
     let ascii = Style { ascii: true, ..WIDE };
     assert!(check("marks_ascii", &with_marks(true), &ViewOptions::default(), &ascii).is_ascii());
 }
@@ -243,8 +250,11 @@ fn an_uncertain_time_says_so() {
     assert!(row.contains(" <830 ns ") && row.contains(" <930 ns "), "{row}");
     let raw = ViewOptions { raw: true, ..ViewOptions::default() };
     let text = sound(&report, &raw, &WIDE);
-    assert!(!text.contains('<') && !text.contains('~'), "{text}");
+    let row = text.lines().find(|line| line.starts_with("tiny")).expect("a row");
+    assert!(row.contains(" 1.25 µs   <830 ns "), "{row}");
     assert!(text.contains("the cost of probes are included"), "{text}");
+    // Rows are in the order of what is seen.
+    assert!(text.contains("<: at most that") && !text.contains("Its place"), "{text}");
 }
 
 #[test]

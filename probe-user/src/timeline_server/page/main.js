@@ -117,6 +117,7 @@ export class Page {
   /** Something moved: draws what is known, and asks for the rest. */
   change() {
     this.view.scroll = Math.min(Math.max(0, this.view.scroll), Math.max(0, this.rows.height - this.height + 40));
+    document.documentElement.dataset.ready = 'false';
     if (!this.isDrawing) {
       this.isDrawing = true;
       requestAnimationFrame(() => {
@@ -369,6 +370,8 @@ export class Page {
   resized() {
     this.resize();
     this.change();
+    // A canvas of another size is black until it is drawn.
+    this.draw();
   }
 
   /** Nothing has moved for a while. */

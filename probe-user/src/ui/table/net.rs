@@ -41,10 +41,20 @@ pub(crate) fn value(number: &Number, row: &FunctionReport, net: bool) -> Option<
 /// The legend of `~`.
 const ROUGH: &str = "~: may be off by up to half: part of it is the cost of probes, or waiting for processors on \
                      which probes ran";
+macro_rules! at_most {
+    () => {
+        "<: at most that: nearly all of it may be the cost of probes, or waiting for processors on which probes \
+         ran"
+    };
+}
+
 /// The legend of `<`.
-const AT_MOST: &str = "<: at most that: nearly all of it may be the cost of probes, or waiting for processors on \
-                       which probes ran. Its place and its bar follow what is left after the usual cost, which is too \
-                       uncertain to print";
+const AT_MOST: &str = at_most!();
+/// The same where rows are in the order of such times.
+const AT_MOST_IN_ORDER: &str = concat!(
+    at_most!(),
+    ". Its place and its bar follow what is left after the usual cost, which is too uncertain to print"
+);
 
 /// The legend of both where return addresses were put back.
 const RESTORED: &str = "Return addresses were put back within calls (exceptions, backtraces): how long that took is not \
@@ -100,8 +110,8 @@ pub(crate) fn unsubtracted(rows: &[&FunctionReport]) -> Option<&'static str> {
     rows.iter().any(is_doubted).then_some(RESTORED)
 }
 
-/// Explains the signs in front of these times.
-pub(crate) fn legend(times: impl Iterator<Item = Net>) -> Vec<&'static str> {
+/// Explains the signs in front of these times; `orders`: rows are in the order of such times.
+pub(crate) fn legend(times: impl Iterator<Item = Net>, orders: bool) -> Vec<&'static str> {
     let (mut rough, mut at_most) = (false, false);
     for net in times {
         match net.known() {
@@ -109,5 +119,6 @@ pub(crate) fn legend(times: impl Iterator<Item = Net>) -> Vec<&'static str> {
             Some(_) => rough |= net.is_rough(),
         }
     }
-    [(rough, ROUGH), (at_most, AT_MOST)].into_iter().filter(|it| it.0).map(|it| it.1).collect()
+    let bound = if orders { AT_MOST_IN_ORDER } else { AT_MOST };
+    [(rough, ROUGH), (at_most, bound)].into_iter().filter(|it| it.0).map(|it| it.1).collect()
 }

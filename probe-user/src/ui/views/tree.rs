@@ -30,7 +30,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let functions: Vec<usize> = lines.iter().map(|line| paths[line.row].function).collect();
     let nets = if is_net(context) { context.report.net_paths() } else { Vec::new() };
     let shown = lines.iter().filter_map(|line| nets.get(line.row).copied().flatten());
-    let signs = net::legend(shown.flat_map(|net| [net.total, net.own]));
+    let signs = net::legend(shown.flat_map(|net| [net.total, net.own]), true);
     let signs = signs.into_iter().map(|line| text::paragraph(line, Tone::Dim, context.style));
     text::title("Call tree")
         + &table(context, paths, &lines, &nets, |row| marks.behind(paths[row].function))

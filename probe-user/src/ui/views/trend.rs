@@ -121,11 +121,9 @@ fn columns(context: &Context<'_>, rows: &Rows<'_>, share: Numbered, net: bool) -
     let letters = GridColumn::left("", letters);
     columns.extend((letters.width() > 0).then_some(letters));
     let numbers = NUMBERS.iter().filter(|it| it.least <= share);
-    columns.extend(
-        numbers.map(|it| {
-            GridColumn::right(it.heading, rows.of.iter().map(|(_, row)| it.cell(row, net)))
-        }),
-    );
+    columns.extend(numbers.map(|it| {
+        GridColumn::right(&it.heading(), rows.of.iter().map(|(_, row)| it.cell(row, net)))
+    }));
     let lost = || rows.of.iter().map(|(interval, _)| interval.loss.missing());
     if lost().any(|lost| lost > 0) {
         let cell = |lost: u64| {
@@ -166,7 +164,7 @@ fn remarks(trend: &TrendReport, rows: &[&FunctionReport], net: bool) -> Vec<Stri
         |row: &&&FunctionReport| row.ended() > 0 && row.wait.is_none() && !net::is_unknown(row);
     let timed = rows.iter().filter(has_times).filter(|_| net);
     let less = timed.flat_map(|row| NUMBERS.iter().filter_map(|it| it.less(row)));
-    lines.extend(net::legend(less).into_iter().map(str::to_owned));
+    lines.extend(net::legend(less, false).into_iter().map(str::to_owned));
     lines.extend(net::unsubtracted(rows).filter(|_| net).map(str::to_owned));
     lines.push(kind_of_times(rows, net).to_owned());
     lines

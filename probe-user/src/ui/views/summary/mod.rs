@@ -1,5 +1,12 @@
 //! The first screen: one row for each function, the one with the most time of its own first.
 
+mod numbers;
+
+pub(super) use numbers::{Numbered, Numbers, numbers};
+
+use self::numbers::{
+    PARTS, has_both, has_waits, left_out_for_width, numbers_of, shown, usual_order,
+};
 use super::{Context, SaidBelow, ViewOptions};
 use crate::ui::notes::marks::Marks;
 use crate::ui::notes::{few, head};
@@ -7,19 +14,17 @@ use crate::ui::output::style::{Style, Tone};
 use crate::ui::table::armed;
 use crate::ui::table::grid::{self, Cell, ColumnGroup, GridColumn};
 use crate::ui::table::net;
-use crate::ui::table::number::cell;
 use crate::ui::table::plot;
 use crate::ui::table::row_names::{RowNames, place};
 use crate::ui::table::stack;
 use crate::ui::text;
 use crate::ui::text::distinct::shorten_all;
 use crate::ui::text::names;
-use crate::ui::text::units::{ABSENT, Digits};
 use ctrace_core::function::FunctionKind;
-use ctrace_core::report::numbers::{Number, NumberId, Unit, number};
+use ctrace_core::report::numbers::{NumberId, Unit};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows::{self, RowChoice};
-use ctrace_core::report::{FunctionReport, Net, Report};
+use ctrace_core::report::{FunctionReport, Report};
 use ctrace_core::units::{Nanos, saturating_sum};
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -42,15 +47,16 @@ const TELLING_PERCENT: f64 = 15.0;
 /// Said below times without the cost of probes.
 const NET: &str = "Times are wall time, waiting included, less the measured cost of probes (p50, p99 and \
                    max: less its mean in a call). --raw shows them as seen.";
-/// Said below times with that cost.
+/// Said below times both without and with that cost.
+const BOTH: &str = "Times are wall time: waiting and the cost of probes are included. Those with net \
+                    lack the measured cost of probes (p50, p99 and max: its mean in a call).";
+/// Said below times with that cost alone.
 const AS_SEEN: &str = "Times are wall time: waiting and the cost of probes are included.";
 /// Said below times of markers and points alone.
 const UNPROBED: &str = "Times are wall time: waiting is included.";
 /// Said where waits are told apart.
 const SPLIT: &str = "total = running + runnable (waiting for a processor) + blocked (waiting for something \
                      else), each with what was called. The rows in brackets say what was waited for.";
-/// The numbers that only a report with waits has.
-const PARTS: [&str; 3] = ["running_ns", "runnable_ns", "blocked_ns"];
 /// Said where rows are to be in the order of such a number, and waits are not told apart.
 const NO_SPLIT: &str = "No waits are known, so rows have no order by them: a trace or recording with --cpu tells \
                         waiting from working.";
@@ -59,84 +65,6 @@ const NOT_ENDED: &str = "–: no call of it has ended yet";
 /// Said where calls have ended, but not so that a time is known.
 const NO_TIME: &str =
     "–: no call has an end that was seen, or the cost of its probes was not measured";
-
-/// A column of numbers.
-#[derive(Clone, Copy)]
-pub(super) struct Numbers {
-    pub(super) heading: &'static str,
-    number: &'static Number,
-    /// The narrowest table that has it.
-    pub(super) least: Numbered,
-}
-
-/// The share of the numbers that a table has.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Numbered {
-    Few,
-    Most,
-    /// Only tables with waits have more than these two and all.
-    More,
-    All,
-}
-
-pub(super) const fn numbers(heading: &'static str, key: &'static str, least: Numbered) -> Numbers {
-    Numbers { heading, number: number(key), least }
-}
-
-impl Numbers {
-    /// Formats it for a row; `net`: without the cost of probes.
-    pub(super) fn cell(&self, row: &FunctionReport, net: bool) -> Cell {
-        match net::shown(self.number, row, net) {
-            net::Shown::Absent => Cell::toned(ABSENT.to_owned(), Tone::Dim),
-            net::Shown::Less(less) => net::cell(less),
-            net::Shown::AsSeen => cell(self.number, row, Digits::Short),
-        }
-    }
-
-    /// Returns it without the cost of probes, if it is such a time.
-    pub(super) fn less(&self, row: &FunctionReport) -> Option<Net> {
-        self.number.less?(row)
-    }
-}
-
-/// These are the numbers of a report without waits.
-static NUMBERS: [Numbers; 7] = [
-    numbers("calls", "calls", Few),
-    numbers("total", "total_ns", Few),
-    numbers("self", "self_ns", Most),
-    numbers("mean", "mean_ns", All),
-    numbers("p50", "p50_ns", Most),
-    numbers("p99", "p99_ns", Few),
-    numbers("max", "max_ns", All),
-];
-
-/// These are the numbers of a report with waits. The parts of the total follow it.
-static WITH_WAITS: [Numbers; 10] = [
-    numbers("calls", "calls", Few),
-    numbers("total", "total_ns", Few),
-    numbers("running", "running_ns", Few),
-    numbers("runnable", "runnable_ns", Few),
-    numbers("blocked", "blocked_ns", Few),
-    numbers("self", "self_ns", Most),
-    numbers("mean", "mean_ns", More),
-    numbers("p50", "p50_ns", More),
-    numbers("p99", "p99_ns", Most),
-    numbers("max", "max_ns", All),
-];
-
-fn numbers_of(context: &Context<'_>) -> &'static [Numbers] {
-    if has_waits(context) { &WITH_WAITS } else { &NUMBERS }
-}
-
-/// Returns whether waits are told apart.
-fn has_waits(context: &Context<'_>) -> bool {
-    context.report.functions.iter().any(|row| row.split.is_known())
-}
-
-/// Returns the number by which rows are sorted unasked.
-fn usual_order(context: &Context<'_>) -> &'static str {
-    if has_waits(context) { "running" } else { "self" }
-}
 
 /// The contents of a table of some width.
 struct Layout {
@@ -285,14 +213,16 @@ fn as_seen(context: &Context<'_>, net: bool) -> Option<String> {
 /// Explains absent times, and says what the times include.
 fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> Vec<&'static str> {
     let rows: Vec<&FunctionReport> = rows.iter().map(|&at| &context.report.functions[at]).collect();
-    let numbers = numbers_of(context);
-    let shown = |row| numbers.iter().filter_map(move |it| it.less(row).filter(|_| net));
+    let numbers = &numbers_of(context);
+    let has_both = has_both(context);
+    let has_net = net || has_both;
+    let shown = |row| numbers.iter().filter_map(move |it| it.less(row).filter(|_| has_net));
     let has_times =
         |row: &&FunctionReport| row.ended() > 0 && row.wait.is_none() && !net::is_unknown(row);
-    let mut lines = net::legend(rows.iter().copied().filter(has_times).flat_map(shown));
-    lines.extend(net::unsubtracted(&rows).filter(|_| net));
+    let mut lines = net::legend(rows.iter().copied().filter(has_times).flat_map(shown), net);
+    lines.extend(net::unsubtracted(&rows).filter(|_| has_net));
     let lacks_time = |row: &&FunctionReport| {
-        let has_time = row.timed > 0 && (!net || row.measured_probes().is_some());
+        let has_time = row.timed > 0 && (!has_net || row.measured_probes().is_some());
         row.ended() > 0 && !row.is_point() && row.wait.is_none() && !has_time
     };
     let reasons = [
@@ -308,7 +238,7 @@ fn remarks(context: &Context<'_>, rows: &[usize], net: bool) -> Vec<&'static str
         (false, Some(number)) if PARTS.contains(&number.number().key) => lines.push(NO_SPLIT),
         _ => {}
     }
-    lines.push(kind_of_times(&rows, net));
+    lines.push(if has_both { BOTH } else { kind_of_times(&rows, net) });
     lines
 }
 
@@ -378,31 +308,6 @@ fn table(
     (grid::draw(&groups.iter().collect::<Vec<_>>()), narrowed)
 }
 
-/// Returns the numbers that a table of this kind has. The number by which its rows are sorted is always one
-/// of them.
-fn shown(context: &Context<'_>, numbered: Numbered) -> Vec<Numbers> {
-    let asked = context.selection.sort.as_deref();
-    let sorted = NumberId::named(asked.unwrap_or(usual_order(context))).map(NumberId::number);
-    let is_sorted = |it: &Numbers| sorted.is_some_and(|number| number.key == it.number.key);
-    let all = numbers_of(context);
-    let mut shown: Vec<Numbers> =
-        all.iter().filter(|it| it.least <= numbered || is_sorted(it)).copied().collect();
-    let other = sorted.filter(|_| !shown.iter().any(is_sorted));
-    shown.extend(other.map(|number| Numbers { heading: number.heading, number, least: Few }));
-    shown
-}
-
-/// Names the numbers that a table with waits has no room for.
-fn left_out_for_width(context: &Context<'_>, drawn: Numbered) -> Option<String> {
-    let shown = shown(context, drawn);
-    let is_missing = |it: &&Numbers| shown.iter().all(|shown| shown.heading != it.heading);
-    let missing: Vec<&str> = WITH_WAITS.iter().filter(is_missing).map(|it| it.heading).collect();
-    (!missing.is_empty()).then(|| {
-        let names = missing.join(", ");
-        format!("No room for {names}: COLUMNS=200 or --view detail shows them.")
-    })
-}
-
 /// Returns the columns after the name.
 fn columns_of(
     numbers: &[Numbers],
@@ -415,7 +320,7 @@ fn columns_of(
     let mut all: Vec<GridColumn> =
         letters.cloned().into_iter().chain(armed::column(list)).collect();
     let column =
-        |it: &Numbers| GridColumn::right(it.heading, list.iter().map(|row| it.cell(row, net)));
+        |it: &Numbers| GridColumn::right(&it.heading(), list.iter().map(|row| it.cell(row, net)));
     all.extend(numbers.iter().map(column));
     if layout.bar {
         all.push(bars(list, works, net));
